@@ -1,0 +1,155 @@
+"""The rule grid: primitives down, interpretations across."""
+
+from .svg import Canvas, soft, text_width
+from .towers import role_of
+
+CELL, PITCH, LINE, LONGEST = 14, 22, 20, 700
+
+
+def _known(tables):
+    """Primitives in the order in which the tables first mention them."""
+    seen = {}
+    for table in tables:
+        for primitive in [*table, *getattr(table, "reasons", {})]:
+            seen.setdefault(primitive)
+    return list(seen)
+
+
+def _rows(primitives):
+    """Rows of the picture: a family's heading (str), or a primitive."""
+    families = {}
+    for primitive in primitives:
+        family = getattr(primitive, "family", None)
+        families.setdefault(family, []).append(primitive)
+    rows = []
+    for family, members in families.items():
+        rows += [str(family)] if family is not None else []
+        rows += members
+    return rows
+
+
+def _split(rows, blocks):
+    """Cut the rows into about equal columns, no heading left at a column's foot."""
+    size = -(-len(rows) // blocks)
+    columns = [[]]
+    for k, row in enumerate(rows):
+        room = size - len(columns[-1])
+        lonely = isinstance(row, str) and room == 1 and k + 1 < len(rows)
+        if room <= 0 or lonely:
+            columns.append([])
+        columns[-1].append(row)
+    return columns
+
+
+def _state(table, primitive):
+    """'rule', the written reason, or None for a hole."""
+    if primitive in table:
+        return "rule"
+    return getattr(table, "reasons", {}).get(primitive)
+
+
+def _cell(canvas, x, y, state, role, fresh, title):
+    """One cell: a full square, a ring for a reason, a dashed cross for a hole."""
+    if state == "rule":
+        canvas.rect(x, y, CELL, CELL, role if fresh else soft(role), role, 3)
+    elif state is not None:
+        canvas.rect(x, y, CELL, CELL, "paper", "neutral", 3, title=title)
+        canvas.line(x + 4, y + CELL / 2, x + CELL - 4, y + CELL / 2, "neutral", 2)
+    else:
+        dash = {"stroke_dasharray": "2 2"}
+        canvas.rect(x, y, CELL, CELL, "warn-soft", "warn", 3, title=title, **dash)
+        low, high = 4, CELL - 4
+        canvas.line(x + low, y + low, x + high, y + high, "warn", 1.5)
+        canvas.line(x + high, y + low, x + low, y + high, "warn", 1.5)
+
+
+def _header(canvas, tables, x, y, new):
+    """Names of the tables, slanted over their columns."""
+    for k, table in enumerate(tables):
+        fresh = table.name == new
+        color = role_of(table.name) if fresh else "muted"
+        at = x + k * PITCH + CELL / 2 + 3
+        canvas.text(at, y, table.name, 12, color, mono=True, bold=fresh, turn=-45)
+
+
+def _column(canvas, rows, tables, x, y, names, new):
+    """One block of the grid, its rows from `y` down."""
+    for row in rows:
+        if isinstance(row, str):
+            canvas.text(x, y + 12, row, 12, "muted", bold=True)
+        else:
+            canvas.text(x + names - 8, y + 12, row.name, 13, anchor="end", mono=True)
+            for k, table in enumerate(tables):
+                state = _state(table, row)
+                title = f"{row.name}, {table.name}: {state or 'no rule yet'}"
+                at, fresh = x + names + k * PITCH, table.name == new
+                _cell(canvas, at, y, state, role_of(table.name), fresh, title)
+        y += LINE
+
+
+def _legend(canvas, x, y, kinds):
+    """What the kinds of cell mean, for those that occur."""
+    meaning = (
+        ("rule", "rule", "rule"),
+        ("reason", "reason", "none, with a reason"),
+        (None, "hole", "missing"),
+    )
+    for state, kind, words in meaning:
+        if kind in kinds:
+            _cell(canvas, x, y, state, "neutral", False, None)
+            canvas.text(x + CELL + 6, y + 11.5, words, 12, "muted")
+            x += CELL + 24 + text_width(words, 12)
+    return x
+
+
+def _tally(tables, primitives):
+    """Counts per table: {name: (rules, reasons, holes)}."""
+    counts = {}
+    for table in tables:
+        states = [_state(table, p) for p in primitives]
+        rules, holes = states.count("rule"), states.count(None)
+        counts[table.name] = (rules, len(states) - rules - holes, holes)
+    return counts
+
+
+def _describe(counts):
+    """The counts as sentences."""
+    lines = []
+    for name, (rules, reasons, holes) in counts.items():
+        words = [f"{rules} rules"]
+        words += [f"{reasons} written reasons"] if reasons else []
+        words += [f"{holes} missing"] if holes else []
+        lines.append(f"{name}: {', '.join(words)}")
+    return "; ".join(lines) + "." if lines else "No tables yet."
+
+
+def grid(tables, primitives=None, new=None):
+    """The rule grid of the book: what is known about each primitive.
+
+    `tables` are mappings from primitive to rule, each with a `.name` and, where it
+    declines a primitive on purpose, `.reasons` (primitive to text). Primitives have a
+    `.name` and maybe a `.family`, by which rows are grouped. `new` names the table that
+    the chapter has just added. A hole (no rule, no reason) is drawn as a cross.
+    """
+    tables, canvas = list(tables), Canvas()
+    primitives = _known(tables) if primitives is None else list(primitives)
+    names = max([text_width(p.name, 13, mono=True) for p in primitives] + [40]) + 12
+    block = names + PITCH * max(len(tables), 1) + 18
+    heads = max([text_width(t.name, 12, mono=True) for t in tables] + [0]) * 0.71
+    fits = max(1, int((LONGEST - heads) // block))
+    rows = _rows(primitives)
+    wanted = max(1, min(fits, -(-len(rows) // 12)))
+    columns = _split(rows, wanted)
+    top = heads + 22
+    for k, column in enumerate(columns):
+        x = 10 + k * block
+        _header(canvas, tables, x + names, top - 6, new)
+        _column(canvas, column, tables, x, top, names, new)
+    bottom = top + max(len(c) for c in columns) * LINE
+    counts = _tally(tables, primitives)
+    totals = [sum(c[k] for c in counts.values()) for k in range(3)]
+    kinds = {k for k, n in zip(("rule", "reason", "hole"), totals, strict=True) if n}
+    right = _legend(canvas, 10, bottom + 12, kinds)
+    width = max(10 + block * len(columns) + heads, right, 200)
+    title = f"Rule grid: {len(primitives)} primitives, {len(tables)} tables"
+    return canvas.figure(width, bottom + 36, title, _describe(counts))

@@ -1,0 +1,205 @@
+"""The lift shaft (where we are in the book) and the stack of traces (dispatch)."""
+
+from typing import NamedTuple
+
+from .svg import Canvas, check_role, soft, text_width, wrap
+
+
+class Floor(NamedTuple):
+    """A chapter of the book: its part, its name, and what it makes of a program."""
+
+    part: str
+    name: str
+    says: str
+
+
+I, II, III, IV = (
+    "I  Interpreters",
+    "II  Programs as data",
+    "III  Staging out",
+    "IV  The machine",
+)
+FLOORS = (
+    Floor(I, "Interception", "every operation becomes a call: bind(mul, w, x)"),
+    Floor(I, "Arrays and dtypes", "numbers become arrays: float32[8,3]"),
+    Floor(I, "Forward mode", "values become pairs: (w, ẇ)"),
+    Floor(I, "Pytrees", "arguments become leaves: {'w': *, 'b': *}"),
+    Floor(I, "vmap", "one example becomes a batch: x[3] → x[8,3]"),
+    Floor(II, "Jaxprs", "calls become text: { lambda ; w x y. let … }"),
+    Floor(II, "Errors", "failures become sentences that name your line"),
+    Floor(II, "Linearize", "one program becomes two: a known and a linear one"),
+    Floor(II, "Transpose & grad", "the linear program runs backwards"),
+    Floor(II, "Custom rules", "a rule of ours replaces the derivative found"),
+    Floor(III, "jit", "many calls become one, remembered"),
+    Floor(III, "Control flow", "branches and loops become equations"),
+    Floor(III, "NumPy", "three hundred names become a dozen primitives"),
+    Floor(III, "Indexing", "x[i, :, mask] becomes gather and scatter"),
+    Floor(III, "Random", "chance becomes a function of a key"),
+    Floor(IV, "Kernels & LLVM", "equations become loop nests, then instructions"),
+    Floor(IV, "Passes", "the program becomes a shorter, equal program"),
+    Floor(IV, "Fusion", "four loops become one"),
+    Floor(IV, "Matmul & threads", "one core becomes all of them"),
+    Floor(IV, "GPU", "loops become thousands of threads"),
+    Floor(IV, "Devices", "one device becomes a mesh"),
+    Floor(IV, "Was it worth it?", "the program becomes a trained network"),
+)
+
+WIDTH, SHAFT, TOWER = 460, 24, 216
+OPEN, SHUT, GAP = 24, 8, 7
+
+
+def _place(floors, today):
+    """Rows from the roof down: (number, floor, y, height), and the height used."""
+    here = floors[today - 1].part
+    rows, y, last = [], 34, None
+    for i in range(len(floors), 0, -1):
+        floor = floors[i - 1]
+        y += GAP if last not in (None, floor.part) else 0
+        height = OPEN if floor.part == here else SHUT
+        rows.append((i, floor, y, height))
+        y, last = y + height, floor.part
+    return rows, y
+
+
+def _storey(canvas, row, today):
+    """Draw one floor of the tower: built, today's, or still to come."""
+    i, floor, y, height = row
+    lit, built = i == today, i < today
+    fill = "tangent-soft" if lit else soft("primal") if built else "paper"
+    edge = "tangent" if lit else "primal" if built else "line"
+    dash = {} if lit or built else {"stroke_dasharray": "3 3"}
+    canvas.rect(
+        SHAFT, y + 0.5, TOWER - SHAFT, height - 1, fill, edge, 2,
+        stroke_width=2 if lit else 1, title=f"{i} {floor.name}", **dash,
+    )  # fmt: skip
+    if height == OPEN:
+        ink = "ink" if lit or built else "muted"
+        canvas.text(SHAFT + 28, y + 16.5, str(i), 12, ink, "end", bold=lit)
+        canvas.text(SHAFT + 37, y + 16.5, floor.name, 13, ink, bold=lit)
+
+
+def _shaft(canvas, top, bottom, car):
+    """The lift: a rope from the roof and a car at today's floor."""
+    x = SHAFT / 2 - 3
+    canvas.rect(x - 7, top, 14, bottom - top, "neutral-soft", None, 3)
+    canvas.line(x, top, x, car, "neutral", 1)
+    canvas.rect(x - 6, car - 8, 12, 16, "tangent", None, 3)
+    canvas.text(x, car + 4, "ƒ", 12, "paper", "middle", bold=True)
+
+
+def _labels(canvas, rows, today):
+    """Names of the parts, in the gutter beside the tower."""
+    parts = {}
+    for i, floor, y, height in rows:
+        spans = parts.setdefault(floor.part, [])
+        spans.append((i, y, y + height))
+    for part, spans in parts.items():
+        open_ = any(i == today for i, _, _ in spans)
+        top, bottom = spans[0][1], spans[-1][2]
+        canvas.line(TOWER + 8, top + 1, TOWER + 8, bottom - 1, "line", 1)
+        if not open_:
+            middle = (top + bottom) / 2 + 4
+            canvas.text(TOWER + 18, middle, part, 12, "muted")
+    return parts
+
+
+def _callout(canvas, says, y, top, bottom):
+    """What today's floor makes of the program, beside the floor."""
+    x, width = TOWER + 22, WIDTH - TOWER - 24
+    lines = wrap(says, width - 20, 13, lines=4)
+    height = len(lines) * 18 + 12
+    start = min(max(y - height / 2, top), max(top, bottom - height))
+    canvas.line(TOWER, y, x, y, "tangent", 2)
+    canvas.rect(x, start, width, height, "tangent-soft", "tangent", 5)
+    for k, line in enumerate(lines):
+        canvas.text(x + 10, start + 20 + 18 * k, line, 13)
+
+
+def lift(floor, says=None, floors=None):
+    """The lift shaft: the running function's journey, with today's floor lit.
+
+    `floor` counts from 1. `says` replaces the line beside today's floor, and `floors`
+    the book's table of contents (a sequence of `Floor`). Floors below are drawn solid,
+    floors above in outline; only today's part is open.
+    """
+    floors = FLOORS if floors is None else tuple(floors)
+    if not 1 <= floor <= len(floors):
+        raise ValueError(f"there is no floor {floor}: the book has {len(floors)}")
+    canvas, today = Canvas(), floors[floor - 1]
+    says = today.says if says is None else says
+    rows, end = _place(floors, floor)
+    canvas.text(SHAFT, 22, "machine code, many devices", 12, "muted")
+    car = next(y + h / 2 for i, _, y, h in rows if i == floor)
+    _shaft(canvas, 34, end, car)
+    for row in rows:
+        _storey(canvas, row, floor)
+    part = _labels(canvas, rows, floor)[today.part]
+    _callout(canvas, says, car, part[0][1], part[-1][2])
+    canvas.text(SHAFT, end + 22, "loss(w, x, y)", 13, mono=True)
+    canvas.line(SHAFT / 2 - 3, end + 26, SHAFT / 2 - 3, end + 6, "tangent", 2)
+    canvas.head(SHAFT / 2 - 3, end + 2, "up", "tangent")
+    below = f"{floor - 1} floors below are built" if floor > 1 else "the ground floor"
+    desc = f"{today.name} ({today.part.split('  ')[0]}): {says}. {below.capitalize()}."
+    return canvas.figure(WIDTH, end + 36, f"Floor {floor} of {len(floors)}", desc)
+
+
+TRACE_ROLES = (
+    ("jvp", "tangent"),
+    ("linear", "tangent"),
+    ("transpose", "cotangent"),
+    ("vmap", "batch"),
+    ("batch", "batch"),
+    ("eval", "device"),
+    ("jaxpr", "primal"),
+    ("stag", "primal"),
+)
+
+
+def role_of(name):
+    """The role suggested by the name of a trace or a rule table."""
+    lower = name.lower()
+    return next((role for part, role in TRACE_ROLES if part in lower), "neutral")
+
+
+def chain(trace):
+    """The traces from `trace` down through `.parent` to the one that has none."""
+    traces = []
+    while trace is not None:
+        if any(trace is seen for seen in traces):
+            raise ValueError("the chain of parents comes back to itself")
+        traces.append(trace)
+        trace = getattr(trace, "parent", None)
+    return traces
+
+
+def stack(trace, current=None, note=None, roles=None):
+    """The dispatch picture: `bind` falls through a trace and its parents.
+
+    `trace` is the innermost trace; the picture follows `.parent`. `current` (one of the
+    traces, the innermost by default) is lit, and `note` stands beside it. `roles` maps
+    type names to palette roles where the name alone does not tell.
+    """
+    traces, canvas = chain(trace), Canvas()
+    current = trace if current is None else current
+    names = [type(t).__name__ for t in traces]
+    width = max([text_width(n, 14, mono=True) for n in names] + [110]) + 28
+    width, x, y = min(width, 280), 10, 50
+    lines = wrap(note, 200, 12) if note else []
+    canvas.node(x + width / 2 - 44, 8, 88, 26, "bind", "neutral", 13, strong=True, r=13)
+    for k, (name, t) in enumerate(zip(names, traces, strict=True)):
+        role = check_role((roles or {}).get(name, role_of(name)))
+        canvas.line(x + width / 2, y - 16, x + width / 2, y - 3, "line", 1.5)
+        canvas.head(x + width / 2, y, color="line")
+        lit = t is current
+        canvas.node(x, y, width, 34, name, role, 14, strong=lit, bold=lit)
+        for j, line in enumerate(lines if lit else []):
+            canvas.text(x + width + 14, y + 21 + (j * 16), line, 12)
+        if k + 1 < len(names):
+            canvas.text(x + width / 2 + 12, y + 48, ".parent", 11, "muted", mono=True)
+        y += 56
+    right = 214 if lines else 0
+    y = max(y, 60 + 16 * len(lines))
+    order = " → ".join(["bind", *names])
+    lit = f" Now in {type(current).__name__}" if traces else " No trace"
+    desc = f"{order}.{lit}{': ' + note if note else ''}."
+    return canvas.figure(width + 20 + right, y - 14, "Stack of traces", desc)
