@@ -1,0 +1,130 @@
+# make book   builds the book, from nothing but Python >= 3.11, make and git
+# make test   runs every check there is; `make help` lists the rest
+
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,\
+  $(shell command -v $(p) >/dev/null && $(p) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(1)' 2>/dev/null && echo $(p))))
+VENV ?= .venv
+PORT ?= 8000
+N ?= 1
+WORKERS ?= 2
+RUN := $(VENV)/bin/python
+PIP := -m pip install -qq --no-input --disable-pip-version-check
+STAMP := $(VENV)/.installed
+COLAB := .venv-colab
+COLAB_PYTHON ?= $(shell python3.13 -c 'import sys; print(sys.executable)' 2>/dev/null)
+ORACLE := .venv-oracle
+KERNEL := PYTHONPATH=$(CURDIR) PYTHONWARNINGS=default PYTHONHASHSEED=0 OMP_NUM_THREADS=1 PYDEVD_DISABLE_FILE_VALIDATION=1
+title = @printf '── %s ──\n' "$(1)"
+
+.PHONY: help book pages serve test lint types made unit notebooks chapter chapters \
+  oracle oracle-record colab counts owner clean
+.NOTPARALLEL:
+
+help:
+	@sed -n 's/^## //p' Makefile
+
+## make book            build the book into _build/html
+book: $(STAMP) pages
+	$(call title,book)
+	@$(RUN) -m book.tools.pages --check
+	@rm -rf _build/html
+	@$(VENV)/bin/jupyter-book build . -W -n --keep-going --all -q
+	@$(RUN) -m book.tools.pages --built
+
+pages: $(STAMP)
+	@$(RUN) -m book.tools.pages
+
+## make serve PORT=8000 show the built book on this machine
+serve:
+	$(call title,http://127.0.0.1:$(PORT))
+	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+## make test            lint, types, made files, tests, notebooks, book
+test: $(STAMP) lint types made book notebooks unit
+
+lint: $(STAMP)
+	$(call title,lint)
+	@$(RUN) -m ruff check -q . && echo clean
+
+types: $(STAMP)
+	$(call title,types)
+	@$(RUN) -m mypy
+
+made: $(STAMP)
+	$(call title,modules and notebooks agree with the chapters)
+	@$(RUN) -m book.tools.export --check
+	@$(RUN) -m book.tools.notebook --check
+
+unit: $(STAMP)
+	$(call title,tests)
+	@$(RUN) -m pytest -q -n $(WORKERS) --dist worksteal tests
+
+notebooks: $(STAMP)
+	$(call title,notebooks)
+	@$(KERNEL) $(RUN) -m pytest -q --nbval --nbval-current-env \
+	  --nbval-sanitize-with nbval.cfg -n $(WORKERS) --dist loadfile -W default \
+	  -p no:cacheprovider chapters
+
+## make chapter N=3     export, run and test one chapter
+chapter: $(STAMP)
+	@$(RUN) -m book.tools.chapter $(N)
+
+## make chapters        export and run all chapters
+chapters: $(STAMP)
+	$(call title,export)
+	@$(RUN) -m book.tools.export
+	$(call title,notebooks)
+	@$(RUN) -m book.tools.notebook
+	@$(RUN) -m book.tools.pages
+
+## make oracle          compare with real JAX, in an environment of its own
+oracle: $(ORACLE)/.installed
+	$(call title,oracle)
+	@MINIJAX_ORACLE=1 $(ORACLE)/bin/python -m pytest -q -m oracle tests
+
+## make oracle-record   write the recorded tables anew from real JAX
+oracle-record: $(ORACLE)/.installed
+	$(call title,record)
+	@MINIJAX_ORACLE=record $(ORACLE)/bin/python -m pytest -q -m oracle tests
+
+$(ORACLE)/.installed: requirements.txt constraints.txt pyproject.toml
+	$(call title,environment with JAX)
+	@$(PYTHON) -m venv $(ORACLE)
+	@$(ORACLE)/bin/python $(PIP) -c constraints.txt setuptools pytest hypothesis numpy ml_dtypes jax==0.10.2 llvmlite
+	@$(ORACLE)/bin/python $(PIP) --no-build-isolation --no-deps -e .
+	@touch $@
+
+## make colab           test the built wheel on Colab's versions (Python 3.13, numpy 2.1.3)
+colab: $(STAMP)
+	$(call title,colab)
+ifeq ($(COLAB_PYTHON),)
+	@echo "skipped: no python3.13 here"
+else
+	@rm -rf $(COLAB) build
+	@$(COLAB_PYTHON) -m venv $(COLAB)
+	@$(COLAB)/bin/python $(PIP) numpy==2.1.3 llvmlite==0.44.0 pytest hypothesis \
+	  setuptools nbformat ipython==7.34.0 ipykernel nbclient
+	@$(COLAB)/bin/python $(PIP) --no-build-isolation --no-deps .
+	@cd tests && ../$(COLAB)/bin/python -P -m pytest -q -W default -p no:cacheprovider \
+	  --ignore=laws --ignore=oracle .
+endif
+
+## make counts          words, lines, cells, figures, exercises, rules
+counts: $(STAMP)
+	@$(RUN) -m book.tools.counts
+
+## make owner NAME=you  set the account in every address of the repository
+owner:
+	@$(PYTHON) -m book.tools.owner $(NAME)
+
+## make clean           remove the environments and all that was built
+clean:
+	rm -rf $(VENV) $(ORACLE) $(COLAB) _build build .pytest_cache .mypy_cache .ruff_cache
+
+$(STAMP): requirements.txt constraints.txt pyproject.toml
+	$(call title,environment)
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed (make PYTHON=...)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@$(RUN) $(PIP) -c constraints.txt -r requirements.txt
+	@$(RUN) $(PIP) --no-build-isolation --no-deps -e .
+	@touch $@

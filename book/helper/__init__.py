@@ -1,0 +1,1 @@
+"""What the chapters draw with; installed beside minijax as `minijax_book`."""

@@ -1,0 +1,1 @@
+"""The small tools which turn chapters into notebooks, modules and pages."""

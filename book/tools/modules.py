@@ -1,0 +1,217 @@
+"""Gather the exported cells of the chapters into modules, and hold them to the laws."""
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from book.tools import syntax
+from book.tools.source import PACKAGE, BookError, Cell, Chapter
+
+
+@dataclass
+class Module:
+    """A module in the making: its path without `.py`, its chapter and its cells."""
+
+    path: str
+    chapter: Chapter
+    cells: list[Cell] = field(default_factory=list)
+
+    @property
+    def dotted(self) -> str:
+        """The name under which it is imported."""
+        parts = [PACKAGE, *self.path.split("/")]
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    @cached_property
+    def code(self) -> str:
+        """The cells one after the other, as they stand in the chapter."""
+        return "\n\n\n".join(cell.code.strip("\n") for cell in self.cells)
+
+    @cached_property
+    def defined(self) -> set[str]:
+        """What the module itself defines at top level."""
+        return syntax.defined(self.code)
+
+    @cached_property
+    def imports(self) -> list[tuple[str, str]]:
+        """`(name, statement)` for all that its cells import at top level."""
+        found = [syntax.import_lines(node) for node in syntax.imports(self.code)]
+        return [pair for pairs in found for pair in pairs]
+
+
+class Package:
+    """All modules of some chapters, with lookups by path and by dotted name."""
+
+    def __init__(self, chapters: list[Chapter]):
+        self.chapters = chapters
+        self.modules: dict[str, Module] = {}
+        for chapter in chapters:
+            for cell in chapter.cells:
+                if cell.module:
+                    self._add(chapter, cell)
+        self.by_name = {module.dotted: module for module in self.modules.values()}
+
+    def _add(self, chapter: Chapter, cell: Cell) -> None:
+        path = str(cell.module)
+        module = self.modules.setdefault(path, Module(path, chapter))
+        if module.chapter is not chapter:
+            owner = module.chapter.name
+            raise BookError(f"{cell.place}: {path} belongs to {owner} already")
+        _check_syntax(cell)
+        module.cells.append(cell)
+
+    def of(self, chapter: Chapter) -> list[Module]:
+        """The modules which this chapter owns."""
+        return [m for m in self.modules.values() if m.chapter is chapter]
+
+    @cached_property
+    def public(self) -> dict[str, dict[str, str]]:
+        """For each namespace its public names, and the module which has them."""
+        table: dict[str, dict[str, str]] = {}
+        for module in self.modules.values():
+            for cell in module.cells:
+                if cell.namespace:
+                    _publish(table.setdefault(cell.namespace, {}), cell, module)
+        return {key: dict(sorted(table[key].items())) for key in sorted(table)}
+
+    def owner(self, source: str, name: str) -> Module | None:
+        """The module which `from source import name` reaches."""
+        for dotted in (f"{source}.{name}", self.public.get(source, {}).get(name)):
+            if dotted in self.by_name:
+                return self.by_name[dotted]
+        return self.by_name.get(source)
+
+
+def check(package: Package, chapter: Chapter) -> None:
+    """Hold one chapter to the laws about its own cells and imports.
+
+    Raises:
+      BookError: a redefinition, or an import of the same or of a higher floor.
+    """
+    _check_redefinitions(chapter)
+    for cell in chapter.cells:
+        try:
+            nodes = syntax.all_imports(syntax.without_magics(cell.code))
+        except SyntaxError as error:
+            if {"raises-exception", "skip-execution"} & {*cell.tags}:
+                continue
+            if cell.text.startswith("%%"):
+                continue
+            raise BookError(f"{cell.place}: {error}") from None
+        for node in nodes:
+            _check_import(package, chapter, cell, node)
+
+
+def needed(package: Package, module: Module) -> set[str]:
+    """The imports of a module: its own, and those for names of its chapter.
+
+    Raises:
+      BookError: a name which nothing that is exported so far defines.
+    """
+    lines = {line for _, line in module.imports}
+    known = module.defined | {name for name, _ in module.imports}
+    names = syntax.used(module.code)
+    starred = any(line.endswith("import *") for line in lines)
+    siblings = [m for m in package.of(module.chapter) if m is not module]
+    for name in sorted((names | syntax.annotated(module.code)) - known):
+        line = _from_sibling(siblings, name)
+        if line:
+            lines.add(line)
+        elif name in names and not starred and not name.startswith("__"):
+            where = f"chapters/{module.chapter.name}.md"
+            raise BookError(f"{where}: {module.path} uses {name}, exported by no cell")
+    return lines
+
+
+def check_cycles(package: Package, chapter: Chapter) -> None:
+    """Refuse modules of one chapter which import each other in a circle."""
+    names = {m.dotted: m for m in package.of(chapter)}
+    edges = {
+        m.dotted: {line.split()[1] for line in needed(package, m)} & names.keys()
+        for m in names.values()
+    }
+    done: set[str] = set()
+
+    def visit(name: str, path: list[str]) -> None:
+        if name in path:
+            circle = " -> ".join([*path[path.index(name) :], name])
+            raise BookError(f"chapters/{chapter.name}.md: import cycle {circle}")
+        if name not in done:
+            for other in sorted(edges[name]):
+                visit(other, [*path, name])
+            done.add(name)
+
+    for name in sorted(edges):
+        visit(name, [])
+
+
+def _check_syntax(cell: Cell) -> None:
+    try:
+        ast.parse(cell.code)
+    except SyntaxError as error:
+        if syntax.without_magics(cell.code) != cell.code:
+            raise BookError(f"{cell.place}: an exported cell with a magic") from None
+        raise BookError(f"{cell.place}: {error}") from None
+
+
+def _publish(table: dict[str, str], cell: Cell, module: Module) -> None:
+    names = syntax.defined(cell.code)
+    for name in (n for n in names if not n.startswith("_")):
+        if table.setdefault(name, module.dotted) != module.dotted:
+            raise BookError(f"{cell.place}: {name} is public in {table[name]} already")
+
+
+def _check_redefinitions(chapter: Chapter) -> None:
+    owners: dict[str, Cell] = {}
+    for cell in chapter.cells:
+        for name in sorted(_bound(cell)):
+            first = owners.get(name)
+            hook = name.startswith("__") and first and first.module != cell.module
+            if first and not hook:
+                raise BookError(f"{cell.place}: {name} is exported by cell {first.index}")
+            if cell.module and name in syntax.defined(cell.code):
+                owners[name] = cell
+
+
+def _bound(cell: Cell) -> set[str]:
+    code = syntax.without_magics(cell.code)
+    try:
+        names = syntax.defined(code)
+        nodes: Iterable[ast.Import | ast.ImportFrom] = syntax.imports(code)
+    except SyntaxError:
+        return set()
+    return names | {name for node in nodes for name, _ in syntax.import_lines(node)}
+
+
+def _check_import(
+    package: Package, chapter: Chapter, cell: Cell, node: ast.Import | ast.ImportFrom
+) -> None:
+    if isinstance(node, ast.ImportFrom):
+        if node.level:
+            raise BookError(f"{cell.place}: relative imports do not run in a notebook")
+        pairs = [(node.module or "", alias.name) for alias in node.names]
+    else:
+        pairs = [(a.name, "") for a in node.names if a.name != PACKAGE]
+    for source, name in pairs:
+        inside = source.split(".")[0] == PACKAGE and source != f"{PACKAGE}._public"
+        if not inside or (source, name) == (PACKAGE, "_public"):
+            continue
+        owner = package.owner(source, name)
+        spelt = f"{source}.{name}".rstrip(".")
+        if owner is None:
+            raise BookError(f"{cell.place}: no chapter exports {spelt}")
+        if owner.chapter.number >= chapter.number:
+            floor = owner.chapter.name
+            raise BookError(f"{cell.place}: {spelt} is of {floor}, not of a lower floor")
+
+
+def _from_sibling(siblings: list[Module], name: str) -> str | None:
+    for module in siblings:
+        if name in module.defined:
+            return f"from {module.dotted} import {name}"
+    for module in siblings:
+        for bound, line in module.imports:
+            if bound == name:
+                return line
+    return None

@@ -1,0 +1,193 @@
+"""Make an executed notebook from each chapter's text.
+
+    python -m book.tools.notebook            all chapters: convert and run
+    python -m book.tools.notebook 3          chapter 3
+    python -m book.tools.notebook --convert  convert only, keeping stored outputs
+    python -m book.tools.notebook --check    exit 1 if a notebook differs from its text
+    python -m book.tools.notebook 3 --package DIR --dry-run
+                                             run on the package in DIR, store nothing
+
+Ids of cells are hashes of their text, so an unchanged cell keeps its id and its
+outputs wherever it moves. Cells tagged `gpu` run only where there is a GPU; elsewhere
+their stored outputs stay.
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
+
+from book.tools.source import (
+    CHAPTERS,
+    ROOT,
+    BookError,
+    after_front_matter,
+    chapter_paths,
+    find_chapter,
+)
+
+SECONDS_PER_CELL = 120
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+ENVIRONMENT = {
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    "OMP_NUM_THREADS": "1",
+    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    "PYTHONHASHSEED": "0",
+    "PYTHONWARNINGS": "default",
+}
+Notebook = nbformat.NotebookNode
+
+
+def convert(text: Path) -> Notebook:
+    """The notebook of a chapter's text, without outputs.
+
+    Args:
+      text: path of the Markdown file.
+    Returns:
+      A notebook whose ids depend on nothing but the text.
+    """
+    lines = text.read_text(encoding="utf-8").split("\n")
+    body = "\n".join(lines[after_front_matter(lines) :])
+    book = jupytext.reads(body, fmt="md:myst")
+    seen: Counter[str] = Counter()
+    for cell in book.cells:
+        key = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()
+        seen[key] += 1
+        cell.id = key[:8] + (f"-{seen[key]}" if seen[key] > 1 else "")
+    book.metadata = nbformat.from_dict({"kernelspec": KERNEL})
+    book.nbformat, book.nbformat_minor = 4, 5
+    return book
+
+
+def keep_outputs(book: Notebook, stored: Path) -> None:
+    """Give unchanged cells the outputs which they have in the stored notebook."""
+    if not stored.exists():
+        return
+    cells = {cell.id: cell for cell in nbformat.read(stored, as_version=4).cells}
+    for cell in book.cells:
+        old = cells.get(cell.id)
+        if cell.cell_type == "code" and old and old.source == cell.source:
+            cell.outputs, cell.execution_count = old.outputs, old.execution_count
+
+
+def execute(book: Notebook, package: Path = ROOT) -> None:
+    """Run the cells in place, in a fresh kernel in `chapters/`.
+
+    Args:
+      book: the notebook.
+      package: the folder which holds the `minijax` to run on.
+    """
+    path = os.pathsep.join(dict.fromkeys([str(package), str(ROOT)]))
+    client = NotebookClient(
+        book,
+        timeout=SECONDS_PER_CELL,
+        record_timing=False,
+        coalesce_streams=True,
+        extra_arguments=["--log-level=ERROR"],
+        skip_cells_with_tag="no-run" if has_gpu() else "gpu",
+        resources={"metadata": {"path": str(CHAPTERS)}},
+    )
+    client.execute(env={**os.environ, **ENVIRONMENT, "PYTHONPATH": path})
+
+
+def tidy(book: Notebook) -> None:
+    """Drop what changes from run to run: numbers, machine paths, metadata."""
+    book.metadata = nbformat.from_dict({"kernelspec": KERNEL})
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(code, start=1):
+        cell.metadata.pop("execution", None)
+        cell.execution_count = number
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output.execution_count = number
+            if "traceback" in output:
+                output.traceback = [without_paths(line) for line in output.traceback]
+
+
+def without_paths(text: str) -> str:
+    """A line of a traceback with paths below the repository or the library."""
+    home = str(Path.home())
+    places = [re.escape(str(ROOT)) + "/"]
+    places += [r"[^\s\"]*/site-packages/", r"[^\s\"]*/lib/python3\.\d+/"]
+    places += [re.escape(p.replace(home, "~", 1)) for p in (f"{ROOT}/",)]
+    return re.sub("|".join(places), "", text)
+
+
+def has_gpu() -> bool:
+    """Whether an NVIDIA card is there to run the cells tagged `gpu`."""
+    return shutil.which("nvidia-smi") is not None
+
+
+def disagreement(text: Path) -> str:
+    """How the stored notebook differs from the text; empty if it does not."""
+    stored = text.with_suffix(".ipynb")
+    if not stored.exists():
+        return f"{stored.name} is not there"
+    new, old = convert(text), nbformat.read(stored, as_version=4)
+    if new.metadata != old.metadata:
+        return f"{stored.name}: metadata other than the kernel's name"
+    for number, pair in enumerate(zip(new.cells, old.cells, strict=False), start=1):
+        if any(pair[0].get(k) != pair[1].get(k) for k in _COMPARED):
+            return f"{stored.name}: cell {number} is not the text's"
+        if pair[1].cell_type == "code" and pair[1].execution_count is None:
+            return f"{stored.name}: cell {number} was never run"
+    if len(new.cells) != len(old.cells):
+        return f"{stored.name}: {len(old.cells)} cells, {len(new.cells)} in the text"
+    return ""
+
+
+_COMPARED = ("cell_type", "source", "metadata", "id")
+
+
+def process(text: Path, options: argparse.Namespace) -> None:
+    """Convert one chapter and, unless told otherwise, run it and store it."""
+    start = time.monotonic()
+    print(f"{text.stem} …", end=" ", flush=True)
+    stored, book = text.with_suffix(".ipynb"), convert(text)
+    keep_outputs(book, stored)
+    if not options.convert:
+        try:
+            execute(book, options.package.resolve())
+        except (CellExecutionError, CellTimeoutError) as error:
+            print(f"failed after {time.monotonic() - start:.1f} s", flush=True)
+            raise BookError(f"chapters/{text.name}: {without_paths(str(error))}") from None
+        tidy(book)
+    if not options.dry_run:
+        nbformat.write(book, stored)
+    print(f"{time.monotonic() - start:.1f} s", flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("number", type=int, nargs="*")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--convert", action="store_true")
+    parser.add_argument("--dry-run", action="store_true")
+    parser.add_argument("--package", type=Path, default=ROOT)
+    options = parser.parse_args(arguments)
+    texts = [find_chapter(n) for n in options.number] or chapter_paths()
+    if options.check:
+        found = [trouble for text in texts if (trouble := disagreement(text))]
+        print("\n".join(found) or f"{len(texts)} notebooks agree with their texts")
+        return bool(found)
+    for text in texts:
+        process(text, options)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BookError as error:
+        sys.exit(f"notebook: {error}")

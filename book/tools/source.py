@@ -1,0 +1,160 @@
+"""Read a chapter: its headings, its prose and its code cells, with line numbers."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = ROOT / "chapters"
+PACKAGE = "minijax"
+
+_FENCE = re.compile(r"^(`{3,})\s*(\{code-cell\})?")
+_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
+_TAGS = re.compile(r"^:?tags:\s*\[(.*)\]\s*$")
+_EXPORT = re.compile(r"^#\| export (?P<module>[\w/]+)(?: -> (?P<namespace>[\w.]+))?$")
+
+
+class BookError(Exception):
+    """A mistake in a chapter, told with its place."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A code cell: its text, and where it stands in which chapter.
+
+    `module` is the module which it is exported to, as a path without `.py`
+    (`lax/elementwise`), or None; `namespace` is where its names become public.
+    """
+
+    chapter: str
+    index: int
+    line: int
+    text: str
+    tags: tuple[str, ...] = ()
+    heading: str = ""
+    module: str | None = None
+    namespace: str | None = None
+
+    @property
+    def code(self) -> str:
+        """The text without its `#|` line."""
+        return self.text.partition("\n")[2] if self.module else self.text
+
+    @property
+    def place(self) -> str:
+        """Where to look: file, line, and the number of the cell."""
+        return f"chapters/{self.chapter}.md:{self.line} (cell {self.index})"
+
+
+@dataclass
+class Chapter:
+    """A chapter in pieces: cells, headings `(level, text)` and lines of prose."""
+
+    name: str
+    cells: list[Cell] = field(default_factory=list)
+    headings: list[tuple[int, str]] = field(default_factory=list)
+    prose: list[str] = field(default_factory=list)
+
+    @property
+    def number(self) -> int:
+        """The floor: the two digits in front of the name."""
+        return int(self.name.split("_")[0])
+
+    @property
+    def title(self) -> str:
+        """The text of the first heading."""
+        return next((text for level, text in self.headings if level == 1), self.name)
+
+
+def read_chapter(path: Path) -> Chapter:
+    """Read one chapter from its Markdown text."""
+    chapter = Chapter(path.stem)
+    lines = path.read_text(encoding="utf-8").split("\n")
+    at = after_front_matter(lines)
+    while at < len(lines):
+        fence = _FENCE.match(lines[at])
+        if fence:
+            end = _end_of_fence(lines, at, fence[1], path)
+            if fence[2]:
+                chapter.cells.append(_read_cell(chapter, lines, at, end))
+            at = end + 1
+        else:
+            _read_prose(chapter, lines[at])
+            at += 1
+    return chapter
+
+
+def read_chapters(folder: Path = CHAPTERS) -> list[Chapter]:
+    """Read all chapters of a folder, lowest floor first."""
+    return [read_chapter(path) for path in chapter_paths(folder)]
+
+
+def chapter_paths(folder: Path = CHAPTERS) -> list[Path]:
+    """The texts of all chapters, lowest floor first."""
+    return sorted(folder.glob("[0-9][0-9]_*.md"))
+
+
+def find_chapter(number: int, folder: Path = CHAPTERS) -> Path:
+    """The text of the chapter with this number."""
+    for path in chapter_paths(folder):
+        if int(path.stem[:2]) == number:
+            return path
+    raise BookError(f"no chapter {number:02d} in {folder.name}/")
+
+
+def slug(heading: str) -> str:
+    """The anchor which the book gives to a heading."""
+    text = re.sub(r"[`*_]", "", heading).lower()
+    return re.sub(r"[^\w\- ]", "", text).strip().replace(" ", "-")
+
+
+def after_front_matter(lines: list[str]) -> int:
+    """The number of the first line below the YAML block at the top."""
+    if lines and lines[0] == "---" and "---" in lines[1:]:
+        return lines.index("---", 1) + 1
+    return 0
+
+
+def _end_of_fence(lines: list[str], start: int, ticks: str, path: Path) -> int:
+    for at in range(start + 1, len(lines)):
+        line = lines[at].rstrip()
+        if len(line) >= len(ticks) and set(line) == {"`"}:
+            return at
+    raise BookError(f"chapters/{path.name}:{start + 1}: this fence is never closed")
+
+
+def _read_prose(chapter: Chapter, line: str) -> None:
+    heading = _HEADING.match(line)
+    if heading:
+        chapter.headings.append((len(heading[1]), heading[2]))
+    chapter.prose.append(line)
+
+
+def _read_cell(chapter: Chapter, lines: list[str], start: int, end: int) -> Cell:
+    tags, first = _read_options(lines, start + 1, end)
+    text = "\n".join(lines[first:end]).strip("\n")
+    heading = next((t for n, t in reversed(chapter.headings) if n <= 3), "")
+    number = len(chapter.cells) + 1
+    cell = Cell(chapter.name, number, first + 1, text, tags, heading)
+    head, _, rest = text.partition("\n")
+    if re.search(r"^\s*#\|", rest, re.MULTILINE):
+        raise BookError(f"{cell.place}: `#|` belongs on the first line of a cell")
+    if not head.startswith("#|"):
+        return cell
+    marker = _EXPORT.match(head.rstrip())
+    if not marker:
+        raise BookError(f"{cell.place}: cannot read {head!r}; write `#| export MODULE`")
+    return Cell(chapter.name, number, first + 1, text, tags, heading, **marker.groupdict())
+
+
+def _read_options(lines: list[str], at: int, end: int) -> tuple[tuple[str, ...], int]:
+    """The tags of a cell, from `:tags: [...]` or a block between `---` lines."""
+    stop = at
+    if lines[at] == "---":
+        stop = lines.index("---", at + 1, end) + 1
+    else:
+        while stop < end and re.match(r"^:\w[\w-]*:", lines[stop]):
+            stop += 1
+    found = [match[1] for line in lines[at:stop] if (match := _TAGS.match(line))]
+    names = [name.strip(" \"'") for text in found for name in text.split(",")]
+    return tuple(name for name in names if name), stop

@@ -1,0 +1,155 @@
+"""What a piece of Python defines, uses and imports, without running it."""
+
+import ast
+import builtins
+import re
+import symtable
+import sys
+from collections.abc import Iterator
+
+_MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
+_BUILTINS = frozenset(dir(builtins)) | {"__file__", "__path__", "__annotations__"}
+
+
+def parse(code: str) -> ast.Module:
+    """Parse plain Python."""
+    return ast.parse(code)
+
+
+def without_magics(code: str) -> str:
+    """The code with each line of IPython magic replaced by `pass`."""
+    try:
+        ast.parse(code)
+    except SyntaxError:
+        return _MAGIC.sub(r"\1pass", code)
+    return code
+
+
+def defined(code: str) -> set[str]:
+    """Names which the code binds at its top level, imports apart."""
+    top = symtable.symtable(code, "cell", "exec")
+    names = {s.get_name() for s in top.get_symbols() if s.is_assigned()}
+    for table in _tables(top):
+        names |= {
+            s.get_name()
+            for s in table.get_symbols()
+            if s.is_declared_global() and s.is_assigned()
+        }
+    return names - {"_"}
+
+
+def used(code: str) -> set[str]:
+    """Names which the code looks up at module level or beyond."""
+    names = set()
+    top = symtable.symtable(code, "module", "exec")
+    for table in _tables(top):
+        for symbol in table.get_symbols():
+            outer = table is top or symbol.is_global()
+            if outer and symbol.is_referenced():
+                names.add(symbol.get_name())
+    return names - _BUILTINS
+
+
+def annotated(code: str) -> set[str]:
+    """Names in annotations, those in quotes included."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(code)):
+        for hint in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if isinstance(hint, ast.expr):
+                names |= set(_names_of_hint(hint))
+    return names - _BUILTINS
+
+
+def imports(code: str) -> list[ast.Import | ast.ImportFrom]:
+    """The import statements at the top level."""
+    body = ast.parse(code).body
+    return [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def all_imports(code: str) -> list[ast.Import | ast.ImportFrom]:
+    """The import statements anywhere in the code."""
+    nodes = ast.walk(ast.parse(code))
+    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def without_lines(code: str, nodes: list[ast.stmt]) -> str:
+    """The code without the lines of these statements."""
+    lines = code.split("\n")
+    drop = {n for s in nodes for n in range(s.lineno - 1, (s.end_lineno or 0))}
+    kept = "\n".join(text for n, text in enumerate(lines) if n not in drop)
+    return re.sub(r"\n{4,}", "\n\n\n", kept).strip("\n")
+
+
+def import_lines(statement: ast.Import | ast.ImportFrom) -> list[tuple[str, str]]:
+    """The names bound by an import, each with a statement which binds it alone."""
+    found = []
+    for alias in statement.names:
+        spelt = alias.name + (f" as {alias.asname}" if alias.asname else "")
+        line = f"import {spelt}"
+        if isinstance(statement, ast.ImportFrom):
+            line = f"from {'.' * statement.level}{statement.module or ''} {line}"
+        found.append((alias.asname or alias.name.split(".")[0], line))
+    return found
+
+
+def sorted_imports(lines: set[str]) -> str:
+    """Import statements of one name each, merged and sorted as ruff wants them."""
+    plain: dict[int, list[str]] = {}
+    grouped: dict[int, dict[str, set[str]]] = {}
+    for line in lines:
+        words = line.split()
+        section = _section(words[1])
+        if words[0] == "import":
+            plain.setdefault(section, []).append(line)
+        else:
+            names = grouped.setdefault(section, {}).setdefault(words[1], set())
+            names.add(line.partition(" import ")[2])
+    blocks = []
+    for section in sorted({*plain, *grouped}):
+        froms = sorted(grouped.get(section, {}).items())
+        block = sorted(plain.get(section, []))
+        block += [_from_import(module, names) for module, names in froms]
+        blocks.append("\n".join(block))
+    return "\n\n".join(blocks)
+
+
+def _from_import(module: str, names: set[str]) -> str:
+    ordered = sorted(names, key=_by_type)
+    line = f"from {module} import {', '.join(ordered)}"
+    if len(line) <= 88:
+        return line
+    return f"from {module} import (\n" + "".join(f"    {n},\n" for n in ordered) + ")"
+
+
+def _by_type(name: str) -> tuple[int, str]:
+    """Constants, then classes, then the rest: the order of isort."""
+    first = name.split()[0]
+    if first.isupper() and len(first) > 1:
+        return (0, name)
+    return (1 if first[:1].isupper() else 2, name)
+
+
+def _section(module: str) -> int:
+    top = module.split(".")[0]
+    if top == "__future__":
+        return 0
+    if top in sys.stdlib_module_names:
+        return 1
+    return 3 if top in {"minijax", "minijax_book"} else 2
+
+
+def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield table
+    for child in table.get_children():
+        yield from _tables(child)
+
+
+def _names_of_hint(hint: ast.expr) -> Iterator[str]:
+    for node in ast.walk(hint):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            try:
+                yield from _names_of_hint(ast.parse(node.value, mode="eval").body)
+            except SyntaxError:
+                continue
