@@ -2,11 +2,30 @@
 
 Every function looks at attributes only (`.name`, `.parent`, `.eqns`, …), so it draws a
 chapter's own classes as well as the package's. The results show themselves in a
-notebook and carry a text alternative.
+notebook and carry a text alternative, `.alt`.
 """
 
+from .cells import Block, blocks
+from .charts import bars, number_line, plot_style, table
 from .falls import fall
+from .graphs import jaxpr
 from .grids import grid
 from .towers import FLOORS, Floor, lift, stack
+from .trees import tree
 
-__all__ = ["FLOORS", "Floor", "fall", "grid", "lift", "stack"]
+__all__ = [
+    "FLOORS",
+    "Block",
+    "Floor",
+    "bars",
+    "blocks",
+    "fall",
+    "grid",
+    "jaxpr",
+    "lift",
+    "number_line",
+    "plot_style",
+    "stack",
+    "table",
+    "tree",
+]

@@ -1,6 +1,6 @@
 """The rule grid: primitives down, interpretations across."""
 
-from .svg import Canvas, soft, text_width
+from .svg import Canvas, text_width
 from .towers import role_of
 
 CELL, PITCH, LINE, LONGEST = 14, 22, 20, 700
@@ -29,14 +29,14 @@ def _rows(primitives):
 
 
 def _split(rows, blocks):
-    """Cut the rows into about equal columns, no heading left at a column's foot."""
+    """Cut the rows into about equal columns; a family that is cut repeats its name."""
     size = -(-len(rows) // blocks)
-    columns = [[]]
-    for k, row in enumerate(rows):
-        room = size - len(columns[-1])
-        lonely = isinstance(row, str) and room == 1 and k + 1 < len(rows)
-        if room <= 0 or lonely:
-            columns.append([])
+    columns, family = [[]], None
+    for row in rows:
+        room, heading = size - len(columns[-1]), isinstance(row, str)
+        family = row if heading else family
+        if room <= 0 or (heading and room == 1):
+            columns.append([] if heading or family is None else [f"{family} …"])
         columns[-1].append(row)
     return columns
 
@@ -51,7 +51,8 @@ def _state(table, primitive):
 def _cell(canvas, x, y, state, role, fresh, title):
     """One cell: a full square, a ring for a reason, a dashed cross for a hole."""
     if state == "rule":
-        canvas.rect(x, y, CELL, CELL, role if fresh else soft(role), role, 3)
+        shade = {} if fresh else {"fill_opacity": 0.5}
+        canvas.rect(x, y, CELL, CELL, role, None, 3, **shade)
     elif state is not None:
         canvas.rect(x, y, CELL, CELL, "paper", "neutral", 3, title=title)
         canvas.line(x + 4, y + CELL / 2, x + CELL - 4, y + CELL / 2, "neutral", 2)
@@ -96,7 +97,7 @@ def _legend(canvas, x, y, kinds):
     )
     for state, kind, words in meaning:
         if kind in kinds:
-            _cell(canvas, x, y, state, "neutral", False, None)
+            _cell(canvas, x, y, state, "neutral", True, None)
             canvas.text(x + CELL + 6, y + 11.5, words, 12, "muted")
             x += CELL + 24 + text_width(words, 12)
     return x

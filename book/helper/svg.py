@@ -106,6 +106,11 @@ def number(value):
     return "0" if short in ("-0", "") else short
 
 
+def route(command, *points):
+    """One SVG path command with its points: route("L", (1, 2)) is "L1 2"."""
+    return command + " ".join(f"{number(x)} {number(y)}" for x, y in points)
+
+
 @dataclass(frozen=True)
 class Node:
     """A box with a label, remembered so that tests can measure the layout."""
@@ -164,7 +169,7 @@ class Canvas:
 
     def line(self, x1, y1, x2, y2, stroke="line", width=1.5, **attributes):
         """A straight line."""
-        d = f"M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}"
+        d = route("M", (x1, y1)) + route("L", (x2, y2))
         self.path(d, stroke, width, **attributes)
 
     def head(self, x, y, way="down", color="line", size=5):
@@ -178,9 +183,9 @@ class Canvas:
 
     def text(
         self, x, y, text, size=13, color="ink", anchor="start", mono=False,
-        bold=False, turn=None,
+        bold=False, turn=None, halo=False,
     ):  # fmt: skip
-        """Text whose baseline passes through (x, y)."""
+        """Text whose baseline passes through (x, y); a halo keeps it off lines."""
         extra = f' font-size="{number(size)}"'
         if anchor != "start":
             extra += f' text-anchor="{anchor}"'
@@ -190,8 +195,10 @@ class Canvas:
             extra += ' font-weight="600"'
         if turn is not None:
             extra += f' transform="rotate({number(turn)} {number(x)} {number(y)})"'
+        if halo:
+            extra += ' stroke-width="4" stroke-linejoin="round" paint-order="stroke"'
         at = f'x="{number(x)}" y="{number(y)}"'
-        paint = self._paint(color, None)
+        paint = self._paint(color, "paper" if halo else None)
         self.parts.append(
             f'<text {paint} {at} xml:space="preserve"{extra}>{escape(text)}</text>'
         )

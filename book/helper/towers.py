@@ -13,35 +13,35 @@ class Floor(NamedTuple):
     says: str
 
 
-I, II, III, IV = (
+P1, P2, P3, P4 = (
     "I  Interpreters",
     "II  Programs as data",
     "III  Staging out",
     "IV  The machine",
 )
 FLOORS = (
-    Floor(I, "Interception", "every operation becomes a call: bind(mul, w, x)"),
-    Floor(I, "Arrays and dtypes", "numbers become arrays: float32[8,3]"),
-    Floor(I, "Forward mode", "values become pairs: (w, ẇ)"),
-    Floor(I, "Pytrees", "arguments become leaves: {'w': *, 'b': *}"),
-    Floor(I, "vmap", "one example becomes a batch: x[3] → x[8,3]"),
-    Floor(II, "Jaxprs", "calls become text: { lambda ; w x y. let … }"),
-    Floor(II, "Errors", "failures become sentences that name your line"),
-    Floor(II, "Linearize", "one program becomes two: a known and a linear one"),
-    Floor(II, "Transpose & grad", "the linear program runs backwards"),
-    Floor(II, "Custom rules", "a rule of ours replaces the derivative found"),
-    Floor(III, "jit", "many calls become one, remembered"),
-    Floor(III, "Control flow", "branches and loops become equations"),
-    Floor(III, "NumPy", "three hundred names become a dozen primitives"),
-    Floor(III, "Indexing", "x[i, :, mask] becomes gather and scatter"),
-    Floor(III, "Random", "chance becomes a function of a key"),
-    Floor(IV, "Kernels & LLVM", "equations become loop nests, then instructions"),
-    Floor(IV, "Passes", "the program becomes a shorter, equal program"),
-    Floor(IV, "Fusion", "four loops become one"),
-    Floor(IV, "Matmul & threads", "one core becomes all of them"),
-    Floor(IV, "GPU", "loops become thousands of threads"),
-    Floor(IV, "Devices", "one device becomes a mesh"),
-    Floor(IV, "Was it worth it?", "the program becomes a trained network"),
+    Floor(P1, "Interception", "every operation becomes a call: bind(mul, w, x)"),
+    Floor(P1, "Arrays and dtypes", "numbers become arrays: float32[8,3]"),
+    Floor(P1, "Forward mode", "values become pairs: (w, ẇ)"),
+    Floor(P1, "Pytrees", "arguments become leaves: {'w': *, 'b': *}"),
+    Floor(P1, "vmap", "one example becomes a batch: x[3] → x[8,3]"),
+    Floor(P2, "Jaxprs", "calls become text: { lambda ; w x y. let … }"),
+    Floor(P2, "Errors", "failures become sentences that name your line"),
+    Floor(P2, "Linearize", "one program becomes two: a known and a linear one"),
+    Floor(P2, "Transpose & grad", "the linear program runs backwards"),
+    Floor(P2, "Custom rules", "a rule of ours replaces the derivative found"),
+    Floor(P3, "jit", "many calls become one, remembered"),
+    Floor(P3, "Control flow", "branches and loops become equations"),
+    Floor(P3, "NumPy", "three hundred names become a dozen primitives"),
+    Floor(P3, "Indexing", "x[i, :, mask] becomes gather and scatter"),
+    Floor(P3, "Random", "chance becomes a function of a key"),
+    Floor(P4, "Kernels & LLVM", "equations become loop nests, then instructions"),
+    Floor(P4, "Passes", "the program becomes a shorter, equal program"),
+    Floor(P4, "Fusion", "four loops become one"),
+    Floor(P4, "Matmul & threads", "one core becomes all of them"),
+    Floor(P4, "GPU", "loops become thousands of threads"),
+    Floor(P4, "Devices", "one device becomes a mesh"),
+    Floor(P4, "Was it worth it?", "the program becomes a trained network"),
 )
 
 WIDTH, SHAFT, TOWER = 460, 24, 216
@@ -67,10 +67,11 @@ def _storey(canvas, row, today):
     lit, built = i == today, i < today
     fill = "tangent-soft" if lit else soft("primal") if built else "paper"
     edge = "tangent" if lit else "primal" if built else "line"
-    dash = {} if lit or built else {"stroke_dasharray": "3 3"}
+    thin = 0.6 if height == SHUT else 1
+    dash = {} if lit or built or height == SHUT else {"stroke_dasharray": "3 3"}
     canvas.rect(
-        SHAFT, y + 0.5, TOWER - SHAFT, height - 1, fill, edge, 2,
-        stroke_width=2 if lit else 1, title=f"{i} {floor.name}", **dash,
+        SHAFT, y + 1, TOWER - SHAFT, height - 2, fill, edge, 2,
+        stroke_width=2 if lit else thin, title=f"{i} {floor.name}", **dash,
     )  # fmt: skip
     if height == OPEN:
         ink = "ink" if lit or built else "muted"
@@ -97,9 +98,9 @@ def _labels(canvas, rows, today):
         open_ = any(i == today for i, _, _ in spans)
         top, bottom = spans[0][1], spans[-1][2]
         canvas.line(TOWER + 8, top + 1, TOWER + 8, bottom - 1, "line", 1)
-        if not open_:
-            middle = (top + bottom) / 2 + 4
-            canvas.text(TOWER + 18, middle, part, 12, "muted")
+        middle = top + 14 if open_ else (top + bottom) / 2 + 4
+        ink = "ink" if open_ else "muted"
+        canvas.text(TOWER + 22, middle, part, 12, ink, bold=open_)
     return parts
 
 
@@ -108,7 +109,7 @@ def _callout(canvas, says, y, top, bottom):
     x, width = TOWER + 22, WIDTH - TOWER - 24
     lines = wrap(says, width - 20, 13, lines=4)
     height = len(lines) * 18 + 12
-    start = min(max(y - height / 2, top), max(top, bottom - height))
+    start = min(max(y - height / 2, top + 22), max(top + 22, bottom - height))
     canvas.line(TOWER, y, x, y, "tangent", 2)
     canvas.rect(x, start, width, height, "tangent-soft", "tangent", 5)
     for k, line in enumerate(lines):
@@ -149,7 +150,10 @@ TRACE_ROLES = (
     ("transpose", "cotangent"),
     ("vmap", "batch"),
     ("batch", "batch"),
+    ("impl", "primal"),
     ("eval", "device"),
+    ("kernel", "device"),
+    ("python", "device"),
     ("jaxpr", "primal"),
     ("stag", "primal"),
 )
