@@ -75,7 +75,7 @@ chapters: $(STAMP)
 	@$(RUN) -m book.tools.export
 	$(call title,notebooks)
 	@$(RUN) -m book.tools.notebook
-	@$(RUN) -m book.tools.pages
+	@$(RUN) -m book.tools.pages --toc
 
 ## make oracle          compare with real JAX, in an environment of its own
 oracle: $(ORACLE)/.installed
@@ -114,8 +114,8 @@ counts: $(STAMP)
 	@$(RUN) -m book.tools.counts
 
 ## make owner NAME=you  set the account in every address of the repository
-owner:
-	@$(PYTHON) -m book.tools.owner $(NAME)
+owner: $(STAMP)
+	@$(RUN) -m book.tools.owner $(NAME)
 
 ## make clean           remove the environments and all that was built
 clean:

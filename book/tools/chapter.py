@@ -6,7 +6,7 @@ python -m book.tools.chapter 3
 import subprocess
 import sys
 
-from book.tools import export, notebook
+from book.tools import export, notebook, pages
 from book.tools.modules import Package
 from book.tools.source import ROOT, BookError, find_chapter, read_chapter
 
@@ -26,6 +26,7 @@ def main(number: int) -> int:
     export.main(["--only", str(number)])
     print("── notebook ──", flush=True)
     notebook.main([str(number)])
+    pages.write_contents()
     files = tests_of(number)
     print(f"── tests: {' '.join(files) or 'none yet'} ──", flush=True)
     if not files:

@@ -1,0 +1,83 @@
+"""Count what the book holds: words, lines, cells, figures, exercises, rules.
+
+python -m book.tools.counts
+"""
+
+import importlib
+import json
+import re
+
+from book.tools import pages
+from book.tools.source import CHAPTERS, Chapter, read_chapters
+
+COLUMNS = ["words", "lines", "cells", "figures", "exercises"]
+
+
+def count(chapter: Chapter) -> list[int]:
+    """The numbers of one chapter, in the order of `COLUMNS`."""
+    exported = [cell for cell in chapter.cells if cell.module]
+    lines = [line for cell in exported for line in cell.code.split("\n")]
+    exercises = [line for line in chapter.prose if re.match(r"\*\*\d+\S*\s*★", line)]
+    return [
+        sum(len(line.split()) for line in chapter.prose),
+        sum(bool(line.strip()) for line in lines),
+        len(chapter.cells),
+        count_figures(chapter),
+        len(exercises),
+    ]
+
+
+def count_figures(chapter: Chapter) -> int:
+    """The drawings among the stored outputs of a chapter."""
+    path = CHAPTERS / f"{chapter.name}.ipynb"
+    if not path.exists():
+        return 0
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    kinds = {"image/svg+xml", "image/png"}
+    return sum(bool(kinds & output.get("data", {}).keys()) for output in outputs)
+
+
+def count_rules() -> dict[str, int]:
+    """Primitives, tables, and what fills the places of the rule grid."""
+    tables = pages.rule_tables()
+    rows = pages.primitives(tables)
+    rules = sum(p in table for table in tables for p in rows)
+    reasons = sum(
+        p in table.reasons and p not in table for table in tables for p in rows
+    )
+    holes = len(rows) * len(tables) - rules - reasons
+    return {
+        "primitives": len(rows),
+        "tables": len(tables),
+        "rules": rules,
+        "reasons": reasons,
+        "holes": holes,
+    }
+
+
+def count_tests() -> dict[str, int]:
+    """What the corpus of small functions says about itself, if there is one."""
+    try:
+        corpus = importlib.import_module("tests.corpus")
+    except ModuleNotFoundError:
+        return {}
+    return corpus.count()
+
+
+def main() -> None:
+    """Print the tables."""
+    width = 24
+    print("chapter".ljust(width) + "".join(name.rjust(11) for name in COLUMNS))
+    total = [0] * len(COLUMNS)
+    for chapter in read_chapters():
+        row = count(chapter)
+        total = [a + b for a, b in zip(total, row, strict=True)]
+        print(chapter.name.ljust(width) + "".join(str(n).rjust(11) for n in row))
+    print("total".ljust(width) + "".join(str(n).rjust(11) for n in total))
+    for name, number in {**count_rules(), **count_tests()}.items():
+        print(f"{name.ljust(width)}{number:>11}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Set the account in the repository's address, wherever the address stands.
+
+    python -m book.tools.owner you
+
+The address in `pyproject.toml` is the source; the others are copies of it.
+"""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import nbformat
+
+from book.tools import notebook
+from book.tools.source import ROOT, chapter_paths
+
+ADDRESS = re.compile(r"github\.com/([\w.-]+)/minijax")
+FOLDERS = (".", "book", "chapters", ".github/workflows")
+SUFFIXES = {".md", ".toml", ".yml", ".cff", ".bib"}
+
+
+def current() -> str:
+    """The account in `pyproject.toml`."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    match = ADDRESS.search(project["project"]["urls"]["Repository"])
+    return match[1] if match else ""
+
+
+def files() -> list[Path]:
+    """The texts in which an address may stand."""
+    found = [path for folder in FOLDERS for path in (ROOT / folder).glob("*")]
+    return sorted(path for path in found if path.suffix in SUFFIXES)
+
+
+def accounts(path: Path) -> set[str]:
+    """The accounts in the addresses of one file."""
+    return set(ADDRESS.findall(path.read_text(encoding="utf-8")))
+
+
+def rename(name: str) -> None:
+    """Write the account into every address, and into the stored notebooks."""
+    for path in files():
+        old = path.read_text(encoding="utf-8")
+        new = ADDRESS.sub(f"github.com/{name}/minijax", old)
+        if new != old:
+            path.write_text(new, encoding="utf-8")
+            print(f"changed {path.relative_to(ROOT)}")
+    for text in chapter_paths():
+        stored = text.with_suffix(".ipynb")
+        if stored.exists():
+            _restore(text, stored)
+
+
+def _restore(text: Path, stored: Path) -> None:
+    """Make the notebook anew, with the outputs which it has, cell by cell."""
+    new, old = notebook.convert(text), nbformat.read(stored, as_version=4)
+    for cell, before in zip(new.cells, old.cells, strict=True):
+        if cell.cell_type == "code":
+            cell.outputs = before.outputs
+            cell.execution_count = before.execution_count
+    nbformat.write(new, stored)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or not re.fullmatch(r"[\w.-]+", sys.argv[1]):
+        sys.exit("usage: make owner NAME=account")
+    rename(sys.argv[1])

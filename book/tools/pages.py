@@ -1,0 +1,184 @@
+"""Make the pages that nobody writes: table of contents, index of names, rule grid.
+
+python -m book.tools.pages           write book/names.md and book/grid.md
+python -m book.tools.pages --toc     write _toc.yml too
+python -m book.tools.pages --check   exit 1 if _toc.yml is not up to date
+python -m book.tools.pages --built   exit 1 if a page is missing in _build/html
+"""
+
+import argparse
+import importlib
+import pkgutil
+import re
+import sys
+
+from book.tools import export
+from book.tools.source import (
+    PACKAGE,
+    ROOT,
+    BookError,
+    Chapter,
+    chapter_paths,
+    read_chapters,
+    slug,
+)
+
+FRONT = ["prologue", "how_to_read", "notation"]
+BACK = ["names", "grid", "glossary", "differences", "how_built", "bibliography"]
+MADE = ["names", "grid"]
+PARTS = [
+    (5, "I · Interpreters"),
+    (10, "II · Programs as data"),
+    (15, "III · Staging out"),
+    (99, "IV · The machine"),
+]
+
+
+def contents() -> str:
+    """The text of `_toc.yml`: the pages there are, in the order of reading."""
+    front = [f"book/{name}" for name in FRONT if _written(name)]
+    lines = ["# Made by `make chapters`: the floors in order, then the reference."]
+    lines += ["format: jb-book", f"root: {front[0]}", "parts:"]
+    lines += _part("Before we start", front[1:])
+    start = 0
+    for end, caption in PARTS:
+        names = [path.stem for path in chapter_paths()]
+        inside = [f"chapters/{n}" for n in names if start < int(n[:2]) <= end]
+        lines += _part(caption, inside)
+        start = end
+    lines += _part("Reference", [f"book/{name}" for name in BACK if _written(name)])
+    return "\n".join(lines) + "\n"
+
+
+def pages() -> list[str]:
+    """The pages of the committed `_toc.yml`, without suffix."""
+    text = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    return re.findall(r"(?:root|file): (\S+)", text)
+
+
+def names_page(chapters: list[Chapter]) -> str:
+    """The index: each public name with a link to the section which defines it."""
+    titles = {chapter.name: chapter.title for chapter in chapters}
+    lines = ["# Index of names", "", "Each public name, and the section that makes it."]
+    space = None
+    for (namespace, name), cell in sorted(export.definitions(chapters).items()):
+        if namespace != space:
+            space = namespace
+            lines += ["", f"## `{namespace}`", "", "| name | section |", "|---|---|"]
+        page = f"../chapters/{cell.chapter}.ipynb"
+        place = f"[{titles[cell.chapter]}: {cell.heading}]({page}#{slug(cell.heading)})"
+        lines.append(f"| `{name}` | {place} |")
+    return "\n".join(lines) + "\n"
+
+
+def rule_tables() -> list:
+    """The rule tables of the whole package, every module awake; or none yet."""
+    try:
+        package = importlib.import_module(PACKAGE)
+        for found in pkgutil.walk_packages(package.__path__, f"{PACKAGE}."):
+            importlib.import_module(found.name)
+        return list(importlib.import_module(f"{PACKAGE}.core").rule_tables)
+    except (ImportError, AttributeError):
+        return []
+
+
+def grid_page(tables: list) -> str:
+    """All rules in one table: a dot for a rule, a number for a written reason."""
+    lines = ["# All rules in one table", "", _GRID_TEXT, ""]
+    names = [table.name for table in tables]
+    lines += [f"| primitive | {' | '.join(names)} |", f"|{'---|' * (len(names) + 1)}"]
+    reasons: list[str] = []
+    for primitive in primitives(tables):
+        cells = [_grid_cell(table, primitive, reasons) for table in tables]
+        lines.append(f"| `{primitive.name}` | {' | '.join(cells)} |")
+    if not tables:
+        lines[-2:] = ["There is no table yet."]
+    lines += ["", *(f"{n}. {text}" for n, text in enumerate(reasons, start=1))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def primitives(tables: list) -> list:
+    """All primitives of some tables, in the order of their names."""
+    found = {p.name: p for table in tables for p in (*table, *table.reasons)}
+    return [found[name] for name in sorted(found)]
+
+
+def write_pages() -> None:
+    """Write the made pages, those whose text changed."""
+    _write("book/names.md", names_page(read_chapters()))
+    _write("book/grid.md", grid_page(rule_tables()))
+
+
+def write_contents() -> None:
+    """Write `_toc.yml`."""
+    _write("_toc.yml", contents())
+
+
+def missing() -> list[str]:
+    """Pages of `_toc.yml` which the built book does not have."""
+    html = ROOT / "_build" / "html"
+    return [page for page in pages() if not (html / f"{page}.html").exists()]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    for flag in ("--toc", "--check", "--built"):
+        parser.add_argument(flag, action="store_true")
+    options = parser.parse_args(arguments)
+    if options.built:
+        lost = missing()
+        for page in lost:
+            print(f"not built: {page}")
+        if not lost:
+            print(f"{len(pages())} pages; open _build/html/index.html")
+        return bool(lost)
+    if options.check:
+        stale = (ROOT / "_toc.yml").read_text(encoding="utf-8") != contents()
+        print("_toc.yml is stale: run `make chapters`" if stale else "contents agree")
+        return stale
+    if options.toc:
+        write_contents()
+    write_pages()
+    return 0
+
+
+_GRID_TEXT = (
+    "Rows are primitives, columns are the tables that give them a meaning. A dot is "
+    "a rule; a number leads to the reason, below, why there is none on purpose; "
+    "an empty place is a hole."
+)
+
+
+def _written(name: str) -> bool:
+    return name in MADE or (ROOT / "book" / f"{name}.md").exists()
+
+
+def _part(caption: str, files: list[str]) -> list[str]:
+    lines = [f"- caption: {caption}", "  chapters:"]
+    return [*lines, *(f"  - file: {file}" for file in files)] if files else []
+
+
+def _grid_cell(table: dict, primitive: object, reasons: list[str]) -> str:
+    if primitive in table:
+        return "●"
+    reason = table.reasons.get(primitive)  # type: ignore[attr-defined]
+    if reason is None:
+        return " "
+    if reason not in reasons:
+        reasons.append(reason)
+    return str(reasons.index(reason) + 1)
+
+
+def _write(path: str, text: str) -> None:
+    there = ROOT / path
+    if not there.exists() or there.read_text(encoding="utf-8") != text:
+        there.write_text(text, encoding="utf-8")
+        print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BookError as error:
+        sys.exit(f"pages: {error}")
