@@ -14,7 +14,9 @@ from book.tools.source import ROOT, BookError, find_chapter, read_chapter
 def tests_of(number: int) -> list[str]:
     """The test files of a chapter: one for each module, one for the chapter."""
     path = find_chapter(number)
-    names = [module.replace("/", "_") for module in Package([read_chapter(path)]).modules]
+    names = [
+        module.replace("/", "_") for module in Package([read_chapter(path)]).modules
+    ]
     names += [name.removesuffix("___init__") for name in names]
     files = [f"tests/test_{name}.py" for name in [*names, path.stem]]
     return [file for file in dict.fromkeys(files) if (ROOT / file).exists()]

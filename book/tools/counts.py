@@ -5,10 +5,9 @@ python -m book.tools.counts
 
 import importlib
 import json
-import re
 
 from book.tools import pages
-from book.tools.source import CHAPTERS, Chapter, read_chapters
+from book.tools.source import CHAPTERS, Chapter, exercises, read_chapters
 
 COLUMNS = ["words", "lines", "cells", "figures", "exercises"]
 
@@ -17,13 +16,12 @@ def count(chapter: Chapter) -> list[int]:
     """The numbers of one chapter, in the order of `COLUMNS`."""
     exported = [cell for cell in chapter.cells if cell.module]
     lines = [line for cell in exported for line in cell.code.split("\n")]
-    exercises = [line for line in chapter.prose if re.match(r"\*\*\d+\S*\s*★", line)]
     return [
-        sum(len(line.split()) for line in chapter.prose),
+        sum(len(line.split()) for _, line in chapter.prose),
         sum(bool(line.strip()) for line in lines),
         len(chapter.cells),
         count_figures(chapter),
-        len(exercises),
+        len(exercises(chapter)),
     ]
 
 

@@ -1,9 +1,9 @@
 """Make the package from the exported cells of the chapters.
 
-    python -m book.tools.export                      write minijax/
-    python -m book.tools.export --only 3             write the modules of chapter 3
-    python -m book.tools.export --check              exit 1 if minijax/ differs
-    python -m book.tools.export --upto 2 --out DIR   chapters 1 and 2 into DIR/minijax/
+python -m book.tools.export                      write minijax/
+python -m book.tools.export --only 3             write the modules of chapter 3
+python -m book.tools.export --check              exit 1 if minijax/ differs
+python -m book.tools.export --upto 2 --out DIR   chapters 1 and 2 into DIR/minijax/
 """
 
 import argparse

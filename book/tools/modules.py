@@ -169,7 +169,9 @@ def _check_redefinitions(chapter: Chapter) -> None:
             first = owners.get(name)
             hook = name.startswith("__") and first and first.module != cell.module
             if first and not hook:
-                raise BookError(f"{cell.place}: {name} is exported by cell {first.index}")
+                raise BookError(
+                    f"{cell.place}: {name} is exported by cell {first.index}"
+                )
             if cell.module and name in syntax.defined(cell.code):
                 owners[name] = cell
 
@@ -203,7 +205,9 @@ def _check_import(
             raise BookError(f"{cell.place}: no chapter exports {spelt}")
         if owner.chapter.number >= chapter.number:
             floor = owner.chapter.name
-            raise BookError(f"{cell.place}: {spelt} is of {floor}, not of a lower floor")
+            raise BookError(
+                f"{cell.place}: {spelt} is of {floor}, not of a lower floor"
+            )
 
 
 def _from_sibling(siblings: list[Module], name: str) -> str | None:

@@ -160,7 +160,9 @@ def process(text: Path, options: argparse.Namespace) -> None:
             execute(book, options.package.resolve())
         except (CellExecutionError, CellTimeoutError) as error:
             print(f"failed after {time.monotonic() - start:.1f} s", flush=True)
-            raise BookError(f"chapters/{text.name}: {without_paths(str(error))}") from None
+            raise BookError(
+                f"chapters/{text.name}: {without_paths(str(error))}"
+            ) from None
         tidy(book)
     if not options.dry_run:
         nbformat.write(book, stored)

@@ -12,6 +12,7 @@ _FENCE = re.compile(r"^(`{3,})\s*(\{code-cell\})?")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _TAGS = re.compile(r"^:?tags:\s*\[(.*)\]\s*$")
 _EXPORT = re.compile(r"^#\| export (?P<module>[\w/]+)(?: -> (?P<namespace>[\w.]+))?$")
+_EXERCISE = re.compile(r"\*\*\d+\S*\s*★")
 
 
 class BookError(Exception):
@@ -48,12 +49,12 @@ class Cell:
 
 @dataclass
 class Chapter:
-    """A chapter in pieces: cells, headings `(level, text)` and lines of prose."""
+    """A chapter in pieces: cells, headings `(level, text)`, prose `(line, text)`."""
 
     name: str
     cells: list[Cell] = field(default_factory=list)
     headings: list[tuple[int, str]] = field(default_factory=list)
-    prose: list[str] = field(default_factory=list)
+    prose: list[tuple[int, str]] = field(default_factory=list)
 
     @property
     def number(self) -> int:
@@ -79,7 +80,7 @@ def read_chapter(path: Path) -> Chapter:
                 chapter.cells.append(_read_cell(chapter, lines, at, end))
             at = end + 1
         else:
-            _read_prose(chapter, lines[at])
+            _read_prose(chapter, at + 1, lines[at])
             at += 1
     return chapter
 
@@ -100,6 +101,11 @@ def find_chapter(number: int, folder: Path = CHAPTERS) -> Path:
         if int(path.stem[:2]) == number:
             return path
     raise BookError(f"no chapter {number:02d} in {folder.name}/")
+
+
+def exercises(chapter: Chapter) -> list[tuple[int, str]]:
+    """The lines which open an exercise: `**1 ★ (10 minutes).** ...`."""
+    return [(n, text) for n, text in chapter.prose if _EXERCISE.match(text)]
 
 
 def slug(heading: str) -> str:
@@ -123,11 +129,11 @@ def _end_of_fence(lines: list[str], start: int, ticks: str, path: Path) -> int:
     raise BookError(f"chapters/{path.name}:{start + 1}: this fence is never closed")
 
 
-def _read_prose(chapter: Chapter, line: str) -> None:
+def _read_prose(chapter: Chapter, number: int, line: str) -> None:
     heading = _HEADING.match(line)
     if heading:
         chapter.headings.append((len(heading[1]), heading[2]))
-    chapter.prose.append(line)
+    chapter.prose.append((number, line))
 
 
 def _read_cell(chapter: Chapter, lines: list[str], start: int, end: int) -> Cell:
@@ -144,7 +150,9 @@ def _read_cell(chapter: Chapter, lines: list[str], start: int, end: int) -> Cell
     marker = _EXPORT.match(head.rstrip())
     if not marker:
         raise BookError(f"{cell.place}: cannot read {head!r}; write `#| export MODULE`")
-    return Cell(chapter.name, number, first + 1, text, tags, heading, **marker.groupdict())
+    return Cell(
+        chapter.name, number, first + 1, text, tags, heading, **marker.groupdict()
+    )
 
 
 def _read_options(lines: list[str], at: int, end: int) -> tuple[tuple[str, ...], int]:

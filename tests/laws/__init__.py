@@ -1,0 +1,1 @@
+"""Tests of the laws which the book and the package keep."""

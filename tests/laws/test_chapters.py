@@ -1,0 +1,107 @@
+"""The shape of a chapter, and what its stored outputs may hold."""
+
+import re
+
+import nbformat
+import pytest
+
+from book.tools import owner
+from book.tools.source import CHAPTERS, exercises, read_chapters
+
+ALL = read_chapters()
+NAMES = [chapter.name for chapter in ALL]
+each = pytest.mark.parametrize("chapter", ALL, ids=NAMES)
+
+SECTIONS = [
+    "Where we are",
+    "Does it compose?",
+    "What does it cost?",
+    "In JAX",
+    "Checkpoint",
+    "Exercises",
+    "Further reading",
+]
+FIRST_CELL = """\
+try:
+    import minijax
+except ModuleNotFoundError:
+    %pip install -q "minijax @ git+https://github.com/{}/minijax\""""
+EXERCISE = re.compile(r"\*\*\d+ ★{1,3} \(\d+ minutes\)\.\*\*")
+FOLDED = {"hide-cell", "hide-input", "hide-output"}
+
+MACHINE = re.compile(r"(?<![\w.:/])/(home|root|work|tmp|Users|mnt|opt|usr)/\w")
+ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
+TIMING = re.compile(r"\d\s?(ms|µs|μs|us|ns)\b|\d\.\d+ s(econds)?\b")
+
+
+@each
+def test_sections_are_there_and_in_order(chapter):
+    titles = [text for level, text in chapter.headings if level == 2]
+    assert [title for title in titles if title in SECTIONS] == SECTIONS
+
+
+@each
+def test_title_has_the_number(chapter):
+    assert chapter.title.split()[0].rstrip(".:") == str(chapter.number)
+    assert sum(level == 1 for level, _ in chapter.headings) == 1
+
+
+@each
+def test_first_cell_installs_on_colab(chapter):
+    assert chapter.cells[0].text == FIRST_CELL.format(owner.current())
+
+
+@each
+def test_exercises_have_folded_executed_solutions(chapter):
+    starts = [line for line, _ in exercises(chapter)]
+    ends = [*starts[1:], chapter.prose[-1][0] + 1]
+    assert len(starts) >= 3
+    for (line, text), end in zip(exercises(chapter), ends, strict=True):
+        assert EXERCISE.match(text), f"line {line}: **N ★ (M minutes).** ..."
+        solutions = [c for c in chapter.cells if line < c.line < end]
+        assert any(FOLDED & {*c.tags} for c in solutions), f"line {line}: no solution"
+        assert not any("skip-execution" in c.tags for c in solutions)
+
+
+def outputs(chapter):
+    """`(tags, cell's number, output)` for each stored output of a chapter."""
+    book = nbformat.read(CHAPTERS / f"{chapter.name}.ipynb", as_version=4)
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(code, start=1):
+        for output in cell.outputs:
+            yield cell.metadata.get("tags", []), number, output
+
+
+def text_of(output):
+    """All text of an output: stream, data and traceback."""
+    data = output.get("data", {})
+    texts = [text for kind, text in data.items() if not kind.startswith("image/png")]
+    texts += [output.get("text", ""), output.get("evalue", "")]
+    return "\n".join(map(str, [*texts, *output.get("traceback", [])]))
+
+
+@each
+def test_outputs_hold_no_machine(chapter):
+    for _, number, output in outputs(chapter):
+        found = MACHINE.search(text_of(output)) or ADDRESS.search(text_of(output))
+        assert not found, f"cell {number}: {found[0]}"
+
+
+@each
+def test_outputs_hold_no_timing(chapter):
+    for tags, number, output in outputs(chapter):
+        found = TIMING.search(text_of(output))
+        assert "nbval-ignore-output" in tags or not found, f"cell {number}: {found[0]}"
+
+
+@each
+def test_outputs_hold_no_warning(chapter):
+    for _, number, output in outputs(chapter):
+        assert output.get("name") != "stderr", f"cell {number}: {text_of(output)}"
+
+
+@each
+def test_only_announced_cells_fail(chapter):
+    for tags, number, output in outputs(chapter):
+        error = output.output_type == "error"
+        assert not error or "raises-exception" in tags, f"cell {number}"

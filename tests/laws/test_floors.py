@@ -1,0 +1,99 @@
+"""Laws 3 and 6: a module rests on lower floors; a chapter runs on what exists."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from book.tools import export, notebook
+from book.tools.modules import Package
+from book.tools.source import PACKAGE, ROOT, chapter_paths, read_chapters
+
+CHAPTERS = read_chapters()
+NAMES = [chapter.name for chapter in CHAPTERS]
+WHOLE = Package(CHAPTERS)
+FLOORS = {m.dotted: m.chapter.number for m in WHOLE.modules.values()}
+DOOR = {"minijax", "minijax._lazy", "minijax._public"}
+
+
+def run(code, *arguments, folder=ROOT):
+    """Run Python in a process of its own; what it prints, as JSON."""
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    command = [sys.executable, "-W", "error", "-c", code, *arguments]
+    result = subprocess.run(command, capture_output=True, env=environment, cwd=folder)
+    assert result.returncode == 0, result.stderr.decode()
+    return json.loads(result.stdout)
+
+
+def imported(module):
+    """The dotted modules of the package which a made module imports anywhere."""
+    code = (ROOT / PACKAGE / f"{module.path}.py").read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                owner = WHOLE.owner(node.module or "", alias.name)
+                if owner:
+                    yield owner.dotted
+        elif isinstance(node, ast.Import):
+            yield from (a.name for a in node.names if a.name.startswith(f"{PACKAGE}."))
+
+
+@pytest.mark.parametrize("module", WHOLE.modules.values(), ids=list(WHOLE.modules))
+def test_module_imports_no_higher_floor(module):
+    for name in imported(module):
+        assert FLOORS[name] <= module.chapter.number, f"{module.dotted} imports {name}"
+
+
+@pytest.mark.parametrize("path", chapter_paths(), ids=NAMES)
+def test_chapter_runs_on_lower_floors_only(path, tmp_path):
+    below = [chapter for chapter in CHAPTERS if chapter.name < path.stem]
+    export.write(export.make(below), tmp_path / PACKAGE)
+    book = notebook.convert(path)
+    notebook.execute(book, tmp_path)
+
+
+def test_importing_the_package_wakes_nothing():
+    code = "import json, sys, minijax; print(json.dumps(sorted(sys.modules)))"
+    awake = {name for name in run(code) if name.split(".")[0] in (PACKAGE, "numpy")}
+    assert awake <= DOOR
+
+
+IMPORT_ALL = """
+import importlib, json, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+print(json.dumps([name for name in sys.modules if name.startswith("minijax")]))
+"""
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=NAMES)
+def test_low_floors_wake_no_higher_one(chapter):
+    low = [name for name, floor in FLOORS.items() if floor <= chapter.number]
+    for name in set(run(IMPORT_ALL, *low)) - DOOR:
+        assert FLOORS[name] <= chapter.number
+
+
+PUBLIC_NAMES = """
+import importlib, json, sys
+from minijax._public import PUBLIC
+modules = sorted({m for names in PUBLIC.values() for m in names.values()})
+if sys.argv[1] == "modules first":
+    for name in modules:
+        importlib.import_module(name)
+wrong = []
+for space, names in PUBLIC.items():
+    for name, module in names.items():
+        exec(f"from {space} import {name} as found")
+        if found is not getattr(sys.modules[module], name):
+            wrong.append(f"{space}.{name}")
+print(json.dumps(wrong))
+"""
+
+
+@pytest.mark.parametrize("order", ["names first", "modules first"])
+def test_public_names_reach_their_modules(order):
+    wrong = run(PUBLIC_NAMES, order)
+    assert not wrong, f"hidden by a module of the same name: {wrong}"

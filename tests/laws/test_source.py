@@ -1,0 +1,84 @@
+"""Laws 1 to 3: one source, every line in the book, one owner."""
+
+import re
+import tomllib
+
+import nbformat
+import pytest
+
+from book.tools import export, notebook, owner, pages
+from book.tools.source import CHAPTERS, PACKAGE, ROOT, chapter_paths, read_chapters
+
+PATHS = chapter_paths()
+NAMES = [path.stem for path in PATHS]
+
+
+def test_every_line_of_the_package_comes_from_a_chapter():
+    assert not export.differences(export.make(read_chapters()), ROOT / PACKAGE)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=NAMES)
+def test_notebook_is_made_from_the_text(path):
+    assert not notebook.disagreement(path)
+
+
+def test_every_notebook_has_a_text():
+    assert {path.stem for path in CHAPTERS.glob("*.ipynb")} == set(NAMES)
+
+
+@pytest.mark.parametrize("chapter", read_chapters(), ids=NAMES)
+def test_exporter_and_jupytext_see_the_same_cells(chapter):
+    made = notebook.convert(CHAPTERS / f"{chapter.name}.md")
+    code = [cell for cell in made.cells if cell.cell_type == "code"]
+    assert [c.source for c in code] == [c.text for c in chapter.cells]
+    tags = [tuple(c.metadata.get("tags", ())) for c in code]
+    assert tags == [c.tags for c in chapter.cells]
+
+
+def test_contents_list_every_chapter():
+    assert (ROOT / "_toc.yml").read_text(encoding="utf-8") == pages.contents()
+
+
+def test_address_is_the_same_everywhere():
+    found = {path: owner.accounts(path) for path in owner.files()}
+    notebooks = {path: owner.accounts(path) for path in CHAPTERS.glob("*.ipynb")}
+    wrong = {p for p, names in (found | notebooks).items() if names - {owner.current()}}
+    assert not wrong, f"addresses differ from pyproject.toml's: {wrong}"
+
+
+def test_every_package_is_packaged():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = set(tomllib.loads(text)["tool"]["setuptools"]["packages"])
+    folders = (path.parent for path in (ROOT / PACKAGE).rglob("__init__.py"))
+    packages = {".".join(folder.relative_to(ROOT).parts) for folder in folders}
+    assert listed == packages | {"minijax_book"}
+
+
+def test_version_is_the_same_everywhere():
+    texts = [(ROOT / name).read_text() for name in ("pyproject.toml", "CITATION.cff")]
+    [project] = re.findall(r'^version = "(.*)"', texts[0], re.M)
+    [cited] = re.findall(r"^version: (.*)$", texts[1], re.M)
+    init = (ROOT / PACKAGE / "__init__.py").read_text(encoding="utf-8")
+    assert project == cited
+    assert f'__version__ = "{project}"' in init
+
+
+def test_style_sheets_are_listed():
+    config = (ROOT / "_config.yml").read_text(encoding="utf-8")
+    sheets = sorted(path.name for path in (ROOT / "book" / "_static").glob("*.css"))
+    assert f"html_css_files: [{', '.join(sheets)}]" in config
+
+
+@pytest.mark.parametrize("path", PATHS, ids=NAMES)
+def test_made_notebook_is_valid(path):
+    nbformat.validate(nbformat.read(path.with_suffix(".ipynb"), as_version=4))
+
+
+def test_glossary_links_to_where_a_term_is_bold():
+    text = (ROOT / "book" / "glossary.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^\*\*(.+?)\*\*\n: (.+?)(?=\n\n|\Z)", text, re.M | re.S)
+    assert entries
+    for term, meaning in entries:
+        [name] = re.findall(r"\(\.\./chapters/(\w+)\.ipynb[^)]*\)", meaning)
+        chapter = (CHAPTERS / f"{name}.md").read_text(encoding="utf-8")
+        assert f"**{term.lower()}" in chapter.lower(), f"{term} is not bold in {name}"

@@ -1,0 +1,218 @@
+"""The exporter: what it makes of a chapter, and what it refuses."""
+
+import subprocess
+import sys
+
+import pytest
+
+from book.tools import export, modules, syntax
+from book.tools.modules import Package
+from book.tools.source import BookError, exercises, read_chapter, slug
+
+INIT = '#| export __init__\n"""A package."""'
+
+
+def chapter(folder, number, *cells):
+    """A chapter with these code cells; a cell may be a pair `(text, tags)`."""
+    lines = [f"# {number} · A title", ""]
+    for cell in cells:
+        text, tags = cell if isinstance(cell, tuple) else (cell, "")
+        options = [f":tags: [{tags}]", ""] if tags else []
+        lines += ["```{code-cell} ipython3", *options, text, "```", ""]
+    path = folder / f"{number:02d}_floor{number}.md"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return read_chapter(path)
+
+
+def made(folder, *cells):
+    """The package of one chapter with these cells below an `__init__`."""
+    return export.make([chapter(folder, 1, INIT, *cells)])
+
+
+def test_a_module_has_header_docstring_imports_and_cells(tmp_path):
+    first = '#| export core\n"""Doc."""\n\nimport os\n\n\ndef f():\n    return np.e'
+    second = "#| export core\nimport numpy as np\nfrom collections import abc, UserDict\nx = 1"
+    assert made(tmp_path, first, "ignored = f()", second)["core.py"] == (
+        "# Made from chapters/01_floor1.md by `make chapter`;\n"
+        "# edit the chapter, not this file.\n"
+        '"""Doc."""\n\n'
+        "import os\nfrom collections import UserDict, abc\n\nimport numpy as np\n\n\n"
+        "def f():\n    return np.e\n\n\nx = 1\n"
+    )
+
+
+def test_names_of_the_same_chapter_are_imported(tmp_path):
+    core = "#| export core\nimport math\n\n\nclass Var: pass"
+    user = "#| export user\ndef f(x: 'Var'):\n    return math.exp(x)"
+    text = made(tmp_path, core, user)["user.py"]
+    assert "from minijax.core import Var\n" in text
+    assert "import math\n" in text
+
+
+def test_local_names_are_not_imported(tmp_path):
+    core = "#| export core\ndef trace(): pass"
+    user = "#| export user\ndef f(trace):\n    return [trace for trace in trace]"
+    assert "import" not in made(tmp_path, core, user)["user.py"]
+
+
+def test_public_names_are_listed(tmp_path):
+    cell = "#| export core -> minijax\ndef f(): pass\n\n\n_g = 1\nh = 2"
+    text = made(tmp_path, cell)["_public.py"]
+    assert '"f": "minijax.core"' in text and '"h": "minijax.core"' in text
+    assert "_g" not in text
+
+
+def test_definitions_know_their_cell(tmp_path):
+    one = chapter(tmp_path, 1, INIT, "#| export core -> minijax\nh = 2")
+    assert export.definitions([one])["minijax", "h"].index == 2
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (["#| export a\nx = 1", "#| export a\nx = 2"], "x is exported by cell 2"),
+        (["#| export a\nx = 1", "x = 2"], "x is exported by cell 2"),
+        (["#| export a\ndef f(): pass", "#| export b\ndef f(): pass"], "f is exported"),
+        (["#| export a\ndef f(): pass", "for f in []: pass"], "f is exported"),
+        (["#| export a\ndef f(): pass", "from math import sin as f"], "f is exported"),
+        (["#| export a\n%time x = 1"], "with a magic"),
+        (["#| export a\ndef f(:"], "invalid syntax"),
+        (["#| export a\ndef f(): return g"], "a uses g, exported by no cell"),
+        (["g = 1", "#| export a\ndef f(): return g"], "a uses g, exported by no cell"),
+        (["#| export a b"], "cannot read"),
+        (["x = 1\n#| export a"], "first line"),
+        (["#| export sub/a\nx = 1"], "minijax/sub/ needs a cell"),
+        (["#| export a\nfrom minijax.b import x", "#| export b\nx = 1"], "lower floor"),
+        (["from minijax import a", "#| export a\nx = 1"], "lower floor"),
+        (["#| export a\nfrom minijax.b import x"], "no chapter exports minijax.b.x"),
+        (["#| export a\nfrom .b import x"], "relative imports"),
+        (
+            ["#| export a\ndef f(): return g()", "#| export b\ndef g(): return f()"],
+            "import cycle minijax.a -> minijax.b -> minijax.a",
+        ),
+        (
+            [
+                "#| export a -> minijax\nx = 1",
+                "#| export b -> minijax\ndef __f(): pass",
+            ],
+            None,
+        ),
+    ],
+)
+def test_refusals(tmp_path, cells, message):
+    if message is None:
+        made(tmp_path, *cells)
+        return
+    with pytest.raises(BookError, match=message):
+        made(tmp_path, *cells)
+
+
+def test_two_chapters_may_not_write_one_module(tmp_path):
+    one = chapter(tmp_path, 1, INIT, "#| export a\nx = 1")
+    two = chapter(tmp_path, 2, "#| export a\ny = 1")
+    with pytest.raises(BookError, match="belongs to 01_floor1 already"):
+        Package([one, two])
+
+
+def test_two_modules_may_not_have_one_public_name(tmp_path):
+    one = chapter(tmp_path, 1, INIT, "#| export a -> minijax\nx = 1")
+    two = chapter(tmp_path, 2, "#| export b -> minijax\nx = 1")
+    with pytest.raises(BookError, match="public in minijax.a already"):
+        export.make([one, two])
+
+
+def test_a_higher_floor_may_not_be_imported_by_its_public_name(tmp_path):
+    one = chapter(tmp_path, 1, INIT, "def late():\n    from minijax import grad")
+    two = chapter(tmp_path, 2, "#| export b -> minijax\ndef grad(): pass")
+    with pytest.raises(BookError, match="minijax.grad is of 02_floor2"):
+        export.make([one, two])
+    three = chapter(tmp_path, 3, "from minijax import grad")
+    one.cells.pop()
+    export.make([one, two, three])
+
+
+def test_no_chapter_makes_an_empty_package():
+    assert export.make([])["__init__.py"] == export.EMPTY
+
+
+def test_one_chapter_alone_keeps_the_names_of_the_others(tmp_path):
+    one = chapter(tmp_path, 1, INIT, "#| export a -> minijax\nx = 1")
+    old = {"minijax": {"gone": "minijax.a", "y": "minijax.other"}}
+    text = export.make_one(1, [one], old)["_public.py"]
+    assert '"x": "minijax.a"' in text and '"y": "minijax.other"' in text
+    assert "gone" not in text
+
+
+def test_writing_then_checking_finds_no_difference(tmp_path, capsys):
+    files = made(tmp_path, "#| export a\nx = 1")
+    export.write(files, tmp_path / "out")
+    assert not export.differences(files, tmp_path / "out")
+    (tmp_path / "out" / "a.py").write_text("x = 2\n")
+    (tmp_path / "out" / "b.py").write_text("")
+    found = export.differences(files, tmp_path / "out")
+    assert "+x = 1" in found and "minijax/b.py: differs" in found
+    export.write(files, tmp_path / "out")
+    assert not export.differences(files, tmp_path / "out")
+    assert "removed minijax/b.py" in capsys.readouterr().out
+    assert export.read_public(tmp_path / "out") == {}
+
+
+def test_output_folder_and_floors_from_the_command_line(tmp_path):
+    command = [sys.executable, "-m", "book.tools.export", "--upto", "0", "--out"]
+    subprocess.run([*command, str(tmp_path)], check=True, capture_output=True)
+    files = {path.name for path in (tmp_path / "minijax").iterdir()}
+    assert files == {"__init__.py", "_public.py", "py.typed"}
+
+
+def test_reading_tags_headings_and_exercises(tmp_path):
+    path = tmp_path / "01_a.md"
+    path.write_text(
+        "---\ntitle: x\n---\n# 1 · A\n\n## `B` and *c*!\n\n**1 ★ (5 minutes).** Do.\n\n"
+        "````{code-cell} ipython3\n---\ntags: [hide-cell, gpu]\n---\n# no heading\n````\n"
+        "```python\n# no heading either\n```\n"
+    )
+    read = read_chapter(path)
+    assert read.cells[0].tags == ("hide-cell", "gpu")
+    assert [text for _, text in read.headings] == ["1 · A", "`B` and *c*!"]
+    assert read.cells[0].line == 14
+    assert exercises(read) == [(8, "**1 ★ (5 minutes).** Do.")]
+    assert slug("`B` and *c*!") == "b-and-c"
+
+
+def test_an_open_fence_is_refused(tmp_path):
+    path = tmp_path / "01_a.md"
+    path.write_text("# 1\n```{code-cell} ipython3\nx = 1\n")
+    with pytest.raises(BookError, match="01_a.md:2: this fence is never closed"):
+        read_chapter(path)
+
+
+def test_imports_are_sorted_as_ruff_sorts_them():
+    lines = {
+        "import sys",
+        "from __future__ import annotations",
+        "from minijax.core import bind",
+        "from minijax.core import Trace",
+        "from minijax.core import MAX",
+        "import minijax.numpy as jnp",
+        "import numpy as np",
+        "from functools import partial",
+    }
+    assert syntax.sorted_imports(lines) == (
+        "from __future__ import annotations\n\n"
+        "import sys\nfrom functools import partial\n\n"
+        "import numpy as np\n\n"
+        "import minijax.numpy as jnp\nfrom minijax.core import MAX, Trace, bind"
+    )
+
+
+def test_long_imports_are_broken():
+    names = [f"a_name_of_some_length_{n}" for n in range(5)]
+    text = syntax.sorted_imports({f"from minijax.core import {n}" for n in names})
+    assert text.startswith("from minijax.core import (\n    a_name")
+    assert text.endswith(",\n)")
+
+
+def test_checks_of_one_chapter_ignore_cells_meant_to_fail(tmp_path):
+    bad = ("def f(:", "raises-exception")
+    one = chapter(tmp_path, 1, INIT, bad, "%%time\nx = 1", "%pip install x")
+    modules.check(Package([one]), one)
