@@ -12,8 +12,9 @@ import difflib
 import sys
 from pathlib import Path
 
-from book.tools import modules, syntax
-from book.tools.modules import Module, Package
+from book.tools import laws
+from book.tools.modules import Package
+from book.tools.render import render, render_public
 from book.tools.source import (
     PACKAGE,
     ROOT,
@@ -28,44 +29,12 @@ from book.tools.source import (
 EMPTY = '"""The package before the first chapter: nothing yet."""\n'
 
 
-def render(package: Package, module: Module) -> str:
-    """The text of a module: header, docstring, imports, then the cells."""
-    name = module.chapter.name
-    parts = [f"# Made from chapters/{name}.md by `make chapter`;\n"]
-    parts.append("# edit the chapter, not this file.\n")
-    bodies = [_body(cell.code) for cell in module.cells]
-    docstring = _docstring(module.cells[0].code)
-    if docstring:
-        text = ast.get_source_segment(module.cells[0].code, docstring)
-        parts.append(f"{text}\n")
-        bodies[0] = syntax.without_lines(bodies[0], [ast.parse(bodies[0]).body[0]])
-    imports = syntax.sorted_imports(modules.needed(package, module))
-    if imports:
-        parts.append(("\n" if docstring else "") + f"{imports}\n")
-    body = "\n\n\n".join(text for text in bodies if text)
-    return "".join(parts) + (_gap(body, imports) + body + "\n" if body else "")
-
-
-def render_public(public: dict[str, dict[str, str]]) -> str:
-    """The text of `_public.py`: which module has which public name."""
-    lines = [
-        "# Made from the chapters by `make chapters`; edit them, not this file.\n",
-        '"""Public names of each namespace, and the modules which define them."""\n\n',
-        "PUBLIC: dict[str, dict[str, str]] = {\n",
-    ]
-    for namespace, names in sorted(public.items()):
-        lines.append(f'    "{namespace}": {{\n')
-        lines += [f'        "{name}": "{names[name]}",\n' for name in sorted(names)]
-        lines.append("    },\n")
-    return "".join([*lines, "}\n"])
-
-
 def make(chapters: list[Chapter]) -> dict[str, str]:
     """All files of the package, by their path inside it."""
     package = Package(chapters)
     for chapter in chapters:
-        modules.check(package, chapter)
-        modules.check_cycles(package, chapter)
+        laws.check(package, chapter)
+        laws.check_cycles(package, chapter)
     files = {f"{p}.py": render(package, m) for p, m in package.modules.items()}
     if not chapters:
         files["__init__.py"] = EMPTY
@@ -77,8 +46,8 @@ def make_one(number: int, chapters: list[Chapter], old: dict) -> dict[str, str]:
     """The files of one chapter; `old` is the table of public names so far."""
     package = Package(chapters)
     chapter = next(c for c in chapters if c.number == number)
-    modules.check(package, chapter)
-    modules.check_cycles(package, chapter)
+    laws.check(package, chapter)
+    laws.check_cycles(package, chapter)
     own = package.of(chapter)
     mine = {module.dotted for module in own}
     public = {
@@ -91,18 +60,6 @@ def make_one(number: int, chapters: list[Chapter], old: dict) -> dict[str, str]:
     files = {f"{module.path}.py": render(package, module) for module in own}
     public = {space: names for space, names in public.items() if names}
     return files | {"_public.py": render_public(public), "py.typed": ""}
-
-
-def definitions(chapters: list[Chapter]) -> dict[tuple[str, str], Cell]:
-    """For each public `(namespace, name)` the cell which defines it."""
-    return {
-        (cell.namespace, name): cell
-        for chapter in chapters
-        for cell in chapter.cells
-        if cell.namespace
-        for name in sorted(syntax.defined(cell.code))
-        if not name.startswith("_")
-    }
 
 
 def differences(files: dict[str, str], folder: Path) -> str:
@@ -162,23 +119,6 @@ def main(arguments: list[str] | None = None) -> int:
         return bool(difference)
     write(files, folder)
     return 0
-
-
-def _docstring(code: str) -> ast.expr | None:
-    body = ast.parse(code).body
-    first = body[0].value if body and isinstance(body[0], ast.Expr) else None
-    text = isinstance(first, ast.Constant) and isinstance(first.value, str)
-    return first if text else None
-
-
-def _body(code: str) -> str:
-    return syntax.without_lines(code, list(syntax.imports(code)))
-
-
-def _gap(body: str, imports: str) -> str:
-    """Two blank lines before a def or class after imports, else one."""
-    blocks = ("def ", "class ", "@", "async ")
-    return "\n\n" if imports and body.startswith(blocks) else "\n"
 
 
 def _present(folder: Path) -> set[str]:

@@ -12,7 +12,7 @@ import pkgutil
 import re
 import sys
 
-from book.tools import export
+from book.tools import modules
 from book.tools.source import (
     PACKAGE,
     ROOT,
@@ -61,7 +61,7 @@ def names_page(chapters: list[Chapter]) -> str:
     titles = {chapter.name: chapter.title for chapter in chapters}
     lines = ["# Index of names", "", "Each public name, and the section that makes it."]
     space = None
-    for (namespace, name), cell in sorted(export.definitions(chapters).items()):
+    for (namespace, name), cell in sorted(modules.definitions(chapters).items()):
         if namespace != space:
             space = namespace
             lines += ["", f"## `{namespace}`", "", "| name | section |", "|---|---|"]

@@ -1,0 +1,98 @@
+"""Hold the cells of a chapter to the laws: one definition, lower floors, no circles."""
+
+import ast
+from collections.abc import Iterable
+
+from book.tools import syntax
+from book.tools.modules import Package, needed
+from book.tools.source import PACKAGE, BookError, Cell, Chapter
+
+
+def check(package: Package, chapter: Chapter) -> None:
+    """Hold one chapter to the laws about its own cells and imports.
+
+    Raises:
+      BookError: a redefinition, or an import of the same or of a higher floor.
+    """
+    _check_redefinitions(chapter)
+    for cell in chapter.cells:
+        try:
+            nodes = syntax.all_imports(syntax.without_magics(cell.code))
+        except SyntaxError as error:
+            if {"raises-exception", "skip-execution"} & {*cell.tags}:
+                continue
+            if cell.text.startswith("%%"):
+                continue
+            raise BookError(f"{cell.place}: {error}") from None
+        for node in nodes:
+            _check_import(package, chapter, cell, node)
+
+
+def check_cycles(package: Package, chapter: Chapter) -> None:
+    """Refuse modules of one chapter which import each other in a circle."""
+    names = {m.dotted: m for m in package.of(chapter)}
+    edges = {
+        m.dotted: {line.split()[1] for line in needed(package, m)} & names.keys()
+        for m in names.values()
+    }
+    done: set[str] = set()
+
+    def visit(name: str, path: list[str]) -> None:
+        if name in path:
+            circle = " -> ".join([*path[path.index(name) :], name])
+            raise BookError(f"chapters/{chapter.name}.md: import cycle {circle}")
+        if name not in done:
+            for other in sorted(edges[name]):
+                visit(other, [*path, name])
+            done.add(name)
+
+    for name in sorted(edges):
+        visit(name, [])
+
+
+def _check_redefinitions(chapter: Chapter) -> None:
+    owners: dict[str, Cell] = {}
+    for cell in chapter.cells:
+        for name in sorted(_bound(cell)):
+            first = owners.get(name)
+            hook = name.startswith("__") and first and first.module != cell.module
+            if first and not hook:
+                raise BookError(
+                    f"{cell.place}: {name} is exported by cell {first.index}"
+                )
+            if cell.module and name in syntax.defined(cell.code):
+                owners[name] = cell
+
+
+def _bound(cell: Cell) -> set[str]:
+    code = syntax.without_magics(cell.code)
+    try:
+        names = syntax.defined(code)
+        nodes: Iterable[ast.Import | ast.ImportFrom] = syntax.imports(code)
+    except SyntaxError:
+        return set()
+    return names | {name for node in nodes for name, _ in syntax.import_lines(node)}
+
+
+def _check_import(
+    package: Package, chapter: Chapter, cell: Cell, node: ast.Import | ast.ImportFrom
+) -> None:
+    if isinstance(node, ast.ImportFrom):
+        if node.level:
+            raise BookError(f"{cell.place}: relative imports do not run in a notebook")
+        pairs = [(node.module or "", alias.name) for alias in node.names]
+    else:
+        pairs = [(a.name, "") for a in node.names if a.name != PACKAGE]
+    for source, name in pairs:
+        inside = source.split(".")[0] == PACKAGE and source != f"{PACKAGE}._public"
+        if not inside or (source, name) == (PACKAGE, "_public"):
+            continue
+        owner = package.owner(source, name)
+        spelt = f"{source}.{name}".rstrip(".")
+        if owner is None:
+            raise BookError(f"{cell.place}: no chapter exports {spelt}")
+        if owner.chapter.number >= chapter.number:
+            floor = owner.chapter.name
+            raise BookError(
+                f"{cell.place}: {spelt} is of {floor}, not of a lower floor"
+            )

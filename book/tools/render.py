@@ -1,0 +1,55 @@
+"""Write a module, and the table of public names, as text."""
+
+import ast
+
+from book.tools import modules, syntax
+from book.tools.modules import Module, Package
+
+
+def render(package: Package, module: Module) -> str:
+    """The text of a module: header, docstring, imports, then the cells."""
+    name = module.chapter.name
+    parts = [f"# Made from chapters/{name}.md by `make chapter`;\n"]
+    parts.append("# edit the chapter, not this file.\n")
+    bodies = [_body(cell.code) for cell in module.cells]
+    docstring = _docstring(module.cells[0].code)
+    if docstring:
+        text = ast.get_source_segment(module.cells[0].code, docstring)
+        parts.append(f"{text}\n")
+        bodies[0] = syntax.without_lines(bodies[0], [ast.parse(bodies[0]).body[0]])
+    imports = syntax.sorted_imports(modules.needed(package, module))
+    if imports:
+        parts.append(("\n" if docstring else "") + f"{imports}\n")
+    body = "\n\n\n".join(text for text in bodies if text)
+    return "".join(parts) + (_gap(body, imports) + body + "\n" if body else "")
+
+
+def render_public(public: dict[str, dict[str, str]]) -> str:
+    """The text of `_public.py`: which module has which public name."""
+    lines = [
+        "# Made from the chapters by `make chapters`; edit them, not this file.\n",
+        '"""Public names of each namespace, and the modules which define them."""\n\n',
+        "PUBLIC: dict[str, dict[str, str]] = {\n",
+    ]
+    for namespace, names in sorted(public.items()):
+        lines.append(f'    "{namespace}": {{\n')
+        lines += [f'        "{name}": "{names[name]}",\n' for name in sorted(names)]
+        lines.append("    },\n")
+    return "".join([*lines, "}\n"])
+
+
+def _docstring(code: str) -> ast.expr | None:
+    body = ast.parse(code).body
+    first = body[0].value if body and isinstance(body[0], ast.Expr) else None
+    text = isinstance(first, ast.Constant) and isinstance(first.value, str)
+    return first if text else None
+
+
+def _body(code: str) -> str:
+    return syntax.without_lines(code, list(syntax.imports(code)))
+
+
+def _gap(body: str, imports: str) -> str:
+    """Two blank lines before a def or class after imports, else one."""
+    blocks = ("def ", "class ", "@", "async ")
+    return "\n\n" if imports and body.startswith(blocks) else "\n"
