@@ -19,7 +19,6 @@ from book.tools.source import (
     PACKAGE,
     ROOT,
     BookError,
-    Cell,
     Chapter,
     chapter_paths,
     read_chapter,
