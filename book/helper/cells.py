@@ -19,7 +19,14 @@ class Block(NamedTuple):
     stretch: tuple | None = None
 
 
-CELL, MOST = 28, 8
+CELL, MOST, PLANES = 28, 8, 4
+
+
+def _shown(shape):
+    """(planes, rows, columns) that are drawn of an array of this shape."""
+    planes, rows, columns = ((1, 1, 1) + tuple(shape))[-3:]
+    most = MOST if planes == 1 else MOST // 2
+    return min(planes, PLANES), min(rows, most), min(columns, most)
 
 
 def _shape_of(array):
@@ -27,38 +34,46 @@ def _shape_of(array):
         return array
     if hasattr(array, "shape"):
         return tuple(array.shape)
-    return (len(array), *_shape_of(array[0])) if isinstance(array, list) else ()
+    if not isinstance(array, list):
+        return ()
+    return (len(array), *_shape_of(array[0])) if array else (0,)
 
 
-def _value_at(array, index):
+def _value_at(values, index):
     """Text of one element, '' where only a shape is known or it does not fit."""
-    if isinstance(array, tuple):
+    if isinstance(values, tuple):
         return ""
-    for k in index if isinstance(array, list) else ():
-        array = array[k]
-    if hasattr(array, "shape"):
-        array = array[index].item() if index else array.item()
-    text = str(int(array)) if isinstance(array, bool) else f"{array:.3g}"
+    for k in index:
+        values = values[k]
+    text = str(int(values)) if isinstance(values, bool) else f"{values:.3g}"
     return text if text_width(text, 11, True) <= CELL - 2 else ""
 
 
-def _panel(canvas, block, x, y, lead, rows, cols, shape):
+def _panel(canvas, block, x, y, lead, shape, full):
     """One plane of cells, its top left corner at (x, y)."""
-    rank = len(shape)
-    for i in range(min(rows, MOST)):
-        for j in range(min(cols, MOST)):
+    rank, (_, rows, cols) = len(shape), _shown(full)
+    values = block.array.tolist() if hasattr(block.array, "tolist") else block.array
+    cut_rows, cut_cols = ((1, 1) + full)[-2] > rows, ((1, 1) + full)[-1] > cols
+    for i in range(rows):
+        for j in range(cols):
             index = (*lead, i, j)[-rank:] if rank else ()
             ghost = any(k >= n for k, n in zip(index, shape, strict=True))
-            more = (i == MOST - 1 and rows > MOST) or (j == MOST - 1 and cols > MOST)
+            more = (cut_rows and i == rows - 1) or (cut_cols and j == cols - 1)
             dash = {"stroke_dasharray": "3 3"} if ghost else {}
             fill = "paper" if ghost else soft(block.role)
             at = (x + j * CELL, y + i * CELL)
             canvas.rect(*at, CELL - 2, CELL - 2, fill, block.role, 3, **dash)
             real = tuple(min(k, n - 1) for k, n in zip(index, shape, strict=True))
-            text = "…" if more else _value_at(block.array, real)
+            text = "…" if more else _value_at(values, real)
             ink = "muted" if ghost else "ink"
             middle = (at[0] + CELL / 2 - 1, at[1] + CELL / 2 + 3)
             canvas.text(*middle, text, 11, ink, "middle", True)
+
+
+def _axis_names(axes, rank):
+    """Names of (outer, row, column) axis; '' where there is none."""
+    names = (tuple(axes) + ("",) * rank)[:rank]
+    return (("", "", "") + names)[-3:]
 
 
 def _draw_block(canvas, block, x, y):
@@ -67,27 +82,26 @@ def _draw_block(canvas, block, x, y):
     full = tuple(block.stretch or shape)
     if len(full) != len(shape) or len(shape) > 3:
         raise ValueError(f"cannot draw shape {shape} stretched to {full} as cells")
-    rows, cols = ((1, 1) + full)[-2:]
-    planes = full[0] if len(full) == 3 else 1
-    wide = CELL * min(cols, MOST)
-    names = ("",) * (3 - len(full)) + (tuple(block.axes) + ("",) * 3)[: len(full)]
-    left = x + (16 if names[1] else 0)
-    for plane in range(min(planes, 4)):
-        at = left + plane * (wide + 14)
+    planes, rows, cols = _shown(full)
+    outer, down, along = _axis_names(block.axes, len(full))
+    left, wide = x + (16 if down else 0), CELL * cols + 14
+    for plane in range(planes):
         lead = (plane,) if len(full) == 3 else ()
-        _panel(canvas, block, at, y + 34, lead, rows, cols, shape)
-    tall = CELL * min(rows, MOST)
-    right = left + min(planes, 4) * (wide + 14) - 14
-    label = f"{block.name} ({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
-    canvas.text(x, y + 10, label.strip(), 12, "ink", mono=True)
-    if names[2]:
-        canvas.text(left, y + 27, f"{names[2]} →", 11, "muted", mono=True)
-    if names[1]:
-        canvas.text(x, y + 48, names[1], 11, "muted", mono=True)
+        _panel(canvas, block, left + plane * wide, y + 34, lead, shape, full)
+    right = left + planes * wide - 14
+    if len(full) == 3 and full[0] > planes:
+        canvas.text(right + 5, y + 53, "…", 17, "muted", mono=True)
+        right += 18
+    label = f"{block.name} {shape}".strip()
+    canvas.text(x, y + 10, label, 12, "ink", mono=True)
+    if along:
+        canvas.text(left, y + 27, f"{along} →", 11, "muted", mono=True)
+    if down:
+        canvas.text(x, y + 48, down, 11, "muted", mono=True)
         canvas.text(x, y + 61, "↓", 11, "muted", mono=True)
-    if planes > 1 and names[0]:
-        canvas.text(right, y + 27, f"{names[0]} →", 11, "muted", "end", True)
-    return max(right - x, text_width(label.strip(), 12, True)), tall + 36
+    if outer:
+        canvas.text(left + wide, y + 27, f"{outer} →", 11, "muted", mono=True)
+    return max(right - x, text_width(label, 12, True)), CELL * rows + 36
 
 
 def blocks(*items, title="Arrays as cells"):
@@ -104,7 +118,8 @@ def blocks(*items, title="Arrays as cells"):
             continue
         block = item if isinstance(item, Block) else Block(item)
         shape = _shape_of(block.array)
-        guess = CELL * min(([1, *(block.stretch or shape)])[-1], MOST)
+        planes, _, cols = _shown(block.stretch or shape)
+        guess = planes * (CELL * cols + 14)
         if x > 10 and x + guess > 640:
             x, y, high = 10, y + high + 12, 0
         check_role(block.role)
@@ -112,4 +127,6 @@ def blocks(*items, title="Arrays as cells"):
         x, high = x + width + 14, max(high, tall)
         wide = max(wide, x)
         said.append(f"{block.name or 'array'} of shape {shape}")
-    return canvas.figure(max(wide, 120), y + high + 8, title, " ".join(said))
+    return canvas.figure(
+        max(wide, 120), y + high + 8, title, " ".join(said) or "nothing"
+    )

@@ -72,10 +72,12 @@ def number_line(points, low=None, high=None, ticks=5, title="Number line"):
     for tick in _ticks(low, high, ticks):
         canvas.line(place(tick), base - 4, place(tick), base + 4, "neutral", 1.5)
         canvas.text(place(tick), base + 20, f"{tick:.6g}", 11, "muted", "middle")
-    for (label, value), (left, right), lane in zip(items, spots, lanes, strict=True):
+    for (_, value), lane in zip(items, lanes, strict=True):
+        at, top = place(value), base - 12 - 22 * lane
+        canvas.line(at, base, at, top, "primal", 1)
+        canvas.circle(at, base, 4.5, "primal")
+    for (label, _), (left, right), lane in zip(items, spots, lanes, strict=True):
         top = base - 16 - 22 * lane
-        canvas.line(place(value), base, place(value), top + 4, "primal", 1)
-        canvas.circle(place(value), base, 4.5, "primal")
         canvas.text((left + right) / 2, top, label, 13, "primal", "middle", True,
                     halo=True)  # fmt: skip
     said = "; ".join(f"{label} at {value:.6g}" for label, value in items)

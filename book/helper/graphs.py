@@ -3,7 +3,7 @@
 from .layout import Layout, ranks
 from .svg import Canvas, check_role, clip, route, text_width
 
-BOX, PILL, STEP, SMALL = 32, 26, 76, 11
+PILL, SPACE, LINE, SMALL, WIDEST = 26, 34, 15, 11, 190
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -24,6 +24,10 @@ def _is_dropped(var):
     return type(var).__name__ == "DropVar"
 
 
+def _is_program(value):
+    return hasattr(getattr(value, "jaxpr", value), "eqns")
+
+
 def _type_of(var):
     """Short text of a variable's type, '' if it has none."""
     aval = getattr(var, "aval", None)
@@ -33,205 +37,211 @@ def _type_of(var):
     return short(short_dtypes=True) if callable(short) else str(aval)
 
 
-def _typed(name, var):
-    """A variable with its type: a:f32[3]."""
-    kind = _type_of(var)
-    return f"{name}:{kind}" if kind else name
-
-
 def _title(eqn):
     return str(getattr(eqn.primitive, "name", eqn.primitive))
 
 
-def _name_all(jaxpr, names):
-    """Names by identity of the variable, in order of appearance."""
-    bound = [*getattr(jaxpr, "constvars", ()), *jaxpr.invars]
-    bound += [v for eqn in jaxpr.eqns for v in eqn.outvars]
-    bound = [v for v in bound if not _is_dropped(v)]
-    return {id(v): names(v) if names else letters(k) for k, v in enumerate(bound)}
+def _call(eqn):
+    """The primitive's name; with literals, its arguments: sub 1.0 ·"""
+    if not any(map(_is_literal, eqn.invars)):
+        return _title(eqn)
+    values = [str(v.val) if _is_literal(v) else "·" for v in eqn.invars]
+    return " ".join([_title(eqn), *(clip(v, 60, 13, True) for v in values)])
 
 
-def _is_program(value):
-    inner = getattr(value, "jaxpr", value)
-    return hasattr(inner, "eqns")
+def _value_text(value):
+    """A parameter as text: programs as {…}, how many of them in a sequence."""
+    if _is_program(value):
+        return "{…}"
+    if isinstance(value, (tuple, list)) and value and all(map(_is_program, value)):
+        return f"{{…}}×{len(value)}"
+    return str(value)
 
 
 def _params_text(eqn):
-    """Parameters short enough to print under the primitive's name."""
+    """The parameters that say something, as one line."""
     params = getattr(eqn, "params", None) or {}
-    words = []
-    for key, value in params.items():
-        if _is_program(value):
-            words.append(f"{key}={{…}}")
-        elif not callable(value) and value is not None:
-            words.append(f"{key}={value}")
-    return " ".join(words)
+    said = {
+        key: _value_text(value)
+        for key, value in params.items()
+        if value is not None and (_is_program(value) or not callable(value))
+    }
+    return " ".join(f"{key}={text}" for key, text in said.items())
+
+
+class _Namer:
+    """Names and types of variables, by identity, in order of appearance."""
+
+    def __init__(self, jaxpr, names):
+        bound = [*getattr(jaxpr, "constvars", ()), *jaxpr.invars]
+        bound += [v for eqn in jaxpr.eqns for v in eqn.outvars]
+        self.known = {}
+        for var in bound:
+            if not _is_dropped(var) and id(var) not in self.known:
+                name = names(var) if names else letters(len(self.known))
+                self.known[id(var)] = str(name)
+
+    def atom(self, atom):
+        """A literal's value or a variable's name."""
+        if _is_literal(atom):
+            return str(atom.val)
+        return self.known.get(id(atom), "_")
+
+    def typed(self, var):
+        """A variable with its type: a:f32[3]."""
+        kind = _type_of(var)
+        return f"{self.atom(var)}:{kind}" if kind else self.atom(var)
+
+    def sentence(self, eqn):
+        """An equation as text: c = mul a b."""
+        made = " ".join(map(self.atom, eqn.outvars))
+        return " ".join([made, "=", _title(eqn), *map(self.atom, eqn.invars)])
+
+
+class _Node:
+    """A box of the picture: its lines of text, its kind and its role."""
+
+    def __init__(self, kind, lines, role, title=None):
+        self.kind, self.role, self.title = kind, role, title
+        first, *rest = lines
+        self.lines = [clip(first, WIDEST, 13, True, True)]
+        self.lines += [clip(line, WIDEST, SMALL, True) for line in rest if line]
+        wide = [text_width(self.lines[0], 13, True, True)]
+        wide += [text_width(line, SMALL, True) for line in self.lines[1:]]
+        self.width = max(*wide, 24) + 20
+        self.height = PILL + LINE * (len(self.lines) - 1)
 
 
 class _Graph:
-    """Nodes and edges of a jaxpr, before and after layout."""
+    """Nodes and edges of a jaxpr, and where they stand."""
 
     def __init__(self, jaxpr, names, roles):
-        self.jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
-        self.names, self.roles = _name_all(self.jaxpr, names), roles
-        self.labels, self.subs, self.kinds, self.roles_of = [], [], [], []
-        self.edges, self.owner = [], {}
-        for var in getattr(self.jaxpr, "constvars", ()):
-            self._source(var, "const", "neutral")
-        for var in self.jaxpr.invars:
-            self._source(var, "in", "primal")
-        for eqn in self.jaxpr.eqns:
+        self.namer, self.roles = _Namer(jaxpr, names), roles
+        self.nodes, self.edges, self.owner = [], [], {}
+        constants = getattr(jaxpr, "constvars", ())
+        for var in [*constants, *jaxpr.invars]:
+            constant = any(var is c for c in constants)
+            role = self.role(var, "neutral" if constant else "primal")
+            kind = "const" if constant else "in"
+            self.owner[id(var)] = self._add(kind, [self.namer.typed(var)], role)
+        sources = len(self.nodes)
+        for eqn in jaxpr.eqns:
             self._equation(eqn)
-        inner = len(self.labels)
-        for var in self.jaxpr.outvars:
-            self._sink(var)
-        rank = ranks(len(self.labels), [(s, t) for s, t, _ in self.edges])
-        last = max(rank, default=0)
-        last += any(r == last for r in rank[:inner]) and len(rank) > inner
-        rank[inner:] = [last] * (len(rank) - inner)
-        pairs = [(s, t) for s, t, _ in self.edges]
-        self.layout = Layout(map(self._width, range(len(rank))), pairs, rank)
+        sinks = len(self.nodes)
+        for var in jaxpr.outvars:
+            role = self.role(var, "device")
+            self._join(var, self._add("out", [self.namer.atom(var)], role), 0, 1)
+        self._lay_out(sources, sinks)
 
-    def _role(self, thing, default):
-        if self.roles is None:
-            return default
+    def role(self, thing, default):
+        """The role given to a variable or an equation."""
         if callable(self.roles):
             return check_role(self.roles(thing) or default)
-        keyed = {id(key): role for key, role in self.roles.items()}
+        keyed = {id(key): role for key, role in (self.roles or {}).items()}
         return check_role(keyed.get(id(thing), default))
 
-    def _node(self, label, sub, kind, role):
-        self.labels.append(label)
-        self.subs.append(sub)
-        self.kinds.append(kind)
-        self.roles_of.append(role)
-        return len(self.labels) - 1
-
-    def _source(self, var, kind, role):
-        text = _typed(self.names[id(var)], var)
-        self.owner[id(var)] = self._node(text, "", kind, self._role(var, role))
+    def _add(self, *node):
+        self.nodes.append(_Node(*node))
+        return len(self.nodes) - 1
 
     def _equation(self, eqn):
-        values = [str(v.val) for v in eqn.invars if _is_literal(v)]
-        label = " ".join([_title(eqn), *(clip(v, 60, 13, True) for v in values)])
-        sub = clip(_params_text(eqn), 170, SMALL, True)
-        node = self._node(label, sub, "eqn", self._role(eqn, "neutral"))
-        for var in eqn.invars:
-            self._edge(var, node)
-        for var in eqn.outvars:
-            self.owner[id(var)] = node
+        made = ", ".join(map(self.namer.typed, eqn.outvars))
+        lines = [_call(eqn), _params_text(eqn), made]
+        said = f"{self.namer.sentence(eqn)} {_params_text(eqn)}".strip()
+        node = self._add("eqn", lines, self.role(eqn, "neutral"), said)
+        wires = [v for v in eqn.invars if not _is_literal(v)]
+        for port, var in enumerate(wires):
+            self._join(var, node, port, len(wires))
+        self.owner.update((id(v), node) for v in eqn.outvars)
 
-    def _sink(self, var):
-        text = str(var.val) if _is_literal(var) else self.names[id(var)]
-        self._edge(var, self._node(text, "", "out", self._role(var, "device")))
-
-    def _edge(self, var, node):
+    def _join(self, var, node, port, ports):
         if not _is_literal(var):
-            self.edges.append((self.owner[id(var)], node, var))
+            inset = min(0.5 * self.nodes[node].width / ports, 26)
+            shift = (port - (ports - 1) / 2) * inset
+            self.edges.append((self.owner[id(var)], node, var, shift))
 
-    def _width(self, node):
-        label = text_width(self.labels[node], 13, mono=True, bold=True)
-        sub = text_width(self.subs[node], SMALL, mono=True)
-        return max(label, sub, 30) + 20
+    def _lay_out(self, sources, sinks):
+        pairs = [(source, target) for source, target, _, _ in self.edges]
+        rank = ranks(len(self.nodes), pairs)
+        if sources:
+            rank[sources:sinks] = [max(r, 1) for r in rank[sources:sinks]]
+            rank = ranks(len(self.nodes), pairs, rank)
+        last = 1 + max(rank[:sinks], default=-1)
+        rank[sinks:] = [last] * (len(rank) - sinks)
+        still = (0, last) if sources else (last,)
+        layout = Layout([n.width for n in self.nodes], pairs, rank, still=still)
+        self.x, self.rank = [14 + x for x in layout.x], layout.rank
+        self.chains, self.width = layout.chains, layout.width() + 28
+        self._stand(layout.layers)
 
-
-def _levels(graph):
-    """Top edge of each rank; ranks with parameters are a little taller."""
-    tops, y = [], 34
-    for layer in graph.layout.layers:
-        tops.append(y)
-        real = [n for n in layer if n < len(graph.labels)]
-        y += STEP + (14 if any(graph.subs[n] for n in real) else 0)
-    return tops, y
-
-
-def _height(graph, node):
-    if node >= len(graph.labels):
-        return 0
-    taller = 14 if graph.subs[node] else 0
-    return BOX + taller if graph.kinds[node] == "eqn" else PILL
-
-
-def _draw_edge(canvas, graph, tops, k, mind):
-    """One edge: a smooth curve through its waypoints, its variable named once."""
-    source, target, var = graph.edges[k]
-    chain, x = graph.layout.chains[k], graph.layout.x
-    y = tops[graph.layout.rank[source]] + _height(graph, source)
-    d = route("M", (x[source], y))
-    for a, b in zip(chain, chain[1:], strict=False):
-        goal = tops[graph.layout.rank[b]] - (5 if b == target else 0)
-        bend = (y + goal) / 2
-        d += route("C", (x[a], bend), (x[b], bend), (x[b], goal))
-        if b != target:
-            y = goal + BOX
-            d += route("L", (x[b], y))
-    role = graph._role(var, "neutral")
-    canvas.path(d, "line" if role == "neutral" else role, 1.6)
-    canvas.head(x[target], tops[graph.layout.rank[target]], color="line", size=4)
-    if graph.kinds[source] == "eqn" and id(var) not in mind:
-        mind.setdefault(id(var), (source, var))
+    def _stand(self, layers):
+        """Top edge and height of every rank."""
+        self.top, self.tall, y = [], [], 12
+        for layer in layers:
+            real = [n for n in layer if n < len(self.nodes)]
+            tall = max([self.nodes[n].height for n in real], default=0)
+            self.top.append(y)
+            self.tall.append(tall)
+            y += tall + SPACE
+        self.height = max(y - SPACE + 12, 40)
 
 
-def _draw_names(canvas, graph, tops, mind):
-    """Names of the variables, below the equations that make them."""
-    made = {}
-    for source, var in mind.values():
-        made.setdefault(source, []).append(var)
-    for source, group in made.items():
-        texts = [_typed(graph.names[id(v)], v) for v in group]
-        y = tops[graph.layout.rank[source]] + _height(graph, source) + 14
-        x = graph.layout.x[source] + 6
-        canvas.text(x, y, ", ".join(texts), SMALL, "muted", mono=True, halo=True)
+def _draw_edge(canvas, graph, k):
+    """One edge: a smooth curve through its waypoints to its port."""
+    source, target, var, shift = graph.edges[k]
+    chain, y = graph.chains[k], graph.top[graph.rank[source]]
+    y += graph.nodes[source].height
+    x = graph.x[source]
+    d = route("M", (x, y))
+    for node in chain[1:]:
+        level, end = graph.rank[node], node == target
+        goal = graph.top[level] - (4 if end else 0)
+        right = graph.x[node] + (shift if end else 0)
+        bend = goal - SPACE * 0.55
+        start = graph.top[level - 1] + graph.tall[level - 1]
+        d += route("L", (x, start)) if start > y else ""
+        d += route("C", (x, start + SPACE * 0.55), (right, bend), (right, goal))
+        x, y = right, goal
+    role = graph.role(var, "neutral")
+    color = "line" if role == "neutral" else role
+    canvas.path(d, color, 1.6)
+    canvas.head(x, y + 4, color=color, size=4)
 
 
-def _draw_node(canvas, graph, tops, node):
-    width, height = graph.layout.widths[node], _height(graph, node)
-    x, y = graph.layout.x[node] - width / 2, tops[graph.layout.rank[node]]
-    kind, role, sub = graph.kinds[node], graph.roles_of[node], graph.subs[node]
-    label = "" if sub else graph.labels[node]
-    radius = 5 if kind == "eqn" else PILL / 2
-    canvas.node(x, y, width, height, label, role, r=radius, bold=kind == "eqn",
-                dash=kind == "const")  # fmt: skip
-    if sub:
-        middle = x + width / 2
-        canvas.text(middle, y + 19, graph.labels[node], 13, "ink", "middle", True, True)
-        canvas.text(middle, y + 36, sub, SMALL, "muted", "middle", True)
-
-
-def _shift(graph, left):
-    graph.layout.x = [x + left for x in graph.layout.x]
+def _draw_node(canvas, graph, k):
+    """One box with its lines of text."""
+    node = graph.nodes[k]
+    x, y = graph.x[k] - node.width / 2, graph.top[graph.rank[k]]
+    if node.kind != "eqn":
+        dash = node.kind == "const"
+        canvas.node(x, y, node.width, PILL, node.lines[0], node.role, r=13, dash=dash)
+        return
+    canvas.node(x, y, node.width, node.height, "", node.role, title=node.title)
+    canvas.text(graph.x[k], y + 18, node.lines[0], 13, "ink", "middle", True, True)
+    for row, line in enumerate(node.lines[1:]):
+        at = y + 18 + LINE * (row + 1)
+        canvas.text(graph.x[k], at, line, SMALL, "muted", "middle", True)
 
 
 def jaxpr(jaxpr, roles=None, names=None, title="Jaxpr"):
     """The dataflow of a jaxpr: inputs at the top, equations, outputs at the bottom.
 
     Anything with `.invars`, `.eqns`, `.outvars` will do (`.constvars` if it has them);
-    a closed jaxpr is opened. Literals (with `.val`) stand inside the equation. `roles`
-    maps equations and variables to palette roles (a dictionary or a function that may
-    return None), `names` gives variables their names (default a, b, c, …).
+    a closed jaxpr is opened. Literals (with `.val`) stand inside the equation, a dot
+    for each argument that comes by an arrow; arrows enter in the arguments' order.
+    `roles` maps equations and variables to palette roles (a dictionary, or a function
+    that may return None), `names` gives a variable its name (default a, b, c, … in
+    order of appearance).
     """
-    graph, canvas, mind = _Graph(jaxpr, names, roles), Canvas(), {}
-    _shift(graph, 14)
-    tops, bottom = _levels(graph)
+    program, canvas = getattr(jaxpr, "jaxpr", jaxpr), Canvas()
+    graph, eqns = _Graph(program, names, roles), program.eqns
     for k in range(len(graph.edges)):
-        _draw_edge(canvas, graph, tops, k, mind)
-    for node in range(len(graph.labels)):
-        _draw_node(canvas, graph, tops, node)
-    _draw_names(canvas, graph, tops, mind)
-    tails = [graph.layout.x[s] + 12 + text_width(_type_of(v) + "abc:", SMALL, True)
-             for s, v in mind.values()]  # fmt: skip
-    width = max([graph.layout.width() + 14, *tails, 160])
-    canvas.text(14, 20, "in", SMALL, "muted")
-    inner, eqns = graph.jaxpr, graph.jaxpr.eqns
-    counted = f"{len(inner.invars)} inputs, {len(eqns)} equations"
-    steps = "; ".join(_sentence(graph, eqn) for eqn in eqns[:40])
+        _draw_edge(canvas, graph, k)
+    for k in range(len(graph.nodes)):
+        _draw_node(canvas, graph, k)
+    steps = "; ".join(graph.namer.sentence(eqn) for eqn in eqns[:40])
     more = f"; and {len(eqns) - 40} more" if len(eqns) > 40 else ""
-    desc = f"{counted}, {len(inner.outvars)} outputs. {steps}{more}".rstrip()
-    return canvas.figure(width, bottom - STEP + PILL + 14, title, desc)
-
-
-def _sentence(graph, eqn):
-    """An equation as text, for the text alternative."""
-    say = [str(v.val) if _is_literal(v) else graph.names[id(v)] for v in eqn.invars]
-    made = [graph.names.get(id(v), "_") for v in eqn.outvars]
-    return f"{' '.join(made)} = {' '.join([_title(eqn), *say])}"
+    outs = ", ".join(map(graph.namer.atom, program.outvars))
+    said = f"{len(program.invars)} inputs, {len(eqns)} equations"
+    desc = f"{said}. {steps}{more}. Outputs: {outs or 'none'}.".replace(". . ", ". ")
+    return canvas.figure(max(graph.width, 120), graph.height, title, desc)

@@ -29,8 +29,15 @@ def _rows(primitives):
 
 
 def _split(rows, blocks):
-    """Cut the rows into about equal columns; a family that is cut repeats its name."""
+    """Cut the rows into so many columns; a family that is cut repeats its name."""
     size = -(-len(rows) // blocks)
+    while len(columns := _cut(rows, size)) > blocks:
+        size += 1
+    return columns
+
+
+def _cut(rows, size):
+    """Cut the rows into columns of `size` rows."""
     columns, family = [[]], None
     for row in rows:
         room, heading = size - len(columns[-1]), isinstance(row, str)

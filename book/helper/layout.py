@@ -6,12 +6,13 @@ least-squares fit to the neighbours' that keeps order and distance.
 """
 
 
-def ranks(count, edges):
+def ranks(count, edges, least=None):
     """Rank of each node 0..count-1: the longest path that leads to it.
 
-    `edges` are (source, target) pairs with source < target.
+    `edges` are (source, target) pairs with source < target; `least` gives ranks to
+    start from.
     """
-    rank = [0] * count
+    rank = list(least or [0] * count)
     for source, target in sorted(edges, key=lambda edge: edge[1]):
         rank[target] = max(rank[target], rank[source] + 1)
     return rank
@@ -41,11 +42,13 @@ class Layout:
 
     Afterwards `x[i]` is the centre and `rank[i]` the rank of node i, `chains[k]` the
     nodes (ends and waypoints) through which edge k passes, and `layers` the nodes of
-    each rank from left to right. Waypoints are numbered after the nodes.
+    each rank from left to right. Waypoints are numbered after the nodes. The nodes of
+    the ranks in `still` keep the order in which they were given.
     """
 
-    def __init__(self, widths, edges, rank=None, gap=22):
-        self.widths, self.gap = list(widths), gap
+    def __init__(self, widths, edges, rank=None, gap=22, still=()):
+        self.widths, self.gap, self.still = list(widths), gap, still
+        self.real = len(self.widths)
         self.rank = list(ranks(len(self.widths), edges) if rank is None else rank)
         self.chains = [self._chain(*edge) for edge in edges]
         self.above = [[] for _ in self.widths]
@@ -68,26 +71,25 @@ class Layout:
             chain.append(len(self.widths) - 1)
         return [*chain, target]
 
-    def _order(self, sweeps=6):
+    def _order(self, sweeps=8):
         place = {n: k for layer in self.layers for k, n in enumerate(layer)}
+
+        def middle(node, links):
+            near = [place[m] for m in links[node]] or [place[node]]
+            return sum(near) / len(near), place[node]
+
+        moving = [n for k, n in enumerate(self.layers) if k not in self.still]
         for sweep in range(sweeps):
-            down = sweep % 2 == 0
-            links = self.above if down else self.below
-            for layer in self.layers if down else reversed(self.layers):
-                middle = {
-                    n: sum(place[m] for m in links[n]) / len(links[n])
-                    if links[n]
-                    else place[n]
-                    for n in layer
-                }
-                layer.sort(key=lambda n: (middle[n], place[n]))
+            links = self.below if sweep % 2 else self.above
+            for layer in reversed(moving) if sweep % 2 else moving:
+                layer.sort(key=lambda n, links=links: middle(n, links))
                 place.update((n, k) for k, n in enumerate(layer))
 
     def _gaps(self, layer):
         pairs = zip(layer, layer[1:], strict=False)
         return [(self.widths[a] + self.widths[b]) / 2 + self.gap for a, b in pairs]
 
-    def _position(self, sweeps=12):
+    def _position(self, sweeps=24):
         self.x = [0.0] * len(self.widths)
         for layer in self.layers:
             centred = spread([0.0] * len(layer), self._gaps(layer))
@@ -104,8 +106,12 @@ class Layout:
         self.x = [x - left for x in self.x]
 
     def _pull(self, node):
+        """Where a node wants to be; waypoints follow each other, for straight edges."""
         near = self.above[node] + self.below[node]
-        return sum(self.x[n] for n in near) / len(near) if near else self.x[node]
+        way = node >= self.real
+        weights = [6 if way and n >= self.real else 1 for n in near]
+        total = sum(w * self.x[n] for w, n in zip(weights, near, strict=True))
+        return total / sum(weights) if near else self.x[node]
 
     def width(self):
         """Total width of the drawing."""

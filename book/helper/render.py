@@ -8,8 +8,9 @@ the style sheet `book/_static/figures.css`.
 
 from .svg import palette_css
 
+HEADER = "/* Printed by `python -m minijax_book.render`; not edited by hand. */\n"
+
 PAGE_CSS = """\
-/* Printed by `python -m minijax_book.render`: change the palette, not this file. */
 .mjf-wrap {
   overflow-x: auto;
   margin: 0.5rem 0;
@@ -23,7 +24,7 @@ PAGE_CSS = """\
     min-width: calc(var(--w) * 0.75);
   }
 }
-html .mjf .f-paper {
+html[data-theme] .mjf .mjf-card {
   fill: transparent;
 }
 table.mjf-table {
@@ -57,7 +58,7 @@ class InlineFigures:
 
 def page_css():
     """The whole style sheet of the page's figures."""
-    return PAGE_CSS + palette_css()
+    return HEADER + palette_css() + PAGE_CSS
 
 
 if __name__ == "__main__":

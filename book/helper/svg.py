@@ -33,7 +33,7 @@ PALETTE = {
     "ink": ("#222832", "#dde3ea"),
     "muted": ("#5a6472", "#9ca6b3"),
     "line": ("#98a2af", "#5f6c7e"),
-    "paper": ("#ffffff", "#14181e"),
+    "paper": ("#ffffff", "#121212"),
 }
 
 SANS = "-apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
@@ -112,22 +112,21 @@ def route(command, *points):
 
 
 @dataclass(frozen=True)
-class Node:
-    """A box with a label, remembered so that tests can measure the layout."""
+class Extent:
+    """A box or a line of text, remembered so that tests can measure the layout."""
 
     x: float
     y: float
     width: float
     height: float
     label: str
-    label_width: float
 
 
 class Canvas:
     """Collects SVG elements, the colours they use, and the boxes drawn."""
 
     def __init__(self):
-        self.parts, self.nodes, self.used = [], [], set()
+        self.parts, self.nodes, self.texts, self.used = [], [], [], set()
 
     def _paint(self, fill, stroke):
         classes, attributes = [], []
@@ -195,6 +194,11 @@ class Canvas:
             extra += ' font-weight="600"'
         if turn is not None:
             extra += f' transform="rotate({number(turn)} {number(x)} {number(y)})"'
+        if turn is None:
+            taken = text_width(text, size, mono, bold)
+            left = x - taken * {"start": 0, "middle": 0.5, "end": 1}[anchor]
+            box = Extent(left, y - 0.75 * size, taken, 0.95 * size, text)
+            self.texts.append(box)
         if halo:
             extra += ' stroke-width="4" stroke-linejoin="round" paint-order="stroke"'
         at = f'x="{number(x)}" y="{number(y)}"'
@@ -215,8 +219,7 @@ class Canvas:
         ink = "paper" if strong else "ink"
         middle = y + height / 2 + size * 0.35
         self.text(x + width / 2, middle, label, size, ink, "middle", mono, bold)
-        taken = text_width(label, size, mono, bold)
-        self.nodes.append(Node(x, y, width, height, label, taken))
+        self.nodes.append(Extent(x, y, width, height, label))
 
     def figure(self, width, height, title, desc):
         """Close the drawing: a `Figure` of the given natural size in pixels."""
@@ -244,13 +247,14 @@ class Figure:
     """A finished drawing with its text alternative.
 
     Shows itself in a notebook as SVG (`image/svg+xml`), and as `alt` where only text
-    can be shown. `nodes` holds the labelled boxes, for tests of the layout.
+    can be shown. `nodes` and `texts` hold the extents of the boxes and of the
+    level lines of text, for tests of the layout.
     """
 
     def __init__(self, canvas, width, height, title, desc):
         self.width, self.height = round(width), round(height)
         self.title, self.desc = title, desc
-        self.nodes = tuple(canvas.nodes)
+        self.nodes, self.texts = tuple(canvas.nodes), tuple(canvas.texts)
         self.svg = self._assemble(canvas)
 
     @property
@@ -272,7 +276,7 @@ class Figure:
             f'<title id="{key}-t">{escape(self.title)}</title>\n'
             f'<desc id="{key}-d">{escape(self.desc)}</desc>\n'
             f"<style>@media (prefers-color-scheme:dark){{{dark}}}</style>\n"
-            f'<rect class="f-paper" fill="{PALETTE["paper"][0]}" rx="6" '
+            f'<rect class="mjf-card f-paper" fill="{PALETTE["paper"][0]}" rx="6" '
             f'width="{self.width}" height="{self.height}"/>\n{body}\n</svg>\n'
         )
 

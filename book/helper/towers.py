@@ -187,7 +187,7 @@ def stack(trace, current=None, note=None, roles=None):
     current = trace if current is None else current
     names = [type(t).__name__ for t in traces]
     width = max([text_width(n, 14, mono=True) for n in names] + [110]) + 28
-    width, x, y = min(width, 280), 10, 50
+    width, x, y, least = min(width, 280), 10, 50, 0
     lines = wrap(note, 200, 12) if note else []
     canvas.node(x + width / 2 - 44, 8, 88, 26, "bind", "neutral", 13, strong=True, r=13)
     for k, (name, t) in enumerate(zip(names, traces, strict=True)):
@@ -198,11 +198,12 @@ def stack(trace, current=None, note=None, roles=None):
         canvas.node(x, y, width, 34, name, role, 14, strong=lit, bold=lit)
         for j, line in enumerate(lines if lit else []):
             canvas.text(x + width + 14, y + 21 + (j * 16), line, 12)
+            least = y + 50 + j * 16
         if k + 1 < len(names):
             canvas.text(x + width / 2 + 12, y + 48, ".parent", 11, "muted", mono=True)
         y += 56
     right = 214 if lines else 0
-    y = max(y, 60 + 16 * len(lines))
+    y = max(y, least)
     order = " → ".join(["bind", *names])
     lit = f" Now in {type(current).__name__}" if traces else " No trace"
     desc = f"{order}.{lit}{': ' + note if note else ''}."

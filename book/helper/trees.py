@@ -103,6 +103,8 @@ def _outline(node):
     """The tree as one line of text."""
     if node["leaf"] is not None:
         return node["label"]
+    if node["label"] == "None":
+        return "None"
     inner = ", ".join(f"{k['key']}: {_outline(k)}" for k in node["kids"])
     return f"{node['label']}({inner})"
 
