@@ -22,7 +22,7 @@ border-radius:5px;padding:.12em .5em;white-space:nowrap}}
 {BADGES}
 .mjf-fall code{{background:none;border:0;padding:0;color:inherit;white-space:pre-wrap;
 font-size:.88em;overflow-wrap:anywhere}}
-.mjf-fall li.later{{opacity:.2}}
+.mjf-fall li.later{{opacity:.4}}
 .mjf-fall li.now code{{font-weight:700}}
 .mjf-fall li.now::before{{content:"\\25b8";margin-left:-.9em;width:.3em}}
 .mjf-fall p{{display:flex;gap:.5rem;align-items:center;margin:.6rem 0 0}}
