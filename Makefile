@@ -27,8 +27,9 @@ help:
 book: $(STAMP) pages
 	$(call title,book)
 	@$(RUN) -m book.tools.pages --check
-	@rm -rf _build/html
-	@$(VENV)/bin/jupyter-book build . -W -n --keep-going --all -q
+	@rm -rf _build/html && mkdir -p _build
+	@$(VENV)/bin/jupyter-book build . -W -n --keep-going --all -q >_build/log 2>&1 \
+	  || { cat _build/log; exit 1; }
 	@$(RUN) -m book.tools.pages --built
 
 pages: $(STAMP)
