@@ -81,12 +81,12 @@ chapters: $(STAMP)
 ## make oracle          compare with real JAX, in an environment of its own
 oracle: $(ORACLE)/.installed
 	$(call title,oracle)
-	@MINIJAX_ORACLE=1 $(ORACLE)/bin/python -m pytest -q -m oracle tests
+	@MINIJAX_ORACLE=1 $(ORACLE)/bin/python -m pytest -q tests/oracle
 
 ## make oracle-record   write the recorded tables anew from real JAX
 oracle-record: $(ORACLE)/.installed
 	$(call title,record)
-	@MINIJAX_ORACLE=record $(ORACLE)/bin/python -m pytest -q -m oracle tests
+	@MINIJAX_ORACLE=record $(ORACLE)/bin/python -m pytest -q tests/oracle
 
 $(ORACLE)/.installed: requirements.txt constraints.txt pyproject.toml
 	$(call title,environment with JAX)
@@ -95,7 +95,7 @@ $(ORACLE)/.installed: requirements.txt constraints.txt pyproject.toml
 	@$(ORACLE)/bin/python $(PIP) --no-build-isolation --no-deps -e .
 	@touch $@
 
-## make colab           test the built wheel on Colab's versions (Python 3.13, numpy 2.1.3)
+## make colab           tests and notebooks on Colab's versions, from a built wheel
 colab: $(STAMP)
 	$(call title,colab)
 ifeq ($(COLAB_PYTHON),)
@@ -108,6 +108,7 @@ else
 	@$(COLAB)/bin/python $(PIP) --no-build-isolation --no-deps .
 	@cd tests && ../$(COLAB)/bin/python -P -m pytest -q -W default -p no:cacheprovider \
 	  --ignore=laws --ignore=oracle .
+	@cd chapters && ../$(COLAB)/bin/jupyter-execute *.ipynb
 endif
 
 ## make counts          words, lines, cells, figures, exercises, rules

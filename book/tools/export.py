@@ -9,6 +9,7 @@ python -m book.tools.export --upto 2 --out DIR   chapters 1 and 2 into DIR/minij
 import argparse
 import ast
 import difflib
+import re
 import sys
 from pathlib import Path
 
@@ -88,6 +89,18 @@ def write(files: dict[str, str], folder: Path, prune: bool = True) -> None:
         print(f"removed {PACKAGE}/{path}, which no chapter exports")
 
 
+def list_packages(root: Path = ROOT) -> None:
+    """Bring the list of packages in `pyproject.toml` up to date."""
+    path, folders = root / "pyproject.toml", (root / PACKAGE).rglob("__init__.py")
+    names = sorted(".".join(f.parent.relative_to(root).parts) for f in folders)
+    listed = ", ".join(f'"{name}"' for name in [*names, "minijax_book"])
+    old = path.read_text(encoding="utf-8")
+    new = re.sub(r"^packages = \[[^]]*\]$", f"packages = [{listed}]", old, flags=re.M)
+    if new != old:
+        path.write_text(new, encoding="utf-8")
+        print(f"wrote pyproject.toml: packages {', '.join(names)}")
+
+
 def read_public(folder: Path) -> dict[str, dict[str, str]]:
     """The table in the `_public.py` of a package folder."""
     path = folder / "_public.py"
@@ -109,14 +122,16 @@ def main(arguments: list[str] | None = None) -> int:
     if options.only is not None:
         chapters = _readable(options.only)
         write(make_one(options.only, chapters, read_public(folder)), folder, False)
-        return 0
-    limit = 99 if options.upto is None else options.upto
-    files = make([c for c in read_chapters() if c.number <= limit])
-    if options.check:
-        difference = differences(files, folder)
-        sys.stdout.write(difference)
-        return bool(difference)
-    write(files, folder)
+    else:
+        limit = 99 if options.upto is None else options.upto
+        files = make([c for c in read_chapters() if c.number <= limit])
+        if options.check:
+            difference = differences(files, folder)
+            sys.stdout.write(difference)
+            return bool(difference)
+        write(files, folder)
+    if options.out == ROOT:
+        list_packages()
     return 0
 
 

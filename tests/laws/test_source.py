@@ -74,11 +74,30 @@ def test_made_notebook_is_valid(path):
     nbformat.validate(nbformat.read(path.with_suffix(".ipynb"), as_version=4))
 
 
-def test_glossary_links_to_where_a_term_is_bold():
+def glossary():
+    """Each term of the glossary in small letters, with the text of its entry."""
     text = (ROOT / "book" / "glossary.md").read_text(encoding="utf-8")
     entries = re.findall(r"^\*\*(.+?)\*\*\n: (.+?)(?=\n\n|\Z)", text, re.M | re.S)
-    assert entries
-    for term, meaning in entries:
-        [name] = re.findall(r"\(\.\./chapters/(\w+)\.ipynb[^)]*\)", meaning)
-        chapter = (CHAPTERS / f"{name}.md").read_text(encoding="utf-8")
-        assert f"**{term.lower()}" in chapter.lower(), f"{term} is not bold in {name}"
+    return {term.lower(): meaning for term, meaning in entries}
+
+
+def defined_in(name):
+    """The words which a chapter sets in bold where it defines them."""
+    text = (CHAPTERS / f"{name}.md").read_text(encoding="utf-8")
+    return {" ".join(m.split()) for m in re.findall(r"\*\*([a-z][\w\s-]+)\*\*", text)}
+
+
+@pytest.mark.parametrize(("term", "meaning"), glossary().items())
+def test_glossary_links_to_where_a_term_is_bold(term, meaning):
+    [name] = re.findall(r"\(\.\./chapters/(\w+)\.ipynb[^)]*\)", meaning)
+    text = (CHAPTERS / f"{name}.md").read_text(encoding="utf-8")
+    assert f"**{term}" in " ".join(text.lower().split())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_defined_terms_are_in_the_glossary(name):
+    known = glossary()
+    unknown = {
+        t for t in defined_in(name) if not {t, t.removesuffix("s")} & known.keys()
+    }
+    assert not unknown, "set in bold where it is defined, but not in book/glossary.md"

@@ -158,6 +158,18 @@ def test_writing_then_checking_finds_no_difference(tmp_path, capsys):
     assert export.read_public(tmp_path / "out") == {}
 
 
+def test_packages_are_listed_for_the_wheel(tmp_path):
+    for folder in ("minijax", "minijax/lax"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").touch()
+    (tmp_path / "pyproject.toml").write_text('x = 1\npackages = ["minijax"]\ny = 2\n')
+    export.list_packages(tmp_path)
+    text = (tmp_path / "pyproject.toml").read_text()
+    assert (
+        text == 'x = 1\npackages = ["minijax", "minijax.lax", "minijax_book"]\ny = 2\n'
+    )
+
+
 def test_output_folder_and_floors_from_the_command_line(tmp_path):
     command = [sys.executable, "-m", "book.tools.export", "--upto", "0", "--out"]
     subprocess.run([*command, str(tmp_path)], check=True, capture_output=True)
