@@ -32,8 +32,7 @@ def count_figures(chapter: Chapter) -> int:
         return 0
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    kinds = {"image/svg+xml", "image/png"}
-    return sum(bool(kinds & output.get("data", {}).keys()) for output in outputs)
+    return sum(_is_figure(output.get("data", {})) for output in outputs)
 
 
 def count_rules() -> dict[str, int]:
@@ -61,6 +60,12 @@ def count_tests() -> dict[str, int]:
     except ModuleNotFoundError:
         return {}
     return corpus.count()
+
+
+def _is_figure(data: dict) -> bool:
+    """Whether an output is a drawing, a plot, or a page with a drawing in it."""
+    drawn = bool({"image/svg+xml", "image/png"} & data.keys())
+    return drawn or "<svg" in "".join(data.get("text/html", ""))
 
 
 def main() -> None:
