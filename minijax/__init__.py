@@ -1,0 +1,8 @@
+# Made from chapters/01_interception.md by `make chapter`;
+# edit the chapter, not this file.
+"""minijax: JAX, built from nothing, every line of it explained in a book."""
+
+from minijax._lazy import namespace
+
+__version__ = "0.1.0"
+__getattr__, __dir__ = namespace(__name__)

@@ -1,0 +1,49 @@
+# Made from chapters/01_interception.md by `make chapter`;
+# edit the chapter, not this file.
+"""Names that import their module when they are first used (PEP 562)."""
+
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+
+
+def namespace(package):
+    """Return ``__getattr__`` and ``__dir__`` for a package whose names load lazily.
+
+    Args:
+      package: its dotted name; ``minijax._public.PUBLIC[package]`` maps its names to
+        the modules that define them.
+    """
+
+    def __getattr__(name):
+        names = _names(package)
+        if name == "__all__":
+            return sorted(names)
+        if name.startswith("_") or not name.isidentifier():
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = _load(package, name, names.get(name))
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def __dir__():
+        below = iter_modules(getattr(sys.modules[package], "__path__", ()))
+        modules = {module.name for module in below if not module.name.startswith("_")}
+        return sorted({*vars(sys.modules[package]), *_names(package), *modules})
+
+    return __getattr__, __dir__
+
+
+def _names(package):
+    return import_module("minijax._public").PUBLIC.get(package, {})
+
+
+def _load(package, name, module):
+    if module is not None:
+        return getattr(import_module(module), name)
+    try:
+        return import_module(f"{package}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{package}.{name}":
+            raise
+        message = f"module {package!r} has no attribute {name!r}"
+        raise AttributeError(message) from None

@@ -1,0 +1,194 @@
+# Made from chapters/01_interception.md by `make chapter`;
+# edit the chapter, not this file.
+"""Values, primitives, rule tables and traces: how a running function is watched.
+
+A *primitive* is an operation with a name and no meaning. A *rule table* is one
+meaning: it maps primitives to rules. A *trace* decides which table is asked, and
+`Primitive.bind` hands every operation to the current trace.
+
+The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer``,
+``set_current_trace``).
+"""
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from minijax.errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    UnexpectedTracerError,
+)
+
+
+class Array:
+    """What every array is to its user: operators, methods and properties.
+
+    They are registered in the table `methods` by the floors that define them, so that
+    one definition serves concrete arrays and tracers alike.
+    """
+
+    __slots__ = ()
+    __array_priority__ = 100  # ndarray * Array is ours: NumPy's operators step back
+    __hash__ = None
+
+
+class MethodTable(dict):
+    """Names, and the functions or properties that `Array` has under them."""
+
+    def __setitem__(self, name, value):
+        super().__setitem__(name, value)
+        setattr(Array, name, value)
+
+
+methods = MethodTable()
+
+
+class Primitive:
+    """An operation known by its name; what it does stands in the rule tables."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return self.name
+
+    def bind(self, *args, **params):
+        """Hand the operation to the current trace and return the list of its results.
+
+        Args:
+          *args: the operands: numbers, arrays, tracers.
+          **params: everything about the operation that is not an operand.
+        """
+        refuse_dead_tracers(self, args)
+        results = current_trace().process_primitive(self, args, params)
+        if type(results) is not list:
+            raise TypeError(f"A rule of '{self}' returned {results!r}, not a list.")
+        return results
+
+
+class RuleTable(dict):
+    """One meaning for programs: a dictionary from primitives to rules.
+
+    Args:
+      name: the heading of this column in the rule grid, for example ``"jvp"``.
+
+    Attributes:
+      reasons: for primitives without a rule on purpose, why, in one sentence.
+    """
+
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+        self.reasons = {}
+        rule_tables.append(self)
+
+    def __missing__(self, primitive):
+        advice = f"Add one: {self.name}_rules[{primitive}_p] = ..."
+        raise NotImplementedError(
+            f"The {self.name} rule of '{primitive}' is not implemented. "
+            + self.reasons.get(primitive, advice)
+        )
+
+
+rule_tables = []
+impl_rules = RuleTable("impl")
+
+
+class Trace:
+    """One way to run a program: `process_primitive` says what an operation means here.
+
+    Attributes:
+      parent: the trace that was current before, to which work may be passed on.
+      alive: becomes False when the transformation that made the trace has ended.
+    """
+
+    parent = None
+    alive = True
+
+    def process_primitive(self, primitive, args, params):
+        """Return the list of results of `primitive` applied to `args`."""
+        raise NotImplementedError(f"{type(self).__name__} has no process_primitive")
+
+
+class EvalTrace(Trace):
+    """The bottom of every chain of traces: it computes."""
+
+    def process_primitive(self, primitive, args, params):
+        return impl_rules[primitive](*args, **params)
+
+
+class Tracer(Array):
+    """A stand-in for an array, which a trace lets a function hold.
+
+    Args:
+      trace: the trace that made it, and the only one that looks inside.
+    """
+
+    __slots__ = ("trace", "__weakref__")
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __repr__(self):
+        return f"{type(self).__name__}({type(self.trace).__name__})"
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        raise ConcretizationTypeError(f"{self!r} cannot be pickled: it has no value.")
+
+    def __array__(self, *args, **kwargs):
+        raise TracerArrayConversionError(
+            f"{self!r} stands for an array that NumPy cannot see. Use the function of "
+            "minijax.numpy instead of the one of numpy."
+        )
+
+
+_current_trace = ContextVar("current_trace", default=EvalTrace())
+
+
+def current_trace():
+    """Return the trace that meets the next operation of this thread."""
+    return _current_trace.get()
+
+
+class set_current_trace:
+    """Let `trace` meet every operation that is bound inside a ``with`` block."""
+
+    __slots__ = ("token", "trace")
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __enter__(self):
+        self.token = _current_trace.set(self.trace)
+        return self.trace
+
+    def __exit__(self, *exception):
+        _current_trace.reset(self.token)
+
+
+def refuse_dead_tracers(primitive, args):
+    """Raise if a tracer among `args` has outlived the transformation that made it."""
+    for arg in args:
+        if isinstance(arg, Tracer) and not arg.trace.alive:
+            raise UnexpectedTracerError(
+                f"'{primitive}' was applied to {arg!r}, a stand-in that has left the "
+                "transformed function it belongs to. Return it from that function "
+                "instead of storing it in a global variable, an attribute, a list or "
+                "a closure."
+            )
+
+
+@contextmanager
+def lifetime(trace):
+    """Make `trace` current for a ``with`` block, and dead ever after."""
+    with set_current_trace(trace):
+        try:
+            yield trace
+        finally:
+            trace.alive = False
