@@ -61,6 +61,7 @@ def convert(text: Path) -> Notebook:
     book = jupytext.reads(body, fmt="md:myst")
     seen: Counter[str] = Counter()
     for cell in book.cells:
+        cell.source = cell.source.strip("\n")
         key = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()
         seen[key] += 1
         cell.id = key[:8] + (f"-{seen[key]}" if seen[key] > 1 else "")
