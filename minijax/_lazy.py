@@ -11,8 +11,9 @@ def namespace(package):
     """Return ``__getattr__`` and ``__dir__`` for a package whose names load lazily.
 
     Args:
-      package: its dotted name; ``minijax._public.PUBLIC[package]`` maps its names to
-        the modules that define them.
+      package: its dotted name. In the generated module ``minijax._public``,
+        ``PUBLIC[package]`` maps its names to the modules that define them, and
+        ``REGISTERS`` lists the modules that define no names but fill tables.
     """
 
     def __getattr__(name):
@@ -38,6 +39,8 @@ def _names(package):
 
 
 def _load(package, name, module):
+    for registering in import_module("minijax._public").REGISTERS:
+        import_module(registering)
     if module is not None:
         return getattr(import_module(module), name)
     try:

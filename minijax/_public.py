@@ -1,8 +1,10 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
-"""Public names of each namespace, and the modules which define them."""
+"""Public names with the modules which define them; modules which fill tables."""
 
 PUBLIC: dict[str, dict[str, str]] = {
     "minijax": {
         "Array": "minijax.core",
     },
 }
+
+REGISTERS: list[str] = []

@@ -113,7 +113,9 @@ def drawings():
     jvp = JVPTrace(EvalTrace())
     tables, primitives = rules(60)
     x, y = np.arange(3.0)[:, None], np.arange(4.0)[None]
-    yield from ((f"lift {k}", figures.lift(k)) for k in (1, 5, 6, 9, 11, 15, 16, 22))
+    yield from (
+        (f"lift {k}", figures.lift(k)) for k in (1, 2, "2b", 5, 6, 9, 11, 16, 22)
+    )
     yield "lift nasty", figures.lift(3, says=f"{NASTY} " * 20)
     yield "grid empty", figures.grid([])
     yield "grid one", figures.grid([RuleTable("impl", [Primitive("add")])], new="impl")
@@ -212,11 +214,18 @@ def test_texts_do_not_overlap(name):
         assert not crossing(a, b), (a, b)
 
 
-@pytest.mark.parametrize("floor", range(1, len(figures.FLOORS) + 1))
+@pytest.mark.parametrize("floor", [*range(1, 23), "2b"])
 def test_the_lift_stays_small(floor):
     figure = figures.lift(floor)
-    assert figure.height <= 420 and figure.width <= 480
-    assert figures.FLOORS[floor - 1].name in figure.alt
+    assert figure.height <= 430 and figure.width <= 480
+
+
+def test_a_floor_with_a_letter_shifts_no_number():
+    assert "Arrays and dtypes" in figures.lift(2).alt
+    assert "NumPy (I): " in figures.lift("2b").alt
+    assert "Forward mode (I): " in figures.lift("3").alt
+    assert "2b" in figures.lift(3).svg
+    assert "Was it worth it?" in figures.lift(22).alt
 
 
 def test_the_lift_refuses_floors_that_are_not_there():

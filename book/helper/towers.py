@@ -6,11 +6,15 @@ from .svg import Canvas, check_role, soft, text_width, wrap
 
 
 class Floor(NamedTuple):
-    """A chapter of the book: its part, its name, and what it makes of a program."""
+    """A chapter of the book: its part, its name, and what it makes of a program.
+
+    `label` is its number where that is not the number of the floor below plus one.
+    """
 
     part: str
     name: str
     says: str
+    label: str = ""
 
 
 P1, P2, P3, P4 = (
@@ -22,6 +26,7 @@ P1, P2, P3, P4 = (
 FLOORS = (
     Floor(P1, "Interception", "every operation becomes a call: bind(mul, w, x)"),
     Floor(P1, "Arrays and dtypes", "numbers become arrays: float32[8,3]"),
+    Floor(P1, "NumPy", "familiar names become few: x @ w, x.sum()", "2b"),
     Floor(P1, "Forward mode", "values become pairs: (w, ẇ)"),
     Floor(P1, "Pytrees", "arguments become leaves: {'w': *, 'b': *}"),
     Floor(P1, "vmap", "one example becomes a batch: x[3] → x[8,3]"),
@@ -32,7 +37,7 @@ FLOORS = (
     Floor(P2, "Custom rules", "a rule of ours replaces the derivative found"),
     Floor(P3, "jit", "many calls become one, remembered"),
     Floor(P3, "Control flow", "branches and loops become equations"),
-    Floor(P3, "NumPy", "three hundred names become a dozen primitives"),
+    Floor(P3, "NumPy, all of it", "three hundred names become a dozen primitives"),
     Floor(P3, "Indexing", "x[i, :, mask] becomes gather and scatter"),
     Floor(P3, "Random", "chance becomes a function of a key"),
     Floor(P4, "Kernels & LLVM", "equations become loop nests, then instructions"),
@@ -48,8 +53,17 @@ WIDTH, SHAFT, TOWER = 460, 24, 216
 OPEN, SHUT, GAP = 24, 8, 7
 
 
+def _number(floors):
+    """The floors with their labels filled in: 1, 2, 2b, 3."""
+    number, found = 0, []
+    for floor in floors:
+        number += not floor.label
+        found.append(floor._replace(label=floor.label or str(number)))
+    return found
+
+
 def _place(floors, today):
-    """Rows from the roof down: (number, floor, y, height), and the height used."""
+    """Rows from the roof down: (index, floor, y, height), and the height used."""
     here = floors[today - 1].part
     rows, y, last = [], 34, None
     for i in range(len(floors), 0, -1):
@@ -71,11 +85,11 @@ def _storey(canvas, row, today):
     dash = {} if lit or built or height == SHUT else {"stroke_dasharray": "3 3"}
     canvas.rect(
         SHAFT, y + 1, TOWER - SHAFT, height - 2, fill, edge, 2,
-        stroke_width=2 if lit else thin, title=f"{i} {floor.name}", **dash,
+        stroke_width=2 if lit else thin, title=f"{floor.label} {floor.name}", **dash,
     )  # fmt: skip
     if height == OPEN:
         ink = "ink" if lit or built else "muted"
-        canvas.text(SHAFT + 28, y + 16.5, str(i), 12, ink, "end", bold=lit)
+        canvas.text(SHAFT + 28, y + 16.5, floor.label, 12, ink, "end", bold=lit)
         canvas.text(SHAFT + 37, y + 16.5, floor.name, 13, ink, bold=lit)
 
 
@@ -119,13 +133,16 @@ def _callout(canvas, says, y, top, bottom):
 def lift(floor, says=None, floors=None):
     """The lift shaft: the running function's journey, with today's floor lit.
 
-    `floor` counts from 1. `says` replaces the line beside today's floor, and `floors`
-    the book's table of contents (a sequence of `Floor`). Floors below are drawn solid,
-    floors above in outline; only today's part is open.
+    `floor` is its number, from 1, or its label (`"2b"`). `says` replaces the line
+    beside today's floor, and `floors` the book's table of contents (a sequence of
+    `Floor`). Floors below are drawn solid, floors above in outline; only today's part
+    is open.
     """
-    floors = FLOORS if floors is None else tuple(floors)
-    if not 1 <= floor <= len(floors):
-        raise ValueError(f"there is no floor {floor}: the book has {len(floors)}")
+    floors = _number(FLOORS if floors is None else floors)
+    labels = [f.label for f in floors]
+    if str(floor) not in labels:
+        raise ValueError(f"there is no floor {floor}: the book's last is {labels[-1]}")
+    label, floor = str(floor), labels.index(str(floor)) + 1
     canvas, today = Canvas(), floors[floor - 1]
     says = today.says if says is None else says
     rows, end = _place(floors, floor)
@@ -141,7 +158,7 @@ def lift(floor, says=None, floors=None):
     canvas.head(SHAFT / 2 - 3, end + 2, "up", "tangent")
     below = f"{floor - 1} floors below are built" if floor > 1 else "the ground floor"
     desc = f"{today.name} ({today.part.split('  ')[0]}): {says}. {below.capitalize()}."
-    return canvas.figure(WIDTH, end + 36, f"Floor {floor} of {len(floors)}", desc)
+    return canvas.figure(WIDTH, end + 36, f"Floor {label} of {labels[-1]}", desc)
 
 
 TRACE_ROLES = (

@@ -1,19 +1,19 @@
 """One turn of the chapter loop: export, convert and run, then the tests.
 
-python -m book.tools.chapter 3
+python -m book.tools.chapter 2b
 """
 
 import subprocess
 import sys
 
-from book.tools import export, notebook, pages
+from book.tools import export, files, notebook, pages
 from book.tools.modules import Package
-from book.tools.source import ROOT, BookError, find_chapter, read_chapter
+from book.tools.source import ROOT, BookError, Floor, find_chapter, floor, read_chapter
 
 
-def tests_of(number: int) -> list[str]:
+def tests_of(wanted: Floor) -> list[str]:
     """The test files of a chapter: one for each module, one for the chapter."""
-    path = find_chapter(number)
+    path = find_chapter(wanted)
     names = [
         module.replace("/", "_") for module in Package([read_chapter(path)]).modules
     ]
@@ -22,22 +22,23 @@ def tests_of(number: int) -> list[str]:
     return [file for file in dict.fromkeys(files) if (ROOT / file).exists()]
 
 
-def main(number: int) -> int:
+def main(wanted: Floor) -> int:
     """Run the loop for one chapter; the exit status of its tests."""
     print("── export ──", flush=True)
-    export.main(["--only", str(number)])
+    export.main(["--only", str(wanted)])
     print("── notebook ──", flush=True)
-    notebook.main([str(number)])
-    pages.write_contents()
-    files = tests_of(number)
-    print(f"── tests: {' '.join(files) or 'none yet'} ──", flush=True)
-    if not files:
+    notebook.main([str(wanted)])
+    with files.alone():
+        pages.write_contents()
+    tests = tests_of(wanted)
+    print(f"── tests: {' '.join(tests) or 'none yet'} ──", flush=True)
+    if not tests:
         return 0
-    return subprocess.call([sys.executable, "-m", "pytest", "-q", *files], cwd=ROOT)
+    return subprocess.call([sys.executable, "-m", "pytest", "-q", *tests], cwd=ROOT)
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(int(sys.argv[1])))
+        sys.exit(main(floor(sys.argv[1])))
     except BookError as error:
         sys.exit(f"chapter: {error}")

@@ -1,90 +1,97 @@
 """Make the package from the exported cells of the chapters.
 
 python -m book.tools.export                      write minijax/
-python -m book.tools.export --only 3             write the modules of chapter 3
+python -m book.tools.export --only 2b            write the modules of chapter 2b
 python -m book.tools.export --check              exit 1 if minijax/ differs
 python -m book.tools.export --upto 2 --out DIR   chapters 1 and 2 into DIR/minijax/
 """
 
 import argparse
-import ast
 import difflib
+import os
 import re
 import sys
 from pathlib import Path
 
-from book.tools import laws
+from book.tools import files, laws, public
 from book.tools.modules import Package
-from book.tools.render import render, render_public
+from book.tools.public import Tables
+from book.tools.render import render
 from book.tools.source import (
     PACKAGE,
     ROOT,
     BookError,
     Chapter,
+    Floor,
     chapter_paths,
+    floor,
+    floor_of,
     read_chapter,
     read_chapters,
 )
 
 EMPTY = '"""The package before the first chapter: nothing yet."""\n'
+HEAD = "# Made from chapters/"
+Files = dict[str, str]
 
 
-def make(chapters: list[Chapter]) -> dict[str, str]:
+def make(chapters: list[Chapter]) -> Files:
     """All files of the package, by their path inside it."""
     package = Package(chapters)
     for chapter in chapters:
         laws.check(package, chapter)
-        laws.check_cycles(package, chapter)
-    files = {f"{p}.py": render(package, m) for p, m in package.modules.items()}
+    made = {f"{p}.py": render(package, m) for p, m in package.modules.items()}
     if not chapters:
-        files["__init__.py"] = EMPTY
-    _check_packages(files)
-    return files | {"_public.py": render_public(package.public), "py.typed": ""}
+        made["__init__.py"] = EMPTY
+    _check_packages(made)
+    return made | _shared(public.tables(package))
 
 
-def make_one(number: int, chapters: list[Chapter], old: dict) -> dict[str, str]:
-    """The files of one chapter; `old` is the table of public names so far."""
+def make_one(wanted: Floor, chapters: list[Chapter], folder: Path) -> Files:
+    """The files of one chapter; the names of the others stay as they are there."""
     package = Package(chapters)
-    chapter = next(c for c in chapters if c.number == number)
+    chapter = next(c for c in chapters if c.floor == wanted)
     laws.check(package, chapter)
-    laws.check_cycles(package, chapter)
-    own = package.of(chapter)
-    mine = {module.dotted for module in own}
-    public = {
-        space: {n: m for n, m in names.items() if m not in mine}
-        for space, names in old.items()
-    }
-    for space, names in package.public.items():
-        new = {n: m for n, m in names.items() if m in mine}
-        public[space] = public.get(space, {}) | new
-    files = {f"{module.path}.py": render(package, module) for module in own}
-    public = {space: names for space, names in public.items() if names}
-    return files | {"_public.py": render_public(public), "py.typed": ""}
+    made = {f"{m.path}.py": render(package, m) for m in package.of(chapter)}
+    gone = {_dotted(path) for path in left_over(wanted, made, folder)}
+    return made | _shared(public.merge(public.read(folder), package, chapter, gone))
 
 
-def differences(files: dict[str, str], folder: Path) -> str:
+def left_over(wanted: Floor, made: Files, folder: Path) -> list[str]:
+    """Modules in the folder which this chapter made once and makes no more."""
+    found = []
+    for path in sorted(_present(folder) - made.keys()):
+        head = (folder / path).read_text(encoding="utf-8").partition("\n")[0]
+        digits = head.removeprefix(HEAD).partition("_")[0]
+        if head.startswith(HEAD) and floor(digits) == wanted:
+            found.append(path)
+    return found
+
+
+def differences(made: Files, folder: Path) -> str:
     """What would change in the folder, as a diff; empty if nothing."""
     found = []
-    for path in sorted({*files, *_present(folder)}):
+    for path in sorted({*made, *_present(folder)}):
         there = folder / path
         old = there.read_text(encoding="utf-8") if there.exists() else ""
-        new = files.get(path, "")
-        if old != new or there.exists() != (path in files):
+        new = made.get(path, "")
+        if old != new or there.exists() != (path in made):
             found.append(f"{PACKAGE}/{path}: differs from its chapter\n")
             lines = old.splitlines(True), new.splitlines(True)
             found += difflib.unified_diff(*lines, "is", "should be")
     return "".join(found)
 
 
-def write(files: dict[str, str], folder: Path, prune: bool = True) -> None:
-    """Write what differs; with `prune`, remove what no chapter exports."""
-    for path, text in files.items():
-        there = folder / path
-        if not there.exists() or there.read_text(encoding="utf-8") != text:
-            there.parent.mkdir(parents=True, exist_ok=True)
-            there.write_text(text, encoding="utf-8")
+def write(made: Files, folder: Path) -> None:
+    """Write what differs."""
+    for path, text in made.items():
+        if files.write(folder / path, text):
             print(f"wrote {PACKAGE}/{path}")
-    for path in sorted(_present(folder) - files.keys()) if prune else []:
+
+
+def remove(paths: list[str], folder: Path) -> None:
+    """Remove modules that no chapter exports."""
+    for path in paths:
         (folder / path).unlink()
         print(f"removed {PACKAGE}/{path}, which no chapter exports")
 
@@ -94,45 +101,47 @@ def list_packages(root: Path = ROOT) -> None:
     path, folders = root / "pyproject.toml", (root / PACKAGE).rglob("__init__.py")
     names = sorted(".".join(f.parent.relative_to(root).parts) for f in folders)
     listed = ", ".join(f'"{name}"' for name in [*names, "minijax_book"])
-    old = path.read_text(encoding="utf-8")
+    old, then = path.read_text(encoding="utf-8"), path.stat()
     new = re.sub(r"^packages = \[[^]]*\]$", f"packages = [{listed}]", old, flags=re.M)
-    if new != old:
-        path.write_text(new, encoding="utf-8")
+    if files.write(path, new):
+        # What is installed points to this folder: for make, nothing has changed.
+        os.utime(path, ns=(then.st_atime_ns, then.st_mtime_ns))
         print(f"wrote pyproject.toml: packages {', '.join(names)}")
-
-
-def read_public(folder: Path) -> dict[str, dict[str, str]]:
-    """The table in the `_public.py` of a package folder."""
-    path = folder / "_public.py"
-    if not path.exists():
-        return {}
-    last = ast.parse(path.read_text(encoding="utf-8")).body[-1]
-    return ast.literal_eval(last.value) if isinstance(last, ast.AnnAssign) else {}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--only", type=int)
-    parser.add_argument("--upto", type=int)
+    parser.add_argument("--only", type=floor)
+    parser.add_argument("--upto", type=floor)
     parser.add_argument("--out", type=Path, default=ROOT)
-    options = parser.parse_args(arguments)
+    with files.alone():
+        return _run(parser.parse_args(arguments))
+
+
+def _run(options: argparse.Namespace) -> int:
     folder = options.out / PACKAGE
-    if options.only is not None:
-        chapters = _readable(options.only)
-        write(make_one(options.only, chapters, read_public(folder)), folder, False)
+    if options.only:
+        made = make_one(options.only, _readable(options.only), folder)
+        stale = left_over(options.only, made, folder)
     else:
-        limit = 99 if options.upto is None else options.upto
-        files = make([c for c in read_chapters() if c.number <= limit])
-        if options.check:
-            difference = differences(files, folder)
-            sys.stdout.write(difference)
-            return bool(difference)
-        write(files, folder)
+        below = options.upto or Floor(99)
+        made = make([c for c in read_chapters() if c.floor <= below])
+        stale = sorted(_present(folder) - made.keys())
+    if options.check:
+        difference = differences(made, folder)
+        sys.stdout.write(difference)
+        return bool(difference)
+    write(made, folder)
+    remove(stale, folder)
     if options.out == ROOT:
         list_packages()
     return 0
+
+
+def _shared(tables: Tables) -> Files:
+    return {"_public.py": public.render(*tables), "py.typed": ""}
 
 
 def _present(folder: Path) -> set[str]:
@@ -140,29 +149,34 @@ def _present(folder: Path) -> set[str]:
     return {str(p) for p in found if "__pycache__" not in p.parts}
 
 
-def _check_packages(files: dict[str, str]) -> None:
-    for folder in sorted({str(Path(path).parent) for path in files} | {"."}):
+def _dotted(path: str) -> str:
+    name = f"{PACKAGE}/{path}".removesuffix(".py").removesuffix("/__init__")
+    return name.replace("/", ".")
+
+
+def _check_packages(made: Files) -> None:
+    for folder in sorted({str(Path(path).parent) for path in made} | {"."}):
         inside = "" if folder == "." else f"{folder}/"
-        if f"{inside}__init__.py" not in files:
+        if f"{inside}__init__.py" not in made:
             marker = f"`#| export {inside}__init__`"
             raise BookError(f"{PACKAGE}/{inside} needs a cell with {marker}")
 
 
-def _readable(wanted: int) -> list[Chapter]:
+def _readable(wanted: Floor) -> list[Chapter]:
     """All chapters which can be read; another's mistake only draws a warning."""
-    chapters = []
-    for path in chapter_paths():
+    chapters: list[Chapter] = []
+    for path in sorted(chapter_paths(), key=lambda p: (floor_of(p) != wanted, p)):
         try:
-            chapter = read_chapter(path)
-            Package([chapter])
-            chapters.append(chapter)
+            more = [*chapters, read_chapter(path)]
+            laws.check_names(Package(more))
+            chapters = more
         except BookError as error:
-            if int(path.stem[:2]) == wanted:
+            if floor_of(path) == wanted:
                 raise
             print(f"left out: {error}", file=sys.stderr)
-    if not any(chapter.number == wanted for chapter in chapters):
-        raise BookError(f"no chapter {wanted:02d} in chapters/")
-    return chapters
+    if not any(chapter.floor == wanted for chapter in chapters):
+        raise BookError(f"no chapter {wanted} in chapters/")
+    return sorted(chapters, key=lambda chapter: chapter.floor)
 
 
 if __name__ == "__main__":

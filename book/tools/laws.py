@@ -12,9 +12,12 @@ def check(package: Package, chapter: Chapter) -> None:
     """Hold one chapter to the laws about its own cells and imports.
 
     Raises:
-      BookError: a redefinition, or an import of the same or of a higher floor.
+      BookError: a redefinition, an import of the same or of a higher floor, modules
+        which import each other, a module called like a public name.
     """
+    check_names(package)
     _check_redefinitions(chapter)
+    _check_cycles(package, chapter)
     for cell in chapter.cells:
         try:
             nodes = syntax.all_imports(syntax.without_magics(cell.code))
@@ -28,7 +31,7 @@ def check(package: Package, chapter: Chapter) -> None:
             _check_import(package, chapter, cell, node)
 
 
-def check_cycles(package: Package, chapter: Chapter) -> None:
+def _check_cycles(package: Package, chapter: Chapter) -> None:
     """Refuse modules of one chapter which import each other in a circle."""
     names = {m.dotted: m for m in package.of(chapter)}
     edges = {
@@ -48,6 +51,21 @@ def check_cycles(package: Package, chapter: Chapter) -> None:
 
     for name in sorted(edges):
         visit(name, [])
+
+
+def check_names(package: Package) -> None:
+    """Refuse a module with the name of a public name beside it.
+
+    Importing the module would put it in the place of the name.
+    """
+    for module in package.modules.values():
+        space, _, name = module.dotted.rpartition(".")
+        if name in package.public.get(space, {}):
+            definer = package.public[space][name]
+            raise BookError(
+                f"{module.cells[0].place}: the module {module.dotted} would hide the "
+                f"public name {name} of {definer}; give the module another name"
+            )
 
 
 def _check_redefinitions(chapter: Chapter) -> None:
@@ -91,7 +109,7 @@ def _check_import(
         spelt = f"{source}.{name}".rstrip(".")
         if owner is None:
             raise BookError(f"{cell.place}: no chapter exports {spelt}")
-        if owner.chapter.number >= chapter.number:
+        if owner.chapter.floor >= chapter.floor:
             floor = owner.chapter.name
             raise BookError(
                 f"{cell.place}: {spelt} is of {floor}, not of a lower floor"

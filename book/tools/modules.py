@@ -32,6 +32,19 @@ class Module:
         """What the module itself defines at top level."""
         return syntax.defined(self.code)
 
+    @property
+    def registers(self) -> bool:
+        """Whether it is exported to `*`, no namespace, and wakes with the first name.
+
+        Raises:
+          BookError: it is exported to a namespace as well.
+        """
+        arrows = {cell.namespace for cell in self.cells} - {None}
+        if "*" in arrows and len(arrows) > 1:
+            place = self.cells[0].place
+            raise BookError(f"{place}: {self.path} registers, or has names: not both")
+        return "*" in arrows
+
     @cached_property
     def imports(self) -> list[tuple[str, str]]:
         """`(name, statement)` for all that its cells import at top level."""
@@ -70,9 +83,15 @@ class Package:
         table: dict[str, dict[str, str]] = {}
         for module in self.modules.values():
             for cell in module.cells:
-                if cell.namespace:
+                if cell.namespace and cell.namespace != "*":
                     _publish(table.setdefault(cell.namespace, {}), cell, module)
         return {key: dict(sorted(table[key].items())) for key in sorted(table)}
+
+    @cached_property
+    def registers(self) -> list[str]:
+        """Modules which make no names but fill tables, lowest floor first."""
+        found = [m for m in self.modules.values() if m.registers]
+        return [m.dotted for m in sorted(found, key=lambda m: m.chapter.floor)]
 
     def owner(self, source: str, name: str) -> Module | None:
         """The module which `from source import name` reaches."""
@@ -109,7 +128,7 @@ def definitions(chapters: list[Chapter]) -> dict[tuple[str, str], Cell]:
         (cell.namespace, name): cell
         for chapter in chapters
         for cell in chapter.cells
-        if cell.namespace
+        if cell.namespace and cell.namespace != "*"
         for name in sorted(syntax.defined(cell.code))
         if not name.startswith("_")
     }

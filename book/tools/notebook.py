@@ -1,7 +1,7 @@
 """Make an executed notebook from each chapter's text.
 
     python -m book.tools.notebook            all chapters: convert and run
-    python -m book.tools.notebook 3          chapter 3
+    python -m book.tools.notebook 3 2b       chapters 3 and 2b
     python -m book.tools.notebook --convert  convert only, keeping stored outputs
     python -m book.tools.notebook --check    exit 1 if a notebook differs from its text
     python -m book.tools.notebook 3 --package DIR --dry-run
@@ -34,6 +34,7 @@ from book.tools.source import (
     after_front_matter,
     chapter_paths,
     find_chapter,
+    floor,
 )
 
 SECONDS_PER_CELL = 120
@@ -173,13 +174,13 @@ def process(text: Path, options: argparse.Namespace) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("number", type=int, nargs="*")
+    parser.add_argument("floor", type=floor, nargs="*")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--convert", action="store_true")
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--package", type=Path, default=ROOT)
     options = parser.parse_args(arguments)
-    texts = [find_chapter(n) for n in options.number] or chapter_paths()
+    texts = [find_chapter(wanted) for wanted in options.floor] or chapter_paths()
     if options.check:
         found = [trouble for text in texts if (trouble := disagreement(text))]
         print("\n".join(found) or f"{len(texts)} notebooks agree with their texts")

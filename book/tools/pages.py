@@ -12,13 +12,14 @@ import pkgutil
 import re
 import sys
 
-from book.tools import modules
+from book.tools import files, modules
 from book.tools.source import (
     PACKAGE,
     ROOT,
     BookError,
     Chapter,
     chapter_paths,
+    floor_of,
     read_chapters,
     slug,
 )
@@ -42,8 +43,8 @@ def contents() -> str:
     lines += _part("Before we start", front[1:])
     start = 0
     for end, caption in PARTS:
-        names = [path.stem for path in chapter_paths()]
-        inside = [f"chapters/{n}" for n in names if start < int(n[:2]) <= end]
+        found = [p for p in chapter_paths() if start < floor_of(p).number <= end]
+        inside = [f"chapters/{path.stem}" for path in found]
         lines += _part(caption, inside)
         start = end
     lines += _part("Reference", [f"book/{name}" for name in BACK if _written(name)])
@@ -171,9 +172,7 @@ def _grid_cell(table: dict, primitive: object, reasons: list[str]) -> str:
 
 
 def _write(path: str, text: str) -> None:
-    there = ROOT / path
-    if not there.exists() or there.read_text(encoding="utf-8") != text:
-        there.write_text(text, encoding="utf-8")
+    if files.write(ROOT / path, text):
         print(f"wrote {path}")
 
 

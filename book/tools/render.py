@@ -1,4 +1,4 @@
-"""Write a module, and the table of public names, as text."""
+"""Write a module as text."""
 
 import ast
 
@@ -22,20 +22,6 @@ def render(package: Package, module: Module) -> str:
         parts.append(("\n" if docstring else "") + f"{imports}\n")
     body = "\n\n\n".join(text for text in bodies if text)
     return "".join(parts) + (_gap(body, imports) + body + "\n" if body else "")
-
-
-def render_public(public: dict[str, dict[str, str]]) -> str:
-    """The text of `_public.py`: which module has which public name."""
-    lines = [
-        "# Made from the chapters by `make chapters`; edit them, not this file.\n",
-        '"""Public names of each namespace, and the modules which define them."""\n\n',
-        "PUBLIC: dict[str, dict[str, str]] = {\n",
-    ]
-    for namespace, names in sorted(public.items()):
-        lines.append(f'    "{namespace}": {{\n')
-        lines += [f'        "{name}": "{names[name]}",\n' for name in sorted(names)]
-        lines.append("    },\n")
-    return "".join([*lines, "}\n"])
 
 
 def _docstring(code: str) -> ast.expr | None:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = ROOT / "chapters"
@@ -11,12 +12,39 @@ PACKAGE = "minijax"
 _FENCE = re.compile(r"^(`{3,})\s*(\{code-cell\})?")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _TAGS = re.compile(r"^:?tags:\s*\[(.*)\]\s*$")
-_EXPORT = re.compile(r"^#\| export (?P<module>[\w/]+)(?: -> (?P<namespace>[\w.]+))?$")
+_EXPORT = re.compile(
+    r"^#\| export (?P<module>[\w/]+)(?: -> (?P<namespace>[\w.]+|\*))?$"
+)
+_NAME = re.compile(r"\d\d[a-z]?_\w+\.md")
+_FLOOR = re.compile(r"0*(\d+)([a-z]?)")
 _EXERCISE = re.compile(r"\*\*\d+\S*\s*★")
 
 
-class BookError(Exception):
+class BookError(ValueError):
     """A mistake in a chapter, told with its place."""
+
+
+class Floor(NamedTuple):
+    """The place of a chapter in the house: 2 < 2b < 3."""
+
+    number: int
+    letter: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.number}{self.letter}"
+
+
+def floor(text: str) -> Floor:
+    """Read `2`, `02`, `2b` or `02b`."""
+    match = _FLOOR.fullmatch(text)
+    if not match:
+        raise BookError(f"{text!r} is not a floor; write 2 or 2b")
+    return Floor(int(match[1]), match[2])
+
+
+def floor_of(path: Path) -> Floor:
+    """The floor of the chapter with this text or notebook."""
+    return floor(path.stem.split("_")[0])
 
 
 @dataclass(frozen=True)
@@ -24,7 +52,8 @@ class Cell:
     """A code cell: its text, and where it stands in which chapter.
 
     `module` is the module which it is exported to, as a path without `.py`
-    (`lax/elementwise`), or None; `namespace` is where its names become public.
+    (`lax/elementwise`), or None; `namespace` is where its names become public, or `*`
+    if the module makes no names but fills tables as it is imported.
     """
 
     chapter: str
@@ -57,9 +86,9 @@ class Chapter:
     prose: list[tuple[int, str]] = field(default_factory=list)
 
     @property
-    def number(self) -> int:
-        """The floor: the two digits in front of the name."""
-        return int(self.name.split("_")[0])
+    def floor(self) -> Floor:
+        """The digits, and maybe a letter, in front of the name."""
+        return floor(self.name.split("_")[0])
 
     @property
     def title(self) -> str:
@@ -92,15 +121,16 @@ def read_chapters(folder: Path = CHAPTERS) -> list[Chapter]:
 
 def chapter_paths(folder: Path = CHAPTERS) -> list[Path]:
     """The texts of all chapters, lowest floor first."""
-    return sorted(folder.glob("[0-9][0-9]_*.md"))
+    found = [path for path in folder.glob("*.md") if _NAME.fullmatch(path.name)]
+    return sorted(found, key=floor_of)
 
 
-def find_chapter(number: int, folder: Path = CHAPTERS) -> Path:
-    """The text of the chapter with this number."""
+def find_chapter(wanted: Floor, folder: Path = CHAPTERS) -> Path:
+    """The text of the chapter on this floor."""
     for path in chapter_paths(folder):
-        if int(path.stem[:2]) == number:
+        if floor_of(path) == wanted:
             return path
-    raise BookError(f"no chapter {number:02d} in {folder.name}/")
+    raise BookError(f"no chapter {wanted} in {folder.name}/")
 
 
 def exercises(chapter: Chapter) -> list[tuple[int, str]]:

@@ -42,7 +42,7 @@ def test_sections_are_there_and_in_order(chapter):
 
 @each
 def test_title_has_the_number(chapter):
-    assert chapter.title.split()[0].rstrip(".:") == str(chapter.number)
+    assert chapter.title.startswith(f"{chapter.floor} · ")
     assert sum(level == 1 for level, _ in chapter.headings) == 1
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from book.tools import export, notebook
 from book.tools.modules import Package
-from book.tools.source import PACKAGE, ROOT, chapter_paths, read_chapters
+from book.tools.source import PACKAGE, ROOT, chapter_paths, floor_of, read_chapters
 
 CHAPTERS = read_chapters()
 NAMES = [chapter.name for chapter in CHAPTERS]
 WHOLE = Package(CHAPTERS)
-FLOORS = {m.dotted: m.chapter.number for m in WHOLE.modules.values()}
+FLOORS = {m.dotted: m.chapter.floor for m in WHOLE.modules.values()}
 DOOR = {"minijax", "minijax._lazy", "minijax._public"}
 
 
@@ -44,12 +44,12 @@ def imported(module):
 @pytest.mark.parametrize("module", WHOLE.modules.values(), ids=list(WHOLE.modules))
 def test_module_imports_no_higher_floor(module):
     for name in imported(module):
-        assert FLOORS[name] <= module.chapter.number, f"{module.dotted} imports {name}"
+        assert FLOORS[name] <= module.chapter.floor, f"{module.dotted} imports {name}"
 
 
 @pytest.mark.parametrize("path", chapter_paths(), ids=NAMES)
 def test_chapter_runs_on_lower_floors_only(path, tmp_path):
-    below = [chapter for chapter in CHAPTERS if chapter.name < path.stem]
+    below = [chapter for chapter in CHAPTERS if chapter.floor < floor_of(path)]
     export.write(export.make(below), tmp_path / PACKAGE)
     book = notebook.convert(path)
     notebook.execute(book, tmp_path)
@@ -69,12 +69,38 @@ print(json.dumps([name for name in sys.modules if name.startswith("minijax")]))
 """
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=NAMES)
-def test_low_floors_wake_no_higher_one(chapter):
-    low = [name for name, floor in FLOORS.items() if floor <= chapter.number]
-    for name in set(run(IMPORT_ALL, *low)) - DOOR:
-        assert FLOORS[name] <= chapter.number
+@pytest.fixture(scope="module")
+def registry():
+    """What the registering modules wake: they may be asked for on any floor."""
+    return set(run(IMPORT_ALL, *WHOLE.registers)) | DOOR
 
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=NAMES)
+def test_low_floors_wake_no_higher_one(chapter, registry):
+    low = [name for name, floor in FLOORS.items() if floor <= chapter.floor]
+    for name in set(run(IMPORT_ALL, *low)) - registry:
+        assert FLOORS[name] <= chapter.floor
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_any_module_may_be_the_first(name):
+    assert name in run(IMPORT_ALL, name)
+
+
+def test_registering_modules_are_awake_with_the_first_public_name():
+    from minijax._public import PUBLIC, REGISTERS
+
+    assert WHOLE.registers == REGISTERS
+    for space, names in PUBLIC.items():
+        awake = run(FIRST_NAME, space, next(iter(names)))
+        assert set(REGISTERS) <= set(awake), space
+
+
+FIRST_NAME = """
+import importlib, json, sys
+getattr(importlib.import_module(sys.argv[1]), sys.argv[2])
+print(json.dumps([name for name in sys.modules if name.startswith("minijax")]))
+"""
 
 PUBLIC_NAMES = """
 import importlib, json, sys

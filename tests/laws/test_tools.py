@@ -5,9 +5,17 @@ import sys
 
 import pytest
 
-from book.tools import export, laws, modules, syntax
+from book.tools import export, files, laws, modules, public, syntax
 from book.tools.modules import Package
-from book.tools.source import BookError, exercises, read_chapter, slug
+from book.tools.source import (
+    BookError,
+    chapter_paths,
+    exercises,
+    find_chapter,
+    floor,
+    read_chapter,
+    slug,
+)
 
 INIT = '#| export __init__\n"""A package."""'
 
@@ -19,7 +27,8 @@ def chapter(folder, number, *cells):
         text, tags = cell if isinstance(cell, tuple) else (cell, "")
         options = [f":tags: [{tags}]", ""] if tags else []
         lines += ["```{code-cell} ipython3", *options, text, "```", ""]
-    path = folder / f"{number:02d}_floor{number}.md"
+    wanted = floor(str(number))
+    path = folder / f"{wanted.number:02d}{wanted.letter}_floor{number}.md"
     path.write_text("\n".join(lines), encoding="utf-8")
     return read_chapter(path)
 
@@ -98,6 +107,16 @@ def test_definitions_know_their_cell(tmp_path):
             ],
             None,
         ),
+        (
+            ["#| export a -> *\nx = 1", "#| export a -> minijax\ny = 1"],
+            "a registers, or has names",
+        ),
+        (["#| export a -> minijax\ndef a(): pass"], "would hide the public name a"),
+        (
+            ["#| export a -> minijax\ndef b(): pass", "#| export b\nx = 1"],
+            "module minijax.b would hide the public name b of minijax.a",
+        ),
+        (["#| export a -> minijax.x\ndef a(): pass"], None),
     ],
 )
 def test_refusals(tmp_path, cells, message):
@@ -138,24 +157,101 @@ def test_no_chapter_makes_an_empty_package():
 
 def test_one_chapter_alone_keeps_the_names_of_the_others(tmp_path):
     one = chapter(tmp_path, 1, INIT, "#| export a -> minijax\nx = 1")
-    old = {"minijax": {"gone": "minijax.a", "y": "minijax.other"}}
-    text = export.make_one(1, [one], old)["_public.py"]
-    assert '"x": "minijax.a"' in text and '"y": "minijax.other"' in text
-    assert "gone" not in text
+    two = chapter(tmp_path, 2, "#| export b -> *\ny = 1")
+    out = tmp_path / "out"
+    names = {"gone": "minijax.a", "y": "minijax.other", "z": "minijax.old"}
+    tables = {"minijax": names}, ["minijax.much", "minijax.old"]
+    files = {"_public.py": public.render(*tables)}
+    files["old.py"] = "# Made from chapters/01_floor1.md by `make chapter`;\n"
+    files["other.py"] = "# Made from chapters/03_floor3.md by `make chapter`;\n"
+    export.write(files, out)
+    made = export.make_one(floor("1"), [one, two], out)
+    assert export.left_over(floor("1"), made, out) == ["old.py"]
+    export.write(made, out)
+    names = {"x": "minijax.a", "y": "minijax.other"}
+    assert public.read(out) == ({"minijax": names}, ["minijax.much"])
+    export.write(export.make_one(floor("2"), [one, two], out), out)
+    assert public.read(out) == ({"minijax": names}, ["minijax.b", "minijax.much"])
+
+
+def test_floors_may_have_letters(tmp_path):
+    made = [chapter(tmp_path, n, "x = 1") for n in ("3", "2b", "2", "10")]
+    (tmp_path / "notes.md").touch()
+    names = [c.name for c in sorted(made, key=lambda c: c.floor)]
+    assert names == ["02_floor2", "02b_floor2b", "03_floor3", "10_floor10"]
+    assert [path.stem for path in chapter_paths(tmp_path)] == names
+    assert find_chapter(floor("2b"), tmp_path).stem == "02b_floor2b"
+    assert str(floor("02b")) == "2b" and floor("2") < floor("2b") < floor("3")
+    with pytest.raises(BookError, match="no chapter 4"):
+        find_chapter(floor("4"), tmp_path)
+    with pytest.raises(BookError, match="'b2' is not a floor"):
+        floor("b2")
+
+
+def test_a_floor_with_a_letter_lies_between_its_neighbours(tmp_path):
+    one = chapter(tmp_path, 2, INIT, "#| export a\nx = 1")
+    two = chapter(tmp_path, "2b", "#| export b\nfrom minijax.a import x\n\ny = x")
+    three = chapter(tmp_path, 3, "#| export c\nfrom minijax.b import y\n\nz = y")
+    assert "from minijax.b import y" in export.make([one, two, three])["c.py"]
+    wrong = chapter(tmp_path, 2, INIT, "#| export a\nfrom minijax.b import y")
+    with pytest.raises(
+        BookError, match="minijax.b.y is of 02b_floor2b, not of a lower"
+    ):
+        export.make([wrong, two])
+
+
+def test_modules_that_register_are_listed_and_have_no_public_names(tmp_path):
+    cell = "#| export {} -> *\nmethods = {{}}"
+    one = chapter(tmp_path, 1, INIT, cell.format("z"))
+    two = chapter(tmp_path, 2, cell.format("a"))
+    text = export.make([one, two])["_public.py"]
+    assert text.endswith(
+        'REGISTERS: list[str] = [\n    "minijax.z",\n    "minijax.a",\n]\n'
+    )
+    assert "methods" not in text
+    assert not modules.definitions([one, two])
+    assert export.make([])["_public.py"].endswith("REGISTERS: list[str] = []\n")
+
+
+def test_a_mistake_of_another_chapter_leaves_it_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(export, "chapter_paths", lambda: chapter_paths(tmp_path))
+    chapter(tmp_path, 1, INIT, "#| export a -> minijax\nx = 1")
+    chapter(tmp_path, 2, "#| export b\ndef f(:")
+    chapter(tmp_path, 3, "#| export a\ny = 1")
+    chapter(tmp_path, 4, "#| export x\ny = 1")
+    found = export._readable(floor("1"))
+    assert [c.name for c in found] == ["01_floor1"]
+    said = capsys.readouterr().err
+    assert "invalid syntax" in said and "belongs to 01_floor1" in said
+    assert "would hide the public name x" in said
+    with pytest.raises(BookError, match="invalid syntax"):
+        export._readable(floor("2"))
+
+
+def test_shared_files_are_written_by_one_at_a_time(tmp_path):
+    lock = tmp_path / "lock"
+    held = pytest.raises(BookError, match="another make has held lock")
+    with files.alone(lock), held, files.alone(lock, patience=0.1):
+        pass
+    with files.alone(lock, patience=0.1):
+        assert files.write(tmp_path / "a" / "b", "x")
+    assert not files.write(tmp_path / "a" / "b", "x")
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
 
 
 def test_writing_then_checking_finds_no_difference(tmp_path, capsys):
-    files = made(tmp_path, "#| export a\nx = 1")
-    export.write(files, tmp_path / "out")
-    assert not export.differences(files, tmp_path / "out")
+    made_files = made(tmp_path, "#| export a\nx = 1")
+    export.write(made_files, tmp_path / "out")
+    assert not export.differences(made_files, tmp_path / "out")
     (tmp_path / "out" / "a.py").write_text("x = 2\n")
     (tmp_path / "out" / "b.py").write_text("")
-    found = export.differences(files, tmp_path / "out")
+    found = export.differences(made_files, tmp_path / "out")
     assert "+x = 1" in found and "minijax/b.py: differs" in found
-    export.write(files, tmp_path / "out")
-    assert not export.differences(files, tmp_path / "out")
+    export.write(made_files, tmp_path / "out")
+    export.remove(["b.py"], tmp_path / "out")
+    assert not export.differences(made_files, tmp_path / "out")
     assert "removed minijax/b.py" in capsys.readouterr().out
-    assert export.read_public(tmp_path / "out") == {}
+    assert public.read(tmp_path / "out") == ({}, [])
 
 
 def test_packages_are_listed_for_the_wheel(tmp_path):
