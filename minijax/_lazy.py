@@ -23,7 +23,8 @@ def namespace(package):
         if name.startswith("_") or not name.isidentifier():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = _load(package, name, names.get(name))
-        setattr(sys.modules[package], name, value)
+        if _wake_registers():
+            setattr(sys.modules[package], name, value)
         return value
 
     def __dir__():
@@ -38,9 +39,22 @@ def _names(package):
     return import_module("minijax._public").PUBLIC.get(package, {})
 
 
+def _wake_registers():
+    """Import the modules that fill tables, or return False if it is too early.
+
+    It is too early while another module of the package is half imported, since one
+    that registers may need what is still missing there.
+    """
+    ours = [name for name in [*sys.modules] if name.startswith("minijax.")]
+    specs = [getattr(sys.modules.get(name), "__spec__", None) for name in ours]
+    if any(getattr(spec, "_initializing", False) for spec in specs):
+        return False
+    for name in import_module("minijax._public").REGISTERS:
+        import_module(name)
+    return True
+
+
 def _load(package, name, module):
-    for registering in import_module("minijax._public").REGISTERS:
-        import_module(registering)
     if module is not None:
         return getattr(import_module(module), name)
     try:
