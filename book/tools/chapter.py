@@ -1,14 +1,27 @@
 """One turn of the chapter loop: export, convert and run, then the tests.
 
+The notebook runs on what the lower floors have exported last, so neither the chapters
+above nor a mistake in a text below that is being edited can disturb it.
+
 python -m book.tools.chapter 2b
 """
 
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 from book.tools import export, files, notebook, pages
 from book.tools.modules import Package
-from book.tools.source import ROOT, BookError, Floor, find_chapter, floor, read_chapter
+from book.tools.source import (
+    PACKAGE,
+    ROOT,
+    BookError,
+    Floor,
+    find_chapter,
+    floor,
+    read_chapter,
+)
 
 
 def tests_of(wanted: Floor) -> list[str]:
@@ -27,7 +40,12 @@ def main(wanted: Floor) -> int:
     print("── export ──", flush=True)
     export.main(["--only", str(wanted)])
     print("── notebook ──", flush=True)
-    notebook.main([str(wanted)])
+    with tempfile.TemporaryDirectory() as folder:
+        with files.alone():
+            lower = export.below(wanted, ROOT / PACKAGE)
+        for path, text in lower.items():
+            files.write(Path(folder, PACKAGE, path), text)
+        notebook.main([str(wanted), "--package", folder])
     with files.alone():
         pages.write_contents()
     tests = tests_of(wanted)

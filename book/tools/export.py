@@ -59,13 +59,17 @@ def make_one(wanted: Floor, chapters: list[Chapter], folder: Path) -> Files:
 
 def left_over(wanted: Floor, made: Files, folder: Path) -> list[str]:
     """Modules in the folder which this chapter made once and makes no more."""
-    found = []
-    for path in sorted(_present(folder) - made.keys()):
-        head = (folder / path).read_text(encoding="utf-8").partition("\n")[0]
-        digits = head.removeprefix(HEAD).partition("_")[0]
-        if head.startswith(HEAD) and floor(digits) == wanted:
-            found.append(path)
-    return found
+    paths = sorted(_present(folder) - made.keys())
+    return [path for path in paths if _made_by(folder / path) == wanted]
+
+
+def below(wanted: Floor, folder: Path) -> Files:
+    """The part of the package in the folder which the lower floors have made."""
+    makers = {path: _made_by(folder / path) for path in _present(folder)}
+    kept = {path for path, maker in makers.items() if maker and maker < wanted}
+    made = {path: (folder / path).read_text(encoding="utf-8") for path in kept}
+    tables = public.only(public.read(folder), {_dotted(path) for path in kept})
+    return {"__init__.py": EMPTY} | made | _shared(tables)
 
 
 def differences(made: Files, folder: Path) -> str:
@@ -138,6 +142,13 @@ def _run(options: argparse.Namespace) -> int:
     if options.out == ROOT:
         list_packages()
     return 0
+
+
+def _made_by(path: Path) -> Floor | None:
+    """The floor which its first line names, if a chapter made this file."""
+    head = path.read_text(encoding="utf-8").partition("\n")[0]
+    digits = head.removeprefix(HEAD).partition("_")[0]
+    return floor(digits) if head.startswith(HEAD) else None
 
 
 def _shared(tables: Tables) -> Files:

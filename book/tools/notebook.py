@@ -37,7 +37,7 @@ from book.tools.source import (
     floor,
 )
 
-SECONDS_PER_CELL = 120
+SECONDS_PER_CELL = 300
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 ENVIRONMENT = {
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
@@ -102,7 +102,7 @@ def execute(book: Notebook, package: Path = ROOT) -> None:
     client.execute(env={**os.environ, **ENVIRONMENT, "PYTHONPATH": path})
 
 
-def tidy(book: Notebook) -> None:
+def tidy(book: Notebook, package: Path = ROOT) -> None:
     """Drop what changes from run to run: numbers, machine paths, metadata."""
     book.metadata = nbformat.from_dict({"kernelspec": KERNEL})
     code = [cell for cell in book.cells if cell.cell_type == "code"]
@@ -113,15 +113,17 @@ def tidy(book: Notebook) -> None:
             if "execution_count" in output:
                 output.execution_count = number
             if "traceback" in output:
-                output.traceback = [without_paths(line) for line in output.traceback]
+                output.traceback = [
+                    without_paths(line, package) for line in output.traceback
+                ]
 
 
-def without_paths(text: str) -> str:
+def without_paths(text: str, package: Path = ROOT) -> str:
     """A line of a traceback with paths below the repository or the library."""
     home = str(Path.home())
-    places = [re.escape(str(ROOT)) + "/"]
-    places += [r"[^\s\"]*/site-packages/", r"[^\s\"]*/lib/python3\.\d+/"]
-    places += [re.escape(p.replace(home, "~", 1)) for p in (f"{ROOT}/",)]
+    places = [r"[^\s\"]*/site-packages/", r"[^\s\"]*/lib/python3\.\d+/"]
+    for folder in dict.fromkeys([f"{package}/", f"{ROOT}/"]):
+        places += [re.escape(folder), re.escape(folder.replace(home, "~", 1))]
     return re.sub("|".join(places), "", text)
 
 
@@ -157,15 +159,16 @@ def process(text: Path, options: argparse.Namespace) -> None:
     print(f"{text.stem} …", end=" ", flush=True)
     stored, book = text.with_suffix(".ipynb"), convert(text)
     keep_outputs(book, stored)
+    package = options.package.resolve()
     if not options.convert:
         try:
-            execute(book, options.package.resolve())
+            execute(book, package)
         except (CellExecutionError, CellTimeoutError) as error:
             print(f"failed after {time.monotonic() - start:.1f} s", flush=True)
             raise BookError(
-                f"chapters/{text.name}: {without_paths(str(error))}"
+                f"chapters/{text.name}: {without_paths(str(error), package)}"
             ) from None
-        tidy(book)
+        tidy(book, package)
     if not options.dry_run:
         nbformat.write(book, stored)
     print(f"{time.monotonic() - start:.1f} s", flush=True)

@@ -44,6 +44,15 @@ def merge(old: Tables, package: Package, chapter: Chapter, gone: set[str]) -> Ta
     )
 
 
+def only(tables: Tables, modules: set[str]) -> Tables:
+    """The part of the tables which speaks of these modules."""
+    public = {
+        space: {name: module for name, module in names.items() if module in modules}
+        for space, names in tables[0].items()
+    }
+    return public, [name for name in tables[1] if name in modules]
+
+
 def read(folder: Path) -> Tables:
     """The tables in the `_public.py` of a package folder; empty if there is none."""
     path = folder / "_public.py"

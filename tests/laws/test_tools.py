@@ -239,6 +239,20 @@ def test_shared_files_are_written_by_one_at_a_time(tmp_path):
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
 
 
+def test_the_floors_below_are_taken_from_the_package(tmp_path):
+    one = chapter(tmp_path, 2, INIT, "#| export a -> minijax\nx = 1")
+    two = chapter(tmp_path, "2b", "#| export b -> *\ny = 1")
+    export.write(export.make([one, two]), tmp_path / "out")
+    low = export.below(floor("2b"), tmp_path / "out")
+    assert set(low) == {"__init__.py", "_public.py", "a.py", "py.typed"}
+    assert '"x": "minijax.a"' in low["_public.py"]
+    assert "REGISTERS: list[str] = []" in low["_public.py"]
+    high = export.below(floor("3"), tmp_path / "out")
+    assert high == export.make([one, two])
+    lowest = export.below(floor("2"), tmp_path / "out")
+    assert set(lowest) == {"__init__.py", "_public.py", "py.typed"}
+
+
 def test_writing_then_checking_finds_no_difference(tmp_path, capsys):
     made_files = made(tmp_path, "#| export a\nx = 1")
     export.write(made_files, tmp_path / "out")
