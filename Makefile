@@ -53,8 +53,8 @@ types: $(STAMP)
 
 made: $(STAMP)
 	$(call title,modules and notebooks agree with the chapters)
-	@$(RUN) -m book.tools.export --check
-	@$(RUN) -m book.tools.notebook --check
+	@$(RUN) -m book.tools.export --check; modules=$$?; \
+	  $(RUN) -m book.tools.notebook --check && exit $$modules
 
 unit: $(STAMP)
 	$(call title,tests)
