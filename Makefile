@@ -106,8 +106,9 @@ else
 	@$(COLAB)/bin/python $(PIP) numpy==2.1.3 llvmlite==0.44.0 pytest hypothesis \
 	  setuptools nbformat ipython==7.34.0 ipykernel nbclient
 	@$(COLAB)/bin/python $(PIP) --no-build-isolation --no-deps .
+	@rm -rf build
 	@cd tests && ../$(COLAB)/bin/python -P -m pytest -q -W default -p no:cacheprovider \
-	  --ignore=laws --ignore=oracle .
+	  --import-mode=append --ignore=laws --ignore=oracle .
 	@cd chapters && ../$(COLAB)/bin/jupyter-execute *.ipynb
 endif
 
