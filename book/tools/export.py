@@ -53,22 +53,35 @@ def make_one(wanted: Floor, chapters: list[Chapter], folder: Path) -> Files:
     chapter = next(c for c in chapters if c.floor == wanted)
     laws.check(package, chapter)
     made = {f"{m.path}.py": render(package, m) for m in package.of(chapter)}
-    gone = {_dotted(path) for path in left_over(wanted, made, folder)}
+    gone = {dotted(path) for path in left_over(wanted, made, folder)}
     return made | _shared(public.merge(public.read(folder), package, chapter, gone))
+
+
+def made_by(path: Path) -> Floor | None:
+    """The floor which its first line names, if a chapter made this file."""
+    head = path.read_text(encoding="utf-8").partition("\n")[0]
+    digits = head.removeprefix(HEAD).partition("_")[0]
+    return floor(digits) if head.startswith(HEAD) else None
+
+
+def dotted(path: str) -> str:
+    """The name under which a file of the package is imported."""
+    name = f"{PACKAGE}/{path}".removesuffix(".py").removesuffix("/__init__")
+    return name.replace("/", ".")
 
 
 def left_over(wanted: Floor, made: Files, folder: Path) -> list[str]:
     """Modules in the folder which this chapter made once and makes no more."""
     paths = sorted(_present(folder) - made.keys())
-    return [path for path in paths if _made_by(folder / path) == wanted]
+    return [path for path in paths if made_by(folder / path) == wanted]
 
 
 def below(wanted: Floor, folder: Path) -> Files:
     """The part of the package in the folder which the lower floors have made."""
-    makers = {path: _made_by(folder / path) for path in _present(folder)}
+    makers = {path: made_by(folder / path) for path in _present(folder)}
     kept = {path for path, maker in makers.items() if maker and maker < wanted}
     made = {path: (folder / path).read_text(encoding="utf-8") for path in kept}
-    tables = public.only(public.read(folder), {_dotted(path) for path in kept})
+    tables = public.only(public.read(folder), {dotted(path) for path in kept})
     return {"__init__.py": EMPTY} | made | _shared(tables)
 
 
@@ -144,13 +157,6 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _made_by(path: Path) -> Floor | None:
-    """The floor which its first line names, if a chapter made this file."""
-    head = path.read_text(encoding="utf-8").partition("\n")[0]
-    digits = head.removeprefix(HEAD).partition("_")[0]
-    return floor(digits) if head.startswith(HEAD) else None
-
-
 def _shared(tables: Tables) -> Files:
     return {"_public.py": public.render(*tables), "py.typed": ""}
 
@@ -158,11 +164,6 @@ def _shared(tables: Tables) -> Files:
 def _present(folder: Path) -> set[str]:
     found = (p.relative_to(folder) for p in folder.rglob("*") if p.is_file())
     return {str(p) for p in found if "__pycache__" not in p.parts}
-
-
-def _dotted(path: str) -> str:
-    name = f"{PACKAGE}/{path}".removesuffix(".py").removesuffix("/__init__")
-    return name.replace("/", ".")
 
 
 def _check_packages(made: Files) -> None:

@@ -8,11 +8,11 @@ python -m book.tools.pages --built   exit 1 if a page is missing in _build/html
 
 import argparse
 import importlib
-import pkgutil
 import re
 import sys
+from pathlib import Path
 
-from book.tools import files, modules
+from book.tools import export, files, modules
 from book.tools.source import (
     PACKAGE,
     ROOT,
@@ -20,7 +20,7 @@ from book.tools.source import (
     Chapter,
     chapter_paths,
     floor_of,
-    read_chapters,
+    read_chapter,
     slug,
 )
 
@@ -43,7 +43,7 @@ def contents() -> str:
     lines += _part("Before we start", front[1:])
     start = 0
     for end, caption in PARTS:
-        found = [p for p in chapter_paths() if start < floor_of(p).number <= end]
+        found = [p for p in _run() if start < floor_of(p).number <= end]
         inside = [f"chapters/{path.stem}" for path in found]
         lines += _part(caption, inside)
         start = end
@@ -73,14 +73,13 @@ def names_page(chapters: list[Chapter]) -> str:
 
 
 def rule_tables() -> list:
-    """The rule tables of the whole package, every module awake; or none yet."""
-    try:
-        package = importlib.import_module(PACKAGE)
-        for found in pkgutil.walk_packages(package.__path__, f"{PACKAGE}."):
-            importlib.import_module(found.name)
-        return list(importlib.import_module(f"{PACKAGE}.core").rule_tables)
-    except (ImportError, AttributeError):
-        return []
+    """The rule tables of the whole package, those of low floors first."""
+    folder = ROOT / PACKAGE
+    makers = {path: export.made_by(path) for path in folder.rglob("*.py")}
+    for _, path in sorted((maker, p) for p, maker in makers.items() if maker):
+        importlib.import_module(export.dotted(str(path.relative_to(folder))))
+    core = sys.modules.get(f"{PACKAGE}.core")
+    return list(core.rule_tables) if core else []
 
 
 def grid_page(tables: list) -> str:
@@ -92,8 +91,8 @@ def grid_page(tables: list) -> str:
     for primitive in primitives(tables):
         cells = [_grid_cell(table, primitive, reasons) for table in tables]
         lines.append(f"| `{primitive.name}` | {' | '.join(cells)} |")
-    if not tables:
-        lines[-2:] = ["There is no table yet."]
+    if not primitives(tables):
+        lines[-2:] = ["There is no primitive yet."]
     lines += ["", *(f"{n}. {text}" for n, text in enumerate(reasons, start=1))]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -106,7 +105,7 @@ def primitives(tables: list) -> list:
 
 def write_pages() -> None:
     """Write the made pages, those whose text changed."""
-    _write("book/names.md", names_page(read_chapters()))
+    _write("book/names.md", names_page([read_chapter(path) for path in _run()]))
     _write("book/grid.md", grid_page(rule_tables()))
 
 
@@ -149,6 +148,11 @@ _GRID_TEXT = (
     "a rule; a number leads to the reason, below, why there is none on purpose; "
     "an empty place is a hole."
 )
+
+
+def _run() -> list[Path]:
+    """The texts of the chapters which have been run."""
+    return [path for path in chapter_paths() if path.with_suffix(".ipynb").exists()]
 
 
 def _written(name: str) -> bool:
