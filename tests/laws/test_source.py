@@ -7,7 +7,14 @@ import nbformat
 import pytest
 
 from book.tools import export, notebook, owner, pages
-from book.tools.source import CHAPTERS, PACKAGE, ROOT, chapter_paths, read_chapters
+from book.tools.source import (
+    CHAPTERS,
+    PACKAGE,
+    ROOT,
+    chapter_paths,
+    read_chapters,
+    slug,
+)
 
 PATHS = chapter_paths()
 NAMES = [path.stem for path in PATHS]
@@ -89,9 +96,11 @@ def defined_in(name):
 
 @pytest.mark.parametrize(("term", "meaning"), glossary().items())
 def test_glossary_links_to_where_a_term_is_bold(term, meaning):
-    [name] = re.findall(r"\(\.\./chapters/(\w+)\.ipynb[^)]*\)", meaning)
+    [(name, anchor)] = re.findall(r"\(\.\./chapters/(\w+)\.ipynb#([^)]*)\)", meaning)
     text = (CHAPTERS / f"{name}.md").read_text(encoding="utf-8")
-    assert f"**{term}" in " ".join(text.lower().split())
+    parts = re.split(r"^#{1,3} (.*)$", text, flags=re.M)
+    sections = dict(zip(map(slug, parts[1::2]), parts[2::2], strict=True))
+    assert f"**{term}" in " ".join(sections[anchor].lower().split())
 
 
 @pytest.mark.parametrize("name", NAMES)
