@@ -34,7 +34,7 @@ def _type_of(var):
     if aval is None:
         return ""
     short = getattr(aval, "str_short", None)
-    return short(short_dtypes=True) if callable(short) else str(aval)
+    return short() if callable(short) else str(aval)
 
 
 def _title(eqn):
