@@ -1,0 +1,10 @@
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
+"""Primitives as functions: the layer on which ``minijax.numpy`` stands.
+
+Reference: ``jax.lax``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)

@@ -1,0 +1,167 @@
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
+"""The primitive behind every matrix product.
+
+Reference: ``jax.lax.dot_general``.
+"""
+
+import enum
+import math
+
+from minijax.array import primitive_rules
+from minijax.avals import ShapedArray, typeof
+from minijax.core import Primitive
+from minijax.dtypes import canonicalize_dtype, from_node, join, lattice_node
+from minijax.lax.factories import all_weak
+from minijax.lax.reductions import wide
+from minijax.lax.shaping import integers
+
+
+def sizes(shape, axes):
+    """Return the sizes of some axes."""
+    return tuple(shape[axis] for axis in axes)
+
+
+def free_axes(ndim, contracting, batch):
+    """Return the axes that are neither summed over nor shared."""
+    return tuple(axis for axis in range(ndim) if axis not in (*contracting, *batch))
+
+
+dot_general_p = Primitive("dot_general")
+
+
+def _check_axes(side, x, contracting, batch):
+    axes = (*contracting, *batch)
+    if len({*axes}) < len(axes) or not {*axes} <= {*range(x.ndim)}:
+        raise TypeError(
+            f"dot_general: contracting axes {contracting} and batch axes {batch} of "
+            f"{side} must be different axes of its shape {x.shape}."
+        )
+
+
+def _check_sizes(kind, lhs, rhs, lhs_axes, rhs_axes):
+    lhs_sizes, rhs_sizes = sizes(lhs.shape, lhs_axes), sizes(rhs.shape, rhs_axes)
+    if lhs_sizes != rhs_sizes:
+        raise TypeError(
+            f"dot_general requires {kind} dimensions to have the same shape, got "
+            f"{lhs_sizes} and {rhs_sizes}: axes {lhs_axes} of lhs {lhs} and axes "
+            f"{rhs_axes} of rhs {rhs}."
+        )
+
+
+def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type):
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    _check_axes("lhs", lhs, lhs_contract, lhs_batch)
+    _check_axes("rhs", rhs, rhs_contract, rhs_batch)
+    _check_sizes("batch", lhs, rhs, lhs_batch, rhs_batch)
+    _check_sizes("contracting", lhs, rhs, lhs_contract, rhs_contract)
+    shape = (
+        *sizes(lhs.shape, lhs_batch),
+        *sizes(lhs.shape, free_axes(lhs.ndim, lhs_contract, lhs_batch)),
+        *sizes(rhs.shape, free_axes(rhs.ndim, rhs_contract, rhs_batch)),
+    )
+    dtype = preferred_element_type or _common_dtype(lhs, rhs)
+    return [ShapedArray(shape, dtype, all_weak([lhs, rhs]))]
+
+
+def _common_dtype(lhs, rhs):
+    return from_node(join(lattice_node(lhs.dtype), lattice_node(rhs.dtype)))[0]
+
+
+def _dot(xp, lhs, rhs, dimension_numbers, preferred_element_type):
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    lhs_free = free_axes(lhs.ndim, lhs_contract, lhs_batch)
+    rhs_free = free_axes(rhs.ndim, rhs_contract, rhs_batch)
+    batch, summed = sizes(lhs.shape, lhs_batch), sizes(lhs.shape, lhs_contract)
+    rows, columns = sizes(lhs.shape, lhs_free), sizes(rhs.shape, rhs_free)
+    a = lhs.transpose((*lhs_batch, *lhs_free, *lhs_contract))
+    b = rhs.transpose((*rhs_batch, *rhs_contract, *rhs_free))
+    dtype = preferred_element_type or xp.result_type(a, b)
+    product = xp.matmul(
+        a.reshape((*batch, math.prod(rows), math.prod(summed))).astype(wide(dtype)),
+        b.reshape((*batch, math.prod(summed), math.prod(columns))).astype(wide(dtype)),
+    )
+    return product.reshape((*batch, *rows, *columns))
+
+
+primitive_rules(dot_general_p, _dot_shape, _dot)
+
+
+class Precision(enum.Enum):
+    """How exact a matrix product is asked to be; here, all products are exact.
+
+    Reference: ``jax.lax.Precision``.
+    """
+
+    DEFAULT = "default"
+    HIGH = "high"
+    HIGHEST = "highest"
+
+
+def dot_general(
+    lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None
+):
+    """Multiply, and sum over contracting axes, for each index of the batch axes.
+
+    Args:
+      lhs, rhs: arrays.
+      dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch,
+        rhs_batch))``: pairs of axes that are summed over, and pairs that are shared.
+      precision: a `Precision` or its name; it changes nothing.
+      preferred_element_type: the dtype of the result; by default, what the operands'
+        dtypes promote to.
+
+    Returns:
+      An array with the batch axes, then the other axes of `lhs`, then those of `rhs`.
+
+    Reference: ``jax.lax.dot_general``.
+    """
+    for one in precision if isinstance(precision, tuple) else (precision,):
+        if one is not None and not isinstance(one, Precision):
+            Precision(one.lower())
+    contracting, batch = dimension_numbers
+    if preferred_element_type is not None:
+        preferred_element_type = canonicalize_dtype(preferred_element_type)
+    [result] = dot_general_p.bind(
+        lhs,
+        rhs,
+        dimension_numbers=(
+            tuple(map(integers, contracting)),
+            tuple(map(integers, batch)),
+        ),
+        preferred_element_type=preferred_element_type,
+    )
+    return result
+
+
+def dot(lhs, rhs, *, precision=None, preferred_element_type=None):
+    """Multiply matrices and vectors.
+
+    Reference: ``jax.lax.dot``.
+    """
+    lhs_ndim, rhs_ndim = typeof(lhs).ndim, typeof(rhs).ndim
+    if not {lhs_ndim, rhs_ndim} <= {1, 2} or sizes(
+        typeof(lhs).shape, [lhs_ndim - 1]
+    ) != sizes(typeof(rhs).shape, [0]):
+        raise ValueError(
+            "lax.dot multiplies vectors and matrices whose sizes agree, got "
+            f"{typeof(lhs)} and {typeof(rhs)}; see also lax.dot_general."
+        )
+    numbers = (((lhs_ndim - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, numbers, precision, preferred_element_type)
+
+
+def batch_matmul(lhs, rhs, precision=None):
+    """Multiply stacks of matrices: arrays of equal rank, 2 or more.
+
+    Reference: ``jax.lax.batch_matmul``.
+    """
+    ndim = typeof(lhs).ndim
+    if ndim < 2 or ndim != typeof(rhs).ndim:
+        raise ValueError(
+            "batch_matmul needs arguments of equal rank, 2 or more, got "
+            f"{typeof(lhs)} and {typeof(rhs)}."
+        )
+    batch = tuple(range(ndim - 2))
+    numbers = (((ndim - 1,), (ndim - 2,)), (batch, batch))
+    return dot_general(lhs, rhs, numbers, precision)

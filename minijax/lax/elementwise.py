@@ -1,0 +1,245 @@
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
+"""Primitives that act on each element by itself, and the functions that bind them.
+
+Reference: ``jax.lax``.
+"""
+
+import enum
+import math
+
+import numpy as np
+
+from minijax.array import primitive_rules
+from minijax.avals import typeof
+from minijax.core import Primitive
+from minijax.dtypes import kind_of
+from minijax.lax.factories import (
+    ANY,
+    BITS,
+    FLOAT,
+    INEXACT,
+    INT,
+    NUMBER,
+    ORDERED,
+    REAL,
+    all_weak,
+    binary,
+    broadcast_strictly,
+    check_kind,
+    check_same_dtype,
+    elementwise,
+    to_bool,
+    to_complex,
+    to_real,
+    unary,
+    unify,
+)
+from minijax.lax.numerics import (
+    angle,
+    by_number,
+    complex_number,
+    count_leading_zeros,
+    count_ones,
+    direction,
+    divide,
+    integer_power,
+    inverse_erf,
+    log_gamma,
+    power,
+    psi,
+    reduced,
+    remainder,
+    round_to_integer,
+    shift_down_arithmetic,
+    shift_down_logical,
+    shift_up,
+    sigmoid,
+)
+
+add_any_p = elementwise("add_any", ANY, "add")
+
+
+def add_any(x, y):
+    """Elementwise sum of cotangents, of any dtype."""
+    [result] = add_any_p.bind(x, y)
+    return result
+
+
+add_p, add = binary("add", NUMBER, "add")
+sub_p, sub = binary("sub", NUMBER, "subtract")
+mul_p, mul = binary("mul", NUMBER, "multiply")
+div_p, div = binary("div", NUMBER, divide)
+rem_p, rem = binary("rem", REAL, remainder)
+max_p, max = binary("max", ANY, "maximum")
+min_p, min = binary("min", ANY, "minimum")
+neg_p, neg = unary("neg", NUMBER, "negative")
+abs_p, abs = unary("abs", "ihfc", "abs", to_real)
+sign_p, sign = unary("sign", NUMBER, direction)
+square_p, square = unary("square", NUMBER, lambda xp, x: x * x)
+floor_p, floor = unary("floor", FLOAT, "floor")
+ceil_p, ceil = unary("ceil", FLOAT, "ceil")
+is_finite_p, is_finite = unary("is_finite", FLOAT, "isfinite", to_bool)
+nextafter_p, _nextafter = binary("nextafter", FLOAT, "nextafter")
+
+eq_p, eq = binary("eq", ANY, "equal", to_bool)
+ne_p, ne = binary("ne", ANY, "not_equal", to_bool)
+lt_p, lt = binary("lt", ORDERED, "less", to_bool)
+le_p, le = binary("le", ORDERED, "less_equal", to_bool)
+gt_p, gt = binary("gt", ORDERED, "greater", to_bool)
+ge_p, ge = binary("ge", ORDERED, "greater_equal", to_bool)
+
+exp_p, exp = unary("exp", INEXACT, "exp")
+exp2_p, exp2 = unary("exp2", INEXACT, "exp2")
+expm1_p, expm1 = unary("expm1", INEXACT, "expm1")
+log_p, log = unary("log", INEXACT, "log")
+log1p_p, log1p = unary("log1p", INEXACT, "log1p")
+sqrt_p, sqrt = unary("sqrt", INEXACT, "sqrt")
+rsqrt_p, rsqrt = unary("rsqrt", INEXACT, lambda xp, x: 1 / xp.sqrt(x))
+cbrt_p, cbrt = unary("cbrt", FLOAT, "cbrt")
+sin_p, sin = unary("sin", INEXACT, "sin")
+cos_p, cos = unary("cos", INEXACT, "cos")
+tan_p, tan = unary("tan", INEXACT, "tan")
+asin_p, asin = unary("asin", INEXACT, "arcsin")
+acos_p, acos = unary("acos", INEXACT, "arccos")
+atan_p, atan = unary("atan", INEXACT, "arctan")
+atan2_p, atan2 = binary("atan2", INEXACT, angle)
+sinh_p, sinh = unary("sinh", INEXACT, "sinh")
+cosh_p, cosh = unary("cosh", INEXACT, "cosh")
+tanh_p, tanh = unary("tanh", INEXACT, "tanh")
+asinh_p, asinh = unary("asinh", INEXACT, "arcsinh")
+acosh_p, acosh = unary("acosh", INEXACT, "arccosh")
+atanh_p, atanh = unary("atanh", INEXACT, "arctanh")
+logistic_p, logistic = unary("logistic", INEXACT, sigmoid)
+erf_p, erf = unary("erf", FLOAT, by_number(math.erf))
+erfc_p, erfc = unary("erfc", FLOAT, by_number(math.erfc))
+erf_inv_p, erf_inv = unary("erf_inv", FLOAT, by_number(inverse_erf))
+lgamma_p, lgamma = unary("lgamma", FLOAT, by_number(log_gamma))
+digamma_p, digamma = unary("digamma", FLOAT, by_number(psi))
+
+real_p, real = unary("real", "c", "real", to_real)
+imag_p, imag = unary("imag", "c", "imag", to_real)
+conj_p, _conj = unary("conj", "c", "conj")
+complex_p, complex = binary("complex", "f", complex_number, to_complex)
+
+not_p, bitwise_not = unary("not", BITS, "invert")
+and_p, bitwise_and = binary("and", BITS, "bitwise_and")
+or_p, bitwise_or = binary("or", BITS, "bitwise_or")
+xor_p, bitwise_xor = binary("xor", BITS, "bitwise_xor")
+shift_left_p, shift_left = binary("shift_left", INT, shift_up)
+shift_right_logical_p, shift_right_logical = binary(
+    "shift_right_logical", INT, shift_down_logical
+)
+shift_right_arithmetic_p, shift_right_arithmetic = binary(
+    "shift_right_arithmetic", INT, shift_down_arithmetic
+)
+population_count_p, population_count = unary("population_count", INT, count_ones)
+clz_p, clz = unary("clz", INT, count_leading_zeros)
+
+
+integer_pow_p = elementwise("integer_pow", NUMBER, integer_power)
+round_p = elementwise("round", FLOAT, round_to_integer)
+reduce_precision_p = elementwise("reduce_precision", FLOAT, reduced)
+
+
+def integer_pow(x, y):
+    """Elementwise power with one fixed integer exponent.
+
+    Args:
+      x: numbers.
+      y: a Python int; not negative if `x` holds integers.
+
+    Reference: ``jax.lax.integer_pow``.
+    """
+    aval = typeof(x)
+    if y < 0 and kind_of(aval.dtype) in INT:
+        raise TypeError(
+            f"Integers cannot be raised to negative powers, got {aval} and power {y}."
+        )
+    [result] = integer_pow_p.bind(x, y=y)
+    return result
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where `round` sends halves.
+
+    Reference: ``jax.lax.RoundingMethod``.
+    """
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
+    """Elementwise nearest integer.
+
+    Args:
+      x: floats.
+      rounding_method: a `RoundingMethod`, or its number.
+
+    Reference: ``jax.lax.round``.
+    """
+    [result] = round_p.bind(x, rounding_method=int(RoundingMethod(rounding_method)))
+    return result
+
+
+def reduce_precision(operand, exponent_bits, mantissa_bits):
+    """Elementwise rounding to a float with fewer bits.
+
+    Reference: ``jax.lax.reduce_precision``.
+    """
+    bits = {"exponent_bits": int(exponent_bits), "mantissa_bits": int(mantissa_bits)}
+    [result] = reduce_precision_p.bind(operand, **bits)
+    return result
+
+
+def nextafter(x1, x2):
+    """Elementwise next float after `x1` on the way to `x2`.
+
+    Reference: ``jax.lax.nextafter``.
+    """
+    return _nextafter(x1, x2)
+
+
+def conj(x):
+    """Elementwise complex conjugate; a real `x` becomes complex.
+
+    Reference: ``jax.lax.conj``.
+    """
+    aval = typeof(x)
+    return _conj(x) if aval.dtype.kind == "c" else complex(x, np.zeros((), aval.dtype))
+
+
+def reciprocal(x):
+    """Elementwise 1 / `x`.
+
+    Reference: ``jax.lax.reciprocal``.
+    """
+    return integer_pow(x, -1)
+
+
+pow_p = Primitive("pow")
+
+
+def _pow_shape(x, y):
+    check_kind("pow", INEXACT, [x])
+    if kind_of(y.dtype) not in INT:
+        check_same_dtype("pow", [x, y])
+    shape = broadcast_strictly("pow", [x.shape, y.shape])
+    return [x.update(shape=shape, weak_type=all_weak([x, y]))]
+
+
+primitive_rules(pow_p, _pow_shape, power)
+
+
+def pow(x, y):
+    """Elementwise power.
+
+    Args:
+      x: floats or complex numbers.
+      y: exponents, of the dtype of `x` or of an integer one.
+
+    Reference: ``jax.lax.pow``.
+    """
+    [result] = pow_p.bind(*((x, y) if isinstance(y, int) else unify(x, y)))
+    return result

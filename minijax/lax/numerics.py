@@ -1,0 +1,187 @@
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
+"""Numbers that NumPy counts differently from XLA, or not at all.
+
+Each function takes the array module and the buffers, as evaluation rules do.
+"""
+
+import math
+
+import numpy as np
+
+
+def divide(xp, x, y):
+    """Divide; integers round towards zero, and dividing by 0 gives all bits set."""
+    if x.dtype.kind not in "iu":
+        return xp.divide(x, y)
+    zero = y == 0
+    safe = xp.where(zero, xp.ones_like(y), y)
+    quotient = x // safe
+    quotient += (x % safe != 0) & ((x < 0) != (safe < 0))  # // rounds down
+    return xp.where(zero, ~xp.zeros_like(x), quotient)
+
+
+def remainder(xp, x, y):
+    """Return what division leaves, with the sign of `x`; `x` itself where y is 0."""
+    if x.dtype.kind not in "iu":
+        return xp.fmod(x, y)
+    zero = y == 0
+    return xp.where(zero, x, xp.fmod(x, xp.where(zero, xp.ones_like(y), y)))
+
+
+def _shift(xp, x, y, shift, beyond):
+    inside = (y >= 0) & (y < x.dtype.itemsize * 8)
+    return xp.where(inside, shift(x, xp.where(inside, y, xp.zeros_like(y))), beyond)
+
+
+def shift_up(xp, x, y):
+    """Shift bits up; by the width or more, nothing is left."""
+    return _shift(xp, x, y, xp.left_shift, xp.zeros_like(x))
+
+
+def shift_down_arithmetic(xp, x, y):
+    """Shift bits down; copies of the highest bit fill the gap."""
+    bits = np.dtype(f"i{x.dtype.itemsize}")
+    sign = xp.where(x.view(bits) < 0, bits.type(-1), bits.type(0))
+    shifted = _shift(xp, x.view(bits), y.view(bits), xp.right_shift, sign)
+    return xp.asarray(shifted, bits).view(x.dtype)
+
+
+def shift_down_logical(xp, x, y):
+    """Shift bits down; zeros fill the gap."""
+    bits = np.dtype(f"u{x.dtype.itemsize}")
+    shifted = _shift(xp, x.view(bits), y.view(bits), xp.right_shift, bits.type(0))
+    return xp.asarray(shifted, bits).view(x.dtype)
+
+
+def round_to_integer(xp, x, rounding_method):
+    """Round halves away from zero (0), or to the even neighbour (1)."""
+    if rounding_method == 1:
+        return xp.rint(x)
+    whole = xp.trunc(x)
+    return xp.copysign(whole + (xp.abs(x - whole) >= 0.5) * xp.sign(x), x)
+
+
+def direction(xp, x):
+    """Return -1, 0 or 1, or a complex number of size 1; zeros keep their sign."""
+    if x.dtype.kind == "c":
+        return xp.where(x == 0, x, x / xp.abs(x))
+    return xp.where(x == 0, x, xp.sign(x))
+
+
+def power(xp, x, y):
+    """Raise `x` to the power `y`, an array of the same dtype or of integers."""
+    return xp.power(x, y.astype(x.dtype) if y.dtype.kind in "iu" else y)
+
+
+def integer_power(xp, x, y):
+    """Raise `x` to a fixed integer power."""
+    if y < 0:
+        return 1 / integer_power(xp, x, -y)
+    if x.dtype.kind != "c":
+        return xp.power(x, np.asarray(y, x.dtype)) if y else xp.ones_like(x)
+    result = xp.ones_like(x)
+    for bit in f"{y:b}":
+        result = result * result * (x if bit == "1" else 1)
+    return result
+
+
+def sigmoid(xp, x):
+    """Return 1 / (1 + exp(-x))."""
+    return 1 / (1 + xp.exp(-x))
+
+
+def complex_number(xp, x, y):
+    """Return x + iy, exactly, infinities and zeros of either sign included."""
+    shape = xp.broadcast_shapes(x.shape, y.shape)
+    result = xp.empty(shape, "complex64" if x.dtype.itemsize == 4 else "complex128")
+    result.real, result.imag = x, y
+    return result
+
+
+def count_leading_zeros(xp, x):
+    """Return how many bits stand above the highest one."""
+    bits = x.dtype.itemsize * 8
+    x = x.view(np.dtype(f"u{x.dtype.itemsize}")).astype("uint64")
+    for shift in (1, 2, 4, 8, 16, 32):
+        x = x | (x >> np.uint64(shift))
+    return bits - xp.bitwise_count(x)
+
+
+def reduced(xp, x, exponent_bits, mantissa_bits):
+    """Round to a float of fewer bits; what is too large or small becomes inf or 0."""
+    mantissa, exponent = xp.frexp(x.astype(np.float64))
+    scale = 2.0 ** (mantissa_bits + 1)
+    rounded = xp.ldexp(xp.rint(mantissa * scale) / scale, exponent)
+    largest = 2.0 ** (exponent_bits - 1)
+    rounded = xp.where(xp.abs(rounded) >= 2.0**largest, xp.copysign(np.inf, x), rounded)
+    tiny = xp.abs(rounded) < 2.0 ** (2 - largest)
+    rounded = xp.where(tiny, xp.copysign(0.0, x), rounded)
+    return xp.where(xp.isfinite(x), rounded, x)
+
+
+def count_ones(xp, x):
+    """Return how many bits are set."""
+    return xp.bitwise_count(x.view(np.dtype(f"u{x.dtype.itemsize}")))
+
+
+def angle(xp, y, x):
+    """Return the angle of the point (x, y), continued to complex coordinates."""
+    if x.dtype.kind != "c":
+        return xp.arctan2(y, x)
+    return -1j * xp.log((x + 1j * y) / xp.sqrt(x * x + y * y))
+
+
+def running_log_sum_exp(xp, x, axis):
+    """Return the logarithms of running sums of exponentials."""
+    if x.dtype.kind != "c":
+        return xp.logaddexp.accumulate(x, axis)
+    peak = xp.max(x.real, axis, keepdims=True, initial=-np.inf)
+    return xp.log(xp.cumsum(xp.exp(x - peak), axis)) + peak
+
+
+def by_number(function):
+    """Return an evaluation that calls `function` on each element as a Python float."""
+    vectorized = np.vectorize(function, otypes=[np.float64])
+    return lambda xp, x: vectorized(x.astype(np.float64))
+
+
+def log_gamma(x):
+    """Return log |Γ(x)|; infinite at the poles 0, -1, -2, …"""
+    if math.isinf(x) or (x <= 0 and x == math.floor(x)):
+        return math.inf
+    return math.lgamma(x)
+
+
+def psi(x):
+    """Return Γ'(x) / Γ(x): recurrence upwards, then the asymptotic series.
+
+    Source: NIST Digital Library of Mathematical Functions, 5.5.2, 5.5.4, 5.11.2.
+    """
+    if not x > -math.inf or (x <= 0 and math.fmod(x, 1) == 0):
+        return math.nan
+    if x < 0:
+        return psi(1 - x) - math.pi / math.tan(math.pi * x)
+    below = 0.0
+    while x < 10:
+        below, x = below - 1 / x, x + 1
+    z = 1 / (x * x)
+    series = z * (1 / 12 - z * (1 / 120 - z * (1 / 252 - z * (1 / 240 - z / 132))))
+    return below + math.log(x) - 0.5 / x - series
+
+
+def inverse_erf(y):
+    """Return the x with erf(x) = y: a closed form nearby, then Halley's method.
+
+    Source of the closed form: Sergei Winitzki, "A handy approximation for the error
+    function and its inverse" (2008).
+    """
+    if not -1 < y < 1:
+        return math.copysign(math.inf, y) if math.fabs(y) == 1 else math.nan
+    log = math.log1p(-y * y)
+    half = 2 / (math.pi * 0.147) + log / 2
+    x = math.copysign(math.sqrt(math.sqrt(half * half - log / 0.147) - half), y)
+    for _ in range(3):
+        step = (math.erf(x) - y) * math.sqrt(math.pi) / 2 * math.exp(x * x)
+        x -= step / (1 + x * step)
+    return x

@@ -1,0 +1,164 @@
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
+"""Primitives that fold an axis: sums, extremes, their places, running totals.
+
+Reference: ``jax.lax``.
+"""
+
+import numpy as np
+
+from minijax.array import primitive_rules
+from minijax.avals import ShapedArray
+from minijax.core import Primitive
+from minijax.dtypes import canonicalize_dtype, kind_of
+from minijax.lax.factories import ANY, BITS, INEXACT, NUMBER, ORDERED, check_kind
+from minijax.lax.numerics import running_log_sum_exp
+from minijax.lax.shaping import integers, without
+
+
+def check_axes(name, x, axes):
+    """Raise a ValueError unless `axes` are different axes of `x`, counted from 0."""
+    if len({*axes}) != len(axes):
+        raise ValueError(f"duplicate value in 'axes' of {name}: {axes}")
+    if not {*axes} <= {*range(x.ndim)}:
+        raise ValueError(f"{name} axes {axes} contain out-of-bounds indices for {x}.")
+
+
+def reduction(name, accepts, compute):
+    """Make a primitive that folds axes; return it, and the function that binds it."""
+    primitive = Primitive(name)
+
+    def shape(x, axes):
+        check_kind(name, accepts, [x])
+        check_axes(name, x, axes)
+        return [x.update(shape=without(x.shape, axes))]
+
+    def function(operand, axes):
+        [result] = primitive.bind(operand, axes=integers(axes))
+        return result
+
+    primitive_rules(primitive, shape, compute)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Fold the axes `axes` away. Reference: ``jax.lax.{name}``."
+    return primitive, function
+
+
+def wide(dtype):
+    """Return the dtype to add up in: half-precision floats need more bits."""
+    return np.dtype(np.float32) if kind_of(dtype) == "h" else dtype
+
+
+def lowest(dtype):
+    """Return the number that no number of `dtype` is below."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min
+    return dtype.type(False if dtype.kind == "b" else -np.inf)
+
+
+def highest(dtype):
+    """Return the number that no number of `dtype` is above."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).max
+    return dtype.type(True if dtype.kind == "b" else np.inf)
+
+
+def arg_reduction(name):
+    """Make a primitive that finds extremes; return it, and the function to bind it."""
+    primitive = Primitive(name)
+
+    def shape(x, axes, index_dtype):
+        check_kind(name, ORDERED, [x])
+        check_axes(name, x, axes)
+        if len(axes) != 1 or x.shape[axes[0]] == 0:
+            raise ValueError(f"{name} needs one non-empty axis, got {axes} of {x}.")
+        if index_dtype.kind not in "iu":
+            raise TypeError(f"index_dtype must be an integer type, got {index_dtype}.")
+        return [ShapedArray(without(x.shape, axes), index_dtype)]
+
+    def compute(xp, x, axes, index_dtype):
+        return getattr(xp, name)(x.astype(wide(x.dtype)), axes[0])
+
+    def function(operand, axis, index_dtype):
+        dtype = canonicalize_dtype(index_dtype)
+        [result] = primitive.bind(operand, axes=(int(axis),), index_dtype=dtype)
+        return result
+
+    primitive_rules(primitive, shape, compute)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"Return the first place of the {name[3:]}imum along `axis`; NaN counts as one."
+        f"\n\nReference: ``jax.lax.{name}``."
+    )
+    return primitive, function
+
+
+def cumulative(name, accumulate, accepts=NUMBER):
+    """Make a primitive of running totals; return it, and the function to bind it."""
+    primitive = Primitive(name)
+
+    def shape(x, axis, reverse):
+        check_kind(name, accepts, [x])
+        check_axes(name, x, (axis,))
+        return [x]
+
+    def compute(xp, x, axis, reverse):
+        x = x.astype(wide(x.dtype))
+        if not reverse:
+            return accumulate(xp, x, axis)
+        return xp.flip(accumulate(xp, xp.flip(x, axis), axis), axis)
+
+    def function(operand, axis=0, reverse=False):
+        [result] = primitive.bind(operand, axis=int(axis), reverse=bool(reverse))
+        return result
+
+    primitive_rules(primitive, shape, compute)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"Running {name[3:]} along `axis`, from its end if `reverse`.\n\n"
+        f"Reference: ``jax.lax.{name}``."
+    )
+    return primitive, function
+
+
+reduce_sum_p, reduce_sum = reduction(
+    "reduce_sum", NUMBER, lambda xp, x, axes: xp.sum(x, axes, wide(x.dtype))
+)
+
+
+reduce_prod_p, reduce_prod = reduction(
+    "reduce_prod", NUMBER, lambda xp, x, axes: xp.prod(x, axes, wide(x.dtype))
+)
+reduce_max_p, reduce_max = reduction(
+    "reduce_max", ANY, lambda xp, x, axes: xp.max(x, axes, initial=lowest(x.dtype))
+)
+reduce_min_p, reduce_min = reduction(
+    "reduce_min", ANY, lambda xp, x, axes: xp.min(x, axes, initial=highest(x.dtype))
+)
+reduce_and_p, reduce_and = reduction(
+    "reduce_and", BITS, lambda xp, x, axes: xp.bitwise_and.reduce(x, axes)
+)
+reduce_or_p, reduce_or = reduction(
+    "reduce_or", BITS, lambda xp, x, axes: xp.bitwise_or.reduce(x, axes)
+)
+reduce_xor_p, reduce_xor = reduction(
+    "reduce_xor", BITS, lambda xp, x, axes: xp.bitwise_xor.reduce(x, axes)
+)
+
+
+argmax_p, argmax = arg_reduction("argmax")
+argmin_p, argmin = arg_reduction("argmin")
+
+
+cumsum_p, cumsum = cumulative(
+    "cumsum", lambda xp, x, axis: xp.cumsum(x, axis, dtype=x.dtype)
+)
+cumprod_p, cumprod = cumulative(
+    "cumprod", lambda xp, x, axis: xp.cumprod(x, axis, dtype=x.dtype)
+)
+cummax_p, cummax = cumulative(
+    "cummax", lambda xp, x, axis: xp.maximum.accumulate(x, axis)
+)
+cummin_p, cummin = cumulative(
+    "cummin", lambda xp, x, axis: xp.minimum.accumulate(x, axis)
+)
+cumlogsumexp_p, cumlogsumexp = cumulative("cumlogsumexp", running_log_sum_exp, INEXACT)

@@ -1,0 +1,78 @@
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
+"""Devices: where buffers live and programs run.
+
+Reference: ``jax.Device``, ``jax.devices``.
+"""
+
+import numpy as np
+
+
+class Device:
+    """A place for buffers.
+
+    Args:
+      platform: ``"cpu"``, ``"gpu"``.
+      id: number of the device on its platform.
+      array_module: the module whose arrays are the buffers, and which computes.
+
+    Reference: ``jax.Device``.
+    """
+
+    process_index = 0
+
+    def __init__(self, platform, id, array_module):
+        self.platform, self.id, self.array_module = platform, id, array_module
+        self.device_kind = platform
+
+    def __repr__(self):
+        return f"{self.platform.title()}Device(id={self.id})"
+
+    def __str__(self):
+        return f"{self.platform}:{self.id}"
+
+
+# The devices of each platform; the first platform is the default.
+platforms = {"cpu": [Device("cpu", 0, np)]}
+
+
+def default_backend():
+    """Return the name of the platform that is used unless another is asked for."""
+    return next(iter(platforms))
+
+
+def devices(backend=None):
+    """Return the devices of a platform.
+
+    Args:
+      backend: name of the platform; by default, `default_backend()`.
+
+    Raises:
+      RuntimeError: if there is no such platform.
+    """
+    backend = default_backend() if backend is None else backend
+    if backend not in platforms:
+        names = ", ".join(platforms)
+        raise RuntimeError(f"Unknown backend {backend!r}. Present here: {names}.")
+    return list(platforms[backend])
+
+
+def local_devices(process_index=None, backend=None):
+    """Return the devices of this process.
+
+    Raises:
+      ValueError: if there is no process of this number.
+    """
+    if process_index not in (None, 0):
+        raise ValueError(f"Unknown process_index {process_index}: this is process 0.")
+    return devices(backend)
+
+
+def device_count(backend=None):
+    """Return the number of devices of a platform."""
+    return len(devices(backend))
+
+
+def local_device_count(backend=None):
+    """Return the number of devices of a platform that this process owns."""
+    return len(local_devices(backend=backend))
