@@ -79,8 +79,9 @@ def repr_of_array(buffer, aval):
     dtype = f"dtype={aval.dtype.name}{weak})"
     values = f"[], shape={aval.shape}"
     if aval.size:
-        layout = {"separator": ", ", "suffix": ",", "max_line_width": width}
-        values = np.array2string(buffer, prefix="Array(", **layout)
+        values = np.array2string(
+            buffer, width, separator=", ", prefix="Array(", suffix=","
+        )
     last_line = len(values) - values.rfind("\n")  # JAX counts no "Array(" here
     gap = " " if last_line + len(dtype) + 2 <= width else " " * len("Array(")
     return f"Array({values},{gap}{dtype}"

@@ -73,7 +73,7 @@ class ShapedArray:
 
 
 # From types to functions which give a value of the type its abstract value.
-aval_rules = {}
+aval_rules: dict = {}
 
 
 def typeof(x):
