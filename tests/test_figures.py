@@ -135,6 +135,14 @@ def drawings():
     yield "line empty", figures.number_line({})
     points = {"2": 2.0, "2.00001": 2.00001, "2.0002": 2.0002, "5": 5.0}
     yield "line", figures.number_line(points, 0, 5)
+    yield "lattice empty", figures.lattice({})
+    order = {
+        "bottom": ["left", "right*"],
+        "left": ["top"],
+        "right*": ["top"],
+        "top": [],
+    }
+    yield "lattice", figures.lattice(order, {"top": "warn"})
     yield "blocks empty", figures.blocks()
     wide = figures.Block(x, "x", ("i", "j"), stretch=(3, 4))
     yield (

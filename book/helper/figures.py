@@ -10,6 +10,7 @@ from .charts import bars, number_line, plot_style, table
 from .falls import fall
 from .graphs import jaxpr
 from .grids import grid
+from .lattices import lattice
 from .towers import FLOORS, Floor, lift, stack
 from .trees import tree
 
@@ -22,6 +23,7 @@ __all__ = [
     "fall",
     "grid",
     "jaxpr",
+    "lattice",
     "lift",
     "number_line",
     "plot_style",
