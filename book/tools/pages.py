@@ -19,6 +19,7 @@ from book.tools.source import (
     BookError,
     Chapter,
     chapter_paths,
+    floor,
     floor_of,
     read_chapter,
     slug,
@@ -58,18 +59,19 @@ def pages() -> list[str]:
 
 
 def names_page(chapters: list[Chapter]) -> str:
-    """The index: each public name with a link to the section which defines it."""
-    titles = {chapter.name: chapter.title for chapter in chapters}
-    lines = ["# Index of names", "", "Each public name, and the section that makes it."]
-    space = None
-    for (namespace, name), cell in sorted(modules.definitions(chapters).items()):
-        if namespace != space:
-            space = namespace
-            lines += ["", f"## `{namespace}`", "", "| name | section |", "|---|---|"]
-        page = f"../chapters/{cell.chapter}.ipynb"
-        place = f"[{titles[cell.chapter]}: {cell.heading}]({page}#{slug(cell.heading)})"
-        lines.append(f"| `{name}` | {place} |")
-    return "\n".join(lines) + "\n"
+    """The index: each public name with its floor, linked to where it is defined."""
+    lines = ["# Index of names", "", _NAMES_TEXT]
+    last = ("", "")
+    entries = modules.definitions(chapters).items()
+    for (space, name), cell in sorted(entries, key=lambda e: (e[0][0], _letters(e))):
+        here = (space, name[0].upper())
+        if space != last[0]:
+            lines += ["", f"## `{space}`"]
+        lines += [","] if here == last else ["", f"{here[1]}\n:"]
+        page = f"../chapters/{cell.chapter}.ipynb#{slug(cell.heading)}"
+        lines[-1] += f" [`{name}`]({page})&nbsp;{floor(cell.chapter.split('_')[0])}"
+        last = here
+    return "\n".join(lines).replace("\n,", ",\n  ") + "\n"
 
 
 def rule_tables() -> list:
@@ -143,6 +145,10 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+_NAMES_TEXT = (
+    "Each public name and its floor. A name leads to the section that defines it."
+)
+
 _GRID_TEXT = (
     "Rows are primitives, columns are the tables that give them a meaning. A dot is "
     "a rule; a number leads to the reason, below, why there is none on purpose; "
@@ -157,6 +163,11 @@ def _run() -> list[Path]:
 
 def _written(name: str) -> bool:
     return name in MADE or (ROOT / "book" / f"{name}.md").exists()
+
+
+def _letters(entry: tuple[tuple[str, str], object]) -> tuple[str, str]:
+    """The order of an index: small and capital letters together."""
+    return entry[0][1].upper(), entry[0][1]
 
 
 def _part(caption: str, files: list[str]) -> list[str]:
