@@ -66,7 +66,7 @@ notebooks: $(STAMP)
 	  --nbval-sanitize-with nbval.cfg -n $(WORKERS) --dist loadfile -W default \
 	  -p no:cacheprovider chapters
 
-## make chapter N=3     export, run and test one chapter
+## make chapter N=3     export, run and check one chapter
 chapter: $(STAMP)
 	@$(RUN) -m book.tools.chapter $(N)
 

@@ -1,4 +1,4 @@
-"""One turn of the chapter loop: export, convert and run, then the tests.
+"""One turn of the chapter loop: export, convert and run, then the checks.
 
 The notebook runs on what the lower floors have exported last, so neither the chapters
 above nor a mistake in a text below that is being edited can disturb it.
@@ -24,22 +24,22 @@ from book.tools.source import (
 )
 
 
+def modules_of(wanted: Floor) -> list[str]:
+    """The modules which the chapter exports, as paths without `.py`."""
+    return list(Package([read_chapter(find_chapter(wanted))]).modules)
+
+
 def tests_of(wanted: Floor) -> list[str]:
     """The test files of a chapter: one for each module, one for the chapter."""
-    path = find_chapter(wanted)
-    names = [
-        module.replace("/", "_") for module in Package([read_chapter(path)]).modules
-    ]
+    names = [module.replace("/", "_") for module in modules_of(wanted)]
     names += [name.removesuffix("___init__") for name in names]
-    files = [f"tests/test_{name}.py" for name in [*names, path.stem]]
-    return [file for file in dict.fromkeys(files) if (ROOT / file).exists()]
+    names += [find_chapter(wanted).stem]
+    paths = [f"tests/test_{name}.py" for name in names]
+    return [path for path in dict.fromkeys(paths) if (ROOT / path).exists()]
 
 
-def main(wanted: Floor) -> int:
-    """Run the loop for one chapter; the exit status of its tests."""
-    print("── export ──", flush=True)
-    export.main(["--only", str(wanted)])
-    print("── notebook ──", flush=True)
+def run_notebook(wanted: Floor) -> None:
+    """Convert and run the chapter on what the lower floors have exported last."""
     with tempfile.TemporaryDirectory() as folder:
         with files.alone():
             lower = export.below(wanted, ROOT / PACKAGE)
@@ -48,11 +48,31 @@ def main(wanted: Floor) -> int:
         notebook.main([str(wanted), "--package", folder])
     with files.alone():
         pages.write_contents()
-    tests = tests_of(wanted)
-    print(f"── tests: {' '.join(tests) or 'none yet'} ──", flush=True)
-    if not tests:
-        return 0
-    return subprocess.call([sys.executable, "-m", "pytest", "-q", *tests], cwd=ROOT)
+
+
+def checks(wanted: Floor) -> dict[str, list[str]]:
+    """What is asked of the chapter alone: arguments of Python, by title."""
+    made = [f"{PACKAGE}/{module}.py" for module in modules_of(wanted)]
+    text = find_chapter(wanted)
+    found = {"lint": ["ruff", "check", "-q", *made, f"chapters/{text.stem}.ipynb"]}
+    if tests_of(wanted):
+        found["tests"] = ["pytest", "-q", *tests_of(wanted)]
+    laws = [f"tests/laws/test_{name}.py" for name in ("chapters", "source", "style")]
+    found["laws"] = ["pytest", "-q", *laws, "-k", " or ".join([text.stem, *made])]
+    return found
+
+
+def main(wanted: Floor) -> int:
+    """Run the loop for one chapter; 1 if a check fails."""
+    print("── export ──", flush=True)
+    export.main(["--only", str(wanted)])
+    print("── notebook ──", flush=True)
+    run_notebook(wanted)
+    failed = False
+    for title, arguments in checks(wanted).items():
+        print(f"── {title} ──", flush=True)
+        failed |= bool(subprocess.call([sys.executable, "-m", *arguments], cwd=ROOT))
+    return failed
 
 
 if __name__ == "__main__":

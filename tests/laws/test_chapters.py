@@ -6,11 +6,11 @@ import nbformat
 import pytest
 
 from book.tools import owner
-from book.tools.source import CHAPTERS, exercises, read_chapters
+from book.tools.source import CHAPTERS, chapter_paths, exercises, read_chapter
 
-ALL = read_chapters()
-NAMES = [chapter.name for chapter in ALL]
-each = pytest.mark.parametrize("chapter", ALL, ids=NAMES)
+PATHS = chapter_paths()
+NAMES = [path.stem for path in PATHS]
+each = pytest.mark.parametrize("chapter", PATHS, ids=NAMES, indirect=True)
 
 SECTIONS = [
     "Where we are",
@@ -32,6 +32,12 @@ FOLDED = {"hide-cell", "hide-input", "hide-output"}
 MACHINE = re.compile(r"(?<![\w.:/])/(home|root|work|tmp|Users|mnt|opt|usr)/\w")
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 TIMING = re.compile(r"\d\s?(ms|µs|μs|us|ns)\b|\d\.\d+ s(econds)?\b")
+
+
+@pytest.fixture
+def chapter(request):
+    """The chapter in this file, read when a test asks for it."""
+    return read_chapter(request.param)
 
 
 @each
