@@ -124,13 +124,13 @@ class Tracer(Array):
       trace: the trace that made it, and the only one that looks inside.
     """
 
-    __slots__ = ("trace", "__weakref__")
+    __slots__ = ("__weakref__", "_trace")
 
     def __init__(self, trace):
-        self.trace = trace
+        self._trace = trace
 
     def __repr__(self):
-        return f"{type(self).__name__}({type(self.trace).__name__})"
+        return f"{type(self).__name__}({type(self._trace).__name__})"
 
     def __copy__(self):
         return self
@@ -175,7 +175,7 @@ class set_current_trace:
 def refuse_dead_tracers(primitive, args):
     """Raise if a tracer among `args` has outlived the transformation that made it."""
     for arg in args:
-        if isinstance(arg, Tracer) and not arg.trace.alive:
+        if isinstance(arg, Tracer) and not arg._trace.alive:
             raise UnexpectedTracerError(
                 f"'{primitive}' was applied to {arg!r}, a stand-in that has left the "
                 "transformed function it belongs to. Return it from that function "
