@@ -104,6 +104,12 @@ def asarray_impl(x):
 shape_rules = RuleTable("shape")
 
 
+def primitive_rules(primitive, shape, compute):
+    """Give a primitive its first two rules: its shape rule and its evaluation."""
+    shape_rules[primitive] = shape
+    impl_rules[primitive] = evaluate(primitive, compute)
+
+
 def evaluate(primitive, compute):
     """Return the impl rule that applies `compute` to the buffers of the operands.
 
@@ -136,9 +142,3 @@ def device_of(args):
 def wrap(result, aval, device):
     """Return what a rule has computed as an array with the dtype of `aval`."""
     return ArrayImpl(device.array_module.asarray(result, aval.dtype), aval, device)
-
-
-def primitive_rules(primitive, shape, compute):
-    """Give a primitive its first two rules: its shape rule and its evaluation."""
-    shape_rules[primitive] = shape
-    impl_rules[primitive] = evaluate(primitive, compute)

@@ -10,7 +10,15 @@ import math
 import numpy as np
 
 from minijax.core import methods
-from minijax.dtypes import DTYPES, canonicalize_dtype, float0, short_name
+from minijax.dtypes import (
+    DTYPES,
+    NARROW,
+    PYTHON_TYPES,
+    canonicalize_dtype,
+    float0,
+    short_name,
+)
+from minijax.settings import config
 
 
 class ShapedArray:
@@ -97,7 +105,12 @@ def typeof(x):
 
 
 def _weak_scalar(kind):
-    return lambda x: ShapedArray((), canonicalize_dtype(kind), weak_type=True)
+    wide = np.dtype(PYTHON_TYPES[kind])
+    avals = {
+        True: ShapedArray((), wide, True),
+        False: ShapedArray((), NARROW[wide], True),
+    }
+    return lambda x: avals[config.jax_enable_x64]
 
 
 def _numpy_aval(x):

@@ -31,18 +31,20 @@ SHORT_NAMES = {
 DTYPES = {np.dtype(name): short for name, short in SHORT_NAMES.items()}
 if bfloat16 is not None:
     DTYPES[np.dtype(bfloat16)] = "bf16"
+NAMES = {dtype: dtype.name for dtype in DTYPES}  # dtype.name itself takes its time
 
 # The type of tangents of integers: it has no values, and no arithmetic.
 float0 = np.dtype([("float0", np.void, 0)])
 
+
 PYTHON_TYPES = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
-WEAK_NODES = {"i": "int*", "u": "int*", "f": "float*", "h": "float*", "c": "complex*"}
+
+
 PYTHON_NODES = {bool: "bool", int: "int*", float: "float*", complex: "complex*"}
 PYTHON_TYPE_OF = {node: kind for kind, node in PYTHON_NODES.items()}
-NARROW = {np.dtype(wide): np.dtype(narrow) for wide, narrow in [
-    ("int64", "int32"), ("uint64", "uint32"), ("float64", "float32"),
-    ("complex128", "complex64"),
-]}  # fmt: skip
+
+
+WEAK_NODES = {"i": "int*", "u": "int*", "f": "float*", "h": "float*", "c": "complex*"}
 
 
 def kind_of(dtype):
@@ -50,6 +52,22 @@ def kind_of(dtype):
     if dtype not in DTYPES:
         return "0"
     return "h" if dtype.itemsize == 2 and dtype.kind in "fV" else dtype.kind
+
+
+NARROW = {np.dtype(wide): np.dtype(narrow) for wide, narrow in [
+    ("int64", "int32"), ("uint64", "uint32"), ("float64", "float32"),
+    ("complex128", "complex64"),
+]}  # fmt: skip
+
+
+def canonicalize_dtype(dtype):
+    """Return the NumPy dtype in force for `dtype`: 64 bits become 32 by default.
+
+    Args:
+      dtype: anything that NumPy takes for a dtype; Python's types mean 64 bits.
+    """
+    dtype = np.dtype(PYTHON_TYPES.get(dtype, dtype) if type(dtype) is type else dtype)
+    return dtype if config.jax_enable_x64 else NARROW.get(dtype, dtype)
 
 
 def is_float(dtype):
@@ -71,16 +89,6 @@ def short_name(dtype):
     """Return the spelling of jaxprs: ``f32`` for float32."""
     dtype = np.dtype(dtype)
     return "float0" if dtype == float0 else DTYPES.get(dtype, str(dtype))
-
-
-def canonicalize_dtype(dtype):
-    """Return the NumPy dtype in force for `dtype`: 64 bits become 32 by default.
-
-    Args:
-      dtype: anything that NumPy takes for a dtype; Python's types mean 64 bits.
-    """
-    dtype = np.dtype(PYTHON_TYPES.get(dtype, dtype) if type(dtype) is type else dtype)
-    return dtype if config.jax_enable_x64 else NARROW.get(dtype, dtype)
 
 
 def check_dtype(dtype, name):
@@ -107,6 +115,21 @@ def check_dtype(dtype, name):
             stacklevel=3,
         )
     return canonical
+
+
+def issubdtype(a, b):
+    """Return whether type `a` is of the kind `b`; bfloat16 counts as floating.
+
+    Args:
+      a: a dtype.
+      b: a dtype, or a kind such as ``numpy.floating``.
+
+    Reference: ``jax.numpy.issubdtype``.
+    """
+    is_kind = isinstance(b, type) and issubclass(b, np.generic)
+    if bfloat16 is not None and is_kind and a in (bfloat16, np.dtype(bfloat16)):
+        return b is bfloat16 or issubclass(np.floating, b)
+    return np.issubdtype(a, b)
 
 
 # From every type to those directly above it.
@@ -144,7 +167,7 @@ def lattice_node(dtype, weak_type=False):
     dtype = np.dtype(dtype)
     if dtype not in DTYPES:
         raise TypeError(f"dtype {dtype} is not a type of numbers")
-    return WEAK_NODES.get(kind_of(dtype), "bool") if weak_type else dtype.name
+    return WEAK_NODES.get(kind_of(dtype), "bool") if weak_type else NAMES[dtype]
 
 
 def from_node(node):
@@ -168,18 +191,3 @@ def promote_types(a, b):
         return np.dtype(PYTHON_TYPES[PYTHON_TYPE_OF[node]])
     wide = any(node in map(str, NARROW) for node in nodes)
     return np.dtype(node) if wide else dtype
-
-
-def issubdtype(a, b):
-    """Return whether type `a` is of the kind `b`; bfloat16 counts as floating.
-
-    Args:
-      a: a dtype.
-      b: a dtype, or a kind such as ``numpy.floating``.
-
-    Reference: ``jax.numpy.issubdtype``.
-    """
-    is_kind = isinstance(b, type) and issubclass(b, np.generic)
-    if bfloat16 is not None and is_kind and a in (bfloat16, np.dtype(bfloat16)):
-        return b is bfloat16 or issubclass(np.floating, b)
-    return np.issubdtype(a, b)

@@ -65,6 +65,8 @@ def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type):
 
 
 def _common_dtype(lhs, rhs):
+    if lhs.dtype == rhs.dtype:
+        return lhs.dtype
     return from_node(join(lattice_node(lhs.dtype), lattice_node(rhs.dtype)))[0]
 
 
@@ -76,10 +78,11 @@ def _dot(xp, lhs, rhs, dimension_numbers, preferred_element_type):
     rows, columns = sizes(lhs.shape, lhs_free), sizes(rhs.shape, rhs_free)
     a = lhs.transpose((*lhs_batch, *lhs_free, *lhs_contract))
     b = rhs.transpose((*rhs_batch, *rhs_contract, *rhs_free))
-    dtype = preferred_element_type or xp.result_type(a, b)
+    dtype = wide(preferred_element_type or xp.result_type(a, b))
+    a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
     product = xp.matmul(
-        a.reshape((*batch, math.prod(rows), math.prod(summed))).astype(wide(dtype)),
-        b.reshape((*batch, math.prod(summed), math.prod(columns))).astype(wide(dtype)),
+        a.reshape((*batch, math.prod(rows), math.prod(summed))),
+        b.reshape((*batch, math.prod(summed), math.prod(columns))),
     )
     return product.reshape((*batch, *rows, *columns))
 

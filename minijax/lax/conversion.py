@@ -13,13 +13,13 @@ from minijax.array import asarray_impl, primitive_rules
 from minijax.avals import ShapedArray, is_python_scalar, typeof
 from minijax.core import Array, Primitive
 from minijax.dtypes import canonicalize_dtype, kind_of
-from minijax.lax.elementwise import real
 from minijax.lax.factories import NUMBER, check_kind
 from minijax.lax.shaping import broadcast_in_dim, integers
 
 
 def convert(xp, x, new_dtype, weak_type=False):
     """Convert a buffer; floats beyond an integer type become its nearest end."""
+    x = x.real if x.dtype.kind == "c" and new_dtype.kind != "c" else x
     if kind_of(x.dtype) not in "hf" or kind_of(new_dtype) not in "iu":
         return x.astype(new_dtype)
     ends, wide = np.iinfo(new_dtype), x.astype(np.float64)
@@ -71,7 +71,6 @@ def astype(operand, new_dtype, weak_type=False):
     if aval.dtype.kind == "c" and new_dtype.kind != "c":
         message = "Casting complex values to real discards the imaginary part"
         warnings.warn(message, np.exceptions.ComplexWarning, stacklevel=3)
-        operand = real(operand)
     [result] = convert_element_type_p.bind(
         operand, new_dtype=new_dtype, weak_type=bool(weak_type)
     )
@@ -79,7 +78,6 @@ def astype(operand, new_dtype, weak_type=False):
 
 
 def _literal_of(number, dtype, weak_type):
-    number = number if dtype.kind == "c" else number.real
     with np.errstate(all="ignore"):
         literal = convert(np, np.asarray(number, typeof(number).dtype), dtype)
     return literal.item() if weak_type else np.asarray(literal)

@@ -21,13 +21,32 @@ KIND_NAMES = {
     "b": "bool", "i": "integer", "u": "unsigned integer", "h": "half-precision float",
     "f": "floating", "c": "complex",
 }  # fmt: skip
-# Which kinds of dtypes can hold a number of Python.
-SCALAR_FITS = {bool: "b", int: NUMBER, float: INEXACT, complex: "c"}
 
 
 def listing(items):
     """Return `items` in a row, for messages."""
     return ", ".join(map(str, items))
+
+
+def check_same_dtype(name, avals):
+    """Raise a TypeError unless all dtypes are the same."""
+    if len({aval.dtype for aval in avals}) > 1:
+        raise TypeError(
+            f"lax.{name} requires arguments to have the same dtypes, got "
+            f"{listing(aval.dtype for aval in avals)}. Functions of minijax.numpy "
+            "convert them."
+        )
+
+
+def check_kind(name, accepts, avals):
+    """Raise a TypeError unless all dtypes are of the kinds that `name` accepts."""
+    for position, aval in enumerate(avals):
+        if kind_of(aval.dtype) not in accepts:
+            kinds = listing(KIND_NAMES[kind] for kind in accepts)
+            raise TypeError(
+                f"{name} does not accept dtype {aval.dtype} at position {position}. "
+                f"Accepted kinds of dtypes: {kinds}."
+            )
 
 
 def broadcast_strictly(name, shapes):
@@ -52,27 +71,6 @@ def broadcast_strictly(name, shapes):
     return tuple(size for [size] in sizes)
 
 
-def check_kind(name, accepts, avals):
-    """Raise a TypeError unless all dtypes are of the kinds that `name` accepts."""
-    for position, aval in enumerate(avals):
-        if kind_of(aval.dtype) not in accepts:
-            kinds = listing(KIND_NAMES[kind] for kind in accepts)
-            raise TypeError(
-                f"{name} does not accept dtype {aval.dtype} at position {position}. "
-                f"Accepted kinds of dtypes: {kinds}."
-            )
-
-
-def check_same_dtype(name, avals):
-    """Raise a TypeError unless all dtypes are the same."""
-    if len({aval.dtype for aval in avals}) > 1:
-        raise TypeError(
-            f"lax.{name} requires arguments to have the same dtypes, got "
-            f"{listing(aval.dtype for aval in avals)}. Functions of minijax.numpy "
-            "convert them."
-        )
-
-
 def all_weak(avals):
     """Return whether every dtype among `avals` is weak."""
     return all(aval.weak_type for aval in avals)
@@ -88,23 +86,6 @@ def elementwise_shape(name, accepts, result_dtype):
         return [ShapedArray(shape, result_dtype(avals[0].dtype), all_weak(avals))]
 
     return rule
-
-
-def unify(*args):
-    """Give Python scalars the dtype of the arrays among `args`, where it can hold them.
-
-    Among weak arrays alone they stay as they are.
-    """
-    arrays = [typeof(x) for x in args if not is_python_scalar(x)]
-    strong = [aval.dtype for aval in arrays if not aval.weak_type]
-    if not strong or len(arrays) == len(args):
-        return args
-    return [_literal(x, strong[0]) if is_python_scalar(x) else x for x in args]
-
-
-def _literal(x, dtype):
-    accepts = next(SCALAR_FITS[kind] for kind in SCALAR_FITS if isinstance(x, kind))
-    return np.asarray(x, dtype) if kind_of(dtype) in accepts else x
 
 
 def elementwise(name, accepts, compute, result_dtype=lambda dtype: dtype):
@@ -129,15 +110,26 @@ def by_name(name):
     return lambda xp, *buffers: getattr(xp, name)(*buffers)
 
 
-def unary(name, accepts, compute, result_dtype=lambda dtype: dtype):
-    """Make a primitive of one operand; return it, and the function that binds it."""
-    primitive = elementwise(name, accepts, compute, result_dtype)
+# Which kinds of dtypes can hold a number of Python.
+SCALAR_FITS = {bool: "b", int: NUMBER, float: INEXACT, complex: "c"}
 
-    def function(x):
-        [result] = primitive.bind(x)
-        return result
 
-    return primitive, documented(function, name)
+def unify(*args):
+    """Give Python scalars the dtype of the arrays among `args`, where it can hold them.
+
+    Among weak arrays alone they stay as they are.
+    """
+    arrays = [typeof(x) for x in args if not is_python_scalar(x)]
+    strong = [aval.dtype for aval in arrays if not aval.weak_type]
+    if not strong or len(arrays) == len(args):
+        return args
+    return [_literal(x, strong[0]) if is_python_scalar(x) else x for x in args]
+
+
+def _literal(x, dtype):
+    accepts = next(SCALAR_FITS[kind] for kind in SCALAR_FITS if isinstance(x, kind))
+    fits = kind_of(dtype) in accepts and typeof(x).dtype != dtype
+    return np.asarray(x, dtype) if fits else x
 
 
 def binary(name, accepts, compute, result_dtype=lambda dtype: dtype):
@@ -146,6 +138,17 @@ def binary(name, accepts, compute, result_dtype=lambda dtype: dtype):
 
     def function(x, y):
         [result] = primitive.bind(*unify(x, y))
+        return result
+
+    return primitive, documented(function, name)
+
+
+def unary(name, accepts, compute, result_dtype=lambda dtype: dtype):
+    """Make a primitive of one operand; return it, and the function that binds it."""
+    primitive = elementwise(name, accepts, compute, result_dtype)
+
+    def function(x):
+        [result] = primitive.bind(x)
         return result
 
     return primitive, documented(function, name)

@@ -48,6 +48,11 @@ def wide(dtype):
     return np.dtype(np.float32) if kind_of(dtype) == "h" else dtype
 
 
+reduce_sum_p, reduce_sum = reduction(
+    "reduce_sum", NUMBER, lambda xp, x, axes: xp.sum(x, axes, wide(x.dtype))
+)
+
+
 def lowest(dtype):
     """Return the number that no number of `dtype` is below."""
     if dtype.kind in "iu":
@@ -76,7 +81,7 @@ def arg_reduction(name):
         return [ShapedArray(without(x.shape, axes), index_dtype)]
 
     def compute(xp, x, axes, index_dtype):
-        return getattr(xp, name)(x.astype(wide(x.dtype)), axes[0])
+        return getattr(xp, name)(x.astype(wide(x.dtype), copy=False), axes[0])
 
     def function(operand, axis, index_dtype):
         dtype = canonicalize_dtype(index_dtype)
@@ -102,7 +107,7 @@ def cumulative(name, accumulate, accepts=NUMBER):
         return [x]
 
     def compute(xp, x, axis, reverse):
-        x = x.astype(wide(x.dtype))
+        x = x.astype(wide(x.dtype), copy=False)
         if not reverse:
             return accumulate(xp, x, axis)
         return xp.flip(accumulate(xp, xp.flip(x, axis), axis), axis)
@@ -118,11 +123,6 @@ def cumulative(name, accumulate, accepts=NUMBER):
         f"Reference: ``jax.lax.{name}``."
     )
     return primitive, function
-
-
-reduce_sum_p, reduce_sum = reduction(
-    "reduce_sum", NUMBER, lambda xp, x, axes: xp.sum(x, axes, wide(x.dtype))
-)
 
 
 reduce_prod_p, reduce_prod = reduction(
