@@ -15,29 +15,10 @@ from minijax.placement import devices
 _cpu = devices("cpu")[0]
 
 
-class ArrayImpl(Array):
-    """An immutable array: a buffer, its abstract value, and its device.
+class Interchange(Array):
+    """What others may have of an array: its numbers, and no means to change them."""
 
-    Args:
-      buffer: an array of the device's array module, which nobody writes to any more.
-      aval: its `ShapedArray`.
-      device: where the buffer lives.
-    """
-
-    __slots__ = ("_buffer", "aval", "device")
-
-    def __init__(self, buffer, aval, device=_cpu):
-        buffer.flags.writeable = False
-        self._buffer, self.aval, self.device = buffer, aval, device
-
-    def __repr__(self):
-        return repr_of_array(self._buffer, self.aval)
-
-    def __str__(self):
-        return str(self._buffer)
-
-    def __format__(self, spec):
-        return format(self._buffer[()] if self.aval.ndim == 0 else self._buffer, spec)
+    __slots__ = ()
 
     def __array__(self, dtype=None, copy=None):
         return np.array(self._buffer.view(), dtype=dtype, copy=copy)
@@ -58,6 +39,33 @@ class ArrayImpl(Array):
 
     def __reduce__(self):
         return _unpickle, (self._buffer.copy(), self.aval.weak_type)
+
+
+class ArrayImpl(Interchange):
+    """An immutable array: a buffer, its abstract value, and its device.
+
+    Args:
+      buffer: an array of the device's array module, which nobody writes to any more.
+      aval: its `ShapedArray`.
+      device: where the buffer lives.
+
+    Reference: ``jax.Array``.
+    """
+
+    __slots__ = ("_buffer", "aval", "device")
+
+    def __init__(self, buffer, aval, device=_cpu):
+        buffer.flags.writeable = False
+        self._buffer, self.aval, self.device = buffer, aval, device
+
+    def __repr__(self):
+        return repr_of_array(self._buffer, self.aval)
+
+    def __str__(self):
+        return str(self._buffer)
+
+    def __format__(self, spec):
+        return format(self._buffer[()] if self.aval.ndim == 0 else self._buffer, spec)
 
     def devices(self):
         """Return the set of devices that hold the array."""

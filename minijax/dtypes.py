@@ -38,12 +38,8 @@ float0 = np.dtype([("float0", np.void, 0)])
 
 
 PYTHON_TYPES = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
-
-
 PYTHON_NODES = {bool: "bool", int: "int*", float: "float*", complex: "complex*"}
 PYTHON_TYPE_OF = {node: kind for kind, node in PYTHON_NODES.items()}
-
-
 WEAK_NODES = {"i": "int*", "u": "int*", "f": "float*", "h": "float*", "c": "complex*"}
 
 

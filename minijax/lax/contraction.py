@@ -27,9 +27,6 @@ def free_axes(ndim, contracting, batch):
     return tuple(axis for axis in range(ndim) if axis not in (*contracting, *batch))
 
 
-dot_general_p = Primitive("dot_general")
-
-
 def _check_axes(side, x, contracting, batch):
     axes = (*contracting, *batch)
     if len({*axes}) < len(axes) or not {*axes} <= {*range(x.ndim)}:
@@ -49,6 +46,12 @@ def _check_sizes(kind, lhs, rhs, lhs_axes, rhs_axes):
         )
 
 
+def _common_dtype(lhs, rhs):
+    if lhs.dtype == rhs.dtype:
+        return lhs.dtype
+    return from_node(join(lattice_node(lhs.dtype), lattice_node(rhs.dtype)))[0]
+
+
 def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type):
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     _check_axes("lhs", lhs, lhs_contract, lhs_batch)
@@ -64,10 +67,7 @@ def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type):
     return [ShapedArray(shape, dtype, all_weak([lhs, rhs]))]
 
 
-def _common_dtype(lhs, rhs):
-    if lhs.dtype == rhs.dtype:
-        return lhs.dtype
-    return from_node(join(lattice_node(lhs.dtype), lattice_node(rhs.dtype)))[0]
+dot_general_p = Primitive("dot_general")
 
 
 def _dot(xp, lhs, rhs, dimension_numbers, preferred_element_type):

@@ -72,37 +72,19 @@ mul_p, mul = binary("mul", NUMBER, "multiply")
 
 
 neg_p, neg = unary("neg", NUMBER, "negative")
-
-
 exp_p, exp = unary("exp", INEXACT, "exp")
-
-
 log_p, log = unary("log", INEXACT, "log")
-
-
 sin_p, sin = unary("sin", INEXACT, "sin")
 cos_p, cos = unary("cos", INEXACT, "cos")
-
-
 tanh_p, tanh = unary("tanh", INEXACT, "tanh")
-
-
 eq_p, eq = binary("eq", ANY, "equal", to_bool)
-
-
 lt_p, lt = binary("lt", ORDERED, "less", to_bool)
-
-
 max_p, max = binary("max", ANY, "maximum")
 
 
 div_p, div = binary("div", NUMBER, divide)
 rem_p, rem = binary("rem", REAL, remainder)
-
-
 min_p, min = binary("min", ANY, "minimum")
-
-
 abs_p, abs = unary("abs", "ihfc", "abs", to_real)
 sign_p, sign = unary("sign", NUMBER, direction)
 square_p, square = unary("square", NUMBER, lambda xp, x: x * x)
@@ -110,26 +92,16 @@ floor_p, floor = unary("floor", FLOAT, "floor")
 ceil_p, ceil = unary("ceil", FLOAT, "ceil")
 is_finite_p, is_finite = unary("is_finite", FLOAT, "isfinite", to_bool)
 nextafter_p, _nextafter = binary("nextafter", FLOAT, "nextafter")
-
-
 ne_p, ne = binary("ne", ANY, "not_equal", to_bool)
-
-
 le_p, le = binary("le", ORDERED, "less_equal", to_bool)
 gt_p, gt = binary("gt", ORDERED, "greater", to_bool)
 ge_p, ge = binary("ge", ORDERED, "greater_equal", to_bool)
-
-
 exp2_p, exp2 = unary("exp2", INEXACT, "exp2")
 expm1_p, expm1 = unary("expm1", INEXACT, "expm1")
-
-
 log1p_p, log1p = unary("log1p", INEXACT, "log1p")
 sqrt_p, sqrt = unary("sqrt", INEXACT, "sqrt")
 rsqrt_p, rsqrt = unary("rsqrt", INEXACT, lambda xp, x: 1 / xp.sqrt(x))
 cbrt_p, cbrt = unary("cbrt", FLOAT, "cbrt")
-
-
 tan_p, tan = unary("tan", INEXACT, "tan")
 asin_p, asin = unary("asin", INEXACT, "arcsin")
 acos_p, acos = unary("acos", INEXACT, "arccos")
@@ -137,8 +109,6 @@ atan_p, atan = unary("atan", INEXACT, "arctan")
 atan2_p, atan2 = binary("atan2", INEXACT, angle)
 sinh_p, sinh = unary("sinh", INEXACT, "sinh")
 cosh_p, cosh = unary("cosh", INEXACT, "cosh")
-
-
 asinh_p, asinh = unary("asinh", INEXACT, "arcsinh")
 acosh_p, acosh = unary("acosh", INEXACT, "arccosh")
 atanh_p, atanh = unary("atanh", INEXACT, "arctanh")
@@ -167,8 +137,6 @@ shift_right_arithmetic_p, shift_right_arithmetic = binary(
 )
 population_count_p, population_count = unary("population_count", INT, count_ones)
 clz_p, clz = unary("clz", INT, count_leading_zeros)
-
-
 integer_pow_p = elementwise("integer_pow", NUMBER, integer_power)
 round_p = elementwise("round", FLOAT, round_to_integer)
 reduce_precision_p = elementwise("reduce_precision", FLOAT, reduced)

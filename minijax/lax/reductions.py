@@ -143,12 +143,8 @@ reduce_or_p, reduce_or = reduction(
 reduce_xor_p, reduce_xor = reduction(
     "reduce_xor", BITS, lambda xp, x, axes: xp.bitwise_xor.reduce(x, axes)
 )
-
-
 argmax_p, argmax = arg_reduction("argmax")
 argmin_p, argmin = arg_reduction("argmin")
-
-
 cumsum_p, cumsum = cumulative(
     "cumsum", lambda xp, x, axis: xp.cumsum(x, axis, dtype=x.dtype)
 )
