@@ -1,0 +1,244 @@
+"""Bad input: calls that must fail, with the class and the facts of the message.
+
+`ROWS` maps a name to `(call, class, facts)`: `call(j)` is wrong in the namespace `j`,
+minijax or JAX; the error is of JAX's class of that name and tells all of the facts.
+"""
+
+import numpy as np
+
+F32 = np.float32
+V, M = np.ones(3, F32), np.ones((2, 3), F32)
+
+
+def leak(j):
+    kept = []
+    j.grad(lambda x: [kept.append(x), x][1])(1.0)
+    return kept[0] + 1
+
+
+def branch(j):
+    return j.make_jaxpr(lambda x: 1.0 if x > 0 else 2.0)(1.0)
+
+
+def tree(j, f, *trees):
+    return j.tree_util.tree_map(f, *trees)
+
+
+def two(a, b):
+    return a
+
+
+ROWS = {
+    # shapes, dtypes and axes
+    "add shapes": (
+        lambda j: j.numpy.ones(3) + j.numpy.ones(4),
+        "TypeError",
+        ["(3,)", "(4,)"],
+    ),
+    "lax dtypes": (
+        lambda j: j.lax.add(V, np.arange(3, dtype="int32")),
+        "TypeError",
+        ["float32", "int32"],
+    ),
+    "sin of integers": (
+        lambda j: j.lax.sin(np.arange(3, dtype="int32")),
+        "TypeError",
+        ["sin", "int32"],
+    ),
+    "dot shapes": (lambda j: j.numpy.dot(M, M), "TypeError", ["(3,)", "(2,)"]),
+    "sum axis": (lambda j: j.numpy.sum(V, axis=1), "ValueError", ["1", "dimension 1"]),
+    "reshape": (
+        lambda j: j.numpy.reshape(j.numpy.ones(3), (2, 2)),
+        "TypeError",
+        ["(3,)", "(2, 2)"],
+    ),
+    "transpose": (
+        lambda j: j.numpy.transpose(M, (0, 0)),
+        "TypeError",
+        ["(0, 0)", "(2, 3)"],
+    ),
+    "expand_dims": (lambda j: j.numpy.expand_dims(V, 5), "ValueError", ["5"]),
+    "squeeze": (lambda j: j.numpy.squeeze(V, 0), "ValueError", ["(3,)"]),
+    "concatenate": (
+        lambda j: j.numpy.concatenate([M, np.ones((2, 4), F32)]),
+        "TypeError",
+        ["(2, 3)", "(2, 4)"],
+    ),
+    "broadcast_to": (lambda j: j.numpy.broadcast_to(V, (2,)), "ValueError", ["3", "2"]),
+    "not an array": (lambda j: j.numpy.sin("a"), "TypeError", ["str"]),
+    "list": (lambda j: j.numpy.sin([1.0]), "TypeError", ["sin", "list", "0"]),
+    "max of nothing": (lambda j: j.numpy.max(np.ones(0, F32)), "ValueError", ["max"]),
+    "unhashable": (lambda j: {j.numpy.ones(3): 1}, "TypeError", ["unhashable"]),
+    "assignment": (
+        lambda j: j.numpy.ones(3).__setitem__(0, 1),
+        "TypeError",
+        ["immutable", ".at"],
+    ),
+    # tracers
+    "leak": (leak, "UnexpectedTracerError", []),
+    "if": (branch, "TracerBoolConversionError", ["x"]),
+    "float": (
+        lambda j: j.make_jaxpr(lambda x: float(x))(1.0),
+        "ConcretizationTypeError",
+        ["float", "x"],
+    ),
+    "range": (
+        lambda j: j.make_jaxpr(lambda n: list(range(n)))(1),
+        "TracerIntegerConversionError",
+        ["n"],
+    ),
+    "numpy": (
+        lambda j: j.make_jaxpr(lambda x: np.sin(x))(1.0),
+        "TracerArrayConversionError",
+        ["numpy"],
+    ),
+    "float in vmap": (
+        lambda j: j.vmap(lambda x: float(x))(V),
+        "ConcretizationTypeError",
+        ["float"],
+    ),
+    "text result": (lambda j: j.make_jaxpr(lambda x: "a")(1), "TypeError", ["str"]),
+    "unhashable static": (
+        lambda j: j.make_jaxpr(lambda x, n: x, static_argnums=1)(1.0, [1]),
+        "ValueError",
+        ["hash"],
+    ),
+    # jvp
+    "jvp shape": (
+        lambda j: j.jvp(j.numpy.sin, (V,), (np.ones(4, F32),)),
+        "ValueError",
+        ["(3,)", "(4,)"],
+    ),
+    "jvp dtype": (
+        lambda j: j.jvp(j.numpy.sin, (V,), (np.arange(3, dtype="int32"),)),
+        "TypeError",
+        ["float32", "int32"],
+    ),
+    "jvp no tuple": (lambda j: j.jvp(j.numpy.sin, V, V), "TypeError", ["tuple"]),
+    "jvp trees": (
+        lambda j: j.jvp(j.numpy.sin, (V,), (V, V)),
+        "TypeError",
+        ["structure"],
+    ),
+    "linearize shape": (
+        lambda j: j.linearize(j.numpy.sin, V)[1](np.ones(4, F32)),
+        "ValueError",
+        ["3", "4"],
+    ),
+    # vmap
+    "vmap sizes": (
+        lambda j: j.vmap(lambda d: d["a"])({"a": M, "b": np.ones(5, F32)}),
+        "ValueError",
+        ["d['a']", "d['b']", "2", "5", "axis 0"],
+    ),
+    "vmap axis": (
+        lambda j: j.vmap(j.numpy.add, in_axes=(0, 3))(V, V),
+        "ValueError",
+        ["3", "(3,)"],
+    ),
+    "vmap scalar": (lambda j: j.vmap(j.numpy.sin)(1.0), "ValueError", ["0"]),
+    "vmap in_axes": (
+        lambda j: j.vmap(lambda x: x, in_axes=(0, 0))(V),
+        "ValueError",
+        ["in_axes"],
+    ),
+    "vmap in_axes type": (
+        lambda j: j.vmap(lambda x: x, in_axes={"a": 0})(V),
+        "TypeError",
+        ["in_axes"],
+    ),
+    "vmap in_axes tree": (
+        lambda j: j.vmap(lambda d: d["a"], in_axes=({"a": 0},))({"a": V, "b": V}),
+        "ValueError",
+        ["in_axes"],
+    ),
+    "vmap all None": (
+        lambda j: j.vmap(two, in_axes=(None, None))(V, V),
+        "ValueError",
+        ["in_axes"],
+    ),
+    "vmap out_axes": (
+        lambda j: j.vmap(lambda x: x, out_axes=None)(V),
+        "ValueError",
+        ["out_axes"],
+    ),
+    "vmap callable": (lambda j: j.vmap(3), "TypeError", ["callable", "3"]),
+    "axis name": (lambda j: j.lax.psum(V, "i"), "NameError", ["i"]),
+    # trees
+    "tree keys": (lambda j: tree(j, two, {"a": 1}, {"b": 1}), "ValueError", ["a", "b"]),
+    "tree types": (
+        lambda j: tree(j, two, [1, 2], (1, 2)),
+        "ValueError",
+        ["list", "tuple"],
+    ),
+    "too few leaves": (
+        lambda j: j.tree_util.tree_unflatten(j.tree_util.tree_structure([1, 2]), [1]),
+        "ValueError",
+        ["2", "1"],
+    ),
+    # gradients
+    "grad vector": (lambda j: j.grad(j.numpy.sin)(V), "TypeError", ["scalar", "(3,)"]),
+    "grad tree": (lambda j: j.grad(lambda x: {"a": x})(1.0), "TypeError", ["scalar"]),
+    "grad None": (
+        lambda j: j.grad(lambda x: None)(1.0),
+        "TypeError",
+        ["scalar", "None"],
+    ),
+    "grad integer": (
+        lambda j: j.grad(j.numpy.sin)(1),
+        "TypeError",
+        ["int32", "allow_int"],
+    ),
+    "grad integer result": (
+        lambda j: j.grad(lambda x: x.astype("int32"))(F32(1)),
+        "TypeError",
+        ["int32", "vjp"],
+    ),
+    "grad complex": (
+        lambda j: j.grad(lambda x: x * 1j)(1.0),
+        "TypeError",
+        ["complex64", "holomorphic"],
+    ),
+    "grad argnums": (
+        lambda j: j.grad(lambda x: x, argnums=2)(1.0),
+        "TypeError",
+        ["argnums=2", "3", "1"],
+    ),
+    "grad argnums type": (
+        lambda j: j.grad(lambda x: x, argnums="a")(1.0),
+        "TypeError",
+        ["integer"],
+    ),
+    "grad text": (lambda j: j.grad(j.numpy.sin)("a"), "TypeError", ["str"]),
+    "grad callable": (lambda j: j.grad(3), "TypeError", ["callable", "3"]),
+    "grad aux": (
+        lambda j: j.value_and_grad(lambda x: x, has_aux=True)(1.0),
+        "TypeError",
+        ["aux"],
+    ),
+    "jacfwd integer": (
+        lambda j: j.jacfwd(lambda x: x)(1),
+        "TypeError",
+        ["int32", "jvp"],
+    ),
+    "jacfwd argnums": (
+        lambda j: j.jacfwd(lambda x: x, argnums=1)(1.0),
+        "ValueError",
+        ["1"],
+    ),
+    "vjp shape": (
+        lambda j: j.vjp(j.numpy.sin, V)[1](np.ones(4, F32)),
+        "ValueError",
+        ["float32[4]", "float32[3]"],
+    ),
+    "vjp tree": (
+        lambda j: j.vjp(j.numpy.sin, V)[1]((V, V)),
+        "ValueError",
+        ["structure"],
+    ),
+    "transpose of sin": (
+        lambda j: j.linear_transpose(j.numpy.sin, 1.0)(1.0),
+        "NotImplementedError",
+        ["sin"],
+    ),
+}
