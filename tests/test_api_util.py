@@ -163,6 +163,11 @@ ERRORS = [
     ),
     (lambda: resolve_argnums("grad", 2, 2), TypeError, "at least 3 .* has 2"),
     (lambda: resolve_argnums("grad", (0, 2), 2), TypeError, r"argnums=\(0, 2\)"),
+    (
+        lambda: resolve_argnums("jacfwd", 2, 2, ValueError),
+        ValueError,
+        "jacfwd .* at least 3 .* has 2",
+    ),
     (lambda: resolve_argnums("grad", 0, 0), TypeError, "at least 1 .* has 0"),
     (lambda: resolve_argnums("grad", -3, 2), ValueError, "no argument -3"),
     (lambda: resolve_argnums("grad", (0, -2), 2), ValueError, "twice"),
