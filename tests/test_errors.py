@@ -3,7 +3,6 @@
 import pytest
 
 import minijax
-
 from tests.bad_inputs import ROWS
 
 

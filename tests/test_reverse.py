@@ -28,7 +28,6 @@ from minijax.staging import trace_to_jaxpr
 from minijax.staging_api import ShapeDtypeStruct, make_jaxpr
 from minijax.transpose_rules import transpose_rules
 from minijax.tree_util import tree_leaves
-
 from tests.forward_cases import CASES as CURVED
 from tests.forward_cases import direction
 from tests.transpose_cases import CASES, normal
