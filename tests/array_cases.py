@@ -8,7 +8,7 @@ DTYPES = [
 ]  # fmt: skip
 
 try:
-    import ml_dtypes  # noqa: F401
+    import ml_dtypes
 except ModuleNotFoundError:
     DTYPES.remove("bfloat16")
 
@@ -50,9 +50,27 @@ def specimen(name):
         inside = [0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 63, 64, 100]
         if dtype.kind == "i":
             inside += [-1, -2, -7, -31, -100]
-        return np.array([*inside, ends.min, ends.min + 1, ends.max - 1, ends.max], dtype)
+        return np.array(
+            [*inside, ends.min, ends.min + 1, ends.max - 1, ends.max], dtype
+        )
     special = [0.0, -0.0, np.inf, -np.inf, np.nan]
-    usual = [0.25, -0.25, 0.5, -0.5, 1, -1, 1.5, -1.5, 2, 2.5, -2.5, 3, -7.25, 100, -300]
+    usual = [
+        0.25,
+        -0.25,
+        0.5,
+        -0.5,
+        1,
+        -1,
+        1.5,
+        -1.5,
+        2,
+        2.5,
+        -2.5,
+        3,
+        -7.25,
+        100,
+        -300,
+    ]
     if dtype.kind == "c":
         return np.array([a + 1j * b for a in usual[:9] for b in usual[:9]], dtype)
     return np.array([*special, *usual], dtype)
@@ -73,16 +91,25 @@ def numbers(shape, name, seed=0):
 
 # JAX's lax refuses these numbers of Python; ours take the dtype of the array.
 LENIENT = """
-    lax.add(h, 1.0) | lax.mul(v, 2) | lax.pow(z, 2.0) | lax.clamp(0, v, 1) | lax.max(u, 3)
-    lax.pad(v, 0, ((1, 1, 0),)) | lax.select_n(True, s, 1)
+    lax.add(h, 1.0) | lax.mul(v, 2) | lax.pow(z, 2.0) | lax.clamp(0, v, 1)
+    lax.max(u, 3) | lax.pad(v, 0, ((1, 1, 0),)) | lax.select_n(True, s, 1)
 """
-LENIENT = [text.strip() for line in LENIENT.strip().splitlines() for text in line.split(" | ")]
+LENIENT = [
+    text.strip() for line in LENIENT.strip().splitlines() for text in line.split(" | ")
+]
 
 
 def unspecified(name, x):
     """Where a function of complex numbers sits on a cut, and may choose a side."""
     cut = np.zeros(x.shape, bool)
-    if x.dtype.kind == "c" and name in ("atanh", "asin", "acos", "acosh", "atan", "asinh"):
+    if x.dtype.kind == "c" and name in (
+        "atanh",
+        "asin",
+        "acos",
+        "acosh",
+        "atan",
+        "asinh",
+    ):
         cut = (x.imag == 0) | (x.real == 0)
     if name == "exp2" and x.dtype.name == "bfloat16":
         cut = x == 100  # XLA is a third off there
@@ -116,7 +143,8 @@ def environment(package, lax, asarray):
     """What programs may name: arrays `x` (2, 3), `v` (3,), `i`, `b`, `z` and others."""
     x = np.arange(6.0).reshape(2, 3) - 2.5
     return {
-        "lax": lax, "np": np, "package": package, "array": lambda *a: asarray(np.array(*a)),
+        "lax": lax, "np": np, "package": package,
+        "array": lambda *given: asarray(np.array(*given)),
         "x": asarray(x), "v": asarray(x[0]), "i": asarray(np.arange(3)),
         "b": asarray(np.array([True, False, True])), "u": asarray(np.uint8([1, 2, 3])),
         "z": asarray(np.array([1 + 2j, 3j, 1])), "t": asarray(np.ones((2, 3, 4))),
@@ -197,7 +225,9 @@ PROGRAMS = """
     lax.broadcast_shapes((1, 3), (2, 1)) | lax.broadcast_shapes((3,), (2, 3))
     package.config.jax_enable_x64 | package.device_count('cpu') | package.local_device_count()
 """  # noqa: E501
-PROGRAMS = [text.strip() for line in PROGRAMS.strip().splitlines() for text in line.split(" | ")]
+PROGRAMS = [
+    text.strip() for line in PROGRAMS.strip().splitlines() for text in line.split(" | ")
+]
 
 MISTAKES = """
     lax.add(v, array(np.ones(4))) | lax.add(v, x) | lax.add(v, i) | lax.add(i, 1.0) | lax.add(b, b)
@@ -229,4 +259,6 @@ MISTAKES = """
     package.devices('nonsense') | package.config.update('jax_nonsense', 1) | package.config.jax_nonsense
     package.typeof('a') | package.typeof([1]) | package.typeof(np.array(['a'])) | package.typeof(None)
 """  # noqa: E501
-MISTAKES = [text.strip() for line in MISTAKES.strip().splitlines() for text in line.split(" | ")]
+MISTAKES = [
+    text.strip() for line in MISTAKES.strip().splitlines() for text in line.split(" | ")
+]

@@ -104,7 +104,7 @@ def record_promotion():
             warnings.simplefilter("ignore")
             table[bits] = {a: {b: joined(types, a, b) for b in nodes} for a in nodes}
     lines = json.dumps(table, indent=0).replace("\n", "").replace("}, ", "},\n")
-    TABLE.write_text(lines.replace("},\"", "},\n\"") + "\n")
+    TABLE.write_text(lines.replace('},"', '},\n"') + "\n")
     return table
 
 
@@ -132,7 +132,10 @@ def test_unary(name, dtype):
         ours, theirs = both(x)
         what, tolerance = f"{name}({dtype})", cases.TOLERANCES.get(name)
         skip = cases.unspecified(name, x)
-        ours, theirs = run(getattr(lax, name), ours), run(getattr(jax.lax, name), theirs)
+        ours, theirs = (
+            run(getattr(lax, name), ours),
+            run(getattr(jax.lax, name), theirs),
+        )
         if not isinstance(ours, Exception) and not isinstance(theirs, Exception):
             assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype), what
             ours, theirs = np.asarray(ours)[~skip], np.asarray(theirs)[~skip]
@@ -150,7 +153,10 @@ def max_tolerance(tolerance, dtype):
 @pytest.mark.parametrize("name", cases.BINARY)
 def test_binary(name, dtype):
     x = cases.specimen(dtype)
-    a, b = (np.ascontiguousarray(part).ravel() for part in np.broadcast_arrays(x[:, None], x))
+    a, b = (
+        np.ascontiguousarray(part).ravel()
+        for part in np.broadcast_arrays(x[:, None], x)
+    )
     keep = ~cases.unspecified_pair(name, a, b)
     a, b = a[keep], b[keep]
     with jax.enable_x64(True), minijax.enable_x64(True):
@@ -186,7 +192,12 @@ def test_reductions(name, dtype):
             ours, theirs = both(cases.numbers(shape, dtype))
             what = f"{name}({dtype}{shape}, {args})"
             tolerance = {"complex64": 1e-4, "float16": 1e-2}.get(dtype)
-            check(run(function, ours, *args), run(reference, theirs, *args), what, tolerance)
+            check(
+                run(function, ours, *args),
+                run(reference, theirs, *args),
+                what,
+                tolerance,
+            )
 
 
 @BITS
@@ -218,7 +229,18 @@ def test_mistakes(program, x64):
 
 @pytest.mark.parametrize("dtype", cases.DTYPES)
 def test_text(dtype):
-    shapes = [(), (0,), (1,), (3,), (2, 3), (0, 3), (30,), (2, 2, 2), (1, 1, 1), (1200,)]
+    shapes = [
+        (),
+        (0,),
+        (1,),
+        (3,),
+        (2, 3),
+        (0, 3),
+        (30,),
+        (2, 2, 2),
+        (1, 1, 1),
+        (1200,),
+    ]
     widths = range(1, 25) if dtype == "float32" else ()
     with jax.enable_x64(True), minijax.enable_x64(True):
         for shape in [*shapes, *((n,) for n in widths)]:
@@ -233,7 +255,16 @@ def test_text(dtype):
 
 @BITS
 def test_abstract_values(x64):
-    values = [1, 1.0, 1j, True, np.int8(1), np.float64(1), np.ones((2, 3)), np.arange(3)]
+    values = [
+        1,
+        1.0,
+        1j,
+        True,
+        np.int8(1),
+        np.float64(1),
+        np.ones((2, 3)),
+        np.arange(3),
+    ]
     with jax.enable_x64(x64), minijax.enable_x64(x64):
         for value in values:
             ours, theirs = minijax.typeof(value), jax.typeof(value)

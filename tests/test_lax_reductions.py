@@ -1,0 +1,98 @@
+"""Folding axes, against NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minijax import lax
+from tests import array_cases as cases
+from tests.test_lax_shaping import SHAPES, same
+
+NUMPY = {
+    "reduce_sum": np.sum, "reduce_prod": np.prod, "reduce_max": np.max,
+    "reduce_min": np.min, "reduce_and": np.bitwise_and.reduce,
+    "reduce_or": np.bitwise_or.reduce, "reduce_xor": np.bitwise_xor.reduce,
+    "argmax": np.argmax, "argmin": np.argmin, "cumsum": np.cumsum,
+    "cumprod": np.cumprod, "cummax": np.maximum.accumulate,
+    "cummin": np.minimum.accumulate, "cumlogsumexp": np.logaddexp.accumulate,
+}  # fmt: skip
+
+
+@given(SHAPES.filter(lambda shape: 0 not in shape), st.data())
+@pytest.mark.parametrize("name", [n for n in NUMPY if n.startswith("reduce")])
+def test_reductions(name, shape, data):
+    axes = [axis for axis in range(len(shape)) if data.draw(st.booleans())]
+    x = cases.numbers(shape, "int32") % 5
+    same(getattr(lax, name)(x, axes), np.int32(NUMPY[name](x, axis=tuple(axes))))
+
+
+@given(SHAPES.filter(lambda shape: shape and 0 not in shape), st.data())
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_places(name, shape, data):
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    x = cases.numbers(shape, "int8") % 5
+    same(getattr(lax, name)(x, axis, np.uint16), np.uint16(NUMPY[name](x, axis)))
+
+
+@given(SHAPES.filter(bool), st.data(), st.booleans())
+@pytest.mark.parametrize("name", [n for n in NUMPY if n.startswith("cum")])
+def test_running(name, shape, data, reverse):
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    x = cases.numbers(shape, "float32")
+    turned = np.flip(x, axis) if reverse else x
+    expected = NUMPY[name](turned, axis)
+    expected = np.flip(expected, axis) if reverse else expected
+    result = getattr(lax, name)(x, axis, reverse)
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-6)
+    assert result.dtype == np.float32
+
+
+def test_empty():
+    empty = np.zeros((0, 3), np.float32)
+    assert [*np.asarray(lax.reduce_max(empty, (0,)))] == [-np.inf] * 3
+    assert [*np.asarray(lax.reduce_min(empty, (0,)))] == [np.inf] * 3
+    assert int(np.asarray(lax.reduce_max(np.zeros(0, np.int8), (0,)))) == -128
+    assert bool(np.asarray(lax.reduce_min(np.zeros(0, bool), (0,)))) is True
+    assert int(np.asarray(lax.reduce_and(np.zeros(0, np.int8), (0,)))) == -1
+    assert lax.reduce_sum(empty, (1,)).shape == (0,)
+
+
+def test_nan_wins():
+    x = np.float32([1, np.nan, 3])
+    assert np.isnan(np.asarray(lax.reduce_max(x, (0,))))
+    assert int(np.asarray(lax.argmax(x, 0, int))) == 1
+    assert int(np.asarray(lax.argmin(x, 0, int))) == 1
+    np.testing.assert_array_equal(np.asarray(lax.cummax(x)), [1, np.nan, np.nan])
+
+
+def test_half_precision_is_added_up_in_32_bits():
+    ones = np.ones(3000, np.float16)
+    total = lax.reduce_sum(ones, (0,))
+    assert total.dtype == np.float16 and float(np.asarray(total)) == 3000
+    assert float(np.asarray(lax.cumsum(ones))[-1]) == 3000
+
+
+def test_sums_keep_their_dtype():
+    assert lax.reduce_sum(np.int8([100, 100]), (0,)).dtype == np.int8
+    assert int(np.asarray(lax.reduce_sum(np.int8([100, 100]), (0,)))) == -56
+    assert lax.reduce_sum(2.0, ()).weak_type
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "call"),
+    [
+        (ValueError, "out-of-bounds", lambda x: lax.reduce_sum(x, (2,))),
+        (ValueError, "out-of-bounds", lambda x: lax.reduce_sum(x, (-1,))),
+        (ValueError, "duplicate", lambda x: lax.reduce_sum(x, (0, 0))),
+        (TypeError, "dtype bool", lambda x: lax.reduce_sum(x > 0, (0,))),
+        (TypeError, "dtype float32", lambda x: lax.reduce_and(x, (0,))),
+        (ValueError, "argmax needs one", lambda x: lax.argmax(x[:0], 0, int)),
+        (TypeError, "index_dtype", lambda x: lax.argmax(x, 0, float)),
+        (ValueError, "cumsum axes", lambda x: lax.cumsum(x, 2)),
+        (TypeError, "cumlogsumexp", lambda x: lax.cumlogsumexp(np.int32([1]))),
+    ],
+)
+def test_mistakes(error, words, call):
+    with pytest.raises(error, match=words):
+        call(np.ones((2, 3), np.float32))
