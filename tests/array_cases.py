@@ -166,7 +166,7 @@ PROGRAMS = """
     lax.integer_pow(h, -1) | lax.integer_pow(z, -2) | lax.integer_pow(u, 7)
     lax.round(v) | lax.round(v, lax.RoundingMethod.TO_NEAREST_EVEN)
     lax.round(array([0.5, 1.5, -0.5, 2.5, 0.49999997])) | lax.round(-2.5)
-    lax.reduce_precision(v, 5, 2) | lax.reduce_precision(array([1e5, 1e-8, np.nan]), 5, 10)
+    lax.reduce_precision(v, 5, 2) | lax.reduce_precision(v, 11, 52) | lax.reduce_precision(v, 8, 23) | lax.reduce_precision(h, 8, 7) | lax.reduce_precision(array([1e5, 1e-8, np.nan]), 5, 10)
     lax.reduce_precision(array([1.1, 65504., 65530., 6e-5, -3.3]), 5, 10)
     lax.select_n(b, v, v) | lax.select_n(i, v, v, v)
     lax.select_n(array([0, 1, 7, -3]), array([1, 2, 3, 4]), array([5, 6, 7, 8]), array([9, 9, 9, 9]))

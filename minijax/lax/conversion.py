@@ -51,7 +51,12 @@ def convert_element_type(operand, new_dtype):
     """
     if new_dtype is None:
         raise ValueError("dtype must be specified.")
-    result = astype(operand, canonicalize_dtype(new_dtype))
+    dtype = canonicalize_dtype(new_dtype)
+    if is_python_scalar(operand):
+        params = {"new_dtype": dtype, "weak_type": False}
+        [result] = convert_element_type_p.bind(operand, **params)
+        return result
+    result = astype(operand, dtype)
     return result if isinstance(result, Array) else asarray_impl(result)
 
 

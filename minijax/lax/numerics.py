@@ -113,9 +113,10 @@ def reduced(xp, x, exponent_bits, mantissa_bits):
     mantissa, exponent = xp.frexp(x.astype(np.float64))
     scale = 2.0 ** (mantissa_bits + 1)
     rounded = xp.ldexp(xp.rint(mantissa * scale) / scale, exponent)
-    largest = 2.0 ** (exponent_bits - 1)
-    rounded = xp.where(xp.abs(rounded) >= 2.0**largest, xp.copysign(np.inf, x), rounded)
-    tiny = xp.abs(rounded) < 2.0 ** (2 - largest)
+    largest = 2 ** (exponent_bits - 1)
+    beyond = xp.abs(rounded) >= xp.ldexp(1.0, largest)
+    rounded = xp.where(beyond, xp.copysign(np.inf, x), rounded)
+    tiny = xp.abs(rounded) < xp.ldexp(1.0, 2 - largest)
     rounded = xp.where(tiny, xp.copysign(0.0, x), rounded)
     return xp.where(xp.isfinite(x), rounded, x)
 
