@@ -105,7 +105,7 @@ else
 	@$(COLAB_PYTHON) -m venv $(COLAB)
 	@$(COLAB)/bin/python $(PIP) numpy==2.1.3 llvmlite==0.44.0 pytest hypothesis \
 	  setuptools nbformat ipython==7.34.0 ipykernel nbclient \
-	  matplotlib scikit-learn ml_dtypes
+	  matplotlib scikit-learn tqdm ml_dtypes
 	@$(COLAB)/bin/python $(PIP) --no-build-isolation --no-deps .
 	@rm -rf build
 	@cd tests && ../$(COLAB)/bin/python -P -m pytest -q -W default -p no:cacheprovider \
