@@ -8,7 +8,10 @@ import pytest
 
 from minijax._public import PUBLIC
 
+# JAX keeps these primitives elsewhere, and prints them all the same.
+ELSEWHERE = {("minijax.lax", "add_any_p")}
 SPACES = [(space, name) for space, names in PUBLIC.items() for name in names]
+SPACES = [pair for pair in SPACES if pair not in ELSEWHERE]
 
 
 def pair(space, name):
