@@ -1,0 +1,213 @@
+# Made from chapters/02b_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""Arithmetic that takes several primitives: powers, division with rest, rounding.
+
+Reference: ``jax.numpy``.
+"""
+
+import operator
+
+import numpy as np
+
+from minijax import lax
+from minijax.core import Array
+from minijax.numpy.selection import where
+from minijax.numpy.ufuncs import as_array, by_kind, constant, kind, named
+from minijax.promotion import (
+    check_arraylike,
+    promote_dtypes_inexact,
+    promote_dtypes_numeric,
+    promote_shapes,
+)
+
+
+def _opposite(x, y):
+    return lax.ne(lax.sign(x), lax.sign(y))
+
+
+def _nonzero(x):
+    return lax.ne(x, constant(x, 0))
+
+
+def _remainder_floats(x, y):
+    rest = lax.rem(x, y)
+    nonzero, negative = _nonzero(rest), lax.lt(rest, constant(rest, 0))
+    opposite = lax.ne(negative, lax.lt(y, constant(y, 0)))
+    wrong_sign = lax.bitwise_and(opposite, nonzero)
+    return lax.select(wrong_sign, lax.add(rest, y), rest)
+
+
+def _one_for_zero(y):
+    return where(lax.eq(y, constant(y, 0)), constant(y, 1), y)
+
+
+def _remainder_integers(x, y):
+    return _remainder_floats(x, _one_for_zero(y))
+
+
+def _floor_divide_integers(x, y):
+    quotient = lax.div(x, y)
+    if kind(x) == "u":
+        return quotient
+    too_large = lax.bitwise_and(_opposite(x, y), _nonzero(lax.rem(x, y)))
+    return where(too_large, lax.sub(quotient, constant(x, 1)), quotient)
+
+
+def _divmod_floats(x, y):
+    rest = lax.rem(x, y)
+    whole = where(lax.eq(y, constant(y, 0)), x, lax.sub(x, rest))
+    quotient = lax.div(whole, y)
+    too_large = lax.bitwise_and(_nonzero(rest), _opposite(y, rest))
+    rest = lax.select(too_large, lax.add(rest, y), rest)
+    quotient = lax.select(too_large, lax.sub(quotient, constant(y, 1)), quotient)
+    return lax.round(quotient), rest
+
+
+def _floor_divide_floats(x, y):
+    return _divmod_floats(x, y)[0]
+
+
+def _fmod_integers(x, y):
+    return lax.rem(x, _one_for_zero(y))
+
+
+def _divmod_integers(x, y):
+    return _floor_divide_integers(x, y), _remainder_integers(x, y)
+
+
+def division(name, on_integers, on_floats):
+    """Make a NumPy function of a dividend and a divisor, real ones of one dtype."""
+
+    def function(x1, x2, /):
+        check_arraylike(name, x1, x2)
+        x1, x2 = promote_shapes(*promote_dtypes_numeric(x1, x2))
+        if kind(x1) == "c":
+            raise TypeError(f"{name} does not support complex numbers.")
+        return (on_floats if kind(x1) == "f" else on_integers)(x1, x2)
+
+    return named(function, name)
+
+
+floor_divmod = division("divmod", _divmod_integers, _divmod_floats)
+
+
+floor_divide = division("floor_divide", _floor_divide_integers, _floor_divide_floats)
+remainder = mod = division("remainder", _remainder_integers, _remainder_floats)
+fmod = division("fmod", _fmod_integers, lax.rem)
+
+
+divmod = floor_divmod
+
+
+def power(x1, x2, /):
+    """Raise `x1` to the power `x2`.
+
+    A Python integer as `x2` is part of the program: ``x ** 2`` multiplies, and can be
+    differentiated at 0. Other exponents go through the primitive ``pow``.
+
+    Raises:
+      TypeError: for a negative Python integer as the exponent of integers.
+
+    Reference: ``jax.numpy.power``.
+    """
+    check_arraylike("power", x1, x2)
+    exponent = _static_integer(x2)
+    if exponent is not None:
+        return lax.integer_pow(*promote_dtypes_numeric(x1), exponent)
+    if kind(x1) in "biu" and kind(x2) in "biu":
+        return _power_of_integers(*promote_dtypes_numeric(x1, x2))
+    base, exponent = promote_dtypes_inexact(x1, x2)
+    if kind(x2) in "iu":
+        exponent = x2
+    return lax.pow(*promote_shapes(base, exponent))
+
+
+def _static_integer(x):
+    if isinstance(x, Array) or np.ndim(x):
+        return None
+    try:
+        return operator.index(x)
+    except TypeError:
+        return None
+
+
+def _power_of_integers(x, n):
+    """Raise integers to integers by squaring; six bits hold all useful exponents."""
+    x, n = promote_shapes(x, n)
+    zero, one = constant(n, 0), constant(n, 1)
+    undefined = lax.bitwise_and(lax.eq(x, zero), lax.ne(n, zero))
+    result = where(undefined, zero, one)
+    for _ in range(6):
+        result = where(lax.bitwise_and(n, one), lax.mul(result, x), result)
+        x, n = lax.mul(x, x), lax.shift_right_logical(n, one)
+    return result
+
+
+pow = power
+
+
+def logaddexp(x1, x2, /):
+    """Compute ``log(exp(x1) + exp(x2))`` without overflow.
+
+    Reference: ``jax.numpy.logaddexp``.
+    """
+    check_arraylike("logaddexp", x1, x2)
+    x, y = promote_shapes(*promote_dtypes_inexact(x1, x2))
+    ordered = lax.ge(x, y)
+    large, small = where(ordered, x, y), where(ordered, y, x)
+    gap = lax.sub(small, large)
+    total = lax.add(large, lax.log1p(lax.exp(gap)))
+    return lax.select(lax.ne(gap, gap), lax.add(x, y), total)
+
+
+def hypot(x1, x2, /):
+    """Compute ``sqrt(x1 ** 2 + x2 ** 2)`` without overflow.
+
+    Reference: ``jax.numpy.hypot``.
+    """
+    check_arraylike("hypot", x1, x2)
+    if "c" in (kind(x1), kind(x2)):
+        raise ValueError("hypot is of real numbers; take abs of complex ones first.")
+    x, y = promote_shapes(*map(lax.abs, promote_dtypes_inexact(x1, x2)))
+    infinite = lax.bitwise_or(_is_infinite(x), _is_infinite(y))
+    large, small = lax.max(x, y), lax.min(x, y)
+    ratio = lax.div(small, _one_for_zero(large))
+    length = lax.mul(large, lax.sqrt(lax.add(constant(x, 1), lax.square(ratio))))
+    zero = lax.eq(large, constant(x, 0))
+    return where(infinite, constant(x, np.inf), where(zero, large, length))
+
+
+def _is_infinite(x):
+    return lax.eq(x, constant(x, np.inf))
+
+
+def round(a, decimals=0, out=None):
+    """Round to `decimals` places; halves go to the even neighbour.
+
+    Reference: ``jax.numpy.round``.
+    """
+    check_arraylike("round", a)
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
+    a, decimals = as_array(a), operator.index(decimals)
+    if kind(a) in "iu" and decimals < 0:
+        raise NotImplementedError("integers cannot be rounded to tens: decimals < 0")
+    return by_kind("c", _round_parts, by_kind("f", _round, _as_it_is))(a, decimals)
+
+
+def _as_it_is(x, decimals):
+    return x
+
+
+def _round(x, decimals):
+    if decimals == 0:
+        return lax.round(x, 1)
+    factor = constant(x, 10.0**decimals)
+    return lax.div(lax.round(lax.mul(x, factor), 1), factor)
+
+
+def _round_parts(x, decimals):
+    return lax.complex(_round(lax.real(x), decimals), _round(lax.imag(x), decimals))
+
+
+around = round

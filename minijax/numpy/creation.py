@@ -1,0 +1,273 @@
+# Made from chapters/02b_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""Arrays from numbers and lists, ranges and patterns.
+
+Reference: ``jax.numpy``.
+"""
+
+import builtins
+import math
+
+import numpy as np
+
+from minijax import lax
+from minijax.avals import is_python_scalar, typeof
+from minijax.core import Array
+from minijax.dtypes import canonicalize_dtype, check_dtype
+from minijax.lax.conversion import astype as as_type
+from minijax.numpy.shapes import arraylike, as_shape, moveaxis, reshape, stretch
+from minijax.numpy.ufuncs import as_array
+from minijax.promotion import (
+    broadcast_shapes,
+    check_arraylike,
+    common_type,
+    is_arraylike,
+    promote_dtypes_inexact,
+)
+
+
+def array(object, dtype=None, copy=True, order="K", ndmin=0):
+    """Make an array.
+
+    Args:
+      object: a number, an array, or nested sequences of them, tracers among them.
+      dtype: dtype of the result; by default the one that the numbers promote to.
+      copy: whether an array that fits already is copied.
+      order: accepted as in NumPy; it makes no difference to immutable arrays.
+      ndmin: the least number of axes; new ones stand in front.
+
+    Returns:
+      An array. Its type is weak if `object` is one number and `dtype` is None.
+
+    Raises:
+      TypeError: if something in `object` is neither a number nor an array.
+      ValueError: if nested sequences differ in length.
+      OverflowError: if a Python integer does not fit the dtype.
+
+    Reference: ``jax.numpy.array``.
+    """
+    if copy and isinstance(object, Array):
+        [object] = lax.copy_p.bind(object)
+    result = from_object(object, dtype)
+    return stretch(result, (1,) * (ndmin - result.ndim) + result.shape)
+
+
+def asarray(a, dtype=None, order=None, *, copy=None):
+    """Make an array, as `array` does; what is one already stays as it is.
+
+    Reference: ``jax.numpy.asarray``.
+    """
+    return array(a, dtype, copy=copy is True)
+
+
+def copy(a, order=None):
+    """Return a copy of an array.
+
+    Reference: ``jax.numpy.copy``.
+    """
+    return array(arraylike("copy", a))
+
+
+def astype(x, dtype, /, *, copy=False):
+    """Convert to another dtype; None stands for the default float.
+
+    Reference: ``jax.numpy.astype``.
+    """
+    return asarray(arraylike("astype", x), float if dtype is None else dtype)
+
+
+def from_object(object, dtype):
+    """Return a number, an array, or nested sequences of them as an array."""
+    if object is None:
+        raise ValueError("None is not a valid value for jnp.array")
+    if isinstance(object, (list, tuple)):
+        return _from_sequence(object, dtype)
+    if not is_arraylike(object) and hasattr(object, "__array__"):
+        object = np.asarray(object)
+    typeof(object)
+    if dtype is None:
+        return as_array(object)
+    dtype = check_dtype(dtype, "array")
+    return as_array(
+        np.array(object, dtype) if is_python_scalar(object) else as_type(object, dtype)
+    )
+
+
+def _from_sequence(sequence, dtype):
+    leaves = list(_leaves(sequence))
+    if dtype is None:
+        dtype = common_type(*leaves)[0] if leaves else float
+    dtype = canonicalize_dtype(dtype)
+    if not builtins.any(isinstance(leaf, Array) for leaf in leaves):
+        return as_array(np.array(sequence, dtype))
+    rows = [from_object(row, dtype) for row in sequence]
+    return lax.concatenate([lax.expand_dims(row, (0,)) for row in rows], 0)
+
+
+def _leaves(sequence):
+    for item in sequence:
+        if isinstance(item, (list, tuple)):
+            yield from _leaves(item)
+        else:
+            yield item
+
+
+def full(shape, fill_value, dtype=None):
+    """Make an array of `shape` with one value everywhere.
+
+    Args:
+      shape: an integer or a sequence of integers.
+      fill_value: number or array that broadcasts to `shape`.
+      dtype: dtype of the result; by default that of the value.
+
+    Reference: ``jax.numpy.full``.
+    """
+    check_arraylike("full", fill_value)
+    if dtype is not None:
+        fill_value = as_type(fill_value, check_dtype(dtype, "full"))
+    return as_array(stretch(fill_value, as_shape(shape)))
+
+
+def zeros(shape, dtype=None):
+    """Make an array of zeros, of the default float type if `dtype` is None.
+
+    Reference: ``jax.numpy.zeros``.
+    """
+    return full(shape, 0, float if dtype is None else dtype)
+
+
+def ones(shape, dtype=None):
+    """Make an array of ones, of the default float type if `dtype` is None.
+
+    Reference: ``jax.numpy.ones``.
+    """
+    return full(shape, 1, float if dtype is None else dtype)
+
+
+def empty(shape, dtype=None):
+    """Make an array whose contents do not matter: zeros.
+
+    Reference: ``jax.numpy.empty``.
+    """
+    return zeros(shape, dtype)
+
+
+def full_like(a, fill_value, dtype=None, shape=None):
+    """Make an array with the shape and dtype of `a`, or others, and one value.
+
+    Args:
+      a: array, or anything with a shape and a dtype.
+      fill_value: number or array that broadcasts to the shape.
+
+    Reference: ``jax.numpy.full_like``.
+    """
+    like = a if hasattr(a, "shape") and hasattr(a, "dtype") else typeof(a)
+    weak_type = dtype is None and getattr(like, "weak_type", False)
+    dtype = like.dtype if dtype is None else check_dtype(dtype, "full_like")
+    shape = like.shape if shape is None else as_shape(shape)
+    return as_array(stretch(as_type(fill_value, dtype, weak_type), shape))
+
+
+def zeros_like(a, dtype=None, shape=None):
+    """Make an array of zeros like `a`.
+
+    Reference: ``jax.numpy.zeros_like``.
+    """
+    return full_like(a, 0, dtype, shape)
+
+
+def ones_like(a, dtype=None, shape=None):
+    """Make an array of ones like `a`.
+
+    Reference: ``jax.numpy.ones_like``.
+    """
+    return full_like(a, 1, dtype, shape)
+
+
+def empty_like(prototype, dtype=None, shape=None):
+    """Make an array like `prototype` whose contents do not matter: zeros.
+
+    Reference: ``jax.numpy.empty_like``.
+    """
+    return zeros_like(prototype, dtype, shape)
+
+
+def arange(start, stop=None, step=None, dtype=None):
+    """Count from `start` (by default 0) up to, not including, `stop`.
+
+    Args:
+      start, stop, step: numbers with known values; one number alone is `stop`.
+      dtype: dtype of the result; by default the one that the numbers promote to.
+
+    Returns:
+      A vector of ``ceil((stop - start) / step)`` elements.
+
+    Reference: ``jax.numpy.arange``.
+    """
+    given = [each for each in (start, stop, step) if each is not None]
+    numbers = [_static_number(each) for each in given]
+    dtype = common_type(*given)[0] if dtype is None else check_dtype(dtype, "arange")
+    if len(given) == 1:
+        return lax.iota(dtype, _count(0, *numbers))
+    result = lax.iota(dtype, _count(*numbers))
+    if step is not None:
+        result = lax.mul(np.asarray(numbers[2]).astype(dtype), result)
+    if step is not None or numbers[0]:
+        result = lax.add(np.asarray(numbers[0]).astype(dtype), result)
+    return result
+
+
+def _static_number(x):
+    check_arraylike("arange", x)
+    if typeof(x).shape or typeof(x).dtype.kind == "c":
+        raise ValueError(f"arange needs real scalars, got {typeof(x)}.")
+    return np.asarray(x).item()
+
+
+def _count(start, stop, step=1):
+    size = math.ceil((stop - start) / step)
+    return size if size > 0 else 0
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    """Return `num` numbers with equal distances from `start` to `stop`.
+
+    Args:
+      start, stop: numbers, or arrays for several ranges at once.
+      num: how many.
+      endpoint: whether `stop` is the last of them.
+      retstep: whether to return the distance too.
+      dtype: dtype of the result; for integers the numbers are rounded down.
+      axis: where the new axis stands in the result.
+
+    Reference: ``jax.numpy.linspace``.
+    """
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    check_arraylike("linspace", start, stop)
+    ends = promote_dtypes_inexact(start, stop)
+    shape = broadcast_shapes(*(typeof(end).shape for end in ends))
+    start, stop = (
+        stretch(as_type(end, typeof(end).dtype), (1, *shape)) for end in ends
+    )
+    steps = num - 1 if endpoint else num
+    samples = moveaxis(_samples(start, stop, num, steps), 0, axis)
+    if dtype is not None and canonicalize_dtype(dtype).kind in "iu":
+        samples = lax.floor(samples)
+    samples = samples if dtype is None else astype(samples, dtype)
+    return (samples, _distance(start, stop, steps)) if retstep else samples
+
+
+def _samples(start, stop, num, steps):
+    if steps < 1:
+        return lax.slice_in_dim(start, 0, num)
+    place = lax.div(lax.iota(start.dtype, steps), np.asarray(steps, start.dtype))
+    place = reshape(place, (steps,) + (1,) * (start.ndim - 1))
+    rest = lax.sub(np.asarray(1, start.dtype), place)
+    samples = lax.add(lax.mul(start, rest), lax.mul(stop, place))
+    return samples if steps == num else lax.concatenate([samples, stop], 0)
+
+
+def _distance(start, stop, steps):
+    steps = np.asarray(steps if steps > 0 else np.nan, start.dtype)
+    return lax.squeeze(lax.div(lax.sub(stop, start), steps), (0,))

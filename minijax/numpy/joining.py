@@ -1,0 +1,295 @@
+# Made from chapters/02b_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""Arrays made of pieces of arrays: joined, split, repeated, padded, turned around.
+
+Reference: ``jax.numpy``.
+"""
+
+import operator
+
+import numpy as np
+
+from minijax import lax
+from minijax.dtypes import check_dtype
+from minijax.lax.conversion import astype as as_type
+from minijax.numpy.creation import from_object
+from minijax.numpy.shapes import (
+    arraylike,
+    as_axes,
+    as_axis,
+    as_shape,
+    atleast_1d,
+    atleast_2d,
+    expand_dims,
+    ravel,
+    reshape,
+    stretch,
+)
+from minijax.numpy.ufuncs import as_array
+from minijax.promotion import check_arraylike, promote_dtypes
+
+
+def as_operands(name, arrays, dtype=None):
+    """Return a sequence of arrays, or the rows of an array, in one dtype."""
+    if not len(arrays):
+        raise ValueError(f"Need at least one array to {name}.")
+    check_arraylike(name, *arrays)
+    if dtype is None:
+        return [as_array(each) for each in promote_dtypes(*arrays)]
+    dtype = check_dtype(dtype, name)
+    return [lax.convert_element_type(as_array(each), dtype) for each in arrays]
+
+
+def concatenate(arrays, axis=0, dtype=None):
+    """Join arrays along an axis that they have; ``axis=None`` joins all elements.
+
+    Args:
+      arrays: sequence of arrays whose other axes agree in size.
+      axis: where to join.
+      dtype: dtype of the result; by default the one that the arrays promote to.
+
+    Raises:
+      ValueError: for no arrays, or arrays without axes.
+      TypeError: if the other axes differ.
+
+    Reference: ``jax.numpy.concatenate``.
+    """
+    if axis is None:
+        return concatenate([ravel(each) for each in arrays], 0, dtype)
+    operands = as_operands("concatenate", arrays, dtype)
+    if not operands[0].ndim:
+        raise ValueError("Zero-dimensional arrays cannot be concatenated; stack them.")
+    return lax.concatenate(operands, as_axis(axis, operands[0].ndim))
+
+
+def stack(arrays, axis=0, out=None, dtype=None):
+    """Join arrays of one shape along a new axis.
+
+    Raises:
+      ValueError: for no arrays, or if their shapes differ.
+
+    Reference: ``jax.numpy.stack``.
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.stack is not supported.")
+    operands = as_operands("stack", arrays, dtype)
+    shapes = [each.shape for each in operands]
+    if len(set(shapes)) > 1:
+        listed = ", ".join(map(str, shapes))
+        raise ValueError(f"All input arrays must have the same shape. Got {listed}.")
+    axis = as_axis(axis, len(shapes[0]) + 1)
+    return lax.concatenate([expand_dims(each, axis) for each in operands], axis)
+
+
+def vstack(tup, dtype=None):
+    """Join arrays along the first of at least two axes: vectors become rows.
+
+    Reference: ``jax.numpy.vstack``.
+    """
+    return concatenate([atleast_2d(each) for each in tup], 0, dtype)
+
+
+def hstack(tup, dtype=None):
+    """Join arrays along the second axis, vectors along their only one.
+
+    Reference: ``jax.numpy.hstack``.
+    """
+    arrays = [atleast_1d(each) for each in tup]
+    return concatenate(arrays, 1 if arrays and arrays[0].ndim > 1 else 0, dtype)
+
+
+def append(arr, values, axis=None):
+    """Join two arrays along an axis; without one, all their elements.
+
+    Reference: ``jax.numpy.append``.
+    """
+    return concatenate([arr, values], axis)
+
+
+def array_split(ary, indices_or_sections, axis=0):
+    """Cut an array into pieces along an axis.
+
+    Args:
+      ary: array.
+      indices_or_sections: the places to cut at, or the number of pieces, whose sizes
+        then differ by at most one.
+      axis: the axis to cut.
+
+    Returns:
+      A list of arrays.
+
+    Reference: ``jax.numpy.array_split``.
+    """
+    ary = arraylike("array_split", ary)
+    axis = as_axis(axis, ary.ndim)
+    places = _places(ary.shape[axis], indices_or_sections)
+    return [
+        lax.slice_in_dim(ary, start, stop, axis=axis)
+        for start, stop in zip(places, places[1:])
+    ]
+
+
+def _places(size, indices_or_sections):
+    if np.ndim(indices_or_sections):
+        places = [0, *as_shape(indices_or_sections), size]
+        if places != sorted(places):
+            raise ValueError(
+                f"places to cut at must increase from 0 to {size}: {places}"
+            )
+        return places
+    sections = operator.index(indices_or_sections)
+    share, rest = size // sections, size % sections
+    return [i * share + (i if i < rest else rest) for i in range(sections + 1)]
+
+
+def split(ary, indices_or_sections, axis=0):
+    """Cut an array into pieces along an axis, as `array_split`.
+
+    Raises:
+      ValueError: if the number of pieces does not divide the size of the axis.
+
+    Reference: ``jax.numpy.split``.
+    """
+    size = arraylike("split", ary).shape[axis]
+    if not np.ndim(indices_or_sections) and size % indices_or_sections:
+        raise ValueError(
+            "array split does not result in an equal division: rest is "
+            f"{size % indices_or_sections}"
+        )
+    return array_split(ary, indices_or_sections, axis)
+
+
+def tile(A, reps):
+    """Repeat an array as a whole, ``reps[i]`` times along axis i.
+
+    Reference: ``jax.numpy.tile``.
+    """
+    A, reps = arraylike("tile", A), as_shape(reps)
+    A = stretch(A, (1,) * (len(reps) - A.ndim) + A.shape)
+    reps = (1,) * (A.ndim - len(reps)) + reps
+    doubled = tuple(size for pair in zip(reps, A.shape) for size in pair)
+    spread = lax.broadcast_in_dim(A, doubled, range(1, 2 * A.ndim, 2))
+    return reshape(spread, tuple(rep * size for rep, size in zip(reps, A.shape)))
+
+
+def repeat(a, repeats, axis=None, *, total_repeat_length=None):
+    """Repeat each element along an axis; without one, each of all elements.
+
+    Args:
+      a: array.
+      repeats: an integer, or one for each place along the axis, with known values.
+      axis: where to repeat.
+      total_repeat_length: size of the axis in the result: what is too much is cut off,
+        and the last element makes up for what is missing.
+
+    Reference: ``jax.numpy.repeat``.
+    """
+    check_arraylike("repeat", a, repeats)
+    if axis is None:
+        return repeat(ravel(a), repeats, 0, total_repeat_length=total_repeat_length)
+    a, axis = as_array(a), as_axis(axis, as_array(a).ndim)
+    if not np.ndim(repeats) and total_repeat_length is None:
+        return _repeat_all(a, operator.index(repeats), axis)
+    counts = _repeat_counts(a.shape[axis], np.asarray(repeats), total_repeat_length)
+    pieces = array_split(a, a.shape[axis], axis)
+    repeated = [_repeat_all(each, n, axis) for each, n in zip(pieces, counts) if n]
+    return concatenate(repeated or [lax.slice_in_dim(a, 0, 0, axis=axis)], axis)
+
+
+def _repeat_all(a, repeats, axis):
+    shape = (*a.shape[: axis + 1], repeats, *a.shape[axis + 1 :])
+    spread = lax.broadcast_in_dim(
+        a, shape, [i for i in range(a.ndim + 1) if i != axis + 1]
+    )
+    return reshape(spread, (*shape[:axis], shape[axis] * repeats, *shape[axis + 2 :]))
+
+
+def _repeat_counts(size, repeats, total):
+    places = np.repeat(np.arange(size), repeats)
+    if total is not None:
+        missing = total - places.size
+        places = np.pad(places[:total], (0, missing if missing > 0 else 0), "edge")
+    return np.bincount(places, minlength=size).tolist()
+
+
+def pad(array, pad_width, mode="constant", *, constant_values=0):
+    """Put elements around an array.
+
+    Args:
+      array: array of n axes.
+      pad_width: how many: one number, one pair ``(before, after)``, or n such pairs.
+      mode: ``"constant"``.
+      constant_values: what to put there, of the same form as `pad_width`.
+
+    Reference: ``jax.numpy.pad``.
+    """
+    operand = arraylike("pad", array)
+    widths = _pad_widths(pad_width, operand.ndim)
+    if mode != "constant":
+        raise NotImplementedError(f"pad knows the mode 'constant', not {mode!r}.")
+    values = from_object(constant_values, None)
+    values = as_type(values, operand.dtype, operand.weak_type)
+    if not values.ndim:
+        return lax.pad(operand, values, [(low, high, 0) for low, high in widths])
+    return _pad_sides(operand, widths, stretch(values, (operand.ndim, 2)))
+
+
+def _pad_widths(pad_width, ndim):
+    given = np.asarray(pad_width)
+    try:
+        widths = np.broadcast_to(given, (ndim, 2)).tolist()
+    except ValueError:
+        raise ValueError(
+            f"pad_width of shape {given.shape} does not fit an array with {ndim} axes: "
+            f"valid shapes are ({ndim}, 2), (1, 2), (2,), (1,) and ()."
+        ) from None
+    if (given < 0).any():
+        raise ValueError(f"pad_width can't contain negative values, got {pad_width}")
+    return widths
+
+
+def _pad_sides(operand, widths, values):
+    for axis, width in enumerate(widths):
+        for side in (0, 1):
+            config = [(0, 0, 0)] * operand.ndim
+            config[axis] = (width[0], 0, 0) if side == 0 else (0, width[1], 0)
+            corner = lax.slice(values, (axis, side), (axis + 1, side + 1))
+            operand = lax.pad(operand, lax.squeeze(corner, (0, 1)), config)
+    return operand
+
+
+def flip(m, axis=None):
+    """Reverse the order of elements along the given axes, or along all.
+
+    Reference: ``jax.numpy.flip``.
+    """
+    m = arraylike("flip", m)
+    return lax.rev(m, as_axes(axis, m.ndim))
+
+
+def roll(a, shift, axis=None):
+    """Move elements `shift` places on; those that fall off come back in front.
+
+    Args:
+      a: array.
+      shift: an integer, or one for each axis.
+      axis: the axes; without one, all elements are a single row.
+
+    Reference: ``jax.numpy.roll``.
+    """
+    a = arraylike("roll", a)
+    if axis is None:
+        return reshape(roll(ravel(a), shift, 0), a.shape)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    for step, place in np.broadcast(as_shape(shift), axes):
+        a = _roll(a, step, as_axis(place, a.ndim))
+    return a
+
+
+def _roll(a, shift, axis):
+    size = a.shape[axis]
+    if not size or not shift % size:
+        return a
+    start = size - int(shift) % size
+    ends = (start, size), (0, start)
+    return lax.concatenate([lax.slice_in_dim(a, *end, axis=axis) for end in ends], axis)

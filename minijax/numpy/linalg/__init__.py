@@ -1,0 +1,10 @@
+# Made from chapters/02b_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""Linear algebra with the names of NumPy.
+
+Reference: ``jax.numpy.linalg``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)

@@ -1,0 +1,86 @@
+# Made from chapters/02b_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""Lengths of vectors and sizes of matrices.
+
+Reference: ``jax.numpy.linalg``.
+"""
+
+import numpy as np
+
+from minijax import lax
+from minijax.lax.conversion import astype as as_type
+from minijax.numpy.arithmetic import power
+from minijax.numpy.reductions import extreme
+from minijax.numpy.shapes import arraylike, as_axes
+from minijax.numpy.statistics import squared_size, total
+from minijax.numpy.ufuncs import absolute, as_bool, kind, real, sqrt
+from minijax.promotion import promote_dtypes_inexact
+
+
+def norm(x, ord=None, axis=None, keepdims=False):
+    """Return the norm of vectors or matrices.
+
+    Args:
+      x: array.
+      ord: for vectors a number p, 2 by default: the p-th root of the sum of p-th powers
+        (``inf`` and ``-inf`` are the greatest and least size, 0 counts); for matrices
+        ``"fro"`` by default, 1, -1, ``inf`` or ``-inf``.
+      axis: the axis of the vectors, or the two of the matrices; with neither `axis` nor
+        `ord`, the root of the sum of all squares.
+      keepdims: whether folded axes stay, with size 1.
+
+    Raises:
+      ValueError: for an order that there is not, or more than two axes.
+
+    Reference: ``jax.numpy.linalg.norm``.
+    """
+    [x] = promote_dtypes_inexact(arraylike("norm", x))
+    if axis is None and ord is None:
+        return root_of_squares(x, None, keepdims)
+    axes = as_axes(axis, x.ndim)
+    if len(axes) > 2 or not axes:
+        raise ValueError(
+            f"Improper number of axes for norm: {axis=}. Pass one axis to compute a "
+            "vector-norm, or two axes to compute a matrix-norm."
+        )
+    return (vector_norm if len(axes) == 1 else matrix_norm)(x, ord, axes, keepdims)
+
+
+def root_of_squares(x, axes, keepdims):
+    """Return the root of the sum of squared absolute values."""
+    squares = squared_size(x) if kind(x) == "c" else lax.mul(x, x)
+    return sqrt(total(squares, axes, keepdims, None))
+
+
+def vector_norm(x, ord, axes, keepdims):
+    """Return the norm of vectors along one axis."""
+    if ord is None or ord == 2:
+        return root_of_squares(x, axes, keepdims)
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid order {ord!r} for vector norm.")
+    if ord == 0:
+        counted = as_type(as_bool(x), real(x).dtype)
+        return total(counted, axes, keepdims, None)
+    sizes = absolute(x)
+    if ord in (np.inf, -np.inf):
+        return extreme("max" if ord > 0 else "min", sizes, axes, keepdims=keepdims)
+    if ord == 1:
+        return total(sizes, axes, keepdims, None)
+    return power(total(power(sizes, float(ord)), axes, keepdims, None), 1 / ord)
+
+
+def matrix_norm(x, ord, axes, keepdims):
+    """Return the norm of matrices along two axes."""
+    if ord is None or ord == "fro":
+        return root_of_squares(x, axes, keepdims)
+    if ord in ("nuc", 2, -2):
+        raise NotImplementedError(
+            f"The order {ord!r} needs singular values, chapter 14."
+        )
+    if ord not in (1, -1, np.inf, -np.inf):
+        raise ValueError(f"Invalid order '{ord}' for matrix norm.")
+    rows, columns = axes
+    summed, chosen = (rows, columns) if ord in (1, -1) else (columns, rows)
+    totals = total(absolute(x), summed, True, None)
+    result = extreme("max" if ord > 0 else "min", totals, chosen, keepdims=True)
+    return result if keepdims else lax.squeeze(result, axes)

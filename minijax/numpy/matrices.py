@@ -1,0 +1,164 @@
+# Made from chapters/02b_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""Matrices with a pattern: diagonals, triangles, grids.
+
+Reference: ``jax.numpy``.
+"""
+
+import numpy as np
+
+from minijax import lax
+from minijax.avals import typeof
+from minijax.numpy.creation import astype, full_like
+from minijax.numpy.shapes import arraylike, as_shape, moveaxis, reshape, stretch
+
+
+def diagonal_mask(rows, columns, k, compare):
+    """Compare ``row + k`` with ``column``, at each place of a matrix."""
+    int32, shape = np.dtype("int32"), as_shape((rows, columns))
+    row = lax.broadcasted_iota(int32, shape, 0)
+    column = lax.broadcasted_iota(int32, shape, 1)
+    return compare(lax.add(row, np.asarray(k, int32)), column)
+
+
+def eye(N, M=None, k=0, dtype=None):
+    """Make a matrix with ones on the diagonal `k` places right of the main one.
+
+    Args:
+      N, M: number of rows and of columns; `M` is `N` by default.
+
+    Reference: ``jax.numpy.eye``.
+    """
+    mask = diagonal_mask(N, N if M is None else M, k, lax.eq)
+    return astype(mask, dtype)
+
+
+def identity(n, dtype=None):
+    """Make an identity matrix. Reference: ``jax.numpy.identity``."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N, M=None, k=0, dtype=None):
+    """Make a matrix with ones on and below a diagonal, which is as in `eye`.
+
+    Reference: ``jax.numpy.tri``.
+    """
+    mask = diagonal_mask(N, N if M is None else M, k, lax.ge)
+    return astype(mask, dtype)
+
+
+def tril(m, k=0):
+    """Return the elements on and below a diagonal of matrices, and zeros above.
+
+    Reference: ``jax.numpy.tril``.
+    """
+    m, mask = _matrices("tril", m, k)
+    return lax.select(mask, m, full_like(m, 0))
+
+
+def triu(m, k=0):
+    """Return the elements on and above a diagonal of matrices, and zeros below.
+
+    Reference: ``jax.numpy.triu``.
+    """
+    m, mask = _matrices("triu", m, k - 1)
+    return lax.select(mask, full_like(m, 0), m)
+
+
+def _matrices(name, m, k):
+    m = arraylike(name, m)
+    if m.ndim < 2:
+        raise ValueError(f"Argument to jnp.{name} must be at least 2D, got {typeof(m)}")
+    rows, columns = m.shape[-2:]
+    return m, stretch(diagonal_mask(rows, columns, k, lax.ge), m.shape)
+
+
+def diag(v, k=0):
+    """Make a matrix with the vector `v` on a diagonal, or take one from a matrix.
+
+    Args:
+      v: vector or matrix.
+      k: which diagonal, as in `eye`.
+
+    Reference: ``jax.numpy.diag``.
+    """
+    v = arraylike("diag", v)
+    if v.ndim not in (1, 2):
+        raise ValueError(f"diag input must be 1d or 2d, got {typeof(v)}")
+    if v.ndim == 2:
+        return diagonal(v, k)
+    zero = np.zeros((), v.dtype)
+    rows = lax.pad(v, zero, [(-k if k < 0 else 0, k if k > 0 else 0, 0)])
+    mask = diagonal_mask(rows.size, rows.size, k, lax.eq)
+    values = stretch(lax.expand_dims(rows, (1,)), mask.shape)
+    return lax.select(mask, values, full_like(values, 0))
+
+
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    """Take a diagonal of matrices: every ``columns + 1``-th of their elements in a row.
+
+    Args:
+      a: array with at least two axes.
+      offset: which diagonal, as in `eye`.
+      axis1, axis2: the axes of the matrices.
+
+    Returns:
+      An array with the other axes of `a`, and then the diagonal.
+
+    Reference: ``jax.numpy.diagonal``.
+    """
+    a = arraylike("diagonal", a)
+    if a.ndim < 2:
+        raise ValueError("diagonal requires an array of at least two dimensions.")
+    a = moveaxis(a, (axis1, axis2), (-2, -1))
+    *others, rows, columns = a.shape
+    start, size = diagonal_place(rows, columns, offset)
+    line = reshape(a, (*others, rows * columns))
+    stop = start + (size - 1) * (columns + 1) + 1 if size else start
+    return lax.slice_in_dim(line, start, stop, columns + 1, axis=-1)
+
+
+def diagonal_place(rows, columns, offset):
+    """Return where a diagonal starts in a matrix written as one row, and its size."""
+    start = offset if offset >= 0 else -offset * columns
+    left = (rows, columns - offset) if offset >= 0 else (rows + offset, columns)
+    size = left[0] if left[0] < left[1] else left[1]
+    return (start, size) if size > 0 else (0, 0)
+
+
+def diag_indices(n, ndim=2):
+    """Return the indices of the main diagonal of an array with `ndim` axes of size `n`.
+
+    Reference: ``jax.numpy.diag_indices``.
+    """
+    return (lax.iota(np.dtype("int32"), n),) * ndim
+
+
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+    """Return the coordinates of the points of a grid, one array for each vector.
+
+    Args:
+      *xi: vectors.
+      copy: accepted as in NumPy; it makes no difference to immutable arrays.
+      sparse: whether each array keeps size 1 along the axes of the others.
+      indexing: ``"ij"``, axis i belongs to vector i, or ``"xy"``, with the first two
+        axes exchanged.
+
+    Reference: ``jax.numpy.meshgrid``.
+    """
+    vectors = [arraylike("meshgrid", each) for each in xi]
+    shapes = [each.shape for each in vectors]
+    if {len(shape) for shape in shapes} - {1}:
+        raise ValueError(f"Arguments to meshgrid must be 1D, got shapes {shapes}")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"indexing must be 'xy' or 'ij', got {indexing!r}")
+    axes = list(range(len(vectors)))
+    if indexing == "xy":
+        axes[:2] = axes[:2][::-1]
+    sizes = [vectors[axes.index(axis)].size for axis in range(len(axes))]
+    return [_spread(each, axis, sizes, sparse) for each, axis in zip(vectors, axes)]
+
+
+def _spread(vector, axis, sizes, sparse):
+    thin = [vector.size if i == axis else 1 for i in range(len(sizes))]
+    return lax.broadcast_in_dim(vector, thin if sparse else sizes, (axis,))

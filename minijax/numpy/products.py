@@ -1,0 +1,171 @@
+# Made from chapters/02b_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""Products of vectors, matrices and tensors: all of them one primitive.
+
+Reference: ``jax.numpy``.
+"""
+
+import operator
+
+from minijax import lax
+from minijax.avals import typeof
+from minijax.numpy.shapes import as_axes, ravel
+from minijax.numpy.ufuncs import as_array, conjugate, multiply
+from minijax.promotion import broadcast_shapes, check_arraylike, promote_dtypes
+
+
+def operands(name, *args):
+    """Return arrays in their common dtype, or raise a TypeError."""
+    check_arraylike(name, *args)
+    return [as_array(arg) for arg in promote_dtypes(*args)]
+
+
+def contract(a, b, axes, precision, preferred_element_type, batch=((), ())):
+    """Multiply and sum over pairs of axes: `dot_general` on two arrays of one dtype."""
+    dtype = a.dtype if preferred_element_type is None else preferred_element_type
+    return lax.dot_general(a, b, (axes, batch), precision, dtype)
+
+
+def dot(a, b, *, precision=None, preferred_element_type=None):
+    """Sum products over the last axis of `a` and the second-last (or only) one of `b`.
+
+    Args:
+      a, b: arrays; with a scalar among them, this is `multiply`.
+      precision: as in ``minijax.lax.dot_general``.
+      preferred_element_type: dtype of the result.
+
+    Returns:
+      An array with the other axes of `a`, then those of `b`.
+
+    Reference: ``jax.numpy.dot``.
+    """
+    a, b = operands("dot", a, b)
+    axes = (a.ndim - 1,), (b.ndim - 2 if b.ndim > 1 else 0,)
+    axes = axes if a.ndim and b.ndim else ((), ())
+    return contract(a, b, axes, precision, preferred_element_type)
+
+
+# Axes of a product, in their order: batches by their distance from the end, then these.
+ROW, COLUMN = 0, 1
+
+
+def _batches(a, b):
+    """Drop batch axes of size 1 that broadcast; return the places of the others."""
+    shapes = a.shape[:-2], b.shape[:-2]
+    try:
+        broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(
+            f"Incompatible types for matmul arguments: {typeof(a)} and {typeof(b)}"
+        ) from None
+    a_sizes, b_sizes = (
+        {i - len(shape): n for i, n in enumerate(shape)} for shape in shapes
+    )
+    a_thin = [place for place in a_sizes if a_sizes[place] == 1 and place in b_sizes]
+    b_thin = [
+        place
+        for place in b_sizes
+        if b_sizes[place] == 1 and place in a_sizes and place not in a_thin
+    ]
+    a = lax.squeeze(a, [place + len(a_sizes) for place in a_thin])
+    b = lax.squeeze(b, [place + len(b_sizes) for place in b_thin])
+    return a, b, _without(a_sizes, a_thin), _without(b_sizes, b_thin)
+
+
+def _without(items, others):
+    return [item for item in items if item not in others]
+
+
+def matmul(a, b, *, precision=None, preferred_element_type=None):
+    """Multiply matrices; axes in front of the last two are batches and broadcast.
+
+    Args:
+      a, b: arrays with at least one axis; a vector is a row on the left, a column on
+        the right, and that axis is gone in the result.
+      precision: as in ``minijax.lax.dot_general``.
+      preferred_element_type: dtype of the result.
+
+    Raises:
+      ValueError: for scalars, or batches that do not broadcast.
+      TypeError: if the axes to sum over differ in size.
+
+    Reference: ``jax.numpy.matmul``.
+    """
+    a, b = operands("matmul", a, b)
+    for position, ndim in enumerate((a.ndim, b.ndim)):
+        if not ndim:
+            raise ValueError(
+                f"matmul input operand {position} must have ndim at least 1, but it "
+                "has ndim 0"
+            )
+    a, b, a_places, b_places = _batches(a, b)
+    summed = (a.ndim - 1,), (len(b_places),)
+    both = [place for place in a_places if place in b_places]
+    batch = [[places.index(place) for place in both] for places in (a_places, b_places)]
+    result = contract(a, b, summed, precision, preferred_element_type, batch)
+    rows = [ROW] * (a.ndim - 1 - len(a_places))
+    columns = [COLUMN] * (b.ndim - 1 - len(b_places))
+    labels = both + _without(a_places, both) + rows + _without(b_places, both) + columns
+    return lax.transpose(result, sorted(range(len(labels)), key=labels.__getitem__))
+
+
+def vdot(a, b, *, precision=None, preferred_element_type=None):
+    """Sum the products of all elements, those of `a` conjugated.
+
+    Reference: ``jax.numpy.vdot``.
+    """
+    a, b = operands("vdot", a, b)
+    a, b = ravel(conjugate(a)), ravel(b)
+    return contract(a, b, ((0,), (0,)), precision, preferred_element_type)
+
+
+def inner(a, b, *, precision=None, preferred_element_type=None):
+    """Sum products over the last axis of both arrays.
+
+    Reference: ``jax.numpy.inner``.
+    """
+    a, b = operands("inner", a, b)
+    if not a.ndim or not b.ndim:
+        return multiply(a, b)
+    axes = (a.ndim - 1,), (b.ndim - 1,)
+    return contract(a, b, axes, precision, preferred_element_type)
+
+
+def outer(a, b, out=None):
+    """Multiply each element of `a` by each of `b`, both taken as vectors.
+
+    Reference: ``jax.numpy.outer``.
+    """
+    a, b = operands("outer", a, b)
+    a, b = ravel(a), ravel(b)
+    return multiply(lax.expand_dims(a, (1,)), lax.expand_dims(b, (0,)))
+
+
+def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None):
+    """Sum products over pairs of axes.
+
+    Args:
+      a, b: arrays.
+      axes: how many axes, the last of `a` with the first of `b`; or two sequences,
+        the axes of `a` and those of `b`.
+
+    Returns:
+      An array with the other axes of `a`, then those of `b`.
+
+    Reference: ``jax.numpy.tensordot``.
+    """
+    a, b = operands("tensordot", a, b)
+    pairs = _pairs(axes, a, b)
+    return contract(a, b, pairs, precision, preferred_element_type)
+
+
+def _pairs(axes, a, b):
+    if isinstance(axes, (tuple, list)):
+        return as_axes(axes[0], a.ndim), as_axes(axes[1], b.ndim)
+    count = operator.index(axes)
+    if count > a.ndim or count > b.ndim:
+        raise TypeError(
+            f"Number of tensordot axes (axes {count}) exceeds input ranks "
+            f"({a.shape} and {b.shape})"
+        )
+    return tuple(range(a.ndim - count, a.ndim)), tuple(range(count))

@@ -1,0 +1,228 @@
+# Made from chapters/02b_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""Sums, means, extremes and running totals along axes.
+
+Reference: ``jax.numpy``.
+"""
+
+import builtins
+
+import numpy as np
+
+from minijax import lax
+from minijax.dtypes import canonicalize_dtype, check_dtype, kind_of
+from minijax.lax.conversion import astype as as_type
+from minijax.numpy.selection import masked
+from minijax.numpy.shapes import arraylike, as_axes
+from minijax.numpy.ufuncs import as_bool
+
+
+def fold(function, a, axis, keepdims):
+    """Apply a function of lax from an array and axes, and keep the axes if asked."""
+    axes = as_axes(axis, a.ndim)
+    result = function(a, axes)
+    return lax.expand_dims(result, axes) if keepdims else result
+
+
+def refuse_out(name, out):
+    """Raise if a result was to be written into an array: arrays are immutable."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+
+
+def with_initial(combine, initial, result):
+    """Combine a result with the value that the fold was to start from, if any."""
+    if initial is None:
+        return result
+    return combine(as_type(initial, result.dtype), result)
+
+
+def wide(dtype):
+    """Return the dtype to add numbers of `dtype` in: float32 for 16-bit floats."""
+    return np.dtype("float32") if kind_of(dtype) == "h" else dtype
+
+
+def total_dtype(name, dtype, given, promote_integers):
+    """Return the dtype of a sum or product of elements of `dtype`."""
+    if given is not None:
+        return check_dtype(given, name)
+    kind = kind_of(dtype)
+    if kind == "b" or (kind in "iu" and promote_integers):
+        default = canonicalize_dtype("uint64" if kind == "u" else "int64")
+        return default if default.itemsize > dtype.itemsize else dtype
+    return dtype
+
+
+TOTALS = {
+    "sum": (lax.reduce_sum, lax.add, 0),
+    "prod": (lax.reduce_prod, lax.mul, 1),
+}
+
+
+def accumulate(
+    name, a, axis, dtype, out, keepdims, initial, where, promote_integers=True
+):
+    """Return the sum or the product of elements; arguments as in `sum`."""
+    refuse_out(name, out)
+    function, combine, identity = TOTALS[name]
+    a = arraylike(name, a)
+    dtype = total_dtype(name, a.dtype, dtype, promote_integers)
+    a = masked(as_type(a, wide(dtype)), where, identity)
+    result = with_initial(combine, initial, fold(function, a, axis, keepdims))
+    return as_type(result, dtype)
+
+
+def sum(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    keepdims=False,
+    initial=None,
+    where=None,
+    promote_integers=True,
+):
+    """Add the elements along axes.
+
+    Args:
+      a: array.
+      axis: an axis, a tuple of axes, or None for all.
+      dtype: dtype to add in; by default that of `a`, but at least 32 bits for integers.
+      out: not supported, as arrays are immutable.
+      keepdims: whether folded axes stay, with size 1.
+      initial: a number to start from.
+      where: array of bools that broadcasts to `a`: which elements count.
+      promote_integers: whether narrow integers are widened.
+
+    Reference: ``jax.numpy.sum``.
+    """
+    return accumulate(
+        "sum", a, axis, dtype, out, keepdims, initial, where, promote_integers
+    )
+
+
+def prod(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    keepdims=False,
+    initial=None,
+    where=None,
+    promote_integers=True,
+):
+    """Multiply the elements along axes; arguments as in `sum`.
+
+    Reference: ``jax.numpy.prod``.
+    """
+    return accumulate(
+        "prod", a, axis, dtype, out, keepdims, initial, where, promote_integers
+    )
+
+
+def lowest(dtype):
+    """Return the least value of a dtype: minus infinity for floats."""
+    if kind_of(dtype) in "hfc":
+        return -np.inf
+    return dtype.kind != "b" and np.iinfo(dtype).min
+
+
+def highest(dtype):
+    """Return the greatest value of a dtype: infinity for floats."""
+    if kind_of(dtype) in "hfc":
+        return np.inf
+    return dtype.kind == "b" or np.iinfo(dtype).max
+
+
+EXTREMES = {
+    "max": (lax.reduce_max, lax.max, lowest),
+    "min": (lax.reduce_min, lax.min, highest),
+}
+
+
+def extreme(name, a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Return the greatest or the least of elements; arguments as in `sum`."""
+    refuse_out(name, out)
+    function, combine, last = EXTREMES[name]
+    a = arraylike(name, a)
+    a = as_type(a, a.dtype)
+    empty = builtins.any(a.shape[axis] == 0 for axis in as_axes(axis, a.ndim))
+    if initial is None and empty:
+        raise ValueError(f"zero-size array to reduction {name}, which has no identity")
+    if initial is None and where is not None:
+        raise ValueError(f"{name} has no identity: with where, pass initial too")
+    a = masked(a, where, last(a.dtype))
+    return with_initial(combine, initial, fold(function, a, axis, keepdims))
+
+
+def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Return the greatest elements along axes; arguments as in `sum`.
+
+    Raises:
+      ValueError: if there is no element to choose, and no `initial`.
+
+    Reference: ``jax.numpy.max``.
+    """
+    return extreme("max", a, axis, out, keepdims, initial, where)
+
+
+def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Return the least elements along axes; arguments as in `sum`.
+
+    Raises:
+      ValueError: if there is no element to choose, and no `initial`.
+
+    Reference: ``jax.numpy.min``.
+    """
+    return extreme("min", a, axis, out, keepdims, initial, where)
+
+
+def truth_of(name, function, identity, a, axis, out, keepdims, where):
+    """Return whether any or all elements are not 0; arguments as in `sum`."""
+    refuse_out(name, out)
+    a = masked(as_type(arraylike(name, a), np.dtype(np.bool_)), where, identity)
+    return fold(function, a, axis, keepdims)
+
+
+def any(a, axis=None, out=None, keepdims=False, *, where=None):
+    """Return whether an element along the axes is not 0; arguments as in `sum`.
+
+    Reference: ``jax.numpy.any``.
+    """
+    return truth_of("any", lax.reduce_or, False, a, axis, out, keepdims, where)
+
+
+def all(a, axis=None, out=None, keepdims=False, *, where=None):
+    """Return whether no element along the axes is 0; arguments as in `sum`.
+
+    Reference: ``jax.numpy.all``.
+    """
+    return truth_of("all", lax.reduce_and, True, a, axis, out, keepdims, where)
+
+
+def count_nonzero(a, axis=None, keepdims=False):
+    """Count the elements along axes that are not 0.
+
+    Reference: ``jax.numpy.count_nonzero``.
+    """
+    return sum(as_bool(arraylike("count_nonzero", a)), axis, int, keepdims=keepdims)
+
+
+def ptp(a, axis=None, out=None, keepdims=False):
+    """Return the distance from the least to the greatest element along axes.
+
+    Reference: ``jax.numpy.ptp``.
+    """
+    refuse_out("ptp", out)
+    return lax.sub(max(a, axis, None, keepdims), min(a, axis, None, keepdims))
+
+
+REDUCTIONS = {
+    "sum": sum,
+    "prod": prod,
+    "max": max,
+    "min": min,
+    "any": any,
+    "all": all,
+    "ptp": ptp,
+}

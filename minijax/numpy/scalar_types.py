@@ -1,0 +1,161 @@
+# Made from chapters/02b_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""Scalar types and constants, and questions about types and shapes.
+
+Reference: ``jax.numpy``.
+"""
+
+import math
+from importlib import import_module
+
+import numpy as np
+
+from minijax.avals import typeof
+from minijax.core import Array
+from minijax.dtypes import DTYPES, from_node, join, lattice_node
+from minijax.numpy.creation import array
+from minijax.numpy.shapes import as_axes
+from minijax.promotion import is_arraylike
+
+
+class ScalarType(type):
+    """A dtype that makes arrays when it is called: ``float32(1)``, ``dtype=float32``.
+
+    Args:
+      name: the name of a NumPy dtype, or of bfloat16.
+
+    Attributes:
+      dtype: the NumPy dtype.
+
+    Reference: ``jax.numpy.float32``.
+    """
+
+    def __new__(cls, name):
+        return super().__new__(cls, name, (), {"dtype": np.dtype(name)})
+
+    def __init__(cls, name):
+        super().__init__(name, (), {})
+
+    def __call__(cls, x):
+        """Return `x` as an array of this dtype."""
+        return array(x, cls.dtype)
+
+    def __repr__(cls):
+        return f"<class 'minijax.numpy.{cls.__name__}'>"
+
+    def __eq__(cls, other):
+        return cls is other or (other is not None and cls.dtype == other)
+
+    def __hash__(cls):
+        return hash(cls.dtype)
+
+
+def dtype_like(x):
+    """Return the dtype of an array or a dtype; what Python numbers mean in NumPy."""
+    return np.dtype(getattr(x, "dtype", x))
+
+
+bool = bool_ = ScalarType("bool")
+int8, int16, int32 = ScalarType("int8"), ScalarType("int16"), ScalarType("int32")
+int64 = int_ = ScalarType("int64")
+uint8, uint16, uint32 = ScalarType("uint8"), ScalarType("uint16"), ScalarType("uint32")
+uint64 = uint = ScalarType("uint64")
+float16 = ScalarType("float16")
+float32 = single = ScalarType("float32")
+float64 = float_ = double = ScalarType("float64")
+bfloat16 = ScalarType("bfloat16") if "bfloat16" in map(str, DTYPES) else None
+complex64 = csingle = ScalarType("complex64")
+complex128 = complex_ = cdouble = ScalarType("complex128")
+
+generic, number, inexact = np.generic, np.number, np.inexact
+floating, complexfloating = np.floating, np.complexfloating
+integer, signedinteger = np.integer, np.signedinteger
+unsignedinteger = np.unsignedinteger
+ndarray, dtype = Array, np.dtype
+pi, e, inf, nan, euler_gamma = math.pi, math.e, math.inf, math.nan, np.euler_gamma
+newaxis = None
+
+
+def finfo(dtype):
+    """Return the limits of a floating-point type, or of the type of an array.
+
+    Reference: ``jax.numpy.finfo``.
+    """
+    dtype = dtype_like(dtype)
+    return _bfloat16_info() if dtype.name == "bfloat16" else np.finfo(dtype)
+
+
+def _bfloat16_info():
+    return import_module("ml_dtypes").finfo("bfloat16")
+
+
+def iinfo(int_type):
+    """Return the limits of an integer type, or of the type of an array.
+
+    Reference: ``jax.numpy.iinfo``.
+    """
+    return np.iinfo(dtype_like(int_type))
+
+
+def result_type(*args):
+    """Return the dtype that arrays, numbers and dtypes have together.
+
+    Reference: ``jax.numpy.result_type``.
+    """
+    return from_node(join(*map(_node, args)))[0]
+
+
+def _node(x):
+    if is_arraylike(x):
+        aval = typeof(x)
+        return lattice_node(aval.dtype, aval.weak_type)
+    return lattice_node(x)
+
+
+def shape(a):
+    """Return the shape of an array, a number, or nested sequences of numbers.
+
+    Reference: ``jax.numpy.shape``.
+    """
+    return typeof(a).shape if is_arraylike(a) else np.shape(a)
+
+
+def ndim(a):
+    """Return the number of axes of an array.
+
+    Reference: ``jax.numpy.ndim``.
+    """
+    return len(shape(a))
+
+
+def size(a, axis=None):
+    """Return the number of elements of an array, or its size along axes.
+
+    Reference: ``jax.numpy.size``.
+    """
+    sizes = shape(a)
+    return math.prod(sizes[i] for i in as_axes(axis, len(sizes)))
+
+
+def isscalar(element):
+    """Return whether `element` is a number or an array without axes.
+
+    Reference: ``jax.numpy.isscalar``.
+    """
+    return is_arraylike(element) and not typeof(element).shape
+
+
+def iscomplexobj(x):
+    """Return whether the dtype of an array is complex.
+
+    Reference: ``jax.numpy.iscomplexobj``.
+    """
+    return is_arraylike(x) and typeof(x).dtype.kind == "c"
+
+
+def isrealobj(x):
+    """Return whether the dtype of an array is not complex.
+
+    Reference: ``jax.numpy.isrealobj``.
+    """
+    return not iscomplexobj(x)

@@ -1,0 +1,130 @@
+# Made from chapters/02b_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""Choosing between elements, and comparing whole arrays.
+
+Reference: ``jax.numpy``.
+"""
+
+from minijax import lax
+from minijax.avals import typeof
+from minijax.lax.conversion import astype as as_type
+from minijax.numpy.creation import asarray
+from minijax.numpy.shapes import stretch
+from minijax.numpy.ufuncs import (
+    as_array,
+    as_bool,
+    constant,
+    isfinite,
+    kind,
+    maximum,
+    minimum,
+)
+from minijax.promotion import (
+    broadcast_shapes,
+    check_arraylike,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    promote_shapes,
+)
+
+
+def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
+    """Choose, element by element, `x` where `condition` holds and `y` elsewhere.
+
+    Args:
+      condition: array of bools; numbers count as true where they are not 0.
+      x, y: arrays, promoted to one dtype; all three are broadcast together.
+
+    Reference: ``jax.numpy.where``.
+    """
+    if x is None and y is None:
+        raise NotImplementedError(
+            "where(condition) asks for the places where it holds, which is nonzero: "
+            "it comes with gather, chapter 14. Pass x and y to choose between them."
+        )
+    check_arraylike("where", condition, x, y)
+    condition, (x, y) = as_bool(condition), promote_dtypes(x, y)
+    shape = broadcast_shapes(*(typeof(each).shape for each in (condition, x, y)))
+    if typeof(condition).ndim:
+        condition = stretch(condition, shape)
+    return lax.select(condition, stretch(x, shape), stretch(y, shape))
+
+
+def masked(a, mask, value):
+    """Return `a` where `mask` holds or is None, and the number `value` elsewhere."""
+    return a if mask is None else where(mask, a, constant(a, value))
+
+
+def clip(arr=None, /, min=None, max=None):
+    """Limit elements to the interval from `min` to `max`; None is no limit.
+
+    Reference: ``jax.numpy.clip``.
+    """
+    check_arraylike("clip", arr, *(limit for limit in (min, max) if limit is not None))
+    if "c" in {kind(each) for each in (arr, min, max) if each is not None}:
+        raise ValueError("clip has no order to limit complex numbers by.")
+    arr = arr if min is None else maximum(min, arr)
+    return as_array(arr) if max is None else minimum(max, arr)
+
+
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Return where ``|a - b| <= atol + rtol * |b|``, or `a` and `b` are equal.
+
+    Reference: ``jax.numpy.isclose``.
+    """
+    check_arraylike("isclose", a, b, rtol, atol)
+    operands = promote_shapes(*promote_dtypes_inexact(a, b))
+    a, b = (as_type(each, typeof(each).dtype) for each in operands)
+    distance, size = lax.abs(lax.sub(a, b)), lax.abs(b)
+    limit = lax.add(constant(size, atol), lax.mul(constant(size, rtol), size))
+    near = lax.bitwise_and(isfinite(b), lax.le(distance, limit))
+    close = lax.bitwise_or(lax.eq(a, b), near)
+    return lax.bitwise_or(close, both_nan(a, b)) if equal_nan else close
+
+
+def both_nan(a, b):
+    """Return where `a` and `b` both are NaN."""
+    return lax.bitwise_and(lax.ne(a, a), lax.ne(b, b))
+
+
+def everywhere(condition):
+    """Return whether `condition`, an array of bools, holds everywhere."""
+    return lax.reduce_and(condition, range(condition.ndim))
+
+
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Return whether `isclose` holds for all elements.
+
+    Reference: ``jax.numpy.allclose``.
+    """
+    return everywhere(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1, a2, equal_nan=False):
+    """Return whether two arrays have one shape and the same elements.
+
+    Reference: ``jax.numpy.array_equal``.
+    """
+    a1, a2 = asarray(a1), asarray(a2)
+    same = a1.shape == a2.shape
+    return _equal_elements(a1, a2, equal_nan) if same else as_array(False)
+
+
+def array_equiv(a1, a2):
+    """Return whether two arrays broadcast together and then have the same elements.
+
+    Reference: ``jax.numpy.array_equiv``.
+    """
+    a1, a2 = asarray(a1), asarray(a2)
+    try:
+        broadcast_shapes(a1.shape, a2.shape)
+    except ValueError:
+        return as_array(False)
+    return _equal_elements(a1, a2, False)
+
+
+def _equal_elements(a, b, equal_nan):
+    a, b = promote_shapes(*promote_dtypes(a, b))
+    same = lax.eq(a, b)
+    nans = equal_nan and kind(a) in "fc"
+    return everywhere(lax.bitwise_or(same, both_nan(a, b)) if nans else same)

@@ -1,0 +1,278 @@
+# Made from chapters/02b_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""New shapes for old elements: reshape, transpose, broadcast, squeeze.
+
+Reference: ``jax.numpy``.
+"""
+
+import builtins
+import math
+import operator
+
+import numpy as np
+
+from minijax import lax
+from minijax.avals import typeof
+from minijax.numpy.ufuncs import as_array
+from minijax.promotion import broadcast_shapes, check_arraylike
+
+
+def arraylike(name, x):
+    """Return `x` as an array, or raise a TypeError that names the function."""
+    check_arraylike(name, x)
+    return as_array(x)
+
+
+def as_shape(shape):
+    """Return a shape, given as an integer or a sequence of integers, as a tuple.
+
+    Raises:
+      TypeError: if a size is not an integer with a known value.
+    """
+    if hasattr(shape, "dtype"):
+        shape = np.asarray(shape).tolist()
+    sizes = tuple(shape) if np.iterable(shape) else (shape,)
+    try:
+        return tuple(map(operator.index, sizes))
+    except TypeError:
+        raise TypeError(
+            "Shapes must be 1D sequences of concrete values of integer type, got "
+            f"{sizes}."
+        ) from None
+
+
+def as_axis(axis, ndim):
+    """Return an axis as an integer counted from the front.
+
+    Raises:
+      ValueError: if there is no such axis.
+    """
+    place = operator.index(axis)
+    if not -ndim <= place < ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+    return place % ndim
+
+
+def as_axes(axis, ndim):
+    """Return an axis, a sequence of axes, or None for all, as a tuple of integers.
+
+    Raises:
+      ValueError: if an axis is out of bounds, or named twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    axes = tuple(as_axis(one, ndim) for one in given)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"duplicate value in 'axis': {given}")
+    return axes
+
+
+def stretch(x, shape):
+    """Broadcast an array or a scalar literal to `shape`.
+
+    Raises:
+      ValueError: if an axis has another size than 1 and the wanted one.
+    """
+    aval = typeof(x)
+    if aval.shape == shape:
+        return x
+    new = len(shape) - aval.ndim
+    if new < 0:
+        raise ValueError(
+            "Cannot broadcast to shape with fewer dimensions: "
+            f"arr_shape={aval.shape} shape={shape}"
+        )
+    if builtins.any(n not in (1, m) for n, m in zip(aval.shape, shape[new:])):
+        raise ValueError(
+            f"Incompatible types for broadcasting: input type={aval} and requested "
+            f"type={aval.update(shape=shape)}"
+        )
+    return lax.broadcast_in_dim(x, shape, tuple(range(new, len(shape))))
+
+
+def complete_shape(old, new):
+    """Return the shape `new` with the size that stands for -1 filled in."""
+    if -1 not in new:
+        return new
+    if new.count(-1) > 1:
+        raise TypeError(
+            f"can only specify one unknown axis size with a `-1` value, got {new}"
+        )
+    size, known = math.prod(old), -math.prod(new)
+    if known == 0 or size % known:
+        raise TypeError(
+            f"cannot reshape array of shape {old} (size {size}) into shape {new} "
+            f"because the product of specified axis sizes ({known}) does not evenly "
+            f"divide {size}"
+        )
+    return tuple(size // known if n == -1 else n for n in new)
+
+
+def reshape(a, shape, order="C", *, copy=None):
+    """Give the elements of `a` a new shape.
+
+    Args:
+      a: array of any shape.
+      shape: an integer or a sequence; one size may be -1, and is then computed.
+      order: ``"C"``, the last axis runs fastest, or ``"F"``, the first one does.
+      copy: accepted as in NumPy; it makes no difference to immutable arrays.
+
+    Raises:
+      TypeError: if the sizes do not multiply to the number of elements.
+
+    Reference: ``jax.numpy.reshape``.
+    """
+    a = arraylike("reshape", a)
+    sizes = complete_shape(a.shape, as_shape(shape))
+    if order == "F":
+        return transpose(lax.reshape(transpose(a), sizes[::-1]))
+    if order != "C":
+        raise NotImplementedError(f"order must be 'C' or 'F', got {order!r}.")
+    return lax.reshape(a, sizes)
+
+
+def ravel(a, order="C"):
+    """Return the elements of `a` as a vector.
+
+    Reference: ``jax.numpy.ravel``.
+    """
+    a = arraylike("ravel", a)
+    return reshape(a, (a.size,), order)
+
+
+def transpose(a, axes=None):
+    """Reorder the axes: axis i of the result is axis ``axes[i]`` of `a`.
+
+    Args:
+      a: array of any shape.
+      axes: a permutation of the axes; None reverses them.
+
+    Reference: ``jax.numpy.transpose``.
+    """
+    a = arraylike("transpose", a)
+    order = range(a.ndim)[::-1] if axes is None else axes
+    return lax.transpose(a, tuple(as_axis(axis, a.ndim) for axis in order))
+
+
+def matrix_transpose(x, /):
+    """Exchange the last two axes.
+
+    Raises:
+      ValueError: if `x` has fewer than two axes.
+
+    Reference: ``jax.numpy.matrix_transpose``.
+    """
+    x = arraylike("matrix_transpose", x)
+    if x.ndim < 2:
+        raise ValueError(
+            f"x must be at least two-dimensional for matrix_transpose; got {x.ndim=}"
+        )
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(a, axis1, axis2):
+    """Exchange two axes.
+
+    Reference: ``jax.numpy.swapaxes``.
+    """
+    a = arraylike("swapaxes", a)
+    i, j = as_axis(axis1, a.ndim), as_axis(axis2, a.ndim)
+    return lax.transpose(a, [{i: j, j: i}.get(axis, axis) for axis in range(a.ndim)])
+
+
+def moveaxis(a, source, destination):
+    """Move axes to new places; the others keep their order.
+
+    Reference: ``jax.numpy.moveaxis``.
+    """
+    a = arraylike("moveaxis", a)
+    sources, places = as_axes(source, a.ndim), as_axes(destination, a.ndim)
+    if len(sources) != len(places):
+        raise ValueError(
+            "moveaxis needs as many destinations as sources, got "
+            f"{len(places)} and {len(sources)}"
+        )
+    order = [axis for axis in range(a.ndim) if axis not in sources]
+    for place, axis in sorted(zip(places, sources)):
+        order.insert(place, axis)
+    return lax.transpose(a, order)
+
+
+def squeeze(a, axis=None):
+    """Drop axes of size 1: the given ones, or all of them.
+
+    Raises:
+      ValueError: if a given axis has another size.
+
+    Reference: ``jax.numpy.squeeze``.
+    """
+    a = arraylike("squeeze", a)
+    if axis is None:
+        axis = tuple(i for i, size in enumerate(a.shape) if size == 1)
+    return lax.squeeze(a, as_axes(axis, a.ndim))
+
+
+def expand_dims(a, axis):
+    """Insert axes of size 1, at places counted in the result.
+
+    Reference: ``jax.numpy.expand_dims``.
+    """
+    a = arraylike("expand_dims", a)
+    new = len(axis) if isinstance(axis, (tuple, list)) else 1
+    return lax.expand_dims(a, as_axes(axis, a.ndim + new))
+
+
+def broadcast_to(array, shape):
+    """Stretch axes of size 1, and add leading axes, until `array` has `shape`.
+
+    Raises:
+      ValueError: if an axis has another size than 1 and the wanted one.
+
+    Reference: ``jax.numpy.broadcast_to``.
+    """
+    return stretch(arraylike("broadcast_to", array), as_shape(shape))
+
+
+def broadcast_arrays(*args):
+    """Stretch arrays to the shape that they broadcast to, and return them as a list.
+
+    Reference: ``jax.numpy.broadcast_arrays``.
+    """
+    arrays = [arraylike("broadcast_arrays", arg) for arg in args]
+    shape = broadcast_shapes(*(array.shape for array in arrays))
+    return [stretch(array, shape) for array in arrays]
+
+
+def atleast_1d(*arys):
+    """Give arrays at least one axis.
+
+    Reference: ``jax.numpy.atleast_1d``.
+    """
+    return _each(lambda a: a if a.ndim else expand_dims(a, 0), "atleast_1d", arys)
+
+
+def atleast_2d(*arys):
+    """Give arrays at least two axes, by new axes in front.
+
+    Reference: ``jax.numpy.atleast_2d``.
+    """
+    return _each(_as_matrix, "atleast_2d", arys)
+
+
+def _as_matrix(a):
+    return stretch(a, (1,) * (2 - a.ndim) + a.shape)
+
+
+def atleast_3d(*arys):
+    """Give arrays at least three axes: a vector becomes ``(1, n, 1)``.
+
+    Reference: ``jax.numpy.atleast_3d``.
+    """
+    new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
+    return _each(lambda a: expand_dims(a, new.get(a.ndim, ())), "atleast_3d", arys)
+
+
+def _each(function, name, arrays):
+    results = [function(arraylike(name, array)) for array in arrays]
+    return results[0] if len(results) == 1 else results

@@ -1,0 +1,201 @@
+# Made from chapters/02b_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""Means, variances, places of extremes and running totals along axes.
+
+Reference: ``jax.numpy``.
+"""
+
+import math
+
+import numpy as np
+
+from minijax import lax
+from minijax.dtypes import canonicalize_dtype, check_dtype, is_inexact
+from minijax.lax.conversion import astype as as_type
+from minijax.numpy.matrices import diagonal
+from minijax.numpy.reductions import accumulate, fold, refuse_out, wide
+from minijax.numpy.selection import masked
+from minijax.numpy.shapes import (
+    arraylike,
+    as_axes,
+    as_axis,
+    expand_dims,
+    ravel,
+    stretch,
+)
+from minijax.numpy.ufuncs import as_bool, constant, kind, sqrt
+
+
+def inexact_dtype(name, a, dtype):
+    """Return the dtype that was given, or that of `a`, or the default float."""
+    if dtype is not None:
+        return check_dtype(dtype, name)
+    return a.dtype if is_inexact(a.dtype) else canonicalize_dtype(float)
+
+
+def total(a, axis, keepdims, where):
+    """Return the sum of the elements that count, in their own dtype."""
+    return fold(lax.reduce_sum, masked(a, where, 0), axis, keepdims)
+
+
+def number_of(a, axis, keepdims, where):
+    """Return how many elements count, as a literal or as an array."""
+    if where is None:
+        return constant(a, math.prod(a.shape[i] for i in as_axes(axis, a.ndim)))
+    counted = stretch(as_type(as_bool(where), a.dtype), a.shape)
+    return fold(lax.reduce_sum, counted, axis, keepdims)
+
+
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+    """Return the mean of the elements along axes; arguments as in `sum`.
+
+    Reference: ``jax.numpy.mean``.
+    """
+    refuse_out("mean", out)
+    a = arraylike("mean", a)
+    dtype = inexact_dtype("mean", a, dtype)
+    a = as_type(a, wide(dtype))
+    how = axis, keepdims, where
+    return as_type(lax.div(total(a, *how), number_of(a, *how)), dtype)
+
+
+def var(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=None,
+    mean=None,
+    correction=None,
+):
+    """Return the variance of the elements along axes; arguments as in `sum`, and these.
+
+    Args:
+      ddof, correction: what to subtract from the number of elements; one of the two.
+      mean: the means, with the folded axes kept, if they are known already.
+
+    Reference: ``jax.numpy.var``.
+    """
+    refuse_out("var", out)
+    a = arraylike("var", a)
+    dtype = inexact_dtype("var", a, dtype)
+    a = as_type(a, wide(dtype))
+    center = _mean(a, axis, keepdims=True, where=where) if mean is None else mean
+    squares = squared_size(lax.sub(a, center))
+    count = number_of(squares, axis, keepdims, where)
+    count = lax.sub(count, constant(count, ddof if correction is None else correction))
+    ratio = lax.div(total(squares, axis, keepdims, where), count)
+    result = masked(ratio, lax.gt(count, constant(count, 0)), np.nan)
+    return as_type(result, np.zeros((), dtype).real.dtype)
+
+
+_mean = mean
+
+
+def squared_size(x):
+    """Return the square of the absolute value of each element."""
+    if kind(x) == "c":
+        return lax.real(lax.mul(x, lax.conj(x)))
+    return lax.square(x)
+
+
+def place_of(name, function, a, axis, out, keepdims):
+    """Return the index of an element that `function` of lax chooses."""
+    refuse_out(name, out)
+    a = arraylike(name, a)
+    axes = as_axes(axis, a.ndim)
+    flat, place = (ravel(a), 0) if axis is None else (a, axes[0])
+    result = function(flat, place, canonicalize_dtype(int))
+    return expand_dims(result, axes) if keepdims else result
+
+
+def running(name, function, a, axis, dtype, out):
+    """Return what `function` of lax accumulates along an axis."""
+    refuse_out(name, out)
+    a = arraylike(name, a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    default = canonicalize_dtype(int) if kind(a) == "b" else a.dtype
+    dtype = default if dtype is None else check_dtype(dtype, name)
+    return function(as_type(a, dtype), as_axis(axis, a.ndim))
+
+
+def std(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=None,
+    mean=None,
+    correction=None,
+):
+    """Return the standard deviation along axes; arguments as in `var`.
+
+    Reference: ``jax.numpy.std``.
+    """
+    options = {"where": where, "mean": mean, "correction": correction}
+    return sqrt(var(a, axis, dtype, out, ddof, keepdims, **options))
+
+
+def argmax(a, axis=None, out=None, keepdims=None):
+    """Return the index of the first greatest element along an axis; NaN is greatest.
+
+    Args:
+      a: array.
+      axis: an axis, or None for the vector of all elements.
+      keepdims: whether the axis stays, with size 1.
+
+    Reference: ``jax.numpy.argmax``.
+    """
+    return place_of("argmax", lax.argmax, a, axis, out, keepdims)
+
+
+def argmin(a, axis=None, out=None, keepdims=None):
+    """Return the index of the first least element along an axis; NaN is least.
+
+    Arguments are as in `argmax`. Reference: ``jax.numpy.argmin``.
+    """
+    return place_of("argmin", lax.argmin, a, axis, out, keepdims)
+
+
+def cumsum(a, axis=None, dtype=None, out=None):
+    """Return the running sums along an axis; without one, of all elements.
+
+    Reference: ``jax.numpy.cumsum``.
+    """
+    return running("cumsum", lax.cumsum, a, axis, dtype, out)
+
+
+def cumprod(a, axis=None, dtype=None, out=None):
+    """Return the running products along an axis; without one, of all elements.
+
+    Reference: ``jax.numpy.cumprod``.
+    """
+    return running("cumprod", lax.cumprod, a, axis, dtype, out)
+
+
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    """Add the elements on a diagonal, which is as in `diagonal`.
+
+    Reference: ``jax.numpy.trace``.
+    """
+    elements = diagonal(arraylike("trace", a), offset, axis1, axis2)
+    return accumulate("sum", elements, -1, dtype, out, False, None, None)
+
+
+STATISTICS = {
+    "mean": mean,
+    "var": var,
+    "std": std,
+    "argmax": argmax,
+    "argmin": argmin,
+    "cumsum": cumsum,
+    "cumprod": cumprod,
+    "trace": trace,
+}

@@ -1,0 +1,251 @@
+# Made from chapters/02b_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""NumPy's universal functions: check, promote, broadcast, then one function of lax.
+
+Reference: ``jax.numpy``.
+"""
+
+import numpy as np
+
+from minijax import lax
+from minijax.array import asarray_impl
+from minijax.avals import typeof
+from minijax.core import Array, current_trace
+from minijax.dtypes import kind_of
+from minijax.lax.conversion import astype as as_type
+from minijax.promotion import (
+    check_arraylike,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    promote_dtypes_numeric,
+    promote_shapes,
+)
+
+
+def unary(name, function, promote=promote_dtypes):
+    """Make a NumPy function of one array from a function of lax.
+
+    Args:
+      name: its name in ``jax.numpy``.
+      function: what to apply to the promoted operand.
+      promote: how operands get their dtype, a function of `minijax.promotion`.
+    """
+
+    def ufunc(x, /):
+        check_arraylike(name, x)
+        return function(*promote(x))
+
+    return named(ufunc, name)
+
+
+def binary(name, function, promote=promote_dtypes):
+    """Make a NumPy function of two arrays from a function of lax, as `unary` does."""
+
+    def ufunc(x, y, /):
+        check_arraylike(name, x, y)
+        return function(*promote_shapes(*promote(x, y)))
+
+    return named(ufunc, name)
+
+
+def named(function, name):
+    """Give a function that was made from others its name and a docstring."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""Compute {name}, element by element.
+
+    Operands are promoted to one dtype and broadcast to one shape.
+    Reference: ``jax.numpy.{name}``.
+    """
+    return function
+
+
+def as_array(x):
+    """Return a number or a NumPy array as an array; an array or tracer as it is.
+
+    A trace that writes a program down may hold numbers as literals of the program.
+    """
+    if isinstance(x, Array):
+        return x
+    stage = None if np.ndim(x) else getattr(current_trace(), "stage_value", None)
+    return stage(x) if stage else asarray_impl(x)
+
+
+def kind(x):
+    """Return the kind of an array's dtype: one of ``b i u f c``."""
+    return kind_of(typeof(x).dtype).replace("h", "f")
+
+
+def by_kind(kinds, function, otherwise):
+    """Return a function that calls `function` for arrays of `kinds`, or `otherwise`."""
+    return lambda x, *args: (function if kind(x) in kinds else otherwise)(x, *args)
+
+
+def constant(x, value):
+    """Return `value` as a literal of the type of `x`, weak if that is weak."""
+    aval = typeof(x)
+    return as_type(value, aval.dtype, aval.weak_type)
+
+
+add = binary("add", by_kind("b", lax.bitwise_or, lax.add))
+multiply = binary("multiply", by_kind("b", lax.bitwise_and, lax.mul))
+subtract = binary("subtract", lax.sub)
+divide = true_divide = binary("divide", lax.div, promote_dtypes_inexact)
+negative = unary("negative", lax.neg)
+positive = unary("positive", as_array)
+absolute = abs = unary("absolute", by_kind("bu", as_array, lax.abs))
+sign = unary("sign", lax.sign)
+square = unary("square", lax.square, promote_dtypes_numeric)
+maximum = binary("maximum", lax.max)
+minimum = binary("minimum", lax.min)
+
+
+exp = unary("exp", lax.exp, promote_dtypes_inexact)
+exp2 = unary("exp2", lax.exp2, promote_dtypes_inexact)
+expm1 = unary("expm1", lax.expm1, promote_dtypes_inexact)
+log = unary("log", lax.log, promote_dtypes_inexact)
+log1p = unary("log1p", lax.log1p, promote_dtypes_inexact)
+sqrt = unary("sqrt", lax.sqrt, promote_dtypes_inexact)
+cbrt = unary("cbrt", lax.cbrt, promote_dtypes_inexact)
+sin = unary("sin", lax.sin, promote_dtypes_inexact)
+cos = unary("cos", lax.cos, promote_dtypes_inexact)
+tan = unary("tan", lax.tan, promote_dtypes_inexact)
+arcsin = asin = unary("arcsin", lax.asin, promote_dtypes_inexact)
+arccos = acos = unary("arccos", lax.acos, promote_dtypes_inexact)
+arctan = atan = unary("arctan", lax.atan, promote_dtypes_inexact)
+arctan2 = atan2 = binary("arctan2", lax.atan2, promote_dtypes_inexact)
+sinh = unary("sinh", lax.sinh, promote_dtypes_inexact)
+cosh = unary("cosh", lax.cosh, promote_dtypes_inexact)
+tanh = unary("tanh", lax.tanh, promote_dtypes_inexact)
+arcsinh = asinh = unary("arcsinh", lax.asinh, promote_dtypes_inexact)
+arccosh = acosh = unary("arccosh", lax.acosh, promote_dtypes_inexact)
+arctanh = atanh = unary("arctanh", lax.atanh, promote_dtypes_inexact)
+nextafter = binary("nextafter", lax.nextafter, promote_dtypes_inexact)
+
+
+def _reciprocal(x):
+    return lax.integer_pow(x, -1)
+
+
+def _log2(x):
+    return lax.div(lax.log(x), lax.log(np.asarray(2, typeof(x).dtype)))
+
+
+def _log10(x):
+    return lax.mul(lax.log(x), np.asarray(1 / np.log(10), typeof(x).dtype))
+
+
+def _scaled(factor):
+    return lambda x: lax.mul(x, constant(x, factor))
+
+
+reciprocal = unary("reciprocal", _reciprocal, promote_dtypes_inexact)
+log2 = unary("log2", _log2, promote_dtypes_inexact)
+log10 = unary("log10", _log10, promote_dtypes_inexact)
+deg2rad = radians = unary("deg2rad", _scaled(np.pi / 180), promote_dtypes_inexact)
+rad2deg = degrees = unary("rad2deg", _scaled(180 / np.pi), promote_dtypes_inexact)
+
+
+def _to_even(x):
+    return lax.round(x, 1)
+
+
+def _toward_zero(x):
+    return lax.select(lax.lt(x, constant(x, 0)), lax.ceil(x), lax.floor(x))
+
+
+floor = unary("floor", by_kind("biu", as_array, lax.floor))
+ceil = unary("ceil", by_kind("biu", as_array, lax.ceil))
+rint = unary("rint", _to_even, promote_dtypes_inexact)
+trunc = unary("trunc", by_kind("biu", as_array, _toward_zero))
+
+
+def by_parts(compare):
+    """Return a comparison that orders complex numbers by real, then imaginary part."""
+
+    def lexical(x, y):
+        reals, imags = (lax.real(x), lax.real(y)), (lax.imag(x), lax.imag(y))
+        return lax.select(lax.eq(*reals), compare(*imags), compare(*reals))
+
+    return by_kind("c", lexical, compare)
+
+
+equal = binary("equal", lax.eq)
+not_equal = binary("not_equal", lax.ne)
+less = binary("less", by_parts(lax.lt))
+less_equal = binary("less_equal", by_parts(lax.le))
+greater = binary("greater", by_parts(lax.gt))
+greater_equal = binary("greater_equal", by_parts(lax.ge))
+
+
+def as_bool(x):
+    """Return where `x` is not zero."""
+    return x if kind(x) == "b" else lax.ne(x, np.zeros((), typeof(x).dtype))
+
+
+def logical(function):
+    """Return `function`, which takes bools, as a function of all arrays."""
+    return lambda *args: function(*map(as_bool, args))
+
+
+logical_and = binary("logical_and", logical(lax.bitwise_and))
+logical_or = binary("logical_or", logical(lax.bitwise_or))
+logical_xor = binary("logical_xor", logical(lax.bitwise_xor))
+logical_not = unary("logical_not", logical(lax.bitwise_not))
+bitwise_and = binary("bitwise_and", lax.bitwise_and)
+bitwise_or = binary("bitwise_or", lax.bitwise_or)
+bitwise_xor = binary("bitwise_xor", lax.bitwise_xor)
+bitwise_not = bitwise_invert = invert = unary("bitwise_not", lax.bitwise_not)
+left_shift = binary("left_shift", lax.shift_left, promote_dtypes_numeric)
+right_shift = binary(
+    "right_shift",
+    by_kind("u", lax.shift_right_logical, lax.shift_right_arithmetic),
+    promote_dtypes_numeric,
+)
+bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+
+
+def _zeros(x):
+    return lax.full_like(x, 0)
+
+
+def on_imag(compare):
+    """Return a function that compares the imaginary part with zero."""
+
+    def test(x):
+        part = imag(x)
+        return compare(part, constant(part, 0))
+
+    return test
+
+
+real = unary("real", by_kind("c", lax.real, as_array))
+imag = unary("imag", by_kind("c", lax.imag, _zeros))
+conjugate = conj = unary("conjugate", by_kind("c", lax.conj, as_array))
+iscomplex = unary("iscomplex", on_imag(lax.ne))
+isreal = unary("isreal", on_imag(lax.eq))
+
+
+def on_parts(test, combine):
+    """Return `test`, which takes floats, as a function of complex arrays too."""
+
+    def on_complex(x):
+        return combine(test(lax.real(x)), test(lax.imag(x)))
+
+    return by_kind("c", on_complex, test)
+
+
+def _infinite(x):
+    return lax.eq(lax.abs(x), np.asarray(np.inf, typeof(x).dtype))
+
+
+def _everywhere(value):
+    return lambda x: lax.full(typeof(x).shape, np.bool_(value))
+
+
+_isinf = on_parts(_infinite, lax.bitwise_or)
+_isfinite = on_parts(lax.is_finite, lax.bitwise_and)
+
+
+isnan = unary("isnan", lambda x: lax.ne(x, x))
+isinf = unary("isinf", by_kind("fc", _isinf, _everywhere(False)))
+isfinite = unary("isfinite", by_kind("fc", _isfinite, _everywhere(True)))
