@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from book.tools import export, notebook
+from book.tools import export, notebook, public
 from book.tools.modules import Package
 from book.tools.source import PACKAGE, ROOT, chapter_paths, floor_of, read_chapters
 
@@ -88,12 +88,11 @@ def test_any_module_may_be_the_first(name):
 
 
 def test_registering_modules_are_awake_with_the_first_public_name():
-    from minijax._public import PUBLIC, REGISTERS
-
-    assert WHOLE.registers == REGISTERS
-    for space, names in PUBLIC.items():
-        awake = run(FIRST_NAME, space, next(iter(names)))
-        assert set(REGISTERS) <= set(awake), space
+    names, registers = public.read(ROOT / PACKAGE)
+    assert WHOLE.registers == registers
+    for space in names:
+        awake = run(FIRST_NAME, space, next(iter(names[space])))
+        assert set(registers) <= set(awake), space
 
 
 FIRST_NAME = """
