@@ -1,0 +1,10 @@
+# Made from chapters/04_pytrees.md by `make chapter`;
+# edit the chapter, not this file.
+"""Functions on trees of containers.
+
+Reference: ``jax.tree_util``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)
