@@ -1,0 +1,132 @@
+"""Calls of every differentiable primitive, for minijax and for JAX alike.
+
+`CASES` maps a name to `(call, operands)`: `call(lax, *operands)` applies one function
+of the namespace `lax`; the operands are NumPy arrays and scalars.
+"""
+
+import numpy as np
+
+_random = np.random.default_rng(3)
+
+
+def _between(low, high, shape=(2, 3)):
+    return _random.uniform(low, high, shape)
+
+
+def _complex(low, high, shape=(2, 3)):
+    return _between(low, high, shape) + 1j * _between(low, high, shape)
+
+
+def _method(name, *args, **kwargs):
+    return lambda lax, *xs: getattr(lax, name)(*xs, *args, **kwargs)
+
+
+CASES = {}
+
+SMOOTH = (
+    "neg abs exp exp2 log log1p expm1 sin cos tan asin acos atan sinh cosh tanh asinh "
+    "atanh logistic sqrt rsqrt square"
+).split()
+for name in SMOOTH:
+    CASES[name] = _method(name), [_between(0.2, 0.8)]
+    CASES[f"{name} complex"] = _method(name), [_complex(0.2, 0.8)]
+CASES["abs negative"] = _method("abs"), [_between(-1, -0.5)]
+CASES["acosh"] = _method("acosh"), [_between(1.2, 1.8)]
+for name in "floor ceil round sign cbrt erf erfc erf_inv".split():
+    CASES[name] = _method(name), [_between(0.2, 0.8)]
+CASES["reduce_precision"] = _method("reduce_precision", 11, 52), [_between(0, 1)]
+for name in "real imag conj".split():
+    CASES[name] = _method(name), [_complex(0, 1)]
+for power in range(-3, 5):
+    CASES[f"integer_pow {power}"] = _method("integer_pow", power), [_between(0.5, 1)]
+
+for name in "add sub mul div rem pow max min atan2 complex".split():
+    function = _method(name)
+    CASES[name] = function, [_between(2.1, 2.9), _between(0.6, 0.9)]
+    CASES[f"{name} of scalars"] = function, [np.array(2.5), np.array(0.7)]
+    CASES[f"{name} scalar left"] = function, [np.array(2.5), _between(0.6, 0.9)]
+    CASES[f"{name} scalar right"] = function, [_between(2.1, 2.9), np.array(0.7)]
+    CASES[f"{name} row"] = function, [_between(2.1, 2.9, (1, 3)), _between(0.6, 0.9)]
+for name in "add sub mul div pow".split():
+    CASES[f"{name} complex"] = _method(name), [_complex(0.2, 1), _complex(1, 2)]
+
+_which = np.array([[True, False, True]] * 2)
+CASES["select_n"] = (
+    lambda lax, x, y: lax.select_n(_which, x, y),
+    [_between(0, 1), _between(0, 1)],
+)
+CASES["clamp"] = (
+    _method("clamp"),
+    [_between(0, 0.3), _between(0, 1), _between(0.6, 1)],
+)
+CASES["convert_element_type"] = (
+    _method("convert_element_type", complex),
+    [_between(0, 1)],
+)
+
+_matrix = _between(0, 1)
+CASES["broadcast_in_dim"] = _method("broadcast_in_dim", (4, 3), (1,)), [_matrix[0]]
+CASES["reshape"] = _method("reshape", (3, 2)), [_matrix]
+CASES["transpose"] = _method("transpose", (1, 0)), [_matrix]
+CASES["squeeze"] = _method("squeeze", (0,)), [_matrix[:1]]
+CASES["slice"] = _method("slice", (0, 1), (2, 3), (1, 2)), [_matrix]
+CASES["pad"] = _method("pad", [(1, -1, 1), (0, 2, 0)]), [_matrix, np.array(0.5)]
+CASES["rev"] = _method("rev", (1,)), [_matrix]
+CASES["concatenate"] = (
+    lambda lax, *xs: lax.concatenate(xs, 1),
+    [_matrix, _matrix[:, :1], 2 * _matrix],
+)
+CASES["dot_general"] = (
+    _method("dot_general", (((2,), (1,)), ((0,), (0,)))),
+    [_between(0, 1, (2, 3, 4)), _between(0, 1, (2, 4, 5))],
+)
+CASES["dot_general outer"] = (
+    _method("dot_general", (((), ()), ((), ()))),
+    [_between(0, 1, (3,)), _between(0, 1, (2,))],
+)
+for name in "reduce_sum reduce_prod reduce_max reduce_min".split():
+    for axes in ((0,), (1,), (0, 1)):
+        CASES[f"{name} {axes}"] = _method(name, axes), [_between(0.3, 1, (5, 4))]
+CASES["reduce_prod of zeros"] = _method("reduce_prod", (0,)), [np.array([0.0, 2, 0])]
+CASES["reduce_prod of nothing"] = _method("reduce_prod", (0,)), [np.zeros((0, 3))]
+for name in "cumsum cumprod cummax cummin cumlogsumexp".split():
+    for size in (1, 2, 3, 8):
+        operand = [_between(0.3, 2, (2, size))]
+        CASES[f"{name} {size}"] = _method(name, 1), operand
+        CASES[f"{name} {size} reverse"] = _method(name, 1, reverse=True), operand
+
+# Called on these, but with a second derivative that is no primitive.
+ONCE = {"lgamma": (_method("lgamma"), [_between(0.2, 3)])}
+
+# Where a derivative has a corner, JAX's choice counts; no finite difference knows it.
+_tied = np.array([1.0, 2.0, 2.0, 1.0, 2.0])
+TIES = {
+    "abs at 0": (_method("abs"), [np.array([0.0, -0.0, 1.0])]),
+    "abs at 0 complex": (_method("abs"), [np.array([0j, 1j])]),
+    "max": (_method("max"), [_tied, _tied[::-1].copy()]),
+    "min": (_method("min"), [_tied, _tied[::-1].copy()]),
+    "max scalar": (_method("max"), [_tied, np.array(2.0)]),
+    "clamp": (_method("clamp"), [np.ones(5), _tied, 2 * np.ones(5)]),
+    "reduce_max": (_method("reduce_max", (0,)), [_tied]),
+    "reduce_min": (_method("reduce_min", (0,)), [_tied]),
+    "reduce_max of a constant": (_method("reduce_max", (0, 1)), [np.ones((3, 2))]),
+    "cummax": (_method("cummax", 0), [_tied]),
+    "cummin": (_method("cummin", 0), [_tied]),
+    "cummax reverse": (_method("cummax", 0, reverse=True), [np.ones(7)]),
+    "cumlogsumexp": (_method("cumlogsumexp", 0), [_tied]),
+    "pow": (_method("pow"), [np.array([0.0, 0.0, 2.0]), np.array([0.0, 3.0, 0.0])]),
+    "pow scalar": (_method("pow"), [np.array([0.0, 2.0]), np.array(2.0)]),
+    "sqrt at 0": (_method("sqrt"), [np.array([0.0])]),
+    "sign": (_method("sign"), [np.array([0.0, 1.0])]),
+    "rem": (_method("rem"), [np.array([-3.0, 4.0]), np.array([2.0, -3.0])]),
+    "div by 0": (_method("div"), [np.array([1.0, 0.0]), np.array([0.0, 0.0])]),
+}
+
+
+def direction(x, seed=0):
+    """Return a fixed tangent for the operand `x`, of its shape and dtype."""
+    random = np.random.default_rng([seed, x.size])
+    t = random.standard_normal(x.shape)
+    if x.dtype.kind == "c":
+        t = t + 1j * random.standard_normal(x.shape)
+    return np.asarray(t, x.dtype)
