@@ -1,0 +1,10 @@
+# Made from chapters/06_jaxprs.md by `make chapter`;
+# edit the chapter, not this file.
+"""What those need who extend the package: jaxprs, and the core under JAX's names.
+
+Reference: ``jax.extend``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)

@@ -1,0 +1,10 @@
+# Made from chapters/06_jaxprs.md by `make chapter`;
+# edit the chapter, not this file.
+"""Jaxprs and their parts, for those who write programs that read programs.
+
+Reference: ``jax.extend.core``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)
