@@ -108,9 +108,16 @@ def sorted_imports(lines: set[str]) -> str:
     for section in sorted({*plain, *grouped}):
         froms = sorted(grouped.get(section, {}).items())
         block = sorted(plain.get(section, []))
-        block += [_from_import(module, names) for module, names in froms]
+        block += [line for pair in froms for line in _from_imports(*pair)]
         blocks.append("\n".join(block))
     return "\n\n".join(blocks)
+
+
+def _from_imports(module: str, names: set[str]) -> list[str]:
+    """One statement for plain names, and one for each name that gets another."""
+    renamed = {name for name in names if " as " in name}
+    plain = [_from_import(module, names - renamed)] if names - renamed else []
+    return plain + [_from_import(module, {name}) for name in sorted(renamed)]
 
 
 def _from_import(module: str, names: set[str]) -> str:
