@@ -81,7 +81,7 @@ chapters: $(STAMP)
 ## make oracle          compare with real JAX, in an environment of its own
 oracle: $(ORACLE)/.installed
 	$(call title,oracle)
-	@MINIJAX_ORACLE=1 $(ORACLE)/bin/python -m pytest -q tests/oracle
+	@MINIJAX_ORACLE=1 $(ORACLE)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal tests/oracle
 
 ## make oracle-record   write the recorded tables anew from real JAX
 oracle-record: $(ORACLE)/.installed
@@ -91,7 +91,8 @@ oracle-record: $(ORACLE)/.installed
 $(ORACLE)/.installed: requirements.txt constraints.txt pyproject.toml
 	$(call title,environment with JAX)
 	@$(PYTHON) -m venv $(ORACLE)
-	@$(ORACLE)/bin/python $(PIP) -c constraints.txt setuptools pytest hypothesis numpy ml_dtypes jax==0.10.2 llvmlite
+	@$(ORACLE)/bin/python $(PIP) -c constraints.txt setuptools pytest pytest-xdist \
+	  hypothesis numpy ml_dtypes scikit-learn tqdm jax==0.10.2 llvmlite
 	@$(ORACLE)/bin/python $(PIP) --no-build-isolation --no-deps -e .
 	@touch $@
 
