@@ -44,7 +44,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "subjaxprs": "minijax.printing",
     },
     "minijax.flatten_util": {
-        "ravel_pytree": "minijax.flatten_util",
+        "ravel_pytree": "minijax.raveling",
     },
     "minijax.lax": {
         "Precision": "minijax.lax.contraction",
