@@ -496,7 +496,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "norm": "minijax.numpy.linalg.norms",
     },
     "minijax.test_util": {
-        "check_grads": "minijax.test_util",
+        "check_grads": "minijax.numerical_checks",
     },
     "minijax.tree_util": {
         "DictKey": "minijax.key_paths",
