@@ -54,11 +54,20 @@ def _check_cycles(package: Package, chapter: Chapter) -> None:
 
 
 def check_names(package: Package) -> None:
-    """Refuse a module with the name of a public name beside it.
+    """Refuse a module with the name of a public name, and one that is its namespace.
 
-    Importing the module would put it in the place of the name.
+    Importing the first would put it in the place of the name. The second would give
+    its names without waking the modules that register.
     """
     for module in package.modules.values():
+        if module.dotted in package.public:
+            own = [c for c in module.cells if c.namespace == module.dotted]
+            if own:
+                raise BookError(
+                    f"{own[0].place}: {module.dotted} is a lazy namespace: export its "
+                    "names from a module of another name, and to this one a cell with "
+                    "`__getattr__, __dir__ = namespace(__name__)`"
+                )
         space, _, name = module.dotted.rpartition(".")
         if name in package.public.get(space, {}):
             definer = package.public[space][name]
@@ -109,7 +118,8 @@ def _check_import(
         spelt = f"{source}.{name}".rstrip(".")
         if owner is None:
             raise BookError(f"{cell.place}: no chapter exports {spelt}")
-        if owner.chapter.floor >= chapter.floor:
+        is_floor = chapter.floor.number > 0  # the prologue looks at the whole house
+        if is_floor and owner.chapter.floor >= chapter.floor:
             floor = owner.chapter.name
             raise BookError(
                 f"{cell.place}: {spelt} is of {floor}, not of a lower floor"

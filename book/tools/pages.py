@@ -25,7 +25,7 @@ from book.tools.source import (
     slug,
 )
 
-FRONT = ["prologue", "how_to_read", "notation"]
+FRONT = ["how_to_read", "notation"]
 BACK = ["names", "grid", "glossary", "differences", "how_built", "bibliography"]
 MADE = ["names", "grid"]
 PARTS = [
@@ -38,7 +38,8 @@ PARTS = [
 
 def contents() -> str:
     """The text of `_toc.yml`: the pages there are, in the order of reading."""
-    front = [f"book/{name}" for name in FRONT if _written(name)]
+    front = [f"chapters/{p.stem}" for p in _run() if floor_of(p).number == 0]
+    front += [f"book/{name}" for name in FRONT if _written(name)]
     lines = ["# Made by `make chapters`: the floors in order, then the reference."]
     lines += ["format: jb-book", f"root: {front[0]}", "parts:"]
     lines += _part("Before we start", front[1:])

@@ -6,11 +6,21 @@ import nbformat
 import pytest
 
 from book.tools import owner
-from book.tools.source import CHAPTERS, chapter_paths, exercises, read_chapter
+from book.tools.source import (
+    CHAPTERS,
+    chapter_paths,
+    exercises,
+    floor_of,
+    read_chapter,
+)
 
 PATHS = chapter_paths()
 NAMES = [path.stem for path in PATHS]
 each = pytest.mark.parametrize("chapter", PATHS, ids=NAMES, indirect=True)
+FLOORS = [path for path in PATHS if floor_of(path).number > 0]  # not the prologue
+each_floor = pytest.mark.parametrize(
+    "chapter", FLOORS, ids=[path.stem for path in FLOORS], indirect=True
+)
 
 SECTIONS = [
     "Where we are",
@@ -40,13 +50,13 @@ def chapter(request):
     return read_chapter(request.param)
 
 
-@each
+@each_floor
 def test_sections_are_there_and_in_order(chapter):
     titles = [text for level, text in chapter.headings if level == 2]
     assert [title for title in titles if title in SECTIONS] == SECTIONS
 
 
-@each
+@each_floor
 def test_title_has_the_number(chapter):
     assert chapter.title.startswith(f"{chapter.floor} · ")
     assert sum(level == 1 for level, _ in chapter.headings) == 1
@@ -57,7 +67,7 @@ def test_first_cell_installs_on_colab(chapter):
     assert chapter.cells[0].text == FIRST_CELL.format(owner.current())
 
 
-@each
+@each_floor
 def test_exercises_have_folded_executed_solutions(chapter):
     starts = [line for line, _ in exercises(chapter)]
     ends = [*starts[1:], chapter.prose[-1][0] + 1]

@@ -112,6 +112,7 @@ def test_definitions_know_their_cell(tmp_path):
             "a registers, or has names",
         ),
         (["#| export a -> minijax\ndef a(): pass"], "would hide the public name a"),
+        (["#| export a -> minijax.a\nx = 1"], "minijax.a is a lazy namespace"),
         (
             ["#| export a -> minijax\ndef b(): pass", "#| export b\nx = 1"],
             "module minijax.b would hide the public name b of minijax.a",
