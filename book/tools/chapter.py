@@ -15,6 +15,7 @@ from book.tools import export, files, notebook, pages
 from book.tools.modules import Package
 from book.tools.source import (
     PACKAGE,
+    PROLOGUE,
     ROOT,
     BookError,
     Floor,
@@ -39,10 +40,14 @@ def tests_of(wanted: Floor) -> list[str]:
 
 
 def run_notebook(wanted: Floor) -> None:
-    """Convert and run the chapter on what the lower floors have exported last."""
+    """Convert and run the chapter on what the lower floors have exported last.
+
+    The prologue looks ahead: it runs on the whole house.
+    """
     with tempfile.TemporaryDirectory() as folder:
         with files.alone():
-            lower = export.below(wanted, ROOT / PACKAGE)
+            above = Floor(99) if wanted == PROLOGUE else wanted
+            lower = export.below(above, ROOT / PACKAGE)
         for path, text in lower.items():
             files.write(Path(folder, PACKAGE, path), text)
         notebook.main([str(wanted), "--package", folder])

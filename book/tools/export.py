@@ -41,7 +41,7 @@ def make(chapters: list[Chapter]) -> Files:
     for chapter in chapters:
         laws.check(package, chapter)
     made = {f"{p}.py": render(package, m) for p, m in package.modules.items()}
-    if not chapters:
+    if not package.modules:
         made["__init__.py"] = EMPTY
     _check_packages(made)
     return made | _shared(public.tables(package))

@@ -16,6 +16,9 @@ def check(package: Package, chapter: Chapter) -> None:
         which import each other, a module called like a public name.
     """
     check_names(package)
+    if chapter.looks_ahead:
+        _check_exports_nothing(chapter)
+        return
     _check_redefinitions(chapter)
     _check_cycles(package, chapter)
     for cell in chapter.cells:
@@ -77,6 +80,12 @@ def check_names(package: Package) -> None:
             )
 
 
+def _check_exports_nothing(chapter: Chapter) -> None:
+    for cell in chapter.cells:
+        if cell.module:
+            raise BookError(f"{cell.place}: the prologue exports nothing")
+
+
 def _check_redefinitions(chapter: Chapter) -> None:
     owners: dict[str, Cell] = {}
     for cell in chapter.cells:
@@ -118,8 +127,7 @@ def _check_import(
         spelt = f"{source}.{name}".rstrip(".")
         if owner is None:
             raise BookError(f"{cell.place}: no chapter exports {spelt}")
-        is_floor = chapter.floor.number > 0  # the prologue looks at the whole house
-        if is_floor and owner.chapter.floor >= chapter.floor:
+        if owner.chapter.floor >= chapter.floor:
             floor = owner.chapter.name
             raise BookError(
                 f"{cell.place}: {spelt} is of {floor}, not of a lower floor"

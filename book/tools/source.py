@@ -34,6 +34,9 @@ class Floor(NamedTuple):
         return f"{self.number}{self.letter}"
 
 
+PROLOGUE = Floor(0)
+
+
 def floor(text: str) -> Floor:
     """Read `2`, `02`, `2b` or `02b`."""
     match = _FLOOR.fullmatch(text)
@@ -89,6 +92,11 @@ class Chapter:
     def floor(self) -> Floor:
         """The digits, and maybe a letter, in front of the name."""
         return floor(self.name.split("_")[0])
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether this is the prologue: it exports nothing and may use everything."""
+        return self.floor == PROLOGUE
 
     @property
     def title(self) -> str:

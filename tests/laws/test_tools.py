@@ -201,6 +201,15 @@ def test_a_floor_with_a_letter_lies_between_its_neighbours(tmp_path):
         export.make([wrong, two])
 
 
+def test_the_prologue_may_use_everything_and_exports_nothing(tmp_path):
+    zero = chapter(tmp_path, 0, "from minijax import x")
+    one = chapter(tmp_path, 1, INIT, "#| export a -> minijax\nx = 1")
+    assert "a.py" in export.make([zero, one])
+    zero = chapter(tmp_path, 0, "#| export b\ny = 1")
+    with pytest.raises(BookError, match="the prologue exports nothing"):
+        export.make([zero, one])
+
+
 def test_modules_that_register_are_listed_and_have_no_public_names(tmp_path):
     cell = "#| export {} -> *\nmethods = {{}}"
     one = chapter(tmp_path, 1, INIT, cell.format("z"))
