@@ -1,6 +1,8 @@
 """Laws 1 to 3: one source, every line in the book, one owner."""
 
 import re
+import subprocess
+import sys
 import tomllib
 
 import nbformat
@@ -69,6 +71,14 @@ def test_version_is_the_same_everywhere():
     init = (ROOT / PACKAGE / "__init__.py").read_text(encoding="utf-8")
     assert project == cited
     assert f'__version__ = "{project}"' in init
+
+
+def test_the_example_of_the_readme_runs():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    command = [sys.executable, "-W", "error", "-c", code]
+    made = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert made.stdout.startswith("{ lambda ;"), made.stderr
 
 
 def test_style_sheets_are_listed():
