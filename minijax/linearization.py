@@ -107,23 +107,24 @@ class LinearMap:
         moving = [
             leaf
             for i, leaf in enumerate(leaves)
-            if self._tangent_aval(i, leaf).dtype != float0
+            if _tangent_aval(self.call, i, leaf).dtype != float0
         ]
         outs = eval_jaxpr(self.jaxpr, consts, *moving)
         return self.call.output(list(map(_tangent_of_result, self.out_avals, outs)))
 
-    def _tangent_aval(self, i, tangent):
-        primal = self.call.avals[i]
-        expected = primal.shape, tangent_dtype(primal.dtype)
-        is_float0 = isinstance(tangent, np.ndarray) and tangent.dtype == float0
-        given = tangent if is_float0 else typeof(tangent)
-        if (given.shape, given.dtype) != expected:
-            raise ValueError(
-                f"The function was linearized with {self.call.name_of(i)} of type "
-                f"{primal}, so the tangent there needs shape {expected[0]} and dtype "
-                f"{_name(expected[1])}, not {given.shape} and {_name(given.dtype)}."
-            )
-        return given
+
+def _tangent_aval(call, i, tangent):
+    primal = call.avals[i]
+    expected = primal.shape, tangent_dtype(primal.dtype)
+    is_float0 = isinstance(tangent, np.ndarray) and tangent.dtype == float0
+    given = tangent if is_float0 else typeof(tangent)
+    if (given.shape, given.dtype) != expected:
+        raise ValueError(
+            f"The function was linearized with {call.name_of(i)} of type {primal}, so "
+            f"the tangent there needs shape {expected[0]} and dtype "
+            f"{_name(expected[1])}, not {given.shape} and {_name(given.dtype)}."
+        )
+    return given
 
 
 def _name(dtype):
