@@ -61,6 +61,37 @@ class JaxprTracer(Tracer):
         )
 
 
+class Origin:
+    """What a trace writes down: a function, on behalf of a transformation.
+
+    Args:
+      transformation: its name, such as ``"make_jaxpr"``.
+      function: the name of the user's function.
+      argument_names: a function that returns the names of all flat arguments.
+    """
+
+    def __init__(self, transformation=None, function=None, argument_names=None):
+        self.transformation, self.function = transformation, function
+        self.argument_names = argument_names
+
+    def describe(self, positions):
+        """Return two sentences about a value made from the arguments at `positions`."""
+        who = self.transformation or "A transformation"
+        whom = f"the function {self.function!r}" if self.function else "a function"
+        first = f"{who} is writing down {whom} without running it."
+        return f"{first} {self._why(positions)}"
+
+    def _why(self, positions):
+        if not positions:
+            return "Even what does not depend on its arguments is written down."
+        if self.argument_names is None:
+            return "This value depends on its arguments."
+        names = self.argument_names()
+        used = " and ".join(names[position] for position in positions)
+        plural = "s" if len(positions) > 1 else ""
+        return f"This value depends on the argument{plural} {used}."
+
+
 # Functions that return the place in the user's program which is running. The first
 # one's answer becomes an equation's `source`.
 source_finders = []
@@ -151,34 +182,3 @@ def trace_to_jaxpr(fun, avals, origin=None):
     with lifetime(trace):
         outs = fun(*map(trace.new_input, avals))
         return trace.to_jaxpr(outs)
-
-
-class Origin:
-    """What a trace writes down: a function, on behalf of a transformation.
-
-    Args:
-      transformation: its name, such as ``"make_jaxpr"``.
-      function: the name of the user's function.
-      argument_names: a function that returns the names of all flat arguments.
-    """
-
-    def __init__(self, transformation=None, function=None, argument_names=None):
-        self.transformation, self.function = transformation, function
-        self.argument_names = argument_names
-
-    def describe(self, positions):
-        """Return two sentences about a value made from the arguments at `positions`."""
-        who = self.transformation or "A transformation"
-        whom = f"the function {self.function!r}" if self.function else "a function"
-        first = f"{who} is writing down {whom} without running it."
-        return f"{first} {self._why(positions)}"
-
-    def _why(self, positions):
-        if not positions:
-            return "Even what does not depend on its arguments is written down."
-        if self.argument_names is None:
-            return "This value depends on its arguments."
-        names = self.argument_names()
-        used = " and ".join(names[position] for position in positions)
-        plural = "s" if len(positions) > 1 else ""
-        return f"This value depends on the argument{plural} {used}."

@@ -123,22 +123,6 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
     return make_jaxpr_f
 
 
-def eval_shape(fun, *args, **kwargs):
-    """Return the shapes and dtypes that ``fun(*args, **kwargs)`` has, without arrays.
-
-    Args:
-      fun: function on pytrees of arrays.
-      *args, **kwargs: its arguments; leaves may be `ShapeDtypeStruct`.
-
-    Returns:
-      The result of `fun` with a `ShapeDtypeStruct` in place of each array.
-
-    Reference: ``jax.eval_shape``.
-    """
-    call = FlatCall("eval_shape", fun, args, kwargs, typeof=abstractify)
-    return _shapes(call, _stage("eval_shape", call))
-
-
 def _stage(name, call):
     origin = Origin(name, call.fun_name, call.names)
     return ClosedJaxpr(*trace_to_jaxpr(call, call.avals, origin))
@@ -190,3 +174,19 @@ def _named_axes(axis_env):
     for name, size in axis_env:
         trace = AxisTrace(trace, MappedAxis(name, size))
     return trace
+
+
+def eval_shape(fun, *args, **kwargs):
+    """Return the shapes and dtypes that ``fun(*args, **kwargs)`` has, without arrays.
+
+    Args:
+      fun: function on pytrees of arrays.
+      *args, **kwargs: its arguments; leaves may be `ShapeDtypeStruct`.
+
+    Returns:
+      The result of `fun` with a `ShapeDtypeStruct` in place of each array.
+
+    Reference: ``jax.eval_shape``.
+    """
+    call = FlatCall("eval_shape", fun, args, kwargs, typeof=abstractify)
+    return _shapes(call, _stage("eval_shape", call))
