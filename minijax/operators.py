@@ -13,7 +13,7 @@ import builtins
 import numpy as np
 
 from minijax import lax
-from minijax.core import methods
+from minijax.core import Tracer, methods
 from minijax.errors import (
     ConcretizationTypeError,
     TracerBoolConversionError,
@@ -134,19 +134,13 @@ def concrete(x, error, what):
     return value
 
 
-def as_scalar(x):
-    """Return an array without axes as a number of Python.
-
-    Raises:
-      TypeError: for an array with axes, as a ConcretizationTypeError for a tracer.
-    """
+def check_scalar(x):
+    """Raise a TypeError for an array with axes."""
     if x.ndim:
         raise TypeError(
             "Only scalar arrays can be converted to Python scalars; got "
             f"arr.ndim={x.ndim}"
         )
-    what = "A conversion by float, int or complex (x.astype converts in the program)"
-    return np.asarray(concrete(x, ConcretizationTypeError, what)).item()
 
 
 def truth(x):
@@ -173,17 +167,35 @@ def as_index(x):
 
 def as_int(x):
     """Return an array without axes as an ``int``, cut off towards zero."""
-    return int(as_scalar(x))
+    check_scalar(x)
+    return int(np.asarray(concrete(x, ConcretizationTypeError, "int()")).item())
+
+
+def as_number(x):
+    """Return an array without axes as a number of Python.
+
+    A tracer is refused even if its numbers are known: the number would silently lose
+    what the tracer carries, such as a derivative.
+    """
+    check_scalar(x)
+    if isinstance(x, Tracer):
+        provenance = getattr(x, "provenance", str)()
+        raise ConcretizationTypeError(
+            f"A float or complex number of Python would lose what {x!r} carries, which "
+            f"stands for {x.aval}. x.astype(float) converts inside the program. "
+            f"{provenance}".rstrip()
+        )
+    return np.asarray(x).item()
 
 
 def as_float(x):
     """Return an array without axes as a ``float``."""
-    return float(as_scalar(x))
+    return float(as_number(x))
 
 
 def as_complex(x):
     """Return an array without axes as a ``complex``."""
-    return complex(as_scalar(x))
+    return complex(as_number(x))
 
 
 register({

@@ -15,10 +15,16 @@ from minijax.avals import is_python_scalar, typeof
 from minijax.core import Array
 from minijax.dtypes import canonicalize_dtype, check_dtype
 from minijax.lax.conversion import astype as as_type
-from minijax.numpy.shapes import arraylike, as_shape, moveaxis, reshape, stretch
+from minijax.numpy.shapes import (
+    arraylike,
+    as_shape,
+    broadcast_shapes,
+    moveaxis,
+    reshape,
+    stretch,
+)
 from minijax.numpy.ufuncs import as_array
 from minijax.promotion import (
-    broadcast_shapes,
     check_arraylike,
     common_type,
     is_arraylike,

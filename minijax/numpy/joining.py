@@ -191,7 +191,7 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None):
     if not np.ndim(repeats) and total_repeat_length is None:
         return _repeat_all(a, operator.index(repeats), axis)
     counts = _repeat_counts(a.shape[axis], np.asarray(repeats), total_repeat_length)
-    pieces = array_split(a, a.shape[axis], axis)
+    pieces = [lax.slice_in_dim(a, i, i + 1, axis=axis) for i in range(a.shape[axis])]
     repeated = [_repeat_all(each, n, axis) for each, n in zip(pieces, counts) if n]
     return concatenate(repeated or [lax.slice_in_dim(a, 0, 0, axis=axis)], axis)
 

@@ -9,9 +9,9 @@ import operator
 
 from minijax import lax
 from minijax.avals import typeof
-from minijax.numpy.shapes import as_axes, ravel
+from minijax.numpy.shapes import as_axes, broadcast_shapes, ravel
 from minijax.numpy.ufuncs import as_array, conjugate, multiply
-from minijax.promotion import broadcast_shapes, check_arraylike, promote_dtypes
+from minijax.promotion import check_arraylike, promote_dtypes
 
 
 def operands(name, *args):

@@ -10,6 +10,7 @@ from importlib import import_module
 
 import numpy as np
 
+from minijax import dtypes
 from minijax.avals import typeof
 from minijax.core import Array
 from minijax.dtypes import DTYPES, from_node, join, lattice_node
@@ -95,6 +96,9 @@ def iinfo(int_type):
     Reference: ``jax.numpy.iinfo``.
     """
     return np.iinfo(dtype_like(int_type))
+
+
+promote_types, issubdtype = dtypes.promote_types, dtypes.issubdtype
 
 
 def result_type(*args):

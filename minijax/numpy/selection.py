@@ -9,7 +9,7 @@ from minijax import lax
 from minijax.avals import typeof
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.creation import asarray
-from minijax.numpy.shapes import stretch
+from minijax.numpy.shapes import broadcast_shapes, stretch
 from minijax.numpy.ufuncs import (
     as_array,
     as_bool,
@@ -20,7 +20,6 @@ from minijax.numpy.ufuncs import (
     minimum,
 )
 from minijax.promotion import (
-    broadcast_shapes,
     check_arraylike,
     promote_dtypes,
     promote_dtypes_inexact,

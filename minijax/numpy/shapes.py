@@ -14,7 +14,7 @@ import numpy as np
 from minijax import lax
 from minijax.avals import typeof
 from minijax.numpy.ufuncs import as_array
-from minijax.promotion import broadcast_shapes, check_arraylike
+from minijax.promotion import check_arraylike
 
 
 def arraylike(name, x):
@@ -221,6 +221,9 @@ def expand_dims(a, axis):
     a = arraylike("expand_dims", a)
     new = len(axis) if isinstance(axis, (tuple, list)) else 1
     return lax.expand_dims(a, as_axes(axis, a.ndim + new))
+
+
+broadcast_shapes = lax.broadcast_shapes
 
 
 def broadcast_to(array, shape):

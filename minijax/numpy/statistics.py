@@ -35,7 +35,8 @@ def inexact_dtype(name, a, dtype):
 
 def total(a, axis, keepdims, where):
     """Return the sum of the elements that count, in their own dtype."""
-    return fold(lax.reduce_sum, masked(a, where, 0), axis, keepdims)
+    a = masked(as_type(a, a.dtype), where, 0)
+    return fold(lax.reduce_sum, a, axis, keepdims)
 
 
 def number_of(a, axis, keepdims, where):
