@@ -23,6 +23,7 @@ from minijax.derivative_checks import (
 from minijax.dtypes import promote_types
 from minijax.forward import jvp_flat
 from minijax.gradients import by_argument, described, flat_call
+from minijax.lax.conversion import astype
 from minijax.reverse import is_float0, vjp_flat
 
 
@@ -36,15 +37,17 @@ def standard_basis(avals):
       A list of arrays of shape ``(n, *aval.shape)``: the k-th entries of all of them
       are zero, but for a one at the k-th element.
     """
+    if not avals:
+        return []
     sizes = [aval.size for aval in avals]
-    eye = lax.full((0, 0), 0.0)
-    if avals:
-        dtype = functools.reduce(promote_types, [aval.dtype for aval in avals])
-        eye = jnp.eye(sum(sizes), dtype=dtype)
-    return [
-        lax.convert_element_type(lax.reshape(part, (len(eye), *aval.shape)), aval.dtype)
-        for part, aval in zip(split(eye, sizes, 1), avals)
-    ]
+    dtype = functools.reduce(promote_types, [aval.dtype for aval in avals])
+    eye = jnp.eye(sum(sizes), dtype=dtype)
+
+    def unit_vectors(part, aval):
+        vectors = lax.reshape(part, (len(eye), *aval.shape))
+        return astype(vectors, aval.dtype, aval.weak_type)
+
+    return list(map(unit_vectors, split(eye, sizes, 1), avals))
 
 
 def split(x, sizes, axis):

@@ -155,7 +155,7 @@ def eval_jaxpr(jaxpr, consts, *args):
 
 def _check_number(kind, variables, values):
     if len(variables) != len(values):
-        types = ", ".join(var.aval.str_short() for var in variables)
+        types = ", ".join(var.aval.str_short() for var in variables) or "none"
         raise TypeError(
             f"A jaxpr with {len(variables)} {kind} ({types}) was given {len(values)}."
         )

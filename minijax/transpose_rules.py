@@ -7,8 +7,6 @@ Reference: ``jax.lax``, and the rules that ``jax.linear_transpose`` applies.
 
 from itertools import accumulate
 
-import numpy as np
-
 from minijax import lax
 from minijax.avals import typeof
 from minijax.lax.contraction import free_axes
@@ -36,8 +34,9 @@ def transpose_eqn(eqn, cotangents, operands):
 
 
 def zero(x):
-    """Return a scalar zero of the dtype of `x`."""
-    return np.zeros((), typeof(x).dtype)
+    """Return a scalar zero of the dtype of `x`, weak if `x` is."""
+    aval = typeof(x)
+    return astype(0.0, aval.dtype, aval.weak_type)
 
 
 elementwise_transposes(lax.neg_p, lambda ct, x: lax.neg(ct))
@@ -189,7 +188,9 @@ transposes(lax.convert_element_type_p, unconvert)
 def select_n_transpose(cotangents, which, *cases):
     """Transpose a choice: each case gets the cotangent where it was chosen."""
     [ct] = cotangents
-    nothing = lax.full(typeof(ct).shape, zero(ct))
+    shape, nothing = typeof(ct).shape, zero(ct)
+    if shape:
+        nothing = lax.full(shape, nothing)
 
     def where_chosen(i, case):
         if not isinstance(case, Linear):
