@@ -94,38 +94,6 @@ def diag(v, k=0):
     return lax.select(mask, values, full_like(values, 0))
 
 
-def diagonal(a, offset=0, axis1=0, axis2=1):
-    """Take a diagonal of matrices: every ``columns + 1``-th of their elements in a row.
-
-    Args:
-      a: array with at least two axes.
-      offset: which diagonal, as in `eye`.
-      axis1, axis2: the axes of the matrices.
-
-    Returns:
-      An array with the other axes of `a`, and then the diagonal.
-
-    Reference: ``jax.numpy.diagonal``.
-    """
-    a = arraylike("diagonal", a)
-    if a.ndim < 2:
-        raise ValueError("diagonal requires an array of at least two dimensions.")
-    a = moveaxis(a, (axis1, axis2), (-2, -1))
-    *others, rows, columns = a.shape
-    start, size = diagonal_place(rows, columns, offset)
-    line = reshape(a, (*others, rows * columns))
-    stop = start + (size - 1) * (columns + 1) + 1 if size else start
-    return lax.slice_in_dim(line, start, stop, columns + 1, axis=-1)
-
-
-def diagonal_place(rows, columns, offset):
-    """Return where a diagonal starts in a matrix written as one row, and its size."""
-    start = offset if offset >= 0 else -offset * columns
-    left = (rows, columns - offset) if offset >= 0 else (rows + offset, columns)
-    size = left[0] if left[0] < left[1] else left[1]
-    return (start, size) if size > 0 else (0, 0)
-
-
 def diag_indices(n, ndim=2):
     """Return the indices of the main diagonal of an array with `ndim` axes of size `n`.
 
@@ -162,3 +130,35 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 def _spread(vector, axis, sizes, sparse):
     thin = [vector.size if i == axis else 1 for i in range(len(sizes))]
     return lax.broadcast_in_dim(vector, thin if sparse else sizes, (axis,))
+
+
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    """Take a diagonal of matrices: every ``columns + 1``-th of their elements in a row.
+
+    Args:
+      a: array with at least two axes.
+      offset: which diagonal, as in `eye`.
+      axis1, axis2: the axes of the matrices.
+
+    Returns:
+      An array with the other axes of `a`, and then the diagonal.
+
+    Reference: ``jax.numpy.diagonal``.
+    """
+    a = arraylike("diagonal", a)
+    if a.ndim < 2:
+        raise ValueError("diagonal requires an array of at least two dimensions.")
+    a = moveaxis(a, (axis1, axis2), (-2, -1))
+    *others, rows, columns = a.shape
+    start, size = diagonal_place(rows, columns, offset)
+    line = reshape(a, (*others, rows * columns))
+    stop = start + (size - 1) * (columns + 1) + 1 if size else start
+    return lax.slice_in_dim(line, start, stop, columns + 1, axis=-1)
+
+
+def diagonal_place(rows, columns, offset):
+    """Return where a diagonal starts in a matrix written as one row, and its size."""
+    start = offset if offset >= 0 else -offset * columns
+    left = (rows, columns - offset) if offset >= 0 else (rows + offset, columns)
+    size = left[0] if left[0] < left[1] else left[1]
+    return (start, size) if size > 0 else (0, 0)

@@ -13,6 +13,36 @@ from minijax.numpy.shapes import as_axes, broadcast_shapes, ravel
 from minijax.numpy.ufuncs import as_array, conjugate, multiply
 from minijax.promotion import check_arraylike, promote_dtypes
 
+# Axes of a product, in their order: batches by their distance from the end, then these.
+ROW, COLUMN = 0, 1
+
+
+def _batches(a, b):
+    """Drop batch axes of size 1 that broadcast; return the places of the others."""
+    shapes = a.shape[:-2], b.shape[:-2]
+    try:
+        broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(
+            f"Incompatible types for matmul arguments: {typeof(a)} and {typeof(b)}"
+        ) from None
+    a_sizes, b_sizes = (
+        {i - len(shape): n for i, n in enumerate(shape)} for shape in shapes
+    )
+    a_thin = [place for place in a_sizes if a_sizes[place] == 1 and place in b_sizes]
+    b_thin = [
+        place
+        for place in b_sizes
+        if b_sizes[place] == 1 and place in a_sizes and place not in a_thin
+    ]
+    a = lax.squeeze(a, [place + len(a_sizes) for place in a_thin])
+    b = lax.squeeze(b, [place + len(b_sizes) for place in b_thin])
+    return a, b, _without(a_sizes, a_thin), _without(b_sizes, b_thin)
+
+
+def _without(items, others):
+    return [item for item in items if item not in others]
+
 
 def operands(name, *args):
     """Return arrays in their common dtype, or raise a TypeError."""
@@ -43,37 +73,6 @@ def dot(a, b, *, precision=None, preferred_element_type=None):
     axes = (a.ndim - 1,), (b.ndim - 2 if b.ndim > 1 else 0,)
     axes = axes if a.ndim and b.ndim else ((), ())
     return contract(a, b, axes, precision, preferred_element_type)
-
-
-# Axes of a product, in their order: batches by their distance from the end, then these.
-ROW, COLUMN = 0, 1
-
-
-def _batches(a, b):
-    """Drop batch axes of size 1 that broadcast; return the places of the others."""
-    shapes = a.shape[:-2], b.shape[:-2]
-    try:
-        broadcast_shapes(*shapes)
-    except ValueError:
-        raise ValueError(
-            f"Incompatible types for matmul arguments: {typeof(a)} and {typeof(b)}"
-        ) from None
-    a_sizes, b_sizes = (
-        {i - len(shape): n for i, n in enumerate(shape)} for shape in shapes
-    )
-    a_thin = [place for place in a_sizes if a_sizes[place] == 1 and place in b_sizes]
-    b_thin = [
-        place
-        for place in b_sizes
-        if b_sizes[place] == 1 and place in a_sizes and place not in a_thin
-    ]
-    a = lax.squeeze(a, [place + len(a_sizes) for place in a_thin])
-    b = lax.squeeze(b, [place + len(b_sizes) for place in b_thin])
-    return a, b, _without(a_sizes, a_thin), _without(b_sizes, b_thin)
-
-
-def _without(items, others):
-    return [item for item in items if item not in others]
 
 
 def matmul(a, b, *, precision=None, preferred_element_type=None):

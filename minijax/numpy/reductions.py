@@ -72,6 +72,48 @@ def accumulate(
     return as_type(result, dtype)
 
 
+def lowest(dtype):
+    """Return the least value of a dtype: minus infinity for floats."""
+    if kind_of(dtype) in "hfc":
+        return -np.inf
+    return dtype.kind != "b" and np.iinfo(dtype).min
+
+
+def highest(dtype):
+    """Return the greatest value of a dtype: infinity for floats."""
+    if kind_of(dtype) in "hfc":
+        return np.inf
+    return dtype.kind == "b" or np.iinfo(dtype).max
+
+
+EXTREMES = {
+    "max": (lax.reduce_max, lax.max, lowest),
+    "min": (lax.reduce_min, lax.min, highest),
+}
+
+
+def extreme(name, a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Return the greatest or the least of elements; arguments as in `sum`."""
+    refuse_out(name, out)
+    function, combine, last = EXTREMES[name]
+    a = arraylike(name, a)
+    a = as_type(a, a.dtype)
+    empty = builtins.any(a.shape[axis] == 0 for axis in as_axes(axis, a.ndim))
+    if initial is None and empty:
+        raise ValueError(f"zero-size array to reduction {name}, which has no identity")
+    if initial is None and where is not None:
+        raise ValueError(f"{name} has no identity: with where, pass initial too")
+    a = masked(a, where, last(a.dtype))
+    return with_initial(combine, initial, fold(function, a, axis, keepdims))
+
+
+def truth_of(name, function, identity, a, axis, out, keepdims, where):
+    """Return whether any or all elements are not 0; arguments as in `sum`."""
+    refuse_out(name, out)
+    a = masked(as_type(arraylike(name, a), np.dtype(np.bool_)), where, identity)
+    return fold(function, a, axis, keepdims)
+
+
 def sum(
     a,
     axis=None,
@@ -120,41 +162,6 @@ def prod(
     )
 
 
-def lowest(dtype):
-    """Return the least value of a dtype: minus infinity for floats."""
-    if kind_of(dtype) in "hfc":
-        return -np.inf
-    return dtype.kind != "b" and np.iinfo(dtype).min
-
-
-def highest(dtype):
-    """Return the greatest value of a dtype: infinity for floats."""
-    if kind_of(dtype) in "hfc":
-        return np.inf
-    return dtype.kind == "b" or np.iinfo(dtype).max
-
-
-EXTREMES = {
-    "max": (lax.reduce_max, lax.max, lowest),
-    "min": (lax.reduce_min, lax.min, highest),
-}
-
-
-def extreme(name, a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """Return the greatest or the least of elements; arguments as in `sum`."""
-    refuse_out(name, out)
-    function, combine, last = EXTREMES[name]
-    a = arraylike(name, a)
-    a = as_type(a, a.dtype)
-    empty = builtins.any(a.shape[axis] == 0 for axis in as_axes(axis, a.ndim))
-    if initial is None and empty:
-        raise ValueError(f"zero-size array to reduction {name}, which has no identity")
-    if initial is None and where is not None:
-        raise ValueError(f"{name} has no identity: with where, pass initial too")
-    a = masked(a, where, last(a.dtype))
-    return with_initial(combine, initial, fold(function, a, axis, keepdims))
-
-
 def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Return the greatest elements along axes; arguments as in `sum`.
 
@@ -175,13 +182,6 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     Reference: ``jax.numpy.min``.
     """
     return extreme("min", a, axis, out, keepdims, initial, where)
-
-
-def truth_of(name, function, identity, a, axis, out, keepdims, where):
-    """Return whether any or all elements are not 0; arguments as in `sum`."""
-    refuse_out(name, out)
-    a = masked(as_type(arraylike(name, a), np.dtype(np.bool_)), where, identity)
-    return fold(function, a, axis, keepdims)
 
 
 def any(a, axis=None, out=None, keepdims=False, *, where=None):

@@ -27,6 +27,21 @@ from minijax.promotion import (
 )
 
 
+def masked(a, mask, value):
+    """Return `a` where `mask` holds or is None, and the number `value` elsewhere."""
+    return a if mask is None else where(mask, a, constant(a, value))
+
+
+def both_nan(a, b):
+    """Return where `a` and `b` both are NaN."""
+    return lax.bitwise_and(lax.ne(a, a), lax.ne(b, b))
+
+
+def everywhere(condition):
+    """Return whether `condition`, an array of bools, holds everywhere."""
+    return lax.reduce_and(condition, range(condition.ndim))
+
+
 def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
     """Choose, element by element, `x` where `condition` holds and `y` elsewhere.
 
@@ -47,11 +62,6 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
     if typeof(condition).ndim:
         condition = stretch(condition, shape)
     return lax.select(condition, stretch(x, shape), stretch(y, shape))
-
-
-def masked(a, mask, value):
-    """Return `a` where `mask` holds or is None, and the number `value` elsewhere."""
-    return a if mask is None else where(mask, a, constant(a, value))
 
 
 def clip(arr=None, /, min=None, max=None):
@@ -79,16 +89,6 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     near = lax.bitwise_and(isfinite(b), lax.le(distance, limit))
     close = lax.bitwise_or(lax.eq(a, b), near)
     return lax.bitwise_or(close, both_nan(a, b)) if equal_nan else close
-
-
-def both_nan(a, b):
-    """Return where `a` and `b` both are NaN."""
-    return lax.bitwise_and(lax.ne(a, a), lax.ne(b, b))
-
-
-def everywhere(condition):
-    """Return whether `condition`, an array of bools, holds everywhere."""
-    return lax.reduce_and(condition, range(condition.ndim))
 
 
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):

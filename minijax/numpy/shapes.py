@@ -41,6 +41,24 @@ def as_shape(shape):
         ) from None
 
 
+def complete_shape(old, new):
+    """Return the shape `new` with the size that stands for -1 filled in."""
+    if -1 not in new:
+        return new
+    if new.count(-1) > 1:
+        raise TypeError(
+            f"can only specify one unknown axis size with a `-1` value, got {new}"
+        )
+    size, known = math.prod(old), -math.prod(new)
+    if known == 0 or size % known:
+        raise TypeError(
+            f"cannot reshape array of shape {old} (size {size}) into shape {new} "
+            f"because the product of specified axis sizes ({known}) does not evenly "
+            f"divide {size}"
+        )
+    return tuple(size // known if n == -1 else n for n in new)
+
+
 def as_axis(axis, ndim):
     """Return an axis as an integer counted from the front.
 
@@ -89,24 +107,6 @@ def stretch(x, shape):
             f"type={aval.update(shape=shape)}"
         )
     return lax.broadcast_in_dim(x, shape, tuple(range(new, len(shape))))
-
-
-def complete_shape(old, new):
-    """Return the shape `new` with the size that stands for -1 filled in."""
-    if -1 not in new:
-        return new
-    if new.count(-1) > 1:
-        raise TypeError(
-            f"can only specify one unknown axis size with a `-1` value, got {new}"
-        )
-    size, known = math.prod(old), -math.prod(new)
-    if known == 0 or size % known:
-        raise TypeError(
-            f"cannot reshape array of shape {old} (size {size}) into shape {new} "
-            f"because the product of specified axis sizes ({known}) does not evenly "
-            f"divide {size}"
-        )
-    return tuple(size // known if n == -1 else n for n in new)
 
 
 def reshape(a, shape, order="C", *, copy=None):

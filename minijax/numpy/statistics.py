@@ -47,6 +47,34 @@ def number_of(a, axis, keepdims, where):
     return fold(lax.reduce_sum, counted, axis, keepdims)
 
 
+def squared_size(x):
+    """Return the square of the absolute value of each element."""
+    if kind(x) == "c":
+        return lax.real(lax.mul(x, lax.conj(x)))
+    return lax.square(x)
+
+
+def place_of(name, function, a, axis, out, keepdims):
+    """Return the index of an element that `function` of lax chooses."""
+    refuse_out(name, out)
+    a = arraylike(name, a)
+    axes = as_axes(axis, a.ndim)
+    flat, place = (ravel(a), 0) if axis is None else (a, axes[0])
+    result = function(flat, place, canonicalize_dtype(int))
+    return expand_dims(result, axes) if keepdims else result
+
+
+def running(name, function, a, axis, dtype, out):
+    """Return what `function` of lax accumulates along an axis."""
+    refuse_out(name, out)
+    a = arraylike(name, a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    default = canonicalize_dtype(int) if kind(a) == "b" else a.dtype
+    dtype = default if dtype is None else check_dtype(dtype, name)
+    return function(as_type(a, dtype), as_axis(axis, a.ndim))
+
+
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """Return the mean of the elements along axes; arguments as in `sum`.
 
@@ -94,34 +122,6 @@ def var(
 
 
 _mean = mean
-
-
-def squared_size(x):
-    """Return the square of the absolute value of each element."""
-    if kind(x) == "c":
-        return lax.real(lax.mul(x, lax.conj(x)))
-    return lax.square(x)
-
-
-def place_of(name, function, a, axis, out, keepdims):
-    """Return the index of an element that `function` of lax chooses."""
-    refuse_out(name, out)
-    a = arraylike(name, a)
-    axes = as_axes(axis, a.ndim)
-    flat, place = (ravel(a), 0) if axis is None else (a, axes[0])
-    result = function(flat, place, canonicalize_dtype(int))
-    return expand_dims(result, axes) if keepdims else result
-
-
-def running(name, function, a, axis, dtype, out):
-    """Return what `function` of lax accumulates along an axis."""
-    refuse_out(name, out)
-    a = arraylike(name, a)
-    if axis is None:
-        a, axis = ravel(a), 0
-    default = canonicalize_dtype(int) if kind(a) == "b" else a.dtype
-    dtype = default if dtype is None else check_dtype(dtype, name)
-    return function(as_type(a, dtype), as_axis(axis, a.ndim))
 
 
 def std(

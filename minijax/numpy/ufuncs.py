@@ -99,6 +99,85 @@ maximum = binary("maximum", lax.max)
 minimum = binary("minimum", lax.min)
 
 
+def _reciprocal(x):
+    return lax.integer_pow(x, -1)
+
+
+def _log2(x):
+    return lax.div(lax.log(x), lax.log(np.asarray(2, typeof(x).dtype)))
+
+
+def _log10(x):
+    return lax.mul(lax.log(x), np.asarray(1 / np.log(10), typeof(x).dtype))
+
+
+def _scaled(factor):
+    return lambda x: lax.mul(x, constant(x, factor))
+
+
+def _to_even(x):
+    return lax.round(x, 1)
+
+
+def _toward_zero(x):
+    return lax.select(lax.lt(x, constant(x, 0)), lax.ceil(x), lax.floor(x))
+
+
+def by_parts(compare):
+    """Return a comparison that orders complex numbers by real, then imaginary part."""
+
+    def lexical(x, y):
+        reals, imags = (lax.real(x), lax.real(y)), (lax.imag(x), lax.imag(y))
+        return lax.select(lax.eq(*reals), compare(*imags), compare(*reals))
+
+    return by_kind("c", lexical, compare)
+
+
+def as_bool(x):
+    """Return where `x` is not zero."""
+    return x if kind(x) == "b" else lax.ne(x, np.zeros((), typeof(x).dtype))
+
+
+def logical(function):
+    """Return `function`, which takes bools, as a function of all arrays."""
+    return lambda *args: function(*map(as_bool, args))
+
+
+def _zeros(x):
+    return lax.full_like(x, 0)
+
+
+def on_imag(compare):
+    """Return a function that compares the imaginary part with zero."""
+
+    def test(x):
+        part = imag(x)
+        return compare(part, constant(part, 0))
+
+    return test
+
+
+def on_parts(test, combine):
+    """Return `test`, which takes floats, as a function of complex arrays too."""
+
+    def on_complex(x):
+        return combine(test(lax.real(x)), test(lax.imag(x)))
+
+    return by_kind("c", on_complex, test)
+
+
+def _infinite(x):
+    return lax.eq(lax.abs(x), np.asarray(np.inf, typeof(x).dtype))
+
+
+def _everywhere(value):
+    return lambda x: lax.full(typeof(x).shape, np.bool_(value))
+
+
+_isinf = on_parts(_infinite, lax.bitwise_or)
+_isfinite = on_parts(lax.is_finite, lax.bitwise_and)
+
+
 exp = unary("exp", lax.exp, promote_dtypes_inexact)
 exp2 = unary("exp2", lax.exp2, promote_dtypes_inexact)
 expm1 = unary("expm1", lax.expm1, promote_dtypes_inexact)
@@ -122,35 +201,11 @@ arctanh = atanh = unary("arctanh", lax.atanh, promote_dtypes_inexact)
 nextafter = binary("nextafter", lax.nextafter, promote_dtypes_inexact)
 
 
-def _reciprocal(x):
-    return lax.integer_pow(x, -1)
-
-
-def _log2(x):
-    return lax.div(lax.log(x), lax.log(np.asarray(2, typeof(x).dtype)))
-
-
-def _log10(x):
-    return lax.mul(lax.log(x), np.asarray(1 / np.log(10), typeof(x).dtype))
-
-
-def _scaled(factor):
-    return lambda x: lax.mul(x, constant(x, factor))
-
-
 reciprocal = unary("reciprocal", _reciprocal, promote_dtypes_inexact)
 log2 = unary("log2", _log2, promote_dtypes_inexact)
 log10 = unary("log10", _log10, promote_dtypes_inexact)
 deg2rad = radians = unary("deg2rad", _scaled(np.pi / 180), promote_dtypes_inexact)
 rad2deg = degrees = unary("rad2deg", _scaled(180 / np.pi), promote_dtypes_inexact)
-
-
-def _to_even(x):
-    return lax.round(x, 1)
-
-
-def _toward_zero(x):
-    return lax.select(lax.lt(x, constant(x, 0)), lax.ceil(x), lax.floor(x))
 
 
 floor = unary("floor", by_kind("biu", as_array, lax.floor))
@@ -159,32 +214,12 @@ rint = unary("rint", _to_even, promote_dtypes_inexact)
 trunc = unary("trunc", by_kind("biu", as_array, _toward_zero))
 
 
-def by_parts(compare):
-    """Return a comparison that orders complex numbers by real, then imaginary part."""
-
-    def lexical(x, y):
-        reals, imags = (lax.real(x), lax.real(y)), (lax.imag(x), lax.imag(y))
-        return lax.select(lax.eq(*reals), compare(*imags), compare(*reals))
-
-    return by_kind("c", lexical, compare)
-
-
 equal = binary("equal", lax.eq)
 not_equal = binary("not_equal", lax.ne)
 less = binary("less", by_parts(lax.lt))
 less_equal = binary("less_equal", by_parts(lax.le))
 greater = binary("greater", by_parts(lax.gt))
 greater_equal = binary("greater_equal", by_parts(lax.ge))
-
-
-def as_bool(x):
-    """Return where `x` is not zero."""
-    return x if kind(x) == "b" else lax.ne(x, np.zeros((), typeof(x).dtype))
-
-
-def logical(function):
-    """Return `function`, which takes bools, as a function of all arrays."""
-    return lambda *args: function(*map(as_bool, args))
 
 
 logical_and = binary("logical_and", logical(lax.bitwise_and))
@@ -204,46 +239,11 @@ right_shift = binary(
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 
 
-def _zeros(x):
-    return lax.full_like(x, 0)
-
-
-def on_imag(compare):
-    """Return a function that compares the imaginary part with zero."""
-
-    def test(x):
-        part = imag(x)
-        return compare(part, constant(part, 0))
-
-    return test
-
-
 real = unary("real", by_kind("c", lax.real, as_array))
 imag = unary("imag", by_kind("c", lax.imag, _zeros))
 conjugate = conj = unary("conjugate", by_kind("c", lax.conj, as_array))
 iscomplex = unary("iscomplex", on_imag(lax.ne))
 isreal = unary("isreal", on_imag(lax.eq))
-
-
-def on_parts(test, combine):
-    """Return `test`, which takes floats, as a function of complex arrays too."""
-
-    def on_complex(x):
-        return combine(test(lax.real(x)), test(lax.imag(x)))
-
-    return by_kind("c", on_complex, test)
-
-
-def _infinite(x):
-    return lax.eq(lax.abs(x), np.asarray(np.inf, typeof(x).dtype))
-
-
-def _everywhere(value):
-    return lambda x: lax.full(typeof(x).shape, np.bool_(value))
-
-
-_isinf = on_parts(_infinite, lax.bitwise_or)
-_isfinite = on_parts(lax.is_finite, lax.bitwise_and)
 
 
 isnan = unary("isnan", lambda x: lax.ne(x, x))

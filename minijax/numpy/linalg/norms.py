@@ -17,35 +17,6 @@ from minijax.numpy.ufuncs import absolute, as_bool, kind, real, sqrt
 from minijax.promotion import promote_dtypes_inexact
 
 
-def norm(x, ord=None, axis=None, keepdims=False):
-    """Return the norm of vectors or matrices.
-
-    Args:
-      x: array.
-      ord: for vectors a number p, 2 by default: the p-th root of the sum of p-th powers
-        (``inf`` and ``-inf`` are the greatest and least size, 0 counts); for matrices
-        ``"fro"`` by default, 1, -1, ``inf`` or ``-inf``.
-      axis: the axis of the vectors, or the two of the matrices; with neither `axis` nor
-        `ord`, the root of the sum of all squares.
-      keepdims: whether folded axes stay, with size 1.
-
-    Raises:
-      ValueError: for an order that there is not, or more than two axes.
-
-    Reference: ``jax.numpy.linalg.norm``.
-    """
-    [x] = promote_dtypes_inexact(arraylike("norm", x))
-    if axis is None and ord is None:
-        return root_of_squares(x, None, keepdims)
-    axes = as_axes(axis, x.ndim)
-    if len(axes) > 2 or not axes:
-        raise ValueError(
-            f"Improper number of axes for norm: {axis=}. Pass one axis to compute a "
-            "vector-norm, or two axes to compute a matrix-norm."
-        )
-    return (vector_norm if len(axes) == 1 else matrix_norm)(x, ord, axes, keepdims)
-
-
 def root_of_squares(x, axes, keepdims):
     """Return the root of the sum of squared absolute values."""
     squares = squared_size(x) if kind(x) == "c" else lax.mul(x, x)
@@ -84,3 +55,32 @@ def matrix_norm(x, ord, axes, keepdims):
     totals = total(absolute(x), summed, True, None)
     result = extreme("max" if ord > 0 else "min", totals, chosen, keepdims=True)
     return result if keepdims else lax.squeeze(result, axes)
+
+
+def norm(x, ord=None, axis=None, keepdims=False):
+    """Return the norm of vectors or matrices.
+
+    Args:
+      x: array.
+      ord: for vectors a number p, 2 by default: the p-th root of the sum of p-th powers
+        (``inf`` and ``-inf`` are the greatest and least size, 0 counts); for matrices
+        ``"fro"`` by default, 1, -1, ``inf`` or ``-inf``.
+      axis: the axis of the vectors, or the two of the matrices; with neither `axis` nor
+        `ord`, the root of the sum of all squares.
+      keepdims: whether folded axes stay, with size 1.
+
+    Raises:
+      ValueError: for an order that there is not, or more than two axes.
+
+    Reference: ``jax.numpy.linalg.norm``.
+    """
+    [x] = promote_dtypes_inexact(arraylike("norm", x))
+    if axis is None and ord is None:
+        return root_of_squares(x, None, keepdims)
+    axes = as_axes(axis, x.ndim)
+    if len(axes) > 2 or not axes:
+        raise ValueError(
+            f"Improper number of axes for norm: {axis=}. Pass one axis to compute a "
+            "vector-norm, or two axes to compute a matrix-norm."
+        )
+    return (vector_norm if len(axes) == 1 else matrix_norm)(x, ord, axes, keepdims)
