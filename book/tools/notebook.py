@@ -38,6 +38,7 @@ from book.tools.source import (
 )
 
 SECONDS_PER_CELL = 300
+FOLDED = {"hide-cell", "hide-input"}  # tags fold in the book; metadata in notebooks
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 ENVIRONMENT = {
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
@@ -65,6 +66,8 @@ def convert(text: Path) -> Notebook:
         cell.source = cell.source.strip("\n")
         key = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()
         seen[key] += 1
+        if FOLDED & {*cell.metadata.get("tags", ())}:
+            cell.metadata.update(cellView="form", jupyter={"source_hidden": True})
         cell.id = key[:8] + (f"-{seen[key]}" if seen[key] > 1 else "")
     book.metadata = nbformat.from_dict({"kernelspec": KERNEL})
     book.nbformat, book.nbformat_minor = 4, 5
