@@ -159,7 +159,8 @@ def of_matrices(jax, jnp):
 
 def pattern(shape, dtype):
     """A fixed array without symmetries: directions and cotangents are made of it."""
-    return np.cos(np.arange(np.prod(shape, dtype=int)) + 0.5).reshape(shape).astype(dtype)
+    flat = np.cos(np.arange(np.prod(shape, dtype=int)) + 0.5)
+    return flat.reshape(shape).astype(dtype)
 
 
 def transformations(jax):
