@@ -13,7 +13,7 @@ import numpy as np
 from minijax.array import asarray_impl
 from minijax.avals import PYTHON_SCALARS, typeof
 from minijax.core import Array
-from minijax.dtypes import canonicalize_dtype, from_node, is_inexact, join, lattice_node
+from minijax.dtypes import from_node, is_inexact, join, lattice_node
 from minijax.lax.conversion import astype
 from minijax.lax.shaping import broadcast_to_rank
 
@@ -54,19 +54,23 @@ def promote_dtypes(*args):
     return [astype(arg, dtype, weak_type) for arg in args]
 
 
+def to_inexact_dtype(dtype):
+    """Return the float dtype in which functions of integers of a dtype are computed."""
+    if is_inexact(dtype):
+        return dtype
+    return np.dtype("float64" if dtype.itemsize == 8 else "float32")
+
+
 def promote_dtypes_inexact(*args):
-    """Give `args` their common dtype, or the default float if that is an integer."""
+    """Give `args` their common dtype, or the float dtype of these integers."""
     dtype, weak_type = common_type(*args)
-    if not is_inexact(dtype):
-        dtype = canonicalize_dtype(float)
-    return [astype(arg, dtype, weak_type) for arg in args]
+    return [astype(arg, to_inexact_dtype(dtype), weak_type) for arg in args]
 
 
 def promote_dtypes_numeric(*args):
-    """Give `args` their common dtype, or the default integer if that is bool."""
+    """Give `args` their common dtype, or ``int32`` if that is bool."""
     dtype, weak_type = common_type(*args)
-    if dtype.kind == "b":
-        dtype = canonicalize_dtype(int)
+    dtype = np.dtype("int32") if dtype.kind == "b" else dtype
     return [astype(arg, dtype, weak_type) for arg in args]
 
 

@@ -117,19 +117,21 @@ SCALAR_FITS = {bool: "b", int: NUMBER, float: INEXACT, complex: "c"}
 def unify(*args):
     """Give Python scalars the dtype of the arrays among `args`, where it can hold them.
 
-    Among weak arrays alone they stay as they are.
+    Among weak arrays alone they stay numbers of Python.
     """
     arrays = [typeof(x) for x in args if not is_python_scalar(x)]
-    strong = [aval.dtype for aval in arrays if not aval.weak_type]
-    if not strong or len(arrays) == len(args):
+    if not arrays or len(arrays) == len(args):
         return args
-    return [_literal(x, strong[0]) if is_python_scalar(x) else x for x in args]
+    aval = sorted(arrays, key=lambda aval: aval.weak_type)[0]
+    return [_literal(x, aval) if is_python_scalar(x) else x for x in args]
 
 
-def _literal(x, dtype):
+def _literal(x, aval):
     accepts = next(SCALAR_FITS[kind] for kind in SCALAR_FITS if isinstance(x, kind))
-    fits = kind_of(dtype) in accepts and typeof(x).dtype != dtype
-    return np.asarray(x, dtype) if fits else x
+    if kind_of(aval.dtype) not in accepts or typeof(x).dtype == aval.dtype:
+        return x
+    literal = np.asarray(x, aval.dtype)
+    return literal.item() if aval.weak_type else literal
 
 
 def binary(name, accepts, compute, result_dtype=lambda dtype: dtype):
