@@ -16,8 +16,7 @@ from minijax.avals import typeof
 from minijax.core import Array, Trace, Tracer, set_current_trace
 from tests import numpy_cases as cases
 
-settings.register_profile("numpy", deadline=None, max_examples=20, derandomize=True)
-settings.load_profile("numpy")
+quick = settings(deadline=None, max_examples=20, derandomize=True)
 
 NAMES = cases.environment(jnp)
 FLOATS = st.floats(-8, 8, width=32)
@@ -51,12 +50,14 @@ OF_DIVISORS = "divide floor_divide remainder fmod".split()
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
+@quick
 @given(x=matrices())
 def test_elementwise(name, x):
     agree(getattr(jnp, name)(x), getattr(np, name)(x))
 
 
 @pytest.mark.parametrize("name", OF_POSITIVE)
+@quick
 @given(x=matrices())
 def test_elementwise_on_positive_numbers(name, x):
     x = abs(x) + np.float32(0.25)
@@ -74,12 +75,14 @@ def pairs(draw):
 
 
 @pytest.mark.parametrize("name", OF_PAIRS)
+@quick
 @given(operands=pairs())
 def test_pairs_broadcast(name, operands):
     agree(getattr(jnp, name)(*operands), getattr(np, name)(*operands))
 
 
 @pytest.mark.parametrize("name", OF_DIVISORS)
+@quick
 @given(operands=pairs())
 def test_division(name, operands):
     x, y = operands
@@ -89,6 +92,7 @@ def test_division(name, operands):
     agree(getattr(jnp, name)(x, y), getattr(np, name)(x, y), 1e-3)
 
 
+@quick
 @given(x=st.integers(-99, 99), y=st.integers(-9, 9).filter(bool))
 def test_integer_division_is_pythons(x, y):
     quotient, rest = jnp.divmod(np.int32(x), np.int32(y))
@@ -97,12 +101,14 @@ def test_integer_division_is_pythons(x, y):
     assert int(jnp.fmod(np.int32(x), y)) == math.fmod(x, y)
 
 
+@quick
 @given(x=st.integers(-5, 5), n=st.integers(0, 12))
 def test_integer_powers(x, n):
     assert int(jnp.power(np.int32(x), n)) == x**n
     assert int(jnp.power(np.int32(x), np.int32([n]))[0]) == x**n
 
 
+@quick
 @given(x=st.floats(-3, 3, width=32), n=st.integers(-3, 4))
 def test_static_powers_multiply(x, n):
     assume(n >= 0 or abs(x) > 0.1)
@@ -119,6 +125,7 @@ FOLDS = "sum prod mean var std max min any all ptp".split()
 
 
 @pytest.mark.parametrize("name", FOLDS)
+@quick
 @given(data=st.data(), x=matrices(min_side=1), keepdims=st.booleans())
 def test_folds(name, data, x, keepdims):
     axis = data.draw(st.none() | arrays.valid_tuple_axes(x.ndim)) if x.ndim else None
@@ -130,6 +137,7 @@ def test_folds(name, data, x, keepdims):
 @pytest.mark.parametrize(
     ("name", "initial"), [("sum", 0), ("prod", 1), ("max", -9), ("min", 9)]
 )
+@quick
 @given(data=st.data(), x=matrices())
 def test_folds_of_some_elements(name, initial, data, x):
     where = data.draw(arrays.arrays(bool, x.shape))
@@ -138,6 +146,7 @@ def test_folds_of_some_elements(name, initial, data, x):
 
 
 @pytest.mark.parametrize("name", ["mean", "var", "std"])
+@quick
 @given(data=st.data(), x=matrices(min_side=1))
 def test_statistics_of_some_elements(name, data, x):
     where = data.draw(arrays.arrays(bool, x.shape))
@@ -146,6 +155,7 @@ def test_statistics_of_some_elements(name, data, x):
 
 
 @pytest.mark.parametrize("name", "argmax argmin cumsum cumprod count_nonzero".split())
+@quick
 @given(data=st.data(), x=matrices(min_dims=1, min_side=1))
 def test_along_an_axis(name, data, x):
     axis = data.draw(st.none() | st.integers(-x.ndim, x.ndim - 1))
@@ -160,6 +170,7 @@ def test_sums_do_not_wrap_around():
     assert jnp.mean(np.ones(4096, np.float16)).dtype == np.float16
 
 
+@quick
 @given(data=st.data(), x=matrices(min_dims=1))
 def test_new_shapes(data, x):
     order = data.draw(st.permutations(range(x.ndim)))
@@ -177,6 +188,7 @@ def test_new_shapes(data, x):
     agree(jnp.broadcast_to(x, (2, *x.shape)), np.broadcast_to(x, (2, *x.shape)))
 
 
+@quick
 @given(data=st.data(), x=matrices(min_dims=1))
 def test_pieces(data, x):
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
@@ -192,6 +204,7 @@ def test_pieces(data, x):
         agree(one, other)
 
 
+@quick
 @given(data=st.data(), x=matrices(min_dims=1))
 def test_repetition(data, x):
     axis = data.draw(st.none() | st.integers(-x.ndim, x.ndim - 1))
@@ -212,6 +225,7 @@ def test_repetition(data, x):
     )
 
 
+@quick
 @given(rows=st.integers(0, 4), columns=st.integers(0, 4), k=st.integers(-5, 5))
 def test_patterns(rows, columns, k):
     agree(jnp.eye(rows, columns, k), np.eye(rows, columns, k))
@@ -225,6 +239,7 @@ def test_patterns(rows, columns, k):
 ENDS = st.integers(-9, 9)
 
 
+@quick
 @given(start=ENDS, stop=ENDS, step=st.integers(-4, 4), n=st.integers(0, 6))
 def test_ranges(start, stop, step, n):
     if step:
@@ -234,6 +249,7 @@ def test_ranges(start, stop, step, n):
     agree(open_ended, np.linspace(start, stop, n, endpoint=False))
 
 
+@quick
 @given(data=st.data())
 def test_matrix_products(data):
     shapes = data.draw(
@@ -248,6 +264,7 @@ def test_matrix_products(data):
     agree(jnp.matmul(left, right), np.matmul(left, right), 1e-3)
 
 
+@quick
 @given(x=matrices(min_dims=1), y=st.integers(1, 3))
 def test_tensor_products(x, y):
     other = np.arange(float(x.shape[-1] * y)).reshape(x.shape[-1], y)
@@ -259,6 +276,7 @@ def test_tensor_products(x, y):
         agree(jnp.tensordot(x, other, axes), np.tensordot(x, other, axes), 1e-3)
 
 
+@quick
 @given(x=matrices(min_dims=2, min_side=1), keepdims=st.booleans())
 def test_norms(x, keepdims):
     for order in (None, 1, -1, math.inf, -math.inf, "fro"):
@@ -269,6 +287,7 @@ def test_norms(x, keepdims):
         agree(ours, np.linalg.norm(x, order, 0, keepdims), 1e-4)
 
 
+@quick
 @given(operands=pairs(), condition=st.data())
 def test_where(operands, condition):
     shape = np.broadcast_shapes(*(each.shape for each in operands))
@@ -284,6 +303,7 @@ NESTED = st.recursive(
 )
 
 
+@quick
 @given(nested=NESTED)
 def test_lists_become_arrays_as_in_numpy(nested):
     try:
