@@ -76,11 +76,21 @@ def spread(x, axis, start, size):
 
 def log_add_exp(x, y):
     """Return log(exp(x) + exp(y)) without overflow."""
-    y_wins = lax.lt(x, y)
+    real = lax.real if typeof(x).dtype.kind == "c" else lambda x: x
+    y_wins = lax.lt(real(x), real(y))
     above = lax.select(y_wins, y, x)
     gap = lax.select(y_wins, lax.sub(x, y), lax.sub(y, x))
-    total = lax.add(above, lax.log1p(lax.exp(gap)))
+    total = without_turns(lax.add(above, lax.log1p(lax.exp(gap))))
     return lax.select(lax.ne(gap, gap), lax.add(x, y), total)  # two equal infinities
+
+
+def without_turns(x):
+    """Take whole turns from the angle of a complex number, as logarithms do."""
+    if typeof(x).dtype.kind != "c":
+        return x
+    angle, turn = lax.imag(x), 2 * np.pi
+    turns = lax.round(lax.div(angle, turn), lax.RoundingMethod.TO_NEAREST_EVEN)
+    return lax.complex(lax.real(x), lax.sub(angle, lax.mul(turns, turn)))
 
 
 programs = {

@@ -94,6 +94,10 @@ for name in "cumsum cumprod cummax cummin cumlogsumexp".split():
         operand = [_between(0.3, 2, (2, size))]
         CASES[f"{name} {size}"] = _method(name, 1), operand
         CASES[f"{name} {size} reverse"] = _method(name, 1, reverse=True), operand
+CASES["cumlogsumexp complex"] = (
+    _method("cumlogsumexp", 0),
+    [np.array([1 + 3j, 2 + 3j, -1 - 3j, 2.5 + 2j])],
+)
 
 # Called on these, but with a second derivative that is no primitive.
 ONCE = {"lgamma": (_method("lgamma"), [_between(0.2, 3)])}
