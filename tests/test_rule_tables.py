@@ -1,0 +1,309 @@
+"""The rule tables as a whole: no holes, and every rule means what its column says.
+
+The samples are all equations that the case tables of the other tests contain when they
+are written down as jaxprs, plain and differentiated: so each rule meets the shapes,
+parameters and literals with which the other rules use its primitive.
+"""
+
+import importlib
+import itertools
+import pkgutil
+
+import numpy as np
+import pytest
+
+import minijax
+from minijax import lax, linear_transpose, make_jaxpr
+from minijax.array import shape_rules
+from minijax.avals import typeof
+from minijax.batching_rules import vmap_rules
+from minijax.core import impl_rules, rule_tables
+from minijax.extend.core import check_jaxpr, jaxpr_as_fun
+from minijax.forward import jvp_flat
+from minijax.forward_rules import instantiate, jvp_rules
+from minijax.transpose_rules import transpose_rules
+from minijax.transposition import transpose_rules as _same_table
+from tests import forward_cases, test_batching, transpose_cases
+
+for module in pkgutil.walk_packages(minijax.__path__, "minijax."):
+    importlib.import_module(module.name)
+
+# They need a named axis: tests/test_collectives.py and tests/test_reverse.py.
+TALKING = {*test_batching.COLLECTIVE, "axis_index"}
+SILENT = [primitive for primitive in shape_rules if primitive.name not in TALKING]
+CURVED = {**forward_cases.CASES, **forward_cases.ONCE}
+
+
+def programs():
+    """Yield functions of arrays with arguments for them, from all case tables."""
+    for primitive in test_batching.FLOOR_2:
+        for operands, params in test_batching.samples(primitive):
+            args = [test_batching.sample(*operand) for operand in operands]
+            yield lambda *xs, p=primitive, q=params: p.bind(*xs, **q), args
+    for call, args in transpose_cases.CASES.values():
+        yield lambda *xs, call=call: call(lax, *xs), args
+    for call, args in CURVED.values():
+        args = [narrow(x) for x in args]
+        yield lambda *xs, call=call: call(lax, *xs), args
+        yield derivative(call), args
+    yield lambda: lax.iota("int32", 3), []
+
+
+def narrow(x):
+    """An operand of `tests.forward_cases` in 32 bits."""
+    return np.asarray(x, "complex64" if np.asarray(x).dtype.kind == "c" else "float32")
+
+
+def derivative(call):
+    """A program with the equations that the jvp rules of a call write."""
+
+    def f(*xs):
+        return minijax.jvp(lambda *xs: call(lax, *xs), xs, xs)[1]
+
+    return f
+
+
+def collect():
+    """Return, for each primitive, its samples: types of operands, and parameters."""
+    found = {primitive: {} for primitive in shape_rules}
+    for f, args in programs():
+        for eqn in make_jaxpr(f)(*args).jaxpr.eqns:
+            avals = tuple(atom.aval for atom in eqn.invars)
+            types = tuple((aval.shape, aval.dtype) for aval in avals)
+            key = (types, tuple(sorted(eqn.params.items(), key=lambda item: item[0])))
+            found[eqn.primitive].setdefault(key, (types, eqn.params))
+    return {primitive: list(samples.values()) for primitive, samples in found.items()}
+
+
+SAMPLES = collect()
+LOW = dict.fromkeys(["acosh"], 1.2)
+
+
+def operands(primitive, types, seed=0):
+    """Return arrays of these types, on which the primitive is defined and smooth."""
+    rng = np.random.default_rng(seed)
+    low = LOW.get(primitive.name, 0.2)
+
+    def one(shape, dtype):
+        if dtype.kind == "b":
+            return rng.random(shape) < 0.5
+        if dtype.kind in "iu":
+            return rng.integers(0, 3, shape).astype(dtype)
+        x = rng.uniform(low, low + 0.6, shape)
+        if dtype.kind == "c":
+            x = x + 1j * rng.uniform(0.2, 0.8, shape)
+        return np.asarray(x, dtype)
+
+    return [one(shape, dtype) for shape, dtype in types]
+
+
+def tolerance(*arrays):
+    """What rounding may do in the narrowest dtype among floats and complex numbers."""
+    names = {np.asarray(x).dtype.name for x in arrays}
+    return 2e-2 if names & {"float16", "bfloat16"} else 2e-4
+
+
+def close(ours, wanted, rtol):
+    """Fail unless two arrays agree, in units of the largest element."""
+    ours, wanted = np.asarray(ours), np.asarray(wanted)
+    assert (ours.shape, ours.dtype) == (wanted.shape, wanted.dtype)
+    scale = np.max(np.abs(wanted), initial=1e-6) if ours.dtype.kind in "fc" else 0
+    np.testing.assert_allclose(ours, wanted, rtol=rtol, atol=rtol * scale)
+
+
+# The tables.
+
+
+@pytest.mark.parametrize("table", rule_tables, ids=lambda table: table.name)
+def test_rule_or_reason(table):
+    for primitive in shape_rules:
+        assert (primitive in table) != (primitive in table.reasons), primitive
+
+
+@pytest.mark.parametrize("table", rule_tables, ids=lambda table: table.name)
+def test_reasons_are_sentences(table):
+    for primitive, reason in table.reasons.items():
+        assert reason[0].isupper() and reason.endswith("."), (primitive, reason)
+        assert len(reason.split()) > 4, (primitive, reason)
+
+
+@pytest.mark.parametrize("table", rule_tables, ids=lambda table: table.name)
+def test_no_rule_for_what_cannot_run(table):
+    assert {*table, *table.reasons} <= {*impl_rules}
+    assert {*impl_rules} == {*shape_rules}
+
+
+def test_names_are_unique():
+    names = [primitive.name for primitive in shape_rules]
+    assert len(names) == len({*names})
+    assert transpose_rules is _same_table
+
+
+def test_every_primitive_is_in_the_case_tables():
+    assert not [primitive for primitive in SILENT if not SAMPLES[primitive]]
+
+
+# The rules.
+
+
+@pytest.mark.parametrize("primitive", SILENT, ids=str)
+def test_shape_rule_foresees_the_result(primitive):
+    for types, params in SAMPLES[primitive]:
+        xs = operands(primitive, types)
+        avals = shape_rules[primitive](*map(typeof, xs), **params)
+        for aval, y in zip(avals, primitive.bind(*xs, **params), strict=True):
+            assert typeof(y) == aval
+            assert (np.asarray(y).shape, np.asarray(y).dtype) == (
+                aval.shape,
+                aval.dtype,
+            )
+
+
+def corners(types):
+    """Choices of mapped axes, first or last, for all subsets of operands but none."""
+    choices = [[None, 0, len(shape)][: 2 + bool(shape)] for shape, _ in types]
+    return [dims for dims in itertools.product(*choices) if set(dims) != {None}]
+
+
+@pytest.mark.parametrize("primitive", [p for p in SILENT if p in vmap_rules], ids=str)
+def test_vmap_is_a_loop(primitive):
+    for types, params in SAMPLES[primitive]:
+        for dims in corners(types)[:8]:
+            pairs = [operands(primitive, types, seed) for seed in (1, 2)]
+            args = [
+                xs[0] if dim is None else np.stack(xs, dim)
+                for xs, dim in zip(zip(*pairs), dims)
+            ]
+
+            def f(*xs):
+                return primitive.bind(*xs, **params)[0]  # noqa: B023
+
+            out = minijax.vmap(f, in_axes=dims)(*args)
+            singles = [
+                [x if d is None else np.take(x, i, d) for x, d in zip(args, dims)]
+                for i in range(2)
+            ]
+            wanted = np.stack([np.asarray(f(*single)) for single in singles])
+            close(out, wanted, tolerance(*args, wanted))
+
+
+def inexact(types):
+    return [i for i, (_, dtype) in enumerate(types) if dtype.kind in "fc"]
+
+
+def moved(primitive, types, params):
+    """Return a sample's derivative at a fixed point, and the positions that move."""
+    xs = operands(primitive, types)
+
+    def slope(tangents):
+        dense = [tangents.get(i) for i in range(len(xs))]
+        values, slopes = jvp_flat(lambda *xs: primitive.bind(*xs, **params), xs, dense)
+        return instantiate(values, slopes)[0]
+
+    return slope, inexact(types)
+
+
+@pytest.mark.parametrize("primitive", [p for p in SILENT if p in jvp_rules], ids=str)
+def test_derivative_is_linear(primitive):
+    """Also for tangents of very different sizes, and for one operand at a time."""
+    for types, params in SAMPLES[primitive]:
+        slope, positions = moved(primitive, types, params)
+        if not positions or any(dtype.itemsize == 2 for _, dtype in types):
+            continue
+        a, b = (
+            {i: operands(primitive, types, seed)[i] for i in positions}
+            for seed in (3, 4)
+        )
+        both = {i: a[i] + np.asarray(1e4, a[i].dtype) * b[i] for i in positions}
+        ours = np.asarray(slope(both))
+        if ours.dtype.itemsize == 0 or ours.dtype.itemsize == 2:
+            continue
+        wanted = np.asarray(slope(a)) + ours.dtype.type(1e4) * np.asarray(slope(b))
+        close(ours, wanted, 1e-3)
+        alone = [np.asarray(slope({i: both[i]})) for i in positions]
+        close(ours, np.sum(alone, 0, dtype=ours.dtype), 1e-3)
+
+
+def pairing(xs, ys):
+    """The real part of the sum of products."""
+    wide = [(np.asarray(x, complex), np.asarray(y, complex)) for x, y in zip(xs, ys)]
+    return float(np.real(sum(np.sum(x * y) for x, y in wide)))
+
+
+@pytest.mark.parametrize("primitive", transpose_rules, ids=str)
+def test_transpose_keeps_the_pairing(primitive):
+    """Each operand in which the primitive is linear, while the others are known."""
+    tried = transposed = 0
+    for types, params in SAMPLES[primitive]:
+        xs = operands(primitive, types)
+        for i in inexact(types):
+
+            def f(x):
+                return primitive.bind(*xs[:i], x, *xs[i + 1 :], **params)[0]  # noqa: B023
+
+            zero = np.asarray(f(np.zeros_like(xs[i])))
+            if zero.dtype.kind not in "fc" or np.any(zero):
+                continue  # not linear: affine, at best
+            tried += 1
+            y = np.asarray(f(xs[i]))
+            [ct] = operands(primitive, [(y.shape, y.dtype)], seed=5)
+            try:
+                [back] = linear_transpose(f, xs[i])(ct)
+            except NotImplementedError as error:
+                assert "linear" in str(error)
+                continue
+            transposed += 1
+            assert (back.shape, back.dtype) == (xs[i].shape, xs[i].dtype)
+            rtol = tolerance(xs[i], y)
+            size = pairing([np.abs(ct)], [np.abs(y)]) + 1e-6
+            assert abs(pairing([ct], [y]) - pairing([back], [xs[i]])) < rtol * size
+    assert primitive.name in TALKING or transposed >= min(tried, 1)
+
+
+# Programs.
+
+
+def plain(f):
+    return f
+
+
+def pushed(f):
+    return lambda *xs: minijax.jvp(f, xs, tuple(x * 2.0 for x in xs))
+
+
+def pulled(f):
+    def g(*xs):
+        y, pullback = minijax.vjp(f, *xs)
+        return y, pullback(y)
+
+    return g
+
+
+def mapped(f):
+    def g(*xs):
+        return minijax.vmap(f)(*[minijax.numpy.stack([x, x]) for x in xs])
+
+    return g
+
+
+@pytest.mark.parametrize("transform", [plain, pushed, pulled, mapped])
+@pytest.mark.parametrize("name", CURVED)
+def test_jaxprs_are_sound_readable_and_faithful(name, transform):
+    call, points = CURVED[name]
+    with minijax.enable_x64():
+        xs = [minijax.numpy.asarray(x) for x in points]
+        f = transform(lambda *xs: call(lax, *xs))
+        try:
+            direct = minijax.tree_util.tree_leaves(f(*xs))
+        except NotImplementedError as error:
+            assert "rule of" in str(error)
+            return
+        closed = make_jaxpr(f)(*xs)
+        check_jaxpr(closed)
+        for eqn in closed.jaxpr.eqns:
+            assert eqn.primitive.name in str(closed)
+        for aval, y, direct_y in zip(
+            closed.out_avals, jaxpr_as_fun(closed)(*xs), direct, strict=True
+        ):
+            assert typeof(y) == aval == typeof(direct_y)
+            np.testing.assert_allclose(y, direct_y, rtol=1e-9, atol=1e-12)
