@@ -113,19 +113,19 @@ def check_dtype(dtype, name):
     return canonical
 
 
-def issubdtype(a, b):
-    """Return whether type `a` is of the kind `b`; bfloat16 counts as floating.
+def issubdtype(arg1, arg2):
+    """Return whether type `arg1` is of the kind `arg2`; bfloat16 counts as floating.
 
     Args:
-      a: a dtype.
-      b: a dtype, or a kind such as ``numpy.floating``.
+      arg1: a dtype.
+      arg2: a dtype, or a kind such as ``numpy.floating``.
 
     Reference: ``jax.numpy.issubdtype``.
     """
-    is_kind = isinstance(b, type) and issubclass(b, np.generic)
-    if bfloat16 is not None and is_kind and a in (bfloat16, np.dtype(bfloat16)):
-        return b is bfloat16 or issubclass(np.floating, b)
-    return np.issubdtype(a, b)
+    halves = () if bfloat16 is None else (bfloat16, np.dtype(bfloat16))
+    if arg1 in halves and isinstance(arg2, type) and issubclass(arg2, np.generic):
+        return arg2 is bfloat16 or issubclass(np.floating, arg2)
+    return np.issubdtype(arg1, arg2)
 
 
 # From every type to those directly above it.
