@@ -9,12 +9,14 @@ class Floor(NamedTuple):
     """A chapter of the book: its part, its name, and what it makes of a program.
 
     `label` is its number where that is not the number of the floor below plus one.
+    `stands` is False while the floors above have been built first.
     """
 
     part: str
     name: str
     says: str
     label: str = ""
+    stands: bool = True
 
 
 P1, P2, P3, P4 = (
@@ -31,7 +33,7 @@ FLOORS = (
     Floor(P1, "Pytrees", "arguments become leaves: {'w': *, 'b': *}"),
     Floor(P1, "vmap", "one example becomes a batch: x[3] → x[8,3]"),
     Floor(P2, "Jaxprs", "calls become text: { lambda ; w x y. let … }"),
-    Floor(P2, "Errors", "failures become sentences that name your line"),
+    Floor(P2, "Errors", "failures become sentences that name your line", stands=False),
     Floor(P2, "Linearize", "one program becomes two: a known and a linear one"),
     Floor(P2, "Transpose & grad", "the linear program runs backwards"),
     Floor(P2, "Custom rules", "a rule of ours replaces the derivative found"),
@@ -78,7 +80,7 @@ def _place(floors, today):
 def _storey(canvas, row, today):
     """Draw one floor of the tower: built, today's, or still to come."""
     i, floor, y, height = row
-    lit, built = i == today, i < today
+    lit, built = i == today, i < today and floor.stands
     fill = "tangent-soft" if lit else soft("primal") if built else "paper"
     edge = "tangent" if lit else "primal" if built else "line"
     thin = 0.6 if height == SHUT else 1
@@ -156,7 +158,8 @@ def lift(floor, says=None, floors=None):
     canvas.text(SHAFT, end + 22, "loss(w, x, y)", 13, mono=True)
     canvas.line(SHAFT / 2 - 3, end + 26, SHAFT / 2 - 3, end + 6, "tangent", 2)
     canvas.head(SHAFT / 2 - 3, end + 2, "up", "tangent")
-    below = f"{floor - 1} floors below are built" if floor > 1 else "the ground floor"
+    built = sum(f.stands for f in floors[: floor - 1])
+    below = f"{built} floors below are built" if built else "the ground floor"
     desc = f"{today.name} ({today.part.split('  ')[0]}): {says}. {below.capitalize()}."
     return canvas.figure(WIDTH, end + 36, f"Floor {label} of {labels[-1]}", desc)
 
