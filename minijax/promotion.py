@@ -44,7 +44,8 @@ def common_type(*args):
     """Return the dtype that `args` have together, and whether it is weak."""
     types = {(aval.dtype, aval.weak_type) for aval in map(typeof, args)}
     if len(types) == 1:
-        return types.pop()
+        dtype, weak_type = types.pop()
+        return dtype, weak_type and dtype.kind != "b"
     return from_node(join(*(lattice_node(*type) for type in types)))
 
 

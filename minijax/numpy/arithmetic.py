@@ -153,11 +153,20 @@ def logaddexp(x1, x2, /):
     """
     check_arraylike("logaddexp", x1, x2)
     x, y = promote_shapes(*promote_dtypes_inexact(x1, x2))
-    ordered = lax.ge(x, y)
+    real = lax.real if kind(x) == "c" else lambda x: x
+    ordered = lax.ge(real(x), real(y))
     large, small = where(ordered, x, y), where(ordered, y, x)
     gap = lax.sub(small, large)
-    total = lax.add(large, lax.log1p(lax.exp(gap)))
+    total = _without_turns(lax.add(large, lax.log1p(lax.exp(gap))))
     return lax.select(lax.ne(gap, gap), lax.add(x, y), total)
+
+
+def _without_turns(x):
+    if kind(x) != "c":
+        return x
+    angle, turn = lax.imag(x), 2 * np.pi
+    turns = lax.round(lax.div(angle, turn), lax.RoundingMethod.TO_NEAREST_EVEN)
+    return lax.complex(lax.real(x), lax.sub(angle, lax.mul(turns, turn)))
 
 
 def hypot(x1, x2, /):

@@ -14,6 +14,7 @@ from minijax import lax
 from minijax.avals import is_python_scalar, typeof
 from minijax.core import Array
 from minijax.dtypes import canonicalize_dtype, check_dtype
+from minijax.errors import ConcretizationTypeError
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.shapes import (
     arraylike,
@@ -227,7 +228,13 @@ def _static_number(x):
     check_arraylike("arange", x)
     if typeof(x).shape or typeof(x).dtype.kind == "c":
         raise ValueError(f"arange needs real scalars, got {typeof(x)}.")
-    return np.asarray(x).item()
+    value = x.concrete() if hasattr(x, "concrete") else x
+    if value is None:
+        raise ConcretizationTypeError(
+            "jnp.arange needs numbers that are known while tracing, since they decide "
+            f"the shape of its result; got {x!r}. {getattr(x, 'provenance', str)()}"
+        )
+    return np.asarray(value).item()
 
 
 def _count(start, stop, step=1):

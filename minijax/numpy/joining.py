@@ -187,7 +187,8 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None):
     check_arraylike("repeat", a, repeats)
     if axis is None:
         return repeat(ravel(a), repeats, 0, total_repeat_length=total_repeat_length)
-    a, axis = as_array(a), as_axis(axis, as_array(a).ndim)
+    a = as_array(a) if np.ndim(a) else ravel(a)
+    axis = as_axis(axis, a.ndim)
     if not np.ndim(repeats) and total_repeat_length is None:
         return _repeat_all(a, operator.index(repeats), axis)
     counts = _repeat_counts(a.shape[axis], np.asarray(repeats), total_repeat_length)

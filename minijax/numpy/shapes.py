@@ -29,15 +29,14 @@ def as_shape(shape):
     Raises:
       TypeError: if a size is not an integer with a known value.
     """
-    if hasattr(shape, "dtype"):
-        shape = np.asarray(shape).tolist()
-    sizes = tuple(shape) if np.iterable(shape) else (shape,)
     try:
+        sizes = np.asarray(shape).tolist() if hasattr(shape, "dtype") else shape
+        sizes = tuple(sizes) if np.iterable(sizes) else (sizes,)
         return tuple(map(operator.index, sizes))
     except TypeError:
         raise TypeError(
             "Shapes must be 1D sequences of concrete values of integer type, got "
-            f"{sizes}."
+            f"{shape!r}."
         ) from None
 
 

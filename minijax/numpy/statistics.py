@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from minijax import lax
-from minijax.dtypes import canonicalize_dtype, check_dtype, is_inexact
+from minijax.dtypes import canonicalize_dtype, check_dtype
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.matrices import diagonal
 from minijax.numpy.reductions import accumulate, fold, refuse_out, wide
@@ -24,13 +24,12 @@ from minijax.numpy.shapes import (
     stretch,
 )
 from minijax.numpy.ufuncs import as_bool, constant, kind, sqrt
+from minijax.promotion import to_inexact_dtype
 
 
 def inexact_dtype(name, a, dtype):
-    """Return the dtype that was given, or that of `a`, or the default float."""
-    if dtype is not None:
-        return check_dtype(dtype, name)
-    return a.dtype if is_inexact(a.dtype) else canonicalize_dtype(float)
+    """Return the dtype that was given, or that of `a`, as inexact numbers."""
+    return to_inexact_dtype(a.dtype) if dtype is None else check_dtype(dtype, name)
 
 
 def total(a, axis, keepdims, where):
