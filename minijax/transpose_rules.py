@@ -33,10 +33,10 @@ def transpose_eqn(eqn, cotangents, operands):
     return transpose_rules[eqn.primitive](cotangents, *operands, **eqn.params)
 
 
-def zero(x):
-    """Return a scalar zero of the dtype of `x`, weak if `x` is."""
+def zero(x, may_be_weak=True):
+    """Return a scalar zero of the dtype of `x`, weak if `x` is and it may be."""
     aval = typeof(x)
-    return astype(0.0, aval.dtype, aval.weak_type)
+    return astype(0.0, aval.dtype, may_be_weak and aval.weak_type)
 
 
 elementwise_transposes(lax.neg_p, lambda ct, x: lax.neg(ct))
@@ -224,9 +224,9 @@ transpose_rules[lax.concatenate_p] = concatenate_transpose
 
 
 elementwise_transposes(lax.conj_p, lambda ct, z: lax.conj(ct))
-elementwise_transposes(lax.real_p, lambda ct, z: lax.complex_p.bind(ct, zero(ct))[0])
+elementwise_transposes(lax.real_p, lambda ct, z: lax.complex(ct, zero(ct, False)))
 elementwise_transposes(
-    lax.imag_p, lambda ct, z: lax.complex_p.bind(zero(ct), lax.neg(ct))[0]
+    lax.imag_p, lambda ct, z: lax.complex(zero(ct, False), lax.neg(ct))
 )
 elementwise_transposes(
     lax.complex_p, lambda ct, x, y: lax.real(ct), lambda ct, x, y: lax.imag(lax.neg(ct))

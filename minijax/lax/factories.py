@@ -117,13 +117,17 @@ SCALAR_FITS = {bool: "b", int: NUMBER, float: INEXACT, complex: "c"}
 def unify(*args):
     """Give Python scalars the dtype of the arrays among `args`, where it can hold them.
 
-    Among weak arrays alone they stay numbers of Python.
+    Beside weak arrays and complex numbers alone they stay numbers of Python.
     """
-    arrays = [typeof(x) for x in args if not is_python_scalar(x)]
-    if not arrays or len(arrays) == len(args):
+    leading = [typeof(x) for x in args if not is_python_scalar(x) or _is_complex(x)]
+    if not leading or len(leading) == len(args):
         return args
-    aval = sorted(arrays, key=lambda aval: aval.weak_type)[0]
+    aval = sorted(leading, key=lambda aval: aval.weak_type)[0]
     return [_literal(x, aval) if is_python_scalar(x) else x for x in args]
+
+
+def _is_complex(x):
+    return typeof(x).dtype.kind == "c"
 
 
 def _literal(x, aval):
