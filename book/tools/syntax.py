@@ -27,7 +27,7 @@ def without_magics(code: str) -> str:
 
 def defined(code: str) -> set[str]:
     """Names which the code binds at its top level, imports apart."""
-    top = symtable.symtable(code, "cell", "exec")
+    top = _symbols(code)
     names = {s.get_name() for s in top.get_symbols() if s.is_assigned()}
     for table in _tables(top):
         names |= {
@@ -41,7 +41,7 @@ def defined(code: str) -> set[str]:
 def used(code: str) -> set[str]:
     """Names which the code looks up at module level or beyond."""
     names = set()
-    top = symtable.symtable(code, "module", "exec")
+    top = _symbols(code)
     for table in _tables(top):
         for symbol in table.get_symbols():
             outer = table is top or symbol.is_global()
@@ -143,6 +143,32 @@ def _section(module: str) -> int:
     if top in sys.stdlib_module_names:
         return 1
     return 3 if top in {"minijax", "minijax_book"} else 2
+
+
+class _Generators(ast.NodeTransformer):
+    """Comprehensions as generators, whose variables are their own in every Python.
+
+    From Python 3.12 on the symbol table counts those of other comprehensions among
+    the names of the scope around them.
+    """
+
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp) -> ast.AST:
+        """Keep element and loops."""
+        self.generic_visit(node)
+        return ast.GeneratorExp(node.elt, node.generators)
+
+    visit_SetComp = visit_ListComp
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
+        """Keep key, value and loops."""
+        self.generic_visit(node)
+        pair = ast.Tuple([node.key, node.value], ast.Load())
+        return ast.GeneratorExp(pair, node.generators)
+
+
+def _symbols(code: str) -> symtable.SymbolTable:
+    tree = ast.fix_missing_locations(_Generators().visit(ast.parse(code)))
+    return symtable.symtable(ast.unparse(tree), "cell", "exec")
 
 
 def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:

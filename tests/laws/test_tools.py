@@ -59,6 +59,14 @@ def test_names_of_the_same_chapter_are_imported(tmp_path):
     assert "import math\n" in text
 
 
+def test_variables_of_comprehensions_are_no_names_of_the_module():
+    code = "a = [x for x in y]\nb = {x: z for x, z in y}\nc = {(d := x) for x in y}"
+    assert syntax.defined(code) == {"a", "b", "c", "d"}
+    assert syntax.used(code) == {"y"}
+    inside = "def f():\n    return [x for x in y] + [g for _ in ()]"
+    assert syntax.used(inside) == {"y", "g"}
+
+
 def test_local_names_are_not_imported(tmp_path):
     core = "#| export core\ndef trace(): pass"
     user = "#| export user\ndef f(trace):\n    return [trace for trace in trace]"
