@@ -342,7 +342,8 @@ def test_partial_is_a_tree_of_its_arguments():
     assert tree_map(lambda x: x + 1, power)(2) == pow(3, 2, 6)
     nested = Partial(Partial(max, 1), 2)
     assert tree_leaves(nested) == [2] and nested(3) == 3
-    assert repr(nested) == "Partial(Partial(<built-in function max>, 1), 2)"
+    short = repr(nested).replace(f"{Partial.__module__}.", "")  # long in Python 3.13
+    assert short == "Partial(Partial(<built-in function max>, 1), 2)"
     assert pickle.loads(pickle.dumps(Partial(max, 2)))(3) == 3
 
 
