@@ -87,7 +87,7 @@ def from_object(object, dtype):
     """Return a number, an array, or nested sequences of them as an array."""
     if object is None:
         raise ValueError("None is not a valid value for jnp.array")
-    if isinstance(object, (list, tuple)):
+    if isinstance(object, (list, tuple, range)):
         return _from_sequence(object, dtype)
     if not is_arraylike(object) and hasattr(object, "__array__"):
         object = np.asarray(object)
@@ -113,7 +113,7 @@ def _from_sequence(sequence, dtype):
 
 def _leaves(sequence):
     for item in sequence:
-        if isinstance(item, (list, tuple)):
+        if isinstance(item, (list, tuple, range)):
             yield from _leaves(item)
         else:
             yield item
