@@ -17,7 +17,7 @@ KERNEL := PYTHONPATH=$(CURDIR) PYTHONWARNINGS=default PYTHONHASHSEED=0 OMP_NUM_T
 title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters \
-  oracle oracle-record colab counts owner clean
+  oracle oracle-record bench colab counts owner clean
 .NOTPARALLEL:
 
 help:
@@ -82,6 +82,11 @@ chapters: $(STAMP)
 oracle: $(ORACLE)/.installed
 	$(call title,oracle)
 	@MINIJAX_ORACLE=1 $(ORACLE)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal tests/oracle
+
+## make bench           measure side by side with JAX, pinned to one core
+bench: $(ORACLE)/.installed
+	$(call title,bench)
+	@$(ORACLE)/bin/python benchmarks/eager.py
 
 ## make oracle-record   write the recorded tables anew from real JAX
 oracle-record: $(ORACLE)/.installed

@@ -39,6 +39,7 @@ from book.tools.source import (
 
 SECONDS_PER_CELL = 300
 FOLDED = {"hide-cell", "hide-input"}  # tags fold in the book; metadata in notebooks
+CLOCKED = "nbval-ignore-output"  # what a clock said stays as it was first recorded
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 ENVIRONMENT = {
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
@@ -74,14 +75,19 @@ def convert(text: Path) -> Notebook:
     return book
 
 
-def keep_outputs(book: Notebook, stored: Path) -> None:
-    """Give unchanged cells the outputs which they have in the stored notebook."""
+def keep_outputs(book: Notebook, stored: Path, tag: str = "") -> None:
+    """Give unchanged cells the outputs which they have in the stored notebook.
+
+    Args:
+      tag: if it is given, only cells with this tag.
+    """
     if not stored.exists():
         return
     cells = {cell.id: cell for cell in nbformat.read(stored, as_version=4).cells}
     for cell in book.cells:
         old = cells.get(cell.id)
-        if cell.cell_type == "code" and old and old.source == cell.source:
+        wanted = not tag or tag in cell.metadata.get("tags", ())
+        if wanted and cell.cell_type == "code" and old and old.source == cell.source:
             cell.outputs, cell.execution_count = old.outputs, old.execution_count
 
 
@@ -171,6 +177,7 @@ def process(text: Path, options: argparse.Namespace) -> None:
             raise BookError(
                 f"chapters/{text.name}: {without_paths(str(error), package)}"
             ) from None
+        keep_outputs(book, stored, CLOCKED)
         tidy(book, package)
     if not options.dry_run:
         nbformat.write(book, stored)
