@@ -431,7 +431,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "ones": "minijax.numpy.creation",
         "ones_like": "minijax.numpy.creation",
         "outer": "minijax.numpy.products",
-        "pad": "minijax.numpy.joining",
+        "pad": "minijax.numpy.padding",
         "pi": "minijax.numpy.scalar_types",
         "positive": "minijax.numpy.ufuncs",
         "pow": "minijax.numpy.arithmetic",

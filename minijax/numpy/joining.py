@@ -12,7 +12,6 @@ import numpy as np
 from minijax import lax
 from minijax.dtypes import check_dtype
 from minijax.lax.conversion import astype as as_type
-from minijax.numpy.creation import from_object
 from minijax.numpy.shapes import (
     arraylike,
     as_axes,
@@ -211,52 +210,6 @@ def _repeat_counts(size, repeats, total):
         missing = total - places.size
         places = np.pad(places[:total], (0, missing if missing > 0 else 0), "edge")
     return np.bincount(places, minlength=size).tolist()
-
-
-def pad(array, pad_width, mode="constant", *, constant_values=0):
-    """Put elements around an array.
-
-    Args:
-      array: array of n axes.
-      pad_width: how many: one number, one pair ``(before, after)``, or n such pairs.
-      mode: ``"constant"``.
-      constant_values: what to put there, of the same form as `pad_width`.
-
-    Reference: ``jax.numpy.pad``.
-    """
-    operand = arraylike("pad", array)
-    widths = _pad_widths(pad_width, operand.ndim)
-    if mode != "constant":
-        raise NotImplementedError(f"pad knows the mode 'constant', not {mode!r}.")
-    values = from_object(constant_values, None)
-    values = as_type(values, operand.dtype, operand.weak_type)
-    if not values.ndim:
-        return lax.pad(operand, values, [(low, high, 0) for low, high in widths])
-    return _pad_sides(operand, widths, stretch(values, (operand.ndim, 2)))
-
-
-def _pad_widths(pad_width, ndim):
-    given = np.asarray(pad_width)
-    try:
-        widths = np.broadcast_to(given, (ndim, 2)).tolist()
-    except ValueError:
-        raise ValueError(
-            f"pad_width of shape {given.shape} does not fit an array with {ndim} axes: "
-            f"valid shapes are ({ndim}, 2), (1, 2), (2,), (1,) and ()."
-        ) from None
-    if (given < 0).any():
-        raise ValueError(f"pad_width can't contain negative values, got {pad_width}")
-    return widths
-
-
-def _pad_sides(operand, widths, values):
-    for axis, width in enumerate(widths):
-        for side in (0, 1):
-            config = [(0, 0, 0)] * operand.ndim
-            config[axis] = (width[0], 0, 0) if side == 0 else (0, width[1], 0)
-            corner = lax.slice(values, (axis, side), (axis + 1, side + 1))
-            operand = lax.pad(operand, lax.squeeze(corner, (0, 1)), config)
-    return operand
 
 
 def flip(m, axis=None):
