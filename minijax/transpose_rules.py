@@ -269,6 +269,7 @@ NONLINEAR = (
     "those are transposed."
 )
 DISCRETE = "Its results are integers or booleans, which have no cotangents."
+UNDERIVED = "It is not linear, and it has no derivative that could be transposed."
 NO_OPERANDS = "It has no operands that a cotangent could go to."
 
 
@@ -282,10 +283,10 @@ refuse(
     NONLINEAR,
     "sign abs floor ceil round exp exp2 log log1p expm1 sin cos tan asin acos atan "
     "sinh cosh tanh asinh acosh atanh logistic sqrt rsqrt cbrt square integer_pow erf "
-    "erfc erf_inv lgamma digamma rem pow max min atan2 nextafter clamp reduce_prod "
-    "reduce_max reduce_min cumprod cummax cummin cumlogsumexp bitcast_convert_type "
-    "pmax pmin",
+    "erfc erf_inv lgamma rem pow max min atan2 clamp reduce_prod "
+    "reduce_max reduce_min cumprod cummax cummin cumlogsumexp",
 )
+refuse(UNDERIVED, "digamma nextafter bitcast_convert_type pmax pmin")
 refuse(
     DISCRETE,
     "is_finite not population_count clz and or xor shift_left shift_right_logical "

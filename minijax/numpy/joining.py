@@ -11,7 +11,6 @@ import numpy as np
 
 from minijax import lax
 from minijax.dtypes import check_dtype
-from minijax.lax.conversion import astype as as_type
 from minijax.numpy.shapes import (
     arraylike,
     as_axes,
