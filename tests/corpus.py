@@ -8,11 +8,13 @@ written down and run is the program), which `meaning` says: it is what lets a st
 checked against a simpler one, or against real JAX.
 """
 
+from importlib import import_module
 from itertools import product
 
 import numpy as np
 
-SCALAR, VECTOR, MATRIX = np.array(0.7), np.array([0.3, 1.1, 0.8]), None
+SCALAR = np.array(0.7)
+VECTOR = np.array([0.3, 1.1, 0.8])
 MATRIX = np.array([[0.4, 1.2, 0.9], [0.7, 0.5, 1.3]])
 
 
@@ -165,7 +167,7 @@ def pattern(shape, dtype):
 
 def transformations(jax):
     """Return the transformations: each maps a function of an array to another."""
-    jnp = jax.numpy
+    jnp, run = jax.numpy, as_function(jax)
 
     def jvp(f):
         return lambda x: jax.jvp(f, (x,), (pattern(x.shape, x.dtype),))[1]
@@ -197,15 +199,12 @@ def transformations(jax):
 
         return rerun
 
-    run = as_function(jax)
     named = (jvp, linearize, vjp, grad, vmap, jaxpr)
     return {f.__name__: f for f in named}
 
 
 def as_function(jax):
     """Return the function that turns a closed jaxpr into a function."""
-    from importlib import import_module
-
     return import_module(f"{jax.__name__}.extend.core").jaxpr_as_fun
 
 

@@ -36,16 +36,13 @@ def test_stacks_that_mean_the_same_agree(name):
 def test_derivatives_are_limits(name):
     """Central differences, in the direction of the corpus, at first order."""
     f, point = PROGRAMS[name]
-    if name in NOT_SMOOTH_HERE:
-        pytest.skip("the point lies on a corner, or a dtype is too coarse")
+    if name == "convert":
+        pytest.skip("it passes through float32, too coarse for differences")
     with minijax.enable_x64():
         x = minijax.numpy.asarray(point)
         step = 1e-6 * corpus.pattern(x.shape, x.dtype)
         slope = (np.asarray(f(x + step)) - np.asarray(f(x - step))) / 2e-6
         np.testing.assert_allclose(TABLE["jvp"](f)(x), slope, rtol=1e-5, atol=1e-7)
-
-
-NOT_SMOOTH_HERE = {"convert"}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
