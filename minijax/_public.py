@@ -20,6 +20,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "jacfwd": "minijax.jacobians",
         "jacobian": "minijax.jacobians",
         "jacrev": "minijax.jacobians",
+        "jit": "minijax.jit_api",
         "jvp": "minijax.forward_api",
         "linear_transpose": "minijax.reverse",
         "linearize": "minijax.linearization",
@@ -42,6 +43,11 @@ PUBLIC: dict[str, dict[str, str]] = {
         "jaxpr_as_fun": "minijax.jaxpr",
         "jaxprs_in_params": "minijax.printing",
         "subjaxprs": "minijax.printing",
+    },
+    "minijax.extend.core.primitives": {
+        "JitPrimitive": "minijax.jit_primitive",
+        "check_operands": "minijax.jit_primitive",
+        "jit_p": "minijax.jit_primitive",
     },
     "minijax.flatten_util": {
         "ravel_pytree": "minijax.raveling",

@@ -6,6 +6,7 @@ Reference: ``jax.vmap``, ``jax.interpreters.batching``.
 """
 
 from functools import wraps
+from typing import NamedTuple
 
 from minijax.api_util import FlatCall, check_callable, flatten_axes
 from minijax.avals import typeof
@@ -20,8 +21,11 @@ from minijax.vmap_axes import (
     typeof_or_none,
 )
 
+# Primitives that contain programs, in which a collective may talk across a named axis.
+program_primitives = set()
 
-class MappedAxis:
+
+class MappedAxis(NamedTuple):
     """The axis that a vmap maps over.
 
     Args:
@@ -29,10 +33,8 @@ class MappedAxis:
       size: the number of examples.
     """
 
-    __slots__ = ("name", "size")
-
-    def __init__(self, name, size):
-        self.name, self.size = name, size
+    name: object
+    size: int
 
 
 class BatchTracer(Tracer):
@@ -86,13 +88,18 @@ class BatchTrace(Trace):
     def process_primitive(self, primitive, args, params):
         pairs = [self.unpack(arg) for arg in args]
         values, dims = [value for value, _ in pairs], [dim for _, dim in pairs]
-        named = self.axis.name in params.get("axis_name", ())
         with set_current_trace(self.parent):
-            if not named and all(dim is None for dim in dims):
+            alike = all(dim is None for dim in dims)
+            if alike and not self._may_talk(primitive, params):
                 return primitive.bind(*values, **params)
             rule = vmap_rules[primitive]
             results, dims_out = rule(self.axis, values, dims, **params)
         return [self.pack(*pair) for pair in zip(results, dims_out, strict=True)]
+
+    def _may_talk(self, primitive, params):
+        name = self.axis.name
+        inside = name is not None and primitive in program_primitives
+        return inside or name in params.get("axis_name", ())
 
 
 def vmap_flat(f, values, dims, axis):

@@ -76,12 +76,11 @@ def write_eqn(eqn, writing):
 
 
 def write_plainly(eqn, writing, params=None):
-    """Return the document of an equation, with other parameters shown if given."""
-    params = eqn.params if params is None else params
+    """Return the document of an equation; `params` are shown in place of its own."""
+    params = dict(sorted(eqn.params.items())) if params is None else params
     source = Note(str(eqn.source)) if writing.source_info and eqn.source else ()
     left = (write_definitions(eqn.outvars, writing), " = ") if eqn.outvars else ()
-    shown = write_params({key: params[key] for key in sorted(params)}, writing)
-    operands = write_uses(eqn.invars, writing)
+    shown, operands = write_params(params, writing), write_uses(eqn.invars, writing)
     return (left, source, eqn.primitive.name, shown, " ", operands)
 
 
@@ -175,7 +174,8 @@ def _write_broadcast_in_dim(eqn, writing):
 
 def _write_dot_general(eqn, writing):
     """Leave out what is None, and write the axes as lists, which are shorter."""
-    params = {key: value for key, value in eqn.params.items() if value is not None}
+    given = sorted(eqn.params.items())
+    params = {key: value for key, value in given if value is not None}
     pairs = params["dimension_numbers"]
     params["dimension_numbers"] = tuple(tuple(map(list, pair)) for pair in pairs)
     return write_plainly(eqn, writing, params)

@@ -1,0 +1,121 @@
+# Made from chapters/11_jit.md by `make chapter`;
+# edit the chapter, not this file.
+"""A call of a program, as a primitive with a rule in every table.
+
+Reference: ``jit_p`` in ``jax.extend.core.primitives``.
+"""
+
+from minijax.array import shape_rules
+from minijax.batching import program_primitives
+from minijax.batching_rules import vmap_rules
+from minijax.compilation import compiled
+from minijax.core import Primitive, current_trace, impl_rules, set_current_trace
+from minijax.forward_rules import jvp_rules
+from minijax.jaxpr import Var, eval_jaxpr
+from minijax.linearization import split_rules
+from minijax.printing import eqn_printers, write_plainly
+from minijax.programs import (
+    jvp_program,
+    partition,
+    spread,
+    transpose_program,
+    vmap_program,
+)
+from minijax.splitting import split_program
+from minijax.staging import JaxprTrace
+from minijax.transposition import Linear, transpose_rules
+
+
+class JitPrimitive(Primitive):
+    """A call; one that is to be inlined vanishes when it is written down."""
+
+    def bind(self, *args, jaxpr, inline=False, **params):
+        """Return the list of the results of the program `jaxpr`."""
+        if inline and isinstance(current_trace(), JaxprTrace):
+            return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+        return super().bind(*args, jaxpr=jaxpr, inline=inline, **params)
+
+
+jit_p = JitPrimitive("jit")
+program_primitives.add(jit_p)
+
+
+def check_operands(name, expected, given):
+    """Raise if operands are not of the types that a program was written for.
+
+    Args:
+      name: of the program.
+      expected: the `ShapedArray` of its inputs.
+      given: those of the operands.
+    """
+    kinds = [[(a.shape, a.dtype) for a in avals] for avals in (expected, given)]
+    if kinds[0] != kinds[1]:
+        wanted, got = (", ".join(map(str, avals)) for avals in (expected, given))
+        raise TypeError(f"{name} is a program for ({wanted}); it was given ({got}).")
+
+
+def _shape(*avals, jaxpr, name, **params):
+    check_operands(name, jaxpr.in_avals, avals)
+    return jaxpr.out_avals
+
+
+def _impl(*args, jaxpr, backend=None, **params):
+    return compiled(jaxpr, backend)(*args)
+
+
+def _jvp(primals, tangents, jaxpr, **params):
+    moving = tuple([tangent is not None for tangent in tangents])
+    program, moves = jvp_program(jaxpr, moving)
+    _, moving_tangents = partition(moving, tangents)
+    outs = jit_p.bind(*primals, *moving_tangents, jaxpr=program, **params)
+    count = len(moves)
+    return outs[:count], spread(moves, outs[count:])
+
+
+def _vmap(axis, args, dims, jaxpr, **params):
+    program, dims_out = vmap_program(jaxpr, axis, tuple(dims))
+    return jit_p.bind(*args, jaxpr=program, **params), list(dims_out)
+
+
+def _split(split, args, on_tape, params):
+    parts = split_program(params["jaxpr"], tuple(on_tape))
+    known_args, tape_args = partition(on_tape, args)
+    with set_current_trace(split.parent):
+        known_outs = jit_p.bind(*known_args, **params | {"jaxpr": parts.known})
+    residuals = parts.residuals(known_args, known_outs)
+    with set_current_trace(split.tape):
+        taken = [*residuals, *tape_args]
+        tape_outs = jit_p.bind(*taken, **params | {"jaxpr": parts.unknown})
+    return parts.results(known_outs, tape_outs)
+
+
+def _transpose(cts, *operands, jaxpr, **params):
+    linear = tuple([isinstance(x, Linear) for x in operands])
+    given = tuple([ct is not None for ct in cts])
+    program, arrives = transpose_program(jaxpr, linear, given)
+    values, (_, cts) = partition(linear, operands)[0], partition(given, cts)
+    arrived = jit_p.bind(*values, *cts, jaxpr=program, **params)
+    return spread(linear, spread(arrives, arrived))
+
+
+def _write(eqn, writing):
+    """Write a call; the program's variables are called like the caller's."""
+    program, names = eqn.params["jaxpr"].jaxpr, writing.names
+    params = {key: eqn.params[key] for key in ("name", "jaxpr")}
+    if program not in writing.shared:
+        for inner, outer in zip(program.invars, eqn.invars):
+            if isinstance(outer, Var):
+                names[inner] = names[outer]
+        for inner, outer in zip(program.outvars, eqn.outvars):
+            if isinstance(inner, Var):
+                names[inner] = names[outer]
+    return write_plainly(eqn, writing, params)
+
+
+eqn_printers[jit_p] = _write
+shape_rules[jit_p] = _shape
+impl_rules[jit_p] = _impl
+jvp_rules[jit_p] = _jvp
+vmap_rules[jit_p] = _vmap
+split_rules[jit_p] = _split
+transpose_rules[jit_p] = _transpose

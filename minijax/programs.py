@@ -1,0 +1,182 @@
+# Made from chapters/11_jit.md by `make chapter`;
+# edit the chapter, not this file.
+"""Programs made from programs: what each transformation does to a whole jaxpr.
+
+Each function takes a `ClosedJaxpr` and returns another, and remembers it.
+
+Reference: ``jvp_jaxpr``, ``batch_jaxpr``, ``dce_jaxpr`` in ``jax._src.interpreters``.
+"""
+
+from minijax.batching import vmap_flat
+from minijax.batching_rules import at_front
+from minijax.dtypes import is_inexact
+from minijax.effects import has_effects
+from minijax.forward import jvp_flat
+from minijax.forward_rules import zeros_like_tangent
+from minijax.jaxpr import ClosedJaxpr, Literal, jaxpr_as_fun
+from minijax.remembering import remembered
+from minijax.reverse import backward_pass, dense_cotangent
+from minijax.staging import trace_to_jaxpr
+from minijax.transposition import Linear
+
+
+def partition(mask, values):
+    """Return two lists: the values where `mask` is False, and those where it is True."""
+    pairs = list(zip(mask, values, strict=True))
+    return [x for chosen, x in pairs if not chosen], [x for chosen, x in pairs if chosen]
+
+
+def merge(mask, no, yes):
+    """Return the list of which `partition` gives these two."""
+    no, yes = iter(no), iter(yes)
+    return [next(yes if chosen else no) for chosen in mask]
+
+
+def spread(mask, values):
+    """Return a list with `values` where `mask` is True, and None elsewhere."""
+    values = iter(values)
+    return [next(values) if chosen else None for chosen in mask]
+
+
+def _each(flag, count):
+    return (flag,) * count if isinstance(flag, bool) else tuple(flag)
+
+
+def stage(program, avals):
+    """Return the `ClosedJaxpr` of a function from flat arguments to a list."""
+    return ClosedJaxpr(*trace_to_jaxpr(program, avals))
+
+
+@remembered
+def jvp_program(closed, moving, instantiate=False):
+    """Return the program of values and rates.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      moving: for each input whether it has a tangent.
+      instantiate: whether zero tangents of results are written out: one flag, or one
+        for each result. Integers have no tangents in any case.
+
+    Returns:
+      A `ClosedJaxpr` from all inputs, and the tangents of the moving ones, to all
+      results, and the tangents of some; and a tuple that says which.
+    """
+    count, moves = len(closed.invars), []
+    wanted = _each(instantiate, len(closed.outvars))
+
+    def program(*flat):
+        tangents = spread(moving, flat[count:])
+        outs, slopes = jvp_flat(jaxpr_as_fun(closed), flat[:count], tangents)
+        slopes = map(_written_out, outs, slopes, wanted, closed.out_avals)
+        slopes = list(slopes)
+        moves.extend(slope is not None for slope in slopes)
+        return outs + [slope for slope in slopes if slope is not None]
+
+    _, tangent_avals = partition(moving, closed.in_avals)
+    return stage(program, closed.in_avals + tangent_avals), tuple(moves)
+
+
+def _written_out(out, slope, wanted, aval):
+    needed = slope is None and wanted and is_inexact(aval.dtype)
+    return zeros_like_tangent(out) if needed else slope
+
+
+@remembered
+def vmap_program(closed, axis, dims, to_front=False):
+    """Return the program of all examples at once.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      axis: the `MappedAxis`.
+      dims: for each input its mapped axis, or None.
+      to_front: whether results get the mapped axis in front, be they mapped or not:
+        one flag, or one for each result.
+
+    Returns:
+      A `ClosedJaxpr`, and a tuple with the mapped axis of each result, or None.
+    """
+    fronts, places = _each(to_front, len(closed.outvars)), []
+
+    def program(*values):
+        outs, found = vmap_flat(jaxpr_as_fun(closed), values, dims, axis)
+        places.extend(0 if front else dim for front, dim in zip(fronts, found))
+        return [
+            at_front(out, dim, axis.size) if front else out
+            for front, out, dim in zip(fronts, outs, found)
+        ]
+
+    avals = [_batched(aval, dim, axis.size) for aval, dim in zip(closed.in_avals, dims)]
+    return stage(program, avals), tuple(places)
+
+
+def _batched(aval, dim, size):
+    if dim is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
+
+
+@remembered
+def transpose_program(closed, linear, given, instantiate=False):
+    """Return the program that runs a linear one backwards.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      linear: for each input whether the program is linear in it.
+      given: for each result whether it has a cotangent.
+      instantiate: whether zero cotangents of linear inputs are written out.
+
+    Returns:
+      A `ClosedJaxpr` from the values of the other inputs, and the cotangents that are
+      given, to cotangents of linear inputs; and a tuple that says of which.
+    """
+    places = list(map(Linear, closed.in_avals))
+    known_avals, linear_avals = partition(linear, closed.in_avals)
+    arrives = []
+
+    def program(*flat):
+        known, cts = flat[: len(known_avals)], flat[len(known_avals) :]
+        operands = merge(linear, known, partition(linear, places)[1])
+        cts = spread(given, cts)
+        cts_in = backward_pass(closed.jaxpr, closed.consts, operands, cts)
+        _, cts_in = partition(linear, cts_in)
+        if instantiate:
+            cts_in = list(map(dense_cotangent, linear_avals, cts_in))
+        arrives.extend(ct is not None for ct in cts_in)
+        return [ct for ct in cts_in if ct is not None]
+
+    _, ct_avals = partition(given, closed.out_avals)
+    return stage(program, known_avals + ct_avals), tuple(arrives)
+
+
+def dce_jaxpr(jaxpr, used):
+    """Return a jaxpr without the equations, and constants, that nothing needs.
+
+    Args:
+      jaxpr: a `Jaxpr`.
+      used: for each result whether it is needed; the others go.
+    """
+    _, outvars = partition(used, jaxpr.outvars)
+    needed, eqns = {atom for atom in outvars if not isinstance(atom, Literal)}, []
+    for eqn in reversed(jaxpr.eqns):
+        if needed.intersection(eqn.outvars) or has_effects(jaxpr.replace(eqns=[eqn])):
+            eqns.append(eqn)
+            needed.update(x for x in eqn.invars if not isinstance(x, Literal))
+    constvars = [var for var in jaxpr.constvars if var in needed]
+    return jaxpr.replace(constvars=constvars, outvars=outvars, eqns=eqns[::-1])
+
+
+@remembered
+def dce_program(closed, used):
+    """Return a program without what its `used` results do not need.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      used: for each result whether it is needed; the others go.
+    """
+    return with_consts(dce_jaxpr(closed.jaxpr, used), closed)
+
+
+def with_consts(jaxpr, closed):
+    """Close a jaxpr over those constants of `closed` that it still has."""
+    values = dict(zip(closed.constvars, closed.consts))
+    return ClosedJaxpr(jaxpr, [values[var] for var in jaxpr.constvars])
