@@ -15,7 +15,10 @@ from minijax.jaxpr import Var, eval_jaxpr
 from minijax.linearization import split_rules
 from minijax.printing import eqn_printers, write_plainly
 from minijax.programs import (
+    dce_program,
+    dce_rules,
     jvp_program,
+    keep_inputs,
     partition,
     spread,
     transpose_program,
@@ -98,6 +101,15 @@ def _transpose(cts, *operands, jaxpr, **params):
     return spread(linear, spread(arrives, arrived))
 
 
+def _dce(eqn, used):
+    program, needed = dce_program(eqn.params["jaxpr"], used)
+    return eqn.replace(
+        invars=partition(needed, eqn.invars)[1],
+        outvars=partition(used, eqn.outvars)[1],
+        params=eqn.params | {"jaxpr": keep_inputs(program, needed)},
+    )
+
+
 def _write(eqn, writing):
     """Write a call; the program's variables are called like the caller's."""
     program, names = eqn.params["jaxpr"].jaxpr, writing.names
@@ -112,6 +124,7 @@ def _write(eqn, writing):
     return write_plainly(eqn, writing, params)
 
 
+dce_rules[jit_p] = _dce
 eqn_printers[jit_p] = _write
 shape_rules[jit_p] = _shape
 impl_rules[jit_p] = _impl

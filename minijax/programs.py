@@ -148,6 +148,11 @@ def transpose_program(closed, linear, given, instantiate=False):
     return stage(program, known_avals + ct_avals), tuple(arrives)
 
 
+# From primitives that contain programs to rules ``rule(eqn, used)``, which return the
+# equation without those results that are not used, and without what only they need.
+dce_rules = {}
+
+
 def dce_jaxpr(jaxpr, used):
     """Return a jaxpr without the equations, and constants, that nothing needs.
 
@@ -156,13 +161,21 @@ def dce_jaxpr(jaxpr, used):
       used: for each result whether it is needed; the others go.
     """
     _, outvars = partition(used, jaxpr.outvars)
-    needed, eqns = {atom for atom in outvars if not isinstance(atom, Literal)}, []
+    needed, eqns = set(_variables(outvars)), []
     for eqn in reversed(jaxpr.eqns):
-        if needed.intersection(eqn.outvars) or has_effects(jaxpr.replace(eqns=[eqn])):
-            eqns.append(eqn)
-            needed.update(x for x in eqn.invars if not isinstance(x, Literal))
+        mask = tuple([var in needed for var in eqn.outvars])
+        if not any(mask) and not has_effects(jaxpr.replace(eqns=[eqn])):
+            continue
+        if not all(mask) and eqn.primitive in dce_rules:
+            eqn = dce_rules[eqn.primitive](eqn, mask)
+        eqns.append(eqn)
+        needed.update(_variables(eqn.invars))
     constvars = [var for var in jaxpr.constvars if var in needed]
     return jaxpr.replace(constvars=constvars, outvars=outvars, eqns=eqns[::-1])
+
+
+def _variables(atoms):
+    return [atom for atom in atoms if not isinstance(atom, Literal)]
 
 
 @remembered
@@ -172,8 +185,20 @@ def dce_program(closed, used):
     Args:
       closed: a `ClosedJaxpr`.
       used: for each result whether it is needed; the others go.
+
+    Returns:
+      A `ClosedJaxpr` with the same inputs, and a tuple: for each of them whether it is
+      still needed.
     """
-    return with_consts(dce_jaxpr(closed.jaxpr, used), closed)
+    jaxpr = dce_jaxpr(closed.jaxpr, used)
+    read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
+    return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
+
+
+def keep_inputs(closed, kept):
+    """Return a program without those inputs that are not `kept` and not needed."""
+    invars = partition(kept, closed.invars)[1]
+    return ClosedJaxpr(closed.jaxpr.replace(invars=invars), closed.consts)
 
 
 def with_consts(jaxpr, closed):
