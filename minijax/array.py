@@ -110,11 +110,13 @@ def asarray_impl(x):
 
 
 shape_rules = RuleTable("shape")
+computations = {}  # what each primitive does to plain buffers
 
 
 def primitive_rules(primitive, shape, compute):
     """Give a primitive its first two rules: its shape rule and its evaluation."""
     shape_rules[primitive] = shape
+    computations[primitive] = compute
     impl_rules[primitive] = evaluate(primitive, compute)
 
 
