@@ -1,17 +1,21 @@
 """Small programs that every transformation, and every stack of them, has to survive.
 
 Each program is a function of one array, written against a package that may be
-minijax or JAX: `programs(jax)` builds them all. `TRANSFORMATIONS` maps such a function
-to another one of the same kind, so that transformations can be stacked to any depth.
+minijax or JAX: `programs(jax)` builds them all. `transformations(jax)` maps such a
+function to another one of the same kind, so that transformations can be stacked to any
+depth; control flow is among them (see `tests.control_corpus`).
 Several stacks mean the same thing (a linearized function is a jvp, a program that was
-written down and run is the program), which `meaning` says: it is what lets a stack be
-checked against a simpler one, or against real JAX.
+written down or compiled is the program), which `meaning` says: JAX is asked once for
+each. `simplest` goes further, and replaces loops and branches by straight-line code.
 """
 
+from functools import cache
 from importlib import import_module
 from itertools import product
 
 import numpy as np
+
+from tests import control_corpus
 
 SCALAR = np.array(0.7)
 VECTOR = np.array([0.3, 1.1, 0.8])
@@ -24,11 +28,12 @@ def programs(jax):
     Args:
       jax: the package: ``minijax`` or ``jax``.
     """
-    jnp = jax.numpy
+    points = {"of_scalars": SCALAR, "of_vectors": VECTOR, "of_matrices": MATRIX}
     return {
-        **{name: (f, SCALAR) for name, f in of_scalars(jax, jnp).items()},
-        **{name: (f, VECTOR) for name, f in of_vectors(jax, jnp).items()},
-        **{name: (f, MATRIX) for name, f in of_matrices(jax, jnp).items()},
+        name: (f, point)
+        for table in (globals(), vars(control_corpus))
+        for family, point in points.items()
+        for name, f in table[family](jax, jax.numpy).items()
     }
 
 
@@ -200,7 +205,9 @@ def transformations(jax):
         return rerun
 
     named = (jvp, linearize, vjp, grad, vmap, jaxpr)
-    return {f.__name__: f for f in named}
+    plain = {f.__name__: f for f in named}
+    twins = {f"plain {name}": f for name, f in control_corpus.plain(jax).items()}
+    return plain | control_corpus.wrappers(jax) | twins
 
 
 def as_function(jax):
@@ -208,18 +215,56 @@ def as_function(jax):
     return import_module(f"{jax.__name__}.extend.core").jaxpr_as_fun
 
 
-NAMES = ("jvp", "linearize", "vjp", "grad", "vmap", "jaxpr")
+DERIVING = ("jvp", "linearize", "vjp", "grad", "vmap", "jaxpr")
+NAMES = (*DERIVING, "jit", "cond", "scan", "while", "fori")
 SAME = {"linearize": "jvp", "grad": "vjp"}
+STRAIGHT = {name: f"plain {name}" for name in ("cond", "scan", "while", "fori")}
+BASES = ("sin times x", "softmax", "named axis", "scan over rows")
 
 
-def stacks(depth):
+def stacks(depth, names=NAMES):
     """Return all stacks of at most `depth` transformations, innermost first."""
-    return [s for n in range(1, depth + 1) for s in product(NAMES, repeat=n)]
+    return [s for n in range(1, depth + 1) for s in product(names, repeat=n)]
+
+
+def stacks_of(name):
+    """Return the stacks to try on a program.
+
+    These are all of depth 2, and of depth 3 those without control flow for the programs
+    without control flow; all of depth 3 for `BASES`.
+    """
+    if name in BASES:
+        return stacks(3)
+    if name in control_programs():
+        return stacks(2)
+    return list(dict.fromkeys(stacks(2) + stacks(3, DERIVING)))
+
+
+@cache
+def control_programs():
+    """Return the names of the programs that are in `tests.control_corpus`."""
+    import minijax
+
+    families = "of_scalars", "of_vectors", "of_matrices"
+    tables = [getattr(control_corpus, f)(minijax, minijax.numpy) for f in families]
+    return {name for table in tables for name in table}
 
 
 def meaning(stack):
-    """Return the simplest stack that computes the same values."""
-    return tuple(SAME.get(name, name) for name in stack if name != "jaxpr")
+    """Return the shortest stack that computes the same values in the same way."""
+    silent = ("jaxpr", "jit")
+    return tuple(SAME.get(name, name) for name in stack if name not in silent)
+
+
+def simplest(stack):
+    """Return a stack without loops and branches that computes the same values."""
+    return tuple(STRAIGHT.get(name, name) for name in meaning(stack))
+
+
+def irreversible(stack):
+    """Whether a loop of unknown length is to run in reverse, which JAX refuses."""
+    backwards = [i for i, name in enumerate(stack) if name in ("vjp", "grad")]
+    return "while" in stack and stack.index("while") < max(backwards, default=-1)
 
 
 def apply(table, stack, f):
@@ -233,5 +278,11 @@ def count():
     """Return how much is checked, for ``make counts``."""
     import minijax
 
-    number = len(programs(minijax))
-    return {"corpus programs": number, "program × stack": number * len(stacks(3))}
+    tried = {name: stacks_of(name) for name in programs(minijax)}
+    return {
+        "corpus programs": len(tried),
+        "program × stack": sum(map(len, tried.values())),
+        "program × meaning": sum(
+            len(set(map(meaning, stacks))) for stacks in tried.values()
+        ),
+    }

@@ -1,35 +1,21 @@
-"""Every stack of up to three transformations, on every program of the corpus.
+"""Every stack of transformations of the corpus gives what a simpler stack gives.
 
-Stacks that mean the same must give the same; `tests/oracle` asks real JAX what it is.
+The simpler stack has no loops, branches or compiled programs (`corpus.simplest`);
+`tests/oracle` asks real JAX what the stacks are.
 """
 
 import numpy as np
 import pytest
 
 import minijax
-from tests import corpus
-
-PROGRAMS = corpus.programs(minijax)
-TABLE = corpus.transformations(minijax)
+from tests import composition, corpus
+from tests.composition import PROGRAMS, TABLE
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_stacks_that_mean_the_same_agree(name):
-    f, point = PROGRAMS[name]
-    answers = {}
-
-    def answer(stack):
-        if stack not in answers:
-            x = minijax.numpy.asarray(point)
-            answers[stack] = np.asarray(corpus.apply(TABLE, stack, f)(x))
-        return answers[stack]
-
-    with minijax.enable_x64():
-        for stack in corpus.stacks(3):
-            simple = answer(corpus.meaning(stack))
-            np.testing.assert_allclose(
-                answer(stack), simple, rtol=1e-7, atol=1e-9, err_msg=f"{stack}"
-            )
+@pytest.mark.parametrize("name, part", composition.CASES)
+def test_stacks_that_mean_the_same_agree(name, part):
+    found = list(composition.against_itself(name, part))
+    assert not found, "\n\n".join(found)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -50,6 +36,8 @@ def test_pullback_is_the_transpose_of_the_derivative(name):
     f, point = PROGRAMS[name]
     with minijax.enable_x64():
         x = minijax.numpy.asarray(point)
+        if isinstance(composition.own_answer(name, ("vjp",)), ValueError):
+            pytest.skip("a loop of unknown length has no reverse")
         y, pullback = minijax.vjp(f, x)
         _, push = minijax.linearize(f, x)
         t, ct = corpus.pattern(x.shape, x.dtype), corpus.pattern(y.shape, y.dtype)

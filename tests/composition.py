@@ -1,0 +1,147 @@
+"""Compares stacks of transformations with simpler stacks, and with real JAX.
+
+    python -m tests.composition            # minijax against itself
+    python -m tests.composition --jax      # minijax against JAX
+
+run everything that the tests run, and print the counts.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from functools import cache
+from importlib import import_module
+from itertools import count
+
+import numpy as np
+
+import minijax
+from tests import corpus
+
+PROGRAMS = corpus.programs(minijax)
+TABLE = corpus.transformations(minijax)
+PART = 200
+
+
+@cache
+def parts(name):
+    """Return the stacks to try on a program in parts, those of one meaning together."""
+    stacks = sorted(corpus.stacks_of(name), key=corpus.meaning)
+    cuts = range(0, len(stacks), PART)
+    return [stacks[cut : cut + PART] for cut in cuts]
+
+
+CASES = [(name, i) for name in PROGRAMS for i in range(len(parts(name)))]
+
+
+@cache
+def own_answer(name, stack):
+    """Return what minijax computes in 64 bits, or the error."""
+    f, point = PROGRAMS[name]
+    try:
+        x = minijax.numpy.asarray(point)
+        return minijax.numpy.asarray(corpus.apply(TABLE, stack, f)(x))
+    except Exception as error:  # to be compared with another error
+        return error
+
+
+def jax_answers(name, stacks):
+    """Return what JAX computes in 64 bits for each stack, or the error.
+
+    JAX traces each of them; what it does not refuse is compiled as one program.
+    """
+    jax = import_module("jax")
+    (f, point), table = theirs()[name], their_table()
+    x = jax.numpy.asarray(point)
+    answers, running = {}, {}
+    for stack in stacks:
+        g = corpus.apply(table, stack, f)
+        try:
+            jaxpr = jax.make_jaxpr(lambda x, g=g: jax.numpy.asarray(g(x)))(x)
+            running[stack] = corpus.as_function(jax)(jaxpr)
+        except Exception as error:
+            answers[stack] = error
+    run = jax.jit(lambda x: [g(x)[0] for g in running.values()])
+    return answers | dict(zip(running, run(x)))
+
+
+@cache
+def theirs():
+    return corpus.programs(import_module("jax"))
+
+
+@cache
+def their_table():
+    return corpus.transformations(import_module("jax"))
+
+
+def difference(ours, wanted, types):
+    """Say how two answers differ, or return None; `types` adds dtype and weak type."""
+    if isinstance(ours, Exception) or isinstance(wanted, Exception):
+        same = type(ours).__name__ == type(wanted).__name__
+        return None if same else f"{short(ours)}\n  but wanted {short(wanted)}"
+    facts = [(x.shape, x.dtype, x.weak_type)[: 1 + 2 * types] for x in (ours, wanted)]
+    if facts[0] != facts[1]:
+        return f"{facts[0]}, but wanted {facts[1]}"
+    ours, wanted = np.asarray(ours), np.asarray(wanted)
+    same = np.allclose(ours, wanted, rtol=1e-7, atol=1e-9, equal_nan=True)
+    return None if same else f"{ours}, but wanted {wanted}"
+
+
+def short(answer):
+    """Return the class and the beginning of an error, or the value."""
+    if not isinstance(answer, Exception):
+        return repr(answer)
+    return f"{type(answer).__name__}: {str(answer)[:300]}"
+
+
+def against_itself(name, part, counts=None):
+    """Yield the stacks that differ from their simplest equivalents, as texts."""
+    counts = Counter() if counts is None else counts
+    with minijax.enable_x64():
+        for stack in parts(name)[part]:
+            ours, wanted = own_answer(name, stack), own_answer(name, corpus.simplest(stack))
+            if isinstance(ours, ValueError) and corpus.irreversible(stack):
+                wanted = ours
+            counts["refused" if isinstance(ours, Exception) else "values"] += 1
+            if problem := difference(ours, wanted, types=False):
+                yield f"{name} under {stack}: {problem}"
+
+
+def against_jax(name, part, counts=None):
+    """Yield the stacks that differ from real JAX, as texts."""
+    jax = import_module("jax")
+    counts = Counter() if counts is None else counts
+    with jax.enable_x64(True), minijax.enable_x64():
+        stacks = parts(name)[part]
+        answers = jax_answers(name, dict.fromkeys(map(corpus.meaning, stacks)))
+        for stack in stacks:
+            ours, wanted = own_answer(name, stack), answers[corpus.meaning(stack)]
+            counts["refused" if isinstance(wanted, Exception) else "values"] += 1
+            if problem := difference(ours, wanted, types=True):
+                yield f"{name} under {stack}: {problem}"
+
+
+def main(arguments=None):
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--jax", action="store_true")
+    parser.add_argument("--program", help="only this program")
+    options = parser.parse_args(arguments)
+    compare = against_jax if options.jax else against_itself
+    counts, number = Counter(), count()
+    for name, part in CASES:
+        if options.program in (None, name):
+            for text in compare(name, part, counts):
+                next(number)
+                print(text, flush=True)
+        own_answer.cache_clear()
+    bad = next(number)
+    print(*(f"{k}: {v}" for k, v in corpus.count().items()), sep="\n")
+    print(f"compared: {counts['values']} values, {counts['refused']} refusals")
+    print(f"disagreements: {bad}")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
