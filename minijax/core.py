@@ -110,11 +110,18 @@ class Trace:
         raise NotImplementedError(f"{type(self).__name__} has no process_primitive")
 
 
+# Functions ``watcher(primitive, args, params, results)`` that see what was computed.
+watchers = []
+
+
 class EvalTrace(Trace):
     """The bottom of every chain of traces: it computes."""
 
     def process_primitive(self, primitive, args, params):
-        return impl_rules[primitive](*args, **params)
+        results = impl_rules[primitive](*args, **params)
+        for watcher in watchers:
+            watcher(primitive, args, params, results)
+        return results
 
 
 class Tracer(Array):

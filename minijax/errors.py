@@ -27,3 +27,7 @@ class TracerArrayConversionError(TypeError):
 
 class NonConcreteBooleanIndexError(IndexError):
     """A tracer was used as a boolean mask, so that the result has no known shape."""
+
+
+class JaxRuntimeError(RuntimeError):
+    """Something failed while a program was running."""
