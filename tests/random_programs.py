@@ -8,7 +8,8 @@ left is run as a whole under jvp, vjp and vmap, and by way of its jaxpr.
 
     python -m tests.random_programs --seed 7 --count 100
 
-prints where the two packages do not agree. This needs real JAX.
+prints where the two packages do not agree. This needs real JAX. With
+``--control-flow`` the programs are those of `tests.random_control`.
 """
 
 import argparse
@@ -433,6 +434,10 @@ class Comparison:
 
 def main(arguments=None):
     """Run from the command line."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if "--control-flow" in arguments:
+        control = importlib.import_module("tests.random_control")
+        return control.main([word for word in arguments if word != "--control-flow"])
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=100)

@@ -1,10 +1,14 @@
-"""Random programs mean the same in minijax and in JAX: see `tests.random_programs`."""
+"""Random programs mean the same in minijax and in JAX.
+
+See `tests.random_programs` and `tests.random_control`.
+"""
 
 import pytest
 
-pytest.importorskip("jax")
+jax = pytest.importorskip("jax")
 
-from tests.random_programs import Comparison
+from tests.random_control import ControlComparison, report  # noqa: E402
+from tests.random_programs import Comparison  # noqa: E402
 
 
 @pytest.mark.parametrize("block", range(15))
@@ -13,3 +17,12 @@ def test_block_of_ten(block):
     assert sum(comparison.checked for comparison in comparisons) > 70
     found = [text for comparison in comparisons for text in comparison.found]
     assert not found, "\n\n".join(found)
+
+
+@pytest.mark.parametrize("block", range(20))
+def test_block_of_ten_with_control_flow(block):
+    jax.clear_caches()
+    for seed in range(10 * block, 10 * block + 10):
+        comparison = ControlComparison(seed)
+        assert not comparison.found, report(seed, comparison)
+        assert comparison.checked >= 16

@@ -1,0 +1,212 @@
+"""Random programs of control flow, run in several ways by minijax, and by real JAX.
+
+`tests.program_writer` writes them. Each is run as it stands and under jvp, vjp and
+vmap; and each of these eagerly, as a jaxpr whose equations are bound one by one, by the
+backend that interprets, as emitted Python, and with `jit` disabled, where loops are
+loops of Python. All have to agree in values, shapes, dtypes and weak types, or to
+refuse with the same class of error.
+
+    python -m tests.random_programs --control-flow --seed 7 --count 100 [--alone]
+
+compares with real JAX, or, ``--alone``, the other ways with the eager one.
+"""
+
+import argparse
+from collections import Counter
+from importlib import import_module
+
+import numpy as np
+
+import minijax
+from minijax.extend.core import check_jaxpr, jaxpr_as_fun
+from tests.corpus import as_function
+from tests.program_writer import Program, Types, namespace
+from tests.random_programs import difference, dtype_kind, of_moving, pattern
+
+# Rounding adds up in the loops, and more so in their derivatives.
+LOOSE = 20.0
+
+
+def moving(f, values):
+    """Return `f` from inexact inputs to inexact results, and these inputs."""
+    g, primals = of_moving(f, values)
+    return lambda *xs: [y for y in g(*xs) if dtype_kind(y) in "fc"], primals
+
+
+def plain(jax, f, values):
+    return f(values)
+
+
+def jvp(jax, f, values):
+    g, primals = moving(f, values)
+    return jax.jvp(g, tuple(primals), tuple(map(pattern, primals)))
+
+
+def vjp(jax, f, values):
+    g, primals = moving(f, values)
+    outs, pullback = jax.vjp(g, *primals)
+    return outs, pullback([pattern(y) for y in outs])
+
+
+def mapped(jax, f, values):
+    """Map some of the inputs, along some axis, over two versions of them."""
+    jnp, axes, stacked = jax.numpy, {}, {}
+    for i, (name, x) in enumerate(values.items()):
+        shift = (i + x.size) % 3
+        axes[name] = (i + x.size) % (x.ndim + 1) if shift or not i else None
+        both = [x, x[..., ::-1] if x.ndim else x]
+        stacked[name] = x if axes[name] is None else jnp.stack(both, axes[name])
+    return jax.vmap(f, in_axes=(axes,))(stacked)
+
+
+TRANSFORMATIONS = [plain, jvp, vjp, mapped]
+
+
+def eager(g, values):
+    return g(values)
+
+
+def as_jaxpr(g, values):
+    closed, shape = minijax.make_jaxpr(g, return_shape=True)(values)
+    check_jaxpr(closed)
+    outs = jaxpr_as_fun(closed)(*minijax.tree_util.tree_leaves(values))
+    return minijax.tree_util.tree_unflatten(minijax.tree_util.tree_structure(shape), outs)
+
+
+def backend(name):
+    def run(g, values):
+        return minijax.jit(g, backend=name)(values)
+
+    run.__name__ = name
+    return run
+
+
+def disabled(g, values):
+    with minijax.disable_jit():
+        return g(values)
+
+
+WAYS = [eager, as_jaxpr, backend("interpreter"), backend("python"), disabled]
+
+
+def attempt(f, *args):
+    """Return the result, or the error."""
+    with np.errstate(all="ignore"):
+        try:
+            return f(*args)
+        except Exception as error:
+            return error
+
+
+def runnable(jax, names, source):
+    """Return the program as a function of the dictionary of its inputs."""
+    names = {**names}
+    exec(source, names)
+    asarray = names["jnp"].asarray
+    return lambda values: [asarray(y) for y in names["program"](**values)]
+
+
+def jax_answers(f, values):
+    """Return what JAX has for each transformation; all are compiled as one program."""
+    jax = import_module("jax")
+    answers, running = {}, {}
+    for transformation in TRANSFORMATIONS:
+        def g(values, transformation=transformation):
+            return transformation(jax, f, values)
+
+        answer = attempt(jax.make_jaxpr(g, return_shape=True), values)
+        if isinstance(answer, Exception):
+            answers[transformation] = answer
+        else:
+            running[transformation] = answer
+    leaves = jax.tree_util.tree_leaves(values)
+    functions = [as_function(jax)(closed) for closed, _ in running.values()]
+    results = jax.jit(lambda xs: [g(*xs) for g in functions])(leaves)
+    for (transformation, (_, shape)), outs in zip(running.items(), results):
+        tree = jax.tree_util.tree_structure(shape)
+        answers[transformation] = jax.tree_util.tree_unflatten(tree, outs)
+    return answers
+
+
+class ControlComparison:
+    """One random program of control flow, in all ways.
+
+    Args:
+      seed: which program.
+      alone: whether to do without JAX.
+
+    Attributes:
+      program: the `tests.program_writer.Program`.
+      found: the disagreements, as texts.
+      checked: how many results were compared; `refused`: how many of them are errors.
+    """
+
+    def __init__(self, seed, alone=False, length=4):
+        self.found, self.checked, self.refused = [], 0, 0
+        packages = ["minijax"] if alone else ["jax", "minijax"]
+        modules = [import_module(name) for name in packages]
+        wide = bool(seed % 2)
+        for jax in modules:
+            jax.config.update("jax_enable_x64", wide)
+        try:
+            self.program = Program(seed, [Types(name) for name in packages], length)
+            self.found += self.program.problems
+            self.compare(alone)
+        finally:
+            for jax in modules:
+                jax.config.update("jax_enable_x64", False)
+
+    def compare(self, alone):
+        values, source = self.program.inputs, self.program.source
+        f = runnable(minijax, namespace("minijax"), source)
+        answers = None
+        if not alone:
+            jax = import_module("jax")
+            answers = jax_answers(runnable(jax, namespace("jax"), source), values)
+        for transformation in TRANSFORMATIONS:
+            def g(values, transformation=transformation):
+                return transformation(minijax, f, values)
+
+            wanted = answers[transformation] if answers else attempt(g, values)
+            for way in WAYS[bool(alone) :]:
+                if way is disabled and isinstance(wanted, Exception):
+                    continue  # loops of Python may run in reverse
+                ours = attempt(way, g, values)
+                self.judge(f"{transformation.__name__}, {way.__name__}", ours, wanted)
+
+    def judge(self, what, ours, wanted):
+        self.checked += 1
+        self.refused += isinstance(wanted, Exception)
+        if problem := attempt(difference, ours, wanted, LOOSE):
+            self.found.append(f"{what}: {problem}")
+
+
+def report(seed, comparison):
+    """Return a text that says everything about a program that goes wrong."""
+    inputs = ", ".join(f"{k} = {v!r}" for k, v in comparison.program.inputs.items())
+    return "\n".join([f"seed {seed}:", comparison.program.source, inputs, *comparison.found])
+
+
+def main(arguments=None):
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--length", type=int, default=4)
+    parser.add_argument("--alone", action="store_true")
+    options = parser.parse_args(arguments)
+    checked = refused = bad = 0
+    kinds = Counter()
+    for seed in range(options.seed, options.seed + options.count):
+        comparison = ControlComparison(seed, options.alone, options.length)
+        kinds.update(comparison.program.kinds)
+        checked, refused = checked + comparison.checked, refused + comparison.refused
+        if comparison.found:
+            bad += 1
+            print(report(seed, comparison), end="\n\n", flush=True)
+        if not options.alone and seed % 50 == 49:
+            import_module("jax").clear_caches()
+    print(", ".join(f"{kind}: {number}" for kind, number in kinds.most_common()))
+    print(f"{options.count} programs, {checked} results ({refused} refusals), ", end="")
+    print(f"{bad} programs disagree")
+    return bool(bad)

@@ -1,0 +1,13 @@
+"""Random programs of control flow mean the same in every way of running them."""
+
+import pytest
+
+from tests.random_control import ControlComparison, report
+
+
+@pytest.mark.parametrize("block", range(20))
+def test_block_of_ten(block):
+    for seed in range(10 * block, 10 * block + 10):
+        comparison = ControlComparison(seed, alone=True)
+        assert not comparison.found, report(seed, comparison)
+        assert comparison.checked >= 16
