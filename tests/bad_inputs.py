@@ -6,6 +6,8 @@ minijax or JAX; the error is of JAX's class of that name and tells all of the fa
 
 import numpy as np
 
+from tests import bad_control
+
 F32 = np.float32
 V, M = np.ones(3, F32), np.ones((2, 3), F32)
 
@@ -242,3 +244,4 @@ ROWS = {
         ["sin"],
     ),
 }
+ROWS |= bad_control.ROWS

@@ -100,7 +100,10 @@ def against_itself(name, part, counts=None):
     counts = Counter() if counts is None else counts
     with minijax.enable_x64():
         for stack in parts(name)[part]:
-            ours, wanted = own_answer(name, stack), own_answer(name, corpus.simplest(stack))
+            ours, wanted = (
+                own_answer(name, stack),
+                own_answer(name, corpus.simplest(stack)),
+            )
             if isinstance(ours, ValueError) and corpus.irreversible(stack):
                 wanted = ours
             counts["refused" if isinstance(ours, Exception) else "values"] += 1

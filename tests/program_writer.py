@@ -35,7 +35,11 @@ LINES = [
     ["jnp.arange({x}.size) * {o}", "jnp.ones({x}.shape) + {x}", "{x}.astype('float32')",
      "jnp.sin({x}).astype('complex64').real", "jnp.full({x}.shape, {o})"],
 ]  # fmt: skip
-TALKING = ["lax.psum({x}, 'i')", "lax.pmean(jnp.sin({x}), 'i')", "{x} * lax.axis_index('i')"]
+TALKING = [
+    "lax.psum({x}, 'i')",
+    "lax.pmean(jnp.sin({x}), 'i')",
+    "{x} * lax.axis_index('i')",
+]
 INITIAL = "0 0.0 1.0 True 0.5".split()
 
 
@@ -106,7 +110,8 @@ class Program:
         self.inputs = self.draw_inputs()
         jnp = judges[0].names["jnp"]
         scope = {
-            name: judges[0].jax.typeof(jnp.asarray(x)) for name, x in self.inputs.items()
+            name: judges[0].jax.typeof(jnp.asarray(x))
+            for name, x in self.inputs.items()
         }
         lines = self.body(scope, length, depth)
         self.wanted = [name for name in scope if name not in self.inputs][-8:]
@@ -199,7 +204,11 @@ class Program:
         """Return a few of the names of `scope`, those that come late more often."""
         names = [name for name, t in scope.items() if like(t)][-6:]
         number = min(int(self.rng.integers(least, most)), len(names))
-        return [str(n) for n in self.rng.choice(names, number, replace=False)] if names else []
+        return (
+            [str(n) for n in self.rng.choice(names, number, replace=False)]
+            if names
+            else []
+        )
 
     def fitted(self, scope, t, keep=()):
         """Return an expression for a value of a type."""
@@ -301,17 +310,25 @@ class Program:
             return f"({self.next_state(inner, carried, types)}), [{', '.join(keep['outs'])}]"
 
         items = ", ".join(mapped)
-        unpack = [f"({''.join(f'{name}, ' for name in carried)}) = carry"] if carried else []
+        unpack = (
+            [f"({''.join(f'{name}, ' for name in carried)}) = carry"] if carried else []
+        )
         unpack += [f"[{items}] = items"] if mapped else []
         inner_types = dict(zip(carried, types)) | mapped
-        name, lines = self.with_head("carry, items", "body", inner_types, scope, depth, results, unpack)
+        name, lines = self.with_head(
+            "carry, items", "body", inner_types, scope, depth, results, unpack
+        )
         ends, outs = [self.new() for _ in carried], [self.new() for _ in keep["outs"]]
         options = self.pick(["", "", ", reverse=True", ", unroll=2", ", unroll=True"])
         options += f", length={length}" if not given or self.chance(0.2) else ""
         xs = f"[{', '.join(given)}]" if given else "None"
         start = "".join(f"{x}, " for x in initial)
         call = f"lax.scan({name}, ({start}), {xs}{options})"
-        left = f"({''.join(f'{n}, ' for n in ends)}), [{', '.join(outs)}]" if ends else f"_, [{', '.join(outs)}]"
+        left = (
+            f"({''.join(f'{n}, ' for n in ends)}), [{', '.join(outs)}]"
+            if ends
+            else f"_, [{', '.join(outs)}]"
+        )
         return [*lines, f"{left} = {call}"], [*ends, *outs]
 
     def with_head(self, head, hint, parameters, scope, depth, results, unpack):
@@ -352,7 +369,10 @@ class Program:
         ends = [self.new() for _ in carried]
         left = "".join(f"{n}, " for n in ends)
         start = "".join(f"{x}, " for x in initial)
-        return [*lines, f"({left}) = lax.fori_loop({low}, {high}, {name}, ({start}))"], ends
+        return [
+            *lines,
+            f"({left}) = lax.fori_loop({low}, {high}, {name}, ({start}))",
+        ], ends
 
     def write_while(self, scope, depth):
         carried, types, initial = self.state(scope, 1)
@@ -458,7 +478,10 @@ class Program:
         value, slope = self.new(), self.new()
         how = self.pick(["value_and_grad", "value_and_grad", "jit(jax.value_and_grad"])
         close = ")" * how.count("(")
-        return [*lines, f"{value}, {slope} = jax.{how}({name}){close}({x})"], [value, slope]
+        return [*lines, f"{value}, {slope} = jax.{how}({name}){close}({x})"], [
+            value,
+            slope,
+        ]
 
     def write_jvp(self, scope, depth):
         name, lines, x = self.smooth(scope, depth)

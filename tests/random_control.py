@@ -70,7 +70,9 @@ def as_jaxpr(g, values):
     closed, shape = minijax.make_jaxpr(g, return_shape=True)(values)
     check_jaxpr(closed)
     outs = jaxpr_as_fun(closed)(*minijax.tree_util.tree_leaves(values))
-    return minijax.tree_util.tree_unflatten(minijax.tree_util.tree_structure(shape), outs)
+    return minijax.tree_util.tree_unflatten(
+        minijax.tree_util.tree_structure(shape), outs
+    )
 
 
 def backend(name):
@@ -111,6 +113,7 @@ def jax_answers(f, values):
     jax = import_module("jax")
     answers, running = {}, {}
     for transformation in TRANSFORMATIONS:
+
         def g(values, transformation=transformation):
             return transformation(jax, f, values)
 
@@ -164,6 +167,7 @@ class ControlComparison:
             jax = import_module("jax")
             answers = jax_answers(runnable(jax, namespace("jax"), source), values)
         for transformation in TRANSFORMATIONS:
+
             def g(values, transformation=transformation):
                 return transformation(minijax, f, values)
 
@@ -184,7 +188,9 @@ class ControlComparison:
 def report(seed, comparison):
     """Return a text that says everything about a program that goes wrong."""
     inputs = ", ".join(f"{k} = {v!r}" for k, v in comparison.program.inputs.items())
-    return "\n".join([f"seed {seed}:", comparison.program.source, inputs, *comparison.found])
+    return "\n".join(
+        [f"seed {seed}:", comparison.program.source, inputs, *comparison.found]
+    )
 
 
 def main(arguments=None):
