@@ -10,20 +10,14 @@ import os
 from minijax.array import asarray_impl
 from minijax.core import EvalTrace, set_current_trace
 from minijax.jaxpr import eval_jaxpr
-from minijax.remembering import Once, cache_by_object
+from minijax.programs import dce_program
+from minijax.remembering import cache_by_object, once_of
 from minijax.settings import config
 
-# From names to functions that make an executable, a callable from arrays to a list of
-# arrays with the attribute `text`, of a `ClosedJaxpr`. The last one is the default.
+# From names to functions of a `ClosedJaxpr` and its name that make an executable: a
+# callable from arrays to a list of arrays, with the attribute `text`. The last one is
+# the default.
 backends = {}
-
-
-def _backend(name):
-    if name is not None and name not in backends:
-        known = ", ".join(backends)
-        raise ValueError(f"Unknown backend {name!r}; there are: {known}.")
-    return name
-
 
 config.define("minijax_backend", os.environ.get("MINIJAX_BACKEND"), lambda name: name)
 
@@ -34,21 +28,35 @@ _executables = cache_by_object()
 
 
 def backend_name(name=None):
-    """Return the name of a backend: this one, the configured one, or the default."""
-    return _backend(name or config.minijax_backend) or list(backends)[-1]
+    """Return the name of a backend: this one, the configured one, or the default.
+
+    Raises:
+      RuntimeError: if there is no such backend.
+    """
+    name = name or config.minijax_backend or list(backends)[-1]
+    if name not in backends:
+        known = ", ".join(backends)
+        raise RuntimeError(f"Unknown backend {name!r}; there are: {known}.")
+    return name
 
 
-def compiled(closed, backend=None):
+def compiled(closed, backend=None, name="program"):
     """Return the executable of a program; it is made once.
 
     Args:
       closed: a `ClosedJaxpr`.
       backend: the name of a backend, or None for the default.
+      name: what the program is called.
     """
-    name = backend_name(backend)
-    key = name, *[getattr(config, switch) for switch in compiled_switches]
-    once = _executables.get(closed) or _executables.setdefault(closed, Once())
-    return once.get(key, lambda: backends[name](closed))
+    backend = backend_name(backend)
+    key = backend, *[getattr(config, switch) for switch in compiled_switches]
+    once = once_of(_executables, closed)
+    return once.get(key, lambda: backends[backend](without_waste(closed), name))
+
+
+def without_waste(closed):
+    """Return a program without the equations that neither results nor effects need."""
+    return dce_program(closed, (True,) * len(closed.outvars))[0]
 
 
 class Interpreter:
@@ -56,10 +64,11 @@ class Interpreter:
 
     Args:
       closed: a `ClosedJaxpr`.
+      name: what the program is called.
     """
 
-    def __init__(self, closed):
-        self.jaxpr, self.consts = closed.jaxpr, closed.consts
+    def __init__(self, closed, name="program"):
+        self.jaxpr, self.consts, self.name = closed.jaxpr, closed.consts, name
 
     text = property(lambda self: str(self.jaxpr))
 

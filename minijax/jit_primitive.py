@@ -62,14 +62,24 @@ def _shape(*avals, jaxpr, name, **params):
     return jaxpr.out_avals
 
 
-def _impl(*args, jaxpr, backend=None, **params):
-    return compiled(jaxpr, backend)(*args)
+def _impl(*args, jaxpr, name, backend=None, **params):
+    return compiled(jaxpr, backend, name)(*args)
+
+
+def _with_donations(params, donated):
+    """Return parameters with other donated inputs, if any were donated before."""
+    if "donated_invars" not in params:
+        return params
+    rest = {key: params[key] for key in params if key != "donated_invars"}
+    return rest | {"donated_invars": tuple(donated)} if any(donated) else rest
 
 
 def _jvp(primals, tangents, jaxpr, **params):
     moving = tuple([tangent is not None for tangent in tangents])
     program, moves = jvp_program(jaxpr, moving)
     _, moving_tangents = partition(moving, tangents)
+    donated = params.get("donated_invars", (False,) * len(primals))
+    params = _with_donations(params, [*donated, *partition(moving, donated)[1]])
     outs = jit_p.bind(*primals, *moving_tangents, jaxpr=program, **params)
     count = len(moves)
     return outs[:count], spread(moves, outs[count:])
@@ -82,6 +92,7 @@ def _vmap(axis, args, dims, jaxpr, **params):
 
 def _split(split, args, on_tape, params):
     parts = split_program(params["jaxpr"], tuple(on_tape))
+    params = _with_donations(params, ())
     known_args, tape_args = partition(on_tape, args)
     with set_current_trace(split.parent):
         known_outs = jit_p.bind(*known_args, **params | {"jaxpr": parts.known})
@@ -103,17 +114,20 @@ def _transpose(cts, *operands, jaxpr, **params):
 
 def _dce(eqn, used):
     program, needed = dce_program(eqn.params["jaxpr"], used)
+    donated = eqn.params.get("donated_invars", (False,) * len(needed))
+    params = _with_donations(eqn.params, partition(needed, donated)[1])
     return eqn.replace(
         invars=partition(needed, eqn.invars)[1],
         outvars=partition(used, eqn.outvars)[1],
-        params=eqn.params | {"jaxpr": keep_inputs(program, needed)},
+        params=params | {"jaxpr": keep_inputs(program, needed)},
     )
 
 
 def _write(eqn, writing):
     """Write a call; the program's variables are called like the caller's."""
     program, names = eqn.params["jaxpr"].jaxpr, writing.names
-    params = {key: eqn.params[key] for key in ("name", "jaxpr")}
+    shown = ("name", "donated_invars", "jaxpr", "keep_unused")
+    params = {key: eqn.params[key] for key in shown if key in eqn.params}
     if program not in writing.shared:
         for inner, outer in zip(program.invars, eqn.invars):
             if isinstance(outer, Var):

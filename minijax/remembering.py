@@ -1,16 +1,94 @@
 # Made from chapters/11_jit.md by `make chapter`;
 # edit the chapter, not this file.
-"""Things made once: for one key at a time, and for as long as a program lives."""
+"""Things made once: for one key at a time, and for as long as a program lives.
 
+Reference: the caches of ``jax.jit``, ``jax.clear_caches``.
+"""
+
+import os
 from functools import wraps
 from threading import Lock, RLock
 from weakref import WeakKeyDictionary
 
 from minijax.core import current_trace
-from minijax.settings import config
+from minijax.settings import _on_or_off, config
+
+for _switch in ("jax_disable_jit", "jax_explain_cache_misses"):
+    config.define(_switch, os.environ.get(_switch.upper(), "0"), _on_or_off)
+
+
+class Once:
+    """A dictionary whose values are made when they are first asked for, each once.
+
+    Threads that ask for one key at the same time wait for the first of them.
+
+    Attributes:
+      values: the values by key, the oldest first.
+      limit: the number of values that are kept.
+      cleared, refused: whether values were thrown away, or not kept, by now.
+    """
+
+    limit = 4096
+
+    def __init__(self):
+        self.values, self.cleared, self.refused = {}, False, False
+        self._making, self._lock = {}, Lock()
+
+    def get(self, key, make, keep=lambda value: True):
+        """Return the value of `key`, which ``make()`` makes if it is not there.
+
+        Args:
+          key: anything hashable.
+          make: function without arguments.
+          keep: from the value to whether it may be used again.
+        """
+        if (value := self.values.get(key)) is not None:
+            return value
+        with self._lock:
+            making = self._making.setdefault(key, RLock())
+        try:
+            with making:
+                if (value := self.values.get(key)) is None:
+                    value = make()
+                    if keep(value):
+                        self.put(key, value)
+                    else:
+                        self.refused = True
+        finally:
+            self._making.pop(key, None)
+        return value
+
+    def put(self, key, value):
+        """Keep a value, in place of the oldest if there are too many."""
+        with self._lock:
+            if len(self.values) >= self.limit:
+                del self.values[next(iter(self.values))]
+            self.values[key] = value
+
+    def clear(self):
+        """Forget all values."""
+        with self._lock:
+            self.cleared = self.cleared or bool(self.values)
+            self.values.clear()
+
+
+# What `clear_caches` empties: dictionaries from an object to its `Once`.
+caches = []
+
+
+def cache_by_object():
+    """Return a dictionary that forgets an object when nobody else holds it."""
+    caches.append(WeakKeyDictionary())
+    return caches[-1]
+
+
+def once_of(cache, key):
+    """Return the `Once` that a dictionary of `cache_by_object` has for an object."""
+    return cache.get(key) or cache.setdefault(key, Once())
+
 
 # The switches that change what tracing writes down.
-traced_switches = ["jax_enable_x64"]
+traced_switches = ["jax_enable_x64", "jax_disable_jit"]
 
 
 def trace_context():
@@ -28,54 +106,13 @@ def trace_context():
     return switches, tuple(axes)
 
 
-class Once:
-    """A dictionary whose values are made when they are first asked for, each once.
-
-    Threads that ask for one key at the same time wait for the first of them.
-    """
-
-    def __init__(self):
-        self.values, self._making, self._lock = {}, {}, Lock()
-
-    def get(self, key, make, keep=lambda value: True):
-        """Return the value of `key`, which ``make()`` makes if it is not there.
-
-        Args:
-          key: anything hashable.
-          make: function without arguments.
-          keep: from the value to whether it may be used again.
-        """
-        if key in self.values:
-            return self.values[key]
-        with self._lock:
-            making = self._making.setdefault(key, RLock())
-        with making:
-            if key in self.values:
-                return self.values[key]
-            value = make()
-            if keep(value):
-                self.values[key] = value
-        self._making.pop(key, None)
-        return value
-
-
-# Caches by program, which `minijax.clear_caches` empties.
-caches = []
-
-
-def cache_by_object():
-    """Return a dictionary that forgets an object when nobody else holds it."""
-    caches.append(WeakKeyDictionary())
-    return caches[-1]
-
-
 def remembered(make):
     """Keep what ``make(closed, *key)`` returns for as long as the program lives."""
     kept = cache_by_object()
 
     @wraps(make)
     def made(closed, *key):
-        once = kept.get(closed) or kept.setdefault(closed, Once())
+        once = once_of(kept, closed)
         return once.get((key, trace_context()), lambda: make(closed, *key))
 
     return made

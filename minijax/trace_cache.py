@@ -5,14 +5,69 @@
 Reference: the tracing cache of ``jax.jit``.
 """
 
+import math
 from typing import NamedTuple
 
-from minijax.core import Tracer, current_trace
+from minijax.cache_misses import log_reason
+from minijax.core import Tracer
 from minijax.jaxpr import ClosedJaxpr
 from minijax.programs import partition
-from minijax.remembering import Once, cache_by_object, trace_context
+from minijax.remembering import Once, cache_by_object, once_of, trace_context
+from minijax.settings import config
 from minijax.staging import Origin, trace_to_jaxpr
 from minijax.treedefs import PyTreeDef
+
+
+class Static:
+    """A value in a key: equal to others of the same type, and equal in all its parts.
+
+    Python's 1, 1.0 and True are equal and have one hash, and so are 0.0 and -0.0; as
+    keys they differ.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __hash__(self):
+        return hash(self.value)
+
+    def __eq__(self, other):
+        return isinstance(other, Static) and _same(self.value, other.value)
+
+    def __repr__(self):
+        return repr(self.value)
+
+
+def _same(a, b):
+    if type(a) is not type(b):
+        return False
+    if type(a) is tuple:
+        return len(a) == len(b) and all(map(_same, a, b))
+    if type(a) is float and a == 0.0 == b:
+        return math.copysign(1.0, a) == math.copysign(1.0, b)
+    return a is b or bool(a == b)
+
+
+class Key(NamedTuple):
+    """What a program depends on, besides the function.
+
+    Attributes:
+      tree: the structure of the arguments, a `PyTreeDef` of ``(args, kwargs)``.
+      avals: the abstract values of their leaves.
+      statics: pairs of a name and a `Static`.
+      hoist: whether constants are inputs.
+      switches: the values of `traced_switches`.
+      axes: the named axes around, each a `MappedAxis`.
+    """
+
+    tree: PyTreeDef
+    avals: tuple
+    statics: tuple
+    hoist: bool
+    switches: tuple
+    axes: tuple
 
 
 class Program(NamedTuple):
@@ -20,7 +75,7 @@ class Program(NamedTuple):
 
     Attributes:
       closed: a `ClosedJaxpr`, whose first inputs are those of `captured`.
-      captured: the tracers, of transformations around, that the function has used.
+      captured: the arrays and tracers that the function has used and that are inputs.
       out_tree: the structure of its result.
       name: of the function.
     """
@@ -34,6 +89,14 @@ class Program(NamedTuple):
 _programs = cache_by_object()
 
 
+def programs_of(fun):
+    """Return the `Once` with the programs of a function, by `Key`."""
+    try:
+        return once_of(_programs, fun)
+    except TypeError:  # it has no hash, or nobody may hold it weakly
+        return Once()
+
+
 def program_of(call, statics=(), hoist=False):
     """Return the `Program` of a call; it is made once for each kind of arguments.
 
@@ -42,24 +105,33 @@ def program_of(call, statics=(), hoist=False):
 
     Args:
       call: a `FlatCall`.
-      statics: hashable data on which the program depends.
+      statics: pairs of a name and a `Static` on which the program depends.
       hoist: whether all constants become inputs, not only tracers.
     """
-    once = _programs.get(call.fun) or _programs.setdefault(call.fun, Once())
-    key = call.in_tree, tuple(call.avals), statics, hoist, trace_context()
-    return once.get(key, lambda: _write_down(call, hoist), _stands_alone)
+    once = programs_of(call.fun)
+    key = Key(call.in_tree, tuple(call.avals), statics, hoist, *trace_context())
+    return once.get(key, lambda: _write_down(call, key, once), _stands_alone)
 
 
 def _stands_alone(program):
     return not any(isinstance(x, Tracer) for x in program.captured)
 
 
-def _write_down(call, hoist):
+def _write_down(call, key, once):
+    if config.jax_explain_cache_misses:
+        log_reason(call, key, once)
     origin = Origin(call.name, call.fun_name, call.names)
     jaxpr, consts = trace_to_jaxpr(call, call.avals, origin)
-    taken = [hoist or isinstance(const, Tracer) for const in consts]
+    taken = [key.hoist or isinstance(const, Tracer) for const in consts]
     constvars, lifted = partition(taken, jaxpr.constvars)
     values, captured = partition(taken, consts)
     jaxpr = jaxpr.replace(constvars=constvars, invars=lifted + jaxpr.invars)
-    name = getattr(call.fun, "__name__", call.fun_name)
-    return Program(ClosedJaxpr(jaxpr, values), captured, call.out_tree, name)
+    return Program(
+        ClosedJaxpr(jaxpr, values), captured, call.out_tree, name_of_program(call.fun)
+    )
+
+
+def name_of_program(fun):
+    """Return what the program of a function is called."""
+    inner = getattr(fun, "func", fun)  # of a functools.partial
+    return getattr(inner, "__name__", "<unnamed function>")

@@ -1,0 +1,242 @@
+# Made from chapters/11_jit.md by `make chapter`;
+# edit the chapter, not this file.
+"""Functions that are written down once, and run as programs from then on.
+
+Reference: ``jax.jit``.
+"""
+
+import weakref
+from functools import partial, update_wrapper
+from types import MethodType
+from typing import NamedTuple
+
+from minijax.api_util import FlatCall
+from minijax.avals import typeof
+from minijax.chosen_arguments import Chosen
+from minijax.core import EvalTrace, current_trace
+from minijax.donation import check_given_once, give_up, memory_given, warn_of_useless
+from minijax.errors import UnexpectedTracerError
+from minijax.jit_primitive import jit_p
+from minijax.lowering import Traced, struct_of
+from minijax.remembering import cache_by_object, once_of, trace_context
+from minijax.settings import config
+from minijax.staging_api import abstractify
+from minijax.trace_cache import Program, Static, program_of, programs_of
+from minijax.tree_transfer import device_put
+from minijax.treedefs import tree_flatten
+
+
+class Options(NamedTuple):
+    """How a function is jitted.
+
+    Attributes:
+      static, donate: the `Chosen` arguments that are static, and that are donated.
+      labels: names of the positional parameters.
+      params: parameters of `jit_p`.
+      device: where arguments are put, or None.
+    """
+
+    static: Chosen = Chosen()
+    donate: Chosen = Chosen()
+    labels: tuple = ()
+    params: dict = {}
+    device: object = None
+
+    def sort(self, args, kwargs):
+        """Return the varying arguments as a pair, and the static ones.
+
+        The static ones are pairs of a name and a `Static`.
+        """
+        if not (self.static.nums or self.static.names):
+            return (args, kwargs), ()
+        fixed = self.static.positions(len(args))
+        varying = tuple([arg for i, arg in enumerate(args) if i not in fixed])
+        named = {k: kwargs[k] for k in kwargs if k not in self.static.names}
+        pairs = [(self.label(i), args[i]) for i in fixed]
+        pairs += [(k, kwargs[k]) for k in sorted(kwargs) if k in self.static.names]
+        return (varying, named), tuple([(k, static_value(k, x)) for k, x in pairs])
+
+    def label(self, i):
+        """Return the name of the argument at a position."""
+        return self.labels[i] if i < len(self.labels) else f"number {i}"
+
+    def flat_call(self, fun, args, kwargs, typeof=typeof):
+        """Return the `FlatCall` in which the static arguments stay as they are."""
+        fixed = self.static.positions(len(args))
+        return FlatCall(
+            "jit",
+            fun,
+            args,
+            {k: kwargs[k] for k in kwargs if k not in self.static.names},
+            argnums=tuple(i for i in range(len(args)) if i not in fixed),
+            constants={k: kwargs[k] for k in kwargs if k in self.static.names},
+            typeof=typeof,
+        )
+
+    def donated(self, call):
+        """Return for each leaf of a `FlatCall` whether it is donated."""
+        args, kwargs = call.in_tree.children()
+        chosen = self.donate.positions(len(call.args))
+        flags = [num in chosen for num in call.argnums]
+        flags += [name in self.donate.names for name in kwargs.aux]
+        trees = zip(flags, args.children() + kwargs.children())
+        return tuple(flag for flag, tree in trees for _ in range(tree.num_leaves))
+
+
+def static_value(name, value):
+    """Return the `Static` of an argument.
+
+    Raises:
+      ValueError: if it has no hash.
+    """
+    try:
+        hash(value)
+    except TypeError as error:
+        raise ValueError(
+            "Non-hashable static arguments are not supported: the static argument "
+            f"{name} is {value!r} of type {type(value).__name__}. Give a tuple instead "
+            "of a list, or do not make this argument static."
+        ) from error
+    return Static(value)
+
+
+class Ready(NamedTuple):
+    """A program, and all that a call of it needs.
+
+    Attributes:
+      program: a `Program`.
+      params: the parameters of its call.
+      given: for each operand whether a result takes its memory; empty if none does.
+    """
+
+    program: Program
+    params: dict
+    given: tuple
+
+    def run(self, leaves):
+        """Return the result, a tree, for the leaves of the arguments."""
+        operands = [*self.program.captured, *leaves]
+        giving = self.given and isinstance(current_trace(), EvalTrace)
+        if giving:
+            check_given_once(self.given, operands)
+        outs = jit_p.bind(*operands, **self.params)
+        if giving:
+            outs = give_up(self.given, operands, outs)
+        return self.program.out_tree.unflatten(outs)
+
+
+_lanes = cache_by_object()
+
+
+class JitFunction:
+    """A function that is written down once for each kind of arguments.
+
+    Args:
+      fun: the function.
+      options: its `Options`.
+    """
+
+    def __init__(self, fun, options):
+        update_wrapper(self, fun)
+        self._fun, self._options = fun, options
+        self._kept_by = fun if _may_be_kept(fun) else partial(fun)
+        self._lane = once_of(_lanes, self)
+
+    def __repr__(self):
+        return f"<JitFunction of {self._fun!r}>"
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self):
+        return JitFunction, (self._fun, self._options)
+
+    def __call__(self, *args, **kwargs):
+        if config.jax_disable_jit:
+            return self._fun(*args, **kwargs)
+        if self._options.device is not None:
+            args, kwargs = device_put((args, kwargs), self._options.device)
+        varying, statics = self._options.sort(args, kwargs)
+        leaves, tree = tree_flatten(varying)
+        key = tree, self._avals(leaves, args, kwargs), statics, trace_context()
+        ready = self._lane.values.get(key)
+        if ready is None:
+            ready = self._prepare(key, args, kwargs)
+        return ready.run(leaves)
+
+    def _avals(self, leaves, args, kwargs):
+        try:
+            return tuple([typeof(leaf) for leaf in leaves])
+        except TypeError:
+            self._options.flat_call(self._kept_by, args, kwargs)  # raises with a name
+            raise
+
+    def _prepare(self, key, args, kwargs):
+        call, program = self._program(args, kwargs)
+        donated = (False,) * len(program.captured) + self._options.donated(call)
+        params = {"jaxpr": program.closed, "name": program.name, **self._options.params}
+        given = ()
+        if any(donated):
+            params["donated_invars"] = donated
+            keep_unused = params.get("keep_unused", False)
+            given = memory_given(program.closed, donated, keep_unused)
+            if isinstance(current_trace(), EvalTrace):
+                warn_of_useless(program.closed, donated, given)
+        ready = Ready(program, params, given)
+        if not program.captured:
+            self._lane.put(key, ready)
+        return ready
+
+    def _program(self, args, kwargs, typeof=typeof):
+        call = self._options.flat_call(self._kept_by, args, kwargs, typeof)
+        _, statics = self._options.sort(args, kwargs)
+        return call, program_of(call, statics)
+
+    def trace(self, *args, **kwargs):
+        """Write the function down for these arguments, and return a `Traced`.
+
+        Leaves of the arguments may be `ShapeDtypeStruct`.
+        """
+        call, program = self._program(args, kwargs, abstractify)
+        if program.captured:
+            raise UnexpectedTracerError(
+                f"{program.name} uses values of a transformation around it, "
+                f"{program.captured}; it has no program of its own."
+            )
+        return Traced(
+            fun_name=program.name,
+            names=call.names(),
+            in_tree=call.in_tree,
+            out_tree=program.out_tree,
+            program=program.closed,
+            donated=self._options.donated(call),
+            keep_unused=self._options.params.get("keep_unused", False),
+            backend=self._options.params.get("backend"),
+        )
+
+    def lower(self, *args, **kwargs):
+        """Write the function down for these arguments, and return a `Lowered`."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args, **kwargs):
+        """Return the shapes and dtypes of the result, a tree of `ShapeDtypeStruct`."""
+        _, program = self._program(args, kwargs, abstractify)
+        avals = program.closed.out_avals
+        return program.out_tree.unflatten(map(struct_of, avals))
+
+    def clear_cache(self):
+        """Forget the programs of this function."""
+        self._lane.clear()
+        programs_of(self._kept_by).clear()
+
+    def _cache_size(self):
+        return len(self._lane.values)
+
+
+def _may_be_kept(fun):
+    try:
+        weakref.ref(fun)
+        hash(fun)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,217 @@
+# Made from chapters/11_jit.md by `make chapter`;
+# edit the chapter, not this file.
+"""The stages between a function and its result: traced, lowered, compiled.
+
+Reference: ``jax.stages``.
+"""
+
+from dataclasses import dataclass
+
+from minijax.avals import ShapedArray, typeof
+from minijax.compilation import backends, compiled
+from minijax.core import Tracer
+from minijax.costs import cost_analysis, memory_analysis
+from minijax.donation import check_given_once, give_up, memory_given
+from minijax.programs import dce_program, keep_inputs, partition
+from minijax.staging_api import ShapeDtypeStruct
+from minijax.tree_differences import differences
+from minijax.treedefs import PyTreeDef, tree_flatten
+
+
+@dataclass(frozen=True)
+class ArgInfo:
+    """What a stage knows of an argument.
+
+    Reference: ``jax.stages.ArgInfo``.
+    """
+
+    _aval: ShapedArray
+    donated: bool
+
+    shape = property(lambda self: self._aval.shape)
+    dtype = property(lambda self: self._aval.dtype)
+
+
+def struct_of(aval):
+    """Return the `ShapeDtypeStruct` of an abstract value."""
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What all stages of one function know.
+
+    Attributes:
+      fun_name: the name of the function.
+      names: what the user calls each leaf of the arguments, a list.
+      in_tree, out_tree: the structures of ``(args, kwargs)`` and of the result.
+      program: the `ClosedJaxpr` of the function.
+      donated: for each leaf of the arguments whether it is donated.
+      keep_unused: whether arguments that are not needed stay inputs.
+      backend: the name of a backend, or None for the default.
+    """
+
+    fun_name: str
+    names: list
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
+    program: object
+    donated: tuple
+    keep_unused: bool
+    backend: str | None
+
+    @property
+    def in_avals(self):
+        """The abstract values of the arguments, a tree like them."""
+        return self.in_tree.unflatten(self.program.in_avals)
+
+    @property
+    def args_info(self):
+        """An `ArgInfo` for each argument, in a tree like the arguments."""
+        infos = map(ArgInfo, self.program.in_avals, self.donated)
+        return self.in_tree.unflatten(infos)
+
+    @property
+    def out_info(self):
+        """Shapes and dtypes of the result, a tree like it."""
+        return self.out_tree.unflatten(map(struct_of, self.program.out_avals))
+
+    @property
+    def donate_argnums(self):
+        """The numbers of the leaves that are donated."""
+        return tuple(i for i, donated in enumerate(self.donated) if donated)
+
+    def _next(self, kind):
+        return kind(**{name: getattr(self, name) for name in Stage.__annotations__})
+
+
+class Traced(Stage):
+    """A function that was written down for arguments of certain types.
+
+    Reference: ``jax.stages.Traced``.
+    """
+
+    @property
+    def jaxpr(self):
+        """The program, a `ClosedJaxpr`."""
+        return self.program
+
+    @property
+    def out_avals(self):
+        """The abstract values of the result, a tree like it."""
+        return self.out_tree.unflatten(self.program.out_avals)
+
+    def lower(self):
+        """Return the next stage, a `Lowered`."""
+        return self._next(Lowered)
+
+
+class Lowered(Stage):
+    """A program that is ready for a compiler: nothing is in it that nobody needs.
+
+    Reference: ``jax.stages.Lowered``.
+    """
+
+    @property
+    def _pruned(self):
+        program, needed = dce_program(
+            self.program, (True,) * len(self.program.out_avals)
+        )
+        kept = tuple(need or self.keep_unused for need in needed)
+        return keep_inputs(program, kept), kept
+
+    def as_text(self, dialect=None, *, debug_info=False):
+        """Return the program as text.
+
+        Args:
+          dialect: ``"jaxpr"``, which is the default, or the name of a backend, for the
+            code that it makes.
+          debug_info: whether a jaxpr notes the source of each equation.
+
+        Raises:
+          ValueError: if there is no such dialect.
+        """
+        program, _ = self._pruned
+        if dialect in (None, "jaxpr"):
+            return program.pretty_print(source_info=debug_info)
+        if dialect in backends:
+            return compiled(program, dialect, self.fun_name).text
+        raise ValueError(f"unknown dialect: {dialect}")
+
+    def compiler_ir(self, dialect=None):
+        """Return what a compiler is given, a `ClosedJaxpr`."""
+        return self._pruned[0]
+
+    def cost_analysis(self):
+        """Return how many operations and bytes the program takes, a dictionary."""
+        counts = cost_analysis(self._pruned[0].jaxpr)
+        return {name: float(counts[name]) for name in counts}
+
+    def compile(self):
+        """Return the last stage, a `Compiled`."""
+        return self._next(Compiled)
+
+
+class Compiled(Lowered):
+    """A program that can be run, on arguments of the types it was made for.
+
+    Reference: ``jax.stages.Compiled``.
+    """
+
+    def runtime_executable(self):
+        """Return what the backend has made of the program."""
+        return compiled(self._pruned[0], self.backend, self.fun_name)
+
+    def as_text(self):
+        """Return the code that the backend has made."""
+        return self.runtime_executable().text
+
+    def memory_analysis(self):
+        """Return the `CompiledMemoryStats` of the program."""
+        program, kept = self._pruned
+        aliased = memory_given(self.program, self.donated, self.keep_unused)
+        shared = partition(kept, aliased)[1]
+        return memory_analysis(program.jaxpr, shared, self.as_text())
+
+    def __call__(self, *args, **kwargs):
+        """Run the program.
+
+        Args:
+          *args, **kwargs: those arguments that are not static.
+
+        Raises:
+          TypeError: if their structure, shapes or dtypes are not those of the program,
+            or if there is a tracer among them.
+        """
+        leaves, tree = tree_flatten((args, kwargs))
+        if tree != self.in_tree:
+            self._refuse_tree((args, kwargs))
+        for name, expected, leaf in zip(self.names, self.program.in_avals, leaves):
+            self._check(name, expected, leaf)
+        aliased = memory_given(self.program, self.donated, self.keep_unused)
+        check_given_once(aliased, leaves)
+        outs = self.runtime_executable()(*partition(self._pruned[1], leaves)[1])
+        return self.out_tree.unflatten(give_up(aliased, leaves, outs))
+
+    call = __call__
+
+    def _refuse_tree(self, given):
+        lines = differences(self.in_tree, given, exact=True, name="(args, kwargs)")
+        raise TypeError(
+            f"{self.fun_name} was compiled for arguments of the structure "
+            f"{self.in_tree}; these are different:\n  " + "\n  ".join(lines)
+        )
+
+    def _check(self, name, expected, leaf):
+        if isinstance(leaf, Tracer):
+            raise TypeError(
+                f"{self.fun_name} is compiled and cannot be transformed any more, but "
+                f"the argument {name} is {leaf!r}. Transform first, then compile."
+            )
+        given = typeof(leaf)
+        if (given.shape, given.dtype) != (expected.shape, expected.dtype):
+            raise TypeError(
+                f"{self.fun_name} was compiled for an argument {name} of type "
+                f"{expected.update(weak_type=False)}, and called with "
+                f"{given.update(weak_type=False)}."
+            )

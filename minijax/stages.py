@@ -1,0 +1,10 @@
+# Made from chapters/11_jit.md by `make chapter`;
+# edit the chapter, not this file.
+"""The stages between a function and its result.
+
+Reference: ``jax.stages``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)
