@@ -1,0 +1,75 @@
+# Made from chapters/12b_scan.md by `make chapter`;
+# edit the chapter, not this file.
+"""A scan in emitted Python: a for loop, and an array for each of the ys.
+
+Reference: ``jax.lax.scan``.
+"""
+
+from collections import Counter
+
+from minijax.emission import python_rules
+from minijax.scan_primitive import groups, scan_p
+
+
+def write_scan(writer, eqn, operands, results):
+    """Write a scan as a loop.
+
+    Args:
+      writer: the `Writer` of the function.
+      eqn: the equation.
+      operands: expressions of its operands.
+      results: the names of its results.
+    """
+    num_carry = eqn.params["num_carry"]
+    consts, carry, xs = groups(operands, eqn.params["num_consts"], num_carry)
+    state, ys = groups(results, num_carry)
+    state = [writer.name("carry") if name == "_" else name for name in state]
+    writer.assign(state, carry)
+    stacks, twins = _write_stacks(writer, eqn, ys)
+    i = writer.name("i")
+    with writer.block(f"for {i} in {_rows_in_order(**eqn.params)}:"):
+        rows = _write_rows(writer, eqn.params["jaxpr"], xs, i)
+        outs = writer.inline(eqn.params["jaxpr"], consts + state + rows)
+        carry, rows = groups(outs, num_carry)
+        for y, place in stacks.items():
+            writer.line(f"{y}[{i}] = {rows[place]}")
+        writer.assign(state, carry)
+    writer.assign(*twins)
+
+
+def _rows_in_order(length, reverse, **params):
+    return f"range({length - 1}, -1, -1)" if reverse else f"range({length})"
+
+
+def _write_stacks(writer, eqn, ys):
+    """Write empty arrays for the ys.
+
+    Returns:
+      A dictionary from their names to the places of the rows that go there; and two
+      lists of names, of ys that would be filled with the same rows, and of the others.
+    """
+    num_carry, stacks, first = eqn.params["num_carry"], {}, {}
+    rows = eqn.params["jaxpr"].outvars[num_carry:]
+    for place, (y, row, var) in enumerate(zip(ys, rows, eqn.outvars[num_carry:])):
+        if y != "_" and first.setdefault(row, y) == y:
+            dtype = writer.dtype(var.aval.dtype)
+            writer.line(f"{y} = np.empty({var.aval.shape}, {dtype})")
+            stacks[y] = place
+    twins = [(y, first[row]) for y, row in zip(ys, rows) if y != "_" and y not in stacks]
+    return stacks, [*zip(*twins)] or [(), ()]
+
+
+def _write_rows(writer, step, xs, i):
+    """Write what takes row `i` of each array, and return expressions of the rows."""
+    uses = Counter(x for eqn in step.eqns for x in eqn.invars) + Counter(step.outvars)
+    rows = []
+    for x, var in zip(xs, step.invars[len(step.invars) - len(xs) :]):
+        rows.append(f"{x}[{i}]")
+        if uses[var] > 1:
+            row = writer.name("row")
+            writer.line(f"{row} = {rows.pop()}")
+            rows.append(row)
+    return rows
+
+
+python_rules[scan_p] = write_scan

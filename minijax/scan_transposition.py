@@ -1,0 +1,101 @@
+# Made from chapters/12b_scan.md by `make chapter`;
+# edit the chapter, not this file.
+"""A scan backwards: the last step first, and cotangents as its carry.
+
+Reference: ``jax.lax.scan``, its transpose.
+"""
+
+import numpy as np
+
+from minijax import lax
+from minijax.avals import typeof
+from minijax.delayed_sums import delay_sums
+from minijax.programs import merge, partition, spread, stage
+from minijax.remembering import remembered
+from minijax.reverse import backward_pass
+from minijax.scan_primitive import bind_scan, groups, row_aval, scan_p
+from minijax.scan_rules import needed_step
+from minijax.transposition import Linear, transpose_rules
+
+
+def zeros(aval):
+    """Return the zeros of an abstract value; a scalar needs no operation."""
+    zero = np.zeros((), aval.dtype)[()]
+    return lax.broadcast_in_dim(zero, aval.shape, ()) if aval.shape else zero
+
+
+@remembered
+def transposed_step(step, linear, ct_avals, num_consts, num_carry):
+    """Return the step that runs a linear step backwards.
+
+    Args:
+      step: a `ClosedJaxpr`.
+      linear: for each of its inputs whether it is linear in it; in all the carry it is.
+      ct_avals: for each of its results the type of its cotangent, or None.
+      num_consts, num_carry: how many inputs are constants, and carry.
+
+    Returns:
+      A `ClosedJaxpr` from the known constants, the cotangents of the carry and of ys,
+      and the known rows, to what the step adds to the cotangents of linear constants,
+      the cotangents of the carry before the step, and those of linear rows.
+    """
+    given = [aval is not None for aval in ct_avals]
+    avals = list(step.in_avals)
+    avals[num_consts : num_consts + num_carry] = ct_avals[:num_carry]
+    places = [aval for aval, is_linear in zip(avals, linear) if is_linear]
+    consts, _, rows = (
+        partition(*pair)[0]
+        for pair in zip(
+            groups(linear, num_consts, num_carry), groups(avals, num_consts, num_carry)
+        )
+    )
+
+    def program(*flat):
+        consts_in, cts, rows_in = groups(flat, len(consts), sum(given))
+        operands = merge(linear, consts_in + rows_in, map(Linear, places))
+        cts = spread(given, cts)
+        arrived = backward_pass(step.jaxpr, step.consts, operands, cts)
+        arrived = partition(linear, arrived)[1]
+        return [zeros(a) if ct is None else ct for a, ct in zip(places, arrived)]
+
+    return stage(program, consts + partition(given, ct_avals)[1] + rows)
+
+
+def _transpose(cts, *operands, jaxpr, num_consts, num_carry, reverse, **how):
+    used = tuple([ct is not None for ct in cts])
+    step, kept, used = needed_step(jaxpr, used, num_consts, num_carry)
+    sizes = [sum(flags) for flags in groups(kept, num_consts, num_carry)[:2]]
+    arrived = transpose_needed(
+        partition(used, cts)[1], partition(kept, operands)[1], step, *sizes,
+        reverse=not reverse, **how
+    )
+    cts = spread(kept, arrived)
+    return [ct if isinstance(x, Linear) else None for x, ct in zip(operands, cts)]
+
+
+def transpose_needed(cts, operands, step, num_consts, num_carry, **how):
+    """Run a scan backwards, all of whose results, if not the last carry, have cotangents.
+
+    Returns:
+      For each operand its cotangent, or None if the scan is not linear in it.
+    """
+    cts = [zeros(a) if ct is None else ct for ct, a in zip(cts, step.out_avals)]
+    linear = [isinstance(x, Linear) for x in operands]
+    linear[num_consts : num_consts + num_carry] = [True] * num_carry  # zeros, if known
+    ct_carry, ct_ys = groups(cts, num_carry)
+    ct_avals = [*map(typeof, ct_carry), *map(row_aval, map(typeof, ct_ys))]
+    sizes = num_consts, num_carry
+    backwards = transposed_step(step, tuple(linear), tuple(ct_avals), *sizes)
+    flags, values = (groups(row, *sizes) for row in (linear, operands))
+    consts, rows = (partition(flags[i], values[i])[0] for i in (0, 2))
+    plan = delay_sums(backwards, len(consts), num_carry, sum(flags[0]), how["length"])
+    carry = [*map(zeros, plan.sum_avals), *ct_carry]
+    xs = ct_ys + rows
+    carry, ys = bind_scan(plan.body, consts, carry, xs, **how) if plan.body.outvars else ([], [])
+    sums, ct_carry = groups(carry, len(plan.sum_avals))
+    ct_rows, stacks = groups(ys, sum(flags[2]))
+    totals = plan.totals(consts, xs, ct_rows, stacks, sums)
+    return spread(linear, totals + ct_carry + ct_rows)
+
+
+transpose_rules[scan_p] = _transpose
