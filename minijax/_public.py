@@ -48,6 +48,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "JaxprEqn": "minijax.jaxpr",
         "JaxprTypeError": "minijax.checking",
         "Literal": "minijax.jaxpr",
+        "Primitive": "minijax.extension",
         "Var": "minijax.jaxpr",
         "check_jaxpr": "minijax.checking",
         "jaxpr_as_fun": "minijax.jaxpr",
@@ -581,4 +582,6 @@ REGISTERS: list[str] = [
     "minijax.scan_rules",
     "minijax.scan_splitting",
     "minijax.scan_transposition",
+    "minijax.scan_python",
+    "minijax.scan_callbacks",
 ]

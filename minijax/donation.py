@@ -18,12 +18,14 @@ class DeletedArray(ArrayImpl):
 
     __slots__ = ()
 
-    @property
-    def _buffer(self):
+    def _refuse(self, *args):
         raise RuntimeError(
             f"Array has been deleted with shape={self.aval}. It was given to a program "
             "by donate_argnums or donate_argnames, or delete() was called."
         )
+
+    _buffer = device = property(_refuse)
+    block_until_ready = _refuse
 
 
 def delete(x):

@@ -18,7 +18,9 @@ def has_effects(jaxpr):
     Args:
       jaxpr: a `Jaxpr` or a `ClosedJaxpr`.
     """
-    return any(
-        eqn.primitive in effectful or any(map(has_effects, jaxprs_in_params(eqn.params)))
-        for eqn in jaxpr.eqns
-    )
+    return any(map(_acts, jaxpr.eqns))
+
+
+def _acts(eqn):
+    inner = jaxprs_in_params(eqn.params)
+    return eqn.primitive in effectful or any(map(has_effects, inner))

@@ -23,6 +23,7 @@ from minijax.programs import (
     spread,
     transpose_program,
     vmap_program,
+    without_consts,
 )
 from minijax.splitting import split_program
 from minijax.staging import JaxprTrace
@@ -95,12 +96,25 @@ def _split(split, args, on_tape, params):
     params = _with_donations(params, ())
     known_args, tape_args = partition(on_tape, args)
     with set_current_trace(split.parent):
-        known_outs = jit_p.bind(*known_args, **params | {"jaxpr": parts.known})
+        known_outs = _bind_less(known_args, params | {"jaxpr": parts.known})
     residuals = parts.residuals(known_args, known_outs)
     with set_current_trace(split.tape):
-        taken = [*residuals, *tape_args]
-        tape_outs = jit_p.bind(*taken, **params | {"jaxpr": parts.unknown})
+        taken = [*parts.unknown.consts, *residuals, *tape_args]
+        unknown = without_consts(parts.unknown)
+        tape_outs = jit_p.bind(*taken, **params | {"jaxpr": unknown})
     return parts.results(known_outs, tape_outs)
+
+
+def _bind_less(args, params):
+    """Bind a call without those results that are operands, and return all results."""
+    program = params["jaxpr"]
+    places = {var: i for i, var in enumerate(program.invars)}
+    new = tuple([out not in places for out in program.outvars])
+    if not all(new):
+        params = params | {"jaxpr": dce_program(program, new)[0]}
+    outs = iter(jit_p.bind(*args, **params))
+    found = [places.get(out) for out in program.outvars]
+    return [next(outs) if place is None else args[place] for place in found]
 
 
 def _transpose(cts, *operands, jaxpr, **params):
@@ -123,18 +137,24 @@ def _dce(eqn, used):
     )
 
 
+def call_alike(names, inner, outer):
+    """Give variables the names of others, except those that have one; each once."""
+    given = set()
+    for mine, theirs in zip(inner, outer):
+        new = isinstance(mine, Var) and mine not in names
+        if new and isinstance(theirs, Var) and theirs not in given:
+            names[mine] = names[theirs]
+            given.add(theirs)
+
+
 def _write(eqn, writing):
     """Write a call; the program's variables are called like the caller's."""
     program, names = eqn.params["jaxpr"].jaxpr, writing.names
     shown = ("name", "donated_invars", "jaxpr", "keep_unused")
     params = {key: eqn.params[key] for key in shown if key in eqn.params}
     if program not in writing.shared:
-        for inner, outer in zip(program.invars, eqn.invars):
-            if isinstance(outer, Var):
-                names[inner] = names[outer]
-        for inner, outer in zip(program.outvars, eqn.outvars):
-            if isinstance(inner, Var):
-                names[inner] = names[outer]
+        call_alike(names, program.invars, eqn.invars)
+        call_alike(names, program.outvars, eqn.outvars)
     return write_plainly(eqn, writing, params)
 
 

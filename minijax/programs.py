@@ -21,9 +21,9 @@ from minijax.transposition import Linear
 
 
 def partition(mask, values):
-    """Return two lists: the values where `mask` is False, and those where it is True."""
+    """Return two lists: the values where `mask` is False, and where it is True."""
     pairs = list(zip(mask, values, strict=True))
-    return [x for chosen, x in pairs if not chosen], [x for chosen, x in pairs if chosen]
+    return [x for true, x in pairs if not true], [x for true, x in pairs if true]
 
 
 def merge(mask, no, yes):
@@ -199,6 +199,14 @@ def keep_inputs(closed, kept):
     """Return a program without those inputs that are not `kept` and not needed."""
     invars = partition(kept, closed.invars)[1]
     return ClosedJaxpr(closed.jaxpr.replace(invars=invars), closed.consts)
+
+
+@remembered
+def without_consts(closed):
+    """Return a program whose first inputs are the constants of another one."""
+    jaxpr = closed.jaxpr
+    invars = jaxpr.constvars + jaxpr.invars
+    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), [])
 
 
 def with_consts(jaxpr, closed):

@@ -58,7 +58,8 @@ def split_program(closed, on_tape, instantiate=False):
       A `Split`.
     """
     wanted = _each(instantiate, len(closed.outvars))
-    with lifetime(JaxprTrace(current_trace())) as now, lifetime(JaxprTrace(now)) as tape:
+    now = JaxprTrace(current_trace())
+    with lifetime(now), lifetime(JaxprTrace(now)) as tape:
         args = [
             (tape if later else now).new_input(aval)
             for later, aval in zip(on_tape, closed.in_avals)
