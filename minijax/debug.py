@@ -1,0 +1,27 @@
+# Made from chapters/11c_callbacks.md by `make chapter`;
+# edit the chapter, not this file.
+"""Looking at values while a program runs: `print`, `callback`, `breakpoint`.
+
+Reference: ``jax.debug``.
+"""
+
+from minijax.debugger import debug_breakpoint
+from minijax.debugging import debug_callback, debug_print
+
+_functions = {
+    "breakpoint": debug_breakpoint,
+    "callback": debug_callback,
+    "print": debug_print,
+}
+
+
+def __getattr__(name):
+    if name == "__all__":
+        return sorted(_functions)
+    if name not in _functions:
+        raise AttributeError(f"module 'minijax.debug' has no attribute {name!r}")
+    return _functions[name]
+
+
+def __dir__():
+    return sorted(_functions)

@@ -1,0 +1,10 @@
+# Made from chapters/11c_callbacks.md by `make chapter`;
+# edit the chapter, not this file.
+"""What JAX still calls experimental.
+
+Reference: ``jax.experimental``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)

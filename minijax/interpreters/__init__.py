@@ -1,0 +1,10 @@
+# Made from chapters/11c_callbacks.md by `make chapter`;
+# edit the chapter, not this file.
+"""Rules of primitives, under the names that JAX has for them: `ad`, `batching`.
+
+Reference: ``jax.interpreters``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)

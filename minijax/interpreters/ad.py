@@ -1,0 +1,95 @@
+# Made from chapters/11c_callbacks.md by `make chapter`;
+# edit the chapter, not this file.
+"""Derivatives of primitives, under the names that JAX has for them.
+
+Reference: ``jax.interpreters.ad``.
+"""
+
+from minijax.array import shape_rules
+from minijax.avals import typeof
+from minijax.forward_api import zeros_of_tangent
+from minijax.forward_rules import jvp_rules, linear_rule, partials_rule
+from minijax.transposition import Linear, transpose_rules
+
+
+class Zero:
+    """A tangent or cotangent that is zero, and that nobody has written out.
+
+    Args:
+      aval: its `ShapedArray`.
+    """
+
+    def __init__(self, aval):
+        self.aval = aval
+
+    def __repr__(self):
+        return f"Zero({self.aval})"
+
+
+UndefinedPrimal = Linear
+
+
+def is_undefined_primal(x):
+    """Return whether an operand of a transpose rule is one that it is linear in."""
+    return isinstance(x, Linear)
+
+
+def instantiate_zeros(x):
+    """Return a `Zero` written out as an array, and anything else as it is."""
+    return zeros_of_tangent(x.aval) if isinstance(x, Zero) else x
+
+
+def _none_if_zero(x):
+    return None if isinstance(x, Zero) else x
+
+
+def _zero_if_none(x, like):
+    return Zero(typeof(like)) if x is None else x
+
+
+class _JVPs(dict):
+    """From primitives to rules ``rule(primals, tangents, **params)``."""
+
+    def __setitem__(self, primitive, rule):
+        def listed(primals, tangents, **params):
+            tangents = list(map(_zero_if_none, tangents, primals))
+            out, tangent = rule(primals, tangents, **params)
+            moves = map(_none_if_zero, primitive.listed(tangent))
+            return primitive.listed(out), list(moves)
+
+        super().__setitem__(primitive, rule)
+        jvp_rules[primitive.inner] = listed
+
+
+class _Transposes(dict):
+    """From primitives to rules ``rule(cotangent, *operands, **params)``."""
+
+    def __setitem__(self, primitive, rule):
+        def listed(cts, *operands, **params):
+            avals = shape_rules[primitive.inner](*map(typeof, operands), **params)
+            cts = [Zero(a) if ct is None else ct for ct, a in zip(cts, avals)]
+            arrived = rule(primitive.pick(cts), *operands, **params)
+            return list(map(_none_if_zero, arrived))
+
+        super().__setitem__(primitive, rule)
+        transpose_rules[primitive.inner] = listed
+
+
+primitive_jvps, primitive_transposes = _JVPs(), _Transposes()
+
+
+def defjvp(primitive, *partials):
+    """Set the jvp rule by one function ``(tangent, *primals)`` for each operand."""
+
+    def without_result(partial):
+        return lambda t, out, *primals, **params: partial(t, *primals, **params)
+
+    rules = [partial and without_result(partial) for partial in partials]
+    rules = [partial or (lambda *args, **params: None) for partial in rules]
+    jvp_rules[primitive.inner] = partials_rule(primitive.inner, *rules)
+
+
+def deflinear2(primitive, transpose_rule):
+    """Make a primitive linear in all its operands, and set its transpose rule."""
+    jvp_rules[primitive.inner] = linear_rule(primitive.inner)
+    primitive_transposes[primitive] = transpose_rule

@@ -1,0 +1,85 @@
+# Made from chapters/11c_callbacks.md by `make chapter`;
+# edit the chapter, not this file.
+"""Where in the user's program something was asked for.
+
+Reference: ``jax._src.source_info_util``.
+"""
+
+import linecache
+import os
+import re
+import sys
+from functools import cache
+
+import minijax
+from minijax.jaxpr import eval_jaxpr
+from minijax.reverse import backward_pass, linear_eqns
+from minijax.staging import source_finders
+
+
+class UserLine:
+    """A place in a program; its line and its text are looked up when they are wanted.
+
+    Args:
+      code: the code object that was running.
+      instruction: how far it had got, as a frame's ``f_lasti`` says.
+    """
+
+    __slots__ = ("code", "instruction")
+
+    def __init__(self, code, instruction):
+        self.code, self.instruction = code, instruction
+
+    @property
+    def position(self):
+        """The line, counted from 1, and the column, counted from 0."""
+        positions = list(self.code.co_positions())
+        line, _, column, _ = positions[self.instruction // 2]
+        return line or self.code.co_firstlineno, column or 0
+
+    @property
+    def text(self):
+        """The text of the line; empty if there is no file."""
+        return linecache.getline(self.code.co_filename, self.position[0]).strip()
+
+    @property
+    def file(self):
+        """The name of the file, or ``cell`` in a notebook."""
+        return re.sub(r".*ipykernel_\d+\W\d+\.py", "cell", self.code.co_filename)
+
+    def __str__(self):
+        line, column = self.position
+        return f"{self.file}:{line}:{column} ({self.code.co_name})"
+
+
+HOME = os.path.dirname(minijax.__file__) + os.sep
+
+
+@cache
+def is_ours(file_name):
+    """Return whether code is in the package, or made by it, or about to be in it."""
+    if file_name.startswith((HOME, "<minijax")):
+        return True
+    return linecache.getline(file_name, 1).startswith("#| export")
+
+
+# The code of functions that bind one equation after the other, and call each `eqn`.
+READERS = {id(reader.__code__) for reader in (eval_jaxpr, backward_pass, linear_eqns)}
+
+
+def user_line():
+    """Return the `UserLine` that asked for what is going on, or None."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not is_ours(code.co_filename):
+            return UserLine(code, frame.f_lasti)
+        if id(code) in READERS:
+            source = frame.f_locals["eqn"].source
+            if source is not None:
+                return source
+        frame = frame.f_back
+    return None
+
+
+source_finders.append(user_line)
