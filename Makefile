@@ -87,6 +87,7 @@ oracle: $(ORACLE)/.installed
 bench: $(ORACLE)/.installed
 	$(call title,bench)
 	@$(ORACLE)/bin/python benchmarks/eager.py
+	@$(ORACLE)/bin/python benchmarks/compiled.py
 
 ## make oracle-record   write the recorded tables anew from real JAX
 oracle-record: $(ORACLE)/.installed
