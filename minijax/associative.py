@@ -101,11 +101,12 @@ def on_leaves(fn, treedef):
         if len(outs) != len(xs):
             flatten_like(treedef, result, "the result of associative_scan's fn", "elems")
         paths = [path for path, _ in tree_leaves_with_path(treedef.unflatten(xs))]
-        for path, x, out in zip(paths, map(typeof, xs), map(typeof, outs)):
-            if (x.shape, x.dtype) != (out.shape, out.dtype):
+        for path, x, out in zip(paths, xs, outs):
+            before, after = typeof(x), typeof(out)
+            if (before.shape, before.dtype) != (after.shape, after.dtype):
                 raise TypeError(
-                    "associative_scan: fn has to return arrays of the types that it "
-                    f"gets; elems{keystr(path)} goes in as {x}, and comes out as {out}."
+                    "associative_scan: fn has to return arrays of the types that it gets;"
+                    f" elems{keystr(path)} goes in as {before} and comes out as {after}."
                 )
         return outs
 

@@ -3,7 +3,7 @@
 """Sums over the steps of a loop that are worked out after the loop.
 
 Reference: J. Appleyard, T. Kočiský and P. Blunsom, *Optimizing Performance of Recurrent
-Neural Networks on GPUs* (2016), who do by hand what is done here for any loop.
+Neural Networks on GPUs* (2016), for the gradients of a recurrent network.
 """
 
 from collections import Counter, defaultdict
@@ -11,146 +11,13 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from minijax import lax
-from minijax.dtypes import is_inexact
-from minijax.effects import has_effects
-from minijax.jaxpr import JaxprEqn, Literal, Var, eval_jaxpr
+from minijax.jaxpr import JaxprEqn, Literal, Var, eval_jaxpr, jaxpr_as_fun
+from minijax.jit_primitive import jit_p
 from minijax.lax.conversion import astype
-from minijax.numpy.scalar_types import finfo
-from minijax.programs import dce_jaxpr, with_consts
+from minijax.loop_steps import BILINEAR, Step, work_after_all
+from minijax.programs import dce_jaxpr, stage, with_consts
 from minijax.remembering import remembered
-
-# What is linear in all of its operands together, and what is so in one at a time.
-ADDITIVE = frozenset(
-    getattr(lax, f"{name}_p")
-    for name in "neg add sub add_any reduce_sum cumsum broadcast_in_dim reshape squeeze "
-    "transpose rev copy slice pad concatenate real imag complex conj".split()
-)
-BILINEAR = frozenset({lax.mul_p, lax.dot_general_p})
-
-
-def commutes_with_sums(eqn, moving):
-    """Return whether an operation on sums gives the sum of its results.
-
-    Args:
-      eqn: a `JaxprEqn`.
-      moving: positions of the operands that are not the same in each step.
-    """
-    if eqn.primitive is lax.convert_element_type_p:
-        return keeps_digits(eqn.invars[0].aval.dtype, eqn.params["new_dtype"])
-    if eqn.primitive is lax.div_p:
-        return moving == [0] and is_inexact(eqn.outvars[0].aval.dtype)
-    alone = eqn.primitive in BILINEAR and len(moving) == 1
-    return alone or eqn.primitive in ADDITIVE
-
-
-def keeps_digits(dtype, new_dtype):
-    """Return whether sums in `dtype` are as exact as sums in `new_dtype`."""
-    inexact = is_inexact(dtype) and is_inexact(new_dtype)
-    return inexact and finfo(dtype).eps <= finfo(new_dtype).eps
-
-
-class Step:
-    """One step of a loop, and which of its variables are the same in each step.
-
-    Args:
-      jaxpr: from constants, carries and per-step values, a `Jaxpr`.
-      num_consts: how many of its inputs are constants.
-
-    Attributes:
-      fixed: set of the variables that depend on constants only.
-    """
-
-    def __init__(self, jaxpr, num_consts):
-        self.jaxpr, self.num_consts = jaxpr, num_consts
-        self.fixed = {*jaxpr.constvars, *jaxpr.invars[:num_consts]}
-        for eqn in jaxpr.eqns:
-            if not self.moving(eqn) and not has_effects(jaxpr.replace(eqns=[eqn])):
-                self.fixed.update(eqn.outvars)
-
-    def is_fixed(self, atom):
-        """Return whether a variable, or a literal, is the same in each step."""
-        return isinstance(atom, Literal) or atom in self.fixed
-
-    def moving(self, eqn):
-        """Return the positions of those operands that are not fixed."""
-        return [i for i, x in enumerate(eqn.invars) if not self.is_fixed(x)]
-
-    def moving_operands(self, eqn):
-        """Return a dictionary whose keys are the operands that are not fixed."""
-        return dict.fromkeys(eqn.invars[i] for i in self.moving(eqn))
-
-    def is_product(self, eqn):
-        """Return whether an equation is a matrix product of two moving factors."""
-        return eqn.primitive is lax.dot_general_p and len(self.moving(eqn)) == 2
-
-
-def num_bytes(atom):
-    """Return the size of a variable's value."""
-    return atom.aval.size * atom.aval.dtype.itemsize
-
-
-def delayed_eqns(step, stacked):
-    """Find the sums that are cheaper to work out after the loop.
-
-    The price of a sum is what a step writes for its sake, in bytes: the whole of it for
-    each of its terms, if it is kept in the carry; the factors of a product, if they are
-    stacked; nothing, for what is stacked anyway.
-
-    Args:
-      step: a `Step`.
-      stacked: variables that are stacked anyway.
-
-    Returns:
-      A dictionary from variables to the equations that define them, in order.
-    """
-    kept, prices, delayed = {}, dict.fromkeys(stacked, 0), {}
-    for eqn in step.jaxpr.eqns:
-        operands = step.moving_operands(eqn)
-        if step.is_product(eqn):
-            price = sum(num_bytes(x) for x in operands if x not in stacked)
-        elif operands and commutes_with_sums(eqn, step.moving(eqn)):
-            price = sum(prices.get(x, num_bytes(x)) for x in operands)
-        else:
-            continue
-        [out] = eqn.outvars
-        terms = operands if eqn.primitive is lax.add_any_p else [out]
-        kept[out] = sum(kept.get(x, num_bytes(x)) for x in terms)
-        if price < prices.setdefault(out, kept[out]):
-            prices[out], delayed[out] = price, eqn
-    return delayed
-
-
-def work_after(step, sums, stacked):
-    """Decide which equations are done after the loop, on sums.
-
-    Args:
-      step: a `Step`.
-      sums: the variables, and literals, whose sums over all steps are wanted.
-      stacked: variables that are stacked anyway.
-
-    Returns:
-      The list of equations; a dictionary whose keys are the factors of products among
-      them; and another with the variables whose sums the equations start from.
-    """
-    eqns, factors = [], {}
-    starts = dict.fromkeys(x for x in sums if not step.is_fixed(x))
-    for out, eqn in reversed(delayed_eqns(step, stacked).items()):
-        if out in starts:
-            del starts[out]
-            eqns.append(eqn)
-            more = factors if step.is_product(eqn) else starts
-            more.update(step.moving_operands(eqn))
-    return eqns[::-1], factors, starts
-
-
-def work_after_all(step, sums, stacked):
-    """Decide like `work_after`, but count as stacked what is stacked for other sums."""
-    stacked = dict.fromkeys(stacked)
-    while True:
-        eqns, factors, starts = work_after(step, sums, stacked)
-        if factors.keys() <= stacked.keys():
-            return eqns, factors, starts, stacked
-        stacked.update(factors)
+from minijax.scan_primitive import groups
 
 
 def contract_steps(eqn, lhs, rhs):
@@ -197,6 +64,13 @@ class AfterLoop:
         times = np.asarray(self.length).astype(atom.aval.dtype)
         return lax.mul(self.value(atom), times)
 
+    def operand(self, eqn, atom):
+        """Return what takes the place of an operand: a sum, or what never changed."""
+        one_at_a_time = eqn.primitive in BILINEAR or eqn.primitive is lax.div_p
+        if one_at_a_time and self.step.is_fixed(atom):
+            return self.value(atom)
+        return self.total(atom)
+
     def do(self, eqn):
         """Work out the sum of an equation's results."""
         [out] = eqn.outvars
@@ -206,13 +80,6 @@ class AfterLoop:
         else:
             operands = [self.operand(eqn, x) for x in eqn.invars]
             [self.sums[out]] = eqn.primitive.bind(*operands, **eqn.params)
-
-    def operand(self, eqn, atom):
-        """Return what takes the place of an operand: a sum, or what never changed."""
-        one_at_a_time = eqn.primitive in BILINEAR or eqn.primitive is lax.div_p
-        if one_at_a_time and self.step.is_fixed(atom):
-            return self.value(atom)
-        return self.total(atom)
 
 
 def first_addition(x, additions, uses):
@@ -246,26 +113,30 @@ def add_to_sums(jaxpr, terms):
         if addition:
             changed[addition] = addition.replace(invars=[grown, addition.invars[1]])
         after.append(x if addition else grown)
-    made = {out for eqn in jaxpr.eqns for out in eqn.outvars}
-    eqns = [eqn for x in added if x not in made for eqn in added[x]]
-    for eqn in jaxpr.eqns:
-        eqns.append(changed.get(eqn, eqn))
-        eqns.extend(new for out in eqn.outvars for new in added[out])
-    return eqns, before, after
+    return _placed(jaxpr.eqns, added, changed), before, after
+
+
+def _placed(eqns, added, changed):
+    made = {out for eqn in eqns for out in eqn.outvars}
+    placed = [new for x in added if x not in made for new in added[x]]
+    for eqn in eqns:
+        placed.append(changed.get(eqn, eqn))
+        placed.extend(new for out in eqn.outvars for new in added[out])
+    return placed
 
 
 class DelayedSums:
     """A step of a loop that has less to do, and what is done after the loop instead.
 
     Attributes:
-      body: a `ClosedJaxpr` from constants, sums, carries and per-step values to sums,
-        carries, per-step results, and further per-step results, the stacks.
+      body: a `ClosedJaxpr` from constants, sums, carry and rows to sums, carry, rows of
+        results, and further rows, the stacks.
       sum_avals: the types of the sums, which start at zero.
     """
 
     def __init__(self, body, num_consts, num_carry, num_sums, length, delay):
         self.step, self.length = Step(body.jaxpr, num_consts), length
-        self.wanted, results = body.outvars[:num_sums], body.outvars[num_sums:]
+        self.terms, results = body.outvars[:num_sums], body.outvars[num_sums:]
         xs, ys = body.invars[num_consts + num_carry :], results[num_carry:]
         self.eqns, self.kept, stacks = self._decide(xs, ys, delay)
         self.stacked = [*xs, *ys, *stacks]
@@ -275,55 +146,50 @@ class DelayedSums:
 
     def _decide(self, xs, ys, delay):
         if not delay:
-            return [], list(dict.fromkeys(self.wanted)), []
+            return [], list(dict.fromkeys(self.terms)), []
         free = [x for x in (*xs, *ys) if not self.step.is_fixed(x)]
-        eqns, factors, starts, stacked = work_after_all(self.step, self.wanted, free)
+        eqns, factors, starts, stacked = work_after_all(self.step, self.terms, free)
         kept = [x for x in starts if x not in stacked]
-        needed = [*factors, *(x for x in starts if x in stacked)]
-        return eqns, kept, list(dict.fromkeys(x for x in needed if x not in free))
+        needed = dict.fromkeys([*factors, *(x for x in starts if x in stacked)])
+        return eqns, kept, [x for x in needed if x not in free]
 
     def _body(self, body, results):
         eqns, before, after = add_to_sums(body.jaxpr, self.kept)
-        first = self.step.num_consts
-        jaxpr = body.jaxpr.replace(
-            invars=[*body.invars[:first], *before, *body.invars[first:]],
-            outvars=[*after, *results],
-            eqns=eqns,
-        )
-        return with_consts(dce_jaxpr(jaxpr, (True,) * len(jaxpr.outvars)), body)
+        consts, others = groups(body.invars, self.step.num_consts)
+        invars, outvars = [*consts, *before, *others], [*after, *results]
+        return _swept(body, invars, outvars, eqns)
 
     def _fixed_program(self, body):
-        atoms = [*self.wanted, *(x for eqn in self.eqns for x in eqn.invars)]
-        jaxpr = body.jaxpr.replace(
-            invars=body.invars[: self.step.num_consts],
-            outvars=list(dict.fromkeys(x for x in atoms if x in self.step.fixed)),
-            eqns=[eqn for eqn in body.eqns if self.step.fixed.issuperset(eqn.outvars)],
-        )
-        return with_consts(dce_jaxpr(jaxpr, (True,) * len(jaxpr.outvars)), body)
+        fixed, consts = self.step.fixed, body.invars[: self.step.num_consts]
+        atoms = [*self.terms, *(x for eqn in self.eqns for x in eqn.invars)]
+        eqns = [eqn for eqn in body.eqns if fixed.issuperset(eqn.outvars)]
+        needed = [x for x in dict.fromkeys(atoms) if x in fixed]
+        return _swept(body, consts, needed, eqns)
 
     def totals(self, consts, xs, ys, stacks, sums):
-        """Return the wanted sums.
+        """Return the sums of all terms.
 
         Args:
           consts: the loop's constants.
-          xs, ys, stacks: lists of per-step values, per-step results, and further
-            per-step results, with the steps along axis 0.
+          xs, ys, stacks: lists of the rows, the rows of results, and the further rows
+            of all steps, along axis 0.
           sums: list of the sums that the loop has kept.
         """
         if self.length == 0:
-            zeros = [lax.full(atom.aval.shape, 0) for atom in self.wanted]
-            return list(map(with_type_of, self.wanted, zeros))
+            return [with_type_of(x, lax.full(x.aval.shape, 0)) for x in self.terms]
         values = eval_jaxpr(self.fixed.jaxpr, self.fixed.consts, *consts)
-        loop = AfterLoop(
-            self.step,
-            self.length,
-            dict(zip(self.fixed.outvars, values)),
-            dict(zip(self.stacked, [*xs, *ys, *stacks])),
-            dict(zip(self.kept, sums)),
-        )
+        values = dict(zip(self.fixed.outvars, values))
+        stacks = dict(zip(self.stacked, [*xs, *ys, *stacks]))
+        sums = dict(zip(self.kept, sums))
+        loop = AfterLoop(self.step, self.length, values, stacks, sums)
         for eqn in self.eqns:
             loop.do(eqn)
-        return [with_type_of(atom, loop.total(atom)) for atom in self.wanted]
+        return [with_type_of(x, loop.total(x)) for x in self.terms]
+
+
+def _swept(body, invars, outvars, eqns):
+    jaxpr = body.jaxpr.replace(invars=invars, outvars=outvars, eqns=eqns)
+    return with_consts(dce_jaxpr(jaxpr, (True,) * len(outvars)), body)
 
 
 def with_type_of(atom, x):
@@ -331,13 +197,27 @@ def with_type_of(atom, x):
     return astype(x, atom.aval.dtype, atom.aval.weak_type)
 
 
+def without_calls(closed):
+    """Return a program with the equations of other programs in place of their calls."""
+    while any(eqn.primitive is jit_p for eqn in closed.eqns):
+        eqns = [
+            eqn.replace(params=eqn.params | {"inline": True})
+            if eqn.primitive is jit_p
+            else eqn
+            for eqn in closed.eqns
+        ]
+        opened = closed.replace(jaxpr=closed.jaxpr.replace(eqns=eqns))
+        closed = stage(jaxpr_as_fun(opened), closed.in_avals)
+    return closed
+
+
 @remembered
 def delay_sums(body, num_consts, num_carry, num_sums, length, delay=True):
     """Take out of a loop what it does for sums over its steps, where that is cheaper.
 
     Args:
-      body: the step, a `ClosedJaxpr` from constants, carries and per-step values to
-        terms of sums, carries and per-step results.
+      body: the step, a `ClosedJaxpr` from constants, carry and rows to the terms of
+        sums, carry and rows of results.
       num_consts, num_carry: how many of its inputs are of either kind.
       num_sums: how many of its results are terms of sums.
       length: the number of steps.
@@ -346,4 +226,9 @@ def delay_sums(body, num_consts, num_carry, num_sums, length, delay=True):
     Returns:
       The `DelayedSums`.
     """
-    return DelayedSums(body, num_consts, num_carry, num_sums, length, delay)
+    sizes = num_consts, num_carry, num_sums, length
+    if delay and any(eqn.primitive is jit_p for eqn in body.eqns):
+        opened = DelayedSums(without_calls(body), *sizes, delay)
+        if opened.eqns:
+            return opened
+    return DelayedSums(body, *sizes, delay)

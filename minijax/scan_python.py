@@ -26,13 +26,13 @@ def write_scan(writer, eqn, operands, results):
     state = [writer.name("carry") if name == "_" else name for name in state]
     writer.assign(state, carry)
     stacks, twins = _write_stacks(writer, eqn, ys)
-    i = writer.name("i")
-    with writer.block(f"for {i} in {_rows_in_order(**eqn.params)}:"):
-        rows = _write_rows(writer, eqn.params["jaxpr"], xs, i)
+    step = writer.name("step")
+    with writer.block(f"for {step} in {_rows_in_order(**eqn.params)}:"):
+        rows = _write_rows(writer, eqn.params["jaxpr"], xs, step)
         outs = writer.inline(eqn.params["jaxpr"], consts + state + rows)
         carry, rows = groups(outs, num_carry)
         for y, place in stacks.items():
-            writer.line(f"{y}[{i}] = {rows[place]}")
+            writer.line(f"{y}[{step}] = {rows[place]}")
         writer.assign(state, carry)
     writer.assign(*twins)
 
@@ -59,12 +59,12 @@ def _write_stacks(writer, eqn, ys):
     return stacks, [*zip(*twins)] or [(), ()]
 
 
-def _write_rows(writer, step, xs, i):
-    """Write what takes row `i` of each array, and return expressions of the rows."""
-    uses = Counter(x for eqn in step.eqns for x in eqn.invars) + Counter(step.outvars)
+def _write_rows(writer, program, xs, step):
+    """Write what takes the row of a step, and return expressions of the rows."""
+    uses = Counter([*program.outvars, *(x for eqn in program.eqns for x in eqn.invars)])
     rows = []
-    for x, var in zip(xs, step.invars[len(step.invars) - len(xs) :]):
-        rows.append(f"{x}[{i}]")
+    for x, var in zip(xs, program.invars[len(program.invars) - len(xs) :]):
+        rows.append(f"{x}[{step}]")
         if uses[var] > 1:
             row = writer.name("row")
             writer.line(f"{row} = {rows.pop()}")

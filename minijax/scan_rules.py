@@ -6,6 +6,7 @@ Reference: ``jax.lax.scan``.
 """
 
 from minijax.batching_rules import at_front, move_axis, vmap_rules
+from minijax.costs import cost_analysis, cost_rules
 from minijax.forward_rules import jvp_rules, zeros_like_tangent
 from minijax.programs import (
     dce_program,
@@ -163,3 +164,11 @@ def _dce(eqn, used):
 
 
 dce_rules[scan_p] = _dce
+
+
+def _cost(eqn):
+    once = cost_analysis(eqn.params["jaxpr"].jaxpr)
+    return {kind: eqn.params["length"] * amount for kind, amount in once.items()}
+
+
+cost_rules[scan_p] = _cost

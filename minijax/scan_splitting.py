@@ -11,7 +11,7 @@ from minijax.core import set_current_trace
 from minijax.effects import has_effects
 from minijax.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.linearization import split_rules
-from minijax.programs import merge, partition
+from minijax.programs import merge, partition, stage
 from minijax.remembering import remembered
 from minijax.rewiring import rewired, settle
 from minijax.scan_primitive import bind_scan, groups, scan_p
@@ -79,12 +79,18 @@ def _known_step(parts, num_consts, num_carry, num_xs):
     atoms = step.invars + step.outvars
     outvars = step.outvars[:num_outs] + [atoms[source] for source in new]
     step = step.replace(jaxpr=step.jaxpr.replace(outvars=outvars))
-    in_loop = tuple([flag or has_effects(step) for flag in varies])
-    known = split_program(step, in_loop, (True,) * num_outs + (False,) * len(new))
+    known = _hoisted(step, varies, (True,) * num_outs + (False,) * len(new))
     places = {source: len(varies) + i for i, source in enumerate(new)}
     sources = tuple([places.get(source, source) for source in parts.sources])
     varies += known.out_on_tape[num_outs:]
     return known, sources, tuple([varies[source] for source in sources])
+
+
+def _hoisted(step, varies, in_loop):
+    """Split a step into what is done before the loop, and the rest; effects stay."""
+    if not has_effects(step):
+        return split_program(step, varies, in_loop)
+    return Split(stage(lambda: [], []), step, (True,) * len(in_loop), ())
 
 
 def _rows_last(unknown, stacked):
