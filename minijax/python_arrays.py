@@ -6,25 +6,44 @@ from math import prod
 
 import numpy as np
 
-from minijax import collectives, lax
-from minijax.array import shape_rules
-from minijax.core import impl_rules
-from minijax.emission import python_rules, write_evaluation
+from minijax import lax
+from minijax.collectives import pmax_p, pmin_p, ppermute_p, psum_p
+from minijax.emission import python_rules
+from minijax.evaluations import write_evaluation
+from minijax.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
 from minijax.jit_primitive import jit_p
 from minijax.lax.contraction import free_axes, sizes
 from minijax.lax.reductions import highest, lowest, wide
-from minijax.named_axes import refuse_unbound
+from minijax.named_axes import axis_index_p
 from minijax.python_elementwise import expression, register
 
 
+def slice_text(start, stop, step, size):
+    """Return the index of a slice along one axis of a given size."""
+    high = "" if stop == size else stop
+    return f"{start or ''}:{high}" + (f":{step}" if step != 1 else "")
+
+
+def _slice(writer, eqn, x):
+    shape, params = eqn.invars[0].aval.shape, eqn.params
+    strides = params["strides"] or (1,) * len(shape)
+    ends = params["start_indices"], params["limit_indices"]
+    cuts = map(slice_text, *ends, strides, shape)
+    return f"{x}[{', '.join(cuts)}]" if shape else x
+
+
 def numbered(text, aval):
-    """Return an expression of an array as one of a scalar, if it has no axes."""
+    """Return the expression of an array as that of a scalar, if it has no axes."""
     return text if aval.shape else f"{text}[()]"
 
 
 def _reshape(writer, eqn, x):
-    shape = eqn.outvars[0].aval.shape
-    return numbered(f"{x}.reshape({shape})", eqn.outvars[0].aval)
+    aval = eqn.outvars[0].aval
+    return numbered(f"{x}.reshape({aval.shape})", aval)
+
+
+python_rules[lax.slice_p] = expression(_slice)
+python_rules[lax.reshape_p] = expression(_reshape)
 
 
 def _broadcast(writer, eqn, x):
@@ -50,23 +69,9 @@ def _squeeze(writer, eqn, x):
 
 def _rev(writer, eqn, x):
     axes = eqn.params["dimensions"]
-    turned = ["::-1" if axis in axes else ":" for axis in range(max(axes, default=-1) + 1)]
-    return f"{x}[{', '.join(turned)}]" if axes else x
-
-
-def slice_text(start, stop, step, size):
-    """Return the index of a slice along one axis."""
-    low = start or ""
-    high = "" if stop == size else stop
-    return f"{low}:{high}" + (f":{step}" if step != 1 else "")
-
-
-def _slice(writer, eqn, x):
-    shape, params = eqn.invars[0].aval.shape, eqn.params
-    starts, limits = params["start_indices"], params["limit_indices"]
-    strides = params["strides"] or (1,) * len(shape)
-    cuts = map(slice_text, starts, limits, strides, shape)
-    return f"{x}[{', '.join(cuts)}]" if shape else x
+    last = max(axes, default=-1)
+    turns = ["::-1" if axis in axes else ":" for axis in range(last + 1)]
+    return f"{x}[{', '.join(turns)}]" if axes else x
 
 
 def _concatenate(writer, eqn, *xs):
@@ -74,41 +79,33 @@ def _concatenate(writer, eqn, *xs):
 
 
 def _iota(writer, eqn):
-    [size, *rest] = eqn.params["shape"]
+    [size, *more] = eqn.params["shape"]
     dtype = writer.dtype(eqn.params["dtype"])
-    return None if rest else f"np.arange({size}).astype({dtype})"
+    return None if more else f"np.arange({size}).astype({dtype})"
 
 
-RULES = {
-    "reshape": _reshape, "broadcast_in_dim": _broadcast, "transpose": _transpose,
-    "squeeze": _squeeze, "rev": _rev, "slice": _slice, "concatenate": _concatenate,
-    "iota": _iota,
+REARRANGED = {
+    "broadcast_in_dim": _broadcast, "transpose": _transpose, "squeeze": _squeeze,
+    "rev": _rev, "concatenate": _concatenate, "iota": _iota,
 }  # fmt: skip
-register({primitive: expression(spell) for primitive, spell in RULES.items()})
-
-
-def in_width(writer, x, dtype):
-    """Return an operand in the dtype in which it is added up."""
-    return x if wide(dtype) == dtype else f"{x}.astype({writer.dtype(wide(dtype))})"
-
-
-def back(writer, text, wide_dtype, dtype):
-    """Return an expression of a wide dtype in the dtype of the result."""
-    return text if wide_dtype == dtype else f"{text}.astype({writer.dtype(dtype)})"
+register({primitive: expression(spell) for primitive, spell in REARRANGED.items()})
 
 
 def folded(name):
     """Return the rule of a sum or product, which may need more bits on the way."""
 
     def spell(writer, eqn, x):
-        dtype = eqn.invars[0].aval.dtype
-        width = "" if dtype.kind in "fc" and wide(dtype) == dtype else (
-            f", dtype={writer.dtype(wide(dtype))}"
-        )
-        text = f"np.{name}.reduce({x}, axis={eqn.params['axes']}{width})"
-        return back(writer, text, wide(dtype), dtype)
+        dtype, axes = eqn.invars[0].aval.dtype, eqn.params["axes"]
+        said = "" if dtype.kind in "fc" else f", dtype={writer.dtype(wide(dtype))}"
+        if wide(dtype) == dtype:
+            return f"np.{name}.reduce({x}, axis={axes}{said})"
+        text = f"np.{name}.reduce({x}, axis={axes}, dtype=np.float32)"
+        return f"{text}.astype({writer.dtype(dtype)})"
 
     return expression(spell)
+
+
+register({"reduce_sum": folded("add"), "reduce_prod": folded("multiply")})
 
 
 def extreme(name, end):
@@ -116,9 +113,8 @@ def extreme(name, end):
 
     def spell(writer, eqn, x):
         first = end(eqn.invars[0].aval.dtype)
-        sign = {np.inf: "", -np.inf: "-"}.get(first)
-        if isinstance(first, np.floating) and sign is not None:
-            first = f"{sign}np.inf"
+        if isinstance(first, np.floating):
+            first = "np.inf" if first > 0 else "-np.inf"
         elif not isinstance(first, (int, np.bool)):
             first = writer.constant(first, end.__name__)
         return f"np.{name}.reduce({x}, axis={eqn.params['axes']}, initial={first})"
@@ -130,37 +126,36 @@ def place(name):
     """Return the rule of the place of a maximum or minimum."""
 
     def spell(writer, eqn, x):
-        [axis], dtype = eqn.params["axes"], eqn.invars[0].aval.dtype
-        x = in_width(writer, x, dtype)
-        return f"np.{name}({x}, {axis}).astype({writer.dtype(eqn.params['index_dtype'])})"
+        dtype, [axis] = eqn.invars[0].aval.dtype, eqn.params["axes"]
+        x = x if wide(dtype) == dtype else f"{x}.astype(np.float32)"
+        index = writer.dtype(eqn.params["index_dtype"])
+        return f"np.{name}({x}, {axis}).astype({index})"
 
     return expression(spell)
 
 
 def bitwise(name):
-    """Return the rule of a bitwise reduction."""
+    """Return the rule of a reduction of bits."""
 
     def spell(writer, eqn, x):
-        return f"np.{name}.reduce({x}, {eqn.params['axes']})"
+        return f"np.bitwise_{name}.reduce({x}, axis={eqn.params['axes']})"
 
     return expression(spell)
 
 
-python_rules[lax.reduce_sum_p] = folded("add")
-python_rules[lax.reduce_prod_p] = folded("multiply")
-python_rules[lax.reduce_max_p] = extreme("maximum", lowest)
-python_rules[lax.reduce_min_p] = extreme("minimum", highest)
-python_rules[lax.argmax_p] = place("argmax")
-python_rules[lax.argmin_p] = place("argmin")
-register({f"reduce_{name}": bitwise(f"bitwise_{name}") for name in ("and", "or", "xor")})
-CALLED_ON_ARRAYS = """
+register({f"reduce_{name}": bitwise(name) for name in ("and", "or", "xor")})
+register({
+    "reduce_max": extreme("maximum", lowest), "reduce_min": extreme("minimum", highest),
+    "argmax": place("argmax"), "argmin": place("argmin"),
+})  # fmt: skip
+FOLDED_BY_CALL = """
     pad bitcast_convert_type cumsum cumprod cummax cummin cumlogsumexp
 """.split()
-register(dict.fromkeys(CALLED_ON_ARRAYS, write_evaluation))
+register(dict.fromkeys(FOLDED_BY_CALL, write_evaluation))
 
 
 def arranged(writer, x, aval, order, dtype, shape):
-    """Return an operand of a matrix product: transposed, converted, reshaped."""
+    """Return an operand of a product: transposed, converted, reshaped, if need be."""
     if [*order] != [*range(aval.ndim)]:
         x = f"{x}.transpose({(*order,)})"
     if aval.dtype != dtype:
@@ -168,21 +163,35 @@ def arranged(writer, x, aval, order, dtype, shape):
     return x if sizes(aval.shape, order) == shape else f"{x}.reshape({shape})"
 
 
+def product_axes(lhs, rhs, dimension_numbers):
+    """Return the order of axes for each side, and the sizes that `matmul` sees.
+
+    The sizes are those of the batch, a tuple, and the numbers of rows, of elements
+    that are summed, and of columns.
+    """
+    (lhs_summed, rhs_summed), (lhs_batch, rhs_batch) = dimension_numbers
+    rows = free_axes(lhs.ndim, lhs_summed, lhs_batch)
+    columns = free_axes(rhs.ndim, rhs_summed, rhs_batch)
+    orders = (*lhs_batch, *rows, *lhs_summed), (*rhs_batch, *rhs_summed, *columns)
+    merged = (lhs, rows), (lhs, lhs_summed), (rhs, columns)
+    counts = [prod(sizes(aval.shape, axes)) for aval, axes in merged]
+    return orders, sizes(lhs.shape, lhs_batch), counts
+
+
 def _dot_general(writer, eqn, x, y):
     lhs, rhs, out = [atom.aval for atom in [*eqn.invars, *eqn.outvars]]
-    (lhs_summed, rhs_summed), (lhs_batch, rhs_batch) = eqn.params["dimension_numbers"]
-    lhs_free = free_axes(lhs.ndim, lhs_summed, lhs_batch)
-    rhs_free = free_axes(rhs.ndim, rhs_summed, rhs_batch)
-    batch, summed = sizes(lhs.shape, lhs_batch), prod(sizes(lhs.shape, lhs_summed))
-    rows, columns = prod(sizes(lhs.shape, lhs_free)), prod(sizes(rhs.shape, rhs_free))
+    orders, batch, counts = product_axes(lhs, rhs, eqn.params["dimension_numbers"])
+    rows, summed, columns = counts
     preferred = eqn.params["preferred_element_type"]
     dtype = wide(preferred or np.result_type(lhs.dtype, rhs.dtype))
-    left = (*lhs_batch, *lhs_free, *lhs_summed), dtype, (*batch, rows, summed)
-    right = (*rhs_batch, *rhs_summed, *rhs_free), dtype, (*batch, summed, columns)
-    product = f"{arranged(writer, x, lhs, *left)} @ {arranged(writer, y, rhs, *right)}"
-    if out.shape != (*batch, rows, columns):
-        product = f"({product}).reshape({out.shape})" if out.shape else f"({product})[0, 0]"
-    return product if dtype == out.dtype else f"({product}).astype({writer.dtype(out.dtype)})"
+    left = arranged(writer, x, lhs, orders[0], dtype, (*batch, rows, summed))
+    right = arranged(writer, y, rhs, orders[1], dtype, (*batch, summed, columns))
+    text = f"{left} @ {right}"
+    if not out.shape:
+        text = f"({text})[0, 0]"
+    elif out.shape != (*batch, rows, columns):
+        text = f"({text}).reshape({out.shape})"
+    return text if dtype == out.dtype else f"({text}).astype({writer.dtype(out.dtype)})"
 
 
 python_rules[lax.dot_general_p] = expression(_dot_general)
@@ -195,7 +204,11 @@ def _jit(writer, eqn, operands, results):
 
 
 python_rules[jit_p] = _jit
-GONE = "The axis that it talks across is gone when a program runs: vmap has answered it."
-python_rules.reasons.update(
-    {primitive: GONE for primitive, rule in impl_rules.items() if rule is refuse_unbound}
-)
+
+
+GONE = "Its axis is gone when a program runs: vmap has answered it."
+COLLECTIVES = [
+    psum_p, pmax_p, pmin_p, ppermute_p, all_gather_p, all_to_all_p, reduce_scatter_p,
+    axis_index_p,
+]  # fmt: skip
+python_rules.reasons.update(dict.fromkeys(COLLECTIVES, GONE))

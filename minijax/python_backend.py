@@ -23,12 +23,12 @@ class PythonProgram:
       name: what the function is called.
 
     Attributes:
-      text: its source.
+      text: the source of the function, and of those that it calls.
       function: from buffers to a list of buffers.
     """
 
     def __init__(self, closed, name="program"):
-        self.text, self.function, self.sources = emit(closed, name)
+        self.text, self.function, self._sources = emit(closed, name)
         self.out_avals = closed.out_avals
 
     def __call__(self, *args):
@@ -36,19 +36,18 @@ class PythonProgram:
         try:
             outs = self.function(*map(to_buffer, args))
         except Exception as error:
-            self.explain(error)
+            self._explain(error)
             raise
-        return [
-            ArrayImpl(np.asarray(out), aval) for out, aval in zip(outs, self.out_avals)
-        ]
+        buffers = map(np.asarray, outs)
+        return list(map(ArrayImpl, buffers, self.out_avals))
 
-    def explain(self, error):
-        """Add to an error from which line of the user it comes."""
+    def _explain(self, error):
+        """Add to an error the line of the user on whose behalf it happened."""
         frame = error.__traceback__
         while frame is not None:
-            lines = self.sources.get(frame.tb_frame.f_code.co_filename, {})
+            lines = self._sources.get(frame.tb_frame.f_code.co_filename, {})
             if frame.tb_lineno in lines:
-                error.add_note(f"In the line of {lines[frame.tb_lineno]}.")
+                error.add_note(f"It was asked for in {lines[frame.tb_lineno]}.")
             frame = frame.tb_next
 
 

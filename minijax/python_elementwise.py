@@ -11,13 +11,28 @@ import numpy as np
 
 from minijax import lax
 from minijax.dtypes import is_inexact
-from minijax.emission import python_rules, write_evaluation
+from minijax.emission import python_rules
+from minijax.evaluations import write_evaluation
 from minijax.jaxpr import Literal
 from minijax.source_text import number_text
 
 
+@cache
+def means(name, *dtypes):
+    """Return whether a function of NumPy takes and gives exactly these dtypes."""
+    try:
+        return getattr(np, name).resolve_dtypes((*dtypes[:-1], None)) == dtypes
+    except TypeError:
+        return False
+
+
+def same_meaning(name, eqn):
+    """Return whether a function of NumPy has the dtypes of an equation."""
+    return means(name, *[atom.aval.dtype for atom in [*eqn.invars, *eqn.outvars]])
+
+
 def expression(spell):
-    """Return the rule that writes one expression, or calls the primitive's evaluation.
+    """Return the rule that writes one expression, or else calls the evaluation.
 
     Args:
       spell: a function ``(writer, eqn, *operands)`` that returns the expression, or
@@ -32,20 +47,6 @@ def expression(spell):
             writer.line(f"{results[0]} = {text}")
 
     return rule
-
-
-@cache
-def means(name, *dtypes):
-    """Return whether NumPy's function takes and gives exactly these dtypes."""
-    try:
-        return getattr(np, name).resolve_dtypes((*dtypes[:-1], None)) == dtypes
-    except TypeError:
-        return False
-
-
-def same_meaning(name, eqn):
-    """Return whether NumPy's function has the dtypes of an equation."""
-    return means(name, *[atom.aval.dtype for atom in [*eqn.invars, *eqn.outvars]])
 
 
 def spelled(eqn, operands):
@@ -69,10 +70,9 @@ def infix(symbol, name):
     """Return the rule of a primitive that is an operator of Python."""
 
     def spell(writer, eqn, *operands):
-        aval = eqn.invars[0].aval
         if not same_meaning(name, eqn):
             return None
-        if aval.dtype.kind == "c" and not eqn.outvars[0].aval.shape:
+        if eqn.invars[0].aval.dtype.kind == "c" and not eqn.outvars[0].aval.shape:
             return f"np.{name}({', '.join(operands)})"
         left, right = spelled(eqn, operands)
         return f"{left} {symbol} {right}"
@@ -87,24 +87,38 @@ INFIX = {
     "le": ("<=", "less_equal"), "gt": (">", "greater"), "ge": (">=", "greater_equal"),
     "and": ("&", "bitwise_and"), "or": ("|", "bitwise_or"), "xor": ("^", "bitwise_xor"),
 }  # fmt: skip
+
 UFUNCS = {
     "neg": "negative", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
     "log1p": "log1p", "sqrt": "sqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos",
     "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "sinh": "sinh",
     "cosh": "cosh", "tanh": "tanh", "asinh": "arcsinh", "acosh": "arccosh",
-    "atanh": "arctanh", "abs": "abs", "floor": "floor", "ceil": "ceil",
-    "is_finite": "isfinite", "conj": "conj", "not": "invert", "max": "maximum", "min": "minimum",
+    "atanh": "arctanh", "abs": "abs", "conj": "conj", "floor": "floor", "ceil": "ceil",
+    "is_finite": "isfinite", "not": "invert", "max": "maximum", "min": "minimum",
     "nextafter": "nextafter",
 }  # fmt: skip
 
+
 def register(rules):
-    """Add rules to the table, given by the names of primitives."""
+    """Add rules to the table, by the names of primitives of `lax`."""
     for primitive, rule in rules.items():
         python_rules[getattr(lax, f"{primitive}_p")] = rule
 
 
 register({primitive: infix(*names) for primitive, names in INFIX.items()})
 register({primitive: ufunc(name) for primitive, name in UFUNCS.items()})
+
+
+def _select(writer, eqn, which, *cases):
+    aval = eqn.invars[0].aval
+    if aval.dtype.kind != "b" or len(cases) != 2:
+        return None
+    if not aval.shape:
+        return f"{cases[1]} if {which} else {cases[0]}"
+    return f"np.where({which}, {cases[1]}, {cases[0]})"
+
+
+python_rules[lax.select_n_p] = expression(_select)
 
 
 def of_floats(template):
@@ -144,29 +158,8 @@ def _pow(writer, eqn, x, y):
 
 
 def _round(writer, eqn, x):
-    even = eqn.params["rounding_method"] == 1
+    even = eqn.params["rounding_method"] == lax.RoundingMethod.TO_NEAREST_EVEN
     return f"np.rint({x})" if even and same_meaning("rint", eqn) else None
-
-
-python_rules[lax.rsqrt_p] = of_floats("1 / np.sqrt({})")
-python_rules[lax.logistic_p] = of_floats("1 / (1 + np.exp(-{}))")
-python_rules[lax.rem_p] = of_floats("np.fmod({}, {})")
-python_rules[lax.atan2_p] = of_floats("np.arctan2({}, {})")
-python_rules[lax.real_p] = expression(lambda writer, eqn, x: f"{x}.real")
-python_rules[lax.imag_p] = expression(lambda writer, eqn, x: f"{x}.imag")
-python_rules[lax.square_p] = expression(_square)
-python_rules[lax.integer_pow_p] = expression(_integer_pow)
-python_rules[lax.pow_p] = expression(_pow)
-python_rules[lax.round_p] = expression(_round)
-
-
-def _select(writer, eqn, which, *cases):
-    aval = eqn.invars[0].aval
-    if aval.dtype.kind != "b" or len(cases) != 2:
-        return None
-    if not aval.shape:
-        return f"{cases[1]} if {which} else {cases[0]}"
-    return f"np.where({which}, {cases[1]}, {cases[0]})"
 
 
 def _convert(writer, eqn, x):
@@ -183,10 +176,18 @@ def _clamp(writer, eqn, low, x, high):
     return f"np.minimum(np.maximum({x}, {low}), {high})"
 
 
-python_rules[lax.select_n_p] = expression(_select)
-python_rules[lax.convert_element_type_p] = expression(_convert)
-python_rules[lax.clamp_p] = expression(_clamp)
-python_rules[lax.copy_p] = expression(lambda writer, eqn, x: f"{x}.copy()")
+register({
+    "rsqrt": of_floats("1 / np.sqrt({})"),
+    "logistic": of_floats("1 / (1 + np.exp(-{}))"),
+    "rem": of_floats("np.fmod({}, {})"),
+    "atan2": of_floats("np.arctan2({}, {})"),
+    "real": expression(lambda writer, eqn, x: f"{x}.real"),
+    "imag": expression(lambda writer, eqn, x: f"{x}.imag"),
+    "copy": expression(lambda writer, eqn, x: f"{x}.copy()"),
+    "square": expression(_square), "integer_pow": expression(_integer_pow),
+    "pow": expression(_pow), "round": expression(_round),
+    "convert_element_type": expression(_convert), "clamp": expression(_clamp),
+})  # fmt: skip
 
 CALLED = """
     sign erf erfc erf_inv lgamma digamma complex shift_left shift_right_logical

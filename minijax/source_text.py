@@ -1,6 +1,6 @@
 # Made from chapters/11b_python.md by `make chapter`;
 # edit the chapter, not this file.
-"""Python source that is being written: names, lines, numbers."""
+"""Python source that is being written: names, numbers, lines."""
 
 import builtins
 import keyword
@@ -11,53 +11,6 @@ from itertools import chain, count
 import numpy as np
 
 from minijax.jaxpr import Literal
-
-RESERVED = frozenset([*keyword.kwlist, *dir(builtins), "np"])
-
-
-class Names:
-    """The names of one scope, each of which is given once."""
-
-    def __init__(self):
-        self.taken = set(RESERVED)
-
-    def fresh(self, hint):
-        """Return an identifier: `hint`, or one that begins with it if it is taken."""
-        stem = re.sub(r"\W", "_", hint)
-        stem = stem if stem.isidentifier() else f"_{stem}"
-        tries = chain([stem], (f"{stem}{number}" for number in count(1)))
-        name = next(name for name in tries if name not in self.taken)
-        self.taken.add(name)
-        return name
-
-
-class Lines:
-    """The body of a function, line by line.
-
-    Attributes:
-      source: the place in the user's program that the next lines come from, or None.
-      sources: those places, by the number of the line from 0 on.
-    """
-
-    def __init__(self):
-        self.lines, self.sources, self.indent, self.source = [], {}, "    ", None
-
-    def line(self, text):
-        """Write one line."""
-        if self.source is not None:
-            self.sources[len(self.lines)] = self.source
-        self.lines.append(self.indent + text)
-
-    @contextmanager
-    def block(self, head):
-        """Write `head`; what is written inside the ``with`` statement is its body."""
-        self.line(head)
-        outer, self.indent = self.indent, self.indent + "    "
-        start = len(self.lines)
-        yield
-        if len(self.lines) == start:
-            self.line("pass")
-        self.indent = outer
 
 
 def scalar_of(literal):
@@ -76,6 +29,67 @@ def number_text(atom):
     text, kind = str(scalar), type(scalar.item())
     same = kind is bool or scalar.dtype.type(kind(text)) == scalar
     return text if same else None
+
+
+RESERVED = frozenset([*keyword.kwlist, *dir(builtins), "np"])
+
+
+class Names:
+    """The names of one scope, each of which is given once."""
+
+    def __init__(self):
+        self.taken = set(RESERVED)
+
+    def fresh(self, hint):
+        """Return `hint` as an identifier, or one that begins with it if it is taken."""
+        stem = re.sub(r"\W", "_", hint.strip("<>"))
+        stem = stem if stem.isidentifier() else f"_{stem}"
+        tries = chain([stem, f"{stem}_"], (f"{stem}_{number}" for number in count(2)))
+        name = next(name for name in tries if name not in self.taken)
+        self.taken.add(name)
+        return name
+
+
+def remark(source):
+    """Return what a comment says about a place in the user's program, in one line."""
+    place = re.sub(r":\d+ \(", " (", str(source).rpartition("/")[2])
+    return f"# {place} {getattr(source, 'text', '')}".strip()
+
+
+class Lines:
+    """The body of a function, line by line.
+
+    Attributes:
+      sources: the place in the user's program of each line that has one, by number.
+    """
+
+    def __init__(self):
+        self.lines, self.sources, self.indent = [], {}, "    "
+        self._source = self._remark = None
+
+    def line(self, text):
+        """Write one line."""
+        if self._source is not None:
+            self.sources[len(self.lines)] = self._source
+        self.lines.append(self.indent + text)
+
+    def on_behalf_of(self, source):
+        """Note which place in the user's program the next lines come from, or None."""
+        self._source, last = source, self._remark
+        self._remark = last if source is None else remark(source)
+        if self._remark != last:
+            self.line(self._remark)
+
+    @contextmanager
+    def block(self, head):
+        """Write `head`; what is written inside the ``with`` statement is its body."""
+        self.line(head)
+        outer, self.indent = self.indent, self.indent + "    "
+        start = len(self.lines)
+        yield
+        if len(self.lines) == start:
+            self.line("pass")
+        self.indent = outer
 
 
 def last_uses(jaxpr):
