@@ -151,7 +151,7 @@ class JitFunction:
     def __reduce__(self):
         return JitFunction, (self._fun, self._options)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         if config.jax_disable_jit:
             return self._fun(*args, **kwargs)
         if self._options.device is not None:
@@ -192,7 +192,7 @@ class JitFunction:
         _, statics = self._options.sort(args, kwargs)
         return call, program_of(call, statics)
 
-    def trace(self, *args, **kwargs):
+    def trace(self, /, *args, **kwargs):
         """Write the function down for these arguments, and return a `Traced`.
 
         Leaves of the arguments may be `ShapeDtypeStruct`.
@@ -214,11 +214,11 @@ class JitFunction:
             backend=self._options.params.get("backend"),
         )
 
-    def lower(self, *args, **kwargs):
+    def lower(self, /, *args, **kwargs):
         """Write the function down for these arguments, and return a `Lowered`."""
         return self.trace(*args, **kwargs).lower()
 
-    def eval_shape(self, *args, **kwargs):
+    def eval_shape(self, /, *args, **kwargs):
         """Return the shapes and dtypes of the result, a tree of `ShapeDtypeStruct`."""
         _, program = self._program(args, kwargs, abstractify)
         avals = program.closed.out_avals

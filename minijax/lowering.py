@@ -173,7 +173,7 @@ class Compiled(Lowered):
         shared = partition(kept, aliased)[1]
         return memory_analysis(program.jaxpr, shared, self.as_text())
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         """Run the program.
 
         Args:
