@@ -84,7 +84,7 @@ def tangent_dtype(dtype):
 def short_name(dtype):
     """Return the spelling of jaxprs: ``f32`` for float32."""
     dtype = np.dtype(dtype)
-    return "float0" if dtype == float0 else DTYPES.get(dtype, str(dtype))
+    return "float0" if dtype == float0 else DTYPES.get(dtype) or str(dtype)
 
 
 def check_dtype(dtype, name):

@@ -58,9 +58,9 @@ class Scope(Lines):
         """Return the name of a literal's value with its dtype."""
         value = scalar_of(literal)
         dtype = short_name(value.dtype)
-        hint = f"{dtype}_{value}".replace("-", "m")
+        hint = f"{dtype}_{value!s}".replace("-", "m")
         key = dtype, value.tobytes()
-        return self.constant(value, hint, f"{value} of type {dtype}", key)
+        return self.constant(value, hint, f"{value!s} of type {dtype}", key)
 
     def dtype(self, dtype):
         """Return an expression for a dtype."""

@@ -80,6 +80,15 @@ def infix(symbol, name):
     return expression(spell)
 
 
+def prefix(symbol, name):
+    """Return the rule of a primitive that is an operator in front of its operand."""
+
+    def spell(writer, eqn, x):
+        return f"{symbol}{x}" if same_meaning(name, eqn) else None
+
+    return expression(spell)
+
+
 INFIX = {
     "add": ("+", "add"), "sub": ("-", "subtract"), "mul": ("*", "multiply"),
     "add_any": ("+", "add"), "div": ("/", "divide"),
@@ -88,13 +97,15 @@ INFIX = {
     "and": ("&", "bitwise_and"), "or": ("|", "bitwise_or"), "xor": ("^", "bitwise_xor"),
 }  # fmt: skip
 
+PREFIX = {"neg": ("-", "negative"), "not": ("~", "invert")}
+
 UFUNCS = {
-    "neg": "negative", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
-    "log1p": "log1p", "sqrt": "sqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos",
-    "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "sinh": "sinh",
+    "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log1p": "log1p",
+    "sqrt": "sqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos", "tan": "tan",
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "sinh": "sinh",
     "cosh": "cosh", "tanh": "tanh", "asinh": "arcsinh", "acosh": "arccosh",
     "atanh": "arctanh", "abs": "abs", "conj": "conj", "floor": "floor", "ceil": "ceil",
-    "is_finite": "isfinite", "not": "invert", "max": "maximum", "min": "minimum",
+    "is_finite": "isfinite", "max": "maximum", "min": "minimum",
     "nextafter": "nextafter",
 }  # fmt: skip
 
@@ -106,6 +117,7 @@ def register(rules):
 
 
 register({primitive: infix(*names) for primitive, names in INFIX.items()})
+register({primitive: prefix(*names) for primitive, names in PREFIX.items()})
 register({primitive: ufunc(name) for primitive, name in UFUNCS.items()})
 
 
@@ -114,6 +126,7 @@ def _select(writer, eqn, which, *cases):
     if aval.dtype.kind != "b" or len(cases) != 2:
         return None
     if not aval.shape:
+        which = number_text(eqn.invars[0]) or which
         return f"{cases[1]} if {which} else {cases[0]}"
     return f"np.where({which}, {cases[1]}, {cases[0]})"
 
