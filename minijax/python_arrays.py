@@ -11,11 +11,13 @@ from minijax.collectives import pmax_p, pmin_p, ppermute_p, psum_p
 from minijax.emission import python_rules
 from minijax.evaluations import write_evaluation
 from minijax.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
+from minijax.jaxpr import Literal
 from minijax.jit_primitive import jit_p
 from minijax.lax.contraction import free_axes, sizes
 from minijax.lax.reductions import highest, lowest, wide
 from minijax.named_axes import axis_index_p
 from minijax.python_elementwise import expression, register
+from minijax.source_text import scalar_of
 
 
 def slice_text(start, stop, step, size):
@@ -46,8 +48,19 @@ python_rules[lax.slice_p] = expression(_slice)
 python_rules[lax.reshape_p] = expression(_reshape)
 
 
+def filled(writer, literal, shape):
+    """Return the name of an array that is one number everywhere, and takes no memory."""
+    scalar = scalar_of(literal)
+    kind = literal.aval.update(shape=shape).str_short()
+    hint, said = f"all_{scalar!s}".replace("-", "m"), f"{scalar!s} everywhere, {kind}"
+    value = np.broadcast_to(scalar, shape)
+    return writer.constant(value, hint, said, (kind, scalar.tobytes()))
+
+
 def _broadcast(writer, eqn, x):
     old, new = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
+    if new and isinstance(eqn.invars[0], Literal):
+        return filled(writer, eqn.invars[0], new)
     sizes = [1] * len(new)
     for place, size in zip(eqn.params["broadcast_dimensions"], old):
         sizes[place] = size

@@ -54,6 +54,7 @@ TEXTS = [
         [X],
         "np.broadcast_to(a.reshape((3, 1)), (3, 2))",
     ),
+    (lambda x: x * lax.full((3,), -2.0), [X], "all_m2_0"),
     (lambda: lax.iota("float32", 4), [], "np.arange(4).astype(np.float32)"),
     (lambda x: lax.concatenate([x, x], 0), [X], "np.concatenate([a, a], axis=0)"),
     (lambda x: lax.reduce_sum(x, (0,)), [X], "np.add.reduce(a, axis=(0,))"),
@@ -108,3 +109,11 @@ def test_axes_that_are_gone():
 
     closed = make_jaxpr(minijax.vmap(f, axis_name="i"))(X)
     assert "= psum" not in emit(closed)[0]
+
+
+def test_filled_arrays_are_constants():
+    text, function, _ = emit(make_jaxpr(lambda: (lax.full((3,), 2.0), 1.0, 2.0))())
+    assert "# all_2_0: 2.0 everywhere, f32[3]" in text
+    first, again = function()[0], function()[0]
+    assert first is again and first.tolist() == [2, 2, 2]
+    assert first.strides == (0,) and not first.flags.writeable
