@@ -104,7 +104,8 @@ def kept(call, result, avals):
     if len(leaves) != len(avals):
         structures = f"{call.out_tree}, and returned {tree_structure(result)}"
         raise call.failure(f"promised {structures}.")
-    return [_kept_leaf(call, *pair, aval) for pair, aval in zip(leaves, avals)]
+    pairs = zip(leaves, avals)
+    return [_kept_leaf(call, path, leaf, aval) for (path, leaf), aval in pairs]
 
 
 def _kept_leaf(call, path, leaf, aval):
