@@ -59,6 +59,25 @@ def _changed(what, before, now):
     return f"{what} changed from {before} to {now}"
 
 
+def _aval_changes(call, key, old):
+    triples = zip(call.names(), old.avals, key.avals)
+    return [_aval_change(name, a, b) for name, a, b in triples if a != b]
+
+
+def _aval_change(name, before, now):
+    kinds = {
+        "shape": before.shape != now.shape,
+        "dtype": before.dtype != now.dtype,
+        "weak type": before.weak_type != now.weak_type,
+    }
+    what = " and ".join(kind for kind in kinds if kinds[kind])
+    return _changed(f"the {what} of its argument {name}", _aval(before), _aval(now))
+
+
+def _aval(aval):
+    return "weak " * aval.weak_type + str(aval.update(weak_type=False))
+
+
 def _pairs(what, names, now, before):
     triples = zip(names, before, now)
     return [_changed(f"{what}{name}", a, b) for name, a, b in triples if a != b]
@@ -78,25 +97,6 @@ def _static_changes(now, before):
     names = {**before, **now}
     new, old = ([d.get(name, "its default") for name in names] for d in (now, before))
     return _pairs("its static argument ", names, new, old)
-
-
-def _aval_changes(call, key, old):
-    triples = zip(call.names(), old.avals, key.avals)
-    return [_aval_change(name, a, b) for name, a, b in triples if a != b]
-
-
-def _aval_change(name, before, now):
-    kinds = {
-        "shape": before.shape != now.shape,
-        "dtype": before.dtype != now.dtype,
-        "weak type": before.weak_type != now.weak_type,
-    }
-    what = " and ".join(kind for kind in kinds if kinds[kind])
-    return _changed(f"the {what} of its argument {name}", _aval(before), _aval(now))
-
-
-def _aval(aval):
-    return "weak " * aval.weak_type + str(aval.update(weak_type=False))
 
 
 def _tree_changes(call, key, old):

@@ -24,6 +24,34 @@ config.define("minijax_backend", os.environ.get("MINIJAX_BACKEND"), lambda name:
 # The switches that change what is compiled.
 compiled_switches = ["jax_enable_x64"]
 
+
+class Interpreter:
+    """Runs a program one equation at a time.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      name: what the program is called.
+    """
+
+    def __init__(self, closed, name="program"):
+        self.jaxpr, self.consts, self.name = closed.jaxpr, closed.consts, name
+
+    text = property(lambda self: str(self.jaxpr))
+
+    def __call__(self, *args):
+        """Return the list of results."""
+        with set_current_trace(EvalTrace()):
+            return list(map(asarray_impl, eval_jaxpr(self.jaxpr, self.consts, *args)))
+
+
+backends["interpreter"] = Interpreter
+
+
+def without_waste(closed):
+    """Return a program without the equations that neither results nor effects need."""
+    return dce_program(closed, (True,) * len(closed.outvars))[0]
+
+
 _executables = cache_by_object()
 
 
@@ -52,30 +80,3 @@ def compiled(closed, backend=None, name="program"):
     key = backend, *[getattr(config, switch) for switch in compiled_switches]
     once = once_of(_executables, closed)
     return once.get(key, lambda: backends[backend](without_waste(closed), name))
-
-
-def without_waste(closed):
-    """Return a program without the equations that neither results nor effects need."""
-    return dce_program(closed, (True,) * len(closed.outvars))[0]
-
-
-class Interpreter:
-    """Runs a program one equation at a time.
-
-    Args:
-      closed: a `ClosedJaxpr`.
-      name: what the program is called.
-    """
-
-    def __init__(self, closed, name="program"):
-        self.jaxpr, self.consts, self.name = closed.jaxpr, closed.consts, name
-
-    text = property(lambda self: str(self.jaxpr))
-
-    def __call__(self, *args):
-        """Return the list of results."""
-        with set_current_trace(EvalTrace()):
-            return list(map(asarray_impl, eval_jaxpr(self.jaxpr, self.consts, *args)))
-
-
-backends["interpreter"] = Interpreter

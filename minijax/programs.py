@@ -38,6 +38,59 @@ def spread(mask, values):
     return [next(values) if chosen else None for chosen in mask]
 
 
+def with_consts(jaxpr, closed):
+    """Close a jaxpr over those constants of `closed` that it still has."""
+    values = dict(zip(closed.constvars, closed.consts))
+    return ClosedJaxpr(jaxpr, [values[var] for var in jaxpr.constvars])
+
+
+# From primitives that contain programs to rules ``rule(eqn, used)``, which return the
+# equation without those results that are not used, and without what only they need.
+dce_rules = {}
+
+
+def dce_jaxpr(jaxpr, used):
+    """Return a jaxpr without the equations, and constants, that nothing needs.
+
+    Args:
+      jaxpr: a `Jaxpr`.
+      used: for each result whether it is needed; the others go.
+    """
+    _, outvars = partition(used, jaxpr.outvars)
+    needed, eqns = set(_variables(outvars)), []
+    for eqn in reversed(jaxpr.eqns):
+        mask = tuple([var in needed for var in eqn.outvars])
+        if not any(mask) and not has_effects(jaxpr.replace(eqns=[eqn])):
+            continue
+        if not all(mask) and eqn.primitive in dce_rules:
+            eqn = dce_rules[eqn.primitive](eqn, mask)
+        eqns.append(eqn)
+        needed.update(_variables(eqn.invars))
+    constvars = [var for var in jaxpr.constvars if var in needed]
+    return jaxpr.replace(constvars=constvars, outvars=outvars, eqns=eqns[::-1])
+
+
+def _variables(atoms):
+    return [atom for atom in atoms if not isinstance(atom, Literal)]
+
+
+@remembered
+def dce_program(closed, used):
+    """Return a program without what its `used` results do not need.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      used: for each result whether it is needed; the others go.
+
+    Returns:
+      A `ClosedJaxpr` with the same inputs, and a tuple: for each of them whether it is
+      still needed.
+    """
+    jaxpr = dce_jaxpr(closed.jaxpr, used)
+    read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
+    return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
+
+
 def _each(flag, count):
     return (flag,) * count if isinstance(flag, bool) else tuple(flag)
 
@@ -115,6 +168,20 @@ def _batched(aval, dim, size):
     return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
 
 
+def keep_inputs(closed, kept):
+    """Return a program without those inputs that are not `kept` and not needed."""
+    invars = partition(kept, closed.invars)[1]
+    return ClosedJaxpr(closed.jaxpr.replace(invars=invars), closed.consts)
+
+
+@remembered
+def without_consts(closed):
+    """Return a program whose first inputs are the constants of another one."""
+    jaxpr = closed.jaxpr
+    invars = jaxpr.constvars + jaxpr.invars
+    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), [])
+
+
 @remembered
 def transpose_program(closed, linear, given, instantiate=False):
     """Return the program that runs a linear one backwards.
@@ -146,70 +213,3 @@ def transpose_program(closed, linear, given, instantiate=False):
 
     _, ct_avals = partition(given, closed.out_avals)
     return stage(program, known_avals + ct_avals), tuple(arrives)
-
-
-# From primitives that contain programs to rules ``rule(eqn, used)``, which return the
-# equation without those results that are not used, and without what only they need.
-dce_rules = {}
-
-
-def dce_jaxpr(jaxpr, used):
-    """Return a jaxpr without the equations, and constants, that nothing needs.
-
-    Args:
-      jaxpr: a `Jaxpr`.
-      used: for each result whether it is needed; the others go.
-    """
-    _, outvars = partition(used, jaxpr.outvars)
-    needed, eqns = set(_variables(outvars)), []
-    for eqn in reversed(jaxpr.eqns):
-        mask = tuple([var in needed for var in eqn.outvars])
-        if not any(mask) and not has_effects(jaxpr.replace(eqns=[eqn])):
-            continue
-        if not all(mask) and eqn.primitive in dce_rules:
-            eqn = dce_rules[eqn.primitive](eqn, mask)
-        eqns.append(eqn)
-        needed.update(_variables(eqn.invars))
-    constvars = [var for var in jaxpr.constvars if var in needed]
-    return jaxpr.replace(constvars=constvars, outvars=outvars, eqns=eqns[::-1])
-
-
-def _variables(atoms):
-    return [atom for atom in atoms if not isinstance(atom, Literal)]
-
-
-@remembered
-def dce_program(closed, used):
-    """Return a program without what its `used` results do not need.
-
-    Args:
-      closed: a `ClosedJaxpr`.
-      used: for each result whether it is needed; the others go.
-
-    Returns:
-      A `ClosedJaxpr` with the same inputs, and a tuple: for each of them whether it is
-      still needed.
-    """
-    jaxpr = dce_jaxpr(closed.jaxpr, used)
-    read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
-    return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
-
-
-def keep_inputs(closed, kept):
-    """Return a program without those inputs that are not `kept` and not needed."""
-    invars = partition(kept, closed.invars)[1]
-    return ClosedJaxpr(closed.jaxpr.replace(invars=invars), closed.consts)
-
-
-@remembered
-def without_consts(closed):
-    """Return a program whose first inputs are the constants of another one."""
-    jaxpr = closed.jaxpr
-    invars = jaxpr.constvars + jaxpr.invars
-    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), [])
-
-
-def with_consts(jaxpr, closed):
-    """Close a jaxpr over those constants of `closed` that it still has."""
-    values = dict(zip(closed.constvars, closed.consts))
-    return ClosedJaxpr(jaxpr, [values[var] for var in jaxpr.constvars])
