@@ -73,7 +73,8 @@ def order_of_rows(length, reverse):
     return range(length)[::-1] if reverse else range(length)
 
 
-def _impl(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
+def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
+    """Evaluate a scan: run the program of its step as often as it says."""
     step, device = compiled(jaxpr), device_of(args)
     args = [asarray_impl(arg) for arg in args]
     consts, carry, xs = groups(args, num_consts, num_carry)
@@ -93,4 +94,4 @@ def _row(x, i):
     return ArrayImpl(asbuffer(x)[i, ...], row_aval(x.aval), x.device)
 
 
-impl_rules[scan_p] = _impl
+impl_rules[scan_p] = step_by_step

@@ -128,7 +128,7 @@ jax.vmap(jax.grad(last, 1), in_axes=(None, 0, None))                  | w, w, st
 ~ jax.grad(lambda x: jax.vmap(both)(x)[0].sum())                        | xs
 ~ jax.vmap(lambda x: lax.scan(lambda c, a: (c + lax.psum(x, "i"), a), 1.0, xs), axis_name="i") | xs
 jax.vmap(lambda x: lax.scan(lambda c, a: (c + lax.axis_index("i"), a), x, xs), axis_name="i") | xs
-"""
+"""  # noqa: E501
 
 
 def cases():
@@ -235,7 +235,7 @@ lax.map(lambda a: a, 1.0)                                  | 1.0
 lax.map(3, xs)                                             |
 lax.map(lambda a: a, xs, batch_size=-1)                    |
 lax.map(lambda a: a[0], (xs, xs[:2]), batch_size=2)        |
-"""
+"""  # noqa: E501
 
 
 def refusals():
