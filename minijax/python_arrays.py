@@ -49,7 +49,7 @@ python_rules[lax.reshape_p] = expression(_reshape)
 
 
 def filled(writer, literal, shape):
-    """Return the name of an array that is one number everywhere, and takes no memory."""
+    """Return the name of an array that is one number everywhere, in no memory."""
     scalar = scalar_of(literal)
     kind = literal.aval.update(shape=shape).str_short()
     hint, said = f"all_{scalar!s}".replace("-", "m"), f"{scalar!s} everywhere, {kind}"
