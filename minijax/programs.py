@@ -190,7 +190,8 @@ def transpose_program(closed, linear, given, instantiate=False):
       closed: a `ClosedJaxpr`.
       linear: for each input whether the program is linear in it.
       given: for each result whether it has a cotangent.
-      instantiate: whether zero cotangents of linear inputs are written out.
+      instantiate: whether zero cotangents of linear inputs are written out: one flag,
+        or one for each of them.
 
     Returns:
       A `ClosedJaxpr` from the values of the other inputs, and the cotangents that are
@@ -198,7 +199,7 @@ def transpose_program(closed, linear, given, instantiate=False):
     """
     places = list(map(Linear, closed.in_avals))
     known_avals, linear_avals = partition(linear, closed.in_avals)
-    arrives = []
+    wanted, arrives = _each(instantiate, len(linear_avals)), []
 
     def program(*flat):
         known, cts = flat[: len(known_avals)], flat[len(known_avals) :]
@@ -206,8 +207,10 @@ def transpose_program(closed, linear, given, instantiate=False):
         cts = spread(given, cts)
         cts_in = backward_pass(closed.jaxpr, closed.consts, operands, cts)
         _, cts_in = partition(linear, cts_in)
-        if instantiate:
-            cts_in = list(map(dense_cotangent, linear_avals, cts_in))
+        cts_in = [
+            dense_cotangent(aval, ct) if dense else ct
+            for dense, aval, ct in zip(wanted, linear_avals, cts_in)
+        ]
         arrives.extend(ct is not None for ct in cts_in)
         return [ct for ct in cts_in if ct is not None]
 
