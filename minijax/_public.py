@@ -580,9 +580,11 @@ REGISTERS: list[str] = [
     "minijax.invalid_numbers",
     "minijax.conditional_rules",
     "minijax.while_rules",
+    "minijax.branch_python",
     "minijax.scan_rules",
     "minijax.scan_splitting",
     "minijax.scan_transposition",
     "minijax.scan_python",
+    "minijax.whole_scans",
     "minijax.scan_callbacks",
 ]

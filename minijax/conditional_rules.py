@@ -15,9 +15,12 @@ from minijax.avals import ShapedArray, typeof
 from minijax.batching_rules import at_front, move_axis, vmap_rules
 from minijax.conditionals import cond_p
 from minijax.core import Primitive, set_current_trace
+from minijax.debugging import debug_callback_p, debug_print_p
+from minijax.effects import effectful
 from minijax.forward_rules import constant_rule, jvp_rules
 from minijax.jaxpr import jaxpr_as_fun
 from minijax.linearization import split_rules
+from minijax.printing import jaxprs_in_params
 from minijax.programs import (
     dce_program,
     dce_rules,
@@ -59,7 +62,9 @@ vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
     stop_gradient_p.bind(*args),
     list(dims),
 )
-transpose_rules.reasons[stop_gradient_p] = "Nothing moves through it."
+transpose_rules.reasons[stop_gradient_p] = (
+    "It has no tangent, so no cotangent ever arrives at it."
+)
 
 
 def _cond_vmap(axis, args, dims, branches):
@@ -78,8 +83,31 @@ def _cond_vmap(axis, args, dims, branches):
     return outs, [0 if front else None for front in fronts]
 
 
+def refuse_io(what, *programs):
+    """Raise if programs do more outside than print, where it could not be undone."""
+    if any(map(does_io, programs)):
+        raise NotImplementedError(
+            f"Effects on the world (io_callback) are not supported in {what}: under "
+            "vmap it runs for examples that did not ask for it. Take the effect out of "
+            "it, or map over the examples with lax.map."
+        )
+
+
+def does_io(jaxpr):
+    """Return whether a program has an effect besides printing what it computes."""
+    return any(
+        eqn.primitive in effectful - PRINTING
+        or any(map(does_io, jaxprs_in_params(eqn.params)))
+        for eqn in jaxpr.eqns
+    )
+
+
+PRINTING = {debug_callback_p, debug_print_p}
+
+
 def _run_all(axis, index, operands, branches):
     """Run every branch on all examples, and choose among the results."""
+    refuse_io("a cond whose predicate differs between examples", *branches)
     results = []
     for number, branch in enumerate(branches):
         program, _ = vmap_program(branch, axis, (0,) * len(operands), True)
@@ -205,14 +233,42 @@ def split_branches(branches, on_tape):
 split_rules[cond_p] = _cond_split
 
 
+@remembered
+def fill_zeros(closed, made, avals):
+    """Return a program with zeros among its results.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      made: for each result whether `closed` makes it; the others are zeros.
+      avals: the types of all results.
+    """
+
+    def program(*args):
+        outs = spread(made, jaxpr_as_fun(closed)(*args))
+        return [_zero(a) if out is None else out for a, out in zip(avals, outs)]
+
+    return stage(program, closed.in_avals)
+
+
+def _zero(aval):
+    zero = np.zeros((), aval.dtype)
+    zero = zero.item() if aval.weak_type else zero
+    return lax.full(aval.shape, zero) if aval.shape else zero
+
+
 def _cond_transpose(cotangents, index, *operands, branches):
     linear = tuple([isinstance(x, Linear) for x in operands])
     given = tuple([ct is not None for ct in cotangents])
-    arrives = [transpose_program(b, linear, given)[1] for b in branches]
-    arrives = for_any(arrives)
-    back = [transpose_program(b, linear, given, arrives)[0] for b in branches]
-    values, cts = partition(linear, operands)[0], partition(given, cotangents)[1]
-    arrived = cond_p.bind(index, *values, *cts, branches=tuple(back))
+    pairs = [transpose_program(branch, linear, given) for branch in branches]
+    arrives = for_any([arrived for _, arrived in pairs])
+    _, avals = partition(linear, branches[0].in_avals)
+    avals = tuple(partition(arrives, avals)[1])
+    backwards = [
+        fill_zeros(program, tuple(partition(arrives, made)[1]), avals)
+        for program, made in pairs
+    ]
+    values, (_, cts) = partition(linear, operands)[0], partition(given, cotangents)
+    arrived = cond_p.bind(index, *values, *cts, branches=tuple(backwards))
     return [None, *spread(linear, spread(arrives, arrived))]
 
 

@@ -8,6 +8,7 @@ Reference: the rules of ``while_p`` in ``jax._src.lax.control_flow.loops``.
 from minijax.array import shape_rules
 from minijax.avals import typeof
 from minijax.batching_rules import vmap_rules
+from minijax.conditional_rules import refuse_io
 from minijax.core import set_current_trace
 from minijax.forward_rules import jvp_rules, zeros_like_tangent
 from minijax.linearization import split_rules
@@ -70,6 +71,8 @@ def _while_vmap(axis, args, dims, cond_nconsts, cond_jaxpr, body_nconsts, body_j
 
     mapped = settle(step, _are_mapped(carry_dims))
     _, pred_dim = vmap_program(cond_jaxpr, axis, test_dims + _at(0, mapped))
+    if pred_dim != (None,):
+        refuse_io("a while whose examples stop at different steps", cond_jaxpr, body_jaxpr)
     rank = cond_jaxpr.out_avals[0].ndim
     places = _at(rank, mapped) if pred_dim == (None,) else (0,) * len(mapped)
     pred_place = _at(0, _are_mapped(pred_dim))
