@@ -61,8 +61,9 @@ class HostCall:
 
 
 def strong(x):
-    """Return an array, a buffer or a number as an array whose type is not weak."""
-    return ArrayImpl(asbuffer(x), typeof(x).update(weak_type=False))
+    """Return an array or a buffer as an array whose type is not weak."""
+    buffer = x.view() if isinstance(x, np.ndarray) else asbuffer(x)
+    return ArrayImpl(buffer, typeof(x).update(weak_type=False))
 
 
 def promised(result_shape_dtypes):
