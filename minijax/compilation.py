@@ -68,6 +68,12 @@ def backend_name(name=None):
     return name
 
 
+def compile_context():
+    """Return what compiling depends on, beside the program."""
+    switches = tuple([getattr(config, name) for name in compiled_switches])
+    return config.minijax_backend, switches
+
+
 def compiled(closed, backend=None, name="program"):
     """Return the executable of a program; it is made once.
 
@@ -77,6 +83,6 @@ def compiled(closed, backend=None, name="program"):
       name: what the program is called.
     """
     backend = backend_name(backend)
-    key = backend, *[getattr(config, switch) for switch in compiled_switches]
+    key = backend, compile_context()
     once = once_of(_executables, closed)
     return once.get(key, lambda: backends[backend](without_waste(closed), name))
