@@ -9,6 +9,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax.emission import emit
+from minijax.python_arrays import everywhere
 from tests import array_cases as cases
 from tests.emission_cases import compare, mixed, texts
 
@@ -49,6 +50,8 @@ TEXTS = [
     (lambda x: x.T, [M], "a.transpose((1, 0))"),
     (lambda x: lax.expand_dims(x, (0,)), [X], "a.reshape((1, 3))"),
     (lambda x: lax.broadcast(x, (2,)), [X], "np.broadcast_to(a, (2, 3))"),
+    (lambda x: lax.broadcast(x, (2,)), [X[0]], "everywhere(a, (2,))"),
+    (lambda x: lax.broadcast_in_dim(x, (3,), (0,)), [X], "a"),
     (
         lambda x: lax.broadcast_in_dim(x, (3, 2), (0,)),
         [X],
@@ -117,3 +120,12 @@ def test_filled_arrays_are_constants():
     first, again = function()[0], function()[0]
     assert first is again and first.tolist() == [2, 2, 2]
     assert first.strides == (0,) and not first.flags.writeable
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (0,), (1, 1)])
+@pytest.mark.parametrize("name", [n for n in cases.DTYPES if n != "bfloat16"])
+def test_a_scalar_everywhere(name, shape):
+    scalar = np.dtype(name).type(1)
+    ours, numpys = everywhere(scalar, shape), np.broadcast_to(scalar, shape)
+    np.testing.assert_array_equal(ours, numpys, strict=True)
+    assert ours.strides == (0,) * len(shape) and not ours.flags.writeable
