@@ -41,8 +41,8 @@ def two(x):
 def repeat(x): return lax.fori_loop(0, 3, lambda i, c: c * x + i, 1.0)
 """
 
-# A text is known to differ where a line begins with ~: sums over steps are delayed, zeros
-# are made before the first loop, and a psum that vmap has met is a reduce_sum.
+# A text is known to differ where a line begins with ~: sums over steps are delayed,
+# zeros are made before the first loop, a psum that vmap has met is a reduce_sum.
 PROGRAMS = """
 both
 lambda x: both(2.0)
