@@ -183,9 +183,10 @@ class ControlComparison:
     def judge(self, transformation, way, ours, wanted, at_once):
         """Compare a result with JAX's, where it is staged, or else where it is not.
 
-        A known number of steps, or a Python number, may be forgotten when a program is
-        staged, in JAX too: eager results may be those of eager JAX. XLA may round badly.
-        With `jit` disabled, Python's numbers have no types, and some programs do not run.
+        A known number of steps, or a Python number, may be forgotten when a program
+        is staged, in JAX too: eager results may be those of eager JAX, and all values,
+        since XLA may round badly. With `jit` disabled, Python's numbers have no types,
+        and some programs do not run.
         """
         if way is disabled and any(isinstance(x, Exception) for x in (ours, wanted)):
             return
