@@ -24,32 +24,42 @@ def check_branches(name, labels, results):
     Args:
       name: of the function that was given the branches.
       labels: what its user calls each of them.
-      results: for each of them the structure of its result, and the abstract values.
+      results: for each of them the structure of its result, and its abstract values.
 
     Raises:
       TypeError: it names the leaves that differ by their paths.
     """
-    tree, avals = results[0]
-    paths = [path for path, _ in tree_leaves_with_path(tree.unflatten(avals))]
+    (tree, avals), first = results[0], labels[0]
+    paths = [path for path, _ in tree_leaves_with_path(_structure(tree))]
     for label, (other, others) in zip(labels[1:], results[1:]):
-        lines = differences(tree, other.unflatten(others), exact=True, name="result")
+        lines = differences(tree, _structure(other), exact=True, name="result")
         if lines:
             raise TypeError(
-                f"{name}: all branches must return one tree structure, but {label} "
-                f"differs from {labels[0]}:" + _listed(lines)
+                f"{name}: all branches must return one tree structure, that of {first},"
+                f" but {label} returns another one:{_listed(lines)}"
             )
         lines = [
-            f"result{keystr(path)} is {one} from {labels[0]} and {two} from {label}"
-            f" ({_what_differs(one, two)})"
+            f"result{keystr(path)} is {one} from {first} and {two} from {label} "
+            f"({_what_differs(one, two)})"
             for path, one, two in zip(paths, avals, others)
             if not same_type(one, two)
         ]
         if lines:
             raise TypeError(
-                f"{name}: all branches must return the same types, since one equation "
-                f"stands for all of them:{_listed(lines)}\nConvert or reshape the "
-                "results of a branch."
+                f"{name}: all branches must return arrays of the same types:"
+                f"{_listed(lines)}\nConvert or reshape the results of a branch."
             )
+
+
+class _Leaf:
+    """Stands for any array where only the structure counts."""
+
+    def __repr__(self):
+        return "an array"
+
+
+def _structure(tree):
+    return tree.unflatten([_Leaf()] * tree.num_leaves)
 
 
 def _listed(lines):
@@ -57,42 +67,8 @@ def _listed(lines):
 
 
 def _what_differs(one, two):
-    kinds = ["shapes"] * (one.shape != two.shape) + ["dtypes"] * (one.dtype != two.dtype)
-    return f"the {' and '.join(kinds)} differ"
-
-
-def check_carry(name, fun, in_tree, in_avals, out_tree, out_avals):
-    """Raise if a step of a loop does not return what the next step can take.
-
-    Args:
-      name: of the loop function.
-      fun: the user's function of one step, whose first parameter is the carry.
-      in_tree, in_avals: the structure and the types of the carry that it gets.
-      out_tree, out_avals: those of the carry that it returns.
-
-    Raises:
-      TypeError: it names the leaves that differ as the user's function does.
-    """
-    carry = in_tree.unflatten(in_avals)
-    names = argument_names(fun, (carry,), {})
-    [root] = argument_names(fun, (0,), {})
-    lines = differences(in_tree, out_tree.unflatten(out_avals), True, root)
-    if lines:
-        raise TypeError(
-            f"{name}: the carry that a step returns must have the tree structure of "
-            f"the carry that it gets, but it differs:{_listed(lines)}"
-        )
-    lines = [
-        f"{path} comes in as {one} and goes out as {two} ({_what_differs(one, two)})"
-        for path, one, two in zip(names, in_avals, out_avals)
-        if not same_type(one, two)
-    ]
-    if lines:
-        raise TypeError(
-            f"{name}: the carry that a step returns must have the types of the carry "
-            f"that it gets, since the next step gets it:{_listed(lines)}\nConvert it "
-            "in the step, or start with a value of the right type."
-        )
+    kinds = {"shapes": one.shape != two.shape, "dtypes": one.dtype != two.dtype}
+    return f"the {' and '.join(kind for kind in kinds if kinds[kind])} differ"
 
 
 def promote_weak(leaves, in_avals, out_avals):
@@ -117,3 +93,36 @@ def promote_weak(leaves, in_avals, out_avals):
 
 def _meeting_dtype(*avals):
     return from_node(join(*(lattice_node(a.dtype, a.weak_type) for a in avals)))[0]
+
+
+def check_carry(name, fun, in_tree, in_avals, out_tree, out_avals):
+    """Raise if a step of a loop does not return what the next step can take.
+
+    Args:
+      name: of the loop function.
+      fun: the user's function of one step, whose first parameter is the carry.
+      in_tree, in_avals: the structure and the types of the carry that it gets.
+      out_tree, out_avals: those of the carry that it returns.
+
+    Raises:
+      TypeError: it names the leaves that differ as the user's function does.
+    """
+    [carry] = argument_names(fun, (0,), {})
+    lines = differences(in_tree, _structure(out_tree), exact=True, name=carry)
+    if lines:
+        raise TypeError(
+            f"{name}: the carry that a step returns must have the tree structure of "
+            f"the carry that it gets, but it differs:{_listed(lines)}"
+        )
+    names = argument_names(fun, (_structure(in_tree),), {})
+    lines = [
+        f"{path} comes in as {one} and goes out as {two} ({_what_differs(one, two)})"
+        for path, one, two in zip(names, in_avals, out_avals)
+        if not same_type(one, two)
+    ]
+    if lines:
+        raise TypeError(
+            f"{name}: the carry that a step returns must have the types of the carry "
+            f"that it gets, since the next step gets it:{_listed(lines)}\nConvert it "
+            "in the step, or start with a value of the right type."
+        )

@@ -38,6 +38,9 @@ def write_cond(writer, eqn, operands, results):
             writer.inline(branch, operands, results)
 
 
+python_rules[cond_p] = write_cond
+
+
 def write_while(writer, eqn, operands, results):
     """Write a loop; where examples stop at different steps, each keeps its carry."""
     counts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
@@ -63,6 +66,9 @@ def _with_axes(going, count):
     return f"{going}[..., {', '.join(['None'] * count)}]" if count else going
 
 
+python_rules[while_p] = write_while
+
+
 def _write_empty(writer, eqn, operands, results):
     zero = Literal(np.zeros((), eqn.params["dtype"])[()])
     writer.assign(results, [writer.scalar(zero)])
@@ -72,8 +78,6 @@ def _write_same(writer, eqn, operands, results):
     writer.assign(results, operands)
 
 
-python_rules[cond_p] = write_cond
-python_rules[while_p] = write_while
 python_rules[empty_p] = _write_empty
 python_rules[stop_gradient_p] = _write_same
 

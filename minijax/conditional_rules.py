@@ -57,14 +57,6 @@ jvp_rules[cond_p] = _cond_jvp
 
 stop_gradient_p = Primitive("stop_gradient")
 primitive_rules(stop_gradient_p, lambda x: [x], lambda xp, x: x)
-jvp_rules[stop_gradient_p] = constant_rule(stop_gradient_p)
-vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
-    stop_gradient_p.bind(*args),
-    list(dims),
-)
-transpose_rules.reasons[stop_gradient_p] = (
-    "It has no tangent, so no cotangent ever arrives at it."
-)
 
 
 def _cond_vmap(axis, args, dims, branches):
@@ -81,6 +73,32 @@ def _cond_vmap(axis, args, dims, branches):
     batched = tuple([vmap_program(b, axis, dims, fronts)[0] for b in branches])
     outs = cond_p.bind(index, *operands, branches=batched)
     return outs, [0 if front else None for front in fronts]
+
+
+def _run_all(axis, index, operands, branches):
+    """Run every branch on all examples, and choose among the results."""
+    refuse_io("a cond whose predicate differs between examples", *branches)
+    results = []
+    for number, branch in enumerate(branches):
+        program, _ = vmap_program(branch, axis, (0,) * len(operands), True)
+        mine = lax.eq(index, np.int32(number))
+        sheltered = [
+            choose(mine, stop_gradient_p.bind(x)[0], x) for x in operands
+        ]
+        results.append(jaxpr_as_fun(program)(*sheltered))
+    outs = [choose(index, *cases) for cases in zip(*results)]
+    return outs, [0] * len(outs)
+
+
+vmap_rules[cond_p] = _cond_vmap
+
+
+def choose(which, *cases):
+    """Select among arrays by `which`, which has the first of their axes."""
+    shape = typeof(cases[0]).shape
+    if typeof(which).ndim != len(shape):
+        which = lax.broadcast_in_dim(which, shape, range(typeof(which).ndim))
+    return lax.select_n(which, *cases)
 
 
 def refuse_io(what, *programs):
@@ -104,42 +122,14 @@ def does_io(jaxpr):
 
 PRINTING = {debug_callback_p, debug_print_p}
 
-
-def _run_all(axis, index, operands, branches):
-    """Run every branch on all examples, and choose among the results."""
-    refuse_io("a cond whose predicate differs between examples", *branches)
-    results = []
-    for number, branch in enumerate(branches):
-        program, _ = vmap_program(branch, axis, (0,) * len(operands), True)
-        mine = lax.eq(index, np.int32(number))
-        sheltered = [
-            choose(mine, stop_gradient_p.bind(x)[0], x) for x in operands
-        ]
-        results.append(jaxpr_as_fun(program)(*sheltered))
-    outs = [choose(index, *cases) for cases in zip(*results)]
-    return outs, [0] * len(outs)
-
-
-def choose(which, *cases):
-    """Select among arrays by `which`, which has the first of their axes."""
-    shape = typeof(cases[0]).shape
-    if typeof(which).ndim != len(shape):
-        which = lax.broadcast_in_dim(which, shape, range(typeof(which).ndim))
-    return lax.select_n(which, *cases)
-
-
-vmap_rules[cond_p] = _cond_vmap
-
-
-empty_p = Primitive("empty2")
-primitive_rules(
-    empty_p,
-    lambda dtype: [ShapedArray((), dtype)],
-    lambda xp, dtype: xp.zeros((), dtype),
+jvp_rules[stop_gradient_p] = constant_rule(stop_gradient_p)
+vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
+    stop_gradient_p.bind(*args),
+    list(dims),
 )
-vmap_rules.reasons[empty_p] = "It has no operands, so no example differs."
-jvp_rules.reasons[empty_p] = "It has no operands, so it has no tangent."
-transpose_rules.reasons[empty_p] = "It has no operands that a cotangent could go to."
+transpose_rules.reasons[stop_gradient_p] = (
+    "It has no tangent, so no cotangent ever arrives at it."
+)
 
 
 def numbered(avals):
@@ -166,6 +156,14 @@ def common_slots(groups):
     slots = list(dict.fromkeys(key for group in keys for key in group))
     places = [tuple(map(slots.index, group)) for group in keys]
     return tuple([aval for aval, _ in slots]), places
+
+
+empty_p = Primitive("empty2")
+primitive_rules(
+    empty_p,
+    lambda dtype: [ShapedArray((), dtype)],
+    lambda xp, dtype: xp.zeros((), dtype),
+)
 
 
 @remembered
@@ -195,10 +193,21 @@ def _empty(aval):
     return lax.broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
 
 
+vmap_rules.reasons[empty_p] = "It has no operands, so no example differs."
+jvp_rules.reasons[empty_p] = "It has no operands, so it has no tangent."
+transpose_rules.reasons[empty_p] = "It has no operands that a cotangent could go to."
+
+
 def _read_slots(unknown, slots, places):
     """Return an unknown program that is given all slots and reads its own."""
     front = [places.index(i) if i in places else aval for i, aval in enumerate(slots)]
     return rewired(unknown, [*front, *range(len(places), len(unknown.invars))])
+
+
+def split_branches(branches, on_tape):
+    """Split programs so that a result is on the tape in all of them or in none."""
+    found = [split_program(branch, on_tape).out_on_tape for branch in branches]
+    return [split_program(branch, on_tape, for_any(found)) for branch in branches]
 
 
 def _cond_split(split, args, on_tape, params):
@@ -207,30 +216,47 @@ def _cond_split(split, args, on_tape, params):
         with set_current_trace(split.tape):
             return cond_p.bind(*args, **params)
     parts = split_branches(params["branches"], tuple(on_tape[1:]))
-    count = parts[0].out_on_tape.count(False)
-    avals = [part.unknown.in_avals[: len(part.sources)] for part in parts]
-    slots, places = common_slots(avals)
-    known = [
-        fill_slots(part.known, count, part.sources, slots, own)
-        for part, own in zip(parts, places)
-    ]
-    unknown = [_read_slots(part.unknown, slots, own) for part, own in zip(parts, places)]
+    known, unknown = _with_slots(parts)
     known_args, tape_args = partition(on_tape, args)
     with set_current_trace(split.parent):
-        outs = cond_p.bind(*known_args, branches=tuple(known))
+        outs = cond_p.bind(*known_args, branches=known)
+    residuals = outs[parts[0].out_on_tape.count(False) :]
     with set_current_trace(split.tape):
-        operands = [args[0], *outs[count:], *tape_args]
-        tape_outs = cond_p.bind(*operands, branches=tuple(unknown))
+        tape_outs = cond_p.bind(args[0], *residuals, *tape_args, branches=unknown)
     return parts[0].results(outs, tape_outs)
 
 
-def split_branches(branches, on_tape):
-    """Split programs so that their results are on the tape in all of them or in none."""
-    found = [split_program(branch, on_tape).out_on_tape for branch in branches]
-    return [split_program(branch, on_tape, for_any(found)) for branch in branches]
+def _with_slots(parts):
+    """Return the known programs and the unknown ones, with slots between them."""
+    avals = [part.unknown.in_avals[: len(part.sources)] for part in parts]
+    slots, places = common_slots(avals)
+    count = parts[0].out_on_tape.count(False)
+    pairs = list(zip(parts, places))
+    known = [fill_slots(p.known, count, p.sources, slots, own) for p, own in pairs]
+    unknown = [_read_slots(p.unknown, slots, own) for p, own in pairs]
+    return tuple(known), tuple(unknown)
 
 
 split_rules[cond_p] = _cond_split
+
+
+def _cond_transpose(cotangents, index, *operands, branches):
+    linear = tuple([isinstance(x, Linear) for x in operands])
+    given = tuple([ct is not None for ct in cotangents])
+    pairs = [transpose_program(branch, linear, given) for branch in branches]
+    arrives = for_any([arrived for _, arrived in pairs])
+    _, avals = partition(linear, branches[0].in_avals)
+    avals = tuple(partition(arrives, avals)[1])
+    backwards = [
+        fill_zeros(program, tuple(partition(arrives, made)[1]), avals)
+        for program, made in pairs
+    ]
+    values, (_, cts) = partition(linear, operands)[0], partition(given, cotangents)
+    arrived = cond_p.bind(index, *values, *cts, branches=tuple(backwards))
+    return [None, *spread(linear, spread(arrives, arrived))]
+
+
+transpose_rules[cond_p] = _cond_transpose
 
 
 @remembered
@@ -254,25 +280,6 @@ def _zero(aval):
     zero = np.zeros((), aval.dtype)
     zero = zero.item() if aval.weak_type else zero
     return lax.full(aval.shape, zero) if aval.shape else zero
-
-
-def _cond_transpose(cotangents, index, *operands, branches):
-    linear = tuple([isinstance(x, Linear) for x in operands])
-    given = tuple([ct is not None for ct in cotangents])
-    pairs = [transpose_program(branch, linear, given) for branch in branches]
-    arrives = for_any([arrived for _, arrived in pairs])
-    _, avals = partition(linear, branches[0].in_avals)
-    avals = tuple(partition(arrives, avals)[1])
-    backwards = [
-        fill_zeros(program, tuple(partition(arrives, made)[1]), avals)
-        for program, made in pairs
-    ]
-    values, (_, cts) = partition(linear, operands)[0], partition(given, cotangents)
-    arrived = cond_p.bind(index, *values, *cts, branches=tuple(backwards))
-    return [None, *spread(linear, spread(arrives, arrived))]
-
-
-transpose_rules[cond_p] = _cond_transpose
 
 
 def _cond_dce(eqn, used):

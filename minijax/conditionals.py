@@ -58,17 +58,6 @@ def _join_inputs(programs):
     return joined, list(captured.values())
 
 
-def unchanged(closed):
-    """Return, for each result, which input it is; None for one that is computed."""
-    places = {var: place for place, var in enumerate(closed.invars)}
-    return [places.get(atom) for atom in closed.outvars]
-
-
-def _agreed(places):
-    """Return the place that all branches name, or None."""
-    return places[0] if len(set(places)) == 1 else None
-
-
 def _write_branches(name, functions, labels, operands):
     """Write functions down as programs with the same inputs and results.
 
@@ -92,6 +81,17 @@ def _bind_cond(index, branches, inputs, passed, out_tree):
     return out_tree.unflatten(
         [next(outs) if place is None else lift(inputs[place]) for place in passed]
     )
+
+
+def unchanged(closed):
+    """Return, for each result, which input it is; None for one that is computed."""
+    places = {var: place for place, var in enumerate(closed.invars)}
+    return [places.get(atom) for atom in closed.outvars]
+
+
+def _agreed(places):
+    """Return the place that all branches name, or None."""
+    return places[0] if len(set(places)) == 1 else None
 
 
 _nothing = object()

@@ -43,6 +43,18 @@ def _rewired(closed, inputs, results):
     return ClosedJaxpr(jaxpr, closed.consts)
 
 
+def settle(step, flags):
+    """Return the flags that are on in the end, if each one may turn others on.
+
+    Args:
+      step: a function from a tuple of flags to the flags that follow from them.
+      flags: a tuple of booleans to begin with.
+    """
+    while (found := tuple(map(or_, flags, step(flags)))) != flags:
+        flags = found
+    return flags
+
+
 @remembered
 def vmap_program_at(closed, axis, dims, places):
     """Return the program of all examples, with the mapped axes of results in place.
@@ -68,15 +80,3 @@ def place_axis(x, dim, place, size):
     if place is None:
         return x
     return insert_axis(x, place, size) if dim is None else move_axis(x, dim, place)
-
-
-def settle(step, flags):
-    """Return the flags that are on in the end, if each one may turn others on.
-
-    Args:
-      step: a function from a tuple of flags to the flags that follow from them.
-      flags: a tuple of booleans to begin with.
-    """
-    while (found := tuple(map(or_, flags, step(flags)))) != flags:
-        flags = found
-    return flags

@@ -5,11 +5,9 @@
 Reference: ``jax.lax.while_loop``.
 """
 
-from minijax import lax
 from minijax.agreement import check_carry, promote_weak
 from minijax.api_util import FlatCall
 from minijax.array import shape_rules
-from minijax.avals import typeof
 from minijax.batching import program_primitives
 from minijax.compilation import compiled
 from minijax.conditional_rules import choose
@@ -50,52 +48,13 @@ def _while_impl(*args, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     return [of_type(lift(x), aval) for x, aval in zip(carry, body_jaxpr.out_avals)]
 
 
-def go_on(going, old, new):
-    """Return `new`, and `old` for those examples that are not `going` any more."""
-    return choose(going, old, new) if going.ndim else new
-
-
 shape_rules[while_p] = _while_shape
 impl_rules[while_p] = _while_impl
 
 
-def while_loop(cond_fun, body_fun, init_val):
-    """Apply a function again and again, as long as a condition holds.
-
-    Args:
-      cond_fun: function from the carry to a boolean scalar.
-      body_fun: function from the carry to a carry of the same structure, shapes and
-        dtypes.
-      init_val: the first carry, a tree of arrays. A number without a dtype of its own
-        takes on that of the carry which the body returns.
-
-    Returns:
-      The first carry for which the condition does not hold.
-
-    Raises:
-      TypeError: if a function cannot be called, the condition is no boolean scalar, or
-        the carry changes its type on the way; the message names the leaves.
-
-    Reference: ``jax.lax.while_loop``.
-    """
-    if not (callable(cond_fun) and callable(body_fun)):
-        raise TypeError("while_loop: cond_fun and body_fun must be callable.")
-    if config.jax_disable_jit:
-        try:
-            return _in_python(cond_fun, body_fun, init_val)
-        except ConcretizationTypeError:
-            pass  # the carry stands for many examples: no Python loop follows them
-    call = FlatCall("while_loop", body_fun, (init_val,))
-    leaves, test, body = _write_loop(cond_fun, body_fun, call)
-    outs = _bind_while(test, body, leaves)
-    return body.out_tree.unflatten(outs)
-
-
-def _in_python(cond_fun, body_fun, carry):
-    carry = tree_map(lift, carry)
-    while cond_fun(carry):
-        carry = tree_map(lift, body_fun(carry))
-    return carry
+def go_on(going, old, new):
+    """Return `new`, and `old` for those examples that are not `going` any more."""
+    return choose(going, old, new) if going.ndim else new
 
 
 def _write_loop(cond_fun, body_fun, call):
@@ -147,3 +106,42 @@ def _bind_while(test, body, carry):
         body_jaxpr=rewired(body.closed, steps, kept),
     )
     return merge(fixed, outs, map(lift, constants))
+
+
+def while_loop(cond_fun, body_fun, init_val):
+    """Apply a function again and again, as long as a condition holds.
+
+    Args:
+      cond_fun: function from the carry to a boolean scalar.
+      body_fun: function from the carry to a carry of the same structure, shapes and
+        dtypes.
+      init_val: the first carry, a tree of arrays. A number without a dtype of its own
+        takes on that of the carry which the body returns.
+
+    Returns:
+      The first carry for which the condition does not hold.
+
+    Raises:
+      TypeError: if a function cannot be called, the condition is no boolean scalar, or
+        the carry changes its type on the way; the message names the leaves.
+
+    Reference: ``jax.lax.while_loop``.
+    """
+    if not (callable(cond_fun) and callable(body_fun)):
+        raise TypeError("while_loop: cond_fun and body_fun must be callable.")
+    if config.jax_disable_jit:
+        try:
+            return _in_python(cond_fun, body_fun, init_val)
+        except ConcretizationTypeError:
+            pass  # the carry stands for many examples: no Python loop follows them
+    call = FlatCall("while_loop", body_fun, (init_val,))
+    leaves, test, body = _write_loop(cond_fun, body_fun, call)
+    outs = _bind_while(test, body, leaves)
+    return body.out_tree.unflatten(outs)
+
+
+def _in_python(cond_fun, body_fun, carry):
+    carry = tree_map(lift, carry)
+    while cond_fun(carry):
+        carry = tree_map(lift, body_fun(carry))
+    return carry
