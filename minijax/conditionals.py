@@ -38,13 +38,13 @@ def _cond_impl(index, *operands, branches):
     return list(map(of_type, outs, branches[0].out_avals))
 
 
+shape_rules[cond_p] = _cond_shape
+impl_rules[cond_p] = _cond_impl
+
+
 def of_type(x, aval):
     """Return an array as one of the type `aval`, which differs in weakness at most."""
     return x if x.aval == aval else ArrayImpl(asbuffer(x), aval, x.device)
-
-
-shape_rules[cond_p] = _cond_shape
-impl_rules[cond_p] = _cond_impl
 
 
 def _join_inputs(programs):
