@@ -67,7 +67,7 @@ def scan(
     how = {"length": length, "reverse": bool(reverse)}
     how["unroll"] = steps_at_once(unroll, length)
     carry, ys = run_step(step, tree_leaves(xs), **how)
-    return step.carry_tree.unflatten(carry), step.ys_tree.unflatten(ys)
+    return step.program.out_tree.unflatten([*carry, *ys])
 
 
 def scan_in_python(f, init, xs, length, reverse):
