@@ -149,8 +149,8 @@ def test_closures_over_tracers(reasons):
 
     minijax.grad(outer)(1.0)
     assert reasons()[1] == (
-        "<lambda> is traced because it uses values of a transformation around it, and a "
-        "program with such values in it is right for one call alone."
+        "<lambda> is traced because it uses values of a transformation around it, and "
+        "a program with such values in it is right for one call alone."
     )
 
 
