@@ -190,7 +190,8 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
         raise TypeError(f"lax.fori_loop: body_fun has to be a function: {body_fun!r}.")
     dtype, bounds = _bound_dtype(lower, upper), _known_bounds(lower, upper)
     if bounds is not None:
-        return _counted(*bounds, body_fun, init_val, bool(unroll) and unroll)
+        first, end = bounds
+        return _counted(first, end, body_fun, init_val, bool(unroll) and unroll)
     if unroll not in (None, False, 1):
         raise ValueError(
             "fori_loop: a loop can be unrolled only if its bounds are known, but "
