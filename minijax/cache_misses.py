@@ -6,14 +6,15 @@ Reference: ``jax.explain_cache_misses``.
 """
 
 import logging
-from weakref import WeakSet
+from itertools import zip_longest
+from weakref import WeakKeyDictionary
 
 from minijax.call_names import argument_names
 from minijax.remembering import traced_switches
 from minijax.tree_differences import differences
 
 _logger = logging.getLogger(__name__)
-_codes = WeakSet()  # of the functions that were traced while reasons were asked for
+_traced = WeakKeyDictionary()  # from code to the names of functions that it made
 
 
 def log_reason(call, key, once):
@@ -40,8 +41,20 @@ def reason_of(call, key, once):
 
 def nearest(key, known):
     """Return the one of the `known` keys that is most like `key`, the latest first."""
-    same_tree = [old for old in known if old.tree == key.tree]
-    return min(reversed(same_tree or known), key=lambda old: _distance(key, old))
+
+    def distance(old):
+        return _tree_distance(key.tree, old.tree), _distance(key, old)
+
+    return min(reversed(known), key=distance)
+
+
+def _tree_distance(*trees):
+    """Return how many arguments of two calls differ in structure."""
+    calls = [tree.children() for tree in trees]
+    pairs = [*zip_longest(*(args.children() for args, _ in calls))]
+    now, before = (dict(zip(named.aux, named.children())) for _, named in calls)
+    pairs += [(now.get(name), before.get(name)) for name in {**before, **now}]
+    return sum(a != b for a, b in pairs)
 
 
 def _distance(key, old):
@@ -141,9 +154,9 @@ def _places(call, trees):
 def _first_time(call, once):
     function = getattr(call.fun, "func", call.fun)  # of a functools.partial
     code = getattr(function, "__code__", None)
-    seen = code in _codes
-    if code is not None:
-        _codes.add(code)
+    names = set() if code is None else _traced.setdefault(code, set())
+    seen = call.fun_name in names
+    names.add(call.fun_name)
     if once.cleared:
         return "the caches were cleared after its last call"
     if once.refused:

@@ -36,19 +36,27 @@ def reduce_along(primitive, fold, repeat):
     """
 
     def along(axis, x, dim, axis_name):
-        x = repeat(axis.size, x) if dim is None else fold(x, (dim,))
+        x = repeat(axis.size, x) if dim is None else strong(fold(x, (dim,)))
         others = tuple(name for name in axis_name if name != axis.name)
         return primitive.bind(x, axis_name=others)[0] if others else x, None
 
     def past(axis, x, dim, axis_name):
         return primitive.bind(x, axis_name=axis_name)[0], dim
 
-    collective(primitive, lambda x, axis_name: [x], along, past)
+    def shape(x, axis_name):
+        return [x.update(weak_type=False)]
+
+    collective(primitive, shape, along, past)
+
+
+def strong(x):
+    """Return `x` with a dtype that is not weak, as that of a reduction."""
+    return lax.convert_element_type(x, typeof(x).dtype) if typeof(x).weak_type else x
 
 
 def multiple(size, x):
     """Return the sum of `size` values equal to `x`."""
-    return lax.mul(np.asarray(size, typeof(x).dtype), x)
+    return lax.mul(size, x)
 
 
 reduce_along(psum_p, lax.reduce_sum, multiple)

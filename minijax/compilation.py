@@ -7,7 +7,7 @@ Reference: ``jax.stages.Compiled``.
 
 import os
 
-from minijax.array import asarray_impl
+from minijax.array import ArrayImpl, asarray_impl
 from minijax.core import EvalTrace, set_current_trace
 from minijax.jaxpr import eval_jaxpr
 from minijax.programs import dce_program
@@ -36,13 +36,21 @@ class Interpreter:
 
     def __init__(self, closed, name="program"):
         self.jaxpr, self.consts, self.name = closed.jaxpr, closed.consts, name
+        self.out_avals = closed.out_avals
 
     text = property(lambda self: str(self.jaxpr))
 
     def __call__(self, *args):
         """Return the list of results."""
         with set_current_trace(EvalTrace()):
-            return list(map(asarray_impl, eval_jaxpr(self.jaxpr, self.consts, *args)))
+            outs = eval_jaxpr(self.jaxpr, self.consts, *args)
+        return list(map(_typed, outs, self.out_avals))
+
+
+def _typed(x, aval):
+    """Return a result as an array; one that is a literal is as weak as it was."""
+    x = asarray_impl(x)
+    return x if x.aval == aval else ArrayImpl(x._buffer, aval, x.device)
 
 
 backends["interpreter"] = Interpreter

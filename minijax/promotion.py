@@ -50,8 +50,10 @@ def common_type(*args):
 
 
 def promote_dtypes(*args):
-    """Give `args` their common dtype."""
+    """Give `args` their common dtype; what is alone may even be a weak bool."""
     dtype, weak_type = common_type(*args)
+    if len(args) == 1:
+        weak_type = typeof(*args).weak_type
     return [astype(arg, dtype, weak_type) for arg in args]
 
 

@@ -135,7 +135,7 @@ def by_parts(compare):
 
 def as_bool(x):
     """Return where `x` is not zero."""
-    return x if kind(x) == "b" else lax.ne(x, np.zeros((), typeof(x).dtype))
+    return x if kind(x) == "b" else lax.ne(x, constant(x, 0))
 
 
 def logical(function):
