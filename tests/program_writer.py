@@ -27,7 +27,7 @@ LINES = [
     ["{x} + {o}", "{x} * {o}", "{o} - {x}", "jnp.maximum({x}, {o})", "{x} * {x}",
      "jnp.where({x} > 0.37, {x}, {o})", "jnp.where({o} < 0.23, {x}, {o})",
      "jnp.clip({x}, -0.5, 1.5)", "{x} > 0.41", "jnp.logical_not({x})"],
-    ["{x}.sum()", "{x}.mean({axis})", "jnp.max({x}, {axes})", "jnp.cumsum({x}, {axis})",
+    ["{x}.sum()", "{x}.mean({axis})", "jnp.max({x}, {axes})", "lax.cumsum({x}, {place})",
      "jnp.sum({x}, {axes}, keepdims=True)", "jnp.any({x} > 0.33)"],
     ["{x}.T", "{x}.reshape(-1)", "jnp.expand_dims({x}, {axis})",
      "jnp.flip({x}, {axes})", "jnp.broadcast_to({x}, {taller})", "jnp.roll({x}, 1)",
@@ -169,8 +169,9 @@ class Program:
             else [(t.shape, t.dtype.name, t.weak_type) for t in v]
             for v in verdicts
         ]
-        axis = {"IndexError", "ValueError"}  # of an axis: see `book/differences.md`
-        if any(words != said[0] and {*map(str, said)} != axis for words in said):
+        # JAX's `map` divides by the size of its results; `book/differences.md`: axes.
+        fine = said[0] == "ZeroDivisionError" or said == ["IndexError", "ValueError"]
+        if not fine and any(words != said[0] for words in said):
             text = "\n".join(lines)
             used = {name: str(t) for name, t in scope.items() if name in text}
             self.problems.append(f"types of\n{text}\nat {used}:\n{said}\n{verdicts}")

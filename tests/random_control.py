@@ -20,6 +20,7 @@ import numpy as np
 
 import minijax
 from minijax.extend.core import check_jaxpr, jaxpr_as_fun
+from minijax.lax.conversion import astype
 from tests.corpus import as_function
 from tests.program_writer import Program, Types, namespace
 from tests.random_programs import (
@@ -77,10 +78,14 @@ def as_jaxpr(g, values):
     closed, shape = minijax.make_jaxpr(g, return_shape=True)(values)
     check_jaxpr(closed)
     leaves = map(minijax.numpy.asarray, minijax.tree_util.tree_leaves(values))
-    outs = jaxpr_as_fun(closed)(*leaves)
-    return minijax.tree_util.tree_unflatten(
-        minijax.tree_util.tree_structure(shape), outs
-    )
+    outs = map(with_type, jaxpr_as_fun(closed)(*leaves), closed.out_avals)
+    tree = minijax.tree_util.tree_structure(shape)
+    return minijax.tree_util.tree_unflatten(tree, list(outs))
+
+
+def with_type(x, aval):
+    """A literal comes out as a number, in JAX too; return it with its type."""
+    return astype(x, aval.dtype, aval.weak_type)
 
 
 def backend(name):
