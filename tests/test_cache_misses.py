@@ -125,6 +125,17 @@ def test_the_nearest_key_has_most_static_arguments_in_common(reasons):
     assert reasons()[-1].endswith("static argument b changed from 1 to 3.")
 
 
+def test_the_nearest_key_has_most_arguments_in_common(reasons):
+    f = minijax.jit(lambda x, *rest, **options: x)
+    f(1.0, 2.0), f(1.0, 2.0, 3.0), f(1.0, 2.0, extra=3.0)
+    assert reasons()[-1].endswith("given by keyword changed from nothing to extra.")
+
+
+def test_functions_with_names_of_their_own(reasons):
+    minijax.jit(jnp.sinh)(1.0), minijax.jit(jnp.cosh)(1.0)
+    assert reasons()[-1] == "cosh is traced because it is called for the first time."
+
+
 def test_first_times(reasons):
     def make():
         return lambda x: x + 1
