@@ -199,8 +199,9 @@ class ControlComparison:
         self.refused += isinstance(wanted, Exception)
         problem = attempt(self.difference, ours, wanted, way is not disabled)
         if problem and at_once is None:
-            lost = way is eager and isinstance(wanted, ValueError)
-            problem = None if lost else problem
+            if way is eager:
+                lost = isinstance(wanted, ValueError)
+                problem = not lost and attempt(self.difference, ours, wanted, False)
         elif problem and (way is eager or not attempt(types_differ, ours, wanted)):
             typed = way is eager
             problem = (
