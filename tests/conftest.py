@@ -1,9 +1,26 @@
-"""Shared settings: what needs real JAX runs in `make oracle` only."""
+"""Shared settings: what needs real JAX runs in `make oracle` only; tables stay clean.
 
+Some tests make primitives of their own. Their rules are in the tables while the tests
+of that file run, and not when others look at every primitive there is.
+"""
+
+import importlib
 import os
+import pkgutil
 from pathlib import Path
 
+import pytest
+
+import minijax
+from minijax.core import rule_tables
+
 ORACLE = Path(__file__).parent / "oracle"
+
+for module in pkgutil.walk_packages(minijax.__path__, "minijax."):
+    importlib.import_module(module.name)
+
+HOUSE = {primitive for table in rule_tables for primitive in [*table, *table.reasons]}
+put_away = {}  # from test files to the rules of their primitives
 
 
 def pytest_ignore_collect(collection_path):
@@ -11,3 +28,29 @@ def pytest_ignore_collect(collection_path):
     if collection_path == ORACLE and not os.environ.get("MINIJAX_ORACLE"):
         return True
     return None
+
+
+def tidy(path):
+    """Take the rules of a file's own primitives out of the tables."""
+    mine = put_away.setdefault(path, [])
+    for table in rule_tables:
+        for rules in (table, table.reasons):
+            for primitive in [p for p in rules if p not in HOUSE]:
+                mine.append((rules, primitive, rules.pop(primitive)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Collect a file, and take away what it has registered."""
+    report = yield
+    tidy(collector.path)
+    return report
+
+
+@pytest.fixture(autouse=True)
+def own_primitives(request):
+    """Let a test find the rules of the primitives that its file has made."""
+    for rules, primitive, rule in put_away.pop(request.path, []):
+        rules[primitive] = rule
+    yield
+    tidy(request.path)

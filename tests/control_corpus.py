@@ -140,7 +140,7 @@ def of_scalars(jax, jnp):
 
     def three(x):
         branches = [jnp.sin, lambda a: a * x, lambda a: a**3 + 1.0]
-        index = jnp.floor(20.0 * x).astype(int) - 13
+        index = jnp.floor(19.0 * x).astype(int) - 12
         return lax.switch(index, branches, 2.0 * x)
 
     def outside(x):
@@ -159,7 +159,7 @@ def of_scalars(jax, jnp):
         return y * n
 
     def power(x):
-        count = jnp.floor(20.0 * x).astype(int) - 12
+        count = jnp.floor(19.0 * x).astype(int) - 11
         return lax.while_loop(
             lambda s: s[1] < count, lambda s: (s[0] * x, s[1] + 1), (x, 0)
         )[0]
@@ -169,7 +169,7 @@ def of_scalars(jax, jnp):
 
     @jax.jit  # where the count is known, it is as good as a Python number
     def dynamic(x):
-        count = jnp.floor(20.0 * x).astype(int) - 12
+        count = jnp.floor(19.0 * x).astype(int) - 11
         return lax.fori_loop(0, count, lambda i, y: jnp.sin(y) + i * x, x)
 
     def double(x):
