@@ -1,0 +1,130 @@
+# Made from chapters/16_kernels.md by `make chapter`;
+# edit the chapter, not this file.
+"""Programs run step by step: kernels on memory, the rest by NumPy."""
+
+import numpy as np
+
+from minijax.array import ArrayImpl, asbuffer
+from minijax.compilation import backends
+from minijax.evaluations import evaluation
+from minijax.kernel_interpreter import interpret
+from minijax.kernel_steps import Evaluate, lower
+from minijax.layouts import Slot
+from minijax.llvm_text import emit_llvm, function_name
+from minijax.machine import Library
+
+
+class KernelProgram:
+    """Runs the steps of a program, one after the other; NumPy interprets its kernels.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      name: what the program is called.
+
+    Attributes:
+      schedule: its `Schedule`.
+      text: its kernels.
+    """
+
+    def __init__(self, closed, name="program"):
+        self.schedule, self.out_avals, self.name = lower(closed), closed.out_avals, name
+        self.functions = self.compile(self.schedule.kernels())
+        self.constants = {slot: as_bytes(x) for slot, x in self.schedule.constants}
+        self.steps = [self.prepare(step) for step in self.schedule.steps]
+
+    def compile(self, kernels):
+        """Return functions of the buffers' memory, by the text of the kernels."""
+        self.text = str(self.schedule)
+        return {text: interpreted(kernel) for text, kernel in kernels.items()}
+
+    def prepare(self, step):
+        """Return a function of the memory that does a step."""
+        if isinstance(step, Evaluate):
+            return evaluated(step)
+        function, slots = self.functions[str(step.kernel)], step.slots
+        return lambda memory: function(*[memory[slot] for slot in slots])
+
+    def __call__(self, *args):
+        """Return the list of results."""
+        memory = Memory(self.constants)
+        memory.update(zip(self.schedule.inputs, map(as_bytes, args)))
+        for step in self.steps:
+            step(memory)
+        return [
+            ArrayImpl(memory[slot].view(aval.dtype).reshape(aval.shape), aval)
+            for slot, aval in zip(self.schedule.outputs, self.out_avals)
+        ]
+
+
+class Memory(dict):
+    """Bytes by slots; a slot gets its memory when it is first asked for."""
+
+    def __missing__(self, slot):
+        self[slot] = np.empty(slot.size * slot.dtype.itemsize, np.uint8)
+        return self[slot]
+
+
+def as_bytes(x):
+    """Return the numbers of an array, row by row, as bytes."""
+    return np.ascontiguousarray(asbuffer(x)).reshape(-1).view(np.uint8)
+
+
+def interpreted(kernel):
+    """Return a function of the memory of a kernel's buffers."""
+
+    def run(*memory):
+        views = zip(kernel.buffers, memory)
+        interpret(kernel, {b.name: data.view(b.dtype) for b, data in views})
+
+    return run
+
+
+def evaluated(step):
+    """Return a function of the memory that evaluates an equation on arrays in it."""
+    eqn = step.eqn
+    avals = [[atom.aval for atom in atoms] for atoms in (eqn.invars, eqn.outvars)]
+    compute = evaluation(eqn.primitive, *avals)
+
+    def run(memory):
+        found = compute(*[view(x, memory) for x in step.operands], **eqn.params)
+        found = found if len(step.results) != 1 else [found]
+        for result, buffer in zip(step.results, found):
+            memory[result.source] = as_bytes(buffer)
+
+    return run
+
+
+def view(layout, memory):
+    """Return the array that a layout describes, or a scalar if it has no axes."""
+    if not isinstance(layout.source, Slot):
+        return np.broadcast_to(layout.source, layout.shape)[()]
+    width, data = layout.dtype.itemsize, memory[layout.source]
+    strides = [width * stride for stride in layout.strides]
+    offset = layout.offset * width
+    return np.ndarray(layout.shape, layout.dtype, data, offset, strides)[()]
+
+
+class LLVMProgram(KernelProgram):
+    """Runs the steps of a program, one after the other; the kernels are machine code.
+
+    Attributes:
+      text: what LLVM is given.
+      library: the `Library` that was made of it.
+    """
+
+    def compile(self, kernels):
+        """Return functions of the buffers' memory, by the text of the kernels."""
+        names = {text: function_name(k, n) for n, (text, k) in enumerate(kernels.items())}
+        self.text = emit_llvm({names[text]: k for text, k in kernels.items()})
+        self.library = Library(self.text) if kernels else None
+        return {text: self.called(names[text], k) for text, k in kernels.items()}
+
+    def called(self, name, kernel):
+        """Return a function that hands the addresses of buffers to machine code."""
+        function = self.library.function(name, len(kernel.buffers))
+        return lambda *memory: function(*[data.ctypes.data for data in memory])
+
+
+backends["kernels"] = KernelProgram
+backends["llvm"] = LLVMProgram
+backends["python"] = backends.pop("python")  # the last one remains the default
