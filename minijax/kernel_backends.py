@@ -12,6 +12,7 @@ from minijax.kernel_steps import Evaluate, lower
 from minijax.layouts import Slot
 from minijax.llvm_text import emit_llvm, function_name
 from minijax.machine import Library
+from minijax.python_backend import PythonProgram
 
 
 class KernelProgram:
@@ -125,6 +126,5 @@ class LLVMProgram(KernelProgram):
         return lambda *memory: function(*[data.ctypes.data for data in memory])
 
 
-backends["kernels"] = KernelProgram
-backends["llvm"] = LLVMProgram
-backends["python"] = backends.pop("python")  # the last one remains the default
+del backends["python"]  # the last one, and so the default, it is to remain
+backends.update(kernels=KernelProgram, llvm=LLVMProgram, python=PythonProgram)

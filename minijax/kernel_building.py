@@ -57,7 +57,7 @@ class KernelBuilder:
             raise AttributeError(f"There is no scalar operation {op!r}.")
         return functools.partial(self.apply, op)
 
-    def add(self, node):
+    def write(self, node):
         """Put a node behind the others, and return it."""
         self.nodes.append(node)
         return node
@@ -67,7 +67,7 @@ class KernelBuilder:
         written = [arg for arg in args if isinstance(arg, Node | Pair)]
         args = [x if x in written else self.number(x, written[-1]) for x in args]
         if not any(isinstance(arg, Pair) for arg in args):
-            return self.add(apply(op, *args))
+            return self.write(apply(op, *args))
         if op not in complex_rules:
             raise NoKernel(f"{op} of complex numbers")
         return complex_rules[op](self, *args)
@@ -81,11 +81,11 @@ class KernelBuilder:
         if dtype.kind == "c":
             parts = value.real, value.imag
             return Pair(*[self.constant(part, to_real(dtype)) for part in parts])
-        return self.add(constant(value, dtype))
+        return self.write(constant(value, dtype))
 
     def index(self, axis):
         """Add the node of the index along an axis."""
-        return self.add(index(axis))
+        return self.write(index(axis))
 
     def convert(self, x, dtype):
         """Add the node of a number in another dtype, if it is another."""
@@ -95,18 +95,18 @@ class KernelBuilder:
             zero = self.constant(0, to_real(dtype))
             return Pair(self.convert(x, to_real(dtype)), zero)
         same = x.dtype == in_registers(dtype)
-        return x if same else self.add(apply("convert", x, dtype=dtype))
+        return x if same else self.write(apply("convert", x, dtype=dtype))
 
     def bitcast(self, x, dtype):
         """Add the node of the same bits, read as another dtype."""
-        return self.add(apply("bitcast", x, dtype=dtype))
+        return self.write(apply("bitcast", x, dtype=dtype))
 
     def fold(self, how, axes, x):
         """Add the node of what remains when axes are folded away."""
         if not axes:
             return x
         if not isinstance(x, Pair):
-            return self.add(fold(how, axes, x))
+            return self.write(fold(how, axes, x))
         if how != "add":
             raise NoKernel(f"{how} of complex numbers")
         return Pair(*[self.fold(how, axes, part) for part in x])
@@ -119,7 +119,9 @@ class KernelBuilder:
             real, imag = parts(layout)
             real = self.load(real, guards, other.real)
             return Pair(real, self.load(imag, guards, other.imag))
-        return self.add(load(*self.place(layout), guards, other))
+        node = load(*self.place(layout), guards, other)
+        loads = {seen.detail: seen for seen in self.nodes if seen.op == "load"}
+        return loads.get(node.detail) or self.write(node)
 
     def store(self, layout, x):
         """Say that the elements of an array are these."""

@@ -320,7 +320,7 @@ class KernelEmitter:
         if inside is not None:
             address = self.f.emit(f"select i1 {inside}, i64 {address}, i64 0", "a")
         kind, pointer = self.element(buffer, address)
-        x = from_memory(self.f, buffer.dtype, self.f.emit(f"load {kind}, {pointer}", "x"))
+        x = from_memory(self.f, buffer.dtype, self.f.emit(f"load {kind}, {pointer}", "e"))
         if inside is None:
             return x
         kind = type_of(buffer.dtype)

@@ -200,13 +200,17 @@ class Folding(NamedTuple):
 
     Attributes:
       numpy: a function of an array, axes and the first value, which keeps the axes.
-      start: from dtypes to the value to start from.
+      first: from dtypes to the value to start from.
       accepts: letters of the kinds of dtypes.
     """
 
     numpy: object
-    start: object
+    first: object
     accepts: str = "biuf"
+
+    def start(self, dtype):
+        """Return the scalar to start from."""
+        return dtype.type(self.first(dtype))
 
 
 def _reduce(ufunc):
@@ -219,18 +223,14 @@ def _place(argument):
     return lambda x, axes, start: argument(x, *axes, keepdims=True)
 
 
-def _ones(dtype):
-    return ~np.zeros((), dtype)[()]
-
-
 foldings = {
-    "add": Folding(_reduce(np.add), lambda dtype: dtype.type(0), "iuf"),
-    "mul": Folding(_reduce(np.multiply), lambda dtype: dtype.type(1), "iuf"),
+    "add": Folding(_reduce(np.add), lambda dtype: 0, "iuf"),
+    "mul": Folding(_reduce(np.multiply), lambda dtype: 1, "iuf"),
     "max": Folding(_reduce(np.maximum), lowest),
     "min": Folding(_reduce(np.minimum), highest),
-    "and": Folding(_reduce(np.bitwise_and), _ones, "biu"),
-    "or": Folding(_reduce(np.bitwise_or), lambda dtype: dtype.type(0), "biu"),
-    "xor": Folding(_reduce(np.bitwise_xor), lambda dtype: dtype.type(0), "biu"),
+    "and": Folding(_reduce(np.bitwise_and), lambda dtype: ~np.zeros((), dtype), "biu"),
+    "or": Folding(_reduce(np.bitwise_or), lambda dtype: 0, "biu"),
+    "xor": Folding(_reduce(np.bitwise_xor), lambda dtype: 0, "biu"),
     "argmax": Folding(_place(np.argmax), lowest),
     "argmin": Folding(_place(np.argmin), highest),
 }
