@@ -51,6 +51,7 @@ def loss(params, images, targets):
     return -(targets * log_probabilities).sum(axis=1).mean()
 
 
+@jax.jit
 def train_step(params, speed, images, targets):
     """Return the loss, and parameters and speed after one step downhill."""
     value, gradient = jax.value_and_grad(loss)(params, images, targets)

@@ -525,6 +525,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "ArgInfo": "minijax.lowering",
         "Compiled": "minijax.lowering",
         "Lowered": "minijax.lowering",
+        "Pruned": "minijax.lowering",
         "Stage": "minijax.lowering",
         "Traced": "minijax.lowering",
         "struct_of": "minijax.lowering",

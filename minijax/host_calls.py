@@ -56,7 +56,7 @@ class HostCall:
 
     def failure(self, what):
         """Return the error that says what the function did, and who had it called."""
-        place = f"\n  {self.line}: {self.line.text}" if self.line else ""
+        place = f"\n  {self.line.quoted}" if self.line else ""
         return JaxRuntimeError(f"{self.primitive}: {self.name} {what}{place}")
 
 

@@ -24,7 +24,7 @@ def search(primitive, args, params, results):
         if getattr(config, switch) and any(_holds(is_invalid, x) for x in results):
             search_inside(primitive, args, params)
             line = user_line()
-            place = f"\n  {line}: {line.text}" if line else ""
+            place = f"\n  {line.quoted}" if line else ""
             raise FloatingPointError(
                 f"invalid value ({word}) encountered in {primitive}{place}"
             )

@@ -106,7 +106,7 @@ class Ready(NamedTuple):
     Attributes:
       program: a `Program`.
       params: the parameters of its call.
-      given: for each operand whether a result takes its memory; empty if none does.
+      given: for each operand whether a result takes its memory.
     """
 
     program: Program
@@ -116,7 +116,7 @@ class Ready(NamedTuple):
     def run(self, leaves):
         """Return the result, a tree, for the leaves of the arguments."""
         operands = [*self.program.captured, *leaves]
-        giving = self.given and isinstance(current_trace(), EvalTrace)
+        giving = any(self.given) and isinstance(current_trace(), EvalTrace)
         if giving:
             check_given_once(self.given, operands)
         outs = jit_p.bind(*operands, **self.params)
@@ -125,72 +125,8 @@ class Ready(NamedTuple):
         return self.program.out_tree.unflatten(outs)
 
 
-_lanes = cache_by_object()
-
-
-class JitFunction:
-    """A function that is written down once for each kind of arguments.
-
-    Args:
-      fun: the function.
-      options: its `Options`.
-    """
-
-    def __init__(self, fun, options):
-        update_wrapper(self, fun)
-        self._fun, self._options = fun, options
-        self._kept_by = fun if _may_be_kept(fun) else partial(fun)
-        self._lane = once_of(_lanes, self)
-
-    def __repr__(self):
-        return f"<JitFunction of {self._fun!r}>"
-
-    def __get__(self, instance, owner=None):
-        return self if instance is None else MethodType(self, instance)
-
-    def __reduce__(self):
-        return JitFunction, (self._fun, self._options)
-
-    def __call__(self, /, *args, **kwargs):
-        if config.jax_disable_jit:
-            return self._fun(*args, **kwargs)
-        if self._options.device is not None:
-            args, kwargs = device_put((args, kwargs), self._options.device)
-        varying, statics = self._options.sort(args, kwargs)
-        leaves, tree = tree_flatten(varying)
-        key = tree, self._avals(leaves, args, kwargs), statics, trace_context()
-        ready = self._lane.values.get(key)
-        if ready is None:
-            ready = self._prepare(key, args, kwargs)
-        return ready.run(leaves)
-
-    def _avals(self, leaves, args, kwargs):
-        try:
-            return tuple([typeof(leaf) for leaf in leaves])
-        except TypeError:
-            self._options.flat_call(self._kept_by, args, kwargs)  # raises with a name
-            raise
-
-    def _prepare(self, key, args, kwargs):
-        call, program = self._program(args, kwargs)
-        donated = (False,) * len(program.captured) + self._options.donated(call)
-        params = {"jaxpr": program.closed, "name": program.name, **self._options.params}
-        given = ()
-        if any(donated):
-            params["donated_invars"] = donated
-            keep_unused = params.get("keep_unused", False)
-            given = memory_given(program.closed, donated, keep_unused)
-            if isinstance(current_trace(), EvalTrace):
-                warn_of_useless(program.closed, donated, given)
-        ready = Ready(program, params, given)
-        if not program.captured:
-            self._lane.put(key, ready)
-        return ready
-
-    def _program(self, args, kwargs, typeof=typeof):
-        call = self._options.flat_call(self._kept_by, args, kwargs, typeof)
-        _, statics = self._options.sort(args, kwargs)
-        return call, program_of(call, statics)
+class Inspectable:
+    """What can be asked of a jitted function besides its result."""
 
     def trace(self, /, *args, **kwargs):
         """Write the function down for these arguments, and return a `Traced`.
@@ -231,6 +167,77 @@ class JitFunction:
 
     def _cache_size(self):
         return len(self._lane.values)
+
+    def __repr__(self):
+        return f"<JitFunction of {self._fun!r}>"
+
+    def __reduce__(self):
+        return type(self), (self._fun, self._options)
+
+
+_lanes = cache_by_object()
+
+
+class JitFunction(Inspectable):
+    """A function that is written down once for each kind of arguments.
+
+    Args:
+      fun: the function.
+      options: its `Options`.
+    """
+
+    def __init__(self, fun, options):
+        update_wrapper(self, fun)
+        self._fun, self._options = fun, options
+        self._kept_by = fun if _may_be_kept(fun) else partial(fun)
+        self._lane = once_of(_lanes, self)
+
+    def __call__(self, /, *args, **kwargs):
+        if config.jax_disable_jit:
+            return self._fun(*args, **kwargs)
+        if self._options.device is not None:
+            args, kwargs = device_put((args, kwargs), self._options.device)
+        varying, statics = self._options.sort(args, kwargs)
+        leaves, tree = tree_flatten(varying)
+        key = tree, self._avals(leaves, args, kwargs), statics, trace_context()
+        ready = self._lane.values.get(key)
+        if ready is None:
+            ready = self._prepare(key, args, kwargs)
+        return ready.run(leaves)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else MethodType(self, instance)
+
+    def _avals(self, leaves, args, kwargs):
+        try:
+            return tuple([typeof(leaf) for leaf in leaves])
+        except TypeError:
+            self._options.flat_call(self._kept_by, args, kwargs)  # raises with a name
+            raise
+
+    def _program(self, args, kwargs, typeof=typeof):
+        call = self._options.flat_call(self._kept_by, args, kwargs, typeof)
+        _, statics = self._options.sort(args, kwargs)
+        return call, program_of(call, statics)
+
+    def _prepare(self, key, args, kwargs):
+        call, program = self._program(args, kwargs)
+        donated = (False,) * len(program.captured) + self._options.donated(call)
+        params = {"jaxpr": program.closed, "name": program.name}
+        ready = Ready(program, params | self._options.params, donated)
+        if any(donated):
+            ready = self._with_donation(ready)
+        if not program.captured:
+            self._lane.put(key, ready)
+        return ready
+
+    def _with_donation(self, ready):
+        keep_unused = ready.params.get("keep_unused", False)
+        given = memory_given(ready.program.closed, ready.given, keep_unused)
+        if isinstance(current_trace(), EvalTrace):
+            warn_of_useless(ready.program.closed, ready.given, given)
+        params = ready.params | {"donated_invars": ready.given}
+        return ready._replace(params=params, given=given)
 
 
 def _may_be_kept(fun):

@@ -106,11 +106,8 @@ class Traced(Stage):
         return self._next(Lowered)
 
 
-class Lowered(Stage):
-    """A program that is ready for a compiler: nothing is in it that nobody needs.
-
-    Reference: ``jax.stages.Lowered``.
-    """
+class Pruned(Stage):
+    """A stage whose program has nothing in it that nobody needs."""
 
     @property
     def _pruned(self):
@@ -119,6 +116,18 @@ class Lowered(Stage):
         )
         kept = tuple(need or self.keep_unused for need in needed)
         return keep_inputs(program, kept), kept
+
+    def cost_analysis(self):
+        """Return how many operations and bytes the program takes, a dictionary."""
+        counts = cost_analysis(self._pruned[0].jaxpr)
+        return {name: float(counts[name]) for name in counts}
+
+
+class Lowered(Pruned):
+    """A program that is ready for a compiler.
+
+    Reference: ``jax.stages.Lowered``.
+    """
 
     def as_text(self, dialect=None, *, debug_info=False):
         """Return the program as text.
@@ -142,17 +151,12 @@ class Lowered(Stage):
         """Return what a compiler is given, a `ClosedJaxpr`."""
         return self._pruned[0]
 
-    def cost_analysis(self):
-        """Return how many operations and bytes the program takes, a dictionary."""
-        counts = cost_analysis(self._pruned[0].jaxpr)
-        return {name: float(counts[name]) for name in counts}
-
     def compile(self):
         """Return the last stage, a `Compiled`."""
         return self._next(Compiled)
 
 
-class Compiled(Lowered):
+class Compiled(Pruned):
     """A program that can be run, on arguments of the types it was made for.
 
     Reference: ``jax.stages.Compiled``.

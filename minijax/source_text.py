@@ -51,9 +51,8 @@ class Names:
 
 
 def remark(source):
-    """Return what a comment says about a place in the user's program, in one line."""
-    place = re.sub(r":\d+ \(", " (", str(source).rpartition("/")[2])
-    return f"# {place} {getattr(source, 'text', '')}".strip()
+    """Return a comment on a place in the user's program: its text, or where it is."""
+    return f"# {getattr(source, 'text', '') or source}"
 
 
 class Lines:

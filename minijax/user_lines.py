@@ -9,7 +9,7 @@ import linecache
 import os
 import re
 import sys
-from functools import cache
+from functools import lru_cache
 
 import minijax
 from minijax.jaxpr import eval_jaxpr
@@ -44,18 +44,27 @@ class UserLine:
 
     @property
     def file(self):
-        """The name of the file, or ``cell`` in a notebook."""
+        """The path of the file, or ``cell`` in a notebook."""
         return re.sub(r".*ipykernel_\d+\W\d+\.py", "cell", self.code.co_filename)
 
-    def __str__(self):
+    def spell(self, file):
+        """Return ``file:line:column (function)``."""
         line, column = self.position
-        return f"{self.file}:{line}:{column} ({self.code.co_name})"
+        return f"{file}:{line}:{column} ({self.code.co_qualname})"
+
+    def __str__(self):
+        return self.spell(os.path.basename(self.file))
+
+    @property
+    def quoted(self):
+        """The whole path, and the text of the line, for error messages."""
+        return f"{self.spell(self.file)}: {self.text}"
 
 
 HOME = os.path.dirname(minijax.__file__) + os.sep
 
 
-@cache
+@lru_cache(4096)
 def is_ours(file_name):
     """Return whether code is in the package, or made by it, or about to be in it."""
     if file_name.startswith((HOME, "<minijax")):
@@ -75,9 +84,9 @@ def user_line():
         if not is_ours(code.co_filename):
             return UserLine(code, frame.f_lasti)
         if id(code) in READERS:
-            source = frame.f_locals["eqn"].source
-            if source is not None:
-                return source
+            eqn = frame.f_locals.get("eqn")
+            if eqn is not None and eqn.source is not None:
+                return eqn.source
         frame = frame.f_back
     return None
 

@@ -1,28 +1,41 @@
 """Programs for backends: every primitive, at every dtype it takes, and compositions.
 
-`programs()` yields triples ``(name, function, operands)``. A backend has to give what
-the interpreter gives, bit by bit: see `same`.
+Each is a triple ``(name, function, operands)``. A backend has to give what the
+interpreter gives, bit by bit, which `compare` checks.
+
+    python -m tests.emission_cases
+
+runs them all in both widths, and prints how many agree.
 """
+
+import sys
+import warnings
 
 import numpy as np
 
 import minijax
 from minijax import lax
+from minijax.compilation import Interpreter, backends
 from tests import array_cases as cases
 from tests import corpus, forward_cases, transpose_cases
 
 LITERALS = [0, 1, 2, -1, 3, 7]
 
 
-def elementwise(name):
-    """Programs of elementwise functions of operands of one dtype."""
+def elementwise(name, every=1):
+    """Programs of elementwise functions of operands of one dtype.
+
+    Args:
+      name: of the dtype.
+      every: 1 for all scalars and literals, more for a part of them.
+    """
     x = cases.specimen(name)
     y, numbers = np.roll(x, 1), cases.numbers((2, 3), name)
     for function in cases.UNARY:
         call = getattr(lax, function)
         yield f"{function} {name}", call, [x]
         yield f"{function} {name} of a matrix", call, [numbers.T]
-        for element in x:
+        for element in x[::every]:
             yield f"{function} {name} of {element}", call, [np.asarray(element)]
     for function in cases.BINARY:
         call = getattr(lax, function)
@@ -30,10 +43,10 @@ def elementwise(name):
         yield f"{function} {name} with a scalar", call, [x, y[-1:].reshape(())]
         yield f"{function} {name} of a row", call, [numbers, numbers[:1]]
         yield f"{function} {name} of views", call, [numbers.T, numbers[::-1].T]
-        for one, other in zip(x, y):
+        for one, other in zip(x[::every], y[::every]):
             scalars = [np.asarray(one), np.asarray(other)]
             yield f"{function} {name} of {one} and {other}", call, scalars
-        for number in LITERALS:
+        for number in LITERALS[::every]:
             literal = np.asarray(number).astype(x.dtype)
             yield (
                 f"{function} {name} with literal {number}",
@@ -55,9 +68,11 @@ def mixed(name):
         call = getattr(lax, function)
         for shape, rest in cases.reductions(function):
             operand = cases.numbers(shape, name)
-            yield f"{function} {name} {shape}", lambda x, c=call, r=rest: c(x, *r), [
-                operand
-            ]
+            yield (
+                f"{function} {name} {shape}",
+                lambda x, c=call, r=rest: c(x, *r),
+                [operand],
+            )
     for other in cases.DTYPES:
         dtype = cases.dtype_of(other)
         for operand in (cases.specimen(name), x.T, s):
@@ -82,7 +97,9 @@ def mixed(name):
 def texts():
     """The programs of `array_cases`, on arguments instead of constants."""
     there = cases.environment(minijax, lax, lambda x: x)
-    arrays = {name: x for name, x in there.items() if isinstance(x, (np.ndarray, float))}
+    arrays = {
+        name: x for name, x in there.items() if isinstance(x, (np.ndarray, float))
+    }
     for text in cases.PROGRAMS:
         if "package" in text or "lax.broadcast_shapes" in text:
             continue
@@ -145,15 +162,6 @@ WAYS = {
 }
 
 
-def programs():
-    """All programs."""
-    for name in cases.DTYPES:
-        yield from elementwise(name)
-        yield from mixed(name)
-    yield from texts()
-    yield from compositions()
-
-
 def written_down(f, operands):
     """Return the program of a function, or None if it refuses these types."""
     try:
@@ -180,5 +188,53 @@ def differences(executable, reference, operands):
 
 def same_bits(a, b):
     """Return where two arrays of one dtype have the same bits."""
-    bits = [np.ascontiguousarray(x).reshape(x.shape)[..., None].view("u1") for x in (a, b)]
+    bits = [
+        np.ascontiguousarray(x).reshape(x.shape)[..., None].view("u1") for x in (a, b)
+    ]
     return (bits[0] == bits[1]).all(-1)
+
+
+def compare(name, f, operands, backend="python"):
+    """Return whether a program is one, and what is wrong with it on a backend.
+
+    The results of the emitted function itself have to be arrays of the right types, or
+    scalars where there are no axes.
+    """
+    closed = written_down(f, operands)
+    if closed is None:
+        return False, []
+    executable = backends[backend](closed)
+    found = differences(executable, Interpreter(closed), operands)
+    buffers = [
+        np.asarray(x).astype(v.aval.dtype)[()] for x, v in zip(operands, closed.invars)
+    ]
+    for out, aval in zip(executable.function(*buffers), closed.out_avals):
+        kind = np.ndarray if aval.shape else np.generic
+        if not isinstance(out, kind) or (out.shape, out.dtype) != (
+            aval.shape,
+            aval.dtype,
+        ):
+            found.append(f"a {type(out).__name__} of {out.dtype} for {aval}")
+    return True, [f"{name}: {difference}\n{executable.text}" for difference in found]
+
+
+def main():
+    """Compare all programs in both widths; 1 if something differs."""
+    compared, wrong = 0, []
+    for wide in (False, True):
+        with minijax.enable_x64(wide), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            groups = [elementwise(name) for name in cases.DTYPES]
+            groups += [mixed(name) for name in cases.DTYPES]
+            for program in [
+                p for group in [*groups, texts(), compositions()] for p in group
+            ]:
+                taken, found = compare(*program)
+                compared, wrong = compared + taken, wrong + found
+    print(*wrong, sep="\n")
+    print(f"{compared} programs, {len(wrong)} differences")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,6 +5,7 @@ chapter's own classes as well as the package's. The results show themselves in a
 notebook and carry a text alternative, `.alt`.
 """
 
+from .caches import keys, visits
 from .cells import Block, blocks
 from .charts import bars, number_line, plot_style, table
 from .falls import fall
@@ -23,6 +24,7 @@ __all__ = [
     "fall",
     "grid",
     "jaxpr",
+    "keys",
     "lattice",
     "lift",
     "number_line",
@@ -30,4 +32,5 @@ __all__ = [
     "stack",
     "table",
     "tree",
+    "visits",
 ]

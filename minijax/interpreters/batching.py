@@ -7,8 +7,6 @@ Reference: ``jax.interpreters.batching``.
 
 from minijax.batching_rules import elementwise_rule, vmap_rules
 
-not_mapped = None
-
 
 class _Batchers(dict):
     """From primitives to rules ``rule(operands, dims, **params)``."""
