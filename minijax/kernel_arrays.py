@@ -43,11 +43,17 @@ def _squeeze(shape, x, dimensions):
     return permuted(x, without(range(len(x.shape)), dimensions))
 
 
-kernel_rules[lax.broadcast_in_dim_p] = viewing(
-    lambda _, x, shape, broadcast_dimensions: stretched(x, shape, broadcast_dimensions)
+def _broadcast(_, x, shape, broadcast_dimensions):
+    return stretched(x, shape, broadcast_dimensions)
+
+
+kernel_rules[lax.broadcast_in_dim_p] = viewing(_broadcast)
+kernel_rules[lax.transpose_p] = viewing(
+    lambda _, x, permutation: permuted(x, permutation)
 )
-kernel_rules[lax.transpose_p] = viewing(lambda _, x, permutation: permuted(x, permutation))
-kernel_rules[lax.rev_p] = viewing(lambda _, x, dimensions: reversed_along(x, dimensions))
+kernel_rules[lax.rev_p] = viewing(
+    lambda _, x, dimensions: reversed_along(x, dimensions)
+)
 kernel_rules[lax.slice_p] = viewing(_slice)
 kernel_rules[lax.squeeze_p] = viewing(_squeeze)
 kernel_rules[lax.real_p] = viewing(lambda _, x: parts(x)[0])
@@ -159,7 +165,7 @@ kernel_rules[jit_p] = lambda lowering, eqn, *operands: lowering.program(
 
 
 kernel_rules.reasons.update(dict.fromkeys(COLLECTIVES, GONE))
-for _listed, _why in {
+for _they, _why in {
     "cumsum cumprod cummax cummin cumlogsumexp": (
         "Its elements are computed from each other, in order; a kernel computes each "
         "by itself. NumPy does it."
@@ -169,5 +175,5 @@ for _listed, _why in {
     "pure_callback io_callback debug_callback debug_print": "It calls Python.",
 }.items():
     for _p in shape_rules:
-        if _p.name in _listed.split():
+        if _p.name in _they.split():
             kernel_rules.reasons[_p] = _why

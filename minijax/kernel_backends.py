@@ -10,7 +10,7 @@ from minijax.evaluations import evaluation
 from minijax.kernel_interpreter import interpret
 from minijax.kernel_steps import Evaluate, lower
 from minijax.layouts import Slot
-from minijax.llvm_text import emit_llvm, function_name
+from minijax.llvm_kernels import emit_llvm
 from minijax.machine import Library
 from minijax.python_backend import PythonProgram
 
@@ -29,20 +29,20 @@ class KernelProgram:
 
     def __init__(self, closed, name="program"):
         self.schedule, self.out_avals, self.name = lower(closed), closed.out_avals, name
-        self.functions = self.compile(self.schedule.kernels())
+        self.functions = self.compile(self.schedule.kernels)
         self.constants = {slot: as_bytes(x) for slot, x in self.schedule.constants}
         self.steps = [self.prepare(step) for step in self.schedule.steps]
 
     def compile(self, kernels):
-        """Return functions of the buffers' memory, by the text of the kernels."""
+        """Return functions of the buffers' memory, by the labels of the kernels."""
         self.text = str(self.schedule)
-        return {text: interpreted(kernel) for text, kernel in kernels.items()}
+        return {label: interpreted(kernel) for label, kernel in kernels.items()}
 
     def prepare(self, step):
         """Return a function of the memory that does a step."""
         if isinstance(step, Evaluate):
             return evaluated(step)
-        function, slots = self.functions[str(step.kernel)], step.slots
+        function, slots = self.functions[step.kernel.label], step.slots
         return lambda memory: function(*[memory[slot] for slot in slots])
 
     def __call__(self, *args):
@@ -114,11 +114,10 @@ class LLVMProgram(KernelProgram):
     """
 
     def compile(self, kernels):
-        """Return functions of the buffers' memory, by the text of the kernels."""
-        names = {text: function_name(k, n) for n, (text, k) in enumerate(kernels.items())}
-        self.text = emit_llvm({names[text]: k for text, k in kernels.items()})
-        self.library = Library(self.text) if kernels else None
-        return {text: self.called(names[text], k) for text, k in kernels.items()}
+        """Return functions of the buffers' memory, by the labels of the kernels."""
+        self.text = emit_llvm(kernels)
+        self.library = Library(self.text)
+        return {label: self.called(label, kernel) for label, kernel in kernels.items()}
 
     def called(self, name, kernel):
         """Return a function that hands the addresses of buffers to machine code."""

@@ -5,9 +5,6 @@
 import functools
 from typing import NamedTuple
 
-import numpy as np
-
-from minijax.core import RuleTable
 from minijax.kernel_forms import collapse
 from minijax.kernels import (
     Affine,
@@ -40,8 +37,8 @@ class Pair(NamedTuple):
 class KernelBuilder:
     """Writes a kernel, one node at a time.
 
-    ``k.exp(x)`` adds the node of a scalar operation: `x` is a node, a `Pair` for complex
-    numbers, or a number, which takes the dtype of the node beside it.
+    ``k.exp(x)`` adds the node of a scalar operation: `x` is a node, a `Pair` for a
+    complex number, or a number, which takes the dtype of the node beside it.
 
     Args:
       name: of the kernel.

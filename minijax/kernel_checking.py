@@ -3,13 +3,7 @@
 """A check that a kernel means something on every machine."""
 
 from minijax.kernels import Affine, union
-from minijax.scalar_ops import (
-    foldings,
-    in_registers,
-    kind_in_registers,
-    recastings,
-    scalar_ops,
-)
+from minijax.scalar_ops import foldings, in_registers, recastings, scalar_ops
 
 
 class KernelError(TypeError):
@@ -82,9 +76,9 @@ def _check_operation(node):
     row = scalar_ops[node.op]
     _require(row.arity == len(dtypes), f"it takes {row.arity} operands")
     if node.op == "select":
-        _require(dtypes.pop(0) == bool, "it selects by a bool")
+        _require(dtypes.pop(0).kind == "b", "it selects by a bool")
     _require(len(set(dtypes)) == 1, f"its operands have dtypes {dtypes}")
-    _require(kind_in_registers(dtypes[0]) in row.llvm, f"it is not for {dtypes[0]}")
+    _require(dtypes[0].kind in row.llvm, f"it is not for {dtypes[0]}")
     _require(node.dtype == (row.result or dtypes[0]), "its dtype is wrong")
 
 
@@ -92,7 +86,7 @@ def _check_fold(node, kernel):
     [arg], (how, axes) = node.args, node.detail
     _require(how in foldings, "there is no such way to fold")
     accepts = foldings[how].accepts
-    _require(kind_in_registers(arg.dtype) in accepts, f"it is not for {arg.dtype}")
+    _require(arg.dtype.kind in accepts, f"it is not for {arg.dtype}")
     _require(set(axes) <= set(range(len(kernel.sizes))), "there are no such axes")
     _require(len(axes) == 1 or not how.startswith("arg"), "it folds one axis")
     kept = tuple(axis for axis in arg.level if axis not in axes)
@@ -122,7 +116,7 @@ def _check_bounds(buffer, place, guards, sizes):
         place = Affine(place.offset - factor * offset, tuple(left))
     least, most = (end + more for end, more in zip(place.bounds(sizes), reach))
     complaint = f"it reaches elements {least} to {most} of {buffer}"
-    _require(0 <= least and most < buffer.size, complaint)
+    _require(least >= 0 and most < buffer.size, complaint)
 
 
 def _multiple(strides, guarded):

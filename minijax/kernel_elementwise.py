@@ -33,7 +33,7 @@ _rule("pow", lambda k, x, y: k.pow(x, k.convert(y, dtype_of(x))))
 
 
 def _add_any(k, x, y):
-    return k.apply("or" if dtype_of(x) == bool else "add", x, y)
+    return k.apply("or" if dtype_of(x).kind == "b" else "add", x, y)
 
 
 def _iota(k, dtype, shape, dimension):
@@ -41,7 +41,7 @@ def _iota(k, dtype, shape, dimension):
 
 
 def _select_n(k, which, *cases):
-    if which.dtype == bool:
+    if which.dtype.kind == "b":
         return k.select(which, cases[-1], cases[0])
     result = cases[0]
     for place, case in enumerate(cases):

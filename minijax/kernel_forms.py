@@ -63,10 +63,10 @@ def without_axis(kernel, axis, sizes):
 
     for node in kernel.nodes:
         new[node] = _moved(node, [new[arg] for arg in node.args], axis, still)
+    nodes = dict.fromkeys(new.values())
     stores = [Store(buffer, still(at), new[node]) for buffer, at, node in kernel.stores]
-    return Kernel(
-        kernel.name, drop(tuple(sizes)), kernel.buffers, (*dict.fromkeys(new.values()),), (*stores,)
-    )
+    sizes = drop(tuple(sizes))
+    return Kernel(kernel.name, sizes, kernel.buffers, (*nodes,), (*stores,))
 
 
 def _moved(node, args, axis, still):

@@ -27,6 +27,9 @@ class Launch(NamedTuple):
     kernel: Kernel
     slots: list
 
+    def __str__(self):
+        return f"{self.kernel.label}({', '.join(slot.name for slot in self.slots)})"
+
 
 class Evaluate(NamedTuple):
     """A step: evaluate an equation, as NumPy does, on arrays in memory."""
@@ -34,6 +37,14 @@ class Evaluate(NamedTuple):
     eqn: object
     operands: list
     results: list
+
+    def __str__(self):
+        results, operands = map(_listed, (self.results, self.operands))
+        return f"{results} = {self.eqn.primitive} {operands}"
+
+
+def _listed(layouts):
+    return " ".join(map(str, layouts))
 
 
 class Lowering:
@@ -121,13 +132,17 @@ class Schedule(NamedTuple):
     constants: list
     steps: list
 
+    @property
     def kernels(self):
-        """Return the kernels that differ, by their text."""
+        """The kernels that differ, by their labels."""
         launches = [step for step in self.steps if isinstance(step, Launch)]
-        return {str(launch.kernel): launch.kernel for launch in launches}
+        return {launch.kernel.label: launch.kernel for launch in launches}
 
     def __str__(self):
-        return "\n\n".join(map(str, self.kernels().values()))
+        ends = [f"{' '.join(map(str, slots))}" for slots in (self.inputs, self.outputs)]
+        steps = "".join(f"  {step}\n" for step in self.steps)
+        kernels = [f"{label} = {kernel}" for label, kernel in self.kernels.items()]
+        return "\n\n".join([f"in {ends[0]}\n{steps}out {ends[1]}", *kernels])
 
 
 def lower(closed):

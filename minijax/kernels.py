@@ -8,9 +8,9 @@ serves every machine.
 """
 
 import dataclasses
-import functools
 import hashlib
 import math
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -185,9 +185,10 @@ class Kernel:
     stores: tuple
 
     @property
-    def digest(self):
-        """A hash of the text: equal for kernels that compute the same."""
-        return hashlib.sha256(str(self).encode()).hexdigest()
+    def label(self):
+        """A name that no other text has: it ends with a hash."""
+        name = re.sub(r"\W", "_", self.name, flags=re.ASCII)
+        return f"{name}_{hashlib.sha256(str(self).encode()).hexdigest()[:6]}"
 
     def __str__(self):
         return print_kernel(self)

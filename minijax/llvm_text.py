@@ -11,7 +11,7 @@ import struct
 import numpy as np
 
 from minijax.dtypes import short_name
-from minijax.scalar_ops import foldings, in_registers, scalar_ops
+from minijax.scalar_ops import in_registers, scalar_ops
 
 _TYPES = {
     "bool": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64", "u8": "i8",
@@ -27,7 +27,7 @@ def type_of(dtype):
 def type_in_memory(dtype):
     """Return LLVM's type of an element: bools have 8 bits, halves are bit patterns."""
     halves = dtype != in_registers(dtype)
-    return "i16" if halves else "i8" if dtype == bool else type_of(dtype)
+    return "i16" if halves else "i8" if dtype.kind == "b" else type_of(dtype)
 
 
 def number_text(value):
@@ -95,7 +95,7 @@ def declaration(call):
     return f"declare {result} {name}({types})"
 
 
-def loop(f, size, carried, body):
+def write_loop(f, size, carried, body):
     """Write a loop that is run at least once; return the names of its last values.
 
     Args:
@@ -127,62 +127,51 @@ def loop(f, size, carried, body):
     return results
 
 
-def operation(f, node, args):
-    """Write a scalar operation; return the name of its result."""
-    dtype = node.args[-1].dtype
-    if node.op == "convert":
-        template = conversion(dtype, node.dtype)
-    elif node.op == "bitcast":
+def write_operation(f, op, args, dtype, result):
+    """Write a scalar operation on operands of a dtype; return its result's name."""
+    if op == "convert":
+        template = _conversion(dtype, result)
+    elif op == "bitcast":
         template = "bitcast {t} {0} to {r}"
     else:
-        template = scalar_ops[node.op].llvm[dtype.kind]
-    return write_operation(f, template, args, dtype, node.dtype)
-
-
-def write_operation(f, template, args, dtype, result):
-    """Write a template's instructions for operands of a dtype."""
-    types = {"t": type_of(dtype), "r": type_of(result)}
-    types["s"], types["rs"] = suffix(dtype), suffix(result)
-    types["m"] = "f" if dtype == np.float32 else ""
+        template = scalar_ops[op].llvm[dtype.kind]
+    types = {"t": type_of(dtype), "s": _suffix(dtype), "r": type_of(result)}
+    types |= {"rs": _suffix(result), "m": "f" if dtype == np.float32 else ""}
     return f.instructions(template, args, **types)
 
 
-def suffix(dtype):
-    """Return what stands for a type in the name of an intrinsic: ``f32`` or ``i32``."""
-    letter = "f" if dtype.kind == "f" else "i"
-    return f"{letter}{dtype.itemsize * 8}"
+def _suffix(dtype):
+    """Return what stands for a type in the names of intrinsics: ``f32``, ``i32``."""
+    return f"{'f' if dtype.kind == 'f' else 'i'}{dtype.itemsize * 8}"
 
 
-def conversion(old, new):
+def _conversion(old, new):
     """Return the template that converts numbers to another dtype."""
-    if new == bool:
+    if new.kind == "b":
         return "fcmp une {t} {0}, 0.0" if old.kind == "f" else "icmp ne {t} {0}, 0"
-    if old.kind == "f" and new.kind == "f":
-        verb = "fpext" if old.itemsize < new.itemsize else "fptrunc"
-        return f"{verb} {{t}} {{0}} to {{r}}"
     signed = (new if old.kind == "f" else old).kind == "i"
-    if old.kind == "f":  # it ends at the limits of the type; NaN becomes 0
+    if old.kind == "f" and new.kind != "f":  # stops at the limits; 0 for NaN
         verb = "fptosi" if signed else "fptoui"
         return f"call {{r}} @llvm.{verb}.sat.{{rs}}.{{s}}({{t}} {{0}})"
-    if new.kind == "f":
+    if old.kind == new.kind == "f":
+        verb = "fpext" if old.itemsize < new.itemsize else "fptrunc"
+    elif new.kind == "f":
         verb = "sitofp" if signed else "uitofp"
-    elif old != bool and old.itemsize > new.itemsize:
-        verb = "trunc"
-    elif old != bool and old.itemsize == new.itemsize:
-        return "{0}"
-    else:
+    elif old.kind == "b" or old.itemsize < new.itemsize:
         verb = "sext" if signed else "zext"
+    else:
+        verb = "trunc" if old.itemsize > new.itemsize else "bitcast"
     return f"{verb} {{t}} {{0}} to {{r}}"
 
 
-def beat(f, how, dtype, best, rival):
+def write_best(f, how, dtype, best, rival):
     """Write the choice of the better of two numbers and of its place.
 
-    NaN beats everything, and of equals the first one stays.
+    NaN is better than any number; of equals, the first one stays.
     """
-    ahead = scalar_ops["gt" if how == "argmax" else "lt"].llvm[dtype.kind]
-    wins = write_operation(f, ahead, [rival[0], best[0]], dtype, dtype)
-    kind = type_of(dtype)
+    bool_, kind = np.dtype(bool), type_of(dtype)
+    ahead = "gt" if how == "argmax" else "lt"
+    wins = write_operation(f, ahead, [rival[0], best[0]], dtype, bool_)
     if dtype.kind == "f":
         unknown = f.emit(f"fcmp uno {kind} {rival[0]}, {rival[0]}")
         known = f.emit(f"fcmp ord {kind} {best[0]}, {best[0]}")
@@ -191,182 +180,6 @@ def beat(f, how, dtype, best, rival):
         f.emit(f"select i1 {wins}, {kind} {new}, {kind} {old}")
         for kind, new, old in zip((kind, "i64"), rival, best)
     ]
-
-
-class KernelEmitter:
-    """Writes a kernel: a node is computed where the last of its axes begins to move.
-
-    Attributes:
-      f: the `LLVMFunction`.
-      indices: the names of the indices of the loops that are open, by axis.
-    """
-
-    def __init__(self, kernel):
-        self.kernel, self.f, self.indices = kernel, LLVMFunction(), {}
-
-    def nest(self, stores, known):
-        """Write stores and the loops around them, inside of the loops that are open.
-
-        Args:
-          stores: list of `Store`.
-          known: from nodes that have been computed to the names of their results.
-        """
-        self.settle([store.node for store in stores], known)
-        inside = {}
-        for store in stores:
-            shut = [axis for axis in store.place.axes if axis not in self.indices]
-            inside.setdefault(shut[0] if shut else None, []).append(store)
-        for store in inside.pop(None, []):
-            self.store(store, known)
-        for axis, group in inside.items():
-            self.loop(axis, [], lambda _, group=group: self.nest(group, {**known}))
-
-    def settle(self, wanted, known):
-        """Compute the nodes, on the way to those wanted, whose axes are all open."""
-        needed, found = [*wanted], set()
-        while needed:
-            node = needed.pop()
-            if node not in known and node not in found:
-                found.add(node)
-                needed.extend(node.args)
-        for node in self.kernel.nodes:
-            if node in found and self.indices.keys() >= {*node.level}:
-                known[node] = self.compute(node, known)
-
-    def compute(self, node, known):
-        """Write the instructions of one node; return the name of its result."""
-        if node.op == "constant":
-            return number_text(node.detail)
-        if node.op == "index":
-            return self.indices[node.detail]
-        if node.op == "load":
-            return self.load(*node.detail)
-        if node.op == "fold":
-            return self.fold(node, known)
-        return operation(self.f, node, [known[arg] for arg in node.args])
-
-    def loop(self, axis, carried, body):
-        """Write a loop along an axis; see `loop`."""
-
-        def inside(index, names):
-            self.indices[axis] = index
-            results = body(names)
-            del self.indices[axis]
-            return results or []
-
-        size = self.kernel.sizes[axis]
-        if size == 0:
-            return [first for _, first in carried]
-        return loop(self.f, size, carried, inside)
-
-    def fold(self, node, known):
-        """Write the loops along the axes that a fold takes away."""
-        [arg], (how, axes) = node.args, node.detail
-        start = number_text(foldings[how].start(arg.dtype))
-        carried = [(type_of(arg.dtype), start)]
-        if how.startswith("arg"):
-            carried.append(("i64", "0"))
-
-        def inside(axes, names, known):
-            known = {**known}
-            self.settle([arg], known)
-            if not axes:
-                return self.combine(node, names, known[arg])
-            pairs = [(kind, name) for (kind, _), name in zip(carried, names)]
-            return self.loop(axes[0], pairs, lambda names: inside(axes[1:], names, known))
-
-        return inside(axes, [first for _, first in carried], known)[-1]
-
-    def combine(self, node, names, x):
-        """Write how one more number enters a fold; return the names of its values."""
-        [arg], (how, axes) = node.args, node.detail
-        if how.startswith("arg"):
-            return beat(self.f, how, arg.dtype, names, [x, self.indices[axes[0]]])
-        template = scalar_ops[how].llvm[arg.dtype.kind]
-        return [write_operation(self.f, template, [*names, x], arg.dtype, arg.dtype)]
-
-    def address(self, place):
-        """Write the sum of an `Affine`; return the name of the result."""
-        terms = [self.scaled(axis, place.strides[axis]) for axis in place.axes]
-        total = terms.pop(0) if terms else None
-        for term in terms:
-            total = self.f.emit(f"add i64 {total}, {term}", "a")
-        if total is None:
-            return str(place.offset)
-        return self.f.emit(f"add i64 {total}, {place.offset}", "a") if place.offset else total
-
-    def scaled(self, axis, stride):
-        """Write an index times its stride."""
-        index = self.indices[axis]
-        return index if stride == 1 else self.f.emit(f"mul i64 {index}, {stride}", "a")
-
-    def element(self, buffer, address):
-        """Write the pointer to an element; return its type and its name."""
-        kind = type_in_memory(buffer.dtype)
-        pointer = self.f.emit(
-            f"getelementptr inbounds {kind}, {pointer_to(kind)} %{buffer.name}, i64 {address}", "p"
-        )
-        return kind, f"{pointer_to(kind)} {pointer}"
-
-    def load(self, buffer, place, guards, other):
-        """Write a load; return the name of the number."""
-        if buffer.size == 0:
-            return number_text(other)
-        address, inside = self.address(place), None
-        for guard in guards:
-            at = self.address(guard.place)
-            fits = self.f.emit(f"icmp ult i64 {at}, {guard.limit}", "g")
-            inside = fits if inside is None else self.f.emit(f"and i1 {inside}, {fits}", "g")
-        if inside is not None:
-            address = self.f.emit(f"select i1 {inside}, i64 {address}, i64 0", "a")
-        kind, pointer = self.element(buffer, address)
-        x = from_memory(self.f, buffer.dtype, self.f.emit(f"load {kind}, {pointer}", "e"))
-        if inside is None:
-            return x
-        kind = type_of(buffer.dtype)
-        return self.f.emit(f"select i1 {inside}, {kind} {x}, {kind} {number_text(other)}")
-
-    def store(self, store, known):
-        """Write a store."""
-        buffer, place, node = store
-        x = to_memory(self.f, buffer.dtype, known[node])
-        kind, pointer = self.element(buffer, self.address(place))
-        self.f.line(f"store {kind} {x}, {pointer}")
-
-    def text(self, name):
-        """Return the text of the function."""
-        self.nest(self.kernel.stores, {})
-        written = {store.buffer for store in self.kernel.stores}
-        params = ", ".join(
-            f"{pointer_to(type_in_memory(buffer.dtype))} noalias "
-            f"{'' if buffer in written else 'readonly '}%{buffer.name}"
-            for buffer in self.kernel.buffers
-        )
-        head = f"define void @{name}({params}) nounwind {{\nentry:"
-        return "\n".join([head, *self.f.lines, "  ret void", "}"])
-
-
-def pointer_to(kind):
-    """Return the type of addresses of a type."""
-    return f"{kind}*"
-
-
-def from_memory(f, dtype, x):
-    """Write what makes of an element in memory a number; return its name."""
-    if dtype == bool:
-        return f.emit(f"icmp ne i8 {x}, 0")
-    if dtype == in_registers(dtype):
-        return x
-    return f.emit(f"call float @from_{short_name(dtype)}(i16 {x})")
-
-
-def to_memory(f, dtype, x):
-    """Write what makes of a number an element in memory; return its name."""
-    if dtype == bool:
-        return f.emit(f"zext i1 {x} to i8")
-    if dtype == in_registers(dtype):
-        return x
-    return f.emit(f"call i16 @to_{short_name(dtype)}(float {x})")
 
 
 # Halves and their patterns of bits; conversions to them round to even.
@@ -431,27 +244,3 @@ HALVES = {
   ret i16 %z
 }""",
 }
-
-
-def function_name(kernel, number):
-    """Return the name of a kernel's function: no other one has it."""
-    return f"{re.sub(r'[^0-9A-Za-z_]', '_', kernel.name)}_{number}"
-
-
-def emit_llvm(kernels):
-    """Return the text of a module.
-
-    Args:
-      kernels: from names of functions to kernels. A function takes the addresses of
-        its kernel's buffers.
-    """
-    emitters = {name: KernelEmitter(kernel) for name, kernel in kernels.items()}
-    functions = [emitter.text(name) for name, emitter in emitters.items()]
-    called = set().union(*[emitter.f.declared for emitter in emitters.values()])
-    needed = [_provided(declaration) for declaration in sorted(called)]
-    return "\n\n".join([*needed, *functions])
-
-
-def _provided(declaration):
-    name = declaration.removeprefix("declare ").partition("(")[0]
-    return HALVES.get(name, declaration)

@@ -6,9 +6,6 @@ Reference: https://llvmlite.readthedocs.io (binding layer).
 """
 
 import ctypes
-import threading
-
-_lock = threading.Lock()
 
 
 class Library:
@@ -16,44 +13,53 @@ class Library:
 
     Args:
       text: of an LLVM module.
-
-    Attributes:
-      optimized: the text after LLVM's own passes.
-      assembly: the instructions.
     """
 
     def __init__(self, text):
-        from llvmlite import binding as llvm
+        from llvmlite import binding
 
-        with _lock:
-            machine = _target_machine(llvm)
-            module = llvm.parse_assembly(text)
-            module.triple = machine.triple
-            module.data_layout = str(machine.target_data)
-            module.verify()
-            _optimize(llvm, module, machine)
-            self.optimized, self.assembly = str(module), machine.emit_assembly(module)
-            self.engine = llvm.create_mcjit_compiler(module, machine)
-            self.engine.finalize_object()
+        self.text = text
+        self.engine = binding.create_mcjit_compiler(*optimized(binding, text))
+        self.engine.finalize_object()
 
     def function(self, name, arity):
-        """Return a function of the library, of so many addresses."""
+        """Return a function of the library that takes so many addresses."""
         kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arity)
-        return kind(self.engine.get_function_address(name))
+        function = kind(self.engine.get_function_address(name))
+        function.library = self  # the code has to live as long as it can be called
+        return function
+
+    @property
+    def assembly(self):
+        """The instructions, as text."""
+        from llvmlite import binding
+
+        module, machine = optimized(binding, self.text)
+        return machine.emit_assembly(module)
 
 
-def _target_machine(llvm):
-    """Return LLVM's idea of this computer; no two engines may share one."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+def optimized(binding, text):
+    """Return a module after LLVM's own passes, and the machine it is meant for.
+
+    Each module has a machine of its own: the engine that runs it takes the machine
+    with it when it goes.
+    """
+    machine = target_machine(binding)
+    module = binding.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module.verify()
+    options = binding.create_pipeline_tuning_options(speed_level=2)
+    passes = binding.create_pass_builder(machine, options)
+    passes.getModulePassManager().run(module, passes)
+    return module, machine
+
+
+def target_machine(binding):
+    """Return LLVM's description of this computer."""
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding.Target.from_default_triple().create_target_machine(
+        cpu=binding.get_host_cpu_name(),
+        features=binding.get_host_cpu_features().flatten(),
         opt=2,
     )
-
-
-def _optimize(llvm, module, machine):
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    passes = llvm.create_pass_builder(machine, options)
-    passes.getModulePassManager().run(module, passes)

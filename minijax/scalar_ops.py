@@ -32,7 +32,7 @@ class ScalarOp(NamedTuple):
 
     Attributes:
       numpy: a function that does it to arrays.
-      llvm: instructions, for each kind of dtype: b(ool), i(nteger), u(nsigned), f(loat).
+      llvm: instructions, by the kind of dtype: b(ool), i(nteger), u(nsigned), f(loat).
       result: the dtype of the result, where it is not that of the operands.
       cost: what it counts as: "flops", "transcendentals", or nothing.
       note: what is subtle about it.
@@ -238,18 +238,11 @@ foldings = {
 
 def in_registers(dtype):
     """Return the dtype in which numbers of `dtype` are computed: halves are widened."""
-    dtype = np.dtype(dtype)
     return np.dtype(np.float32) if kind_of(dtype) == "h" else dtype
 
 
-def kind_in_registers(dtype):
-    """Return a letter: b(ool), i(nteger), u(nsigned) or f(loat)."""
-    return in_registers(dtype).kind
-
-
-def _recast(x, dtype):
-    return x.view(dtype)
-
-
-# Operations whose result has a dtype of its own, as functions of array and dtype.
-recastings = {"convert": lambda x, dtype: convert(np, x, dtype), "bitcast": _recast}
+# Operations with a dtype of their own for the result, as functions of array and dtype.
+recastings = {
+    "convert": lambda x, dtype: convert(np, x, dtype),
+    "bitcast": lambda x, dtype: x.view(dtype),
+}
