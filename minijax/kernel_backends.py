@@ -125,5 +125,7 @@ class LLVMProgram(KernelProgram):
         return lambda *memory: function(*[data.ctypes.data for data in memory])
 
 
-del backends["python"]  # the last one, and so the default, it is to remain
-backends.update(kernels=KernelProgram, llvm=LLVMProgram, python=PythonProgram)
+backends["kernels"] = KernelProgram
+backends["llvm"] = LLVMProgram
+del backends["python"]
+backends["python"] = PythonProgram  # the last one is the default

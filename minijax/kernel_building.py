@@ -116,7 +116,8 @@ class KernelBuilder:
             real, imag = parts(layout)
             real = self.load(real, guards, other.real)
             return Pair(real, self.load(imag, guards, other.imag))
-        node = load(*self.place(layout), guards, other)
+        buffer, place = self.place(layout)
+        node = load(buffer, place, guards, other)
         loads = {seen.detail: seen for seen in self.nodes if seen.op == "load"}
         return loads.get(node.detail) or self.write(node)
 
@@ -126,7 +127,8 @@ class KernelBuilder:
             for part, node in zip(parts(layout), x):
                 self.store(part, node)
         else:
-            self.stores.append(Store(*self.place(layout, "out"), x))
+            buffer, place = self.place(layout, "out")
+            self.stores.append(Store(buffer, place, x))
 
     def place(self, layout, name=None):
         """Return the buffer, and the place in it, of an array's element."""
@@ -168,7 +170,7 @@ complex_rules = {}
 
 
 def _each_part(op):
-    return lambda k, x, y: Pair(k.apply(op, x.real, y.real), k.apply(op, x.imag, y.imag))
+    return lambda k, x, y: Pair(*[k.apply(op, *parts) for parts in zip(x, y)])
 
 
 def _complex_mul(k, x, y):

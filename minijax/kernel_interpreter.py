@@ -36,9 +36,9 @@ def _value(node, args, indices, sizes, memory):
     if node.op == "load":
         return _load(node.detail, indices, memory)
     if node.op == "fold":
-        return _fold(node.detail, *args, sizes)
+        return _fold(node.detail, args[0], sizes)
     if node.op in recastings:
-        return recastings[node.op](*args, node.dtype)
+        return recastings[node.op](args[0], node.dtype)
     return scalar_ops[node.op].numpy(*args).astype(node.dtype, copy=False)
 
 

@@ -154,8 +154,8 @@ def lower(closed):
         for layout, aval in zip(lowering.program(closed, inputs), closed.out_avals)
     ]
     constants = [(layout.source, value) for layout, value in lowering.constants]
-    ends = [[layout.source for layout in layouts] for layouts in (inputs, outputs)]
-    return Schedule(*ends, constants, lowering.steps)
+    slots = [[layout.source for layout in layouts] for layouts in (inputs, outputs)]
+    return Schedule(slots[0], slots[1], constants, lowering.steps)
 
 
 def _fills_a_slot(layout):

@@ -196,28 +196,35 @@ class Kernel:
 
 def print_kernel(kernel):
     """Return the text: a line for each node, with its dtype and its level."""
-    computed = [node for node in kernel.nodes if node.op != "constant"]
-    names = {node: f"v{place}" for place, node in enumerate(computed)}
+    names = names_of(kernel)
     head = f"{kernel.name}({', '.join(map(str, kernel.buffers))})"
     limits = [f"{AXES[axis]} < {size}" for axis, size in enumerate(kernel.sizes)]
     lines = [f"{head} for {', '.join(limits)}" if limits else head]
-    for node in computed:
+    for node, name in names.items():
         level = ",".join(AXES[axis] for axis in node.level)
-        kind = f"{names[node]}:{short_name(node.dtype)}[{level}]"
-        lines.append(f"  {kind} = {_right_hand_side(node, names)}")
-    for buffer, place, node in kernel.stores:
-        lines.append(f"  {buffer.name}[{place}] = {_spell(node, names)}")
-    return "\n".join(lines)
+        kind = f"{name}:{short_name(node.dtype)}[{level}]"
+        lines.append(f"  {kind} = {right_hand_side(node, names)}")
+    return "\n".join([*lines, *[f"  {spell(s, names)}" for s in kernel.stores]])
 
 
-def _spell(node, names):
-    if node.op == "constant":
-        return f"{node.detail.item()}:{short_name(node.dtype)}"
-    return names[node]
+def names_of(kernel):
+    """Return names for the nodes of a kernel that are no constants."""
+    computed = [node for node in kernel.nodes if node.op != "constant"]
+    return {node: f"v{place}" for place, node in enumerate(computed)}
 
 
-def _right_hand_side(node, names):
-    args = " ".join(_spell(arg, names) for arg in node.args)
+def spell(item, names):
+    """Return the name of a node, the number of a constant, or the line of a store."""
+    if isinstance(item, Store):
+        return f"{item.buffer.name}[{item.place}] = {spell(item.node, names)}"
+    if item.op == "constant":
+        return f"{item.detail.item()}:{short_name(item.dtype)}"
+    return names[item]
+
+
+def right_hand_side(node, names):
+    """Return what a node is, without its name."""
+    args = " ".join(spell(arg, names) for arg in node.args)
     if node.op == "index":
         return AXES[node.detail]
     if node.op == "load":

@@ -90,9 +90,9 @@ class LLVMFunction:
 
 def declaration(call):
     """Return the declaration of the function that an instruction calls."""
-    result, name, args = re.fullmatch(r"call (\S+) (@\S+?)\((.*)\)", call).groups()
+    head, _, args = call.removeprefix("call ").removesuffix(")").partition("(")
     types = ", ".join(arg.split()[0] for arg in args.split(", "))
-    return f"declare {result} {name}({types})"
+    return f"declare {head}({types})"
 
 
 def write_loop(f, size, carried, body):

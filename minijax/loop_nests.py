@@ -4,7 +4,8 @@
 
 from typing import NamedTuple
 
-from minijax.kernels import Node
+from minijax.kernels import AXES, Node, Store, names_of, right_hand_side, spell
+from minijax.scalar_ops import foldings
 
 
 class Start(NamedTuple):
@@ -85,3 +86,36 @@ def _folded(kernel, fold, moving, done):
         return [*steps, Loop(axes[0], body, fold)]
 
     return [Start(fold), *inside(fold.detail.axes, moving, set(done))]
+
+
+def print_nest(kernel):
+    """Return the text of a kernel's loops."""
+    return "\n".join("  " * depth + text for depth, text in nest_lines(kernel))
+
+
+def nest_lines(kernel):
+    """Return the steps of a kernel's loops as pairs of a depth and a text."""
+    return _lines(loop_nest(kernel), kernel, names_of(kernel), 0)
+
+
+def _lines(steps, kernel, names, depth):
+    lines = []
+    for step in steps:
+        if isinstance(step, Loop):
+            axis = step.axis
+            lines.append((depth, f"for {AXES[axis]} < {kernel.sizes[axis]}:"))
+            lines += _lines(step.body, kernel, names, depth + 1)
+        elif not isinstance(step, Node) or step.op != "constant":
+            lines.append((depth, _line(step, names)))
+    return lines
+
+
+def _line(step, names):
+    if isinstance(step, Store):
+        return spell(step, names)
+    if isinstance(step, Node):
+        return f"{names[step]} = {right_hand_side(step, names)}"
+    [arg], how, name = step.fold.args, step.fold.detail.how, names[step.fold]
+    if isinstance(step, Start):
+        return f"{name} = {foldings[how].start(arg.dtype).item()}"
+    return f"{name} = {how} {name} {spell(arg, names)}"

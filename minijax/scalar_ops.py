@@ -10,6 +10,7 @@ Reference: the LLVM Language Reference, https://llvm.org/docs/LangRef.html.
 
 import math
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -38,9 +39,9 @@ class ScalarOp(NamedTuple):
       note: what is subtle about it.
     """
 
-    numpy: object
+    numpy: Callable
     llvm: dict
-    result: object
+    result: np.dtype | None
     cost: str
     note: str
 
@@ -204,8 +205,8 @@ class Folding(NamedTuple):
       accepts: letters of the kinds of dtypes.
     """
 
-    numpy: object
-    first: object
+    numpy: Callable
+    first: Callable
     accepts: str = "biuf"
 
     def start(self, dtype):
