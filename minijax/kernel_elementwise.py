@@ -71,7 +71,7 @@ def _div(k, x, y):
     if dtype_of(x).kind in "fc":
         return k.div(x, y)
     safe, zero, minus = _divisor(k, y)
-    quotient = k.select(zero, k.apply("not", k.number(0, x)), k.div(x, safe))
+    quotient = k.select(zero, k.number(~x.dtype.type(0), x), k.div(x, safe))
     return quotient if minus is None else k.select(minus, k.neg(x), quotient)
 
 

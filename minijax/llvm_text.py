@@ -5,8 +5,8 @@
 Reference: the LLVM Language Reference, https://llvm.org/docs/LangRef.html.
 """
 
-import re
 import struct
+from decimal import Decimal
 
 import numpy as np
 
@@ -31,11 +31,17 @@ def type_in_memory(dtype):
 
 
 def number_text(value):
-    """Return a scalar as LLVM writes it: floats by the bits of their 64-bit form."""
-    if value.dtype.kind == "f":
+    """Return a scalar as LLVM writes it, exactly.
+
+    Floats have all their digits; infinities and NaN stand as the bits of 64-bit floats.
+    """
+    if value.dtype.kind != "f":
+        return str(value.item()).lower()
+    if not np.isfinite(value):
         [bits] = struct.unpack("<Q", struct.pack("<d", value))
         return f"0x{bits:016X}"
-    return str(value.item()).lower()
+    digits, _, exponent = f"{Decimal(float(value)):E}".partition("E")
+    return f"{digits}{'' if '.' in digits else '.0'}e{exponent}"
 
 
 class LLVMFunction:

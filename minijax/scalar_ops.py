@@ -229,7 +229,7 @@ foldings = {
     "mul": Folding(_reduce(np.multiply), lambda dtype: 1, "iuf"),
     "max": Folding(_reduce(np.maximum), lowest),
     "min": Folding(_reduce(np.minimum), highest),
-    "and": Folding(_reduce(np.bitwise_and), lambda dtype: ~np.zeros((), dtype), "biu"),
+    "and": Folding(_reduce(np.bitwise_and), lambda dtype: ~dtype.type(0), "biu"),
     "or": Folding(_reduce(np.bitwise_or), lambda dtype: 0, "biu"),
     "xor": Folding(_reduce(np.bitwise_xor), lambda dtype: 0, "biu"),
     "argmax": Folding(_place(np.argmax), lowest),
