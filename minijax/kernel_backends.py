@@ -99,6 +99,8 @@ def view(layout, memory):
     """Return the array that a layout describes, or a scalar if it has no axes."""
     if not isinstance(layout.source, Slot):
         return np.broadcast_to(layout.source, layout.shape)[()]
+    if 0 in layout.shape:
+        return np.empty(layout.shape, layout.dtype)
     width, data = layout.dtype.itemsize, memory[layout.source]
     strides = [width * stride for stride in layout.strides]
     offset = layout.offset * width

@@ -88,9 +88,12 @@ def _check_fold(node, kernel):
     accepts = foldings[how].accepts
     _require(arg.dtype.kind in accepts, f"it is not for {arg.dtype}")
     _require(set(axes) <= set(range(len(kernel.sizes))), "there are no such axes")
-    _require(len(axes) == 1 or not how.startswith("arg"), "it folds one axis")
+    if how.startswith("arg"):
+        _require(len(axes) == 1 and kernel.sizes[axes[0]] > 0, "it folds one axis")
     kept = tuple(axis for axis in arg.level if axis not in axes)
     _require(node.level == kept, "its level is wrong")
+    order = [*kept, *axes]
+    _require(axes and order == sorted(order), "it keeps axes behind those it folds")
 
 
 def _check_load(node, kernel):
@@ -98,7 +101,8 @@ def _check_load(node, kernel):
     _require(node.dtype == in_registers(buffer.dtype), "its dtype is wrong")
     level = union([place.axes, *[guard.place.axes for guard in guards]])
     _require(node.level == level, "its level is wrong")
-    if all(kernel.sizes[axis] for axis in level):
+    limits = [kernel.sizes[axis] for axis in level] + [limit for _, limit in guards]
+    if all(limits):
         _check_bounds(buffer, place, guards, kernel.sizes)
 
 

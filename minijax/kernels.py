@@ -18,7 +18,7 @@ import numpy as np
 from minijax.dtypes import short_name
 from minijax.scalar_ops import in_registers, scalar_ops
 
-AXES = "ijklmnopqrstuvw"
+AXES = [*"ijklmnopqrst", *[f"i{number}" for number in range(12, 64)]]
 
 
 class Buffer(NamedTuple):
@@ -219,7 +219,7 @@ def spell(item, names):
         return f"{item.buffer.name}[{item.place}] = {spell(item.node, names)}"
     if item.op == "constant":
         return f"{item.detail.item()}:{short_name(item.dtype)}"
-    return names[item]
+    return names.get(item, "?")
 
 
 def right_hand_side(node, names):

@@ -160,13 +160,13 @@ def _conversion(old, new):
         verb = "fptosi" if signed else "fptoui"
         return f"call {{r}} @llvm.{verb}.sat.{{rs}}.{{s}}({{t}} {{0}})"
     if old.kind == new.kind == "f":
-        verb = "fpext" if old.itemsize < new.itemsize else "fptrunc"
+        verbs = "fpext", "bitcast", "fptrunc"
     elif new.kind == "f":
-        verb = "sitofp" if signed else "uitofp"
-    elif old.kind == "b" or old.itemsize < new.itemsize:
-        verb = "sext" if signed else "zext"
+        verbs = ("sitofp" if signed else "uitofp",) * 3
     else:
-        verb = "trunc" if old.itemsize > new.itemsize else "bitcast"
+        verbs = "sext" if signed else "zext", "bitcast", "trunc"
+    bits = [1 if dtype.kind == "b" else 8 * dtype.itemsize for dtype in (old, new)]
+    verb = verbs[1 + (bits[0] > bits[1]) - (bits[0] < bits[1])]
     return f"{verb} {{t}} {{0}} to {{r}}"
 
 

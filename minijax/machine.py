@@ -49,6 +49,7 @@ def optimized(binding, text):
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
     options = binding.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = True
     passes = binding.create_pass_builder(machine, options)
     passes.getModulePassManager().run(module, passes)
     return module, machine
