@@ -61,7 +61,8 @@ def combine_prefixes(combine, xs, axis):
     size = typeof(xs[0]).shape[axis]
     if size < 2:
         return xs
-    pairs = combine(every_second(xs, 0, size - 1, axis), every_second(xs, 1, size, axis))
+    first = every_second(xs, 0, size - 1, axis)
+    pairs = combine(first, every_second(xs, 1, size, axis))
     odd = combine_prefixes(combine, pairs, axis)
     even = [cut(x, axis, 0, 1) for x in xs]
     if size > 2:
@@ -99,14 +100,16 @@ def on_leaves(fn, treedef):
         result = fn(treedef.unflatten(xs), treedef.unflatten(ys))
         outs = tree_leaves(result)
         if len(outs) != len(xs):
-            flatten_like(treedef, result, "the result of associative_scan's fn", "elems")
+            what = "the result of associative_scan's fn"
+            flatten_like(treedef, result, what, "elems")
         paths = [path for path, _ in tree_leaves_with_path(treedef.unflatten(xs))]
         for path, x, out in zip(paths, xs, outs):
             before, after = typeof(x), typeof(out)
             if (before.shape, before.dtype) != (after.shape, after.dtype):
                 raise TypeError(
-                    "associative_scan: fn has to return arrays of the types that it gets;"
-                    f" elems{keystr(path)} goes in as {before} and comes out as {after}."
+                    "associative_scan: fn has to return arrays of the types that it "
+                    f"gets; elems{keystr(path)} goes in as {before} and comes out as "
+                    f"{after}."
                 )
         return outs
 
@@ -126,9 +129,9 @@ def common_axis(elems, axis):
     axis = canonicalize_axis(index(axis), leaves[0][1].ndim)
     sizes = [leaf.shape[axis : axis + 1] for _, leaf in leaves]
     if len({*sizes}) > 1:
-        shapes = ", ".join(f"elems{path} of shape {leaf.shape}" for path, leaf in leaves)
+        listed = [f"elems{path} of shape {leaf.shape}" for path, leaf in leaves]
         raise (ValueError if all(sizes) else IndexError)(
             "associative_scan: all arrays have to have the same size along axis "
-            f"{axis}; got {shapes}."
+            f"{axis}; got {', '.join(listed)}."
         )
     return axis

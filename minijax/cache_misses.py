@@ -32,17 +32,25 @@ def reason_of(call, key, once):
     known = [old for old in [*once.values] if old.hoist == key.hoist]
     if not known:
         return f"{call.fun_name} is traced because {_first_time(call, once)}."
-    first, *rest = nearest_changes(call, key, known)
+    first, *rest = changes(call, key, nearest(key, known))
     others = f"{len(rest)} other things" if len(rest) > 1 else "another thing"
     more = f", and so did {others}" if rest else ""
     return f"{call.fun_name} is traced again because {first}{more}."
 
 
-def nearest_changes(call, key, known):
-    """Return what changed since the most similar of the `known` keys, a list."""
+def nearest(key, known):
+    """Return the one of the `known` keys that is most like `key`, the latest first."""
     same_tree = [old for old in known if old.tree == key.tree]
-    candidates = reversed(same_tree or known)  # the latest first
-    return min((changes(call, key, old) for old in candidates), key=len)
+    return min(reversed(same_tree or known), key=lambda old: _distance(key, old))
+
+
+def _distance(key, old):
+    """Return in how many parts two keys differ."""
+    parts = [*zip(key.switches, old.switches), (key.axes, old.axes)]
+    parts += [(key.statics, old.statics)]
+    for a, b in zip(key.avals, old.avals):
+        parts += [(a.shape, b.shape), (a.dtype, b.dtype), (a.weak_type, b.weak_type)]
+    return sum(a != b for a, b in parts)
 
 
 def changes(call, key, old):
@@ -57,6 +65,25 @@ def changes(call, key, old):
 
 def _changed(what, before, now):
     return f"{what} changed from {before} to {now}"
+
+
+def _aval_changes(call, key, old):
+    triples = zip(call.names(), old.avals, key.avals)
+    return [_aval_change(name, a, b) for name, a, b in triples if a != b]
+
+
+def _aval_change(name, before, now):
+    kinds = {
+        "shape": before.shape != now.shape,
+        "dtype": before.dtype != now.dtype,
+        "weak type": before.weak_type != now.weak_type,
+    }
+    what = " and ".join(kind for kind in kinds if kinds[kind])
+    return _changed(f"the {what} of its argument {name}", _aval(before), _aval(now))
+
+
+def _aval(aval):
+    return "weak " * aval.weak_type + str(aval.update(weak_type=False))
 
 
 def _pairs(what, names, now, before):
@@ -78,25 +105,6 @@ def _static_changes(now, before):
     names = {**before, **now}
     new, old = ([d.get(name, "its default") for name in names] for d in (now, before))
     return _pairs("its static argument ", names, new, old)
-
-
-def _aval_changes(call, key, old):
-    triples = zip(call.names(), old.avals, key.avals)
-    return [_aval_change(name, a, b) for name, a, b in triples if a != b]
-
-
-def _aval_change(name, before, now):
-    kinds = {
-        "shape": before.shape != now.shape,
-        "dtype": before.dtype != now.dtype,
-        "weak type": before.weak_type != now.weak_type,
-    }
-    what = " and ".join(kind for kind in kinds if kinds[kind])
-    return _changed(f"the {what} of its argument {name}", _aval(before), _aval(now))
-
-
-def _aval(aval):
-    return "weak " * aval.weak_type + str(aval.update(weak_type=False))
 
 
 def _tree_changes(call, key, old):

@@ -6,7 +6,7 @@ Reference: ``jax.pure_callback``, ``jax.experimental.io_callback``.
 """
 
 from minijax.api_util import FlatCall
-from minijax.array import asbuffer, shape_rules
+from minijax.array import asarray_impl, asbuffer, shape_rules
 from minijax.batching_rules import vmap_rules
 from minijax.callback_batching import vmap_methods
 from minijax.core import Primitive, impl_rules
@@ -22,7 +22,8 @@ pure_callback_p = Primitive("pure_callback")
 
 def call_back(*args, callback, result_avals, **params):
     """Call a `HostCall`, and hold it to its promise."""
-    return kept(callback, callback.guarded(*args), result_avals)
+    result = callback.guarded(*map(asarray_impl, args))
+    return kept(callback, result, result_avals)
 
 
 def as_promised(*avals, result_avals, **params):

@@ -57,8 +57,8 @@ def chosen(kind, parameters, argnums, argnames):
       TypeError: if numbers are no integers or names no strings.
       ValueError: if the function has no such argument.
     """
-    nums = None if argnums is None else _integers(argnums)
-    names = None if argnames is None else _strings(argnames)
+    nums = None if argnums is None else _integers(f"{kind}_argnums", argnums)
+    names = None if argnames is None else _strings(f"{kind}_argnames", argnames)
     if parameters is not None and nums is not None:
         nums = _check_nums(kind, parameters, nums)
     if parameters is not None and names is not None:
@@ -71,19 +71,28 @@ def chosen(kind, parameters, argnums, argnames):
     return Chosen(tuple(nums), frozenset(names))
 
 
-def _integers(argnums):
+def _integers(option, argnums):
     try:
-        return [operator.index(argnums)]
+        return [operator.index(num) for num in _several(argnums)]
     except TypeError:
-        return list(map(operator.index, argnums))
+        raise TypeError(
+            f"{option} is an integer or a sequence of integers, not {argnums!r}."
+        ) from None
 
 
-def _strings(argnames):
-    names = [argnames] if isinstance(argnames, str) else list(argnames)
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"argnames are strings, not {name!r}")
+def _strings(option, argnames):
+    names = _several(argnames)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            f"{option} is a string or a sequence of strings, not {argnames!r}."
+        )
     return names
+
+
+def _several(one_or_more):
+    """Return a list of what is given alone or in a sequence."""
+    alone = isinstance(one_or_more, str) or not hasattr(one_or_more, "__iter__")
+    return [one_or_more] if alone else list(one_or_more)
 
 
 def _kinds(parameters, *kinds):

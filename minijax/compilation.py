@@ -24,40 +24,6 @@ config.define("minijax_backend", os.environ.get("MINIJAX_BACKEND"), lambda name:
 # The switches that change what is compiled.
 compiled_switches = ["jax_enable_x64"]
 
-_executables = cache_by_object()
-
-
-def backend_name(name=None):
-    """Return the name of a backend: this one, the configured one, or the default.
-
-    Raises:
-      RuntimeError: if there is no such backend.
-    """
-    name = name or config.minijax_backend or list(backends)[-1]
-    if name not in backends:
-        known = ", ".join(backends)
-        raise RuntimeError(f"Unknown backend {name!r}; there are: {known}.")
-    return name
-
-
-def compiled(closed, backend=None, name="program"):
-    """Return the executable of a program; it is made once.
-
-    Args:
-      closed: a `ClosedJaxpr`.
-      backend: the name of a backend, or None for the default.
-      name: what the program is called.
-    """
-    backend = backend_name(backend)
-    key = backend, *[getattr(config, switch) for switch in compiled_switches]
-    once = once_of(_executables, closed)
-    return once.get(key, lambda: backends[backend](without_waste(closed), name))
-
-
-def without_waste(closed):
-    """Return a program without the equations that neither results nor effects need."""
-    return dce_program(closed, (True,) * len(closed.outvars))[0]
-
 
 class Interpreter:
     """Runs a program one equation at a time.
@@ -79,3 +45,44 @@ class Interpreter:
 
 
 backends["interpreter"] = Interpreter
+
+
+def without_waste(closed):
+    """Return a program without the equations that neither results nor effects need."""
+    return dce_program(closed, (True,) * len(closed.outvars))[0]
+
+
+_executables = cache_by_object()
+
+
+def backend_name(name=None):
+    """Return the name of a backend: this one, the configured one, or the default.
+
+    Raises:
+      RuntimeError: if there is no such backend.
+    """
+    name = name or config.minijax_backend or list(backends)[-1]
+    if name not in backends:
+        known = ", ".join(backends)
+        raise RuntimeError(f"Unknown backend {name!r}; there are: {known}.")
+    return name
+
+
+def compile_context():
+    """Return what compiling depends on, beside the program."""
+    switches = tuple([getattr(config, name) for name in compiled_switches])
+    return config.minijax_backend, switches
+
+
+def compiled(closed, backend=None, name="program"):
+    """Return the executable of a program; it is made once.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      backend: the name of a backend, or None for the default.
+      name: what the program is called.
+    """
+    backend = backend_name(backend)
+    key = backend, compile_context()
+    once = once_of(_executables, closed)
+    return once.get(key, lambda: backends[backend](without_waste(closed), name))

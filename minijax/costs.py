@@ -54,6 +54,7 @@ def _elementwise(eqn):
 
 
 cost_rules.update(dict.fromkeys(_moves, _moved))
+
 cost_rules.update(
     dict.fromkeys(
         _transcendental, lambda eqn: {TRANSCENDENTALS: _results(eqn)} | _moved(eqn)
@@ -84,6 +85,7 @@ def _power(eqn):
 cost_rules[lax.dot_general_p] = _contraction
 cost_rules[lax.slice_p] = _sliced
 cost_rules[lax.integer_pow_p] = _power
+
 cost_rules.update(
     (getattr(lax, f"reduce_{name}_p"), _reduction)
     for name in "sum prod max min and or xor".split()

@@ -9,6 +9,7 @@ import cmd
 import linecache
 import pprint
 import sys
+from types import FrameType
 
 from minijax.avals import typeof
 from minijax.callbacks import pure_callback
@@ -155,7 +156,8 @@ def user_frames(everything=False):
     Args:
       everything: whether to include those of the package.
     """
-    frame, frames = sys._getframe(2), []
+    frame: FrameType | None = sys._getframe(2)
+    frames = []
     while frame is not None:
         if everything or not is_ours(frame.f_code.co_filename):
             frames.append(frame)

@@ -124,20 +124,28 @@ def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwa
       partitioned: accepted for compatibility; there are no parts.
 
     Raises:
-      TypeError: if `callback` cannot be called.
+      TypeError: if `callback` cannot be called, or is left out before arguments.
 
     Reference: ``jax.debug.callback``.
     """
-    if callback is None:
-        return lambda callback, *args, **kwargs: bind_debug(
-            debug_callback_p, callback, (args, kwargs), ordered=ordered
-        )
-    if not callable(callback):
-        raise TypeError(
-            "first argument to debug.callback must be callable, but got an object of "
-            f"type {type(callback)}"
-        )
-    bind_debug(debug_callback_p, callback, (args, kwargs), ordered=ordered)
+
+    def look_with(callback, *args, **kwargs):
+        if not callable(callback):
+            raise TypeError(
+                "first argument to debug.callback must be callable, but got an object "
+                f"of type {type(callback)}"
+            )
+        bind_debug(debug_callback_p, callback, (args, kwargs), ordered=ordered)
+
+    return _in_one_call_or_two("debug.callback", look_with, callback, args, kwargs)
+
+
+def _in_one_call_or_two(name, function, first, args, kwargs):
+    if first is not None:
+        return function(first, *args, **kwargs)
+    if args or kwargs:
+        raise TypeError(f"{name} has arguments, {args} and {kwargs}, but no first one.")
+    return function
 
 
 class FormatCheck(string.Formatter):
@@ -199,21 +207,19 @@ def debug_print(
       skip_format_check: whether not to compare format and arguments now.
 
     Raises:
-      TypeError: if `fmt` is no string.
+      TypeError: if `fmt` is no string, or is left out before arguments.
       IndexError, KeyError: if it asks for what is not given.
       ValueError: if it does not ask for what is given.
 
     Reference: ``jax.debug.print``.
     """
-    if fmt is None:
-        return lambda fmt, *args, **kwargs: _print(fmt, args, kwargs, ordered)
-    _print(fmt, args, kwargs, ordered, skip_format_check)
 
+    def print_in(fmt, *args, **kwargs):
+        if not isinstance(fmt, str):
+            raise TypeError(f"debug.print needs a format, a str; got {fmt!r:.40}.")
+        if not skip_format_check:
+            FormatCheck().vformat(fmt, args, kwargs)
+        arguments, params = (args, kwargs), {"fmt": fmt, "ordered": ordered}
+        bind_debug(debug_print_p, Printer(fmt), arguments, **params)
 
-def _print(fmt, args, kwargs, ordered, skip_format_check=False):
-    if not isinstance(fmt, str):
-        raise TypeError(f"debug.print needs a format, a str; got {fmt!r:.40}.")
-    if not skip_format_check:
-        FormatCheck().vformat(fmt, args, kwargs)
-    arguments, params = (args, kwargs), {"fmt": fmt, "ordered": ordered}
-    bind_debug(debug_print_p, Printer(fmt), arguments, **params)
+    return _in_one_call_or_two("debug.print", print_in, fmt, args, kwargs)

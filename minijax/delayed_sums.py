@@ -18,6 +18,7 @@ from minijax.loop_steps import BILINEAR, Step, work_after_all
 from minijax.programs import dce_jaxpr, stage, with_consts
 from minijax.remembering import remembered
 from minijax.scan_primitive import groups
+from minijax.user_lines import READERS
 
 
 def contract_steps(eqn, lhs, rhs):
@@ -80,6 +81,9 @@ class AfterLoop:
         else:
             operands = [self.operand(eqn, x) for x in eqn.invars]
             [self.sums[out]] = eqn.primitive.bind(*operands, **eqn.params)
+
+
+READERS.add(id(AfterLoop.do.__code__))  # what it binds belongs to the user's line
 
 
 def first_addition(x, additions, uses):

@@ -74,7 +74,7 @@ def warn_of_useless(closed, donated, given):
         warnings.warn(
             f"Some donated buffers were not usable: {', '.join(useless)}. No result "
             "has their shape and dtype.",
-            stacklevel=5,
+            stacklevel=4,
         )
 
 

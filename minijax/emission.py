@@ -146,8 +146,8 @@ class Writer(EquationWriter):
         closed = pruned(closed)
         self._read_inputs(closed, operands)
         made = {var for eqn in closed.eqns for var in eqn.outvars}
-        named = zip(closed.outvars, results or ())
-        named = {var: name for var, name in named if var in made and name != "_"}
+        pairs = zip(closed.outvars, results or ())
+        named = {var: name for var, name in pairs if var in made and name != "_"}
         outer, self._targets = self._targets, self._targets | named
         self._equations(closed.jaxpr)
         self._targets = outer

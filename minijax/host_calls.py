@@ -61,8 +61,9 @@ class HostCall:
 
 
 def strong(x):
-    """Return an array, a buffer or a number as an array whose type is not weak."""
-    return ArrayImpl(asbuffer(x), typeof(x).update(weak_type=False))
+    """Return an array or a buffer as an array whose type is not weak."""
+    buffer = x.view() if isinstance(x, np.ndarray) else asbuffer(x)
+    return ArrayImpl(buffer, typeof(x).update(weak_type=False))
 
 
 def promised(result_shape_dtypes):
@@ -104,7 +105,8 @@ def kept(call, result, avals):
     if len(leaves) != len(avals):
         structures = f"{call.out_tree}, and returned {tree_structure(result)}"
         raise call.failure(f"promised {structures}.")
-    return [_kept_leaf(call, *pair, aval) for pair, aval in zip(leaves, avals)]
+    pairs = zip(leaves, avals)
+    return [_kept_leaf(call, path, leaf, aval) for (path, leaf), aval in pairs]
 
 
 def _kept_leaf(call, path, leaf, aval):

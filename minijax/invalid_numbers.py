@@ -18,6 +18,7 @@ from minijax.user_lines import user_line
 
 SEARCHES = {"jax_debug_nans": ("nan", np.isnan), "jax_debug_infs": ("inf", np.isinf)}
 
+
 def search(primitive, args, params, results):
     """Raise a FloatingPointError if a result is invalid and a switch forbids it."""
     for switch, (word, is_invalid) in SEARCHES.items():

@@ -10,10 +10,14 @@ from functools import partial, update_wrapper
 from types import MethodType
 from typing import NamedTuple
 
+import numpy as np
+
 from minijax.api_util import FlatCall
+from minijax.array import ArrayImpl
 from minijax.avals import typeof
 from minijax.chosen_arguments import Chosen
-from minijax.core import EvalTrace, current_trace
+from minijax.compilation import compile_context, compiled
+from minijax.core import EvalTrace, current_trace, refuse_dead_tracers, watchers
 from minijax.donation import check_given_once, give_up, memory_given, warn_of_useless
 from minijax.errors import UnexpectedTracerError
 from minijax.jit_primitive import jit_p
@@ -21,7 +25,7 @@ from minijax.lowering import Traced, struct_of
 from minijax.remembering import cache_by_object, once_of, trace_context
 from minijax.settings import config
 from minijax.staging_api import abstractify
-from minijax.trace_cache import Program, Static, program_of, programs_of
+from minijax.trace_cache import Static, program_of, programs_of
 from minijax.tree_transfer import device_put
 from minijax.treedefs import tree_flatten
 
@@ -100,7 +104,7 @@ def static_value(name, value):
     return Static(value)
 
 
-class Ready(NamedTuple):
+class Ready:
     """A program, and all that a call of it needs.
 
     Attributes:
@@ -109,20 +113,33 @@ class Ready(NamedTuple):
       given: for each operand whether a result takes its memory.
     """
 
-    program: Program
-    params: dict
-    given: tuple
+    def __init__(self, program, params, given):
+        self.program, self.params, self.given = program, params, given
+        self.gives, self._executable = any(given), None
 
     def run(self, leaves):
         """Return the result, a tree, for the leaves of the arguments."""
         operands = [*self.program.captured, *leaves]
-        giving = any(self.given) and isinstance(current_trace(), EvalTrace)
-        if giving:
+        evaluating = isinstance(current_trace(), EvalTrace)
+        if evaluating and self.gives:
             check_given_once(self.given, operands)
-        outs = jit_p.bind(*operands, **self.params)
-        if giving:
+        if evaluating and not watchers:
+            outs = self._evaluate(operands)
+        else:
+            outs = jit_p.bind(*operands, **self.params)
+        if evaluating and self.gives:
             outs = give_up(self.given, operands, outs)
         return self.program.out_tree.unflatten(outs)
+
+    def _evaluate(self, operands):
+        """Do what binding the call would do in the end."""
+        refuse_dead_tracers(jit_p, operands)
+        if self._executable is None:
+            params = self.params
+            self._executable = compiled(
+                params["jaxpr"], params.get("backend"), params["name"]
+            )
+        return self._executable(*operands)
 
 
 class Inspectable:
@@ -175,6 +192,24 @@ class Inspectable:
         return type(self), (self._fun, self._options)
 
 
+LEAVES = frozenset([ArrayImpl, np.ndarray, bool, int, float, complex])
+
+
+def take_apart(args, kwargs):
+    """Return the leaves of arguments, and what stands for their structure in a key."""
+    names = tuple(sorted(kwargs)) if kwargs else ()
+    leaves, trees = [], []
+    for arg in [*args, *map(kwargs.get, names)]:
+        if type(arg) in LEAVES:
+            leaves.append(arg)
+            trees.append(None)
+        else:
+            found, tree = tree_flatten(arg)
+            leaves += found
+            trees.append(tree)
+    return leaves, (names, tuple(trees))
+
+
 _lanes = cache_by_object()
 
 
@@ -198,8 +233,9 @@ class JitFunction(Inspectable):
         if self._options.device is not None:
             args, kwargs = device_put((args, kwargs), self._options.device)
         varying, statics = self._options.sort(args, kwargs)
-        leaves, tree = tree_flatten(varying)
-        key = tree, self._avals(leaves, args, kwargs), statics, trace_context()
+        leaves, structure = take_apart(*varying)
+        avals = self._avals(leaves, args, kwargs)
+        key = structure, avals, statics, trace_context(), compile_context()
         ready = self._lane.values.get(key)
         if ready is None:
             ready = self._prepare(key, args, kwargs)
@@ -224,20 +260,17 @@ class JitFunction(Inspectable):
         call, program = self._program(args, kwargs)
         donated = (False,) * len(program.captured) + self._options.donated(call)
         params = {"jaxpr": program.closed, "name": program.name}
-        ready = Ready(program, params | self._options.params, donated)
+        params |= self._options.params
+        given = donated
         if any(donated):
-            ready = self._with_donation(ready)
+            params["donated_invars"] = donated
+            given = memory_given(program.closed, donated, "keep_unused" in params)
+            if isinstance(current_trace(), EvalTrace):
+                warn_of_useless(program.closed, donated, given)
+        ready = Ready(program, params, given)
         if not program.captured:
             self._lane.put(key, ready)
         return ready
-
-    def _with_donation(self, ready):
-        keep_unused = ready.params.get("keep_unused", False)
-        given = memory_given(ready.program.closed, ready.given, keep_unused)
-        if isinstance(current_trace(), EvalTrace):
-            warn_of_useless(ready.program.closed, ready.given, given)
-        params = ready.params | {"donated_invars": ready.given}
-        return ready._replace(params=params, given=given)
 
 
 def _may_be_kept(fun):

@@ -33,11 +33,11 @@ from minijax.transposition import Linear, transpose_rules
 class JitPrimitive(Primitive):
     """A call; one that is to be inlined vanishes when it is written down."""
 
-    def bind(self, *args, jaxpr, inline=False, **params):
+    def bind(self, *args, jaxpr, **params):
         """Return the list of the results of the program `jaxpr`."""
-        if inline and isinstance(current_trace(), JaxprTrace):
+        if params.get("inline") and isinstance(current_trace(), JaxprTrace):
             return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
-        return super().bind(*args, jaxpr=jaxpr, inline=inline, **params)
+        return super().bind(*args, jaxpr=jaxpr, **params)
 
 
 jit_p = JitPrimitive("jit")
@@ -63,8 +63,38 @@ def _shape(*avals, jaxpr, name, **params):
     return jaxpr.out_avals
 
 
+shape_rules[jit_p] = _shape
+
+
 def _impl(*args, jaxpr, name, backend=None, **params):
     return compiled(jaxpr, backend, name)(*args)
+
+
+impl_rules[jit_p] = _impl
+
+
+def call_alike(names, inner, outer):
+    """Give variables the names of others, except those that have one; each once."""
+    given = set()
+    for mine, theirs in zip(inner, outer):
+        new = isinstance(mine, Var) and mine not in names
+        if new and isinstance(theirs, Var) and theirs not in given:
+            names[mine] = names[theirs]
+            given.add(theirs)
+
+
+def _write(eqn, writing):
+    """Write a call; the program's variables are called like the caller's."""
+    program, names = eqn.params["jaxpr"].jaxpr, writing.names
+    shown = ("name", "donated_invars", "jaxpr", "keep_unused")
+    params = {key: eqn.params[key] for key in shown if key in eqn.params}
+    if program not in writing.shared:
+        call_alike(names, program.invars, eqn.invars)
+        call_alike(names, program.outvars, eqn.outvars)
+    return write_plainly(eqn, writing, params)
+
+
+eqn_printers[jit_p] = _write
 
 
 def _with_donations(params, donated):
@@ -86,9 +116,15 @@ def _jvp(primals, tangents, jaxpr, **params):
     return outs[:count], spread(moves, outs[count:])
 
 
+jvp_rules[jit_p] = _jvp
+
+
 def _vmap(axis, args, dims, jaxpr, **params):
     program, dims_out = vmap_program(jaxpr, axis, tuple(dims))
     return jit_p.bind(*args, jaxpr=program, **params), list(dims_out)
+
+
+vmap_rules[jit_p] = _vmap
 
 
 def _split(split, args, on_tape, params):
@@ -117,6 +153,9 @@ def _bind_less(args, params):
     return [next(outs) if place is None else args[place] for place in found]
 
 
+split_rules[jit_p] = _split
+
+
 def _transpose(cts, *operands, jaxpr, **params):
     linear = tuple([isinstance(x, Linear) for x in operands])
     given = tuple([ct is not None for ct in cts])
@@ -124,6 +163,9 @@ def _transpose(cts, *operands, jaxpr, **params):
     values, (_, cts) = partition(linear, operands)[0], partition(given, cts)
     arrived = jit_p.bind(*values, *cts, jaxpr=program, **params)
     return spread(linear, spread(arrives, arrived))
+
+
+transpose_rules[jit_p] = _transpose
 
 
 def _dce(eqn, used):
@@ -137,32 +179,4 @@ def _dce(eqn, used):
     )
 
 
-def call_alike(names, inner, outer):
-    """Give variables the names of others, except those that have one; each once."""
-    given = set()
-    for mine, theirs in zip(inner, outer):
-        new = isinstance(mine, Var) and mine not in names
-        if new and isinstance(theirs, Var) and theirs not in given:
-            names[mine] = names[theirs]
-            given.add(theirs)
-
-
-def _write(eqn, writing):
-    """Write a call; the program's variables are called like the caller's."""
-    program, names = eqn.params["jaxpr"].jaxpr, writing.names
-    shown = ("name", "donated_invars", "jaxpr", "keep_unused")
-    params = {key: eqn.params[key] for key in shown if key in eqn.params}
-    if program not in writing.shared:
-        call_alike(names, program.invars, eqn.invars)
-        call_alike(names, program.outvars, eqn.outvars)
-    return write_plainly(eqn, writing, params)
-
-
 dce_rules[jit_p] = _dce
-eqn_printers[jit_p] = _write
-shape_rules[jit_p] = _shape
-impl_rules[jit_p] = _impl
-jvp_rules[jit_p] = _jvp
-vmap_rules[jit_p] = _vmap
-split_rules[jit_p] = _split
-transpose_rules[jit_p] = _transpose

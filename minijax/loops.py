@@ -18,6 +18,16 @@ from minijax.tree_functions import tree_map
 from minijax.treedefs import tree_leaves
 
 
+def steps_at_once(unroll, length):
+    """Return how many steps are written out: `unroll`, True for all of them."""
+    if isinstance(unroll, bool):
+        return max(length, 1) if unroll else 1
+    unroll = concrete_integer("unroll", unroll)
+    if unroll < 0:
+        raise ValueError(f"`unroll` has to be True, False or at least 0: {unroll}.")
+    return unroll
+
+
 def scan(
     f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpose=False
 ):
@@ -58,16 +68,6 @@ def scan(
     how["unroll"] = steps_at_once(unroll, length)
     carry, ys = run_step(step, tree_leaves(xs), **how)
     return step.carry_tree.unflatten(carry), step.ys_tree.unflatten(ys)
-
-
-def steps_at_once(unroll, length):
-    """Return how many steps are written out: `unroll`, True for all of them."""
-    if isinstance(unroll, bool):
-        return max(length, 1) if unroll else 1
-    unroll = concrete_integer("unroll", unroll)
-    if unroll < 0:
-        raise ValueError(f"`unroll` has to be True, False or at least 0: {unroll}.")
-    return unroll
 
 
 def scan_in_python(f, init, xs, length, reverse):
@@ -116,7 +116,7 @@ def _counting_step(function):
     return step
 
 
-def _while_parts(function):
+def _counting_body(function):
     def body(loop_carry):
         i, upper, value = loop_carry
         return lax.add(i, lax.full_like(i, 1)), upper, function()(i, value)
@@ -127,6 +127,40 @@ def _while_parts(function):
 def _below_upper(loop_carry):
     i, upper, _ = loop_carry
     return lax.lt(i, upper)
+
+
+def _known_bounds(*bounds):
+    if any(isinstance(bound, Tracer) for bound in bounds):
+        return None
+    try:
+        return [int(bound) for bound in bounds]
+    except TypeError:  # not scalars: while_loop will say so
+        return None
+
+
+def _bound_dtype(lower, upper):
+    one, two = typeof(lower), typeof(upper)
+    if one.dtype == two.dtype:
+        return one.dtype
+    if one.dtype.kind == two.dtype.kind == "i" and one.weak_type != two.weak_type:
+        return two.dtype if one.weak_type else one.dtype
+    raise TypeError(
+        "fori_loop: lower and upper must have equal types, got "
+        f"{one.dtype.name} and {two.dtype.name}."
+    )
+
+
+def _of_dtype(x, dtype):
+    return x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
+
+
+def _counted(lower, upper, body_fun, init_val, unroll):
+    length = max(upper - lower, 0)
+    if length == 0 and config.jax_disable_jit:
+        return init_val
+    step = made_once(_counting_step, body_fun)
+    (_, value), _ = scan(step, (lower, init_val), None, length, unroll=unroll)
+    return value
 
 
 def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
@@ -163,39 +197,5 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
             f"lower is {lower!r} and upper is {upper!r}."
         )
     bounds = [_of_dtype(bound, dtype) for bound in (lower, upper)]
-    step = made_once(_while_parts, body_fun)
-    return lax.while_loop(_below_upper, step, (*bounds, init_val))[2]
-
-
-def _counted(lower, upper, body_fun, init_val, unroll):
-    length = max(upper - lower, 0)
-    if length == 0 and config.jax_disable_jit:
-        return init_val
-    step = made_once(_counting_step, body_fun)
-    (_, value), _ = scan(step, (lower, init_val), None, length, unroll=unroll)
-    return value
-
-
-def _known_bounds(*bounds):
-    if any(isinstance(bound, Tracer) for bound in bounds):
-        return None
-    try:
-        return [int(bound) for bound in bounds]
-    except TypeError:  # not scalars: while_loop will say so
-        return None
-
-
-def _bound_dtype(lower, upper):
-    one, two = typeof(lower), typeof(upper)
-    if one.dtype == two.dtype:
-        return one.dtype
-    if one.dtype.kind == two.dtype.kind == "i" and one.weak_type != two.weak_type:
-        return two.dtype if one.weak_type else one.dtype
-    raise TypeError(
-        "fori_loop: lower and upper must have equal types, got "
-        f"{one.dtype.name} and {two.dtype.name}."
-    )
-
-
-def _of_dtype(x, dtype):
-    return x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
+    body = made_once(_counting_body, body_fun)
+    return lax.while_loop(_below_upper, body, (*bounds, init_val))[2]

@@ -117,6 +117,12 @@ class Pruned(Stage):
         kept = tuple(need or self.keep_unused for need in needed)
         return keep_inputs(program, kept), kept
 
+    @property
+    def out_info(self):
+        """Shapes and dtypes of the result, a tree like it; weak types are gone."""
+        avals = [aval.update(weak_type=False) for aval in self.program.out_avals]
+        return self.out_tree.unflatten(map(struct_of, avals))
+
     def cost_analysis(self):
         """Return how many operations and bytes the program takes, a dictionary."""
         counts = cost_analysis(self._pruned[0].jaxpr)

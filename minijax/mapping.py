@@ -22,6 +22,23 @@ def _batch_step(function):
     return lambda _, rows: ((), vmap(function())(rows))
 
 
+def _cut_batches(x, batches, batch_size):
+    count, *shape = typeof(x).shape
+    end = batches * batch_size
+    whole = x if end == count else lax.slice_in_dim(x, 0, end)
+    whole = lax.reshape(whole, (batches, batch_size, *shape))
+    return whole, None if end == count else lax.slice_in_dim(x, end, None)
+
+
+def _rows_of_batches(y):
+    batches, batch_size, *shape = typeof(y).shape
+    return lax.reshape(y, (batches * batch_size, *shape))
+
+
+def _joined(y, rest):
+    return lax.concatenate([_rows_of_batches(y), rest], 0)
+
+
 def map(f, xs, *, batch_size=None):
     """Apply a function to each row of some arrays, one row after the other.
 
@@ -54,20 +71,3 @@ def map(f, xs, *, batch_size=None):
     if count == batches * batch_size:
         return tree_map(_rows_of_batches, ys)
     return tree_map(_joined, ys, vmap(f)(rest))
-
-
-def _cut_batches(x, batches, batch_size):
-    count, *shape = typeof(x).shape
-    end = batches * batch_size
-    whole = x if end == count else lax.slice_in_dim(x, 0, end)
-    whole = lax.reshape(whole, (batches, batch_size, *shape))
-    return whole, None if end == count else lax.slice_in_dim(x, end, None)
-
-
-def _rows_of_batches(y):
-    batches, batch_size, *shape = typeof(y).shape
-    return lax.reshape(y, (batches * batch_size, *shape))
-
-
-def _joined(y, rest):
-    return lax.concatenate([_rows_of_batches(y), rest], 0)

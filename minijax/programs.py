@@ -38,6 +38,59 @@ def spread(mask, values):
     return [next(values) if chosen else None for chosen in mask]
 
 
+def with_consts(jaxpr, closed):
+    """Close a jaxpr over those constants of `closed` that it still has."""
+    values = dict(zip(closed.constvars, closed.consts))
+    return ClosedJaxpr(jaxpr, [values[var] for var in jaxpr.constvars])
+
+
+# From primitives that contain programs to rules ``rule(eqn, used)``, which return the
+# equation without those results that are not used, and without what only they need.
+dce_rules = {}
+
+
+def dce_jaxpr(jaxpr, used):
+    """Return a jaxpr without the equations, and constants, that nothing needs.
+
+    Args:
+      jaxpr: a `Jaxpr`.
+      used: for each result whether it is needed; the others go.
+    """
+    _, outvars = partition(used, jaxpr.outvars)
+    needed, eqns = set(_variables(outvars)), []
+    for eqn in reversed(jaxpr.eqns):
+        mask = tuple([var in needed for var in eqn.outvars])
+        if not any(mask) and not has_effects(jaxpr.replace(eqns=[eqn])):
+            continue
+        if not all(mask) and eqn.primitive in dce_rules:
+            eqn = dce_rules[eqn.primitive](eqn, mask)
+        eqns.append(eqn)
+        needed.update(_variables(eqn.invars))
+    constvars = [var for var in jaxpr.constvars if var in needed]
+    return jaxpr.replace(constvars=constvars, outvars=outvars, eqns=eqns[::-1])
+
+
+def _variables(atoms):
+    return [atom for atom in atoms if not isinstance(atom, Literal)]
+
+
+@remembered
+def dce_program(closed, used):
+    """Return a program without what its `used` results do not need.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      used: for each result whether it is needed; the others go.
+
+    Returns:
+      A `ClosedJaxpr` with the same inputs, and a tuple: for each of them whether it is
+      still needed.
+    """
+    jaxpr = dce_jaxpr(closed.jaxpr, used)
+    read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
+    return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
+
+
 def _each(flag, count):
     return (flag,) * count if isinstance(flag, bool) else tuple(flag)
 
@@ -115,86 +168,6 @@ def _batched(aval, dim, size):
     return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
 
 
-@remembered
-def transpose_program(closed, linear, given, instantiate=False):
-    """Return the program that runs a linear one backwards.
-
-    Args:
-      closed: a `ClosedJaxpr`.
-      linear: for each input whether the program is linear in it.
-      given: for each result whether it has a cotangent.
-      instantiate: whether zero cotangents of linear inputs are written out.
-
-    Returns:
-      A `ClosedJaxpr` from the values of the other inputs, and the cotangents that are
-      given, to cotangents of linear inputs; and a tuple that says of which.
-    """
-    places = list(map(Linear, closed.in_avals))
-    known_avals, linear_avals = partition(linear, closed.in_avals)
-    arrives = []
-
-    def program(*flat):
-        known, cts = flat[: len(known_avals)], flat[len(known_avals) :]
-        operands = merge(linear, known, partition(linear, places)[1])
-        cts = spread(given, cts)
-        cts_in = backward_pass(closed.jaxpr, closed.consts, operands, cts)
-        _, cts_in = partition(linear, cts_in)
-        if instantiate:
-            cts_in = list(map(dense_cotangent, linear_avals, cts_in))
-        arrives.extend(ct is not None for ct in cts_in)
-        return [ct for ct in cts_in if ct is not None]
-
-    _, ct_avals = partition(given, closed.out_avals)
-    return stage(program, known_avals + ct_avals), tuple(arrives)
-
-
-# From primitives that contain programs to rules ``rule(eqn, used)``, which return the
-# equation without those results that are not used, and without what only they need.
-dce_rules = {}
-
-
-def dce_jaxpr(jaxpr, used):
-    """Return a jaxpr without the equations, and constants, that nothing needs.
-
-    Args:
-      jaxpr: a `Jaxpr`.
-      used: for each result whether it is needed; the others go.
-    """
-    _, outvars = partition(used, jaxpr.outvars)
-    needed, eqns = set(_variables(outvars)), []
-    for eqn in reversed(jaxpr.eqns):
-        mask = tuple([var in needed for var in eqn.outvars])
-        if not any(mask) and not has_effects(jaxpr.replace(eqns=[eqn])):
-            continue
-        if not all(mask) and eqn.primitive in dce_rules:
-            eqn = dce_rules[eqn.primitive](eqn, mask)
-        eqns.append(eqn)
-        needed.update(_variables(eqn.invars))
-    constvars = [var for var in jaxpr.constvars if var in needed]
-    return jaxpr.replace(constvars=constvars, outvars=outvars, eqns=eqns[::-1])
-
-
-def _variables(atoms):
-    return [atom for atom in atoms if not isinstance(atom, Literal)]
-
-
-@remembered
-def dce_program(closed, used):
-    """Return a program without what its `used` results do not need.
-
-    Args:
-      closed: a `ClosedJaxpr`.
-      used: for each result whether it is needed; the others go.
-
-    Returns:
-      A `ClosedJaxpr` with the same inputs, and a tuple: for each of them whether it is
-      still needed.
-    """
-    jaxpr = dce_jaxpr(closed.jaxpr, used)
-    read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
-    return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
-
-
 def keep_inputs(closed, kept):
     """Return a program without those inputs that are not `kept` and not needed."""
     invars = partition(kept, closed.invars)[1]
@@ -209,7 +182,37 @@ def without_consts(closed):
     return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), [])
 
 
-def with_consts(jaxpr, closed):
-    """Close a jaxpr over those constants of `closed` that it still has."""
-    values = dict(zip(closed.constvars, closed.consts))
-    return ClosedJaxpr(jaxpr, [values[var] for var in jaxpr.constvars])
+@remembered
+def transpose_program(closed, linear, given, instantiate=False):
+    """Return the program that runs a linear one backwards.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      linear: for each input whether the program is linear in it.
+      given: for each result whether it has a cotangent.
+      instantiate: whether zero cotangents of linear inputs are written out: one flag,
+        or one for each of them.
+
+    Returns:
+      A `ClosedJaxpr` from the values of the other inputs, and the cotangents that are
+      given, to cotangents of linear inputs; and a tuple that says of which.
+    """
+    places = list(map(Linear, closed.in_avals))
+    known_avals, linear_avals = partition(linear, closed.in_avals)
+    wanted, arrives = _each(instantiate, len(linear_avals)), []
+
+    def program(*flat):
+        known, cts = flat[: len(known_avals)], flat[len(known_avals) :]
+        operands = merge(linear, known, partition(linear, places)[1])
+        cts = spread(given, cts)
+        cts_in = backward_pass(closed.jaxpr, closed.consts, operands, cts)
+        _, cts_in = partition(linear, cts_in)
+        cts_in = [
+            dense_cotangent(aval, ct) if dense else ct
+            for dense, aval, ct in zip(wanted, linear_avals, cts_in)
+        ]
+        arrives.extend(ct is not None for ct in cts_in)
+        return [ct for ct in cts_in if ct is not None]
+
+    _, ct_avals = partition(given, closed.out_avals)
+    return stage(program, known_avals + ct_avals), tuple(arrives)

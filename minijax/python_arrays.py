@@ -11,11 +11,13 @@ from minijax.collectives import pmax_p, pmin_p, ppermute_p, psum_p
 from minijax.emission import python_rules
 from minijax.evaluations import write_evaluation
 from minijax.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
+from minijax.jaxpr import Literal
 from minijax.jit_primitive import jit_p
 from minijax.lax.contraction import free_axes, sizes
 from minijax.lax.reductions import highest, lowest, wide
 from minijax.named_axes import axis_index_p
 from minijax.python_elementwise import expression, register
+from minijax.source_text import scalar_of
 
 
 def slice_text(start, stop, step, size):
@@ -46,8 +48,29 @@ python_rules[lax.slice_p] = expression(_slice)
 python_rules[lax.reshape_p] = expression(_reshape)
 
 
+def everywhere(scalar, shape):
+    """Return a scalar broadcast to a shape, as `numpy.broadcast_to` with no checks."""
+    return np.ndarray(shape, scalar.dtype, scalar, 0, (0,) * len(shape))
+
+
+def filled(writer, literal, shape):
+    """Return the name of an array that is one number everywhere, in no memory."""
+    scalar = scalar_of(literal)
+    kind = literal.aval.update(shape=shape).str_short()
+    hint, said = f"all_{scalar!s}".replace("-", "m"), f"{scalar!s} everywhere, {kind}"
+    value = np.broadcast_to(scalar, shape)
+    return writer.constant(value, hint, said, (kind, scalar.tobytes()))
+
+
 def _broadcast(writer, eqn, x):
     old, new = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
+    if old == new:
+        return x
+    if isinstance(eqn.invars[0], Literal):
+        return filled(writer, eqn.invars[0], new)
+    if not old and eqn.invars[0].aval.dtype.kind != "V":
+        function = writer.constant(everywhere, "everywhere", "fills a shape")
+        return f"{function}({x}, {new})"
     sizes = [1] * len(new)
     for place, size in zip(eqn.params["broadcast_dimensions"], old):
         sizes[place] = size
@@ -60,11 +83,13 @@ def _broadcast(writer, eqn, x):
 
 def _transpose(writer, eqn, x):
     permutation = eqn.params["permutation"]
-    return f"{x}.transpose({permutation})" if permutation else x
+    same = [*permutation] == sorted(permutation)
+    return x if same else f"{x}.transpose({permutation})"
 
 
 def _squeeze(writer, eqn, x):
-    return numbered(f"{x}.squeeze({eqn.params['dimensions']})", eqn.outvars[0].aval)
+    axes = eqn.params["dimensions"]
+    return numbered(f"{x}.squeeze({axes})", eqn.outvars[0].aval) if axes else x
 
 
 def _rev(writer, eqn, x):

@@ -24,7 +24,7 @@ def one_per_step(primitive, axis, args, dims, params):
         shared, rows = groups(flat, len(consts))
         return primitive.bind(*merge(is_mapped, shared, rows), **params)
 
-    avals = [*map(typeof, consts), *(row_aval(typeof(x)) for x in examples)]
+    avals = [typeof(x) for x in consts] + [row_aval(typeof(x)) for x in examples]
     how = {"length": axis.size, "reverse": False, "unroll": 1}
     _, ys = bind_scan(stage(step, avals), consts, [], examples, **how)
     return ys, [0] * len(ys)

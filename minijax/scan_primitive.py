@@ -23,9 +23,9 @@ program_primitives.add(scan_p)
 
 
 def groups(values, *sizes):
-    """Return `values` cut into lists of these sizes, and a list of what is left."""
+    """Return a list or tuple cut into groups of these sizes, and what is left."""
     ends = [0, *accumulate(sizes), len(values)]
-    return [list(values[start:end]) for start, end in pairwise(ends)]
+    return [values[start:end] for start, end in pairwise(ends)]
 
 
 def bind_scan(step, consts, carry, xs, **how):
@@ -57,8 +57,8 @@ def stacked_aval(aval, length):
 def _shape(*avals, jaxpr, length, num_consts, num_carry, **params):
     consts, carry, xs = groups(avals, num_consts, num_carry)
     if any(x.shape[:1] != (length,) for x in xs):
-        raise TypeError(f"A scan of {length} steps takes {length} rows of each of {xs}.")
-    given = [*consts, *carry, *map(row_aval, xs)]
+        raise TypeError(f"A scan of {length} steps takes {length} rows of each: {xs}.")
+    given = [*consts, *carry, *(row_aval(x) for x in xs)]
     check_operands("A step of this scan", jaxpr.in_avals, given)
     carry_out, rows = groups(jaxpr.out_avals, num_carry)
     check_operands("A step of this scan", carry, carry_out)
@@ -73,23 +73,25 @@ def order_of_rows(length, reverse):
     return range(length)[::-1] if reverse else range(length)
 
 
-def _impl(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
+def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
+    """Evaluate a scan: run the program of its step as often as it says."""
     step, device = compiled(jaxpr), device_of(args)
-    consts, carry, xs = groups([*map(asarray_impl, args)], num_consts, num_carry)
-    avals = [stacked_aval(aval, length) for aval in jaxpr.out_avals[num_carry:]]
+    args = [asarray_impl(arg) for arg in args]
+    consts, carry, xs = groups(args, num_consts, num_carry)
+    carry_avals, row_avals = groups(jaxpr.out_avals, num_carry)
+    avals = [stacked_aval(aval, length) for aval in row_avals]
     ys = [device.array_module.empty(aval.shape, aval.dtype) for aval in avals]
     for i in order_of_rows(length, reverse):
         outs = step(*consts, *carry, *[_row(x, i) for x in xs])
         carry, rows = groups(outs, num_carry)
         for y, row in zip(ys, rows):
             y[i] = asbuffer(row)
-    buffers = [*map(asbuffer, carry), *ys]
-    avals = jaxpr.out_avals[:num_carry] + avals
-    return [ArrayImpl(buffer, aval, device) for buffer, aval in zip(buffers, avals)]
+    results = zip([*(asbuffer(c) for c in carry), *ys], [*carry_avals, *avals])
+    return [ArrayImpl(buffer, aval, device) for buffer, aval in results]
 
 
 def _row(x, i):
     return ArrayImpl(asbuffer(x)[i, ...], row_aval(x.aval), x.device)
 
 
-impl_rules[scan_p] = _impl
+impl_rules[scan_p] = step_by_step

@@ -20,24 +20,26 @@ def write_scan(writer, eqn, operands, results):
       operands: expressions of its operands.
       results: the names of its results.
     """
-    num_carry = eqn.params["num_carry"]
+    program, num_carry = eqn.params["jaxpr"], eqn.params["num_carry"]
     consts, carry, xs = groups(operands, eqn.params["num_consts"], num_carry)
     state, ys = groups(results, num_carry)
     state = [writer.name("carry") if name == "_" else name for name in state]
     writer.assign(state, carry)
     stacks, twins = _write_stacks(writer, eqn, ys)
     step = writer.name("step")
-    with writer.block(f"for {step} in {_rows_in_order(**eqn.params)}:"):
-        rows = _write_rows(writer, eqn.params["jaxpr"], xs, step)
-        outs = writer.inline(eqn.params["jaxpr"], consts + state + rows)
-        carry, rows = groups(outs, num_carry)
+    with writer.block(f"for {step} in {_range_of_rows(**eqn.params)}:"):
+        rows = _write_rows(writer, program, xs, step)
+        carry, rows = groups(writer.inline(program, consts + state + rows), num_carry)
         for y, place in stacks.items():
             writer.line(f"{y}[{step}] = {rows[place]}")
         writer.assign(state, carry)
     writer.assign(*twins)
 
 
-def _rows_in_order(length, reverse, **params):
+python_rules[scan_p] = write_scan
+
+
+def _range_of_rows(length, reverse, **params):
     return f"range({length - 1}, -1, -1)" if reverse else f"range({length})"
 
 
@@ -55,7 +57,7 @@ def _write_stacks(writer, eqn, ys):
             dtype = writer.dtype(var.aval.dtype)
             writer.line(f"{y} = np.empty({var.aval.shape}, {dtype})")
             stacks[y] = place
-    twins = [(y, first[row]) for y, row in zip(ys, rows) if y != "_" and y not in stacks]
+    twins = [(y, first[row]) for y, row in zip(ys, rows) if y not in ("_", *stacks)]
     return stacks, [*zip(*twins)] or [(), ()]
 
 
@@ -70,6 +72,3 @@ def _write_rows(writer, program, xs, step):
             writer.line(f"{row} = {rows.pop()}")
             rows.append(row)
     return rows
-
-
-python_rules[scan_p] = write_scan

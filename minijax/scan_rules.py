@@ -1,6 +1,6 @@
 # Made from chapters/12b_scan.md by `make chapter`;
 # edit the chapter, not this file.
-"""What a scan means to jvp and vmap, and what of it is dead code.
+"""What a scan means to jvp and vmap, what of it is dead code, and what it costs.
 
 Reference: ``jax.lax.scan``.
 """
@@ -49,7 +49,7 @@ def jvp_step(step, moving, num_consts, num_carry):
       whether it has to have a tangent, since some step gives one to the carry; and for
       each result whether it has one.
     """
-    consts, carry, xs = map(tuple, groups(moving, num_consts, num_carry))
+    consts, carry, xs = groups(moving, num_consts, num_carry)
     num_ys = len(step.outvars) - num_carry
 
     def program_for(carry):
@@ -66,10 +66,10 @@ def jvp_step(step, moving, num_consts, num_carry):
 def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
     moving = tuple([t is not None for t in tangents])
     step, moving, moves = jvp_step(jaxpr, moving, num_consts, num_carry)
-    pairs = zip(primals, tangents, moving)
-    dots = [zeros_like_tangent(x) if m and t is None else t for x, t, m in pairs]
+    triples = zip(primals, tangents, moving)
+    dots = [zeros_like_tangent(x) if m and t is None else t for x, t, m in triples]
     rows = [groups(row, num_consts, num_carry) for row in (primals, dots)]
-    both = [xs + [t for t in ts if t is not None] for xs, ts in zip(*rows)]
+    both = [[*xs, *(t for t in ts if t is not None)] for xs, ts in zip(*rows)]
     carry, ys = bind_scan(step, *both, **how)
     carry, carry_dot = groups(carry, num_carry)
     ys, ys_dot = groups(ys, len(jaxpr.outvars) - num_carry)
@@ -93,7 +93,7 @@ def vmap_step(step, axis, mapped, num_consts, num_carry):
       A `ClosedJaxpr`; for each operand whether it has to be mapped, since some step
       maps the carry; and for each result whether it is.
     """
-    consts, carry, xs = map(tuple, groups(mapped, num_consts, num_carry))
+    consts, carry, xs = groups(mapped, num_consts, num_carry)
 
     def flags(outs):
         return consts + outs[:num_carry] + xs
@@ -139,11 +139,11 @@ def needed_step(step, used, num_consts, num_carry):
       A `ClosedJaxpr`; for each operand whether it is still there; and for each result.
       A carry stays if a step needs it for one that stays.
     """
-    carry, ys = map(tuple, groups(used, num_carry))
+    carry, ys = groups(used, num_carry)
 
     def program_for(carry):
         program, needed = dce_program(step, carry + ys)
-        return program, *map(tuple, groups(needed, num_consts, num_carry))
+        return program, *groups(needed, num_consts, num_carry)
 
     carry = settle(lambda carry: program_for(carry)[2], carry)
     program, consts, _, xs = program_for(carry)
@@ -153,7 +153,7 @@ def needed_step(step, used, num_consts, num_carry):
 
 def _dce(eqn, used):
     sizes = eqn.params["num_consts"], eqn.params["num_carry"]
-    step, kept, used = needed_step(eqn.params["jaxpr"], used, *sizes)
+    step, kept, used = needed_step(eqn.params["jaxpr"], tuple(used), *sizes)
     consts, carry, _ = groups(kept, *sizes)
     changes = {"jaxpr": step, "num_consts": sum(consts), "num_carry": sum(carry)}
     return eqn.replace(
@@ -163,12 +163,10 @@ def _dce(eqn, used):
     )
 
 
-dce_rules[scan_p] = _dce
-
-
 def _cost(eqn):
     once = cost_analysis(eqn.params["jaxpr"].jaxpr)
     return {kind: eqn.params["length"] * amount for kind, amount in once.items()}
 
 
+dce_rules[scan_p] = _dce
 cost_rules[scan_p] = _cost

@@ -52,7 +52,7 @@ def split_step(step, on_tape, num_consts, num_carry):
     Returns:
       A `SplitStep`. A carry that some step puts on the tape is there from the start.
     """
-    consts, carry, xs = map(tuple, groups(on_tape, num_consts, num_carry))
+    consts, carry, xs = groups(on_tape, num_consts, num_carry)
     rows = (False,) * (len(step.outvars) - num_carry)
 
     def parts_for(carry):
@@ -60,7 +60,7 @@ def split_step(step, on_tape, num_consts, num_carry):
 
     carry = settle(lambda carry: parts_for(carry).out_on_tape[:num_carry], carry)
     parts, on_tape = parts_for(carry), consts + carry + xs
-    counts = map(_count_known, (consts, carry, xs))
+    counts = [_count_known(group) for group in (consts, carry, xs)]
     known, sources, stacked = _known_step(parts, *counts)
     unknown = _rows_last(parts.unknown, stacked)
     return SplitStep(on_tape, parts.out_on_tape, known, unknown, sources, stacked)
@@ -100,10 +100,6 @@ def _rows_last(unknown, stacked):
     return rewired(unknown, [*invariant, *rest, *rows])
 
 
-def _split(split, args, on_tape, params):
-    return split_scan(split, args, on_tape, **params)
-
-
 def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
     """Run what is known of a scan, and leave the rest to the tape.
 
@@ -128,10 +124,9 @@ def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
 def _run_known(parts, consts, carry, xs, **how):
     """Return the known results of a scan, and its residuals."""
     before, num_outs = parts.known, _count_known(parts.out_on_tape)
-    now = consts[: len(before.known.invars)]  # none, if the step has effects
-    done, in_loop = jaxpr_as_fun(before.known)(*now), consts[len(now) :]
+    now, in_loop = groups(consts, len(before.known.invars))
+    done, outs = jaxpr_as_fun(before.known)(*now), []
     in_loop = before.residuals(now, done) + in_loop
-    outs = []
     if before.unknown.outvars or has_effects(before.unknown):
         outs = sum(bind_scan(before.unknown, in_loop, carry, xs, **how), [])
     outs = before.results(done, outs)
@@ -139,4 +134,6 @@ def _run_known(parts, consts, carry, xs, **how):
     return outs[:num_outs], [found[source] for source in parts.sources]
 
 
-split_rules[scan_p] = _split
+split_rules[scan_p] = lambda split, args, on_tape, params: split_scan(
+    split, args, on_tape, **params
+)

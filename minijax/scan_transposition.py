@@ -36,26 +36,23 @@ def transposed_step(step, linear, ct_avals, num_consts, num_carry):
 
     Returns:
       A `ClosedJaxpr` from the known constants, the cotangents of the carry and of ys,
-      and the known rows, to what the step adds to the cotangents of linear constants,
-      the cotangents of the carry before the step, and those of linear rows.
+      and the known rows, to the terms of the cotangents of linear constants, the
+      cotangents of the carry before the step, and those of linear rows.
     """
     given = [aval is not None for aval in ct_avals]
-    avals = list(step.in_avals)
-    avals[num_consts : num_consts + num_carry] = ct_avals[:num_carry]
-    places = [aval for aval, is_linear in zip(avals, linear) if is_linear]
-    consts, _, rows = (
-        partition(*pair)[0]
-        for pair in zip(
-            groups(linear, num_consts, num_carry), groups(avals, num_consts, num_carry)
-        )
-    )
+    carry_avals, xs = ct_avals[:num_carry], num_consts + num_carry
+    avals = (*step.in_avals[:num_consts], *carry_avals, *step.in_avals[xs:])
+    consts, _ = partition(linear[:num_consts], avals[:num_consts])
+    rows, _ = partition(linear[xs:], avals[xs:])
+    _, places = partition(linear, avals)
 
     def program(*flat):
-        consts_in, cts, rows_in = groups(flat, len(consts), sum(given))
-        operands = merge(linear, consts_in + rows_in, map(Linear, places))
+        known_consts, cts, known_rows = groups(flat, len(consts), sum(given))
+        known = known_consts + known_rows
+        operands = merge(linear, known, [Linear(aval) for aval in places])
         cts = spread(given, cts)
         arrived = backward_pass(step.jaxpr, step.consts, operands, cts)
-        arrived = partition(linear, arrived)[1]
+        _, arrived = partition(linear, arrived)
         return [zeros(a) if ct is None else ct for a, ct in zip(places, arrived)]
 
     return stage(program, consts + partition(given, ct_avals)[1] + rows)
@@ -64,17 +61,16 @@ def transposed_step(step, linear, ct_avals, num_consts, num_carry):
 def _transpose(cts, *operands, jaxpr, num_consts, num_carry, reverse, **how):
     used = tuple([ct is not None for ct in cts])
     step, kept, used = needed_step(jaxpr, used, num_consts, num_carry)
-    sizes = [sum(flags) for flags in groups(kept, num_consts, num_carry)[:2]]
-    arrived = transpose_needed(
-        partition(used, cts)[1], partition(kept, operands)[1], step, *sizes,
-        reverse=not reverse, **how
-    )
+    consts, carry, _ = groups(kept, num_consts, num_carry)
+    cts, needed = partition(used, cts)[1], partition(kept, operands)[1]
+    how = {"reverse": not reverse, **how}
+    arrived = transpose_needed(cts, needed, step, sum(consts), sum(carry), **how)
     cts = spread(kept, arrived)
     return [ct if isinstance(x, Linear) else None for x, ct in zip(operands, cts)]
 
 
 def transpose_needed(cts, operands, step, num_consts, num_carry, **how):
-    """Run a scan backwards, all of whose results, if not the last carry, have cotangents.
+    """Run a scan backwards whose ys all have cotangents.
 
     Returns:
       For each operand its cotangent, or None if the scan is not linear in it.
@@ -83,15 +79,16 @@ def transpose_needed(cts, operands, step, num_consts, num_carry, **how):
     linear = [isinstance(x, Linear) for x in operands]
     linear[num_consts : num_consts + num_carry] = [True] * num_carry  # zeros, if known
     ct_carry, ct_ys = groups(cts, num_carry)
-    ct_avals = [*map(typeof, ct_carry), *map(row_aval, map(typeof, ct_ys))]
+    ct_avals = [typeof(ct) for ct in ct_carry]
+    ct_avals += [row_aval(typeof(ct)) for ct in ct_ys]
     sizes = num_consts, num_carry
-    backwards = transposed_step(step, tuple(linear), tuple(ct_avals), *sizes)
+    back = transposed_step(step, tuple(linear), tuple(ct_avals), *sizes)
     flags, values = (groups(row, *sizes) for row in (linear, operands))
     consts, rows = (partition(flags[i], values[i])[0] for i in (0, 2))
-    plan = delay_sums(backwards, len(consts), num_carry, sum(flags[0]), how["length"])
-    carry = [*map(zeros, plan.sum_avals), *ct_carry]
-    xs = ct_ys + rows
-    carry, ys = bind_scan(plan.body, consts, carry, xs, **how) if plan.body.outvars else ([], [])
+    plan = delay_sums(back, len(consts), num_carry, sum(flags[0]), how["length"])
+    carry, xs, ys = [*(zeros(a) for a in plan.sum_avals), *ct_carry], ct_ys + rows, []
+    if plan.body.outvars:
+        carry, ys = bind_scan(plan.body, consts, carry, xs, **how)
     sums, ct_carry = groups(carry, len(plan.sum_avals))
     ct_rows, stacks = groups(ys, sum(flags[2]))
     totals = plan.totals(consts, xs, ct_rows, stacks, sums)

@@ -21,6 +21,7 @@ class Config:
         """Add a switch; `accepts` turns a value into a valid one, or raises."""
         self._defaults[name] = accepts(default), accepts
         self._overrides[name] = ContextVar(name)
+        setattr(Config, name, property(lambda self: self._value(name)))
 
     def update(self, name, value):
         """Set a switch for the whole process.
@@ -41,9 +42,11 @@ class Config:
         finally:
             self._overrides[name].reset(token)
 
+    def _value(self, name):
+        return self._overrides[name].get(self._defaults[name][0])
+
     def __getattr__(self, name):
-        default = self._known(name)[0]
-        return self._overrides[name].get(default)
+        self._known(name)  # raises, as a known switch is a property
 
     def _known(self, name):
         if name.startswith("__") or name not in self._defaults:

@@ -52,7 +52,8 @@ class Names:
 
 def remark(source):
     """Return a comment on a place in the user's program: its text, or where it is."""
-    return f"# {getattr(source, 'text', '') or source}"
+    said = getattr(source, "text", "") or str(source)
+    return f"# {' '.join(said.split())}"
 
 
 class Lines:

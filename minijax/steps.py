@@ -95,8 +95,7 @@ class StepProgram:
         self.carry, tree = tree_flatten(init)
         avals = self._write_down(tree)
         if self.carry_tree == tree:
-            carry, promoted = promote_weak(self.carry, *avals)
-            self.carry = carry
+            self.carry, promoted = promote_weak(self.carry, *avals)
             avals = self._write_down(tree) if promoted else avals
         check_carry("scan", f, tree, avals[0], self.carry_tree, avals[1])
 
@@ -120,16 +119,13 @@ def _pair(call, out_tree):
     if len(parts) == 2 and issubclass(out_tree.kind.type, (tuple, list)):
         return parts
     raise TypeError(
-        "The function of a scan returns a pair, of the carry and of what this step adds "
+        "The function of a scan returns a pair, of the carry and of what a step adds "
         f"to the results; {call.fun_name} returned {out_tree}."
     )
 
 
 def run_step(step, xs, **how):
-    """Bind the scan of a step.
-
-    What a step only passes on needs no place in the loop: a carry that is never changed
-    is a constant, and ys that are rows of `xs` are those xs.
+    """Bind the scan of a step, but for what it only passes on.
 
     Args:
       step: a `StepProgram`.
@@ -144,7 +140,7 @@ def run_step(step, xs, **how):
     still, given = passed_on(closed, *sizes)
     consts, carry, rows = groups(range(len(closed.invars)), *sizes)
     carry, fixed = partition(still, carry)
-    kept = [*map(operator.not_, still), *(place is None for place in given)]
+    kept = [not flag for flag in still] + [place is None for place in given]
     results = partition(kept, range(len(kept)))[1]
     closed = rewired(closed, [*fixed, *consts, *carry, *rows], results)
     carry, fixed = partition(still, step.carry)

@@ -86,6 +86,26 @@ class Program(NamedTuple):
     name: str
 
 
+def _write_down(call, key, once):
+    if config.jax_explain_cache_misses:
+        log_reason(call, key, once)
+    origin = Origin(call.name, call.fun_name, call.names)
+    jaxpr, consts = trace_to_jaxpr(call, call.avals, origin)
+    taken = [key.hoist or isinstance(const, Tracer) for const in consts]
+    constvars, lifted = partition(taken, jaxpr.constvars)
+    values, captured = partition(taken, consts)
+    jaxpr = jaxpr.replace(constvars=constvars, invars=lifted + jaxpr.invars)
+    return Program(
+        ClosedJaxpr(jaxpr, values), captured, call.out_tree, name_of_program(call.fun)
+    )
+
+
+def name_of_program(fun):
+    """Return what the program of a function is called."""
+    inner = getattr(fun, "func", fun)  # of a functools.partial
+    return getattr(inner, "__name__", "<unnamed function>")
+
+
 _programs = cache_by_object()
 
 
@@ -115,23 +135,3 @@ def program_of(call, statics=(), hoist=False):
 
 def _stands_alone(program):
     return not any(isinstance(x, Tracer) for x in program.captured)
-
-
-def _write_down(call, key, once):
-    if config.jax_explain_cache_misses:
-        log_reason(call, key, once)
-    origin = Origin(call.name, call.fun_name, call.names)
-    jaxpr, consts = trace_to_jaxpr(call, call.avals, origin)
-    taken = [key.hoist or isinstance(const, Tracer) for const in consts]
-    constvars, lifted = partition(taken, jaxpr.constvars)
-    values, captured = partition(taken, consts)
-    jaxpr = jaxpr.replace(constvars=constvars, invars=lifted + jaxpr.invars)
-    return Program(
-        ClosedJaxpr(jaxpr, values), captured, call.out_tree, name_of_program(call.fun)
-    )
-
-
-def name_of_program(fun):
-    """Return what the program of a function is called."""
-    inner = getattr(fun, "func", fun)  # of a functools.partial
-    return getattr(inner, "__name__", "<unnamed function>")

@@ -12,6 +12,13 @@ from minijax.node_kinds import node_kind, node_kinds
 from minijax.tree_differences import differences
 
 
+def _hash(aux):
+    try:
+        return hash(aux)
+    except TypeError:  # == alone will tell such data apart
+        return 0
+
+
 class PyTreeDef:
     """The structure of a tree: everything about it but the leaves.
 
@@ -83,7 +90,7 @@ class PyTreeDef:
         return mine == (other.kind, other.aux, other._children)
 
     def __hash__(self):
-        return hash((id(self.kind), self.aux, tuple(self._children)))
+        return hash((id(self.kind), _hash(self.aux), tuple(self._children)))
 
     def __str__(self):
         return f"PyTreeDef({self._text()})"

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from functools import lru_cache
+from types import FrameType
 
 import minijax
 from minijax.jaxpr import eval_jaxpr
@@ -78,7 +79,7 @@ READERS = {id(reader.__code__) for reader in (eval_jaxpr, backward_pass, linear_
 
 def user_line():
     """Return the `UserLine` that asked for what is going on, or None."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         if not is_ours(code.co_filename):

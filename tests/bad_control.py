@@ -3,14 +3,15 @@
 import numpy as np
 
 F32, I32 = np.float32, np.int32
+ZERO = F32(0)
 V = np.ones(3, F32)
 
 
-def scan(j, body, init=F32(0), xs=V, **options):
+def scan(j, body, init=ZERO, xs=V, **options):
     return j.lax.scan(body, init, xs, **options)
 
 
-def loop(j, cond, body, init=F32(0)):
+def loop(j, cond, body, init=ZERO):
     return j.lax.while_loop(cond, body, init)
 
 

@@ -167,6 +167,7 @@ def of_scalars(jax, jnp):
     def never(x):
         return lax.while_loop(lambda y: y < 0.0, lambda y: y * x, x)
 
+    @jax.jit  # where the count is known, it is as good as a Python number
     def dynamic(x):
         count = jnp.floor(20.0 * x).astype(int) - 12
         return lax.fori_loop(0, count, lambda i, y: jnp.sin(y) + i * x, x)

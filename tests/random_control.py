@@ -23,11 +23,11 @@ from minijax.extend.core import check_jaxpr, jaxpr_as_fun
 from tests.corpus import as_function
 from tests.program_writer import Program, Types, namespace
 from tests.random_programs import (
-    difference,
     distance,
     dtype_kind,
     of_moving,
     pattern,
+    say,
 )
 
 # Rounding adds up in the loops, and more so in their derivatives.
@@ -76,7 +76,8 @@ def eager(g, values):
 def as_jaxpr(g, values):
     closed, shape = minijax.make_jaxpr(g, return_shape=True)(values)
     check_jaxpr(closed)
-    outs = jaxpr_as_fun(closed)(*minijax.tree_util.tree_leaves(values))
+    leaves = map(minijax.numpy.asarray, minijax.tree_util.tree_leaves(values))
+    outs = jaxpr_as_fun(closed)(*leaves)
     return minijax.tree_util.tree_unflatten(
         minijax.tree_util.tree_structure(shape), outs
     )
@@ -172,42 +173,74 @@ class ControlComparison:
             answers = jax_answers(theirs, values)
         for transformation in TRANSFORMATIONS:
             g = partial(transformation, minijax, f)
-            ways = WAYS if not alone else [way for way in WAYS if way is not as_jaxpr]
             wanted = attempt(as_jaxpr, g, values) if alone else answers[transformation]
-            for way in ways:
-                ours = attempt(way, g, values)
-                if isinstance(wanted, Exception) and way in (eager, disabled):
-                    # Where a trip count is known, a loop may run in reverse.
-                    if not alone and way is eager:
-                        theirs_now = attempt(transformation, jax, theirs, values)
-                        self.judge(
-                            f"{transformation.__name__}, eager", ours, theirs_now
-                        )
-                elif way is disabled:
-                    self.judge_values(transformation.__name__, ours, wanted)
-                else:
-                    what = f"{transformation.__name__}, {way.__name__}"
-                    self.judge(what, ours, wanted)
+            at_once = None if alone else partial(transformation, jax, theirs, values)
+            for way in WAYS:
+                self.judge(
+                    transformation, way, attempt(way, g, values), wanted, at_once
+                )
 
-    def judge_values(self, what, ours, wanted):
-        """With `jit` disabled, Python's numbers have no types: only values count.
+    def judge(self, transformation, way, ours, wanted, at_once):
+        """Compare a result with JAX's, where it is staged, or else where it is not.
 
-        Nor does every program run so; in JAX neither.
+        A known number of steps, or a Python number, may be forgotten when a program
+        is staged, in JAX too: eager results may be those of eager JAX, and all values,
+        since XLA may round badly. With `jit` disabled, Python's numbers have no types,
+        and some programs do not run.
         """
-        if isinstance(ours, Exception):
+        if way is disabled and any(isinstance(x, Exception) for x in (ours, wanted)):
             return
-        leaves = minijax.tree_util.tree_leaves
-        for x, y in zip(leaves(ours), leaves(wanted), strict=True):
-            self.checked += 1
-            if problem := distance(np.asarray(x), np.asarray(y), LOOSE):
-                self.found.append(f"{what}, disabled: {problem}")
-                return
-
-    def judge(self, what, ours, wanted):
         self.checked += 1
         self.refused += isinstance(wanted, Exception)
-        if problem := attempt(difference, ours, wanted, LOOSE):
-            self.found.append(f"{what}: {problem}")
+        problem = attempt(self.difference, ours, wanted, way is not disabled)
+        if problem and at_once is None:
+            lost = way is eager and isinstance(wanted, ValueError)
+            problem = None if lost else problem
+        elif problem and (way is eager or not attempt(types_differ, ours, wanted)):
+            typed = way is eager
+            problem = (
+                attempt(self.difference, ours, attempt(at_once), typed) and problem
+            )
+        if problem:
+            self.found.append(f"{transformation.__name__}, {way.__name__}: {problem}")
+
+    def difference(self, ours, wanted, typed):
+        """Say how two results differ, or return None."""
+        if problem := types_differ(ours, wanted, typed):
+            return problem
+        if isinstance(wanted, Exception):
+            return None
+        leaves = minijax.tree_util.tree_leaves
+        for x, y in zip(leaves(ours), leaves(wanted), strict=True):
+            if problem := distance(self.rounded(x), self.rounded(y), LOOSE):
+                return problem
+        return None
+
+    def rounded(self, x):
+        """As precise as the least precise numbers in the program."""
+        x, everything = np.asarray(x), f"{self.program.source}{self.program.inputs}"
+        narrow = "float32" in everything or "complex64" in everything
+        return x.astype(NARROW.get(x.dtype.name, x.dtype)) if narrow else x
+
+
+NARROW = {"float64": "float32", "complex128": "complex64"}
+
+
+def types_differ(ours, wanted, typed=True):
+    """Say how the types of two results, or the classes of errors, differ, or not."""
+    if isinstance(ours, Exception) or isinstance(wanted, Exception):
+        same = type(ours).__name__ == type(wanted).__name__
+        return None if same else f"{say(ours)}, but wanted: {say(wanted)}"
+    leaves = minijax.tree_util.tree_leaves
+    for x, y in zip(leaves(ours), leaves(wanted), strict=True):
+        if typed and facts(x) != facts(y):
+            return f"{facts(x)}, but wanted: {facts(y)}"
+    return None
+
+
+def facts(x):
+    """Return what is known of an array besides its numbers."""
+    return x.shape, x.dtype.name, bool(getattr(x, "weak_type", False))
 
 
 def report(seed, comparison):

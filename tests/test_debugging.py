@@ -48,6 +48,17 @@ def test_the_format_is_checked_when_it_is_written():
     with pytest.raises(ValueError, match="f-string"):
         debug.print(f"{X}", x=X)
     debug.print("", 1.0, skip_format_check=True)
+    debug.print(skip_format_check=True)("", 1.0)
+
+
+def test_options_can_come_first():
+    debug.callback(ordered=True)(seen := [].append, X)
+    assert len(seen.__self__) == 1
+    with pytest.raises(TypeError, match="must be callable"):
+        debug.callback()("no function", X)
+    for function in (debug.callback, debug.print):
+        with pytest.raises(TypeError, match="no first one"):
+            function(x=X)
 
 
 def test_equations():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax import core, debug_infs, debug_nans, grad, jit, vmap
+from minijax import core, debug_infs, debug_nans, grad, jit, lax, vmap
 from minijax import numpy as jnp
 from minijax.compilation import backends
 from minijax.invalid_numbers import search
@@ -70,12 +70,38 @@ def test_valid_numbers_and_other_types_pass():
         jit(lambda x: (x > 1, x.astype(int), x + 1j, x[:0] / 0, x))(X)
 
 
-def test_complex_and_small_floats():
-    with debug_nans():
-        for dtype in ("complex64", "float16", "bfloat16"):
-            x = jnp.zeros(2).astype(dtype)
-            with pytest.raises(FloatingPointError):
-                jit(lambda x: x / x)(x)
+@pytest.mark.parametrize("dtype", ["complex64", "float16", "bfloat16"])
+def test_complex_and_small_floats(dtype):
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    x = jnp.zeros(2).astype(dtype)
+    with debug_nans(), pytest.raises(FloatingPointError):
+        jit(lambda x: x / x)(x)
+
+
+def log(x):
+    return jnp.log(x - 5)  # in the loop
+
+
+LOOPS = {
+    "cond": lambda x: lax.cond(x < 5, log, lambda x: x, x),
+    "scan": lambda x: lax.scan(lambda c, a: (c, log(a)), 0.0, jnp.stack([x, x]))[1],
+    "fori": lambda x: lax.fori_loop(0, 3, lambda i, c: log(c), x),
+    "while": lambda x: lax.while_loop(lambda c: c > 0, log, x),
+    "vmap of cond": lambda x: vmap(LOOPS["cond"])(jnp.stack([x, 9 * x])),
+    "grad of scan": lambda x: grad(lambda x: LOOPS["scan"](x).sum())(x) * log(x),
+    "scan of cond": lambda x: lax.scan(
+        lambda c, a: (c, LOOPS["cond"](a)), 0.0, jnp.stack([x, x])
+    )[1],
+}
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("name", LOOPS)
+def test_inside_of_loops_and_branches(name, wrap):
+    with debug_nans(), pytest.raises(FloatingPointError, match="in log\n") as info:
+        wrap(LOOPS[name])(jnp.float32(2))
+    assert str(info.value).endswith("# in the loop")
 
 
 def test_donated_arguments_are_there_for_the_second_run():

@@ -1,4 +1,4 @@
-"""scan and fori_loop as users call them: values, trees, caches, and what they refuse."""
+"""scan and fori_loop for their users: values, trees, caches, and what they refuse."""
 
 import gc
 import weakref

@@ -99,6 +99,11 @@ def test_transpose_program():
     ct, zero = run(program, V, V)
     np.testing.assert_allclose(ct, V * V, rtol=1e-6)
     np.testing.assert_array_equal(zero, np.zeros(3))
+    for flags in ((False, False), (True, False), (False, True)):
+        _, arrives = transpose_program(
+            closed, (False, True, True), (False, True), flags
+        )
+        assert arrives == (True, flags[1])
 
 
 def test_dce_program():

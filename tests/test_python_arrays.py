@@ -9,6 +9,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax.emission import emit
+from minijax.python_arrays import everywhere
 from tests import array_cases as cases
 from tests.emission_cases import compare, mixed, texts
 
@@ -49,11 +50,14 @@ TEXTS = [
     (lambda x: x.T, [M], "a.transpose((1, 0))"),
     (lambda x: lax.expand_dims(x, (0,)), [X], "a.reshape((1, 3))"),
     (lambda x: lax.broadcast(x, (2,)), [X], "np.broadcast_to(a, (2, 3))"),
+    (lambda x: lax.broadcast(x, (2,)), [X[0]], "everywhere(a, (2,))"),
+    (lambda x: lax.broadcast_in_dim(x, (3,), (0,)), [X], "a"),
     (
         lambda x: lax.broadcast_in_dim(x, (3, 2), (0,)),
         [X],
         "np.broadcast_to(a.reshape((3, 1)), (3, 2))",
     ),
+    (lambda x: x * lax.full((3,), -2.0), [X], "all_m2_0"),
     (lambda: lax.iota("float32", 4), [], "np.arange(4).astype(np.float32)"),
     (lambda x: lax.concatenate([x, x], 0), [X], "np.concatenate([a, a], axis=0)"),
     (lambda x: lax.reduce_sum(x, (0,)), [X], "np.add.reduce(a, axis=(0,))"),
@@ -108,3 +112,20 @@ def test_axes_that_are_gone():
 
     closed = make_jaxpr(minijax.vmap(f, axis_name="i"))(X)
     assert "= psum" not in emit(closed)[0]
+
+
+def test_filled_arrays_are_constants():
+    text, function, _ = emit(make_jaxpr(lambda: (lax.full((3,), 2.0), 1.0, 2.0))())
+    assert "# all_2_0: 2.0 everywhere, f32[3]" in text
+    first, again = function()[0], function()[0]
+    assert first is again and first.tolist() == [2, 2, 2]
+    assert first.strides == (0,) and not first.flags.writeable
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (0,), (1, 1)])
+@pytest.mark.parametrize("name", [n for n in cases.DTYPES if n != "bfloat16"])
+def test_a_scalar_everywhere(name, shape):
+    scalar = np.dtype(name).type(1)
+    ours, numpys = everywhere(scalar, shape), np.broadcast_to(scalar, shape)
+    np.testing.assert_array_equal(ours, numpys, strict=True)
+    assert ours.strides == (0,) * len(shape) and not ours.flags.writeable

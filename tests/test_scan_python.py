@@ -1,5 +1,7 @@
 """Scans in emitted Python: the text, and the same bits as the interpreter."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -51,7 +53,7 @@ def test_what_nobody_needs_is_not_stored():
 
     text = text_of(f, 1.0)
     assert "np.empty" not in text
-    assert "np.sin" not in text
+    assert "np.sin" not in re.sub("#.*", "", text)
 
 
 def test_loops_inside_loops():

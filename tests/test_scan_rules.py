@@ -13,7 +13,6 @@ from minijax import (
     lax,
     linearize,
     make_jaxpr,
-    vjp,
     vmap,
 )
 from minijax.checking import check_jaxpr

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minijax.numpy as jnp
-from minijax import lax
+from minijax import lax, staging
 from minijax.avals import ShapedArray, typeof
 from minijax.batching import MappedAxis, vmap_flat
 from minijax.checking import check_jaxpr
@@ -18,7 +18,6 @@ from minijax.staging import (
     JaxprTrace,
     JaxprTracer,
     Origin,
-    source_finders,
     trace_to_jaxpr,
 )
 
@@ -202,13 +201,10 @@ def test_without_an_origin():
     assert "This value depends on its arguments" in trace.new_input(VECTOR).provenance()
 
 
-def test_sources_are_asked_for():
+def test_sources_are_asked_for(monkeypatch):
     places = iter(["first", "second"])
-    source_finders.append(lambda: next(places))
-    try:
-        closed = stage(lambda x: [lax.sin(lax.cos(x))], VECTOR)
-    finally:
-        source_finders.clear()
+    monkeypatch.setattr(staging, "source_finders", [lambda: next(places)])
+    closed = stage(lambda x: [lax.sin(lax.cos(x))], VECTOR)
     assert [eqn.source for eqn in closed.eqns] == ["first", "second"]
 
 

@@ -452,3 +452,17 @@ def test_ravel_of_nothing():
     vector, unravel = ravel_pytree({"a": None})
     assert vector.shape == (0,) and vector.dtype == np.float32
     assert unravel(vector) == {"a": None}
+
+
+def test_structures_have_a_hash_even_if_their_data_have_none():
+    class Scaled:
+        def __init__(self, x, options):
+            self.x, self.options = x, options
+
+    tree_util.register_pytree_node(
+        Scaled, lambda s: ((s.x,), s.options), lambda aux, xs: Scaled(xs[0], aux)
+    )
+    one, same, other = (
+        tree_util.tree_structure(Scaled(1.0, {"by": by})) for by in (2, 2, 3)
+    )
+    assert one == same and hash(one) == hash(same) and one != other

@@ -10,7 +10,7 @@ from .cells import Block, blocks
 from .charts import bars, number_line, plot_style, table
 from .falls import fall
 from .graphs import jaxpr
-from .grids import grid
+from .grids import grid, standing
 from .lattices import lattice
 from .nests import nest
 from .towers import FLOORS, Floor, lift, stack
@@ -32,6 +32,7 @@ __all__ = [
     "number_line",
     "plot_style",
     "stack",
+    "standing",
     "table",
     "tree",
     "visits",

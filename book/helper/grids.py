@@ -1,5 +1,9 @@
 """The rule grid: primitives down, interpretations across."""
 
+import linecache
+import re
+import sys
+
 from .svg import Canvas, text_width
 from .towers import role_of
 
@@ -131,16 +135,53 @@ def _describe(counts):
     return "; ".join(lines) + "." if lines else "No tables yet."
 
 
-def grid(tables, primitives=None, new=None):
+HEADER = re.compile(r"# Made from chapters/(\d+)([a-z]?)_")
+
+
+def _order(label):
+    """The floor's label as something that sorts: 2 before "2b" before 3."""
+    digits = re.match(r"\d+", str(label))[0]
+    return int(digits), str(label)[len(digits) :]
+
+
+def _floors():
+    """From primitives to the lowest floor with a module that knows them."""
+    found = {}
+    for name, module in [*sys.modules.items()]:
+        file = getattr(module, "__file__", None)
+        if name.split(".")[0] != "minijax" or not file:
+            continue
+        head = HEADER.match(linecache.getline(file, 1))
+        for value in vars(module).values() if head else ():
+            if any(kind.__name__ == "Primitive" for kind in type(value).__mro__):
+                here = int(head[1]), head[2]
+                found[value] = min(here, found.get(value, here))
+    return found
+
+
+def standing(primitives, floor):
+    """Those of the primitives that lower floors have brought, and the notebook's own.
+
+    Without it the pictures of a chapter would change when floors are built above, and
+    what the notebook defines would be shown twice.
+    """
+    floors = _floors()
+    return [p for p in primitives if floors.get(p, (0, "")) < _order(floor)]
+
+
+def grid(tables, primitives=None, new=None, floor=None):
     """The rule grid of the book: what is known about each primitive.
 
     `tables` are mappings from primitive to rule, each with a `.name` and, where it
     declines a primitive on purpose, `.reasons` (primitive to text). Primitives have a
     `.name` and maybe a `.family`, by which rows are grouped. `new` names the table that
-    the chapter has just added. A hole (no rule, no reason) is drawn as a cross.
+    the chapter has just added. `floor` is the label of the chapter, if primitives of
+    floors above are to be left out. A hole (no rule, no reason) is drawn as a cross.
     """
     tables, canvas = list(tables), Canvas()
     primitives = _known(tables) if primitives is None else list(primitives)
+    if floor is not None:
+        primitives = standing(primitives, floor)
     names = max([text_width(p.name, 13, mono=True) for p in primitives] + [40]) + 12
     block = names + PITCH * max(len(tables), 1) + 18
     heads = max([text_width(t.name, 12, mono=True) for t in tables] + [0]) * 0.71

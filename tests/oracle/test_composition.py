@@ -1,8 +1,8 @@
 """Every stack of transformations of the corpus gives JAX's values, or its error.
 
 JAX is asked once for each meaning (a linearized function is a jvp, and so on: see
-`tests.corpus.meaning`), in 64 bits, for values, dtypes, weak types and classes of errors;
-and once for each program and single transformation in 32 bits.
+`tests.corpus.meaning`), in 64 bits, for values, dtypes, weak types and classes of
+errors; and once for each program and single transformation in 32 bits.
 """
 
 import jax

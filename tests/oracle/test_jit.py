@@ -564,6 +564,15 @@ def test_stages():
     assert stage_facts(minijax) == stage_facts(jax)
 
 
+def test_weak_types_of_stages():
+    texts = []
+    for top in (minijax, jax):
+        traced = top.jit(first).trace(1.0)
+        infos = [traced.out_info, traced.lower().out_info, traced.out_avals]
+        texts.append([str(info) for info in infos])
+    assert texts[0] == texts[1]
+
+
 def test_eval_shape():
     shapes = [str(t.jit(first).eval_shape(1.0)) for t in (minijax, jax)]
     assert shapes[0] == shapes[1]

@@ -41,8 +41,8 @@ def two(x):
 def repeat(x): return lax.fori_loop(0, 3, lambda i, c: c * x + i, 1.0)
 """
 
-# A text is known to differ where a line begins with ~: sums over steps are delayed, zeros
-# are made before the first loop, and a psum that vmap has met is a reduce_sum.
+# A text is known to differ where a line begins with ~: sums over steps are delayed,
+# zeros are made before the first loop, a psum that vmap has met is a reduce_sum.
 PROGRAMS = """
 both
 lambda x: both(2.0)
@@ -128,7 +128,7 @@ jax.vmap(jax.grad(last, 1), in_axes=(None, 0, None))                  | w, w, st
 ~ jax.grad(lambda x: jax.vmap(both)(x)[0].sum())                        | xs
 ~ jax.vmap(lambda x: lax.scan(lambda c, a: (c + lax.psum(x, "i"), a), 1.0, xs), axis_name="i") | xs
 jax.vmap(lambda x: lax.scan(lambda c, a: (c + lax.axis_index("i"), a), x, xs), axis_name="i") | xs
-"""
+"""  # noqa: E501
 
 
 def cases():
@@ -235,7 +235,7 @@ lax.map(lambda a: a, 1.0)                                  | 1.0
 lax.map(3, xs)                                             |
 lax.map(lambda a: a, xs, batch_size=-1)                    |
 lax.map(lambda a: a[0], (xs, xs[:2]), batch_size=2)        |
-"""
+"""  # noqa: E501
 
 
 def refusals():
