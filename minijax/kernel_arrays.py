@@ -3,7 +3,10 @@
 """Kernel rules of primitives that rearrange, join and fold arrays."""
 
 from minijax import lax
-from minijax.array import shape_rules
+from minijax.callbacks import io_callback_p, pure_callback_p
+from minijax.conditional_rules import empty_p, stop_gradient_p
+from minijax.conditionals import cond_p
+from minijax.debugging import debug_callback_p, debug_print_p
 from minijax.jit_primitive import jit_p
 from minijax.kernel_building import KernelBuilder, NoKernel, parts
 from minijax.kernel_steps import kernel_rules
@@ -19,6 +22,8 @@ from minijax.layouts import (
     stretched,
 )
 from minijax.python_arrays import COLLECTIVES, GONE
+from minijax.scan_primitive import scan_p
+from minijax.while_loops import while_p
 
 
 def viewing(view):
@@ -164,16 +169,28 @@ kernel_rules[jit_p] = lambda lowering, eqn, *operands: lowering.program(
 )
 
 
-kernel_rules.reasons.update(dict.fromkeys(COLLECTIVES, GONE))
-for _they, _why in {
-    "cumsum cumprod cummax cummin cumlogsumexp": (
-        "Its elements are computed from each other, in order; a kernel computes each "
-        "by itself. NumPy does it."
-    ),
-    "dot_general": "It is the work of a library, which NumPy calls.",
-    "cond while scan": "It contains programs, and Python decides which one runs when.",
-    "pure_callback io_callback debug_callback debug_print": "It calls Python.",
-}.items():
-    for _p in shape_rules:
-        if _p.name in _they.split():
-            kernel_rules.reasons[_p] = _why
+def _empty(lowering, eqn):
+    """Return an array that nobody reads: zeros that need no memory."""
+    aval = eqn.outvars[0].aval
+    return [everywhere(aval.dtype.type(0), aval.shape)]
+
+
+kernel_rules[empty_p] = _empty
+kernel_rules[stop_gradient_p] = viewing(lambda _, x: x)
+
+
+_CALLS = {
+    "It contains programs, and Python decides which of them runs.": [
+        cond_p, while_p, scan_p,
+    ],
+    "It calls Python, on the other side of the border.": [
+        pure_callback_p, io_callback_p, debug_callback_p, debug_print_p,
+    ],
+    "It is the work of a library, which NumPy calls.": [lax.dot_general_p],
+    "Its elements are made one from the other; a kernel makes each by itself.": [
+        lax.cumsum_p, lax.cumprod_p, lax.cummax_p, lax.cummin_p, lax.cumlogsumexp_p,
+    ],
+    GONE: COLLECTIVES,
+}  # fmt: skip
+for _why, _primitives in _CALLS.items():
+    kernel_rules.reasons.update(dict.fromkeys(_primitives, _why))

@@ -6,7 +6,7 @@ import numpy as np
 
 from minijax.array import ArrayImpl, asbuffer
 from minijax.compilation import backends
-from minijax.evaluations import evaluation
+from minijax.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.kernel_interpreter import interpret
 from minijax.kernel_steps import Evaluate, lower
 from minijax.layouts import Slot
@@ -30,7 +30,8 @@ class KernelProgram:
     def __init__(self, closed, name="program"):
         self.schedule, self.out_avals, self.name = lower(closed), closed.out_avals, name
         self.functions = self.compile(self.schedule.kernels)
-        self.constants = {slot: as_bytes(x) for slot, x in self.schedule.constants}
+        constants = self.schedule.constants
+        self.constants = {slot: as_bytes(asbuffer(x)) for slot, x in constants}
         self.steps = [self.prepare(step) for step in self.schedule.steps]
 
     def compile(self, kernels):
@@ -48,7 +49,7 @@ class KernelProgram:
     def __call__(self, *args):
         """Return the list of results."""
         memory = Memory(self.constants)
-        memory.update(zip(self.schedule.inputs, map(as_bytes, args)))
+        memory.update(zip(self.schedule.inputs, map(as_bytes, map(asbuffer, args))))
         for step in self.steps:
             step(memory)
         return [
@@ -65,9 +66,9 @@ class Memory(dict):
         return self[slot]
 
 
-def as_bytes(x):
-    """Return the numbers of an array, row by row, as bytes."""
-    return np.ascontiguousarray(asbuffer(x)).reshape(-1).view(np.uint8)
+def as_bytes(buffer):
+    """Return the numbers of a NumPy array, row by row, as bytes."""
+    return np.ascontiguousarray(buffer).reshape(-1).view(np.uint8)
 
 
 def interpreted(kernel):
@@ -81,14 +82,17 @@ def interpreted(kernel):
 
 
 def evaluated(step):
-    """Return a function of the memory that evaluates an equation on arrays in it."""
-    eqn = step.eqn
-    avals = [[atom.aval for atom in atoms] for atoms in (eqn.invars, eqn.outvars)]
-    compute = evaluation(eqn.primitive, *avals)
+    """Return a function of the memory that evaluates an equation on arrays in it.
+
+    The equation is made a program of its own, and that a function of Python.
+    """
+    pairs = zip(step.eqn.invars, step.operands)
+    operands = {x: layout for x, layout in pairs if not isinstance(x, Literal)}
+    jaxpr = Jaxpr([], [*operands], step.eqn.outvars, [step.eqn])
+    function = PythonProgram(ClosedJaxpr(jaxpr, []), step.eqn.primitive.name).function
 
     def run(memory):
-        found = compute(*[view(x, memory) for x in step.operands], **eqn.params)
-        found = found if len(step.results) != 1 else [found]
+        found = function(*[view(layout, memory) for layout in operands.values()])
         for result, buffer in zip(step.results, found):
             memory[result.source] = as_bytes(buffer)
 

@@ -6,6 +6,7 @@ Reference: the translation rules of Frostig, Johnson and Leary, *Compiling machi
 learning programs via high-level tracing* (SysML 2018).
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -160,7 +161,9 @@ def lower(closed):
 
 def _fills_a_slot(layout):
     slot = layout.source
-    return isinstance(slot, Slot) and layout == whole(slot, slot.dtype, layout.shape)
+    if not isinstance(slot, Slot) or slot.size != math.prod(layout.shape):
+        return False
+    return layout == whole(slot, slot.dtype, layout.shape)
 
 
 def elementwise(body):

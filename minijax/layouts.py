@@ -54,7 +54,8 @@ class Layout(NamedTuple):
 
 def row_major(shape):
     """Return the strides of an array whose rows lie one after the other."""
-    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    sizes = [max(size, 1) for size in shape]
+    strides = [math.prod(sizes[axis + 1 :]) for axis in range(len(shape))]
     return tuple(0 if size == 1 else step for size, step in zip(shape, strides))
 
 

@@ -42,8 +42,11 @@ TOLERANCES = {"bfloat16": 3e-2, "float16": 4e-3, "float64": 1e-12, "complex128":
 DELICATE = {"div", "rem", "shift_left", "shift_right", "copysign"}
 
 
-def alike(ours, wanted):
-    """Whether two arrays agree but for rounding, in units of the largest element."""
+def alike(ours, wanted, least=1e-30):
+    """Whether two arrays agree but for rounding, in units of the largest element.
+
+    Where that is smaller than `least`, in units of `least`.
+    """
     ours, wanted = np.asarray(ours), np.asarray(wanted)
     if (ours.shape, ours.dtype) != (wanted.shape, wanted.dtype):
         return False
@@ -52,7 +55,7 @@ def alike(ours, wanted):
     rtol = TOLERANCES.get(ours.dtype.name, 1e-5)
     if ours.dtype.itemsize == 2:
         ours, wanted = ours.astype(np.float32), wanted.astype(np.float32)
-    largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1e-30)
+    largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=least)
     return np.allclose(ours, wanted, rtol, rtol * largest, equal_nan=True)
 
 
@@ -200,7 +203,7 @@ def compare(name, f, operands):
     wrong = [
         f"{name}: {ours} instead of {other}"
         for ours, other in zip(program(*operands), wanted, strict=True)
-        if repr(ours.aval) != repr(other.aval) or not alike(ours, other)
+        if repr(ours.aval) != repr(other.aval) or not alike(ours, other, least=0.01)
     ]
     return wrong, program.met
 

@@ -34,7 +34,15 @@ def test_compositions(family):
     check(family(), 20)
 
 
-PADDINGS = [(0, 0, 0), (2, 1, 0), (-1, 2, 0), (-2, -1, 0), (1, 0, 2), (-3, 2, 1), (5, -6, 1)]
+PADDINGS = [
+    (0, 0, 0),
+    (2, 1, 0),
+    (-1, 2, 0),
+    (-2, -1, 0),
+    (1, 0, 2),
+    (-3, 2, 1),
+    (5, -6, 1),
+]
 
 
 @pytest.mark.parametrize("first", PADDINGS)
@@ -42,8 +50,13 @@ PADDINGS = [(0, 0, 0), (2, 1, 0), (-1, 2, 0), (-2, -1, 0), (1, 0, 2), (-3, 2, 1)
 def test_padding(first, second):
     x = np.arange(20, dtype="float32").reshape(4, 5) + 1
     z = x + 1j * x
-    for operand, value in ((x, np.float32(7)), (z.astype("complex64"), np.complex64(7))):
-        check([("pad", lambda x, v: lax.pad(x, v, (first, second)), [operand, value])], 0)
+    for operand, value in (
+        (x, np.float32(7)),
+        (z.astype("complex64"), np.complex64(7)),
+    ):
+        check(
+            [("pad", lambda x, v: lax.pad(x, v, (first, second)), [operand, value])], 0
+        )
         check([("pad", lambda x: lax.pad(x, value, (first, second)), [operand])], 0)  # noqa: B023
 
 
@@ -53,7 +66,9 @@ def test_padding_of_nothing():
         check([("pad", lambda x, c=config: lax.pad(x, np.float32(1), c), [nothing])], 0)
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (0,), (3,), (2, 0, 3), (1, 3, 1), (2, 3, 4)])
+@pytest.mark.parametrize(
+    "shape", [(), (1,), (0,), (3,), (2, 0, 3), (1, 3, 1), (2, 3, 4)]
+)
 def test_shapes(shape):
     x = np.arange(np.prod(shape), dtype="float32").reshape(shape)
     programs = [

@@ -45,9 +45,7 @@ WRONG = {
     "is not for int32": kernel(n, apply("exp", n), out=Buffer("out", I32, 12)),
     "node 1, exp: its dtype": kernel(x, changed(apply("exp", x), dtype=I32)),
     "not that of its arguments": kernel(x, changed(apply("exp", x), level=(0,))),
-    "keeps the number of bits": kernel(
-        x, apply("bitcast", x, dtype=np.dtype("int64"))
-    ),
+    "keeps the number of bits": kernel(x, apply("bitcast", x, dtype=np.dtype("int64"))),
     "no such axis": kernel(index(2)),
     "no such way": kernel(x, changed(fold("add", (1,), x), detail=Fold("mean", (1,)))),
     "fold: it is not for": kernel(x, p, fold("add", (1,), p)),
@@ -89,7 +87,9 @@ def test_accepts():
         kernel(x, fold("add", (1,), x), place=ROWS),
         kernel(x, fold("add", (0, 1), x), place=Affine(3, (0, 0))),
         kernel(constant(1, F32)),
-        kernel(shifted, sizes=(5, 8), out=Buffer("out", F32, 40), place=Affine(0, (8, 1))),
+        kernel(
+            shifted, sizes=(5, 8), out=Buffer("out", F32, 40), place=Affine(0, (8, 1))
+        ),
         kernel(load(X, Affine(99, (4, 1))), sizes=(3, 0)),
     ):
         assert check_kernel(good) is good

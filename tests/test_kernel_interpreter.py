@@ -33,7 +33,9 @@ def test_fold_runs_over_axes_that_do_not_matter():
     x = np.arange(3, dtype=F32)
     a = load(Buffer("x", F32, 3), Affine(0, (1, 0)))
     s = fold("add", (1,), a)
-    np.testing.assert_array_equal(run((3, 4), (a, s), s, Affine(0, (1, 0)), 3, x=x), 4 * x)
+    np.testing.assert_array_equal(
+        run((3, 4), (a, s), s, Affine(0, (1, 0)), 3, x=x), 4 * x
+    )
 
 
 def test_fold_of_nothing_is_its_start():

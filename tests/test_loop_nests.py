@@ -35,7 +35,9 @@ def test_random_kernels():
 
 
 def test_what_does_not_move_is_computed_before():
-    x, row, out = (Buffer(name, F32, n) for name, n in (("x", 12), ("y", 3), ("out", 12)))
+    x, row, out = (
+        Buffer(name, F32, n) for name, n in (("x", 12), ("y", 3), ("out", 12))
+    )
     a, b = load(x, Affine(0, (4, 1))), load(row, Affine(0, (1, 0)))
     c = apply("exp", b)
     d = apply("add", a, c)

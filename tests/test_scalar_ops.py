@@ -27,7 +27,9 @@ def operands(name, dtype, arity):
     pairs = np.array([(a, b) for a in x for b in x], x.dtype).T
     if name in ("div", "rem") and x.dtype.kind in "iu":
         least = np.iinfo(x.dtype).min
-        fine = (pairs[1] != 0) & ~((pairs[0] == least) & (pairs[1] == ~pairs[1] * 0 - 1))
+        fine = (pairs[1] != 0) & ~(
+            (pairs[0] == least) & (pairs[1] == ~pairs[1] * 0 - 1)
+        )
         pairs = pairs[:, fine] if x.dtype.kind == "i" else pairs[:, pairs[1] != 0]
     if name.startswith("shift"):
         bits = x.dtype.itemsize * 8
