@@ -34,20 +34,15 @@ class Pair(NamedTuple):
     imag: Node
 
 
-class KernelBuilder:
-    """Writes a kernel, one node at a time.
+class NodeWriter:
+    """Writes nodes, one after the other.
 
     ``k.exp(x)`` adds the node of a scalar operation: `x` is a node, a `Pair` for a
     complex number, or a number, which takes the dtype of the node beside it.
-
-    Args:
-      name: of the kernel.
-      sizes: of its axes.
     """
 
-    def __init__(self, name, sizes):
-        self.name, self.sizes = name, tuple(sizes)
-        self.nodes, self.stores, self.buffers = [], [], {}
+    def __init__(self):
+        self.nodes = []
 
     def __getattr__(self, op):
         if op not in scalar_ops and op not in complex_rules:
@@ -80,10 +75,6 @@ class KernelBuilder:
             return Pair(*[self.constant(part, to_real(dtype)) for part in parts])
         return self.write(constant(value, dtype))
 
-    def index(self, axis):
-        """Add the node of the index along an axis."""
-        return self.write(index(axis))
-
     def convert(self, x, dtype):
         """Add the node of a number in another dtype, if it is another."""
         if isinstance(x, Pair):
@@ -98,15 +89,28 @@ class KernelBuilder:
         """Add the node of the same bits, read as another dtype."""
         return self.write(apply("bitcast", x, dtype=dtype))
 
-    def fold(self, how, axes, x):
-        """Add the node of what remains when axes are folded away."""
-        if not axes:
-            return x
-        if not isinstance(x, Pair):
-            return self.write(fold(how, axes, x))
-        if how != "add":
-            raise NoKernel(f"{how} of complex numbers")
-        return Pair(*[self.fold(how, axes, part) for part in x])
+
+def dtype_of(x):
+    """Return the dtype of a node, or of the numbers for which a pair stands."""
+    return to_complex(x.real.dtype) if isinstance(x, Pair) else x.dtype
+
+
+class KernelBuilder(NodeWriter):
+    """Writes a kernel.
+
+    Args:
+      name: of the kernel.
+      sizes: of its axes.
+    """
+
+    def __init__(self, name, sizes):
+        super().__init__()
+        self.name, self.sizes = name, tuple(sizes)
+        self.stores, self.buffers = [], {}
+
+    def index(self, axis):
+        """Add the node of the index along an axis."""
+        return self.write(index(axis))
 
     def load(self, layout, guards=(), other=0):
         """Add the node of an array's element; its axes are the kernel's first ones."""
@@ -142,16 +146,21 @@ class KernelBuilder:
         place = Affine(layout.offset, (*layout.strides, *still))
         return self.buffers[slot, dtype], place
 
+    def fold(self, how, axes, x):
+        """Add the node of what remains when axes are folded away."""
+        if not axes:
+            return x
+        if not isinstance(x, Pair):
+            return self.write(fold(how, axes, x))
+        if how != "add":
+            raise NoKernel(f"{how} of complex numbers")
+        return Pair(*[self.fold(how, axes, part) for part in x])
+
     def kernel(self):
         """Return the `Kernel`, with as few axes as possible, and its slots."""
         buffers, nodes = (*self.buffers.values(),), (*self.nodes,)
         kernel = Kernel(self.name, self.sizes, buffers, nodes, (*self.stores,))
         return collapse(kernel), [slot for slot, _ in self.buffers]
-
-
-def dtype_of(x):
-    """Return the dtype of a node, or of the numbers for which a pair stands."""
-    return to_complex(x.real.dtype) if isinstance(x, Pair) else x.dtype
 
 
 def parts(layout):
