@@ -4,22 +4,20 @@
 
 import numpy as np
 
-from minijax.array import shape_rules
+from minijax import lax
 from minijax.kernel_building import Pair, dtype_of
 from minijax.kernel_steps import by_scalar_op, elementwise, kernel_rules
-
-_by_name = {primitive.name: primitive for primitive in shape_rules}
 
 for _op in """
     add sub mul neg exp log sin cos tanh eq lt max min abs floor ceil ne le gt ge
     exp2 expm1 log1p sqrt cbrt tan asin acos atan atan2 sinh cosh asinh acosh atanh
     erf erfc lgamma conj not and or xor population_count clz
 """.split():
-    kernel_rules[_by_name[_op]] = by_scalar_op(_op)
+    kernel_rules[getattr(lax, f"{_op}_p")] = by_scalar_op(_op)
 
 
 def _rule(name, body):
-    kernel_rules[_by_name[name]] = elementwise(body)
+    kernel_rules[getattr(lax, f"{name}_p")] = elementwise(body)
 
 
 _rule("copy", lambda k, x: x)
@@ -134,7 +132,9 @@ _rule("shift_right_logical", lambda k, x, y: _shift_right(k, x, y, "u"))
 _rule("shift_right_arithmetic", lambda k, x, y: _shift_right(k, x, y, "i"))
 
 
-for _odd in ("nextafter", "erf_inv", "digamma", "reduce_precision"):
-    kernel_rules.reasons[_by_name[_odd]] = (
-        "No machine has an instruction or a library function for it; NumPy does it."
+kernel_rules.reasons.update(
+    dict.fromkeys(
+        [lax.nextafter_p, lax.erf_inv_p, lax.digamma_p, lax.reduce_precision_p],
+        "No instruction and no function of a library does it; NumPy does.",
     )
+)
