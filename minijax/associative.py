@@ -86,7 +86,8 @@ def interleave(x, y, axis):
     pairs = lax.concatenate(columns, axis + 1)
     result = lax.reshape(pairs, (*shape[:axis], 2 * size, *shape[axis + 1 :]))
     last = [cut(x, axis, size, size + 1)] if more else []
-    return lax.concatenate([result, *last], axis)
+    result = lax.concatenate([result, *last], axis)
+    return lax.convert_element_type(result, result.dtype)  # never weak, as in JAX
 
 
 def on_leaves(fn, treedef):

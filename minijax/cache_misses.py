@@ -47,7 +47,8 @@ def nearest(key, known):
 def _distance(key, old):
     """Return in how many parts two keys differ."""
     parts = [*zip(key.switches, old.switches), (key.axes, old.axes)]
-    parts += [(key.statics, old.statics)]
+    now, before = dict(key.statics), dict(old.statics)
+    parts += [(now.get(name), before.get(name)) for name in {**before, **now}]
     for a, b in zip(key.avals, old.avals):
         parts += [(a.shape, b.shape), (a.dtype, b.dtype), (a.weak_type, b.weak_type)]
     return sum(a != b for a, b in parts)

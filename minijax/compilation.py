@@ -14,15 +14,16 @@ from minijax.programs import dce_program
 from minijax.remembering import cache_by_object, once_of
 from minijax.settings import config
 
-# From names to functions of a `ClosedJaxpr` and its name that make an executable: a
-# callable from arrays to a list of arrays, with the attribute `text`. The last one is
-# the default.
-backends = {}
-
 config.define("minijax_backend", os.environ.get("MINIJAX_BACKEND"), lambda name: name)
 
 # The switches that change what is compiled.
 compiled_switches = ["jax_enable_x64"]
+
+
+# From names to functions of a `ClosedJaxpr` and its name that make an executable: a
+# callable from arrays to a list of arrays, with the attribute `text`. The last one is
+# the default.
+backends = {}
 
 
 class Interpreter:

@@ -210,6 +210,15 @@ def take_apart(args, kwargs):
     return leaves, (names, tuple(trees))
 
 
+def _may_be_kept(fun):
+    try:
+        weakref.ref(fun)
+        hash(fun)
+    except TypeError:
+        return False
+    return True
+
+
 _lanes = cache_by_object()
 
 
@@ -271,12 +280,3 @@ class JitFunction(Inspectable):
         if not program.captured:
             self._lane.put(key, ready)
         return ready
-
-
-def _may_be_kept(fun):
-    try:
-        weakref.ref(fun)
-        hash(fun)
-    except TypeError:
-        return False
-    return True

@@ -141,6 +141,9 @@ def _split(split, args, on_tape, params):
     return parts.results(known_outs, tape_outs)
 
 
+split_rules[jit_p] = _split
+
+
 def _bind_less(args, params):
     """Bind a call without those results that are operands, and return all results."""
     program = params["jaxpr"]
@@ -151,9 +154,6 @@ def _bind_less(args, params):
     outs = iter(jit_p.bind(*args, **params))
     found = [places.get(out) for out in program.outvars]
     return [next(outs) if place is None else args[place] for place in found]
-
-
-split_rules[jit_p] = _split
 
 
 def _transpose(cts, *operands, jaxpr, **params):

@@ -67,7 +67,7 @@ def scan(
     how = {"length": length, "reverse": bool(reverse)}
     how["unroll"] = steps_at_once(unroll, length)
     carry, ys = run_step(step, tree_leaves(xs), **how)
-    return step.carry_tree.unflatten(carry), step.ys_tree.unflatten(ys)
+    return step.program.out_tree.unflatten([*carry, *ys])
 
 
 def scan_in_python(f, init, xs, length, reverse):
@@ -190,7 +190,8 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
         raise TypeError(f"lax.fori_loop: body_fun has to be a function: {body_fun!r}.")
     dtype, bounds = _bound_dtype(lower, upper), _known_bounds(lower, upper)
     if bounds is not None:
-        return _counted(*bounds, body_fun, init_val, bool(unroll) and unroll)
+        first, end = bounds
+        return _counted(first, end, body_fun, init_val, bool(unroll) and unroll)
     if unroll not in (None, False, 1):
         raise ValueError(
             "fori_loop: a loop can be unrolled only if its bounds are known, but "

@@ -21,6 +21,7 @@ from minijax.transposition import Linear, transpose_rules
 def zeros(aval):
     """Return the zeros of an abstract value; a scalar needs no operation."""
     zero = np.zeros((), aval.dtype)[()]
+    zero = zero.item() if aval.weak_type else zero
     return lax.broadcast_in_dim(zero, aval.shape, ()) if aval.shape else zero
 
 

@@ -84,7 +84,7 @@ class StepProgram:
     Attributes:
       program: the `Program` of `f`.
       carry: the leaves of `init`, those of weak type converted to what a step returns.
-      carry_tree, ys_tree: the structures of what `f` returns.
+      carry_tree: the structure of the carry that `f` returns.
 
     Raises:
       TypeError: if `f` does not return a pair, or its carry is not what it was.
@@ -104,7 +104,7 @@ class StepProgram:
         args = tree.unflatten(self.carry), self.rows
         call = FlatCall("scan", self.f, args, typeof=abstractify)
         self.program = program_of(call, hoist=True)
-        self.carry_tree, self.ys_tree = _pair(call, self.program.out_tree)
+        self.carry_tree, _ = _pair(call, self.program.out_tree)
         outs = self.program.closed.out_avals[: self.carry_tree.num_leaves]
         return call.avals[: len(self.carry)], outs
 

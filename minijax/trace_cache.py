@@ -47,7 +47,17 @@ def _same(a, b):
         return len(a) == len(b) and all(map(_same, a, b))
     if type(a) is float and a == 0.0 == b:
         return math.copysign(1.0, a) == math.copysign(1.0, b)
-    return a is b or bool(a == b)
+    return a is b or _equal(a, b)
+
+
+def _equal(a, b):
+    try:
+        return bool(a == b)
+    except Exception as error:
+        raise ValueError(
+            "Static arguments should be comparable by ==, and these two of type "
+            f"{type(a).__name__} are not: {type(error).__name__}: {error}"
+        ) from error
 
 
 class Key(NamedTuple):

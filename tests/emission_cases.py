@@ -10,6 +10,7 @@ runs them all in both widths, and prints how many agree.
 
 import sys
 import warnings
+from itertools import chain
 
 import numpy as np
 
@@ -17,7 +18,7 @@ import minijax
 from minijax import lax
 from minijax.compilation import Interpreter, backends
 from tests import array_cases as cases
-from tests import corpus, forward_cases, transpose_cases
+from tests import control_corpus, corpus, forward_cases, transpose_cases
 
 LITERALS = [0, 1, 2, -1, 3, 7]
 
@@ -156,10 +157,25 @@ WAYS = {
     "value": lambda f: f,
     "jvp": _slope,
     "vjp": _pulled,
-    "vmap": lambda f: lambda x: minijax.vmap(lambda a: f(a * x))(np.arange(3.0)),
+    "vmap": lambda f: lambda x: minijax.vmap(lambda a: f(a * x))(np.array([1, 1.1])),
     "vjp of jvp": lambda f: _pulled(_slope(f)),
     "jit": minijax.jit,
 }
+
+
+def control():
+    """Programs with loops and branches, and what transformations make of them."""
+    wrappers = control_corpus.wrappers(minijax)
+    families = [
+        (control_corpus.of_scalars, corpus.SCALAR),
+        (control_corpus.of_vectors, corpus.VECTOR),
+        (control_corpus.of_matrices, corpus.MATRIX),
+    ]
+    for family, point in families:
+        for name, f in family(minijax, minijax.numpy).items():
+            for inner, wrap in {"": lambda f: f, **wrappers}.items():
+                for way, transform in WAYS.items():
+                    yield f"{way} of {inner} {name}", transform(wrap(f)), [point]
 
 
 def written_down(f, operands):
@@ -204,7 +220,8 @@ def compare(name, f, operands, backend="python"):
     if closed is None:
         return False, []
     executable = backends[backend](closed)
-    found = differences(executable, Interpreter(closed), operands)
+    with minijax.config.override("minijax_backend", "interpreter"):
+        found = differences(executable, Interpreter(closed), operands)
     buffers = [
         np.asarray(x).astype(v.aval.dtype)[()] for x, v in zip(operands, closed.invars)
     ]
@@ -225,10 +242,8 @@ def main():
         with minijax.enable_x64(wide), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             groups = [elementwise(name) for name in cases.DTYPES]
-            groups += [mixed(name) for name in cases.DTYPES]
-            for program in [
-                p for group in [*groups, texts(), compositions()] for p in group
-            ]:
+            groups += [*map(mixed, cases.DTYPES), texts(), compositions(), control()]
+            for program in chain.from_iterable(groups):
                 taken, found = compare(*program)
                 compared, wrong = compared + taken, wrong + found
     print(*wrong, sep="\n")

@@ -119,6 +119,12 @@ def test_the_nearest_key_is_compared(reasons):
     assert reasons()[-1].endswith(", and so did 2 other things.")
 
 
+def test_the_nearest_key_has_most_static_arguments_in_common(reasons):
+    f = minijax.jit(lambda x, a=0, b=0: x, static_argnames=("a", "b"))
+    f(1.0, a=1, b=1), f(1.0, a=2, b=2), f(1.0, a=1, b=3)
+    assert reasons()[-1].endswith("static argument b changed from 1 to 3.")
+
+
 def test_first_times(reasons):
     def make():
         return lambda x: x + 1
@@ -143,8 +149,8 @@ def test_closures_over_tracers(reasons):
 
     minijax.grad(outer)(1.0)
     assert reasons()[1] == (
-        "<lambda> is traced because it uses values of a transformation around it, and a "
-        "program with such values in it is right for one call alone."
+        "<lambda> is traced because it uses values of a transformation around it, and "
+        "a program with such values in it is right for one call alone."
     )
 
 

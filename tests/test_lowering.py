@@ -83,8 +83,8 @@ def compiled():
     [
         (
             lambda c: c(PARAMS, np.ones(5, np.float32)),
-            r"layer was compiled for an argument x of type float32\[4\], and called with "
-            r"float32\[5\]",
+            r"layer was compiled for an argument x of type float32\[4\], and called "
+            r"with float32\[5\]",
         ),
         (
             lambda c: c({**PARAMS, "w": M > 0}, V),

@@ -42,6 +42,27 @@ def test_statics_that_are_the_same(value):
     assert Static(value) != value
 
 
+class Incomparable:
+    def __hash__(self):
+        return 0
+
+    def __eq__(self, other):
+        raise KeyError("no")
+
+
+def test_statics_that_cannot_be_compared():
+    f = minijax.jit(lambda x, mode: x, static_argnums=1)
+    f(1.0, Incomparable())
+    with pytest.raises(ValueError, match="Incomparable are not: KeyError: 'no'"):
+        f(1.0, Incomparable())
+
+
+def test_a_function_that_calls_its_jitted_self():
+    f = minijax.jit(lambda x: f(x))
+    with pytest.raises(RecursionError):
+        f(1.0)
+
+
 def f(x, y):
     return {"sum": jnp.sin(x) + y}
 

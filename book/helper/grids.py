@@ -1,6 +1,8 @@
 """The rule grid: primitives down, interpretations across."""
 
+import importlib.util
 import linecache
+import pkgutil
 import re
 import sys
 
@@ -144,6 +146,21 @@ def _order(label):
     return int(digits), str(label)[len(digits) :]
 
 
+def _floor_of(file):
+    """The floor that a module was made by, or None."""
+    head = HEADER.match(linecache.getline(file, 1))
+    return (int(head[1]), head[2]) if head else None
+
+
+def _wake(floor):
+    """Import the modules of all lower floors, so that their tables are full."""
+    package = sys.modules["minijax"]
+    for module in pkgutil.walk_packages(package.__path__, "minijax."):
+        file = importlib.util.find_spec(module.name).origin
+        if (_floor_of(file) or floor) < floor:
+            importlib.import_module(module.name)
+
+
 def _floors():
     """From primitives to the lowest floor with a module that knows them."""
     found = {}
@@ -151,10 +168,9 @@ def _floors():
         file = getattr(module, "__file__", None)
         if name.split(".")[0] != "minijax" or not file:
             continue
-        head = HEADER.match(linecache.getline(file, 1))
-        for value in vars(module).values() if head else ():
+        here = _floor_of(file)
+        for value in vars(module).values() if here else ():
             if any(kind.__name__ == "Primitive" for kind in type(value).__mro__):
-                here = int(head[1]), head[2]
                 found[value] = min(here, found.get(value, here))
     return found
 
@@ -165,6 +181,7 @@ def standing(primitives, floor):
     Without it the pictures of a chapter would change when floors are built above, and
     what the notebook defines would be shown twice.
     """
+    _wake(_order(floor))
     floors = _floors()
     return [p for p in primitives if floors.get(p, (0, "")) < _order(floor)]
 
@@ -179,6 +196,8 @@ def grid(tables, primitives=None, new=None, floor=None):
     floors above are to be left out. A hole (no rule, no reason) is drawn as a cross.
     """
     tables, canvas = list(tables), Canvas()
+    if floor is not None:
+        _wake(_order(floor))
     primitives = _known(tables) if primitives is None else list(primitives)
     if floor is not None:
         primitives = standing(primitives, floor)

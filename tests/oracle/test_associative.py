@@ -56,6 +56,16 @@ def test_values(name, options):
     same(*results)
 
 
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_weak_types(size):
+    results = []
+    for package in (minijax, jax):
+        elems = package.numpy.broadcast_to(package.numpy.asarray(2.0), (size,))
+        result = package.lax.associative_scan(package.numpy.maximum, elems)
+        results.append(result.weak_type)
+    assert results[0] == results[1]
+
+
 @pytest.mark.parametrize("name", ["recurrence", "matrices", "complex"])
 def test_derivatives(name):
     make, elems = CASES[name]

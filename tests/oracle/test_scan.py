@@ -65,6 +65,7 @@ lambda x: lax.scan(lambda c, a: ((c[1], c[0] * a), c), (1.0, 2.0), x)  | xs
 lambda x: lax.scan(lambda c, a: (c, 1.0), x, xs)
 lambda x: lax.scan(lambda c, a: ({"b": c["a"], "a": c["b"] + a}, (c,)), {"a": x, "b": x}, xs)
 lambda x: lax.scan(lambda c, a: (c + a["u"] * a["v"], ()), x, {"u": xs, "v": xs})
+lambda x: lax.scan(lambda c, a: [c * a, (a,)], x, xs)
 two
 nested
 rnn                                                                   | w, h, steps
@@ -123,6 +124,7 @@ lambda x, t: jax.linearize(by(power), x)[1](t)                        | xs, xs
 ~ lambda w, t: jax.linearize(lambda w: rnn(w, h, steps), w)[1](t)       | w, w
 jax.grad(jax.grad(lambda x: both(x)[0]))
 jax.grad(jax.grad(repeat))
+jax.grad(jax.grad(repeat))                                            | 2.0
 jax.vmap(jax.grad(lambda x: both(x)[0]))                              | xs
 jax.vmap(jax.grad(last, 1), in_axes=(None, 0, None))                  | w, w, steps
 ~ jax.grad(lambda x: jax.vmap(both)(x)[0].sum())                        | xs
