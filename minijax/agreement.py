@@ -58,6 +58,9 @@ class _Leaf:
         return "an array"
 
 
+_Leaf.__name__ = "Array"  # what a message calls its type
+
+
 def _structure(tree):
     return tree.unflatten([_Leaf()] * tree.num_leaves)
 

@@ -151,7 +151,7 @@ def is_concrete(x):
 
 def _truth(pred):
     """Return a predicate as a boolean scalar."""
-    if pred is None or isinstance(pred, Sequence):
+    if pred is None or callable(pred) or isinstance(pred, Sequence):
         raise TypeError(f"cond: the predicate must be a scalar, got {pred!r}.")
     aval = typeof(pred)
     if aval.shape:
@@ -185,6 +185,7 @@ def switch(index, branches, *operands, operand=_nothing):
 
     Reference: ``jax.lax.switch``.
     """
+    branches = tuple(branches)
     if not all(map(callable, branches)):
         raise TypeError("switch: the branches must be a sequence of callables.")
     operands = _all_operands("switch", operands, operand)

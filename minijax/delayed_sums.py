@@ -158,7 +158,8 @@ class DelayedSums:
         return eqns, kept, [x for x in needed if x not in free]
 
     def _body(self, body, results):
-        eqns, before, after = add_to_sums(body.jaxpr, self.kept)
+        step = _swept(body, body.invars, [*self.kept, *results], body.eqns)
+        eqns, before, after = add_to_sums(step.jaxpr, self.kept)
         consts, others = groups(body.invars, self.step.num_consts)
         invars, outvars = [*consts, *before, *others], [*after, *results]
         return _swept(body, invars, outvars, eqns)

@@ -20,7 +20,7 @@ from minijax.evaluations import write_evaluation
 from minijax.jaxpr import Literal
 from minijax.printing import Writing, shared_jaxprs, write_jaxpr
 from minijax.programs import dce_jaxpr, with_consts
-from minijax.source_text import Lines, Names, last_uses, scalar_of
+from minijax.source_text import Lines, Names, comment, last_uses, scalar_of
 
 
 class Scope(Lines):
@@ -238,7 +238,7 @@ class Emission:
         inputs = [writer.name(self.letters[var]) for var in closed.invars]
         writer.end(writer.inline(closed, inputs))
         seen = writer.seen()
-        head = [f"# {n}: {description}" for n, (_, description) in seen.items()]
+        head = [comment(f"{n}: {said}") for n, (_, said) in seen.items()]
         head += [*decorators, f"def {name}({', '.join(inputs)}):"]
         self.texts.append("\n".join([*head, *writer.lines, ""]))
         namespace = {"np": np} | {n: value for n, (value, _) in seen.items()}

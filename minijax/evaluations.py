@@ -60,9 +60,12 @@ def write_evaluation(writer, eqn, operands, results):
     writer.line(f"{', '.join(results)} = {call}" if results else call)
 
 
+SPELLED = bool, int, float, str, type(None)
+
+
 def spell_param(writer, value):
     """Return an expression for a parameter of an equation."""
-    if isinstance(value, (bool, int, float, str, type(None))):
+    if type(value) in SPELLED and repr(value) not in ("inf", "-inf", "nan"):
         return repr(value)
     if type(value) is tuple:
         parts = [spell_param(writer, part) for part in value]

@@ -119,7 +119,7 @@ def _counting_step(function):
 def _counting_body(function):
     def body(loop_carry):
         i, upper, value = loop_carry
-        return lax.add(i, lax.full_like(i, 1)), upper, function()(i, value)
+        return lax.add(i, 1), upper, function()(i, value)
 
     return body
 

@@ -4,7 +4,7 @@
 
 import builtins
 import keyword
-import re
+import unicodedata
 from contextlib import contextmanager
 from itertools import chain, count
 
@@ -31,7 +31,15 @@ def number_text(atom):
     return text if same else None
 
 
-RESERVED = frozenset([*keyword.kwlist, *dir(builtins), "np"])
+RESERVED = frozenset([*keyword.kwlist, *dir(builtins), "np", "_"])
+
+
+def identifier(hint):
+    """Return a text as an identifier, in the form in which Python reads it."""
+    letters = unicodedata.normalize("NFKC", hint.strip("<>"))
+    fits = [c.isalnum() and f"_{c}".isidentifier() for c in letters]
+    word = "".join(c if fit else "_" for c, fit in zip(letters, fits))
+    return word if word.isidentifier() else f"_{word}"
 
 
 class Names:
@@ -42,18 +50,21 @@ class Names:
 
     def fresh(self, hint):
         """Return `hint` as an identifier, or one that begins with it if it is taken."""
-        stem = re.sub(r"\W", "_", hint.strip("<>"))
-        stem = stem if stem.isidentifier() else f"_{stem}"
+        stem = identifier(hint)
         tries = chain([stem, f"{stem}_"], (f"{stem}_{number}" for number in count(2)))
         name = next(name for name in tries if name not in self.taken)
         self.taken.add(name)
         return name
 
 
+def comment(text):
+    """Return a text as a comment, on one line."""
+    return f"# {' '.join(text.split())}"
+
+
 def remark(source):
     """Return a comment on a place in the user's program: its text, or where it is."""
-    said = getattr(source, "text", "") or str(source)
-    return f"# {' '.join(said.split())}"
+    return comment(getattr(source, "text", "") or str(source))
 
 
 class Lines:

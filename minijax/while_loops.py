@@ -78,10 +78,12 @@ def _write_both(cond_fun, body_fun, call):
     avals = test.closed.out_avals
     found = [(aval.shape, aval.dtype) for aval in avals]
     if test.out_tree.kind is not None or found != [((), bool)]:
-        types = ", ".join(map(str, avals))
+        returned = ", ".join(map(str, avals))
+        if test.out_tree.kind is not None:
+            returned = f"{test.out_tree} of ({returned})"
         raise TypeError(
             "while_loop: cond_fun must return a boolean scalar, but it returned "
-            f"{test.out_tree} of ({types}). Compare, or take jnp.all or jnp.any."
+            f"{returned}. Compare, or take jnp.all or jnp.any."
         )
     return test, body
 

@@ -41,6 +41,8 @@ def test_branches_that_do_not():
     assert "at result: expected a tuple, got an array" in said
     said = message(check_branches, "cond", "ab", [result(0, F32), result((0,), F32)])
     assert "expected a leaf, got a tuple" in said
+    said = message(check_branches, "cond", "ab", [result(None), result(0, F32)])
+    assert "expected a NoneType, got an array of type Array" in said
 
 
 def step(state, x):

@@ -405,6 +405,25 @@ def test_a_term_that_is_used_elsewhere_stays_what_it_is():
     assert len(plan.sum_avals) == 1
 
 
+def test_a_sum_that_another_operation_of_the_step_reads():
+    def step(b, h, x):
+        i, f, g = jnp.split(h @ weights + b, 3)
+        h = jnp.sin(i) * i * x + f * g
+        return h, h
+
+    def looped(b):
+        return lax.scan(lambda h, x: step(b, h, x), jnp.zeros(1), xs)[1].sum()
+
+    def unrolled(b):
+        h = jnp.zeros(1)
+        rows = [h := step(b, h, x)[0] for x in xs]
+        return sum(rows).sum()
+
+    xs, b = jnp.arange(1.0, 4.0), jnp.array([0.7, 0.2, 0.4])
+    weights = jnp.array([[0.5, -0.3, 0.2]])
+    np.testing.assert_allclose(grad(looped)(b), grad(unrolled)(b), rtol=1e-5)
+
+
 def test_calls_are_opened_if_it_pays():
     @jit
     def inner(x, y):

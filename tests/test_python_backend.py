@@ -1,6 +1,7 @@
 """The backend that emits Python: arrays in, arrays out, under every transformation."""
 
 import traceback
+from enum import IntEnum
 
 import numpy as np
 import pytest
@@ -125,3 +126,42 @@ def test_threads():
     first = results[1][0]
     for k, values in enumerate(results):
         np.testing.assert_allclose(values, k * first, rtol=1e-6)
+
+
+class Unit(IntEnum):
+    METRE = 1
+
+
+PARAMETERS = [np.inf, np.nan, -0.0, Unit.METRE, np.float32(0.1), slice(2), "a\n'"]
+
+
+@pytest.mark.parametrize("value", [*PARAMETERS, (1, (None, -np.inf))], ids=repr)
+def test_evaluations_get_parameters_as_they_are(value):
+    got, primitive = [], Primitive("first\nsecond = 1")
+    shape_rules[primitive] = lambda x, given: [x]
+    impl_rules[primitive] = lambda x, given: got.append(given) or [x]
+    program = PythonProgram(make_jaxpr(lambda x: primitive.bind(x, given=value)[0])(X))
+    program(X)
+    del shape_rules[primitive], impl_rules[primitive]
+    assert repr(got) == repr([value]) and type(got[0]) is type(value)
+    assert "\nsecond" not in program.text
+
+
+@pytest.mark.parametrize(
+    "name", ["", "_", "a b", "a\nb", "x²", "ﬁ", "·", "名", "np", "if"]
+)
+def test_functions_may_have_any_name(name):
+    def inner(x):
+        return x + 1.0, x * 2.0
+
+    inner.__name__ = name
+    jitted = jit(inner)
+
+    def f(x):
+        one, two = jitted(x)
+        three = jitted(one)[1]
+        last, _ = lax.scan(lambda c, x: (c + x, c), 0.0, three)
+        return two + last
+
+    f.__name__ = name
+    np.testing.assert_array_equal(jit(f)(X), jit(f, backend="interpreter")(X))

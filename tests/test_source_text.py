@@ -1,6 +1,8 @@
 """Names, numbers, lines and liveness of emitted source."""
 
 import keyword
+import re
+import unicodedata
 
 import numpy as np
 import pytest
@@ -19,10 +21,14 @@ def test_each_name_is_given_once():
     assert given[:3] == ["a", "a_", "a_2"] and len({*given}) == 20
 
 
-@pytest.mark.parametrize("hint", ["<lambda>", "2.0", "", "_", "f g", "é", "-1", "None"])
+HINTS = ["<lambda>", "2.0", "", "_", "f g", "é", "-1", "None", "x²", "ﬁ", "·", "\ud800"]
+
+
+@pytest.mark.parametrize("hint", HINTS, ids=ascii)
 def test_names_are_identifiers(hint):
     name = Names().fresh(hint)
-    assert name.isidentifier() and not keyword.iskeyword(name)
+    assert name.isidentifier() and not keyword.iskeyword(name) and name != "_"
+    assert unicodedata.normalize("NFKC", name) == name and re.fullmatch(r"\w+", name)
 
 
 @pytest.mark.parametrize("number", [213, 221, 226, 353, 381])

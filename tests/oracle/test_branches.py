@@ -304,6 +304,7 @@ def compare(ours, theirs):
 REFUSED = [
     "lax.cond(None, jnp.sin, jnp.cos, 1.0)",
     "lax.cond([True], jnp.sin, jnp.cos, 1.0)",
+    "lax.cond(lambda: True, jnp.sin, jnp.cos, 1.0)",
     "lax.cond('a', jnp.sin, jnp.cos, 1.0)",
     "lax.cond(arr > 0, jnp.sin, jnp.cos, 1.0)",
     "lax.cond(1j, jnp.sin, jnp.cos, 1.0)",

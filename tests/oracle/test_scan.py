@@ -76,6 +76,8 @@ lambda x: lax.fori_loop(np.int32(1), np.int32(4), lambda i, c: c * i, x)
 lambda x: lax.fori_loop(0, 4, lambda i, c: c * i, x, unroll=2)
 lambda x: lax.fori_loop(0, 4, lambda i, c: c * i, x, unroll=True)
 lambda x: lax.fori_loop(0, 4, lambda i, c: c, x)
+lambda n: lax.fori_loop(0, n, lambda i, c: c * 2.0 + i, 1.0)           | np.int32(3)
+lambda n: lax.fori_loop(n, np.int8(9), lambda i, c: c * 2.0, 1.0)      | np.int8(3)
 lambda x: lax.map(lambda a: a * a.sum(), x)                           | w
 lambda x: lax.map(lambda a: {"s": a[0].sum(), "t": a[1]}, (x, x))     | w
 lambda x: lax.map(lambda a: 3.0, x)                                   | xs
