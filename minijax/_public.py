@@ -579,4 +579,7 @@ REGISTERS: list[str] = [
     "minijax.scan_python",
     "minijax.whole_scans",
     "minijax.scan_callbacks",
+    "minijax.kernel_elementwise",
+    "minijax.kernel_arrays",
+    "minijax.kernel_backends",
 ]

@@ -143,6 +143,9 @@ def drawings():
         "top": [],
     }
     yield "lattice", figures.lattice(order, {"top": "warn"})
+    yield "nest empty", figures.nest([])
+    yield "nest", figures.nest([(0, "for i < 4:"), (1, NASTY), (1, "for j:"), (2, "x")])
+    yield "nest deep", figures.nest([(k, f"for i{k} < 9:") for k in range(9)])
     yield "blocks empty", figures.blocks()
     wide = figures.Block(x, "x", ("i", "j"), stretch=(3, 4))
     yield (

@@ -1,0 +1,66 @@
+# Made from chapters/16_kernels.md by `make chapter`;
+# edit the chapter, not this file.
+"""From the text of LLVM to functions that can be called.
+
+Reference: https://llvmlite.readthedocs.io (binding layer).
+"""
+
+import ctypes
+
+
+class Library:
+    """Machine code, and the functions in it.
+
+    Args:
+      text: of an LLVM module.
+    """
+
+    def __init__(self, text):
+        from llvmlite import binding
+
+        self.text = text
+        self.engine = binding.create_mcjit_compiler(*optimized(binding, text))
+        self.engine.finalize_object()
+
+    def function(self, name, arity):
+        """Return a function of the library that takes so many addresses."""
+        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arity)
+        function = kind(self.engine.get_function_address(name))
+        function.library = self  # the code has to live as long as it can be called
+        return function
+
+    @property
+    def assembly(self):
+        """The instructions, as text."""
+        from llvmlite import binding
+
+        module, machine = optimized(binding, self.text)
+        return machine.emit_assembly(module)
+
+
+def optimized(binding, text):
+    """Return a module after LLVM's own passes, and the machine it is meant for.
+
+    Each module has a machine of its own: the engine that runs it takes the machine
+    with it when it goes.
+    """
+    machine = target_machine(binding)
+    module = binding.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module.verify()
+    options = binding.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = True
+    passes = binding.create_pass_builder(machine, options)
+    passes.getModulePassManager().run(module, passes)
+    return module, machine
+
+
+def target_machine(binding):
+    """Return LLVM's description of this computer."""
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding.Target.from_default_triple().create_target_machine(
+        cpu=binding.get_host_cpu_name(),
+        features=binding.get_host_cpu_features().flatten(),
+        opt=2,
+    )

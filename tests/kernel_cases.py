@@ -1,0 +1,286 @@
+"""Kernels to try: made at random, and those of programs, with the memory they meet.
+
+python -m tests.kernel_cases --seed 7 --count 500    random kernels, NumPy beside LLVM
+python -m tests.kernel_cases --programs --every 9    kernels of programs, likewise
+
+Machine code runs in the process of this command, so that a crash of it ends no test.
+"""
+
+import argparse
+import sys
+import warnings
+
+import numpy as np
+
+import minijax
+from minijax.compilation import Interpreter, without_waste
+from minijax.kernel_backends import KernelProgram
+from minijax.kernel_checking import check_kernel
+from minijax.kernel_forms import collapse
+from minijax.kernel_interpreter import interpret
+from minijax.kernels import (
+    Affine,
+    Buffer,
+    Guard,
+    Kernel,
+    Store,
+    apply,
+    constant,
+    fold,
+    index,
+    load,
+)
+from minijax.llvm_kernels import emit_llvm
+from minijax.machine import Library
+from minijax.scalar_ops import foldings, in_registers, scalar_ops
+from tests import array_cases as cases
+from tests import emission_cases
+
+TOLERANCES = {"bfloat16": 3e-2, "float16": 4e-3, "float64": 1e-12, "complex128": 1e-12}
+
+# What has no meaning for some numbers, or more than one.
+DELICATE = {"div", "rem", "shift_left", "shift_right", "copysign"}
+
+
+def alike(ours, wanted, least=1e-30):
+    """Whether two arrays agree but for rounding, in units of the largest element.
+
+    Where that is smaller than `least`, in units of `least`.
+    """
+    ours, wanted = np.asarray(ours), np.asarray(wanted)
+    if (ours.shape, ours.dtype) != (wanted.shape, wanted.dtype):
+        return False
+    if ours.dtype.kind in "biu":
+        return bool((ours == wanted).all())
+    rtol = TOLERANCES.get(ours.dtype.name, 1e-5)
+    if ours.dtype.itemsize == 2:
+        ours, wanted = ours.astype(np.float32), wanted.astype(np.float32)
+    largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=least)
+    return np.allclose(ours, wanted, rtol, rtol * largest, equal_nan=True)
+
+
+# Random kernels.
+
+
+class Chance:
+    """Draws kernels."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def one(self, items):
+        """One of some items."""
+        return items[self.rng.integers(len(items))]
+
+    def place(self, sizes, size_of=None):
+        """A place that varies along some axes, none below 0, and the last one."""
+        order = self.rng.permutation(len(sizes))
+        strides, reach = [0] * len(sizes), 0
+        for axis in order:
+            if size_of is None and self.rng.random() < 0.3:
+                continue
+            step = (reach + self.rng.integers(1, 3)) * self.one([1, 1, -1])
+            strides[axis] = int(step)
+            reach += abs(int(step)) * max(sizes[axis] - 1, 0)
+        least, most = Affine(0, tuple(strides)).bounds([max(n, 1) for n in sizes])
+        offset = int(self.rng.integers(0, 3)) - least
+        return Affine(offset, tuple(strides)), offset + most + 1
+
+    def guarded(self, place, sizes):
+        """Guards along one axis, and the place moved so that they are needed."""
+        moving = [axis for axis in place.axes if sizes[axis] > 1]
+        if not moving or self.rng.random() < 0.6:
+            return place, ()
+        axis = self.one(moving)
+        shift = int(self.rng.integers(0, 3))
+        ones = tuple(int(k == axis) for k in range(len(sizes)))
+        limit = int(self.rng.integers(0, sizes[axis] + 1))
+        place = place._replace(offset=place.offset - shift * place.strides[axis])
+        return place, (Guard(Affine(-shift, ones), limit),)
+
+    def kernel(self, number):
+        """A kernel that the checker accepts."""
+        sizes = tuple(int(n) for n in self.rng.integers(0, 6, self.rng.integers(4)))
+        sizes = tuple(n or self.one([0, 1, 2]) for n in sizes)
+        nodes, buffers = [], []
+        for which in range(self.rng.integers(1, 4)):
+            place, size = self.place(sizes)
+            place, guards = self.guarded(place, sizes)
+            dtype = cases.dtype_of(self.one(cases.DTYPES[:-2]))
+            buffers.append(Buffer(f"x{which}", dtype, size))
+            nodes.append(load(buffers[-1], place, guards, 1))
+        nodes += [index(axis) for axis in range(len(sizes))]
+        for _ in range(self.rng.integers(1, 9)):
+            nodes.append(self.node(nodes, sizes))
+        place, size = self.place(sizes, size_of=True)
+        buffers.append(Buffer("out", nodes[-1].dtype, size))
+        stores = (Store(buffers[-1], place, nodes[-1]),)
+        name = f"random{number}"
+        return check_kernel(Kernel(name, sizes, (*buffers,), (*nodes,), stores))
+
+    def node(self, nodes, sizes):
+        """A node that uses others."""
+        arg = self.one(nodes)
+        if self.rng.random() < 0.3 and sizes:
+            kept = max(arg.level[:-1], default=-1) + 1
+            axis = int(self.rng.integers(kept, len(sizes)))
+            axis = max(axis, *arg.level, 0) if arg.level else axis
+            hows = [h for h in foldings if arg.dtype.kind in foldings[h].accepts]
+            hows = [h for h in hows if sizes[axis] or not h.startswith("arg")]
+            return fold(self.one(hows), (axis,), arg)
+        if self.rng.random() < 0.3:
+            dtype = cases.dtype_of(self.one(cases.DTYPES[:-2]))
+            return apply("convert", arg, dtype=in_registers(dtype))
+        names = [n for n, op in scalar_ops.items() if arg.dtype.kind in op.llvm]
+        name = self.one(sorted({*names} - DELICATE))
+        peers = [n for n in nodes if n.dtype == arg.dtype] or [constant(1, arg.dtype)]
+        args = [self.one(peers) for _ in range(scalar_ops[name].arity)]
+        if name == "select":
+            conditions = [n for n in nodes if n.dtype.kind == "b"]
+            return apply(name, self.one(conditions), *args[1:]) if conditions else arg
+        return apply(name, *args)
+
+    def memory(self, kernel):
+        """Numbers for the buffers of a kernel, by their names."""
+        found = {}
+        for buffer in kernel.buffers:
+            numbers = self.rng.normal(size=buffer.size) * 3
+            with np.errstate(all="ignore"):
+                kind = np.int64 if buffer.dtype.kind in "iu" else buffer.dtype
+                found[buffer.name] = numbers.astype(kind).astype(buffer.dtype)
+        return found
+
+
+def tidy(kernel):
+    """The kernel without nodes that occur twice."""
+    fields = {name: getattr(kernel, name) for name in Kernel.__slots__}
+    return Kernel(**fields | {"nodes": (*dict.fromkeys(kernel.nodes),)})
+
+
+def random_kernels(seed, count):
+    """Pairs of a kernel and memory for it."""
+    chance = Chance(seed)
+    for number in range(count):
+        kernel = tidy(chance.kernel(number))
+        yield kernel, chance.memory(kernel)
+
+
+# Kernels of programs.
+
+
+class Recorder(KernelProgram):
+    """Interprets kernels that the checker has seen, and keeps what they have met."""
+
+    def compile(self, kernels):
+        """Functions that keep copies of the memory before and after."""
+        self.met = {}
+        for kernel in kernels.values():
+            check_kernel(kernel)
+        functions = super().compile(kernels)
+        return {
+            label: self.recorded(kernels[label], run)
+            for label, run in functions.items()
+        }
+
+    def recorded(self, kernel, run):
+        """The function, with a note of its memory."""
+
+        def noted(*memory):
+            before = [data.copy() for data in memory]
+            run(*memory)
+            self.met[kernel.label] = kernel, before, [data.copy() for data in memory]
+
+        return noted
+
+
+def compare(name, f, operands):
+    """What is wrong with a program on kernels, and what its kernels have met."""
+    closed = emission_cases.written_down(f, operands)
+    if closed is None:
+        return [], {}
+    program = Recorder(closed)
+    wanted = Interpreter(without_waste(closed))(*operands)
+    wrong = [
+        f"{name}: {ours} instead of {other}"
+        for ours, other in zip(program(*operands), wanted, strict=True)
+        if repr(ours.aval) != repr(other.aval) or not alike(ours, other, least=0.01)
+    ]
+    return wrong, program.met
+
+
+def programs(every):
+    """Each `every`-th program of `emission_cases`."""
+    groups = [emission_cases.elementwise(name, every=7) for name in cases.DTYPES]
+    groups += [emission_cases.mixed(name) for name in cases.DTYPES]
+    groups += [emission_cases.texts(), emission_cases.compositions()]
+    found = [program for group in groups for program in group]
+    return found[::every]
+
+
+# Machine code.
+
+
+def differences(met, together=300):
+    """What machine code leaves in memory that the interpreter does not.
+
+    Args:
+      met: triples of a kernel, and bytes of its buffers before and after.
+    """
+    wrong = []
+    for first in range(0, len(met), together):
+        group = met[first : first + together]
+        library = Library(emit_llvm({kernel.label: kernel for kernel, *_ in group}))
+        for kernel, before, after in group:
+            function = library.function(kernel.label, len(kernel.buffers))
+            memory = [data.copy() for data in before]
+            function(*[data.ctypes.data for data in memory])
+            for buffer, ours, wanted in zip(kernel.buffers, memory, after):
+                pair = ours.view(buffer.dtype), wanted.view(buffer.dtype)
+                if not alike(*pair):
+                    wrong.append(f"{kernel}\n{buffer}: {pair[0]}, NumPy: {pair[1]}")
+    return wrong
+
+
+def of_random_kernels(seed, count):
+    """Triples as for `differences`; each kernel, and the same collapsed."""
+    met = []
+    for kernel, memory in random_kernels(seed, count):
+        before = [memory[buffer.name].copy() for buffer in kernel.buffers]
+        interpret(kernel, memory)
+        after = [memory[buffer.name] for buffer in kernel.buffers]
+        pair = [[data.view(np.uint8) for data in datas] for datas in (before, after)]
+        met += [(kernel, *pair), (collapse(kernel), *pair)]
+    return met
+
+
+def of_programs(every):
+    """Triples of the kernels of programs, and what is wrong with the programs."""
+    wrong, met = [], {}
+    for wide in (False, True):
+        with minijax.enable_x64(wide), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for program in programs(every):
+                more, found = compare(*program)
+                wrong, met = wrong + more, met | found
+    return wrong, list(met.values())
+
+
+def main():
+    """Compare kernels; 1 if something differs."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--programs", action="store_true")
+    parser.add_argument("--every", type=int, default=1)
+    options = parser.parse_args()
+    wrong, met = [], of_random_kernels(options.seed, options.count)
+    if options.programs:
+        wrong, met = of_programs(options.every)
+    wrong += differences(met)
+    print(*wrong, sep="\n\n")
+    print(f"{len(met)} kernels, {len(wrong)} differences")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
