@@ -102,8 +102,8 @@ def cumulative(name, accumulate, accepts=NUMBER):
     primitive = Primitive(name)
 
     def shape(x, axis, reverse):
-        check_kind(name, accepts, [x])
         check_axes(name, x, (axis,))
+        check_kind(name, accepts, [x])
         return [x]
 
     def compute(xp, x, axis, reverse):
