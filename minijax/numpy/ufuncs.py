@@ -135,7 +135,10 @@ def by_parts(compare):
 
 def as_bool(x):
     """Return where `x` is not zero."""
-    return x if kind(x) == "b" else lax.ne(x, constant(x, 0))
+    if kind(x) == "b":
+        return x
+    zero = np.zeros((), typeof(x).dtype)
+    return lax.ne(x, zero if np.ndim(x) else constant(x, 0))
 
 
 def logical(function):
