@@ -8,7 +8,7 @@ from minijax.array import ArrayImpl, asbuffer
 from minijax.compilation import backends
 from minijax.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.kernel_interpreter import interpret
-from minijax.kernel_steps import Evaluate, lower
+from minijax.kernel_steps import Evaluate, Launch, lower
 from minijax.layouts import Slot
 from minijax.llvm_kernels import emit_llvm
 from minijax.machine import Library
@@ -41,10 +41,7 @@ class KernelProgram:
 
     def prepare(self, step):
         """Return a function of the memory that does a step."""
-        if isinstance(step, Evaluate):
-            return evaluated(step)
-        function, slots = self.functions[step.kernel.label], step.slots
-        return lambda memory: function(*[memory[slot] for slot in slots])
+        return step_runners[type(step)](self, step)
 
     def __call__(self, *args):
         """Return the list of results."""
@@ -81,7 +78,13 @@ def interpreted(kernel):
     return run
 
 
-def evaluated(step):
+def launched(program, step):
+    """Return a function of the memory that runs the function of a kernel."""
+    function, slots = program.functions[step.kernel.label], step.slots
+    return lambda memory: function(*[memory[slot] for slot in slots])
+
+
+def evaluated(program, step):
     """Return a function of the memory that evaluates an equation on arrays in it.
 
     The equation is made a program of its own, and that a function of Python.
@@ -97,6 +100,11 @@ def evaluated(step):
             memory[result.source] = as_bytes(buffer)
 
     return run
+
+
+# From types of steps to functions of a program and a step that return a function of
+# the memory, which does the step.
+step_runners = {Launch: launched, Evaluate: evaluated}
 
 
 def view(layout, memory):

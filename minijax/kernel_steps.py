@@ -28,6 +28,23 @@ class Launch(NamedTuple):
     kernel: Kernel
     slots: list
 
+    schedules = ()
+
+    @property
+    def reads(self):
+        """The slots that the step reads."""
+        read = {node.detail.buffer for node in self.kernel.nodes if node.op == "load"}
+        return self._slots_of(read)
+
+    @property
+    def writes(self):
+        """The slots that the step writes to."""
+        return self._slots_of({store.buffer for store in self.kernel.stores})
+
+    def _slots_of(self, buffers):
+        pairs = zip(self.kernel.buffers, self.slots)
+        return [slot for buffer, slot in pairs if buffer in buffers]
+
     def __str__(self):
         return f"{self.kernel.label}({', '.join(slot.name for slot in self.slots)})"
 
@@ -38,6 +55,19 @@ class Evaluate(NamedTuple):
     eqn: object
     operands: list
     results: list
+
+    schedules = ()
+
+    @property
+    def reads(self):
+        """The slots that the step reads."""
+        sources = [layout.source for layout in self.operands]
+        return [source for source in sources if isinstance(source, Slot)]
+
+    @property
+    def writes(self):
+        """The slots that the step writes to."""
+        return [layout.source for layout in self.results]
 
     def __str__(self):
         results, operands = map(_listed, (self.results, self.operands))
@@ -133,10 +163,17 @@ class Schedule(NamedTuple):
     constants: list
     steps: list
 
+    def walk(self):
+        """Yield all steps, those of schedules within steps behind their step."""
+        for step in self.steps:
+            yield step
+            for schedule in step.schedules:
+                yield from schedule.walk()
+
     @property
     def kernels(self):
         """The kernels that differ, by their labels."""
-        launches = [step for step in self.steps if isinstance(step, Launch)]
+        launches = [step for step in self.walk() if isinstance(step, Launch)]
         return {launch.kernel.label: launch.kernel for launch in launches}
 
     def __str__(self):

@@ -50,15 +50,20 @@ FLOORS = (
     Floor(P3, "Random", "chance becomes a function of a key", stands=False),
     Floor(P4, "Kernels & LLVM", "equations become loop nests, then instructions"),
     Floor(P4, "Passes", "the program becomes a shorter, equal program"),
+    Floor(P4, "Functions", "exp becomes a polynomial, sixteen at a time", "17b"),
     Floor(P4, "Fusion", "four loops become one"),
-    Floor(P4, "Matmul & threads", "one core becomes all of them"),
+    Floor(P4, "Memory", "fifty arrays become one arena", "18b"),
+    Floor(P4, "Vectors", "sixteen numbers become one instruction"),
+    Floor(P4, "Matmul", "a product becomes tiles that fit", "19b"),
+    Floor(P4, "Whole programs", "all steps become one function, loops included", "19c"),
+    Floor(P4, "Calls", "a call becomes eighty nanoseconds", "19d"),
     Floor(P4, "GPU", "loops become thousands of threads"),
     Floor(P4, "Devices", "one device becomes a mesh"),
     Floor(P4, "Was it worth it?", "the program becomes a trained network"),
 )
 
 WIDTH, SHAFT, TOWER = 460, 24, 216
-OPEN, SHUT, GAP = 24, 8, 7
+OPEN, SHUT, GAP = 21, 7, 6
 
 
 def _number(floors):
