@@ -1,134 +1,139 @@
-"""Jitted minijax beside `jax.jit`: dispatch, training steps, loops.
+"""Jitted minijax beside `jax.jit`, NumPy, and Numba: the table of goals.
 
     python benchmarks/compiled.py [--json FILE] [--only TEXT]
 
-Ours is the default backend; `MINIJAX_BACKEND` chooses another.
+Ours is the default backend; `MINIJAX_BACKEND` chooses another. Columns of others are
+ratios: our time divided by theirs, so that less than 1 is faster.
 """
 
-from side_by_side import main, random
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import array_rows
+import compile_rows
+import loop_rows
+import network_rows
+import numba_rows
+from rows import LATER, ROWS, as_package
+from side_by_side import (
+    SAMPLES,
+    blocked,
+    json,
+    measure,
+    options,
+    pin,
+    refuse_different_results,
+    summary,
+    versions,
+    write_json,
+)
+
+FAMILIES = array_rows, loop_rows, network_rows, compile_rows
+OTHERS = "jax", "numpy", "numba"
 
 
-def calls(jax):
-    """A warmed call of next to nothing, and a training step of a tiny network."""
-    jnp = jax.numpy
-    a, b = jnp.asarray(random(4)), jnp.asarray(random(4, seed=1))
-    x, y = jnp.asarray(random(8, 2)), jnp.asarray(random(8, 1))
-    params = [
-        {"w": jnp.asarray(random(*shape)), "b": jnp.zeros(shape[1])}
-        for shape in ((2, 16), (16, 1))
-    ]
-
-    def loss(params, x, y):
-        *hidden, last = params
-        for layer in hidden:
-            x = jnp.tanh(x @ layer["w"] + layer["b"])
-        return ((x @ last["w"] + last["b"] - y) ** 2).mean()
-
-    @jax.jit
-    def train_step(params, x, y):
-        slopes = jax.grad(loss)(params, x, y)
-        return jax.tree_util.tree_map(lambda p, g: p - 0.1 * g, params, slopes)
-
-    add = jax.jit(lambda a, b: a + b)
-    return {
-        "call, two arrays of 4": lambda: add(a, b),
-        "step of a tiny network": lambda: train_step(params, x, y),
-    }
+def contestants(name, row, packages, numba_functions):
+    """Return functions without arguments by the names of those who compete."""
+    functions = [row.make(package) for package in packages]
+    if row.results:
+        refuse_different_results(name, packages, functions)
+    if row.timed:
+        return dict(zip(("minijax", "jax"), functions))
+    pairs = zip(packages, functions)
+    found = {package.__name__: blocked(package, f) for package, f in pairs}
+    if row.by_numpy:
+        found["numpy"] = row.make(as_package)
+    if name in numba_functions:
+        found["numba"] = numba_functions[name]
+    return found
 
 
-def recurrent_networks(jax):
-    """Gradients of a recurrent network of 64 units, for 100 steps."""
-    jnp, lax = jax.numpy, jax.lax
-    w, b = jnp.asarray(0.1 * random(64, 64)), jnp.asarray(random(64))
-
-    def loss(w, b, xs):
-        def step(h, x):
-            return jnp.tanh(h @ w + x + b), None
-
-        h, _ = lax.scan(step, jnp.zeros(xs.shape[1:]), xs)
-        return (h * h).sum()
-
-    gradient = jax.jit(jax.grad(loss, (0, 1)))
-
-    def row(batch):
-        xs = jnp.asarray(random(100, batch, 64))
-        return lambda: gradient(w, b, xs)
-
-    return {f"gradient of an RNN, batch {n}": row(n) for n in (1, 8, 64)}
+def measured(name, row, packages, numba_functions):
+    """Return the numbers of a row."""
+    for package in packages:
+        package.config.update("jax_enable_x64", row.wide)
+    functions = contestants(name, row, packages, numba_functions)
+    samples = row.samples or SAMPLES
+    if row.timed:
+        times = [{n: f() for n, f in functions.items()} for _ in range(samples)]
+        return summary(times)
+    return measure(functions, samples)
 
 
-def small_loops(jax):
-    """Loops whose steps are a few numbers."""
-    jnp, lax = jax.numpy, jax.lax
-    start, vector = jnp.float32(1.0), jnp.asarray(random(3))
-    matrix = jnp.asarray(0.3 * random(3, 3))
-    decay, drive = jnp.asarray(0.1 * random(2, 1000))
-
-    @jax.jit
-    def newton(x):
-        def far(state):
-            return state[1] < 1000
-
-        def closer(state):
-            x, i = state
-            return x - 0.01 * (x * x - 2.0) / (2.0 * x), i + 1
-
-        return lax.while_loop(far, closer, (x, 0))
-
-    @jax.jit
-    def turning(v):
-        return lax.fori_loop(0, 1000, lambda i, v: jnp.tanh(matrix @ v) + 0.1, v)
-
-    @jax.jit
-    def recurrence(a, b):
-        def step(h, row):
-            h = row[0] * h + row[1]
-            return h, h
-
-        return lax.scan(step, 0.0, (a, b))[1]
-
-    @jax.jit
-    def recurrence_by_pairs(a, b):
-        def after(x, y):
-            return y[0] * x[0], y[0] * x[1] + y[1]
-
-        return lax.associative_scan(after, (a, b))[1]
-
-    return {
-        "while, a scalar, 1,000 steps": lambda: newton(start),
-        "fori, a 3-vector, 1,000 steps": lambda: turning(vector),
-        "scan, recurrence, 1,000 steps": lambda: recurrence(decay, drive),
-        "associative scan, the same": lambda: recurrence_by_pairs(decay, drive),
-    }
+def in_another_process(name, threads):
+    """Return the numbers of a row, measured with several threads and cores."""
+    if len(os.sched_getaffinity(0)) < threads:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.json")
+        command = [sys.executable, __file__, "--only", name, "--json", str(path)]
+        settings = {
+            "MINIJAX_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads),
+            "MINIJAX_BENCH_THREADS": str(threads), "XLA_FLAGS": "",
+        }  # fmt: skip
+        environment = {**os.environ, **settings}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            return None
+        return json.loads(path.read_text())["rows"][name]
 
 
-def hidden_markov_models(jax):
-    """The forward algorithm for 16 states and 1,000 observations, and its gradient."""
-    jnp, lax = jax.numpy, jax.lax
-    transitions = abs(random(16, 16))
-    transitions = jnp.asarray(transitions / transitions.sum(1, keepdims=True))
-    likelihoods = jnp.asarray(abs(random(1000, 16)) + 0.1)
-
-    def log_likelihood(transitions, likelihoods):
-        def step(belief, likelihood):
-            belief = (belief @ transitions) * likelihood
-            total = belief.sum()
-            return belief / total, jnp.log(total)
-
-        return lax.scan(step, jnp.full(16, 1 / 16), likelihoods)[1].sum()
-
-    forward, backward = jax.jit(log_likelihood), jax.jit(jax.grad(log_likelihood))
-    return {
-        "hidden Markov model": lambda: forward(transitions, likelihoods),
-        "hidden Markov model, gradient": lambda: backward(transitions, likelihoods),
-    }
+def line(name, row, found):
+    """Return a row of the table as text."""
+    if found is None:
+        return f"{name:46} not measured"
+    ratio = found["ratio"]["jax"]
+    low, high = found["quartiles"]["jax"]
+    others = [found["ratio"].get(other) for other in OTHERS[1:]]
+    cells = [f"{x:8.2f}" if x is not None else f"{'–':>8}" for x in others]
+    mark = "goal" if ratio <= row.goal else "must" if ratio <= row.must else "BEHIND"
+    return (
+        f"{name:46}{found['us']['minijax']:12.1f}{found['us']['jax']:12.1f}"
+        f"{ratio:8.2f} {low:6.2f}–{high:<6.2f}{row.must:6.2f}{row.goal:6.2f} "
+        f"{mark:6}{''.join(cells)}"
+    )
 
 
-def programs(jax):
-    """All rows: names, and functions without arguments that do the work once."""
-    families = calls, recurrent_networks, small_loops, hidden_markov_models
-    return {name: f for family in families for name, f in family(jax).items()}
+def main():
+    """Print the table."""
+    chosen = options(__doc__)
+    threads = int(os.environ.get("MINIJAX_BENCH_THREADS", "1"))
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+    names = [name for name in ROWS if chosen.only in name]
+    packages = [importlib.import_module(name) for name in ("minijax", "jax")]
+    try:
+        numba = importlib.import_module("numba")
+        numba_functions = numba_rows.functions(numba)
+    except ImportError:
+        numba, numba_functions = None, {}
+    head = versions([*packages, numba] if numba else packages)
+    print(", ".join(f"{name} {version}" for name, version in head.items()))
+    print(
+        f"{'':46}{'minijax µs':>12}{'JAX µs':>12}{'ratio':>8} {'quartiles':13}"
+        f"{'must':>6}{'goal':>6} {'':6}{'/ NumPy':>8}{'/ Numba':>8}"
+    )
+    found = {}
+    for name in names:
+        row = ROWS[name]
+        if row.threads > threads:
+            found[name] = in_another_process(name, row.threads)
+        else:
+            if threads == 1:
+                pin()
+            found[name] = measured(name, row, packages, numba_functions)
+            if cores:
+                os.sched_setaffinity(0, cores)
+        print(line(name, row, found[name]), flush=True)
+    for name, chapter in LATER.items():
+        if chosen.only in name:
+            print(f"{name:46} not there yet: {chapter}")
+    if chosen.json:
+        write_json(chosen.json, head, found)
 
 
 if __name__ == "__main__":
-    main(programs, __doc__)
+    main()

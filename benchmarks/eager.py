@@ -3,7 +3,19 @@
 python benchmarks/eager.py [--json FILE] [--only TEXT]
 """
 
-from side_by_side import main, random
+from side_by_side import (
+    blocked,
+    measure,
+    options,
+    pin,
+    random,
+    refuse_different_results,
+    versions,
+    write_json,
+)
+
+import jax
+import minijax
 
 
 def programs(jax):
@@ -39,5 +51,28 @@ def programs(jax):
     }
 
 
+def main():
+    """Print the table."""
+    chosen = options(__doc__)
+    pin()
+    head, rows = versions([minijax, jax]), {}
+    print(", ".join(f"{name} {version}" for name, version in head.items()))
+    print(f"{'':38}{'minijax':>13}{'JAX':>13}{'ratio':>8}   quartiles")
+    tables = [programs(package) for package in (minijax, jax)]
+    for name in [name for name in tables[0] if chosen.only in name]:
+        functions = [table[name] for table in tables]
+        refuse_different_results(name, (minijax, jax), functions)
+        ours, theirs = map(blocked, (minijax, jax), functions)
+        row = rows[name] = measure({"minijax": ours, "jax": theirs})
+        low, high = row["quartiles"]["jax"]
+        print(
+            f"{name:38}{row['us']['minijax']:10.1f} µs{row['us']['jax']:10.1f} µs"
+            f"{row['ratio']['jax']:8.2f}   {low:.2f}–{high:.2f}",
+            flush=True,
+        )
+    if chosen.json:
+        write_json(chosen.json, head, rows)
+
+
 if __name__ == "__main__":
-    main(programs, __doc__)
+    main()

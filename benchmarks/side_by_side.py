@@ -1,18 +1,19 @@
-"""Two packages measured beside each other: what the tables of this folder share.
+"""Contestants measured beside each other: what the tables of this folder share.
 
-Each sample times the two packages one after the other, so that a busy moment of the
-machine meets both. The ratio is the median of the samples' ratios: minijax / JAX.
+Each sample times all contestants one after the other, so that a busy moment of the
+machine meets them all. A ratio is the median of the samples' ratios: ours / theirs.
 """
 
 import argparse
-import importlib
 import json
 import os
 import platform
 import statistics
 import time
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MINIJAX_NUM_THREADS", "1")
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
 import numpy as np  # after the settings, which it reads
@@ -20,85 +21,96 @@ import numpy as np  # after the settings, which it reads
 SAMPLES, SECONDS = 15, 0.02
 
 
-def random(*shape, seed=0):
-    """Normally distributed numbers in single precision."""
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+def random(*shape, seed=0, dtype="float32"):
+    """Normally distributed numbers."""
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
 
 
-def seconds(f, block, repeats):
+def seconds(f, repeats):
     """Time of one call, averaged over `repeats`."""
     start = time.perf_counter()
     for _ in range(repeats):
-        block(f())
+        f()
     return (time.perf_counter() - start) / repeats
 
 
-def measure(ours, theirs, blocks):
-    """Medians of our time, of JAX's time and of their ratio."""
-    repeats = []
-    for f, block in zip((ours, theirs), blocks, strict=True):
-        seconds(f, block, 1)
-        once = seconds(f, block, 2)
-        repeats.append(max(1, int(SECONDS / once)))
-    samples = [
-        [seconds(*row) for row in zip((ours, theirs), blocks, repeats, strict=True)]
-        for _ in range(SAMPLES)
+def measure(functions, samples=SAMPLES):
+    """Return the medians of the times, and of the ratios of the first to the others.
+
+    Args:
+      functions: from names of contestants to functions without arguments, ours first.
+      samples: how many.
+    """
+    repeats = {}
+    for name, f in functions.items():
+        seconds(f, 1)
+        repeats[name] = max(1, int(SECONDS / seconds(f, 2)))
+    times = [
+        {name: seconds(f, repeats[name]) for name, f in functions.items()}
+        for _ in range(samples)
     ]
-    ratios = sorted(a / b for a, b in samples)
-    return {
-        "minijax_us": 1e6 * statistics.median(a for a, _ in samples),
-        "jax_us": 1e6 * statistics.median(b for _, b in samples),
-        "ratio": statistics.median(ratios),
-        "spread": [ratios[len(ratios) // 4], ratios[-len(ratios) // 4]],
-    }
+    return summary(times)
+
+
+def summary(times):
+    """Return medians of times in microseconds, and of ratios with their quartiles."""
+    ours, *others = times[0]
+    found = {"us": {}, "ratio": {}, "quartiles": {}}
+    for name in (ours, *others):
+        found["us"][name] = 1e6 * statistics.median(sample[name] for sample in times)
+    for name in others:
+        ratios = sorted(sample[ours] / sample[name] for sample in times)
+        found["ratio"][name] = statistics.median(ratios)
+        found["quartiles"][name] = ratios[len(ratios) // 4], ratios[-len(ratios) // 4]
+    return found
+
+
+def blocked(package, f):
+    """Return a function that waits for the results of another."""
+    block = package.block_until_ready
+    return lambda: block(f())
 
 
 def refuse_different_results(name, packages, functions):
-    """Raise if the two programs of a row do not compute the same arrays."""
+    """Raise if two programs do not compute the same arrays."""
     results = [p.tree_util.tree_leaves(f()) for p, f in zip(packages, functions)]
     for a, b in zip(*results, strict=True):
         if hasattr(a, "dtype") and not np.allclose(a, b, rtol=1e-2, atol=1e-3):
             raise ValueError(f"minijax and JAX disagree about {name!r}")
 
 
-def rows(programs, packages, only):
-    """Yield name and numbers of each row of a table whose name contains `only`."""
-    blocks = [package.block_until_ready for package in packages]
-    tables = [programs(package) for package in packages]
-    for name in tables[0]:
-        if only in name:
-            functions = [table[name] for table in tables]
-            refuse_different_results(name, packages, functions)
-            yield name, measure(*functions, blocks)
-
-
-def main(programs, about):
-    """Print a table.
-
-    Args:
-      programs: function from a package to its rows: a dictionary from names to
-        functions without arguments that do the work once.
-      about: the documentation of the table.
-    """
+def options(about):
+    """Return the options of a table's command line."""
     parser = argparse.ArgumentParser(description=about.partition("\n")[0])
     parser.add_argument("--json", help="write the numbers to this file, too")
     parser.add_argument("--only", default="", help="rows with this in their names")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def pin():
+    """Keep this process on one core."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    packages = [importlib.import_module(name) for name in ("minijax", "jax")]
-    versions = ", ".join(f"{p.__name__} {p.__version__}" for p in packages)
-    print(f"{versions}, numpy {np.__version__}, {platform.processor() or 'CPU'}")
-    print(f"{'':38}{'minijax':>13}{'JAX':>13}{'ratio':>8}   quartiles")
-    results = {}
-    for name, row in rows(programs, packages, options.only):
-        low, high = row["spread"]
-        print(
-            f"{name:38}{row['minijax_us']:10.1f} µs{row['jax_us']:10.1f} µs"
-            f"{row['ratio']:8.2f}   {low:.2f}–{high:.2f}",
-            flush=True,
-        )
-        results[name] = row
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"versions": versions, "rows": results}, file, indent=1)
+
+
+def processor():
+    """Return the processor's name."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    names = [line.partition(": ")[2] for line in lines if "model name" in line]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def versions(packages):
+    """Return names and versions of packages, and the processor, for a table's head."""
+    found = {package.__name__: package.__version__ for package in packages}
+    return {
+        **found, "numpy": np.__version__, "python": platform.python_version(),
+        "processor": processor(), "date": time.strftime("%Y-%m-%d"),
+    }  # fmt: skip
+
+
+def write_json(path, head, rows):
+    """Write a table to a file."""
+    text = json.dumps({"versions": head, "rows": rows}, indent=1)
+    Path(path).write_text(text + "\n", encoding="utf-8")

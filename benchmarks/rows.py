@@ -1,0 +1,74 @@
+"""Rows of the table of goals: what is measured, and what it may take.
+
+A row is a function from a package (`minijax`, or `jax`) to a function without
+arguments that does the work once. Goals are ratios of times: minijax / `jax.jit`.
+"""
+
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Row(NamedTuple):
+    """One line of the table.
+
+    Attributes:
+      make: function from a package to the function that does the work once.
+      must, goal: the ratio to JAX that has to be reached, and the one to hope for.
+      wide: whether it is about 64 bits.
+      by_numpy: whether NumPy can run the very same function, in place of a package.
+      results: whether all packages compute the same arrays.
+      samples: how many are taken, or None for the usual number.
+      timed: whether the function returns its time in seconds itself.
+      threads: how many are allowed; more than 1 are measured in another process.
+    """
+
+    make: object
+    must: float
+    goal: float
+    wide: bool = False
+    by_numpy: bool = False
+    results: bool = True
+    samples: int | None = None
+    timed: bool = False
+    threads: int = 1
+
+
+ROWS = {}
+
+# Rows of the guide that need chapters which are still to come.
+LATER = {
+    "convolution, 3x3, forward and both gradients": "chapter 14",
+    "step of an all-convolutional network, CIFAR-10": "chapter 14",
+    "sort, 1e6": "chapter 14",
+    "uniform random numbers, 1e6": "chapter 15",
+}
+
+# A package of which only the array functions are there: NumPy's.
+as_package = SimpleNamespace(__name__="numpy", numpy=np, jit=lambda f, **_: f)
+
+
+def row(name, must, goal, *variants, **about):
+    """Return a decorator that adds a row for each variant, or one without variants.
+
+    Args:
+      name: of the row; ``{}`` stands for the variant.
+      must, goal: numbers, or tuples with one for each variant.
+      *variants: what is given to the function behind the package.
+      **about: what else a `Row` says.
+    """
+
+    def add(make):
+        for place, variant in enumerate(variants or ((),)):
+            bounds = [b[place] if isinstance(b, tuple) else b for b in (must, goal)]
+            args = variant if isinstance(variant, tuple) else (variant,)
+
+            def build(package, args=args):
+                return make(package, *args)
+
+            title = name.format(*args)
+            ROWS[title] = Row(build, *bounds, **about)
+        return make
+
+    return add
