@@ -6,12 +6,13 @@ Reference: ``jax.stages.Compiled``.
 """
 
 import os
+from typing import NamedTuple
 
 from minijax.array import ArrayImpl, asarray_impl
-from minijax.core import EvalTrace, set_current_trace
+from minijax.core import EvalTrace, current_trace, set_current_trace
 from minijax.jaxpr import eval_jaxpr
 from minijax.programs import dce_program
-from minijax.remembering import cache_by_object, once_of
+from minijax.remembering import cache_by_object, once_of, trace_context
 from minijax.settings import config
 
 config.define("minijax_backend", os.environ.get("MINIJAX_BACKEND"), lambda name: name)
@@ -95,3 +96,34 @@ def compiled(closed, backend=None, name="program"):
     key = backend, compile_context()
     once = once_of(_executables, closed)
     return once.get(key, lambda: backends[backend](without_waste(closed), name))
+
+
+class Surroundings(NamedTuple):
+    """What a call depends on beside the function and its arguments.
+
+    Attributes:
+      tracing, compiling: `trace_context` and `compile_context`.
+      disabled: whether functions run as Python.
+    """
+
+    tracing: tuple
+    compiling: tuple
+    disabled: bool
+
+
+_seen = None, None, None, None
+
+
+def surroundings():
+    """Return the `Surroundings` of a call: the same object, as long as nothing changes.
+
+    Whether anything has changed is seen from three objects that are replaced then.
+    """
+    global _seen
+    (values, overrides), trace, seen = config.state, current_trace(), _seen
+    if seen[0] is values and seen[1] is overrides and seen[2] is trace:
+        return seen[3]
+    here = Surroundings(trace_context(), compile_context(), config.jax_disable_jit)
+    if isinstance(trace, EvalTrace):  # the others end soon, and nobody should hold them
+        _seen = values, overrides, trace, here
+    return here

@@ -9,7 +9,7 @@ from functools import partial
 
 from minijax.api_util import check_callable
 from minijax.chosen_arguments import chosen, positional, signature_of
-from minijax.jit_functions import JitFunction, Options
+from minijax.jit_functions import Options, jit_kinds
 from minijax.placement import Device, devices, platforms
 
 _no_function = object()
@@ -75,7 +75,7 @@ def jit(
     given = {"keep_unused": keep_unused, "inline": inline, "backend": backend}
     params = {name: value for name, value in given.items() if value}
     labels = tuple(positional(parameters or []))
-    return JitFunction(fun, Options(static, donate, labels, params, device))
+    return jit_kinds[-1](fun, Options(static, donate, labels, params, device))
 
 
 def _check_apart(static, donate):

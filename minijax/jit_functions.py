@@ -7,6 +7,7 @@ Reference: ``jax.jit``.
 
 import weakref
 from functools import partial, update_wrapper
+from operator import itemgetter
 from types import MethodType
 from typing import NamedTuple
 
@@ -16,14 +17,13 @@ from minijax.api_util import FlatCall
 from minijax.array import ArrayImpl
 from minijax.avals import typeof
 from minijax.chosen_arguments import Chosen
-from minijax.compilation import compile_context, compiled
+from minijax.compilation import compiled, surroundings
 from minijax.core import EvalTrace, current_trace, refuse_dead_tracers, watchers
 from minijax.donation import check_given_once, give_up, memory_given, warn_of_useless
 from minijax.errors import UnexpectedTracerError
 from minijax.jit_primitive import jit_p
 from minijax.lowering import Traced, struct_of
-from minijax.remembering import cache_by_object, once_of, trace_context
-from minijax.settings import config
+from minijax.remembering import cache_by_object, once_of
 from minijax.staging_api import abstractify
 from minijax.trace_cache import Static, program_of, programs_of
 from minijax.tree_transfer import device_put
@@ -115,31 +115,32 @@ class Ready:
 
     def __init__(self, program, params, given):
         self.program, self.params, self.given = program, params, given
-        self.gives, self._executable = any(given), None
+        self.gives, self.executable = any(given), None
+        alone = program.out_tree.kind is None
+        self._build = itemgetter(0) if alone else program.out_tree.unflatten
 
     def run(self, leaves):
         """Return the result, a tree, for the leaves of the arguments."""
-        operands = [*self.program.captured, *leaves]
-        evaluating = isinstance(current_trace(), EvalTrace)
-        if evaluating and self.gives:
+        operands = self.program.captured + leaves
+        if not isinstance(current_trace(), EvalTrace):
+            return self._build(jit_p.bind(*operands, **self.params))
+        if self.gives:
             check_given_once(self.given, operands)
-        if evaluating and not watchers:
-            outs = self._evaluate(operands)
-        else:
+        if watchers:
             outs = jit_p.bind(*operands, **self.params)
-        if evaluating and self.gives:
-            outs = give_up(self.given, operands, outs)
-        return self.program.out_tree.unflatten(outs)
+        else:
+            outs = self._evaluate(operands)
+        return self._build(give_up(self.given, operands, outs) if self.gives else outs)
 
     def _evaluate(self, operands):
         """Do what binding the call would do in the end."""
         refuse_dead_tracers(jit_p, operands)
-        if self._executable is None:
+        if self.executable is None:
             params = self.params
-            self._executable = compiled(
+            self.executable = compiled(
                 params["jaxpr"], params.get("backend"), params["name"]
             )
-        return self._executable(*operands)
+        return self.executable(*operands)
 
 
 class Inspectable:
@@ -237,17 +238,21 @@ class JitFunction(Inspectable):
         self._lane = once_of(_lanes, self)
 
     def __call__(self, /, *args, **kwargs):
-        if config.jax_disable_jit:
+        here = surroundings()
+        if here.disabled:
             return self._fun(*args, **kwargs)
         if self._options.device is not None:
             args, kwargs = device_put((args, kwargs), self._options.device)
         varying, statics = self._options.sort(args, kwargs)
         leaves, structure = take_apart(*varying)
         avals = self._avals(leaves, args, kwargs)
-        key = structure, avals, statics, trace_context(), compile_context()
+        key = structure, avals, statics, here
         ready = self._lane.values.get(key)
         if ready is None:
             ready = self._prepare(key, args, kwargs)
+        return self._run(ready, leaves, args, kwargs)
+
+    def _run(self, ready, leaves, args, kwargs):
         return ready.run(leaves)
 
     def __get__(self, instance, owner=None):
@@ -280,3 +285,7 @@ class JitFunction(Inspectable):
         if not program.captured:
             self._lane.put(key, ready)
         return ready
+
+
+# The classes of jitted functions; `jit` makes one of the last kind.
+jit_kinds = [JitFunction]

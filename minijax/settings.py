@@ -8,20 +8,30 @@ Reference: ``jax.config``.
 import os
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 
 
 class Config:
-    """Named switches: each is an attribute, and may differ in a thread for a while."""
+    """Named switches: each is an attribute, and may differ in a thread for a while.
+
+    Attributes:
+      state: two dictionaries, of the process and of this thread, which are replaced
+        and never changed: as long as they are the same two, so are all values.
+    """
+
+    __slots__ = ("_accepts", "_lock", "_overrides", "_values")
 
     def __init__(self):
-        self._defaults = {}
-        self._overrides = {}
+        self._accepts, self._values, self._lock = {}, {}, Lock()
+        self._overrides = ContextVar("overrides", default={})
+
+    state = property(lambda self: (self._values, self._overrides.get()))
 
     def define(self, name, default, accepts=bool):
         """Add a switch; `accepts` turns a value into a valid one, or raises."""
-        self._defaults[name] = accepts(default), accepts
-        self._overrides[name] = ContextVar(name)
+        self._accepts[name] = accepts
         setattr(Config, name, property(lambda self: self._value(name)))
+        self.update(name, default)
 
     def update(self, name, value):
         """Set a switch for the whole process.
@@ -29,30 +39,32 @@ class Config:
         Raises:
           AttributeError: if there is no switch of this name.
         """
-        accepts = self._known(name)[1]
-        self._defaults[name] = accepts(value), accepts
+        value = self._known(name)(value)
+        with self._lock:
+            self._values = {**self._values, name: value}
 
     @contextmanager
     def override(self, name, value):
         """Set a switch for a ``with`` block, in this thread alone."""
-        accepts = self._known(name)[1]
-        token = self._overrides[name].set(accepts(value))
+        value = self._known(name)(value)
+        token = self._overrides.set({**self._overrides.get(), name: value})
         try:
             yield
         finally:
-            self._overrides[name].reset(token)
+            self._overrides.reset(token)
 
     def _value(self, name):
-        return self._overrides[name].get(self._defaults[name][0])
+        overrides = self._overrides.get()
+        return overrides[name] if name in overrides else self._values[name]
 
     def __getattr__(self, name):
         self._known(name)  # raises, as a known switch is a property
 
     def _known(self, name):
-        if name.startswith("__") or name not in self._defaults:
-            known = ", ".join(sorted(self._defaults))
+        if name.startswith("__") or name not in self._accepts:
+            known = ", ".join(sorted(self._accepts))
             raise AttributeError(f"Unrecognized config option: {name}; known: {known}")
-        return self._defaults[name]
+        return self._accepts[name]
 
 
 def _on_or_off(value):
