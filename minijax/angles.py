@@ -1,0 +1,72 @@
+# Made from chapters/17b_functions.md by `make chapter`;
+# edit the chapter, not this file.
+"""Sine, cosine and tangent."""
+
+from minijax.scalar_functions import bits_of, nearest, polynomial, without_multiple
+
+TWO_OVER_PI = 0.6366197723675814
+
+# pi / 2, in parts; a whole number below the limit times a part is exact, but the last.
+HALF_PI = {
+    "float32": (1.5703125, 0.0004837513, 7.5495336e-08, 2.563344e-12),
+    "float64": (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21),
+}
+NEAR = {"float32": 12800.0, "float64": 1.6e6}
+
+# (sin(r) - r) / r**3 and (cos(r) - 1 + r**2 / 2) / r**4, functions of r**2, |r| < pi/4.
+SIN = {
+    "float32": (-0.16666655, 0.008332178, -0.00019517295),
+    "float64": (
+        -0.16666666666666632, 0.008333333333322425, -0.00019841269829817668,
+        2.7557313695506272e-06, -2.5050758701354983e-08, 1.589683094212999e-10,
+    ),
+}  # fmt: skip
+COS = {
+    "float32": (0.041666646, -0.0013887368, 2.4438477e-05),
+    "float64": (
+        0.0416666666666666, -0.001388888888887414, 2.4801587289492877e-05,
+        -2.755731435548629e-07, 2.0875723710520535e-09, -1.1359670912116794e-11,
+    ),
+}  # fmt: skip
+
+
+def sine_and_cosine(k, r):
+    """Write the sine and the cosine of a number between -pi/4 and pi/4."""
+    z, name = k.mul(r, r), r.dtype.name
+    sine = k.fma(k.mul(r, z), polynomial(k, z, SIN[name]), r)
+    rest = k.fma(k.mul(z, z), polynomial(k, z, COS[name]), k.mul(z, -0.5))
+    return sine, k.add(rest, 1)
+
+
+def sin_of(k, r, bits):
+    """Write the sine of r plus as many quarter turns as some bits end with."""
+    sine, cosine = sine_and_cosine(k, r)
+    odd = k.ne(k.apply("and", bits, 1), 0)
+    size = k.select(odd, cosine, sine)
+    turned = k.shift_left(k.apply("and", bits, 2), r.dtype.itemsize * 8 - 2)
+    return k.bitcast(k.xor(bits_of(k, size), turned), r.dtype)
+
+
+def sign_bit(k, x):
+    """Write the sign of a float as the first bit of an integer."""
+    least = -(2 ** (x.dtype.itemsize * 8 - 1))
+    return k.apply("and", bits_of(k, x), least)
+
+
+def near(k, x):
+    """Write what is left of x without quarter turns, and bits that end with these."""
+    n, bits = nearest(k, x, TWO_OVER_PI)
+    return without_multiple(k, x, n, HALF_PI[x.dtype.name]), bits
+
+
+def sin(k, x):
+    """Write the sine."""
+    r, bits = near(k, k.abs(x))
+    size = sin_of(k, r, bits)
+    return k.bitcast(k.xor(bits_of(k, size), sign_bit(k, x)), x.dtype)
+
+
+def cos(k, x):
+    """Write the cosine: the sine, one quarter turn ahead."""
+    r, bits = near(k, x)
+    return sin_of(k, r, k.add(bits, 1))

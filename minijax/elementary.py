@@ -1,0 +1,48 @@
+# Made from chapters/17b_functions.md by `make chapter`;
+# edit the chapter, not this file.
+"""Elementary functions of floats, made of scalar operations.
+
+`function` returns one by the name of its scalar operation; `expand` puts them into a
+kernel.
+"""
+
+import dataclasses
+import functools
+
+from minijax.angles import cos, sin
+from minijax.exponentials import exp, tanh
+from minijax.kernel_building import NodeWriter
+from minijax.logarithms import log
+from minijax.scalar_functions import FORMATS, inline, write_function
+from minijax.scalar_ops import scalar_ops
+
+bodies = {"exp": exp, "tanh": tanh, "log": log, "sin": sin, "cos": cos}
+
+
+@functools.cache
+def function(op, dtype):
+    """Return the `ScalarFunction` of a scalar operation on floats, or None.
+
+    Args:
+      op: its name in `scalar_ops`.
+      dtype: of the operands, as they are in registers.
+    """
+    if op not in bodies or dtype not in FORMATS:
+        return None
+    arity = scalar_ops[op].arity
+    return write_function(f"{op}_{dtype.name}", bodies[op], [dtype] * arity)
+
+
+def expand(kernel):
+    """Return a kernel in which elementary functions are written out."""
+    k, new = NodeWriter(), {}
+    for node in kernel.nodes:
+        args = tuple(new[arg] for arg in node.args)
+        found = args and function(node.op, args[-1].dtype)
+        if found:
+            new[node] = inline(k, found, args)
+        else:
+            new[node] = k.write(dataclasses.replace(node, args=args))
+    stores = [store._replace(node=new[store.node]) for store in kernel.stores]
+    nodes = tuple(dict.fromkeys(k.nodes))
+    return dataclasses.replace(kernel, nodes=nodes, stores=(*stores,))
