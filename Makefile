@@ -86,6 +86,7 @@ oracle: $(ORACLE)/.installed
 ## make bench           measure side by side with JAX, pinned to one core
 bench: $(ORACLE)/.installed
 	$(call title,bench)
+	@$(ORACLE)/bin/python $(PIP) -c constraints.txt numba || echo "Numba cannot be installed here"
 	@$(ORACLE)/bin/python benchmarks/eager.py
 	@$(ORACLE)/bin/python benchmarks/compiled.py
 

@@ -54,9 +54,9 @@ def long_chain(jax):
         number = next(_fresh)
 
         def f(x):
-            for k in range(2500):
-                x = x * (1 + number / 1e6) + 0.001 * k
-            return x
+            for _ in range(2500):
+                x = jax.numpy.tanh(x) + x
+            return x * number
 
         return jax.jit(f)(x)
 

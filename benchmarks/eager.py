@@ -3,6 +3,8 @@
 python benchmarks/eager.py [--json FILE] [--only TEXT]
 """
 
+import importlib
+
 from side_by_side import (
     blocked,
     measure,
@@ -13,9 +15,6 @@ from side_by_side import (
     versions,
     write_json,
 )
-
-import jax
-import minijax
 
 
 def programs(jax):
@@ -55,14 +54,15 @@ def main():
     """Print the table."""
     chosen = options(__doc__)
     pin()
-    head, rows = versions([minijax, jax]), {}
+    packages = [importlib.import_module(name) for name in ("minijax", "jax")]
+    head, rows = versions(packages), {}
     print(", ".join(f"{name} {version}" for name, version in head.items()))
     print(f"{'':38}{'minijax':>13}{'JAX':>13}{'ratio':>8}   quartiles")
-    tables = [programs(package) for package in (minijax, jax)]
+    tables = [programs(package) for package in packages]
     for name in [name for name in tables[0] if chosen.only in name]:
         functions = [table[name] for table in tables]
-        refuse_different_results(name, (minijax, jax), functions)
-        ours, theirs = map(blocked, (minijax, jax), functions)
+        refuse_different_results(name, packages, functions)
+        ours, theirs = map(blocked, packages, functions)
         row = rows[name] = measure({"minijax": ours, "jax": theirs})
         low, high = row["quartiles"]["jax"]
         print(

@@ -62,9 +62,7 @@ def transformer(jax):
     """The gradient of a block of attention (4 heads) and a network of two layers."""
     jnp = jax.numpy
     sizes = {"qkv": (128, 384), "out": (128, 128), "up": (128, 512), "down": (512, 128)}
-    params = {
-        name: jnp.asarray(0.05 * random(*shape)) for name, shape in sizes.items()
-    }
+    params = {name: jnp.asarray(0.05 * random(*shape)) for name, shape in sizes.items()}
     x = jnp.asarray(random(8, 64, 128))
 
     def normed(x):
