@@ -1,0 +1,51 @@
+# Made from chapters/17_passes.md by `make chapter`;
+# edit the chapter, not this file.
+"""What is computed twice, computed once."""
+
+import numpy as np
+
+from minijax import lax
+from minijax.dead_code import acts
+from minijax.jaxpr import Literal
+from minijax.sweeping import INSIDE, sweeping
+
+COMMUTATIVE = frozenset(
+    {lax.add_p, lax.add_any_p, lax.mul_p, lax.and_p, lax.or_p, lax.xor_p}
+    | {lax.eq_p, lax.ne_p}
+)
+
+
+def use_twin(sweep, eqn):
+    """A rule: results of an equation that was written before."""
+    if acts(eqn):
+        return None
+    operands = [key_of(x) for x in eqn.invars]
+    if eqn.primitive in COMMUTATIVE:
+        operands = [frozenset(operands)]
+    key = (eqn.primitive, *operands, *eqn.params.items())
+    twin = sweep.seen.setdefault(key, eqn)
+    if twin is eqn or not identical(twin.params, eqn.params):
+        return None
+    return twin.outvars
+
+
+def key_of(atom):
+    """Return what two atoms have in common if they are bit by bit the same."""
+    if isinstance(atom, Literal):
+        return atom.aval.dtype, np.asarray(atom.val, atom.aval.dtype).tobytes()
+    return atom
+
+
+def identical(a, b):
+    """Return whether two parameters are the same, where 0.0 and -0.0 and 0 are not."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return identical(tuple(a.items()), tuple(b.items()))
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(identical, a, b))
+    return repr(a) == repr(b) if isinstance(a, float) else a == b
+
+
+SHARING = None, use_twin
+share_subexpressions = sweeping(INSIDE, SHARING)

@@ -1,0 +1,44 @@
+# Made from chapters/17_passes.md by `make chapter`;
+# edit the chapter, not this file.
+"""Equations that nobody needs, taken away."""
+
+from minijax.batching import program_primitives
+from minijax.effects import effectful, has_effects
+from minijax.printing import jaxprs_in_params
+from minijax.programs import dce_rules, with_consts
+from minijax.sweeping import INSIDE, Rules, settling, swept
+
+
+def acts(eqn):
+    """Return whether an equation does more than return results."""
+    if eqn.primitive in effectful:
+        return True
+    return eqn.primitive in program_primitives and any(
+        map(has_effects, jaxprs_in_params(eqn.params))
+    )
+
+
+def without_dead_code(closed):
+    """Return a program without what its results and effects do not need, or None."""
+    needed, eqns = set(closed.outvars), []
+    for eqn in reversed(closed.eqns):
+        used = [var in needed for var in eqn.outvars]
+        if not any(used) and not acts(eqn):
+            continue
+        if not all(used) and eqn.primitive in dce_rules:
+            eqn = dce_rules[eqn.primitive](eqn, tuple(used))
+        eqns.append(eqn)
+        needed.update(eqn.invars)
+    constvars = [var for var in closed.constvars if var in needed]
+    eqns.reverse()
+    if eqns == closed.eqns and constvars == closed.constvars:
+        return None
+    return with_consts(closed.jaxpr.replace(eqns=eqns, constvars=constvars), closed)
+
+
+def _everywhere(closed):
+    inner = swept(closed, Rules(INSIDE), remove_dead_code)
+    return without_dead_code(inner or closed) or inner
+
+
+remove_dead_code = settling(_everywhere)
