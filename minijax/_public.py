@@ -585,4 +585,6 @@ REGISTERS: list[str] = [
     "minijax.products",
     "minijax.control_rules",
     "minijax.control_runners",
+    "minijax.control_text",
+    "minijax.cpu_backend",
 ]

@@ -1,0 +1,281 @@
+# Made from chapters/19c_programs.md by `make chapter`;
+# edit the chapter, not this file.
+"""Programs as functions of LLVM: schedules with their loops, on planned memory.
+
+The function of a program is ``i32 @program(i8** memory, i8* arena, i8** context)``:
+the addresses of its inputs and its results; memory for what is between; and a table
+that starts with the address of the function for what Python has to do, and goes on
+with those of constants. It returns 0, or 1 if Python has raised an error.
+"""
+
+from collections import Counter
+from typing import NamedTuple
+
+from minijax.kernel_steps import Launch, Schedule
+from minijax.llvm_kernels import KernelText, function_text, pointer_to
+from minijax.llvm_text import HALVES, LLVMFunction, type_in_memory
+
+# A temporary with at most so many bytes is a local variable of its function.
+SMALL = 256
+
+# So many kernels are called by one function at most; LLVM is slow on long functions.
+LONGEST = 200
+
+# From types of steps to functions of a `FunctionText` and a step that write it.
+step_writers = {}
+
+MEMCPY = "@llvm.memcpy.p0i8.p0i8.i64"
+
+
+class Place(NamedTuple):
+    """Where the memory of a slot is.
+
+    Attributes:
+      kind: "input", "output", "constant" or "arena".
+      number: which one of these, or where in the arena, in bytes.
+    """
+
+    kind: str
+    number: int
+
+
+def nbytes(slot):
+    """Return the size of a slot in bytes."""
+    return slot.size * slot.dtype.itemsize
+
+
+def walk(steps):
+    """Yield steps, and all those within them."""
+    return Schedule([], [], [], steps).walk()
+
+
+def uses(steps):
+    """Return how often steps name each slot."""
+    return Counter(slot for s in walk(steps) for slot in (*s.reads, *s.writes))
+
+
+def calls(step):
+    """Return how many calls it takes to do a step."""
+    return sum(1 for inner in walk([step]) if not inner.schedules)
+
+
+class ProgramText:
+    """The text of a program, in the making.
+
+    Args:
+      schedule: a `Schedule`.
+      places: from its slots to their places; what steps hand in has none.
+
+    Attributes:
+      functions: list of texts.
+      hosted: list of the steps that Python does.
+    """
+
+    def __init__(self, schedule, places):
+        self.inputs, self.places = len(schedule.inputs), places
+        self.functions, self.hosted, self.kernels, self.declared = [], [], {}, set()
+        self.uses = uses(schedule.steps)
+        self.function("program", schedule.steps, [])
+
+    def function(self, name, steps, slots):
+        """Add a function that does some steps; it is given the addresses of slots."""
+        f = FunctionText(self, steps, slots)
+        write_steps(f, steps)
+        self.declared |= f.declared
+        params = "".join(f", i8* {f.addresses[slot]}" for slot in slots)
+        head = f"i32 @{name}(i8** %memory, i8* %arena, i8** %context{params})"
+        linkage = "define" if name == "program" else "define internal"
+        lines = [f"{linkage} {head} nounwind noinline {{", "entry:", *f.head, *f.lines]
+        self.functions.append("\n".join([*lines, *f.end, "}"]))
+
+    def kernel(self, kernel):
+        """Return the name of a kernel's function; the same text is written once."""
+        text = str(kernel)
+        if text not in self.kernels:
+            self.kernels[text] = f"@{kernel.label}_{len(self.kernels)}"
+            self.functions.append(self._kernel_text(kernel, self.kernels[text]))
+        return self.kernels[text]
+
+    def _kernel_text(self, kernel, name):
+        f = KernelText(kernel)
+        text = function_text(f, name[1:])
+        self.declared |= f.declared
+        small = max(kernel.sizes, default=0) <= 16
+        how = "alwaysinline" if small else "noinline"
+        text = text.replace("define void", "define internal void", 1)
+        return text.replace(" nounwind {", f" nounwind {how} {{", 1)
+
+    def __str__(self):
+        found = [d.removeprefix("declare ").partition("(")[0] for d in self.declared]
+        provided = sorted(map(HALVES.get, found, self.declared))
+        return "\n\n".join([*provided, *self.functions])
+
+
+class FunctionText(LLVMFunction):
+    """The text of a function that does some steps, in the making.
+
+    Attributes:
+      program: the `ProgramText`.
+      head: lines that come first.
+      addresses: from slots to the names of their addresses.
+    """
+
+    def __init__(self, program, steps, slots):
+        super().__init__()
+        self.program, self.head = program, []
+        self.addresses = {slot: self.name("s") for slot in slots}
+        self.end = ["  ret i32 0"]
+        own = uses(steps).items()
+        self.local = {
+            slot
+            for slot, count in own
+            if count == program.uses[slot] and self._may_be_local(slot)
+        }
+
+    def _may_be_local(self, slot):
+        place = self.program.places.get(slot)
+        return place and place.kind == "arena" and nbytes(slot) <= SMALL
+
+    def first(self, text, hint):
+        """Write an instruction at the beginning; return the name of its result."""
+        name = self.name(hint)
+        self.head.append(f"  {name} = {text}")
+        return name
+
+    def variable(self, slot):
+        """Return the address of a new local variable, of the size of a slot."""
+        kind = f"[{slot.size} x {type_in_memory_of(slot.dtype)}]"
+        whole = self.first(f"alloca {kind}, align 16", "l")
+        return self.first(f"bitcast {kind}* {whole} to i8*", "l")
+
+    def entry(self, table, number):
+        """Return an address from a table, which is read at the beginning."""
+        place = self.first(f"getelementptr i8*, i8** {table}, i64 {number}", "t")
+        return self.first(f"load i8*, i8** {place}", "t")
+
+    def address(self, slot):
+        """Return the address of a slot."""
+        if slot not in self.addresses:
+            if slot not in self.local:
+                return self._placed(slot, *self.program.places[slot])
+            self.addresses[slot] = self.variable(slot)
+        return self.addresses[slot]
+
+    def _placed(self, slot, kind, number):
+        if kind == "arena":
+            return self.offset("%arena", number)
+        if kind == "constant":
+            self.addresses[slot] = self.entry("%context", number + 1)
+        else:
+            number += self.program.inputs if kind == "output" else 0
+            self.addresses[slot] = self.entry("%memory", number)
+        return self.addresses[slot]
+
+    def offset(self, address, distance):
+        """Return an address some bytes after another."""
+        return self.emit(f"getelementptr i8, i8* {address}, i64 {distance}", "p")
+
+    def copy(self, to, source, slot):
+        """Write what copies as many bytes as a slot has."""
+        self.declared.add(f"declare void {MEMCPY}(i8*, i8*, i64, i1)")
+        args = f"i8* {to}, i8* {source}, i64 {nbytes(slot)}, i1 false"
+        self.line(f"call void {MEMCPY}({args})")
+
+    def label(self, hint):
+        """Return a new name for a block."""
+        return self.name(hint)[1:]
+
+    def go_on_if_fine(self, status):
+        """Write the way out, where a call has returned an error."""
+        fine, bad = self.label("fine"), self.emit(f"icmp ne i32 {status}, 0")
+        self.line(f"br i1 {bad}, label %failed, label %{fine}")
+        self.start(fine)
+        self.end = ["  ret i32 0", "failed:", "  ret i32 1"]
+
+
+def type_in_memory_of(dtype):
+    """Return LLVM's type of what has the size of an element."""
+    return f"[{dtype.itemsize} x i8]" if dtype.kind == "c" else type_in_memory(dtype)
+
+
+def write_steps(f, steps):
+    """Write steps; very many of them are distributed among functions."""
+    parts = [steps] if sum(map(calls, steps)) <= LONGEST else parted(steps)
+    for part in parts:
+        if len(parts) > 1 and not (len(part) == 1 and part[0].schedules):
+            write_elsewhere(f, part)
+        else:
+            for step in part:
+                step_writers.get(type(step), write_hosted)(f, step)
+
+
+def parted(steps):
+    """Return steps as lists, with as many calls in each as one function may have."""
+    parts, count = [[]], 0
+    for step in steps:
+        count += calls(step)
+        if count > LONGEST and parts[-1]:
+            parts.append([])
+            count = calls(step)
+        parts[-1].append(step)
+    return parts
+
+
+def write_elsewhere(f, steps):
+    """Write steps in a function of their own, and its call."""
+    inner = FunctionText(f.program, steps, [])
+    shared = [s for s in uses(steps) if s not in inner.local and is_near(f, s)]
+    name = f"part{len(f.program.functions)}"
+    args = "".join(f", i8* {f.address(slot)}" for slot in shared)
+    f.program.function(name, steps, shared)
+    args = f"i8** %memory, i8* %arena, i8** %context{args}"
+    status = f.name("v")
+    f.line(f"{status} = call i32 @{name}({args})")
+    f.go_on_if_fine(status)
+
+
+def is_near(f, slot):
+    """Return whether only this function knows where a slot is."""
+    return slot in f.local or slot not in f.program.places
+
+
+def write_launch(f, step):
+    """Write the call of a kernel."""
+    name = f.program.kernel(step.kernel)
+    pairs = zip(step.kernel.buffers, step.slots)
+    args = [typed(f, f.address(slot), buffer.dtype) for buffer, slot in pairs]
+    f.line(f"call void {name}({', '.join(args)})")
+
+
+def typed(f, address, dtype):
+    """Return an address as an argument, with its type."""
+    kind = pointer_to(type_in_memory(dtype))
+    if kind == "i8*":
+        return f"i8* {address}"
+    return f"{kind} {f.emit(f'bitcast i8* {address} to {kind}', 'p')}"
+
+
+def write_hosted(f, step):
+    """Write a call of Python, which is given the addresses of the step's slots."""
+    number, slots = len(f.program.hosted), hosted_slots(step)
+    f.program.hosted.append(step)
+    kind = f"[{len(slots)} x i8*]"
+    whole = f.first(f"alloca {kind}, align 16", "l")
+    table = f.first(f"bitcast {kind}* {whole} to i8**", "l")
+    for place, slot in enumerate(slots):
+        address = f.address(slot)
+        entry = f.emit(f"getelementptr i8*, i8** {table}, i64 {place}", "p")
+        f.line(f"store i8* {address}, i8** {entry}")
+    host = f.entry("%context", 0)
+    function = f.first(f"bitcast i8* {host} to i32 (i64, i8**)*", "t")
+    status = f.name("v")
+    f.line(f"{status} = call i32 {function}(i64 {number}, i8** {table})")
+    f.go_on_if_fine(status)
+
+
+def hosted_slots(step):
+    """Return the slots of a step that Python does, each once."""
+    return list(dict.fromkeys([*step.reads, *step.writes]))
+
+
+step_writers[Launch] = write_launch

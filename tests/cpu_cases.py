@@ -1,0 +1,68 @@
+"""Programs as machine code beside the interpreter, in a process of their own.
+
+python -m tests.cpu_cases --every 9              programs of all primitives and dtypes
+python -m tests.cpu_cases --control --every 9    programs with loops and branches
+"""
+
+import argparse
+import sys
+import warnings
+from itertools import islice
+
+import minijax
+
+from minijax.compilation import Interpreter, backends, without_waste
+from tests import emission_cases
+from tests.kernel_cases import alike, programs
+
+
+def compare(backend, name, f, operands):
+    """What is wrong with a program on a backend, a list; None if it is no program."""
+    closed = emission_cases.written_down(f, operands)
+    if closed is None:
+        return None
+    closed = without_waste(closed)
+    with minijax.config.override("minijax_backend", "interpreter"):
+        wanted = Interpreter(closed)(*operands)
+    try:
+        found = backends[backend](closed)(*operands)
+    except Exception as error:
+        return [f"{name}: {type(error).__name__}: {error}"]
+    return [
+        f"{name}: {ours} instead of {other}"
+        for ours, other in zip(found, wanted, strict=True)
+        if repr(ours.aval) != repr(other.aval) or not alike(ours, other, least=0.01)
+    ]
+
+
+def compare_all(backend, control, every, first=0):
+    """How many programs were compared, and what is wrong with them."""
+    compared, wrong = 0, []
+    for wide in (False, True):
+        with minijax.enable_x64(wide), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            cases = emission_cases.control() if control else programs(1)
+            for case in islice(cases, first, None, every):
+                found = compare(backend, *case)
+                compared += found is not None
+                wrong += found or []
+    return compared, wrong
+
+
+def main():
+    """Compare programs; 1 if something differs."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--control", action="store_true")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--backend", default="cpu")
+    options = parser.parse_args()
+    arguments = options.control, options.every, options.first
+    compared, wrong = compare_all(options.backend, *arguments)
+    print(*wrong, sep="\n\n")
+    print(f"{compared} programs, {len(wrong)} differences")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
