@@ -5,8 +5,8 @@
 import numpy as np
 
 from minijax import lax
-from minijax.array import ArrayImpl, asbuffer, computations
-from minijax.jaxpr import Literal
+from minijax.array import ArrayImpl, asbuffer, computations, shape_rules
+from minijax.jaxpr import JaxprEqn, Literal, Var
 from minijax.sweeping import INSIDE, constant, literal, sweeping
 
 # Larger arrays are left alone.
@@ -82,8 +82,23 @@ def fold_uniform(sweep, eqn):
     [var] = eqn.outvars
     [x] = computed(eqn, [known_value(sweep, number) for number in numbers])
     number = literal(x, var.aval.update(shape=()))
-    params = {"shape": var.aval.shape, "broadcast_dimensions": ()}
-    return sweep.put(lax.broadcast_in_dim_p, number, **params)
+    return [stretched_to(sweep, number, var.aval.shape)]
+
+
+def stretched_to(sweep, atom, shape):
+    """Return an atom stretched to a shape, if it is not of this shape."""
+    if atom.aval.shape == shape:
+        return atom
+    places = tuple(range(len(shape))) if atom.aval.shape else ()
+    params = {"shape": shape, "broadcast_dimensions": places}
+    return sweep.put(lax.broadcast_in_dim_p, atom, **params)[0]
+
+
+def number_of(sweep, primitive, *atoms):
+    """Return what stands for a primitive applied to atoms that are one number each."""
+    avals = shape_rules[primitive](*[x.aval for x in atoms])
+    eqn = JaxprEqn([*atoms], list(map(Var, avals)), primitive, {})
+    return fold_uniform(sweep, eqn)[0]
 
 
 FOLDING = None, fold_constants

@@ -4,6 +4,7 @@
 
 import os
 
+from minijax.algebra import ALGEBRA, do_algebra
 from minijax.checking import check_jaxpr
 from minijax.common_subexpressions import SHARING, share_subexpressions
 from minijax.constant_folding import FOLDING, fold
@@ -17,12 +18,13 @@ config.define("jax_enable_checks", os.environ.get("JAX_ENABLE_CHECKS", "0"), _on
 # From names to functions of a `ClosedJaxpr` that return one which means the same.
 passes = {
     "inlining": inline_calls,
+    "algebra": do_algebra,
     "constant folding": fold,
     "common subexpressions": share_subexpressions,
     "dead code": remove_dead_code,
 }
 
-_rules = Rules(INLINING, INSIDE, FOLDING, SHARING)
+_rules = Rules(INLINING, INSIDE, FOLDING, *ALGEBRA, SHARING)
 
 
 def _all_at_once(closed):
@@ -31,10 +33,7 @@ def _all_at_once(closed):
 
 
 def checked(closed):
-    """Return a program; raise, if the switch ``jax_enable_checks`` is on and it is none.
-
-    None stands for a program that was not changed.
-    """
+    """Return a program, or None; check it if the switch ``jax_enable_checks`` is on."""
     if closed is not None and config.jax_enable_checks:
         check_jaxpr(closed)
     return closed
