@@ -23,8 +23,12 @@ compiled_switches = ["jax_enable_x64"]
 
 # From names to functions of a `ClosedJaxpr` and its name that make an executable: a
 # callable from arrays to a list of arrays, with the attribute `text`. The last one is
-# the default.
+# the default. One with a true attribute `donates` takes a keyword `donated` as well.
 backends = {}
+
+# From names to functions of a `ClosedJaxpr`, its name, and the flags of donated inputs
+# that return a text: what the program looks like on the way to an executable.
+dialects = {}
 
 
 class Interpreter:
@@ -84,18 +88,23 @@ def compile_context():
     return config.minijax_backend, switches
 
 
-def compiled(closed, backend=None, name="program"):
+def compiled(closed, backend=None, name="program", donated=()):
     """Return the executable of a program; it is made once.
 
     Args:
       closed: a `ClosedJaxpr`.
       backend: the name of a backend, or None for the default.
       name: what the program is called.
+      donated: for each input whether its memory may be written to; () for none.
     """
     backend = backend_name(backend)
-    key = backend, compile_context()
+    make = backends[backend]
+    options = {}
+    if any(donated) and getattr(make, "donates", False):
+        options["donated"] = tuple(donated)
+    key = backend, compile_context(), options.get("donated")
     once = once_of(_executables, closed)
-    return once.get(key, lambda: backends[backend](without_waste(closed), name))
+    return once.get(key, lambda: make(without_waste(closed), name, **options))
 
 
 class Surroundings(NamedTuple):

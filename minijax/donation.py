@@ -6,6 +6,7 @@ Reference: ``donate_argnums`` of ``jax.jit``, ``jax.Array.delete``.
 """
 
 import warnings
+from contextlib import contextmanager
 
 from minijax.array import ArrayImpl
 from minijax.core import Tracer, methods
@@ -104,3 +105,13 @@ def give_up(given, operands, outs):
     for x in arrays:
         delete(x)
     return outs
+
+
+@contextmanager
+def losing(given, operands):
+    """Give up operands if the program fails inside; some of it has run, perhaps."""
+    try:
+        yield
+    except BaseException:
+        give_up(given, operands, [])
+        raise

@@ -19,7 +19,13 @@ from minijax.avals import typeof
 from minijax.chosen_arguments import Chosen
 from minijax.compilation import compiled, surroundings
 from minijax.core import EvalTrace, current_trace, refuse_dead_tracers, watchers
-from minijax.donation import check_given_once, give_up, memory_given, warn_of_useless
+from minijax.donation import (
+    check_given_once,
+    give_up,
+    losing,
+    memory_given,
+    warn_of_useless,
+)
 from minijax.errors import UnexpectedTracerError
 from minijax.jit_primitive import jit_p
 from minijax.lowering import Traced, struct_of
@@ -138,9 +144,12 @@ class Ready:
         if self.executable is None:
             params = self.params
             self.executable = compiled(
-                params["jaxpr"], params.get("backend"), params["name"]
+                params["jaxpr"], params.get("backend"), params["name"], self.given
             )
-        return self.executable(*operands)
+        if not self.gives:
+            return self.executable(*operands)
+        with losing(self.given, operands):
+            return self.executable(*operands)
 
 
 class Inspectable:

@@ -28,11 +28,16 @@ class KernelProgram:
     """
 
     def __init__(self, closed, name="program"):
-        self.schedule, self.out_avals, self.name = lower(closed), closed.out_avals, name
+        self.schedule, self.name = self.lowered(closed), name
+        self.out_avals = closed.out_avals
         self.functions = self.compile(self.schedule.kernels)
         constants = self.schedule.constants
         self.constants = {slot: as_bytes(asbuffer(x)) for slot, x in constants}
         self.steps = [self.prepare(step) for step in self.schedule.steps]
+
+    def lowered(self, closed):
+        """Return the `Schedule` of a program."""
+        return lower(closed)
 
     def compile(self, kernels):
         """Return functions of the buffers' memory, by the labels of the kernels."""
@@ -50,7 +55,7 @@ class KernelProgram:
         for step in self.steps:
             step(memory)
         return [
-            ArrayImpl(memory[slot].view(aval.dtype).reshape(aval.shape), aval)
+            ArrayImpl(np.ndarray(aval.shape, aval.dtype, memory[slot]), aval)
             for slot, aval in zip(self.schedule.outputs, self.out_avals)
         ]
 
@@ -65,6 +70,8 @@ class Memory(dict):
 
 def as_bytes(buffer):
     """Return the numbers of a NumPy array, row by row, as bytes."""
+    if buffer.dtype.itemsize == 0:  # float0, whose numbers are all zero
+        return np.empty(0, np.uint8)
     return np.ascontiguousarray(buffer).reshape(-1).view(np.uint8)
 
 

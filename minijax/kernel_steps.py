@@ -113,6 +113,8 @@ class Lowering:
 
     def copy(self, layout, aval):
         """Add a step that copies an array to memory of its own, row by row."""
+        if aval.dtype.itemsize == 0:  # float0: there is nothing to copy
+            return self.slot(aval)
         k = KernelBuilder("copy", layout.shape)
         return self.launch(k, k.load(layout), aval)
 

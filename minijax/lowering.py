@@ -8,10 +8,10 @@ Reference: ``jax.stages``.
 from dataclasses import dataclass
 
 from minijax.avals import ShapedArray, typeof
-from minijax.compilation import backends, compiled
+from minijax.compilation import backend_name, backends, compiled, dialects
 from minijax.core import Tracer
 from minijax.costs import cost_analysis, memory_analysis
-from minijax.donation import check_given_once, give_up, memory_given
+from minijax.donation import check_given_once, give_up, losing, memory_given
 from minijax.programs import dce_program, keep_inputs, partition
 from minijax.staging_api import ShapeDtypeStruct
 from minijax.tree_differences import differences
@@ -118,6 +118,20 @@ class Pruned(Stage):
         return keep_inputs(program, kept), kept
 
     @property
+    def _given(self):
+        """For each leaf of the arguments whether a result takes its memory."""
+        return memory_given(self.program, self.donated, self.keep_unused)
+
+    @property
+    def _shared(self):
+        """The same for each input of the program without waste."""
+        return tuple(partition(self._pruned[1], self._given)[1])
+
+    def _executable(self, backend=None):
+        backend = backend or self.backend
+        return compiled(self._pruned[0], backend, self.fun_name, self._shared)
+
+    @property
     def out_info(self):
         """Shapes and dtypes of the result, a tree like it; weak types are gone."""
         avals = [aval.update(weak_type=False) for aval in self.program.out_avals]
@@ -139,8 +153,8 @@ class Lowered(Pruned):
         """Return the program as text.
 
         Args:
-          dialect: ``"jaxpr"``, which is the default, or the name of a backend, for the
-            code that it makes.
+          dialect: ``"jaxpr"``, which is the default; one of those of the backend or of
+            `dialects`; or the name of a backend, for the code that it makes.
           debug_info: whether a jaxpr notes the source of each equation.
 
         Raises:
@@ -149,8 +163,13 @@ class Lowered(Pruned):
         program, _ = self._pruned
         if dialect in (None, "jaxpr"):
             return program.pretty_print(source_info=debug_info)
+        own = getattr(backends[backend_name(self.backend)], "dialects", {})
+        if dialect in own:
+            return own[dialect](self._executable())
+        if dialect in dialects:
+            return dialects[dialect](program, self.fun_name, self._shared)
         if dialect in backends:
-            return compiled(program, dialect, self.fun_name).text
+            return self._executable(dialect).text
         raise ValueError(f"unknown dialect: {dialect}")
 
     def compiler_ir(self, dialect=None):
@@ -170,7 +189,7 @@ class Compiled(Pruned):
 
     def runtime_executable(self):
         """Return what the backend has made of the program."""
-        return compiled(self._pruned[0], self.backend, self.fun_name)
+        return self._executable()
 
     def as_text(self):
         """Return the code that the backend has made."""
@@ -178,10 +197,17 @@ class Compiled(Pruned):
 
     def memory_analysis(self):
         """Return the `CompiledMemoryStats` of the program."""
-        program, kept = self._pruned
-        aliased = memory_given(self.program, self.donated, self.keep_unused)
-        shared = partition(kept, aliased)[1]
-        return memory_analysis(program.jaxpr, shared, self.as_text())
+        executable = self._executable()
+        if hasattr(executable, "memory_analysis"):
+            return executable.memory_analysis()
+        return memory_analysis(self._pruned[0].jaxpr, self._shared, executable.text)
+
+    def cost_analysis(self):
+        """Return how many operations and bytes the program takes, a dictionary."""
+        executable = self._executable()
+        if hasattr(executable, "cost_analysis"):
+            return executable.cost_analysis()
+        return super().cost_analysis()
 
     def __call__(self, /, *args, **kwargs):
         """Run the program.
@@ -198,10 +224,11 @@ class Compiled(Pruned):
             self._refuse_tree((args, kwargs))
         for name, expected, leaf in zip(self.names, self.program.in_avals, leaves):
             self._check(name, expected, leaf)
-        aliased = memory_given(self.program, self.donated, self.keep_unused)
-        check_given_once(aliased, leaves)
-        outs = self.runtime_executable()(*partition(self._pruned[1], leaves)[1])
-        return self.out_tree.unflatten(give_up(aliased, leaves, outs))
+        given = self._given
+        check_given_once(given, leaves)
+        with losing(given, leaves):
+            outs = self._executable()(*partition(self._pruned[1], leaves)[1])
+        return self.out_tree.unflatten(give_up(given, leaves, outs))
 
     call = __call__
 

@@ -1,0 +1,146 @@
+# Made from chapters/18b_memory.md by `make chapter`;
+# edit the chapter, not this file.
+"""Memory for results, used again when nobody holds them any more."""
+
+import math
+import mmap
+from collections import deque
+from contextlib import suppress
+from sys import getrefcount
+
+import numpy as np
+
+from minijax.arenas import ALIGNMENT
+from minijax.array import ArrayImpl, asbuffer
+
+LARGE, HUGE_PAGE = 4 * 2**20, 2 * 2**20
+
+
+class Heap(bytearray):
+    """A block of memory; its numbers begin at `offset`."""
+
+
+class Pages(mmap.mmap):
+    """A large block of memory, in large pages if the system has them."""
+
+
+def block(size):
+    """Return new memory with room for `size` bytes at an aligned address."""
+    if size >= LARGE and hasattr(mmap, "MAP_PRIVATE"):
+        flags, alignment = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, HUGE_PAGE
+        memory = Pages(-1, size + alignment, flags=flags)
+        with suppress(AttributeError, OSError):  # it is a wish, and not always known
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    else:
+        memory, alignment = Heap(size + ALIGNMENT), ALIGNMENT
+    memory.offset = -np.frombuffer(memory, np.uint8).ctypes.data % alignment
+    return memory
+
+
+def _holders():
+    thing = Heap()
+    return getrefcount(thing)
+
+
+ALONE = _holders()  # what Python counts if one variable holds an object
+
+
+class Pool:
+    """Blocks of memory by size; those that nobody else holds are given out again.
+
+    Args:
+      limit: how many bytes are kept at most.
+      each: how many blocks of one size are kept at most.
+      tries: how many of them are looked at before a new one is made.
+    """
+
+    def __init__(self, limit=2**30, each=32, tries=4):
+        self.limit, self.each, self.tries = limit, each, tries
+        self.kept = {}
+
+    def take(self, nbytes):
+        """Return a block that nobody holds."""
+        size = size_class(nbytes)
+        kept = self.kept.get(size)
+        if kept is None:
+            kept = self.kept.setdefault(size, deque(maxlen=self.each))
+        for _ in range(min(self.tries, len(kept))):
+            with suppress(IndexError):  # another thread has been faster
+                memory = kept.popleft()
+                free = getrefcount(memory) == ALONE
+                kept.append(memory)
+                if free:
+                    return memory
+        return self._keep(kept, block(size), size)
+
+    def _keep(self, kept, memory, size):
+        while self.kept and self.total + size > self.limit >= size:
+            sizes = [*self.kept]
+            largest = max(sizes, key=lambda size: size * len(self.kept[size]))
+            with suppress(IndexError):
+                self.kept[largest].popleft()
+        if size <= self.limit:
+            kept.append(memory)
+        return memory
+
+    @property
+    def total(self):
+        """The number of bytes that are kept."""
+        return sum(size * len(kept) for size, kept in [*self.kept.items()])
+
+
+def size_class(nbytes):
+    """Return a size at which memory is kept: up to an eighth more, at least 64."""
+    nbytes = max(nbytes, ALIGNMENT)
+    step = max(ALIGNMENT, 1 << (nbytes.bit_length() - 4))
+    return -(-nbytes // step) * step
+
+
+pool = Pool()
+
+
+def empty(shape, dtype):
+    """Return an array with arbitrary numbers, whose memory may have been used before.
+
+    Args:
+      shape: tuple of sizes.
+      dtype: of the elements.
+    """
+    memory = pool.take(math.prod(shape) * dtype.itemsize)
+    return np.ndarray(shape, dtype, memory, memory.offset)
+
+
+def scratch(size):
+    """Return an array of so many bytes."""
+    return empty((size,), np.dtype(np.uint8))
+
+
+def exclusive(x):
+    """Return whether nobody but the array `x` can see its numbers.
+
+    No other array shares them, and NumPy has no view of them.
+    """
+    buffer = x._buffer
+    whole = buffer.base is None or isinstance(buffer.base, Heap | Pages)
+    return (
+        whole
+        and getrefcount(buffer) == ALONE + 1
+        and buffer.flags.c_contiguous
+        and buffer.flags.aligned
+    )
+
+
+def given(x):
+    """Return a buffer with the numbers of `x` that may be written to.
+
+    That is the buffer of `x` if nobody else can see it, and a copy otherwise.
+    """
+    if not isinstance(x, ArrayImpl):
+        return asbuffer(x)  # a copy
+    if not exclusive(x):
+        buffer = empty(x.shape, x.dtype)
+        buffer[...] = x._buffer
+        return buffer
+    buffer = x._buffer
+    buffer.flags.writeable = True
+    return buffer
