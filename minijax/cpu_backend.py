@@ -13,6 +13,7 @@ from minijax.kernel_building import KernelBuilder
 from minijax.kernel_steps import Launch, lower
 from minijax.layouts import Slot, whole
 from minijax.machine import Library
+from minijax.passes import simplify
 from minijax.program_text import Place, ProgramText, nbytes, uses
 
 
@@ -30,7 +31,8 @@ class CPUProgram:
 
     def __init__(self, closed, name="program"):
         self.name, self.out_avals = name, closed.out_avals
-        self.schedule = with_own_results(lower(closed))
+        self.simplified = simplify(closed)
+        self.schedule = with_own_results(lower(self.simplified))
         self.places, self.arena = simple_places(self.schedule)
         program = ProgramText(self.schedule, self.places)
         self.text, self.host = str(program), Host(program.hosted)
@@ -75,7 +77,7 @@ def with_own_results(schedule):
     given = {*schedule.inputs, *(slot for slot, _ in schedule.constants)}
     steps, outputs = [*schedule.steps], []
     for slot in schedule.outputs:
-        if slot in given:
+        if slot in given and nbytes(slot):
             copy = Slot(f"{slot.name}_{len(outputs)}", slot.dtype, slot.size)
             steps.append(copied(slot, copy))
             slot = copy

@@ -144,7 +144,7 @@ class FunctionText(LLVMFunction):
 
     def variable(self, slot):
         """Return the address of a new local variable, of the size of a slot."""
-        kind = f"[{slot.size} x {type_in_memory_of(slot.dtype)}]"
+        kind = f"[{nbytes(slot)} x i8]"
         whole = self.first(f"alloca {kind}, align 16", "l")
         return self.first(f"bitcast {kind}* {whole} to i8*", "l")
 
@@ -191,11 +191,6 @@ class FunctionText(LLVMFunction):
         self.line(f"br i1 {bad}, label %failed, label %{fine}")
         self.start(fine)
         self.end = ["  ret i32 0", "failed:", "  ret i32 1"]
-
-
-def type_in_memory_of(dtype):
-    """Return LLVM's type of what has the size of an element."""
-    return f"[{dtype.itemsize} x i8]" if dtype.kind == "c" else type_in_memory(dtype)
 
 
 def write_steps(f, steps):

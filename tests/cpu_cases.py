@@ -10,7 +10,6 @@ import warnings
 from itertools import islice
 
 import minijax
-
 from minijax.compilation import Interpreter, backends, without_waste
 from tests import emission_cases
 from tests.kernel_cases import alike, programs
