@@ -7,7 +7,7 @@ from collections import defaultdict
 from minijax.arenas import Arena
 from minijax.costs import nbytes
 from minijax.in_place import in_one_buffer, may_overwrite
-from minijax.liveness import around, lifetimes
+from minijax.liveness import lifetimes
 from minijax.places import MemoryPlan, Place
 
 
@@ -30,6 +30,7 @@ class Planning:
 
     Attributes:
       schedule: the `Schedule`.
+      handed: slots that get no place, as somebody else has placed them.
       lives: the lifetimes of its slots.
       places, in_place, workspaces, blocks, nested: those of the `MemoryPlan`.
       arena: the `Arena`.
@@ -37,8 +38,9 @@ class Planning:
       homes, rooms: from places to the `Home` there; and from sizes to lists of them.
     """
 
-    def __init__(self, schedule):
-        self.schedule, self.lives = schedule, lifetimes(schedule)
+    def __init__(self, schedule, handed=()):
+        self.schedule, self.handed = schedule, {*handed}
+        self.lives = lifetimes(schedule)
         self.places, self.in_place = {}, defaultdict(list)
         self.workspaces, self.blocks, self.nested = {}, {}, {}
         self.arena, self.ending = Arena(), defaultdict(set)
@@ -70,7 +72,7 @@ def place_ends(p, donated):
     for number, (slot, _) in enumerate(p.schedule.constants):
         p.places[slot] = Place("constant", number)
     free = [inputs[i] for i, given in enumerate(donated) if given]
-    known = {*p.places, *around(p.schedule)}
+    known = {*p.places}
     for number, slot in enumerate(p.schedule.outputs):
         if slot not in known:
             known.add(slot)
@@ -141,6 +143,17 @@ def plan(schedule, donated=()):
     """
     p = Planning(schedule)
     place_ends(p, donated)
+    return plan_steps(p)
+
+
+def plan_inside(schedule):
+    """Return the `MemoryPlan` of a schedule within a step."""
+    return plan_steps(Planning(schedule, [*schedule.inputs, *schedule.outputs]))
+
+
+def plan_steps(p):
+    """Return the `MemoryPlan`, when the ends are placed."""
+    schedule = p.schedule
     steps = [place_step(p, *pair) for pair in enumerate(schedule.steps)]
     inputs = range(len(schedule.inputs))
     return MemoryPlan(
@@ -159,7 +172,7 @@ def plan(schedule, donated=()):
 def place_step(p, number, step):
     """Place what a step writes, and what it needs itself; return what is to be run."""
     for slot in step.writes:
-        if slot not in p.places:
+        if slot not in p.places and slot not in p.handed:
             p.places[slot] = place_temporary(p, number, step, slot)
     step = with_own_memory(p, number, step)
     for slot in p.ending.pop(number, ()):
@@ -170,7 +183,7 @@ def place_step(p, number, step):
 
 def with_own_memory(p, number, step):
     """Place the workspace of a step, and plan the schedules in it."""
-    inner = [plan(schedule) for schedule in step.schedules]
+    inner = [plan_inside(schedule) for schedule in step.schedules]
     block = max([each.arena for each in inner], default=0)
     wanted = (p.workspaces, getattr(step, "workspace", 0)), (p.blocks, block)
     wanted = [(offsets, size) for offsets, size in wanted if size]

@@ -5,7 +5,8 @@
 from minijax.arenas import ALIGNMENT
 from minijax.costs import nbytes
 from minijax.in_place import may_overwrite
-from minijax.liveness import around
+from minijax.liveness import around, lifetimes
+from minijax.places import Place
 
 
 class PlanError(TypeError):
@@ -29,10 +30,12 @@ class Contents:
 
     def stretch(self, slot):
         """Return the memory of a slot."""
+        if slot not in self.plan.places:
+            return slot, 0, nbytes(slot)
         kind, number = self.plan.places[slot]
         if kind == "arena":
             return self.in_arena(number, nbytes(slot), slot)
-        return (kind, number), 0, nbytes(slot)
+        return self.plan.places[slot], 0, nbytes(slot)
 
     def in_arena(self, start, size, what):
         """Return a stretch of the arena."""
@@ -63,6 +66,14 @@ def check_plan(plan):
     The steps are played through, with the names of slots in place of numbers: each
     operand has to be there when a step needs it, and the results in the end.
     """
+    for slot in lifetimes(plan.schedule):
+        if slot not in plan.places:
+            raise PlanError(f"{slot} has no place")
+    _play(plan)
+    return plan
+
+
+def _play(plan):
     memory = Contents(plan)
     for number, step in enumerate(plan.schedule.steps):
         for slot in step.reads:
@@ -70,10 +81,9 @@ def check_plan(plan):
         _work(memory, number, step)
         _write(memory, number, step)
         for inner in plan.nested.get(number, ()):
-            check_plan(inner)
+            _play(inner)
     for slot in plan.schedule.outputs:
         memory.need(slot, "the caller")
-    return plan
 
 
 def _work(memory, number, step):
@@ -106,6 +116,6 @@ def _write(memory, number, step):
 
 def _permit(plan, slot, part):
     """Raise if memory is not ours to write to."""
-    kind, number = part if part != "arena" else ("arena", 0)
-    if kind == "constant" or kind == "input" and not plan.donated[number]:
-        raise PlanError(f"{slot} is written into {kind} {number}")
+    allowed = {Place("input", i) for i, given in enumerate(plan.donated) if given}
+    if isinstance(part, Place) and part.kind != "output" and part not in allowed:
+        raise PlanError(f"{slot} is written into {part}, which is not ours")

@@ -34,7 +34,8 @@ class MemoryPlan:
       schedule: the `Schedule`.
       steps: what is to be run, one for each of its steps; those that write over an
         operand have one buffer for both.
-      places: from slots to `Place`; the schedules within steps have plans of their own.
+      places: from slots to `Place`. In the plan of a schedule within a step, only what
+        is neither its input nor its output has one; the step hands these in.
       arena: size in bytes of the memory for what is neither argument nor result.
       donated: for each input whether the steps write into its memory.
       in_place: from numbers of steps to pairs of slots: an operand, and what is written
@@ -42,8 +43,8 @@ class MemoryPlan:
       workspaces: from numbers of steps to offsets in the arena, for steps with an
         attribute `workspace`, a number of bytes that they need while they run.
       blocks: from numbers of steps to offsets in the arena, for schedules in them.
-      nested: from numbers of steps to the plans of these schedules, whose own offsets
-        count from the block.
+      nested: from numbers of steps to the plans of these schedules, whose offsets count
+        from the block.
     """
 
     schedule: Schedule

@@ -18,33 +18,33 @@ from minijax.result_memory import empty, given, scratch
 class CallMemory(dict):
     """The memory of one call: bytes by slots, where a plan says.
 
+    What a step hands to the schedules in it has no place in a plan; it is where it was
+    put, or in new memory.
+
     Args:
       found: the memory of arguments, constants and results.
-      offsets: where other slots are in the arena; another slot, in whose memory they
-        are; or None, if they are what a step hands to a schedule in it.
+      offsets: where other slots are in the arena.
       arena: bytes.
     """
 
     def __init__(self, found, offsets, arena):
         super().__init__(found)
-        self.offsets, self.arena = offsets, arena
+        self.settled, self.offsets, self.arena = {*found, *offsets}, offsets, arena
 
     def __missing__(self, slot):
-        where = self.offsets[slot]
-        if where is None:
-            data = np.empty(nbytes(slot), np.uint8)
-        elif isinstance(where, int):
-            data = self.arena[where : where + nbytes(slot)]
+        if slot in self.offsets:
+            start = self.offsets[slot]
+            data = self.arena[start : start + nbytes(slot)]
         else:
-            data = self[where]
+            data = np.empty(nbytes(slot), np.uint8)
         super().__setitem__(slot, data)
         return data
 
     def __setitem__(self, slot, data):
-        if self.offsets.get(slot, 0) is None:
-            super().__setitem__(slot, data)
-        else:
+        if slot in self.settled:
             self[slot][:] = data
+        else:
+            super().__setitem__(slot, data)
 
     def update(self, pairs):
         """Put bytes into the places of slots."""
@@ -52,19 +52,13 @@ class CallMemory(dict):
             self[slot] = data
 
 
-def offsets_of(plan, start=0, inside=False):
-    """Return what `CallMemory` wants to know, schedules within steps included."""
-    found, schedule = {}, plan.schedule
-    ends = {"input": schedule.inputs, "output": schedule.outputs}
-    for slot, (kind, number) in plan.places.items():
-        if kind == "arena":
-            found[slot] = start + number
-        elif inside and kind in ends:
-            owner = ends[kind][number]
-            found[slot] = None if owner is slot else owner
+def offsets_of(plan, start=0):
+    """Return offsets in the arena, by slots, those of schedules in steps included."""
+    places = plan.places.items()
+    found = {slot: start + at for slot, (kind, at) in places if kind == "arena"}
     for number, inner in plan.nested.items():
         for each in inner:
-            found |= offsets_of(each, start + plan.blocks.get(number, 0), True)
+            found |= offsets_of(each, start + plan.blocks.get(number, 0))
     return found
 
 
