@@ -12,9 +12,9 @@ from minijax.host_steps import Host
 from minijax.kernel_building import KernelBuilder
 from minijax.kernel_steps import Launch, lower
 from minijax.layouts import Slot, whole
-from minijax.machine import Library
 from minijax.passes import simplify
 from minijax.program_text import Place, ProgramText, nbytes, uses
+from minijax.targets import TargetLibrary, current_target
 
 
 class CPUProgram:
@@ -34,9 +34,10 @@ class CPUProgram:
         self.simplified = simplify(closed)
         self.schedule = with_own_results(lower(self.simplified))
         self.places, self.arena = simple_places(self.schedule)
-        program = ProgramText(self.schedule, self.places)
+        self.target = current_target()
+        program = ProgramText(self.schedule, self.places, self.target)
         self.text, self.host = str(program), Host(program.hosted)
-        self.library = Library(self.text)
+        self.library = TargetLibrary(self.text, self.target)
         self.function = PROGRAM(self.library.engine.get_function_address("program"))
         self._fill_context()
 

@@ -12,8 +12,9 @@ from collections import Counter
 from typing import NamedTuple
 
 from minijax.kernel_steps import Launch, Schedule
-from minijax.llvm_kernels import KernelText, function_text, pointer_to
-from minijax.llvm_text import HALVES, LLVMFunction, type_in_memory
+from minijax.llvm_kernels import pointer_to
+from minijax.llvm_text import LLVMFunction, type_in_memory
+from minijax.vector_kernels import kernel_function
 
 # A temporary with at most so many bytes is a local variable of its function.
 SMALL = 256
@@ -71,9 +72,10 @@ class ProgramText:
       hosted: list of the steps that Python does.
     """
 
-    def __init__(self, schedule, places):
-        self.inputs, self.places = len(schedule.inputs), places
-        self.functions, self.hosted, self.kernels, self.declared = [], [], {}, set()
+    def __init__(self, schedule, places, target):
+        self.inputs, self.places, self.target = len(schedule.inputs), places, target
+        self.functions, self.hosted, self.declared = [], [], set()
+        self.kernels, self.needed = {}, {}
         self.uses = uses(schedule.steps)
         self.function("program", schedule.steps, [])
 
@@ -92,23 +94,15 @@ class ProgramText:
         """Return the name of a kernel's function; the same text is written once."""
         text = str(kernel)
         if text not in self.kernels:
-            self.kernels[text] = f"@{kernel.label}_{len(self.kernels)}"
-            self.functions.append(self._kernel_text(kernel, self.kernels[text]))
+            name = f"{kernel.label}_{len(self.kernels)}"
+            made = kernel_function(kernel, name, self.target)
+            self.needed |= made.needed
+            self.functions.append(made.text.replace("define", "define internal", 1))
+            self.kernels[text] = f"@{name}"
         return self.kernels[text]
 
-    def _kernel_text(self, kernel, name):
-        f = KernelText(kernel)
-        text = function_text(f, name[1:])
-        self.declared |= f.declared
-        small = max(kernel.sizes, default=0) <= 16
-        how = "alwaysinline" if small else "noinline"
-        text = text.replace("define void", "define internal void", 1)
-        return text.replace(" nounwind {", f" nounwind {how} {{", 1)
-
     def __str__(self):
-        found = [d.removeprefix("declare ").partition("(")[0] for d in self.declared]
-        provided = sorted(map(HALVES.get, found, self.declared))
-        return "\n\n".join([*provided, *self.functions])
+        return "\n\n".join([*sorted(self.declared), *self.needed.values(), *self.functions])
 
 
 class FunctionText(LLVMFunction):
