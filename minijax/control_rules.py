@@ -3,6 +3,7 @@
 """Kernel rules of loops and choices: steps with schedules in them."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def fills(layout):
     return layout == whole(slot, slot.dtype, layout.shape)
 
 
-def settled(lowering, layout, aval):
+def in_its_slot(lowering, layout, aval):
     """Return the layout of an array that has a slot to itself."""
     return layout if fills(layout) else lowering.copy(layout, aval)
 
@@ -65,12 +66,10 @@ def lower_cond(lowering, eqn, index, *operands):
     if not isinstance(index.source, Slot):
         return lowering.program(branches[int(index.source)], operands)
     avals = branches[0].out_avals
-    schedules = [
-        nested(lowering, [], avals, lambda: lowering.program(branch, operands))
-        for branch in branches
-    ]
+    writers = [partial(lowering.program, branch, operands) for branch in branches]
+    schedules = [nested(lowering, [], avals, write) for write in writers]
     results = slots_for(lowering, avals)
-    index = settled(lowering, index, eqn.invars[0].aval)
+    index = in_its_slot(lowering, index, eqn.invars[0].aval)
     lowering.steps.append(Branch(index.source, schedules, sources(results)))
     return results
 
@@ -103,17 +102,17 @@ def _of_scan(jaxpr, length, num_consts, num_carry, **params):
 
 
 def _carried(lowering, carry, avals):
-    """Return layouts of the first states, in memory of the loop's own, and of states."""
+    """Return layouts of the first states, in slots that are the loop's, and of states."""
     return list(map(lowering.copy, carry, avals)), slots_for(lowering, avals)
 
 
 def _rows(lowering, xs, avals):
-    """Return the layouts of rows; and from those that move, to the slots of their xs."""
+    """Return the layouts of rows; and from those that move to the slots of the xs."""
     rows, moving = [], {}
     for x, aval in zip(xs, avals):
         if isinstance(x.source, Slot) and x.strides[0]:
             rows.append(lowering.slot(row_aval(aval)))
-            moving[rows[-1]] = settled(lowering, x, aval).source
+            moving[rows[-1]] = in_its_slot(lowering, x, aval).source
         else:
             rows.append(x.replace(x.shape[1:], x.strides[1:]))
     return rows, moving

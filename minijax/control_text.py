@@ -3,8 +3,9 @@
 """Loops and choices in the text of programs."""
 
 from minijax.control_steps import Branch, Repeat, While
+from minijax.costs import nbytes
 from minijax.llvm_text import type_in_memory, write_loop
-from minijax.program_text import SMALL, nbytes, step_writers, typed, write_steps
+from minijax.program_text import SMALL, step_writers, typed, write_steps
 
 
 class Carry:

@@ -8,12 +8,16 @@ import numpy as np
 
 from minijax.array import ArrayImpl, asbuffer
 from minijax.compilation import backends
+from minijax.costs import nbytes
 from minijax.host_steps import Host
 from minijax.kernel_building import KernelBuilder
 from minijax.kernel_steps import Launch, lower
 from minijax.layouts import Slot, whole
+from minijax.memory import plan
 from minijax.passes import simplify
-from minijax.program_text import Place, ProgramText, nbytes, uses
+from minijax.planned_backend import settled
+from minijax.program_text import ProgramText
+from minijax.result_memory import empty, given, scratch
 from minijax.targets import TargetLibrary, current_target
 
 
@@ -29,16 +33,19 @@ class CPUProgram:
       text: what LLVM is given.
     """
 
-    def __init__(self, closed, name="program"):
+    donates = True
+
+    def __init__(self, closed, name="program", donated=()):
         self.name, self.out_avals = name, closed.out_avals
-        self.simplified = simplify(closed)
+        self.simplified, self.target = simplify(closed), current_target()
         self.schedule = with_own_results(lower(self.simplified))
-        self.places, self.arena = simple_places(self.schedule)
-        self.target = current_target()
-        program = ProgramText(self.schedule, self.places, self.target)
+        self.plan = plan(self.schedule, donated)
+        program = ProgramText(self.plan, self.target)
         self.text, self.host = str(program), Host(program.hosted)
         self.library = TargetLibrary(self.text, self.target)
         self.function = PROGRAM(self.library.engine.get_function_address("program"))
+        places = [self.plan.places[slot] for slot in self.schedule.outputs]
+        self._ends = list(zip(places, self.out_avals))
         self._fill_context()
 
     def _fill_context(self):
@@ -49,14 +56,19 @@ class CPUProgram:
 
     def __call__(self, *args):
         """Return the list of results."""
-        buffers = [np.ascontiguousarray(asbuffer(arg)) for arg in args]
-        results = [np.empty(aval.shape, aval.dtype) for aval in self.out_avals]
-        arena = np.empty(self.arena + 64, np.uint8)
-        start = address_of(arena) + -address_of(arena) % 64
-        memory = table(map(address_of, [*buffers, *results]))
-        if self.function(memory, start, self.context):
+        pairs = zip(args, self.plan.donated)
+        inputs = [settled(given(x) if ours else asbuffer(x)) for x, ours in pairs]
+        results = [self._result(*pair, inputs) for pair in self._ends]
+        arena = scratch(self.plan.arena)
+        memory = table(map(address_of, [*inputs, *results]))
+        if self.function(memory, address_of(arena), self.context):
             self.host.raise_error()
         return list(map(ArrayImpl, results, self.out_avals))
+
+    def _result(self, place, aval, inputs):
+        if place.kind == "input":
+            return inputs[place.number].reshape(aval.shape)
+        return empty(aval.shape, aval.dtype)
 
 
 PROGRAM = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)
@@ -93,22 +105,6 @@ def copied(slot, copy):
     x = k.load(whole(slot, slot.dtype, (slot.size,)))
     k.store(whole(copy, slot.dtype, (slot.size,)), x)
     return Launch(*k.kernel())
-
-
-def simple_places(schedule):
-    """Return a place for each slot, none used twice, and the size of the arena."""
-    places = {slot: Place("input", i) for i, slot in enumerate(schedule.inputs)}
-    places |= {slot: Place("output", i) for i, slot in enumerate(schedule.outputs)}
-    constants = [slot for slot, _ in schedule.constants]
-    places |= {slot: Place("constant", i) for i, slot in enumerate(constants)}
-    inner = [part for step in schedule.walk() for part in step.schedules]
-    handed = {slot for part in inner for slot in (*part.inputs, *part.outputs)}
-    size = 0
-    for slot in uses(schedule.steps):
-        if slot not in places and slot not in handed:
-            places[slot] = Place("arena", size)
-            size += nbytes(slot) + -nbytes(slot) % 64
-    return places, size
 
 
 backends["cpu"] = CPUProgram

@@ -7,8 +7,9 @@ import threading
 
 import numpy as np
 
+from minijax.costs import nbytes
 from minijax.kernel_backends import Memory, step_runners
-from minijax.program_text import hosted_slots, nbytes
+from minijax.program_text import hosted_slots
 
 HOST = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p))
 

@@ -9,11 +9,12 @@ with those of constants. It returns 0, or 1 if Python has raised an error.
 """
 
 from collections import Counter
-from typing import NamedTuple
 
+from minijax.costs import nbytes
 from minijax.kernel_steps import Launch, Schedule
 from minijax.llvm_kernels import pointer_to
 from minijax.llvm_text import LLVMFunction, type_in_memory
+from minijax.places import Place
 from minijax.vector_kernels import kernel_function
 
 # A temporary with at most so many bytes is a local variable of its function.
@@ -28,31 +29,9 @@ step_writers = {}
 MEMCPY = "@llvm.memcpy.p0i8.p0i8.i64"
 
 
-class Place(NamedTuple):
-    """Where the memory of a slot is.
-
-    Attributes:
-      kind: "input", "output", "constant" or "arena".
-      number: which one of these, or where in the arena, in bytes.
-    """
-
-    kind: str
-    number: int
-
-
-def nbytes(slot):
-    """Return the size of a slot in bytes."""
-    return slot.size * slot.dtype.itemsize
-
-
 def walk(steps):
     """Yield steps, and all those within them."""
     return Schedule([], [], [], steps).walk()
-
-
-def uses(steps):
-    """Return how often steps name each slot."""
-    return Counter(slot for s in walk(steps) for slot in (*s.reads, *s.writes))
 
 
 def calls(step):
@@ -60,24 +39,60 @@ def calls(step):
     return sum(1 for inner in walk([step]) if not inner.schedules)
 
 
+class Locations:
+    """Where a program finds its slots.
+
+    Args:
+      plan: a `MemoryPlan`.
+
+    Attributes:
+      places: from slots to places; those in the arena count from its beginning, also
+        for schedules within steps.
+      first: from slots that are written over others to the first one there.
+      workspaces: from the ids of steps to offsets in the arena.
+    """
+
+    def __init__(self, plan):
+        self.places, self.first, self.workspaces = {}, {}, {}
+        self._add(plan, 0)
+
+    def _add(self, plan, start):
+        for slot, (kind, number) in plan.places.items():
+            number += start if kind == "arena" else 0
+            self.places[slot] = Place(kind, number)
+        for pairs in plan.in_place.values():
+            self.first.update((new, self.first.get(old, old)) for old, new in pairs)
+        for number, offset in plan.workspaces.items():
+            self.workspaces[id(plan.steps[number])] = start + offset
+        for number, plans in plan.nested.items():
+            for each in plans:
+                self._add(each, start + plan.blocks.get(number, 0))
+
+    def uses(self, steps):
+        """Return how often steps name each slot, or one that is written over it."""
+        named = [slot for s in walk(steps) for slot in (*s.reads, *s.writes)]
+        return Counter(self.first.get(slot, slot) for slot in named)
+
+
 class ProgramText:
     """The text of a program, in the making.
 
     Args:
-      schedule: a `Schedule`.
-      places: from its slots to their places; what steps hand in has none.
+      plan: its `MemoryPlan`.
+      target: the `Target` that it is meant for.
 
     Attributes:
       functions: list of texts.
       hosted: list of the steps that Python does.
     """
 
-    def __init__(self, schedule, places, target):
-        self.inputs, self.places, self.target = len(schedule.inputs), places, target
+    def __init__(self, plan, target):
+        self.locations, self.target = Locations(plan), target
+        self.inputs = len(plan.schedule.inputs)
         self.functions, self.hosted, self.declared = [], [], set()
         self.kernels, self.needed = {}, {}
-        self.uses = uses(schedule.steps)
-        self.function("program", schedule.steps, [])
+        self.uses = self.locations.uses(plan.steps)
+        self.function("program", plan.steps, [])
 
     def function(self, name, steps, slots):
         """Add a function that does some steps; it is given the addresses of slots."""
@@ -102,7 +117,8 @@ class ProgramText:
         return self.kernels[text]
 
     def __str__(self):
-        return "\n\n".join([*sorted(self.declared), *self.needed.values(), *self.functions])
+        needed = [*sorted(self.declared), *self.needed.values()]
+        return "\n\n".join([*needed, *self.functions])
 
 
 class FunctionText(LLVMFunction):
@@ -119,16 +135,14 @@ class FunctionText(LLVMFunction):
         self.program, self.head = program, []
         self.addresses = {slot: self.name("s") for slot in slots}
         self.end = ["  ret i32 0"]
-        own = uses(steps).items()
-        self.local = {
-            slot
-            for slot, count in own
-            if count == program.uses[slot] and self._may_be_local(slot)
-        }
+        self.places, self.first_of = program.locations.places, program.locations.first
+        own = program.locations.uses(steps).items()
+        alone = [slot for slot, count in own if count == program.uses[slot]]
+        self.local = set(filter(self._may_be_local, alone))
 
     def _may_be_local(self, slot):
-        place = self.program.places.get(slot)
-        return place and place.kind == "arena" and nbytes(slot) <= SMALL
+        arena = slot in self.places and self.places[slot].kind == "arena"
+        return arena and nbytes(slot) <= SMALL
 
     def first(self, text, hint):
         """Write an instruction at the beginning; return the name of its result."""
@@ -149,9 +163,10 @@ class FunctionText(LLVMFunction):
 
     def address(self, slot):
         """Return the address of a slot."""
+        slot = self.first_of.get(slot, slot)
         if slot not in self.addresses:
             if slot not in self.local:
-                return self._placed(slot, *self.program.places[slot])
+                return self._placed(slot, *self.places[slot])
             self.addresses[slot] = self.variable(slot)
         return self.addresses[slot]
 
@@ -213,7 +228,8 @@ def parted(steps):
 def write_elsewhere(f, steps):
     """Write steps in a function of their own, and its call."""
     inner = FunctionText(f.program, steps, [])
-    shared = [s for s in uses(steps) if s not in inner.local and is_near(f, s)]
+    named = [s for s in f.program.locations.uses(steps) if s not in inner.local]
+    shared = [slot for slot in named if slot in f.local or slot not in f.places]
     name = f"part{len(f.program.functions)}"
     args = "".join(f", i8* {f.address(slot)}" for slot in shared)
     f.program.function(name, steps, shared)
@@ -221,11 +237,6 @@ def write_elsewhere(f, steps):
     status = f.name("v")
     f.line(f"{status} = call i32 @{name}({args})")
     f.go_on_if_fine(status)
-
-
-def is_near(f, slot):
-    """Return whether only this function knows where a slot is."""
-    return slot in f.local or slot not in f.program.places
 
 
 def write_launch(f, step):
