@@ -13,6 +13,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.avals import ShapedArray
+from minijax.gemm import workspace
 from minijax.kernel_backends import step_runners, view
 from minijax.kernel_building import KernelBuilder, Pair, parts
 from minijax.kernel_steps import kernel_rules
@@ -48,6 +49,11 @@ class Product(NamedTuple):
     def writes(self):
         """The slots that the step writes to."""
         return [self.out.source]
+
+    @property
+    def workspace(self):
+        """How many bytes of memory it needs besides."""
+        return workspace(self.sizes, self.out.dtype)
 
     @property
     def sizes(self):
