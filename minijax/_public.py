@@ -588,4 +588,5 @@ REGISTERS: list[str] = [
     "minijax.control_runners",
     "minijax.control_text",
     "minijax.cpu_backend",
+    "minijax.gated_functions",
 ]

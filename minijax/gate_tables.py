@@ -1,0 +1,214 @@
+# Made from chapters/19d_calls.md by `make chapter`;
+# edit the chapter, not this file.
+"""The tables that the gate reads: what never changes, and what a function has ready.
+
+A table is an array of words. Whatever is mentioned by its address in one is held by
+the object that owns the table.
+"""
+
+import ctypes
+from contextvars import Context
+from functools import partial
+
+import numpy as np
+
+from minijax import core
+from minijax.array import ArrayImpl
+from minijax.avals import typeof
+from minijax.object_layout import require
+from minijax.placement import devices
+from minijax.result_memory import empty, scratch
+from minijax.settings import config
+from minijax.words import word
+
+# What is the same for all functions.
+(
+    _, AROUND, TRACE, EVALUATOR, OVERRIDES, NO_OVERRIDES, CONFIG, WATCHERS, IN_PYTHON,
+    ARRAY, NDARRAY, CPU, NONE, FLOAT, INT, BOOL, TRUE, NO_ARGUMENTS,
+) = range(0, 8 * 18, 8)  # fmt: skip
+# Functions of Python and NumPy.
+(
+    INCREF, DECREF, GET_VARIABLE, NEW_METHOD, CALL, NEW_TUPLE, NEW_LIST, NEW_DICT,
+    GET_ITEM, SET_ITEM, ALLOCATE, AS_INTEGER, UNLOCK, LOCK, NEW_NDARRAY,
+) = range(8 * 18, 8 * 33, 8)  # fmt: skip
+C_FUNCTIONS = (
+    "Py_IncRef", "Py_DecRef", "PyContextVar_Get", "PyMethod_New", "PyObject_Call",
+    "PyTuple_New", "PyList_New", "PyDict_New", "PyDict_GetItem", "PyDict_SetItem",
+    "PyType_GenericAlloc", "PyLong_AsLongLongAndOverflow", "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+)  # fmt: skip
+# A record: what is ready for calls of one kind.
+(
+    NEXT, _, SWITCHES, OWNER, COUNT, ARGUMENTS, SPAN, RESULTS, RESULT, STRUCTURE,
+    PROGRAM, ARENA, CONTEXT, LONG, FAILURE,
+) = range(0, 8 * 15, 8)  # fmt: skip
+# What is known of an argument or a result.
+(
+    KNOWN_AVAL, KNOWN_WEAK, KNOWN_DESCR, KNOWN_NDIM, KNOWN_DIMS, NUMBER, SPARES, TURN,
+    MAKER, NEXT_VALUE,
+) = range(0, 80, 8)  # fmt: skip
+# A node of a tree, and the kinds of nodes.
+KIND, CONTAINER, LENGTH, CHILDREN = range(0, 32, 8)
+LEAF, A_TUPLE, A_NAMED, A_LIST, A_DICT, A_NONE = range(6)
+
+
+class Table:
+    """Words in memory, and what they point to.
+
+    Args:
+      count: the number of words.
+
+    Attributes:
+      address: of the first word.
+    """
+
+    def __init__(self, count):
+        self.words, self.held = np.zeros(count, np.int64), []
+        self.address = self.words.ctypes.data
+
+    def __setitem__(self, place, value):
+        """Write a number, or the address of an object, which is held from now on."""
+        if type(value) is not int:
+            self.held.append(value)
+            value = value.address if isinstance(value, Table) else id(value)
+        self.words[place // 8] = value
+
+    def update(self, entries):
+        """Write the entries of a dictionary, and return the table."""
+        for place, value in entries.items():
+            self[place] = value
+        return self
+
+
+def address_of(name):
+    """Return the address of a function of Python."""
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+
+
+def new_array_function():
+    """Return the address of NumPy's ``PyArray_NewFromDescr``."""
+    from numpy._core import _multiarray_umath
+
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    functions = pointer(_multiarray_umath._ARRAY_API, None)
+    require(word[functions + 8 * 2] == id(np.ndarray), "NumPy's functions")
+    return word[functions + 8 * 94]
+
+
+def surroundings_table(in_python):
+    """Return the `Table` of what is the same for all functions.
+
+    Args:
+      in_python: a function that is called like a method with what the gate leaves.
+    """
+    types = {ARRAY: ArrayImpl, NDARRAY: np.ndarray, FLOAT: float, INT: int, BOOL: bool}
+    table = Table(33).update(types).update({
+        TRACE: core._current_trace, EVALUATOR: Context().run(core.current_trace),
+        OVERRIDES: config._overrides, NO_OVERRIDES: Context().run(config._overrides.get),
+        CONFIG: config, WATCHERS: core.watchers, IN_PYTHON: in_python,
+        CPU: devices("cpu")[0], NONE: None, TRUE: True, NO_ARGUMENTS: (),
+    })  # fmt: skip
+    for i, name in enumerate(C_FUNCTIONS):
+        table[INCREF + 8 * i] = address_of(name)
+    table[NEW_NDARRAY] = new_array_function()
+    return table
+
+
+def numbers_allowed(aval):
+    """Return which numbers of Python are of a type: a code, 0 for none.
+
+    It is the number of bytes of a float, that of an integer with a minus sign, or 1.
+    """
+    for example, sign in ((0.0, 1), (0, -1), (False, 1)):
+        if aval == typeof(example):
+            return sign * aval.dtype.itemsize
+    return 0
+
+
+SMALL, KEPT = 2**14, 4  # bytes, results
+
+
+def fill_value(table, start, aval):
+    """Write what is known of an argument or a result into a table."""
+    dims = np.array(aval.shape, np.int64)
+    small = aval.size * aval.dtype.itemsize <= SMALL
+    known = {
+        KNOWN_AVAL: aval, KNOWN_WEAK: bool(aval.weak_type), KNOWN_DESCR: aval.dtype,
+        KNOWN_NDIM: aval.ndim, KNOWN_DIMS: dims.ctypes.data,
+        NUMBER: numbers_allowed(aval), SPARES: [None] * KEPT if small else [],
+        MAKER: 0 if small else partial(empty, aval.shape, aval.dtype),
+    }  # fmt: skip
+    table.held.append(dims)
+    return table.update({start + place: value for place, value in known.items()})
+
+
+def values_table(avals):
+    """Return the `Table` of what is known of some arguments or results."""
+    table = Table(NEXT_VALUE // 8 * len(avals))
+    for i, aval in enumerate(avals):
+        fill_value(table, NEXT_VALUE * i, aval)
+    return table
+
+
+def kind_of_node(tree):
+    """Return the code of the outermost container of a structure.
+
+    Raises:
+      UnknownLayout: if it is none that the gate knows.
+    """
+    if tree.kind is None:
+        return LEAF
+    kind, aux = tree.kind.type, tree.aux
+    require(kind is not dict or all(type(key) is str for key in aux), "keys")
+    if kind.__base__ is tuple and hasattr(kind, "_fields"):
+        return A_NAMED
+    codes = {tuple: A_TUPLE, list: A_LIST, dict: A_DICT, type(None): A_NONE}
+    require(kind in codes, f"{kind} is a container of another kind")
+    return codes[kind]
+
+
+def node_table(tree, leaves):
+    """Return the `Table` of a structure.
+
+    Args:
+      tree: a `PyTreeDef`.
+      leaves: an iterator of what stands at the leaves: a word or an object each.
+    """
+    kind, children = kind_of_node(tree), tree.children()
+    table = Table(4 + 2 * len(children))
+    keys = tree.aux if kind == A_DICT else [0] * len(children)
+    table.update({KIND: kind, LENGTH: len(children)})
+    table[CONTAINER] = next(leaves) if kind == LEAF else tree.kind.type
+    for i, (child, key) in enumerate(zip(children, keys)):
+        table[CHILDREN + 16 * i] = node_table(child, leaves)
+        table[CHILDREN + 16 * i + 8] = key
+    return table
+
+
+def record_table(around, trees, in_avals, out_tree, out_avals, entry):
+    """Return the `Table` of what is ready for calls of one kind.
+
+    Args:
+      around: the `Table` of the surroundings.
+      trees: the structure of each argument.
+      in_avals, out_avals: types of the leaves of arguments and results.
+      out_tree: the structure of the result.
+      entry: the `Entry` of the program.
+    """
+    known, results = values_table(in_avals), values_table(out_avals)
+    places = iter(range(known.address, known.address + len(known.words) * 8, NEXT_VALUE))
+    nodes = [node_table(tree, places) for tree in trees]
+    arguments = Table(len(nodes)).update({8 * i: x for i, x in enumerate(nodes)})
+    arena = scratch(max(entry.arena_bytes, 64))
+    table = Table(15).update({
+        AROUND: around, SWITCHES: config._values, COUNT: len(trees),
+        ARGUMENTS: arguments, SPAN: 8 * (len(in_avals) + len(out_avals)),
+        RESULTS: 8 * len(in_avals), RESULT: results, PROGRAM: entry.address,
+        STRUCTURE: node_table(out_tree, iter(range(0, 8 * len(out_avals), 8))),
+        ARENA: arena.ctypes.data, CONTEXT: entry.context,
+        LONG: int(entry.nanoseconds > 20_000),
+    })  # fmt: skip
+    table.held += [known, arena, entry]
+    table.words[OWNER // 8] = id(table)
+    return table

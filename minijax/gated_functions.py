@@ -1,0 +1,187 @@
+# Made from chapters/19d_calls.md by `make chapter`;
+# edit the chapter, not this file.
+"""Jitted functions whose warmed calls go through the gate.
+
+Reference: the C++ fast path of ``jax.jit``.
+"""
+
+import os
+from threading import Lock
+from types import SimpleNamespace
+
+import numpy as np
+
+from minijax.array import ArrayImpl
+from minijax.avals import ShapedArray
+from minijax.chosen_arguments import Chosen
+from minijax.core import EvalTrace, current_trace
+from minijax.gate import Door, gate_library
+from minijax.gate_tables import FAILURE, KEPT, NEXT, record_table, surroundings_table
+from minijax.jit_functions import JitFunction, Options, jit_kinds
+from minijax.machine import Library
+from minijax.object_layout import REFS, TP_CALL, UnknownLayout, check_layout, require
+from minijax.remembering import cache_by_object
+from minijax.settings import _on_or_off, config
+from minijax.treedefs import tree_structure
+from minijax.words import half, llvm_text, word
+
+config.define("minijax_gate", os.environ.get("MINIJAX_GATE", "1"), _on_or_off)
+
+
+class Records:
+    """What the gate has ready for a function: a chain of tables, the last one first.
+
+    Attributes:
+      head: two words, the addresses of the first table and of the surroundings.
+    """
+
+    limit, around = 16, 0
+
+    def __init__(self):
+        self.head, self.chain, self.seen = np.zeros(2, np.int64), [], {}
+        self.head[1] = Records.around
+
+    def add(self, record):
+        """Put a record in front of the others, and forget the oldest if need be."""
+        if len(self.chain) == self.limit:
+            self.chain[-2][NEXT] = 0
+            self.chain.pop()
+        record[NEXT] = int(self.head[0])
+        self.head[0] = record.address
+        self.chain.insert(0, record)
+
+    def clear(self):
+        """Forget all records."""
+        self.head[0] = 0
+        self.seen.clear()
+        self.chain.clear()
+
+    def wants(self, ready):
+        """Return whether something ready should get a record; not at the first call."""
+        count = self.seen.get(ready, 0) + 1
+        if len(self.seen) > 256:
+            self.seen.clear()
+        self.seen[ready] = count
+        return count % 8 == 2 and not any(ready in record.held for record in self.chain)
+
+
+_records = cache_by_object()
+
+
+class GatedFunction(JitFunction):
+    """A jitted function that is called through the gate, as soon as the gate is open."""
+
+    __slots__ = ("_gate",)
+
+    def __init__(self, fun, options):
+        super().__init__(fun, options)
+        _records[self] = self._ready = Records()
+        self._gate = self._ready.head
+
+    def clear_cache(self):
+        """Forget the programs of this function."""
+        super().clear_cache()
+        self._ready.clear()
+
+    def _run(self, ready, leaves, args, kwargs):
+        result = ready.run(leaves)
+        if self._ready.wants(ready) and not kwargs and self._is_plain(ready):
+            try:
+                self._ready.add(record_of(ready, args, open_gate()))
+            except UnknownLayout:
+                pass  # Python calls the program, as it always has
+        return result
+
+    def _is_plain(self, ready):
+        """Return whether the gate could do what Python does for this call."""
+        special = self._options.device, self._options.static != Chosen(), ready.gives
+        entry = getattr(ready.executable, "entry", None)
+        evaluating = isinstance(current_trace(), EvalTrace) and not config.state[1]
+        return (
+            config.minijax_gate and entry is not None and evaluating
+            and not any(special) and not ready.program.captured
+        )  # fmt: skip
+
+
+def record_of(ready, args, around):
+    """Return the record of a call that is ready.
+
+    Args:
+      ready: a `Ready` that has run.
+      args: arguments of such a call.
+      around: the `Table` of the surroundings.
+
+    Raises:
+      UnknownLayout: if there are containers that the gate cannot take apart.
+    """
+    program, executable = ready.program, ready.executable
+    record = record_table(
+        around, list(map(tree_structure, args)), program.closed.in_avals,
+        program.out_tree, program.closed.out_avals, executable.entry,
+    )  # fmt: skip
+    record[FAILURE] = getattr(executable, "raise_failure", None)
+    record.held += [ready, executable]
+    return record
+
+
+def successor(table, arena, context):
+    """A program for a trial: the next integer of 32 bits."""
+    half[word[table + 8]] = half[word[table]] + 1
+    return 0
+
+
+def try_out(door):
+    """Raise `UnknownLayout` unless a gate does for a trial what it should."""
+    leaf, aval = tree_structure(0), ShapedArray((), np.int32)
+    around = surroundings_table(lambda self, *args: args)
+    program = Door(Library(llvm_text(successor)), "successor")
+    entry = SimpleNamespace(address=program.address, arena_bytes=0, context=0)
+    entry.nanoseconds = 0
+    function, x = GatedFunction(abs, Options()), ArrayImpl(np.array(6, np.int32), aval)
+    counts = [word[id(obj) + REFS] for obj in (x, aval, x._buffer)]
+    function._gate[1] = around.address
+    function._ready.add(record_table(around, [leaf], [aval], leaf, [aval], entry))
+    found = [door.call(function, (x,), None) for _ in range(3 * KEPT)]
+    require([int(y._buffer) for y in found] == [7] * 3 * KEPT, "results")
+    require(door.call(function, (x, x), None) == (x, x), "calls in Python")
+    del found, function
+    now = [word[id(obj) + REFS] for obj in (x, aval, x._buffer)]
+    require(now == counts, "references")
+
+
+_lock, _opened = Lock(), []
+
+
+def open_gate():
+    """Have machine code answer the calls of jitted functions from now on.
+
+    Returns:
+      The `Table` of the surroundings.
+
+    Raises:
+      UnknownLayout: if this Python is none that the gate knows.
+    """
+    with _lock:
+        if not _opened:
+            _opened.append(_open())
+    if _opened[0] is None:
+        raise UnknownLayout("the gate is closed")
+    return _opened[0]
+
+
+def _open():
+    try:
+        check_layout()
+        around, door = surroundings_table(GatedFunction.__call__), gate_library()
+        try_out(door)
+    except (UnknownLayout, ImportError, OSError):
+        return None
+    Records.around = around.address
+    for records in _records.data.copy().values():
+        records.head[1] = around.address
+    around.held.append(door)
+    word[id(GatedFunction) + TP_CALL] = door.address
+    return around
+
+
+jit_kinds.append(GatedFunction)
