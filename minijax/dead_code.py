@@ -6,7 +6,7 @@ from minijax.batching import program_primitives
 from minijax.effects import effectful, has_effects
 from minijax.printing import jaxprs_in_params
 from minijax.programs import dce_rules, with_consts
-from minijax.sweeping import INSIDE, Rules, settling, swept
+from minijax.sweeping import INSIDE, Rules, Settling, swept
 
 
 def acts(eqn):
@@ -41,4 +41,4 @@ def _everywhere(closed):
     return without_dead_code(inner or closed) or inner
 
 
-remove_dead_code = settling(_everywhere)
+remove_dead_code = Settling(_everywhere)

@@ -83,7 +83,7 @@ identities = [
     Identity(("div", ("mul", "x", "y"), "y"), "x", "", _round),
     Identity(("square", ("neg", "x")), ("square", "x"), NUMBER),
     Identity(("abs", ("neg", "x")), ("abs", "x"), "ihfc"),
-    Identity(("abs", ("abs", "x")), ("abs", "x"), "ihf"),
+    Identity(("abs", ("abs", "x")), ("abs", "x"), "ihfc"),
     Identity(("mul", ("sqrt", "x"), ("sqrt", "x")), "x", "", _round),
     Identity(("exp", ("log", "x")), "x", "", "negative numbers, and rounding"),
     Identity(("log", ("exp", "x")), "x", "", "the exponential overflows"),

@@ -5,13 +5,18 @@
 import os
 
 from minijax.algebra import ALGEBRA, do_algebra
+from minijax.branch_choices import BRANCHES, choose_branches
 from minijax.checking import check_jaxpr
 from minijax.common_subexpressions import SHARING, share_subexpressions
 from minijax.constant_folding import FOLDING, fold
+from minijax.contractions import CONTRACTIONS, turn_products
 from minijax.dead_code import remove_dead_code, without_dead_code
 from minijax.inlining import INLINING, inline_calls
+from minijax.rearranging import MOVES, rearrange
+from minijax.scan_passes import SCANS
 from minijax.settings import _on_or_off, config
-from minijax.sweeping import INSIDE, Rules, settling, swept
+from minijax.sweeping import INSIDE, Rules, Settling, swept
+from minijax.while_passes import WHILES, lighten_loops
 
 config.define("jax_enable_checks", os.environ.get("JAX_ENABLE_CHECKS", "0"), _on_or_off)
 
@@ -19,12 +24,19 @@ config.define("jax_enable_checks", os.environ.get("JAX_ENABLE_CHECKS", "0"), _on
 passes = {
     "inlining": inline_calls,
     "algebra": do_algebra,
+    "rearranging": rearrange,
+    "contractions": turn_products,
+    "branches": choose_branches,
+    "loops": lighten_loops,
     "constant folding": fold,
     "common subexpressions": share_subexpressions,
     "dead code": remove_dead_code,
 }
 
-_rules = Rules(INLINING, INSIDE, FOLDING, *ALGEBRA, SHARING)
+_rules = Rules(
+    INLINING, INSIDE, *BRANCHES, *SCANS, *WHILES, FOLDING, *ALGEBRA, *MOVES,
+    CONTRACTIONS, SHARING,
+)
 
 
 def _all_at_once(closed):
@@ -39,4 +51,4 @@ def checked(closed):
     return closed
 
 
-simplify = settling(_all_at_once)
+simplify = Settling(_all_at_once)

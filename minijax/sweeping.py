@@ -51,6 +51,11 @@ class Sweep:
                 return results
         return self.write(eqn)
 
+    def definition(self, atom, primitive):
+        """Return the equation that defines an atom, if it is one of this primitive."""
+        eqn = self.definitions.get(atom)
+        return eqn if eqn is not None and eqn.primitive is primitive else None
+
     def put(self, primitive, *operands, **params):
         """Add an equation that was not there before; return the list of its results."""
         avals = shape_rules[primitive](*[x.aval for x in operands], **params)
@@ -173,23 +178,27 @@ def _inside(sweep, value):
 INSIDE = program_primitives, look_inside
 
 
-def settling(change):
-    """Return a pass that is done once for each program, and then knows the result.
+class Settling:
+    """A pass that is done once for each program, and then knows the result.
 
     Args:
       change: a function from a `ClosedJaxpr` to another one, or to None if it would
         be the same. What it returns is not changed again.
     """
-    known = cache_by_object()
 
-    def run(closed):
-        [found] = once_of(known, closed).get(None, lambda: [change(closed)])
-        if found is None:
-            return closed
-        once_of(known, found).get(None, lambda: [None])
-        return found
+    def __init__(self, change):
+        self.change, self.known = change, cache_by_object()
 
-    return run
+    def __call__(self, closed):
+        """Return the program that takes the place of another one."""
+        once = once_of(self.known, closed)
+        [found] = once.get(None, lambda: [self.change(closed)])
+        return closed if found is None else self.settled(found)
+
+    def settled(self, closed):
+        """Return a program, and remember that it stays as it is."""
+        once_of(self.known, closed).get(None, lambda: [None])
+        return closed
 
 
 def sweeping(*ordered):
@@ -199,5 +208,5 @@ def sweeping(*ordered):
       *ordered: the pairs for `Rules`.
     """
     rules = Rules(*ordered)
-    run = settling(lambda closed: swept(closed, rules, run))
+    run = Settling(lambda closed: swept(closed, rules, run))
     return run

@@ -1,0 +1,138 @@
+# Made from chapters/17_passes.md by `make chapter`;
+# edit the chapter, not this file.
+"""Loops with a known number of steps, with less to do in each of them."""
+
+from minijax import lax
+from minijax.constant_folding import stretched_to
+from minijax.dead_code import acts
+from minijax.inlining import inline
+from minijax.invariants import moved_before
+from minijax.jaxpr import Literal
+from minijax.narrowing import narrowed, with_places
+from minijax.programs import partition
+from minijax.scan_primitive import groups, scan_p
+from minijax.sweeping import literal
+
+
+def scan_groups(eqn, values):
+    """Return what belongs to constants, to the carry, and to rows, of some values."""
+    return groups(values, eqn.params["num_consts"], eqn.params["num_carry"])
+
+
+def scan_again(sweep, eqn, step, consts, carry, xs, outvars):
+    """Add a scan in the place of another; return the list of its results."""
+    sizes = {"num_consts": len(consts), "num_carry": len(carry)}
+    params = eqn.params | sizes | {"jaxpr": step}
+    new = eqn.replace(invars=[*consts, *carry, *xs], outvars=outvars, params=params)
+    return sweep.add(new) if outvars or acts(new) else []
+
+
+def few_steps(sweep, eqn):
+    """A rule for a scan: no loop for one step, and nothing for none."""
+    step, length = eqn.params["jaxpr"], eqn.params["length"]
+    if length > 1:
+        return None
+    consts, carry, xs = scan_groups(eqn, eqn.invars)
+    ends, ys = groups(eqn.outvars, len(carry))
+    if length == 0:
+        zeros = [literal(0, y.aval.update(shape=())) for y in ys]
+        return carry + [stretched_to(sweep, x, y.aval.shape) for x, y in zip(zeros, ys)]
+    rows = [sweep.put(lax.squeeze_p, x, dimensions=(0,))[0] for x in xs]
+    results = inline(sweep, step, [*consts, *carry, *rows])
+    carry, rows = groups(results, len(carry))
+    return carry + [repeated(sweep, row, 1) for row in rows]
+
+
+def repeated(sweep, atom, length):
+    """Return what stands for an array with an atom in each row."""
+    shape = (length, *atom.aval.shape)
+    params = {"shape": shape, "broadcast_dimensions": tuple(range(1, len(shape)))}
+    return sweep.put(lax.broadcast_in_dim_p, atom, **params)[0]
+
+
+def narrow_scan(sweep, eqn):
+    """A rule for a scan: without constants, and rows, that need not be handed over."""
+    step, num_consts = eqn.params["jaxpr"], eqn.params["num_consts"]
+    first_row = num_consts + eqn.params["num_carry"]
+    fewer, kept = narrowed(step, eqn.invars, 0, num_consts)
+    operands = partition(kept, eqn.invars)[1]
+    gone = len(eqn.invars) - len(operands)
+    fewer, rows_kept = narrowed(fewer, operands, first_row - gone, len(operands))
+    if fewer is step:
+        return None
+    operands = partition(rows_kept, operands)[1]
+    consts, carry, xs = groups(operands, num_consts - gone, eqn.params["num_carry"])
+    return scan_again(sweep, eqn, fewer, consts, carry, xs, eqn.outvars)
+
+
+def carry_less(sweep, eqn):
+    """A rule for a scan: what each step hands on as it is, is a constant."""
+    step = eqn.params["jaxpr"]
+    _, before, _ = scan_groups(eqn, step.invars)
+    after, _ = groups(step.outvars, len(before))
+    same = [a is b for a, b in zip(before, after)]
+    if not any(same):
+        return None
+    changes = [not flag for flag in same]
+    consts, carry, xs = _with_more_consts(scan_groups(eqn, eqn.invars), changes)
+    invars = sum(_with_more_consts(scan_groups(eqn, step.invars), changes), [])
+    kept = changes + [True] * (len(eqn.outvars) - len(changes))
+    step = with_places(step, invars, partition(kept, step.outvars)[1])
+    step = sweep.inside.settled(step)
+    outvars = partition(kept, eqn.outvars)[1]
+    results = iter(scan_again(sweep, eqn, step, consts, carry, xs, outvars))
+    _, initial, _ = scan_groups(eqn, eqn.invars)
+    fixed = iter(x for x, flag in zip(initial, same) if flag)
+    return [next(results) if keep else next(fixed) for keep in kept]
+
+
+def _with_more_consts(parts, changes):
+    consts, carry, xs = parts
+    fixed, carry = partition(changes, carry)
+    return [[*consts, *fixed], carry, xs]
+
+
+def stack_less(sweep, eqn):
+    """A rule for a scan: no stacks of rows that are there already, or all the same."""
+    step, length = eqn.params["jaxpr"], eqn.params["length"]
+    outside = dict(zip(step.invars, eqn.invars))
+    consts, carry, rows = scan_groups(eqn, step.invars)
+    carried, ys = groups(step.outvars, len(carry))
+    known, first = dict.fromkeys(rows), {}
+    kept = [
+        not (isinstance(y, Literal) or y in known or y in consts)
+        and first.setdefault(y, i) == i
+        for i, y in enumerate(ys)
+    ]
+    if all(kept):
+        return None
+    kept_ys = partition(kept, ys)[1]
+    outs, stacks = groups(eqn.outvars, len(carry))
+    less = with_places(step, step.invars, [*carried, *kept_ys])
+    outvars = [*outs, *partition(kept, stacks)[1]]
+    operands = scan_groups(eqn, eqn.invars)
+    results = scan_again(
+        sweep, eqn, sweep.inside.settled(less), *operands, outvars
+    )
+    outs, stacks = groups(results, len(carry))
+    made = dict(zip(kept_ys, stacks)) | {row: outside[row] for row in rows}
+    return outs + [
+        made[y] if y in made else repeated(sweep, outside.get(y, y), length)
+        for y in ys
+    ]
+
+
+def move_before_scan(sweep, eqn):
+    """A rule for a scan: what is the same in each step is computed before the first."""
+    consts, carry, xs = scan_groups(eqn, eqn.invars)
+    found = moved_before(sweep, eqn.params["jaxpr"], len(consts), consts)
+    if found is None:
+        return None
+    step, more = found
+    return scan_again(sweep, eqn, step, [*more, *consts], carry, xs, eqn.outvars)
+
+
+SCANS = [
+    ({scan_p}, rule)
+    for rule in (few_steps, narrow_scan, carry_less, stack_less, move_before_scan)
+]

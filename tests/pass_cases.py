@@ -1,0 +1,36 @@
+"""What the tests of passes have in common: running programs, comparing bits."""
+
+import numpy as np
+
+from minijax.compilation import Interpreter
+
+
+def evaluated(closed, args):
+    """Return the results of a program, equation by equation, as arrays."""
+    return Interpreter(closed)(*args)
+
+
+def difference(x, y):
+    """Say how two arrays differ in a single bit, or return None; NaN is NaN."""
+    facts = [
+        (a.shape, a.dtype, bool(getattr(a, "weak_type", False)))
+        for a in (x, y)
+        if hasattr(a, "aval")
+    ]
+    if len(set(facts)) > 1:
+        return f"{facts[0]}, not {facts[1]}"
+    x, y = np.asarray(x), np.asarray(y)
+    if (x.shape, x.dtype) != (y.shape, y.dtype):
+        return f"{x.dtype}{x.shape}, not {y.dtype}{y.shape}"
+    parts = [(x.real, y.real), (x.imag, y.imag)] if x.dtype.kind == "c" else [(x, y)]
+    for a, b in parts:
+        same = (a == b) & (np.signbit(a) == np.signbit(b)) if _signed(a) else a == b
+        same |= (a != a) & (b != b)
+        if not same.all():
+            where = tuple(int(place[0]) for place in np.nonzero(~same))
+            return f"{x[where]}, not {y[where]}, at {where}"
+    return None
+
+
+def _signed(x):
+    return x.dtype.kind in "fV"
