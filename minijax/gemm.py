@@ -19,7 +19,7 @@ from minijax.tiles import MatrixText, name_of, tile_function, tile_of
 from minijax.vector_kernels import FunctionText, module_text
 
 # How many terms of the sums, rows and columns a block has at most.
-DEPTH, ROWS, COLUMNS = 256, 120, 2048
+DEPTH, ROWS, COLUMNS = 512, 96, 1024
 
 
 def write_parts(f, size, limit, unit, body):
