@@ -13,14 +13,24 @@ class Library:
 
     Args:
       text: of an LLVM module.
+
+    Attributes:
+      engine: LLVM's, with the code in memory.
     """
 
     def __init__(self, text):
-        from llvmlite import binding
-
         self.text = text
-        self.engine = binding.create_mcjit_compiler(*optimized(binding, text))
-        self.engine.finalize_object()
+        self.engine = loaded(code_makers[-1](self))
+
+    def prepared(self, binding):
+        """Return the module after LLVM's own passes, and the machine it is meant for."""
+        return optimized(binding, self.text)
+
+    def recipe(self, binding):
+        """Return what the code depends on beside the text: the processor, the passes."""
+        features = binding.get_host_cpu_features().flatten()
+        triple, name = binding.get_default_triple(), binding.get_host_cpu_name()
+        return f"{triple} {name} {features} speed 2"
 
     def function(self, name, arity):
         """Return a function of the library that takes so many addresses."""
@@ -34,8 +44,31 @@ class Library:
         """The instructions, as text."""
         from llvmlite import binding
 
-        module, machine = optimized(binding, self.text)
+        module, machine = self.prepared(binding)
         return machine.emit_assembly(module)
+
+
+def object_code(library):
+    """Return the machine code of a library, bytes that are yet to be loaded."""
+    from llvmlite import binding
+
+    module, machine = library.prepared(binding)
+    return machine.emit_object(module)
+
+
+# Functions from a `Library` to its machine code; the last one is asked.
+code_makers = [object_code]
+
+
+def loaded(code):
+    """Return LLVM's engine with some machine code in memory."""
+    from llvmlite import binding
+
+    machine = target_machine(binding)
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine
 
 
 def optimized(binding, text):
