@@ -102,7 +102,7 @@ def _of_scan(jaxpr, length, num_consts, num_carry, **params):
 
 
 def _carried(lowering, carry, avals):
-    """Return layouts of the first states, in slots that are the loop's, and of states."""
+    """Return layouts of the first states, in slots of the loop's own, and of states."""
     return list(map(lowering.copy, carry, avals)), slots_for(lowering, avals)
 
 

@@ -3,21 +3,24 @@
 """The backend "cpu": a program is one function of machine code."""
 
 import ctypes
+from typing import NamedTuple
 
 import numpy as np
 
 from minijax.array import ArrayImpl, asbuffer
 from minijax.compilation import backends
-from minijax.costs import nbytes
+from minijax.costs import BYTES, FLOPS, TRANSCENDENTALS, nbytes
 from minijax.host_steps import Host
 from minijax.kernel_building import KernelBuilder
 from minijax.kernel_steps import Launch, lower
 from minijax.layouts import Slot, whole
 from minijax.memory import plan
 from minijax.passes import simplify
+from minijax.places import memory_stats
 from minijax.planned_backend import settled
 from minijax.program_text import ProgramText
 from minijax.result_memory import empty, given, scratch
+from minijax.schedule_costs import cost_of_schedule
 from minijax.targets import TargetLibrary, current_target
 
 
@@ -47,12 +50,33 @@ class CPUProgram:
         places = [self.plan.places[slot] for slot in self.schedule.outputs]
         self._ends = list(zip(places, self.out_avals))
         self._fill_context()
+        self.entry = self._entry()
 
     def _fill_context(self):
         constants = [asbuffer(x) for _, x in self.schedule.constants]
         self.constants = list(map(np.ascontiguousarray, constants))
         host = ctypes.cast(self.host.function, ctypes.c_void_p)
         self.context = table([host.value, *map(address_of, self.constants)])
+
+    def _entry(self):
+        """Return what a caller needs to know that is no Python, or None."""
+        ends = [*self.schedule.inputs, *self.schedule.outputs]
+        if self.host.steps or any(self.plan.donated) or not all(map(_has_bytes, ends)):
+            return None
+        costs = self.cost_analysis()
+        work = costs[FLOPS] + 10 * costs[TRANSCENDENTALS]
+        address = ctypes.cast(self.function, ctypes.c_void_p).value
+        context, time = ctypes.addressof(self.context), costs[BYTES] / 10 + work / 4
+        return Entry(address, self.plan.arena, context, int(time))
+
+    def cost_analysis(self):
+        """Return how many operations and bytes the program takes, a dictionary."""
+        counts = cost_of_schedule(self.schedule)
+        return {name: float(counts[name]) for name in (FLOPS, TRANSCENDENTALS, BYTES)}
+
+    def memory_analysis(self):
+        """Return the `CompiledMemoryStats`."""
+        return memory_stats(self.plan, self.text)
 
     def __call__(self, *args):
         """Return the list of results."""
@@ -69,6 +93,26 @@ class CPUProgram:
         if place.kind == "input":
             return inputs[place.number].reshape(aval.shape)
         return empty(aval.shape, aval.dtype)
+
+
+class Entry(NamedTuple):
+    """A program for callers that are no Python.
+
+    Attributes:
+      address: of its function.
+      arena_bytes: how much memory each call has to bring.
+      context: address of the table that the function is given.
+      nanoseconds: about how long it takes.
+    """
+
+    address: int
+    arena_bytes: int
+    context: int
+    nanoseconds: int
+
+
+def _has_bytes(slot):
+    return slot.dtype.itemsize > 0
 
 
 PROGRAM = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)
@@ -105,6 +149,21 @@ def copied(slot, copy):
     x = k.load(whole(slot, slot.dtype, (slot.size,)))
     k.store(whole(copy, slot.dtype, (slot.size,)), x)
     return Launch(*k.kernel())
+
+
+CPUProgram.dialects = {
+    "simplified": lambda program: str(program.simplified),
+    "kernels": lambda program: str(program.schedule),
+    "schedule": lambda program: schedule_text(program.schedule),
+    "memory": lambda program: str(program.plan),
+    "llvm": lambda program: program.text,
+    "assembly": lambda program: program.library.assembly,
+}
+
+
+def schedule_text(schedule):
+    """Return the steps of a schedule as text, without what is in its kernels."""
+    return str(schedule).partition("\n\n")[0]
 
 
 backends["cpu"] = CPUProgram

@@ -9,6 +9,7 @@ from functools import partial
 
 from minijax.api_util import check_callable
 from minijax.chosen_arguments import chosen, positional, signature_of
+from minijax.compilation import backends
 from minijax.jit_functions import Options, jit_kinds
 from minijax.placement import Device, devices, platforms
 
@@ -93,5 +94,5 @@ def _place(device, backend):
     if device is not None and not isinstance(device, Device):
         raise ValueError(f"jit takes a device of minijax.devices(), not {device!r}.")
     if backend in platforms:
-        return devices(backend)[0], None
+        return devices(backend)[0], backend if backend in backends else None
     return device, backend
