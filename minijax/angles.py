@@ -2,7 +2,16 @@
 # edit the chapter, not this file.
 """Sine, cosine and tangent."""
 
-from minijax.scalar_functions import bits_of, nearest, polynomial, without_multiple
+import numpy as np
+
+from minijax.huge_angles import far
+from minijax.scalar_functions import (
+    bits_of,
+    format_of,
+    nearest,
+    polynomial,
+    without_multiple,
+)
 
 TWO_OVER_PI = 0.6366197723675814
 
@@ -59,14 +68,65 @@ def near(k, x):
     return without_multiple(k, x, n, HALF_PI[x.dtype.name]), bits
 
 
+def by_turns(k, x, write):
+    """Write what comes of an angle once its quarter turns are known.
+
+    Args:
+      x: a node, not negative.
+      write: a function that writes it, of the rest of x and of bits that end with the
+        number of quarter turns.
+    """
+    wide, form = np.dtype(np.float64), format_of(x)
+
+    def huge():
+        r, turns = far(k, k.convert(x, wide))
+        return write(k.convert(r, x.dtype), k.convert(turns, form.integer))
+
+    return k.rarely(k.gt(x, NEAR[x.dtype.name]), huge, write(*near(k, x)))
+
+
 def sin(k, x):
     """Write the sine."""
-    r, bits = near(k, k.abs(x))
-    size = sin_of(k, r, bits)
-    return k.bitcast(k.xor(bits_of(k, size), sign_bit(k, x)), x.dtype)
+    sign = sign_bit(k, x)
+
+    def write(r, bits):
+        size = sin_of(k, r, bits)
+        return k.bitcast(k.xor(bits_of(k, size), sign), x.dtype)
+
+    return by_turns(k, k.abs(x), write)
 
 
 def cos(k, x):
     """Write the cosine: the sine, one quarter turn ahead."""
-    r, bits = near(k, x)
-    return sin_of(k, r, k.add(bits, 1))
+    return by_turns(k, k.abs(x), lambda r, bits: sin_of(k, r, k.add(bits, 1)))
+
+
+# tan(r) / r as a quotient of polynomials in r**2, for |r| < pi/4; both begin with 1.
+TAN_TOP = {
+    "float32": (-0.111364335, 0.001075355),
+    "float64": (-0.1333838710254483, 0.003424932845733482, -1.786246222331178e-05),
+}
+TAN_BOTTOM = {
+    "float32": (-0.44469768, 0.015974557),
+    "float64": (
+        -0.4667172043587816, 0.02566400096532744, -0.0003118228377498206,
+        4.982305782032165e-07,
+    ),
+}  # fmt: skip
+
+
+def tan(k, x):
+    """Write the tangent."""
+    sign, name = sign_bit(k, x), x.dtype.name
+
+    def write(r, bits):
+        z = k.mul(r, r)
+        top = k.fma(k.mul(r, z), polynomial(k, z, TAN_TOP[name]), r)
+        bottom = k.fma(z, polynomial(k, z, TAN_BOTTOM[name]), 1)
+        odd = k.apply("and", bits, 1)
+        turned = k.ne(odd, 0)
+        size = k.div(k.select(turned, bottom, top), k.select(turned, top, bottom))
+        signs = k.xor(k.shift_left(odd, x.dtype.itemsize * 8 - 1), sign)
+        return k.bitcast(k.xor(bits_of(k, size), signs), x.dtype)
+
+    return by_turns(k, k.abs(x), write)

@@ -9,14 +9,24 @@ kernel.
 import dataclasses
 import functools
 
-from minijax.angles import cos, sin
-from minijax.exponentials import exp, tanh
+from minijax.angles import cos, sin, tan
+from minijax.error_functions import erf, erfc
+from minijax.exponentials import cosh, exp, exp2, expm1, sinh, tanh
+from minijax.inverse_angles import acos, asin, atan, atan2
 from minijax.kernel_building import NodeWriter
-from minijax.logarithms import log
+from minijax.logarithms import acosh, asinh, atanh, log, log1p
+from minijax.powers import cbrt, hypot, power
 from minijax.scalar_functions import FORMATS, inline, write_function
 from minijax.scalar_ops import scalar_ops
 
-bodies = {"exp": exp, "tanh": tanh, "log": log, "sin": sin, "cos": cos}
+bodies = {
+    "exp": exp, "exp2": exp2, "expm1": expm1, "sinh": sinh, "cosh": cosh, "tanh": tanh,
+    "log": log, "log1p": log1p, "asinh": asinh, "acosh": acosh, "atanh": atanh,
+    "sin": sin, "cos": cos, "tan": tan,
+    "asin": asin, "acos": acos, "atan": atan, "atan2": atan2,
+    "pow": power, "cbrt": cbrt, "hypot": hypot,
+    "erf": erf, "erfc": erfc,
+}  # fmt: skip
 
 
 @functools.cache

@@ -4,7 +4,14 @@
 
 import numpy as np
 
-from minijax.scalar_functions import FORMATS, bits_of, format_of, polynomial
+from minijax.exponentials import LOG_2
+from minijax.scalar_functions import (
+    bits_as_int,
+    bits_of,
+    format_of,
+    polynomial,
+    power_of_two,
+)
 
 # (log(1 + f) - f + f**2 / 2) / f**3, and (log((1 + s) / (1 - s)) - 2 s) / s**3 as a
 # function of s**2, where s = f / (2 + f), for 1 + f between the roots of 1/2 and 2.
@@ -20,50 +27,55 @@ LOG = {
     ),
 }  # fmt: skip
 
-# log(2), in two parts.
-LOG_2 = {
-    "float32": (0.69314575, 1.4286068e-06),
-    "float64": (0.6931471805598903, 5.497923018708371e-14),
-}
 
+def parts_of(k, x, small=True):
+    """Write f and n, for which x = (1 + f) 2**n, and 1 + f is near 1; x > 0.
 
-def parts_of(k, x):
-    """Write f and n, for which x = (1 + f) 2**n, and 1 + f is near 1; x > 0."""
+    Args:
+      small: whether x may be so small that not all of its digits are there.
+    """
     form, dtype = format_of(x), x.dtype
-    small = k.lt(x, form.tiny)
-    bits = bits_of(k, k.select(small, k.mul(x, 2.0 ** (form.digits + 2)), x))
-    one, root = (int(dtype.type(v).view(form.integer)) for v in (1.0, 0.5**0.5))
-    moved = k.add(bits, one - root)
-    zero = 2.0**form.digits  # its last bits count ones
-    n = k.apply("or", k.shift_right(moved, form.digits), bits_as_int(dtype, zero))
-    away = zero + form.bias
-    n = k.sub(k.bitcast(n, dtype), k.select(small, k.number(away + form.digits + 2, x), away))
+    one, root = (bits_as_int(dtype, value) for value in (1.0, 0.5**0.5))
+    away = 2.0**form.digits + form.bias  # the bits of 2.0**digits end with ones
+    if small:
+        few, more = k.lt(x, form.tiny), form.digits + 2
+        x = k.select(few, k.mul(x, 2.0**more), x)
+        away = k.select(few, k.number(away + more, x), away)
+    moved = k.add(bits_of(k, x), one - root)
+    count = k.shift_right(moved, form.digits)
+    count = k.apply("or", count, bits_as_int(dtype, 2.0**form.digits))
     fraction = k.apply("and", moved, 2**form.digits - 1)
-    return k.sub(k.bitcast(k.add(fraction, root), dtype), 1), n
+    f = k.sub(k.bitcast(k.add(fraction, root), dtype), 1)
+    return f, k.sub(k.bitcast(count, dtype), away)
 
 
-def bits_as_int(dtype, value):
-    """Return the bits of a float, as an integer."""
-    return int(dtype.type(value).view(FORMATS[dtype].integer))
+def log_of_parts(k, f, n):
+    """Write the logarithm of (1 + f) 2**n."""
+    high, low = LOG_2[f.dtype.name]
+    half = k.mul(k.mul(f, 0.5), f)
+    if f.dtype == np.float32:
+        rest = k.mul(k.mul(k.mul(f, f), f), polynomial(k, f, LOG["float32"]))
+        tail = k.sub(k.fma(n, low, rest), half)
+        return k.fma(n, high, k.add(f, tail))
+    s = k.div(f, k.add(f, 2))
+    z = k.mul(s, s)
+    rest = k.fma(z, polynomial(k, z, LOG["float64"]), half)
+    tail = k.fma(s, rest, k.mul(n, low))
+    return k.fma(n, high, k.sub(f, k.sub(half, tail)))
 
 
 def log(k, x):
-    """Write the natural logarithm: that of 1 + f, and n log 2."""
-    f, n = parts_of(k, x)
-    high, low = LOG_2[x.dtype.name]
-    half = k.mul(k.mul(f, 0.5), f)
-    if x.dtype == np.float32:
-        cube = k.mul(k.mul(f, f), f)
-        rest = k.mul(cube, polynomial(k, f, LOG["float32"]))
-        tail = k.sub(k.fma(n, low, rest), half)
-        y = k.fma(n, high, k.add(f, tail))
-    else:
-        s = k.div(f, k.add(f, 2))
-        z = k.mul(s, s)
-        rest = k.fma(k.mul(z, polynomial(k, z, LOG["float64"])), 1, half)
-        tail = k.fma(s, rest, k.mul(n, low))
-        y = k.fma(n, high, k.sub(f, k.sub(half, tail)))
-    return at_ends(k, x, y)
+    """Write the natural logarithm; numbers that are no usual ones are rare."""
+    form = format_of(x)
+    tiny, most = (bits_as_int(x.dtype, value) for value in (form.tiny, np.inf))
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    place = k.sub(k.bitcast(x, unsigned), tiny)
+
+    def write():
+        return at_ends(k, x, log_of_parts(k, *parts_of(k, x)))
+
+    usual = log_of_parts(k, *parts_of(k, x, small=False))
+    return k.rarely(k.ge(place, most - tiny), write, usual)
 
 
 def at_ends(k, x, y):
@@ -71,3 +83,45 @@ def at_ends(k, x, y):
     y = k.select(k.lt(x, np.inf), y, x)
     low = k.select(k.eq(x, 0), k.number(-np.inf, x), np.nan)
     return k.select(k.gt(x, 0), y, low)
+
+
+def log1p(k, x):
+    """Write the logarithm of 1 + x: what the sum loses is put back into its fraction."""
+    total = k.add(x, 1)
+    lost = k.sub(x, k.sub(total, 1))
+    f, n = parts_of(k, total, small=False)
+    bits = bits_of(k, k.sub(format_of(x).magic + 1, n))
+    bits = bits_of(k, k.sub(format_of(x).magic + 1, n))
+    shrunk = k.mul(power_of_two(k, bits, x.dtype), 0.5)  # 2**-n, also for the largest n
+    f = k.fma(lost, shrunk, f)
+    return k.copysign(at_ends(k, total, log_of_parts(k, f, n)), x)
+
+
+def asinh(k, x):
+    """Write the inverse of the hyperbolic sine."""
+    size = k.abs(x)
+    big = k.gt(size, 2.0**60)
+    square = k.mul(size, size)
+    rest = k.div(square, k.add(k.sqrt(k.add(square, 1)), 1))
+    y = log1p(k, k.select(big, size, k.add(size, rest)))
+    return k.copysign(with_log_2(k, big, y), x)
+
+
+def acosh(k, x):
+    """Write the inverse of the hyperbolic cosine."""
+    big = k.gt(x, 2.0**60)
+    t = k.sub(x, 1)
+    root = k.sqrt(k.fma(t, t, k.add(t, t)))
+    return with_log_2(k, big, log1p(k, k.select(big, x, k.add(t, root))))
+
+
+def with_log_2(k, condition, y):
+    """Write y, or y + log(2) where a condition is true."""
+    return k.add(y, k.select(condition, k.number(np.log(2), y), 0))
+
+
+def atanh(k, x):
+    """Write the inverse of the hyperbolic tangent."""
+    size = k.abs(x)
+    y = k.mul(log1p(k, k.div(k.add(size, size), k.sub(1, size))), 0.5)
+    return k.copysign(y, x)

@@ -92,7 +92,20 @@ def write_function(label, body, dtypes):
     k = FunctionWriter()
     args = [Node("argument", (), dtype, (), n) for n, dtype in enumerate(dtypes)]
     result = body(k, *args)
-    return ScalarFunction(label, (*args,), (*k.nodes,), result, k.rare)
+    wanted = {result}
+    rare = k.rare and k.rare._replace(nodes=needed(k.rare.nodes, {k.rare.result}))
+    if rare:
+        wanted |= {rare.condition, *[arg for node in rare.nodes for arg in node.args]}
+    return ScalarFunction(label, (*args,), needed(k.nodes, wanted), result, rare)
+
+
+def needed(nodes, wanted):
+    """Return the nodes that are wanted, and those that they are computed from."""
+    wanted = set(wanted)
+    for node in reversed(nodes):
+        if node in wanted:
+            wanted.update(node.args)
+    return tuple(node for node in nodes if node in wanted)
 
 
 def inline(k, function, args):
@@ -147,6 +160,11 @@ def format_of(x):
 def bits_of(k, x):
     """Write the bits of a float, as an integer."""
     return k.bitcast(x, format_of(x).integer)
+
+
+def bits_as_int(dtype, value):
+    """Return the bits of a float, as an integer."""
+    return int(dtype.type(value).view(FORMATS[dtype].integer))
 
 
 def polynomial(k, x, coefficients, last=None):
