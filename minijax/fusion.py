@@ -1,0 +1,260 @@
+# Made from chapters/18_fusion.md by `make chapter`;
+# edit the chapter, not this file.
+"""Fewer kernels: schedules whose kernels are merged where that saves memory traffic."""
+
+from minijax.fusion_groups import Group, matched
+from minijax.fusion_parts import BYTE, LAUNCH, LIMIT, Part, elements
+from minijax.fusion_plans import arranged
+from minijax.index_maps import unit
+from minijax.kernel_steps import Launch
+from minijax.merging import Merger, merged
+
+
+def fuse(schedule):
+    """Return a schedule of the same results with fewer kernels.
+
+    Kernels are merged where that saves memory traffic; steps that are no launches stay
+    as they are, and their schedules are fused.
+    """
+    fusion = Fusion(schedule)
+    for number, step in enumerate(schedule.steps):
+        fusion.add(number, step)
+    return schedule._replace(steps=fusion.steps())
+
+
+class Alone:
+    """A step that stays as it is.
+
+    Attributes:
+      order: its place among the groups.
+      needs, users: the groups that have to come before and behind.
+    """
+
+    def __init__(self, step, order):
+        self.step, self.order = step, order
+        self.needs, self.users = set(), set()
+
+
+class Fusion:
+    """Sorts the steps of a schedule into groups.
+
+    Attributes:
+      groups: the group of each step, by their numbers.
+      parts: the launches by their numbers.
+      uses: what the schedule does with slots.
+      makers: from slots to pairs of a part and a store.
+      cheap: slots that are made anew wherever they are read, with what that takes.
+    """
+
+    def __init__(self, schedule):
+        self.uses, self.groups, self.parts = Uses(schedule), {}, {}
+        self.makers, self.cheap = {}, {}
+
+    def add(self, number, step):
+        """Put the next step into a group."""
+        if isinstance(step, Launch) and 0 not in step.kernel.sizes:
+            part = self.parts[number] = Part(number, step)
+            group = Group(part, number)
+            self.note_makers(part)
+        else:
+            group = Alone(_nested(step), number)
+        self.groups[number] = group
+        for before in self.uses.before(number, step):
+            _depend(group, self.groups[before])
+        if isinstance(group, Group):
+            self.settle(group)
+
+    def settle(self, group):
+        """Join a group with those that make what it reads."""
+        slots = [slot for slot in group.reads if slot in self.makers]
+        makers = {self.groups[self.makers[slot][0][0].number] for slot in slots}
+        for other in sorted(makers, key=lambda found: -found.order):
+            if self.join(other, group):
+                group = other
+
+    def join(self, first, second):
+        """Put the parts of a group into an earlier one, if that can be and pays."""
+        order = order_of_both(first, second)
+        if order is None or self.uses.collide(first, second):
+            return False
+        maps = first.ops + second.ops <= LIMIT and matched(first, second)
+        if not maps:
+            return False
+
+        def stays(slot):
+            read = self.uses.outside(slot, {*first.homes, *second.homes})
+            return read and slot not in self.cheap
+
+        plan = arranged(first, second, maps, stays)
+        if plan is None:
+            return False
+        absorb(first, second, plan)
+        replace(second, first)
+        first.order = order
+        self.groups.update(dict.fromkeys(second.homes, first))
+        return True
+
+    def note_makers(self, part):
+        """Remember who makes a slot, and whether it is cheap to make again."""
+        for slot, store in part.stores:
+            if self.uses.writers[slot] == 1:
+                self.makers.setdefault(slot, []).append((part, store))
+                if len(part.stores) == 1 and not part.folded:
+                    self.note_price(part, slot, store)
+
+    def note_price(self, part, slot, store):
+        """Note a slot that is better computed wherever it is read than stored."""
+        flops, ops, moved = part.flops, part.ops, 0
+        for read, node in part.loads:
+            if read in self.cheap:
+                more = self.cheap[read]
+                flops, ops, moved = flops + more[0], ops + more[1], moved + more[2]
+            else:
+                count = elements(part.sizes, node.level)
+                moved += count * node.detail.buffer.dtype.itemsize
+        count = elements(part.sizes, store.place.axes)
+        reads, width = self.uses.reads.get(slot, 0), store.buffer.dtype.itemsize
+        each = flops + BYTE * moved / count
+        stored = count * (each + BYTE * width) + reads * BYTE * width + LAUNCH
+        if reads * each <= stored and ops <= 16 and slot not in self.uses.kept:
+            self.cheap[slot] = flops, ops, moved
+
+    def steps(self):
+        """Return the steps of all groups, less those that nobody needs."""
+        groups = sorted({*self.groups.values()}, key=lambda group: -group.order)
+        needed, steps = {*self.uses.kept}, []
+        for group in groups:
+            alone = isinstance(group, Alone)
+            step = group.step if alone else self.launch(group, needed)
+            if step is not None:
+                steps.append(step)
+                needed.update(step.reads)
+        return steps[::-1]
+
+    def launch(self, group, needed):
+        """Return the launch of a group, or None if nobody needs what it makes."""
+        stores = [
+            (number, slot, store)
+            for number in group.homes
+            for slot, store in self.parts[number].stores
+            if slot in needed
+        ]
+        if not stores:
+            return None
+        if len(group.homes) == 1 and not self.cheap.keys() & group.reads.keys():
+            return self.parts[stores[0][0]].launch
+        tables = self.parts, self.makers, self.cheap, group.homes
+        return Launch(*merged(Merger(group.sizes, *tables), stores))
+
+
+class Uses:
+    """What a schedule does with its slots.
+
+    Attributes:
+      kept: the slots that have to be stored: of results, and for other steps.
+      writers: from slots to how many steps write to them.
+      readers: from slots to the numbers of the launches that read them.
+      reads: from slots to how many elements these load in all.
+    """
+
+    def __init__(self, schedule):
+        self.kept, self.writers = {*schedule.outputs}, {}
+        self.readers, self.reads = {}, {}
+        self.written, self.read = {}, {}
+        for number, step in enumerate(schedule.steps):
+            for slot in step.writes:
+                self.writers[slot] = self.writers.get(slot, 0) + 1
+            if isinstance(step, Launch):
+                self.note(number, step)
+            else:
+                self.kept.update(step.reads)
+
+    def note(self, number, launch):
+        """Take account of what a launch reads."""
+        kernel, slots = launch.kernel, dict(zip(launch.kernel.buffers, launch.slots))
+        for node in kernel.nodes:
+            if node.op == "load":
+                slot = slots[node.detail.buffer]
+                count = elements(kernel.sizes, node.level)
+                self.reads[slot] = self.reads.get(slot, 0) + count
+                self.readers.setdefault(slot, set()).add(number)
+
+    def before(self, number, step):
+        """Return the numbers of the steps that have to come before the next one."""
+        found, reads, writes = set(), step.reads, step.writes
+        for slot in (*reads, *writes):
+            found.update(self.written.get(slot, ()))
+        for slot in writes:
+            found.update(self.read.get(slot, ()))
+            self.written.setdefault(slot, []).append(number)
+        for slot in reads:
+            self.read.setdefault(slot, []).append(number)
+        return found
+
+    def collide(self, first, second):
+        """Return whether two groups write to one slot, or read what the other writes
+        to when it is not whole."""
+        ends = [group.made.keys() | group.reads.keys() for group in (first, second)]
+        return any(self.writers.get(slot, 0) > 1 for slot in ends[0] & ends[1])
+
+    def outside(self, slot, numbers):
+        """Return whether a slot is read by others than these launches."""
+        return slot in self.kept or not self.readers.get(slot, set()) <= numbers
+
+
+def _depend(group, other):
+    group.needs.add(other)
+    other.users.add(group)
+
+
+def _nested(step):
+    """Return a step whose schedules are fused."""
+    if not step.schedules:
+        return step
+    return step.with_schedules([fuse(schedule) for schedule in step.schedules])
+
+
+def order_of_both(first, second):
+    """Return where a group of two can stand, or None."""
+    if all(user is second or user.order > second.order for user in first.users):
+        return second.order
+    if all(need is first or need.order < first.order for need in second.needs):
+        return first.order
+    return None
+
+
+def absorb(first, second, plan):
+    """Put the parts of the second group into the first."""
+    if plan.sizes != first.sizes or plan.maps[0] != unit(len(plan.sizes)):
+        first.rewrite(plan.maps[0], plan.sizes)
+    if plan.sizes != second.sizes or plan.maps[1] != unit(len(plan.sizes)):
+        second.rewrite(plan.maps[1], plan.sizes)
+    folded = frozenset().union(*[first.folded[link.slot] for link in plan.links])
+    made = {link.slot: link.store.place.axes for link in plan.links}
+    sizes = {link.slot: link.maker.sizes for link in plan.links}
+    work = sum(first.flops[slot] * elements(sizes[slot], made[slot]) for slot in made)
+    for slot, makers in second.made.items():
+        [(part, store), *_] = makers
+        count = elements(part.sizes, store.place.axes)
+        first.folded[slot] = second.folded[slot] | folded
+        first.flops[slot] = second.flops[slot] + work / count
+    for slot, loads in second.reads.items():
+        first.reads.setdefault(slot, []).extend(loads)
+    first.made.update(second.made)
+    first.homes.update(second.homes)
+    first.orders, first.solid = plan.orders, first.solid | second.solid
+    first.ops += second.ops
+
+
+def replace(old, new):
+    """Put one group in the place of another among the groups that need each other."""
+    new.needs |= old.needs
+    new.users |= old.users
+    for other in old.needs:
+        other.users.discard(old)
+        other.users.add(new)
+    for other in old.users:
+        other.needs.discard(old)
+        other.needs.add(new)
+    new.needs -= {new, old}
+    new.users -= {new, old}

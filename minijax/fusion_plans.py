@@ -1,0 +1,196 @@
+# Made from chapters/18_fusion.md by `make chapter`;
+# edit the chapter, not this file.
+"""Whether two groups should be one, and which loops they then have."""
+
+import math
+from typing import NamedTuple
+
+from minijax.fusion_groups import links_between, moved_orders
+from minijax.fusion_parts import BYTE, LAUNCH, NEAR, elements
+from minijax.index_maps import seen_along, unit
+from minijax.kernels import Affine, Guard
+from minijax.merging import found_at
+
+
+class Plan(NamedTuple):
+    """How two groups get axes in common.
+
+    Attributes:
+      sizes: of the axes.
+      maps: what the axes of the first and of the second group are along them.
+      orders: pairs of axes of which the first has to be outside of the second.
+      links: what is handed over.
+    """
+
+    sizes: tuple
+    maps: tuple
+    orders: set
+    links: list
+
+
+class Draft:
+    """Two groups with axes in common, those of the first one in front.
+
+    Args:
+      first, second: groups.
+      maps: what `matched` has found.
+
+    Attributes:
+      sizes: of the axes.
+      places: for each axis, a number that grows from the outermost inwards.
+      maps: what the axes of the second group are along these.
+      links: what is handed over.
+      loops: the axes along which the second group goes.
+      orders: pairs of axes of which the first has to be outside of the second.
+    """
+
+    def __init__(self, first, second, maps):
+        self.first, self.second = first, second
+        self.sizes, self.places = [*first.sizes], [*range(len(first.sizes))]
+        self.links = links_between(first, second)
+        ends = self.ends(maps)
+        units = unit(len(self.sizes))
+        self.maps = [
+            units[end] if at is None else self.padded(at) for at, end in zip(maps, ends)
+        ]
+        self.loops = {axis for at in self.maps for axis in at.axes}
+        self.orders = first.orders | moved_orders(second.orders, self.maps)
+        for link in self.links:
+            if first.folded[link.slot]:
+                level = link.made.axes
+                behind = self.loops.difference(level)
+                self.orders |= {(a, b) for a in level for b in behind}
+
+    def ends(self, maps):
+        """Return axes for those that no link tells about: free ones, or new ones."""
+        used = {axis for at in maps if at for axis in at.axes}
+        free = [axis for axis in range(len(self.sizes)) if axis not in used]
+        ends = [None] * len(maps)
+        for axis in reversed(range(len(maps))):
+            if maps[axis] is None:
+                size = self.second.sizes[axis]
+                alike = [old for old in free if self.sizes[old] == size]
+                ends[axis] = alike[-1] if alike else self.new(size, maps[axis:])
+                free = [old for old in free if old != ends[axis]]
+        return ends
+
+    def new(self, size, following):
+        """Return a new axis; it stands in front of those that follow it."""
+        later = [min(at.axes) for at in following if at and at.axes]
+        rank, count = len(self.first.sizes), len(self.sizes)
+        self.places.append(min(later, default=rank) - 1 / (2 + count))
+        self.sizes.append(size)
+        return count
+
+    def padded(self, at):
+        """Return a place along the new axes as well; it does not move along them."""
+        more = len(self.sizes) - len(at.strides)
+        return Affine(at.offset, (*at.strides, *(0,) * more)) if more else at
+
+    def sorted_axes(self):
+        """Return the axes so that all orders hold, or None; else the places decide."""
+        left, found = sorted(range(len(self.places)), key=self.places.__getitem__), []
+        while left:
+            free = [b for b in left if not any((a, b) in self.orders for a in left)]
+            if not free:
+                return None
+            found.append(free[0])
+            left.remove(free[0])
+        return found
+
+    def plan(self, order):
+        """Return the `Plan` with axes in this order."""
+        total, rank = len(order), len(self.first.sizes)
+        sizes = tuple(self.sizes[axis] for axis in order)
+        if order == [*range(total)]:
+            maps = (unit(total)[:rank], tuple(self.maps))
+            return Plan(sizes, maps, self.orders, self.links)
+        new = [unit(total)[order.index(axis)] for axis in range(total)]
+        second = [seen_along(at, new, total) for at in self.maps]
+        orders = moved_orders(self.orders, new)
+        return Plan(sizes, (tuple(new[:rank]), tuple(second)), orders, self.links)
+
+
+def arranged(first, second, maps, stays):
+    """Return the `Plan` to join two groups, or None if that should not be.
+
+    Args:
+      first, second: groups.
+      maps: what `matched` has found.
+      stays: function from slots to whether somebody else reads them.
+    """
+    draft = Draft(first, second, maps)
+    order = draft.sorted_axes()
+    if order is None or not near(draft):
+        return None
+    if not all(pays(draft, link, order) for link in draft.links):
+        return None
+    plan = draft.plan(order)
+    return plan if in_rows(first, second, plan, stays) else None
+
+
+def near(draft):
+    """Return whether what is walked again after it was folded is near, and cheap."""
+    again = set()
+    for link in draft.links:
+        folded = draft.first.folded[link.slot]
+        behind = draft.loops.difference(link.made.axes)
+        if folded and behind:
+            counts = [elements(draft.sizes, axes) for axes in (folded, behind)]
+            if max(counts) > NEAR:
+                return False
+            again |= folded & behind
+    return not any(
+        draft.first.folded[link.slot]
+        and draft.first.flops[link.slot] > 64
+        and again.intersection(link.made.axes)
+        for link in draft.links
+    )
+
+
+def pays(draft, link, order):
+    """Return whether to compute the elements of a link here is cheaper than to store
+    and load them."""
+    total, flops = len(draft.sizes), draft.first.flops[link.slot]
+    read = seen_along(link.read, draft.maps, total)
+    count = elements(draft.sizes, link.made.axes)
+    if read == draft.padded(link.made) and not link.guards:
+        last = max(map(order.index, read.axes), default=-1)
+        around = [axis for axis in order[: last + 1] if axis in draft.loops]
+        more = elements(draft.sizes, around) - count
+    elif draft.first.folded[link.slot] or not _is_made(draft, link, read):
+        return False
+    else:
+        more = elements(draft.sizes, read.axes)
+    width = link.store.buffer.dtype.itemsize
+    return more * flops <= 2 * BYTE * width * count + LAUNCH
+
+
+def _is_made(draft, link, read):
+    guards = [
+        Guard(seen_along(at, draft.maps, len(draft.sizes)), limit)
+        for at, limit in link.guards
+    ]
+    limits = link.maker.sizes
+    return found_at(read, guards, tuple(draft.sizes), link.store.place, limits)
+
+
+def in_rows(first, second, plan, stays):
+    """Return whether large arrays are still stored element after element."""
+    if math.prod(plan.sizes) <= NEAR:
+        return True
+    for group, maps in zip((first, second), plan.maps):
+        axes = [axis for at in maps for axis in at.axes]
+        if axes != sorted(axes) and not _stored_in_rows(group, maps, plan.sizes, stays):
+            return False
+    return True
+
+
+def _stored_in_rows(group, maps, sizes, stays):
+    for slot, makers in group.made.items():
+        for part, store in makers if stays(slot) else ():
+            place = seen_along(group.along(part, store.place), maps, len(sizes))
+            steps = [abs(place.strides[axis]) for axis in place.axes]
+            if elements(sizes, place.axes) > NEAR and steps[-1] != min(steps):
+                return False
+    return True

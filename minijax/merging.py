@@ -1,0 +1,281 @@
+# Made from chapters/18_fusion.md by `make chapter`;
+# edit the chapter, not this file.
+"""One kernel of several: what is made in it need not be loaded."""
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax.index_maps import digits, overflow, seen_along, unit
+from minijax.kernel_building import NodeWriter
+from minijax.kernel_forms import collapse
+from minijax.kernels import (
+    Affine,
+    Buffer,
+    Fold,
+    Guard,
+    Kernel,
+    Node,
+    Store,
+    index,
+    load,
+    union,
+)
+from minijax.through_memory import same_bits, through_memory
+
+
+class Instance(NamedTuple):
+    """A part, computed at certain indices.
+
+    Attributes:
+      number: of the part.
+      maps: for each of its axes, the `Affine` along those of the new kernel.
+      guards: conditions under which it is of interest.
+    """
+
+    number: int
+    maps: tuple
+    guards: tuple = ()
+
+
+def found_at(place, guards, sizes, target, limits):
+    """Return the indices at which a target is where a guarded load reads, or None."""
+    rank = len(sizes)
+    if guards:
+        place, sizes = _unguarded(place, guards, sizes)
+    found = digits(place, sizes, target, limits)
+    if found is None or overflow(found, sizes, limits) is not None:
+        return None
+    if guards:
+        axes = (*unit(rank), *[guard.place for guard in guards])
+        found = [at and seen_along(at, axes, rank) for at in found]
+    return found
+
+
+def _unguarded(place, guards, sizes):
+    """Return a place along axes behind which there is one for each guard's number."""
+    factors = []
+    for (offset, strides), _ in guards:
+        ratios = [a // b for a, b in zip(place.strides, strides) if b]
+        factor = ratios[0] if ratios else 0
+        left = [a - factor * b for a, b in zip(place.strides, strides)]
+        place = Affine(place.offset - factor * offset, tuple(left))
+        factors.append(factor)
+    limits = [guard.limit for guard in guards]
+    return Affine(place.offset, (*place.strides, *factors)), (*sizes, *limits)
+
+
+class Merger(NodeWriter):
+    """Writes a kernel of several parts.
+
+    Args:
+      sizes: of its axes.
+      parts: the parts by their numbers; what they read is made by smaller numbers.
+      makers: from slots to pairs of a part and a store: whence an element can be had
+        without loading it, if the part is at home or the slot in `anywhere`.
+      anywhere: slots whose elements may be made again wherever they are read.
+      homes: from the numbers of the parts at home to their maps.
+
+    Attributes:
+      sources: from pairs of an instance and a load to the instance and the store that
+        make what is loaded.
+      values: from instances to what has become of their nodes.
+      buffers: from pairs of a slot and a dtype to buffers.
+    """
+
+    def __init__(self, sizes, parts, makers, anywhere, homes):
+        super().__init__()
+        self.sizes, self.parts, self.homes = tuple(sizes), parts, homes
+        self.makers, self.anywhere = makers, anywhere
+        self.sources, self.values, self.known, self.buffers = {}, {}, {}, {}
+
+    def write(self, node):
+        """Put a node behind the others, and return it; equal ones are one."""
+        detail = node.detail
+        if node.op == "constant":
+            detail = detail.tobytes()
+        elif node.op == "load":
+            detail = (*detail[:3], detail.other.tobytes())
+        key = (node.op, node.dtype, detail, *map(id, node.args))
+        if key not in self.known:
+            self.known[key] = node
+            self.nodes.append(node)
+        return self.known[key]
+
+    def buffer(self, slot, like, name=None):
+        """Return the buffer of a slot."""
+        if (slot, like.dtype) not in self.buffers:
+            count = len(self.buffers)
+            name = name or ("xyz"[count] if count < 3 else f"x{count}")
+            self.buffers[slot, like.dtype] = Buffer(name, like.dtype, like.size)
+        return self.buffers[slot, like.dtype]
+
+    def along(self, instance, place):
+        """Return a place of an instance along the axes of the kernel."""
+        return seen_along(place, instance.maps, len(self.sizes))
+
+
+def merged(k, stores):
+    """Return a kernel and the slots of its buffers.
+
+    Args:
+      k: a `Merger`.
+      stores: triples of a part's number, a slot and the `Store` into it.
+    """
+    instances = wanted(k, {number for number, *_ in stores})
+    for instance in reversed(instances):
+        build(k, instance)
+    outs = [stored(k, *store) for store in stores]
+    nodes = needed([store.node for store in outs], k.nodes)
+    used = {node.detail.buffer for node in nodes if node.op == "load"}
+    used.update(store.buffer for store in outs)
+    pairs = [(slot, b) for (slot, _), b in k.buffers.items() if b in used]
+    name = _named([k.parts[n].kernel.name for n in sorted({n for n, *_ in instances})])
+    buffers = tuple(buffer for _, buffer in pairs)
+    kernel = Kernel(name, k.sizes, buffers, (*nodes,), (*outs,))
+    return collapse(kernel), [slot for slot, _ in pairs]
+
+
+def wanted(k, roots):
+    """Return the instances that are needed, each before those that it reads."""
+    waiting = {number: {Instance(number, k.homes[number]): None} for number in roots}
+    numbers, order = [-number for number in waiting], []
+    heapq.heapify(numbers)
+    while numbers:
+        for instance in waiting.pop(-heapq.heappop(numbers)):
+            order.append(instance)
+            for found in sources_of(k, instance):
+                if found.number not in waiting:
+                    waiting[found.number] = {}
+                    heapq.heappush(numbers, -found.number)
+                waiting[found.number][found] = None
+    return order
+
+
+def sources_of(k, instance):
+    """Note who makes what an instance loads; return these instances."""
+    found = []
+    for slot, node in k.parts[instance.number].loads:
+        source = source_of(k, instance, slot, node)
+        if source is not None:
+            k.sources[instance, node] = source
+            found.append(source[0])
+    return found
+
+
+def source_of(k, instance, slot, node):
+    """Return the instance and the store that make what is loaded, or None."""
+    for part, store in k.makers.get(slot, ()):
+        here = part.number in k.homes or slot in k.anywhere
+        if here and same_bits(store.buffer.dtype, node.detail.buffer.dtype):
+            place, guards = place_of(k, instance, node)
+            found = found_at(place, guards, k.sizes, store.place, part.sizes)
+            if found is not None:
+                return Instance(part.number, _completed(k, found, part), guards), store
+    return None
+
+
+def place_of(k, instance, node):
+    """Return the place and the guards of a load, along the axes of the kernel."""
+    _, place, own, _ = node.detail
+    guards = [Guard(k.along(instance, at), limit) for at, limit in own]
+    return k.along(instance, place), (*dict.fromkeys([*guards, *instance.guards]),)
+
+
+def _completed(k, found, part):
+    """Return maps for all axes of a part: folded ones are where they always are."""
+    home, nowhere = k.homes.get(part.number), Affine(0, (0,) * len(k.sizes))
+    return tuple(
+        at or (home[axis] if home and axis in part.folded else nowhere)
+        for axis, at in enumerate(found)
+    )
+
+
+def build(k, instance):
+    """Write the nodes of an instance."""
+    new = k.values[instance] = {}
+    for node in k.parts[instance.number].kernel.nodes:
+        new[node] = rewritten(k, instance, node, [new[arg] for arg in node.args])
+
+
+def rewritten(k, instance, node, args):
+    """Write a node of an instance, and return it."""
+    if node.op == "constant":
+        return k.write(node)
+    if node.op == "index":
+        return number_at(k, instance.maps[node.detail])
+    if node.op == "load":
+        return loaded(k, instance, node)
+    if node.op == "fold":
+        axes = union([instance.maps[axis].axes for axis in node.detail.axes])
+        level = tuple(axis for axis in args[0].level if axis not in axes)
+        detail = Fold(node.detail.how, axes)
+        return k.write(Node("fold", (*args,), node.dtype, level, detail))
+    return k.write(Node(node.op, (*args,), node.dtype, _level(args)))
+
+
+def loaded(k, instance, node):
+    """Return the node of an element: of what is made here, or of a load."""
+    buffer, _, guards, other = node.detail
+    if (instance, node) not in k.sources:
+        place, guards = place_of(k, instance, node)
+        slot = k.parts[instance.number].slots[buffer]
+        return k.write(load(k.buffer(slot, buffer), place, guards, other))
+    found, store = k.sources[instance, node]
+    x = through_memory(k, k.values[found][store.node], store.buffer, buffer)
+    inside = None
+    for guard in guards:
+        for test in _tests(k, k.along(instance, guard.place), guard.limit):
+            inside = test if inside is None else k.apply("and", inside, test)
+    return x if inside is None else k.select(inside, x, other.item())
+
+
+def _tests(k, place, limit):
+    """Return the comparisons that a guard needs."""
+    least, most = place.bounds(k.sizes)
+    tests = [k.ge(number_at(k, place), 0)] if least < 0 else []
+    return [*tests, k.lt(number_at(k, place), limit)] if most >= limit else tests
+
+
+def number_at(k, place):
+    """Return the node of an affine number of the indices."""
+    total = None
+    for axis in place.axes:
+        term, stride = k.write(index(axis)), place.strides[axis]
+        term = term if stride == 1 else k.mul(term, stride)
+        total = term if total is None else k.add(total, term)
+    if total is None:
+        return k.constant(place.offset, np.dtype(np.int64))
+    return k.add(total, place.offset) if place.offset else total
+
+
+def stored(k, number, slot, store):
+    """Return a store of a part, along the axes of the kernel."""
+    count = sum(buffer.name.startswith("out") for buffer in k.buffers.values())
+    buffer = k.buffer(slot, store.buffer, f"out{count or ''}")
+    home = Instance(number, k.homes[number])
+    return Store(buffer, k.along(home, store.place), k.values[home][store.node])
+
+
+def _level(args):
+    """Return the axes along which an operation on some nodes varies."""
+    level = args[0].level
+    if all(arg.level == level or not arg.level for arg in args):
+        return level
+    return union(arg.level for arg in args)
+
+
+def _named(names):
+    """Return a name for a kernel of several."""
+    distinct = [*dict.fromkeys(names)]
+    return "_".join(distinct[:4]) + ("_etc" if len(distinct) > 4 else "")
+
+
+def needed(wanted, nodes):
+    """Return those of the nodes that are on the way to others, in order."""
+    found = set(wanted)
+    for node in reversed(nodes):
+        if node in found:
+            found.update(node.args)
+    return [node for node in nodes if node in found]
