@@ -90,8 +90,8 @@ def in_one_buffer(launch, pairs):
         args = tuple([new[arg] for arg in node.args])
         new[node] = dataclasses.replace(node, args=args, detail=detail)
     stores = [Store(buffer, place, new[node]) for buffer, place, node in kernel.stores]
-    kept = [pair for pair in zip(kernel.buffers, launch.slots) if pair[0] not in buffers]
-    kept_buffers, slots = zip(*kept)
+    pairs = zip(kernel.buffers, launch.slots)
+    kept, slots = zip(*[pair for pair in pairs if pair[0] not in buffers])
     nodes = tuple(new.values())
-    kernel = Kernel(kernel.name, kernel.sizes, kept_buffers, nodes, (*stores,))
+    kernel = Kernel(kernel.name, kernel.sizes, kept, nodes, (*stores,))
     return Launch(kernel, [*slots])

@@ -36,7 +36,7 @@ def lifetimes(schedule):
 
 
 def around(schedule):
-    """Return the slots that a schedule within a step reads, and that are not its own."""
+    """Return the slots of others that a schedule within a step reads."""
     own = {*schedule.inputs, *[slot for slot, _ in schedule.constants]}
     own.update(slot for step in schedule.steps for slot in step.writes)
     used = [slot for step in schedule.steps for slot in step.reads]

@@ -53,6 +53,10 @@ class Planning:
             return may_overwrite(self.schedule.steps[start], old, new)
         return end < start
 
+    def ours(self, place):
+        """Return whether a place is memory that steps may write to."""
+        return place in self.homes or (place is not None and place.kind == "arena")
+
     def may_stay(self, place, slot):
         """Return whether a slot leaves a place before a result needs it."""
         home = self.homes.get(place)
@@ -116,13 +120,12 @@ def over_an_operand(p, number, step, slot):
     """Return the place of an operand that is not needed any more, or None."""
     for old in step.reads:
         place = p.places.get(old)
-        ours = place in p.homes or (place is not None and place.kind == "arena")
         used = [pair[0] for pair in p.in_place[number]]
-        if ours and old not in used and p.lives[old].end == number:
-            if p.gone(old, slot, number) and p.may_stay(place, slot):
-                p.in_place[number].append((old, slot))
-                p.ending[number].discard(old)
-                return place
+        free = p.ours(place) and p.lives[old].end == number and old not in used
+        if free and p.gone(old, slot, number) and p.may_stay(place, slot):
+            p.in_place[number].append((old, slot))
+            p.ending[number].discard(old)
+            return place
     return None
 
 

@@ -1,0 +1,261 @@
+"""Random schedules, with a plan and without one.
+
+    python -m tests.memory_cases --seed 7 --count 500
+
+The memory of a planned run is filled with one pattern before, and what dies in it with
+another one at once, so that whoever reads it reads nonsense.
+"""
+
+import argparse
+import sys
+
+import numpy as np
+
+from minijax.kernel_backends import Memory
+from minijax.kernel_checking import check_kernel
+from minijax.kernel_steps import Launch, Schedule
+from minijax.kernels import Affine, Buffer, Kernel, Store, apply, fold, load
+from minijax.layouts import Slot
+from minijax.liveness import lifetimes
+from minijax.loop_nests import Combine, Loop, Start, loop_nest
+from minijax.memory import plan
+from minijax.memory_checking import check_plan
+from minijax.planned_backend import CallMemory, offsets_of
+from minijax.scalar_ops import foldings, scalar_ops
+
+FLOAT, WIDE, BYTES = map(np.dtype, ("float32", "float64", "uint8"))
+ROWS, COLUMNS = 4, 6
+FRESH, DEAD = 0xAB, 0xCD
+
+
+class Chance:
+    """Draws schedules of kernels on matrices of 4 by 6, and on vectors of 4."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.slots, self.steps = [], []
+
+    def one(self, items):
+        """One of some items."""
+        return items[self.rng.integers(len(items))]
+
+    def slot(self, size=ROWS * COLUMNS):
+        """A new slot."""
+        self.slots.append(Slot(f"m{len(self.slots)}", FLOAT, size))
+        return self.slots[-1]
+
+    def schedule(self, length):
+        """A schedule in which results may be arguments, constants or the same twice."""
+        inputs = [self.slot(self.one([24, 24, 4])) for _ in range(3)]
+        constants = [(self.slot(), self.rng.normal(size=24).astype("float32"))]
+        known = [*inputs, constants[0][0]]
+        for _ in range(length):
+            step, made = self.one(
+                [self.elementwise, self.elementwise, self.softmax, self.moved,
+                 self.of_rows, self.pair, self.parts]
+            )(known)  # fmt: skip
+            self.steps.append(Launch(check_kernel(step[0]), step[1]))
+            known += made
+        recent = known[-3:] + [self.one(known), self.one(known)]
+        outputs = [self.one(recent) for _ in range(self.rng.integers(1, 5))]
+        return Schedule(inputs, outputs, constants, self.steps)
+
+    def matrix(self, known):
+        """A slot of a matrix, more likely a late one."""
+        found = [slot for slot in known if slot.size == ROWS * COLUMNS]
+        return self.one(found[-4:] if self.rng.random() < 0.8 else found)
+
+    def elementwise(self, known):
+        """Add, multiply or change sign, of two matrices or of one twice."""
+        a, b, out = self.matrix(known), self.matrix(known), self.slot()
+        nodes, place = Nodes(), Affine(0, (COLUMNS, 1))
+        x, y = nodes.load(a, place), nodes.load(b, place)
+        nodes.apply(self.one(["add", "mul", "max"]), x, nodes.apply("neg", y))
+        return nodes.kernel("elementwise", [(out, place, nodes.last)]), [out]
+
+    def softmax(self, known):
+        """Rows less what they fold to."""
+        a, out = self.matrix(known), self.slot()
+        nodes, place = Nodes(), Affine(0, (COLUMNS, 1))
+        x = nodes.load(a, place)
+        total = nodes.write(fold(self.one(["add", "max"]), (1,), x))
+        nodes.apply("sub", x, total)
+        return nodes.kernel("softmax", [(out, place, nodes.last)]), [out]
+
+    def moved(self, known):
+        """A matrix that is read in another order than it is written."""
+        a, out = self.matrix(known), self.slot()
+        nodes = Nodes()
+        source = self.one([Affine(23, (-6, -1)), Affine(0, (6, 0)), Affine(5, (6, -1))])
+        nodes.apply("abs", nodes.load(a, source))
+        return nodes.kernel("moved", [(out, Affine(0, (6, 1)), nodes.last)]), [out]
+
+    def of_rows(self, known):
+        """Each row's fold, and the rows themselves besides."""
+        a, out, sums = self.matrix(known), self.slot(), self.slot(ROWS)
+        nodes, place = Nodes(), Affine(0, (COLUMNS, 1))
+        x = nodes.load(a, place)
+        total = nodes.write(fold("add", (1,), x))
+        y = nodes.apply("neg", x)
+        stores = [(out, place, y), (sums, Affine(0, (1, 0)), total)]
+        return nodes.kernel("of_rows", stores), [out, sums]
+
+    def pair(self, known):
+        """Two matrices computed from two, in one sweep."""
+        a, b = self.matrix(known), self.matrix(known)
+        outs, nodes, place = [self.slot(), self.slot()], Nodes(), Affine(0, (6, 1))
+        x, y = nodes.load(a, place), nodes.load(b, place)
+        found = nodes.apply("add", x, y), nodes.apply("sub", x, y)
+        stores = [(out, place, node) for out, node in zip(outs, found)]
+        return nodes.kernel("pair", stores), outs
+
+    def parts(self, known):
+        """Even and odd places at once, as of complex numbers."""
+        a, out, nodes = self.matrix(known), self.slot(), Nodes()
+        places = [Affine(offset, (6, 2)) for offset in (0, 1)]
+        x, y = (nodes.load(a, place) for place in places)
+        found = nodes.apply("neg", y), nodes.apply("mul", x, y)
+        stores = [(out, place, node) for place, node in zip(places, found)]
+        return nodes.kernel("parts", stores, (ROWS, COLUMNS // 2)), [out]
+
+
+class Nodes:
+    """A kernel in the making."""
+
+    def __init__(self):
+        self.nodes, self.buffers = [], {}
+
+    def buffer(self, slot, letter):
+        """The buffer of a slot."""
+        name = f"{letter}{len(self.buffers)}"
+        return self.buffers.setdefault(slot, Buffer(name, slot.dtype, slot.size))
+
+    def write(self, node):
+        """Add a node; return it."""
+        self.nodes.append(node)
+        return node
+
+    def load(self, slot, place):
+        """Add a load."""
+        return self.write(load(self.buffer(slot, "x"), place))
+
+    def apply(self, op, *args):
+        """Add an operation."""
+        return self.write(apply(op, *args))
+
+    @property
+    def last(self):
+        """The node that was added last."""
+        return self.nodes[-1]
+
+    def kernel(self, name, stores, sizes=(ROWS, COLUMNS)):
+        """The kernel, and its slots."""
+        stores = [Store(self.buffer(slot, "y"), at, node) for slot, at, node in stores]
+        buffers = tuple(self.buffers.values())
+        kernel = Kernel(name, sizes, buffers, tuple(self.nodes), tuple(stores))
+        return kernel, [*self.buffers]
+
+
+def arguments(schedule, seed):
+    """Numbers for the inputs of a schedule."""
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=slot.size).astype("float32") for slot in schedule.inputs]
+
+
+def run_step(step, memory):
+    """Run the kernel of a launch, one scalar at a time, in the order of its loops."""
+    pairs = zip(step.kernel.buffers, step.slots)
+    views = {buffer.name: memory[slot].view(buffer.dtype) for buffer, slot in pairs}
+    with np.errstate(all="ignore"):
+        walk(loop_nest(step.kernel), step.kernel, views, {}, {})
+
+
+def walk(steps, kernel, memory, indices, values):
+    """Do the steps of a nest of loops."""
+    for step in steps:
+        if isinstance(step, Loop):
+            for index in range(kernel.sizes[step.axis]):
+                here = indices | {step.axis: index}
+                walk(step.body, kernel, memory, here, values)
+        elif isinstance(step, Start):
+            how, dtype = step.fold.detail.how, step.fold.dtype
+            values[step.fold] = foldings[how].start(dtype)
+        elif isinstance(step, Combine):
+            pair = values[step.fold], values[step.fold.args[0]]
+            values[step.fold] = scalar_ops[step.fold.detail.how].numpy(*pair)
+        elif isinstance(step, Store):
+            memory[step.buffer.name][step.place.at(indices)] = values[step.node]
+        elif step.op == "load":
+            buffer, place, *_ = step.detail
+            values[step] = memory[buffer.name][place.at(indices)]
+        else:
+            values[step] = scalar_ops[step.op].numpy(*[values[x] for x in step.args])
+
+
+def unplanned(schedule, args):
+    """The results, each slot in memory of its own."""
+    memory = Memory({slot: value.view(BYTES) for slot, value in schedule.constants})
+    memory.update(zip(schedule.inputs, [x.view(BYTES) for x in args]))
+    for step in schedule.steps:
+        run_step(step, memory)
+    return [memory[slot].view(FLOAT).copy() for slot in schedule.outputs]
+
+
+def planned(found, args):
+    """The results under a plan, in memory that is full of nonsense."""
+    schedule, arena = found.schedule, np.full(found.arena, FRESH, BYTES)
+    buffers = {
+        "input": [x.copy().view(BYTES) for x in args],
+        "constant": [value.copy().view(BYTES) for _, value in schedule.constants],
+        "output": [np.full(4 * slot.size, FRESH, BYTES) for slot in schedule.outputs],
+    }
+    known = {
+        slot: buffers[kind][number]
+        for slot, (kind, number) in found.places.items()
+        if kind != "arena"
+    }
+    memory, lives = CallMemory(known, offsets_of(found), arena), lifetimes(schedule)
+    for number, step in enumerate(found.steps):
+        run_step(step, memory)
+        kept = [old for old, _ in found.in_place.get(number, ())]
+        for slot, life in lives.items():
+            if life.end == number and slot not in kept and _ours(found, slot):
+                memory[slot][:] = DEAD
+    for x, copy, given in zip(args, buffers["input"], found.donated):
+        assert given or np.array_equal(x.view(BYTES), copy), "an argument was changed"
+    return [memory[slot].view(FLOAT) for slot in schedule.outputs]
+
+
+def _ours(found, slot):
+    kind, number = found.places[slot]
+    return kind in ("arena", "output") or kind == "input" and found.donated[number]
+
+
+def problem(seed, length=8):
+    """What is wrong with a random schedule, or None."""
+    schedule = Chance(seed).schedule(length)
+    args = arguments(schedule, seed)
+    flags = np.random.default_rng(seed + 1).random((2, 3)) < 0.6
+    for donated in ((), *map(tuple, flags)):
+        found = check_plan(plan(schedule, donated))
+        pairs = zip(planned(found, args), unplanned(schedule, args), strict=True)
+        for ours, wanted in pairs:
+            if not np.array_equal(ours, wanted, equal_nan=True):
+                return f"seed {seed}, donated {donated}:\n{schedule}\n{found}"
+    return None
+
+
+def main(arguments=None):
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=500)
+    options = parser.parse_args(arguments)
+    found = [problem(options.seed + n) for n in range(options.count)]
+    wrong = [text for text in found if text]
+    print(*wrong[:3], f"{options.count} schedules, {len(wrong)} wrong", sep="\n")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

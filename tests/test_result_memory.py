@@ -1,0 +1,213 @@
+"""Memory that is used again, and memory that must not be."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import minijax.numpy as jnp
+from minijax import result_memory
+from minijax.array import ArrayImpl
+from minijax.avals import ShapedArray
+from minijax.result_memory import (
+    Heap,
+    Pages,
+    Pool,
+    block,
+    empty,
+    exclusive,
+    given,
+    size_class,
+)
+
+FLOAT = np.dtype("float32")
+
+
+@pytest.fixture
+def pool(monkeypatch):
+    """A pool of this test's own."""
+    mine = Pool()
+    monkeypatch.setattr(result_memory, "pool", mine)
+    return mine
+
+
+def array(shape=(8,)):
+    return ArrayImpl(empty(shape, FLOAT), ShapedArray(shape, FLOAT))
+
+
+def address(buffer):
+    return buffer.ctypes.data
+
+
+@pytest.mark.parametrize("size", [0, 1, 64, 1000, 5_000_000])
+def test_aligned(size):
+    memory = block(size)
+    assert isinstance(
+        memory, Pages if size > 4_000_000 and os.name == "posix" else Heap
+    )
+    buffer = empty((size,), np.dtype("uint8"))
+    assert address(buffer) % 64 == 0 and buffer.flags.c_contiguous
+    buffer[...] = 7
+    assert buffer.sum(dtype=int) == 7 * size
+
+
+def test_size_classes_waste_little():
+    for size in [0, 1, 64, 65, 1000, 123_456, 10**9]:
+        assert max(size, 64) <= size_class(size) <= max(1.13 * size, size + 64)
+    assert len({size_class(n) for n in range(2**20)}) < 200
+
+
+def test_without_large_pages(monkeypatch):
+    monkeypatch.delattr(result_memory.mmap, "MAP_PRIVATE")
+    assert isinstance(block(5_000_000), Heap)
+
+
+def test_an_advice_that_is_not_understood(monkeypatch):
+    monkeypatch.setattr(result_memory.mmap, "MADV_HUGEPAGE", 12345, raising=False)
+    assert isinstance(block(5_000_000), Pages)
+
+
+def test_memory_is_used_again(pool):
+    x = array()
+    first = address(x._buffer)
+    del x
+    assert address(array()._buffer) == first
+
+
+HOLDERS = {
+    "the array": lambda x: x,
+    "its buffer": lambda x: x._buffer,
+    "numpy": np.asarray,
+    "a view of a view": lambda x: np.asarray(x)[2:].reshape(2, 3).T,
+    "a slice": lambda x: x[2:5],
+    "a shape": lambda x: x.reshape(2, 4),
+    "dlpack": lambda x: np.from_dlpack(x),
+    "a memory view": lambda x: memoryview(np.asarray(x))[3:],
+    "an iterator": lambda x: np.nditer(np.asarray(x)),
+    "a list": lambda x: [{"deep": np.asarray(x)}],
+}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_what_somebody_holds_is_not_used_again(name, pool):
+    x = array()
+    x._buffer.flags.writeable = True
+    x._buffer[:] = np.arange(8)
+    x._buffer.flags.writeable = False
+    holder, before = HOLDERS[name](x), address(x._buffer)
+    shares = name not in ("a slice", "a shape")  # these may be copies
+    del x
+    for _ in range(5):
+        other = empty((8,), FLOAT)
+        assert not shares or address(other) != before
+        other[:] = -1
+        if isinstance(holder, ArrayImpl):
+            assert -1 not in np.asarray(holder)
+    if name == "a memory view":
+        assert list(holder) == [3, 4, 5, 6, 7]
+    del holder
+    gc.collect()
+
+
+def test_a_cycle_holds_as_well(pool):
+    x = array()
+    before, cycle = address(x._buffer), {"array": x}
+    cycle["self"] = cycle
+    del x, cycle
+    gc.disable()
+    try:
+        assert address(empty((8,), FLOAT)) != before
+    finally:
+        gc.enable()
+
+
+def test_what_is_kept_is_bounded():
+    pool = Pool(limit=1000, each=4)
+    for _ in range(3):
+        held = [pool.take(64) for _ in range(9)]
+        held += [pool.take(200), pool.take(900), pool.take(5000)]
+        assert pool.total <= 1000 and max(map(len, pool.kept.values())) <= 4
+    del held
+
+
+def test_threads(pool):
+    wrong = []
+
+    def work(mark):
+        for _ in range(300):
+            buffers = [empty((16,), FLOAT) for _ in range(3)]
+            for buffer in buffers:
+                buffer[:] = mark
+            mark += 0.5
+            if any((buffer != mark - 0.5).any() for buffer in buffers):
+                wrong.append(mark)
+
+    threads = [threading.Thread(target=work, args=(1000.0 * k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_has_numbers_of_its_own():
+    text = """
+import os
+import numpy as np
+from minijax.result_memory import empty
+x = empty((2_000_000,), np.dtype("float32"))
+x[:] = 1
+child = os.fork()
+if child == 0:
+    x[:] = 2
+    os._exit(0)
+os.waitpid(child, 0)
+print(x.min(), x.max())
+"""
+    found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert found.stdout.split() == ["1.0", "1.0"], found.stderr
+
+
+def test_exclusive():
+    x = array()
+    assert exclusive(x)
+    for name, look in HOLDERS.items():
+        if name not in ("the array", "a list"):
+            holder = look(x)
+            assert exclusive(x) == (
+                name in ("a slice",) and holder._buffer.base is None
+            ), name
+            del holder
+    gc.collect()
+    assert exclusive(x)
+    shared = ArrayImpl(x._buffer, x.aval)
+    assert not exclusive(x) and not exclusive(shared)
+
+
+def test_exclusive_but_not_ours():
+    ours = ArrayImpl(np.ones(8, FLOAT), ShapedArray((8,), FLOAT))
+    assert exclusive(ours)
+    whole = np.arange(8, dtype=FLOAT)
+    assert not exclusive(ArrayImpl(whole, ShapedArray((8,), FLOAT)))  # we hold it
+    assert not exclusive(ArrayImpl(whole[2:], ShapedArray((6,), FLOAT)))
+    column = np.ones((4, 4), FLOAT).T
+    assert not exclusive(ArrayImpl(column, ShapedArray((4, 4), FLOAT)))
+    assert not exclusive(
+        ArrayImpl(np.frombuffer(b"abcd" * 8, FLOAT), ShapedArray((8,), FLOAT))
+    )
+
+
+def test_given():
+    x = jnp.arange(3.0) + 0
+    buffer = given(x)
+    assert buffer is x._buffer and buffer.flags.writeable
+    view = np.asarray(x)
+    del buffer
+    assert given(x) is not x._buffer and np.array_equal(given(x), view)
+    numbers = np.arange(3, dtype=FLOAT)
+    assert given(numbers) is not numbers and given(2.0).shape == ()
