@@ -10,6 +10,7 @@ import numpy as np
 from minijax.array import ArrayImpl, asbuffer
 from minijax.compilation import backends
 from minijax.costs import BYTES, FLOPS, TRANSCENDENTALS, nbytes
+from minijax.fusion import fuse
 from minijax.host_steps import Host
 from minijax.kernel_building import KernelBuilder
 from minijax.kernel_steps import Launch, lower
@@ -41,7 +42,7 @@ class CPUProgram:
     def __init__(self, closed, name="program", donated=()):
         self.name, self.out_avals = name, closed.out_avals
         self.simplified, self.target = simplify(closed), current_target()
-        self.schedule = with_own_results(lower(self.simplified))
+        self.schedule = fuse(with_own_results(lower(self.simplified)))
         self.plan = plan(self.schedule, donated)
         program = ProgramText(self.plan, self.target)
         self.text, self.host = str(program), Host(program.hosted)

@@ -8,13 +8,17 @@ that starts with the address of the function for what Python has to do, and goes
 with those of constants. It returns 0, or 1 if Python has raised an error.
 """
 
+import hashlib
 from collections import Counter
 
 from minijax.costs import nbytes
+from minijax.gemm import address, name_of_gemm
 from minijax.kernel_steps import Launch, Schedule
 from minijax.llvm_kernels import pointer_to
 from minijax.llvm_text import LLVMFunction, type_in_memory
 from minijax.places import Place
+from minijax.product_calls import signature, write_call
+from minijax.products import Product
 from minijax.vector_kernels import kernel_function
 
 # A temporary with at most so many bytes is a local variable of its function.
@@ -279,3 +283,25 @@ def hosted_slots(step):
 
 
 step_writers[Launch] = write_launch
+
+
+def write_product(f, step):
+    """Write the call of the function for matrix products, which is in no program."""
+    dtype, target = step.out.dtype, f.program.target
+    which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
+    name = f"{name_of_gemm(dtype)}_{which}"
+    make_known(name, address(dtype, target))
+    f.declared.add(f"declare void @{name}({signature(dtype)})")
+    slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
+    space = f.program.locations.workspaces.get(id(step), 0)
+    write_call(f, step, slots, f.offset("%arena", space), f"@{name}")
+
+
+def make_known(name, where):
+    """Tell LLVM the address of a function that texts may call by its name."""
+    from llvmlite import binding
+
+    binding.add_symbol(name, where)
+
+
+step_writers[Product] = write_product
