@@ -98,10 +98,14 @@ class Chance:
         place = place._replace(offset=place.offset - shift * place.strides[axis])
         return place, (Guard(Affine(-shift, ones), limit),)
 
+    def sizes(self):
+        """Sizes of axes."""
+        sizes = tuple(int(n) for n in self.rng.integers(0, 6, self.rng.integers(4)))
+        return tuple(n or self.one([0, 1, 2]) for n in sizes)
+
     def kernel(self, number):
         """A kernel that the checker accepts."""
-        sizes = tuple(int(n) for n in self.rng.integers(0, 6, self.rng.integers(4)))
-        sizes = tuple(n or self.one([0, 1, 2]) for n in sizes)
+        sizes = self.sizes()
         nodes, buffers = [], []
         for which in range(self.rng.integers(1, 4)):
             place, size = self.place(sizes)
@@ -157,9 +161,9 @@ def tidy(kernel):
     return Kernel(**fields | {"nodes": (*dict.fromkeys(kernel.nodes),)})
 
 
-def random_kernels(seed, count):
+def random_kernels(seed, count, chance=Chance):
     """Pairs of a kernel and memory for it."""
-    chance = Chance(seed)
+    chance = chance(seed)
     for number in range(count):
         kernel = tidy(chance.kernel(number))
         yield kernel, chance.memory(kernel)
@@ -220,16 +224,23 @@ def programs(every):
 # Machine code.
 
 
-def differences(met, together=300):
+def scalar_library(kernels):
+    """The library of chapter 16."""
+    return Library(emit_llvm(kernels))
+
+
+def differences(met, library_of=scalar_library, together=300):
     """What machine code leaves in memory that the interpreter does not.
 
     Args:
       met: triples of a kernel, and bytes of its buffers before and after.
+      library_of: a function from labels and kernels to a `Library`.
+      together: how many kernels are put into one library.
     """
     wrong = []
     for first in range(0, len(met), together):
         group = met[first : first + together]
-        library = Library(emit_llvm({kernel.label: kernel for kernel, *_ in group}))
+        library = library_of({kernel.label: kernel for kernel, *_ in group})
         for kernel, before, after in group:
             function = library.function(kernel.label, len(kernel.buffers))
             memory = [data.copy() for data in before]
@@ -241,10 +252,10 @@ def differences(met, together=300):
     return wrong
 
 
-def of_random_kernels(seed, count):
+def of_random_kernels(seed, count, chance=Chance):
     """Triples as for `differences`; each kernel, and the same collapsed."""
     met = []
-    for kernel, memory in random_kernels(seed, count):
+    for kernel, memory in random_kernels(seed, count, chance):
         before = [memory[buffer.name].copy() for buffer in kernel.buffers]
         interpret(kernel, memory)
         after = [memory[buffer.name] for buffer in kernel.buffers]

@@ -1,0 +1,377 @@
+# Made from chapters/19_vectors.md by `make chapter`;
+# edit the chapter, not this file.
+"""Kernels as functions of LLVM that compute with vectors."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax.held_rows import Keep, Recall, hold_rows, place_in
+from minijax.kernels import Buffer, Node, Store
+from minijax.llvm_kernels import pointer_to
+from minijax.llvm_text import number_text, type_in_memory, type_of
+from minijax.loop_nests import Loop, Start, loop_nest
+from minijax.scalar_ops import foldings, scalar_ops
+from minijax.transposing import Tile, with_tiles, write_tiles
+from minijax.vector_functions import write_function_call
+from minijax.vector_memory import (
+    Elements,
+    from_memory,
+    read_row,
+    steps,
+    to_memory,
+    write_load,
+    write_row,
+    write_store,
+)
+from minijax.vector_nests import VectorLoop, folds_in, is_loop, with_vectors
+from minijax.vector_text import listed, splat, vector_type
+
+
+class FunctionText(NamedTuple):
+    """A function of LLVM.
+
+    Attributes:
+      text: its definition.
+      needed: what has to stand in the module besides: texts, by names.
+    """
+
+    text: str
+    needed: dict
+
+
+class KernelText(Elements):
+    """The text of a kernel's function, in the making.
+
+    Attributes:
+      kernel: the `Kernel`.
+      names: what the result of each node is called.
+      running: what the running values of each fold are called, a list.
+      open: folds in whose loops we are, with the lanes of their values.
+    """
+
+    def __init__(self, kernel):
+        super().__init__()
+        self.kernel = kernel
+        self.names, self.running, self.open = {}, {}, {}
+
+    def lanes_of(self, node):
+        """Return how many numbers stand for a node here; 0 for a scalar."""
+        return self.lanes if self.axis in node.level else 0
+
+    def operand(self, node, lanes):
+        """Return what a node is called, made a vector where one is asked for."""
+        name = self.names[node]
+        return (
+            name if self.lanes_of(node) else self.wide(type_of(node.dtype), name, lanes)
+        )
+
+
+def kernel_function(kernel, name, target, inline=None):
+    """Return the `FunctionText` of a kernel: its arguments are addresses of buffers.
+
+    Args:
+      kernel: a `Kernel`.
+      name: of the function.
+      target: the `Target` that it is meant for.
+      inline: whether callers should contain it; by default, where all axes are short.
+    """
+    f = KernelText(kernel)
+    write_steps(f, vector_nest(kernel, target))
+    written = {store.buffer for store in kernel.stores}
+    params = ", ".join(
+        f"{pointer_to(type_in_memory(buffer.dtype))} noalias "
+        f"{'' if buffer in written else 'readonly '}%{buffer.name}"
+        for buffer in kernel.buffers
+    )
+    short = all(size <= 16 for size in kernel.sizes) if inline is None else inline
+    where = "alwaysinline" if short else "noinline"
+    width = f'"prefer-vector-width"="{8 * target.vector_bytes}"'
+    head = f"define void @{name}({params}) nounwind {where} {width} {{"
+    text = "\n".join([head, "entry:", *f.lines, "  ret void", "}"])
+    return FunctionText(text, f.needed)
+
+
+def vector_nest(kernel, target):
+    """Return the steps of a kernel for a target: tiles, vectors, and rows to keep."""
+    steps = with_tiles(kernel, loop_nest(kernel), target)
+    return hold_rows(kernel, with_vectors(kernel, steps, target))
+
+
+def module_text(functions):
+    """Return the text of a module of some `FunctionText`."""
+    needed = {}
+    for function in functions:
+        needed |= function.needed
+    return "\n\n".join([*needed.values(), *[function.text for function in functions]])
+
+
+def write_steps(f, steps):
+    """Write steps of a nest."""
+    for step in steps:
+        if isinstance(step, Node):
+            f.names[step] = write_node(f, step)
+        elif isinstance(step, Store):
+            write_store(f, step.buffer, step.place, f.operand(step.node, f.lanes))
+        elif isinstance(step, Loop | VectorLoop):
+            write_loop(f, step)
+        elif isinstance(step, Tile):
+            write_tiles(f, step, write_steps)
+        elif isinstance(step, Keep):
+            write_keep(f, step.row)
+        elif isinstance(step, Recall):
+            f.names[step.row.node] = write_recall(f, step.row)
+        elif not isinstance(step, Start):
+            f.running[step.fold] = write_combination(f, step.fold)
+
+
+def write_node(f, node):
+    """Write the instructions of a node; return the name of its result."""
+    lanes = f.lanes_of(node)
+    if node.op == "constant":
+        return number_text(node.detail)
+    if node.op == "index":
+        return write_index(f, node.detail)
+    if node.op == "load":
+        return write_load(f, *node.detail)
+    args = [f.operand(arg, lanes) for arg in node.args]
+    dtype = node.args[-1].dtype
+    found = write_function_call(f, node.op, args, dtype, lanes)
+    if found is None and lanes and is_library(node, dtype):
+        found = write_one_by_one(f, node, args, lanes)
+    return found or f.operation(node.op, args, dtype, node.dtype, lanes)
+
+
+def write_index(f, axis):
+    """Write the index along an axis, one for each lane if vectors lie along it."""
+    index = str(f.indices[axis])
+    if not f.lanes or axis != f.axis:
+        return index
+    ahead = f"add <{f.lanes} x i64> {{}}, {steps('i64', f.lanes)}"
+    return f.emit(ahead.format(f.wide("i64", index, f.lanes)), "i")
+
+
+def is_library(node, dtype):
+    """Return whether an operation calls the mathematical library, for one number."""
+    row = scalar_ops.get(node.op)
+    return bool(row) and row.llvm[dtype.kind].startswith("call {t} @" + node.op)
+
+
+def write_one_by_one(f, node, args, lanes):
+    """Write an operation that exists for scalars alone, for each lane."""
+    kind = type_of(node.dtype)
+    vector, x = vector_type(kind, lanes), "undef"
+    for lane in range(f.live):
+        each = [f.emit(f"extractelement {vector} {a}, i32 {lane}", "e") for a in args]
+        y = f.operation(node.op, each, node.dtype, node.dtype, 0)
+        x = f.emit(f"insertelement {vector} {x}, {kind} {y}, i32 {lane}", "x")
+    return x
+
+
+def write_loop(f, loop):
+    """Write a loop, by vectors if they are chosen for it; folds are begun and ended."""
+    new = [fold for fold in folds_in(loop) if fold not in f.open]
+    spread = {fold: spread_lanes(loop, fold) for fold in new}
+    for fold in new:
+        f.open[fold] = spread[fold] or f.lanes_of(fold.args[0])
+        f.running[fold] = first_values(fold, f.open[fold])
+    write_turns(f, loop)
+    for fold in new:
+        values, lanes = f.running.pop(fold), f.open.pop(fold)
+        if spread[fold]:
+            values = fold_lanes(f, fold, values, lanes)
+        f.names[fold] = values[-1]
+
+
+def spread_lanes(loop, fold):
+    """Return the lanes of vectors that lie along one of the loops of a fold, or 0."""
+    if isinstance(loop, VectorLoop):
+        return loop.lanes
+    further = [step for step in loop.body if is_loop(step) and fold in folds_in(step)]
+    return spread_lanes(further[0], fold) if further else 0
+
+
+def write_turns(f, loop):
+    """Write the turns of a loop: of vectors, the last of which may not be full."""
+    size = f.kernel.sizes[loop.axis]
+    if not isinstance(loop, VectorLoop):
+        return turns(f, loop, 0, 1, size)
+    f.axis, f.lanes, f.live = loop.axis, loop.lanes, loop.lanes
+    turns(f, loop, 0, f.lanes, size // f.lanes)
+    if size % f.lanes:
+        f.live = size % f.lanes
+        turns(f, loop, size - f.live, f.lanes, 1)
+    f.axis, f.lanes, f.live = None, 0, 0
+
+
+def turns(f, loop, first, step, count):
+    """Write turns of a loop, through which the running values of its folds go."""
+    folds = folds_in(loop)
+
+    def inside(index, names):
+        f.indices[loop.axis], names = index, iter(names)
+        for fold in folds:
+            f.running[fold] = [next(names) for _ in f.running[fold]]
+        write_steps(f, loop.body)
+        return [name for fold in folds for name in f.running[fold]]
+
+    kinds = [kind for fold in folds for kind in value_types(fold, f.open[fold])]
+    values = [name for fold in folds for name in f.running[fold]]
+    last = iter(f.turns(first, step, count, list(zip(kinds, values)), inside))
+    for fold in folds:
+        f.running[fold] = [next(last) for _ in f.running[fold]]
+
+
+def value_types(fold, lanes):
+    """Return the types of the running values of a fold: for extremes, places too."""
+    kinds = [type_of(fold.args[0].dtype), "i64"][: 1 + places_too(fold)]
+    return [vector_type(kind, lanes) for kind in kinds]
+
+
+def places_too(fold):
+    """Return whether a fold finds a place."""
+    return fold.detail.how.startswith("arg")
+
+
+def first_values(fold, lanes):
+    """Return the running values of a fold at the start."""
+    [arg] = fold.args
+    start = number_text(foldings[fold.detail.how].start(arg.dtype))
+    values = [splat(type_of(arg.dtype), start, lanes), splat("i64", "0", lanes)]
+    return values[: 1 + places_too(fold)]
+
+
+def write_combination(f, fold):
+    """Write how one more number, or one for each lane, enters a fold."""
+    [arg], lanes, old = fold.args, f.open[fold], f.running[fold]
+    new = [f.operand(arg, lanes)]
+    if places_too(fold):
+        [axis] = fold.detail.axes
+        place = write_index(f, axis)
+        new.append(place if axis == f.axis else f.wide("i64", place, lanes))
+    result = combined(f, fold, old, new, lanes)
+    mask = f.living() if fold.detail.axes.count(f.axis) else None
+    if not mask:
+        return result
+    kinds = value_types(fold, lanes)
+    return [
+        f.emit(f"select <{lanes} x i1> {mask}, {kind} {new}, {kind} {old}")
+        for kind, new, old in zip(kinds, result, old)
+    ]
+
+
+def combined(f, fold, old, new, lanes, ties=False):
+    """Write the combination of the values of a fold with others."""
+    dtype, how = fold.args[0].dtype, fold.detail.how
+    if not places_too(fold):
+        return [f.operation(how, [*old, *new], dtype, dtype, lanes)]
+    wins = write_wins(f, how, dtype, old, new, lanes, ties)
+    dtypes = dtype, np.dtype(np.int64)
+    return [
+        f.operation("select", [wins, *pair], dtype, dtype, lanes)
+        for dtype, *pair in zip(dtypes, new, old)
+    ]
+
+
+def write_wins(f, how, dtype, old, new, lanes, ties):
+    """Write whether the new one of two candidates is better; NaN is best of all.
+
+    Of equals the old one stays; with `ties`, the one whose place comes first.
+    """
+
+    def write(op, x, y, dtype=np.dtype(bool)):
+        return f.operation(op, [x, y], dtype, np.dtype(bool), lanes)
+
+    (best, place), (rival, other) = old, new
+    wins = write("gt" if how == "argmax" else "lt", rival, best, dtype)
+    before = write("lt", other, place, np.dtype(np.int64)) if ties else None
+    if ties:
+        equal = write("eq", rival, best, dtype)
+        wins = write("or", wins, write("and", equal, before))
+    if dtype.kind != "f":
+        return wins
+    known = write("eq", best, best, dtype)
+    known = write("or", known, before) if ties else known
+    return write("or", wins, write("and", write("ne", rival, rival, dtype), known))
+
+
+def fold_lanes(f, fold, values, lanes):
+    """Write the fold of the lanes: one half with the other, down to a single one.
+
+    The middle one of an odd number waits for the next time.
+    """
+    kinds = value_types(fold, 0)
+    while lanes > 1:
+        half, odd = divmod(lanes, 2)
+        old, new = (
+            [
+                part(f, kind, x, lanes, range(k, k + half))
+                for kind, x in zip(kinds, values)
+            ]
+            for k in (0, half)
+        )
+        found = combined(f, fold, old, new, half, ties=True)
+        if odd:
+            last = [
+                part(f, kind, x, lanes, [lanes - 1]) for kind, x in zip(kinds, values)
+            ]
+            found = [
+                joined(f, kind, *xs, half) for kind, *xs in zip(kinds, found, last)
+            ]
+        values, lanes = found, half + odd
+    return [
+        f.emit(f"extractelement <1 x {kind}> {x}, i32 0")
+        for kind, x in zip(kinds, values)
+    ]
+
+
+def part(f, kind, x, lanes, chosen):
+    """Write a vector of some lanes of another."""
+    vector, places = vector_type(kind, lanes), listed("i32", chosen)
+    order = f"<{len(chosen)} x i32> {places}"
+    return f.emit(f"shufflevector {vector} {x}, {vector} undef, {order}")
+
+
+def joined(f, kind, x, last, lanes):
+    """Write a vector with one more lane."""
+    one = f.emit(f"extractelement <1 x {kind}> {last}, i32 0")
+    longer = part(f, kind, x, lanes, [*range(lanes), 0])
+    return f.emit(
+        f"insertelement <{lanes + 1} x {kind}> {longer}, {kind} {one}, i32 {lanes}"
+    )
+
+
+def write_keep(f, row):
+    """Write the store of a number, or a vector, into a row."""
+    kind, start, place = open_row(f, row)
+    x = to_memory(f, row.node.dtype, f.names[row.node], f.lanes_of(row.node))
+    buffer = Buffer(start.removeprefix("%"), row.node.dtype, 0)
+    if f.lanes_of(row.node):
+        write_row(f, kind, f.address(buffer, place), x, None)
+    else:
+        f.line(f"store {kind} {x}, {kind}* {f.address(buffer, place)}")
+
+
+def write_recall(f, row):
+    """Write the load of a number, or a vector, from a row."""
+    kind, start, place = open_row(f, row)
+    buffer, lanes = (
+        Buffer(start.removeprefix("%"), row.node.dtype, 0),
+        f.lanes_of(row.node),
+    )
+    if lanes:
+        x = read_row(f, kind, f.address(buffer, place), None)
+    else:
+        x = f.emit(f"load {kind}, {kind}* {f.address(buffer, place)}")
+    return from_memory(f, row.node.dtype, x, lanes)
+
+
+def open_row(f, row):
+    """Return the type of the numbers in a row, its address, and the place in it.
+
+    Where vectors lie along another axis, the numbers of all lanes stand together.
+    """
+    kind = type_in_memory(row.node.dtype)
+    together = f.lanes_of(row.node) and f.axis not in row.axes
+    place, size = place_in(row, f.kernel, f.lanes if together else 1)
+    return kind, f.scratch(row.node, kind, size + f.lanes), place

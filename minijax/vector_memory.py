@@ -1,0 +1,298 @@
+# Made from chapters/19_vectors.md by `make chapter`;
+# edit the chapter, not this file.
+"""Vectors from memory and into it: in a row, backwards, spread out, and behind masks."""
+
+from minijax.dtypes import short_name
+from minijax.llvm_text import number_text, type_in_memory, type_of
+from minijax.scalar_ops import in_registers
+from minijax.vector_text import VectorText, listed, splat, vector_type, wide_function
+
+
+class Elements(VectorText):
+    """The text of a function that reads and writes elements of buffers.
+
+    Attributes:
+      indices: what the index along each axis is called, or an int.
+      axis: the axis along which vectors lie, inside of their loop.
+      lanes: how many numbers a vector holds; 0 outside of such a loop.
+      live: how many of them stand for an index below the size of the axis.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.indices, self.axis, self.lanes, self.live = {}, None, 0, 0
+
+    def along(self, place):
+        """Return the stride from one lane to the next."""
+        return place.strides[self.axis] if self.lanes else 0
+
+    def living(self):
+        """Return the mask of the lanes that count, or None if all do."""
+        if self.live == self.lanes:
+            return None
+        limit = splat("i32", str(self.live), self.lanes)
+        text = f"icmp ult <{self.lanes} x i32> {steps('i32', self.lanes)}, {limit}"
+        return self.once(text, 0, text)
+
+    def masked(self, *masks):
+        """Return what all masks let through, those that are None left out."""
+        found = None
+        for mask in filter(None, masks):
+            kind = vector_type("i1", self.lanes)
+            found = self.emit(f"and {kind} {found}, {mask}", "m") if found else mask
+        return found
+
+    def split(self, place):
+        """Return the part of a place that is known now, and terms that are not.
+
+        A term is an index and its factor; those known first come first.
+        """
+        start, terms = place.offset, []
+        for axis in place.axes:
+            index, stride = self.indices[axis], place.strides[axis]
+            if isinstance(index, int):
+                start += index * stride
+            else:
+                terms.append((index, stride))
+        return start, sorted(terms, key=lambda term: self.depths[term[0]])
+
+    def term(self, index, stride):
+        """Write a product; return its name, and the depth where it is known."""
+        depth, text = self.depths[index], f"mul i64 {index}, {stride}"
+        if stride == 1:
+            return index, depth
+        return self.once(text, depth, text), depth
+
+    def number(self, place):
+        """Write an `Affine`, of the first lane; return its name, or its literal."""
+        start, terms = self.split(place)
+        total = str(start)
+        for term, depth in [self.term(*term) for term in terms]:
+            text = f"add i64 {term}, {total}"
+            total = term if total == "0" else self.once(text, depth, text)
+        return total
+
+    def address(self, buffer, place):
+        """Write the address of an element, that of the first lane; return its name."""
+        kind, (start, terms) = type_in_memory(buffer.dtype), self.split(place)
+        pointer, before = f"%{buffer.name}", 0
+        for term, depth in [self.term(*term) for term in terms]:
+            text = f"getelementptr {kind}, {kind}* {pointer}, i64 {term}"
+            pointer, before = self.once(text, depth, text), depth
+        text = f"getelementptr {kind}, {kind}* {pointer}, i64 {start}"
+        return self.once(text, before, text) if start else pointer
+
+    def sum(self, index, number):
+        """Write the sum of two indices, ints or names."""
+        if isinstance(index, int) and isinstance(number, int):
+            return index + number
+        return self.emit(f"add i64 {index}, {number}", "a")
+
+    def scratch(self, key, kind, size):
+        """Return the address of memory for so many numbers that the function owns."""
+        array = f"[{size} x {kind}]"
+        first = f"getelementptr {array}, {array}* {{}}, i64 0, i64 0"
+        return self.once((key, size), 0, f"alloca {array}, align 64", first)
+
+    def line_of(self, start, kind, number):
+        """Write the address of one of the vectors that lie one after the other."""
+        vector = vector_type(kind, self.lanes)
+        pointer = self.once(
+            (start, vector), self.depths[start], f"bitcast {kind}* {start} to {vector}*"
+        )
+        return f"{vector}* {self.emit(f'getelementptr {vector}, {vector}* {pointer}, i64 {number}', 'p')}"
+
+    def write_line(self, start, kind, number, x):
+        """Write the store of one of the vectors that lie one after the other."""
+        width = width_of(kind)
+        self.line(
+            f"store {vector_type(kind, self.lanes)} {x}, {self.line_of(start, kind, number)}, align {width}"
+        )
+
+    def read_line(self, start, kind, number):
+        """Write the load of one of the vectors that lie one after the other."""
+        where = self.line_of(start, kind, number)
+        return self.emit(
+            f"load {vector_type(kind, self.lanes)}, {where}, align {width_of(kind)}",
+            "x",
+        )
+
+    def inside(self, guards):
+        """Write guards; return a bool and a mask, None for what does not occur."""
+        scalar = mask = None
+        for place, limit in guards:
+            number, stride = self.number(place), self.along(place)
+            if stride:
+                mask = self.masked(mask, self._mask(number, stride, limit))
+            else:
+                fits = self.emit(f"icmp ult i64 {number}, {limit}", "g")
+                scalar = self.emit(f"and i1 {scalar}, {fits}", "g") if scalar else fits
+        return scalar, mask
+
+    def _mask(self, number, stride, limit):
+        """Write in which lanes a number is at least 0 and below a limit."""
+        kind = vector_type("i64", self.lanes)
+        numbers = self.wide("i64", number, self.lanes)
+        ahead = steps("i64", self.lanes, stride)
+        numbers = self.emit(f"add {kind} {numbers}, {ahead}")
+        return self.emit(
+            f"icmp ult {kind} {numbers}, {splat('i64', str(limit), self.lanes)}", "m"
+        )
+
+
+def steps(kind, lanes, stride=1):
+    """Return the constant 0, 1, 2, ... in lanes, times a stride."""
+    return listed(kind, range(0, lanes * stride, stride))
+
+
+def write_load(f, buffer, place, guards, other):
+    """Write a load; return the name of a scalar, or of a vector if it varies."""
+    varies = any(f.along(p) for p in [place, *[guard.place for guard in guards]])
+    lanes, kind = f.lanes if varies else 0, type_of(buffer.dtype)
+    other = splat(kind, number_text(other), lanes)
+    if buffer.size == 0:
+        return other
+    scalar, mask = f.inside(guards)
+    if f.along(place):
+        chosen = f.masked(mask, scalar and f.wide("i1", scalar, lanes))
+        x = read(f, buffer, place, f.masked(chosen, f.living()))
+    else:
+        x = read_one(f, buffer, place, scalar, mask)
+        chosen = f.masked(mask, scalar and f.wide("i1", scalar, lanes))
+        x = f.wide(type_in_memory(buffer.dtype), x, lanes)
+    x = from_memory(f, buffer.dtype, x, lanes)
+    if not chosen:
+        return x
+    vector = vector_type(kind, lanes)
+    choose = f"{vector_type('i1', lanes)} {chosen or scalar}"
+    return f.emit(f"select {choose}, {vector} {x}, {vector} {other}")
+
+
+def read_one(f, buffer, place, scalar, mask):
+    """Write the load of one element; of the first, where nobody asks for any."""
+    kind = type_in_memory(buffer.dtype)
+    address = f.address(buffer, place)
+    if mask:
+        bools = vector_type("i1", f.lanes)
+        mask = f.call("i1", f"llvm.vector.reduce.or.v{f.lanes}i1", (bools, mask))
+        scalar = f.emit(f"and i1 {scalar}, {mask}") if scalar else mask
+    if scalar:
+        choice = f"{kind}* {address}, {kind}* %{buffer.name}"
+        address = f.emit(f"select i1 {scalar}, {choice}", "p")
+    return f.emit(f"load {kind}, {kind}* {address}", "e")
+
+
+def read(f, buffer, place, mask):
+    """Write the load of an element for each lane that `mask` lets through."""
+    kind, stride = type_in_memory(buffer.dtype), f.along(place)
+    if stride == 1:
+        return read_row(f, kind, f.address(buffer, place), mask)
+    if stride == -1:
+        first = place._replace(offset=place.offset - f.live + 1)
+        mask = mask and flip(f, "i1", mask)
+        return flip(f, kind, read_row(f, kind, f.address(buffer, first), mask))
+    start, vector, x = f.address(buffer, place), vector_type(kind, f.lanes), "undef"
+    varies = mask if mask != f.living() else None
+    for lane in range(f.live):
+        here = f.emit(
+            f"getelementptr {kind}, {kind}* {start}, i64 {stride * lane}", "p"
+        )
+        if varies:
+            bit = f.emit(f"extractelement <{f.lanes} x i1> {mask}, i32 {lane}", "g")
+            choice = f"{kind}* {here}, {kind}* %{buffer.name}"
+            here = f.emit(f"select i1 {bit}, {choice}", "p")
+        element = f.emit(f"load {kind}, {kind}* {here}", "e")
+        x = f.emit(f"insertelement {vector} {x}, {kind} {element}, i32 {lane}", "x")
+    return x
+
+
+def read_row(f, kind, address, mask):
+    """Write the load of neighbours."""
+    vector, width = vector_type(kind, f.lanes), width_of(kind)
+    pointer = f.emit(f"bitcast {kind}* {address} to {vector}*", "p")
+    if not mask:
+        return f.emit(f"load {vector}, {vector}* {pointer}, align {width}", "x")
+    name = _suffix(kind, f.lanes)
+    bools, other = (f"<{f.lanes} x i1>", mask), (vector, "zeroinitializer")
+    where = (f"{vector}*", pointer), ("i32", width)
+    return f.call(vector, f"llvm.masked.load.{name}.p0{name}", *where, bools, other)
+
+
+def write_row(f, kind, address, x, mask):
+    """Write the store of neighbours."""
+    vector, width = vector_type(kind, f.lanes), width_of(kind)
+    pointer = f.emit(f"bitcast {kind}* {address} to {vector}*", "p")
+    if not mask:
+        f.line(f"store {vector} {x}, {vector}* {pointer}, align {width}")
+        return
+    name = _suffix(kind, f.lanes)
+    where = (f"{vector}*", pointer), ("i32", width), (f"<{f.lanes} x i1>", mask)
+    f.call("void", f"llvm.masked.store.{name}.p0{name}", (vector, x), *where)
+
+
+def width_of(kind):
+    """Return how many bytes a number of a type of LLVM has."""
+    return {"i8": 1, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}[kind]
+
+
+def _suffix(kind, lanes):
+    return f"v{lanes}{'f' if kind in ('float', 'double') else 'i'}{8 * width_of(kind)}"
+
+
+def flip(f, kind, x):
+    """Write a vector with the lanes that count in the opposite order."""
+    vector = vector_type(kind, f.lanes)
+    order = [*range(f.live - 1, -1, -1), *[f.lanes] * (f.lanes - f.live)]
+    places = f"<{f.lanes} x i32> {listed('i32', order)}"
+    return f.emit(
+        f"shufflevector {vector} {x}, {vector} zeroinitializer, {places}", "x"
+    )
+
+
+def write_store(f, buffer, place, x):
+    """Write the store of a scalar, or of a vector along which the place moves."""
+    kind, stride = type_in_memory(buffer.dtype), f.along(place)
+    x = to_memory(f, buffer.dtype, x, f.lanes)
+    if not f.lanes:
+        f.line(f"store {kind} {x}, {kind}* {f.address(buffer, place)}")
+    elif stride == 1:
+        write_row(f, kind, f.address(buffer, place), x, f.living())
+    elif stride == -1:
+        first = place._replace(offset=place.offset - f.live + 1)
+        write_row(f, kind, f.address(buffer, first), flip(f, kind, x), f.living())
+    else:
+        start, vector = f.address(buffer, place), vector_type(kind, f.lanes)
+        for lane in range(f.live):
+            element = f.emit(f"extractelement {vector} {x}, i32 {lane}", "e")
+            here = f"getelementptr {kind}, {kind}* {start}, i64 {stride * lane}"
+            f.line(f"store {kind} {element}, {kind}* {f.emit(here, 'p')}")
+
+
+def from_memory(f, dtype, x, lanes):
+    """Write what makes numbers of elements in memory; return their name."""
+    if dtype.kind == "b":
+        kind = vector_type("i8", lanes)
+        return f.emit(f"icmp ne {kind} {x}, {splat('i8', '0', lanes)}")
+    if dtype == in_registers(dtype):
+        return x
+    return _half(f, f"from_{short_name(dtype)}", x, lanes)
+
+
+def to_memory(f, dtype, x, lanes):
+    """Write what makes elements in memory of numbers; return their name."""
+    if dtype.kind == "b":
+        return f.emit(
+            f"zext {vector_type('i1', lanes)} {x} to {vector_type('i8', lanes)}"
+        )
+    if dtype == in_registers(dtype):
+        return x
+    return _half(f, f"to_{short_name(dtype)}", x, lanes)
+
+
+def _half(f, name, x, lanes):
+    """Write the call of one of chapter 16's functions, made wide."""
+    old, new = ("i16", "float") if name.startswith("from") else ("float", "i16")
+    wide, text = wide_function(name, lanes)
+    result = f.call(vector_type(new, lanes), wide, (vector_type(old, lanes), x))
+    f.needed[wide] = text
+    return result
