@@ -589,4 +589,5 @@ REGISTERS: list[str] = [
     "minijax.control_text",
     "minijax.cpu_backend",
     "minijax.gated_functions",
+    "minijax.object_cache",
 ]

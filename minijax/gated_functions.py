@@ -62,7 +62,8 @@ class Records:
         if len(self.seen) > 256:
             self.seen.clear()
         self.seen[ready] = count
-        return count % 8 == 2 and not any(ready in record.held for record in self.chain)
+        held = [thing for record in self.chain for thing in record.held]
+        return count % 8 == 2 and not any(thing is ready for thing in held)
 
 
 _records = cache_by_object()

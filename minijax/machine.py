@@ -20,7 +20,7 @@ class Library:
 
     def __init__(self, text):
         self.text = text
-        self.engine = loaded(code_makers[-1](self))
+        self.engine = engine_makers[-1](self)
 
     def prepared(self, binding):
         """Return the module after LLVM's own passes, and the machine it is meant for."""
@@ -56,10 +56,6 @@ def object_code(library):
     return machine.emit_object(module)
 
 
-# Functions from a `Library` to its machine code; the last one is asked.
-code_makers = [object_code]
-
-
 def loaded(code):
     """Return LLVM's engine with some machine code in memory."""
     from llvmlite import binding
@@ -69,6 +65,10 @@ def loaded(code):
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine
+
+
+# Functions that make the engine of a `Library`; the last one is asked.
+engine_makers = [lambda library: loaded(object_code(library))]
 
 
 def optimized(binding, text):

@@ -71,6 +71,10 @@ class Once:
             self.cleared = self.cleared or bool(self.values)
             self.values.clear()
 
+    def unlock(self):
+        """Forget who is making what: after a fork, no other thread is there."""
+        self._making, self._lock = {}, Lock()
+
 
 # What `clear_caches` empties: dictionaries from an object to its `Once`.
 caches = []
