@@ -60,22 +60,33 @@ def write_node(f, node):
     return write_operation(f, node.op, args, node.args[-1].dtype, node.dtype)
 
 
-def write_steps_in_loop(f, axis, body, fold):
-    """Write a loop, through which the running values of a fold go."""
+def write_steps_in_loop(f, axis, body, folds):
+    """Write a loop, through which the running values of folds go."""
 
     def inside(index, names):
-        f.indices[axis], f.running[fold] = index, names
+        f.indices[axis] = index
+        run_on(f, folds, names)
         for step in body:
             write_step(f, step)
-        return f.running[fold]
+        return [value for fold in folds for value in f.running[fold]]
 
-    size, values = f.kernel.sizes[axis], f.running.get(fold, [])
-    if size > 0:
-        kinds = [type_of(fold.args[0].dtype), "i64"] if fold else []
-        values = write_loop(f, size, list(zip(kinds, values)), inside)
-    if fold:
-        f.running[fold] = values
-        f.names[fold] = values[-1]
+    carried = [pair for fold in folds for pair in typed_values(f, fold)]
+    if f.kernel.sizes[axis] > 0:
+        run_on(f, folds, write_loop(f, f.kernel.sizes[axis], carried, inside))
+    for fold in folds:
+        f.names[fold] = f.running[fold][-1]
+
+
+def typed_values(f, fold):
+    """Return pairs of a type and a running value of a fold."""
+    return list(zip([type_of(fold.args[0].dtype), "i64"], f.running[fold]))
+
+
+def run_on(f, folds, names):
+    """Give the running values of folds other names, which are listed together."""
+    names = iter(names)
+    for fold in folds:
+        f.running[fold] = [next(names) for _ in f.running[fold]]
 
 
 def first_values(fold):

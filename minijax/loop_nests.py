@@ -23,45 +23,78 @@ class Combine(NamedTuple):
 class Loop(NamedTuple):
     """A step of a nest: do the steps of `body` for each index along an axis.
 
-    The running value of `fold`, if there is one, goes through the loop.
+    The running values of `folds` go through the loop.
     """
 
     axis: int
     body: list
-    fold: Node | None
+    folds: tuple
 
 
 def loop_nest(kernel):
     """Return the steps of a kernel: nodes, stores, and `Start`, `Combine`, `Loop`.
 
     A node is computed as soon as all of its axes move, in every loop that needs it.
+    What goes along one axis and does not have to wait for the other shares a loop.
     """
-    return _around(kernel, kernel.stores, frozenset(), set())
+    return _steps(kernel, kernel.stores, frozenset(), set())
 
 
-def _around(kernel, stores, moving, done):
-    """Return the steps of some stores and of the loops around them."""
-    steps = _computed(kernel, [store.node for store in stores], moving, done)
-    groups = {}
-    for store in stores:
-        still = [axis for axis in store.place.axes if axis not in moving]
-        groups.setdefault(still[0] if still else None, []).append(store)
-    steps += groups.pop(None, [])
-    for axis, group in groups.items():
-        body = _around(kernel, group, moving | {axis}, set(done))
-        steps.append(Loop(axis, body, None))
+def _steps(kernel, goals, moving, done):
+    """Return the steps that lead to some goals, each a `Store` or a `Combine`."""
+    steps, needed = [], _needed(map(_wanted, goals), done)
+    while goals:
+        nodes, folds, waiting = _computed(kernel, needed, moving, done)
+        ready = [goal for goal in goals if _wanted(goal) not in waiting]
+        goals = [goal for goal in goals if _wanted(goal) in waiting]
+        steps += [*nodes, *map(Start, folds)]
+        for axis, group in _by_axis([*map(Combine, folds), *ready], moving).items():
+            steps += group if axis is None else [_loop(kernel, axis, group, moving, done)]
+        done.update(folds)
     return steps
 
 
-def _computed(kernel, wanted, moving, done):
-    """Return the steps of all nodes that can be computed now, and note them as done."""
-    needed, steps = _needed(wanted, done), []
+def _wanted(goal):
+    """Return the node that a store stores, or that enters a fold."""
+    return goal.node if isinstance(goal, Store) else goal.fold.args[0]
+
+
+def _computed(kernel, needed, moving, done):
+    """Return what can be done where some axes move, and note nodes as done.
+
+    Returns:
+      The nodes that are computed now; the folds that can begin; and all nodes that
+      have to wait for one of these.
+    """
+    nodes, folds, waiting = [], [], set()
     for node in kernel.nodes:
-        if node in needed and moving.issuperset(node.level):
-            fold = node.op == "fold"
-            steps += _folded(kernel, node, moving, done) if fold else [node]
-            done.add(node)
-    return steps
+        if node in needed and node not in done:
+            here = moving.issuperset(node.level)
+            if not waiting.isdisjoint(node.args):
+                waiting.add(node)
+            elif here and node.op == "fold":
+                folds.append(node)
+                waiting.add(node)
+            elif here:
+                nodes.append(node)
+                done.add(node)
+    return nodes, folds, waiting
+
+
+def _by_axis(goals, moving):
+    """Return the goals by the next axis that has to move for them, or None."""
+    groups = {}
+    for goal in goals:
+        axes = goal.place.axes if isinstance(goal, Store) else goal.fold.detail.axes
+        still = [axis for axis in axes if axis not in moving]
+        groups.setdefault(still[0] if still else None, []).append(goal)
+    return groups
+
+
+def _loop(kernel, axis, goals, moving, done):
+    body = _steps(kernel, goals, moving | {axis}, set(done))
+    folds = [goal.fold for goal in goals if isinstance(goal, Combine)]
+    return Loop(axis, body, tuple(folds))
 
 
 def _needed(wanted, done):
@@ -73,19 +106,6 @@ def _needed(wanted, done):
             found.add(node)
             open_ends.extend(node.args)
     return found
-
-
-def _folded(kernel, fold, moving, done):
-    """Return the steps of a fold: a loop for each of its axes."""
-
-    def inside(axes, moving, done):
-        steps = _computed(kernel, fold.args, moving, done)
-        if not axes:
-            return [*steps, Combine(fold)]
-        body = inside(axes[1:], moving | {axes[0]}, set(done))
-        return [*steps, Loop(axes[0], body, fold)]
-
-    return [Start(fold), *inside(fold.detail.axes, moving, set(done))]
 
 
 def print_nest(kernel):

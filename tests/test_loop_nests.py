@@ -15,7 +15,7 @@ def walk(steps, moving, known):
         if isinstance(step, Loop):
             assert step.axis not in moving
             walk(step.body, moving | {step.axis}, {*known})
-            known |= {step.fold} - {None}
+            known.update(step.folds)
         elif isinstance(step, Node):
             assert step not in known and moving >= {*step.level}
             assert known >= {*step.args}
