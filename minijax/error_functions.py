@@ -2,51 +2,58 @@
 # edit the chapter, not this file.
 """The error function, its complement and its inverse."""
 
-import numpy as np
-
-from minijax.exponentials import scaled_exp
+from minijax.exponentials import EXP2, scaled_exp
 from minijax.powers import coarse
-from minijax.scalar_functions import not_above, polynomial
+from minijax.scalar_functions import nearest, not_above, polynomial, power_of_two
 
-# erf(x) / x as a quotient of polynomials in x**2 up to 4**2; that below begins with 1.
-ERF_TOP = (1.1283791, 0.19352601, 0.0530992, 0.0038826072, 0.00028456532, 1.9870888e-06)
-ERF_BOTTOM = (0.5048405, 0.11534215, 0.015205639, 0.0011854294, 3.7423426e-05)
+# erf(x) / x - 1 as a function of x**2, for x below 1.
+ERF = {
+    "float32": (
+        0.12837912, -0.37612325, 0.112801746, -0.026711179, 0.0049174177, -0.0005630953,
+    ),
+    "float64": (
+        0.12837916709551256, -0.3761263890318352, 0.11283791670944184,
+        -0.026866170643111177, 0.005223977606116217, -0.0008548325929211555,
+        0.0001205529357396343, -1.4924712248038273e-05, 1.644713093272446e-06,
+        -1.62063090582837e-07, 1.3710960815583282e-08, -7.779433211086204e-10,
+    ),
+}  # fmt: skip
 
-# In 64 bits: erf(x) / x - 1 as a function of x**2 up to 1, and log(1 - erf(x)) up to 6.
-ERF = (
-    0.12837916709551256, -0.3761263890318352, 0.11283791670944185,
-    -0.026866170643111496, 0.005223977606118922, -0.0008548325929336301,
-    0.00012055293577455848, -1.4924712310187378e-05, 1.6447131641433904e-06,
-    -1.620631408471023e-07, 1.3710981039400133e-08, -7.779468526815615e-10,
-)  # fmt: skip
-LOG_ERFC = (
-    -5.029229852440068e-07, -1.1283740887898326, -0.6366436310755764,
-    -0.10270343149690415, 0.018990163967517733, 0.00041064819798992394,
-    -0.0019159644220739153, 0.000770660268887261, -0.0001350612451326093,
-    -2.0261176882510095e-05, 2.2820320124913186e-05, -8.666482750379124e-06,
-    2.1355123975100486e-06, -3.732724702766732e-07, 4.6418771788198525e-08,
-    -3.933875390064946e-09, 2.0447419750728547e-10, -4.928035636051718e-12,
-)  # fmt: skip
+# The logarithm to base 2 of 1 - erf(x), divided by x, up to where erf(x) is 1.
+LOG2_ERFC = {
+    "float32": (
+        -1.627907, -0.91844344, -0.14833026, 0.027876731, -0.00029884273, -0.0018043472,
+        0.00054911786, -5.8656442e-05,
+    ),
+    "float64": (
+        -1.6279070286111148, -0.918448188526614, -0.14826952512024033,
+        0.027596515573417642, 0.0003018049225208948, -0.002447114528447411,
+        0.0008514019226606736, -3.7445594473564625e-05, -9.275050830228746e-05,
+        4.230421532538099e-05, -4.032550924982211e-06, -5.143900411856589e-06,
+        3.506448824840769e-06, -1.2323195448171736e-06, 2.5151631936349334e-07,
+        -1.2221623543997038e-08, -1.1181810158076934e-08, 4.5378139245093145e-09,
+        -9.805650065022175e-10, 1.3747962822381317e-10, -1.2557045061849828e-11,
+        6.846023502464284e-13, -1.6988486314406358e-14,
+    ),
+}  # fmt: skip
+ERF_IS_ONE = {"float32": 4.0, "float64": 6.0}
 
 
 def erf_near_zero(k, x):
-    """Write the error function of a small number: below 1, in 32 bits below 4."""
-    z = k.mul(x, x)
-    if x.dtype == np.float64:
-        return k.fma(x, polynomial(k, z, ERF), x)
-    bottom = k.fma(z, polynomial(k, z, ERF_BOTTOM), 1)
-    return k.div(k.mul(x, polynomial(k, z, ERF_TOP)), bottom)
+    """Write the error function of a number between -1 and 1."""
+    return k.fma(x, polynomial(k, k.mul(x, x), ERF[x.dtype.name]), x)
 
 
 def erf(k, x):
-    """Write the error function."""
-    size = k.abs(x)
-    if x.dtype == np.float32:
-        y = erf_near_zero(k, not_above(k, size, 4.0))
-        return k.copysign(not_above(k, y, 1.0), x)
-    power = polynomial(k, not_above(k, size, 6.0), LOG_ERFC)
-    large = k.sub(1, scaled_exp(k, power))
-    y = k.select(k.lt(size, 1), erf_near_zero(k, size), large)
+    """Write the error function: 1 - 2**t for a t that is nearly a multiple of x."""
+    size, name = k.abs(x), x.dtype.name
+    size = not_above(k, size, ERF_IS_ONE[name])
+    t = k.mul(size, polynomial(k, size, LOG2_ERFC[name]))
+    n, bits = nearest(k, t, 1)
+    r = k.sub(t, n)
+    tail = k.mul(r, polynomial(k, r, EXP2[name]))
+    scale = power_of_two(k, bits, x.dtype)
+    y = k.fma(k.neg(scale), tail, k.sub(1, scale))
     return k.copysign(y, x)
 
 

@@ -167,19 +167,22 @@ def bits_as_int(dtype, value):
     return int(dtype.type(value).view(FORMATS[dtype].integer))
 
 
-def polynomial(k, x, coefficients, last=None):
-    """Write a polynomial by Horner's rule.
+def polynomial(k, x, coefficients):
+    """Write a polynomial, by Horner's rule; a long one as two, of its even powers.
 
     Args:
       x: a node.
-      coefficients: that of 1 first, or that of x if `last` is given.
-      last: the node to which the rest is added.
+      coefficients: that of 1 first.
     """
+    if len(coefficients) > 9:
+        square = k.mul(x, x)
+        odd, even = (polynomial(k, square, coefficients[n::2]) for n in (1, 0))
+        return k.fma(odd, x, even)
     *rest, result = coefficients
     result = k.number(result, x)
     for coefficient in reversed(rest):
         result = k.fma(result, x, coefficient)
-    return result if last is None else k.fma(result, x, last)
+    return result
 
 
 def not_above(k, x, limit):
