@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from minijax.kernels import Node, Store
 from minijax.llvm_text import type_in_memory
-from minijax.vector_memory import from_memory, width_of
+from minijax.vector_memory import from_memory, read_row, width_of
 from minijax.vector_nests import VectorLoop, everything, is_loop, widest
 from minijax.vector_text import VectorText, listed, vector_type
 
@@ -149,8 +149,9 @@ def square_function(kind, lanes):
 def write_line(f, node, square, number):
     """Write the load of a line of a tile."""
     dtype = node.detail.buffer.dtype
-    x = f.read_line(square, type_in_memory(dtype), number)
-    return from_memory(f, dtype, x, f.lanes)
+    kind, at = type_in_memory(dtype), f.emit(f"mul i64 {number}, {f.lanes}", "a")
+    start = f.emit(f"getelementptr {kind}, {kind}* {square}, i64 {at}", "p")
+    return from_memory(f, dtype, read_row(f, kind, start, None), f.lanes)
 
 
 def turned(f, kind, vectors):

@@ -2,29 +2,30 @@
 # edit the chapter, not this file.
 """Kernels as functions of LLVM that compute with vectors."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 
 from minijax.held_rows import Keep, Recall, hold_rows, place_in
-from minijax.kernels import Buffer, Node, Store
+from minijax.kernels import Node, Store
 from minijax.llvm_kernels import pointer_to
 from minijax.llvm_text import number_text, type_in_memory, type_of
 from minijax.loop_nests import Loop, Start, loop_nest
 from minijax.scalar_ops import foldings, scalar_ops
+from minijax.streaming import Stream, with_streams, write_stream
 from minijax.transposing import Tile, with_tiles, write_tiles
 from minijax.vector_functions import write_function_call
 from minijax.vector_memory import (
+    Ahead,
     Elements,
-    from_memory,
-    read_row,
+    read_own,
     steps,
-    to_memory,
     write_load,
-    write_row,
+    write_own,
     write_store,
 )
-from minijax.vector_nests import VectorLoop, folds_in, is_loop, with_vectors
+from minijax.vector_nests import VectorLoop, is_loop, with_vectors
 from minijax.vector_text import listed, splat, vector_type
 
 
@@ -44,15 +45,13 @@ class KernelText(Elements):
     """The text of a kernel's function, in the making.
 
     Attributes:
-      kernel: the `Kernel`.
       names: what the result of each node is called.
       running: what the running values of each fold are called, a list.
       open: folds in whose loops we are, with the lanes of their values.
     """
 
     def __init__(self, kernel):
-        super().__init__()
-        self.kernel = kernel
+        super().__init__(kernel)
         self.names, self.running, self.open = {}, {}, {}
 
     def lanes_of(self, node):
@@ -88,14 +87,16 @@ def kernel_function(kernel, name, target, inline=None):
     where = "alwaysinline" if short else "noinline"
     width = f'"prefer-vector-width"="{8 * target.vector_bytes}"'
     head = f"define void @{name}({params}) nounwind {where} {width} {{"
-    text = "\n".join([head, "entry:", *f.lines, "  ret void", "}"])
+    owned = [text for _, text in f.owned.values()]
+    text = "\n".join([head, "entry:", *owned, *f.lines, "  ret void", "}"])
     return FunctionText(text, f.needed)
 
 
 def vector_nest(kernel, target):
     """Return the steps of a kernel for a target: tiles, vectors, and rows to keep."""
     steps = with_tiles(kernel, loop_nest(kernel), target)
-    return hold_rows(kernel, with_vectors(kernel, steps, target))
+    steps = hold_rows(kernel, with_vectors(kernel, steps, target))
+    return with_streams(kernel, steps, target)
 
 
 def module_text(functions):
@@ -117,6 +118,8 @@ def write_steps(f, steps):
             write_loop(f, step)
         elif isinstance(step, Tile):
             write_tiles(f, step, write_steps)
+        elif isinstance(step, Stream):
+            write_stream(f, step, write_steps, first_values)
         elif isinstance(step, Keep):
             write_keep(f, step.row)
         elif isinstance(step, Recall):
@@ -144,7 +147,8 @@ def write_node(f, node):
 
 def write_index(f, axis):
     """Write the index along an axis, one for each lane if vectors lie along it."""
-    index = str(f.indices[axis])
+    index = f.indices[axis]
+    index = str(f.sum(*index) if isinstance(index, Ahead) else index)
     if not f.lanes or axis != f.axis:
         return index
     ahead = f"add <{f.lanes} x i64> {{}}, {steps('i64', f.lanes)}"
@@ -170,7 +174,7 @@ def write_one_by_one(f, node, args, lanes):
 
 def write_loop(f, loop):
     """Write a loop, by vectors if they are chosen for it; folds are begun and ended."""
-    new = [fold for fold in folds_in(loop) if fold not in f.open]
+    new = [fold for fold in loop.folds if fold not in f.open]
     spread = {fold: spread_lanes(loop, fold) for fold in new}
     for fold in new:
         f.open[fold] = spread[fold] or f.lanes_of(fold.args[0])
@@ -187,26 +191,20 @@ def spread_lanes(loop, fold):
     """Return the lanes of vectors that lie along one of the loops of a fold, or 0."""
     if isinstance(loop, VectorLoop):
         return loop.lanes
-    further = [step for step in loop.body if is_loop(step) and fold in folds_in(step)]
+    further = [step for step in loop.body if is_loop(step) and fold in step.folds]
     return spread_lanes(further[0], fold) if further else 0
 
 
 def write_turns(f, loop):
-    """Write the turns of a loop: of vectors, the last of which may not be full."""
-    size = f.kernel.sizes[loop.axis]
-    if not isinstance(loop, VectorLoop):
-        return turns(f, loop, 0, 1, size)
-    f.axis, f.lanes, f.live = loop.axis, loop.lanes, loop.lanes
-    turns(f, loop, 0, f.lanes, size // f.lanes)
-    if size % f.lanes:
-        f.live = size % f.lanes
-        turns(f, loop, size - f.live, f.lanes, 1)
-    f.axis, f.lanes, f.live = None, 0, 0
+    """Write the turns of a loop, of scalars or of vectors."""
+    if isinstance(loop, VectorLoop):
+        return f.vectors(loop.axis, loop.lanes, functools.partial(turns, f, loop))
+    return turns(f, loop, 0, 1, f.kernel.sizes[loop.axis])
 
 
 def turns(f, loop, first, step, count):
     """Write turns of a loop, through which the running values of its folds go."""
-    folds = folds_in(loop)
+    folds = loop.folds
 
     def inside(index, names):
         f.indices[loop.axis], names = index, iter(names)
@@ -343,35 +341,21 @@ def joined(f, kind, x, last, lanes):
 
 def write_keep(f, row):
     """Write the store of a number, or a vector, into a row."""
-    kind, start, place = open_row(f, row)
-    x = to_memory(f, row.node.dtype, f.names[row.node], f.lanes_of(row.node))
-    buffer = Buffer(start.removeprefix("%"), row.node.dtype, 0)
-    if f.lanes_of(row.node):
-        write_row(f, kind, f.address(buffer, place), x, None)
-    else:
-        f.line(f"store {kind} {x}, {kind}* {f.address(buffer, place)}")
+    place, size = place_in_row(f, row)
+    x, lanes = f.names[row.node], f.lanes_of(row.node)
+    write_own(f, row.node, row.node.dtype, place, size, x, lanes)
 
 
 def write_recall(f, row):
     """Write the load of a number, or a vector, from a row."""
-    kind, start, place = open_row(f, row)
-    buffer, lanes = (
-        Buffer(start.removeprefix("%"), row.node.dtype, 0),
-        f.lanes_of(row.node),
-    )
-    if lanes:
-        x = read_row(f, kind, f.address(buffer, place), None)
-    else:
-        x = f.emit(f"load {kind}, {kind}* {f.address(buffer, place)}")
-    return from_memory(f, row.node.dtype, x, lanes)
+    place, size = place_in_row(f, row)
+    return read_own(f, row.node, row.node.dtype, place, size, f.lanes_of(row.node))
 
 
-def open_row(f, row):
-    """Return the type of the numbers in a row, its address, and the place in it.
+def place_in_row(f, row):
+    """Return where in a row a number is, and the size of the row.
 
     Where vectors lie along another axis, the numbers of all lanes stand together.
     """
-    kind = type_in_memory(row.node.dtype)
     together = f.lanes_of(row.node) and f.axis not in row.axes
-    place, size = place_in(row, f.kernel, f.lanes if together else 1)
-    return kind, f.scratch(row.node, kind, size + f.lanes), place
+    return place_in(row, f.kernel, f.lanes if together else 1)

@@ -2,24 +2,37 @@
 # edit the chapter, not this file.
 """Vectors from memory and into it: in a row, backwards, spread out, and behind masks."""
 
+from typing import NamedTuple
+
 from minijax.dtypes import short_name
+from minijax.kernels import Buffer
 from minijax.llvm_text import number_text, type_in_memory, type_of
 from minijax.scalar_ops import in_registers
 from minijax.vector_text import VectorText, listed, splat, vector_type, wide_function
+
+
+class Ahead(NamedTuple):
+    """An index that is a number ahead of another one."""
+
+    name: str
+    number: int
 
 
 class Elements(VectorText):
     """The text of a function that reads and writes elements of buffers.
 
     Attributes:
-      indices: what the index along each axis is called, or an int.
+      kernel: the `Kernel`.
+      indices: what the index along each axis is called, or an int, or `Ahead`.
       axis: the axis along which vectors lie, inside of their loop.
       lanes: how many numbers a vector holds; 0 outside of such a loop.
       live: how many of them stand for an index below the size of the axis.
+      owned: memory that belongs to the function: from keys to names and texts.
     """
 
-    def __init__(self):
+    def __init__(self, kernel):
         super().__init__()
+        self.kernel, self.owned = kernel, {}
         self.indices, self.axis, self.lanes, self.live = {}, None, 0, 0
 
     def along(self, place):
@@ -50,10 +63,10 @@ class Elements(VectorText):
         start, terms = place.offset, []
         for axis in place.axes:
             index, stride = self.indices[axis], place.strides[axis]
-            if isinstance(index, int):
-                start += index * stride
-            else:
-                terms.append((index, stride))
+            name, ahead = index if isinstance(index, Ahead) else (index, 0)
+            start += stride * (name if isinstance(name, int) else ahead)
+            if not isinstance(name, int):
+                terms.append((name, stride))
         return start, sorted(terms, key=lambda term: self.depths[term[0]])
 
     def term(self, index, stride):
@@ -88,34 +101,35 @@ class Elements(VectorText):
             return index + number
         return self.emit(f"add i64 {index}, {number}", "a")
 
+    def ahead(self, index, number):
+        """Return an index that is a number ahead of another one."""
+        return index + number if isinstance(index, int) else Ahead(index, number)
+
     def scratch(self, key, kind, size):
         """Return the address of memory for so many numbers that the function owns."""
-        array = f"[{size} x {kind}]"
-        first = f"getelementptr {array}, {array}* {{}}, i64 0, i64 0"
-        return self.once((key, size), 0, f"alloca {array}, align 64", first)
+        if key not in self.owned:
+            array, name = f"[{size} x {kind}]", self.name("s")
+            text = f"getelementptr {array}, {array}* {name}.all, i64 0, i64 0"
+            self.owned[key] = name, f"  {name}.all = alloca {array}, align 64\n  {name} = {text}"
+            self.depths[name] = 0
+        return self.owned[key][0]
 
-    def line_of(self, start, kind, number):
-        """Write the address of one of the vectors that lie one after the other."""
-        vector = vector_type(kind, self.lanes)
-        pointer = self.once(
-            (start, vector), self.depths[start], f"bitcast {kind}* {start} to {vector}*"
-        )
-        return f"{vector}* {self.emit(f'getelementptr {vector}, {vector}* {pointer}, i64 {number}', 'p')}"
+    def vectors(self, axis, lanes, write):
+        """Write a loop of full vectors along an axis, and one that is not full.
 
-    def write_line(self, start, kind, number, x):
-        """Write the store of one of the vectors that lie one after the other."""
-        width = width_of(kind)
-        self.line(
-            f"store {vector_type(kind, self.lanes)} {x}, {self.line_of(start, kind, number)}, align {width}"
-        )
-
-    def read_line(self, start, kind, number):
-        """Write the load of one of the vectors that lie one after the other."""
-        where = self.line_of(start, kind, number)
-        return self.emit(
-            f"load {vector_type(kind, self.lanes)}, {where}, align {width_of(kind)}",
-            "x",
-        )
+        Args:
+          axis: the axis.
+          lanes: how many numbers a vector holds.
+          write: a function that writes turns; it is given the first index, the step,
+            and how many turns there are.
+        """
+        size = self.kernel.sizes[axis]
+        self.axis, self.lanes, self.live = axis, lanes, lanes
+        write(0, lanes, size // lanes)
+        if size % lanes:
+            self.live = size % lanes
+            write(size - self.live, lanes, 1)
+        self.axis, self.lanes, self.live = None, 0, 0
 
     def inside(self, guards):
         """Write guards; return a bool and a mask, None for what does not occur."""
@@ -266,6 +280,30 @@ def write_store(f, buffer, place, x):
             element = f.emit(f"extractelement {vector} {x}, i32 {lane}", "e")
             here = f"getelementptr {kind}, {kind}* {start}, i64 {stride * lane}"
             f.line(f"store {kind} {element}, {kind}* {f.emit(here, 'p')}")
+
+
+def write_own(f, key, dtype, place, size, x, lanes):
+    """Write the store of a scalar or of neighbours into memory of the function."""
+    kind = type_in_memory(dtype)
+    start = f.scratch(key, kind, size + lanes)
+    address = f.address(Buffer(start.removeprefix("%"), dtype, size), place)
+    x = to_memory(f, dtype, x, lanes)
+    if lanes:
+        write_row(f, kind, address, x, None)
+    else:
+        f.line(f"store {kind} {x}, {kind}* {address}")
+
+
+def read_own(f, key, dtype, place, size, lanes):
+    """Write the load of a scalar or of neighbours from memory of the function."""
+    kind = type_in_memory(dtype)
+    start = f.scratch(key, kind, size + lanes)
+    address = f.address(Buffer(start.removeprefix("%"), dtype, size), place)
+    if lanes:
+        x = read_row(f, kind, address, None)
+    else:
+        x = f.emit(f"load {kind}, {kind}* {address}", "e")
+    return from_memory(f, dtype, x, lanes)
 
 
 def from_memory(f, dtype, x, lanes):

@@ -24,11 +24,6 @@ def is_loop(step):
     return isinstance(step, Loop | VectorLoop)
 
 
-def folds_in(loop):
-    """Return the folds whose running values go through a loop."""
-    return getattr(loop, "folds", None) or tuple(fold for fold in loop[2:3] if fold)
-
-
 def everything(steps):
     """Yield the steps of a nest, those inside of loops too."""
     for step in steps:
@@ -65,7 +60,7 @@ def cheapest(kernel, loop, target):
     wide = math.ceil(size / lanes) * registers
     wide *= cost_at_once(kernel, loop.body, loop.axis, lanes)
     if size > 1 and wide < inside:
-        return wide, VectorLoop(loop.axis, loop.body, folds_in(loop), lanes)
+        return wide, VectorLoop(loop.axis, loop.body, loop.folds, lanes)
     return inside, loop._replace(body=[step for _, step in pairs])
 
 
@@ -108,7 +103,7 @@ def lanes_for(kernel, loop, target):
     if size <= lanes:
         return size
     steps = [*everything(loop.body)]
-    folds = folds_in(loop) or any(isinstance(step, Loop) for step in steps)
+    folds = loop.folds or any(isinstance(step, Loop) for step in steps)
     if folds and not any(is_function(step) for step in steps):
         most = min(4 * lanes, size)
         while 2 * lanes <= most:
@@ -127,6 +122,6 @@ def widest(loop):
     steps = [*everything(loop.body)]
     nodes = [step for step in steps if isinstance(step, Node)]
     nodes += [step.node for step in steps if isinstance(step, Store)]
-    nodes += [fold.args[0] for fold in folds_in(loop)]
+    nodes += [fold.args[0] for fold in loop.folds]
     dtypes = [node.dtype for node in nodes if node.op not in ("constant", "index")]
     return max(dtypes or [nodes[0].dtype], key=lambda dtype: dtype.itemsize)

@@ -197,12 +197,12 @@ class Recorder(KernelProgram):
         return noted
 
 
-def compare(name, f, operands):
+def compare(name, f, operands, recorder=Recorder):
     """What is wrong with a program on kernels, and what its kernels have met."""
     closed = emission_cases.written_down(f, operands)
     if closed is None:
         return [], {}
-    program = Recorder(closed)
+    program = recorder(closed)
     wanted = Interpreter(without_waste(closed))(*operands)
     wrong = [
         f"{name}: {ours} instead of {other}"
@@ -229,13 +229,14 @@ def scalar_library(kernels):
     return Library(emit_llvm(kernels))
 
 
-def differences(met, library_of=scalar_library, together=300):
+def differences(met, library_of=scalar_library, together=300, least=1e-30):
     """What machine code leaves in memory that the interpreter does not.
 
     Args:
       met: triples of a kernel, and bytes of its buffers before and after.
       library_of: a function from labels and kernels to a `Library`.
       together: how many kernels are put into one library.
+      least: as for `alike`.
     """
     wrong = []
     for first in range(0, len(met), together):
@@ -247,7 +248,7 @@ def differences(met, library_of=scalar_library, together=300):
             function(*[data.ctypes.data for data in memory])
             for buffer, ours, wanted in zip(kernel.buffers, memory, after):
                 pair = ours.view(buffer.dtype), wanted.view(buffer.dtype)
-                if not alike(*pair):
+                if not alike(*pair, least):
                     wrong.append(f"{kernel}\n{buffer}: {pair[0]}, NumPy: {pair[1]}")
     return wrong
 
@@ -264,14 +265,14 @@ def of_random_kernels(seed, count, chance=Chance):
     return met
 
 
-def of_programs(every):
+def of_programs(every, recorder=Recorder):
     """Triples of the kernels of programs, and what is wrong with the programs."""
     wrong, met = [], {}
     for wide in (False, True):
         with minijax.enable_x64(wide), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for program in programs(every):
-                more, found = compare(*program)
+                more, found = compare(*program, recorder)
                 wrong, met = wrong + more, met | found
     return wrong, list(met.values())
 

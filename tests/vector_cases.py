@@ -8,6 +8,8 @@ Machine code runs in the process of this command, so that a crash of it ends no 
 import argparse
 import sys
 
+from minijax.fusion import fuse
+from minijax.passes import simplify
 from minijax.targets import TargetLibrary, forced_target, host_target
 from minijax.vector_kernels import kernel_function, module_text
 from tests import kernel_cases
@@ -22,6 +24,14 @@ class LongChance(kernel_cases.Chance):
         place = self.rng.integers(len(sizes))
         sizes[place] = self.one([15, 16, 17, 31, 33, 64, 65, 100, 128, 131])
         return tuple(sizes)
+
+
+class FusedRecorder(kernel_cases.Recorder):
+    """Keeps what the fused kernels of a program have met."""
+
+    def lowered(self, closed):
+        """The schedule, fused."""
+        return fuse(super().lowered(simplify(closed)))
 
 
 def target_of(name):
@@ -45,19 +55,22 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--programs", action="store_true")
+    parser.add_argument("--fused", action="store_true")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--target", default="")
     parser.add_argument("--together", type=int, default=100)
     options = parser.parse_args()
     if options.programs:
-        wrong, met = kernel_cases.of_programs(options.every)
+        recorder = FusedRecorder if options.fused else kernel_cases.Recorder
+        wrong, met = kernel_cases.of_programs(options.every, recorder)
     else:
         wrong, met = [], []
         for chance in (kernel_cases.Chance, LongChance):
             seed, count = options.seed, options.count
             met += kernel_cases.of_random_kernels(seed, count, chance)
     library = vector_library(target_of(options.target))
-    wrong += kernel_cases.differences(met, library, options.together)
+    least = 1 if options.fused else 1e-30
+    wrong += kernel_cases.differences(met, library, options.together, least)
     print(*wrong, sep="\n\n")
     print(f"{len(met)} kernels, {len(wrong)} differences")
     return bool(wrong)

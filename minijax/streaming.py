@@ -1,0 +1,123 @@
+# Made from chapters/19_vectors.md by `make chapter`;
+# edit the chapter, not this file.
+"""Folds over rows of a matrix: running values in memory, rows read as they lie."""
+
+from typing import NamedTuple
+
+from minijax.kernels import Affine, Node
+from minijax.loop_nests import Loop, Start
+from minijax.vector_memory import read_own, write_own
+from minijax.vector_nests import VectorLoop, is_loop, widest
+
+
+class Stream(NamedTuple):
+    """A step of a nest: folds over one axis, for all indices along another.
+
+    Attributes:
+      axis: the axis along which vectors lie.
+      lanes: of the vectors.
+      before: steps that are needed to do the others.
+      rows: the `Loop` of the folds.
+      after: steps that need the folds.
+    """
+
+    axis: int
+    lanes: int
+    before: list
+    rows: Loop
+    after: list
+
+
+NEAR_BYTES = 2**18  # what is read again soon enough is still near
+ROW_NUMBERS = 2**13
+TOGETHER = 8
+
+
+def with_streams(kernel, steps, target):
+    """Return the steps of a nest, with streams where rows are many and not too long."""
+    found = []
+    for step in steps:
+        if isinstance(step, VectorLoop):
+            step = streamed(kernel, step, target) or step
+        elif is_loop(step):
+            step = step._replace(body=with_streams(kernel, step.body, target))
+        found.append(step)
+    return found
+
+
+def streamed(kernel, loop, target):
+    """Return a `Stream` instead of a loop, or None if it would be no better."""
+    loops = [place for place, step in enumerate(loop.body) if is_loop(step)]
+    if loop.folds or len(loops) != 1:
+        return None
+    rows, size = loop.body[loops[0]], kernel.sizes[loop.axis]
+    dtype, count = widest(loop), kernel.sizes[rows.axis]
+    far = size * count * dtype.itemsize > NEAR_BYTES
+    nodes = [*rows.folds, *[step for step in rows.body if isinstance(step, Node)]]
+    plain = all(loop.axis in node.level for node in rows.folds)
+    places = any(fold.detail.how.startswith("arg") for fold in rows.folds)
+    if places or not (far and plain and rows.folds and size <= ROW_NUMBERS):
+        return None
+    if any(is_loop(step) for step in rows.body) or len(nodes) > 2 * TOGETHER:
+        return None
+    lanes = min(loop.lanes, target.lanes(dtype))
+    before = [s for s in loop.body[: loops[0]] if not isinstance(s, Start)]
+    return Stream(loop.axis, lanes, before, rows, loop.body[loops[0] + 1 :])
+
+
+def write_stream(f, stream, write_steps, first_values):
+    """Write a stream: first values, rows by the handful, and what comes after."""
+    axis, folds, count = stream.rows.axis, stream.rows.folds, f.kernel.sizes[stream.rows.axis]
+
+    def start():
+        for fold in folds:
+            own_value(f, stream, fold, *first_values(fold, f.lanes))
+
+    def handful(index, number):
+        def body():
+            write_steps(f, stream.before)
+            for fold in folds:
+                f.open[fold], f.running[fold] = f.lanes, [own_value(f, stream, fold)]
+            for ahead in range(number):
+                f.indices[axis] = f.ahead(index, ahead)
+                write_steps(f, stream.rows.body)
+            for fold in folds:
+                own_value(f, stream, fold, *f.running.pop(fold))
+                del f.open[fold]
+
+        along_vectors(f, stream, body)
+        return []
+
+    def end():
+        write_steps(f, stream.before)
+        for fold in folds:
+            f.names[fold] = own_value(f, stream, fold)
+        write_steps(f, stream.after)
+
+    along_vectors(f, stream, start)
+    f.turns(0, TOGETHER, count // TOGETHER, [], lambda i, _: handful(i, TOGETHER))
+    if count % TOGETHER:
+        handful(count - count % TOGETHER, count % TOGETHER)
+    along_vectors(f, stream, end)
+
+
+def along_vectors(f, stream, body):
+    """Write a loop over the vectors of a stream."""
+
+    def turn(index, _):
+        f.indices[stream.axis] = index
+        body()
+        return []
+
+    def write(first, step, count):
+        return f.turns(first, step, count, [], turn)
+
+    f.vectors(stream.axis, stream.lanes, write)
+
+
+def own_value(f, stream, fold, *value):
+    """Write the load of the running value of a fold, or the store of one."""
+    strides = [int(axis == stream.axis) for axis in range(len(f.kernel.sizes))]
+    place, size = Affine(0, (*strides,)), f.kernel.sizes[stream.axis]
+    where = fold, fold.args[0].dtype, place, size
+    return write_own(f, *where, *value, f.lanes) if value else read_own(f, *where, f.lanes)
