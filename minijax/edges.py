@@ -3,8 +3,8 @@
 """Edges: tiles of a result that has fewer rows or columns left than fit."""
 
 from minijax.dtypes import short_name
-from minijax.packing import write_times
-from minijax.tiles import MatrixText, Tile, name_of, operands
+from minijax.matrix_text import MatrixText, function_text, write_times
+from minijax.tiles import Tile, name_of, operands
 
 
 def parts_of(tile):
@@ -79,4 +79,4 @@ def any_tile_function(dtype, tile):
     f = MatrixText(dtype)
     write_any_tile(f, tile)
     params = f"i64 %rows, i64 %columns, {operands(f)}, {f.pointer} %apart"
-    return f.function(f"tile_{short_name(dtype)}", params)
+    return function_text(f, f"tile_{short_name(dtype)}", params)

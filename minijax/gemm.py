@@ -12,14 +12,22 @@ from typing import NamedTuple
 from minijax.dtypes import short_name
 from minijax.edges import any_tile_function, parts_of, quotient
 from minijax.llvm_kernels import pointer_to
-from minijax.llvm_text import write_loop
-from minijax.packing import name_of_pack, pack_function, write_if
+from minijax.matrix_text import MatrixText, function_text, write_if, write_times
+from minijax.packing import name_of_pack, pack_function
 from minijax.targets import TargetLibrary
-from minijax.tiles import MatrixText, name_of, tile_function, tile_of
+from minijax.tiles import name_of, tile_function, tile_of
 from minijax.vector_kernels import FunctionText, module_text
 
-# How many terms of the sums, rows and columns a block has at most.
-DEPTH, ROWS, COLUMNS = 512, 96, 1024
+
+class Limits(NamedTuple):
+    """How many terms of the sums, rows and columns a block has at most."""
+
+    depth: int = 512
+    rows: int = 96
+    columns: int = 1024
+
+
+LIMITS = Limits()
 
 
 def write_parts(f, size, limit, unit, body):
@@ -27,31 +35,29 @@ def write_parts(f, size, limit, unit, body):
 
     Args:
       size: the name of a number.
-      limit: what no part is longer than.
+      limit: what no part is longer than, unless it is one unit.
       unit: a number.
       body: a function of the start and the length of a part.
     """
-    count = quotient(f, size, limit - limit % unit)
+    count = quotient(f, size, max(limit - limit % unit, unit))
     fair = f.i64("udiv", f.i64("add", f.i64("sub", size, 1), count), count)
     step = f.i64("mul", quotient(f, fair, unit), unit)
 
-    def part(index, _):
+    def part(index):
         start = f.i64("mul", index, step)
         body(start, least(f, f.i64("sub", size, start), step))
-        return []
 
-    write_loop(f, count, [], part)
+    write_times(f, count, part)
 
 
 def write_panels(f, size, width, body):
     """Write a loop over panels; `body` is a function of the start and the width."""
 
-    def panel(index, _):
+    def panel(index):
         start = f.i64("mul", index, width)
         body(start, least(f, f.i64("sub", size, start), width))
-        return []
 
-    write_loop(f, quotient(f, size, width), [], panel)
+    write_times(f, quotient(f, size, width), panel)
 
 
 def least(f, x, y):
@@ -143,35 +149,35 @@ def write_tiles(f, left, right, c, sizes, more):
     write_panels(f, n, right.side.width, columns)
 
 
-def write_product(f, tile, a, b, c):
+def write_product(f, tile, limits, a, b, c):
     """Write the product of two matrices: columns, terms and rows, block by block."""
     left_side, right_side = sides(tile)
 
     def columns(column, n):
-        write_parts(f, "%k", DEPTH, 4, lambda term, k: terms(column, n, term, k))
+        write_parts(f, "%k", limits.depth, 4, lambda k, d: terms(column, n, k, d))
 
-    def terms(column, n, term, k):
+    def terms(column, n, term, depth):
         source = f.at(b, f.i64("mul", term, "%b_row"))
         source = f.at(source, f.i64("mul", column, "%b_column"))
-        right = Block(right_side, source, k, "%space")
+        right = Block(right_side, source, depth, "%space")
         write_packing(f, right, n)
         wide = f.i64("add", n, tile.columns)
-        space = f.at("%space", f.i64("mul", wide, k))
+        space = f.at("%space", f.i64("mul", wide, depth))
         more, begin = f.emit(f"icmp ne i64 {term}, 0"), f.i64("mul", term, "%a_column")
 
         def rows(row, m):
             source = f.at(a, begin, f.i64("mul", row, "%a_row"))
-            left = Block(left_side, source, k, space)
+            left = Block(left_side, source, depth, space)
             write_packing(f, left, m)
             place = f.at(c, f.i64("mul", row, "%c_row"), column)
             write_tiles(f, left, right, place, (m, n), more)
 
-        write_parts(f, "%m", ROWS, tile.rows, rows)
+        write_parts(f, "%m", limits.rows, tile.rows, rows)
 
-    write_parts(f, "%n", COLUMNS, tile.columns, columns)
+    write_parts(f, "%n", limits.columns, tile.columns, columns)
 
 
-def write_gemm(f, tile):
+def write_gemm(f, tile, limits):
     """Write the product of matrices, one pair of them after the other."""
     numbers = tile.rows * tile.columns
     apart = f.emit(f"alloca {f.kind}, i64 {numbers}, align 64", "p")
@@ -181,12 +187,11 @@ def write_gemm(f, tile):
     f.line(f"%b_stays = and i1 {few}, {f.emit('icmp eq i64 %b_column, 1')}")
     f.line(f"%a_stays = icmp ule i64 %n, {4 * tile.columns}")
 
-    def pair(index, _):
+    def pair(index):
         starts = [f.at(f"%{x}", f.i64("mul", index, f"%{x}_batch")) for x in "abc"]
-        write_product(f, tile, *starts)
-        return []
+        write_product(f, tile, limits, *starts)
 
-    write_loop(f, "%batch", [], pair)
+    write_times(f, "%batch", pair)
 
 
 def parameters(f):
@@ -200,22 +205,23 @@ def parameters(f):
     )
 
 
-def workspace(sizes, dtype):
+def workspace(sizes, dtype, limits=LIMITS):
     """Return how many bytes the packed panels of a product take, on any target."""
     _, m, n, k = sizes
-    rows, columns = min(m, ROWS) + 12, min(n, COLUMNS) + 2 * (128 // dtype.itemsize)
-    return (rows + columns) * min(k, DEPTH) * dtype.itemsize
+    rows = min(m, limits.rows) + 12
+    columns = min(n, limits.columns) + 2 * (128 // dtype.itemsize)
+    return (rows + columns) * min(k, limits.depth) * dtype.itemsize
 
 
 @functools.cache
-def function(dtype, target):
+def function(dtype, target, limits=LIMITS):
     """Return the `FunctionText` of products of any size: ``gemm_f32`` and its like.
 
     Its parameters are those of `parameters`. The columns of c lie side by side;
     ``%workspace`` has as many bytes as `workspace` says.
     """
     tile, f = tile_of(dtype, target), MatrixText(dtype)
-    write_gemm(f, tile)
+    write_gemm(f, tile, limits)
     called = {f"tile_{short_name(dtype)}": any_tile_function(dtype, tile)}
     for part in parts_of(tile):
         called[name_of(dtype, part)] = tile_function(dtype, part)
@@ -225,7 +231,8 @@ def function(dtype, target):
     needed = {}
     for name, made in called.items():
         needed |= made.needed | {name: made.text}
-    return FunctionText(f.function(name_of_gemm(dtype), parameters(f), "").text, needed)
+    made = function_text(f, name_of_gemm(dtype), parameters(f), linkage="")
+    return FunctionText(made.text, needed)
 
 
 def name_of_gemm(dtype):

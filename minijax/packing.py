@@ -3,29 +3,7 @@
 """Packing: panels of a matrix, copied to where they are read one after the other."""
 
 from minijax.dtypes import short_name
-from minijax.llvm_text import write_loop
-from minijax.tiles import MatrixText
-
-
-def write_if(f, condition, body):
-    """Write what is done under a condition only."""
-    number = f.count = f.count + 1
-    f.line(f"br i1 {condition}, label %then{number}, label %after{number}")
-    f.start(f"then{number}")
-    body()
-    f.line(f"br label %after{number}")
-    f.start(f"after{number}")
-
-
-def write_times(f, count, body):
-    """Write a loop that may have no turns; `body` is a function of the index."""
-
-    def turn(index, _):
-        body(index)
-        return []
-
-    some = f.emit(f"icmp ne i64 {count}, 0")
-    write_if(f, some, lambda: write_loop(f, count, [], turn))
+from minijax.matrix_text import MatrixText, function_text, shuffle, write_times
 
 
 def write_pack(f, width, lanes):
@@ -86,8 +64,8 @@ def write_block(f, i, first, place, width):
     rows = [f.at(source, f.i64("mul", "%row", row)) for row in range(4)]
     a, b, c, d = (f.load(row, 4) for row in rows)
     orders = [0, 4, 1, 5], [2, 6, 3, 7]
-    low, high = ([f.shuffle(x, y, o, 4) for x, y in ((a, c), (b, d))] for o in orders)
-    columns = [f.shuffle(*pair, order, 4) for pair in (low, high) for order in orders]
+    low, high = ([shuffle(f, x, y, o, 4) for x, y in ((a, c), (b, d))] for o in orders)
+    columns = [shuffle(f, *pair, order, 4) for pair in (low, high) for order in orders]
     start = f.at(place, f.i64("mul", i, 4 * width))
     for number, column in enumerate(columns):
         f.store(column, f.at(start, number * width), 4)
@@ -98,7 +76,7 @@ def pack_function(dtype, width, lanes):
     f = MatrixText(dtype)
     write_pack(f, width, lanes)
     params = f"i64 %depth, {f.pointer} %x, i64 %row, i64 %column, {f.pointer} %to"
-    return f.function(name_of_pack(dtype, width), f"i64 %count, {params}")
+    return function_text(f, name_of_pack(dtype, width), f"i64 %count, {params}")
 
 
 def name_of_pack(dtype, width):

@@ -5,7 +5,7 @@
 from minijax.gemm import name_of_gemm, parameters
 from minijax.llvm_kernels import pointer_to
 from minijax.llvm_text import type_of, write_loop
-from minijax.tiles import MatrixText
+from minijax.matrix_text import MatrixText
 
 
 def signature(dtype):

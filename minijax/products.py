@@ -51,15 +51,15 @@ class Product(NamedTuple):
         return [self.out.source]
 
     @property
-    def workspace(self):
-        """How many bytes of memory it needs besides."""
-        return workspace(self.sizes, self.out.dtype)
-
-    @property
     def sizes(self):
         """Numbers of matrices, of rows and columns of a result, of terms of a sum."""
         *batch, m, n = self.out.shape
         return math.prod(batch), m, n, self.lhs.shape[-1]
+
+    @property
+    def workspace(self):
+        """How many bytes of memory it needs besides."""
+        return workspace(self.sizes, self.out.dtype)
 
     def __str__(self):
         return f"{self.out} = {self.lhs} @ {self.rhs}"
@@ -77,6 +77,12 @@ def multiplied(program, step):
 
 
 step_runners[Product] = multiplied
+
+
+def suits_a_kernel(aval, batch, m, n, k):
+    """Whether a fold is as good as anything for a product of these sizes."""
+    small = min(m, n, k) < 2 or batch == 0 or m * n * k <= SMALL
+    return small or aval.dtype.kind == "b"
 
 
 def multiply(lowering, eqn, lhs, rhs):
@@ -101,12 +107,6 @@ kernel_rules[lax.dot_general_p] = multiply
 kernel_rules.reasons.pop(lax.dot_general_p, None)  # NumPy was the reason
 
 
-def suits_a_kernel(aval, batch, m, n, k):
-    """Whether a fold is as good as anything for a product of these sizes."""
-    small = min(m, n, k) < 2 or batch == 0 or m * n * k <= SMALL
-    return small or aval.dtype.kind == "b"
-
-
 def folded(lowering, aval, groups, lhs, rhs):
     """Add a kernel: the sum of products, along the last axes."""
     batch, rows, columns, summed = map(len, groups)
@@ -129,20 +129,25 @@ def stepped(lowering, aval, groups, lhs, rhs):
     """Add a `Product`, and what makes its operands matrices of one dtype."""
     dtype = wide(aval.dtype)
     lhs, rhs = (in_memory(lowering, x, dtype) for x in (lhs, rhs))
+    axes, views = matrices(groups, lhs, rhs)
+    if None in views:
+        lhs, rhs = (lowering.copy(x, ShapedArray(x.shape, dtype)) for x in (lhs, rhs))
+        axes, views = matrices(groups, lhs, rhs)
+    m, n = views[0].shape[-2], views[1].shape[-1]
+    out = lowering.slot(ShapedArray((*axes, m, n), dtype))
+    add = complex_product if dtype.kind == "c" else real_product
+    add(lowering, *views, out)
+    return in_memory(lowering, reshaped(out, aval.shape), aval.dtype)
+
+
+def matrices(groups, lhs, rhs):
+    """Return the axes of batches, one if possible, and the operands as matrices."""
     batch, (m, n, k) = groups[0], map(math.prod, groups[1:])
-    for axes in ((math.prod(batch),) if batch else (), batch):
+    for axes in [(math.prod(batch),), batch] if batch else [()]:
         views = reshaped(lhs, (*axes, m, k)), reshaped(rhs, (*axes, k, n))
         if None not in views:
             break
-    else:
-        views = [
-            view or reshaped(lowering.copy(x, ShapedArray(x.shape, dtype)), shape)
-            for view, x, shape in zip(views, (lhs, rhs), [(*axes, m, k), (*axes, k, n)])
-        ]
-    out = lowering.slot(ShapedArray((*axes, m, n), dtype))
-    add = complex_product if dtype.kind == "c" else real_product
-    out = add(lowering, *views, out)
-    return in_memory(lowering, reshaped(out, aval.shape), aval.dtype)
+    return axes, views
 
 
 def in_memory(lowering, layout, dtype):
@@ -164,11 +169,11 @@ def complex_product(lowering, lhs, rhs, out):
     """Add four products of real and imaginary parts, and what joins them."""
     aval = ShapedArray(out.shape, to_real(out.dtype))
     (a, b), (c, d) = parts(lhs), parts(rhs)
-    found = [
+    ac, bd, ad, bc = (
         real_product(lowering, x, y, lowering.slot(aval))
         for x, y in ((a, c), (b, d), (a, d), (b, c))
-    ]
+    )
     k = KernelBuilder("complex", out.shape)
-    ac, bd, ad, bc = map(k.load, found)
-    lowering.launch_into(out, k, Pair(k.sub(ac, bd), k.add(ad, bc)))
+    real = k.sub(k.load(ac), k.load(bd))
+    lowering.launch_into(out, k, Pair(real, k.add(k.load(ad), k.load(bc))))
     return out

@@ -10,91 +10,8 @@ import itertools
 from typing import NamedTuple
 
 from minijax.dtypes import short_name
-from minijax.llvm_kernels import pointer_to
-from minijax.llvm_text import LLVMFunction, type_of, write_loop
-from minijax.vector_kernels import FunctionText
-
-
-class MatrixText(LLVMFunction):
-    """The text of a function on numbers of one dtype, in the making.
-
-    Attributes:
-      dtype: of the numbers.
-      kind: LLVM's type of them.
-    """
-
-    def __init__(self, dtype):
-        super().__init__()
-        self.dtype, self.kind = dtype, type_of(dtype)
-
-    @property
-    def pointer(self):
-        """The type of addresses."""
-        return pointer_to(self.kind)
-
-    def vector(self, lanes):
-        """Return the type of some numbers at once; that of a number for one."""
-        return f"<{lanes} x {self.kind}>" if lanes > 1 else self.kind
-
-    def i64(self, op, x, y):
-        """Write an operation on sizes or places."""
-        return self.emit(f"{op} i64 {x}, {y}", "n")
-
-    def choose(self, which, x, y, kind="i64"):
-        """Write the choice of one of two values."""
-        return self.emit(f"select i1 {which}, {kind} {x}, {kind} {y}")
-
-    def at(self, base, *places):
-        """Write the address that is so many numbers behind another one."""
-        for place in places:
-            base = f"{self.pointer} {base}, i64 {place}"
-            base = self.emit(f"getelementptr {self.kind}, {base}", "p")
-        return base
-
-    def load(self, address, lanes=1):
-        """Write the load of numbers that lie one after the other."""
-        return self.emit(f"load {self.vector(lanes)}, {self._place(address, lanes)}")
-
-    def store(self, x, address, lanes=1):
-        """Write the store of numbers, one after the other."""
-        self.line(f"store {self.vector(lanes)} {x}, {self._place(address, lanes)}")
-
-    def _place(self, address, lanes):
-        kind = pointer_to(self.vector(lanes))
-        if lanes > 1:
-            address = self.emit(f"bitcast {self.pointer} {address} to {kind}", "p")
-        return f"{kind} {address}, align {self.dtype.itemsize}"
-
-    def shuffle(self, x, y, order, lanes):
-        """Write the vector of numbers of two vectors, by their places."""
-        vector, places = self.vector(lanes), ", ".join(f"i32 {k}" for k in order)
-        mask = f"<{len(order)} x i32> <{places}>"
-        return self.emit(f"shufflevector {vector} {x}, {vector} {y}, {mask}")
-
-    def spread(self, x, lanes):
-        """Write the vector whose numbers are all the same."""
-        vector = self.vector(lanes)
-        first = self.emit(f"insertelement {vector} undef, {self.kind} {x}, i32 0")
-        return self.shuffle(first, "undef", [0] * lanes, lanes)
-
-    def multiply_add(self, x, y, z, lanes):
-        """Write ``x * y + z``: one instruction, where the processor has it."""
-        vector = self.vector(lanes)
-        if self.kind.startswith("i"):
-            return self.emit(f"add {vector} {self.emit(f'mul {vector} {x}, {y}')}, {z}")
-        bits, result = f"f{8 * self.dtype.itemsize}", self.name()
-        suffix = f"v{lanes}{bits}" if lanes > 1 else bits
-        name = f"{vector} @llvm.fmuladd.{suffix}"
-        self.declared.add(f"declare {name}({vector}, {vector}, {vector})")
-        args = f"{vector} {x}, {vector} {y}, {vector} {z}"
-        self.line(f"{result} = call {name}({args})")
-        return result
-
-    def function(self, name, params, linkage="internal "):
-        """Return the `FunctionText` of what has been written."""
-        head = f"define {linkage}void @{name}({params}) nounwind noinline {{"
-        text = "\n".join([head, "entry:", *self.lines, "  ret void", "}"])
-        return FunctionText(text, {line: line for line in sorted(self.declared)})
+from minijax.llvm_text import write_loop
+from minijax.matrix_text import MatrixText, function_text, multiply_add, spread
 
 
 class Tile(NamedTuple):
@@ -128,9 +45,9 @@ def write_sums(f, tile, first):
     def body(_, values):
         a, b, *sums = values
         y = [f.load(f.at(b, v * tile.lanes), tile.lanes) for v in range(tile.vectors)]
-        x = [f.spread(f.load(f.at(a, step)), tile.lanes) for step in steps]
+        x = [spread(f, f.load(f.at(a, step)), tile.lanes) for step in steps]
         sums = [
-            f.multiply_add(x[row], y[number], total, tile.lanes)
+            multiply_add(f, x[row], y[number], total, tile.lanes)
             for (row, number), total in zip(tile.places, sums)
         ]
         return [f.at(a, "%a_column"), f.at(b, "%b_row"), *sums]
@@ -151,12 +68,17 @@ def write_tile(f, tile, finish=None):
       finish: what becomes of a vector of sums before it is stored: a function of f,
         the vector's row and its number in the row, and its name.
     """
-    rows = [f.at("%c", f.i64("mul", "%c_row", row)) for row in range(tile.rows)]
-    addresses = [f.at(rows[row], number * tile.lanes) for row, number in tile.places]
-    sums = write_sums(f, tile, write_first_sums(f, tile, addresses))
-    for (row, number), x, address in zip(tile.places, sums, addresses):
+    places = tile_addresses(f, tile)
+    sums = write_sums(f, tile, write_first_sums(f, tile, places))
+    for (row, number), x, address in zip(tile.places, sums, places):
         x = finish(f, row, number, x) if finish else x
         f.store(x, address, tile.lanes)
+
+
+def tile_addresses(f, tile):
+    """Write where the vectors of a tile of the result are."""
+    rows = [f.at("%c", f.i64("mul", "%c_row", row)) for row in range(tile.rows)]
+    return [f.at(rows[row], number * tile.lanes) for row, number in tile.places]
 
 
 def write_first_sums(f, tile, addresses):
@@ -185,7 +107,7 @@ def tile_function(dtype, tile, finish=None):
     """Return the `FunctionText` of a tile."""
     f = MatrixText(dtype)
     write_tile(f, tile, finish)
-    return f.function(name_of(dtype, tile), operands(f))
+    return function_text(f, name_of(dtype, tile), operands(f))
 
 
 def name_of(dtype, tile):

@@ -8,7 +8,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.dtypes import short_name
-from minijax.gemm import COLUMNS, DEPTH, ROWS, address, function, library, workspace
+from minijax.gemm import LIMITS, Limits, address, function, library, workspace
 from minijax.kernel_steps import lower
 from minijax.llvm_text import LLVMFunction
 from minijax.product_calls import signature, write_call
@@ -26,15 +26,19 @@ NAMES = [f"{target.triple[:6]}-{target.vector_bytes}" for target in TARGETS]
 SIZES = [1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 16, 24, 31, 32, 33, 48, 64, 70, 100, 130]
 
 
-def machine_code(dtype, target):
+# With blocks as small as these, every loop over blocks has several turns.
+TINY = Limits(8, 24, 96)
+
+
+def machine_code(dtype, target, limits=LIMITS):
     """The function, whose code is for this computer whatever the target is."""
-    text = module_text([function(dtype, target)])
+    text = module_text([function(dtype, target, limits)])
     made = TargetLibrary(text, host_target())
     number, pointer = ctypes.c_int64, ctypes.c_void_p
     kinds = [number if x == "i64" else pointer for x in signature(dtype).split(", ")]
     found = made.engine.get_function_address(f"gemm_{short_name(dtype)}")
     run = ctypes.CFUNCTYPE(None, *kinds)(found)
-    run.library = made
+    run.library, run.limits = made, limits
     return run
 
 
@@ -48,7 +52,7 @@ def garbage(size):
 def multiply(run, a, b, c):
     """Call machine code; check that nothing is written beyond the workspace."""
     (batch, m, n), k = c.shape, a.shape[2]
-    space = garbage(workspace(c.shape + (k,), c.dtype))
+    space = garbage(workspace((batch, m, n, k), c.dtype, run.limits))
     space[-16:] = 77
     args = [
         item
@@ -90,12 +94,13 @@ def check(run, rng, sizes, dtype, hows=(0, 0)):
     assert (around == 99).all()
 
 
+@pytest.mark.parametrize("limits", [LIMITS, TINY], ids=["", "tiny"])
 @pytest.mark.parametrize("target", TARGETS, ids=NAMES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8"])
-def test_random_sizes(dtype, target):
+def test_random_sizes(dtype, target, limits):
     rng, dtype = np.random.default_rng(19), np.dtype(dtype)
-    run = machine_code(dtype, target)
-    for _ in range(60):
+    run = machine_code(dtype, target, limits)
+    for _ in range(40):
         sizes = [int(rng.integers(1, 4)), *map(int, rng.choice(SIZES, 3))]
         check(run, rng, sizes, dtype, rng.integers(0, 3, 2))
 
@@ -104,10 +109,10 @@ def test_random_sizes(dtype, target):
 @pytest.mark.parametrize(
     "sizes",
     [
-        (1, ROWS + 1, 40, 20),
-        (1, 2 * ROWS - 1, 150, DEPTH + 1),
-        (1, 30, COLUMNS + 3, 40),
-        (1, 13, 5, 3 * DEPTH + 2),
+        (1, LIMITS.rows + 1, 40, 20),
+        (1, 2 * LIMITS.rows - 1, 150, LIMITS.depth + 1),
+        (1, 30, LIMITS.columns + 3, 40),
+        (1, 13, 5, 3 * LIMITS.depth + 2),
         (2, 150, 150, 300),
     ],
 )
