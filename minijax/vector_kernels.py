@@ -25,7 +25,7 @@ from minijax.vector_memory import (
     write_own,
     write_store,
 )
-from minijax.vector_nests import VectorLoop, is_loop, with_vectors
+from minijax.vector_nests import VectorLoop, is_loop, is_short, with_vectors
 from minijax.vector_text import listed, splat, vector_type
 
 
@@ -215,7 +215,12 @@ def turns(f, loop, first, step, count):
 
     kinds = [kind for fold in folds for kind in value_types(fold, f.open[fold])]
     values = [name for fold in folds for name in f.running[fold]]
-    last = iter(f.turns(first, step, count, list(zip(kinds, values)), inside))
+    if isinstance(loop, VectorLoop) or not is_short(f.kernel, loop):
+        values = f.turns(first, step, count, list(zip(kinds, values)), inside)
+    else:
+        for index in range(count):
+            values = inside(index, values)
+    last = iter(values)
     for fold in folds:
         f.running[fold] = [next(last) for _ in f.running[fold]]
 

@@ -205,19 +205,35 @@ def read(f, buffer, place, mask):
         first = place._replace(offset=place.offset - f.live + 1)
         mask = mask and flip(f, "i1", mask)
         return flip(f, kind, read_row(f, kind, f.address(buffer, first), mask))
-    start, vector, x = f.address(buffer, place), vector_type(kind, f.lanes), "undef"
     varies = mask if mask != f.living() else None
+    if varies or not 1 < stride <= 4:
+        return gather(f, kind, f.address(buffer, place), buffer, stride, varies)
+    return read_comb(f, kind, f.address(buffer, place), stride)
+
+
+def gather(f, kind, start, buffer, stride, mask):
+    """Write the load of elements, one by one; of the buffer's first for a masked lane."""
+    vector, x = vector_type(kind, f.lanes), "undef"
     for lane in range(f.live):
-        here = f.emit(
-            f"getelementptr {kind}, {kind}* {start}, i64 {stride * lane}", "p"
-        )
-        if varies:
+        text = f"getelementptr {kind}, {kind}* {start}, i64 {stride * lane}"
+        here = f.emit(text, "p")
+        if mask:
             bit = f.emit(f"extractelement <{f.lanes} x i1> {mask}, i32 {lane}", "g")
             choice = f"{kind}* {here}, {kind}* %{buffer.name}"
             here = f.emit(f"select i1 {bit}, {choice}", "p")
         element = f.emit(f"load {kind}, {kind}* {here}", "e")
         x = f.emit(f"insertelement {vector} {x}, {kind} {element}, i32 {lane}", "x")
     return x
+
+
+def read_comb(f, kind, start, stride):
+    """Write the load of all elements between some, of which those in between go."""
+    lanes, live = f.lanes, f.live
+    f.lanes, f.live = lanes * stride, (live - 1) * stride + 1
+    vector, x = vector_type(kind, f.lanes), read_row(f, kind, start, f.living())
+    f.lanes, f.live = lanes, live
+    places = f"<{lanes} x i32> {steps('i32', lanes, stride)}"
+    return f.emit(f"shufflevector {vector} {x}, {vector} undef, {places}", "x")
 
 
 def read_row(f, kind, address, mask):

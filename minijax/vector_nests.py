@@ -89,7 +89,7 @@ def cost(step, axis, lanes=1):
         return 0.25
     if step.op == "load":
         stride = step.detail.place.strides[axis] if axis is not None else 1
-        return 1 if abs(stride) <= 1 else 3 * lanes
+        return 1 if abs(stride) <= 1 else stride if 1 < stride <= 4 else 3 * lanes
     return 0.5
 
 
@@ -109,6 +109,23 @@ def lanes_for(kernel, loop, target):
         while 2 * lanes <= most:
             lanes *= 2
     return lanes
+
+
+def is_short(kernel, loop):
+    """Return whether the turns of a loop may stand in the text one after the other."""
+    return kernel.sizes[loop.axis] <= 16 and length(kernel, [loop]) <= 64
+
+
+def length(kernel, steps):
+    """Return how many steps are done, if each vector is one."""
+    return sum(
+        kernel.sizes[step.axis] * length(kernel, step.body)
+        if isinstance(step, Loop)
+        else length(kernel, step.body)
+        if isinstance(step, VectorLoop)
+        else 1
+        for step in steps
+    )
 
 
 def is_function(step):
