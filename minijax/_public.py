@@ -582,6 +582,7 @@ REGISTERS: list[str] = [
     "minijax.kernel_elementwise",
     "minijax.kernel_arrays",
     "minijax.kernel_backends",
+    "minijax.kernel_functions",
     "minijax.planned_backend",
     "minijax.products",
     "minijax.control_rules",

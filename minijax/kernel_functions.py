@@ -1,0 +1,129 @@
+# Made from chapters/17b_functions.md by `make chapter`;
+# edit the chapter, not this file.
+"""Kernel rules of functions for which libraries have no name."""
+
+import numpy as np
+
+from minijax import lax
+from minijax.kernel_building import NoKernel
+from minijax.kernel_steps import elementwise, kernel_rules
+from minijax.scalar_functions import bits_of, format_of, polynomial
+from minijax.scalar_ops import in_registers
+
+# The x with erf(x) = y, divided by y, as a function of w = -log(1 - y**2): of w - 2.5
+# below 5, and of the root of w, less 3, above.
+ERF_INV_MIDDLE = {
+    "float32": (
+        1.5014094, 0.24664028, -0.004177387, -0.0012527418, 0.00021834446,
+        -4.963409e-06, -3.4627085e-06, 4.6618314e-07, 2.32329e-08, -8.791924e-09,
+    ),
+    "float64": (
+        1.501409179903992, 0.2466414132142097, -0.004176257383841674,
+        -0.0012546216455361502, 0.00021733510490095685, -4.097407591716964e-06,
+        -3.185767526966643e-06, 3.1593143457894184e-07,
+    ),
+}  # fmt: skip
+ERF_INV_ENDS = {
+    "float32": (
+        2.8329768, 1.0016749, 0.009445009, -0.007636388, 0.0056893956, -0.003601647,
+        0.0014786778, -4.8678703e-05, -0.00030438535, 0.000110110464,
+    ),
+    "float64": (
+        2.83297626683942, 1.0016895230299678, 0.009460152971818132,
+        -0.007771667144164451, 0.005696306242898903, -0.003250098754162253,
+        0.0012263558084544069, -0.0002753215886373195, 3.205931929467405e-05,
+        -1.3867440672939542e-06,
+    ),
+}  # fmt: skip
+
+
+def erf_inv(k, y):
+    """Write the inverse of the error function; in 64 bits one step makes it exact."""
+    name, size = y.dtype.name, k.abs(y)
+    gap = k.sub(1, size)
+    w = k.neg(k.log(k.mul(gap, k.add(size, 1))))
+    middle = polynomial(k, k.sub(w, 2.5), ERF_INV_MIDDLE[name])
+    ends = polynomial(k, k.sub(k.sqrt(w), 3), ERF_INV_ENDS[name])
+    x = k.mul(size, k.select(k.lt(w, 5), middle, ends))
+    x = halley_step(k, x, size, gap) if y.dtype == np.float64 else x
+    return k.copysign(k.select(k.eq(size, 1), np.inf, x), y)
+
+
+def halley_step(k, x, y, gap):
+    """Write a better x with erf(x) = y, given one and 1 - y (E. Halley, 1694)."""
+    error = k.select(k.lt(y, 0.5), k.sub(k.erf(x), y), k.sub(gap, k.erfc(x)))
+    step = k.mul(k.mul(error, 0.5 * np.pi**0.5), k.exp(k.mul(x, x)))
+    return k.sub(x, k.div(step, k.fma(x, step, 1)))
+
+
+kernel_rules[lax.erf_inv_p] = elementwise(erf_inv)
+
+
+def digamma(k, x):
+    """Write the logarithmic derivative of the gamma function.
+
+    Source: NIST Digital Library of Mathematical Functions, 5.5.2, 5.5.4, 5.11.2.
+    """
+    negative = k.lt(x, 0)
+    size, below = k.select(negative, k.sub(1, x), x), k.number(0, x)
+    for _ in range(10):
+        near = k.lt(size, 10)
+        below = k.select(near, k.sub(below, k.div(1, size)), below)
+        size = k.select(near, k.add(size, 1), size)
+    z = k.div(1, k.mul(size, size))
+    series = k.mul(z, polynomial(k, z, (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132)))
+    y = k.add(below, k.sub(k.sub(k.log(size), k.div(0.5, size)), series))
+    angle = k.mul(k.sub(x, k.rint(x)), np.pi)
+    y = k.select(negative, k.sub(y, k.div(np.pi, k.tan(angle))), y)
+    pole = k.apply("and", k.le(x, 0), k.eq(k.rint(x), x))
+    return k.select(pole, np.nan, y)
+
+
+def nextafter(k, x, y):
+    """Write the neighbour of x in the direction of y."""
+    bits, one = bits_of(k, x), k.number(1, bits_of(k, x))
+    away = k.eq(k.lt(x, y), k.gt(x, 0))
+    moved = k.add(bits, k.select(away, one, -1))
+    tiny = k.copysign(k.bitcast(one, x.dtype), y)
+    moved = k.select(k.eq(x, 0), tiny, k.bitcast(moved, x.dtype))
+    return k.select(k.eq(x, y), y, k.select(k.eq(k.sub(x, y), k.sub(x, y)), moved, np.nan))
+
+
+def reduce_precision(k, x, exponent_bits, mantissa_bits):
+    """Write what a float of fewer bits would keep of x; halves round to even."""
+    form, size = format_of(x), k.abs(x)
+    least, most = 2.0 ** -(form.digits + 2), 2 ** (exponent_bits - 1)
+    small = k.lt(size, form.tiny)
+    size = k.select(small, k.div(size, least), size)
+    cut = form.digits - mantissa_bits
+    y = rounded(k, size, cut) if cut > 0 else size
+    y = k.select(small, k.mul(y, least), y)
+    if most <= form.bias:
+        y = k.select(k.ge(y, 2.0**most), np.inf, y)
+    if most <= form.bias + 1:
+        y = k.select(k.lt(y, 2.0 ** (2 - most)), 0, y)
+    return k.select(k.lt(k.abs(x), np.inf), k.copysign(y, x), x)
+
+
+def rounded(k, x, cut):
+    """Write a positive float without its last digits."""
+    bits = bits_of(k, x)
+    odd = k.apply("and", k.shift_right(bits, cut), 1)
+    half = k.add(bits, k.add(odd, 2 ** (cut - 1) - 1))
+    return k.bitcast(k.apply("and", half, -(2**cut)), x.dtype)
+
+
+def next_in_registers(lowering, eqn, x, y):
+    """Add a kernel for the neighbours of floats that are computed as they are."""
+    if x.dtype != in_registers(x.dtype):
+        raise NoKernel("The neighbours of halves are others than in 32 bits.")
+    return elementwise(nextafter)(lowering, eqn, x, y)
+
+
+kernel_rules[lax.digamma_p] = elementwise(digamma)
+kernel_rules[lax.nextafter_p] = next_in_registers
+kernel_rules[lax.reduce_precision_p] = elementwise(reduce_precision)
+for _primitive in (
+    lax.erf_inv_p, lax.digamma_p, lax.nextafter_p, lax.reduce_precision_p
+):  # fmt: skip
+    kernel_rules.reasons.pop(_primitive, None)
