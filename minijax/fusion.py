@@ -2,9 +2,9 @@
 # edit the chapter, not this file.
 """Fewer kernels: schedules whose kernels are merged where that saves memory traffic."""
 
-from minijax.fusion_groups import Group, matched
+from minijax.fusion_groups import Group, links_between, matched, shared_reads
 from minijax.fusion_parts import BYTE, LAUNCH, LIMIT, Part, elements
-from minijax.fusion_plans import arranged
+from minijax.fusion_plans import Plan, arranged, walk_alike
 from minijax.index_maps import unit
 from minijax.kernel_steps import Launch
 from minijax.merging import Merger, merged
@@ -59,7 +59,7 @@ class Fusion:
         else:
             group = Alone(_nested(step), number)
         self.groups[number] = group
-        for before in self.uses.before(number, step):
+        for before in self.uses.before(number):
             _depend(group, self.groups[before])
         if isinstance(group, Group):
             self.settle(group)
@@ -68,24 +68,31 @@ class Fusion:
         """Join a group with those that make what it reads."""
         slots = [slot for slot in group.reads if slot in self.makers]
         makers = {self.groups[self.makers[slot][0][0].number] for slot in slots}
+        alone = True
         for other in sorted(makers, key=lambda found: -found.order):
             if self.join(other, group):
-                group = other
+                group, alone = other, False
+        if alone:
+            self.settle_beside(group)
 
-    def join(self, first, second):
-        """Put the parts of a group into an earlier one, if that can be and pays."""
+    def settle_beside(self, group):
+        """Join a group with one that walks over the same array."""
+        last = [self.uses.read[slot][-2:-1] for slot in group.reads]
+        others = {self.groups[number] for numbers in last for number in numbers}
+        for other in sorted(others - {group}, key=lambda found: -found.order)[:2]:
+            if isinstance(other, Group) and self.join(other, group, linked=False):
+                return
+
+    def join(self, first, second, linked=True):
+        """Put the parts of a group into an earlier one, if that can be and pays.
+
+        The earlier one makes what the other reads, or reads it too.
+        """
         order = order_of_both(first, second)
-        if order is None or self.uses.collide(first, second):
+        too_large = first.ops + second.ops > LIMIT
+        if order is None or too_large or self.uses.collide(first, second):
             return False
-        maps = first.ops + second.ops <= LIMIT and matched(first, second)
-        if not maps:
-            return False
-
-        def stays(slot):
-            read = self.uses.outside(slot, {*first.homes, *second.homes})
-            return read and slot not in self.cheap
-
-        plan = arranged(first, second, maps, stays)
+        plan = self.plan(first, second, linked)
         if plan is None:
             return False
         absorb(first, second, plan)
@@ -93,6 +100,23 @@ class Fusion:
         first.order = order
         self.groups.update(dict.fromkeys(second.homes, first))
         return True
+
+    def plan(self, first, second, linked):
+        """Return the `Plan` to join two groups, or None."""
+        links = links_between(first, second) if linked else None
+        if links and walk_alike(first, second, links):
+            units = unit(len(first.sizes))
+            return Plan(first.sizes, (units, units), first.orders, links)
+        found = matched(first, second, links_between if linked else shared_reads)
+        if found is None:
+            return None
+
+        def stays(slot):
+            read = self.uses.outside(slot, {*first.homes, *second.homes})
+            return read and slot not in self.cheap
+
+        links, maps = found
+        return arranged(first, second, links if linked else [], maps, stays)
 
     def note_makers(self, part):
         """Remember who makes a slot, and whether it is cheap to make again."""
@@ -160,8 +184,9 @@ class Uses:
     def __init__(self, schedule):
         self.kept, self.writers = {*schedule.outputs}, {}
         self.readers, self.reads = {}, {}
-        self.written, self.read = {}, {}
+        self.written, self.read, self.slots = {}, {}, []
         for number, step in enumerate(schedule.steps):
+            self.slots.append((step.reads, step.writes))
             for slot in step.writes:
                 self.writers[slot] = self.writers.get(slot, 0) + 1
             if isinstance(step, Launch):
@@ -179,9 +204,9 @@ class Uses:
                 self.reads[slot] = self.reads.get(slot, 0) + count
                 self.readers.setdefault(slot, set()).add(number)
 
-    def before(self, number, step):
+    def before(self, number):
         """Return the numbers of the steps that have to come before the next one."""
-        found, reads, writes = set(), step.reads, step.writes
+        found, (reads, writes) = set(), self.slots[number]
         for slot in (*reads, *writes):
             found.update(self.written.get(slot, ()))
         for slot in writes:
@@ -229,15 +254,16 @@ def absorb(first, second, plan):
         first.rewrite(plan.maps[0], plan.sizes)
     if plan.sizes != second.sizes or plan.maps[1] != unit(len(plan.sizes)):
         second.rewrite(plan.maps[1], plan.sizes)
-    folded = frozenset().union(*[first.folded[link.slot] for link in plan.links])
-    made = {link.slot: link.store.place.axes for link in plan.links}
-    sizes = {link.slot: link.maker.sizes for link in plan.links}
-    work = sum(first.flops[slot] * elements(sizes[slot], made[slot]) for slot in made)
+    links = {link.slot: link for link in plan.links}
+    folded = frozenset().union(*[first.folded[slot] for slot in links])
     for slot, makers in second.made.items():
         [(part, store), *_] = makers
         count = elements(part.sizes, store.place.axes)
         first.folded[slot] = second.folded[slot] | folded
-        first.flops[slot] = second.flops[slot] + work / count
+        first.flops[slot] = second.flops[slot]
+        for read, (_, made, *_) in links.items():
+            share = elements(first.sizes, made.axes) / count
+            first.flops[slot] += first.flops[read] * share if share >= 1 else 0
     for slot, loads in second.reads.items():
         first.reads.setdefault(slot, []).extend(loads)
     first.made.update(second.made)

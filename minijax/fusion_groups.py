@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from minijax.fusion_parts import elements
-from minijax.index_maps import digits, overflow, seen_along, unit
+from minijax.index_maps import indices, seen_along, unit
 from minijax.kernels import Affine, Guard
 from minijax.through_memory import same_bits
 
@@ -126,19 +126,42 @@ def _meet(made, place):
     return not gap or not gap % (math.gcd(*place.strides, *made.strides) or gap + 1)
 
 
-def matched(first, second):
-    """Return what each axis of the second group is along those of the first, or None.
+def shared_reads(first, second):
+    """Return links for what two groups read that do not need each other."""
+    if first.made.keys() & second.reads.keys():
+        return []
+    found = []
+    for slot, loads in second.reads.items():
+        for reader, node in loads[:1] if slot in first.reads else ():
+            other, seen = first.reads[slot][0]
+            made = first.along(other, seen.detail.place)
+            read = second.along(reader, node.detail.place)
+            guarded = seen.detail.guards or node.detail.guards
+            if not guarded and _full(first, made) and _full(second, read):
+                found.append(Link(slot, made, read, (), None, None))
+    return found
 
-    None stands for an axis that no link tells about. Axes of the first group are split
-    where that is needed.
+
+def _full(group, place):
+    """Return whether a place moves along all axes of a group."""
+    return len(place.axes) == len(group.sizes)
+
+
+def matched(first, second, links_of):
+    """Return the links between two groups, and their axes as the links tell.
+
+    Returns:
+      A pair of the links and, for each axis of the second group, of what it is along
+      those of the first, or None if no link tells. Axes of the first group are split
+      where that is needed. Or None, if there are no links.
     """
     while True:
-        links = links_between(first, second)
+        links = links_of(first, second)
         if not links:
             return None
         maps, cut = _matched(first, second, links)
         if not cut:
-            return maps
+            return None if maps is None else (links, maps)
         if not split(first, *cut):
             return None
 
@@ -146,7 +169,7 @@ def matched(first, second):
 def _matched(first, second, links):
     maps, met = [None] * len(second.sizes), False
     for link in links:
-        found, cut = _indices(first.sizes, second.sizes, link)
+        found, cut = _same_element(first.sizes, second.sizes, link)
         if cut:
             return None, cut
         if found is not None and _agree(maps, found):
@@ -154,14 +177,12 @@ def _matched(first, second, links):
     return (maps if met else None), None
 
 
-def _indices(sizes, limits, link):
+def _same_element(sizes, limits, link):
     """Return the reader's indices along the maker's axes, or where to split these."""
     count = elements(sizes, link.made.axes)
     if link.guards or count != elements(limits, link.read.axes):
         return None, None
-    found = digits(link.made, sizes, link.read, limits)
-    cut = None if found is None else overflow(found, sizes, limits)
-    return (found if cut is None else None), cut
+    return indices(link.made, sizes, link.read, limits)
 
 
 def _agree(maps, found):

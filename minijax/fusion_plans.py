@@ -5,8 +5,8 @@
 import math
 from typing import NamedTuple
 
-from minijax.fusion_groups import links_between, moved_orders
-from minijax.fusion_parts import BYTE, LAUNCH, NEAR, elements
+from minijax.fusion_groups import moved_orders
+from minijax.fusion_parts import AGAIN, BYTE, LAUNCH, NEAR, elements
 from minijax.index_maps import seen_along, unit
 from minijax.kernels import Affine, Guard
 from minijax.merging import found_at
@@ -33,21 +33,20 @@ class Draft:
 
     Args:
       first, second: groups.
+      links: what is handed over.
       maps: what `matched` has found.
 
     Attributes:
       sizes: of the axes.
       places: for each axis, a number that grows from the outermost inwards.
       maps: what the axes of the second group are along these.
-      links: what is handed over.
       loops: the axes along which the second group goes.
       orders: pairs of axes of which the first has to be outside of the second.
     """
 
-    def __init__(self, first, second, maps):
-        self.first, self.second = first, second
+    def __init__(self, first, second, links, maps):
+        self.first, self.second, self.links = first, second, links
         self.sizes, self.places = [*first.sizes], [*range(len(first.sizes))]
-        self.links = links_between(first, second)
         ends = self.ends(maps)
         units = unit(len(self.sizes))
         self.maps = [
@@ -111,15 +110,30 @@ class Draft:
         return Plan(sizes, (tuple(new[:rank]), tuple(second)), orders, self.links)
 
 
-def arranged(first, second, maps, stays):
+def walk_alike(first, second, links):
+    """Return whether two groups have the same loops and no folds between them: then
+    there is nothing to arrange."""
+    return (
+        first.sizes == second.sizes
+        and not second.orders
+        and all(
+            link.made == link.read
+            and not (link.guards or first.folded[link.slot])
+            and len(link.made.axes) == len(first.sizes)
+            for link in links
+        )
+    )
+
+
+def arranged(first, second, links, maps, stays):
     """Return the `Plan` to join two groups, or None if that should not be.
 
     Args:
       first, second: groups.
-      maps: what `matched` has found.
+      links, maps: what `matched` has found; no links if nothing is handed over.
       stays: function from slots to whether somebody else reads them.
     """
-    draft = Draft(first, second, maps)
+    draft = Draft(first, second, links, maps)
     order = draft.sorted_axes()
     if order is None or not near(draft):
         return None
@@ -141,9 +155,7 @@ def near(draft):
                 return False
             again |= folded & behind
     return not any(
-        draft.first.folded[link.slot]
-        and draft.first.flops[link.slot] > 64
-        and again.intersection(link.made.axes)
+        draft.first.flops[link.slot] > AGAIN and again.intersection(link.made.axes)
         for link in draft.links
     )
 
@@ -155,6 +167,8 @@ def pays(draft, link, order):
     read = seen_along(link.read, draft.maps, total)
     count = elements(draft.sizes, link.made.axes)
     if read == draft.padded(link.made) and not link.guards:
+        if len(read.axes) == total:
+            return True
         last = max(map(order.index, read.axes), default=-1)
         around = [axis for axis in order[: last + 1] if axis in draft.loops]
         more = elements(draft.sizes, around) - count

@@ -49,9 +49,6 @@ def digits(place, sizes, target, limits):
       An `Affine` along the axes of `place` for each axis of the target, None for axes
       along which it does not move; or None if there are no such indices.
     """
-    if place == target and sizes == limits:
-        units = unit(len(sizes))
-        return [at if step else None for at, step in zip(units, place.strides)]
     wheels, least = _wheels(target, limits), target.bounds(limits)[0]
     first = _digits(place.offset - least, wheels)
     steps = [(0,) * len(wheels)] * len(sizes)
@@ -108,3 +105,17 @@ def _cut(at, sizes, limit):
         if not rest and 1 < inner < sizes[axis] and not sizes[axis] % inner:
             return axis, inner
     return False
+
+
+def indices(place, sizes, target, limits):
+    """Return the `digits` if they stay inside of their limits.
+
+    Returns:
+      A pair: a list as that of `digits`, or None; and what `overflow` says.
+    """
+    if place == target and sizes == limits:
+        units = unit(len(sizes))
+        return [at if n else None for at, n in zip(units, place.strides)], None
+    found = digits(place, sizes, target, limits)
+    cut = None if found is None else overflow(found, sizes, limits)
+    return (found if cut is None else None), cut

@@ -49,7 +49,8 @@ def _steps(kernel, goals, moving, done):
         goals = [goal for goal in goals if _wanted(goal) in waiting]
         steps += [*nodes, *map(Start, folds)]
         for axis, group in _by_axis([*map(Combine, folds), *ready], moving).items():
-            steps += group if axis is None else [_loop(kernel, axis, group, moving, done)]
+            loop = axis is not None and _loop(kernel, axis, group, moving, done)
+            steps += [loop] if loop else group
         done.update(folds)
     return steps
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minijax.index_maps import digits, overflow, seen_along, unit
+from minijax.index_maps import indices, seen_along, unit
 from minijax.kernel_building import NodeWriter
 from minijax.kernel_forms import collapse
 from minijax.kernels import (
@@ -44,10 +44,8 @@ def found_at(place, guards, sizes, target, limits):
     rank = len(sizes)
     if guards:
         place, sizes = _unguarded(place, guards, sizes)
-    found = digits(place, sizes, target, limits)
-    if found is None or overflow(found, sizes, limits) is not None:
-        return None
-    if guards:
+    found, _ = indices(place, sizes, target, limits)
+    if found and guards:
         axes = (*unit(rank), *[guard.place for guard in guards])
         found = [at and seen_along(at, axes, rank) for at in found]
     return found
@@ -185,6 +183,8 @@ def place_of(k, instance, node):
 
 def _completed(k, found, part):
     """Return maps for all axes of a part: folded ones are where they always are."""
+    if None not in found:
+        return (*found,)
     home, nowhere = k.homes.get(part.number), Affine(0, (0,) * len(k.sizes))
     return tuple(
         at or (home[axis] if home and axis in part.folded else nowhere)
