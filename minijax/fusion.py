@@ -19,6 +19,7 @@ def fuse(schedule):
     fusion = Fusion(schedule)
     for number, step in enumerate(schedule.steps):
         fusion.add(number, step)
+    fusion.settle_beside()
     return schedule._replace(steps=fusion.steps())
 
 
@@ -68,20 +69,17 @@ class Fusion:
         """Join a group with those that make what it reads."""
         slots = [slot for slot in group.reads if slot in self.makers]
         makers = {self.groups[self.makers[slot][0][0].number] for slot in slots}
-        alone = True
         for other in sorted(makers, key=lambda found: -found.order):
             if self.join(other, group):
-                group, alone = other, False
-        if alone:
-            self.settle_beside(group)
+                group = other
 
-    def settle_beside(self, group):
-        """Join a group with one that walks over the same array."""
-        last = [self.uses.read[slot][-2:-1] for slot in group.reads]
-        others = {self.groups[number] for numbers in last for number in numbers}
-        for other in sorted(others - {group}, key=lambda found: -found.order)[:2]:
-            if isinstance(other, Group) and self.join(other, group, linked=False):
-                return
+    def settle_beside(self):
+        """Join groups that walk over the same array."""
+        for slot, numbers in self.uses.read.items():
+            groups = {self.groups[n]: None for n in numbers if n in self.parts}
+            groups = sorted(groups, key=lambda found: -found.order)
+            for last, other in zip(groups, groups[1:]):
+                self.join(other, last, linked=False)
 
     def join(self, first, second, linked=True):
         """Put the parts of a group into an earlier one, if that can be and pays.
