@@ -7,7 +7,6 @@ it has, and without branches: so it can be done to one number, or to as many as 
 a register, on every machine for which kernels are emitted.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np

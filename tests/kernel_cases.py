@@ -39,7 +39,7 @@ from tests import emission_cases
 TOLERANCES = {"bfloat16": 3e-2, "float16": 4e-3, "float64": 1e-12, "complex128": 1e-12}
 
 # What has no meaning for some numbers, or more than one.
-DELICATE = {"div", "rem", "shift_left", "shift_right", "copysign"}
+DELICATE = {"div", "rem", "shift_left", "shift_right", "copysign", "fma"}
 
 
 def alike(ours, wanted, least=1e-30):

@@ -36,7 +36,7 @@ def operands(name, dtype, arity):
         pairs = pairs[:, (pairs[1] >= 0) & (pairs[1] < bits)]
     if name == "select":
         return [pairs[0] > 1 if x.dtype.kind != "b" else pairs[0], *pairs]
-    return list(pairs[:arity])
+    return [*pairs, pairs[0]][:arity]
 
 
 def kernel_of(name, args, result):
