@@ -33,11 +33,10 @@ def write_copy(f, i, width, lanes):
 def write_group(f, first, width):
     """Write the packing of four rows: in blocks of four by four, then one by one."""
     left, place = f.i64("sub", "%count", first), f.at("%to", first)
-    whole = f.emit(f"icmp sge i64 {left}, 4")
+    whole, some = (f.emit(f"icmp sge i64 {left}, {rows}") for rows in (4, 1))
     along = f.emit("icmp eq i64 %column, 1")
     depth = f.choose(f.emit(f"and i1 {whole}, {along}"), "%depth", 0)
     blocks = f.i64("lshr", depth, 2)
-    write_times(f, blocks, lambda i: write_block(f, i, first, place, width))
     done = f.i64("mul", blocks, 4)
 
     def singles(i):
@@ -46,7 +45,12 @@ def write_group(f, first, width):
             x = write_number(f, row, column, first, left)
             f.store(x, f.at(place, f.i64("mul", column, width), row))
 
-    write_times(f, f.i64("sub", "%depth", done), singles)
+    def zeros(i):
+        f.store("zeroinitializer", f.at(place, f.i64("mul", i, width)), 4)
+
+    write_times(f, blocks, lambda i: write_block(f, i, first, place, width))
+    write_times(f, f.choose(some, f.i64("sub", "%depth", done), 0), singles)
+    write_times(f, f.choose(some, 0, "%depth"), zeros)
 
 
 def write_number(f, row, column, first, left):
