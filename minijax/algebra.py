@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.common_subexpressions import COMMUTATIVE, key_of
-from minijax.constant_folding import ELEMENTWISE, number_in, number_of, stretched_to
+from minijax.constant_folding import number_in, number_of, stretched_to
 from minijax.dtypes import DTYPES, kind_of
 from minijax.identities import identities
 from minijax.jaxpr import Literal
@@ -48,25 +48,39 @@ def looks(term):
     return None, None
 
 
+def dtypes_of(row):
+    """Return the dtypes that the last operand of the left hand side may have."""
+    inside = row.left[-1]
+    other = isinstance(inside, tuple) and inside[0] in _ANOTHER_DTYPE
+    own = not other and row.left[0] != "select_n"
+    return [dtype for dtype in DTYPES if not own or kind_of(dtype) in row.kinds]
+
+
+_ANOTHER_DTYPE = ("eq", "ne", "lt", "le", "gt", "ge", "complex", "real", "imag")
+
+
 def index_of(rows):
-    """Return identities by their primitive, a place of an operand, and what is there.
+    """Return identities by all that can be seen of an equation at first sight.
 
     Args:
       rows: list of `Identity`.
 
     Returns:
-      A dictionary from primitives to dictionaries from places to dictionaries from
-      what is there, a primitive or the text of a number, to lists of pairs of a term
-      and its `Identity`. The place None has the terms of variables alone.
+      A dictionary from pairs of a primitive and the dtype of the last operand to
+      dictionaries from a place among the operands to dictionaries from what is there, a
+      primitive or the text of a number, to lists of pairs of a term and its
+      `Identity`. The place None has the terms of variables alone.
     """
     index = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for row in rows:
         for left in variants(row.left) if row.kinds else ():
             place, what = looks(left)
-            index[primitive_named(left[0])][place][what].append((left, row))
+            for dtype in dtypes_of(row):
+                key = primitive_named(left[0]), dtype
+                index[key][place][what].append((left, row))
     return {
-        primitive: {place: {**table} for place, table in places.items()}
-        for primitive, places in index.items()
+        key: [(place, {**table}) for place, table in places.items()]
+        for key, places in index.items()
     }
 
 
@@ -88,19 +102,20 @@ _texts = texts_of_numbers()
 
 def seen_at(sweep, atom):
     """Return what an atom is, for the index: primitives, or texts of numbers."""
-    if isinstance(atom, Literal):
+    if type(atom) is Literal:
         return _texts.get(key_of(atom), ())
     eqn = sweep.definitions.get(atom)
     if eqn is None:
         return ()
-    if eqn.primitive is lax.broadcast_in_dim_p and isinstance(eqn.invars[0], Literal):
+    if eqn.primitive is lax.broadcast_in_dim_p and type(eqn.invars[0]) is Literal:
         return seen_at(sweep, eqn.invars[0])
     return (eqn.primitive,)
 
 
 def use_identity(sweep, eqn):
     """A rule: the right hand side of an identity for the left hand side."""
-    for place, table in _index[eqn.primitive].items():
+    key = eqn.primitive, eqn.invars[-1].aval.dtype
+    for place, table in _index.get(key, ()):
         whats = (None,) if place is None else seen_at(sweep, eqn.invars[place])
         for what in whats:
             for left, row in table.get(what, ()):
@@ -121,8 +136,9 @@ def matches(sweep, term, eqn, names):
 
 
 def _matches(sweep, term, atom, names):
-    if isinstance(term, str):
-        return key_of(names.setdefault(term, atom)) == key_of(atom)
+    if type(term) is str:
+        other = names.setdefault(term, atom)
+        return other is atom or key_of(other) == key_of(atom)
     if isinstance(term, tuple):
         eqn = sweep.definitions.get(atom)
         same = eqn is not None and eqn.primitive is primitive_named(term[0])
@@ -151,7 +167,7 @@ def built(sweep, term, names, aval):
     return stretched_to(sweep, number, aval.shape)
 
 
-IDENTITIES = frozenset(_index), use_identity
+IDENTITIES = frozenset(primitive for primitive, _ in _index), use_identity
 
 
 def simpler_power(sweep, eqn):
@@ -228,18 +244,24 @@ def join_numbers(sweep, eqn):
     return sweep.put(eqn.primitive, first[0], number)
 
 
-STRETCHING = ELEMENTWISE - {lax.select_n_p, lax.clamp_p, lax.convert_element_type_p}
+STRETCHING = frozenset(
+    getattr(lax, f"{name}_p")
+    for name in (
+        "add add_any sub mul div rem max min nextafter eq ne lt le gt ge atan2 complex "
+        "and or xor shift_left shift_right_logical shift_right_arithmetic pow"
+    ).split()
+)
 
 
 def let_stretch(sweep, eqn):
-    """A rule: scalars as they are, in place of scalars made as large as others."""
-    shape = eqn.outvars[0].aval.shape
-    atoms = [scalar_in(sweep, x) for x in eqn.invars]
-    if all(x is y for x, y in zip(atoms, eqn.invars)):
+    """A rule: a scalar as it is, in place of a scalar made as large as the others."""
+    x, y = eqn.invars
+    a, b = scalar_in(sweep, x), scalar_in(sweep, y)
+    if a is x and b is y:
         return None
-    if not any(x.aval.shape == shape for x in atoms):
+    if eqn.outvars[0].aval.shape not in (a.aval.shape, b.aval.shape):
         return None
-    return sweep.put(eqn.primitive, *atoms, **eqn.params)
+    return sweep.put(eqn.primitive, a, b, **eqn.params)
 
 
 def scalar_in(sweep, atom):

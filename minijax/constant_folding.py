@@ -29,12 +29,12 @@ def fold_constants(sweep, eqn):
     """A rule: numbers, in place of an equation all of whose operands are known."""
     if eqn.primitive not in computations or not eqn.invars:
         return None
-    operands = []
     for x in eqn.invars:
-        value = known_value(sweep, x)
-        if value is None:
+        if type(x) is not Literal and x not in sweep.constants:
             return fold_uniform(sweep, eqn)
-        operands.append(value)
+    operands = [known_value(sweep, x) for x in eqn.invars]
+    if any(x is None for x in operands):
+        return None
     size = sum(x.size for x in operands)
     if max(size, *[var.aval.size for var in eqn.outvars]) > LIMIT:
         return None
@@ -76,9 +76,11 @@ def fold_uniform(sweep, eqn):
     """Return the results of an equation whose operands are one number each."""
     if eqn.primitive not in ELEMENTWISE:
         return None
-    numbers = [number_in(sweep, x) for x in eqn.invars]
-    if None in numbers:
-        return None
+    numbers = []
+    for x in eqn.invars:
+        numbers.append(number_in(sweep, x))
+        if numbers[-1] is None:
+            return None
     [var] = eqn.outvars
     [x] = computed(eqn, [known_value(sweep, number) for number in numbers])
     number = literal(x, var.aval.update(shape=()))

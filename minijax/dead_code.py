@@ -26,7 +26,7 @@ def without_dead_code(closed):
         if not any(used) and not acts(eqn):
             continue
         if not all(used) and eqn.primitive in dce_rules:
-            eqn = dce_rules[eqn.primitive](eqn, tuple(used))
+            eqn = trimmed(eqn, tuple(used))
         eqns.append(eqn)
         needed.update(eqn.invars)
     constvars = [var for var in closed.constvars if var in needed]
@@ -34,6 +34,13 @@ def without_dead_code(closed):
     if eqns == closed.eqns and constvars == closed.constvars:
         return None
     return with_consts(closed.jaxpr.replace(eqns=eqns, constvars=constvars), closed)
+
+
+def trimmed(eqn, used):
+    """Return an equation without results that are not used, if they can be spared."""
+    less = dce_rules[eqn.primitive](eqn, used)
+    sizes = [(len(e.invars), len(e.outvars)) for e in (eqn, less)]
+    return eqn if sizes[0] == sizes[1] else less
 
 
 def _everywhere(closed):

@@ -5,6 +5,7 @@
 import os
 
 from minijax.algebra import ALGEBRA, do_algebra
+from minijax.batching import program_primitives
 from minijax.branch_choices import BRANCHES, choose_branches
 from minijax.checking import check_jaxpr
 from minijax.common_subexpressions import SHARING, share_subexpressions
@@ -12,6 +13,7 @@ from minijax.constant_folding import FOLDING, fold
 from minijax.contractions import CONTRACTIONS, turn_products
 from minijax.dead_code import remove_dead_code, without_dead_code
 from minijax.inlining import INLINING, inline_calls
+from minijax.printing import jaxprs_in_params
 from minijax.rearranging import MOVES, rearrange
 from minijax.scan_passes import SCANS
 from minijax.settings import _on_or_off, config
@@ -40,8 +42,19 @@ _rules = Rules(
 
 
 def _all_at_once(closed):
-    changed = checked(swept(closed, _rules, simplify))
-    return checked(without_dead_code(changed or closed)) or changed
+    program, again = without_dead_code(closed) or closed, True
+    while again:
+        program = checked(swept(program, _rules, simplify)) or program
+        less = checked(without_dead_code(program))
+        again = less is not None and not programs_in(less) <= programs_in(program)
+        program = less or program
+    return None if program is closed else program
+
+
+def programs_in(closed):
+    """Return the set of the jaxprs in the equations of a program."""
+    eqns = [eqn for eqn in closed.eqns if eqn.primitive in program_primitives]
+    return {sub for eqn in eqns for sub in jaxprs_in_params(eqn.params)}
 
 
 def checked(closed):

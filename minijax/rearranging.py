@@ -6,6 +6,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.algebra import scalar_in
+from minijax.conditional_rules import stop_gradient_p
 from minijax.dtypes import kind_of
 from minijax.lax.shaping import without
 from minijax.sweeping import INSIDE, sweeping
@@ -157,7 +158,7 @@ def pad_nothing(sweep, eqn):
     return eqn.invars[:1] if not any(map(any, eqn.params["padding_config"])) else None
 
 
-def only_weaker(sweep, eqn):
+def only_itself(sweep, eqn):
     """A rule: what a copy is a copy of."""
     return eqn.invars
 
@@ -230,7 +231,7 @@ MOVES = [
     ({lax.slice_p}, cut_once),
     ({lax.concatenate_p}, join_once),
     ({lax.pad_p}, pad_nothing),
-    ({lax.copy_p}, only_weaker),
+    ({lax.copy_p, stop_gradient_p}, only_itself),
     ({lax.convert_element_type_p}, convert_once),
     (REDUCTIONS, reduce_once),
 ]

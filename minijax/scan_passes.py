@@ -4,11 +4,12 @@
 
 from minijax import lax
 from minijax.constant_folding import stretched_to
+from minijax.costs import nbytes
 from minijax.dead_code import acts
 from minijax.inlining import inline
 from minijax.invariants import moved_before
 from minijax.jaxpr import Literal
-from minijax.narrowing import narrowed, with_places
+from minijax.narrowing import narrowed, variables_read, with_places
 from minijax.programs import partition
 from minijax.scan_primitive import groups, scan_p
 from minijax.sweeping import literal
@@ -66,24 +67,29 @@ def narrow_scan(sweep, eqn):
 
 
 def carry_less(sweep, eqn):
-    """A rule for a scan: what each step hands on as it is, is a constant."""
+    """A rule for a scan: no carry that does not change, or not after the first step."""
     step = eqn.params["jaxpr"]
-    _, before, _ = scan_groups(eqn, step.invars)
-    after, _ = groups(step.outvars, len(before))
-    same = [a is b for a, b in zip(before, after)]
-    if not any(same):
+    consts, before, _ = scan_groups(eqn, step.invars)
+    after, ys = groups(step.outvars, len(before))
+    read, fixed = variables_read(step), {*consts}
+    known = dict(zip(step.invars, eqn.invars))
+    changes = [
+        a is not b and (b in read or not (a in fixed or isinstance(a, Literal)))
+        for a, b in zip(after, before)
+    ]
+    if all(changes):
         return None
-    changes = [not flag for flag in same]
     consts, carry, xs = _with_more_consts(scan_groups(eqn, eqn.invars), changes)
     invars = sum(_with_more_consts(scan_groups(eqn, step.invars), changes), [])
-    kept = changes + [True] * (len(eqn.outvars) - len(changes))
-    step = with_places(step, invars, partition(kept, step.outvars)[1])
-    step = sweep.inside.settled(step)
+    kept = changes + [True] * len(ys)
+    less = with_places(step, invars, partition(kept, step.outvars)[1])
     outvars = partition(kept, eqn.outvars)[1]
-    results = iter(scan_again(sweep, eqn, step, consts, carry, xs, outvars))
-    _, initial, _ = scan_groups(eqn, eqn.invars)
-    fixed = iter(x for x, flag in zip(initial, same) if flag)
-    return [next(results) if keep else next(fixed) for keep in kept]
+    less = sweep.inside.settled(less)
+    results = iter(scan_again(sweep, eqn, less, consts, carry, xs, outvars))
+    return [
+        next(results) if keep else known.get(x, x)
+        for keep, x in zip(kept, step.outvars)
+    ]
 
 
 def _with_more_consts(parts, changes):
@@ -132,7 +138,58 @@ def move_before_scan(sweep, eqn):
     return scan_again(sweep, eqn, step, [*more, *consts], carry, xs, eqn.outvars)
 
 
+def multiply_before_scan(sweep, eqn):
+    """A rule for a scan: one product of all rows, in place of one in each step.
+
+    It is worth while where a factor, which all steps would read, is larger than what
+    they would read instead.
+    """
+    step = eqn.params["jaxpr"]
+    consts, _, rows = scan_groups(eqn, step.invars)
+    outside = dict(zip(step.invars, eqn.invars))
+    products = [e for e in step.eqns if is_product_of(e, {*consts}, {*rows})]
+    if not products:
+        return None
+    left = [e for e in step.eqns if e not in products]
+    stacks = [product_of_rows(sweep, e, outside, {*rows}) for e in products]
+    invars = [*step.invars, *(var for e in products for var in e.outvars)]
+    less = sweep.inside.settled(with_places(step, invars, eqns=left))
+    consts, carry, xs = scan_groups(eqn, eqn.invars)
+    return scan_again(sweep, eqn, less, consts, carry, [*xs, *stacks], eqn.outvars)
+
+
+def is_product_of(eqn, consts, rows):
+    """Return whether an equation is a product of a row with a large constant."""
+    if eqn.primitive is not lax.dot_general_p or any(
+        eqn.params["dimension_numbers"][1]
+    ):
+        return False
+    x, y = eqn.invars
+    x, y = (y, x) if y in rows else (x, y)
+    size = nbytes(eqn.outvars[0].aval)
+    return x in rows and y in consts and 2 * size <= nbytes(y.aval)
+
+
+def product_of_rows(sweep, eqn, outside, rows):
+    """Return what stands for the products of all rows, along a new axis in front."""
+    (left, right), batch = eqn.params["dimension_numbers"]
+    x, y = eqn.invars
+    swapped = y in rows
+    x, y, left, right = (y, x, right, left) if swapped else (x, y, left, right)
+    left = tuple([axis + 1 for axis in left])
+    params = eqn.params | {"dimension_numbers": ((left, right), batch)}
+    [stack] = sweep.put(lax.dot_general_p, outside[x], outside[y], **params)
+    free, ndim = stack.aval.ndim - (y.aval.ndim - len(right)), stack.aval.ndim
+    if not swapped or free in (1, ndim):
+        return stack
+    order = (0, *range(free, ndim), *range(1, free))
+    return sweep.put(lax.transpose_p, stack, permutation=order)[0]
+
+
 SCANS = [
     ({scan_p}, rule)
-    for rule in (few_steps, narrow_scan, carry_less, stack_less, move_before_scan)
-]
+    for rule in (
+        few_steps, narrow_scan, carry_less, stack_less, move_before_scan,
+        multiply_before_scan,
+    )
+]  # fmt: skip
