@@ -67,38 +67,41 @@ def streamed(kernel, loop, target):
 
 def write_stream(f, stream, write_steps, first_values):
     """Write a stream: first values, rows by the handful, and what comes after."""
-    axis, folds, count = stream.rows.axis, stream.rows.folds, f.kernel.sizes[stream.rows.axis]
+    folds, count = stream.rows.folds, f.kernel.sizes[stream.rows.axis]
 
     def start():
         for fold in folds:
             own_value(f, stream, fold, *first_values(fold, f.lanes))
 
-    def handful(index, number):
-        def body():
-            write_steps(f, stream.before)
-            for fold in folds:
-                f.open[fold], f.running[fold] = f.lanes, [own_value(f, stream, fold)]
-            for ahead in range(number):
-                f.indices[axis] = f.ahead(index, ahead)
-                write_steps(f, stream.rows.body)
-            for fold in folds:
-                own_value(f, stream, fold, *f.running.pop(fold))
-                del f.open[fold]
-
-        along_vectors(f, stream, body)
+    def rows(index, number):
+        along_vectors(
+            f, stream, lambda: add_rows(f, stream, write_steps, index, number)
+        )
         return []
 
     def end():
         write_steps(f, stream.before)
-        for fold in folds:
-            f.names[fold] = own_value(f, stream, fold)
+        f.names |= {fold: own_value(f, stream, fold) for fold in folds}
         write_steps(f, stream.after)
 
     along_vectors(f, stream, start)
-    f.turns(0, TOGETHER, count // TOGETHER, [], lambda i, _: handful(i, TOGETHER))
+    f.turns(0, TOGETHER, count // TOGETHER, [], lambda i, _: rows(i, TOGETHER))
     if count % TOGETHER:
-        handful(count - count % TOGETHER, count % TOGETHER)
+        rows(count - count % TOGETHER, count % TOGETHER)
     along_vectors(f, stream, end)
+
+
+def add_rows(f, stream, write_steps, index, number):
+    """Write how a vector of some rows enters the running values."""
+    write_steps(f, stream.before)
+    for fold in stream.rows.folds:
+        f.open[fold], f.running[fold] = f.lanes, [own_value(f, stream, fold)]
+    for ahead in range(number):
+        f.indices[stream.rows.axis] = f.ahead(index, ahead)
+        write_steps(f, stream.rows.body)
+    for fold in stream.rows.folds:
+        own_value(f, stream, fold, *f.running.pop(fold))
+        del f.open[fold]
 
 
 def along_vectors(f, stream, body):
@@ -113,6 +116,7 @@ def along_vectors(f, stream, body):
         return f.turns(first, step, count, [], turn)
 
     f.vectors(stream.axis, stream.lanes, write)
+    return []
 
 
 def own_value(f, stream, fold, *value):
@@ -120,4 +124,6 @@ def own_value(f, stream, fold, *value):
     strides = [int(axis == stream.axis) for axis in range(len(f.kernel.sizes))]
     place, size = Affine(0, (*strides,)), f.kernel.sizes[stream.axis]
     where = fold, fold.args[0].dtype, place, size
-    return write_own(f, *where, *value, f.lanes) if value else read_own(f, *where, f.lanes)
+    if value:
+        return write_own(f, *where, *value, f.lanes)
+    return read_own(f, *where, f.lanes)

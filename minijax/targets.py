@@ -46,7 +46,7 @@ class Target(NamedTuple):
         return self.vector_bytes // dtype.itemsize
 
 
-# Processors that a switch asks for: LLVM's name for any of that kind, bytes in a vector.
+# Kinds of processors: LLVM's name for the least of a kind, and bytes in a vector.
 _KINDS = {
     "plain": ("x86-64", 16),
     "avx2": ("x86-64-v3", 32),
@@ -64,7 +64,7 @@ config.define("minijax_cpu", os.environ.get("MINIJAX_CPU", ""), _kind)
 
 
 def current_target():
-    """Return the target that the switch ``minijax_cpu`` names: this computer if empty."""
+    """Return the target that the switch ``minijax_cpu`` names, or this computer."""
     return forced_target(config.minijax_cpu) if config.minijax_cpu else host_target()
 
 

@@ -157,7 +157,7 @@ def write_line(f, node, square, number):
 def turned(f, kind, vectors):
     """Write the transpose of a square of vectors; return their names.
 
-    Squares are exchanged across the diagonal, of half the size, of a quarter, and so on.
+    Squares are exchanged across the diagonal: of half the size, of a quarter, ...
     """
     lanes = half = len(vectors)
     vector = vector_type(kind, lanes)

@@ -5,28 +5,26 @@
 import functools
 from typing import NamedTuple
 
-import numpy as np
-
 from minijax.held_rows import Keep, Recall, hold_rows, place_in
 from minijax.kernels import Node, Store
 from minijax.llvm_kernels import pointer_to
 from minijax.llvm_text import number_text, type_in_memory, type_of
 from minijax.loop_nests import Loop, Start, loop_nest
-from minijax.scalar_ops import foldings, scalar_ops
+from minijax.scalar_ops import scalar_ops
 from minijax.streaming import Stream, with_streams, write_stream
 from minijax.transposing import Tile, with_tiles, write_tiles
-from minijax.vector_functions import write_function_call
-from minijax.vector_memory import (
-    Ahead,
-    Elements,
-    read_own,
-    steps,
-    write_load,
-    write_own,
-    write_store,
+from minijax.vector_folds import (
+    first_values,
+    fold_lanes,
+    value_types,
+    write_combination,
+    write_index,
 )
+from minijax.vector_functions import write_function_call
+from minijax.vector_memory import read_own, write_load, write_own, write_store
 from minijax.vector_nests import VectorLoop, is_loop, is_short, with_vectors
-from minijax.vector_text import listed, splat, vector_type
+from minijax.vector_places import Elements
+from minijax.vector_text import vector_type
 
 
 class FunctionText(NamedTuple):
@@ -145,16 +143,6 @@ def write_node(f, node):
     return found or f.operation(node.op, args, dtype, node.dtype, lanes)
 
 
-def write_index(f, axis):
-    """Write the index along an axis, one for each lane if vectors lie along it."""
-    index = f.indices[axis]
-    index = str(f.sum(*index) if isinstance(index, Ahead) else index)
-    if not f.lanes or axis != f.axis:
-        return index
-    ahead = f"add <{f.lanes} x i64> {{}}, {steps('i64', f.lanes)}"
-    return f.emit(ahead.format(f.wide("i64", index, f.lanes)), "i")
-
-
 def is_library(node, dtype):
     """Return whether an operation calls the mathematical library, for one number."""
     row = scalar_ops.get(node.op)
@@ -223,125 +211,6 @@ def turns(f, loop, first, step, count):
     last = iter(values)
     for fold in folds:
         f.running[fold] = [next(last) for _ in f.running[fold]]
-
-
-def value_types(fold, lanes):
-    """Return the types of the running values of a fold: for extremes, places too."""
-    kinds = [type_of(fold.args[0].dtype), "i64"][: 1 + places_too(fold)]
-    return [vector_type(kind, lanes) for kind in kinds]
-
-
-def places_too(fold):
-    """Return whether a fold finds a place."""
-    return fold.detail.how.startswith("arg")
-
-
-def first_values(fold, lanes):
-    """Return the running values of a fold at the start."""
-    [arg] = fold.args
-    start = number_text(foldings[fold.detail.how].start(arg.dtype))
-    values = [splat(type_of(arg.dtype), start, lanes), splat("i64", "0", lanes)]
-    return values[: 1 + places_too(fold)]
-
-
-def write_combination(f, fold):
-    """Write how one more number, or one for each lane, enters a fold."""
-    [arg], lanes, old = fold.args, f.open[fold], f.running[fold]
-    new = [f.operand(arg, lanes)]
-    if places_too(fold):
-        [axis] = fold.detail.axes
-        place = write_index(f, axis)
-        new.append(place if axis == f.axis else f.wide("i64", place, lanes))
-    result = combined(f, fold, old, new, lanes)
-    mask = f.living() if fold.detail.axes.count(f.axis) else None
-    if not mask:
-        return result
-    kinds = value_types(fold, lanes)
-    return [
-        f.emit(f"select <{lanes} x i1> {mask}, {kind} {new}, {kind} {old}")
-        for kind, new, old in zip(kinds, result, old)
-    ]
-
-
-def combined(f, fold, old, new, lanes, ties=False):
-    """Write the combination of the values of a fold with others."""
-    dtype, how = fold.args[0].dtype, fold.detail.how
-    if not places_too(fold):
-        return [f.operation(how, [*old, *new], dtype, dtype, lanes)]
-    wins = write_wins(f, how, dtype, old, new, lanes, ties)
-    dtypes = dtype, np.dtype(np.int64)
-    return [
-        f.operation("select", [wins, *pair], dtype, dtype, lanes)
-        for dtype, *pair in zip(dtypes, new, old)
-    ]
-
-
-def write_wins(f, how, dtype, old, new, lanes, ties):
-    """Write whether the new one of two candidates is better; NaN is best of all.
-
-    Of equals the old one stays; with `ties`, the one whose place comes first.
-    """
-
-    def write(op, x, y, dtype=np.dtype(bool)):
-        return f.operation(op, [x, y], dtype, np.dtype(bool), lanes)
-
-    (best, place), (rival, other) = old, new
-    wins = write("gt" if how == "argmax" else "lt", rival, best, dtype)
-    before = write("lt", other, place, np.dtype(np.int64)) if ties else None
-    if ties:
-        equal = write("eq", rival, best, dtype)
-        wins = write("or", wins, write("and", equal, before))
-    if dtype.kind != "f":
-        return wins
-    known = write("eq", best, best, dtype)
-    known = write("or", known, before) if ties else known
-    return write("or", wins, write("and", write("ne", rival, rival, dtype), known))
-
-
-def fold_lanes(f, fold, values, lanes):
-    """Write the fold of the lanes: one half with the other, down to a single one.
-
-    The middle one of an odd number waits for the next time.
-    """
-    kinds = value_types(fold, 0)
-    while lanes > 1:
-        half, odd = divmod(lanes, 2)
-        old, new = (
-            [
-                part(f, kind, x, lanes, range(k, k + half))
-                for kind, x in zip(kinds, values)
-            ]
-            for k in (0, half)
-        )
-        found = combined(f, fold, old, new, half, ties=True)
-        if odd:
-            last = [
-                part(f, kind, x, lanes, [lanes - 1]) for kind, x in zip(kinds, values)
-            ]
-            found = [
-                joined(f, kind, *xs, half) for kind, *xs in zip(kinds, found, last)
-            ]
-        values, lanes = found, half + odd
-    return [
-        f.emit(f"extractelement <1 x {kind}> {x}, i32 0")
-        for kind, x in zip(kinds, values)
-    ]
-
-
-def part(f, kind, x, lanes, chosen):
-    """Write a vector of some lanes of another."""
-    vector, places = vector_type(kind, lanes), listed("i32", chosen)
-    order = f"<{len(chosen)} x i32> {places}"
-    return f.emit(f"shufflevector {vector} {x}, {vector} undef, {order}")
-
-
-def joined(f, kind, x, last, lanes):
-    """Write a vector with one more lane."""
-    one = f.emit(f"extractelement <1 x {kind}> {last}, i32 0")
-    longer = part(f, kind, x, lanes, [*range(lanes), 0])
-    return f.emit(
-        f"insertelement <{lanes + 1} x {kind}> {longer}, {kind} {one}, i32 {lanes}"
-    )
 
 
 def write_keep(f, row):

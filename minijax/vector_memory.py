@@ -1,162 +1,13 @@
 # Made from chapters/19_vectors.md by `make chapter`;
 # edit the chapter, not this file.
-"""Vectors from memory and into it: in a row, backwards, spread out, and behind masks."""
-
-from typing import NamedTuple
+"""Vectors from memory and into it: in a row, backwards, spread out, behind masks."""
 
 from minijax.dtypes import short_name
 from minijax.kernels import Buffer
 from minijax.llvm_text import number_text, type_in_memory, type_of
 from minijax.scalar_ops import in_registers
-from minijax.vector_text import VectorText, listed, splat, vector_type, wide_function
-
-
-class Ahead(NamedTuple):
-    """An index that is a number ahead of another one."""
-
-    name: str
-    number: int
-
-
-class Elements(VectorText):
-    """The text of a function that reads and writes elements of buffers.
-
-    Attributes:
-      kernel: the `Kernel`.
-      indices: what the index along each axis is called, or an int, or `Ahead`.
-      axis: the axis along which vectors lie, inside of their loop.
-      lanes: how many numbers a vector holds; 0 outside of such a loop.
-      live: how many of them stand for an index below the size of the axis.
-      owned: memory that belongs to the function: from keys to names and texts.
-    """
-
-    def __init__(self, kernel):
-        super().__init__()
-        self.kernel, self.owned = kernel, {}
-        self.indices, self.axis, self.lanes, self.live = {}, None, 0, 0
-
-    def along(self, place):
-        """Return the stride from one lane to the next."""
-        return place.strides[self.axis] if self.lanes else 0
-
-    def living(self):
-        """Return the mask of the lanes that count, or None if all do."""
-        if self.live == self.lanes:
-            return None
-        limit = splat("i32", str(self.live), self.lanes)
-        text = f"icmp ult <{self.lanes} x i32> {steps('i32', self.lanes)}, {limit}"
-        return self.once(text, 0, text)
-
-    def masked(self, *masks):
-        """Return what all masks let through, those that are None left out."""
-        found = None
-        for mask in filter(None, masks):
-            kind = vector_type("i1", self.lanes)
-            found = self.emit(f"and {kind} {found}, {mask}", "m") if found else mask
-        return found
-
-    def split(self, place):
-        """Return the part of a place that is known now, and terms that are not.
-
-        A term is an index and its factor; those known first come first.
-        """
-        start, terms = place.offset, []
-        for axis in place.axes:
-            index, stride = self.indices[axis], place.strides[axis]
-            name, ahead = index if isinstance(index, Ahead) else (index, 0)
-            start += stride * (name if isinstance(name, int) else ahead)
-            if not isinstance(name, int):
-                terms.append((name, stride))
-        return start, sorted(terms, key=lambda term: self.depths[term[0]])
-
-    def term(self, index, stride):
-        """Write a product; return its name, and the depth where it is known."""
-        depth, text = self.depths[index], f"mul i64 {index}, {stride}"
-        if stride == 1:
-            return index, depth
-        return self.once(text, depth, text), depth
-
-    def number(self, place):
-        """Write an `Affine`, of the first lane; return its name, or its literal."""
-        start, terms = self.split(place)
-        total = str(start)
-        for term, depth in [self.term(*term) for term in terms]:
-            text = f"add i64 {term}, {total}"
-            total = term if total == "0" else self.once(text, depth, text)
-        return total
-
-    def address(self, buffer, place):
-        """Write the address of an element, that of the first lane; return its name."""
-        kind, (start, terms) = type_in_memory(buffer.dtype), self.split(place)
-        pointer, before = f"%{buffer.name}", 0
-        for term, depth in [self.term(*term) for term in terms]:
-            text = f"getelementptr {kind}, {kind}* {pointer}, i64 {term}"
-            pointer, before = self.once(text, depth, text), depth
-        text = f"getelementptr {kind}, {kind}* {pointer}, i64 {start}"
-        return self.once(text, before, text) if start else pointer
-
-    def sum(self, index, number):
-        """Write the sum of two indices, ints or names."""
-        if isinstance(index, int) and isinstance(number, int):
-            return index + number
-        return self.emit(f"add i64 {index}, {number}", "a")
-
-    def ahead(self, index, number):
-        """Return an index that is a number ahead of another one."""
-        return index + number if isinstance(index, int) else Ahead(index, number)
-
-    def scratch(self, key, kind, size):
-        """Return the address of memory for so many numbers that the function owns."""
-        if key not in self.owned:
-            array, name = f"[{size} x {kind}]", self.name("s")
-            text = f"getelementptr {array}, {array}* {name}.all, i64 0, i64 0"
-            self.owned[key] = name, f"  {name}.all = alloca {array}, align 64\n  {name} = {text}"
-            self.depths[name] = 0
-        return self.owned[key][0]
-
-    def vectors(self, axis, lanes, write):
-        """Write a loop of full vectors along an axis, and one that is not full.
-
-        Args:
-          axis: the axis.
-          lanes: how many numbers a vector holds.
-          write: a function that writes turns; it is given the first index, the step,
-            and how many turns there are.
-        """
-        size = self.kernel.sizes[axis]
-        self.axis, self.lanes, self.live = axis, lanes, lanes
-        write(0, lanes, size // lanes)
-        if size % lanes:
-            self.live = size % lanes
-            write(size - self.live, lanes, 1)
-        self.axis, self.lanes, self.live = None, 0, 0
-
-    def inside(self, guards):
-        """Write guards; return a bool and a mask, None for what does not occur."""
-        scalar = mask = None
-        for place, limit in guards:
-            number, stride = self.number(place), self.along(place)
-            if stride:
-                mask = self.masked(mask, self._mask(number, stride, limit))
-            else:
-                fits = self.emit(f"icmp ult i64 {number}, {limit}", "g")
-                scalar = self.emit(f"and i1 {scalar}, {fits}", "g") if scalar else fits
-        return scalar, mask
-
-    def _mask(self, number, stride, limit):
-        """Write in which lanes a number is at least 0 and below a limit."""
-        kind = vector_type("i64", self.lanes)
-        numbers = self.wide("i64", number, self.lanes)
-        ahead = steps("i64", self.lanes, stride)
-        numbers = self.emit(f"add {kind} {numbers}, {ahead}")
-        return self.emit(
-            f"icmp ult {kind} {numbers}, {splat('i64', str(limit), self.lanes)}", "m"
-        )
-
-
-def steps(kind, lanes, stride=1):
-    """Return the constant 0, 1, 2, ... in lanes, times a stride."""
-    return listed(kind, range(0, lanes * stride, stride))
+from minijax.vector_places import steps
+from minijax.vector_text import listed, splat, vector_type, wide_function
 
 
 def write_load(f, buffer, place, guards, other):
@@ -212,7 +63,7 @@ def read(f, buffer, place, mask):
 
 
 def gather(f, kind, start, buffer, stride, mask):
-    """Write the load of elements, one by one; of the buffer's first for a masked lane."""
+    """Write the load of elements one by one; a masked lane takes the buffer's first."""
     vector, x = vector_type(kind, f.lanes), "undef"
     for lane in range(f.live):
         text = f"getelementptr {kind}, {kind}* {start}, i64 {stride * lane}"
@@ -274,9 +125,8 @@ def flip(f, kind, x):
     vector = vector_type(kind, f.lanes)
     order = [*range(f.live - 1, -1, -1), *[f.lanes] * (f.lanes - f.live)]
     places = f"<{f.lanes} x i32> {listed('i32', order)}"
-    return f.emit(
-        f"shufflevector {vector} {x}, {vector} zeroinitializer, {places}", "x"
-    )
+    pair = f"{vector} {x}, {vector} zeroinitializer"
+    return f.emit(f"shufflevector {pair}, {places}", "x")
 
 
 def write_store(f, buffer, place, x):

@@ -35,7 +35,11 @@ def everything(steps):
 def with_vectors(kernel, steps, target):
     """Return the steps of a nest with vectors in some of the loops."""
     return [
-        cheapest(kernel, step, target)[1] if isinstance(step, Loop) else step
+        step
+        if any(isinstance(inner, VectorLoop) for inner in everything([step]))
+        else cheapest(kernel, step, target)[1]
+        if isinstance(step, Loop)
+        else step
         for step in steps
     ]
 

@@ -165,7 +165,7 @@ class VectorText(LLVMFunction):
         return memo[key]
 
     def call(self, result, name, *args):
-        """Write a call: of the type of its result, a name, and pairs of type and name."""
+        """Write a call; `result` is its type, and `args` are pairs of type and name."""
         kinds = ", ".join(kind for kind, _ in args)
         self.needed[name] = f"declare {result} @{name}({kinds})"
         operands = ", ".join(f"{kind} {arg}" for kind, arg in args)
@@ -198,36 +198,36 @@ class VectorText(LLVMFunction):
           body: a function that writes the body; it is given the index, an int or a
             name, and the names of the carried values, and returns those of the next.
         """
-        values = [value for _, value in carried]
         if count < 2:
+            values = [value for _, value in carried]
             return body(first, values) if count else values
         number = self.count = self.count + 1
-        index, head, done = f"%i{number}", f"loop{number}", f"done{number}"
-        names = [self.name("c") for _ in carried]
-        entry, self.block = self.block, head
+        index, names = f"%i{number}", [self.name("c") for _ in carried]
+        entry, self.block = self.block, f"loop{number}"
         self._open([index, *names])
         results = body(index, names)
         following = self.emit(f"add nuw nsw i64 {index}, {step}", "n")
         more = self.emit(f"icmp ult i64 {following}, {first + step * count}", "b")
-        self.line(f"br i1 {more}, label %{head}, label %{done}")
-        starts = [(index, "i64", first, following)]
-        starts += [(n, *pair, r) for n, pair, r in zip(names, carried, results)]
-        last, inside = self.block, self._close()
-        self.line(f"br label %{head}")
-        self.start(head)
-        for name, kind, start, result in starts:
-            pairs = f"[ {start}, %{entry} ], [ {result}, %{last} ]"
-            self.line(f"{name} = phi {kind} {pairs}")
-        self.lines.extend(inside)
-        self.start(done)
+        self.line(f"br i1 {more}, label %loop{number}, label %done{number}")
+        rows = [(index, "i64", first, following)]
+        rows += [(name, *pair, x) for name, pair, x in zip(names, carried, results)]
+        self._put_loop(number, entry, rows)
         self.depths |= dict.fromkeys(results, self.depth)
         return results
+
+    def _put_loop(self, number, entry, rows):
+        """End a loop, and put its text into that of the scope around it."""
+        last, self.depth = self.block, self.depth - 1
+        inside = self.scopes.pop().lines
+        self.line(f"br label %loop{number}")
+        self.start(f"loop{number}")
+        for name, kind, first, following in rows:
+            pairs = f"[ {first}, %{entry} ], [ {following}, %{last} ]"
+            self.line(f"{name} = phi {kind} {pairs}")
+        self.lines.extend(inside)
+        self.start(f"done{number}")
 
     def _open(self, names):
         self.scopes.append(Scope([], {}))
         self.depth += 1
         self.depths |= dict.fromkeys(names, self.depth)
-
-    def _close(self):
-        self.depth -= 1
-        return self.scopes.pop().lines

@@ -8,11 +8,18 @@ Machine code runs in the process of this command, so that a crash of it ends no 
 import argparse
 import sys
 
+import numpy as np
+
 from minijax.fusion import fuse
+from minijax.kernel_checking import check_kernel
+from minijax.kernel_interpreter import interpret
+from minijax.kernels import Affine, Buffer, Guard, Kernel, Store, apply, fold, load
 from minijax.passes import simplify
 from minijax.targets import TargetLibrary, forced_target, host_target
 from minijax.vector_kernels import kernel_function, module_text
 from tests import kernel_cases
+
+F32 = np.dtype("float32")
 
 
 class LongChance(kernel_cases.Chance):
@@ -25,6 +32,13 @@ class LongChance(kernel_cases.Chance):
         sizes[place] = self.one([15, 16, 17, 31, 33, 64, 65, 100, 128, 131])
         return tuple(sizes)
 
+    def node(self, nodes, sizes):
+        """A node; long products of floats depend on their order, and become sums."""
+        node = super().node(nodes, sizes)
+        if node.op != "fold" or node.detail.how != "mul":
+            return node
+        return fold("add", node.detail.axes, *node.args)
+
 
 class FusedRecorder(kernel_cases.Recorder):
     """Keeps what the fused kernels of a program have met."""
@@ -32,6 +46,117 @@ class FusedRecorder(kernel_cases.Recorder):
     def lowered(self, closed):
         """The schedule, fused."""
         return fuse(super().lowered(simplify(closed)))
+
+
+def row_program(rows, columns, dtype, along=1):
+    """Softmax of rows, or of columns: the exponentials are kept for the last sweep."""
+    x, out = (Buffer(name, dtype, rows * columns) for name in ("x", "out"))
+    places = Affine(0, (columns, 1)), Affine(0, (1, rows))
+    a = load(x, places[1 - along])
+    m = fold("max", (1,), a)
+    e = apply("exp", d := apply("sub", a, m))
+    r = apply("div", e, s := fold("add", (1,), e))
+    stores = (Store(out, places[1 - along], r),)
+    return Kernel("softmax", (rows, columns), (x, out), (a, m, d, e, s, r), stores)
+
+
+def column_folds(rows, columns, how, dtype):
+    """A fold over rows, and another that shares its loop; a number for each column."""
+    x, y = Buffer("x", dtype, rows * columns), Buffer("y", dtype, columns)
+    a, b = load(x, Affine(0, (1, columns))), load(y, Affine(0, (1, 0)))
+    c = apply("max", a, b)
+    first, second = fold(how, (1,), a), fold("add", (1,), c)
+    outs = [Buffer("out", first.dtype, columns), Buffer("out1", dtype, columns)]
+    d = apply("add", second, b)
+    column = Affine(0, (1, 0))
+    stores = (Store(outs[0], column, first), Store(outs[1], column, d))
+    nodes = (a, b, c, first, second, d)
+    return Kernel(f"{how}s", (columns, rows), (x, y, *outs), nodes, stores)
+
+
+def turned(rows, columns, dtype, count=2):
+    """Matrices and their transposes added."""
+    sizes = (count, columns, rows)
+    x, y, out = (Buffer(n, dtype, rows * columns * count) for n in ("x", "y", "out"))
+    place = Affine(0, (rows * columns, rows, 1))
+    a, b = load(x, Affine(0, (rows * columns, 1, columns))), load(y, place)
+    c = apply("or" if dtype.kind == "b" else "add", a, b)
+    return Kernel("turned", sizes, (x, y, out), (a, b, c), (Store(out, place, c),))
+
+
+def extreme(size, how, dtype):
+    """The place of the best number of a row; memory below has equals and NaN."""
+    x, out = Buffer("x", dtype, 3 * size), Buffer("out", np.dtype("int64"), 3)
+    a = load(x, Affine(0, (size, 1)))
+    m = fold(how, (1,), a)
+    stores = (Store(out, Affine(0, (1, 0)), m),)
+    return Kernel(how, (3, size), (x, out), (a, m), stores)
+
+
+def padded(size, before, after, step):
+    """A row with zeros at both ends, and read in steps."""
+    x, out = (
+        Buffer("x", F32, size * abs(step)),
+        Buffer("out", F32, size + before + after),
+    )
+    start = (size - 1) * -step if step < 0 else 0
+    place = Affine(start - before * step, (step,))
+    a = load(x, place, (Guard(Affine(-before, (1,)), size),), 7)
+    stores = (Store(out, Affine(0, (1,)), a),)
+    return Kernel("padded", (size + before + after,), (x, out), (a,), stores)
+
+
+def function_row(size, op, dtype):
+    """An elementary function of a row."""
+    x, out = Buffer("x", dtype, size), Buffer("out", dtype, size)
+    a = load(x, Affine(0, (1,)))
+    b = apply("abs", a)
+    c = apply(op, b)
+    return Kernel(op, (size,), (x, out), (a, b, c), (Store(out, Affine(0, (1,)), c),))
+
+
+def made_by_hand():
+    """Kernels of the kinds for which there is a way of its own."""
+    numbers = [np.dtype(n) for n in ("float32", "float64", "int32", "int8", "uint16")]
+    for dtype in numbers[:2]:
+        for rows, columns in [(1, 5), (3, 100), (40, 33), (17, 257)]:
+            yield row_program(rows, columns, dtype)
+            yield row_program(rows, columns, dtype, along=0)
+        for op in ("exp", "sin", "log", "tanh"):
+            yield function_row(75, op, dtype)
+    for dtype in numbers:
+        for shape in [(16, 16), (33, 70), (100, 19), (5, 40)]:
+            yield turned(*shape, dtype)
+        for how in ("add", "max", "min"):
+            for shape in [(3, 10), (1001, 300), (67, 4099)]:
+                yield column_folds(*shape, how, dtype)
+        yield column_folds(50, 37, "argmin", dtype)
+        for size in (1, 2, 5, 17, 100, 333):
+            yield extreme(size, "argmax", dtype)
+            yield extreme(size, "argmin", dtype)
+    for shape in [(16, 16), (33, 70)]:
+        yield turned(*shape, np.dtype(bool))
+    for size in (1, 15, 16, 40, 100):
+        for step in (1, -1, 2, 3, -2, 7):
+            yield padded(size, 2, 3, step)
+
+
+def of_kernels_made_by_hand():
+    """Triples as for `differences`; whole numbers near 0, and NaN among floats."""
+    met, rng = [], np.random.default_rng(19)
+    for kernel in map(check_kernel, made_by_hand()):
+        memory = {}
+        for buffer in kernel.buffers:
+            numbers = rng.integers(-9, 9, buffer.size).astype(buffer.dtype)
+            if buffer.dtype.kind == "f" and kernel.name.startswith("arg"):
+                numbers[rng.random(buffer.size) < 0.01] = np.nan
+            memory[buffer.name] = numbers
+        before = [memory[buffer.name].copy() for buffer in kernel.buffers]
+        interpret(kernel, memory)
+        after = [memory[buffer.name] for buffer in kernel.buffers]
+        pair = [[data.view(np.uint8) for data in datas] for datas in (before, after)]
+        met.append((kernel, *pair))
+    return met
 
 
 def target_of(name):
@@ -55,6 +180,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--programs", action="store_true")
+    parser.add_argument("--made", action="store_true")
     parser.add_argument("--fused", action="store_true")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--target", default="")
@@ -63,6 +189,8 @@ def main():
     if options.programs:
         recorder = FusedRecorder if options.fused else kernel_cases.Recorder
         wrong, met = kernel_cases.of_programs(options.every, recorder)
+    elif options.made:
+        wrong, met = [], of_kernels_made_by_hand()
     else:
         wrong, met = [], []
         for chance in (kernel_cases.Chance, LongChance):

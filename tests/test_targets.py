@@ -1,0 +1,74 @@
+"""Targets: what a processor is called, how wide its vectors are, how code is made."""
+
+import numpy as np
+import pytest
+
+from minijax.settings import config
+from minijax.targets import (
+    TargetLibrary,
+    current_target,
+    forced_target,
+    host_target,
+    vector_bytes,
+)
+
+AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma"}
+ADD = """
+define void @twice(float* %x) {
+  %a = load float, float* %x
+  %b = fadd float %a, %a
+  store float %b, float* %x
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("triple", "features", "width"),
+    [
+        ("x86_64-unknown-linux-gnu", AVX512, 64),
+        ("x86_64-unknown-linux-gnu", AVX512 - {"avx512vl"}, 32),
+        ("x86_64-apple-darwin", {"avx2", "fma"}, 32),
+        ("x86_64-pc-windows-msvc", {"avx"}, 16),
+        ("aarch64-unknown-linux-gnu", {"sve"}, 16),
+        ("arm64-apple-darwin", set(), 16),
+    ],
+)
+def test_widths(triple, features, width):
+    assert vector_bytes(triple, features) == width
+
+
+def test_lanes_and_registers():
+    plain, wide = forced_target("plain"), forced_target("avx512")
+    assert [plain.lanes(np.dtype(n)) for n in ("int8", "float32", "float64")] == [
+        16,
+        4,
+        2,
+    ]
+    assert wide.lanes(np.dtype("float32")) == 16
+    if plain.triple.startswith("x86_64"):
+        assert (plain.registers, wide.registers) == (16, 32)
+    assert plain._replace(triple="aarch64-unknown-linux-gnu").registers == 32
+
+
+def test_switch():
+    assert current_target() == host_target()
+    with config.override("minijax_cpu", "avx2"):
+        assert current_target() == forced_target("avx2")
+    with pytest.raises(ValueError, match="There is no 'mmx'"):
+        config.update("minijax_cpu", "mmx")
+
+
+def test_keys_differ():
+    targets = [host_target(), *map(forced_target, ("plain", "avx2", "avx512"))]
+    assert len({target.key for target in targets}) == 4
+
+
+@pytest.mark.parametrize("kind", ["", "plain"])
+def test_library(kind):
+    library = TargetLibrary(ADD, forced_target(kind) if kind else host_target())
+    x = np.array([1.5], "float32")
+    library.function("twice", 1)(x.ctypes.data)
+    assert x[0] == 3
+    assert "ret" in library.assembly
+    assert library.target.key in library.recipe(None)
