@@ -49,29 +49,30 @@ def _apart(places):
 
 
 def _in_one_sweep(kernel, loads, stores):
-    """Return whether what depends on `loads` is stored in the loops of `stores`.
+    """Return whether all that depends on `loads` is stored in the loops of `stores`.
 
-    Folds of them have to be finished before: the nodes that are stored depend on them.
+    Those are stores along the same axes that wait for the same folds; and the folds of
+    what was loaded have to be among these, so that they are over before.
     """
     dependent = set(loads)
     for node in kernel.nodes:
         if not dependent.isdisjoint(node.args):
             dependent.add(node)
+    stores = [*stores, *[store for store in kernel.stores if store.node in dependent]]
+    loops = {(store.place.axes, _folds_before(store.node)) for store in stores}
     folds = {node for node in dependent if node.op == "fold"}
-    axes = stores[0].place.axes
-    return all(
-        store.place.axes == axes for store in kernel.stores if store.node in dependent
-    ) and all(folds <= _before(store.node) for store in stores)
+    return len(loops) == 1 and folds <= loops.pop()[1]
 
 
-def _before(node):
-    """Return a node and all nodes that it depends on."""
-    found, open_ends = {node}, [node]
+def _folds_before(node):
+    """Return the folds that a node depends on."""
+    found, open_ends = set(), [node]
     while open_ends:
-        args = [arg for arg in open_ends.pop().args if arg not in found]
-        found.update(args)
-        open_ends += args
-    return found
+        node = open_ends.pop()
+        if node not in found:
+            found.add(node)
+            open_ends += node.args
+    return frozenset(node for node in found if node.op == "fold")
 
 
 def in_one_buffer(launch, pairs):

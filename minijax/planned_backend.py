@@ -7,6 +7,7 @@ import numpy as np
 from minijax.array import ArrayImpl, asbuffer, computations
 from minijax.compilation import backends, dialects
 from minijax.costs import nbytes
+from minijax.fusion import fuse
 from minijax.kernel_backends import LLVMProgram, as_bytes
 from minijax.kernel_steps import Evaluate, lower
 from minijax.memory import plan
@@ -83,7 +84,7 @@ def settled(buffer):
 
 def scheduled(closed):
     """Return the `Schedule` that is planned for a program."""
-    return lower(simplify(closed))
+    return fuse(lower(simplify(closed)))
 
 
 class PlannedProgram(LLVMProgram):

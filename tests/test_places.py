@@ -24,7 +24,7 @@ m4:f32[100]  output 0  step 3 to after   over m3"""
 def test_dialect():
     f = jit(lambda x, y: (x - y) * 2.0, donate_argnums=0)
     text = f.lower(jnp.ones(9), jnp.ones(9)).as_text("memory")
-    assert text.splitlines()[-1].endswith("input 0  step 1 to after   over m2")
+    assert text.splitlines()[-1].endswith("input 0  step 0 to after   over m0")
     assert str(Place("arena", 64)) == "arena 64"
 
 

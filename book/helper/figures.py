@@ -12,6 +12,7 @@ from .falls import fall
 from .graphs import jaxpr
 from .grids import grid, standing
 from .lattices import lattice
+from .lifetimes import lifetimes
 from .nests import nest
 from .towers import FLOORS, Floor, lift, stack
 from .trees import tree
@@ -27,6 +28,7 @@ __all__ = [
     "jaxpr",
     "keys",
     "lattice",
+    "lifetimes",
     "lift",
     "nest",
     "number_line",
