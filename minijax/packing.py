@@ -69,7 +69,7 @@ def write_block(f, i, first, place, width):
     a, b, c, d = (f.load(row, 4) for row in rows)
     orders = [0, 4, 1, 5], [2, 6, 3, 7]
     low, high = ([shuffle(f, x, y, o, 4) for x, y in ((a, c), (b, d))] for o in orders)
-    columns = [shuffle(f, *pair, order, 4) for pair in (low, high) for order in orders]
+    columns = [shuffle(f, x, y, o, 4) for x, y in (low, high) for o in orders]
     start = f.at(place, f.i64("mul", i, 4 * width))
     for number, column in enumerate(columns):
         f.store(column, f.at(start, number * width), 4)

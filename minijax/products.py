@@ -38,7 +38,10 @@ class Product(NamedTuple):
     rhs: Layout
     out: Layout
 
-    schedules = ()
+    @property
+    def schedules(self):
+        """The schedules in it: none."""
+        return ()
 
     @property
     def reads(self):
@@ -133,10 +136,11 @@ def stepped(lowering, aval, groups, lhs, rhs):
     if None in views:
         lhs, rhs = (lowering.copy(x, ShapedArray(x.shape, dtype)) for x in (lhs, rhs))
         axes, views = matrices(groups, lhs, rhs)
-    m, n = views[0].shape[-2], views[1].shape[-1]
-    out = lowering.slot(ShapedArray((*axes, m, n), dtype))
+    lhs, rhs = views
+    shape = (*axes, lhs.shape[-2], rhs.shape[-1])
+    out = lowering.slot(ShapedArray(shape, dtype))
     add = complex_product if dtype.kind == "c" else real_product
-    add(lowering, *views, out)
+    add(lowering, lhs, rhs, out)
     return in_memory(lowering, reshaped(out, aval.shape), aval.dtype)
 
 
