@@ -586,6 +586,7 @@ REGISTERS: list[str] = [
     "minijax.planned_backend",
     "minijax.products",
     "minijax.control_rules",
+    "minijax.running_totals",
     "minijax.control_runners",
     "minijax.control_text",
     "minijax.cpu_backend",

@@ -81,7 +81,7 @@ def lower_scan(lowering, eqn, *operands):
     """Lower a loop with a known number of steps."""
     program, length, sizes = _of_scan(**eqn.params)
     consts, carry, xs = groups(operands, *sizes)
-    starts, states = _carried(lowering, carry, groups(program.in_avals, *sizes)[1])
+    starts, states = carried(lowering, carry, groups(program.in_avals, *sizes)[1])
     stacks = [atom.aval for atom in eqn.invars[sum(sizes) :]]
     rows, moving = _rows(lowering, xs, stacks)
     body = nested(
@@ -101,7 +101,7 @@ def _of_scan(jaxpr, length, num_consts, num_carry, **params):
     return jaxpr, length, (num_consts, num_carry)
 
 
-def _carried(lowering, carry, avals):
+def carried(lowering, carry, avals):
     """Return layouts of the first states, in slots of the loop's own, and of states."""
     return list(map(lowering.copy, carry, avals)), slots_for(lowering, avals)
 
@@ -151,7 +151,7 @@ def lower_while(lowering, eqn, *operands):
 
 
 def _lower_while(lowering, carry, avals, test, advance):
-    starts, states = _carried(lowering, carry, avals)
+    starts, states = carried(lowering, carry, avals)
     parts = [
         nested(lowering, states, [_scalar_bool], lambda: test(states)),
         nested(lowering, states, avals, lambda: advance(states)),

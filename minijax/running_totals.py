@@ -1,0 +1,48 @@
+# Made from chapters/19c_programs.md by `make chapter`;
+# edit the chapter, not this file.
+"""Kernel rules of running totals: loops whose state is the total so far."""
+
+from functools import partial
+
+from minijax import lax
+from minijax.control_rules import carried, in_its_slot, nested, slots_for, sources
+from minijax.control_steps import Repeat
+from minijax.kernel_building import KernelBuilder, NoKernel
+from minijax.kernel_steps import kernel_rules
+from minijax.lax.reductions import wide
+from minijax.layouts import everywhere, permuted
+from minijax.scalar_ops import foldings
+from minijax.scan_primitive import row_aval
+
+
+def lower_running_total(how, lowering, eqn, operand):
+    """Lower a running total: a loop along an axis, which becomes the first one."""
+    aval, axis = eqn.outvars[0].aval, eqn.params["axis"]
+    if wide(aval.dtype) != aval.dtype or aval.dtype.kind == "c" or not aval.size:
+        raise NoKernel("totals of another dtype")
+    order = [axis, *(k for k in range(aval.ndim) if k != axis)]
+    moved = aval.update(shape=tuple([aval.shape[k] for k in order]))
+    x = in_its_slot(lowering, permuted(operand, order), moved)
+    out, row = lowering.slot(moved), row_aval(moved)
+    zero = everywhere(foldings[how].start(aval.dtype), row.shape)
+    starts, states = carried(lowering, [zero], [row])
+    handed, result = slots_for(lowering, [row, row])
+    add = partial(_next_total, how, lowering, states[0], handed, row)
+    body = nested(lowering, [*states, handed], [row, row], add)
+    ends = map(sources, (starts, [result], [x], [out]))
+    count, reverse = moved.shape[0], eqn.params["reverse"]
+    lowering.steps.append(Repeat(count, reverse, body, *ends))
+    return [permuted(out, [order.index(k) for k in range(aval.ndim)])]
+
+
+def _next_total(how, lowering, total, x, aval):
+    k = KernelBuilder(how, aval.shape)
+    following = lowering.launch(k, k.apply(how, k.load(total), k.load(x)), aval)
+    return [following, following]
+
+
+for _how, _total_p in {
+    "add": lax.cumsum_p, "mul": lax.cumprod_p, "max": lax.cummax_p, "min": lax.cummin_p,
+}.items():  # fmt: skip
+    kernel_rules[_total_p] = partial(lower_running_total, _how)
+    kernel_rules.reasons.pop(_total_p, None)
