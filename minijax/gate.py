@@ -24,6 +24,7 @@ from minijax.gate_tables import (
     GET_VARIABLE,
     INCREF,
     IN_PYTHON,
+    KEYWORDS,
     LOCK,
     LONG,
     NEW_METHOD,
@@ -47,7 +48,7 @@ from minijax.machine import Library
 from minijax.object_layout import BUFFER, CONFIG_VALUES, DATA, GATE, SIZE, TUPLE_ITEMS
 from minijax.words import call, llvm_text, room, word
 
-MISS = 1
+MISS, STATUS = 1, 0xFFFFFFFF
 
 
 def each(function, start, end):
@@ -58,71 +59,76 @@ def each(function, start, end):
     return 0
 
 
-def run(record, table):
+def run(record, table, arena):
     """Run the program on a table of addresses, and return its status."""
     around = word[record + AROUND]
     program = word[record + PROGRAM]
-    arena = word[record + ARENA]
     context = word[record + CONTEXT]
-    held = table + 2 * word[record + SPAN]
-    word[record + ARENA] = 0
     if word[record + LONG] == 0:
-        status = call(program, table, arena, context)
-    else:
-        each(word[around + INCREF], held, held + word[record + RESULTS])
-        thread = call(word[around + UNLOCK])
-        status = call(program, table, arena, context)
-        call(word[around + LOCK], thread)
-        each(word[around + DECREF], held, held + word[record + RESULTS])
-    word[record + ARENA] = arena
-    return status & 0xFFFFFFFF
+        return call(program, table, arena, context) & STATUS
+    thread = call(word[around + UNLOCK])
+    status = call(program, table, arena, context) & STATUS
+    call(word[around + LOCK], thread)
+    return status
 
 
-def make_results(record, table):
-    """Write the addresses of results behind those of the arguments; return 0 if not."""
-    around = word[record + AROUND]
-    out = table + word[record + RESULTS]
+def make_results(record, table, held):
+    """Find or make an array for each result, and note it; return 0 if it fails."""
     known = word[record + RESULT]
-    while out < table + word[record + SPAN]:
-        x = spare(known, around)
+    i = word[record + RESULTS]
+    while i < word[record + SPAN]:
+        x = spare(known, word[record + AROUND])
         if x == 0:
-            x = new_result(known, around)
-        word[out + 2 * word[record + SPAN]] = x
+            x = new_result(known, word[record + AROUND])
         if x == 0:
-            start = table + 2 * word[record + SPAN] + word[record + RESULTS]
-            each(word[around + DECREF], start, out + 2 * word[record + SPAN])
+            each(word[word[record + AROUND] + DECREF], held + word[record + RESULTS], held + i)
             return 0
-        word[out] = word[word[x + BUFFER] + DATA]
+        word[held + i] = x
+        word[table + i] = word[word[x + BUFFER] + DATA]
         known += NEXT_VALUE
-        out += 8
+        i += 8
     return 1
 
 
-def attempt(record, args, count):
+def finish(record, table, held, arena):
+    """Return the tree of results when all arguments are there; 0 is an error."""
+    around = word[record + AROUND]
+    results = held + word[record + RESULTS]
+    if make_results(record, table, held) == 0:
+        return 0
+    if run(record, table, arena) == 0:
+        return build(word[record + STRUCTURE], results, around)
+    each(word[around + DECREF], results, held + word[record + SPAN])
+    return call(word[around + CALL], word[record + FAILURE], word[around + NO_ARGUMENTS], 0)
+
+
+def take_all(args, keywords, record, table):
+    """Take all arguments apart; return 0 if some are of another kind."""
+    out = table
+    i = 0
+    while i < word[record + COUNT] and out != 0:
+        out = take(word[args + 8 * i], word[word[record + ARGUMENTS] + 8 * i], record, out)
+        i += 1
+    if out != 0 and word[record + KEYWORDS] != 0:
+        out = take(keywords, word[record + KEYWORDS], record, out)
+    return out
+
+
+def attempt(record, args, keywords):
     """Return the result of a call if it is one of this kind; 0 is an error."""
-    if count != word[record + COUNT] or word[record + ARENA] == 0:
-        return MISS
     span = word[record + SPAN]
     around = word[record + AROUND]
     table = room(3 * (span >> 3))
-    out = table
-    i = 0
-    while i < count:
-        node = word[word[record + ARGUMENTS] + 8 * i]
-        out = take(word[args + 8 * i], node, record, out)
-        if out == 0:
-            return MISS
-        i += 1
-    if make_results(record, table) == 0:
-        return 0
+    held = table + 2 * span
+    if take_all(args, keywords, record, table) == 0:
+        return MISS
+    arena = word[record + ARENA]
+    word[record + ARENA] = 0
     call(word[around + INCREF], word[record + OWNER])
-    status = run(record, table)
-    results = table + 2 * span + word[record + RESULTS]
-    if status == 0:
-        result = build(word[record + STRUCTURE], results, around)
-    else:
-        each(word[around + DECREF], results, table + 3 * span)
-        result = call(word[around + CALL], word[record + FAILURE], word[around + NO_ARGUMENTS], 0)
+    each(word[around + INCREF], held, held + word[record + RESULTS])
+    result = finish(record, table, held, arena)
+    each(word[around + DECREF], held, held + word[record + RESULTS])
+    word[record + ARENA] = arena
     call(word[around + DECREF], word[record + OWNER])
     return result
 
@@ -144,16 +150,27 @@ def plain(around):
     return word[word[around + WATCHERS] + SIZE] == 0
 
 
+def fitting(record, args, kwargs):
+    """Return whether a record is free, and of these switches and numbers of arguments."""
+    now = word[word[word[record + AROUND] + CONFIG] + CONFIG_VALUES]
+    if word[record + SWITCHES] != now or word[record + ARENA] == 0:
+        return 0
+    if word[args + SIZE] != word[record + COUNT]:
+        return 0
+    if kwargs == 0 or word[kwargs + SIZE] == 0:
+        return word[record + KEYWORDS] == 0
+    return word[record + KEYWORDS] != 0
+
+
 def gate(self, args, kwargs):
     """Return the result of a call of a jitted function; 0 is an error."""
     head = word[word[self + GATE] + DATA]
     around = word[head + AROUND]
-    if (kwargs == 0 or word[kwargs + SIZE] == 0) and plain(around):
+    if plain(around):
         record = word[head + NEXT]
-        switches = word[word[around + CONFIG] + CONFIG_VALUES]
         while record != 0:
-            if word[record + SWITCHES] == switches:
-                result = attempt(record, args + TUPLE_ITEMS, word[args + SIZE])
+            if fitting(record, args, kwargs):
+                result = attempt(record, args + TUPLE_ITEMS, kwargs)
                 if result != MISS:
                     return result
             record = word[record + NEXT]
@@ -167,7 +184,7 @@ def gate(self, args, kwargs):
 
 GATE_FUNCTIONS = (
     fits, integer, number, take_leaf, take, spare, keep, new_buffer, new_result, build, each, run,
-    make_results, attempt, variable, plain, gate,
+    make_results, finish, take_all, attempt, variable, plain, fitting, gate,
 )  # fmt: skip
 
 

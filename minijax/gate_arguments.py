@@ -30,6 +30,7 @@ from minijax.gate_tables import (
     NDARRAY,
     NUMBER,
     SPAN,
+    STATIC,
     TRUE,
 )
 from minijax.object_layout import (
@@ -124,6 +125,8 @@ def take(x, node, record, out):
         if take_leaf(x, word[node + CONTAINER], record, out) == 0:
             return 0
         return out + 8
+    if kind == STATIC and x == word[node + CONTAINER]:
+        return out
     if word[x + TYPE] != word[node + CONTAINER]:
         return 0
     if kind == A_NONE:

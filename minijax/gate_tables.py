@@ -19,6 +19,7 @@ from minijax.object_layout import require
 from minijax.placement import devices
 from minijax.result_memory import empty, scratch
 from minijax.settings import config
+from minijax.trace_cache import Static
 from minijax.words import word
 
 # What is the same for all functions.
@@ -40,8 +41,8 @@ C_FUNCTIONS = (
 # A record: what is ready for calls of one kind.
 (
     NEXT, _, SWITCHES, OWNER, COUNT, ARGUMENTS, SPAN, RESULTS, RESULT, STRUCTURE,
-    PROGRAM, ARENA, CONTEXT, LONG, FAILURE,
-) = range(0, 8 * 15, 8)  # fmt: skip
+    PROGRAM, ARENA, CONTEXT, LONG, FAILURE, KEYWORDS,
+) = range(0, 8 * 16, 8)  # fmt: skip
 # What is known of an argument or a result.
 (
     KNOWN_AVAL, KNOWN_WEAK, KNOWN_DESCR, KNOWN_NDIM, KNOWN_DIMS, NUMBER, SPARES, TURN,
@@ -49,7 +50,7 @@ C_FUNCTIONS = (
 ) = range(0, 80, 8)  # fmt: skip
 # A node of a tree, and the kinds of nodes.
 KIND, CONTAINER, LENGTH, CHILDREN = range(0, 32, 8)
-LEAF, A_TUPLE, A_NAMED, A_LIST, A_DICT, A_NONE = range(6)
+LEAF, A_TUPLE, A_NAMED, A_LIST, A_DICT, A_NONE, STATIC = range(7)
 
 
 class Table:
@@ -168,46 +169,65 @@ def kind_of_node(tree):
     return codes[kind]
 
 
-def node_table(tree, leaves):
-    """Return the `Table` of a structure.
+def node_table(kind, container, children=(), keys=()):
+    """Return the `Table` of a node.
 
     Args:
-      tree: a `PyTreeDef`.
-      leaves: an iterator of what stands at the leaves: a word or an object each.
+      kind: its code.
+      container: the type of a container, what is known of a leaf, or a static value.
+      children: tables.
+      keys: of a dictionary, as many.
     """
-    kind, children = kind_of_node(tree), tree.children()
     table = Table(4 + 2 * len(children))
-    keys = tree.aux if kind == A_DICT else [0] * len(children)
-    table.update({KIND: kind, LENGTH: len(children)})
-    table[CONTAINER] = next(leaves) if kind == LEAF else tree.kind.type
-    for i, (child, key) in enumerate(zip(children, keys)):
-        table[CHILDREN + 16 * i] = node_table(child, leaves)
-        table[CHILDREN + 16 * i + 8] = key
+    table.update({KIND: kind, CONTAINER: container, LENGTH: len(children)})
+    for i, child in enumerate(children):
+        table[CHILDREN + 16 * i] = child
+        table[CHILDREN + 16 * i + 8] = keys[i] if keys else 0
     return table
 
 
-def record_table(around, trees, in_avals, out_tree, out_avals, entry):
+def tree_table(tree, leaves):
+    """Return the `Table` of a structure, or of a `Static` value.
+
+    Args:
+      tree: a `PyTreeDef` or a `Static`.
+      leaves: an iterator of what is known of the leaves, a word each.
+    """
+    if isinstance(tree, Static):
+        table = node_table(STATIC, id(tree.value))
+        table.held.append(tree.value)
+        return table
+    kind = kind_of_node(tree)
+    if kind == LEAF:
+        return node_table(LEAF, next(leaves))
+    children = [tree_table(child, leaves) for child in tree.children()]
+    return node_table(kind, tree.kind.type, children, tree.aux if kind == A_DICT else ())
+
+
+def record_table(around, trees, named, in_avals, out_tree, out_avals, entry):
     """Return the `Table` of what is ready for calls of one kind.
 
     Args:
       around: the `Table` of the surroundings.
-      trees: the structure of each argument.
+      trees: the structure of each argument, or a `Static`.
+      named: the same of those given by name, a dictionary in order.
       in_avals, out_avals: types of the leaves of arguments and results.
       out_tree: the structure of the result.
-      entry: the `Entry` of the program.
+      entry: the entry of the program.
     """
     known, results = values_table(in_avals), values_table(out_avals)
-    places = iter(range(known.address, known.address + len(known.words) * 8, NEXT_VALUE))
-    nodes = [node_table(tree, places) for tree in trees]
-    arguments = Table(len(nodes)).update({8 * i: x for i, x in enumerate(nodes)})
+    places = iter(range(known.address, known.address + 8 * len(known.words), NEXT_VALUE))
+    nodes = [tree_table(tree, places) for tree in trees]
+    by_name = [tree_table(tree, places) for tree in named.values()]
     arena = scratch(max(entry.arena_bytes, 64))
-    table = Table(15).update({
+    table = Table(16).update({
         AROUND: around, SWITCHES: config._values, COUNT: len(trees),
-        ARGUMENTS: arguments, SPAN: 8 * (len(in_avals) + len(out_avals)),
-        RESULTS: 8 * len(in_avals), RESULT: results, PROGRAM: entry.address,
-        STRUCTURE: node_table(out_tree, iter(range(0, 8 * len(out_avals), 8))),
-        ARENA: arena.ctypes.data, CONTEXT: entry.context,
-        LONG: int(entry.nanoseconds > 20_000),
+        ARGUMENTS: Table(len(nodes)).update({8 * i: x for i, x in enumerate(nodes)}),
+        KEYWORDS: node_table(A_DICT, dict, by_name, tuple(named)) if named else 0,
+        SPAN: 8 * (len(in_avals) + len(out_avals)), RESULTS: 8 * len(in_avals),
+        RESULT: results, PROGRAM: entry.address, CONTEXT: entry.context,
+        STRUCTURE: tree_table(out_tree, iter(range(0, 8 * len(out_avals), 8))),
+        ARENA: arena.ctypes.data, LONG: int(entry.nanoseconds > 20_000),
     })  # fmt: skip
     table.held += [known, arena, entry]
     table.words[OWNER // 8] = id(table)

@@ -13,15 +13,16 @@ import numpy as np
 
 from minijax.array import ArrayImpl
 from minijax.avals import ShapedArray
-from minijax.chosen_arguments import Chosen
 from minijax.core import EvalTrace, current_trace
 from minijax.gate import Door, gate_library
 from minijax.gate_tables import FAILURE, KEPT, NEXT, record_table, surroundings_table
 from minijax.jit_functions import JitFunction, Options, jit_kinds
 from minijax.machine import Library
 from minijax.object_layout import REFS, TP_CALL, UnknownLayout, check_layout, require
+from minijax.placement import devices
 from minijax.remembering import cache_by_object
 from minijax.settings import _on_or_off, config
+from minijax.trace_cache import Static
 from minijax.treedefs import tree_structure
 from minijax.words import half, llvm_text, word
 
@@ -86,30 +87,58 @@ class GatedFunction(JitFunction):
 
     def _run(self, ready, leaves, args, kwargs):
         result = ready.run(leaves)
-        if self._ready.wants(ready) and not kwargs and self._is_plain(ready):
+        if self._ready.chain:  # why was this call not answered? Often for such arrays:
+            put_in_order(leaves)
+        if self._ready.wants(ready) and self._is_plain(ready):
             try:
-                self._ready.add(record_of(ready, args, open_gate()))
+                trees = self._structures(args, kwargs)
+                self._ready.add(record_of(ready, *trees, open_gate()))
             except UnknownLayout:
                 pass  # Python calls the program, as it always has
         return result
 
     def _is_plain(self, ready):
         """Return whether the gate could do what Python does for this call."""
-        special = self._options.device, self._options.static != Chosen(), ready.gives
+        elsewhere = self._options.device not in (None, devices("cpu")[0])
+        special = elsewhere, ready.gives, ready.program.captured
         entry = getattr(ready.executable, "entry", None)
         evaluating = isinstance(current_trace(), EvalTrace) and not config.state[1]
         return (
             config.minijax_gate and entry is not None and evaluating
-            and not any(special) and not ready.program.captured
+            and not any(special)
         )  # fmt: skip
 
+    def _structures(self, args, kwargs):
+        """Return the structures of the arguments, or `Static` values."""
+        nums, names = self._options.static.positions(len(args)), self._options.static.names
+        found = [
+            Static(arg) if i in nums else tree_structure(arg) for i, arg in enumerate(args)
+        ]
+        named = {
+            name: Static(kwargs[name]) if name in names else tree_structure(kwargs[name])
+            for name in sorted(kwargs)
+        }
+        return found, named
 
-def record_of(ready, args, around):
+
+def put_in_order(leaves):
+    """Give arrays whose numbers lie in another order, or nowhere, a buffer in order.
+
+    They keep it: nothing else about them changes.
+    """
+    for x in leaves:
+        if type(x) is ArrayImpl and not x._buffer.flags.c_contiguous:
+            buffer = np.ascontiguousarray(x._buffer).reshape(x.shape)
+            buffer.flags.writeable = False
+            x._buffer = buffer
+
+
+def record_of(ready, trees, named, around):
     """Return the record of a call that is ready.
 
     Args:
       ready: a `Ready` that has run.
-      args: arguments of such a call.
+      trees, named: structures of arguments, by position and by name.
       around: the `Table` of the surroundings.
 
     Raises:
@@ -117,7 +146,7 @@ def record_of(ready, args, around):
     """
     program, executable = ready.program, ready.executable
     record = record_table(
-        around, list(map(tree_structure, args)), program.closed.in_avals,
+        around, trees, named, program.closed.in_avals,
         program.out_tree, program.closed.out_avals, executable.entry,
     )  # fmt: skip
     record[FAILURE] = getattr(executable, "raise_failure", None)
@@ -141,7 +170,7 @@ def try_out(door):
     function, x = GatedFunction(abs, Options()), ArrayImpl(np.array(6, np.int32), aval)
     counts = [word[id(obj) + REFS] for obj in (x, aval, x._buffer)]
     function._gate[1] = around.address
-    function._ready.add(record_table(around, [leaf], [aval], leaf, [aval], entry))
+    function._ready.add(record_table(around, [leaf], {}, [aval], leaf, [aval], entry))
     found = [door.call(function, (x,), None) for _ in range(3 * KEPT)]
     require([int(y._buffer) for y in found] == [7] * 3 * KEPT, "results")
     require(door.call(function, (x, x), None) == (x, x), "calls in Python")

@@ -32,7 +32,7 @@ from minijax.lowering import Traced, struct_of
 from minijax.remembering import cache_by_object, once_of
 from minijax.staging_api import abstractify
 from minijax.trace_cache import Static, program_of, programs_of
-from minijax.tree_transfer import device_put
+from minijax.transfer import device_put
 from minijax.treedefs import tree_flatten
 
 
@@ -220,6 +220,12 @@ def take_apart(args, kwargs):
     return leaves, (names, tuple(trees))
 
 
+def placed(leaf, device):
+    """Return a leaf as an array on a device, where it may be already."""
+    there = type(leaf) is ArrayImpl and leaf.device is device
+    return leaf if there else device_put(leaf, device)
+
+
 def _may_be_kept(fun):
     try:
         weakref.ref(fun)
@@ -250,10 +256,10 @@ class JitFunction(Inspectable):
         here = surroundings()
         if here.disabled:
             return self._fun(*args, **kwargs)
-        if self._options.device is not None:
-            args, kwargs = device_put((args, kwargs), self._options.device)
         varying, statics = self._options.sort(args, kwargs)
         leaves, structure = take_apart(*varying)
+        if self._options.device is not None:
+            leaves = [placed(leaf, self._options.device) for leaf in leaves]
         avals = self._avals(leaves, args, kwargs)
         key = structure, avals, statics, here
         ready = self._lane.values.get(key)

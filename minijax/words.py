@@ -9,8 +9,8 @@ byte by byte the same, and `llvm_text` makes machine code of it.
 
 import ast
 import ctypes
-import inspect
-import textwrap
+import linecache
+from functools import lru_cache
 
 
 class Memory:
@@ -71,6 +71,26 @@ def llvm_text(*functions):
     return "\n".join([*inner, Writer(functions[-1]).text("")])
 
 
+@lru_cache(maxsize=8)
+def parsed(lines):
+    """Return the functions of a text by the numbers of their first lines."""
+    functions = ast.parse("".join(lines)).body
+    return {f.lineno: f for f in functions if isinstance(f, ast.FunctionDef)}
+
+
+def tree_of(function):
+    """Return the syntax tree of a function.
+
+    Raises:
+      OSError: if its text is not there.
+    """
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        raise OSError(f"The text of {function} is not there.")
+    return parsed(tuple(lines))[code.co_firstlineno]
+
+
 class Writer:
     """Writes one function as LLVM.
 
@@ -79,8 +99,7 @@ class Writer:
     """
 
     def __init__(self, function):
-        source = textwrap.dedent(inspect.getsource(function))
-        self.tree = ast.parse(source).body[0]
+        self.tree = tree_of(function)
         self.integers = function.__globals__
         self.lines, self.count = [], 0
         self.parameters = [arg.arg for arg in self.tree.args.args]
