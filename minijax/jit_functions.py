@@ -11,10 +11,7 @@ from operator import itemgetter
 from types import MethodType
 from typing import NamedTuple
 
-import numpy as np
-
 from minijax.api_util import FlatCall
-from minijax.array import ArrayImpl
 from minijax.avals import typeof
 from minijax.chosen_arguments import Chosen
 from minijax.compilation import compiled, surroundings
@@ -27,13 +24,12 @@ from minijax.donation import (
     warn_of_useless,
 )
 from minijax.errors import UnexpectedTracerError
+from minijax.jit_arguments import placed, take_apart
 from minijax.jit_primitive import jit_p
 from minijax.lowering import Traced, struct_of
 from minijax.remembering import cache_by_object, once_of
 from minijax.staging_api import abstractify
 from minijax.trace_cache import Static, program_of, programs_of
-from minijax.transfer import device_put
-from minijax.treedefs import tree_flatten
 
 
 class Options(NamedTuple):
@@ -202,28 +198,7 @@ class Inspectable:
         return type(self), (self._fun, self._options)
 
 
-LEAVES = frozenset([ArrayImpl, np.ndarray, bool, int, float, complex])
-
-
-def take_apart(args, kwargs):
-    """Return the leaves of arguments, and what stands for their structure in a key."""
-    names = tuple(sorted(kwargs)) if kwargs else ()
-    leaves, trees = [], []
-    for arg in [*args, *map(kwargs.get, names)]:
-        if type(arg) in LEAVES:
-            leaves.append(arg)
-            trees.append(None)
-        else:
-            found, tree = tree_flatten(arg)
-            leaves += found
-            trees.append(tree)
-    return leaves, (names, tuple(trees))
-
-
-def placed(leaf, device):
-    """Return a leaf as an array on a device, where it may be already."""
-    there = type(leaf) is ArrayImpl and leaf.device is device
-    return leaf if there else device_put(leaf, device)
+_lanes = cache_by_object()
 
 
 def _may_be_kept(fun):
@@ -233,9 +208,6 @@ def _may_be_kept(fun):
     except TypeError:
         return False
     return True
-
-
-_lanes = cache_by_object()
 
 
 class JitFunction(Inspectable):
