@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from minijax.kernels import Affine, Node, Store
 from minijax.loop_nests import Combine
+from minijax.vector_kernels import nest_changes, step_writers
+from minijax.vector_memory import read_own, write_own
 from minijax.vector_nests import VectorLoop, everything, is_function, is_loop
 
 
@@ -32,12 +34,13 @@ class Recall(NamedTuple):
 ROW_BYTES = 2**16
 
 
-def hold_rows(kernel, steps, moving=(), lanes=1):
+def hold_rows(kernel, steps, target=None, moving=(), lanes=1):
     """Return the steps of a nest in which later sweeps take up what earlier ones found.
 
     Args:
       kernel: a `Kernel`.
       steps: those of its nest, or of a loop in it.
+      target: not needed.
       moving: the axes of the loops around them.
       lanes: how many numbers stand for one, if vectors lie along one of these axes.
     """
@@ -59,7 +62,7 @@ def _inside(kernel, step, moving, lanes):
     if not is_loop(step):
         return step
     lanes = step.lanes if isinstance(step, VectorLoop) else lanes
-    body = hold_rows(kernel, step.body, (*moving, step.axis), lanes)
+    body = hold_rows(kernel, step.body, None, (*moving, step.axis), lanes)
     return step._replace(body=body)
 
 
@@ -142,3 +145,32 @@ def place_in(row, kernel, lanes):
         strides[axis] = stride
         stride *= kernel.sizes[axis]
     return Affine(0, tuple(strides)), stride
+
+
+def write_keep(f, step):
+    """Write the store of a number, or a vector, into a row."""
+    row = step.row
+    place, size = place_in_row(f, row)
+    x, lanes = f.names[row.node], f.lanes_of(row.node)
+    write_own(f, row.node, row.node.dtype, place, size, x, lanes)
+
+
+def write_recall(f, step):
+    """Write the load of a number, or a vector, from a row."""
+    row, (place, size) = step.row, place_in_row(f, step.row)
+    lanes = f.lanes_of(row.node)
+    x = read_own(f, row.node, row.node.dtype, place, size, lanes)
+    f.names[row.node] = x
+
+
+def place_in_row(f, row):
+    """Return where in a row a number is, and the size of the row.
+
+    Where vectors lie along another axis, the numbers of all lanes stand together.
+    """
+    together = f.lanes_of(row.node) and f.axis not in row.axes
+    return place_in(row, f.kernel, f.lanes if together else 1)
+
+
+nest_changes.append(hold_rows)
+step_writers.update({Keep: write_keep, Recall: write_recall})

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from minijax.kernels import Affine, Node
 from minijax.loop_nests import Loop, Start
+from minijax.vector_folds import first_values
+from minijax.vector_kernels import nest_changes, step_writers, write_steps
 from minijax.vector_memory import read_own, write_own
 from minijax.vector_nests import VectorLoop, is_loop, widest
 
@@ -65,7 +67,7 @@ def streamed(kernel, loop, target):
     return Stream(loop.axis, lanes, before, rows, loop.body[loops[0] + 1 :])
 
 
-def write_stream(f, stream, write_steps, first_values):
+def write_stream(f, stream):
     """Write a stream: first values, rows by the handful, and what comes after."""
     folds, count = stream.rows.folds, f.kernel.sizes[stream.rows.axis]
 
@@ -74,9 +76,7 @@ def write_stream(f, stream, write_steps, first_values):
             own_value(f, stream, fold, *first_values(fold, f.lanes))
 
     def rows(index, number):
-        along_vectors(
-            f, stream, lambda: add_rows(f, stream, write_steps, index, number)
-        )
+        along_vectors(f, stream, lambda: add_rows(f, stream, index, number))
         return []
 
     def end():
@@ -91,7 +91,7 @@ def write_stream(f, stream, write_steps, first_values):
     along_vectors(f, stream, end)
 
 
-def add_rows(f, stream, write_steps, index, number):
+def add_rows(f, stream, index, number):
     """Write how a vector of some rows enters the running values."""
     write_steps(f, stream.before)
     for fold in stream.rows.folds:
@@ -127,3 +127,7 @@ def own_value(f, stream, fold, *value):
     if value:
         return write_own(f, *where, *value, f.lanes)
     return read_own(f, *where, f.lanes)
+
+
+nest_changes.append(with_streams)
+step_writers[Stream] = write_stream

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from minijax.kernels import Node, Store
 from minijax.llvm_text import type_in_memory
+from minijax.vector_kernels import nest_changes, step_writers, write_steps
 from minijax.vector_memory import from_memory, read_row, width_of
 from minijax.vector_nests import VectorLoop, everything, is_loop, widest
 from minijax.vector_text import VectorText, listed, vector_type
@@ -62,7 +63,7 @@ def _is_turned(step, along, across):
     return strides[across] == 1 and abs(strides[along]) > 1
 
 
-def write_tiles(f, tile, write_steps):
+def write_tiles(f, tile):
     """Write the tiles of a `Tile`; the last may not be full."""
     size, lanes = f.kernel.sizes[tile.axis], f.lanes
     body = [step for step in tile.body if step not in tile.turned]
@@ -173,3 +174,7 @@ def turned(f, kind, vectors):
                 text = f"shufflevector {pair}, <{lanes} x i32> {listed('i32', order)}"
                 vectors[place] = f.emit(text, "q")
     return vectors
+
+
+nest_changes.insert(0, with_tiles)
+step_writers[Tile] = write_tiles

@@ -5,14 +5,11 @@
 import functools
 from typing import NamedTuple
 
-from minijax.held_rows import Keep, Recall, hold_rows, place_in
 from minijax.kernels import Node, Store
 from minijax.llvm_kernels import pointer_to
 from minijax.llvm_text import number_text, type_in_memory, type_of
-from minijax.loop_nests import Loop, Start, loop_nest
+from minijax.loop_nests import Combine, Loop, Start, loop_nest
 from minijax.scalar_ops import scalar_ops
-from minijax.streaming import Stream, with_streams, write_stream
-from minijax.transposing import Tile, with_tiles, write_tiles
 from minijax.vector_folds import (
     first_values,
     fold_lanes,
@@ -21,7 +18,7 @@ from minijax.vector_folds import (
     write_index,
 )
 from minijax.vector_functions import write_function_call
-from minijax.vector_memory import read_own, write_load, write_own, write_store
+from minijax.vector_memory import write_load, write_store
 from minijax.vector_nests import VectorLoop, is_loop, is_short, with_vectors
 from minijax.vector_places import Elements
 from minijax.vector_text import vector_type
@@ -90,11 +87,16 @@ def kernel_function(kernel, name, target, inline=None):
     return FunctionText(text, f.needed)
 
 
+# Functions of a kernel, the steps of its nest, and a target, which return other steps.
+nest_changes = [with_vectors]
+
+
 def vector_nest(kernel, target):
-    """Return the steps of a kernel for a target: tiles, vectors, and rows to keep."""
-    steps = with_tiles(kernel, loop_nest(kernel), target)
-    steps = hold_rows(kernel, with_vectors(kernel, steps, target))
-    return with_streams(kernel, steps, target)
+    """Return the steps of a kernel as a target does them best."""
+    steps = loop_nest(kernel)
+    for change in nest_changes:
+        steps = change(kernel, steps, target)
+    return steps
 
 
 def module_text(functions):
@@ -108,22 +110,7 @@ def module_text(functions):
 def write_steps(f, steps):
     """Write steps of a nest."""
     for step in steps:
-        if isinstance(step, Node):
-            f.names[step] = write_node(f, step)
-        elif isinstance(step, Store):
-            write_store(f, step.buffer, step.place, f.operand(step.node, f.lanes))
-        elif isinstance(step, Loop | VectorLoop):
-            write_loop(f, step)
-        elif isinstance(step, Tile):
-            write_tiles(f, step, write_steps)
-        elif isinstance(step, Stream):
-            write_stream(f, step, write_steps, first_values)
-        elif isinstance(step, Keep):
-            write_keep(f, step.row)
-        elif isinstance(step, Recall):
-            f.names[step.row.node] = write_recall(f, step.row)
-        elif not isinstance(step, Start):
-            f.running[step.fold] = write_combination(f, step.fold)
+        step_writers[type(step)](f, step)
 
 
 def write_node(f, node):
@@ -213,23 +200,19 @@ def turns(f, loop, first, step, count):
         f.running[fold] = [next(last) for _ in f.running[fold]]
 
 
-def write_keep(f, row):
-    """Write the store of a number, or a vector, into a row."""
-    place, size = place_in_row(f, row)
-    x, lanes = f.names[row.node], f.lanes_of(row.node)
-    write_own(f, row.node, row.node.dtype, place, size, x, lanes)
+def write_vector_store(f, step):
+    """Write a store, of a vector where there is one."""
+    write_store(f, step.buffer, step.place, f.operand(step.node, f.lanes))
 
 
-def write_recall(f, row):
-    """Write the load of a number, or a vector, from a row."""
-    place, size = place_in_row(f, row)
-    return read_own(f, row.node, row.node.dtype, place, size, f.lanes_of(row.node))
-
-
-def place_in_row(f, row):
-    """Return where in a row a number is, and the size of the row.
-
-    Where vectors lie along another axis, the numbers of all lanes stand together.
-    """
-    together = f.lanes_of(row.node) and f.axis not in row.axes
-    return place_in(row, f.kernel, f.lanes if together else 1)
+# From types of steps to functions that write one.
+step_writers = {
+    Node: lambda f, step: f.names.update({step: write_node(f, step)}),
+    Store: write_vector_store,
+    Loop: write_loop,
+    VectorLoop: write_loop,
+    Start: lambda f, step: None,  # a fold begins with its loop
+    Combine: lambda f, step: f.running.update(
+        {step.fold: write_combination(f, step.fold)}
+    ),
+}

@@ -21,7 +21,7 @@ class VectorLoop(NamedTuple):
 
 def is_loop(step):
     """Return whether a step has a body."""
-    return isinstance(step, Loop | VectorLoop)
+    return isinstance(step, (Loop, VectorLoop))
 
 
 def everything(steps):

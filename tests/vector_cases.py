@@ -7,6 +7,7 @@ Machine code runs in the process of this command, so that a crash of it ends no 
 
 import argparse
 import sys
+from importlib import import_module
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from minijax.passes import simplify
 from minijax.targets import TargetLibrary, forced_target, host_target
 from minijax.vector_kernels import kernel_function, module_text
 from tests import kernel_cases
+
+for _name in ("held_rows", "streaming", "transposing"):
+    import_module(f"minijax.{_name}")  # ways to change a nest
 
 F32 = np.dtype("float32")
 

@@ -1,0 +1,24 @@
+# Made from chapters/19_vectors.md by `make chapter`;
+# edit the chapter, not this file.
+"""Programs run step by step in planned memory, by kernels with vectors."""
+
+from minijax.compilation import backends
+from minijax.planned_backend import PlannedProgram
+from minijax.targets import TargetLibrary, current_target
+from minijax.vector_kernels import kernel_function, module_text
+
+
+class VectorProgram(PlannedProgram):
+    """Runs the steps of a program; the kernels are machine code with vectors."""
+
+    def compile(self, kernels):
+        """Return functions of the buffers' memory, by the labels of the kernels."""
+        target = current_target()
+        functions = [kernel_function(k, label, target) for label, k in kernels.items()]
+        self.text = module_text(functions)
+        self.library = TargetLibrary(self.text, target)
+        return {label: self.called(label, kernel) for label, kernel in kernels.items()}
+
+
+backends["vectors"] = VectorProgram
+backends["python"] = backends.pop("python")  # the last one is the default
