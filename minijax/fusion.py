@@ -2,7 +2,13 @@
 # edit the chapter, not this file.
 """Fewer kernels: schedules whose kernels are merged where that saves memory traffic."""
 
-from minijax.fusion_groups import Group, links_between, matched, shared_reads
+from minijax.fusion_groups import (
+    Group,
+    dependents,
+    links_between,
+    matched,
+    shared_reads,
+)
 from minijax.fusion_parts import BYTE, LAUNCH, LIMIT, Part, elements
 from minijax.fusion_plans import Plan, arranged, walk_alike
 from minijax.index_maps import unit
@@ -10,30 +16,117 @@ from minijax.kernel_steps import Launch
 from minijax.merging import Merger, merged
 
 
-def fuse(schedule):
-    """Return a schedule of the same results with fewer kernels.
-
-    Kernels are merged where that saves memory traffic; steps that are no launches stay
-    as they are, and their schedules are fused.
-    """
-    fusion = Fusion(schedule)
-    for number, step in enumerate(schedule.steps):
-        fusion.add(number, step)
-    fusion.settle_beside()
-    return schedule._replace(steps=fusion.steps())
+def order_of_both(first, second):
+    """Return where a group of two can stand, or None."""
+    if all(user is second or user.order > second.order for user in first.users):
+        return second.order
+    if all(need is first or need.order < first.order for need in second.needs):
+        return first.order
+    return None
 
 
-class Alone:
-    """A step that stays as it is.
+def replace(old, new):
+    """Put one group in the place of another among the groups that need each other."""
+    new.needs |= old.needs
+    new.users |= old.users
+    for other in old.needs:
+        other.users.discard(old)
+        other.users.add(new)
+    for other in old.users:
+        other.needs.discard(old)
+        other.needs.add(new)
+    new.needs -= {new, old}
+    new.users -= {new, old}
+
+
+def absorb(first, second, plan):
+    """Put the parts of the second group into the first."""
+    if plan.sizes != first.sizes or plan.maps[0] != unit(len(plan.sizes)):
+        first.rewrite(plan.maps[0], plan.sizes)
+    if plan.sizes != second.sizes or plan.maps[1] != unit(len(plan.sizes)):
+        second.rewrite(plan.maps[1], plan.sizes)
+    for slot in second.made:
+        first.folded[slot], first.flops[slot] = second.folded[slot], second.flops[slot]
+    for link in {link.slot: link for link in plan.links}.values():
+        _hand_on(first, second, link)
+    for slot, loads in second.reads.items():
+        first.reads.setdefault(slot, []).extend(loads)
+    first.made.update(second.made)
+    first.parts.update(second.parts)
+    first.homes.update(second.homes)
+    first.orders, first.solid = plan.orders, first.solid | second.solid
+    first.ops += second.ops
+
+
+def _hand_on(first, second, link):
+    """Note for what is made of a slot what was folded and computed on the way."""
+    for slot in dependents(second, link.slot)[0]:
+        part, store = second.made[slot][0]
+        first.folded[slot] |= first.folded[link.slot]
+        read = elements(link.maker.sizes, link.store.place.axes)
+        share = read / elements(part.sizes, store.place.axes)
+        first.flops[slot] += first.flops[link.slot] * share if share >= 1 else 0
+
+
+def _depend(group, other):
+    group.needs.add(other)
+    other.users.add(group)
+
+
+class Uses:
+    """What a schedule does with its slots.
 
     Attributes:
-      order: its place among the groups.
-      needs, users: the groups that have to come before and behind.
+      kept: the slots that have to be stored: of results, and for other steps.
+      writers: from slots to how many steps write to them.
+      readers: from slots to the numbers of the launches that read them.
+      reads: from slots to how many elements these load in all.
     """
 
-    def __init__(self, step, order):
-        self.step, self.order = step, order
-        self.needs, self.users = set(), set()
+    def __init__(self, schedule):
+        self.kept, self.writers = {*schedule.outputs}, {}
+        self.readers, self.reads = {}, {}
+        self.written, self.read, self.slots = {}, {}, []
+        for number, step in enumerate(schedule.steps):
+            self.slots.append((step.reads, step.writes))
+            for slot in step.writes:
+                self.writers[slot] = self.writers.get(slot, 0) + 1
+            if isinstance(step, Launch):
+                self.note(number, step)
+            else:
+                self.kept.update(step.reads)
+
+    def note(self, number, launch):
+        """Take account of what a launch reads."""
+        kernel, slots = launch.kernel, dict(zip(launch.kernel.buffers, launch.slots))
+        for node in kernel.nodes:
+            if node.op == "load":
+                slot = slots[node.detail.buffer]
+                count = elements(kernel.sizes, node.level)
+                self.reads[slot] = self.reads.get(slot, 0) + count
+                self.readers.setdefault(slot, set()).add(number)
+
+    def before(self, number):
+        """Return the numbers of the steps that have to come before the next one."""
+        found, (reads, writes) = set(), self.slots[number]
+        for slot in (*reads, *writes):
+            found.update(self.written.get(slot, ()))
+        for slot in writes:
+            found.update(self.read.get(slot, ()))
+            self.written.setdefault(slot, []).append(number)
+        for slot in reads:
+            self.read.setdefault(slot, []).append(number)
+        return found
+
+    def collide(self, first, second):
+        """Return whether two groups write to one slot, or read what the other writes
+        to when it is not whole."""
+        ends = [group.made.keys() | group.reads.keys() for group in (first, second)]
+        return any(self.writers.get(slot, 0) > 1 for slot in ends[0] & ends[1])
+
+    def outside(self, slot, numbers):
+        """Return whether a slot is read by others than these launches."""
+        return slot in self.kept or not self.readers.get(slot, set()) <= numbers
 
 
 class Fusion:
@@ -75,7 +168,7 @@ class Fusion:
 
     def settle_beside(self):
         """Join groups that walk over the same array."""
-        for slot, numbers in self.uses.read.items():
+        for numbers in self.uses.read.values():
             groups = {self.groups[n]: None for n in numbers if n in self.parts}
             groups = sorted(groups, key=lambda found: -found.order)
             for last, other in zip(groups, groups[1:]):
@@ -169,65 +262,17 @@ class Fusion:
         return Launch(*merged(Merger(group.sizes, *tables), stores))
 
 
-class Uses:
-    """What a schedule does with its slots.
+class Alone:
+    """A step that stays as it is.
 
     Attributes:
-      kept: the slots that have to be stored: of results, and for other steps.
-      writers: from slots to how many steps write to them.
-      readers: from slots to the numbers of the launches that read them.
-      reads: from slots to how many elements these load in all.
+      order: its place among the groups.
+      needs, users: the groups that have to come before and behind.
     """
 
-    def __init__(self, schedule):
-        self.kept, self.writers = {*schedule.outputs}, {}
-        self.readers, self.reads = {}, {}
-        self.written, self.read, self.slots = {}, {}, []
-        for number, step in enumerate(schedule.steps):
-            self.slots.append((step.reads, step.writes))
-            for slot in step.writes:
-                self.writers[slot] = self.writers.get(slot, 0) + 1
-            if isinstance(step, Launch):
-                self.note(number, step)
-            else:
-                self.kept.update(step.reads)
-
-    def note(self, number, launch):
-        """Take account of what a launch reads."""
-        kernel, slots = launch.kernel, dict(zip(launch.kernel.buffers, launch.slots))
-        for node in kernel.nodes:
-            if node.op == "load":
-                slot = slots[node.detail.buffer]
-                count = elements(kernel.sizes, node.level)
-                self.reads[slot] = self.reads.get(slot, 0) + count
-                self.readers.setdefault(slot, set()).add(number)
-
-    def before(self, number):
-        """Return the numbers of the steps that have to come before the next one."""
-        found, (reads, writes) = set(), self.slots[number]
-        for slot in (*reads, *writes):
-            found.update(self.written.get(slot, ()))
-        for slot in writes:
-            found.update(self.read.get(slot, ()))
-            self.written.setdefault(slot, []).append(number)
-        for slot in reads:
-            self.read.setdefault(slot, []).append(number)
-        return found
-
-    def collide(self, first, second):
-        """Return whether two groups write to one slot, or read what the other writes
-        to when it is not whole."""
-        ends = [group.made.keys() | group.reads.keys() for group in (first, second)]
-        return any(self.writers.get(slot, 0) > 1 for slot in ends[0] & ends[1])
-
-    def outside(self, slot, numbers):
-        """Return whether a slot is read by others than these launches."""
-        return slot in self.kept or not self.readers.get(slot, set()) <= numbers
-
-
-def _depend(group, other):
-    group.needs.add(other)
-    other.users.add(group)
+    def __init__(self, step, order):
+        self.step, self.order = step, order
+        self.needs, self.users = set(), set()
 
 
 def _nested(step):
@@ -237,48 +282,14 @@ def _nested(step):
     return step.with_schedules([fuse(schedule) for schedule in step.schedules])
 
 
-def order_of_both(first, second):
-    """Return where a group of two can stand, or None."""
-    if all(user is second or user.order > second.order for user in first.users):
-        return second.order
-    if all(need is first or need.order < first.order for need in second.needs):
-        return first.order
-    return None
+def fuse(schedule):
+    """Return a schedule of the same results with fewer kernels.
 
-
-def absorb(first, second, plan):
-    """Put the parts of the second group into the first."""
-    if plan.sizes != first.sizes or plan.maps[0] != unit(len(plan.sizes)):
-        first.rewrite(plan.maps[0], plan.sizes)
-    if plan.sizes != second.sizes or plan.maps[1] != unit(len(plan.sizes)):
-        second.rewrite(plan.maps[1], plan.sizes)
-    links = {link.slot: link for link in plan.links}
-    folded = frozenset().union(*[first.folded[slot] for slot in links])
-    for slot, makers in second.made.items():
-        [(part, store), *_] = makers
-        count = elements(part.sizes, store.place.axes)
-        first.folded[slot] = second.folded[slot] | folded
-        first.flops[slot] = second.flops[slot]
-        for read, (_, made, *_) in links.items():
-            share = elements(first.sizes, made.axes) / count
-            first.flops[slot] += first.flops[read] * share if share >= 1 else 0
-    for slot, loads in second.reads.items():
-        first.reads.setdefault(slot, []).extend(loads)
-    first.made.update(second.made)
-    first.homes.update(second.homes)
-    first.orders, first.solid = plan.orders, first.solid | second.solid
-    first.ops += second.ops
-
-
-def replace(old, new):
-    """Put one group in the place of another among the groups that need each other."""
-    new.needs |= old.needs
-    new.users |= old.users
-    for other in old.needs:
-        other.users.discard(old)
-        other.users.add(new)
-    for other in old.users:
-        other.needs.discard(old)
-        other.needs.add(new)
-    new.needs -= {new, old}
-    new.users -= {new, old}
+    Kernels are merged where that saves memory traffic; steps that are no launches stay
+    as they are, and their schedules are fused.
+    """
+    fusion = Fusion(schedule)
+    for number, step in enumerate(schedule.steps):
+        fusion.add(number, step)
+    fusion.settle_beside()
+    return schedule._replace(steps=fusion.steps())

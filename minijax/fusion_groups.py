@@ -16,7 +16,8 @@ class Group:
 
     Attributes:
       sizes: of the loops around all of them, from the outermost inwards.
-      homes: from numbers of parts to the indices at which they are computed: an
+      parts: by their numbers.
+      homes: from the numbers of parts to the indices at which they are computed: an
         `Affine` along the axes of the group for each axis of the part.
       made: from slots to pairs of a part and its store.
       reads: from slots to pairs of a part and its load.
@@ -31,6 +32,7 @@ class Group:
 
     def __init__(self, part, order):
         self.sizes, self.order = part.sizes, order
+        self.parts = {part.number: part}
         self.homes = {part.number: unit(len(part.sizes))}
         self.made, self.reads, self.folded, self.flops = {}, {}, {}, {}
         for slot, node in part.loads:
@@ -55,6 +57,18 @@ class Group:
         self.folded = {slot: moved(axes, maps) for slot, axes in self.folded.items()}
         self.solid = moved(self.solid, maps)
         self.orders = moved_orders(self.orders, maps)
+
+
+def dependents(group, slot):
+    """Return the slots that a group makes of another one, and the axes along which
+    the parts go that do it."""
+    slots, axes = {slot}, set()
+    for number in sorted(group.parts):
+        part = group.parts[number]
+        if any(read in slots for read, _ in part.loads):
+            slots.update(made for made, _ in part.stores)
+            axes.update(axis for at in group.homes[number] for axis in at.axes)
+    return slots - {slot}, axes
 
 
 def moved(axes, maps):
@@ -126,27 +140,6 @@ def _meet(made, place):
     return not gap or not gap % (math.gcd(*place.strides, *made.strides) or gap + 1)
 
 
-def shared_reads(first, second):
-    """Return links for what two groups read that do not need each other."""
-    if first.made.keys() & second.reads.keys():
-        return []
-    found = []
-    for slot, loads in second.reads.items():
-        for reader, node in loads[:1] if slot in first.reads else ():
-            other, seen = first.reads[slot][0]
-            made = first.along(other, seen.detail.place)
-            read = second.along(reader, node.detail.place)
-            guarded = seen.detail.guards or node.detail.guards
-            if not guarded and _full(first, made) and _full(second, read):
-                found.append(Link(slot, made, read, (), None, None))
-    return found
-
-
-def _full(group, place):
-    """Return whether a place moves along all axes of a group."""
-    return len(place.axes) == len(group.sizes)
-
-
 def matched(first, second, links_of):
     """Return the links between two groups, and their axes as the links tell.
 
@@ -191,3 +184,24 @@ def _agree(maps, found):
         return False
     axes = [axis for a, b in zip(maps, found) if a or b for axis in (a or b).axes]
     return len(axes) == len(set(axes))
+
+
+def shared_reads(first, second):
+    """Return links for what two groups read that do not need each other."""
+    if first.made.keys() & second.reads.keys():
+        return []
+    found = []
+    for slot, loads in second.reads.items():
+        for reader, node in loads[:1] if slot in first.reads else ():
+            other, seen = first.reads[slot][0]
+            made = first.along(other, seen.detail.place)
+            read = second.along(reader, node.detail.place)
+            guarded = seen.detail.guards or node.detail.guards
+            if not guarded and _full(first, made) and _full(second, read):
+                found.append(Link(slot, made, read, (), None, None))
+    return found
+
+
+def _full(group, place):
+    """Return whether a place moves along all axes of a group."""
+    return len(place.axes) == len(group.sizes)

@@ -5,7 +5,7 @@
 import math
 from typing import NamedTuple
 
-from minijax.fusion_groups import moved_orders
+from minijax.fusion_groups import dependents, moved, moved_orders
 from minijax.fusion_parts import AGAIN, BYTE, LAUNCH, NEAR, elements
 from minijax.index_maps import seen_along, unit
 from minijax.kernels import Affine, Guard
@@ -41,6 +41,8 @@ class Draft:
       places: for each axis, a number that grows from the outermost inwards.
       maps: what the axes of the second group are along these.
       loops: the axes along which the second group goes.
+      behind: for each link of something folded, those of them along which it goes on
+        with it, and which were not there when it was folded.
       orders: pairs of axes of which the first has to be outside of the second.
     """
 
@@ -54,11 +56,13 @@ class Draft:
         ]
         self.loops = {axis for at in self.maps for axis in at.axes}
         self.orders = first.orders | moved_orders(second.orders, self.maps)
+        self.behind = {}
         for link in self.links:
             if first.folded[link.slot]:
-                level = link.made.axes
-                behind = self.loops.difference(level)
-                self.orders |= {(a, b) for a in level for b in behind}
+                _, axes = dependents(second, link.slot)
+                behind = moved(axes, self.maps).difference(link.made.axes)
+                self.behind[link.slot] = behind
+                self.orders |= {(a, b) for a in link.made.axes for b in behind}
 
     def ends(self, maps):
         """Return axes for those that no link tells about: free ones, or new ones."""
@@ -110,56 +114,6 @@ class Draft:
         return Plan(sizes, (tuple(new[:rank]), tuple(second)), orders, self.links)
 
 
-def walk_alike(first, second, links):
-    """Return whether two groups have the same loops and no folds between them: then
-    there is nothing to arrange."""
-    return (
-        first.sizes == second.sizes
-        and not second.orders
-        and all(
-            link.made == link.read
-            and not (link.guards or first.folded[link.slot])
-            and len(link.made.axes) == len(first.sizes)
-            for link in links
-        )
-    )
-
-
-def arranged(first, second, links, maps, stays):
-    """Return the `Plan` to join two groups, or None if that should not be.
-
-    Args:
-      first, second: groups.
-      links, maps: what `matched` has found; no links if nothing is handed over.
-      stays: function from slots to whether somebody else reads them.
-    """
-    draft = Draft(first, second, links, maps)
-    order = draft.sorted_axes()
-    if order is None or not near(draft):
-        return None
-    if not all(pays(draft, link, order) for link in draft.links):
-        return None
-    plan = draft.plan(order)
-    return plan if in_rows(first, second, plan, stays) else None
-
-
-def near(draft):
-    """Return whether what is walked again after it was folded is near, and cheap."""
-    again = set()
-    for link in draft.links:
-        folded = draft.first.folded[link.slot]
-        behind = draft.loops.difference(link.made.axes)
-        if folded and behind:
-            counts = [elements(draft.sizes, axes) for axes in (folded, behind)]
-            if max(counts) > NEAR:
-                return False
-            again |= folded & behind
-    return not any(
-        draft.first.flops[link.slot] > AGAIN and again.intersection(link.made.axes)
-        for link in draft.links
-    )
-
-
 def pays(draft, link, order):
     """Return whether to compute the elements of a link here is cheaper than to store
     and load them."""
@@ -189,6 +143,22 @@ def _is_made(draft, link, read):
     return found_at(read, guards, tuple(draft.sizes), link.store.place, limits)
 
 
+def near(draft):
+    """Return whether what is walked again after it was folded is near, and cheap."""
+    again = set()
+    for slot, behind in draft.behind.items():
+        folded = draft.first.folded[slot]
+        if behind:
+            counts = [elements(draft.sizes, axes) for axes in (folded, behind)]
+            if max(counts) > NEAR:
+                return False
+            again |= folded & behind
+    return not any(
+        draft.first.flops[link.slot] > AGAIN and again.intersection(link.made.axes)
+        for link in draft.links
+    )
+
+
 def in_rows(first, second, plan, stays):
     """Return whether large arrays are still stored element after element."""
     if math.prod(plan.sizes) <= NEAR:
@@ -208,3 +178,36 @@ def _stored_in_rows(group, maps, sizes, stays):
             if elements(sizes, place.axes) > NEAR and steps[-1] != min(steps):
                 return False
     return True
+
+
+def arranged(first, second, links, maps, stays):
+    """Return the `Plan` to join two groups, or None if that should not be.
+
+    Args:
+      first, second: groups.
+      links, maps: what `matched` has found; no links if nothing is handed over.
+      stays: function from slots to whether somebody else reads them.
+    """
+    draft = Draft(first, second, links, maps)
+    order = draft.sorted_axes()
+    if order is None or not near(draft):
+        return None
+    if not all(pays(draft, link, order) for link in draft.links):
+        return None
+    plan = draft.plan(order)
+    return plan if in_rows(first, second, plan, stays) else None
+
+
+def walk_alike(first, second, links):
+    """Return whether two groups have the same loops and no folds between them: then
+    there is nothing to arrange."""
+    return (
+        first.sizes == second.sizes
+        and not second.orders
+        and all(
+            link.made == link.read
+            and not (link.guards or first.folded[link.slot])
+            and len(link.made.axes) == len(first.sizes)
+            for link in links
+        )
+    )

@@ -39,31 +39,6 @@ class Instance(NamedTuple):
     guards: tuple = ()
 
 
-def found_at(place, guards, sizes, target, limits):
-    """Return the indices at which a target is where a guarded load reads, or None."""
-    rank = len(sizes)
-    if guards:
-        place, sizes = _unguarded(place, guards, sizes)
-    found, _ = indices(place, sizes, target, limits)
-    if found and guards:
-        axes = (*unit(rank), *[guard.place for guard in guards])
-        found = [at and seen_along(at, axes, rank) for at in found]
-    return found
-
-
-def _unguarded(place, guards, sizes):
-    """Return a place along axes behind which there is one for each guard's number."""
-    factors = []
-    for (offset, strides), _ in guards:
-        ratios = [a // b for a, b in zip(place.strides, strides) if b]
-        factor = ratios[0] if ratios else 0
-        left = [a - factor * b for a, b in zip(place.strides, strides)]
-        place = Affine(place.offset - factor * offset, tuple(left))
-        factors.append(factor)
-    limits = [guard.limit for guard in guards]
-    return Affine(place.offset, (*place.strides, *factors)), (*sizes, *limits)
-
-
 class Merger(NodeWriter):
     """Writes a kernel of several parts.
 
@@ -112,27 +87,6 @@ class Merger(NodeWriter):
     def along(self, instance, place):
         """Return a place of an instance along the axes of the kernel."""
         return seen_along(place, instance.maps, len(self.sizes))
-
-
-def merged(k, stores):
-    """Return a kernel and the slots of its buffers.
-
-    Args:
-      k: a `Merger`.
-      stores: triples of a part's number, a slot and the `Store` into it.
-    """
-    instances = wanted(k, {number for number, *_ in stores})
-    for instance in reversed(instances):
-        build(k, instance)
-    outs = [stored(k, *store) for store in stores]
-    nodes = needed([store.node for store in outs], k.nodes)
-    used = {node.detail.buffer for node in nodes if node.op == "load"}
-    used.update(store.buffer for store in outs)
-    pairs = [(slot, b) for (slot, _), b in k.buffers.items() if b in used]
-    name = _named([k.parts[n].kernel.name for n in sorted({n for n, *_ in instances})])
-    buffers = tuple(buffer for _, buffer in pairs)
-    kernel = Kernel(name, k.sizes, buffers, (*nodes,), (*outs,))
-    return collapse(kernel), [slot for slot, _ in pairs]
 
 
 def wanted(k, roots):
@@ -231,13 +185,6 @@ def loaded(k, instance, node):
     return x if inside is None else k.select(inside, x, other.item())
 
 
-def _tests(k, place, limit):
-    """Return the comparisons that a guard needs."""
-    least, most = place.bounds(k.sizes)
-    tests = [k.ge(number_at(k, place), 0)] if least < 0 else []
-    return [*tests, k.lt(number_at(k, place), limit)] if most >= limit else tests
-
-
 def number_at(k, place):
     """Return the node of an affine number of the indices."""
     total = None
@@ -258,6 +205,36 @@ def stored(k, number, slot, store):
     return Store(buffer, k.along(home, store.place), k.values[home][store.node])
 
 
+def merged(k, stores):
+    """Return a kernel and the slots of its buffers.
+
+    Args:
+      k: a `Merger`.
+      stores: triples of a part's number, a slot and the `Store` into it.
+    """
+    instances = wanted(k, {number for number, *_ in stores})
+    for instance in reversed(instances):
+        build(k, instance)
+    outs = [stored(k, *store) for store in stores]
+    nodes = needed([store.node for store in outs], k.nodes)
+    used = {node.detail.buffer for node in nodes if node.op == "load"}
+    used.update(store.buffer for store in outs)
+    pairs = [(slot, b) for (slot, _), b in k.buffers.items() if b in used]
+    name = _named([k.parts[n].kernel.name for n in sorted({n for n, *_ in instances})])
+    buffers = tuple(buffer for _, buffer in pairs)
+    kernel = Kernel(name, k.sizes, buffers, (*nodes,), (*outs,))
+    return collapse(kernel), [slot for slot, _ in pairs]
+
+
+def needed(wanted, nodes):
+    """Return those of the nodes that are on the way to others, in order."""
+    found = set(wanted)
+    for node in reversed(nodes):
+        if node in found:
+            found.update(node.args)
+    return [node for node in nodes if node in found]
+
+
 def _level(args):
     """Return the axes along which an operation on some nodes varies."""
     level = args[0].level
@@ -272,10 +249,33 @@ def _named(names):
     return "_".join(distinct[:4]) + ("_etc" if len(distinct) > 4 else "")
 
 
-def needed(wanted, nodes):
-    """Return those of the nodes that are on the way to others, in order."""
-    found = set(wanted)
-    for node in reversed(nodes):
-        if node in found:
-            found.update(node.args)
-    return [node for node in nodes if node in found]
+def found_at(place, guards, sizes, target, limits):
+    """Return the indices at which a target is where a guarded load reads, or None."""
+    rank = len(sizes)
+    if guards:
+        place, sizes = _unguarded(place, guards, sizes)
+    found, _ = indices(place, sizes, target, limits)
+    if found and guards:
+        axes = (*unit(rank), *[guard.place for guard in guards])
+        found = [at and seen_along(at, axes, rank) for at in found]
+    return found
+
+
+def _unguarded(place, guards, sizes):
+    """Return a place along axes behind which there is one for each guard's number."""
+    factors = []
+    for (offset, strides), _ in guards:
+        ratios = [a // b for a, b in zip(place.strides, strides) if b]
+        factor = ratios[0] if ratios else 0
+        left = [a - factor * b for a, b in zip(place.strides, strides)]
+        place = Affine(place.offset - factor * offset, tuple(left))
+        factors.append(factor)
+    limits = [guard.limit for guard in guards]
+    return Affine(place.offset, (*place.strides, *factors)), (*sizes, *limits)
+
+
+def _tests(k, place, limit):
+    """Return the comparisons that a guard needs."""
+    least, most = place.bounds(k.sizes)
+    tests = [k.ge(number_at(k, place), 0)] if least < 0 else []
+    return [*tests, k.lt(number_at(k, place), limit)] if most >= limit else tests
