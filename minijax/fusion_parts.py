@@ -10,6 +10,7 @@ PRICES = {"flops": 1, "transcendentals": 20, "": 0}
 BYTE = 2  # moving a byte takes as long as this many flops
 LAUNCH = 1000  # and starting a kernel as long as these
 NEAR = 2**14  # so many numbers stay near the processor
+SMALL = 2**10  # so few have no direction in which they lie
 AGAIN = 250  # flops for a number, to have it again in another sweep
 LIMIT = 150  # operations in one kernel
 

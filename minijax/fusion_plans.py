@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from minijax.fusion_groups import dependents, moved, moved_orders
-from minijax.fusion_parts import AGAIN, BYTE, LAUNCH, NEAR, elements
+from minijax.fusion_parts import AGAIN, BYTE, LAUNCH, NEAR, SMALL, elements
 from minijax.index_maps import seen_along, unit
 from minijax.kernels import Affine, Guard
 from minijax.merging import found_at
@@ -159,6 +159,29 @@ def near(draft):
     )
 
 
+def along_one_grain(first, second, plan):
+    """Return whether all matrices that folds go through lie in the same direction."""
+    if not plan.orders or math.prod(plan.sizes) <= SMALL:
+        return True
+    pairs = zip((first, second), plan.maps)
+    axes = [_grains(group, maps, plan.sizes, first.made) for group, maps in pairs]
+    return len(axes[0] | axes[1]) <= 1
+
+
+def _grains(group, maps, sizes, made):
+    """Return the axes along which the elements of what is loaded are neighbours."""
+    found = set()
+    for slot, loads in group.reads.items():
+        if slot not in made and slot not in group.made:
+            for part, node in loads:
+                place = group.along(part, node.detail.place)
+                place = seen_along(place, maps, len(sizes))
+                steps = {axis: abs(place.strides[axis]) for axis in place.axes}
+                if len(steps) > 1 and elements(sizes, steps) > SMALL:
+                    found.add(min(steps, key=steps.get))
+    return found
+
+
 def in_rows(first, second, plan, stays):
     """Return whether large arrays are still stored element after element."""
     if math.prod(plan.sizes) <= NEAR:
@@ -195,7 +218,8 @@ def arranged(first, second, links, maps, stays):
     if not all(pays(draft, link, order) for link in draft.links):
         return None
     plan = draft.plan(order)
-    return plan if in_rows(first, second, plan, stays) else None
+    right = along_one_grain(first, second, plan) and in_rows(first, second, plan, stays)
+    return plan if right else None
 
 
 def walk_alike(first, second, links):
