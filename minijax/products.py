@@ -23,7 +23,7 @@ from minijax.lax.reductions import wide
 from minijax.layouts import Layout, Slot, permuted, reshaped, stretched
 
 # Products of matrices with at most so many multiplications are kernels.
-SMALL = 512
+SMALL = 16**3
 
 
 class Product(NamedTuple):
@@ -84,8 +84,8 @@ step_runners[Product] = multiplied
 
 def suits_a_kernel(aval, batch, m, n, k):
     """Whether a fold is as good as anything for a product of these sizes."""
-    small = min(m, n, k) < 2 or batch == 0 or m * n * k <= SMALL
-    return small or aval.dtype.kind == "b"
+    thin = min(m, n) <= 2 or k < 2 or batch == 0
+    return thin or m * n * k <= SMALL or aval.dtype.kind == "b"
 
 
 def multiply(lowering, eqn, lhs, rhs):
