@@ -19,28 +19,28 @@ from minijax.gate_tables import (
     CONTEXT,
     COUNT,
     DECREF,
+    EMPTY,
     EVALUATOR,
     FAILURE,
     GET_VARIABLE,
     INCREF,
-    IN_PYTHON,
     KEYWORDS,
     LOCK,
     LONG,
     NEW_METHOD,
     NEXT,
     NEXT_VALUE,
-    NO_ARGUMENTS,
-    NO_OVERRIDES,
     OVERRIDES,
     OWNER,
     PROGRAM,
+    PYTHON,
     RESULT,
     RESULTS,
     SPAN,
     STRUCTURE,
     SWITCHES,
     TRACE,
+    UNCHANGED,
     UNLOCK,
     WATCHERS,
 )
@@ -81,7 +81,8 @@ def make_results(record, table, held):
         if x == 0:
             x = new_result(known, word[record + AROUND])
         if x == 0:
-            each(word[word[record + AROUND] + DECREF], held + word[record + RESULTS], held + i)
+            drop = word[word[record + AROUND] + DECREF]
+            each(drop, held + word[record + RESULTS], held + i)
             return 0
         word[held + i] = x
         word[table + i] = word[word[x + BUFFER] + DATA]
@@ -99,7 +100,7 @@ def finish(record, table, held, arena):
     if run(record, table, arena) == 0:
         return build(word[record + STRUCTURE], results, around)
     each(word[around + DECREF], results, held + word[record + SPAN])
-    return call(word[around + CALL], word[record + FAILURE], word[around + NO_ARGUMENTS], 0)
+    return call(word[around + CALL], word[record + FAILURE], word[around + EMPTY], 0)
 
 
 def take_all(args, keywords, record, table):
@@ -107,7 +108,8 @@ def take_all(args, keywords, record, table):
     out = table
     i = 0
     while i < word[record + COUNT] and out != 0:
-        out = take(word[args + 8 * i], word[word[record + ARGUMENTS] + 8 * i], record, out)
+        node = word[word[record + ARGUMENTS] + 8 * i]
+        out = take(word[args + 8 * i], node, record, out)
         i += 1
     if out != 0 and word[record + KEYWORDS] != 0:
         out = take(keywords, word[record + KEYWORDS], record, out)
@@ -145,13 +147,13 @@ def plain(around):
     """Return whether this thread evaluates, with the switches of the process."""
     if variable(word[around + TRACE], around) != word[around + EVALUATOR]:
         return 0
-    if variable(word[around + OVERRIDES], around) != word[around + NO_OVERRIDES]:
+    if variable(word[around + OVERRIDES], around) != word[around + UNCHANGED]:
         return 0
     return word[word[around + WATCHERS] + SIZE] == 0
 
 
 def fitting(record, args, kwargs):
-    """Return whether a record is free, and of these switches and numbers of arguments."""
+    """Return whether a record is free, and for such a call as far as one can see."""
     now = word[word[word[record + AROUND] + CONFIG] + CONFIG_VALUES]
     if word[record + SWITCHES] != now or word[record + ARENA] == 0:
         return 0
@@ -174,7 +176,7 @@ def gate(self, args, kwargs):
                 if result != MISS:
                     return result
             record = word[record + NEXT]
-    method = call(word[around + NEW_METHOD], word[around + IN_PYTHON], self)
+    method = call(word[around + NEW_METHOD], word[around + PYTHON], self)
     if method == 0:
         return 0
     result = call(word[around + CALL], method, args, kwargs)
@@ -183,8 +185,8 @@ def gate(self, args, kwargs):
 
 
 GATE_FUNCTIONS = (
-    fits, integer, number, take_leaf, take, spare, keep, new_buffer, new_result, build, each, run,
-    make_results, finish, take_all, attempt, variable, plain, fitting, gate,
+    fits, integer, number, take_leaf, take, spare, keep, new_buffer, new_result, build,
+    each, run, make_results, finish, take_all, attempt, variable, plain, fitting, gate,
 )  # fmt: skip
 
 

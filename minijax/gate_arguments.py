@@ -9,13 +9,11 @@ from minijax.gate_tables import (
     AROUND,
     ARRAY,
     AS_INTEGER,
-    A_DICT,
-    A_LIST,
-    A_NONE,
     BOOL,
     CHILDREN,
     CONTAINER,
     CPU,
+    DICT,
     FLOAT,
     GET_ITEM,
     INT,
@@ -27,7 +25,9 @@ from minijax.gate_tables import (
     KNOWN_WEAK,
     LEAF,
     LENGTH,
+    LIST,
     NDARRAY,
+    NOTHING,
     NUMBER,
     SPAN,
     STATIC,
@@ -42,9 +42,9 @@ from minijax.object_layout import (
     DIMS,
     FLAGS,
     FLOAT_VALUE,
-    IN_ORDER,
     LIST_ITEMS,
     NDIM,
+    ORDERED,
     SIZE,
     TUPLE_ITEMS,
     TYPE,
@@ -54,12 +54,12 @@ from minijax.words import as_float32, call, half, word
 
 
 def fits(x, known, around):
-    """Return the address of the numbers of a NumPy array, or 0 if it is another kind."""
+    """Return the address of a NumPy array's numbers, or 0 if it is of another kind."""
     if word[x + TYPE] != word[around + NDARRAY]:
         return 0
     if word[x + DESCR] != word[known + KNOWN_DESCR]:
         return 0
-    if half[x + FLAGS] & IN_ORDER != IN_ORDER:
+    if half[x + FLAGS] & ORDERED != ORDERED:
         return 0
     if half[x + NDIM] != word[known + KNOWN_NDIM]:
         return 0
@@ -100,14 +100,15 @@ def number(x, known, place, around):
 
 
 def take_leaf(x, known, record, out):
-    """Note where the numbers of a leaf are, and who holds them; return 0 if it differs."""
+    """Note where a leaf's numbers are, and who holds them; return 0 if it differs."""
     around = word[record + AROUND]
     kind = word[x + TYPE]
     word[out] = 0
     if kind == word[around + ARRAY] and word[x + DEVICE] == word[around + CPU]:
         aval = word[x + AVAL]
         x = word[x + BUFFER]
-        if aval == word[known + KNOWN_AVAL] or word[aval + WEAK] == word[known + KNOWN_WEAK]:
+        same = aval == word[known + KNOWN_AVAL]
+        if same or word[aval + WEAK] == word[known + KNOWN_WEAK]:
             word[out] = fits(x, known, around)
     elif kind == word[around + NDARRAY]:
         if word[known + KNOWN_WEAK] != word[around + TRUE]:
@@ -129,17 +130,17 @@ def take(x, node, record, out):
         return out
     if word[x + TYPE] != word[node + CONTAINER]:
         return 0
-    if kind == A_NONE:
+    if kind == NOTHING:
         return out
     if word[x + SIZE] != word[node + LENGTH]:
         return 0
     items = x + TUPLE_ITEMS
-    if kind == A_LIST:
+    if kind == LIST:
         items = word[x + LIST_ITEMS]
     i = 0
     while i < word[node + LENGTH] and out != 0:
         child = node + CHILDREN + 16 * i
-        if kind == A_DICT:
+        if kind == DICT:
             item = call(word[word[record + AROUND] + GET_ITEM], x, word[child + 8])
         else:
             item = word[items + 8 * i]

@@ -8,16 +8,13 @@ These are functions of `words`: they are made machine code, and run as Python as
 from minijax.gate_tables import (
     ALLOCATE,
     ARRAY,
-    A_DICT,
-    A_LIST,
-    A_NAMED,
-    A_NONE,
-    A_TUPLE,
     CALL,
     CHILDREN,
     CONTAINER,
     CPU,
     DECREF,
+    DICT,
+    EMPTY,
     INCREF,
     KEPT,
     KIND,
@@ -27,16 +24,19 @@ from minijax.gate_tables import (
     KNOWN_NDIM,
     LEAF,
     LENGTH,
+    LIST,
     MAKER,
+    NAMED,
     NDARRAY,
     NEW_DICT,
     NEW_LIST,
     NEW_NDARRAY,
     NEW_TUPLE,
     NONE,
-    NO_ARGUMENTS,
+    NOTHING,
     SET_ITEM,
     SPARES,
+    TUPLE,
     TURN,
 )
 from minijax.object_layout import (
@@ -60,10 +60,10 @@ def spare(known, around):
     i = 0
     while i < word[word[known + SPARES] + SIZE]:
         x = word[items + 8 * i]
-        if word[x + REFS] == 1 and word[x + TYPE] == word[around + ARRAY]:
-            if word[word[x + BUFFER] + REFS] == 1:
-                word[x + REFS] = 2
-                return x
+        whole = word[x + TYPE] == word[around + ARRAY]
+        if whole and word[x + REFS] == 1 and word[word[x + BUFFER] + REFS] == 1:
+            word[x + REFS] = 2
+            return x
         i += 1
     return 0
 
@@ -85,7 +85,7 @@ def keep(x, known, around):
 def new_buffer(known, around):
     """Return a new array of NumPy for a result, or 0 if there is no memory."""
     if word[known + MAKER] != 0:
-        return call(word[around + CALL], word[known + MAKER], word[around + NO_ARGUMENTS], 0)
+        return call(word[around + CALL], word[known + MAKER], word[around + EMPTY], 0)
     call(word[around + INCREF], word[known + KNOWN_DESCR])
     return call(
         word[around + NEW_NDARRAY], word[around + NDARRAY], word[known + KNOWN_DESCR],
@@ -118,14 +118,14 @@ def build(node, results, around):
     length = word[node + LENGTH]
     if kind == LEAF:
         return word[results + word[node + CONTAINER]]
-    if kind == A_NONE:
+    if kind == NOTHING:
         call(word[around + INCREF], word[around + NONE])
         return word[around + NONE]
-    if kind == A_TUPLE:
+    if kind == TUPLE:
         tree = call(word[around + NEW_TUPLE], length)
-    elif kind == A_NAMED:
+    elif kind == NAMED:
         tree = call(word[around + ALLOCATE], word[node + CONTAINER], length)
-    elif kind == A_LIST:
+    elif kind == LIST:
         tree = call(word[around + NEW_LIST], length)
     else:
         tree = call(word[around + NEW_DICT])
@@ -135,10 +135,10 @@ def build(node, results, around):
     while i < length:
         child = node + CHILDREN + 16 * i
         item = build(word[child], results, around)
-        if kind == A_DICT:
+        if kind == DICT:
             call(word[around + SET_ITEM], tree, word[child + 8], item)
             call(word[around + DECREF], item)
-        elif kind == A_LIST:
+        elif kind == LIST:
             word[word[tree + LIST_ITEMS] + 8 * i] = item
         else:
             word[tree + TUPLE_ITEMS + 8 * i] = item

@@ -24,8 +24,8 @@ from minijax.words import word
 
 # What is the same for all functions.
 (
-    _, AROUND, TRACE, EVALUATOR, OVERRIDES, NO_OVERRIDES, CONFIG, WATCHERS, IN_PYTHON,
-    ARRAY, NDARRAY, CPU, NONE, FLOAT, INT, BOOL, TRUE, NO_ARGUMENTS,
+    _, AROUND, TRACE, EVALUATOR, OVERRIDES, UNCHANGED, CONFIG, WATCHERS, PYTHON,
+    ARRAY, NDARRAY, CPU, NONE, FLOAT, INT, BOOL, TRUE, EMPTY,
 ) = range(0, 8 * 18, 8)  # fmt: skip
 # Functions of Python and NumPy.
 (
@@ -50,7 +50,7 @@ C_FUNCTIONS = (
 ) = range(0, 80, 8)  # fmt: skip
 # A node of a tree, and the kinds of nodes.
 KIND, CONTAINER, LENGTH, CHILDREN = range(0, 32, 8)
-LEAF, A_TUPLE, A_NAMED, A_LIST, A_DICT, A_NONE, STATIC = range(7)
+LEAF, TUPLE, NAMED, LIST, DICT, NOTHING, STATIC = range(7)
 
 
 class Table:
@@ -106,9 +106,9 @@ def surroundings_table(in_python):
     types = {ARRAY: ArrayImpl, NDARRAY: np.ndarray, FLOAT: float, INT: int, BOOL: bool}
     table = Table(33).update(types).update({
         TRACE: core._current_trace, EVALUATOR: Context().run(core.current_trace),
-        OVERRIDES: config._overrides, NO_OVERRIDES: Context().run(config._overrides.get),
-        CONFIG: config, WATCHERS: core.watchers, IN_PYTHON: in_python,
-        CPU: devices("cpu")[0], NONE: None, TRUE: True, NO_ARGUMENTS: (),
+        OVERRIDES: config._overrides, UNCHANGED: Context().run(config._overrides.get),
+        CONFIG: config, WATCHERS: core.watchers, PYTHON: in_python,
+        CPU: devices("cpu")[0], NONE: None, TRUE: True, EMPTY: (),
     })  # fmt: skip
     for i, name in enumerate(C_FUNCTIONS):
         table[INCREF + 8 * i] = address_of(name)
@@ -163,8 +163,8 @@ def kind_of_node(tree):
     kind, aux = tree.kind.type, tree.aux
     require(kind is not dict or all(type(key) is str for key in aux), "keys")
     if kind.__base__ is tuple and hasattr(kind, "_fields"):
-        return A_NAMED
-    codes = {tuple: A_TUPLE, list: A_LIST, dict: A_DICT, type(None): A_NONE}
+        return NAMED
+    codes = {tuple: TUPLE, list: LIST, dict: DICT, type(None): NOTHING}
     require(kind in codes, f"{kind} is a container of another kind")
     return codes[kind]
 
@@ -201,7 +201,7 @@ def tree_table(tree, leaves):
     if kind == LEAF:
         return node_table(LEAF, next(leaves))
     children = [tree_table(child, leaves) for child in tree.children()]
-    return node_table(kind, tree.kind.type, children, tree.aux if kind == A_DICT else ())
+    return node_table(kind, tree.kind.type, children, tree.aux if kind == DICT else ())
 
 
 def record_table(around, trees, named, in_avals, out_tree, out_avals, entry):
@@ -223,7 +223,7 @@ def record_table(around, trees, named, in_avals, out_tree, out_avals, entry):
     table = Table(16).update({
         AROUND: around, SWITCHES: config._values, COUNT: len(trees),
         ARGUMENTS: Table(len(nodes)).update({8 * i: x for i, x in enumerate(nodes)}),
-        KEYWORDS: node_table(A_DICT, dict, by_name, tuple(named)) if named else 0,
+        KEYWORDS: node_table(DICT, dict, by_name, tuple(named)) if named else 0,
         SPAN: 8 * (len(in_avals) + len(out_avals)), RESULTS: 8 * len(in_avals),
         RESULT: results, PROGRAM: entry.address, CONTEXT: entry.context,
         STRUCTURE: tree_table(out_tree, iter(range(0, 8 * len(out_avals), 8))),

@@ -28,7 +28,7 @@ TUPLE_ITEMS, LIST_ITEMS = getattr(tuple, "__basicsize__", 24), 24
 FLOAT_VALUE, TP_CALL = 16, 128
 # NumPy's arrays.
 DATA, NDIM, DIMS, DESCR, FLAGS = 16, 24, 32, 56, 64
-IN_ORDER, WRITEABLE = 0x101, 0x400
+ORDERED, WRITEABLE = 0x101, 0x400
 
 
 class UnknownLayout(Exception):
@@ -83,6 +83,7 @@ def check_containers():
     pair, row, table = (item, other), [item, other], {"a": item, "b": other}
     sizes = [word[id(x) + SIZE] for x in (pair, row, table, (), [], {})]
     require(sizes == [2, 2, 2, 0, 0, 0], "lengths")
+    require(2 <= word[id(row) + LIST_ITEMS + 8] < 16, "lists")  # how many have room
     for start in (id(pair) + TUPLE_ITEMS, word[id(row) + LIST_ITEMS]):
         items = [word[start], word[start + 8]]
         require(items == [id(item), id(other)], "items")
@@ -104,9 +105,11 @@ def check_arrays():
     locked.flags.writeable = False
     for x in (base, base.T, base[1:, 2], np.array(2), np.zeros(7, bool), locked):
         where, flags = id(x), half[id(x) + FLAGS]
+        gap = word[where + DIMS + 8] - word[where + DIMS]  # the strides come next
+        require(gap == 8 * x.ndim and half[where + NDIM] == x.ndim, "axes")
         dims = [word[word[where + DIMS] + 8 * i] for i in range(x.ndim)]
         require(word[where + DATA] == x.ctypes.data, "the data of arrays")
-        require((half[where + NDIM], tuple(dims)) == (x.ndim, x.shape), "shapes")
+        require(tuple(dims) == x.shape, "shapes")
         require(word[where + DESCR] == id(x.dtype), "the dtypes of arrays")
         shown = [flags & bit != 0 for bit in (1, 0x100, WRITEABLE)]
         known = [x.flags.c_contiguous, x.flags.aligned, x.flags.writeable]

@@ -74,8 +74,8 @@ def llvm_text(*functions):
 @lru_cache(maxsize=8)
 def parsed(lines):
     """Return the functions of a text by the numbers of their first lines."""
-    functions = ast.parse("".join(lines)).body
-    return {f.lineno: f for f in functions if isinstance(f, ast.FunctionDef)}
+    nodes = ast.walk(ast.parse("".join(lines)))
+    return {node.lineno: node for node in nodes if isinstance(node, ast.FunctionDef)}
 
 
 def tree_of(function):

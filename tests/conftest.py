@@ -16,6 +16,8 @@ from minijax.core import rule_tables
 
 ORACLE = Path(__file__).parent / "oracle"
 
+os.environ.setdefault("JAX_ENABLE_COMPILATION_CACHE", "0")  # all code is made here
+
 for module in pkgutil.walk_packages(minijax.__path__, "minijax."):
     importlib.import_module(module.name)
 
