@@ -95,4 +95,4 @@ def in_one_buffer(launch, pairs):
     kept, slots = zip(*[pair for pair in pairs if pair[0] not in buffers])
     nodes = tuple(new.values())
     kernel = Kernel(kernel.name, kernel.sizes, kept, nodes, (*stores,))
-    return Launch(kernel, [*slots])
+    return launch._replace(kernel=kernel, slots=[*slots])

@@ -47,7 +47,7 @@ class CallMemory(dict):
         else:
             super().__setitem__(slot, data)
 
-    def update(self, pairs):
+    def update(self, pairs):  # type: ignore[override]
         """Put bytes into the places of slots."""
         for slot, data in pairs:
             self[slot] = data

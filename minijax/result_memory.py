@@ -121,13 +121,13 @@ def exclusive(x):
     No other array shares them, and NumPy has no view of them.
     """
     buffer = x._buffer
-    whole = buffer.base is None or isinstance(buffer.base, Heap | Pages)
-    return (
-        whole
-        and getrefcount(buffer) == ALONE + 1
-        and buffer.flags.c_contiguous
-        and buffer.flags.aligned
-    )
+    if not (buffer.flags.c_contiguous and buffer.flags.aligned):
+        return False
+    while isinstance(buffer, np.ndarray):  # held by what we come from, and by us
+        if getrefcount(buffer) != ALONE + 1:
+            return False
+        buffer = buffer.base
+    return buffer is None or isinstance(buffer, Heap | Pages)
 
 
 def given(x):
@@ -141,6 +141,7 @@ def given(x):
         buffer = empty(x.shape, x.dtype)
         buffer[...] = x._buffer
         return buffer
-    buffer = x._buffer
-    buffer.flags.writeable = True
-    return buffer
+    if isinstance(x._buffer.base, np.ndarray):
+        x._buffer.base.flags.writeable = True
+    x._buffer.flags.writeable = True
+    return x._buffer

@@ -211,3 +211,15 @@ def test_given():
     assert given(x) is not x._buffer and np.array_equal(given(x), view)
     numbers = np.arange(3, dtype=FLOAT)
     assert given(numbers) is not numbers and given(2.0).shape == ()
+
+
+def test_a_view_that_is_alone_with_its_owner():
+    x = ArrayImpl(np.arange(8, dtype=FLOAT).reshape(2, 4), ShapedArray((2, 4), FLOAT))
+    owner = x._buffer.base
+    assert not exclusive(x)
+    del owner
+    assert exclusive(x) and given(x).flags.writeable
+    copy = np.asarray(x)[:1]
+    assert not exclusive(x)
+    del copy
+    assert exclusive(x)
