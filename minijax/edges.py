@@ -4,7 +4,7 @@
 
 from minijax.dtypes import short_name
 from minijax.matrix_text import MatrixText, function_text, write_times
-from minijax.tiles import Tile, name_of, operands
+from minijax.tiles import Tile, name_of, operands, write_addition
 
 
 def parts_of(tile):
@@ -62,9 +62,8 @@ def write_row_back(f, row, tile):
 
     def copy(start, lanes):
         x, there = f.load(f.at(source, start), lanes), f.at(place, start)
-        kind, add = f.vector(lanes), "add" if f.kind.startswith("i") else "fadd"
-        both = f.emit(f"{add} {kind} {f.load(there, lanes)}, {x}")
-        f.store(f.choose("%more", both, x, kind), there, lanes)
+        both = write_addition(f, x, there, lanes)
+        f.store(f.choose("%more", both, x, f.vector(lanes)), there, lanes)
 
     lanes = tile.lanes
     vectors = f.i64("udiv", "%columns", lanes)

@@ -32,13 +32,12 @@ class Tile(NamedTuple):
         return [*itertools.product(range(self.rows), range(self.vectors))]
 
 
-def write_sums(f, tile, first):
+def write_sums(f, tile):
     """Write the loop over the terms of the sums; return the names of the sums.
 
     Args:
       f: the `MatrixText`, of a function with the parameters of `operands`.
       tile: a `Tile`.
-      first: the names of the vectors that the sums start from.
     """
     steps = [f.i64("mul", "%a_row", row) for row in range(tile.rows)]
 
@@ -52,8 +51,8 @@ def write_sums(f, tile, first):
         ]
         return [f.at(a, "%a_column"), f.at(b, "%b_row"), *sums]
 
-    kinds = [(f.vector(tile.lanes), x) for x in first]
-    carried = [(f.pointer, "%a"), (f.pointer, "%b"), *kinds]
+    zeros = [(f.vector(tile.lanes), "zeroinitializer")] * len(tile.places)
+    carried = [(f.pointer, "%a"), (f.pointer, "%b"), *zeros]
     return write_loop(f, "%k", carried, body)[2:]
 
 
@@ -69,7 +68,7 @@ def write_tile(f, tile, finish=None):
         the vector's row and its number in the row, and its name.
     """
     places = tile_addresses(f, tile)
-    sums = write_sums(f, tile, write_first_sums(f, tile, places))
+    sums = write_more(f, tile, write_sums(f, tile), places)
     for (row, number), x, address in zip(tile.places, sums, places):
         x = finish(f, row, number, x) if finish else x
         f.store(x, address, tile.lanes)
@@ -81,17 +80,24 @@ def tile_addresses(f, tile):
     return [f.at(rows[row], number * tile.lanes) for row, number in tile.places]
 
 
-def write_first_sums(f, tile, addresses):
-    """Write what the sums start from: zeros, or what is there; return their names."""
-    f.line("br i1 %more, label %old, label %new")
-    f.start("old")
-    old = [f.load(address, tile.lanes) for address in addresses]
-    f.line("br label %begin")
-    f.start("new")
-    f.line("br label %begin")
-    f.start("begin")
-    kind = f.vector(tile.lanes)
-    return [f.emit(f"phi {kind} [ {x}, %old ], [ zeroinitializer, %new ]") for x in old]
+def write_more(f, tile, sums, addresses):
+    """Write what is added where there is more; return the names of the totals."""
+    kind, before = f.vector(tile.lanes), f.block
+    f.line("br i1 %more, label %add, label %end")
+    f.start("add")
+    totals = [write_addition(f, *pair, tile.lanes) for pair in zip(sums, addresses)]
+    f.line("br label %end")
+    f.start("end")
+    return [
+        f.emit(f"phi {kind} [ {x}, %{before} ], [ {total}, %add ]")
+        for x, total in zip(sums, totals)
+    ]
+
+
+def write_addition(f, x, address, lanes):
+    """Write the sum of numbers and those that are in memory."""
+    add = "add" if f.kind.startswith("i") else "fadd"
+    return f.emit(f"{add} {f.vector(lanes)} {f.load(address, lanes)}, {x}")
 
 
 def operands(f):
