@@ -7,8 +7,9 @@ Reference: ``jax.device_put``, ``jax.device_get``, ``jax.block_until_ready``.
 
 from minijax import transfer
 from minijax.api_util import flatten_axes
+from minijax.array import ArrayImpl
 from minijax.tree_functions import tree_map
-from minijax.treedefs import tree_flatten
+from minijax.treedefs import tree_flatten, tree_leaves
 
 
 def device_put(x, device=None):
@@ -43,4 +44,6 @@ def block_until_ready(x):
 
     Reference: ``jax.block_until_ready``.
     """
-    return tree_map(transfer.block_until_ready, x)
+    for leaf in [x] if isinstance(x, ArrayImpl) else tree_leaves(x):
+        transfer.block_until_ready(leaf)
+    return x
