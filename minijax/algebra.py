@@ -84,7 +84,6 @@ def index_of(rows):
     }
 
 
-_index = index_of(identities)
 _numbers = {repr(x): x for x in (0, -0.0, 1, -1)}
 
 
@@ -112,17 +111,24 @@ def seen_at(sweep, atom):
     return (eqn.primitive,)
 
 
-def use_identity(sweep, eqn):
-    """A rule: the right hand side of an identity for the left hand side."""
-    key = eqn.primitive, eqn.invars[-1].aval.dtype
-    for place, table in _index.get(key, ()):
-        whats = (None,) if place is None else seen_at(sweep, eqn.invars[place])
-        for what in whats:
-            for left, row in table.get(what, ()):
+def using(rows):
+    """Return the pair, for `Rules`, of the primitives and the rule of some identities.
+
+    Args:
+      rows: list of `Identity`.
+    """
+    index = index_of(rows)
+
+    def use_identity(sweep, eqn):
+        for place, table in index.get((eqn.primitive, eqn.invars[-1].aval.dtype), ()):
+            whats = (None,) if place is None else seen_at(sweep, eqn.invars[place])
+            for left, row in [pair for what in whats for pair in table.get(what, ())]:
                 names = {}
                 if matches(sweep, left, eqn, names) and applies(row, names):
                     return [built(sweep, row.right, names, eqn.outvars[0].aval)]
-    return None
+        return None
+
+    return frozenset(primitive for primitive, _ in index), use_identity
 
 
 def matches(sweep, term, eqn, names):
@@ -130,9 +136,7 @@ def matches(sweep, term, eqn, names):
     _, *args = term
     if len(args) != len(eqn.invars):
         return False
-    return all(
-        _matches(sweep, arg, atom, names) for arg, atom in zip(args, eqn.invars)
-    )
+    return all(_matches(sweep, arg, atom, names) for arg, atom in zip(args, eqn.invars))
 
 
 def _matches(sweep, term, atom, names):
@@ -167,7 +171,7 @@ def built(sweep, term, names, aval):
     return stretched_to(sweep, number, aval.shape)
 
 
-IDENTITIES = frozenset(primitive for primitive, _ in _index), use_identity
+IDENTITIES = using(identities)
 
 
 def simpler_power(sweep, eqn):

@@ -22,9 +22,12 @@ compiled_switches = ["jax_enable_x64"]
 
 
 # From names to functions of a `ClosedJaxpr` and its name that make an executable: a
-# callable from arrays to a list of arrays, with the attribute `text`. The last one is
-# the default. One with a true attribute `donates` takes a keyword `donated` as well.
+# callable from arrays to a list of arrays, with the attribute `text`. One with a true
+# attribute `donates` takes a keyword `donated` as well.
 backends = {}
+
+# Names of backends that have been the default; the last one is.
+defaults = []
 
 # From names to functions of a `ClosedJaxpr`, its name, and the flags of donated inputs
 # that return a text: what the program looks like on the way to an executable.
@@ -59,6 +62,7 @@ def _typed(x, aval):
 
 
 backends["interpreter"] = Interpreter
+defaults.append("interpreter")
 
 
 def without_waste(closed):
@@ -75,7 +79,7 @@ def backend_name(name=None):
     Raises:
       RuntimeError: if there is no such backend.
     """
-    name = name or config.minijax_backend or list(backends)[-1]
+    name = name or config.minijax_backend or defaults[-1]
     if name not in backends:
         known = ", ".join(backends)
         raise RuntimeError(f"Unknown backend {name!r}; there are: {known}.")

@@ -12,18 +12,6 @@ from minijax.sweeping import INSIDE, constant, literal, sweeping
 # Larger arrays are left alone.
 LIMIT = 4096
 
-ELEMENTWISE = frozenset(
-    getattr(lax, f"{name}_p")
-    for name in (
-        "add add_any sub mul div rem neg abs sign square max min floor ceil round "
-        "is_finite nextafter eq ne lt le gt ge exp exp2 expm1 log log1p sqrt rsqrt "
-        "cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
-        "logistic erf erfc erf_inv lgamma digamma real imag conj complex not and or "
-        "xor shift_left shift_right_logical shift_right_arithmetic population_count "
-        "clz integer_pow pow select_n clamp convert_element_type reduce_precision"
-    ).split()
-)
-
 
 def fold_constants(sweep, eqn):
     """A rule: numbers, in place of an equation all of whose operands are known."""
@@ -59,6 +47,19 @@ def computed(eqn, operands):
         results = computations[eqn.primitive](np, *operands, **eqn.params)
     results = results if isinstance(results, list) else [results]
     return [np.asarray(x, var.aval.dtype) for x, var in zip(results, eqn.outvars)]
+
+
+ELEMENTWISE = frozenset(
+    getattr(lax, f"{name}_p")
+    for name in (
+        "add add_any sub mul div rem neg abs sign square max min floor ceil round "
+        "is_finite nextafter eq ne lt le gt ge exp exp2 expm1 log log1p sqrt rsqrt "
+        "cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
+        "logistic erf erfc erf_inv lgamma digamma real imag conj complex not and or "
+        "xor shift_left shift_right_logical shift_right_arithmetic population_count "
+        "clz integer_pow pow select_n clamp convert_element_type reduce_precision"
+    ).split()
+)
 
 
 def number_in(sweep, atom):

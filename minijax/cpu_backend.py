@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.array import ArrayImpl, asbuffer
-from minijax.compilation import backends
+from minijax.compilation import backends, defaults
 from minijax.costs import BYTES, FLOPS, TRANSCENDENTALS, nbytes
 from minijax.fusion import fuse
 from minijax.host_steps import Host
@@ -19,6 +19,7 @@ from minijax.memory import plan
 from minijax.passes import simplify
 from minijax.places import memory_stats
 from minijax.planned_backend import settled
+from minijax.profiling import Profile
 from minijax.program_text import ProgramText
 from minijax.result_memory import empty, given, scratch
 from minijax.schedule_costs import cost_of_schedule
@@ -78,6 +79,12 @@ class CPUProgram:
     def memory_analysis(self):
         """Return the `CompiledMemoryStats`."""
         return memory_stats(self.plan, self.text)
+
+    def profile(self, *args):
+        """Run the steps one by one; return the `Profile`, which shows their times."""
+        profile = Profile(self)
+        profile(*args)
+        return profile
 
     def __call__(self, *args):
         """Return the list of results."""
@@ -168,4 +175,4 @@ def schedule_text(schedule):
 
 
 backends["cpu"] = CPUProgram
-backends["python"] = backends.pop("python")  # the last one is the default
+defaults.append("cpu")

@@ -1,6 +1,6 @@
 # Made from chapters/17b_functions.md by `make chapter`;
 # edit the chapter, not this file.
-"""The error function, its complement and its inverse."""
+"""The error function and its complement."""
 
 from minijax.exponentials import EXP2, scaled_exp
 from minijax.powers import coarse

@@ -15,7 +15,6 @@ from minijax.scalar_functions import (
 
 # From formats to numbers: where exp is 0 and where it is infinite.
 ENDS = {"float32": (-104.0, 89.0), "float64": (-746.0, 710.0)}
-
 LOG2_E = 1.4426950408889634
 
 # 2 log 2, in two parts, of which the first can be multiplied without rounding.

@@ -45,15 +45,12 @@ def absorb(first, second, plan):
         first.rewrite(plan.maps[0], plan.sizes)
     if plan.sizes != second.sizes or plan.maps[1] != unit(len(plan.sizes)):
         second.rewrite(plan.maps[1], plan.sizes)
-    for slot in second.made:
-        first.folded[slot], first.flops[slot] = second.folded[slot], second.flops[slot]
+    for name in ("folded", "flops", "counts", "made", "parts", "homes"):
+        getattr(first, name).update(getattr(second, name))
     for link in {link.slot: link for link in plan.links}.values():
         _hand_on(first, second, link)
     for slot, loads in second.reads.items():
         first.reads.setdefault(slot, []).extend(loads)
-    first.made.update(second.made)
-    first.parts.update(second.parts)
-    first.homes.update(second.homes)
     first.orders, first.solid = plan.orders, first.solid | second.solid
     first.ops += second.ops
 
@@ -61,10 +58,8 @@ def absorb(first, second, plan):
 def _hand_on(first, second, link):
     """Note for what is made of a slot what was folded and computed on the way."""
     for slot in dependents(second, link.slot)[0]:
-        part, store = second.made[slot][0]
         first.folded[slot] |= first.folded[link.slot]
-        read = elements(link.maker.sizes, link.store.place.axes)
-        share = read / elements(part.sizes, store.place.axes)
+        share = first.counts[link.slot] / first.counts[slot]
         first.flops[slot] += first.flops[link.slot] * share if share >= 1 else 0
 
 

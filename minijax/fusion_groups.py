@@ -23,6 +23,7 @@ class Group:
       reads: from slots to pairs of a part and its load.
       folded: from slots to the axes that were folded on the way to them.
       flops: from slots to what an element costs, beginning with what the group loads.
+      counts: from slots to how many elements are made.
       orders: pairs of axes of which the first has to be outside of the second.
       solid: axes that must not be split.
       ops: the number of scalar operations.
@@ -34,14 +35,16 @@ class Group:
         self.sizes, self.order = part.sizes, order
         self.parts = {part.number: part}
         self.homes = {part.number: unit(len(part.sizes))}
-        self.made, self.reads, self.folded, self.flops = {}, {}, {}, {}
+        self.made, self.reads = {}, {}
+        self.folded, self.flops, self.counts = {}, {}, {}
         for slot, node in part.loads:
             self.reads.setdefault(slot, []).append((part, node))
         total = part.flops * math.prod(part.sizes)
         for slot, store in part.stores:
             self.made.setdefault(slot, []).append((part, store))
             self.folded[slot] = frozenset(part.folded)
-            self.flops[slot] = total / elements(part.sizes, store.place.axes)
+            self.counts[slot] = elements(part.sizes, store.place.axes)
+            self.flops[slot] = total / self.counts[slot]
         self.orders, self.solid = part.orders, frozenset(part.solid)
         self.ops, self.needs, self.users = part.ops, set(), set()
 
@@ -62,6 +65,8 @@ class Group:
 def dependents(group, slot):
     """Return the slots that a group makes of another one, and the axes along which
     the parts go that do it."""
+    if len(group.parts) == 1:
+        return group.made.keys(), range(len(group.sizes))
     slots, axes = {slot}, set()
     for number in sorted(group.parts):
         part = group.parts[number]

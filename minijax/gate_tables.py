@@ -90,8 +90,8 @@ def new_array_function():
     """Return the address of NumPy's ``PyArray_NewFromDescr``."""
     from numpy._core import _multiarray_umath
 
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    pointer = kind(("PyCapsule_GetPointer", ctypes.pythonapi))
     functions = pointer(_multiarray_umath._ARRAY_API, None)
     require(word[functions + 8 * 2] == id(np.ndarray), "NumPy's functions")
     return word[functions + 8 * 94]
@@ -216,7 +216,7 @@ def record_table(around, trees, named, in_avals, out_tree, out_avals, entry):
       entry: the entry of the program.
     """
     known, results = values_table(in_avals), values_table(out_avals)
-    places = iter(range(known.address, known.address + 8 * len(known.words), NEXT_VALUE))
+    places = iter([known.address + NEXT_VALUE * i for i in range(len(in_avals))])
     nodes = [tree_table(tree, places) for tree in trees]
     by_name = [tree_table(tree, places) for tree in named.values()]
     arena = scratch(max(entry.arena_bytes, 64))

@@ -71,7 +71,7 @@ _records = cache_by_object()
 
 
 class GatedFunction(JitFunction):
-    """A jitted function that is called through the gate, as soon as the gate is open."""
+    """A jitted function that is called through the gate, once that is open."""
 
     __slots__ = ("_gate",)
 
@@ -91,8 +91,8 @@ class GatedFunction(JitFunction):
             put_in_order(leaves)
         if self._ready.wants(ready) and self._is_plain(ready):
             try:
-                trees = self._structures(args, kwargs)
-                self._ready.add(record_of(ready, *trees, open_gate()))
+                trees, named = self._structures(args, kwargs)
+                self._ready.add(record_of(ready, trees, named, open_gate()))
             except UnknownLayout:
                 pass  # Python calls the program, as it always has
         return result
@@ -110,15 +110,16 @@ class GatedFunction(JitFunction):
 
     def _structures(self, args, kwargs):
         """Return the structures of the arguments, or `Static` values."""
-        nums, names = self._options.static.positions(len(args)), self._options.static.names
-        found = [
-            Static(arg) if i in nums else tree_structure(arg) for i, arg in enumerate(args)
-        ]
-        named = {
-            name: Static(kwargs[name]) if name in names else tree_structure(kwargs[name])
-            for name in sorted(kwargs)
-        }
+        fixed = self._options.static.positions(len(args))
+        found = [structure(arg, i in fixed) for i, arg in enumerate(args)]
+        fixed = self._options.static.names
+        named = {k: structure(kwargs[k], k in fixed) for k in sorted(kwargs)}
         return found, named
+
+
+def structure(arg, fixed):
+    """Return the structure of an argument, or a `Static` if it is fixed."""
+    return Static(arg) if fixed else tree_structure(arg)
 
 
 def put_in_order(leaves):

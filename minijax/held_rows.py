@@ -1,5 +1,3 @@
-# Made from chapters/19_vectors.md by `make chapter`;
-# edit the chapter, not this file.
 """Numbers that one sweep over a row has computed, kept for the next."""
 
 import math
@@ -44,16 +42,17 @@ def hold_rows(kernel, steps, target=None, moving=(), lanes=1):
       moving: the axes of the loops around them.
       lanes: how many numbers stand for one, if vectors lie along one of these axes.
     """
-    done, result = {}, []
+    done, kept, result = {}, set(), []
     for step in steps:
         if is_loop(step):
             for row in rows_for(kernel, step, done, moving, lanes):
-                first = done[row.node]
-                result[first] = _with_keep(result[first], row)
+                if row not in kept:
+                    first = done[row.node]
+                    result[first] = _with_keep(result[first], row)
+                    kept.add(row)
                 step = _with_recall(step, row)
-            for found in everything(step.body):
-                if isinstance(found, Node):
-                    done.setdefault(found, len(result))
+            for node in nodes_in(step):
+                done.setdefault(node, len(result))
         result.append(step)
     return [_inside(kernel, step, moving, lanes) for step in result]
 
@@ -68,10 +67,9 @@ def _inside(kernel, step, moving, lanes):
 
 def rows_for(kernel, loop, done, moving, lanes):
     """Return rows for what a loop computes again, if that takes long."""
-    steps = [*everything(loop.body)]
-    nodes = [step for step in steps if isinstance(step, Node)]
+    nodes = nodes_in(loop)
     again = {node for node in nodes if node in done}
-    others = [step for step in steps if not isinstance(step, Node)]
+    others = [step for step in everything(loop.body) if not isinstance(step, Node)]
     others += [node for node in nodes if node not in again]
     edge = {node for step in others for node in _uses(step)}
     rows = []
@@ -105,13 +103,23 @@ def _behind(node, among):
 
 
 def _with_keep(loop, row):
-    """Return a loop that keeps a node where it is computed."""
-    body = []
-    for step in loop.body:
-        body.append(_with_keep(step, row) if is_loop(step) else step)
+    """Return a loop that keeps a node where it is first computed."""
+    for place, step in enumerate(loop.body):
         if step is row.node:
-            body.append(Keep(row))
-    return loop._replace(body=body)
+            return _with_body(loop, place, [step, Keep(row)])
+        if is_loop(step) and row.node in nodes_in(step):
+            return _with_body(loop, place, [_with_keep(step, row)])
+    return loop
+
+
+def _with_body(loop, place, new):
+    """Return a loop with other steps in the place of one."""
+    return loop._replace(body=[*loop.body[:place], *new, *loop.body[place + 1 :]])
+
+
+def nodes_in(loop):
+    """Return the nodes that are computed in a loop."""
+    return [step for step in everything(loop.body) if isinstance(step, Node)]
 
 
 def _with_recall(loop, row):
@@ -152,14 +160,14 @@ def write_keep(f, step):
     row = step.row
     place, size = place_in_row(f, row)
     x, lanes = f.names[row.node], f.lanes_of(row.node)
-    write_own(f, row.node, row.node.dtype, place, size, x, lanes)
+    write_own(f, row, row.node.dtype, place, size, x, lanes)
 
 
 def write_recall(f, step):
     """Write the load of a number, or a vector, from a row."""
     row, (place, size) = step.row, place_in_row(f, step.row)
     lanes = f.lanes_of(row.node)
-    x = read_own(f, row.node, row.node.dtype, place, size, lanes)
+    x = read_own(f, row, row.node.dtype, place, size, lanes)
     f.names[row.node] = x
 
 

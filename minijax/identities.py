@@ -55,7 +55,6 @@ _lost = "NaN, and the infinities, have to stay; 0 has a sign"
 _parts = "the parts of an infinite number become NaN"
 _nan = "NaN is not equal to itself"
 _round = "each operation rounds"
-
 identities = [
     Identity(("add", "x", 0), "x", "iu", _zero),
     Identity(("add", "x", -0.0), "x", "iuhf", _two),

@@ -6,13 +6,10 @@ from minijax.callbacks import pure_callback_p
 from minijax.costs import FLOPS, TRANSCENDENTALS, cost_of, nbytes
 from minijax.dead_code import acts, without_dead_code
 from minijax.inlining import inline
-from minijax.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from minijax.jaxpr import Literal
 from minijax.narrowing import variables_read, with_places
 from minijax.printing import jaxprs_in_params
 from minijax.while_loops import while_p
-
-# What an operation counts in bytes that are read from memory.
-WEIGHTS = {FLOPS: 4, TRANSCENDENTALS: 80}
 
 
 def fixed_eqns(closed, num_consts):
@@ -29,6 +26,10 @@ def fixed_eqns(closed, num_consts):
             fixed.update(eqn.outvars)
             eqns.append(eqn)
     return eqns
+
+
+# What an operation counts in bytes that are read from memory.
+WEIGHTS = {FLOPS: 4, TRANSCENDENTALS: 80}
 
 
 def worth_moving(eqns):
@@ -91,13 +92,13 @@ def moved_before(sweep, closed, num_consts, operands, in_vain=False):
     moved = worth_moving(eqns)
     if not moved:
         return None
-    left = [eqn for eqn in closed.eqns if eqn not in {*moved}]
-    outvars = [var for eqn in moved for var in eqn.outvars]
+    gone = {*moved}
+    left = [eqn for eqn in closed.eqns if eqn not in gone]
     read = variables_read(with_places(closed, [], eqns=left))
-    front = [var for var in outvars if var in read]
-    jaxpr = Jaxpr(
-        closed.constvars, closed.invars[:num_consts], front, needed_for(moved, eqns)
+    front = [var for eqn in moved for var in eqn.outvars if var in read]
+    before = with_places(
+        closed, closed.invars[:num_consts], front, needed_for(moved, eqns)
     )
-    results = inline(sweep, ClosedJaxpr(jaxpr, closed.consts), operands)
+    results = inline(sweep, before, operands)
     step = with_places(closed, [*front, *closed.invars], eqns=left)
     return sweep.inside.settled(without_dead_code(step) or step), results

@@ -148,5 +148,3 @@ class LLVMProgram(KernelProgram):
 
 backends["kernels"] = KernelProgram
 backends["llvm"] = LLVMProgram
-del backends["python"]
-backends["python"] = PythonProgram  # the last one is the default

@@ -56,9 +56,6 @@ def halley_step(k, x, y, gap):
     return k.sub(x, k.div(step, k.fma(x, step, 1)))
 
 
-kernel_rules[lax.erf_inv_p] = elementwise(erf_inv)
-
-
 def digamma(k, x):
     """Write the logarithmic derivative of the gamma function.
 
@@ -97,7 +94,7 @@ def reduce_precision(k, x, exponent_bits, mantissa_bits):
     small = k.lt(size, form.tiny)
     size = k.select(small, k.div(size, least), size)
     cut = form.digits - mantissa_bits
-    y = rounded(k, size, cut) if cut > 0 else size
+    y = with_digits_cut(k, size, cut) if cut > 0 else size
     y = k.select(small, k.mul(y, least), y)
     if most <= form.bias:
         y = k.select(k.ge(y, 2.0**most), np.inf, y)
@@ -106,7 +103,7 @@ def reduce_precision(k, x, exponent_bits, mantissa_bits):
     return k.select(k.lt(k.abs(x), np.inf), k.copysign(y, x), x)
 
 
-def rounded(k, x, cut):
+def with_digits_cut(k, x, cut):
     """Write a positive float without its last digits."""
     bits = bits_of(k, x)
     odd = k.apply("and", k.shift_right(bits, cut), 1)
@@ -121,6 +118,7 @@ def next_in_registers(lowering, eqn, x, y):
     return elementwise(nextafter)(lowering, eqn, x, y)
 
 
+kernel_rules[lax.erf_inv_p] = elementwise(erf_inv)
 kernel_rules[lax.digamma_p] = elementwise(digamma)
 kernel_rules[lax.nextafter_p] = next_in_registers
 kernel_rules[lax.reduce_precision_p] = elementwise(reduce_precision)

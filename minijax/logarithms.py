@@ -64,6 +64,13 @@ def log_of_parts(k, f, n):
     return k.fma(n, high, k.sub(f, k.sub(half, tail)))
 
 
+def at_ends(k, x, y):
+    """Write a logarithm of any x, given what it is for positive numbers."""
+    y = k.select(k.lt(x, np.inf), y, x)
+    low = k.select(k.eq(x, 0), k.number(-np.inf, x), np.nan)
+    return k.select(k.gt(x, 0), y, low)
+
+
 def log(k, x):
     """Write the natural logarithm; numbers that are no usual ones are rare."""
     form = format_of(x)
@@ -76,13 +83,6 @@ def log(k, x):
 
     usual = log_of_parts(k, *parts_of(k, x, small=False))
     return k.rarely(k.ge(place, most - tiny), write, usual)
-
-
-def at_ends(k, x, y):
-    """Write a logarithm of any x, given what it is for positive numbers."""
-    y = k.select(k.lt(x, np.inf), y, x)
-    low = k.select(k.eq(x, 0), k.number(-np.inf, x), np.nan)
-    return k.select(k.gt(x, 0), y, low)
 
 
 def log1p(k, x):

@@ -3,7 +3,6 @@
 """One kernel of several: what is made in it need not be loaded."""
 
 import heapq
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,18 +24,20 @@ from minijax.kernels import (
 from minijax.through_memory import same_bits, through_memory
 
 
-class Instance(NamedTuple):
+class Instance:
     """A part, computed at certain indices.
 
     Attributes:
       number: of the part.
       maps: for each of its axes, the `Affine` along those of the new kernel.
       guards: conditions under which it is of interest.
+      sources: from its loads to the instance and the store that make the element.
+      values: from its nodes to those of the new kernel.
     """
 
-    number: int
-    maps: tuple
-    guards: tuple = ()
+    def __init__(self, number, maps, guards):
+        self.number, self.maps, self.guards = number, maps, guards
+        self.sources, self.values = {}, {}
 
 
 class Merger(NodeWriter):
@@ -51,9 +52,6 @@ class Merger(NodeWriter):
       homes: from the numbers of the parts at home to their maps.
 
     Attributes:
-      sources: from pairs of an instance and a load to the instance and the store that
-        make what is loaded.
-      values: from instances to what has become of their nodes.
       buffers: from pairs of a slot and a dtype to buffers.
     """
 
@@ -61,7 +59,7 @@ class Merger(NodeWriter):
         super().__init__()
         self.sizes, self.parts, self.homes = tuple(sizes), parts, homes
         self.makers, self.anywhere = makers, anywhere
-        self.sources, self.values, self.known, self.buffers = {}, {}, {}, {}
+        self.known, self.buffers = {}, {}
 
     def write(self, node):
         """Put a node behind the others, and return it; equal ones are one."""
@@ -90,49 +88,62 @@ class Merger(NodeWriter):
 
 
 def wanted(k, roots):
-    """Return the instances that are needed, each before those that it reads."""
-    waiting = {number: {Instance(number, k.homes[number]): None} for number in roots}
-    numbers, order = [-number for number in waiting], []
-    heapq.heapify(numbers)
+    """Return the instances that are needed, each before those that it reads.
+
+    Returns:
+      A list of them, and those of the roots, which are at home, by their numbers.
+    """
+    waiting, numbers, order = {}, [], []
+
+    def instance(number, maps, guards=()):
+        if number not in waiting:
+            waiting[number] = {}
+            heapq.heappush(numbers, -number)
+        new = Instance(number, maps, guards)
+        return waiting[number].setdefault((maps, guards), new)
+
+    found = {number: instance(number, k.homes[number]) for number in roots}
     while numbers:
-        for instance in waiting.pop(-heapq.heappop(numbers)):
-            order.append(instance)
-            for found in sources_of(k, instance):
-                if found.number not in waiting:
-                    waiting[found.number] = {}
-                    heapq.heappush(numbers, -found.number)
-                waiting[found.number][found] = None
-    return order
+        for reader in waiting.pop(-heapq.heappop(numbers)).values():
+            order.append(reader)
+            for node, made, store in sources_of(k, reader):
+                reader.sources[node] = instance(*made), store
+    return order, found
 
 
 def sources_of(k, instance):
-    """Note who makes what an instance loads; return these instances."""
+    """Return who makes what an instance loads.
+
+    Returns:
+      For each load of what is made here: the load; the number, the maps and the guards
+      of the instance that makes the element; and the store that it would go through.
+    """
     found = []
     for slot, node in k.parts[instance.number].loads:
-        source = source_of(k, instance, slot, node)
-        if source is not None:
-            k.sources[instance, node] = source
-            found.append(source[0])
+        for part, store in k.makers.get(slot, ()):
+            if part.number in k.homes or slot in k.anywhere:
+                place, guards = place_of(k, instance, node)
+                maps = maps_for(k, place, guards, node.detail.buffer, part, store)
+                if maps is not None:
+                    found.append((node, (part.number, maps, guards), store))
+                    break
     return found
 
 
-def source_of(k, instance, slot, node):
-    """Return the instance and the store that make what is loaded, or None."""
-    for part, store in k.makers.get(slot, ()):
-        here = part.number in k.homes or slot in k.anywhere
-        if here and same_bits(store.buffer.dtype, node.detail.buffer.dtype):
-            place, guards = place_of(k, instance, node)
-            found = found_at(place, guards, k.sizes, store.place, part.sizes)
-            if found is not None:
-                return Instance(part.number, _completed(k, found, part), guards), store
-    return None
+def maps_for(k, place, guards, buffer, part, store):
+    """Return the indices at which a part makes what is loaded, or None."""
+    if not same_bits(store.buffer.dtype, buffer.dtype):
+        return None
+    found = found_at(place, guards, k.sizes, store.place, part.sizes)
+    return None if found is None else _completed(k, found, part)
 
 
 def place_of(k, instance, node):
     """Return the place and the guards of a load, along the axes of the kernel."""
     _, place, own, _ = node.detail
     guards = [Guard(k.along(instance, at), limit) for at, limit in own]
-    return k.along(instance, place), (*dict.fromkeys([*guards, *instance.guards]),)
+    guards = dict.fromkeys([*guards, *instance.guards])
+    return k.along(instance, place), (*guards,)
 
 
 def _completed(k, found, part):
@@ -148,7 +159,7 @@ def _completed(k, found, part):
 
 def build(k, instance):
     """Write the nodes of an instance."""
-    new = k.values[instance] = {}
+    new = instance.values
     for node in k.parts[instance.number].kernel.nodes:
         new[node] = rewritten(k, instance, node, [new[arg] for arg in node.args])
 
@@ -172,12 +183,12 @@ def rewritten(k, instance, node, args):
 def loaded(k, instance, node):
     """Return the node of an element: of what is made here, or of a load."""
     buffer, _, guards, other = node.detail
-    if (instance, node) not in k.sources:
+    if node not in instance.sources:
         place, guards = place_of(k, instance, node)
         slot = k.parts[instance.number].slots[buffer]
         return k.write(load(k.buffer(slot, buffer), place, guards, other))
-    found, store = k.sources[instance, node]
-    x = through_memory(k, k.values[found][store.node], store.buffer, buffer)
+    found, store = instance.sources[node]
+    x = through_memory(k, found.values[store.node], store.buffer, buffer)
     inside = None
     for guard in guards:
         for test in _tests(k, k.along(instance, guard.place), guard.limit):
@@ -197,12 +208,11 @@ def number_at(k, place):
     return k.add(total, place.offset) if place.offset else total
 
 
-def stored(k, number, slot, store):
-    """Return a store of a part, along the axes of the kernel."""
+def stored(k, instance, slot, store):
+    """Return a store of an instance, along the axes of the kernel."""
     count = sum(buffer.name.startswith("out") for buffer in k.buffers.values())
     buffer = k.buffer(slot, store.buffer, f"out{count or ''}")
-    home = Instance(number, k.homes[number])
-    return Store(buffer, k.along(home, store.place), k.values[home][store.node])
+    return Store(buffer, k.along(instance, store.place), instance.values[store.node])
 
 
 def merged(k, stores):
@@ -212,15 +222,16 @@ def merged(k, stores):
       k: a `Merger`.
       stores: triples of a part's number, a slot and the `Store` into it.
     """
-    instances = wanted(k, {number for number, *_ in stores})
+    instances, roots = wanted(k, {number for number, *_ in stores})
     for instance in reversed(instances):
         build(k, instance)
-    outs = [stored(k, *store) for store in stores]
+    outs = [stored(k, roots[number], slot, store) for number, slot, store in stores]
     nodes = needed([store.node for store in outs], k.nodes)
     used = {node.detail.buffer for node in nodes if node.op == "load"}
     used.update(store.buffer for store in outs)
     pairs = [(slot, b) for (slot, _), b in k.buffers.items() if b in used]
-    name = _named([k.parts[n].kernel.name for n in sorted({n for n, *_ in instances})])
+    numbers = sorted({instance.number for instance in instances})
+    name = _named([k.parts[number].kernel.name for number in numbers])
     buffers = tuple(buffer for _, buffer in pairs)
     kernel = Kernel(name, k.sizes, buffers, (*nodes,), (*outs,))
     return collapse(kernel), [slot for slot, _ in pairs]

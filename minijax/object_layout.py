@@ -8,7 +8,6 @@ raises `UnknownLayout` if it finds anything else.
 Reference: the object structures of CPython, and ``ndarraytypes.h`` of NumPy.
 """
 
-import ctypes
 import struct
 import sys
 import sysconfig

@@ -34,10 +34,9 @@ passes = {
     "common subexpressions": share_subexpressions,
     "dead code": remove_dead_code,
 }
-
 _rules = Rules(
-    INLINING, INSIDE, *BRANCHES, *SCANS, *WHILES, FOLDING, *ALGEBRA, *MOVES,
-    CONTRACTIONS, SHARING,
+    *(INLINING, INSIDE, *BRANCHES, *SCANS, *WHILES),
+    *(FOLDING, *ALGEBRA, *MOVES, CONTRACTIONS, SHARING),
 )
 
 

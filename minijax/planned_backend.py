@@ -157,5 +157,4 @@ def shaped(buffer, aval):
 
 
 backends["planned"] = PlannedProgram
-backends["python"] = backends.pop("python")  # the last one is the default
 dialects["memory"] = lambda closed, name, donated: str(plan(scheduled(closed), donated))

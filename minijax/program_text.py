@@ -9,14 +9,13 @@ with those of constants. It returns 0, or 1 if Python has raised an error.
 """
 
 import hashlib
-from collections import Counter
 
 from minijax.costs import nbytes
 from minijax.gemm import address, name_of_gemm
-from minijax.kernel_steps import Launch, Schedule
+from minijax.kernel_steps import Launch
 from minijax.llvm_kernels import pointer_to
 from minijax.llvm_text import LLVMFunction, type_in_memory
-from minijax.places import Place
+from minijax.locations import Locations, calls
 from minijax.product_calls import signature, write_call
 from minijax.products import Product
 from minijax.vector_kernels import kernel_function
@@ -31,51 +30,6 @@ LONGEST = 200
 step_writers = {}
 
 MEMCPY = "@llvm.memcpy.p0i8.p0i8.i64"
-
-
-def walk(steps):
-    """Yield steps, and all those within them."""
-    return Schedule([], [], [], steps).walk()
-
-
-def calls(step):
-    """Return how many calls it takes to do a step."""
-    return sum(1 for inner in walk([step]) if not inner.schedules)
-
-
-class Locations:
-    """Where a program finds its slots.
-
-    Args:
-      plan: a `MemoryPlan`.
-
-    Attributes:
-      places: from slots to places; those in the arena count from its beginning, also
-        for schedules within steps.
-      first: from slots that are written over others to the first one there.
-      workspaces: from the ids of steps to offsets in the arena.
-    """
-
-    def __init__(self, plan):
-        self.places, self.first, self.workspaces = {}, {}, {}
-        self._add(plan, 0)
-
-    def _add(self, plan, start):
-        for slot, (kind, number) in plan.places.items():
-            number += start if kind == "arena" else 0
-            self.places[slot] = Place(kind, number)
-        for pairs in plan.in_place.values():
-            self.first.update((new, self.first.get(old, old)) for old, new in pairs)
-        for number, offset in plan.workspaces.items():
-            self.workspaces[id(plan.steps[number])] = start + offset
-        for number, plans in plan.nested.items():
-            for each in plans:
-                self._add(each, start + plan.blocks.get(number, 0))
-
-    def uses(self, steps):
-        """Return how often steps name each slot, or one that is written over it."""
-        named = [slot for s in walk(steps) for slot in (*s.reads, *s.writes)]
-        return Counter(self.first.get(slot, slot) for slot in named)
 
 
 class ProgramText:
@@ -206,6 +160,25 @@ class FunctionText(LLVMFunction):
         self.end = ["  ret i32 0", "failed:", "  ret i32 1"]
 
 
+def write_launch(f, step):
+    """Write the call of a kernel."""
+    name = f.program.kernel(step.kernel)
+    pairs = zip(step.kernel.buffers, step.slots)
+    args = [typed(f, f.address(slot), buffer.dtype) for buffer, slot in pairs]
+    f.line(f"call void {name}({', '.join(args)})")
+
+
+def typed(f, address, dtype):
+    """Return an address as an argument, with its type."""
+    kind = pointer_to(type_in_memory(dtype))
+    if kind == "i8*":
+        return f"i8* {address}"
+    return f"{kind} {f.emit(f'bitcast i8* {address} to {kind}', 'p')}"
+
+
+step_writers[Launch] = write_launch
+
+
 def write_steps(f, steps):
     """Write steps; very many of them are distributed among functions."""
     parts = [steps] if sum(map(calls, steps)) <= LONGEST else parted(steps)
@@ -214,7 +187,7 @@ def write_steps(f, steps):
             write_elsewhere(f, part)
         else:
             for step in part:
-                step_writers.get(type(step), write_hosted)(f, step)
+                (step_writers.get(type(step)) or write_hosted)(f, step)
 
 
 def parted(steps):
@@ -243,20 +216,26 @@ def write_elsewhere(f, steps):
     f.go_on_if_fine(status)
 
 
-def write_launch(f, step):
-    """Write the call of a kernel."""
-    name = f.program.kernel(step.kernel)
-    pairs = zip(step.kernel.buffers, step.slots)
-    args = [typed(f, f.address(slot), buffer.dtype) for buffer, slot in pairs]
-    f.line(f"call void {name}({', '.join(args)})")
+def write_product(f, step):
+    """Write the call of the function for matrix products, which is in no program."""
+    dtype, target = step.out.dtype, f.program.target
+    which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
+    name = f"{name_of_gemm(dtype)}_{which}"
+    make_known(name, address(dtype, target))
+    f.declared.add(f"declare void @{name}({signature(dtype)})")
+    slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
+    space = f.program.locations.workspaces.get(id(step), 0)
+    write_call(f, step, slots, f.offset("%arena", space), f"@{name}")
 
 
-def typed(f, address, dtype):
-    """Return an address as an argument, with its type."""
-    kind = pointer_to(type_in_memory(dtype))
-    if kind == "i8*":
-        return f"i8* {address}"
-    return f"{kind} {f.emit(f'bitcast i8* {address} to {kind}', 'p')}"
+def make_known(name, where):
+    """Tell LLVM the address of a function that texts may call by its name."""
+    from llvmlite import binding
+
+    binding.add_symbol(name, where)
+
+
+step_writers[Product] = write_product
 
 
 def write_hosted(f, step):
@@ -280,28 +259,3 @@ def write_hosted(f, step):
 def hosted_slots(step):
     """Return the slots of a step that Python does, each once."""
     return list(dict.fromkeys([*step.reads, *step.writes]))
-
-
-step_writers[Launch] = write_launch
-
-
-def write_product(f, step):
-    """Write the call of the function for matrix products, which is in no program."""
-    dtype, target = step.out.dtype, f.program.target
-    which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
-    name = f"{name_of_gemm(dtype)}_{which}"
-    make_known(name, address(dtype, target))
-    f.declared.add(f"declare void @{name}({signature(dtype)})")
-    slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
-    space = f.program.locations.workspaces.get(id(step), 0)
-    write_call(f, step, slots, f.offset("%arena", space), f"@{name}")
-
-
-def make_known(name, where):
-    """Tell LLVM the address of a function that texts may call by its name."""
-    from llvmlite import binding
-
-    binding.add_symbol(name, where)
-
-
-step_writers[Product] = write_product

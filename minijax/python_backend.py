@@ -5,7 +5,7 @@
 import numpy as np
 
 from minijax.array import ArrayImpl, asbuffer
-from minijax.compilation import backends
+from minijax.compilation import backends, defaults
 from minijax.emission import emit
 
 
@@ -52,3 +52,4 @@ class PythonProgram:
 
 
 backends["python"] = PythonProgram
+defaults.append("python")

@@ -166,6 +166,30 @@ def bits_as_int(dtype, value):
     return int(dtype.type(value).view(FORMATS[dtype].integer))
 
 
+def nearest(k, x, factor):
+    """Write the whole number next to a multiple; return it, and bits that end with it.
+
+    It has to be less than 2**21 in 32 bits, and less than 2**50 in 64.
+    """
+    magic = format_of(x).magic
+    shifted = k.fma(x, factor, magic)
+    return k.sub(shifted, magic), bits_of(k, shifted)
+
+
+def without_multiple(k, x, n, parts):
+    """Write ``x - n * sum(parts)``, part by part, so that little is lost."""
+    for part in parts:
+        x = k.fma(n, -part, x)
+    return x
+
+
+def power_of_two(k, bits, dtype):
+    """Write 2 to the number with which some bits end."""
+    form = FORMATS[dtype]
+    one = form.bias << form.digits
+    return k.bitcast(k.add(k.shift_left(bits, form.digits), one), dtype)
+
+
 def polynomial(k, x, coefficients):
     """Write a polynomial, by Horner's rule; a long one as two, of its even powers.
 
@@ -192,27 +216,3 @@ def not_above(k, x, limit):
 def not_below(k, x, limit):
     """Write the greater of a number and a limit; NaN stays."""
     return k.select(k.lt(x, limit), limit, x)
-
-
-def nearest(k, x, factor):
-    """Write the whole number next to a multiple; return it, and bits that end with it.
-
-    It has to be less than 2**21 in 32 bits, and less than 2**50 in 64.
-    """
-    magic = format_of(x).magic
-    shifted = k.fma(x, factor, magic)
-    return k.sub(shifted, magic), bits_of(k, shifted)
-
-
-def without_multiple(k, x, n, parts):
-    """Write ``x - n * sum(parts)``, part by part, so that little is lost."""
-    for part in parts:
-        x = k.fma(n, -part, x)
-    return x
-
-
-def power_of_two(k, bits, dtype):
-    """Write 2 to the number with which some bits end."""
-    form = FORMATS[dtype]
-    one = form.bias << form.digits
-    return k.bitcast(k.add(k.shift_left(bits, form.digits), one), dtype)

@@ -34,7 +34,7 @@ def few_steps(sweep, eqn):
     if length > 1:
         return None
     consts, carry, xs = scan_groups(eqn, eqn.invars)
-    ends, ys = groups(eqn.outvars, len(carry))
+    ys = eqn.outvars[len(carry) :]
     if length == 0:
         zeros = [literal(0, y.aval.update(shape=())) for y in ys]
         return carry + [stretched_to(sweep, x, y.aval.shape) for x, y in zip(zeros, ys)]
@@ -104,10 +104,9 @@ def stack_less(sweep, eqn):
     outside = dict(zip(step.invars, eqn.invars))
     consts, carry, rows = scan_groups(eqn, step.invars)
     carried, ys = groups(step.outvars, len(carry))
-    known, first = dict.fromkeys(rows), {}
+    known, first = {*rows, *consts}, {}
     kept = [
-        not (isinstance(y, Literal) or y in known or y in consts)
-        and first.setdefault(y, i) == i
+        not (isinstance(y, Literal) or y in known) and first.setdefault(y, i) == i
         for i, y in enumerate(ys)
     ]
     if all(kept):
@@ -117,14 +116,12 @@ def stack_less(sweep, eqn):
     less = with_places(step, step.invars, [*carried, *kept_ys])
     outvars = [*outs, *partition(kept, stacks)[1]]
     operands = scan_groups(eqn, eqn.invars)
-    results = scan_again(
-        sweep, eqn, sweep.inside.settled(less), *operands, outvars
-    )
+    less = sweep.inside.settled(less)
+    results = scan_again(sweep, eqn, less, *operands, outvars)
     outs, stacks = groups(results, len(carry))
     made = dict(zip(kept_ys, stacks)) | {row: outside[row] for row in rows}
     return outs + [
-        made[y] if y in made else repeated(sweep, outside.get(y, y), length)
-        for y in ys
+        made[y] if y in made else repeated(sweep, outside.get(y, y), length) for y in ys
     ]
 
 
@@ -150,7 +147,8 @@ def multiply_before_scan(sweep, eqn):
     products = [e for e in step.eqns if is_product_of(e, {*consts}, {*rows})]
     if not products:
         return None
-    left = [e for e in step.eqns if e not in products]
+    gone = {*products}
+    left = [e for e in step.eqns if e not in gone]
     stacks = [product_of_rows(sweep, e, outside, {*rows}) for e in products]
     invars = [*step.invars, *(var for e in products for var in e.outvars)]
     less = sweep.inside.settled(with_places(step, invars, eqns=left))
@@ -160,9 +158,8 @@ def multiply_before_scan(sweep, eqn):
 
 def is_product_of(eqn, consts, rows):
     """Return whether an equation is a product of a row with a large constant."""
-    if eqn.primitive is not lax.dot_general_p or any(
-        eqn.params["dimension_numbers"][1]
-    ):
+    product = eqn.primitive is lax.dot_general_p
+    if not product or any(eqn.params["dimension_numbers"][1]):
         return False
     x, y = eqn.invars
     x, y = (y, x) if y in rows else (x, y)

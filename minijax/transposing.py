@@ -13,6 +13,27 @@ from minijax.vector_nests import VectorLoop, everything, is_loop, widest
 from minijax.vector_text import VectorText, listed, vector_type
 
 
+def turned(f, kind, vectors):
+    """Write the transpose of a square of vectors; return their names.
+
+    Squares are exchanged across the diagonal: of half the size, of a quarter, ...
+    """
+    lanes = half = len(vectors)
+    vector = vector_type(kind, lanes)
+    while half > 1:
+        half //= 2
+        orders = [
+            [lane - half + lanes if lane & half else lane for lane in range(lanes)],
+            [lane + lanes if lane & half else lane + half for lane in range(lanes)],
+        ]
+        for number in [number for number in range(lanes) if not number & half]:
+            pair = f"{vector} {vectors[number]}, {vector} {vectors[number + half]}"
+            for place, order in zip((number, number + half), orders):
+                text = f"shufflevector {pair}, <{lanes} x i32> {listed('i32', order)}"
+                vectors[place] = f.emit(text, "q")
+    return vectors
+
+
 class Tile(NamedTuple):
     """A step of a nest inside of a `VectorLoop`: a loop over `axis`, tile by tile.
 
@@ -102,6 +123,18 @@ def write_square(f, axis, index, node, live):
     return square
 
 
+def write_line(f, node, square, number):
+    """Write the load of a line of a tile."""
+    dtype = node.detail.buffer.dtype
+    kind, at = type_in_memory(dtype), f.emit(f"mul i64 {number}, {f.lanes}", "a")
+    start = f.emit(f"getelementptr {kind}, {kind}* {square}, i64 {at}", "p")
+    return from_memory(f, dtype, read_row(f, kind, start, None), f.lanes)
+
+
+nest_changes.insert(0, with_tiles)
+step_writers[Tile] = write_tiles
+
+
 def write_edge(f, axis, index, node, live, square):
     """Write the same for a tile that is not full, number by number."""
     buffer, place = node.detail[:2]
@@ -145,36 +178,3 @@ def square_function(kind, lanes):
     params = f"{kind}* noalias readonly %x, i64 %stride, {kind}* noalias %square"
     head = f"define internal void @{name}({params}) nounwind noinline {{"
     return name, "\n".join([head, "entry:", *f.lines, "  ret void", "}"])
-
-
-def write_line(f, node, square, number):
-    """Write the load of a line of a tile."""
-    dtype = node.detail.buffer.dtype
-    kind, at = type_in_memory(dtype), f.emit(f"mul i64 {number}, {f.lanes}", "a")
-    start = f.emit(f"getelementptr {kind}, {kind}* {square}, i64 {at}", "p")
-    return from_memory(f, dtype, read_row(f, kind, start, None), f.lanes)
-
-
-def turned(f, kind, vectors):
-    """Write the transpose of a square of vectors; return their names.
-
-    Squares are exchanged across the diagonal: of half the size, of a quarter, ...
-    """
-    lanes = half = len(vectors)
-    vector = vector_type(kind, lanes)
-    while half > 1:
-        half //= 2
-        orders = [
-            [lane - half + lanes if lane & half else lane for lane in range(lanes)],
-            [lane + lanes if lane & half else lane + half for lane in range(lanes)],
-        ]
-        for number in [number for number in range(lanes) if not number & half]:
-            pair = f"{vector} {vectors[number]}, {vector} {vectors[number + half]}"
-            for place, order in zip((number, number + half), orders):
-                text = f"shufflevector {pair}, <{lanes} x i32> {listed('i32', order)}"
-                vectors[place] = f.emit(text, "q")
-    return vectors
-
-
-nest_changes.insert(0, with_tiles)
-step_writers[Tile] = write_tiles

@@ -21,4 +21,3 @@ class VectorProgram(PlannedProgram):
 
 
 backends["vectors"] = VectorProgram
-backends["python"] = backends.pop("python")  # the last one is the default

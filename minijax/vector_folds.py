@@ -72,28 +72,6 @@ def combined(f, fold, old, new, lanes, ties=False):
     ]
 
 
-def write_wins(f, how, dtype, old, new, lanes, ties):
-    """Write whether the new one of two candidates is better; NaN is best of all.
-
-    Of equals the old one stays; with `ties`, the one whose place comes first.
-    """
-
-    def write(op, x, y, dtype=BOOL):
-        return f.operation(op, [x, y], dtype, BOOL, lanes)
-
-    (best, place), (rival, other) = old, new
-    wins = write("gt" if how == "argmax" else "lt", rival, best, dtype)
-    before = write("lt", other, place, INT64) if ties else None
-    if ties:
-        equal = write("eq", rival, best, dtype)
-        wins = write("or", wins, write("and", equal, before))
-    if dtype.kind != "f":
-        return wins
-    known = write("eq", best, best, dtype)
-    known = write("or", known, before) if ties else known
-    return write("or", wins, write("and", write("ne", rival, rival, dtype), known))
-
-
 def fold_lanes(f, fold, values, lanes):
     """Write the fold of the lanes: one half with the other, down to a single one.
 
@@ -135,3 +113,25 @@ def joined(f, kind, x, last, lanes):
     )
     element = f"{kind} {only(f, kind, last)}"
     return f.emit(f"insertelement {vector} {longer}, {element}, i32 {lanes}")
+
+
+def write_wins(f, how, dtype, old, new, lanes, ties):
+    """Write whether the new one of two candidates is better; NaN is best of all.
+
+    Of equals the old one stays; with `ties`, the one whose place comes first.
+    """
+
+    def write(op, x, y, dtype=BOOL):
+        return f.operation(op, [x, y], dtype, BOOL, lanes)
+
+    (best, place), (rival, other) = old, new
+    wins = write("gt" if how == "argmax" else "lt", rival, best, dtype)
+    before = write("lt", other, place, INT64) if ties else None
+    if ties:
+        equal = write("eq", rival, best, dtype)
+        wins = write("or", wins, write("and", equal, before))
+    if dtype.kind != "f":
+        return wins
+    known = write("eq", best, best, dtype)
+    known = write("or", known, before) if ties else known
+    return write("or", wins, write("and", write("ne", rival, rival, dtype), known))

@@ -33,20 +33,6 @@ def write_load(f, buffer, place, guards, other):
     return f.emit(f"select {choose}, {vector} {x}, {vector} {other}")
 
 
-def read_one(f, buffer, place, scalar, mask):
-    """Write the load of one element; of the first, where nobody asks for any."""
-    kind = type_in_memory(buffer.dtype)
-    address = f.address(buffer, place)
-    if mask:
-        bools = vector_type("i1", f.lanes)
-        mask = f.call("i1", f"llvm.vector.reduce.or.v{f.lanes}i1", (bools, mask))
-        scalar = f.emit(f"and i1 {scalar}, {mask}") if scalar else mask
-    if scalar:
-        choice = f"{kind}* {address}, {kind}* %{buffer.name}"
-        address = f.emit(f"select i1 {scalar}, {choice}", "p")
-    return f.emit(f"load {kind}, {kind}* {address}", "e")
-
-
 def read(f, buffer, place, mask):
     """Write the load of an element for each lane that `mask` lets through."""
     kind, stride = type_in_memory(buffer.dtype), f.along(place)
@@ -60,6 +46,20 @@ def read(f, buffer, place, mask):
     if varies or not 1 < stride <= 4:
         return gather(f, kind, f.address(buffer, place), buffer, stride, varies)
     return read_comb(f, kind, f.address(buffer, place), stride)
+
+
+def read_one(f, buffer, place, scalar, mask):
+    """Write the load of one element; of the first, where nobody asks for any."""
+    kind = type_in_memory(buffer.dtype)
+    address = f.address(buffer, place)
+    if mask:
+        bools = vector_type("i1", f.lanes)
+        mask = f.call("i1", f"llvm.vector.reduce.or.v{f.lanes}i1", (bools, mask))
+        scalar = f.emit(f"and i1 {scalar}, {mask}") if scalar else mask
+    if scalar:
+        choice = f"{kind}* {address}, {kind}* %{buffer.name}"
+        address = f.emit(f"select i1 {scalar}, {choice}", "p")
+    return f.emit(f"load {kind}, {kind}* {address}", "e")
 
 
 def gather(f, kind, start, buffer, stride, mask):
@@ -148,30 +148,6 @@ def write_store(f, buffer, place, x):
             f.line(f"store {kind} {element}, {kind}* {f.emit(here, 'p')}")
 
 
-def write_own(f, key, dtype, place, size, x, lanes):
-    """Write the store of a scalar or of neighbours into memory of the function."""
-    kind = type_in_memory(dtype)
-    start = f.scratch(key, kind, size + lanes)
-    address = f.address(Buffer(start.removeprefix("%"), dtype, size), place)
-    x = to_memory(f, dtype, x, lanes)
-    if lanes:
-        write_row(f, kind, address, x, None)
-    else:
-        f.line(f"store {kind} {x}, {kind}* {address}")
-
-
-def read_own(f, key, dtype, place, size, lanes):
-    """Write the load of a scalar or of neighbours from memory of the function."""
-    kind = type_in_memory(dtype)
-    start = f.scratch(key, kind, size + lanes)
-    address = f.address(Buffer(start.removeprefix("%"), dtype, size), place)
-    if lanes:
-        x = read_row(f, kind, address, None)
-    else:
-        x = f.emit(f"load {kind}, {kind}* {address}", "e")
-    return from_memory(f, dtype, x, lanes)
-
-
 def from_memory(f, dtype, x, lanes):
     """Write what makes numbers of elements in memory; return their name."""
     if dtype.kind == "b":
@@ -200,3 +176,27 @@ def _half(f, name, x, lanes):
     result = f.call(vector_type(new, lanes), wide, (vector_type(old, lanes), x))
     f.needed[wide] = text
     return result
+
+
+def write_own(f, key, dtype, place, size, x, lanes):
+    """Write the store of a scalar or of neighbours into memory of the function."""
+    kind = type_in_memory(dtype)
+    start = f.scratch(key, kind, size + lanes)
+    address = f.address(Buffer(start.removeprefix("%"), dtype, size), place)
+    x = to_memory(f, dtype, x, lanes)
+    if lanes:
+        write_row(f, kind, address, x, None)
+    else:
+        f.line(f"store {kind} {x}, {kind}* {address}")
+
+
+def read_own(f, key, dtype, place, size, lanes):
+    """Write the load of a scalar or of neighbours from memory of the function."""
+    kind = type_in_memory(dtype)
+    start = f.scratch(key, kind, size + lanes)
+    address = f.address(Buffer(start.removeprefix("%"), dtype, size), place)
+    if lanes:
+        x = read_row(f, kind, address, None)
+    else:
+        x = f.emit(f"load {kind}, {kind}* {address}", "e")
+    return from_memory(f, dtype, x, lanes)
