@@ -64,6 +64,20 @@ def row_program(rows, columns, dtype, along=1):
     return Kernel("softmax", (rows, columns), (x, out), (a, m, d, e, s, r), stores)
 
 
+def shares(batch, rows, columns, dtype):
+    """Softmax of rows less the largest share of all: rows kept at two levels."""
+    size = batch * rows * columns
+    x, out = Buffer("x", dtype, size), Buffer("out", dtype, size)
+    place = Affine(0, (rows * columns, columns, 1))
+    a = load(x, place)
+    e = apply("exp", a)
+    share = apply("div", e, total := fold("add", (2,), e))
+    most = fold("max", (1, 2), share)
+    r = apply("sub", most, share)
+    nodes, stores = (a, e, total, share, most, r), (Store(out, place, r),)
+    return Kernel("shares", (batch, rows, columns), (x, out), nodes, stores)
+
+
 def column_folds(rows, columns, how, dtype):
     """A fold over rows, and another that shares its loop; a number for each column."""
     x, y = Buffer("x", dtype, rows * columns), Buffer("y", dtype, columns)
@@ -126,6 +140,8 @@ def made_by_hand():
         for rows, columns in [(1, 5), (3, 100), (40, 33), (17, 257)]:
             yield row_program(rows, columns, dtype)
             yield row_program(rows, columns, dtype, along=0)
+        for sizes in [(2, 9, 5), (3, 20, 33), (1, 3, 100)]:
+            yield shares(*sizes, dtype)
         for op in ("exp", "sin", "log", "tanh"):
             yield function_row(75, op, dtype)
     for dtype in numbers:
