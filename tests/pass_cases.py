@@ -3,6 +3,7 @@
 import numpy as np
 
 from minijax.compilation import Interpreter
+from minijax.dtypes import float0
 
 
 def evaluated(closed, args):
@@ -22,6 +23,8 @@ def difference(x, y):
     x, y = np.asarray(x), np.asarray(y)
     if (x.shape, x.dtype) != (y.shape, y.dtype):
         return f"{x.dtype}{x.shape}, not {y.dtype}{y.shape}"
+    if x.dtype == float0:
+        return None
     parts = [(x.real, y.real), (x.imag, y.imag)] if x.dtype.kind == "c" else [(x, y)]
     for a, b in parts:
         same = (a == b) & (np.signbit(a) == np.signbit(b)) if _signed(a) else a == b

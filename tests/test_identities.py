@@ -1,4 +1,4 @@
-"""Each identity on the worst numbers there are: it holds, or there is a reason why not."""
+"""Each identity on the worst numbers there are: it holds, or somebody knows why not."""
 
 import itertools
 
