@@ -193,4 +193,5 @@ _CALLS = {
     GONE: COLLECTIVES,
 }  # fmt: skip
 for _why, _primitives in _CALLS.items():
-    kernel_rules.reasons.update(dict.fromkeys(_primitives, _why))
+    _unruled = [p for p in _primitives if p not in kernel_rules]
+    kernel_rules.reasons.update(dict.fromkeys(_unruled, _why))
