@@ -172,7 +172,13 @@ def _matched(first, second, links):
             return None, cut
         if found is not None and _agree(maps, found):
             maps, met = [a or b for a, b in zip(maps, found)], True
-    return (maps if met else None), None
+    whole = all(_is_axis(maps[axis]) for axis in second.solid)
+    return (maps if met and whole else None), None
+
+
+def _is_axis(at):
+    """Return whether an index, if it is known, is just that along another axis."""
+    return at is None or at in unit(len(at.strides))
 
 
 def _same_element(sizes, limits, link):

@@ -135,12 +135,39 @@ def pays(draft, link, order):
 
 
 def _is_made(draft, link, read):
-    guards = [
-        Guard(seen_along(at, draft.maps, len(draft.sizes)), limit)
-        for at, limit in link.guards
-    ]
-    limits = link.maker.sizes
-    return found_at(read, guards, tuple(draft.sizes), link.store.place, limits)
+    """Return whether the first group can make what is read at other indices than its
+    own: all that it is made of in the group has to be found there as well."""
+    sizes, rank = tuple(draft.sizes), len(draft.sizes)
+    guards = [Guard(seen_along(at, draft.maps, rank), n) for at, n in link.guards]
+    open_ends, seen = [(link.slot, read, tuple(guards))], set()
+    while open_ends:
+        slot, place, guards = open_ends.pop()
+        part, maps = _maker_at(draft.first.made[slot], place, guards, sizes)
+        if part is None:
+            return False
+        if (slot, maps, guards) not in seen:
+            seen.add((slot, maps, guards))
+            for read, node in part.loads:
+                if read in draft.first.made:
+                    open_ends.append((read, *_moved_load(node, maps, guards, rank)))
+    return True
+
+
+def _moved_load(node, maps, guards, rank):
+    """Return the place and all guards of a load of a part at other indices."""
+    _, place, own, _ = node.detail
+    own = [Guard(seen_along(at, maps, rank), limit) for at, limit in own]
+    return seen_along(place, maps, rank), (*own, *guards)
+
+
+def _maker_at(makers, place, guards, sizes):
+    """Return the part that makes an element, and at which indices; or Nones."""
+    nowhere = Affine(0, (0,) * len(sizes))
+    for part, store in makers:
+        found = found_at(place, guards, sizes, store.place, part.sizes)
+        if found is not None:
+            return part, tuple(at or nowhere for at in found)
+    return None, None
 
 
 def near(draft):
