@@ -54,7 +54,7 @@ def test_texts():
 
 
 def test_costs():
-    lowered = minijax.jit(layer).lower(PARAMS, V)
+    lowered = minijax.jit(layer, backend="python").lower(PARAMS, V)
     assert lowered.cost_analysis()["transcendentals"] == 3.0
     assert lowered.compile().cost_analysis() == lowered.cost_analysis()
     assert lowered.compile().memory_analysis().argument_size_in_bytes == 64
@@ -134,3 +134,40 @@ def test_a_function_with_tracers_in_it_has_no_program_of_its_own():
 def test_backend():
     compiled = minijax.jit(layer, backend="interpreter").lower(PARAMS, V).compile()
     assert type(compiled.runtime_executable()).__name__ == "Interpreter"
+
+
+def test_dialects_of_all_backends_and_of_one(monkeypatch):
+    from minijax import compilation
+
+    class Talking(compilation.Interpreter):
+        dialects = {"rhyme": lambda executable: f"rhyme of {executable.name}"}
+
+    monkeypatch.setitem(compilation.backends, "talking", Talking)
+    monkeypatch.setitem(
+        compilation.dialects, "prose", lambda closed, name, given: f"{name} {given}"
+    )
+
+    def f(x, y):
+        return x + y
+
+    lowered = minijax.jit(f, backend="talking", donate_argnums=0).lower(1.0, 2.0)
+    assert lowered.as_text("rhyme") == "rhyme of f"
+    assert lowered.as_text("prose") == "f (True, False)"
+    with pytest.raises(ValueError, match="unknown dialect: rhyme"):
+        minijax.jit(f).lower(1.0, 2.0).as_text("rhyme")
+
+
+def test_executables_may_count_for_themselves(monkeypatch):
+    from minijax import compilation
+
+    class Counting(compilation.Interpreter):
+        def cost_analysis(self):
+            return {"flops": 7.0}
+
+        def memory_analysis(self):
+            return "little"
+
+    monkeypatch.setitem(compilation.backends, "counting", Counting)
+    compiled = minijax.jit(lambda x: x + 1, backend="counting").lower(1.0).compile()
+    assert compiled.cost_analysis() == {"flops": 7.0}
+    assert compiled.memory_analysis() == "little"
