@@ -1,6 +1,7 @@
 """Matrix products as machine code: every size, layout and target."""
 
 import ctypes
+import mmap
 
 import numpy as np
 import pytest
@@ -185,3 +186,21 @@ def test_call_of_a_step(shapes, numbers):
     space = garbage(step.workspace)
     run(x.ctypes.data, y.ctypes.data, out.ctypes.data, space.ctypes.data)
     assert np.allclose(out, lax.dot_general(jnp.asarray(x), y, numbers), atol=1e-4)
+
+
+def test_rows_that_are_far_apart():
+    """Places beyond 2**31, in memory of which a few pages are ever touched."""
+    dtype, distance = np.dtype("float32"), 2**28 + 3
+    rng, run = np.random.default_rng(0), machine_code(dtype, host_target())
+    try:
+        space = mmap.mmap(-1, 4 * 10 * distance)
+    except OSError:
+        pytest.skip("this system does not promise memory that it does not have")
+    far = np.ndarray((1, 9, 20), dtype, space, 0, (0, 4 * distance, 4))
+    far[...] = rng.normal(size=far.shape)
+    b = operand(rng, (1, 20, 40), dtype, 0)
+    out = np.ndarray((1, 9, 40), dtype, space, 400, (0, 4 * distance, 4))
+    multiply(run, far, b, out)
+    assert np.allclose(out, far @ b, atol=1e-4)
+    del far, out
+    space.close()
