@@ -1,3 +1,5 @@
+# Made from chapters/19_vectors.md by `make chapter`;
+# edit the chapter, not this file.
 """Numbers that one sweep over a row has computed, kept for the next."""
 
 import math
@@ -65,6 +67,11 @@ def _inside(kernel, step, moving, lanes):
     return step._replace(body=body)
 
 
+def nodes_in(loop):
+    """Return the nodes that are computed in a loop."""
+    return [step for step in everything(loop.body) if isinstance(step, Node)]
+
+
 def rows_for(kernel, loop, done, moving, lanes):
     """Return rows for what a loop computes again, if that takes long."""
     nodes = nodes_in(loop)
@@ -115,11 +122,6 @@ def _with_keep(loop, row):
 def _with_body(loop, place, new):
     """Return a loop with other steps in the place of one."""
     return loop._replace(body=[*loop.body[:place], *new, *loop.body[place + 1 :]])
-
-
-def nodes_in(loop):
-    """Return the nodes that are computed in a loop."""
-    return [step for step in everything(loop.body) if isinstance(step, Node)]
 
 
 def _with_recall(loop, row):

@@ -56,8 +56,8 @@ def streamed(kernel, loop, target):
     dtype, count = widest(loop), kernel.sizes[rows.axis]
     far = size * count * dtype.itemsize > NEAR_BYTES
     nodes = [*rows.folds, *[step for step in rows.body if isinstance(step, Node)]]
-    plain = all(loop.axis in node.level for node in rows.folds)
-    places = any(fold.detail.how.startswith("arg") for fold in rows.folds)
+    plain = all(loop.axis in each.level for each in rows.folds)
+    places = any(each.detail.how.startswith("arg") for each in rows.folds)
     if places or not (far and plain and rows.folds and size <= ROW_NUMBERS):
         return None
     if any(is_loop(step) for step in rows.body) or len(nodes) > 2 * TOGETHER:
@@ -72,8 +72,8 @@ def write_stream(f, stream):
     folds, count = stream.rows.folds, f.kernel.sizes[stream.rows.axis]
 
     def start():
-        for fold in folds:
-            own_value(f, stream, fold, *first_values(fold, f.lanes))
+        for each in folds:
+            own_value(f, stream, each, *first_values(each, f.lanes))
 
     def rows(index, number):
         along_vectors(f, stream, lambda: add_rows(f, stream, index, number))
@@ -81,7 +81,7 @@ def write_stream(f, stream):
 
     def end():
         write_steps(f, stream.before)
-        f.names |= {fold: own_value(f, stream, fold) for fold in folds}
+        f.names |= {each: own_value(f, stream, each) for each in folds}
         write_steps(f, stream.after)
 
     along_vectors(f, stream, start)
@@ -94,14 +94,14 @@ def write_stream(f, stream):
 def add_rows(f, stream, index, number):
     """Write how a vector of some rows enters the running values."""
     write_steps(f, stream.before)
-    for fold in stream.rows.folds:
-        f.open[fold], f.running[fold] = f.lanes, [own_value(f, stream, fold)]
+    for each in stream.rows.folds:
+        f.open[each], f.running[each] = f.lanes, [own_value(f, stream, each)]
     for ahead in range(number):
         f.indices[stream.rows.axis] = f.ahead(index, ahead)
         write_steps(f, stream.rows.body)
-    for fold in stream.rows.folds:
-        own_value(f, stream, fold, *f.running.pop(fold))
-        del f.open[fold]
+    for each in stream.rows.folds:
+        own_value(f, stream, each, *f.running.pop(each))
+        del f.open[each]
 
 
 def along_vectors(f, stream, body):

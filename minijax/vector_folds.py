@@ -64,7 +64,7 @@ def combined(f, fold, old, new, lanes, ties=False):
     """Write the combination of the values of a fold with others."""
     dtype, how = fold.args[0].dtype, fold.detail.how
     if not places_too(fold):
-        return [f.operation(how, [*old, *new], dtype, dtype, lanes)]
+        return [f.operation(how, [*old, *new], dtype, dtype, lanes, "contract ")]
     wins = write_wins(f, how, dtype, old, new, lanes, ties)
     return [
         f.operation("select", [wins, *pair], kind, kind, lanes)

@@ -39,10 +39,7 @@ def function_texts(op, dtype, lanes):
 
 
 def write_nodes(f, nodes, names, lanes):
-    """Write the nodes of a function, and note what they are called in `names`.
-
-    Nothing is fused that the function does not fuse itself: roundings count in it.
-    """
+    """Write the nodes of a function, and note what they are called in `names`."""
     for node in nodes:
         args = [names[arg] for arg in node.args]
         if node.op == "constant":
@@ -50,7 +47,7 @@ def write_nodes(f, nodes, names, lanes):
             names[node] = splat(type_of(node.dtype), literal, lanes)
         else:
             dtype = node.args[-1].dtype
-            names[node] = f.operation(node.op, args, dtype, node.dtype, lanes, "")
+            names[node] = f.operation(node.op, args, dtype, node.dtype, lanes)
 
 
 def _definition(f, function, label, lanes, result, how="alwaysinline"):
@@ -109,5 +106,5 @@ def _rare_texts(function):
     write_nodes(f, [*function.nodes, *function.rare.nodes], names, 0)
     args = [function.rare.condition, function.rare.result, function.result]
     dtype, label = function.result.dtype, f"{function.label}_rare"
-    result = f.operation("select", [names[a] for a in args], dtype, dtype, 0, "")
+    result = f.operation("select", [names[a] for a in args], dtype, dtype, 0)
     return f.needed | {label: _definition(f, function, label, 0, result, "noinline")}

@@ -3,6 +3,7 @@
 """Kernels as functions of LLVM that compute with vectors."""
 
 import functools
+from collections import Counter
 from typing import NamedTuple
 
 from minijax.kernels import Node, Store
@@ -43,11 +44,13 @@ class KernelText(Elements):
       names: what the result of each node is called.
       running: what the running values of each fold are called, a list.
       open: folds in whose loops we are, with the lanes of their values.
+      products: nodes that may be multiplied and added to a sum in one instruction.
     """
 
     def __init__(self, kernel):
         super().__init__(kernel)
         self.names, self.running, self.open = {}, {}, {}
+        self.products = products_in(kernel)
 
     def lanes_of(self, node):
         """Return how many numbers stand for a node here; 0 for a scalar."""
@@ -127,7 +130,17 @@ def write_node(f, node):
     found = write_function_call(f, node.op, args, dtype, lanes)
     if found is None and lanes and is_library(node, dtype):
         found = write_one_by_one(f, node, args, lanes)
-    return found or f.operation(node.op, args, dtype, node.dtype, lanes)
+    flags = "contract " if node in f.products else ""
+    return found or f.operation(node.op, args, dtype, node.dtype, lanes, flags)
+
+
+def products_in(kernel):
+    """Return the products that a sum needs, and nothing else."""
+    uses = Counter(arg for node in kernel.nodes for arg in node.args)
+    uses.update(store.node for store in kernel.stores)
+    sums = [x for x in kernel.nodes if x.op == "fold" and x.detail.how == "add"]
+    args = [arg for node in sums for arg in node.args if arg.op == "mul"]
+    return {node for node in args if uses[node] == 1}
 
 
 def is_library(node, dtype):
@@ -149,17 +162,17 @@ def write_one_by_one(f, node, args, lanes):
 
 def write_loop(f, loop):
     """Write a loop, by vectors if they are chosen for it; folds are begun and ended."""
-    new = [fold for fold in loop.folds if fold not in f.open]
-    spread = {fold: spread_lanes(loop, fold) for fold in new}
-    for fold in new:
-        f.open[fold] = spread[fold] or f.lanes_of(fold.args[0])
-        f.running[fold] = first_values(fold, f.open[fold])
+    new = [each for each in loop.folds if each not in f.open]
+    spread = {each: spread_lanes(loop, each) for each in new}
+    for each in new:
+        f.open[each] = spread[each] or f.lanes_of(each.args[0])
+        f.running[each] = first_values(each, f.open[each])
     write_turns(f, loop)
-    for fold in new:
-        values, lanes = f.running.pop(fold), f.open.pop(fold)
-        if spread[fold]:
-            values = fold_lanes(f, fold, values, lanes)
-        f.names[fold] = values[-1]
+    for each in new:
+        values, lanes = f.running.pop(each), f.open.pop(each)
+        if spread[each]:
+            values = fold_lanes(f, each, values, lanes)
+        f.names[each] = values[-1]
 
 
 def spread_lanes(loop, fold):
@@ -183,21 +196,21 @@ def turns(f, loop, first, step, count):
 
     def inside(index, names):
         f.indices[loop.axis], names = index, iter(names)
-        for fold in folds:
-            f.running[fold] = [next(names) for _ in f.running[fold]]
+        for each in folds:
+            f.running[each] = [next(names) for _ in f.running[each]]
         write_steps(f, loop.body)
-        return [name for fold in folds for name in f.running[fold]]
+        return [name for each in folds for name in f.running[each]]
 
-    kinds = [kind for fold in folds for kind in value_types(fold, f.open[fold])]
-    values = [name for fold in folds for name in f.running[fold]]
+    kinds = [kind for each in folds for kind in value_types(each, f.open[each])]
+    values = [name for each in folds for name in f.running[each]]
     if isinstance(loop, VectorLoop) or not is_short(f.kernel, loop):
         values = f.turns(first, step, count, list(zip(kinds, values)), inside)
     else:
         for index in range(count):
             values = inside(index, values)
     last = iter(values)
-    for fold in folds:
-        f.running[fold] = [next(last) for _ in f.running[fold]]
+    for each in folds:
+        f.running[each] = [next(last) for _ in f.running[each]]
 
 
 def write_vector_store(f, step):

@@ -172,7 +172,7 @@ class VectorText(LLVMFunction):
         text = f"call {result} @{name}({operands})"
         return self.line(text) if result == "void" else self.emit(text)
 
-    def operation(self, op, args, dtype, result, lanes, flags="contract "):
+    def operation(self, op, args, dtype, result, lanes, flags=""):
         """Write a scalar operation on vectors; return the name of the result."""
         template = operation(op, len(args), dtype, result, lanes, flags)
         self.needed |= template.needed

@@ -73,9 +73,9 @@ def plus_one(size, dtype=F32):
 @pytest.mark.parametrize(("kind", "lanes"), [("plain", 4), ("avx2", 8), ("avx512", 16)])
 def test_width_follows_the_target(kind, lanes):
     text = text_of(plus_one(1000), forced_target(kind))
-    assert f"fadd contract <{lanes} x float>" in text
+    assert f"fadd <{lanes} x float>" in text
     half = text_of(plus_one(1000, np.dtype("float64")), forced_target(kind))
-    assert f"fadd contract <{lanes // 2} x double>" in half
+    assert f"fadd <{lanes // 2} x double>" in half
 
 
 def test_no_mask_where_all_vectors_are_full():
