@@ -29,6 +29,9 @@ LONGEST = 200
 # From types of steps to functions of a `FunctionText` and a step that write it.
 step_writers = {}
 
+# A function that is called in more places is not put in each of them.
+OFTEN = 16
+
 MEMCPY = "@llvm.memcpy.p0i8.p0i8.i64"
 
 
@@ -75,8 +78,15 @@ class ProgramText:
         return self.kernels[text]
 
     def __str__(self):
-        needed = [*sorted(self.declared), *self.needed.values()]
-        return "\n\n".join([*needed, *self.functions])
+        pairs = self.needed.items()
+        needed = [called_or_copied(*pair, self.functions) for pair in pairs]
+        return "\n\n".join([*sorted(self.declared), *needed, *self.functions])
+
+
+def called_or_copied(name, text, functions):
+    """Return the text of a function; one that is called often is not copied."""
+    often = sum(each.count(f"@{name}(") for each in functions) > OFTEN
+    return text.replace(" alwaysinline", " noinline", 1) if often else text
 
 
 class FunctionText(LLVMFunction):
