@@ -2,6 +2,8 @@
 # edit the chapter, not this file.
 """Fewer kernels: schedules whose kernels are merged where that saves memory traffic."""
 
+import math
+
 from minijax.fusion_groups import (
     Group,
     dependents,
@@ -9,7 +11,7 @@ from minijax.fusion_groups import (
     matched,
     shared_reads,
 )
-from minijax.fusion_parts import BYTE, LAUNCH, LIMIT, Part, elements
+from minijax.fusion_parts import BYTE, LAUNCH, LIMIT, Part, elements, grains
 from minijax.fusion_plans import Plan, arranged, walk_alike
 from minijax.index_maps import unit
 from minijax.kernel_steps import Launch
@@ -75,7 +77,7 @@ class Uses:
       kept: the slots that have to be stored: of results, and for other steps.
       writers: from slots to how many steps write to them.
       readers: from slots to the numbers of the launches that read them.
-      reads: from slots to how many elements these load in all.
+      reads: from slots to how often these load an element, loops around counted in.
     """
 
     def __init__(self, schedule):
@@ -97,7 +99,8 @@ class Uses:
         for node in kernel.nodes:
             if node.op == "load":
                 slot = slots[node.detail.buffer]
-                count = elements(kernel.sizes, node.level)
+                last = max(node.level, default=-1)
+                count = math.prod(kernel.sizes[: last + 1])
                 self.reads[slot] = self.reads.get(slot, 0) + count
                 self.readers.setdefault(slot, set()).add(number)
 
@@ -226,7 +229,10 @@ class Fusion:
         reads, width = self.uses.reads.get(slot, 0), store.buffer.dtype.itemsize
         each = flops + BYTE * moved / count
         stored = count * (each + BYTE * width) + reads * BYTE * width + LAUNCH
-        if reads * each <= stored and ops <= 16 and slot not in self.uses.kept:
+        places = [store.place, *[node.detail.place for _, node in part.loads]]
+        one_way = len(grains(places, part.sizes)) <= 1
+        dear = reads * each > stored or ops > 16 or not one_way
+        if not dear and slot not in self.uses.kept:
             self.cheap[slot] = flops, ops, moved
 
     def steps(self):

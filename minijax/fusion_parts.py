@@ -20,6 +20,16 @@ def elements(sizes, axes):
     return math.prod([sizes[axis] for axis in axes])
 
 
+def grains(places, sizes):
+    """Return the axes along which the elements of matrices are neighbours."""
+    found = set()
+    for place in places:
+        steps = {axis: abs(place.strides[axis]) for axis in place.axes}
+        if len(steps) > 1 and elements(sizes, steps) > SMALL:
+            found.add(min(steps, key=steps.get))
+    return found
+
+
 class Part:
     """A launch, and what it reads and makes.
 

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from minijax.fusion_groups import dependents, moved, moved_orders
-from minijax.fusion_parts import AGAIN, BYTE, LAUNCH, NEAR, SMALL, elements
+from minijax.fusion_parts import AGAIN, BYTE, LAUNCH, NEAR, SMALL, elements, grains
 from minijax.index_maps import seen_along, unit
 from minijax.kernels import Affine, Guard
 from minijax.merging import found_at
@@ -196,17 +196,14 @@ def along_one_grain(first, second, plan):
 
 
 def _grains(group, maps, sizes, made):
-    """Return the axes along which the elements of what is loaded are neighbours."""
-    found = set()
-    for slot, loads in group.reads.items():
-        if slot not in made and slot not in group.made:
-            for part, node in loads:
-                place = group.along(part, node.detail.place)
-                place = seen_along(place, maps, len(sizes))
-                steps = {axis: abs(place.strides[axis]) for axis in place.axes}
-                if len(steps) > 1 and elements(sizes, steps) > SMALL:
-                    found.add(min(steps, key=steps.get))
-    return found
+    """Return the axes along which the elements of what a group loads are neighbours."""
+    places = [
+        seen_along(group.along(part, node.detail.place), maps, len(sizes))
+        for slot, loads in group.reads.items()
+        if slot not in made and slot not in group.made
+        for part, node in loads
+    ]
+    return grains(places, sizes)
 
 
 def in_rows(first, second, plan, stays):

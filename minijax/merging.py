@@ -123,7 +123,8 @@ def sources_of(k, instance):
         for part, store in k.makers.get(slot, ()):
             if part.number in k.homes or slot in k.anywhere:
                 place, guards = place_of(k, instance, node)
-                maps = maps_for(k, place, guards, node.detail.buffer, part, store)
+                buffer = node.detail.buffer
+                maps = maps_for(k, place, guards, buffer, part, store)
                 if maps is not None:
                     found.append((node, (part.number, maps, guards), store))
                     break
@@ -132,17 +133,26 @@ def sources_of(k, instance):
 
 def maps_for(k, place, guards, buffer, part, store):
     """Return the indices at which a part makes what is loaded, or None."""
-    if not same_bits(store.buffer.dtype, buffer.dtype):
+    if guards is None or not same_bits(store.buffer.dtype, buffer.dtype):
         return None
     found = found_at(place, guards, k.sizes, store.place, part.sizes)
     return None if found is None else _completed(k, found, part)
 
 
 def place_of(k, instance, node):
-    """Return the place and the guards of a load, along the axes of the kernel."""
+    """Return the place and the guards of a load, along the axes of the kernel.
+
+    Guards that always say inside are left out; None if one always says outside.
+    """
     _, place, own, _ = node.detail
     guards = [Guard(k.along(instance, at), limit) for at, limit in own]
     guards = dict.fromkeys([*guards, *instance.guards])
+    for at, limit in [*guards]:
+        least, most = at.bounds(k.sizes)
+        if most < 0 or least >= limit:
+            return place, None
+        if least >= 0 and most < limit:
+            del guards[at, limit]
     return k.along(instance, place), (*guards,)
 
 
@@ -185,6 +195,8 @@ def loaded(k, instance, node):
     buffer, _, guards, other = node.detail
     if node not in instance.sources:
         place, guards = place_of(k, instance, node)
+        if guards is None:
+            return k.constant(other, node.dtype)
         slot = k.parts[instance.number].slots[buffer]
         return k.write(load(k.buffer(slot, buffer), place, guards, other))
     found, store = instance.sources[node]
@@ -277,7 +289,7 @@ def _unguarded(place, guards, sizes):
     factors = []
     for (offset, strides), _ in guards:
         ratios = [a // b for a, b in zip(place.strides, strides) if b]
-        factor = ratios[0] if ratios else 0
+        factor = min(ratios, key=abs, default=0)
         left = [a - factor * b for a, b in zip(place.strides, strides)]
         place = Affine(place.offset - factor * offset, tuple(left))
         factors.append(factor)

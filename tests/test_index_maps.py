@@ -73,7 +73,9 @@ def random_case(rng):
     target = Affine(int(rng.integers(-3, 4)), tuple(strides))
     sizes = tuple(int(n) for n in rng.integers(1, 4, rng.integers(0, 3)))
     homes = [
-        Affine(int(rng.integers(0, 3)), tuple(map(int, rng.integers(-1, 3, len(sizes)))))
+        Affine(
+            int(rng.integers(0, 3)), tuple(map(int, rng.integers(-1, 3, len(sizes))))
+        )
         for _ in limits
     ]
     return seen_along(target, homes, len(sizes)), sizes, target, limits
