@@ -99,7 +99,7 @@ $(ORACLE)/.installed: requirements.txt constraints.txt pyproject.toml
 	$(call title,environment with JAX)
 	@$(PYTHON) -m venv $(ORACLE)
 	@$(ORACLE)/bin/python $(PIP) -c constraints.txt setuptools pytest pytest-xdist \
-	  hypothesis numpy ml_dtypes scikit-learn tqdm jax==0.10.2 llvmlite
+	  hypothesis mpmath numpy ml_dtypes scikit-learn tqdm jax==0.10.2 llvmlite
 	@$(ORACLE)/bin/python $(PIP) --no-build-isolation --no-deps -e .
 	@touch $@
 
@@ -113,7 +113,7 @@ else
 	@$(COLAB_PYTHON) -m venv $(COLAB)
 	@$(COLAB)/bin/python $(PIP) numpy==2.1.3 llvmlite==0.44.0 pytest hypothesis \
 	  setuptools nbformat ipython==7.34.0 ipykernel nbclient \
-	  matplotlib scikit-learn tqdm ml_dtypes
+	  matplotlib mpmath scikit-learn tqdm ml_dtypes
 	@$(COLAB)/bin/python $(PIP) --no-build-isolation --no-deps .
 	@rm -rf build
 	@cd tests && ../$(COLAB)/bin/python -P -m pytest -q -W default -p no:cacheprovider \
