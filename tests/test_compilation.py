@@ -8,7 +8,13 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax.array import ArrayImpl
-from minijax.compilation import Interpreter, backend_name, backends, compiled
+from minijax.compilation import (
+    Interpreter,
+    backend_name,
+    backends,
+    compiled,
+    defaults,
+)
 
 V = np.float32([0.5, 1.0, 2.0])
 
@@ -70,7 +76,7 @@ def test_no_dead_code_is_compiled(counting):
 
 def test_backends():
     assert backend_name("interpreter") == "interpreter"
-    assert backend_name() == list(backends)[-1]
+    assert backend_name() == defaults[-1]
     with minijax.config.override("minijax_backend", "interpreter"):
         assert backend_name() == "interpreter"
     with pytest.raises(

@@ -22,7 +22,7 @@ def lifetimes(bands, steps, title="Memory over time"):
         canvas.text(left - 8, top + high / 2 + 4, name, 12, "ink", "end")
         canvas.rect(left, top, wide * (steps + 2), high, "neutral-soft", "line", 2)
         for box in boxes:
-            _draw(canvas, box, (left + wide, top), (wide, unit), role)
+            _draw(canvas, box, (left + wide, top), (wide, high / max(size, 1)), role)
     right, bottom = left + wide * (steps + 2), tops[-1] - GAP
     _axis(canvas, left + wide, bottom, wide, steps)
     said = "; ".join(_said(*band[:3]) for band in bands)
@@ -46,10 +46,10 @@ def _draw(canvas, box, corner, scale, role):
     label, start, end, offset, size = box
     (x, y), (wide, unit) = corner, scale
     left, length = x + start * wide, (end - start) * wide
-    top, high = y + offset * unit, max(size * unit, TALL)
+    top, high = y + offset * unit, max(size * unit, 2)
     tone = check_role(role)
     canvas.rect(left, top, length, high, soft(tone), tone, 2, title=label)
-    if text_width(label, SIZE, True) < length - 4:
+    if high >= SIZE + 2 and text_width(label, SIZE, True) < length - 4:
         middle = top + high / 2 + 4
         canvas.text(left + length / 2, middle, label, SIZE, "ink", "middle", True)
 
