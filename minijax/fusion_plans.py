@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from minijax.fusion_groups import dependents, moved, moved_orders
 from minijax.fusion_parts import AGAIN, BYTE, LAUNCH, NEAR, SMALL, elements, grains
-from minijax.index_maps import seen_along, unit
+from minijax.index_maps import found_at, seen_along, unit
 from minijax.kernels import Affine, Guard
-from minijax.merging import found_at
 
 
 class Plan(NamedTuple):

@@ -119,3 +119,28 @@ def indices(place, sizes, target, limits):
     found = digits(place, sizes, target, limits)
     cut = None if found is None else overflow(found, sizes, limits)
     return (found if cut is None else None), cut
+
+
+def found_at(place, guards, sizes, target, limits):
+    """Return the indices at which a target is where a guarded load reads, or None."""
+    rank = len(sizes)
+    if guards:
+        place, sizes = _unguarded(place, guards, sizes)
+    found, _ = indices(place, sizes, target, limits)
+    if found and guards:
+        axes = (*unit(rank), *[guard.place for guard in guards])
+        found = [at and seen_along(at, axes, rank) for at in found]
+    return found
+
+
+def _unguarded(place, guards, sizes):
+    """Return a place along axes behind which there is one for each guard's number."""
+    factors = []
+    for (offset, strides), _ in guards:
+        ratios = [a // b for a, b in zip(place.strides, strides) if b]
+        factor = min(ratios, key=abs, default=0)
+        left = [a - factor * b for a, b in zip(place.strides, strides)]
+        place = Affine(place.offset - factor * offset, tuple(left))
+        factors.append(factor)
+    limits = [guard.limit for guard in guards]
+    return Affine(place.offset, (*place.strides, *factors)), (*sizes, *limits)

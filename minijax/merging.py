@@ -6,7 +6,7 @@ import heapq
 
 import numpy as np
 
-from minijax.index_maps import indices, seen_along, unit
+from minijax.index_maps import found_at, seen_along
 from minijax.kernel_building import NodeWriter
 from minijax.kernel_forms import collapse
 from minijax.kernels import (
@@ -270,31 +270,6 @@ def _named(names):
     """Return a name for a kernel of several."""
     distinct = [*dict.fromkeys(names)]
     return "_".join(distinct[:4]) + ("_etc" if len(distinct) > 4 else "")
-
-
-def found_at(place, guards, sizes, target, limits):
-    """Return the indices at which a target is where a guarded load reads, or None."""
-    rank = len(sizes)
-    if guards:
-        place, sizes = _unguarded(place, guards, sizes)
-    found, _ = indices(place, sizes, target, limits)
-    if found and guards:
-        axes = (*unit(rank), *[guard.place for guard in guards])
-        found = [at and seen_along(at, axes, rank) for at in found]
-    return found
-
-
-def _unguarded(place, guards, sizes):
-    """Return a place along axes behind which there is one for each guard's number."""
-    factors = []
-    for (offset, strides), _ in guards:
-        ratios = [a // b for a, b in zip(place.strides, strides) if b]
-        factor = min(ratios, key=abs, default=0)
-        left = [a - factor * b for a, b in zip(place.strides, strides)]
-        place = Affine(place.offset - factor * offset, tuple(left))
-        factors.append(factor)
-    limits = [guard.limit for guard in guards]
-    return Affine(place.offset, (*place.strides, *factors)), (*sizes, *limits)
 
 
 def _tests(k, place, limit):
