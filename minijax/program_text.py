@@ -216,7 +216,8 @@ def write_elsewhere(f, steps):
     """Write steps in a function of their own, and its call."""
     inner = FunctionText(f.program, steps, [])
     named = [s for s in f.program.locations.uses(steps) if s not in inner.local]
-    shared = [slot for slot in named if slot in f.local or slot not in f.places]
+    handed = {slot for slot in f.addresses if slot not in f.places}
+    shared = [slot for slot in named if slot in f.local or slot in handed]
     name = f"part{len(f.program.functions)}"
     args = "".join(f", i8* {f.address(slot)}" for slot in shared)
     f.program.function(name, steps, shared)
