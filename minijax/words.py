@@ -10,6 +10,7 @@ byte by byte the same, and `llvm_text` makes machine code of it.
 import ast
 import ctypes
 import linecache
+from collections import deque
 from functools import lru_cache
 
 
@@ -42,7 +43,7 @@ def room(count):
     return ctypes.addressof(words)
 
 
-_rooms: list = []
+_rooms: deque = deque(maxlen=256)
 
 
 def as_float32(bits):
@@ -170,7 +171,7 @@ class Writer:
         self.lines += [f"  br label %{test}", f"{end}:"]
 
     def choose(self, test, yes, no):
-        """Go to one of two blocks; of ``and`` and ``or``, only what is needed is done."""
+        """Go to one of two blocks; ``and`` and ``or`` do only what is needed."""
         if isinstance(test, ast.BoolOp):
             *first, last = test.values
             for part in first:
