@@ -63,13 +63,14 @@ def fit(f, ends, top, bottom=0, weight=lambda x: 1, rounds=12):
     Returns:
       The coefficients above, those below, of which the first is 1, and the error.
     """
-    points = spread(*ends, 5 * (top + bottom + 2))
+    low, high = ends
+    points = spread(low, high, 5 * (top + bottom + 2))
     values, scales = [f(x) for x in points], [weight(x) for x in points]
     columns = [[x**n for x in points] for n in range(top + 1)]
     for n in range(1, bottom + 1):
         columns.append([-y * x**n for x, y in zip(points, values)])
     shares, below = [1] * len(points), [1]
-    for _ in range(rounds):
+    for turn in range(rounds):
         scaled = [w / polynomial_at(below, x) for w, x in zip(scales, points)]
         weights = [share * w * w for share, w in zip(shares, scaled)]
         found = least_squares(columns, values, weights)
@@ -77,5 +78,6 @@ def fit(f, ends, top, bottom=0, weight=lambda x: 1, rounds=12):
         quotients = [polynomial_at(above, x) / polynomial_at(below, x) for x in points]
         errors = [abs(w * (a - b)) for w, a, b in zip(scales, quotients, values)]
         worst = max(errors)
-        shares = [share * error / worst for share, error in zip(shares, errors)]
+        if turn > 2 or not bottom:  # a quotient has to settle first
+            shares = [share * error / worst for share, error in zip(shares, errors)]
     return above, below, worst

@@ -112,7 +112,8 @@ def acosh(k, x):
     big = k.gt(x, 2.0**60)
     t = k.sub(x, 1)
     root = k.sqrt(k.fma(t, t, k.add(t, t)))
-    return with_log_2(k, big, log1p(k, k.select(big, x, k.add(t, root))))
+    y = with_log_2(k, big, log1p(k, k.select(big, x, k.add(t, root))))
+    return k.select(k.lt(x, 1), np.nan, y)
 
 
 def with_log_2(k, condition, y):

@@ -191,21 +191,26 @@ def power_of_two(k, bits, dtype):
 
 
 def polynomial(k, x, coefficients):
-    """Write a polynomial, by Horner's rule; a long one as two, of its even powers.
+    """Write a polynomial, by Horner's rule; a long one in pairs.
 
     Args:
       x: a node.
-      coefficients: that of 1 first.
+      coefficients: numbers or nodes, that of 1 first.
     """
     if len(coefficients) > 9:
-        square = k.mul(x, x)
-        odd, even = (polynomial(k, square, coefficients[n::2]) for n in (1, 0))
-        return k.fma(odd, x, even)
+        return in_pairs(k, x, coefficients)
     *rest, result = coefficients
-    result = k.number(result, x)
+    result = result if isinstance(result, Node) else k.number(result, x)
     for coefficient in reversed(rest):
         result = k.fma(result, x, coefficient)
     return result
+
+
+def in_pairs(k, x, coefficients):
+    """Write a polynomial as one of the square of x, with coefficients a + b x."""
+    evens, odds = coefficients[::2], coefficients[1::2]
+    pairs = [k.fma(b, x, a) for a, b in zip(evens, odds)]
+    return polynomial(k, k.mul(x, x), [*pairs, *evens[len(odds) :]])
 
 
 def not_above(k, x, limit):
