@@ -41,21 +41,28 @@ class Records:
     def __init__(self):
         self.head, self.chain, self.seen = np.zeros(2, np.int64), [], {}
         self.head[1] = Records.around
+        self.unlock()
 
     def add(self, record):
         """Put a record in front of the others, and forget the oldest if need be."""
-        if len(self.chain) == self.limit:
-            self.chain[-2][NEXT] = 0
-            self.chain.pop()
-        record[NEXT] = int(self.head[0])
-        self.head[0] = record.address
-        self.chain.insert(0, record)
+        with self._lock:
+            if len(self.chain) == self.limit:
+                self.chain[-2][NEXT] = 0
+                self.chain.pop()
+            record[NEXT] = int(self.head[0])
+            self.head[0] = record.address
+            self.chain.insert(0, record)
 
     def clear(self):
-        """Forget all records."""
-        self.head[0] = 0
-        self.seen.clear()
-        self.chain.clear()
+        """Forget all records; one that is in use lives until the call is done."""
+        with self._lock:
+            self.head[0] = 0
+            self.seen.clear()
+            self.chain.clear()
+
+    def unlock(self):
+        """Forget who is changing the records: after a fork, nobody is."""
+        self._lock = Lock()
 
     def wants(self, ready):
         """Return whether something ready should get a record; not at the first call."""

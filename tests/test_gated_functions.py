@@ -435,6 +435,33 @@ def test_threads_in_one_function():
     assert not failures
 
 
+def test_records_go_while_calls_are_made():
+    f, failures, stop = tiny(), [], threading.Event()
+
+    def work(k):
+        x = jnp.arange(k + 1.0)
+        expected = np.asarray(x) ** 2 + 1
+        while not stop.is_set():
+            if not np.array_equal(f(x, x), expected):
+                failures.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(40):
+            f.clear_cache()
+            minijax.clear_caches()
+    finally:
+        stop.set()
+        sys.setswitchinterval(interval)
+        for thread in threads:
+            thread.join()
+    assert not failures
+
+
 def test_long_programs_let_others_run():
     f = jit(lambda x: jnp.exp(jnp.sin(x)) @ x.T, backend=BACKEND)
     x = jnp.ones((700, 700)) / 700
