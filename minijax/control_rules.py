@@ -152,12 +152,10 @@ def lower_while(lowering, eqn, *operands):
 
 def _lower_while(lowering, carry, avals, test, advance):
     starts, states = carried(lowering, carry, avals)
-    parts = [
-        nested(lowering, states, [_scalar_bool], lambda: test(states)),
-        nested(lowering, states, avals, lambda: advance(states)),
-    ]
+    going = nested(lowering, states, [_scalar_bool], lambda: test(states))
+    body = nested(lowering, states, avals, lambda: advance(states))
     results = slots_for(lowering, avals)
-    lowering.steps.append(While(*parts, sources(starts), sources(results)))
+    lowering.steps.append(While(going, body, sources(starts), sources(results)))
     return results
 
 

@@ -48,8 +48,15 @@ class Branch(NamedTuple):
     branches: list
     results: list
 
-    schedules = property(lambda self: tuple(self.branches))
-    writes = property(lambda self: self.results)
+    @property
+    def schedules(self):
+        """The schedules in the step."""
+        return tuple(self.branches)
+
+    @property
+    def writes(self):
+        """The slots that the step writes to."""
+        return self.results
 
     @property
     def reads(self):
@@ -88,9 +95,20 @@ class Repeat(NamedTuple):
     xs: list
     ys: list
 
-    schedules = property(lambda self: (self.body,))
-    reads = property(lambda self: [*self.starts, *self.xs, *captured(self.body)])
-    writes = property(lambda self: [*self.starts, *self.results, *self.ys])
+    @property
+    def schedules(self):
+        """The schedules in the step."""
+        return (self.body,)
+
+    @property
+    def reads(self):
+        """The slots that the step reads."""
+        return [*self.starts, *self.xs, *captured(self.body)]
+
+    @property
+    def writes(self):
+        """The slots that the step writes to."""
+        return [*self.starts, *self.results, *self.ys]
 
     def with_schedules(self, new):
         """Return the step with another schedule in it."""
@@ -117,8 +135,15 @@ class While(NamedTuple):
     starts: list
     results: list
 
-    schedules = property(lambda self: (self.test, self.body))
-    writes = property(lambda self: [*self.starts, *self.results])
+    @property
+    def schedules(self):
+        """The schedules in the step."""
+        return self.test, self.body
+
+    @property
+    def writes(self):
+        """The slots that the step writes to."""
+        return [*self.starts, *self.results]
 
     @property
     def reads(self):

@@ -3,6 +3,7 @@
 """The backend "cpu": a program is one function of machine code."""
 
 import ctypes
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -57,8 +58,7 @@ class CPUProgram:
     def _fill_context(self):
         constants = [asbuffer(x) for _, x in self.schedule.constants]
         self.constants = list(map(np.ascontiguousarray, constants))
-        host = ctypes.cast(self.host.function, ctypes.c_void_p)
-        self.context = table([host.value, *map(address_of, self.constants)])
+        self.context = table([self.host.address, *map(address_of, self.constants)])
 
     def _entry(self):
         """Return what a caller needs to know that is no Python, or None."""
@@ -67,7 +67,7 @@ class CPUProgram:
             return None
         costs = self.cost_analysis()
         work = costs[FLOPS] + 10 * costs[TRANSCENDENTALS]
-        address = ctypes.cast(self.function, ctypes.c_void_p).value
+        address = self.library.engine.get_function_address("program")
         context, time = ctypes.addressof(self.context), costs[BYTES] / 10 + work / 4
         return Entry(address, self.plan.arena, context, int(time))
 
@@ -134,7 +134,13 @@ def address_of(array):
 def table(addresses):
     """Return addresses as a table for machine code."""
     addresses = list(addresses)
-    return (ctypes.c_void_p * len(addresses))(*addresses)
+    return table_of(len(addresses))(*addresses)
+
+
+@functools.cache
+def table_of(count):
+    """Return the type of a table; each is made once, as it would be a cycle."""
+    return ctypes.c_void_p * count
 
 
 def with_own_results(schedule):

@@ -21,37 +21,48 @@ class Host:
       steps: the list of steps.
 
     Attributes:
-      function: what machine code calls, with the number of a step and a table of the
-        addresses of its slots.
+      address: of what machine code calls, with the number of a step and a table of the
+        addresses of its slots; None if there are no steps.
     """
 
-    functions = {}
+    functions: dict = {}
 
     def __init__(self, steps):
-        self.steps = [(step, self.prepare(step)) for step in steps]
-        self.errors, self.function = {}, HOST(self.call)
+        self.steps, self.errors = [(step, self.prepare(step)) for step in steps], {}
+        self.function, self.address = None, None
+        if steps:
+            self.function = HOST(answering(self.steps, self.errors))
+            self.address = ctypes.cast(self.function, ctypes.c_void_p).value
 
     def prepare(self, step):
         """Return a function of the memory that does a step."""
         return step_runners[type(step)](self, step)
 
-    def call(self, number, addresses):
-        """Do a step; return 0, or 1 if there was an error."""
+    def raise_error(self):
+        """Raise the error that this thread has met."""
+        raise self.errors.pop(threading.get_ident())
+
+
+def answering(steps, errors):
+    """Return a function that does a step, and returns 0, or 1 if there was an error.
+
+    It holds no `Host`, so that a program is gone when nobody needs it.
+    """
+
+    def answer(number, addresses):
         try:
-            step, run = self.steps[number]
+            step, run = steps[number]
             places = dict(zip(hosted_slots(step), addresses))
             memory = Memory({slot: taken(slot, places[slot]) for slot in step.reads})
             run(memory)
             for slot in step.writes:
                 ctypes.memmove(places[slot], memory[slot].ctypes.data, nbytes(slot))
         except BaseException as error:
-            self.errors[threading.get_ident()] = error
+            errors[threading.get_ident()] = error
             return 1
         return 0
 
-    def raise_error(self):
-        """Raise the error that this thread has met."""
-        raise self.errors.pop(threading.get_ident())
+    return answer
 
 
 def taken(slot, address):

@@ -32,7 +32,8 @@ class Profile(LLVMProgram):
     def compile(self, kernels):
         """Return functions of the buffers' memory, by the labels of the kernels."""
         target = self.executable.target
-        made = [kernel_function(*pair[::-1], target) for pair in kernels.items()]
+        pairs = kernels.items()
+        made = [kernel_function(kernel, name, target) for name, kernel in pairs]
         self.library = TargetLibrary(module_text(made), target)
         return {label: self.called(label, kernel) for label, kernel in kernels.items()}
 

@@ -27,7 +27,7 @@ SMALL = 256
 LONGEST = 200
 
 # From types of steps to functions of a `FunctionText` and a step that write it.
-step_writers = {}
+step_writers: dict = {}
 
 # A function that is called in more places is not put in each of them.
 OFTEN = 16
