@@ -123,10 +123,10 @@ def own_value(f, stream, fold, *value):
     """Write the load of the running value of a fold, or the store of one."""
     strides = [int(axis == stream.axis) for axis in range(len(f.kernel.sizes))]
     place, size = Affine(0, (*strides,)), f.kernel.sizes[stream.axis]
-    where = fold, fold.args[0].dtype, place, size
-    if value:
-        return write_own(f, *where, *value, f.lanes)
-    return read_own(f, *where, f.lanes)
+    dtype = fold.args[0].dtype
+    if not value:
+        return read_own(f, fold, dtype, place, size, f.lanes)
+    return write_own(f, fold, dtype, place, size, value[0], f.lanes)
 
 
 nest_changes.append(with_streams)

@@ -146,7 +146,7 @@ def products_in(kernel):
 def is_library(node, dtype):
     """Return whether an operation calls the mathematical library, for one number."""
     row = scalar_ops.get(node.op)
-    return bool(row) and row.llvm[dtype.kind].startswith("call {t} @" + node.op)
+    return row is not None and row.llvm[dtype.kind].startswith("call {t} @" + node.op)
 
 
 def write_one_by_one(f, node, args, lanes):

@@ -135,7 +135,7 @@ def length(kernel, steps):
 def is_function(step):
     """Return whether a step is a node that takes as long as many others."""
     row = scalar_ops.get(step.op) if isinstance(step, Node) else None
-    return bool(row) and row.cost == "transcendentals"
+    return row is not None and row.cost == "transcendentals"
 
 
 def widest(loop):

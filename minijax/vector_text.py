@@ -131,13 +131,13 @@ class VectorText(LLVMFunction):
     """
 
     def __init__(self):
-        self.block, self.count, self.needed = "entry", 0, {}
-        self.scopes, self.depth, self.depths = [Scope([], {})], 0, {}
+        super().__init__()
+        self.scopes, self.depths, self.needed = [Scope([], {})], {}, {}
+        self.at(0)
 
-    @property
-    def lines(self):
-        """The lines of the scope that is written to."""
-        return self.scopes[self.depth].lines
+    def at(self, depth):
+        """Write to the scope at this depth from now on."""
+        self.depth, self.lines = depth, self.scopes[depth].lines
 
     def name(self, hint="v"):
         """Return a new name; it has a dot, which those of buffers do not have."""
@@ -158,10 +158,12 @@ class VectorText(LLVMFunction):
         """
         memo, here = self.scopes[depth].memo, self.depth
         if key not in memo:
-            self.depth, name = depth, ""
+            self.at(depth)
+            name = ""
             for text in texts:
                 name = self.emit(text.format(name))
-            memo[key], self.depth = name, here
+            memo[key] = name
+            self.at(here)
         return memo[key]
 
     def call(self, result, name, *args):
@@ -217,8 +219,8 @@ class VectorText(LLVMFunction):
 
     def _put_loop(self, number, entry, rows):
         """End a loop, and put its text into that of the scope around it."""
-        last, self.depth = self.block, self.depth - 1
-        inside = self.scopes.pop().lines
+        last, inside = self.block, self.scopes.pop().lines
+        self.at(self.depth - 1)
         self.line(f"br label %loop{number}")
         self.start(f"loop{number}")
         for name, kind, first, following in rows:
@@ -229,5 +231,5 @@ class VectorText(LLVMFunction):
 
     def _open(self, names):
         self.scopes.append(Scope([], {}))
-        self.depth += 1
+        self.at(self.depth + 1)
         self.depths |= dict.fromkeys(names, self.depth)
