@@ -50,7 +50,8 @@ class Interpreter:
 
     def __call__(self, *args):
         """Return the list of results."""
-        with set_current_trace(EvalTrace()):
+        inside = config.override("minijax_backend", "interpreter")
+        with set_current_trace(EvalTrace()), inside:
             outs = eval_jaxpr(self.jaxpr, self.consts, *args)
         return list(map(_typed, outs, self.out_avals))
 
