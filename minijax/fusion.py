@@ -167,8 +167,8 @@ class Fusion:
     def settle_beside(self):
         """Join groups that walk over the same array."""
         for numbers in self.uses.read.values():
-            groups = {self.groups[n]: None for n in numbers if n in self.parts}
-            groups = sorted(groups, key=lambda found: -found.order)
+            found = {self.groups[n]: None for n in numbers if n in self.parts}
+            groups = sorted(found, key=lambda group: -group.order)
             for last, other in zip(groups, groups[1:]):
                 self.join(other, last, linked=False)
 

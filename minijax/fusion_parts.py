@@ -26,7 +26,7 @@ def grains(places, sizes):
     for place in places:
         steps = {axis: abs(place.strides[axis]) for axis in place.axes}
         if len(steps) > 1 and elements(sizes, steps) > SMALL:
-            found.add(min(steps, key=steps.get))
+            found.add(min(steps, key=lambda axis: steps[axis]))
     return found
 
 

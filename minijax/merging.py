@@ -145,14 +145,13 @@ def place_of(k, instance, node):
     Guards that always say inside are left out; None if one always says outside.
     """
     _, place, own, _ = node.detail
-    guards = [Guard(k.along(instance, at), limit) for at, limit in own]
-    guards = dict.fromkeys([*guards, *instance.guards])
-    for at, limit in [*guards]:
-        least, most = at.bounds(k.sizes)
-        if most < 0 or least >= limit:
+    ours = [Guard(k.along(instance, at), limit) for at, limit in own]
+    guards = []
+    for guard in dict.fromkeys([*ours, *instance.guards]):
+        least, most = guard.place.bounds(k.sizes)
+        if most < 0 or least >= guard.limit:
             return place, None
-        if least >= 0 and most < limit:
-            del guards[at, limit]
+        guards += [] if least >= 0 and most < guard.limit else [guard]
     return k.along(instance, place), (*guards,)
 
 
