@@ -23,7 +23,7 @@ def use_twin(sweep, eqn):
     if acts(eqn):
         return None
     operands = [key_of(x) for x in eqn.invars]
-    if eqn.primitive in COMMUTATIVE:
+    if eqn.primitive in COMMUTATIVE and eqn.invars[0].aval.dtype.kind != "c":
         operands = [frozenset(operands)]
     key = (eqn.primitive, *operands, *eqn.params.items())
     twin = sweep.seen.setdefault(key, eqn)

@@ -43,8 +43,8 @@ def trimmed(eqn, used):
     return eqn if sizes[0] == sizes[1] else less
 
 
-def _everywhere(closed):
-    inner = swept(closed, Rules(INSIDE), remove_dead_code)
+def _everywhere(closed, inside):
+    inner = swept(closed, Rules(INSIDE), inside)
     return without_dead_code(inner or closed) or inner
 
 

@@ -44,7 +44,7 @@ def spell_term(term, inside=False):
         text = f" {SYMBOLS[name]} ".join(spell_term(arg, True) for arg in args)
         return f"({text})" if inside else text
     if name in ("neg", "not"):
-        return f"{'-' if name == 'neg' else '~'}{spell_term(*args, True)}"
+        return f"{'-' if name == 'neg' else '~'}{spell_term(args[0], True)}"
     return f"{name}({', '.join(map(spell_term, args))})"
 
 

@@ -40,10 +40,10 @@ _rules = Rules(
 )
 
 
-def _all_at_once(closed):
+def _all_at_once(closed, inside):
     program, again = without_dead_code(closed) or closed, True
     while again:
-        program = checked(swept(program, _rules, simplify)) or program
+        program = checked(swept(program, _rules, inside)) or program
         less = checked(without_dead_code(program))
         again = less is not None and not programs_in(less) <= programs_in(program)
         program = less or program

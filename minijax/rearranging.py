@@ -173,8 +173,7 @@ def holds(wide, narrow):
     if wide == narrow or narrow.kind == "b":
         return True
     if kinds[0] in "iu":
-        ends = [np.iinfo(x) for x in (wide, narrow)] if kinds[1] in "iu" else None
-        return bool(ends) and ends[0].min <= ends[1].min and ends[1].max <= ends[0].max
+        return kinds[1] in "iu" and _within(np.iinfo(narrow), np.iinfo(wide))
     if kinds[0] == "c":
         wide = np.empty(0, wide).real.dtype
         narrow = np.empty(0, narrow).real.dtype if kinds[1] == "c" else narrow
@@ -185,6 +184,10 @@ def holds(wide, narrow):
     if kinds[1] in "iu":
         return np.iinfo(narrow).bits <= digits
     return digits >= WIDTHS[narrow.name][0] and exponent >= WIDTHS[narrow.name][1]
+
+
+def _within(inner, outer):
+    return outer.min <= inner.min and inner.max <= outer.max
 
 
 def convert_once(sweep, eqn):
@@ -210,7 +213,7 @@ REDUCTIONS = EXACT | {lax.reduce_sum_p, lax.reduce_prod_p}
 def reduce_once(sweep, eqn):
     """A rule for reductions: none of single elements, and none of a transpose."""
     [x], axes = eqn.invars, eqn.params["axes"]
-    exact = eqn.primitive in EXACT or x.aval.dtype.kind in "iu" or not axes
+    exact = eqn.primitive in EXACT or x.aval.dtype.kind in "iu"
     if exact and all(x.aval.shape[axis] == 1 for axis in axes):
         return sweep.put(lax.reshape_p, x, new_sizes=eqn.outvars[0].aval.shape)
     if inner := sweep.definition(x, lax.transpose_p):

@@ -115,9 +115,9 @@ def stack_less(sweep, eqn):
     outs, stacks = groups(eqn.outvars, len(carry))
     less = with_places(step, step.invars, [*carried, *kept_ys])
     outvars = [*outs, *partition(kept, stacks)[1]]
-    operands = scan_groups(eqn, eqn.invars)
+    consts, carry, xs = scan_groups(eqn, eqn.invars)
     less = sweep.inside.settled(less)
-    results = scan_again(sweep, eqn, less, *operands, outvars)
+    results = scan_again(sweep, eqn, less, consts, carry, xs, outvars)
     outs, stacks = groups(results, len(carry))
     made = dict(zip(kept_ys, stacks)) | {row: outside[row] for row in rows}
     return outs + [
@@ -142,14 +142,14 @@ def multiply_before_scan(sweep, eqn):
     they would read instead.
     """
     step = eqn.params["jaxpr"]
-    consts, _, rows = scan_groups(eqn, step.invars)
-    outside = dict(zip(step.invars, eqn.invars))
-    products = [e for e in step.eqns if is_product_of(e, {*consts}, {*rows})]
+    consts, _, rows = map(set, scan_groups(eqn, step.invars))
+    products = [e for e in step.eqns if is_product_of(e, consts, rows)]
     if not products:
         return None
+    outside = dict(zip(step.invars, eqn.invars))
     gone = {*products}
     left = [e for e in step.eqns if e not in gone]
-    stacks = [product_of_rows(sweep, e, outside, {*rows}) for e in products]
+    stacks = [product_of_rows(sweep, e, outside, rows) for e in products]
     invars = [*step.invars, *(var for e in products for var in e.outvars)]
     less = sweep.inside.settled(with_places(step, invars, eqns=left))
     consts, carry, xs = scan_groups(eqn, eqn.invars)

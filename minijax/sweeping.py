@@ -182,8 +182,9 @@ class Settling:
     """A pass that is done once for each program, and then knows the result.
 
     Args:
-      change: a function from a `ClosedJaxpr` to another one, or to None if it would
-        be the same. What it returns is not changed again.
+      change: a function of a `ClosedJaxpr`, and of the pass itself, that returns
+        another program, or None if it would be the same. What it returns is not
+        changed again.
     """
 
     def __init__(self, change):
@@ -192,7 +193,7 @@ class Settling:
     def __call__(self, closed):
         """Return the program that takes the place of another one."""
         once = once_of(self.known, closed)
-        [found] = once.get(None, lambda: [self.change(closed)])
+        [found] = once.get(None, lambda: [self.change(closed, self)])
         return closed if found is None else self.settled(found)
 
     def settled(self, closed):
@@ -208,5 +209,4 @@ def sweeping(*ordered):
       *ordered: the pairs for `Rules`.
     """
     rules = Rules(*ordered)
-    run = Settling(lambda closed: swept(closed, rules, run))
-    return run
+    return Settling(lambda closed, inside: swept(closed, rules, inside))
