@@ -16,6 +16,8 @@ def write_function_call(f, op, args, dtype, lanes):
         return None
     name, kind = function_name(found, lanes), vector_type(type_of(dtype), lanes)
     f.needed |= function_texts(op, dtype, lanes)
+    if lanes and found.rare:
+        args = [_harmless(f, type_of(dtype), arg, lanes) for arg in args]
     text = f"call {kind} @{name}({', '.join(f'{kind} {arg}' for arg in args)})"
     return f.emit(text)
 
@@ -48,6 +50,15 @@ def write_nodes(f, nodes, names, lanes):
         else:
             dtype = node.args[-1].dtype
             names[node] = f.operation(node.op, args, dtype, node.dtype, lanes)
+
+
+def _harmless(f, kind, x, lanes):
+    """Write a vector that has ones in the lanes that do not count: 1 is never rare."""
+    mask, one = f.living(), splat(kind, "1.0", lanes)
+    if not mask:
+        return x
+    vector = vector_type(kind, lanes)
+    return f.emit(f"select <{lanes} x i1> {mask}, {vector} {x}, {vector} {one}")
 
 
 def _definition(f, function, label, lanes, result, how="alwaysinline"):

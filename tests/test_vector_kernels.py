@@ -105,6 +105,19 @@ def test_huge_rows_are_computed_again():
     assert not any(isinstance(step, Keep | Recall) for step in steps)
 
 
+def test_lanes_that_do_not_count_ask_for_nothing_rare():
+    """The logarithm of 0 is rare; full vectors need no care."""
+    rare, usual = (cases.function_row(75, op, F32) for op in ("log", "exp"))
+    selects = [
+        text_of(kernel, forced_target("plain")).count("select")
+        for kernel in (rare, usual)
+    ]
+    assert selects == [1, 0]
+    assert "select" not in text_of(
+        cases.function_row(64, "log", F32), forced_target("plain")
+    )
+
+
 def test_text_is_the_same_each_time():
     for kernel in [cases.row_program(3, 70, F32), cases.turned(33, 70, F32)]:
         assert text_of(kernel, host_target()) == text_of(kernel, host_target())
