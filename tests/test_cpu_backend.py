@@ -185,6 +185,8 @@ def test_costs_of_loops():
 def test_entry():
     program = CPUProgram(make_jaxpr(lambda x: x + 1)(X))
     assert program.entry.address and program.entry.context
+    loop = make_jaxpr(lambda x: lax.while_loop(lambda x: x < 1, lambda x: x + 1, x))(0)
+    assert CPUProgram(loop).entry.nanoseconds >= 10**6  # others may run meanwhile
     callback = make_jaxpr(lambda x: minijax.debug.print("{}", x))(1.0)
     assert CPUProgram(callback).entry is None
 
