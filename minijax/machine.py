@@ -23,11 +23,11 @@ class Library:
         self.engine = engine_makers[-1](self)
 
     def prepared(self, binding):
-        """Return the module after LLVM's own passes, and the machine it is meant for."""
+        """Return the module after LLVM's passes, and the machine it is meant for."""
         return optimized(binding, self.text)
 
     def recipe(self, binding):
-        """Return what the code depends on beside the text: the processor, the passes."""
+        """Return what the code depends on beside the text: processor and passes."""
         features = binding.get_host_cpu_features().flatten()
         triple, name = binding.get_default_triple(), binding.get_host_cpu_name()
         return f"{triple} {name} {features} speed 2"
@@ -60,10 +60,11 @@ def loaded(code):
     """Return LLVM's engine with some machine code in memory."""
     from llvmlite import binding
 
-    machine = target_machine(binding)
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    module = binding.parse_assembly("")
+    engine = binding.create_mcjit_compiler(module, target_machine(binding))
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
+    (module._ptr._objects or {}).clear()  # llvmlite's cast has made it hold itself
     return engine
 
 
