@@ -91,7 +91,9 @@ def second_process(jax):
     folder = os.path.dirname(os.path.abspath(__file__))
     code = _SECOND.format(package=jax.__name__, folder=folder)
     cache = tempfile.mkdtemp()
-    settings = {"MINIJAX_CACHE_DIR": cache, "PYTHONPATH": os.pathsep.join(sys.path)}
+    settings = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    if jax.__name__ == "minijax":
+        settings["JAX_COMPILATION_CACHE_DIR"] = cache
 
     def timed():
         done = subprocess.run(

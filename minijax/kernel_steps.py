@@ -28,7 +28,10 @@ class Launch(NamedTuple):
     kernel: Kernel
     slots: list
 
-    schedules = ()
+    @property
+    def schedules(self):
+        """The programs within the step: none."""
+        return ()
 
     @property
     def reads(self):
@@ -56,7 +59,10 @@ class Evaluate(NamedTuple):
     operands: list
     results: list
 
-    schedules = ()
+    @property
+    def schedules(self):
+        """The programs within the step: none."""
+        return ()
 
     @property
     def reads(self):

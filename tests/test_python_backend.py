@@ -31,7 +31,8 @@ def test_it_has_been_the_default():
 
 
 def test_text_can_be_asked_for():
-    text = jit(lambda x: jnp.sin(x) * 2.0, backend="python").lower(X).compile().as_text()
+    jitted = jit(lambda x: jnp.sin(x) * 2.0, backend="python")
+    text = jitted.lower(X).compile().as_text()
     assert "np.sin(a)" in text and "b * 2.0" in text
 
 

@@ -79,7 +79,7 @@ def test_the_example_of_the_readme_runs():
     command = [sys.executable, "-W", "error", "-c", code]
     made = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert made.stdout.startswith("[["), made.stderr
-    assert "def loss(" in made.stdout
+    assert "fold add" in made.stdout
 
 
 def test_style_sheets_are_listed():
