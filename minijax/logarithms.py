@@ -91,7 +91,6 @@ def log1p(k, x):
     lost = k.sub(x, k.sub(total, 1))
     f, n = parts_of(k, total, small=False)
     bits = bits_of(k, k.sub(format_of(x).magic + 1, n))
-    bits = bits_of(k, k.sub(format_of(x).magic + 1, n))
     shrunk = k.mul(power_of_two(k, bits, x.dtype), 0.5)  # 2**-n, also for the largest n
     f = k.fma(lost, shrunk, f)
     return k.copysign(at_ends(k, total, log_of_parts(k, f, n)), x)

@@ -9,33 +9,12 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import grad, jit, lax, make_jaxpr, vmap
+from minijax import jit, lax, make_jaxpr, vmap
 from minijax.compilation import backends
 from minijax.cpu_backend import CPUProgram
-from tests import corpus
 from tests.kernel_cases import alike
 
 X = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
-
-
-def programs():
-    """Programs of the corpus, and their derivatives."""
-    families = [(corpus.of_vectors, corpus.VECTOR), (corpus.of_matrices, corpus.MATRIX)]
-    for family, point in families:
-        for name, f in family(minijax, jnp).items():
-            yield name, f, point
-
-
-PROGRAMS = list(programs())
-
-
-@pytest.mark.parametrize(
-    "name, f, point", PROGRAMS, ids=[name for name, *_ in PROGRAMS]
-)
-def test_corpus(name, f, point):
-    for g in (f, grad(lambda x: jnp.sum(jnp.real(f(x)) * 1.0))):
-        reference = jit(g, backend="interpreter")(point)
-        assert alike(jit(g, backend="cpu")(point), reference, least=1e-2), name
 
 
 @pytest.mark.parametrize("flags", [["--every", "101"], ["--control", "--every", "31"]])

@@ -9,7 +9,6 @@ import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, vmap
 from minijax.compilation import backends, defaults
-from tests import corpus
 from tests.kernel_cases import alike
 
 X = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
@@ -30,26 +29,6 @@ def test_dialects():
     assert "v1:f32[i] = tanh v0" in lowered.as_text("kernels")
     assert "call float @tanhf(float" in lowered.as_text("llvm")
     assert "tanhf" in lowered.compile().as_text()
-
-
-def programs():
-    """Programs of the corpus, and their derivatives."""
-    families = [(corpus.of_vectors, corpus.VECTOR), (corpus.of_matrices, corpus.MATRIX)]
-    for family, point in families:
-        for name, f in family(minijax, jnp).items():
-            yield name, f, point
-
-
-PROGRAMS = list(programs())
-
-
-@pytest.mark.parametrize(
-    "name, f, point", PROGRAMS, ids=[name for name, *_ in PROGRAMS]
-)
-def test_corpus(name, f, point):
-    for g in (f, grad(lambda x: jnp.sum(jnp.real(f(x)) * 1.0))):
-        reference = jit(g, backend="interpreter")(point)
-        assert alike(jit(g, backend="llvm")(point), reference, least=1e-2), name
 
 
 def loops(x):

@@ -10,7 +10,6 @@ import minijax.numpy as jnp
 from minijax import grad, jit, lax, vmap
 from minijax.compilation import backend_name, backends
 from minijax.donation import is_deleted
-from tests import corpus
 from tests.kernel_cases import alike
 
 X = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
@@ -26,26 +25,6 @@ def address(x):
 
 def test_the_default_stays():
     assert "planned" in backends and backend_name() != "planned"
-
-
-def programs():
-    """Programs of the corpus, and their derivatives."""
-    families = [(corpus.of_vectors, corpus.VECTOR), (corpus.of_matrices, corpus.MATRIX)]
-    for family, point in families:
-        for name, f in family(minijax, jnp).items():
-            yield name, f, point
-
-
-PROGRAMS = list(programs())
-
-
-@pytest.mark.parametrize("name, f, point", PROGRAMS, ids=[row[0] for row in PROGRAMS])
-def test_corpus(name, f, point):
-    for g in (f, grad(lambda x: jnp.sum(jnp.real(f(x)) * 1.0))):
-        reference = jit(g, backend="interpreter")(point)
-        run = planned(g)
-        assert alike(run(point), reference, least=1e-2), name
-        assert alike(run(point), reference, least=1e-2), name
 
 
 def test_results_are_not_shared_by_calls():

@@ -1,0 +1,31 @@
+"""The programs of the corpus and their derivatives, on every backend that compiles."""
+
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import grad, jit
+from minijax.compilation import backends
+from tests import corpus
+from tests.kernel_cases import alike
+
+COMPILING = sorted({*backends} - {"interpreter", "python"})
+
+
+def programs():
+    """Names, functions and points."""
+    families = [(corpus.of_vectors, corpus.VECTOR), (corpus.of_matrices, corpus.MATRIX)]
+    for family, point in families:
+        for name, f in family(minijax, jnp).items():
+            yield name, f, point
+
+
+PROGRAMS = list(programs())
+
+
+@pytest.mark.parametrize("backend", COMPILING)
+@pytest.mark.parametrize("name, f, point", PROGRAMS, ids=[row[0] for row in PROGRAMS])
+def test_corpus(name, f, point, backend):
+    for g in (f, grad(lambda x: jnp.sum(jnp.real(f(x)) * 1.0))):
+        reference = jit(g, backend="interpreter")(point)
+        assert alike(jit(g, backend=backend)(point), reference, least=1e-2), name
