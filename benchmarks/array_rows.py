@@ -32,16 +32,24 @@ def selu_layer(jax, size):
      by_numpy=True)  # fmt: skip
 def chain(jax, size):
     """Ten operations, one after the other, on each element."""
+    return ten_operations(jax, size)
+
+
+def ten_operations(jax, size):
+    """Return a function that does ten operations on each of so many numbers."""
     jnp = jax.numpy
-    x = jnp.asarray(random(int(size)))
 
     def operations(x):
         for _ in range(3):
             x = jnp.abs(x * 1.1 - 0.5) + 0.25 * x
         return jnp.tanh(x)
 
-    operations = jax.jit(operations)
-    return lambda: operations(x)
+    return _of_one_array(jax, operations, size)
+
+
+def _of_one_array(jax, function, size):
+    x, function = jax.numpy.asarray(random(int(size))), jax.jit(function)
+    return lambda: function(x)
 
 
 @row("10 operations, 1e7, donated", 1.1, 0.8, results=False)
@@ -87,9 +95,7 @@ def double(jax, name):
 @row("erf, 1e5", 0.9, 0.6)
 def erf(jax):
     """The error function, in single precision."""
-    function = jax.jit(jax.lax.erf)
-    x = jax.numpy.asarray(random(100_000))
-    return lambda: function(x)
+    return _of_one_array(jax, jax.lax.erf, 1e5)
 
 
 @row("erf f64, 1e5", 0.2, 0.05, wide=True)
@@ -103,9 +109,7 @@ def erf_double(jax):
 @row("sum, {:.0e}", 0.8, (0.2, 0.6), 1e5, 1e6, by_numpy=True)
 def total(jax, size):
     """A sum of all."""
-    x = jax.numpy.asarray(random(int(size)))
-    function = jax.jit(lambda x: x.sum())
-    return lambda: function(x)
+    return _of_one_array(jax, lambda x: x.sum(), size)
 
 
 @row("softmax, {}x{}", 0.8, (0.6, 0.2), (1000, 1000), (4096, 1024), by_numpy=True)
@@ -148,19 +152,13 @@ def columns(jax):
 @row("cumulative sum, 1e6", 0.3, 0.13, by_numpy=True)
 def cumulative_sum(jax):
     """All partial sums."""
-    jnp = jax.numpy
-    x = jnp.asarray(random(1_000_000))
-    function = jax.jit(lambda x: jnp.cumsum(x))
-    return lambda: function(x)
+    return _of_one_array(jax, lambda x: jax.numpy.cumsum(x), 1e6)
 
 
 @row("argmax, 1e6", 0.1, 0.02, by_numpy=True)
 def argmax(jax):
     """The place of the largest number."""
-    jnp = jax.numpy
-    x = jnp.asarray(random(1_000_000))
-    function = jax.jit(lambda x: jnp.argmax(x))
-    return lambda: function(x)
+    return _of_one_array(jax, lambda x: jax.numpy.argmax(x), 1e6)
 
 
 _MATMUL = 16, 32, 64, 128, 256, 512, 1024

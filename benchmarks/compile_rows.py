@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 
+from array_rows import ten_operations
 from rows import row
 from side_by_side import random
 
@@ -109,16 +110,7 @@ def second_process(jax):
 @row("two threads: 10 operations, 1e6", 1.0, 0.7, threads=2)
 def elementwise_in_threads(jax):
     """Ten operations on a million numbers, by two threads."""
-    jnp = jax.numpy
-    x = jnp.asarray(random(1_000_000))
-
-    def operations(x):
-        for _ in range(3):
-            x = jnp.abs(x * 1.1 - 0.5) + 0.25 * x
-        return jnp.tanh(x)
-
-    operations = jax.jit(operations)
-    return lambda: operations(x)
+    return ten_operations(jax, 1e6)
 
 
 @row("two threads: matrix product, 512", 1.0, 0.9, threads=2)
