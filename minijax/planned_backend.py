@@ -156,5 +156,9 @@ def shaped(buffer, aval):
     return buffer if same else np.ndarray(aval.shape, aval.dtype, buffer)
 
 
+PlannedProgram.dialects = {
+    "kernels": lambda program: str(program.schedule),
+    "llvm": lambda program: program.text,
+}
 backends["planned"] = PlannedProgram
 dialects["memory"] = lambda closed, name, donated: str(plan(scheduled(closed), donated))

@@ -4,8 +4,13 @@
 
 from time import perf_counter_ns
 
-from minijax.kernel_backends import LLVMProgram
+import numpy as np
+
+from minijax.gemm import library, name_of_gemm
+from minijax.kernel_backends import LLVMProgram, view
 from minijax.kernel_steps import Lowering
+from minijax.products import Product
+from minijax.result_memory import scratch
 from minijax.targets import TargetLibrary
 from minijax.vector_kernels import kernel_function, module_text
 
@@ -39,7 +44,10 @@ class Profile(LLVMProgram):
 
     def prepare(self, step):
         """Return a function of the memory that does a step and takes the time."""
-        run = super().prepare(step)
+        if isinstance(step, Product):
+            run = multiplied_by_machine(step, self.executable.target)
+        else:
+            run = super().prepare(step)
         if step.schedules:
             return run
         row = self.rows[id(step)] = [step, 0, 0]
@@ -67,6 +75,30 @@ class Profile(LLVMProgram):
 def name_of_step(step):
     """Return a short name for a step."""
     return step.kernel.label if hasattr(step, "kernel") else str(step).split("\n")[0]
+
+
+def multiplied_by_machine(step, target):
+    """Return a function of the memory that does a `Product` as the program does it."""
+    dtype, layouts = step.out.dtype, (step.lhs, step.rhs, step.out)
+    function = library(dtype, target).function(name_of_gemm(dtype), 16)
+    space, outer = scratch(step.workspace), step.out.shape[:-2][:-1]
+
+    def run(memory):
+        views = [view(layout, memory) for layout in layouts]
+        for batch in np.ndindex(outer):
+            matrices = [x[batch] for x in views]
+            function(*sizes_and_places(matrices), space.ctypes.data)
+
+    return run
+
+
+def sizes_and_places(matrices):
+    """Return sizes, addresses and strides of stacks of matrices: lhs, rhs, and out."""
+    lhs, rhs, out = [x if x.ndim == 3 else x[None] for x in matrices]
+    numbers = [*out.shape, lhs.shape[2]]
+    for x in (lhs, rhs, out):
+        numbers += [x.ctypes.data, *[stride // x.itemsize for stride in x.strides]]
+    return numbers[:-1]  # the columns of out lie side by side
 
 
 class Sources(Lowering):

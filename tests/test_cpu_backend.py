@@ -12,6 +12,8 @@ import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr, vmap
 from minijax.compilation import backends
 from minijax.cpu_backend import CPUProgram
+from minijax.products import Product
+from minijax.profiling import Profile
 from tests.kernel_cases import alike
 
 X = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
@@ -187,3 +189,15 @@ def test_profile():
     text = str(program.profile(X, np.ones((4, 4), "float32")))
     assert "tanh" in text and "test_cpu_backend.py" in text
     assert " 5 " in text
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_a_profile_multiplies_as_the_program_does(shape):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(*shape, 40, 50)), rng.normal(size=(*shape, 60, 50))
+    a, b = a.astype("float32"), b.astype("float32")
+    f = make_jaxpr(lambda a, b: a @ jnp.swapaxes(b, -1, -2) + 1.0)
+    program = CPUProgram(f(a, b))
+    assert any(isinstance(step, Product) for step in program.schedule.walk())
+    [found] = Profile(program)(a, b)
+    np.testing.assert_array_equal(found, program(a, b)[0])

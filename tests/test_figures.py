@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from minijax_book import figures, layout, render, svg
+from minijax_book.ratios import ratios
 
 ROOT = Path(__file__).resolve().parents[1]
 NASTY = "a<b & \"c\" 'd' </title>]]>"
@@ -132,6 +133,8 @@ def drawings():
     yield "tree large", figures.tree([{"w": k, "b": (k, k)} for k in range(60)])
     yield "bars empty", figures.bars({})
     yield "bars", figures.bars({"add": 0, NASTY * 3: 123456, "m": 0.333}, "calls")
+    yield "ratios empty", ratios([])
+    yield "ratios", ratios([("call", 0.04, 0.15), (NASTY * 3, 1.3, 1.0)])
     yield "line empty", figures.number_line({})
     points = {"2": 2.0, "2.00001": 2.00001, "2.0002": 2.0002, "5": 5.0}
     yield "line", figures.number_line(points, 0, 5)
@@ -360,6 +363,13 @@ def test_tree_takes_a_function_for_children():
 def test_bars_refuse_negative_amounts():
     with pytest.raises(ValueError, match="0 or more"):
         figures.bars({"x": -1})
+
+
+def test_ratios():
+    figure = ratios([("call", 0.04, 0.15), ("sum", 1.3, 1.0)])
+    assert "call: 0.04 of JAX's; sum: 1.3 of JAX's" in figure.alt
+    with pytest.raises(ValueError, match="greater than 0"):
+        ratios([("call", 0, 1)])
 
 
 def test_blocks_refuse_what_cannot_be_drawn():

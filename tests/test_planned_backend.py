@@ -251,3 +251,13 @@ def test_results_without_memory():
     f = planned(lambda x: minijax.jvp(lambda x: (x, jnp.argmax(x)), (x,), (x,)))
     (_, place), (_, none) = f(X[0])
     assert place == 3 and none.shape == ()
+
+
+@pytest.mark.parametrize("backend", ["planned", "vectors"])
+def test_dialects_are_those_of_the_stage_s_own_backend(backend):
+    f = jit(lambda x: jnp.sin(x) * 2.0 + jnp.exp(x), backend=backend)
+    lowered = f.lower(np.ones(1000, "float32"))
+    assert lowered.as_text("kernels").count(" = exp") == 1
+    schedule = lowered.compile().runtime_executable().schedule
+    assert lowered.as_text("kernels") == str(schedule)
+    assert lowered.as_text("llvm") == lowered.compile().as_text()

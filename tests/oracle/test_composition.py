@@ -2,15 +2,24 @@
 
 JAX is asked once for each meaning (a linearized function is a jvp, and so on: see
 `tests.corpus.meaning`), in 64 bits, for values, dtypes, weak types and classes of
-errors; and once for each program and single transformation in 32 bits.
+errors; and once for each program and single transformation in 32 bits. Our programs
+are emitted as Python here, which compiles faster; `tests/test_composition.py` compares
+the same stacks on the default backend.
 """
 
 import jax
 import pytest
 
+from minijax import config
 from tests import composition
 
 _width = []
+
+
+@pytest.fixture(autouse=True)
+def emitted_python():
+    with config.override("minijax_backend", "python"):
+        yield
 
 
 def forget_other_width(bits):
