@@ -129,6 +129,8 @@ def main():
             if cores:
                 os.sched_setaffinity(0, cores)
         print(line(name, row, found[name]), flush=True)
+        if chosen.json:  # after each row: the table takes minutes
+            write_json(chosen.json, head, found)
     for name, chapter in LATER.items():
         if chosen.only in name:
             print(f"{name:46} not there yet: {chapter}")

@@ -1,6 +1,6 @@
-"""Make the pages that nobody writes: table of contents, index of names, rule grid.
+"""Make the pages that nobody writes: contents, index of names, rule grid, speed.
 
-python -m book.tools.pages           write book/names.md and book/grid.md
+python -m book.tools.pages           write book/names.md, book/grid.md, book/speed.md
 python -m book.tools.pages --toc     write _toc.yml too
 python -m book.tools.pages --check   exit 1 if _toc.yml is not up to date
 python -m book.tools.pages --built   exit 1 if a page is missing in _build/html
@@ -8,6 +8,7 @@ python -m book.tools.pages --built   exit 1 if a page is missing in _build/html
 
 import argparse
 import importlib
+import json
 import re
 import sys
 from pathlib import Path
@@ -24,10 +25,14 @@ from book.tools.source import (
     read_chapter,
     slug,
 )
+from book.tools.speed import speed_page
 
 FRONT = ["how_to_read", "notation"]
-BACK = ["names", "grid", "glossary", "differences", "how_built", "bibliography"]
-MADE = ["names", "grid"]
+BACK = """
+    names grid speed glossary differences how_built bibliography
+""".split()
+MADE = ["names", "grid", "speed"]
+RECORD = ROOT / "benchmarks" / "recorded.json"
 PARTS = [
     (5, "I · Interpreters"),
     (10, "II · Programs as data"),
@@ -110,6 +115,8 @@ def write_pages() -> None:
     """Write the made pages, those whose text changed."""
     _write("book/names.md", names_page([read_chapter(path) for path in _run()]))
     _write("book/grid.md", grid_page(rule_tables()))
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    _write("book/speed.md", speed_page(record))
 
 
 def write_contents() -> None:
