@@ -14,8 +14,10 @@ from .grids import grid, standing
 from .lattices import lattice
 from .lifetimes import lifetimes
 from .nests import nest
+from .records import recorded
 from .towers import FLOORS, Floor, lift, stack
 from .trees import tree
+from .words import words
 
 __all__ = [
     "FLOORS",
@@ -33,9 +35,11 @@ __all__ = [
     "nest",
     "number_line",
     "plot_style",
+    "recorded",
     "stack",
     "standing",
     "table",
     "tree",
     "visits",
+    "words",
 ]
