@@ -596,4 +596,5 @@ REGISTERS: list[str] = [
     "minijax.cpu_backend",
     "minijax.gated_functions",
     "minijax.object_cache",
+    "minijax.shared_text",
 ]

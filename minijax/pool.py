@@ -1,0 +1,168 @@
+# Made from chapters/19e_threads.md by `make chapter`;
+# edit the chapter, not this file.
+"""The pool: threads of Python that stay inside of one function of machine code.
+
+They do not hold Python's lock there, and sleep when there is nothing to do.
+"""
+
+import atexit
+import ctypes
+import functools
+import os
+import threading
+
+import numpy as np
+
+from minijax.atomics import atomics_text
+from minijax.gemm import workspace
+from minijax.machine import Library
+from minijax.pool_code import (
+    ACQUIRE,
+    ACQUIRE_TIMED,
+    BED,
+    NEVER,
+    PATIENCE,
+    RELEASE,
+    SPACE,
+    SPINS,
+    STOP,
+    THREADS,
+    WORKERS,
+    WORKER_BYTES,
+    drain,
+    finish,
+    rest,
+    share,
+    wake,
+    watch,
+    work,
+)
+from minijax.settings import config
+from minijax.targets import host_target
+from minijax.words import llvm_text, word
+
+MOST = 256  # threads at most
+TABLE_WORDS = WORKERS // 8 + 8 * MOST  # of the table, in words
+SPACE_BYTES = workspace((1, 2**20, 2**20, 2**20), np.dtype("float64"))
+OUTSIDE = "wake", "work"
+
+# The table is in the memory of the code, so that the text of no program needs to know
+# where it is.
+TABLE = f"""
+@table = internal global [{TABLE_WORDS} x i64] zeroinitializer, align 64
+define i64 @table_address() {{
+  ret i64 ptrtoint ([{TABLE_WORDS} x i64]* @table to i64)
+}}
+define i64 @minijax_share(i64 %a, i64 %b, i64 %c, i64 %d, i64 %e, i64 %f) nounwind {{
+  %pool = ptrtoint [{TABLE_WORDS} x i64]* @table to i64
+  %x = call i64 @share(i64 %pool, i64 %a, i64 %b, i64 %c, i64 %d, i64 %e, i64 %f)
+  ret i64 %x
+}}
+"""
+
+
+def available():
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _count(value):
+    count = int(value or 0)
+    if count < 0:
+        raise ValueError(f"{value!r} is no number of threads.")
+    return count
+
+
+config.define("minijax_num_threads", os.environ.get("MINIJAX_NUM_THREADS", ""), _count)
+
+
+def pool_text(triple):
+    """Return the text of the pool's functions."""
+    text = llvm_text(drain, rest, watch, finish, wake, work, share)
+    for name in OUTSIDE:
+        text = text.replace(f"define internal i64 @{name}(", f"define i64 @{name}(")
+    return atomics_text(triple) + text + TABLE
+
+
+class Pool:
+    """Threads that help those who run programs.
+
+    Args:
+      threads: how many there are besides the one that runs a program.
+    """
+
+    def __init__(self, threads):
+        self.library = Library(pool_text(host_target().triple))
+        self.address = self.function("table_address", 0)()
+        self.owner, self.helpers, self.spaces, self.beds = os.getpid(), [], [], []
+        self._fill()
+        for number in range(min(threads, MOST)):
+            self._hire(number)
+        word[self.address + THREADS] = len(self.helpers)
+
+    def _fill(self):
+        names = "acquire_lock", "release_lock", "acquire_lock_timed"
+        for place, name in zip((ACQUIRE, RELEASE, ACQUIRE_TIMED), names):
+            function = getattr(ctypes.pythonapi, f"PyThread_{name}")
+            word[self.address + place] = address_of(function)
+        word[self.address + NEVER] = self._bed()
+        word[self.address + SPINS], word[self.address + PATIENCE] = 1000, 2000
+
+    def _bed(self):
+        """Return a lock that is locked."""
+        allocate = ctypes.pythonapi.PyThread_allocate_lock
+        allocate.restype = ctypes.c_void_p
+        self.beds.append(ctypes.c_void_p(allocate()))
+        ctypes.pythonapi.PyThread_acquire_lock(self.beds[-1], 1)
+        return self.beds[-1].value
+
+    def _hire(self, number):
+        me = self.address + WORKERS + number * WORKER_BYTES
+        self.spaces.append(np.empty(SPACE_BYTES + 64, np.uint8))
+        word[me + BED] = self._bed()
+        word[me + SPACE] = -(-self.spaces[-1].ctypes.data // 64) * 64
+        function, name = self.function("work", 2), f"minijax-{number}"
+        helper = threading.Thread(
+            target=function, args=(self.address, me), name=name, daemon=True
+        )
+        helper.start()
+        self.helpers.append(helper)
+
+    def place(self, name):
+        """Return the address of a function."""
+        return self.library.engine.get_function_address(name)
+
+    def function(self, name, arity):
+        """Return a function of words; it gives Python's lock away while it runs."""
+        return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + arity))(self.place(name))
+
+    def forget(self):
+        """Go on alone: in a new process, the helpers are not there."""
+        word[self.address + THREADS] = 0
+
+    def stop(self):
+        """Have the helpers leave, and wait until they have left."""
+        if os.getpid() != self.owner:
+            return
+        word[self.address + STOP] = 1
+        self.function("wake", 1)(self.address)
+        self.forget()
+        for helper in self.helpers:
+            helper.join()
+
+
+def address_of(function):
+    """Return the address of a function of C."""
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+@functools.cache
+def pool():
+    """Return the pool of the process; it is made when it is first needed."""
+    made = Pool((config.minijax_num_threads or available()) - 1)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=made.forget)
+    atexit.register(made.stop)
+    return made

@@ -1,0 +1,106 @@
+# Made from chapters/19e_threads.md by `make chapter`;
+# edit the chapter, not this file.
+"""What the threads of the pool do, in the language of `words`.
+
+The pool is a table of words; what several threads write has lines of its own.
+"""
+
+from minijax.atomics import added, pause, put, quotient, seen, swapped
+from minijax.words import call, word
+
+LEFT, DONE, GENERATION = 0, 64, 128
+TASK, ARGS, SIZE, STEP, COUNT = 192, 200, 208, 216, 224
+BUSY = 256
+THREADS, STOP, SPINS, PATIENCE = 320, 328, 336, 344
+ACQUIRE, RELEASE, ACQUIRE_TIMED, NEVER = 352, 360, 368, 376
+WORKERS, WORKER_BYTES = 384, 64
+ASLEEP, BED, SPACE = 0, 8, 16
+
+
+def drain(pool, space):
+    """Do parts of the task as long as there are some."""
+    left = added(pool + LEFT, -1)
+    while left > 0:
+        start = (word[pool + COUNT] - left) * word[pool + STEP]
+        end = start + word[pool + STEP]
+        if end > word[pool + SIZE]:
+            end = word[pool + SIZE]
+        call(word[pool + TASK], word[pool + ARGS], start, end, space)
+        added(pool + DONE, 1)
+        left = added(pool + LEFT, -1)
+    return 0
+
+
+def rest(pool, me, known):
+    """Sleep until there is another task than the known one, or somebody wakes us."""
+    put(me + ASLEEP, 1)
+    if seen(pool + GENERATION) != known and swapped(me + ASLEEP, 1, 0) != 0:
+        return 0
+    return call(word[pool + ACQUIRE], word[me + BED], 1)
+
+
+def watch(pool, known):
+    """Wait a short while for another task than the known one; return its number."""
+    turns = 0
+    now = seen(pool + GENERATION)
+    while now == known and turns < word[pool + SPINS]:
+        pause()
+        turns += 1
+        now = seen(pool + GENERATION)
+    return now
+
+
+def work(pool, me):
+    """Help with tasks until the pool stops."""
+    known = 0
+    while seen(pool + STOP) == 0:
+        now = watch(pool, known)
+        if now == known:
+            rest(pool, me, known)
+            now = seen(pool + GENERATION)
+        known = now
+        drain(pool, word[me + SPACE])
+    return 0
+
+
+def wake(pool):
+    """Wake those who sleep."""
+    added(pool + GENERATION, 1)
+    me = pool + WORKERS
+    end = me + word[pool + THREADS] * WORKER_BYTES
+    while me < end:
+        if seen(me + ASLEEP) != 0 and swapped(me + ASLEEP, 1, 0) != 0:
+            call(word[pool + RELEASE], word[me + BED])
+        me += WORKER_BYTES
+    return 0
+
+
+def finish(pool):
+    """Wait until all parts are done."""
+    turns = 0
+    while seen(pool + DONE) < word[pool + COUNT]:
+        turns += 1
+        if turns > word[pool + PATIENCE]:
+            call(word[pool + ACQUIRE_TIMED], word[pool + NEVER], 50, 0)
+        else:
+            pause()
+    return 0
+
+
+def share(pool, task, args, size, unit, space, parts):
+    """Do a task with the help of the others, if they are free."""
+    threads = word[pool + THREADS]
+    if threads == 0 or swapped(pool + BUSY, 0, 1) == 0:
+        return call(task, args, 0, size, space)
+    step = quotient(quotient(size, unit), parts * (threads + 1)) * unit
+    word[pool + TASK] = task
+    word[pool + ARGS] = args
+    word[pool + SIZE] = size
+    word[pool + STEP] = step
+    word[pool + COUNT] = quotient(size, step)
+    put(pool + DONE, 0)
+    put(pool + LEFT, word[pool + COUNT])
+    wake(pool)
+    drain(pool, space)
+    finish(pool)
+    return put(pool + BUSY, 0)
