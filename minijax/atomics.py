@@ -57,7 +57,7 @@ def pause():
 
 _INLINE = "nounwind alwaysinline {"
 
-# What stands for these functions in machine code; {pause} is the instruction for it.
+# What stands for these functions in machine code; PAUSE is a call.
 ATOMICS = f"""define internal i64 @added(i64 %address, i64 %number) {_INLINE}
   %p = inttoptr i64 %address to i64*
   %before = atomicrmw add i64* %p, i64 %number seq_cst
@@ -87,14 +87,22 @@ define internal i64 @quotient(i64 %x, i64 %y) {_INLINE}
   ret i64 %z
 }}
 define internal i64 @pause() {_INLINE}
-  call void asm sideeffect "PAUSE", "~{{memory}}"()
+  PAUSE
   ret i64 0
 }}
 """
 
+# How a processor is told that we wait: a call, where LLVM has a function for it.
+PAUSES = {
+    ("x86_64", "amd64"): "void @llvm.x86.sse2.pause()",
+    ("aarch64", "arm64"): "void @llvm.aarch64.hint(i32 1)",
+}
+
 
 def atomics_text(triple):
     """Return the text of the functions for a system."""
-    x86 = triple.startswith(("x86_64", "amd64"))
-    arm = triple.startswith(("aarch64", "arm64"))
-    return ATOMICS.replace("PAUSE", "pause" if x86 else "yield" if arm else "")
+    for names, pause in PAUSES.items():
+        if triple.startswith(names):
+            declared = f"declare {pause}".replace("i32 1", "i32")
+            return ATOMICS.replace("PAUSE", f"call {pause}") + f"{declared}\n"
+    return ATOMICS.replace("  PAUSE\n", "")
