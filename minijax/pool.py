@@ -7,9 +7,9 @@ They do not hold Python's lock there, and sleep when there is nothing to do.
 
 import atexit
 import ctypes
-import functools
 import os
 import threading
+from contextlib import suppress
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from minijax.pool_code import (
     watch,
     work,
 )
+from minijax.remembering import Once
 from minijax.settings import config
 from minijax.targets import host_target
 from minijax.words import llvm_text, word
@@ -98,8 +99,9 @@ class Pool:
         self.address = self.function("table_address", 0)()
         self.owner, self.helpers, self.spaces, self.beds = os.getpid(), [], [], []
         self._fill()
-        for number in range(min(threads, MOST)):
-            self._hire(number)
+        with suppress(RuntimeError):  # there may be no more threads to have
+            for number in range(min(threads, MOST)):
+                self._hire(number)
         word[self.address + THREADS] = len(self.helpers)
 
     def _fill(self):
@@ -124,6 +126,7 @@ class Pool:
         word[me + BED] = self._bed()
         word[me + SPACE] = -(-self.spaces[-1].ctypes.data // 64) * 64
         function, name = self.function("work", 2), f"minijax-{number}"
+        function.library = self.library  # stays as long as somebody is inside
         helper = threading.Thread(
             target=function, args=(self.address, me), name=name, daemon=True
         )
@@ -158,11 +161,29 @@ def address_of(function):
     return ctypes.cast(function, ctypes.c_void_p).value
 
 
-@functools.cache
+_made, _process = Once(), os.getpid()
+
+
 def pool():
-    """Return the pool of the process; it is made when it is first needed."""
-    made = Pool((config.minijax_num_threads or available()) - 1)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=made.forget)
+    """Return the pool of the process; it is made when it is first needed.
+
+    A process that comes from a fork is alone.
+    """
+    return _made.get("pool", _new_pool)
+
+
+def _new_pool():
+    threads = config.minijax_num_threads or available()
+    made = Pool(threads - 1 if os.getpid() == _process else 0)
     atexit.register(made.stop)
     return made
+
+
+def _go_on_alone():
+    _made.unlock()
+    for made in _made.values.values():
+        made.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_go_on_alone)

@@ -1,0 +1,339 @@
+"""Threads: parts of kernels and products, and the pool that does them."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import minijax.numpy as jnp
+from minijax import grad, jit, make_jaxpr, pool_code
+from minijax.atomics import PAUSES, added, atomics_text, quotient, seen, swapped
+from minijax.cpu_backend import CPUProgram
+from minijax.kernel_steps import Launch
+from minijax.machine import Library
+from minijax.pool import Pool, _count, pool, pool_text
+from minijax.program_text import step_writers, write_launch, write_product
+from minijax.products import Product
+from minijax.ranges import outermost, range_function, unit_of
+from minijax.targets import TargetLibrary, current_target
+from minijax.vector_kernels import kernel_function, module_text
+from minijax.words import word
+
+WORD = ctypes.c_int64
+TASK = ctypes.CFUNCTYPE(*[WORD] * 5)
+
+
+@pytest.fixture(scope="module")
+def helpers():
+    """A pool of three helpers, whatever computer this is."""
+    made = Pool(3)
+    yield made
+    made.stop()
+
+
+def address_of(function):
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+def numbers(*shape, dtype="float32"):
+    return np.random.default_rng(19).normal(size=shape).astype(dtype)
+
+
+@pytest.mark.parametrize("size, unit", [(1, 1), (7, 1), (64, 16), (1003, 16), (9, 4)])
+def test_each_part_is_done_once(helpers, size, unit):
+    done, share = [], helpers.function("minijax_share", 6)
+
+    @TASK
+    def task(args, start, end, space):
+        done.append((start, end))
+        return 0
+
+    for _ in range(20):
+        done.clear()
+        share(address_of(task), 0, size, unit, 0, 4)
+        parts = sorted(done)
+        assert parts[0][0] == 0 and parts[-1][1] == size
+        assert all(a[1] == b[0] and b[0] % unit == 0 for a, b in pairwise(parts))
+
+
+def test_space_is_different_in_each_thread(helpers):
+    spaces, share = {}, helpers.function("minijax_share", 6)
+
+    @TASK
+    def task(args, start, end, space):
+        spaces.setdefault(threading.get_ident(), set()).add(space)
+        return args
+
+    share(address_of(task), 0, 64, 1, 7, 16)
+    found = [each for [each] in spaces.values()]
+    assert len(set(found)) == len(found) and spaces[threading.get_ident()] == {7}
+
+
+def test_several_threads_share_at_once(helpers):
+    counts, share = [0] * 4, helpers.function("minijax_share", 6)
+
+    @TASK
+    def task(args, start, end, space):
+        counts[args] += end - start
+        return 0
+
+    def run(number):
+        for _ in range(50):
+            share(address_of(task), number, 10, 1, 0, 4)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    _ = [thread.start() for thread in threads], [thread.join() for thread in threads]
+    assert counts == [500] * 4
+
+
+def test_helpers_sleep_and_are_woken(helpers):
+    share = helpers.function("minijax_share", 6)
+    who, both = set(), threading.Barrier(4, timeout=20)
+
+    @TASK
+    def task(args, start, end, space):
+        who.add(threading.get_ident())
+        both.wait()
+        return 0
+
+    for _ in range(3):
+        asleep = [helpers.address + pool_code.WORKERS + 64 * n for n in range(3)]
+        while not all(word[me + pool_code.ASLEEP] for me in asleep):
+            threading.Event().wait(0.01)
+        share(address_of(task), 0, 4, 1, 0, 1)
+    assert len(who) == 4
+
+
+def test_a_pool_that_stopped_does_all_itself():
+    alone, done = Pool(1), []
+    alone.stop()
+    assert not any(helper.is_alive() for helper in alone.helpers)
+
+    @TASK
+    def task(args, start, end, space):
+        done.append((start, end))
+        return 0
+
+    alone.function("minijax_share", 6)(address_of(task), 0, 100, 1, 0, 4)
+    assert done == [(0, 100)]
+
+
+def test_the_pool_as_python():
+    table, done = (WORD * 128)(), []
+
+    @TASK
+    def task(args, start, end, space):
+        done.append((start, end))
+        return 0
+
+    base = -(-ctypes.addressof(table) // 64) * 64
+    pool_code.share(base, address_of(task), 0, 100, 8, 0, 4)
+    assert done == [(0, 100)]
+    word[base + pool_code.TASK], word[base + pool_code.SIZE] = address_of(task), 20
+    word[base + pool_code.STEP], word[base + pool_code.COUNT] = 8, 3
+    word[base + pool_code.LEFT] = 3
+    pool_code.drain(base, 0)
+    assert done[1:] == [(0, 8), (8, 16), (16, 20)] and word[base + pool_code.DONE] == 3
+
+
+def test_atomics_as_python():
+    table = (WORD * 1)(5)
+    place = ctypes.addressof(table)
+    assert (added(place, 2), seen(place), quotient(7, 2)) == (5, 7, 4)
+    assert (swapped(place, 7, 1), swapped(place, 7, 2), seen(place)) == (1, 0, 1)
+
+
+@pytest.mark.parametrize("triple", ["x86_64-linux", "arm64-apple", "riscv64-linux"])
+def test_text_for_other_systems(triple):
+    from llvmlite import binding
+
+    binding.parse_assembly(pool_text(triple)).verify()
+    known = triple.startswith(tuple(name for names in PAUSES for name in names))
+    assert ("call void @llvm" in atomics_text(triple)) == known
+
+
+KERNELS = {
+    "elementwise": (lambda x: jnp.tanh(x) * x + 1, [(1003,)]),
+    "rows": (lambda x: x - x.max(1, keepdims=True), [(37, 51)]),
+    "softmax": (lambda x: jnp.exp(x) / jnp.exp(x).sum(1, keepdims=True), [(37, 130)]),
+    "transposed": (lambda x: x.T + 1, [(70, 83)]),
+    "broadcast": (lambda x, y: x * y[:, None], [(33, 100), (33,)]),
+    "index": (lambda x: x + jnp.arange(777), [(777,)]),
+    "pad": (lambda x: jnp.pad(x, 3) + 1, [(777,)]),
+    "reversed": (lambda x: x[::-1] * 2, [(777,)]),
+    "columns": (lambda x: x.sum(0), [(20, 300)]),
+}
+
+
+def kernels_of(f, shapes, dtype):
+    args = [jnp.asarray(numbers(*shape, dtype=dtype)) for shape in shapes]
+    program = CPUProgram(make_jaxpr(f)(*args))
+    return [s.kernel for s in program.schedule.walk() if isinstance(s, Launch)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_parts_are_bit_by_bit_the_whole(name, dtype):
+    target, cut = current_target(), 0
+    for kernel in kernels_of(*KERNELS[name], dtype):
+        loop = outermost(kernel, target)
+        if loop is None:
+            continue
+        cut += 1
+        made = kernel_function(kernel, "whole", target)
+        parts = range_function(kernel, "part", target)
+        library = TargetLibrary(module_text([made, parts]), target)
+        assert_same(kernel, loop, library)
+    assert cut or name in ("columns", "broadcast")
+
+
+def assert_same(kernel, loop, library):
+    rng = np.random.default_rng(0)
+    given = [rng.integers(-3, 4, b.size).astype(b.dtype) for b in kernel.buffers]
+    wanted, found = ([x.copy() for x in given] for _ in range(2))
+    count, size = len(given), kernel.sizes[loop.axis]
+    library.function("whole", count)(*[x.ctypes.data for x in wanted])
+    units = quotient(size, unit_of(loop))
+    places = sorted({0, units, *rng.integers(0, units, 3).tolist()})
+    pairs = [*pairwise(min(n * unit_of(loop), size) for n in places)]
+    rng.shuffle(pairs)
+    kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count, WORD, WORD)
+    part = kind(library.engine.get_function_address("part"))
+    for start, end in pairs:
+        part(*[x.ctypes.data for x in found], start, end)
+    for x, y in zip(wanted, found):
+        np.testing.assert_array_equal(x, y)
+
+
+PROGRAMS = {
+    "elementwise": (lambda x: jnp.tanh(x) * x, [(400_003,)]),
+    "softmax": (KERNELS["softmax"][0], [(300, 1001)]),
+    "columns": (lambda x, y: x @ y, [(100, 130), (130, 301)]),
+    "rows": (lambda x, y: x @ y, [(301, 130), (130, 100)]),
+    "batch": (lambda x, y: x @ y, [(9, 70, 50), (9, 50, 60)]),
+    "turned": (lambda x, y: x.T @ y.T, [(130, 201), (333, 130)]),
+    "gradient": (grad(lambda x, y: jnp.tanh(x @ y).sum()), [(200, 130), (130, 301)]),
+}
+
+
+def results(f, shapes, dtype="float32"):
+    args = [jnp.asarray(numbers(*shape, dtype=dtype)) for shape in shapes]
+    program = CPUProgram(make_jaxpr(f)(*args))
+    return np.asarray(program(*args)[0]), program.text
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """All that can be shared is shared."""
+    monkeypatch.setattr("minijax.shared_text.LONG", 0)
+
+
+@pytest.fixture
+def unshared(monkeypatch):
+    """A function that returns results without threads."""
+
+    def run(*args):
+        with monkeypatch.context() as m:
+            m.setitem(step_writers, Launch, write_launch)
+            m.setitem(step_writers, Product, write_product)
+            return results(*args)
+
+    return run
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_are_bit_by_bit_the_same(name, small, unshared):
+    found, text = results(*PROGRAMS[name])
+    wanted, plain = unshared(*PROGRAMS[name])
+    assert "call i64 @minijax_share" in text and "minijax_share" not in plain
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_short_steps_are_not_shared():
+    assert "minijax_share" not in results(lambda x: x * 2, [(1000,)])[1]
+
+
+def test_programs_in_several_threads():
+    x = jnp.asarray(numbers(300_000))
+    program = jit(lambda x: jnp.exp(x) * x, backend="cpu")
+    wanted, found = np.asarray(program(x)), []
+
+    def run():
+        for _ in range(10):
+            found.append((np.asarray(program(x)) == wanted).all())
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    _ = [thread.start() for thread in threads], [thread.join() for thread in threads]
+    assert len(found) == 30 and all(found)
+
+
+SCRIPT = """
+import os, threading
+import numpy as np
+import minijax.numpy as jnp
+from minijax import jit
+f = jit(lambda x: jnp.tanh(x) * x, backend="cpu")
+x = jnp.linspace(-1, 1, 500_000)
+wanted = np.asarray(f(x))
+from minijax.pool import pool
+print(len(pool().helpers), flush=True)
+"""
+
+ENDINGS = {
+    "at once": "",
+    "at work": """
+def run():
+    while True:
+        f(x)
+threading.Thread(target=run, daemon=True).start()
+f(x)
+""",
+    "fork": """
+for _ in range(5):
+    child = os.fork()
+    if child == 0:
+        os._exit(int((np.asarray(f(x)) != wanted).any()))
+    assert os.waitpid(child, 0)[1] == 0
+    f(x)
+""",
+    "exit of a fork": """
+if os.fork() == 0:
+    f(x)
+    raise SystemExit
+assert os.wait()[1] == 0
+""",
+}
+
+
+def run(script, threads):
+    env = {**os.environ, "MINIJAX_NUM_THREADS": threads}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout.split(), done.stderr
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("threads", ["1", "4"])
+def test_processes_end_as_they_should(ending, threads):
+    if "fork" in ending and not hasattr(os, "fork"):
+        pytest.skip("There is no fork here.")
+    wanted = 0, [str(int(threads) - 1)], ""
+    assert run(SCRIPT + ENDINGS[ending], threads) == wanted
+
+
+def test_number_of_threads():
+    assert (_count(""), _count("3")) == (0, 3)
+    with pytest.raises(ValueError, match="no number of threads"):
+        _count("-1")
+    assert pool() is pool() and isinstance(pool().library, Library)
