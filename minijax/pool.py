@@ -20,6 +20,7 @@ from minijax.pool_code import (
     ACQUIRE,
     ACQUIRE_TIMED,
     BED,
+    LINE,
     NEVER,
     PATIENCE,
     RELEASE,
@@ -28,7 +29,6 @@ from minijax.pool_code import (
     STOP,
     THREADS,
     WORKERS,
-    WORKER_BYTES,
     drain,
     finish,
     rest,
@@ -121,7 +121,7 @@ class Pool:
         return self.beds[-1].value
 
     def _hire(self, number):
-        me = self.address + WORKERS + number * WORKER_BYTES
+        me = self.address + WORKERS + number * LINE
         self.spaces.append(np.empty(SPACE_BYTES + 64, np.uint8))
         word[me + BED] = self._bed()
         word[me + SPACE] = -(-self.spaces[-1].ctypes.data // 64) * 64

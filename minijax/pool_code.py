@@ -13,7 +13,7 @@ TASK, ARGS, SIZE, STEP, COUNT = 192, 200, 208, 216, 224
 BUSY = 256
 THREADS, STOP, SPINS, PATIENCE = 320, 328, 336, 344
 ACQUIRE, RELEASE, ACQUIRE_TIMED, NEVER = 352, 360, 368, 376
-WORKERS, WORKER_BYTES = 384, 64
+WORKERS, LINE = 384, 64
 ASLEEP, BED, SPACE = 0, 8, 16
 
 
@@ -67,11 +67,11 @@ def wake(pool):
     """Wake those who sleep."""
     added(pool + GENERATION, 1)
     me = pool + WORKERS
-    end = me + word[pool + THREADS] * WORKER_BYTES
+    end = me + word[pool + THREADS] * LINE
     while me < end:
         if seen(me + ASLEEP) != 0 and swapped(me + ASLEEP, 1, 0) != 0:
             call(word[pool + RELEASE], word[me + BED])
-        me += WORKER_BYTES
+        me += LINE
     return 0
 
 

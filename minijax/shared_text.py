@@ -145,9 +145,7 @@ def write_shared_product(f, step):
         return write_product(f, step)
     callee = known_product(f, dtype)
     name = f"product{len(f.program.functions)}_task"
-    write_task(
-        f.program, name, lambda t, xs: write_part(t, step, xs, which, callee), 3
-    )
+    write_task(f.program, name, lambda t, xs: write_part(t, step, xs, which, callee), 3)
     slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
     space = f.offset("%arena", f.program.locations.workspaces.get(id(step), 0))
     return write_share(f, name, slots, size, unit, space, PANELS)

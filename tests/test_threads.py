@@ -17,8 +17,8 @@ from minijax.cpu_backend import CPUProgram
 from minijax.kernel_steps import Launch
 from minijax.machine import Library
 from minijax.pool import Pool, _count, pool, pool_text
-from minijax.program_text import step_writers, write_launch, write_product
 from minijax.products import Product
+from minijax.program_text import step_writers, write_launch, write_product
 from minijax.ranges import outermost, range_function, unit_of
 from minijax.targets import TargetLibrary, current_target
 from minijax.vector_kernels import kernel_function, module_text
