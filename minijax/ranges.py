@@ -2,7 +2,7 @@
 # edit the chapter, not this file.
 """Kernels as functions that do some turns of their outermost loop."""
 
-from minijax.kernels import Node
+from minijax.kernels import Node, operations, traffic
 from minijax.llvm_kernels import pointer_to
 from minijax.llvm_text import type_in_memory
 from minijax.loop_nests import Loop
@@ -99,7 +99,8 @@ def range_function(kernel, name, target):
     return FunctionText(text, f.needed)
 
 
-def nanoseconds(costs, target):
-    """Return about how long one thread takes for bytes, flops and functions."""
-    moved, flops, functions = costs
-    return moved / 20 + (flops + 10 * functions) / (target.vector_bytes / 4)
+def time_of_kernel(kernel, target):
+    """Return about how many nanoseconds one thread takes for a kernel."""
+    counts, lanes = operations(kernel), target.vector_bytes // 4
+    work = counts["flops"] + 10 * counts["transcendentals"]
+    return sum(traffic(kernel)) / 40 + work / (2 * lanes)

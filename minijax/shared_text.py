@@ -3,21 +3,21 @@
 """Steps that the threads of the pool share, in the text of programs."""
 
 import hashlib
+import math
 
 from minijax.gemm import address, name_of_gemm
 from minijax.kernel_steps import Launch
-from minijax.kernels import operations, traffic
 from minijax.llvm_kernels import pointer_to
 from minijax.llvm_text import LLVMFunction, type_in_memory, type_of
 from minijax.pool import pool
 from minijax.product_calls import arguments, moved, signature
 from minijax.products import Product
 from minijax.program_text import make_known, step_writers, write_launch, write_product
-from minijax.ranges import nanoseconds, outermost, range_function, unit_of
+from minijax.ranges import outermost, range_function, time_of_kernel, unit_of
 from minijax.tiles import tile_of
 
 # What takes longer is shared, in nanoseconds.
-LONG = 50_000
+LONG = 80_000
 
 PARTS = 4  # of a kernel, for each thread
 PANELS = 2  # of a product, for each thread
@@ -85,8 +85,7 @@ def cast(t, address, buffer):
 def write_shared_launch(f, step):
     """Write the call of a kernel; a long one is shared."""
     kernel, target = step.kernel, f.program.target
-    costs = sum(traffic(kernel)), *operations(kernel).values()
-    loop = nanoseconds(costs, target) >= LONG and outermost(kernel, target)
+    loop = time_of_kernel(kernel, target) >= LONG and outermost(kernel, target)
     if not loop:
         return write_launch(f, step)
     task, slots = kernel_task(f.program, kernel), list(map(f.address, step.slots))
@@ -137,10 +136,9 @@ def write_part(t, step, addresses, which, callee):
 def write_shared_product(f, step):
     """Write the call of a product; a long one is shared."""
     target, dtype = f.program.target, step.out.dtype
-    count, m, n, k = step.sizes
-    time = nanoseconds((0, 2 * count * m * n * k, 0), target) / 8
+    time = math.prod(step.sizes) / (4 * target.lanes(dtype))
     which, unit = cut(step, target)
-    size = (count, m, n)[which]
+    size = step.sizes[which]
     if time < LONG or size < 2 * unit or len(step.out.shape) > 3:
         return write_product(f, step)
     callee = known_product(f, dtype)
