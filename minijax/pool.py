@@ -15,6 +15,7 @@ import numpy as np
 
 from minijax.atomics import atomics_text
 from minijax.gemm import workspace
+from minijax.interruptions import uninterrupted
 from minijax.machine import Library
 from minijax.pool_code import (
     ACQUIRE,
@@ -174,7 +175,8 @@ def pool():
 
 def _new_pool():
     threads = config.minijax_num_threads or available()
-    made = Pool(threads - 1 if os.getpid() == _process else 0)
+    with uninterrupted():
+        made = Pool(threads - 1 if os.getpid() == _process else 0)
     atexit.register(made.stop)
     return made
 
