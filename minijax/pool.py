@@ -162,6 +162,16 @@ def address_of(function):
     return ctypes.cast(function, ctypes.c_void_p).value
 
 
+def place_of_share():
+    """Return the address of ``minijax_share``, or None if there can be no pool.
+
+    That is where the text of its functions is not there, or Python's locks are not.
+    """
+    with suppress(OSError, AttributeError):
+        return pool().place("minijax_share")
+    return None
+
+
 _made, _process = Once(), os.getpid()
 
 

@@ -9,7 +9,7 @@ from minijax.gemm import address, name_of_gemm
 from minijax.kernel_steps import Launch
 from minijax.llvm_kernels import pointer_to
 from minijax.llvm_text import LLVMFunction, type_in_memory, type_of
-from minijax.pool import pool
+from minijax.pool import place_of_share
 from minijax.product_calls import arguments, moved, signature
 from minijax.products import Product
 from minijax.program_text import make_known, step_writers, write_launch, write_product
@@ -37,7 +37,6 @@ def write_task(program, name, body, count):
 
 def write_share(f, task, addresses, size, unit, space, parts):
     """Write how a program has a task done: a table of addresses, and a call."""
-    make_known("minijax_share", pool().place("minijax_share"))
     f.declared.add(f"declare i64 @minijax_share({', '.join(['i64'] * 6)})")
     kind = f"[{len(addresses)} x i8*]"
     whole = f.first(f"alloca {kind}, align 16", "l")
@@ -54,6 +53,14 @@ def write_share(f, task, addresses, size, unit, space, parts):
     ]
     name = f.name("v")
     f.line(f"{name} = call i64 @minijax_share({', '.join(args)})")
+
+
+def may_share(time):
+    """Return whether a step of so many nanoseconds is shared, and by whom is known."""
+    place = place_of_share() if time >= LONG else None
+    if place:
+        make_known("minijax_share", place)
+    return bool(place)
 
 
 def kernel_task(program, kernel):
@@ -85,8 +92,9 @@ def cast(t, address, buffer):
 def write_shared_launch(f, step):
     """Write the call of a kernel; a long one is shared."""
     kernel, target = step.kernel, f.program.target
-    loop = time_of_kernel(kernel, target) >= LONG and outermost(kernel, target)
-    if not loop:
+    time = time_of_kernel(kernel, target)
+    loop = outermost(kernel, target) if time >= LONG else None
+    if loop is None or not may_share(time):
         return write_launch(f, step)
     task, slots = kernel_task(f.program, kernel), list(map(f.address, step.slots))
     size, unit = kernel.sizes[loop.axis], unit_of(loop)
@@ -139,7 +147,7 @@ def write_shared_product(f, step):
     time = math.prod(step.sizes) / (4 * target.lanes(dtype))
     which, unit = cut(step, target)
     size = step.sizes[which]
-    if time < LONG or size < 2 * unit or len(step.out.shape) > 3:
+    if size < 2 * unit or len(step.out.shape) > 3 or not may_share(time):
         return write_product(f, step)
     callee = known_product(f, dtype)
     name = f"product{len(f.program.functions)}_task"

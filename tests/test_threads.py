@@ -16,7 +16,7 @@ from minijax.atomics import PAUSES, added, atomics_text, quotient, seen, swapped
 from minijax.cpu_backend import CPUProgram
 from minijax.kernel_steps import Launch
 from minijax.machine import Library
-from minijax.pool import Pool, _count, pool, pool_text
+from minijax.pool import Pool, _count, place_of_share, pool, pool_text
 from minijax.products import Product
 from minijax.program_text import step_writers, write_launch, write_product
 from minijax.ranges import outermost, range_function, unit_of
@@ -257,6 +257,19 @@ def test_programs_are_bit_by_bit_the_same(name, small, unshared):
 
 def test_short_steps_are_not_shared():
     assert "minijax_share" not in results(lambda x: x * 2, [(1000,)])[1]
+
+
+def test_without_a_pool(small, monkeypatch):
+    monkeypatch.setattr("minijax.shared_text.place_of_share", lambda: None)
+    assert "minijax_share" not in results(*PROGRAMS["gradient"])[1]
+
+
+def test_no_pool_without_the_text_of_its_functions(monkeypatch):
+    def missing():
+        raise OSError
+
+    monkeypatch.setattr("minijax.pool.pool", missing)
+    assert place_of_share() is None
 
 
 def test_programs_in_several_threads():
