@@ -111,7 +111,7 @@ class Pool:
             function = getattr(ctypes.pythonapi, f"PyThread_{name}")
             word[self.address + place] = address_of(function)
         word[self.address + NEVER] = self._bed()
-        word[self.address + SPINS], word[self.address + PATIENCE] = 1000, 2000
+        word[self.address + SPINS], word[self.address + PATIENCE] = 500, 2000
 
     def _bed(self):
         """Return a lock that is locked."""

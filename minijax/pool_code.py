@@ -18,7 +18,8 @@ ASLEEP, BED, SPACE = 0, 8, 16
 
 
 def drain(pool, space):
-    """Do parts of the task as long as there are some."""
+    """Do parts of the task as long as there are some; return how many."""
+    count = 0
     left = added(pool + LEFT, -1)
     while left > 0:
         start = (word[pool + COUNT] - left) * word[pool + STEP]
@@ -27,8 +28,9 @@ def drain(pool, space):
             end = word[pool + SIZE]
         call(word[pool + TASK], word[pool + ARGS], start, end, space)
         added(pool + DONE, 1)
+        count += 1
         left = added(pool + LEFT, -1)
-    return 0
+    return count
 
 
 def rest(pool, me, known):
@@ -39,11 +41,11 @@ def rest(pool, me, known):
     return call(word[pool + ACQUIRE], word[me + BED], 1)
 
 
-def watch(pool, known):
+def watch(pool, known, patience):
     """Wait a short while for another task than the known one; return its number."""
     turns = 0
     now = seen(pool + GENERATION)
-    while now == known and turns < word[pool + SPINS]:
+    while now == known and turns < patience:
         pause()
         turns += 1
         now = seen(pool + GENERATION)
@@ -51,15 +53,19 @@ def watch(pool, known):
 
 
 def work(pool, me):
-    """Help with tasks until the pool stops."""
+    """Help with tasks until the pool stops; who comes too late sleeps at once."""
     known = 0
+    done = 0
     while seen(pool + STOP) == 0:
-        now = watch(pool, known)
+        patience = 0
+        if done > 0:
+            patience = word[pool + SPINS]
+        now = watch(pool, known, patience)
         if now == known:
             rest(pool, me, known)
             now = seen(pool + GENERATION)
         known = now
-        drain(pool, word[me + SPACE])
+        done = drain(pool, word[me + SPACE])
     return 0
 
 
