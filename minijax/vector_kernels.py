@@ -73,17 +73,30 @@ def kernel_function(kernel, name, target, inline=None):
       target: the `Target` that it is meant for.
       inline: whether callers should contain it; by default, where all axes are short.
     """
-    f = KernelText(kernel)
+    short = all(size <= 16 for size in kernel.sizes) if inline is None else inline
+    where = "alwaysinline" if short else "noinline"
+    return function_of(KernelText(kernel), name, target, where)
+
+
+def function_of(f, name, target, where, more=()):
+    """Write a kernel; return its `FunctionText`.
+
+    Args:
+      f: the `KernelText` to write to.
+      name, target: of the function.
+      where: whether callers contain it, as LLVM says it.
+      more: parameters behind those for the buffers.
+    """
+    kernel = f.kernel
     write_steps(f, vector_nest(kernel, target))
     written = {store.buffer for store in kernel.stores}
-    params = ", ".join(
+    params = [
         f"{pointer_to(type_in_memory(buffer.dtype))} noalias "
         f"{'' if buffer in written else 'readonly '}%{buffer.name}"
         for buffer in kernel.buffers
-    )
-    short = all(size <= 16 for size in kernel.sizes) if inline is None else inline
-    where = "alwaysinline" if short else "noinline"
+    ]
     width = f'"prefer-vector-width"="{8 * target.vector_bytes}"'
+    params = ", ".join([*params, *more])
     head = f"define void @{name}({params}) nounwind {where} {width} {{"
     owned = [text for _, text in f.owned.values()]
     text = "\n".join([head, "entry:", *owned, *f.lines, "  ret void", "}"])
