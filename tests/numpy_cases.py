@@ -145,6 +145,22 @@ jnp.int8(100)
 jnp.int32(2.7)
 jnp.bool_(3)
 jnp.complex64(1)
+c.astype(bool)
+jnp.array([1j, 0.0, np.nan]).astype('bool')
+jnp.astype(1j, bool)
+jnp.bool_(1j)
+jnp.array(1j, dtype=bool)
+jnp.array([1j, 0], dtype=bool)
+jnp.array(np.array([1j, 0]), dtype=bool)
+jnp.full((2,), 1j, dtype=bool)
+jnp.where(jnp.array([1j, 0.0]), 1, 2)
+jnp.any(jnp.array([1j, 0.0]))
+jnp.all(jnp.array([1 + 1j, 1j]))
+jnp.logical_not(jnp.array([1j, 0.0]))
+jnp.count_nonzero(jnp.array([1j, 0.0]))
+bool(jnp.array(1j))
+jnp.cumsum(3, 0)
+jnp.cumprod(wi, -1)
 jnp.int32(x)
 """.strip().splitlines()
 
@@ -511,6 +527,7 @@ BAD = {
     "jnp.hypot(c, 1)": (ValueError, "abs"),
     "jnp.clip(c, 0, 1)": (ValueError, "complex"),
     "jnp.floor(c)": (TypeError, "complex64"),
+    "jnp.cumsum(3, 1)": (ValueError, "axis 1"),
     "i + 2**40": (OverflowError, "int32"),
     "jnp.array([1, 2**40])": (OverflowError, "int32"),
     "jnp.array(300, dtype='uint8')": (OverflowError, "uint8"),

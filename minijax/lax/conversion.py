@@ -41,7 +41,8 @@ def convert_element_type(operand, new_dtype):
     """Convert to another dtype.
 
     Integers wrap around; floats are cut off towards zero, and end at the integer
-    type's limits; NaN becomes 0.
+    type's limits; NaN becomes 0. Of complex numbers only the real part counts, for
+    bools as well: ``x != 0`` asks about both.
 
     Args:
       operand: an array or a number.
@@ -54,7 +55,7 @@ def convert_element_type(operand, new_dtype):
     dtype = canonicalize_dtype(new_dtype)
     if is_python_scalar(operand):
         params = {"new_dtype": dtype, "weak_type": False}
-        [result] = convert_element_type_p.bind(operand, **params)
+        [result] = convert_element_type_p.bind(_truth(operand, dtype), **params)
         return result
     result = astype(operand, dtype)
     return result if isinstance(result, Array) else asarray_impl(result)
@@ -82,7 +83,13 @@ def astype(operand, new_dtype, weak_type=False):
     return result
 
 
+def _truth(number, dtype):
+    is_complex = typeof(number).dtype.kind == "c"
+    return bool(number) if is_complex and dtype.kind == "b" else number
+
+
 def _literal_of(number, dtype, weak_type):
+    number = _truth(number, dtype)
     with np.errstate(all="ignore"):
         literal = convert(np, np.asarray(number, typeof(number).dtype), dtype)
     return literal.item() if weak_type else np.asarray(literal)

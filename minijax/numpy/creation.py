@@ -24,7 +24,7 @@ from minijax.numpy.shapes import (
     reshape,
     stretch,
 )
-from minijax.numpy.ufuncs import as_array
+from minijax.numpy.ufuncs import as_array, as_bool, kind
 from minijax.promotion import (
     check_arraylike,
     common_type,
@@ -78,9 +78,14 @@ def copy(a, order=None):
 def astype(x, dtype, /, *, copy=False):
     """Convert to another dtype; None stands for the default float.
 
+    Bools say which numbers are not zero, complex ones as well.
+
     Reference: ``jax.numpy.astype``.
     """
-    return asarray(arraylike("astype", x), float if dtype is None else dtype)
+    x, dtype = arraylike("astype", x), float if dtype is None else dtype
+    if kind(x) == "c" and check_dtype(dtype, "astype").kind == "b":
+        return as_array(as_bool(x))
+    return asarray(x, dtype)
 
 
 def from_object(object, dtype):
@@ -95,9 +100,9 @@ def from_object(object, dtype):
     if dtype is None:
         return as_array(object)
     dtype = check_dtype(dtype, "array")
-    return as_array(
-        np.array(object, dtype) if is_python_scalar(object) else as_type(object, dtype)
-    )
+    is_truth = isinstance(object, np.ndarray) and dtype.kind == "b"
+    convert = np.array if is_truth or is_python_scalar(object) else as_type
+    return as_array(convert(object, dtype))
 
 
 def _from_sequence(sequence, dtype):

@@ -14,7 +14,7 @@ from minijax.dtypes import canonicalize_dtype, check_dtype, kind_of
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.selection import masked
 from minijax.numpy.shapes import arraylike, as_axes
-from minijax.numpy.ufuncs import as_bool
+from minijax.numpy.ufuncs import as_bool, kind
 
 
 def fold(function, a, axis, keepdims):
@@ -110,7 +110,9 @@ def extreme(name, a, axis=None, out=None, keepdims=False, initial=None, where=No
 def truth_of(name, function, identity, a, axis, out, keepdims, where):
     """Return whether any or all elements are not 0; arguments as in `sum`."""
     refuse_out(name, out)
-    a = masked(as_type(arraylike(name, a), np.dtype(np.bool_)), where, identity)
+    a = arraylike(name, a)
+    a = lax.real(a) if kind(a) == "c" else a  # as JAX, unlike NumPy
+    a = masked(as_type(a, np.dtype(np.bool_)), where, identity)
     return fold(function, a, axis, keepdims)
 
 

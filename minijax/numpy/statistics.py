@@ -67,7 +67,7 @@ def running(name, function, a, axis, dtype, out):
     """Return what `function` of lax accumulates along an axis."""
     refuse_out(name, out)
     a = arraylike(name, a)
-    if axis is None:
+    if axis is None or (a.ndim == 0 and axis in (0, -1)):
         a, axis = ravel(a), 0
     default = canonicalize_dtype(int) if kind(a) == "b" else a.dtype
     dtype = default if dtype is None else check_dtype(dtype, name)
