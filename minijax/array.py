@@ -135,8 +135,8 @@ def evaluate(primitive, compute):
         buffers = [asbuffer(arg, device) for arg in args]
         with np.errstate(all="ignore"):
             results = compute(device.array_module, *buffers, **params)
-        results = results if isinstance(results, list) else [results]
-        return [wrap(result, aval, device) for result, aval in zip(results, avals)]
+            results = results if isinstance(results, list) else [results]
+            return [wrap(result, aval, device) for result, aval in zip(results, avals)]
 
     return rule
 

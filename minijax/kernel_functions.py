@@ -7,6 +7,7 @@ import numpy as np
 from minijax import lax
 from minijax.kernel_building import NoKernel
 from minijax.kernel_steps import elementwise, kernel_rules
+from minijax.lax.numerics import PSI_FAR, PSI_NEAR, PSI_ZERO
 from minijax.scalar_functions import bits_of, format_of, polynomial
 from minijax.scalar_ops import in_registers
 
@@ -57,23 +58,46 @@ def halley_step(k, x, y, gap):
 
 
 def digamma(k, x):
-    """Write the logarithmic derivative of the gamma function.
+    """Write the logarithmic derivative of the gamma function, in 64 bits.
 
     Source: NIST Digital Library of Mathematical Functions, 5.5.2, 5.5.4, 5.11.2.
     """
-    negative = k.lt(x, 0)
-    size, below = k.select(negative, k.sub(1, x), x), k.number(0, x)
-    for _ in range(10):
-        near = k.lt(size, 10)
-        below = k.select(near, k.sub(below, k.div(1, size)), below)
-        size = k.select(near, k.add(size, 1), size)
-    z = k.div(1, k.mul(size, size))
-    series = k.mul(z, polynomial(k, z, (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132)))
-    y = k.add(below, k.sub(k.sub(k.log(size), k.div(0.5, size)), series))
-    angle = k.mul(k.sub(x, k.rint(x)), np.pi)
-    y = k.select(negative, k.sub(y, k.div(np.pi, k.tan(angle))), y)
+    dtype, x = x.dtype, k.convert(x, np.dtype(np.float64))
+    negative, small = k.lt(x, 0), k.lt(x, 1)
+    size = k.select(negative, k.sub(1, x), k.select(small, k.add(x, 1), x))
+    y = k.select(k.lt(size, 8), psi_near(k, size), psi_far(k, size))
+    other = k.select(negative, psi_reflected(k, x), k.div(1, x))
+    y = k.select(small, k.sub(y, other), y)
     pole = k.apply("and", k.le(x, 0), k.eq(k.rint(x), x))
-    return k.select(pole, np.nan, y)
+    return k.convert(k.select(pole, np.nan, y), dtype)
+
+
+def psi_near(k, x):
+    """Write digamma between 1 and 8: steps down to 2, then a quotient."""
+    above = k.number(0, x)
+    for _ in range(6):
+        down = k.gt(x, 2)
+        x = k.select(down, k.sub(x, 1), x)
+        above = k.select(down, k.add(above, k.div(1, x)), above)
+    top, bottom = (polynomial(k, k.sub(x, 1.5), part) for part in PSI_NEAR)
+    left = k.sub(k.sub(x, PSI_ZERO[0]), PSI_ZERO[1])
+    return k.add(above, k.mul(left, k.div(top, bottom)))
+
+
+def psi_far(k, x):
+    """Write digamma above 8: its asymptotic series."""
+    rest = polynomial(k, k.div(1, k.mul(x, x)), PSI_FAR)
+    return k.sub(k.sub(k.log(x), k.div(0.5, x)), rest)
+
+
+def psi_reflected(k, x):
+    """Write π cot(π x), to the last digit near its zeros."""
+    turns = k.sub(x, k.rint(x))
+    size = k.abs(turns)
+    steep = k.lt(size, 0.25)
+    tangent = k.tan(k.mul(k.select(steep, size, k.sub(0.5, size)), np.pi))
+    cotangent = k.select(steep, k.div(1, tangent), tangent)
+    return k.mul(k.copysign(cotangent, turns), np.pi)
 
 
 def nextafter(k, x, y):

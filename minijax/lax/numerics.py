@@ -154,21 +154,58 @@ def log_gamma(x):
     return math.lgamma(x)
 
 
+# Where psi is 0, in two parts; psi(x) / (x - that) from 1 to 2, a quotient of
+# polynomials in x - 1.5; and log(x) - 1 / (2 x) - psi(x), a series in 1 / x**2.
+PSI_ZERO = 1.4616321449683622, 9.549995429965697e-17
+PSI_NEAR = (
+    (
+        0.9510558760318328, 1.08025905637985, 0.4202601310988512, 0.06598757301306346,
+        0.0035803014256273946, 1.9644097005295103e-05, -2.2098623048346206e-07,
+    ),
+    (
+        1.0, 1.5812808853419813, 0.8933140649758372, 0.22339339119693766,
+        0.0242015506303538, 0.0008695255114440703,
+    ),
+)  # fmt: skip
+PSI_FAR = (
+    0.0, 1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12,
+    -3617 / 8160, 43867 / 14364,
+)  # fmt: skip
+
+
 def psi(x):
-    """Return Γ'(x) / Γ(x): recurrence upwards, then the asymptotic series.
+    """Return Γ'(x) / Γ(x): reflected, moved to where one of two formulas holds.
 
     Source: NIST Digital Library of Mathematical Functions, 5.5.2, 5.5.4, 5.11.2.
     """
     if not x > -math.inf or (x <= 0 and math.fmod(x, 1) == 0):
         return math.nan
     if x < 0:
-        return psi(1 - x) - math.pi / math.tan(math.pi * x)
-    below = 0.0
-    while x < 10:
-        below, x = below - 1 / x, x + 1
-    z = 1 / (x * x)
-    series = z * (1 / 12 - z * (1 / 120 - z * (1 / 252 - z * (1 / 240 - z / 132))))
-    return below + math.log(x) - 0.5 / x - series
+        return psi(1 - x) - math.pi * cotangent(math.remainder(x, 1))
+    if x < 1:
+        return psi(1 + x) - 1 / x if 1 / x < math.inf else -math.inf
+    if x >= 8:
+        return math.log(x) - 0.5 / x - horner(PSI_FAR, 1 / (x * x))
+    above = 0.0
+    while x > 2:
+        above, x = above + 1 / (x - 1), x - 1
+    ratio = horner(PSI_NEAR[0], x - 1.5) / horner(PSI_NEAR[1], x - 1.5)
+    return above + (x - PSI_ZERO[0] - PSI_ZERO[1]) * ratio
+
+
+def horner(coefficients, x):
+    """Return the value of a polynomial; the coefficient of 1 comes first."""
+    result = 0.0
+    for coefficient in reversed(coefficients):
+        result = result * x + coefficient
+    return result
+
+
+def cotangent(turns):
+    """Return cot(π turns), of at most half a turn; to the last digit near its zeros."""
+    if abs(turns) < 0.25:
+        return 1 / math.tan(math.pi * turns)
+    return math.copysign(math.tan(math.pi * (0.5 - abs(turns))), turns)
 
 
 def inverse_erf(y):
