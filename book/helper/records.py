@@ -33,7 +33,8 @@ def recorded(*names):
 def _line(name, row):
     low, high = row["quartiles"]["jax"]
     ours, theirs = (_short(row["us"][who]) for who in ("minijax", "jax"))
-    return [name, ours, theirs, round(row["ratio"]["jax"], 2), f"{low:.2f} – {high:.2f}"]
+    ratio = round(row["ratio"]["jax"], 2)
+    return [name, ours, theirs, ratio, f"{low:.2f} – {high:.2f}"]
 
 
 def _short(value):
