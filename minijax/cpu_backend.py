@@ -17,6 +17,7 @@ from minijax.host_steps import Host
 from minijax.kernel_building import KernelBuilder
 from minijax.kernel_steps import Launch, lower
 from minijax.layouts import Slot, whole
+from minijax.machine import object_code
 from minijax.memory import plan
 from minijax.passes import simplify
 from minijax.places import memory_stats
@@ -81,7 +82,7 @@ class CPUProgram:
 
     def memory_analysis(self):
         """Return the `CompiledMemoryStats`."""
-        return memory_stats(self.plan, self.text)
+        return memory_stats(self.plan, object_code(self.library))
 
     def profile(self, *args):
         """Run the steps one by one; return the `Profile`, which shows their times."""

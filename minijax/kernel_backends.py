@@ -146,5 +146,9 @@ class LLVMProgram(KernelProgram):
         return lambda *memory: function(*[data.ctypes.data for data in memory])
 
 
+LLVMProgram.dialects = {
+    "kernels": lambda program: str(program.schedule),
+    "assembly": lambda program: program.library.assembly,
+}
 backends["kernels"] = KernelProgram
 backends["llvm"] = LLVMProgram

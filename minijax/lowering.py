@@ -106,6 +106,11 @@ class Traced(Stage):
         return self._next(Lowered)
 
 
+def dialects_of(backend):
+    """Return the texts that only one backend can show, functions of executables."""
+    return getattr(backends[backend], "dialects", {})
+
+
 class Pruned(Stage):
     """A stage whose program has nothing in it that nobody needs."""
 
@@ -130,6 +135,26 @@ class Pruned(Stage):
     def _executable(self, backend=None):
         backend = backend or self.backend
         return compiled(self._pruned[0], backend, self.fun_name, self._shared)
+
+    def _text(self, dialect, debug_info=False):
+        program, _ = self._pruned
+        if dialect == "jaxpr":
+            return program.pretty_print(source_info=debug_info)
+        backend = backend_name(self.backend)
+        own = dialects_of(backend)
+        if dialect in own:
+            return own[dialect](self._executable())
+        if dialect in dialects:
+            return dialects[dialect](program, self.fun_name, self._shared)
+        if dialect in backends:
+            return self._executable(dialect).text
+        others = [name for name in backends if dialect in dialects_of(name)]
+        also = f" With backend={others[-1]!r} it exists." if others else ""
+        known = ", ".join(dict.fromkeys(["jaxpr", *own, *dialects, *backends]))
+        raise ValueError(
+            f"unknown dialect: {dialect}. For {self.fun_name} on the backend "
+            f"{backend!r} there are: {known}.{also}"
+        )
 
     @property
     def out_info(self):
@@ -160,17 +185,7 @@ class Lowered(Pruned):
         Raises:
           ValueError: if there is no such dialect.
         """
-        program, _ = self._pruned
-        if dialect in (None, "jaxpr"):
-            return program.pretty_print(source_info=debug_info)
-        own = getattr(backends[backend_name(self.backend)], "dialects", {})
-        if dialect in own:
-            return own[dialect](self._executable())
-        if dialect in dialects:
-            return dialects[dialect](program, self.fun_name, self._shared)
-        if dialect in backends:
-            return self._executable(dialect).text
-        raise ValueError(f"unknown dialect: {dialect}")
+        return self._text("jaxpr" if dialect is None else dialect, debug_info)
 
     def compiler_ir(self, dialect=None):
         """Return what a compiler is given, a `ClosedJaxpr`."""
@@ -191,9 +206,32 @@ class Compiled(Pruned):
         """Return what the backend has made of the program."""
         return self._executable()
 
-    def as_text(self):
-        """Return the code that the backend has made."""
-        return self.runtime_executable().text
+    def as_text(self, dialect=None):
+        """Return the code that the backend has made, or another text of the program.
+
+        Args:
+          dialect: as for `Lowered.as_text`; None for the backend's code.
+        """
+        return self._executable().text if dialect is None else self._text(dialect)
+
+    def profile(self, /, *args, **kwargs):
+        """Run the program step by step; return what shows how long each step took.
+
+        Args:
+          *args, **kwargs: as for a call; nothing is donated.
+
+        Raises:
+          ValueError: if the backend does not tell.
+        """
+        executable = self._executable()
+        if not hasattr(executable, "profile"):
+            able = [name for name in backends if hasattr(backends[name], "profile")]
+            raise ValueError(
+                f"The backend {backend_name(self.backend)!r} cannot profile "
+                f"{self.fun_name}; these can: {', '.join(able) or 'none'}."
+            )
+        leaves = self._leaves(args, kwargs)
+        return executable.profile(*partition(self._pruned[1], leaves)[1])
 
     def memory_analysis(self):
         """Return the `CompiledMemoryStats` of the program."""
@@ -219,18 +257,21 @@ class Compiled(Pruned):
           TypeError: if their structure, shapes or dtypes are not those of the program,
             or if there is a tracer among them.
         """
-        leaves, tree = tree_flatten((args, kwargs))
-        if tree != self.in_tree:
-            self._refuse_tree((args, kwargs))
-        for name, expected, leaf in zip(self.names, self.program.in_avals, leaves):
-            self._check(name, expected, leaf)
-        given = self._given
+        leaves, given = self._leaves(args, kwargs), self._given
         check_given_once(given, leaves)
         with losing(given, leaves):
             outs = self._executable()(*partition(self._pruned[1], leaves)[1])
         return self.out_tree.unflatten(give_up(given, leaves, outs))
 
     call = __call__
+
+    def _leaves(self, args, kwargs):
+        leaves, tree = tree_flatten((args, kwargs))
+        if tree != self.in_tree:
+            self._refuse_tree((args, kwargs))
+        for name, expected, leaf in zip(self.names, self.program.in_avals, leaves):
+            self._check(name, expected, leaf)
+        return leaves
 
     def _refuse_tree(self, given):
         lines = differences(self.in_tree, given, exact=True, name="(args, kwargs)")

@@ -103,17 +103,17 @@ def _indented(text):
     return [f"  {line}" for line in text.split("\n")]
 
 
-def memory_stats(plan, text=""):
+def memory_stats(plan, code=b""):
     """Return the `CompiledMemoryStats` of a plan.
 
     Args:
       plan: a `MemoryPlan`.
-      text: the code that was generated.
+      code: the code that was generated.
     """
     inputs, outputs = plan.schedule.inputs, plan.schedule.outputs
     shared = [slot for slot, given in zip(inputs, plan.donated) if given]
     return CompiledMemoryStats(
-        generated_code_size_in_bytes=len(text.encode()),
+        generated_code_size_in_bytes=len(code),
         argument_size_in_bytes=sum(map(nbytes, inputs)),
         output_size_in_bytes=sum(map(nbytes, outputs)),
         alias_size_in_bytes=sum(map(nbytes, shared)),

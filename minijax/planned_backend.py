@@ -10,6 +10,7 @@ from minijax.costs import nbytes
 from minijax.fusion import fuse
 from minijax.kernel_backends import LLVMProgram, as_bytes
 from minijax.kernel_steps import Evaluate, lower
+from minijax.machine import object_code
 from minijax.memory import plan
 from minijax.passes import simplify
 from minijax.places import memory_stats
@@ -120,7 +121,7 @@ class PlannedProgram(LLVMProgram):
 
     def memory_analysis(self):
         """Return the `CompiledMemoryStats`."""
-        return memory_stats(self.plan, self.text)
+        return memory_stats(self.plan, object_code(self.library))
 
     def __call__(self, *args):
         """Return the list of results."""
@@ -159,6 +160,7 @@ def shaped(buffer, aval):
 PlannedProgram.dialects = {
     "kernels": lambda program: str(program.schedule),
     "llvm": lambda program: program.text,
+    "assembly": lambda program: program.library.assembly,
 }
 backends["planned"] = PlannedProgram
 dialects["memory"] = lambda closed, name, donated: str(plan(scheduled(closed), donated))

@@ -12,6 +12,7 @@ import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr, vmap
 from minijax.compilation import backends
 from minijax.cpu_backend import CPUProgram
+from minijax.machine import object_code
 from minijax.products import Product
 from minijax.profiling import Profile
 from tests.kernel_cases import alike
@@ -140,10 +141,19 @@ def test_dialects():
     lowered = jit(lambda x: jnp.tanh(x) + 1.0, backend="cpu").lower(X)
     for dialect in ("simplified", "kernels", "schedule", "memory", "llvm", "assembly"):
         assert lowered.as_text(dialect)
+        assert lowered.compile().as_text(dialect) == lowered.as_text(dialect)
     assert "tanh" in lowered.as_text("schedule")
     assert "v0:" not in lowered.as_text("schedule")
     assert "define i32 @program" in lowered.as_text("llvm")
     assert lowered.as_text("jaxpr") == lowered.as_text()
+
+
+def test_a_compiled_function_is_profiled():
+    f = jit(lambda p, n: p["w"] * n + 1.0, backend="cpu", donate_argnums=0)
+    args = {"w": jnp.ones(3)}, 2
+    profile = f.lower(*args).compile().profile(*args)
+    assert [calls for _, calls, _ in profile.rows.values()] == [1]
+    assert not args[0]["w"].is_deleted()
 
 
 def test_costs_are_those_of_the_kernels():
@@ -152,7 +162,10 @@ def test_costs_are_those_of_the_kernels():
     )
     costs = compiled.cost_analysis()
     assert costs["transcendentals"] == 12 and costs["bytes accessed"] == 4 * 13
-    assert compiled.memory_analysis().argument_size_in_bytes == 48
+    stats = compiled.memory_analysis()
+    assert stats.argument_size_in_bytes == 48
+    code = object_code(compiled.runtime_executable().library)
+    assert stats.generated_code_size_in_bytes == len(code) != len(compiled.as_text())
 
 
 def test_costs_of_loops():

@@ -29,6 +29,9 @@ def test_dialects():
     assert "v1:f32[i] = tanh v0" in lowered.as_text("kernels")
     assert "call float @tanhf(float" in lowered.as_text("llvm")
     assert "tanhf" in lowered.compile().as_text()
+    assert "ret" in lowered.compile().as_text("assembly")
+    with pytest.raises(ValueError, match="dialect: schedule"):
+        lowered.as_text("schedule")
 
 
 def loops(x):

@@ -153,8 +153,43 @@ def test_dialects_of_all_backends_and_of_one(monkeypatch):
     lowered = minijax.jit(f, backend="talking", donate_argnums=0).lower(1.0, 2.0)
     assert lowered.as_text("rhyme") == "rhyme of f"
     assert lowered.as_text("prose") == "f (True, False)"
-    with pytest.raises(ValueError, match="unknown dialect: rhyme"):
-        minijax.jit(f).lower(1.0, 2.0).as_text("rhyme")
+    assert lowered.compile().as_text("rhyme") == "rhyme of f"
+    assert lowered.compile().as_text("prose") == lowered.as_text("prose")
+    silent = minijax.jit(f, backend="interpreter").lower(1.0, 2.0)
+    expected = (
+        "unknown dialect: rhyme. For f on the backend 'interpreter' there are: jaxpr, .*"
+        "prose, interpreter, .*talking. With backend='talking' it exists."
+    )
+    for stage in (silent, silent.compile()):
+        with pytest.raises(ValueError, match=expected):
+            stage.as_text("rhyme")
+
+
+def test_profiles_take_the_arguments_of_calls(monkeypatch):
+    from minijax import compilation
+
+    class Watched(compilation.Interpreter):
+        def profile(self, *args):
+            return [np.shape(arg) for arg in args]
+
+    monkeypatch.setitem(compilation.backends, "watched", Watched)
+
+    def f(tree, unused, *, scale):
+        return tree["a"] * scale
+
+    options = {"backend": "watched", "donate_argnums": 0}
+    x = jnp.ones(3)
+    args = {"a": x}, 1.0
+    compiled = minijax.jit(f, **options).lower(*args, scale=2.0).compile()
+    assert compiled.profile(*args, scale=2.0) == [(3,), ()]
+    assert not x.is_deleted()
+    with pytest.raises(TypeError, match="structure"):
+        compiled.profile({"b": x}, 1.0, scale=2.0)
+    with pytest.raises(TypeError, match="called with"):
+        compiled.profile({"a": jnp.ones(4)}, 1.0, scale=2.0)
+    unwatched = minijax.jit(f, backend="interpreter").lower(*args, scale=2.0).compile()
+    with pytest.raises(ValueError, match="'interpreter' cannot profile f; .*watched"):
+        unwatched.profile(*args, scale=2.0)
 
 
 def test_executables_may_count_for_themselves(monkeypatch):

@@ -31,7 +31,7 @@ def test_dialect():
 def test_sums():
     x = jnp.ones(1000)
     schedule = lower(make_jaxpr(lambda x, y: (x - (s := x.sum()), s))(x, x))
-    stats = memory_stats(plan(schedule, (True, False)), "text")
+    stats = memory_stats(plan(schedule, (True, False)), b"code")
     assert stats.argument_size_in_bytes == 8000 and stats.output_size_in_bytes == 4004
     assert stats.alias_size_in_bytes == 4000 and stats.generated_code_size_in_bytes == 4
     assert stats.temp_size_in_bytes == 0
