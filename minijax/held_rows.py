@@ -6,17 +6,22 @@ import math
 from typing import NamedTuple
 
 from minijax.kernels import Affine, Node, Store
-from minijax.loop_nests import Combine
+from minijax.loop_nests import Combine, Start
 from minijax.vector_kernels import nest_changes, step_writers
 from minijax.vector_memory import read_own, write_own
 from minijax.vector_nests import VectorLoop, everything, is_function, is_loop
 
 
 class Row(NamedTuple):
-    """What is kept of a node: a number for each index along some axes."""
+    """What is kept of a node: a number for each index along some axes.
+
+    Neighbours along the last of these axes stand side by side, and behind all of them
+    there is room for lanes that do not count.
+    """
 
     node: Node
     axes: tuple
+    room: int
 
 
 class Keep(NamedTuple):
@@ -47,12 +52,13 @@ def hold_rows(kernel, steps, target=None, moving=(), lanes=1):
     done, kept, result = {}, set(), []
     for step in steps:
         if is_loop(step):
-            for row in rows_for(kernel, step, done, moving, lanes):
-                if row not in kept:
-                    first = done[row.node]
-                    result[first] = _with_keep(result[first], row)
-                    kept.add(row)
-                step = _with_recall(step, row)
+            firsts = {node: result[place] for node, place in done.items()}
+            rows = rows_for(kernel, step, firsts, moving, lanes)
+            for row in [row for row in rows if row not in kept]:
+                first = done[row.node]
+                result[first] = _with_keep(result[first], row)
+                kept.add(row)
+            step = _with_recall(step, rows) if rows else step
             for node in nodes_in(step):
                 done.setdefault(node, len(result))
         result.append(step)
@@ -68,31 +74,61 @@ def _inside(kernel, step, moving, lanes):
 
 
 def nodes_in(loop):
-    """Return the nodes that are computed in a loop."""
-    return [step for step in everything(loop.body) if isinstance(step, Node)]
+    """Return the nodes that are computed in a loop, folds that begin in it too."""
+    steps = [*everything(loop.body)]
+    folds = [step.fold for step in steps if isinstance(step, Start)]
+    return [*folds, *[step for step in steps if isinstance(step, Node)]]
 
 
-def rows_for(kernel, loop, done, moving, lanes):
-    """Return rows for what a loop computes again, if that takes long."""
+def lying(loop, node):
+    """Return the axes along which vectors of a node lie in a loop, and their lanes."""
+    steps = [step for step in everything([loop]) if isinstance(step, VectorLoop)]
+    return {step.axis: step.lanes for step in steps if node in nodes_in(step)}
+
+
+def rows_for(kernel, loop, firsts, moving, lanes):
+    """Return rows for what a loop computes again, if that takes long.
+
+    Vectors have to lie along the same axis where a number is kept and recalled.
+
+    Args:
+      kernel, moving, lanes: those of `hold_rows`.
+      loop: the loop.
+      firsts: from nodes to the earlier loops that compute them first.
+    """
     nodes = nodes_in(loop)
-    again = {node for node in nodes if node in done}
-    others = [step for step in everything(loop.body) if not isinstance(step, Node)]
-    others += [node for node in nodes if node not in again]
+    again = {node for node in nodes if node in firsts}
+    others = [*_goals(loop, again), *[node for node in nodes if node not in again]]
     edge = {node for step in others for node in _uses(step)}
     rows = []
     for node in [node for node in dict.fromkeys(nodes) if node in again & edge]:
-        axes = tuple(axis for axis in node.level if axis not in moving)
+        axes = {*node.level} - {*moving}
+        here = lying(firsts[node], node)
+        along = axes & {*here, *lying(loop, node)}
         size = math.prod(kernel.sizes[axis] for axis in axes)
-        short = size * lanes * node.dtype.itemsize <= ROW_BYTES
-        if short and any(is_function(found) for found in _behind(node, again)):
-            rows.append(Row(node, axes))
+        fits = len(along) < 2 and size * lanes * node.dtype.itemsize <= ROW_BYTES
+        if fits and any(takes_long(found) for found in _behind(node, again)):
+            room = sum(-kernel.sizes[axis] % here.get(axis, 1) for axis in along)
+            rows.append(Row(node, (*sorted(axes - along), *along), room))
     return rows
+
+
+def takes_long(node):
+    """Return whether it takes long to compute a node."""
+    return node.op == "fold" or is_function(node)
+
+
+def _goals(loop, among):
+    """Return what a loop is there for: all but nodes, and some of its own folds."""
+    steps = [step for step in everything(loop.body) if not isinstance(step, Node)]
+    own = {step.fold for step in steps if isinstance(step, Start)} & among
+    return [step for step in steps if getattr(step, "fold", None) not in own]
 
 
 def _uses(step):
     """Return the nodes that a step needs."""
     if isinstance(step, Node):
-        return step.args if step.op != "fold" else ()
+        return step.args
     if isinstance(step, Combine):
         return step.fold.args
     return (step.node,) if isinstance(step, Store) else ()
@@ -112,7 +148,8 @@ def _behind(node, among):
 def _with_keep(loop, row):
     """Return a loop that keeps a node where it is first computed."""
     for place, step in enumerate(loop.body):
-        if step is row.node:
+        ends = is_loop(step) and row.node in step.folds
+        if step is row.node or (ends and row.node not in nodes_in(step)):
             return _with_body(loop, place, [step, Keep(row)])
         if is_loop(step) and row.node in nodes_in(step):
             return _with_body(loop, place, [_with_keep(step, row)])
@@ -124,36 +161,41 @@ def _with_body(loop, place, new):
     return loop._replace(body=[*loop.body[:place], *new, *loop.body[place + 1 :]])
 
 
-def _with_recall(loop, row):
-    """Return a loop that recalls a node, and leaves out what only that one needed."""
-    steps = [step for step in everything(loop.body) if not isinstance(step, Node)]
-    needed, open_ends = set(), [node for step in steps for node in _uses(step)]
+def _with_recall(loop, rows):
+    """Return a loop that recalls nodes, and leaves out what only those needed."""
+    kept, own = {row.node: row for row in rows}, {*nodes_in(loop)}
+    goals = _goals(loop, own)
+    needed, open_ends = set(), [node for step in goals for node in _uses(step)]
     while open_ends:
         node = open_ends.pop()
         if node not in needed:
             needed.add(node)
-            open_ends.extend(() if node is row.node else _uses(node))
-    return _only(loop, needed, row)
+            open_ends.extend(() if node in kept else _uses(node))
+    return _only(loop, needed - kept.keys(), own, kept)
 
 
-def _only(loop, needed, row):
+def _only(loop, needed, own, kept):
+    """Return a loop without its own nodes that are not needed, some of them kept."""
     body = []
     for step in loop.body:
-        if step is row.node:
-            body.append(Recall(row))
+        node = step if isinstance(step, Node) else getattr(step, "fold", None)
+        if node in kept and not isinstance(step, Combine):
+            body.append(Recall(kept[node]))
         elif is_loop(step):
-            body.append(_only(step, needed, row))
-        elif not isinstance(step, Node) or step in needed:
+            inner = _only(step, needed, own, kept)
+            body += [inner] if inner.body else []
+        elif node not in own or node in needed:
             body.append(step)
-    return loop._replace(body=body)
+    folds = [fold for fold in loop.folds if fold not in own or fold in needed]
+    return loop._replace(body=body, folds=tuple(folds))
 
 
 def place_in(row, kernel, lanes):
     """Return where in a row a number is: one after the other, the last axis fastest."""
-    strides, stride = [0] * len(kernel.sizes), lanes
+    strides, stride, room = [0] * len(kernel.sizes), lanes, row.room
     for axis in reversed(row.axes):
         strides[axis] = stride
-        stride *= kernel.sizes[axis]
+        stride, room = stride * (kernel.sizes[axis] + room), 0
     return Affine(0, tuple(strides)), stride
 
 

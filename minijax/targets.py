@@ -107,11 +107,28 @@ def target_machine(binding, target):
 def prepared(binding, text, target):
     """Return a module after a few cheap passes, and the machine it is meant for."""
     machine = target_machine(binding, target)
+    module = parsed(binding, text, machine)
+    run_passes(binding, module, machine, _PASSES)
+    if not is_valid(module):
+        module = parsed(binding, text, machine)
+        run_passes(binding, module, machine, _PASSES_WITH_MEMORY)
+    return module, machine
+
+
+def parsed(binding, text, machine):
+    """Return the module of a text, for a machine."""
     module = binding.parse_assembly(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
-    run_passes(binding, module, machine)
-    return module, machine
+    return module
+
+
+def is_valid(module):
+    """Return whether LLVM can make code of a module; if not, it ends the process."""
+    try:
+        return module.verify() is None
+    except RuntimeError:
+        return False
 
 
 # What is run on a module, as the two pass managers of llvmlite call it.
@@ -122,18 +139,23 @@ _PASSES = [
     ("add_simplify_cfg_pass", "add_cfg_simplification_pass"),
 ]
 
+# LLVM 22.1 may break a module when memory becomes registers: where the second half of a
+# vector is stored before the first, the whole is put together before both are there
+# (https://github.com/llvm/llvm-project/pull/189680). Then memory stays memory.
+_PASSES_WITH_MEMORY = [names for names in _PASSES if names[0] != "add_sroa_pass"]
 
-def run_passes(binding, module, machine):
-    """Run the cheap passes; llvmlite 0.44 has all of them in its old manager alone."""
+
+def run_passes(binding, module, machine, passes):
+    """Run some passes; llvmlite 0.44 has all of them in its old manager alone."""
     new = binding.create_new_module_pass_manager()
-    if all(hasattr(new, name) for name, _ in _PASSES):
-        for name, _ in _PASSES:
+    if all(hasattr(new, name) for name, _ in passes):
+        for name, _ in passes:
             getattr(new, name)()
         options = binding.create_pipeline_tuning_options()
         return new.run(module, binding.create_pass_builder(machine, options))
     old = binding.create_module_pass_manager()
     machine.add_analysis_passes(old)
-    for _, name in _PASSES:
+    for _, name in passes:
         getattr(old, name)()
     return old.run(module)
 

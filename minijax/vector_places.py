@@ -25,11 +25,12 @@ class Elements(VectorText):
       lanes: how many numbers a vector holds; 0 outside of such a loop.
       live: how many of them stand for an index below the size of the axis.
       owned: memory that belongs to the function: from keys to names and texts.
+      reserved: from the same keys to how many numbers there is memory for.
     """
 
     def __init__(self, kernel):
         super().__init__()
-        self.kernel, self.owned = kernel, {}
+        self.kernel, self.owned, self.reserved = kernel, {}, {}
         self.indices, self.axis, self.lanes, self.live = {}, None, 0, 0
 
     def along(self, place):
@@ -104,12 +105,13 @@ class Elements(VectorText):
 
     def scratch(self, key, kind, size):
         """Return the address of memory for so many numbers that the function owns."""
-        if key not in self.owned:
-            array, name = f"[{size} x {kind}]", self.name("s")
+        name, _ = self.owned.get(key) or (self.name("s"), "")
+        if size > self.reserved.get(key, 0):
+            array, self.reserved[key] = f"[{size} x {kind}]", size
             start = f"getelementptr {array}, {array}* {name}.all, i64 0, i64 0"
             lines = f"  {name}.all = alloca {array}, align 64\n  {name} = {start}"
             self.owned[key], self.depths[name] = (name, lines), 0
-        return self.owned[key][0]
+        return name
 
     def vectors(self, axis, lanes, write):
         """Write a loop of full vectors along an axis, and one that is not full.

@@ -1,5 +1,8 @@
 """Targets: what a processor is called, how wide its vectors are, how code is made."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -72,3 +75,39 @@ def test_library(kind):
     assert x[0] == 3
     assert "ret" in library.assembly
     assert library.target.key in library.recipe(None)
+
+
+# The second half of a vector is stored before the first, which is computed later.
+HALVES = """
+define void @halves(<2 x double>* %x, <4 x double>* %out) {
+  %whole = alloca <4 x double>
+  %low = bitcast <4 x double>* %whole to <2 x double>*
+  %high = getelementptr <2 x double>, <2 x double>* %low, i64 1
+  %a = load <2 x double>, <2 x double>* %x
+  %b = fadd <2 x double> %a, %a
+  store <2 x double> %b, <2 x double>* %high
+  %next = getelementptr <2 x double>, <2 x double>* %x, i64 1
+  %c = load <2 x double>, <2 x double>* %next
+  %d = fadd <2 x double> %c, %c
+  store <2 x double> %d, <2 x double>* %low
+  %y = load <4 x double>, <4 x double>* %whole
+  store <4 x double> %y, <4 x double>* %out
+  ret void
+}
+"""
+
+
+def test_modules_that_passes_break():
+    child = [sys.executable, "-c", "from tests.test_targets import halves; halves()"]
+    done = subprocess.run(child, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "4.0 6.0 0.0 2.0\n"), done.stderr
+
+
+def halves():
+    memory = np.zeros(16)
+    aligned = memory[-memory.ctypes.data // 8 % 8 :][:8]
+    x, y = aligned[4:], aligned[:4]
+    x[:] = range(4)
+    library = TargetLibrary(HALVES, host_target())
+    library.function("halves", 2)(x.ctypes.data, y.ctypes.data)
+    print(*y)

@@ -10,6 +10,7 @@ import pytest
 
 from minijax.held_rows import Keep, Recall
 from minijax.kernels import Affine, Buffer, Kernel, Store, apply, load
+from minijax.loop_nests import Start
 from minijax.streaming import Stream
 from minijax.targets import Target, TargetLibrary, forced_target, host_target, prepared
 from minijax.transposing import Tile
@@ -103,6 +104,17 @@ def test_expensive_numbers_are_computed_once():
 def test_huge_rows_are_computed_again():
     steps = [*everything(vector_nest(cases.row_program(2, 10**6, F32), host_target()))]
     assert not any(isinstance(step, Keep | Recall) for step in steps)
+
+
+@pytest.mark.parametrize("along", [0, 1])
+def test_folds_of_an_earlier_sweep_are_kept(along):
+    """The sums of rows are computed in one sweep, and recalled by the next."""
+    kernel = cases.parts(40, 50, F32, along)
+    steps = [*everything(vector_nest(kernel, host_target()))]
+    sums = [node for node in kernel.nodes if node.op == "fold"][:1]
+    assert sum(isinstance(step, Start) and step.fold in sums for step in steps) == 1
+    assert sum(isinstance(step, Keep) for step in steps) == 2
+    assert sum(isinstance(step, Recall) for step in steps) == 2
 
 
 def test_lanes_that_do_not_count_ask_for_nothing_rare():

@@ -78,6 +78,33 @@ def shares(batch, rows, columns, dtype):
     return Kernel("shares", (batch, rows, columns), (x, out), nodes, stores)
 
 
+def copies(count, columns, rows, dtype, stride):
+    """Exponentials of a matrix, kept by column, and recalled for copies of it."""
+    x = Buffer("x", dtype, columns * rows)
+    out, most = Buffer("out", dtype, count * x.size), Buffer("out1", dtype, columns)
+    e = apply("exp", a := load(x, Affine(0, (0, 1, columns))))
+    m = fold("max", (2,), e)
+    strides = (1, columns) if stride == 1 else (rows, 1)
+    place, column = Affine(0, (x.size, *strides)), Affine(0, (0, 1, 0))
+    stores = (Store(most, column, m), Store(out, place, e))
+    sizes = count, columns, rows
+    return Kernel("copies", sizes, (x, most, out), (a, e, m), stores)
+
+
+def parts(rows, columns, dtype, along=1):
+    """Sums of rows, or columns, as parts of a whole: the sums are kept, some twice."""
+    x, out = Buffer("x", dtype, rows * columns), Buffer("out", dtype, rows)
+    a = load(x, (Affine(0, (1, rows)), Affine(0, (columns, 1)))[along])
+    s = fold("add", (1,), a)
+    two = apply("add", s, s)
+    whole, most = fold("add", (0,), apply("mul", two, two)), fold("max", (0,), s)
+    part = apply("div", apply("mul", s, two), whole)
+    r = apply("sub", part, most)
+    nodes = (a, s, two, whole.args[0], whole, most, part.args[0], part, r)
+    stores = (Store(out, Affine(0, (1, 0)), r),)
+    return Kernel("parts", (rows, columns), (x, out), nodes, stores)
+
+
 def column_folds(rows, columns, how, dtype):
     """A fold over rows, and another that shares its loop; a number for each column."""
     x, y = Buffer("x", dtype, rows * columns), Buffer("y", dtype, columns)
@@ -142,6 +169,12 @@ def made_by_hand():
             yield row_program(rows, columns, dtype, along=0)
         for sizes in [(2, 9, 5), (3, 20, 33), (1, 3, 100)]:
             yield shares(*sizes, dtype)
+        for sizes in [(2, 3, 2), (3, 20, 5), (2, 5, 40), (2, 33, 33)]:
+            yield copies(*sizes, dtype, 1)
+            yield copies(*sizes, dtype, sizes[2])
+        for sizes in [(3, 2), (5, 40), (40, 5), (33, 100)]:
+            yield parts(*sizes, dtype)
+            yield parts(*sizes, dtype, along=0)
         for op in ("exp", "sin", "log", "tanh"):
             yield function_row(75, op, dtype)
     for dtype in numbers:
