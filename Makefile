@@ -13,6 +13,8 @@ STAMP := $(VENV)/.installed
 COLAB := .venv-colab
 COLAB_PYTHON ?= $(shell python3.13 -c 'import sys; print(sys.executable)' 2>/dev/null)
 ORACLE := .venv-oracle
+BENCH := .venv-bench
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 KERNEL := PYTHONPATH=$(CURDIR) PYTHONWARNINGS=default PYTHONHASHSEED=0 OMP_NUM_THREADS=1 PYDEVD_DISABLE_FILE_VALIDATION=1
 title = @printf '── %s ──\n' "$(1)"
 
@@ -83,12 +85,21 @@ oracle: $(ORACLE)/.installed
 	$(call title,oracle)
 	@MINIJAX_ORACLE=1 $(ORACLE)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal tests/oracle
 
-## make bench           measure side by side with JAX, pinned to one core
-bench: $(ORACLE)/.installed
+## make bench           measure side by side with JAX and others, pinned to one core
+bench: $(BENCH)/.installed
 	$(call title,bench)
-	@$(ORACLE)/bin/python $(PIP) -c constraints.txt numba || echo "Numba cannot be installed here"
-	@$(ORACLE)/bin/python benchmarks/eager.py
-	@$(ORACLE)/bin/python benchmarks/compiled.py
+	@$(BENCH)/bin/python benchmarks/eager.py
+	@$(BENCH)/bin/python benchmarks/compiled.py
+
+$(BENCH)/.installed: constraints.txt pyproject.toml
+	$(call title,environment to measure in)
+	@$(PYTHON) -m venv $(BENCH)
+	@$(BENCH)/bin/python $(PIP) -c constraints.txt setuptools numpy ml_dtypes jax==0.10.2 llvmlite
+	@$(BENCH)/bin/python $(PIP) -c constraints.txt numba || echo "Numba cannot be installed here"
+	@$(BENCH)/bin/python $(PIP) -q --extra-index-url $(TORCH_INDEX) torch==2.13.0 \
+	  || echo "PyTorch cannot be installed here"
+	@$(BENCH)/bin/python $(PIP) --no-build-isolation --no-deps -e .
+	@touch $@
 
 ## make oracle-record   write the recorded tables anew from real JAX
 oracle-record: $(ORACLE)/.installed
@@ -131,7 +142,7 @@ owner: $(STAMP)
 
 ## make clean           remove the environments and all that was built
 clean:
-	rm -rf $(VENV) $(ORACLE) $(COLAB) _build build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(ORACLE) $(BENCH) $(COLAB) _build build .pytest_cache .mypy_cache .ruff_cache
 
 $(STAMP): requirements.txt constraints.txt pyproject.toml
 	$(call title,environment)

@@ -1,9 +1,10 @@
-"""Jitted minijax beside `jax.jit`, NumPy, and Numba: the table of goals.
+"""Jitted minijax beside `jax.jit`, and others beside it: the table of goals.
 
     python benchmarks/compiled.py [--json FILE] [--only TEXT]
 
 Ours is the default backend; `MINIJAX_BACKEND` chooses another. Columns of others are
-ratios: our time divided by theirs, so that less than 1 is faster.
+ratios: our time divided by theirs, so that less than 1 is faster. "eager" is the same
+program in minijax without `jit`: each operation by itself, on NumPy, in Python's loops.
 """
 
 import importlib
@@ -13,12 +14,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import array_rows
-import compile_rows
-import loop_rows
-import network_rows
-import numba_rows
-from rows import LATER, ROWS, as_package
 from side_by_side import (
     SAMPLES,
     blocked,
@@ -32,11 +27,18 @@ from side_by_side import (
     write_json,
 )
 
+# isort: split
+import array_rows  # after the settings of side_by_side, which NumPy reads
+import compile_rows
+import loop_rows
+import network_rows
+import rivals
+from rows import LATER, ROWS
+
 FAMILIES = array_rows, loop_rows, network_rows, compile_rows
-OTHERS = "jax", "numpy", "numba"
 
 
-def contestants(name, row, packages, numba_functions):
+def contestants(name, row, packages, compilers):
     """Return functions without arguments by the names of those who compete."""
     functions = [row.make(package) for package in packages]
     if row.results:
@@ -45,18 +47,14 @@ def contestants(name, row, packages, numba_functions):
         return dict(zip(("minijax", "jax"), functions))
     pairs = zip(packages, functions)
     found = {package.__name__: blocked(package, f) for package, f in pairs}
-    if row.by_numpy:
-        found["numpy"] = row.make(as_package)
-    if name in numba_functions:
-        found["numba"] = numba_functions[name]
-    return found
+    return found | rivals.functions(name, row, packages[0], functions[0], compilers)
 
 
-def measured(name, row, packages, numba_functions):
+def measured(name, row, packages, compilers):
     """Return the numbers of a row."""
     for package in packages:
         package.config.update("jax_enable_x64", row.wide)
-    functions = contestants(name, row, packages, numba_functions)
+    functions = contestants(name, row, packages, compilers)
     samples = row.samples or SAMPLES
     if row.timed:
         times = [{n: f() for n, f in functions.items()} for _ in range(samples)]
@@ -82,14 +80,23 @@ def in_another_process(name, threads):
         return json.loads(path.read_text())["rows"][name]
 
 
+def heading():
+    """Return the table's first line."""
+    others = "".join(f"{title:>10}" for title in rivals.TITLES.values())
+    return (
+        f"{'':46}{'minijax µs':>12}{'JAX µs':>12}{'/ JAX':>8} {'quartiles':13}"
+        f"{'must':>6}{'goal':>6} {'':6}{others}"
+    )
+
+
 def line(name, row, found):
     """Return a row of the table as text."""
     if found is None:
         return f"{name:46} not measured"
     ratio = found["ratio"]["jax"]
     low, high = found["quartiles"]["jax"]
-    others = [found["ratio"].get(other) for other in OTHERS[1:]]
-    cells = [f"{x:8.2f}" if x is not None else f"{'–':>8}" for x in others]
+    others = [found["ratio"].get(other) for other in rivals.TITLES]
+    cells = [f"{x:10.2g}" if x is not None else f"{'–':>10}" for x in others]
     mark = "goal" if ratio <= row.goal else "must" if ratio <= row.must else "BEHIND"
     return (
         f"{name:46}{found['us']['minijax']:12.1f}{found['us']['jax']:12.1f}"
@@ -105,17 +112,10 @@ def main():
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     names = [name for name in ROWS if chosen.only in name]
     packages = [importlib.import_module(name) for name in ("minijax", "jax")]
-    try:
-        numba = importlib.import_module("numba")
-        numba_functions = numba_rows.functions(numba)
-    except ImportError:
-        numba, numba_functions = None, {}
-    head = versions([*packages, numba] if numba else packages)
+    compilers = rivals.installed(threads)
+    head = versions([*packages, *compilers.values()])
     print(", ".join(f"{name} {version}" for name, version in head.items()))
-    print(
-        f"{'':46}{'minijax µs':>12}{'JAX µs':>12}{'ratio':>8} {'quartiles':13}"
-        f"{'must':>6}{'goal':>6} {'':6}{'/ NumPy':>8}{'/ Numba':>8}"
-    )
+    print(heading())
     found = {}
     for name in names:
         row = ROWS[name]
@@ -124,7 +124,7 @@ def main():
         else:
             if threads == 1:
                 pin()
-            found[name] = measured(name, row, packages, numba_functions)
+            found[name] = measured(name, row, packages, compilers)
             found[name] |= {"must": row.must, "goal": row.goal}
             if cores:
                 os.sched_setaffinity(0, cores)

@@ -49,6 +49,49 @@ LATER = {
 as_package = SimpleNamespace(__name__="numpy", numpy=np, jit=lambda f, **_: f)
 
 
+class Eager:
+    """A package without `jit`: one operation after the other, loops in Python."""
+
+    def __init__(self, package):
+        self.package, self.lax = package, _PythonLoops(package)
+
+    def __getattr__(self, name):
+        return getattr(self.package, name)
+
+    def jit(self, f, **_):
+        """Return a function as it is."""
+        return f
+
+
+class _PythonLoops:
+    """The functions of `lax`, but for loops, which are Python's."""
+
+    def __init__(self, package):
+        self.package = package
+
+    def __getattr__(self, name):
+        return getattr(self.package.lax, name)
+
+    def fori_loop(self, lower, upper, body, state):
+        for i in range(lower, upper):
+            state = body(i, state)
+        return state
+
+    def while_loop(self, goes_on, body, state):
+        while goes_on(state):
+            state = body(state)
+        return state
+
+    def scan(self, body, carry, xs):
+        leaves, tree = self.package.tree_util.tree_flatten(xs)
+        unflatten = self.package.tree_util.tree_unflatten
+        kept = []
+        for row in zip(*leaves):
+            carry, y = body(carry, unflatten(tree, row))
+            kept.append(y)
+        return carry, None if kept[0] is None else self.package.numpy.stack(kept)
+
+
 def row(name, must, goal, *variants, **about):
     """Return a decorator that adds a row for each variant, or one without variants.
 

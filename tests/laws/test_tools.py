@@ -363,14 +363,20 @@ def test_checks_of_one_chapter_ignore_cells_meant_to_fail(tmp_path):
 
 def test_the_page_of_measurements_names_rows_that_are_behind():
     row = {
-        "us": {"minijax": 1.0, "jax": 2000.0}, "ratio": {"jax": 0.5, "numpy": 2.0},
+        "us": {"minijax": 1.0, "jax": 2000.0, "eager": 4000.0},
+        "ratio": {"jax": 0.5, "numpy": 2.0, "eager": 0.00025},
         "quartiles": {"jax": [0.4, 0.6]}, "must": 0.7, "goal": 0.3,
     }  # fmt: skip
     about = dict.fromkeys("date processor minijax jax numpy python".split(), "?")
     rows = {"early": row, "late": row | {"must": 0.4}, "sort": "chapter 14", "x": None}
     page = speed_page({"versions": about, "rows": rows})
     assert "Not yet where they must be: late." in page
-    assert "| early | 1.0 | 2,000.0 | 0.50 (0.40–0.60) | 0.7 | 0.3 | 2.00 | – |" in page
+    assert "| early | 1.0 | 2,000.0 | 0.50 | 0.40–0.60 | 0.7 | 0.3 |" in page
     assert "| sort | not there yet: chapter 14 |" in page
-    kept = speed_page({"versions": about, "rows": {"early": row}})
+    assert "| program | / eager | / NumPy |" in page
+    assert "| early | 0.00025 | 2 |" in page
+    kept = speed_page({"versions": about, "rows": {"HMM fit": row}})
     assert "All rows are where they must be." in kept
+    assert "| HMM fit | 4.000 | 0.001 | 2.000 | 4,000 |" in kept
+    few = row | {"ratio": {"jax": 0.5}}
+    assert "##" not in speed_page({"versions": about, "rows": {"few": few}})
