@@ -7,6 +7,8 @@ Reference: ``jax.Device``, ``jax.devices``.
 
 import numpy as np
 
+from minijax.settings import config
+
 
 class Device:
     """A place for buffers.
@@ -37,8 +39,33 @@ platforms = {"cpu": [Device("cpu", 0, np)]}
 
 
 def default_backend():
-    """Return the name of the platform that is used unless another is asked for."""
-    return next(iter(platforms))
+    """Return the name of the platform that is used unless another is asked for.
+
+    The switch ``jax_platforms`` is a list of names with commas between them, of which
+    the first is the default, and ``jax_platform_name`` one name.
+    """
+    wanted = _first(config.jax_platform_name) or _first(config.jax_platforms)
+    return wanted or next(iter(platforms))
+
+
+def _first(names):
+    return (names or "").split(",")[0].strip()
+
+
+def _present(names):
+    """Return the value of a switch if what it names first is here, or nothing."""
+    if not isinstance(names, str | None):
+        raise ValueError(f"Platforms are named by a string or None, got {names!r}.")
+    if _first(names) not in ("", *platforms):
+        raise RuntimeError(
+            f"Unable to initialize backend {_first(names)!r}. Present here: "
+            f"{', '.join(platforms)}."
+        )
+    return names
+
+
+config.define("jax_platforms", None, _present)
+config.define("jax_platform_name", "", _present)
 
 
 def devices(backend=None):

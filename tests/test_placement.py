@@ -26,6 +26,20 @@ def test_unknown_places():
         minijax.local_devices(3)
 
 
+@pytest.mark.parametrize("switch", ["jax_platforms", "jax_platform_name"])
+def test_platforms_by_switch(switch, monkeypatch):
+    monkeypatch.setitem(platforms, "toy", [Device("toy", 0, np)])
+    for value in ("cpu", "cpu,cuda", "", None):
+        with minijax.config.override(switch, value):
+            assert minijax.default_backend() == "cpu"
+    with minijax.config.override(switch, "toy"):
+        assert minijax.devices() == platforms["toy"]
+    with pytest.raises(RuntimeError, match="initialize backend 'tpu'.*here: cpu"):
+        minijax.config.update(switch, "tpu")
+    with pytest.raises(ValueError, match="string or None, got 3"):
+        minijax.config.update(switch, 3)
+
+
 def test_arrays_know_their_device():
     [device] = minijax.devices()
     array = asarray_impl(1.0)
