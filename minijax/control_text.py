@@ -126,6 +126,9 @@ def write_while(f, step):
     carry.end(names)
 
 
+step_writers[While] = write_while
+
+
 def write_branch(f, step):
     """Write a choice; the last branch is run for every other number."""
     kind = type_in_memory(step.index.dtype)
@@ -142,4 +145,4 @@ def write_branch(f, step):
     f.start(done)
 
 
-step_writers.update({While: write_while, Branch: write_branch})
+step_writers[Branch] = write_branch
