@@ -15,6 +15,7 @@ from .lattices import lattice
 from .lifetimes import lifetimes
 from .nests import nest
 from .records import recorded
+from .schedules import schedule
 from .towers import FLOORS, Floor, lift, stack
 from .trees import tree
 from .words import words
@@ -36,6 +37,7 @@ __all__ = [
     "number_line",
     "plot_style",
     "recorded",
+    "schedule",
     "stack",
     "standing",
     "table",
