@@ -40,7 +40,7 @@ class Records:
 
     def __init__(self):
         self.head, self.chain, self.seen = np.zeros(2, np.int64), [], {}
-        self.head[1] = Records.around
+        self.head[1], self.switches = Records.around, config.state[0]
         self.unlock()
 
     def add(self, record):
@@ -54,10 +54,14 @@ class Records:
             self.chain.insert(0, record)
 
     def clear(self):
+        """Forget all records, and how often they were wanted."""
+        self.forget()
+        self.seen.clear()
+
+    def forget(self):
         """Forget all records; one that is in use lives until the call is done."""
         with self._lock:
-            self.head[0] = 0
-            self.seen.clear()
+            self.head[0], self.switches = 0, config.state[0]
             self.chain.clear()
 
     def unlock(self):
@@ -70,8 +74,12 @@ class Records:
         if len(self.seen) > 256:
             self.seen.clear()
         self.seen[ready] = count
+        outdated = self.switches is not config.state[0]
+        if outdated:  # by a switch; no record of before is ever used again
+            self.forget()
         held = [thing for record in self.chain for thing in record.held]
-        return count % 8 == 2 and not any(thing is ready for thing in held)
+        often = count > 2 if outdated else count % 8 == 2
+        return often and not any(thing is ready for thing in held)
 
 
 _records = cache_by_object()

@@ -6,6 +6,7 @@ Reference: ``jax_debug_nans`` and ``jax_debug_infs`` of ``jax.config``.
 """
 
 import os
+from functools import partial
 
 import numpy as np
 
@@ -44,12 +45,21 @@ def search_inside(primitive, args, params):
             impl_rules[primitive](*args, **again)
 
 
-def _accept(value):
-    value = str(value).lower() in ("1", "true", "on")
-    if value and search not in watchers:
+_wanted = dict.fromkeys(SEARCHES, False)
+
+
+def _engage(switch, values):
+    _wanted[switch] = any(values)
+    if search in watchers and not any(_wanted.values()):
+        watchers.remove(search)
+    elif search not in watchers and any(_wanted.values()):
         watchers.append(search)
-    return value
+
+
+def _accept(value):
+    return str(value).lower() in ("1", "true", "on")
 
 
 for _switch in SEARCHES:
-    config.define(_switch, os.environ.get(_switch.upper(), "0"), _accept)
+    _default, _told = os.environ.get(_switch.upper(), "0"), partial(_engage, _switch)
+    config.define(_switch, _default, _accept, _told)

@@ -19,17 +19,29 @@ class Config:
         and never changed: as long as they are the same two, so are all values.
     """
 
-    __slots__ = ("_accepts", "_lock", "_overrides", "_values")
+    __slots__ = ("_accepts", "_held", "_lock", "_overrides", "_told", "_values")
 
     def __init__(self):
         self._accepts, self._values, self._lock = {}, {}, Lock()
         self._overrides = ContextVar("overrides", default={})
+        self._told, self._held = {}, {}
 
     state = property(lambda self: (self._values, self._overrides.get()))
 
-    def define(self, name, default, accepts=bool):
-        """Add a switch; `accepts` turns a value into a valid one, or raises."""
+    def define(self, name, default, accepts=bool, told=None):
+        """Add a switch.
+
+        Args:
+          name: of the switch.
+          default: its value.
+          accepts: turns a value into a valid one, or raises.
+          told: a function that is called with all values that the switch has in the
+            process and in its threads, whenever one comes or goes; it is not to
+            change a switch.
+        """
         self._accepts[name] = accepts
+        if told is not None:
+            self._told[name], self._held[name] = told, []
         setattr(Config, name, property(lambda self: self._value(name)))
         self.update(name, default)
 
@@ -42,16 +54,27 @@ class Config:
         value = self._known(name)(value)
         with self._lock:
             self._values = {**self._values, name: value}
+        self._tell(name)
 
     @contextmanager
     def override(self, name, value):
         """Set a switch for a ``with`` block, in this thread alone."""
         value = self._known(name)(value)
+        self._tell(name, comes=[value])
         token = self._overrides.set({**self._overrides.get(), name: value})
         try:
             yield
         finally:
             self._overrides.reset(token)
+            self._tell(name, goes=[value])
+
+    def _tell(self, name, comes=(), goes=()):
+        if name in self._told:
+            with self._lock:
+                self._held[name] += comes
+                for value in goes:
+                    self._held[name].remove(value)
+                self._told[name]([self._values[name], *self._held[name]])
 
     def _value(self, name):
         overrides = self._overrides.get()

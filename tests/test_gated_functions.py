@@ -285,7 +285,10 @@ def test_debug_nans():
             f(-X)
     finally:
         config.update("jax_debug_nans", False)
-        core.watchers.clear()
+    warmed(f, -X)
+    with minijax.debug_nans(), pytest.raises(FloatingPointError):
+        f(-X)
+    warmed(f, -X)
 
 
 def test_errors():

@@ -1,6 +1,7 @@
 """debug_nans and debug_infs: which primitive, whose line."""
 
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -63,6 +64,27 @@ def test_switches():
     finally:
         minijax.config.update("jax_debug_nans", False)
     assert np.isnan(jit(entropy)(X))
+
+
+def test_nobody_searches_once_the_switches_are_off_everywhere():
+    inside, done = threading.Event(), threading.Event()
+
+    def other():
+        with debug_infs():
+            inside.set()
+            done.wait()
+
+    thread = threading.Thread(target=other)
+    with debug_nans(False):
+        assert search not in core.watchers
+        with debug_nans(), debug_infs(), debug_nans():
+            assert core.watchers.count(search) == 1
+            thread.start()
+            inside.wait()
+        assert search in core.watchers  # for the other thread
+    done.set()
+    thread.join()
+    assert search not in core.watchers
 
 
 def test_valid_numbers_and_other_types_pass():

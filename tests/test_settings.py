@@ -17,6 +17,17 @@ def test_a_switch_is_an_attribute():
     assert switches.depth == 4
 
 
+def test_who_is_told_hears_of_all_values():
+    switches, heard = Config(), []
+    switches.define("depth", 3, int, told=heard.append)
+    with switches.override("depth", "4"):
+        with switches.override("depth", 5):
+            switches.update("depth", 6)
+        with pytest.raises(ValueError):
+            switches.update("depth", "deep")
+    assert heard == [[3], [3, 4], [3, 4, 5], [6, 4, 5], [6, 4], [6]]
+
+
 def test_a_value_that_is_not_accepted_changes_nothing():
     switches = Config()
     switches.define("depth", 3, int)
