@@ -81,9 +81,18 @@ def host_target():
 
 
 def forced_target(kind):
-    """Return an x86-64 processor that is "plain", or has no more than "avx2"."""
+    """Return a processor that is "plain", or one with "avx2" or "avx512".
+
+    Raises:
+      ValueError: if this computer is of a family that has no such processors.
+    """
     cpu, width = _KINDS[kind]
-    return Target(host_target().triple, cpu, "", width)
+    triple = host_target().triple
+    if not triple.startswith(_X86):
+        if kind != "plain":
+            raise ValueError(f"There is no {kind!r} on {triple}; there is 'plain'.")
+        cpu = "generic"
+    return Target(triple, cpu, "", width)
 
 
 def vector_bytes(triple, features):

@@ -54,6 +54,32 @@ def test_lanes_and_registers():
     assert plain._replace(triple="aarch64-unknown-linux-gnu").registers == 32
 
 
+def test_plain_on_other_processors(monkeypatch):
+    from llvmlite import binding
+
+    triple = "aarch64-unknown-linux-gnu"
+    monkeypatch.setattr(binding, "get_default_triple", lambda: triple)
+    monkeypatch.setattr(binding, "get_host_cpu_name", lambda: "neoverse-n1")
+    monkeypatch.setattr(binding, "get_host_cpu_features", lambda: Features(neon=True))
+    host_target.cache_clear()
+    try:
+        with config.override("minijax_cpu", "plain"):
+            assert current_target() == (triple, "generic", "", 16)
+        assert current_target() == (triple, "neoverse-n1", "+neon", 16)
+        with pytest.raises(ValueError, match="no 'avx2' on aarch64.*'plain'"):
+            forced_target("avx2")
+    finally:
+        host_target.cache_clear()
+
+
+class Features(dict):
+    """What LLVM says of a processor."""
+
+    def flatten(self):
+        """Return it as LLVM spells it."""
+        return ",".join(f"+{name}" for name in self)
+
+
 def test_switch():
     assert current_target() == host_target()
     with config.override("minijax_cpu", "avx2"):
