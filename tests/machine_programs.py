@@ -127,11 +127,12 @@ class Lines:
             if not kept:
                 yield "donated", f"{name} was overwritten and is not deleted"
         first = next(iter(own))
+        given = {name: asarray(x) for name, x in self.inputs.items()}
         twice = minijax.jit(
-            lambda a, b: [f(self.inputs | {first: a}), f(self.inputs | {first: b})],
+            lambda a, b: [f(given | {first: a}), f(given | {first: b})],
             backend=backend,
         )
-        x = asarray(self.inputs[first])
+        x = given[first]
         pair = self.attempt(twice, x, x)
         if isinstance(pair, Exception) or self.attempt(difference, *pair):
             yield "an argument given twice", repr(pair)

@@ -44,6 +44,51 @@ class LongChance(kernel_cases.Chance):
         return fold("add", node.detail.axes, *node.args)
 
 
+class SweepChance(kernel_cases.Chance):
+    """Draws kernels of floats that are swept more than once, for several stores."""
+
+    def sizes(self):
+        """Sizes of two or three axes."""
+        return tuple(self.one([2, 3, 5, 8, 17, 33]) for _ in range(self.one([2, 3])))
+
+    def kernel(self, number):
+        """A kernel that the checker accepts."""
+        sizes, dtype = self.sizes(), np.dtype(self.one(["float32", "float64"]))
+        nodes, buffers, stores = [], [], []
+        for which in range(self.one([1, 2])):
+            place, size = self.place(sizes)
+            buffers.append(Buffer(f"x{which}", dtype, size))
+            nodes.append(load(buffers[-1], place))
+        for _ in range(self.rng.integers(2, 8)):
+            nodes.append(self.node(nodes, sizes))
+        often = self.one(nodes)
+        for which in range(self.rng.integers(2, 6)):
+            node = self.one([often, self.one(nodes)])
+            place, size = self.filled(node.level, sizes)
+            buffers.append(Buffer(f"out{which}", dtype, size))
+            stores.append(Store(buffers[-1], place, node))
+        name = f"sweeps{number}"
+        return check_kernel(Kernel(name, sizes, (*buffers,), (*nodes,), (*stores,)))
+
+    def filled(self, level, sizes):
+        """A place in an array that is filled, and the size of the array."""
+        strides, size = [0] * len(sizes), 1
+        for axis in self.rng.permutation(len(sizes)):
+            if axis in level or self.rng.random() < 0.3:
+                strides[axis], size = size, size * sizes[axis]
+        return Affine(0, tuple(strides)), size
+
+    def node(self, nodes, sizes):
+        """A node that uses others; its numbers grow slowly, and so do errors."""
+        arg, chance = self.one(nodes), self.rng.random()
+        if chance < 0.3 and arg.level:
+            how = self.one(["add", "max", "min"])
+            return fold(how, (self.one([*range(arg.level[-1], len(sizes))]),), arg)
+        if chance < 0.6:
+            return apply(self.one(["tanh", "atan"]), arg)
+        return apply(self.one(["add", "sub", "max"]), arg, self.one(nodes))
+
+
 class FusedRecorder(kernel_cases.Recorder):
     """Keeps what the fused kernels of a program have met."""
 
@@ -246,7 +291,7 @@ def main():
         wrong, met = [], of_kernels_made_by_hand()
     else:
         wrong, met = [], []
-        for chance in (kernel_cases.Chance, LongChance):
+        for chance in (kernel_cases.Chance, LongChance, SweepChance):
             seed, count = options.seed, options.count
             met += kernel_cases.of_random_kernels(seed, count, chance)
     library = vector_library(target_of(options.target))
