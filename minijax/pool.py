@@ -10,10 +10,11 @@ import ctypes
 import os
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
-from minijax.atomics import atomics_text
+from minijax.atomics import atomics_text, quotient
 from minijax.gemm import workspace
 from minijax.interruptions import uninterrupted
 from minijax.machine import Library
@@ -21,6 +22,7 @@ from minijax.pool_code import (
     ACQUIRE,
     ACQUIRE_TIMED,
     BED,
+    HELPERS,
     LINE,
     NEVER,
     PATIENCE,
@@ -28,7 +30,6 @@ from minijax.pool_code import (
     SPACE,
     SPINS,
     STOP,
-    THREADS,
     WORKERS,
     drain,
     finish,
@@ -47,6 +48,7 @@ MOST = 256  # threads at most
 TABLE_WORDS = WORKERS // 8 + 8 * MOST  # of the table, in words
 SPACE_BYTES = workspace((1, 2**20, 2**20, 2**20), np.dtype("float64"))
 OUTSIDE = "wake", "work"
+PARAMETERS = ", ".join(f"i64 %{name}" for name in "abcdefg")  # of `share`, but the pool
 
 # The table is in the memory of the code, so that the text of no program needs to know
 # where it is.
@@ -55,19 +57,32 @@ TABLE = f"""
 define i64 @table_address() {{
   ret i64 ptrtoint ([{TABLE_WORDS} x i64]* @table to i64)
 }}
-define i64 @minijax_share(i64 %a, i64 %b, i64 %c, i64 %d, i64 %e, i64 %f) nounwind {{
+define i64 @minijax_share({PARAMETERS}) nounwind {{
   %pool = ptrtoint [{TABLE_WORDS} x i64]* @table to i64
-  %x = call i64 @share(i64 %pool, i64 %a, i64 %b, i64 %c, i64 %d, i64 %e, i64 %f)
+  %x = call i64 @share(i64 %pool, {PARAMETERS})
   ret i64 %x
 }}
 """
 
 
+CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
+
+
 def available():
     """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    return max(1, min(count, limit_of_container()))
+
+
+def limit_of_container():
+    """Return how many cores' time a container may use, rounded up."""
+    with suppress(OSError, ValueError):  # there is no limit, or no container
+        time, period = map(int, CPU_LIMIT.read_text().split())
+        return quotient(time, period)
+    return MOST
 
 
 def _count(value):
@@ -103,7 +118,7 @@ class Pool:
         with suppress(RuntimeError):  # there may be no more threads to have
             for number in range(min(threads, MOST)):
                 self._hire(number)
-        word[self.address + THREADS] = len(self.helpers)
+        word[self.address + HELPERS] = len(self.helpers)
 
     def _fill(self):
         names = "acquire_lock", "release_lock", "acquire_lock_timed"
@@ -144,14 +159,14 @@ class Pool:
 
     def forget(self):
         """Go on alone: in a new process, the helpers are not there."""
-        word[self.address + THREADS] = 0
+        word[self.address + HELPERS] = 0
 
     def stop(self):
         """Have the helpers leave, and wait until they have left."""
         if os.getpid() != self.owner:
             return
         word[self.address + STOP] = 1
-        self.function("wake", 1)(self.address)
+        self.function("wake", 2)(self.address, MOST)
         self.forget()
         for helper in self.helpers:
             helper.join()

@@ -11,7 +11,7 @@ from minijax.words import call, word
 LEFT, DONE, GENERATION = 0, 64, 128
 TASK, ARGS, SIZE, STEP, COUNT = 192, 200, 208, 216, 224
 BUSY = 256
-THREADS, STOP, SPINS, PATIENCE = 320, 328, 336, 344
+HELPERS, STOP, SPINS, PATIENCE = 320, 328, 336, 344
 ACQUIRE, RELEASE, ACQUIRE_TIMED, NEVER = 352, 360, 368, 376
 WORKERS, LINE = 384, 64
 ASLEEP, BED, SPACE = 0, 8, 16
@@ -69,14 +69,15 @@ def work(pool, me):
     return 0
 
 
-def wake(pool):
-    """Wake those who sleep."""
+def wake(pool, most):
+    """Wake some of those who sleep."""
     added(pool + GENERATION, 1)
     me = pool + WORKERS
-    end = me + word[pool + THREADS] * LINE
-    while me < end:
+    end = me + word[pool + HELPERS] * LINE
+    while me < end and most > 0:
         if seen(me + ASLEEP) != 0 and swapped(me + ASLEEP, 1, 0) != 0:
             call(word[pool + RELEASE], word[me + BED])
+            most -= 1
         me += LINE
     return 0
 
@@ -93,12 +94,15 @@ def finish(pool):
     return 0
 
 
-def share(pool, task, args, size, unit, space, parts):
+def share(pool, task, args, size, unit, space, each, most):
     """Do a task with the help of the others, if they are free."""
-    threads = word[pool + THREADS]
-    if threads == 0 or swapped(pool + BUSY, 0, 1) == 0:
+    helpers = word[pool + HELPERS]
+    if helpers == 0 or most < 2 or swapped(pool + BUSY, 0, 1) == 0:
         return call(task, args, 0, size, space)
-    step = quotient(quotient(size, unit), parts * (threads + 1)) * unit
+    parts = each * (helpers + 1)
+    if parts > most:
+        parts = most
+    step = quotient(quotient(size, unit), parts) * unit
     word[pool + TASK] = task
     word[pool + ARGS] = args
     word[pool + SIZE] = size
@@ -106,7 +110,7 @@ def share(pool, task, args, size, unit, space, parts):
     word[pool + COUNT] = quotient(size, step)
     put(pool + DONE, 0)
     put(pool + LEFT, word[pool + COUNT])
-    wake(pool)
+    wake(pool, word[pool + COUNT] - 1)
     drain(pool, space)
     finish(pool)
     return put(pool + BUSY, 0)

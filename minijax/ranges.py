@@ -3,11 +3,8 @@
 """Kernels as functions that do some turns of their outermost loop."""
 
 from minijax.kernels import Node, operations, traffic
-from minijax.llvm_kernels import pointer_to
-from minijax.llvm_text import type_in_memory
 from minijax.loop_nests import Loop
-from minijax.vector_kernels import FunctionText, KernelText, vector_nest
-from minijax.vector_kernels import write_steps as write_nest
+from minijax.vector_kernels import KernelText, function_of, vector_nest
 from minijax.vector_nests import VectorLoop, is_short
 
 
@@ -83,20 +80,8 @@ def unit_of(loop):
 
 def range_function(kernel, name, target):
     """Return the `FunctionText` of a kernel with ``i64 %lo, i64 %hi`` at its end."""
-    f = RangeText(kernel)
-    write_nest(f, vector_nest(kernel, target))
-    written = {store.buffer for store in kernel.stores}
-    params = [
-        f"{pointer_to(type_in_memory(buffer.dtype))} noalias "
-        f"{'' if buffer in written else 'readonly '}%{buffer.name}"
-        for buffer in kernel.buffers
-    ]
-    params = ", ".join([*params, "i64 %lo", "i64 %hi"])
-    width = f'"prefer-vector-width"="{8 * target.vector_bytes}"'
-    head = f"define void @{name}({params}) nounwind noinline {width} {{"
-    owned = [text for _, text in f.owned.values()]
-    text = "\n".join([head, "entry:", *owned, *f.lines, "  ret void", "}"])
-    return FunctionText(text, f.needed)
+    more = "i64 %lo", "i64 %hi"
+    return function_of(RangeText(kernel), name, target, "noinline", more)
 
 
 def time_of_kernel(kernel, target):

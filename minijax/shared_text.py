@@ -4,11 +4,13 @@
 
 import hashlib
 import math
+from typing import NamedTuple
 
 from minijax.gemm import address, name_of_gemm
 from minijax.kernel_steps import Launch
 from minijax.llvm_kernels import pointer_to
 from minijax.llvm_text import LLVMFunction, type_in_memory, type_of
+from minijax.partial_folds import in_two
 from minijax.pool import place_of_share
 from minijax.product_calls import arguments, moved, signature
 from minijax.products import Product
@@ -16,8 +18,8 @@ from minijax.program_text import make_known, step_writers, write_launch, write_p
 from minijax.ranges import outermost, range_function, time_of_kernel, unit_of
 from minijax.tiles import tile_of
 
-# What takes longer is shared, in nanoseconds.
-LONG = 80_000
+# What takes longer is shared; and what a part takes at least; in nanoseconds.
+LONG, SHORT = 80_000, 20_000
 
 PARTS = 4  # of a kernel, for each thread
 PANELS = 2  # of a product, for each thread
@@ -35,9 +37,26 @@ def write_task(program, name, body, count):
     program.functions.append("\n".join(lines))
 
 
-def write_share(f, task, addresses, size, unit, space, parts):
+class Task(NamedTuple):
+    """What is shared.
+
+    Attributes:
+      name: of its function.
+      time: how long one thread takes, in nanoseconds.
+      size, unit: of what is done in parts; and what each part is a multiple of.
+      each: how many parts there are for each thread.
+    """
+
+    name: str
+    time: float
+    size: int
+    unit: int
+    each: int
+
+
+def write_share(f, task, addresses, space="null"):
     """Write how a program has a task done: a table of addresses, and a call."""
-    f.declared.add(f"declare i64 @minijax_share({', '.join(['i64'] * 6)})")
+    f.declared.add(f"declare i64 @minijax_share({', '.join(['i64'] * 7)})")
     kind = f"[{len(addresses)} x i8*]"
     whole = f.first(f"alloca {kind}, align 16", "l")
     table = f.first(f"bitcast {kind}* {whole} to i8**", "l")
@@ -45,11 +64,11 @@ def write_share(f, task, addresses, size, unit, space, parts):
         entry = f.emit(f"getelementptr i8*, i8** {table}, i64 {number}", "p")
         f.line(f"store i8* {each}, i8** {entry}")
     args = [
-        f"i64 ptrtoint (i64 (i8**, i64, i64, i8*)* @{task} to i64)",
+        f"i64 ptrtoint (i64 (i8**, i64, i64, i8*)* @{task.name} to i64)",
         f"i64 {f.emit(f'ptrtoint i8** {table} to i64', 'p')}",
-        *[f"i64 {number}" for number in (size, unit)],
+        *[f"i64 {number}" for number in (task.size, task.unit)],
         f"i64 {f.emit(f'ptrtoint i8* {space} to i64', 'p')}",
-        f"i64 {parts}",
+        *[f"i64 {number}" for number in (task.each, int(task.time / SHORT))],
     ]
     name = f.name("v")
     f.line(f"{name} = call i64 @minijax_share({', '.join(args)})")
@@ -90,15 +109,28 @@ def cast(t, address, buffer):
 
 
 def write_shared_launch(f, step):
-    """Write the call of a kernel; a long one is shared."""
-    kernel, target = step.kernel, f.program.target
-    time = time_of_kernel(kernel, target)
-    loop = outermost(kernel, target) if time >= LONG else None
-    if loop is None or not may_share(time):
+    """Write the call of a kernel; a long one is shared, or at least its folds are."""
+    time = time_of_kernel(step.kernel, f.program.target)
+    if not may_share(time):
         return write_launch(f, step)
-    task, slots = kernel_task(f.program, kernel), list(map(f.address, step.slots))
-    size, unit = kernel.sizes[loop.axis], unit_of(loop)
-    return write_share(f, task, slots, size, unit, "null", PARTS)
+    if outermost(step.kernel, f.program.target):
+        return write_parts(f, step, time)
+    steps = in_two(step)
+    if not steps or not outermost(steps[0].kernel, f.program.target):
+        return write_launch(f, step)
+    for slot in steps[0].writes:
+        if slot not in step.writes:
+            f.addresses[slot] = f.variable(slot)
+    write_parts(f, steps[0], time)
+    return write_launch(f, steps[1])
+
+
+def write_parts(f, step, time):
+    """Write how a kernel is done in parts."""
+    loop = outermost(step.kernel, f.program.target)
+    size, name = step.kernel.sizes[loop.axis], kernel_task(f.program, step.kernel)
+    task = Task(name, time, size, unit_of(loop), PARTS)
+    write_share(f, task, list(map(f.address, step.slots)))
 
 
 # Which operands of a product move along batch, rows and columns; and their strides.
@@ -154,7 +186,7 @@ def write_shared_product(f, step):
     write_task(f.program, name, lambda t, xs: write_part(t, step, xs, which, callee), 3)
     slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
     space = f.offset("%arena", f.program.locations.workspaces.get(id(step), 0))
-    return write_share(f, name, slots, size, unit, space, PANELS)
+    return write_share(f, Task(name, time, size, unit, PANELS), slots, space)
 
 
 step_writers.update({Launch: write_shared_launch, Product: write_shared_product})

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -14,8 +15,11 @@ import minijax.numpy as jnp
 from minijax import grad, jit, make_jaxpr, pool_code
 from minijax.atomics import PAUSES, added, atomics_text, quotient, seen, swapped
 from minijax.cpu_backend import CPUProgram
+from minijax.kernel_checking import check_kernel
+from minijax.kernel_interpreter import interpret
 from minijax.kernel_steps import Launch
 from minijax.machine import Library
+from minijax.partial_folds import in_two
 from minijax.pool import Pool, _count, place_of_share, pool, pool_text
 from minijax.products import Product
 from minijax.program_text import step_writers, write_launch, write_product
@@ -36,6 +40,17 @@ def helpers():
     made.stop()
 
 
+@contextmanager
+def helpers_away(pool):
+    """Nobody helps for a while."""
+    place = pool.address + pool_code.HELPERS
+    count, word[place] = word[place], 0
+    try:
+        yield
+    finally:
+        word[place] = count
+
+
 def address_of(function):
     return ctypes.cast(function, ctypes.c_void_p).value
 
@@ -46,7 +61,7 @@ def numbers(*shape, dtype="float32"):
 
 @pytest.mark.parametrize("size, unit", [(1, 1), (7, 1), (64, 16), (1003, 16), (9, 4)])
 def test_each_part_is_done_once(helpers, size, unit):
-    done, share = [], helpers.function("minijax_share", 6)
+    done, share = [], helpers.function("minijax_share", 7)
 
     @TASK
     def task(args, start, end, space):
@@ -55,28 +70,42 @@ def test_each_part_is_done_once(helpers, size, unit):
 
     for _ in range(20):
         done.clear()
-        share(address_of(task), 0, size, unit, 0, 4)
+        share(address_of(task), 0, size, unit, 0, 4, 100)
         parts = sorted(done)
         assert parts[0][0] == 0 and parts[-1][1] == size
         assert all(a[1] == b[0] and b[0] % unit == 0 for a, b in pairwise(parts))
 
 
+def test_no_more_parts_than_are_worth_it(helpers):
+    done, share = [], helpers.function("minijax_share", 7)
+
+    @TASK
+    def task(args, start, end, space):
+        done.append((start, end))
+        return 0
+
+    for most, parts in [(1, 1), (0, 1), (3, 3), (50, 16)]:
+        done.clear()
+        share(address_of(task), 0, 1600, 1, 0, 4, most)
+        assert len(done) == parts
+
+
 def test_space_is_different_in_each_thread(helpers):
-    spaces, share = {}, helpers.function("minijax_share", 6)
+    spaces, share = {}, helpers.function("minijax_share", 7)
 
     @TASK
     def task(args, start, end, space):
         spaces.setdefault(threading.get_ident(), set()).add(space)
         return args
 
-    share(address_of(task), 0, 64, 1, 7, 16)
+    share(address_of(task), 0, 64, 1, 7, 16, 100)
     found = [each for [each] in spaces.values()]
     assert len(set(found)) == len(found)
     assert spaces.get(threading.get_ident(), {7}) == {7}
 
 
 def test_several_threads_share_at_once(helpers):
-    done, share = [[] for _ in range(4)], helpers.function("minijax_share", 6)
+    done, share = [[] for _ in range(4)], helpers.function("minijax_share", 7)
 
     @TASK
     def task(args, start, end, space):
@@ -85,7 +114,7 @@ def test_several_threads_share_at_once(helpers):
 
     def run(number):
         for _ in range(50):
-            share(address_of(task), number, 10, 1, 0, 4)
+            share(address_of(task), number, 10, 1, 0, 4, 100)
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
     _ = [thread.start() for thread in threads], [thread.join() for thread in threads]
@@ -93,7 +122,7 @@ def test_several_threads_share_at_once(helpers):
 
 
 def test_helpers_sleep_and_are_woken(helpers):
-    share = helpers.function("minijax_share", 6)
+    share = helpers.function("minijax_share", 7)
     who, both = set(), threading.Barrier(4, timeout=20)
 
     @TASK
@@ -106,7 +135,7 @@ def test_helpers_sleep_and_are_woken(helpers):
         asleep = [helpers.address + pool_code.WORKERS + 64 * n for n in range(3)]
         while not all(word[me + pool_code.ASLEEP] for me in asleep):
             threading.Event().wait(0.01)
-        share(address_of(task), 0, 4, 1, 0, 1)
+        share(address_of(task), 0, 4, 1, 0, 1, 100)
     assert len(who) == 4
 
 
@@ -120,7 +149,7 @@ def test_a_pool_that_stopped_does_all_itself():
         done.append((start, end))
         return 0
 
-    alone.function("minijax_share", 6)(address_of(task), 0, 100, 1, 0, 4)
+    alone.function("minijax_share", 7)(address_of(task), 0, 100, 1, 0, 4, 100)
     assert done == [(0, 100)]
 
 
@@ -133,7 +162,7 @@ def test_the_pool_as_python():
         return 0
 
     base = -(-ctypes.addressof(table) // 64) * 64
-    pool_code.share(base, address_of(task), 0, 100, 8, 0, 4)
+    pool_code.share(base, address_of(task), 0, 100, 8, 0, 4, 100)
     assert done == [(0, 100)]
     word[base + pool_code.TASK], word[base + pool_code.SIZE] = address_of(task), 20
     word[base + pool_code.STEP], word[base + pool_code.COUNT] = 8, 3
@@ -171,10 +200,14 @@ KERNELS = {
 }
 
 
-def kernels_of(f, shapes, dtype):
+def launches_of(f, shapes, dtype):
     args = [jnp.asarray(numbers(*shape, dtype=dtype)) for shape in shapes]
     program = CPUProgram(make_jaxpr(f)(*args))
-    return [s.kernel for s in program.schedule.walk() if isinstance(s, Launch)]
+    return [step for step in program.plan.schedule.walk() if isinstance(step, Launch)]
+
+
+def kernels_of(f, shapes, dtype):
+    return [step.kernel for step in launches_of(f, shapes, dtype)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
@@ -222,6 +255,81 @@ PROGRAMS = {
 }
 
 
+FOLDS = {
+    "sum": (lambda x: x.sum(), [(5100,)]),
+    "mean": (lambda x: jnp.exp(x * x).mean() + 1, [(40, 2000)]),
+    "columns": (lambda x: x.sum(0) * 2 - x[0], [(640, 33)]),
+    "one axis of three": (lambda x: x.max(1), [(3, 1000, 5)]),
+    "two of three": (lambda x: x.sum((0, 2)), [(60, 3, 50)]),
+    "rows": (lambda x: x.sum(1), [(3, 3000)]),
+    "two": (lambda x: x.sum() / x.max(), [(5100,)]),
+    "norm": (lambda x, y: jnp.sqrt((x * y).sum()), [(6400,), (6400,)]),
+    "a value beside it": (lambda x: ((x * x).sum(), x * 2), [(6400,)]),
+    "any": (lambda x: (x > 2).any(), [(6400,)]),
+    "padded": (lambda x: jnp.pad(x, 60).sum(), [(5100,)]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float16"])
+@pytest.mark.parametrize("name", FOLDS)
+def test_folds_in_two_kernels(name, dtype):
+    found = 0
+    for step in launches_of(*FOLDS[name], dtype):
+        for first, last in filter(None, [in_two(step)]):
+            found += 1
+            check_kernel(first.kernel), check_kernel(last.kernel)
+            assert_does_the_same(step, [first, last])
+    assert found
+
+
+def assert_does_the_same(step, steps):
+    rng = np.random.default_rng(0)
+    given = {
+        slot: rng.integers(-3, 4, slot.size).astype(slot.dtype)
+        for each in [step, *steps]
+        for slot in each.slots
+    }
+    wanted, found = ({k: x.copy() for k, x in given.items()} for _ in range(2))
+    run(step, wanted), [run(each, found) for each in steps]
+    for slot in step.slots:
+        np.testing.assert_allclose(found[slot], wanted[slot], rtol=1e-3)
+
+
+def run(step, memory):
+    pairs = zip(step.kernel.buffers, step.slots)
+    interpret(step.kernel, {buffer.name: memory[slot] for buffer, slot in pairs})
+
+
+NOT_CUT = {
+    "a prime": (lambda x: x.sum(), [(5003,)]),
+    "a place": (lambda x: x.argmax(), [(6400,)]),
+    "softmax": (lambda x: jnp.exp(x) / jnp.exp(x).sum(), [(6400,)]),
+    "a fold of a fold": (lambda x: ((x - x.mean()) ** 2).mean(), [(6400,)]),
+    "too many columns": (lambda x: x.sum(0), [(64, 1000)]),
+    "indices": (lambda x: (x * jnp.arange(6400)).sum(), [(6400,)]),
+    "no fold": (lambda x: x * 2, [(6400,)]),
+}
+
+
+@pytest.mark.parametrize("name", NOT_CUT)
+def test_what_is_not_cut(name):
+    assert not any(map(in_two, launches_of(*NOT_CUT[name], "float32")))
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_folds_do_not_depend_on_threads(name, small, monkeypatch, helpers):
+    monkeypatch.setattr("minijax.pool.pool", lambda: helpers)
+    f, shapes = FOLDS[name]
+    args = [jnp.asarray(numbers(*shape)) for shape in shapes]
+    program = CPUProgram(make_jaxpr(f)(*args))
+    assert "@minijax_share" in program.text
+    with_helpers = [np.asarray(x) for x in program(*args)]
+    with helpers_away(helpers):
+        alone = [np.asarray(x) for x in program(*args)]
+    for x, y in zip(with_helpers, alone):
+        np.testing.assert_array_equal(x, y)
+
+
 def results(f, shapes, dtype="float32"):
     args = [jnp.asarray(numbers(*shape, dtype=dtype)) for shape in shapes]
     program = CPUProgram(make_jaxpr(f)(*args))
@@ -232,6 +340,7 @@ def results(f, shapes, dtype="float32"):
 def small(monkeypatch):
     """All that can be shared is shared."""
     monkeypatch.setattr("minijax.shared_text.LONG", 0)
+    monkeypatch.setattr("minijax.shared_text.SHORT", 0.001)
 
 
 @pytest.fixture
@@ -324,7 +433,7 @@ assert os.wait()[1] == 0
 }
 
 
-def run(script, threads):
+def run_script(script, threads):
     env = {**os.environ, "MINIJAX_NUM_THREADS": threads}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script],
@@ -343,7 +452,7 @@ def test_processes_end_as_they_should(ending, threads):
     if "fork" in ending and not hasattr(os, "fork"):
         pytest.skip("There is no fork here.")
     wanted = 0, [str(int(threads) - 1)], ""
-    assert run(SCRIPT + ENDINGS[ending], threads) == wanted
+    assert run_script(SCRIPT + ENDINGS[ending], threads) == wanted
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="There is no fork here.")
@@ -355,7 +464,7 @@ if os.fork() == 0:
     os._exit(len(pool().helpers))
 print(os.wait()[1], len(pool().helpers))
 """
-    assert run(script, "3") == (0, ["0", "2"], "")
+    assert run_script(script, "3") == (0, ["0", "2"], "")
 
 
 def test_number_of_threads():
