@@ -60,11 +60,11 @@ def cut_of(kernel):
         each.detail.how.startswith("arg") or each.args[0] in late for each in folds
     )
     for axis in axes_to_cut(kernel, folds) if simple else ():
-        parts = [count for count in COUNTS if kernel.sizes[axis] % count == 0][:1]
+        parts = next((n for n in COUNTS if kernel.sizes[axis] % n == 0), None)
         if parts and can_be_cut(kernel, axis, late):
-            buffers = partial_buffers(kernel, folds, *parts)
+            buffers = partial_buffers(kernel, folds, parts)
             if sum(each.size * each.dtype.itemsize for each in buffers) <= ROOM:
-                return Cut(axis, *parts, dict(zip(folds, buffers)))
+                return Cut(axis, parts, dict(zip(folds, buffers)))
     return None
 
 

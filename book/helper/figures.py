@@ -16,6 +16,7 @@ from .lifetimes import lifetimes
 from .nests import nest
 from .records import recorded
 from .schedules import schedule
+from .timelines import timeline
 from .towers import FLOORS, Floor, lift, stack
 from .trees import tree
 from .words import words
@@ -41,6 +42,7 @@ __all__ = [
     "stack",
     "standing",
     "table",
+    "timeline",
     "tree",
     "visits",
     "words",
