@@ -9,7 +9,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax.control_steps import Repeat
-from minijax.kernel_steps import lower
+from minijax.kernel_steps import Evaluate, lower
 from tests.cpu_cases import compare
 
 TOTALS = {
@@ -41,7 +41,21 @@ def test_nan_stays():
     np.testing.assert_array_equal(found, np.maximum.accumulate(x))
 
 
-def test_it_is_a_loop():
-    schedule = lower(make_jaxpr(lambda x: jnp.cumsum(x, 1))(jnp.ones((3, 4))))
+@pytest.mark.parametrize("name", TOTALS)
+def test_it_is_a_loop(name):
+    total = partial(TOTALS[name], axis=1)
+    schedule = lower(make_jaxpr(total)(jnp.ones((3, 4))))
     [loop] = [step for step in schedule.steps if isinstance(step, Repeat)]
     assert loop.length == 4
+    assert not [step for step in schedule.walk() if isinstance(step, Evaluate)]
+
+
+def test_logarithms_of_sums():
+    inf, nan = np.inf, np.nan
+    rows = [[-inf, -inf, 1, -inf], [inf, 1, inf, -inf], [1000, 999, -1000, 1001]]
+    rows += [[1, nan, 1, 1], [-inf, inf, nan, 0], [0, 0, 0, 0]]
+    x = np.array(rows, "float32")
+    found = jit(lambda x: lax.cumlogsumexp(x, 1), backend="cpu")(x)
+    with np.errstate(invalid="ignore"):
+        expected = np.logaddexp.accumulate(x, 1)
+    np.testing.assert_allclose(found, expected, rtol=3e-7)
