@@ -2,8 +2,10 @@
 # edit the chapter, not this file.
 """The backend "cpu": a program is one function of machine code."""
 
+import contextlib
 import ctypes
 import functools
+import gc
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +31,18 @@ from minijax.schedule_costs import cost_of_schedule
 from minijax.targets import TargetLibrary, current_target
 
 
+@contextlib.contextmanager
+def collector_at_rest():
+    """Let Python's collector of garbage wait until something is done."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 class CPUProgram:
     """A program as one function of machine code, with its loops.
 
@@ -43,6 +57,7 @@ class CPUProgram:
 
     donates = True
 
+    @collector_at_rest()
     def __init__(self, closed, name="program", donated=()):
         self.name, self.out_avals = name, closed.out_avals
         self.simplified, self.target = simplify(closed), current_target()

@@ -47,8 +47,12 @@ def absorb(first, second, plan):
         first.rewrite(plan.maps[0], plan.sizes)
     if plan.sizes != second.sizes or plan.maps[1] != unit(len(plan.sizes)):
         second.rewrite(plan.maps[1], plan.sizes)
-    for name in ("folded", "flops", "counts", "made", "parts", "homes"):
-        getattr(first, name).update(getattr(second, name))
+    first.parts.update(second.parts)
+    first.homes.update(second.homes)
+    first.made.update(second.made)
+    first.folded.update(second.folded)
+    first.flops.update(second.flops)
+    first.counts.update(second.counts)
     for link in {link.slot: link for link in plan.links}.values():
         _hand_on(first, second, link)
     for slot, loads in second.reads.items():
@@ -73,36 +77,40 @@ def _depend(group, other):
 class Uses:
     """What a schedule does with its slots.
 
+    Args:
+      schedule: the schedule.
+      parts: its launches, by their numbers.
+
     Attributes:
       kept: the slots that have to be stored: of results, and for other steps.
-      writers: from slots to how many steps write to them.
+      shared: the slots that several steps write to.
       readers: from slots to the numbers of the launches that read them.
       reads: from slots to how often these load an element, loops around counted in.
     """
 
-    def __init__(self, schedule):
-        self.kept, self.writers = {*schedule.outputs}, {}
+    def __init__(self, schedule, parts):
+        self.kept, self.shared = {*schedule.outputs}, set()
         self.readers, self.reads = {}, {}
         self.written, self.read, self.slots = {}, {}, []
+        writers = {}
         for number, step in enumerate(schedule.steps):
-            self.slots.append((step.reads, step.writes))
-            for slot in step.writes:
-                self.writers[slot] = self.writers.get(slot, 0) + 1
-            if isinstance(step, Launch):
-                self.note(number, step)
+            if number in parts:
+                ends = self.noted(parts[number])
             else:
+                ends = step.reads, step.writes
                 self.kept.update(step.reads)
+            self.slots.append(ends)
+            self.shared.update(slot for slot in ends[1] if slot in writers)
+            writers.update(dict.fromkeys(ends[1], number))
 
-    def note(self, number, launch):
-        """Take account of what a launch reads."""
-        kernel, slots = launch.kernel, dict(zip(launch.kernel.buffers, launch.slots))
-        for node in kernel.nodes:
-            if node.op == "load":
-                slot = slots[node.detail.buffer]
-                last = max(node.level, default=-1)
-                count = math.prod(kernel.sizes[: last + 1])
-                self.reads[slot] = self.reads.get(slot, 0) + count
-                self.readers.setdefault(slot, set()).add(number)
+    def noted(self, part):
+        """Take account of a launch; return what it reads, and what it writes to."""
+        for slot, node in part.loads:
+            last = max(node.level, default=-1)
+            count = math.prod(part.sizes[: last + 1])
+            self.reads[slot] = self.reads.get(slot, 0) + count
+            self.readers.setdefault(slot, set()).add(part.number)
+        return [slot for slot, _ in part.loads], [slot for slot, _ in part.stores]
 
     def before(self, number):
         """Return the numbers of the steps that have to come before the next one."""
@@ -119,8 +127,11 @@ class Uses:
     def collide(self, first, second):
         """Return whether two groups write to one slot, or read what the other writes
         to when it is not whole."""
-        ends = [group.made.keys() | group.reads.keys() for group in (first, second)]
-        return any(self.writers.get(slot, 0) > 1 for slot in ends[0] & ends[1])
+        return any(
+            slot in first.made or slot in first.reads
+            for slot in (*second.made, *second.reads)
+            if slot in self.shared
+        )
 
     def outside(self, slot, numbers):
         """Return whether a slot is read by others than these launches."""
@@ -139,13 +150,15 @@ class Fusion:
     """
 
     def __init__(self, schedule):
-        self.uses, self.groups, self.parts = Uses(schedule), {}, {}
+        steps = enumerate(schedule.steps)
+        self.parts = {n: Part(n, step) for n, step in steps if isinstance(step, Launch)}
+        self.uses, self.groups = Uses(schedule, self.parts), {}
         self.makers, self.cheap = {}, {}
 
     def add(self, number, step):
         """Put the next step into a group."""
-        if isinstance(step, Launch) and 0 not in step.kernel.sizes:
-            part = self.parts[number] = Part(number, step)
+        part = self.parts.get(number)
+        if part and 0 not in part.sizes:
             group = Group(part, number)
             self.note_makers(part)
         else:
@@ -167,8 +180,9 @@ class Fusion:
     def settle_beside(self):
         """Join groups that walk over the same array."""
         for numbers in self.uses.read.values():
-            found = {self.groups[n]: None for n in numbers if n in self.parts}
-            groups = sorted(found, key=lambda group: -group.order)
+            found = {self.groups[number] for number in numbers}
+            groups = [group for group in found if isinstance(group, Group)]
+            groups.sort(key=lambda group: -group.order)
             for last, other in zip(groups, groups[1:]):
                 self.join(other, last, linked=False)
 
@@ -210,13 +224,15 @@ class Fusion:
     def note_makers(self, part):
         """Remember who makes a slot, and whether it is cheap to make again."""
         for slot, store in part.stores:
-            if self.uses.writers[slot] == 1:
+            if slot not in self.uses.shared:
                 self.makers.setdefault(slot, []).append((part, store))
                 if len(part.stores) == 1 and not part.folded:
                     self.note_price(part, slot, store)
 
     def note_price(self, part, slot, store):
         """Note a slot that is better computed wherever it is read than stored."""
+        if slot in self.uses.kept:
+            return
         flops, ops, moved = part.flops, part.ops, 0
         for read, node in part.loads:
             if read in self.cheap:
@@ -230,9 +246,8 @@ class Fusion:
         each = flops + BYTE * moved / count
         stored = count * (each + BYTE * width) + reads * BYTE * width + LAUNCH
         places = [store.place, *[node.detail.place for _, node in part.loads]]
-        one_way = len(grains(places, part.sizes)) <= 1
-        dear = reads * each > stored or ops > 16 or not one_way
-        if not dear and slot not in self.uses.kept:
+        dear = reads * each > stored or ops > 16
+        if not dear and len(grains(places, part.sizes)) <= 1:
             self.cheap[slot] = flops, ops, moved
 
     def steps(self):

@@ -23,7 +23,7 @@ def elements(sizes, axes):
 def grains(places, sizes):
     """Return the axes along which the elements of matrices are neighbours."""
     found = set()
-    for place in places:
+    for place in places if math.prod(sizes) > SMALL else ():
         steps = {axis: abs(place.strides[axis]) for axis in place.axes}
         if len(steps) > 1 and elements(sizes, steps) > SMALL:
             found.add(min(steps, key=lambda axis: steps[axis]))

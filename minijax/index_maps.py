@@ -111,10 +111,12 @@ def indices(place, sizes, target, limits):
     """Return the `digits` if they stay inside of their limits.
 
     Returns:
-      A pair: a list as that of `digits`, or None; and what `overflow` says.
+      A pair: what `digits` returns, or None; and what `overflow` says.
     """
     if place == target and sizes == limits:
         units = unit(len(sizes))
+        if all(place.strides):
+            return units, None
         return [at if n else None for at, n in zip(units, place.strides)], None
     found = digits(place, sizes, target, limits)
     cut = None if found is None else overflow(found, sizes, limits)

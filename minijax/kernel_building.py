@@ -56,13 +56,19 @@ class NodeWriter:
 
     def apply(self, op, *args):
         """Add the node of a scalar operation."""
-        written = [arg for arg in args if isinstance(arg, Node | Pair)]
-        args = [x if x in written else self.number(x, written[-1]) for x in args]
-        if not any(isinstance(arg, Pair) for arg in args):
+        kinds = {*map(type, args)}
+        if not kinds <= {Node, Pair}:
+            args = self.nodes_of(args)
+        if Pair not in kinds:
             return self.write(apply(op, *args))
         if op not in complex_rules:
             raise NoKernel(f"{op} of complex numbers")
         return complex_rules[op](self, *args)
+
+    def nodes_of(self, args):
+        """Return operands, and nodes for the numbers among them."""
+        like = [arg for arg in args if isinstance(arg, Node | Pair)][-1]
+        return [x if isinstance(x, Node | Pair) else self.number(x, like) for x in args]
 
     def number(self, value, like):
         """Add the node of a number that is like another one."""
@@ -106,7 +112,7 @@ class KernelBuilder(NodeWriter):
     def __init__(self, name, sizes):
         super().__init__()
         self.name, self.sizes = name, tuple(sizes)
-        self.stores, self.buffers = [], {}
+        self.loads, self.stores, self.buffers = {}, [], {}
 
     def index(self, axis):
         """Add the node of the index along an axis."""
@@ -122,8 +128,9 @@ class KernelBuilder(NodeWriter):
             return Pair(real, self.load(imag, guards, other.imag))
         buffer, place = self.place(layout)
         node = load(buffer, place, guards, other)
-        loads = {seen.detail: seen for seen in self.nodes if seen.op == "load"}
-        return loads.get(node.detail) or self.write(node)
+        if node.detail not in self.loads:
+            self.loads[node.detail] = self.write(node)
+        return self.loads[node.detail]
 
     def store(self, layout, x):
         """Say that the elements of an array are these."""
@@ -136,15 +143,14 @@ class KernelBuilder(NodeWriter):
 
     def place(self, layout, name=None):
         """Return the buffer, and the place in it, of an array's element."""
-        slot, dtype = layout.source, layout.dtype
-        if (slot, dtype) not in self.buffers:
+        key = slot, dtype = layout.source, layout.dtype
+        if key not in self.buffers:
             count = len(self.buffers)
             name = name or ("xyz"[count] if count < 3 else f"x{count}")
             size = slot.size * slot.dtype.itemsize // dtype.itemsize
-            self.buffers[slot, dtype] = Buffer(name, dtype, size)
+            self.buffers[key] = Buffer(name, dtype, size)
         still = (0,) * (len(self.sizes) - len(layout.shape))
-        place = Affine(layout.offset, (*layout.strides, *still))
-        return self.buffers[slot, dtype], place
+        return self.buffers[key], Affine(layout.offset, (*layout.strides, *still))
 
     def fold(self, how, axes, x):
         """Add the node of what remains when axes are folded away."""

@@ -41,7 +41,7 @@ class Affine(NamedTuple):
     @property
     def axes(self):
         """The axes along which the number changes."""
-        return tuple(axis for axis, stride in enumerate(self.strides) if stride)
+        return tuple([axis for axis, stride in enumerate(self.strides) if stride])
 
     def at(self, indices):
         """Return the number for given indices, be they ints or arrays."""
@@ -49,11 +49,11 @@ class Affine(NamedTuple):
 
     def bounds(self, sizes):
         """Return the least and the greatest number of all indices below `sizes`."""
-        ends = [stride * (size - 1) for stride, size in zip(self.strides, sizes)]
-        return (
-            self.offset + sum(min(end, 0) for end in ends),
-            self.offset + sum(max(end, 0) for end in ends),
-        )
+        least = most = self.offset
+        for stride, size in zip(self.strides, sizes):
+            end = stride * (size - 1)
+            least, most = least + min(end, 0), most + max(end, 0)
+        return least, most
 
     def __str__(self):
         terms = [_term(self.strides[axis], AXES[axis]) for axis in self.axes]
@@ -69,7 +69,7 @@ def _term(factor, letter):
     return f"{sign} {'' if letter and size == 1 else size}{star}{letter}"
 
 
-@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+@dataclasses.dataclass(eq=False, slots=True)
 class Node:
     """A scalar for each index: one line of a kernel.
 
@@ -109,12 +109,15 @@ def apply(op, *args, dtype=None):
     """
     if dtype is None:
         dtype = scalar_ops[op].result or args[-1].dtype
-    return Node(op, args, in_registers(dtype), union(arg.level for arg in args))
+    return Node(op, args, in_registers(dtype), union([arg.level for arg in args]))
 
 
 def union(levels):
     """Return all axes of some levels, in order."""
-    return tuple(sorted(set().union(*levels)))
+    distinct = {*levels} - {()}
+    if len(distinct) < 2:
+        return distinct.pop() if distinct else ()
+    return tuple(sorted(set().union(*distinct)))
 
 
 class Guard(NamedTuple):
@@ -146,7 +149,9 @@ class Store(NamedTuple):
 
 def load(buffer, place, guards=(), other=0):
     """Return the node of an element of a buffer."""
-    level = union([place.axes, *[guard.place.axes for guard in guards]])
+    level = place.axes
+    if guards:
+        level = union([level, *[guard.place.axes for guard in guards]])
     dtype = in_registers(buffer.dtype)
     other = dtype.type(other)
     return Node("load", (), dtype, level, Load(buffer, place, tuple(guards), other))
@@ -166,7 +171,7 @@ def fold(how, axes, arg):
     return Node("fold", (arg,), dtype, level, Fold(how, tuple(axes)))
 
 
-@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+@dataclasses.dataclass(eq=False, slots=True)
 class Kernel:
     """A loop nest.
 

@@ -3,7 +3,6 @@
 """Where the elements of an array are found: layouts of slots of memory."""
 
 import dataclasses
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from minijax.dtypes import short_name
 
 
-@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+@dataclasses.dataclass(eq=False, slots=True)
 class Slot:
     """Memory of a program, for `size` numbers of one dtype."""
 
@@ -31,7 +30,8 @@ class Layout(NamedTuple):
       dtype: of the elements.
       shape: tuple of sizes.
       offset: place of the first element, in elements.
-      strides: one for each axis, in elements; 0 along axes of size 1.
+      strides: one for each axis, in elements; 0 along axes of size 1, and along those
+        of size 0 never, if there is a slot: whoever stores into it sees the axis.
     """
 
     source: object
@@ -42,7 +42,7 @@ class Layout(NamedTuple):
 
     def replace(self, shape, strides, offset=None):
         """Return another view of the same elements."""
-        strides = [0 if size == 1 else step for size, step in zip(shape, strides)]
+        strides = [_stride(*pair) for pair in zip(shape, strides)]
         offset = self.offset if offset is None else offset
         return self._replace(shape=tuple(shape), strides=tuple(strides), offset=offset)
 
@@ -52,11 +52,17 @@ class Layout(NamedTuple):
         return f"{source}:{short_name(self.dtype)}[{shape}]"
 
 
+def _stride(size, step):
+    return 0 if size == 1 else step or int(size == 0)
+
+
 def row_major(shape):
     """Return the strides of an array whose rows lie one after the other."""
-    sizes = [max(size, 1) for size in shape]
-    strides = [math.prod(sizes[axis + 1 :]) for axis in range(len(shape))]
-    return tuple(0 if size == 1 else step for size, step in zip(shape, strides))
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(0 if size == 1 else step)
+        step *= max(size, 1)
+    return tuple(strides[::-1])
 
 
 def whole(source, dtype, shape):

@@ -145,6 +145,8 @@ def place_of(k, instance, node):
     Guards that always say inside are left out; None if one always says outside.
     """
     _, place, own, _ = node.detail
+    if not own and not instance.guards:
+        return k.along(instance, place), ()
     ours = [Guard(k.along(instance, at), limit) for at, limit in own]
     guards = []
     for guard in dict.fromkeys([*ours, *instance.guards]):
@@ -158,7 +160,7 @@ def place_of(k, instance, node):
 def _completed(k, found, part):
     """Return maps for all axes of a part: folded ones are where they always are."""
     if None not in found:
-        return (*found,)
+        return tuple(found)
     home, nowhere = k.homes.get(part.number), Affine(0, (0,) * len(k.sizes))
     return tuple(
         at or (home[axis] if home and axis in part.folded else nowhere)
@@ -186,7 +188,8 @@ def rewritten(k, instance, node, args):
         level = tuple(axis for axis in args[0].level if axis not in axes)
         detail = Fold(node.detail.how, axes)
         return k.write(Node("fold", (*args,), node.dtype, level, detail))
-    return k.write(Node(node.op, (*args,), node.dtype, _level(args)))
+    level = union([arg.level for arg in args])
+    return k.write(Node(node.op, (*args,), node.dtype, level))
 
 
 def loaded(k, instance, node):
@@ -255,14 +258,6 @@ def needed(wanted, nodes):
         if node in found:
             found.update(node.args)
     return [node for node in nodes if node in found]
-
-
-def _level(args):
-    """Return the axes along which an operation on some nodes varies."""
-    level = args[0].level
-    if all(arg.level == level or not arg.level for arg in args):
-        return level
-    return union(arg.level for arg in args)
 
 
 def _named(names):

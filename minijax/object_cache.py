@@ -6,7 +6,6 @@ Reference: ``jax_compilation_cache_dir``, ``jax_enable_compilation_cache``.
 """
 
 import hashlib
-import itertools
 import os
 import tempfile
 from contextlib import suppress
@@ -67,9 +66,6 @@ def read(path):
     return code if whole else None
 
 
-_written = itertools.count()
-
-
 def write(path, code):
     """Put code into a file, all of it or nothing; if that cannot be, do nothing."""
     with suppress(OSError):
@@ -82,7 +78,7 @@ def write(path, code):
         except OSError:
             os.unlink(draft)
             raise
-        if next(_written) % 64 == 0:
+        if path.name.startswith("00"):
             make_room(path.parent, config.jax_compilation_cache_max_size)
 
 

@@ -1,5 +1,6 @@
 """Whole programs as machine code: results, memory, stages, costs."""
 
+import gc
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from minijax import jit, lax, make_jaxpr, vmap
 from minijax.compilation import backends
 from minijax.cpu_backend import CPUProgram
 from minijax.machine import object_code
+from minijax.passes import simplify
 from minijax.products import Product
 from minijax.profiling import Profile
 from tests.kernel_cases import alike
@@ -25,6 +27,30 @@ def test_programs_in_a_process_of_their_own(flags):
     command = [sys.executable, "-m", "tests.cpu_cases", *flags]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("was_on", [True, False])
+def test_the_collector_rests_while_a_program_is_made(was_on, monkeypatch):
+    seen = []
+
+    def noticed(closed):
+        seen.append(gc.isenabled())
+        if len(seen) > 1:
+            raise KeyError("an error on the way")
+        return simplify(closed)
+
+    monkeypatch.setattr("minijax.cpu_backend.simplify", noticed)
+    closed = make_jaxpr(lambda x: x + 1)(X)
+    (gc.enable if was_on else gc.disable)()
+    try:
+        CPUProgram(closed)
+        assert gc.isenabled() is was_on
+        with pytest.raises(KeyError):
+            CPUProgram(closed)
+        assert gc.isenabled() is was_on
+    finally:
+        gc.enable()
+    assert seen == [False, False]
 
 
 def test_backend_on_its_device():

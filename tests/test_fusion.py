@@ -1,5 +1,6 @@
 """Fused schedules: how many kernels are left, and that they compute the same."""
 
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -152,6 +153,28 @@ def test_kernels_stay_small():
     steps = fused(chain, X).steps
     assert 7 <= len(steps) <= 8
     assert all(len(step.kernel.nodes) < 400 for step in steps)
+
+
+def calls_for_each_operation(n):
+    """How many functions are called to lower and fuse a chain, by its operations."""
+
+    def long_chain(x):
+        for _ in range(n // 2):
+            x = jnp.tanh(x) + x
+        return x
+
+    closed, calls = simplify(make_jaxpr(long_chain)(X)), []
+    sys.setprofile(lambda frame, event, arg: calls.append(event))
+    try:
+        fuse(lower(closed))
+    finally:
+        sys.setprofile(None)
+    return len(calls) / n
+
+
+def test_the_work_grows_with_the_program_and_no_faster():
+    short, long = calls_for_each_operation(300), calls_for_each_operation(3000)
+    assert long < 1.1 * short
 
 
 def test_nothing_is_stored_that_nobody_reads():

@@ -114,6 +114,20 @@ def test_the_oldest_go(folder):
     assert not files(folder)
 
 
+def test_one_name_in_256_makes_room(folder):
+    size = config.jax_compilation_cache_max_size
+    config.update("jax_compilation_cache_max_size", 3000)
+    try:
+        for k in range(6):
+            write(folder / f"1{k}{CODE}", b"x" * 968)
+            os.utime(folder / f"1{k}{CODE}", (k, k))
+        assert len(files(folder)) == 6
+        write(folder / f"00{CODE}", b"x" * 968)
+    finally:
+        config.update("jax_compilation_cache_max_size", size)
+    assert [path.name[:2] for path in files(folder)] == ["00", "14", "15"]
+
+
 def test_the_key_holds_all_that_matters(monkeypatch):
     first, other = Library(TEXT.replace("NUMBER", "1.0")), Library(
         TEXT.replace("NUMBER", "2.0")
