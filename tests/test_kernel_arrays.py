@@ -66,6 +66,14 @@ def test_padding_of_nothing():
         check([("pad", lambda x, c=config: lax.pad(x, np.float32(1), c), [nothing])], 0)
 
 
+def test_nothing_is_put_into_one_element():
+    """No loop would go through the axis, were its stride 0 as that of the element."""
+    one, nothing = np.ones(1, "float32"), np.zeros(0, "float32")
+    check([("pad", lambda x: lax.pad(x, np.float32(7), ((1, 0, 0),)), [nothing])], 0)
+    check([("join", lambda x, y: lax.concatenate([x, y], 0), [nothing, one])], 0)
+    check([("join", lambda x, y: lax.concatenate([y, x], 0), [nothing, one])], 0)
+
+
 @pytest.mark.parametrize(
     "shape", [(), (1,), (0,), (3,), (2, 0, 3), (1, 3, 1), (2, 3, 4)]
 )

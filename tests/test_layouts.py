@@ -89,3 +89,10 @@ def test_scalars_need_no_memory():
 
 def test_row_major():
     assert row_major((2, 3, 4)) == (12, 4, 1) and row_major((2, 1, 4)) == (4, 0, 1)
+
+
+def test_an_axis_without_elements_moves():
+    """A store into it goes through its loop, which has no turn."""
+    one = whole(Slot("m", I32, 1), I32, (1,))
+    assert sliced(one, [0], [0], [1]).strides == (1,)
+    assert sliced(one, [0], [1], [1]).strides == (0,)
