@@ -57,6 +57,7 @@ FLOORS = (
     Floor(P4, "Matmul", "a product becomes tiles that fit", "19b"),
     Floor(P4, "Whole programs", "all steps become one function, loops included", "19c"),
     Floor(P4, "Calls", "the call itself becomes machine code", "19d"),
+    Floor(P4, "Threads", "one loop becomes parts for every core", "19e"),
     Floor(P4, "GPU", "loops become thousands of threads"),
     Floor(P4, "Devices", "one device becomes a mesh"),
     Floor(P4, "Was it worth it?", "the program becomes a trained network"),
