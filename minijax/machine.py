@@ -84,9 +84,23 @@ def optimized(binding, text):
     module.verify()
     options = binding.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = True
-    passes = binding.create_pass_builder(machine, options)
-    passes.getModulePassManager().run(module, passes)
+    builder = binding.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    give_back(binding, passes)
     return module, machine
+
+
+def give_back(binding, passes):
+    """Give a list of passes back to LLVM.
+
+    That of llvmlite 0.50 does not do it itself: its class inherits two methods for it,
+    and the first one does nothing.
+    """
+    for kind in type(passes).__mro__:
+        if "_dispose" in vars(kind) and kind is not binding.ffi.ObjectRef:
+            kind._dispose(passes)
+            return passes.detach()
 
 
 def target_machine(binding):

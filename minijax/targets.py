@@ -9,7 +9,7 @@ import functools
 import os
 from typing import NamedTuple
 
-from minijax.machine import Library
+from minijax.machine import Library, give_back
 from minijax.settings import config
 
 _X86 = ("x86_64", "amd64")
@@ -161,7 +161,8 @@ def run_passes(binding, module, machine, passes):
         for name, _ in passes:
             getattr(new, name)()
         options = binding.create_pipeline_tuning_options()
-        return new.run(module, binding.create_pass_builder(machine, options))
+        new.run(module, binding.create_pass_builder(machine, options))
+        return give_back(binding, new)
     old = binding.create_module_pass_manager()
     machine.add_analysis_passes(old)
     for _, name in passes:

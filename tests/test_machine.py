@@ -1,8 +1,10 @@
 """Machine code: how long it lives, and who may call it."""
 
 import gc
+import mmap
 import threading
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,3 +72,20 @@ def test_assembly():
 def test_errors_name_the_line():
     with pytest.raises(RuntimeError, match="expected"):
         Library("define void @f( {")
+
+
+def test_libraries_give_memory_back():
+    pages = Path("/proc/self/statm")
+    if not pages.exists():
+        pytest.skip("this system does not tell how much memory a process has")
+
+    def resident():
+        gc.collect()
+        return int(pages.read_text().split()[1]) * mmap.PAGESIZE
+
+    for number in range(10):
+        library(number + 0.5)
+    before = resident()
+    for number in range(40):
+        library(number + 0.25)
+    assert resident() - before < 40 * 25_000  # 70,000 with lists of passes left behind
