@@ -20,9 +20,13 @@ import numpy as np
 
 import minijax
 from minijax.donation import is_deleted
+from minijax.dtypes import is_inexact
+from minijax.lax.factories import to_real
+from minijax.tree_util import tree_map
 from tests import random_control
 from tests.random_programs import (
     GROUPS,
+    TOLERANCES,
     Gaps,
     Package,
     difference,
@@ -91,9 +95,22 @@ class Lines:
                 for name in (backend, REFERENCE)
             )
             ours, theirs = (self.attempt(h, self.inputs) for h in (g, reference))
-            if problem := self.attempt(difference, ours, theirs, 100.0):
+            if problem := self.difference(ours, theirs):
                 yield transformation.__name__, problem
         yield from self.donated(f, backend)
+
+    def difference(self, ours, theirs):
+        """Say how two results differ, or return None.
+
+        No number is more precise than the least precise ones in the program.
+        """
+        problem = self.attempt(difference, ours, theirs, 100.0)
+        if problem and not self.attempt(difference, ours, theirs, np.inf):
+            kinds = [x.dtype for x in self.values.values()]
+            narrow = max(kinds, key=lambda dtype: TOLERANCES.get(dtype.name, 1e-9))
+            coarse = partial(tree_map, partial(rounded, dtype=narrow))
+            problem = self.attempt(difference, coarse(ours), coarse(theirs), 5.0)
+        return problem
 
     def each_line(self, found):
         """Compare each line with what it makes of the values that were found.
@@ -136,6 +153,14 @@ class Lines:
         pair = self.attempt(twice, x, x)
         if isinstance(pair, Exception) or self.attempt(difference, *pair):
             yield "an argument given twice", repr(pair)
+
+
+def rounded(x, dtype):
+    """Return the numbers of an array, those that are not whole as another dtype."""
+    if not is_inexact(x.dtype):
+        return np.asarray(x)
+    parts = np.asarray(x, np.complex128).view(np.float64)
+    return parts.astype(to_real(dtype) if is_inexact(dtype) else np.float64)
 
 
 def types_or_values(ours, wanted):

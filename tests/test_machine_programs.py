@@ -15,6 +15,19 @@ def test_random_programs_agree(seed):
     assert machine_programs.supervise(seed, 12, ["cpu"]) == {}
 
 
+# Stores of nothing; a module that LLVM breaks; rows kept across their vectors; an index
+# that NumPy refuses; halves in wide numbers.
+WENT_WRONG = [760, 877, 927, 6126, 1394, 2606]
+
+
+def test_what_went_wrong_once_is_right():
+    code = "from tests.machine_programs import run_block\n"
+    code += f"for seed in {WENT_WRONG}: run_block(seed, 1, ['cpu'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split() == [x for n in WENT_WRONG for x in ("seed", str(n))]
+
+
 def test_a_crash_is_found_and_the_rest_is_run(monkeypatch):
     run, blocks = subprocess.run, []
 
