@@ -63,15 +63,12 @@ def absorb(first, second, plan):
 
 def _hand_on(first, second, link):
     """Note for what is made of a slot what was folded and computed on the way."""
+    folded, flops = first.folded[link.slot], first.flops[link.slot]
     for slot in dependents(second, link.slot)[0]:
-        first.folded[slot] |= first.folded[link.slot]
         share = first.counts[link.slot] / first.counts[slot]
-        first.flops[slot] += first.flops[link.slot] * share if share >= 1 else 0
-
-
-def _depend(group, other):
-    group.needs.add(other)
-    other.users.add(group)
+        first.flops[slot] += flops * share if share >= 1 else 0
+        if folded:
+            first.folded[slot] |= folded
 
 
 class Uses:
@@ -164,8 +161,9 @@ class Fusion:
         else:
             group = Alone(_nested(step), number)
         self.groups[number] = group
-        for before in self.uses.before(number):
-            _depend(group, self.groups[before])
+        group.needs = {self.groups[before] for before in self.uses.before(number)}
+        for other in group.needs:
+            other.users.add(group)
         if isinstance(group, Group):
             self.settle(group)
 

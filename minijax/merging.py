@@ -229,6 +229,13 @@ def stored(k, instance, slot, store):
     return Store(buffer, k.along(instance, store.place), instance.values[store.node])
 
 
+def _tests(k, place, limit):
+    """Return the comparisons that a guard needs."""
+    least, most = place.bounds(k.sizes)
+    tests = [k.ge(number_at(k, place), 0)] if least < 0 else []
+    return [*tests, k.lt(number_at(k, place), limit)] if most >= limit else tests
+
+
 def merged(k, stores):
     """Return a kernel and the slots of its buffers.
 
@@ -264,10 +271,3 @@ def _named(names):
     """Return a name for a kernel of several."""
     distinct = [*dict.fromkeys(names)]
     return "_".join(distinct[:4]) + ("_etc" if len(distinct) > 4 else "")
-
-
-def _tests(k, place, limit):
-    """Return the comparisons that a guard needs."""
-    least, most = place.bounds(k.sizes)
-    tests = [k.ge(number_at(k, place), 0)] if least < 0 else []
-    return [*tests, k.lt(number_at(k, place), limit)] if most >= limit else tests
