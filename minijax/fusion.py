@@ -89,7 +89,7 @@ class Uses:
         self.kept, self.shared = {*schedule.outputs}, set()
         self.readers, self.reads = {}, {}
         self.written, self.read, self.slots = {}, {}, []
-        writers = {}
+        seen = set()
         for number, step in enumerate(schedule.steps):
             if number in parts:
                 ends = self.noted(parts[number])
@@ -97,8 +97,8 @@ class Uses:
                 ends = step.reads, step.writes
                 self.kept.update(step.reads)
             self.slots.append(ends)
-            self.shared.update(slot for slot in ends[1] if slot in writers)
-            writers.update(dict.fromkeys(ends[1], number))
+            self.shared.update(seen.intersection(ends[1]))
+            seen.update(ends[1])
 
     def noted(self, part):
         """Take account of a launch; return what it reads, and what it writes to."""
