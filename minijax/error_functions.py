@@ -2,8 +2,6 @@
 # edit the chapter, not this file.
 """The error function and its complement."""
 
-import numpy as np
-
 from minijax.exponentials import EXP2, scaled_exp
 from minijax.powers import coarse
 from minijax.scalar_functions import (
@@ -27,22 +25,23 @@ ERF = {
     ),
 }  # fmt: skip
 
-# In 32 bits: erf(x) / x, up to 4, as a quotient of polynomials in x**2.
-# In 64 bits: the logarithm to base 2 of 1 - erf(x), over x, up to 6.
-ERF_TOP = (
-    1.1283791, 0.19352081, 0.053098496, 0.0038823718, 0.0002845576, 1.9871009e-06,
-)  # fmt: skip
-ERF_BOTTOM = (1.0, 0.5048359, 0.11533998, 0.01520518, 0.0011853672, 3.742314e-05)
-LOG2_ERFC = (
-    -1.6279070286111148, -0.918448188526614, -0.14826952512024033,
-    0.027596515573417642, 0.0003018049225208944, -0.002447114528447408,
-    0.0008514019226606596, -3.744559447351954e-05, -9.275050830239352e-05,
-    4.230421532556766e-05, -4.032550925233087e-06, -5.143900411595359e-06,
-    3.5064488246279666e-06, -1.2323195446807996e-06, 2.515163192946275e-07,
-    -1.2221623516660957e-08, -1.1181810166546026e-08, 4.537813926530555e-09,
-    -9.805650068658955e-10, 1.374796282714505e-10, -1.2557045066130833e-11,
-    6.84602350482144e-13, -1.6988486320395494e-14,
-)  # fmt: skip
+# The logarithm to base 2 of 1 - erf(x), over x, up to 4, or 6.
+LOG2_ERFC = {
+    "float32": (
+        -1.627907, -0.91844344, -0.14833026, 0.027876731, -0.00029884273,
+        -0.0018043472, 0.00054911786, -5.8656442e-05,
+    ),
+    "float64": (
+        -1.6279070286111148, -0.918448188526614, -0.14826952512024033,
+        0.027596515573417642, 0.0003018049225208944, -0.002447114528447408,
+        0.0008514019226606596, -3.744559447351954e-05, -9.275050830239352e-05,
+        4.230421532556766e-05, -4.032550925233087e-06, -5.143900411595359e-06,
+        3.5064488246279666e-06, -1.2323195446807996e-06, 2.515163192946275e-07,
+        -1.2221623516660957e-08, -1.1181810166546026e-08, 4.537813926530555e-09,
+        -9.805650068658955e-10, 1.374796282714505e-10, -1.2557045066130833e-11,
+        6.84602350482144e-13, -1.6988486320395494e-14,
+    ),
+}  # fmt: skip
 ERF_IS_ONE = {"float32": 4.0, "float64": 6.0}
 
 
@@ -51,29 +50,16 @@ def erf_near_zero(k, x):
     return k.fma(x, polynomial(k, k.mul(x, x), ERF[x.dtype.name]), x)
 
 
-def erf_as_quotient(k, x):
-    """Write the error function of a number between 0 and 4."""
-    z = k.mul(x, x)
-    top, bottom = in_pairs(k, z, ERF_TOP), in_pairs(k, z, ERF_BOTTOM)
-    return not_above(k, k.div(k.mul(x, top), bottom), 1.0)
-
-
-def erf_by_exp(k, x):
-    """Write the error function of a number between 0 and 6, as 1 - 2**t."""
-    t = k.mul(x, polynomial(k, x, LOG2_ERFC))
+def erf(k, x):
+    """Write the error function, as 1 - 2**t."""
+    name = x.dtype.name
+    size = not_above(k, k.abs(x), ERF_IS_ONE[name])
+    t = k.mul(size, in_pairs(k, size, LOG2_ERFC[name]))
     n, bits = nearest(k, t, 1)
     r = k.sub(t, n)
-    tail = k.mul(r, polynomial(k, r, EXP2[x.dtype.name]))
+    tail = k.mul(r, polynomial(k, r, EXP2[name]))
     scale = power_of_two(k, bits, x.dtype)
-    return k.fma(k.neg(scale), tail, k.sub(1, scale))
-
-
-def erf(k, x):
-    """Write the error function."""
-    size = not_above(k, k.abs(x), ERF_IS_ONE[x.dtype.name])
-    short = x.dtype == np.float32
-    y = erf_as_quotient(k, size) if short else erf_by_exp(k, size)
-    return k.copysign(y, x)
+    return k.copysign(k.fma(k.neg(scale), tail, k.sub(1, scale)), x)
 
 
 # (1 + 2 x) exp(x**2) erfc(x) as a function of (x - 4) / (x + 4).
