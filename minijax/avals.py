@@ -92,6 +92,8 @@ def typeof(x):
 
     Reference: ``jax.typeof``.
     """
+    if type(x) in aval_rules:
+        return aval_rules[type(x)](x)
     aval = getattr(x, "aval", None)
     if aval is not None:
         return aval

@@ -63,7 +63,7 @@ def canonicalize_dtype(dtype):
       dtype: anything that NumPy takes for a dtype; Python's types mean 64 bits.
     """
     dtype = np.dtype(PYTHON_TYPES.get(dtype, dtype) if type(dtype) is type else dtype)
-    return dtype if config.jax_enable_x64 else NARROW.get(dtype, dtype)
+    return NARROW[dtype] if dtype in NARROW and not config.jax_enable_x64 else dtype
 
 
 def is_float(dtype):

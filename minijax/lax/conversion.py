@@ -84,8 +84,9 @@ def astype(operand, new_dtype, weak_type=False):
 
 
 def _truth(number, dtype):
-    is_complex = typeof(number).dtype.kind == "c"
-    return bool(number) if is_complex and dtype.kind == "b" else number
+    if dtype.kind == "b" and typeof(number).dtype.kind == "c":
+        return bool(number)
+    return number
 
 
 def _literal_of(number, dtype, weak_type):
