@@ -33,6 +33,7 @@ from minijax.pool_code import (
     WORKERS,
     drain,
     finish,
+    offer,
     rest,
     share,
     wake,
@@ -65,6 +66,14 @@ define i64 @minijax_share({PARAMETERS}) nounwind {{
 """
 
 
+def pool_text(triple):
+    """Return the text of the pool's functions."""
+    text = llvm_text(drain, offer, rest, watch, finish, wake, work, share)
+    for name in OUTSIDE:
+        text = text.replace(f"define internal i64 @{name}(", f"define i64 @{name}(")
+    return atomics_text(triple) + text + TABLE
+
+
 CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 
 
@@ -93,14 +102,6 @@ def _count(value):
 
 
 config.define("minijax_num_threads", os.environ.get("MINIJAX_NUM_THREADS", ""), _count)
-
-
-def pool_text(triple):
-    """Return the text of the pool's functions."""
-    text = llvm_text(drain, rest, watch, finish, wake, work, share)
-    for name in OUTSIDE:
-        text = text.replace(f"define internal i64 @{name}(", f"define i64 @{name}(")
-    return atomics_text(triple) + text + TABLE
 
 
 class Pool:

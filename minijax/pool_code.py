@@ -33,6 +33,17 @@ def drain(pool, space):
     return count
 
 
+def offer(pool, task, args, size, step):
+    """Put a task there, in parts of some turns."""
+    word[pool + TASK] = task
+    word[pool + ARGS] = args
+    word[pool + SIZE] = size
+    word[pool + STEP] = step
+    word[pool + COUNT] = quotient(size, step)
+    put(pool + DONE, 0)
+    return put(pool + LEFT, word[pool + COUNT])
+
+
 def rest(pool, me, known):
     """Sleep until there is another task than the known one, or somebody wakes us."""
     put(me + ASLEEP, 1)
@@ -102,14 +113,7 @@ def share(pool, task, args, size, unit, space, each, most):
     parts = each * (helpers + 1)
     if parts > most:
         parts = most
-    step = quotient(quotient(size, unit), parts) * unit
-    word[pool + TASK] = task
-    word[pool + ARGS] = args
-    word[pool + SIZE] = size
-    word[pool + STEP] = step
-    word[pool + COUNT] = quotient(size, step)
-    put(pool + DONE, 0)
-    put(pool + LEFT, word[pool + COUNT])
+    offer(pool, task, args, size, quotient(quotient(size, unit), parts) * unit)
     wake(pool, word[pool + COUNT] - 1)
     drain(pool, space)
     finish(pool)
