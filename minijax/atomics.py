@@ -57,7 +57,7 @@ def pause():
 
 _INLINE = "nounwind alwaysinline {"
 
-# What stands for these functions in machine code; PAUSE is a call.
+# What stands for these functions in machine code.
 ATOMICS = f"""define internal i64 @added(i64 %address, i64 %number) {_INLINE}
   %p = inttoptr i64 %address to i64*
   %before = atomicrmw add i64* %p, i64 %number seq_cst

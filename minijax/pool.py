@@ -145,7 +145,7 @@ class Pool:
         function, name = self.function("work", 2), f"minijax-{number}"
         function.library = self.library  # stays as long as somebody is inside
         helper = threading.Thread(
-            target=function, args=(self.address, me), name=name, daemon=True
+            target=politely, args=(function, self.address, me), name=name, daemon=True
         )
         helper.start()
         self.helpers.append(helper)
@@ -171,6 +171,13 @@ class Pool:
         self.forget()
         for helper in self.helpers:
             helper.join()
+
+
+def politely(function, *args):
+    """Call a function, in a thread that does not drive others from their cores."""
+    with suppress(AttributeError, OSError):  # not every system knows this
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    return function(*args)
 
 
 def address_of(function):

@@ -97,11 +97,11 @@ def finish(pool):
     """Wait until all parts are done."""
     turns = 0
     while seen(pool + DONE) < word[pool + COUNT]:
-        turns += 1
-        if turns > word[pool + PATIENCE]:
-            call(word[pool + ACQUIRE_TIMED], word[pool + NEVER], 50, 0)
-        else:
+        if turns < word[pool + PATIENCE]:
             pause()
+            turns += 1
+        else:
+            call(word[pool + ACQUIRE_TIMED], word[pool + NEVER], 50, 0)
     return 0
 
 
