@@ -35,8 +35,8 @@ from minijax.targets import TargetLibrary, current_target
 def collector_at_rest():
     """Let Python's collector of garbage wait until something is done."""
     was_on = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if was_on:
