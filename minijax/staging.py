@@ -120,15 +120,18 @@ class JaxprTrace(Trace):
         if isinstance(x, JaxprTracer) and x._trace is self:
             return x.variable
         if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0:
-            return Literal(x.astype(typeof(x).dtype)[()])
+            aval = typeof(x)
+            return Literal(x.astype(aval.dtype)[()], aval)
         if isinstance(x, (bool, int, float, complex)):
             return Literal(x)
         return self.constant(x)
 
     def stage_value(self, x):
         """Return a tracer for a scalar that was made while this trace is current."""
-        number = np.asarray(x).astype(typeof(x).dtype)[()]
-        return JaxprTracer(self, Literal(number, typeof(x)))
+        aval = typeof(x)
+        number = np.asarray(x).astype(aval.dtype)[()]
+        is_weak = aval.weak_type and typeof(number.item()) == aval
+        return JaxprTracer(self, Literal(number.item() if is_weak else number, aval))
 
     def constant(self, x):
         """Return the variable of an array, or a tracer, that came from outside."""
