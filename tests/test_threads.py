@@ -20,7 +20,7 @@ from minijax.kernel_interpreter import interpret
 from minijax.kernel_steps import Launch
 from minijax.machine import Library
 from minijax.partial_folds import in_two
-from minijax.pool import Pool, _count, place_of_share, pool, pool_text
+from minijax.pool import Pool, _count, available, place_of_share, pool, pool_text
 from minijax.products import Product
 from minijax.program_text import step_writers, write_launch, write_product
 from minijax.ranges import outermost, range_function, unit_of
@@ -424,6 +424,25 @@ for _ in range(5):
     assert os.waitpid(child, 0)[1] == 0
     f(x)
 """,
+    "interrupted": """
+import signal
+later = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+try:
+    later.start()
+    while True:
+        f(x)
+except KeyboardInterrupt:
+    later.join()
+assert (np.asarray(f(x)) == wanted).all()
+""",
+    "workers by fork": """
+import multiprocessing
+def sums(k):
+    return float(np.asarray(f(x + k)).sum())
+serial = [sums(k) for k in range(4)]
+with multiprocessing.get_context("fork").Pool(2) as workers:
+    assert workers.map(sums, range(4)) == serial
+""",
     "exit of a fork": """
 if os.fork() == 0:
     f(x)
@@ -465,6 +484,31 @@ if os.fork() == 0:
 print(os.wait()[1], len(pool().helpers))
 """
     assert run_script(script, "3") == (0, ["0", "2"], "")
+
+
+def test_threads_that_cannot_start(monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as m:
+        m.setattr(threading.Thread, "start", refuse)
+        alone = Pool(3)
+    assert alone.helpers == [] and word[alone.address + pool_code.HELPERS] == 0
+    alone.stop()
+
+
+@pytest.mark.parametrize(
+    "text, wanted",
+    [("max 100000", 64), ("250000 100000", 3), ("50000 100000", 1), (None, 64)],
+)
+def test_limits_of_containers(text, wanted, monkeypatch, tmp_path):
+    path = tmp_path / "cpu.max"
+    if text:
+        path.write_text(text + "\n")
+    monkeypatch.setattr("minijax.pool.CPU_LIMIT", path)
+    cores = {"sched_getaffinity": lambda process: range(64)}
+    monkeypatch.setattr(os, *cores.popitem(), raising=False)
+    assert available() == wanted
 
 
 def test_number_of_threads():
