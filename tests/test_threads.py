@@ -465,9 +465,10 @@ def run_script(script, threads):
     return done.returncode, done.stdout.split(), done.stderr
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("threads", ["1", "4"])
-def test_processes_end_as_they_should(ending, threads):
+@pytest.mark.parametrize(
+    "threads, ending", [("1", "at once"), *[("4", ending) for ending in ENDINGS]]
+)
+def test_processes_end_as_they_should(threads, ending):
     if "fork" in ending and not hasattr(os, "fork"):
         pytest.skip("There is no fork here.")
     wanted = 0, [str(int(threads) - 1)], ""
