@@ -585,6 +585,7 @@ REGISTERS: list[str] = [
     "minijax.kernel_functions",
     "minijax.planned_backend",
     "minijax.held_rows",
+    "minijax.row_ends",
     "minijax.streaming",
     "minijax.transposing",
     "minijax.vector_backend",

@@ -99,7 +99,7 @@ def rows_for(kernel, loop, firsts, moving, lanes):
     nodes = nodes_in(loop)
     again = {node for node in nodes if node in firsts}
     others = [*_goals(loop, again), *[node for node in nodes if node not in again]]
-    edge = {node for step in others for node in _uses(step)}
+    edge = {node for step in others for node in used_by(step)}
     rows = []
     for node in [node for node in dict.fromkeys(nodes) if node in again & edge]:
         axes = {*node.level} - {*moving}
@@ -125,12 +125,14 @@ def _goals(loop, among):
     return [step for step in steps if getattr(step, "fold", None) not in own]
 
 
-def _uses(step):
+def used_by(step):
     """Return the nodes that a step needs."""
     if isinstance(step, Node):
         return step.args
     if isinstance(step, Combine):
         return step.fold.args
+    if isinstance(step, Keep):
+        return (step.row.node,)
     return (step.node,) if isinstance(step, Store) else ()
 
 
@@ -141,7 +143,7 @@ def _behind(node, among):
         node = open_ends.pop()
         if node in among and node not in found:
             found.add(node)
-            open_ends.extend(_uses(node))
+            open_ends.extend(used_by(node))
     return found
 
 
@@ -165,12 +167,12 @@ def _with_recall(loop, rows):
     """Return a loop that recalls nodes, and leaves out what only those needed."""
     kept, own = {row.node: row for row in rows}, {*nodes_in(loop)}
     goals = _goals(loop, own)
-    needed, open_ends = set(), [node for step in goals for node in _uses(step)]
+    needed, open_ends = set(), [node for step in goals for node in used_by(step)]
     while open_ends:
         node = open_ends.pop()
         if node not in needed:
             needed.add(node)
-            open_ends.extend(() if node in kept else _uses(node))
+            open_ends.extend(() if node in kept else used_by(node))
     return _only(loop, needed - kept.keys(), own, kept)
 
 

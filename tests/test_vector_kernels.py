@@ -117,6 +117,13 @@ def test_folds_of_an_earlier_sweep_are_kept(along):
     assert sum(isinstance(step, Recall) for step in steps) == 2
 
 
+def test_ends_of_rows_are_done_by_vectors():
+    """Exponentials of sums of rows; not in large kernels, nor where rows are few."""
+    for rows, lying in [(40, {1, 2}), (10, {2}), (10_000, {2})]:
+        steps = everything(vector_nest(cases.ends(2, rows, 33, F32), host_target()))
+        assert {s.axis for s in steps if isinstance(s, VectorLoop)} == lying
+
+
 def test_lanes_that_do_not_count_ask_for_nothing_rare():
     """The logarithm of 0 is rare; full vectors need no care."""
     rare, usual = (cases.function_row(75, op, F32) for op in ("log", "exp"))

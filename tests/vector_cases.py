@@ -20,7 +20,7 @@ from minijax.targets import TargetLibrary, forced_target, host_target
 from minijax.vector_kernels import kernel_function, module_text
 from tests import kernel_cases
 
-for _name in ("held_rows", "streaming", "transposing"):
+for _name in ("held_rows", "row_ends", "streaming", "transposing"):
     import_module(f"minijax.{_name}")  # ways to change a nest
 
 F32 = np.dtype("float32")
@@ -150,6 +150,22 @@ def parts(rows, columns, dtype, along=1):
     return Kernel("parts", (rows, columns), (x, out), nodes, stores)
 
 
+def ends(count, rows, columns, dtype):
+    """Much to do with the sums of rows: shares of their squares, and of the largest."""
+    x, y = Buffer("x", dtype, count * rows * columns), Buffer("y", dtype, count * rows)
+    outs = [Buffer(f"out{n}", dtype, y.size) for n in range(2)]
+    row = Affine(0, (rows, 1, 0))
+    a = load(x, Affine(0, (rows * columns, columns, 1)))
+    s, b = fold("add", (2,), a), load(y, row)
+    e = apply("exp", t := apply("min", s, b))
+    most, squares = fold("max", (1,), e), apply("mul", e, e)
+    share = apply("div", squares, total := fold("add", (1,), squares))
+    r = apply("sub", share, most)
+    nodes = (a, s, b, t, e, most, squares, total, share, r)
+    stores = (Store(outs[0], row, r), Store(outs[1], row, t))
+    return Kernel("ends", (count, rows, columns), (x, y, *outs), nodes, stores)
+
+
 def column_folds(rows, columns, how, dtype):
     """A fold over rows, and another that shares its loop; a number for each column."""
     x, y = Buffer("x", dtype, rows * columns), Buffer("y", dtype, columns)
@@ -217,6 +233,8 @@ def made_by_hand():
         for sizes in [(2, 3, 2), (3, 20, 5), (2, 5, 40), (2, 33, 33)]:
             yield copies(*sizes, dtype, 1)
             yield copies(*sizes, dtype, sizes[2])
+        for sizes in [(1, 3, 2), (2, 17, 9), (3, 40, 33), (1, 100, 50)]:
+            yield ends(*sizes, dtype)
         for sizes in [(3, 2), (5, 40), (40, 5), (33, 100)]:
             yield parts(*sizes, dtype)
             yield parts(*sizes, dtype, along=0)
