@@ -7,6 +7,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from minijax.targets import TargetLibrary, current_target
 from minijax.vector_kernels import kernel_function, module_text
 from minijax.words import word
 
+ROOT = Path(__file__).resolve().parents[1]
 WORD = ctypes.c_int64
 TASK = ctypes.CFUNCTYPE(*[WORD] * 5)
 
@@ -224,6 +226,15 @@ def test_parts_are_bit_by_bit_the_whole(name, dtype):
         library = TargetLibrary(module_text([made, parts]), target)
         assert_same(kernel, loop, library)
     assert cut or name in ("columns", "broadcast")
+
+
+@pytest.mark.parametrize("options", [["--count", "60"], ["--made"]])
+def test_random_kernels_in_parts(options):
+    command = [sys.executable, "-W", "ignore", "-m", "tests.thread_cases", *options]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and " 0 differences" in done.stdout, done.stdout
 
 
 def assert_same(kernel, loop, library):

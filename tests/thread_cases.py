@@ -1,0 +1,140 @@
+"""Random kernels in parts: loops that are cut, and folds in two kernels.
+
+    python -m tests.thread_cases --seed 0 --count 1000 [--target avx2]
+
+The parts of a loop, done in any order, leave the same bits as the whole kernel; the two
+kernels of a fold leave what the one leaves, but for the rounding of sums. Machine code
+runs in the process of this command.
+"""
+
+import argparse
+import ctypes
+import sys
+from itertools import pairwise
+
+import numpy as np
+
+from minijax.atomics import quotient
+from minijax.kernel_checking import check_kernel
+from minijax.kernel_interpreter import interpret
+from minijax.kernels import Affine, Kernel
+from minijax.partial_folds import cut_of, first_kernel, last_kernel
+from minijax.ranges import outermost, range_function, unit_of
+from minijax.targets import TargetLibrary
+from minijax.vector_kernels import kernel_function, module_text
+from tests import kernel_cases
+from tests.vector_cases import made_by_hand, target_of
+
+
+class LongAxis(kernel_cases.Chance):
+    """Draws kernels with an axis that is long enough to be cut."""
+
+    def sizes(self):
+        """Sizes of up to three axes."""
+        sizes = [self.one([1, 2, 3, 7]) for _ in range(self.rng.integers(1, 4))]
+        place = 0 if self.rng.random() < 0.6 else self.rng.integers(len(sizes))
+        sizes[place] = self.one([33, 64, 68, 100, 128, 131, 200, 340])
+        return tuple(sizes)
+
+
+def random_kernels(seed, count):
+    """Yield kernels whose nodes are all needed, and whose folds are stored once."""
+    chance = LongAxis(seed)
+    for number in range(count):
+        kernel = kernel_cases.tidy(chance.kernel(number))
+        [store] = kernel.stores
+        moving = [k in store.node.level for k in range(len(kernel.sizes))]
+        place = Affine(0, tuple(x * y for x, y in zip(store.place.strides, moving)))
+        place = place._replace(offset=-place.bounds(kernel.sizes)[0])
+        needed = {store.node}
+        for node in reversed(kernel.nodes):
+            needed.update(node.args if node in needed else ())
+        nodes = tuple(node for node in kernel.nodes if node in needed)
+        stores = (store._replace(place=place),)
+        yield Kernel(kernel.name, kernel.sizes, kernel.buffers, nodes, stores)
+
+
+def memory_of(kernels, rng):
+    """Small whole numbers for the buffers of kernels, by name."""
+    buffers = {b.name: b for kernel in kernels for b in kernel.buffers}.values()
+    return {b.name: rng.integers(-3, 4, b.size).astype(b.dtype) for b in buffers}
+
+
+def parts_of(kernel, loop, rng):
+    """Starts and ends of parts of a loop, in disorder."""
+    size, unit = kernel.sizes[loop.axis], unit_of(loop)
+    units = quotient(size, unit)
+    places = sorted({0, units, *rng.integers(0, units, 3).tolist()})
+    parts = [*pairwise(min(place * unit, size) for place in places)]
+    rng.shuffle(parts)
+    return parts
+
+
+def differs_in_parts(kernel, target, rng):
+    """Whether a kernel leaves other bits in parts; None if it has no parts."""
+    loop = outermost(kernel, target)
+    if loop is None:
+        return None
+    made = kernel_function(kernel, "whole", target)
+    part = range_function(kernel, "part", target)
+    library = TargetLibrary(module_text([made, part]), target)
+    wanted = memory_of([kernel], rng)
+    found = {name: numbers.copy() for name, numbers in wanted.items()}
+    names = [buffer.name for buffer in kernel.buffers]
+    library.function("whole", len(names))(*[wanted[x].ctypes.data for x in names])
+    kinds = [ctypes.c_void_p] * len(names) + [ctypes.c_int64] * 2
+    address = library.engine.get_function_address("part")
+    for start, end in parts_of(kernel, loop, rng):
+        pointers = [found[x].ctypes.data for x in names]
+        ctypes.CFUNCTYPE(None, *kinds)(address)(*pointers, start, end)
+    return any(wanted[x].tobytes() != found[x].tobytes() for x in names)
+
+
+def differs_in_two(kernel, cut, rng):
+    """Whether the two kernels of a fold leave something else than the one."""
+    pair = [check_kernel(make(kernel, cut)) for make in (first_kernel, last_kernel)]
+    wanted = memory_of([kernel, *pair], rng)
+    found = {name: numbers.copy() for name, numbers in wanted.items()}
+    with np.errstate(all="ignore"):
+        interpret(kernel, wanted), [interpret(half, found) for half in pair]
+        return not all(
+            np.allclose(found[b.name], wanted[b.name], 1e-3, 1e-2, equal_nan=True)
+            for b in kernel.buffers
+        )
+
+
+def differences(kernels, target):
+    """Return kernels that differ, and how many were cut in each of the two ways."""
+    wrong, counts = [], [0, 0]
+    for number, kernel in enumerate(kernels):
+        rng, todo = np.random.default_rng(number), [kernel]
+        if cut := cut_of(kernel):
+            counts[1] += 1
+            todo.append(first_kernel(kernel, cut))
+            wrong += [kernel] * differs_in_two(kernel, cut, rng)
+        for each in todo:
+            found = differs_in_parts(each, target, rng)
+            counts[0] += found is not None
+            wrong += [each] * bool(found)
+    return wrong, counts
+
+
+def main():
+    """Compare kernels; 1 if something differs."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--made", action="store_true")
+    parser.add_argument("--target", default="")
+    options = parser.parse_args()
+    random = random_kernels(options.seed, options.count)
+    kernels = made_by_hand() if options.made else random
+    wrong, counts = differences(kernels, target_of(options.target))
+    print(*wrong, sep="\n\n")
+    loops, folds = counts
+    print(f"{loops} loops and {folds} folds cut, {len(wrong)} differences")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
