@@ -7,6 +7,7 @@ The parts depend on sizes alone, so the results do not depend on who does them.
 
 from typing import NamedTuple
 
+from minijax.costs import nbytes
 from minijax.kernel_forms import collapse
 from minijax.kernel_steps import Launch
 from minijax.kernels import (
@@ -26,7 +27,7 @@ from minijax.scalar_ops import recastings
 
 # How many parts there may be: more than a loop has that may stand in the text in full.
 COUNTS = range(64, 16, -1)
-ROOM = 2**16  # for what is left of the parts, in bytes
+ROOM = 2**14  # for what is left of the parts, in bytes
 
 
 class Cut(NamedTuple):
@@ -60,10 +61,11 @@ def cut_of(kernel):
         each.detail.how.startswith("arg") or each.args[0] in late for each in folds
     )
     for axis in axes_to_cut(kernel, folds) if simple else ():
-        parts = next((n for n in COUNTS if kernel.sizes[axis] % n == 0), None)
-        if parts and can_be_cut(kernel, axis, late):
+        if not can_be_cut(kernel, axis, late):
+            continue
+        for parts in [count for count in COUNTS if kernel.sizes[axis] % count == 0]:
             buffers = partial_buffers(kernel, folds, parts)
-            if sum(each.size * each.dtype.itemsize for each in buffers) <= ROOM:
+            if sum(map(nbytes, buffers)) <= ROOM:
                 return Cut(axis, parts, dict(zip(folds, buffers)))
     return None
 
