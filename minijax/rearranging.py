@@ -120,6 +120,7 @@ def _joined(outer, inner):
 
 
 def _cut(sweep, x, box):
+    box = [each if each[1] else (0, 0, 1) for each in box]  # nothing lies in any array
     starts, numbers, strides = (tuple(column) for column in zip(*box))
     ends = [a + max(n - 1, 0) * step + (n > 0) for a, n, step in box]
     strides = None if {*strides} <= {1} else strides

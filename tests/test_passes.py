@@ -415,3 +415,11 @@ def test_conversions():
             new = passes["rearranging"](closed)
             assert str(new) != str(closed)
             same(closed, new, args)
+
+
+def test_a_slice_of_nothing_stays_inside():
+    """It begins at the end of a slice with a stride, behind the end of the array."""
+    closed = make_jaxpr(lambda x: x.reshape(6)[::4][2:])(x := jnp.ones((2, 3)))
+    new = simplify(closed)
+    check_jaxpr(new)
+    same(closed, new, [x])
