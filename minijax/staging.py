@@ -130,7 +130,8 @@ class JaxprTrace(Trace):
         """Return a tracer for a scalar that was made while this trace is current."""
         aval = typeof(x)
         number = np.asarray(x).astype(aval.dtype)[()]
-        return JaxprTracer(self, Literal(number, aval))
+        is_weak = aval.weak_type and typeof(number.item()) == aval
+        return JaxprTracer(self, Literal(number.item() if is_weak else number, aval))
 
     def constant(self, x):
         """Return the variable of an array, or a tracer, that came from outside."""

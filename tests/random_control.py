@@ -19,6 +19,7 @@ from importlib import import_module
 import numpy as np
 
 import minijax
+from minijax.array import asarray_impl
 from minijax.extend.core import check_jaxpr, jaxpr_as_fun
 from minijax.lax.conversion import astype
 from tests.corpus import as_function
@@ -85,7 +86,7 @@ def as_jaxpr(g, values):
 
 def with_type(x, aval):
     """A literal comes out as a number, in JAX too; return it with its type."""
-    return astype(x, aval.dtype, aval.weak_type)
+    return asarray_impl(astype(x, aval.dtype, aval.weak_type))
 
 
 def backend(name):

@@ -177,3 +177,13 @@ def test_complex_numbers():
     slope = grad(f, holomorphic=True)(z)
     h = 1e-2
     assert abs(slope - (f(z + h) - f(z - h)) / (2 * h)) < 1e-2
+
+
+@pytest.mark.parametrize("make", [lambda: jnp.asarray(2.0) * 3, lambda: 1 + 2j])
+def test_rows_made_of_constants_stay_weak(make):
+    def rows(x):
+        return lax.scan(lambda c, _: (c, make()), x, None, length=2)[1]
+
+    for way in (rows, minijax.jit(rows), lambda x: minijax.jvp(rows, (x,), (x,))[0]):
+        assert way(1.0).weak_type
+    assert minijax.vmap(rows)(jnp.ones(3)).weak_type
