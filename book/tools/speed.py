@@ -25,7 +25,7 @@ def speed_page(record: dict) -> str:
     late = {name: row for name, row in rows.items() if isinstance(row, str)}
     lines += _table(_HEAD, [
         *[_line(name, row) for name, row in known.items()],
-        *[[name, f"not there yet: {row}", *[""] * 5] for name, row in late.items()],
+        *[[f"{name} (not there yet: {row})", *[""] * 6] for name, row in late.items()],
     ])  # fmt: skip
     return "\n".join([*lines, *_paper(known), *_others(about, known)]) + "\n"
 
@@ -38,7 +38,8 @@ def _table(head: tuple, rows: list) -> list[str]:
 
 
 def _line(name: str, row: dict) -> list[str]:
-    times = [f"{row['us'][who]:,.1f}" for who in ("minijax", "jax")]
+    each = [row["us"][who] for who in ("minijax", "jax")]
+    times = [f"{time:,.0f}" if time >= 1000 else f"{time:.1f}" for time in each]
     low, high = row["quartiles"]["jax"]
     ratio = f"{row['ratio']['jax']:.2f}"
     bounds = f"{row['must']:g}", f"{row['goal']:g}"
