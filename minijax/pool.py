@@ -95,10 +95,9 @@ def limit_of_container():
 
 
 def _count(value):
-    count = int(value or 0)
-    if count < 0:
+    if not str(value or 0).isdecimal():
         raise ValueError(f"{value!r} is no number of threads.")
-    return count
+    return int(value or 0)
 
 
 config.define("minijax_num_threads", os.environ.get("MINIJAX_NUM_THREADS", ""), _count)

@@ -536,7 +536,8 @@ def test_limits_of_containers(text, wanted, monkeypatch, tmp_path):
 
 
 def test_number_of_threads():
-    assert (_count(""), _count("3")) == (0, 3)
-    with pytest.raises(ValueError, match="no number of threads"):
-        _count("-1")
+    assert (_count(""), _count("3"), _count(2)) == (0, 3, 2)
+    for wrong in ("-1", "many", 1.5):
+        with pytest.raises(ValueError, match="no number of threads"):
+            _count(wrong)
     assert pool() is pool() and isinstance(pool().library, Library)
