@@ -35,6 +35,13 @@ def seconds(f, repeats):
     return (time.perf_counter() - start) / repeats
 
 
+def warm_seconds(f, repeats):
+    """The same, after a call that is not timed, unless a call takes long."""
+    if repeats > 1:
+        f()
+    return seconds(f, repeats)
+
+
 def measure(functions, samples=SAMPLES):
     """Return the medians of the times, and of the ratios of the first to the others.
 
@@ -51,7 +58,7 @@ def measure(functions, samples=SAMPLES):
         repeats[name] = 1 if once > SLOW else max(1, int(SECONDS / seconds(f, 2)))
     times = [
         {
-            name: seconds(f, repeats[name])
+            name: warm_seconds(f, repeats[name])
             for name, f in functions.items()
             if name not in rarely or k % RARELY == 0
         }
