@@ -13,6 +13,7 @@ from minijax.core import Tracer
 from minijax.costs import cost_analysis, memory_analysis
 from minijax.donation import check_given_once, give_up, losing, memory_given
 from minijax.programs import dce_program, keep_inputs, partition
+from minijax.remembering import remembered
 from minijax.staging_api import ShapeDtypeStruct
 from minijax.tree_differences import differences
 from minijax.treedefs import PyTreeDef, tree_flatten
@@ -111,16 +112,20 @@ def dialects_of(backend):
     return getattr(backends[backend], "dialects", {})
 
 
+@remembered
+def pruned(program, keep_unused):
+    """Return a program without waste, and which inputs it has left; made once."""
+    needed_part, needed = dce_program(program, (True,) * len(program.out_avals))
+    kept = tuple(need or keep_unused for need in needed)
+    return keep_inputs(needed_part, kept), kept
+
+
 class Pruned(Stage):
     """A stage whose program has nothing in it that nobody needs."""
 
     @property
     def _pruned(self):
-        program, needed = dce_program(
-            self.program, (True,) * len(self.program.out_avals)
-        )
-        kept = tuple(need or self.keep_unused for need in needed)
-        return keep_inputs(program, kept), kept
+        return pruned(self.program, self.keep_unused)
 
     @property
     def _given(self):

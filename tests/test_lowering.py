@@ -206,3 +206,10 @@ def test_executables_may_count_for_themselves(monkeypatch):
     compiled = minijax.jit(lambda x: x + 1, backend="counting").lower(1.0).compile()
     assert compiled.cost_analysis() == {"flops": 7.0}
     assert compiled.memory_analysis() == "little"
+
+
+def test_a_stage_is_compiled_once():
+    compiled = minijax.jit(lambda x, unused: x * 2.0).lower(1.0, 2.0).compile()
+    executable = compiled.runtime_executable()
+    assert compiled(1.0, 2.0) == 2.0
+    assert compiled.runtime_executable() is executable
