@@ -118,7 +118,8 @@ def test_digamma_is_found_again():
     """The quotient from 1 to 2 is as good as one with these degrees can be."""
     with mp.workprec(200):
         zero = mp.findroot(mp.digamma, 1.46)
-        assert PSI_ZERO == (float(zero), float(zero - mp.mpf(PSI_ZERO[0])))
+        rest = float(zero - mp.mpf(PSI_ZERO[0]))
+        assert (float(zero), rest) == PSI_ZERO
 
         def psi(t):
             return mp.digamma(t + mp.mpf(1.5)) / (t + mp.mpf(1.5) - zero)

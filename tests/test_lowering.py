@@ -157,8 +157,8 @@ def test_dialects_of_all_backends_and_of_one(monkeypatch):
     assert lowered.compile().as_text("prose") == lowered.as_text("prose")
     silent = minijax.jit(f, backend="interpreter").lower(1.0, 2.0)
     expected = (
-        "unknown dialect: rhyme. For f on the backend 'interpreter' there are: jaxpr, .*"
-        "prose, interpreter, .*talking. With backend='talking' it exists."
+        "unknown dialect: rhyme. For f on the backend 'interpreter' there are: "
+        "jaxpr, .*prose, interpreter, .*talking. With backend='talking' it exists."
     )
     for stage in (silent, silent.compile()):
         with pytest.raises(ValueError, match=expected):
