@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from minijax.kernels import Affine, Node
 from minijax.loop_nests import Loop, Start
-from minijax.vector_folds import first_values
+from minijax.vector_folds import combined, first_values
 from minijax.vector_kernels import nest_changes, step_writers, write_steps
 from minijax.vector_memory import read_own, write_own
 from minijax.vector_nests import VectorLoop, is_loop, widest
@@ -95,13 +95,13 @@ def add_rows(f, stream, index, number):
     """Write how a vector of some rows enters the running values."""
     write_steps(f, stream.before)
     for each in stream.rows.folds:
-        f.open[each], f.running[each] = f.lanes, [own_value(f, stream, each)]
+        f.open[each], f.running[each] = f.lanes, first_values(each, f.lanes)
     for ahead in range(number):
         f.indices[stream.rows.axis] = f.ahead(index, ahead)
         write_steps(f, stream.rows.body)
     for each in stream.rows.folds:
-        own_value(f, stream, each, *f.running.pop(each))
-        del f.open[each]
+        values = [own_value(f, stream, each)], f.running.pop(each)
+        own_value(f, stream, each, *combined(f, each, *values, f.open.pop(each)))
 
 
 def along_vectors(f, stream, body):

@@ -3,6 +3,7 @@
 """Kernels as functions of LLVM that compute with vectors."""
 
 import functools
+import math
 from collections import Counter
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from minijax.llvm_text import number_text, type_in_memory, type_of
 from minijax.loop_nests import Combine, Loop, Start, loop_nest
 from minijax.scalar_ops import scalar_ops
 from minijax.vector_folds import (
+    combined,
     first_values,
     fold_lanes,
     value_types,
@@ -205,25 +207,68 @@ def write_turns(f, loop):
 
 def turns(f, loop, first, step, count):
     """Write turns of a loop, through which the running values of its folds go."""
-    folds = loop.folds
+
+    def body(index):
+        f.indices[loop.axis] = index
+        write_steps(f, loop.body)
+
+    if is_short(f.kernel, loop) and not isinstance(loop, VectorLoop):
+        for index in range(count):
+            body(index)
+    elif count >= MANY and any(map(is_rounded, loop.folds)):
+        write_blocks(f, loop.folds, first, step, count, body)
+    else:
+        carry_folds(f, loop.folds, first, step, count, body)
+
+
+def carry_folds(f, folds, first, step, count, body):
+    """Write a loop that carries the running values of some folds."""
 
     def inside(index, names):
-        f.indices[loop.axis], names = index, iter(names)
-        for each in folds:
-            f.running[each] = [next(names) for _ in f.running[each]]
-        write_steps(f, loop.body)
-        return [name for each in folds for name in f.running[each]]
+        set_running(f, folds, names)
+        body(index)
+        return all_running(f, folds)
 
     kinds = [kind for each in folds for kind in value_types(each, f.open[each])]
-    values = [name for each in folds for name in f.running[each]]
-    if isinstance(loop, VectorLoop) or not is_short(f.kernel, loop):
-        values = f.turns(first, step, count, list(zip(kinds, values)), inside)
-    else:
-        for index in range(count):
-            values = inside(index, values)
-    last = iter(values)
+    carried = list(zip(kinds, all_running(f, folds)))
+    set_running(f, folds, f.turns(first, step, count, carried, inside))
+
+
+def all_running(f, folds):
+    """Return the names of the running values of some folds."""
+    return [name for each in folds for name in f.running[each]]
+
+
+def set_running(f, folds, names):
+    """Say how the running values of some folds are called from now on."""
+    names = iter(names)
     for each in folds:
-        f.running[each] = [next(last) for _ in f.running[each]]
+        f.running[each] = [next(names) for _ in f.running[each]]
+
+
+MANY = 128  # turns of a loop whose sums are made in blocks
+
+
+def is_rounded(fold):
+    """Return whether each turn of a fold loses digits."""
+    return fold.detail.how in ("add", "mul") and fold.dtype.kind == "f"
+
+
+def write_blocks(f, folds, first, step, count, body):
+    """Write a loop in blocks, each of which begins its folds anew."""
+    length = max(MANY // 4, math.isqrt(count))
+
+    def block(start):
+        before = {each: f.running[each] for each in folds}
+        f.running |= {each: first_values(each, f.open[each]) for each in folds}
+        carry_folds(f, folds, 0, step, length, lambda index: body(f.sum(start, index)))
+        for each in folds:
+            values = before[each], f.running[each]
+            f.running[each] = combined(f, each, *values, f.open[each])
+
+    blocks, rest = divmod(count, length)
+    carry_folds(f, folds, first, step * length, blocks, block)
+    carry_folds(f, folds, first + step * (count - rest), step, rest, body)
 
 
 def write_vector_store(f, step):

@@ -8,6 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import minijax.numpy as jnp
+from minijax import enable_x64, jit
 from minijax.held_rows import Keep, Recall
 from minijax.kernels import Affine, Buffer, Kernel, Store, apply, load
 from minijax.loop_nests import Start
@@ -48,6 +50,34 @@ def test_random_kernels(kind):
 @pytest.mark.parametrize("options", [[], ["--fused"]])
 def test_kernels_of_programs(options):
     check("--programs", "--every", "60", *options)
+
+
+@pytest.mark.parametrize("kind", ["", "plain"])
+def test_random_kernels_in_blocks(kind):
+    check("--seed", "90", "--count", "60", "--target", kind, "--blocks")
+
+
+LONG = {
+    "sum": lambda x: x.sum(),
+    "mean of squares": lambda x: (x * x).mean(),
+    "sum of rows": lambda x: x.sum(1),
+    "sum of columns": lambda x: x.sum(0),
+    "product with a vector": lambda x: x @ jnp.ones(x.shape[1]),
+    "sum and largest": lambda x: x.sum() + x.max(),
+    "variance": lambda x: (x + jnp.arange(x.shape[1]) % 2).var(1),
+}
+
+
+@pytest.mark.parametrize("shape", [(1000, 257), (7, 60_000), (60_000, 7), (4000, 40)])
+@pytest.mark.parametrize("name", LONG)
+def test_long_sums_keep_their_digits(name, shape):
+    """Equal numbers are the hard case: all additions round the same way."""
+    x = np.full(shape, 0.1, "float32")
+    found = jit(LONG[name], backend="cpu")(x)
+    with enable_x64():
+        wanted = LONG[name](jnp.asarray(x.astype("float64")))
+    rtol = 1e-4 if name == "sum of columns" else 3e-6  # streams: no blocks of handfuls
+    assert np.allclose(found, wanted, rtol=rtol, atol=0)
 
 
 def test_every_way_is_tried():

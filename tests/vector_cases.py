@@ -11,6 +11,7 @@ from importlib import import_module
 
 import numpy as np
 
+from minijax import vector_kernels
 from minijax.fusion import fuse
 from minijax.kernel_checking import check_kernel
 from minijax.kernel_interpreter import interpret
@@ -301,7 +302,10 @@ def main():
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--target", default="")
     parser.add_argument("--together", type=int, default=100)
+    parser.add_argument("--blocks", action="store_true", help="in the shortest loops")
     options = parser.parse_args()
+    if options.blocks:
+        vector_kernels.MANY = 4
     if options.programs:
         recorder = FusedRecorder if options.fused else kernel_cases.Recorder
         wrong, met = kernel_cases.of_programs(options.every, recorder)
