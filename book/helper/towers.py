@@ -64,7 +64,7 @@ FLOORS = (
 )
 
 WIDTH, SHAFT, TOWER = 460, 24, 216
-OPEN, SHUT, GAP = 21, 7, 6
+OPEN, SHUT, GAP = 21, 6, 6
 
 
 def _number(floors):
