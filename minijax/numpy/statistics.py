@@ -67,8 +67,8 @@ def running(name, function, a, axis, dtype, out):
     """Return what `function` of lax accumulates along an axis."""
     refuse_out(name, out)
     a = arraylike(name, a)
-    if axis is None or (a.ndim == 0 and axis in (0, -1)):
-        a, axis = ravel(a), 0
+    if axis is None or (a.ndim == 0 and a.aval.weak_type):  # numbers have one axis
+        a, axis = ravel(a), axis or 0
     default = canonicalize_dtype(int) if kind(a) == "b" else a.dtype
     dtype = default if dtype is None else check_dtype(dtype, name)
     return function(as_type(a, dtype), as_axis(axis, a.ndim))
