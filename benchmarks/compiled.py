@@ -72,6 +72,7 @@ def in_another_process(name, threads):
         settings = {
             "MINIJAX_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads),
             "MINIJAX_BENCH_THREADS": str(threads), "XLA_FLAGS": "",
+            "OMP_WAIT_POLICY": "PASSIVE",  # PyTorch's threads rest while others run
         }  # fmt: skip
         environment = {**os.environ, **settings}
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
