@@ -163,16 +163,21 @@ def _with_body(loop, place, new):
     return loop._replace(body=[*loop.body[:place], *new, *loop.body[place + 1 :]])
 
 
+def leading_to(goals, ends):
+    """Return the nodes that some steps need, as far as the nodes where one stops."""
+    found, open_ends = set(), [node for step in goals for node in used_by(step)]
+    while open_ends:
+        node = open_ends.pop()
+        if node not in found:
+            found.add(node)
+            open_ends.extend(() if node in ends else used_by(node))
+    return found
+
+
 def _with_recall(loop, rows):
     """Return a loop that recalls nodes, and leaves out what only those needed."""
     kept, own = {row.node: row for row in rows}, {*nodes_in(loop)}
-    goals = _goals(loop, own)
-    needed, open_ends = set(), [node for step in goals for node in used_by(step)]
-    while open_ends:
-        node = open_ends.pop()
-        if node not in needed:
-            needed.add(node)
-            open_ends.extend(() if node in kept else used_by(node))
+    needed = leading_to(_goals(loop, own), kept)
     return _only(loop, needed - kept.keys(), own, kept)
 
 

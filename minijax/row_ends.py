@@ -4,7 +4,7 @@
 
 import math
 
-from minijax.held_rows import ROW_BYTES, Keep, Recall, Row, used_by
+from minijax.held_rows import ROW_BYTES, Keep, Recall, Row, leading_to
 from minijax.kernels import Node, Store
 from minijax.loop_nests import Combine, Loop, Start
 from minijax.vector_kernels import nest_changes
@@ -72,17 +72,6 @@ def _found(step):
     """Return the node that a step computes, or recalls, or None."""
     node = step.row.node if isinstance(step, Recall) else step
     return node if isinstance(node, Node) else None
-
-
-def leading_to(goals, ends):
-    """Return the nodes that some steps need, as far as the nodes where one stops."""
-    found, open_ends = set(), [node for step in goals for node in used_by(step)]
-    while open_ends:
-        node = open_ends.pop()
-        if node not in found:
-            found.add(node)
-            open_ends.extend(() if node in ends else used_by(node))
-    return found
 
 
 def _with_keeps(body, rows):
