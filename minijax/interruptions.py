@@ -1,7 +1,8 @@
 # Made from chapters/19d_calls.md by `make chapter`;
 # edit the chapter, not this file.
-"""What may happen in the middle of making machine code: Ctrl-C, and a fork."""
+"""What may happen in the middle of making machine code: Ctrl-C, a fork, the end."""
 
+import atexit
 import os
 import signal
 import threading
@@ -30,15 +31,19 @@ def uninterrupted():
 
 
 @cache
-def guard_forks():
-    """Have a fork wait for LLVM, and the new process know that it has one thread.
+def guard_llvm():
+    """Have a fork wait for LLVM, and the end of the process too.
 
     A lock that another thread holds during a fork stays locked in the new process,
-    where nobody is left to release it.
+    where nobody is left to release it; so the new process learns that it has one
+    thread. At the end of a process the lock is kept: what LLVM works with is taken
+    down then, and no other thread may be reading it.
     """
     from llvmlite.binding import ffi
 
     lock = getattr(ffi.lib, "_lock", None)
+    if lock is not None:
+        atexit.register(lock.__enter__)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forget_other_threads)
         if lock is not None:

@@ -113,3 +113,34 @@ def test_once_after_a_fork():
     once._lock.acquire()  # by a thread that the new process does not have
     once.unlock()
     assert once.get("key", lambda: 1) == 1
+
+
+AT_THE_END = """
+import threading, time
+import minijax.numpy as jnp
+from llvmlite.binding import ffi
+from minijax import jit
+jit(lambda x: x + 1, backend="cpu")(jnp.ones(3))
+inside = threading.Event()
+def compile():
+    with ffi.lib._lock:
+        inside.set()
+        time.sleep(0.3)
+        print("compiled", flush=True)
+    time.sleep(0.001)  # the turn of the other thread
+    with ffi.lib._lock:
+        print("compiled in a process that has ended", flush=True)
+threading.Thread(target=compile, daemon=True).start()
+inside.wait()
+"""
+
+
+def test_the_end_of_a_process_waits_for_llvm():
+    done = subprocess.run(
+        [sys.executable, "-c", AT_THE_END],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "compiled\n", "")
