@@ -2,6 +2,9 @@
 
 Some tests make primitives of their own. Their rules are in the tables while the tests
 of that file run, and not when others look at every primitive there is.
+
+Hypothesis draws the same examples in each run, and nobody looks at a clock: a test
+that fails today fails tomorrow. `--hypothesis-profile default` looks for new ones.
 """
 
 import importlib
@@ -10,6 +13,7 @@ import pkgutil
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import minijax
 from minijax.core import rule_tables
@@ -17,6 +21,15 @@ from minijax.core import rule_tables
 ORACLE = Path(__file__).parent / "oracle"
 
 os.environ.setdefault("JAX_ENABLE_COMPILATION_CACHE", "0")  # all code is made here
+
+settings.register_profile(
+    "steady",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("steady")
 
 for module in pkgutil.walk_packages(minijax.__path__, "minijax."):
     importlib.import_module(module.name)

@@ -44,7 +44,7 @@ def test_every_suffix(size):
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_products_of_matrices(data):
     """Matrices do not commute, and may stand along any axis."""
     size, axis = data.draw(st.integers(0, 9)), data.draw(st.integers(-3, 2))

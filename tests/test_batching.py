@@ -172,7 +172,7 @@ def test_rule_equals_loop(primitive):
             )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_dot_general_of_any_rank(data):
     count = st.integers(0, 2)

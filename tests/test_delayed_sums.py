@@ -147,7 +147,7 @@ def chain(draw, x):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_random_bodies(data):
     """Products of carried and of per-step values, changed, added, and used twice."""
     lhs, rhs, numbers = data.draw(products())

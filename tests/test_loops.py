@@ -35,7 +35,7 @@ def test_the_definition(reverse, unroll):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.integers(-4, 4), max_size=6), st.booleans())
 def test_running_sums(numbers, reverse):
     xs = np.array(numbers, "int32")
