@@ -37,7 +37,7 @@ def read(f, buffer, place, mask):
     """Write the load of an element for each lane that `mask` lets through."""
     kind, stride = type_in_memory(buffer.dtype), f.along(place)
     if stride == 1:
-        return read_row(f, kind, f.address(buffer, place), mask)
+        return read_early(f, kind, f.address(buffer, place), mask)
     if stride == -1:
         first = place._replace(offset=place.offset - f.live + 1)
         mask = mask and flip(f, "i1", mask)
@@ -46,6 +46,13 @@ def read(f, buffer, place, mask):
     if varies or not 1 < stride <= 4:
         return gather(f, kind, f.address(buffer, place), buffer, stride, varies)
     return read_comb(f, kind, f.address(buffer, place), stride)
+
+
+def read_early(f, kind, address, mask):
+    """Write the load of neighbours in a buffer where it is known which, and once."""
+    depth = max(f.depths.get(name, 0) for name in (address, mask))
+    key = "row", address, mask, f.lanes
+    return f.written(key, depth, lambda: read_row(f, kind, address, mask))
 
 
 def read_one(f, buffer, place, scalar, mask):

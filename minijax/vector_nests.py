@@ -5,6 +5,7 @@
 import math
 from typing import NamedTuple
 
+from minijax import elementary
 from minijax.kernels import Node, Store
 from minijax.loop_nests import Loop
 from minijax.scalar_ops import scalar_ops
@@ -94,7 +95,8 @@ def cost(step, axis, lanes=1):
     if step.op == "load":
         stride = step.detail.place.strides[axis] if axis is not None else 1
         return 1 if abs(stride) <= 1 else stride if 1 < stride <= 4 else 3 * lanes
-    return 0.5
+    function = elementary.function(step.op, step.args[-1].dtype)
+    return 0.5 * (function.operations if function else 1)
 
 
 def lanes_for(kernel, loop, target):

@@ -156,13 +156,20 @@ class VectorText(LLVMFunction):
 
         In a text, ``{}`` stands for the result before.
         """
+        return self.written(key, depth, lambda: self._chain(texts))
+
+    def _chain(self, texts):
+        name = ""
+        for text in texts:
+            name = self.emit(text.format(name))
+        return name
+
+    def written(self, key, depth, write):
+        """Call a function that writes to a scope, once; return what it has returned."""
         memo, here = self.scopes[depth].memo, self.depth
         if key not in memo:
             self.at(depth)
-            name = ""
-            for text in texts:
-                name = self.emit(text.format(name))
-            memo[key] = name
+            memo[key] = write()
             self.at(here)
         return memo[key]
 
