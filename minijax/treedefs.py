@@ -152,7 +152,18 @@ def tree_leaves(tree, is_leaf=None):
 
     Reference: ``jax.tree_util.tree_leaves``.
     """
-    return tree_flatten(tree, is_leaf)[0]
+    leaves = []
+    _add_leaves(tree, is_leaf, leaves)
+    return leaves
+
+
+def _add_leaves(tree, is_leaf, leaves):
+    kind = node_kinds.get(type(tree)) or node_kind(tree)
+    if kind is None or (is_leaf is not None and is_leaf(tree)):
+        leaves.append(tree)
+    else:
+        for child in kind.flatten(tree)[0]:
+            _add_leaves(child, is_leaf, leaves)
 
 
 def tree_structure(tree, is_leaf=None):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minijax import tree, tree_util
+from minijax import tree, tree_util, treedefs
 from minijax.flatten_util import ravel_pytree
 from minijax.tree_functions import broadcast_prefix
 from minijax.tree_util import (
@@ -245,6 +245,20 @@ def test_is_leaf():
     assert str(treedef) == "PyTreeDef([*, {'a': *}, None])"
     assert tree_leaves([None, 1], is_leaf=lambda x: x is None) == [None, 1]
     assert tree_map(len, [(1, 2), ()], is_leaf=stop) == [2, 0]
+
+
+def test_leaves_are_found_without_a_structure(monkeypatch):
+    """Whoever waits for the results of each call waits for no structure."""
+    values = {"b": [1, (2, None)], "a": Pair(3, Point(4, 5))}
+    expected = tree_flatten(values)[0], tree_flatten(values, is_point)[0]
+    monkeypatch.setattr(treedefs, "PyTreeDef", None)
+    assert (tree_leaves(values), tree_leaves(values, is_point)) == expected
+    assert expected == ([3, 4, 5, 1, 2], [3, Point(4, 5), 1, 2])
+
+
+def is_point(value):
+    """Whether to stop at a value."""
+    return isinstance(value, Point)
 
 
 def test_is_leaf_may_look_at_the_path():
