@@ -6,7 +6,6 @@
 run everything that the tests run, and print the counts.
 """
 
-import argparse
 import sys
 from collections import Counter
 from functools import cache
@@ -17,6 +16,7 @@ import numpy as np
 
 import minijax
 from tests import corpus
+from tests.commands import options_of
 
 PROGRAMS = corpus.programs(minijax)
 TABLE = corpus.transformations(minijax)
@@ -142,14 +142,11 @@ def in_32_bits(name):
 
 def main(arguments=None):
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--jax", action="store_true")
-    parser.add_argument("--program", help="only this program")
-    options = parser.parse_args(arguments)
+    options = options_of(__doc__, arguments, jax=False, program="")
     compare = against_jax if options.jax else against_itself
     counts, number = Counter(), count()
     for name, part in CASES:
-        if options.program in (None, name):
+        if options.program in ("", name):
             for text in compare(name, part, counts):
                 next(number)
                 print(text, flush=True)

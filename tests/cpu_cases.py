@@ -4,7 +4,6 @@ python -m tests.cpu_cases --every 9              programs of all primitives and 
 python -m tests.cpu_cases --control --every 9    programs with loops and branches
 """
 
-import argparse
 import sys
 import warnings
 from itertools import islice
@@ -12,6 +11,7 @@ from itertools import islice
 import minijax
 from minijax.compilation import Interpreter, backends, without_waste
 from tests import emission_cases
+from tests.commands import options_of, reported
 from tests.kernel_cases import alike, programs
 
 
@@ -50,17 +50,10 @@ def compare_all(backend, control, every, first=0):
 
 def main():
     """Compare programs; 1 if something differs."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--control", action="store_true")
-    parser.add_argument("--every", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--backend", default="cpu")
-    options = parser.parse_args()
+    options = options_of(__doc__, control=False, every=1, first=0, backend="cpu")
     arguments = options.control, options.every, options.first
     compared, wrong = compare_all(options.backend, *arguments)
-    print(*wrong, sep="\n\n")
-    print(f"{compared} programs, {len(wrong)} differences")
-    return bool(wrong)
+    return reported(f"{compared} programs", wrong)
 
 
 if __name__ == "__main__":

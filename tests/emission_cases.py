@@ -19,6 +19,7 @@ from minijax import lax
 from minijax.compilation import Interpreter, backends
 from tests import array_cases as cases
 from tests import control_corpus, corpus, forward_cases, transpose_cases
+from tests.commands import reported
 
 LITERALS = [0, 1, 2, -1, 3, 7]
 
@@ -246,9 +247,7 @@ def main():
             for program in chain.from_iterable(groups):
                 taken, found = compare(*program)
                 compared, wrong = compared + taken, wrong + found
-    print(*wrong, sep="\n")
-    print(f"{compared} programs, {len(wrong)} differences")
-    return bool(wrong)
+    return reported(f"{compared} programs", wrong)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 `--programs` the corpus as well.
 """
 
-import argparse
 import sys
 import warnings
 
@@ -20,6 +19,7 @@ from minijax.kernel_checking import check_kernel
 from minijax.kernel_steps import lower
 from minijax.passes import simplify
 from tests import corpus, emission_cases, kernel_cases
+from tests.commands import options_of
 
 
 class FusedProgram(KernelProgram):
@@ -244,12 +244,7 @@ def report(programs, machine):
 
 def main():
     """Compare programs; 1 if something differs."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--programs", action="store_true")
-    parser.add_argument("--machine", action="store_true")
-    options = parser.parse_args()
+    options = options_of(__doc__, seed=0, count=200, programs=False, machine=False)
     warnings.simplefilter("ignore")
     wrong = report(random_programs(options.seed, options.count), options.machine)
     if options.programs:

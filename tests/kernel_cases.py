@@ -6,7 +6,6 @@ python -m tests.kernel_cases --programs --every 9    kernels of programs, likewi
 Machine code runs in the process of this command, so that a crash of it ends no test.
 """
 
-import argparse
 import sys
 import warnings
 
@@ -35,6 +34,7 @@ from minijax.machine import Library
 from minijax.scalar_ops import foldings, in_registers, scalar_ops
 from tests import array_cases as cases
 from tests import emission_cases
+from tests.commands import options_of, reported
 
 TOLERANCES = {"bfloat16": 3e-2, "float16": 4e-3, "float64": 1e-12, "complex128": 1e-12}
 
@@ -279,19 +279,12 @@ def of_programs(every, recorder=Recorder):
 
 def main():
     """Compare kernels; 1 if something differs."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--programs", action="store_true")
-    parser.add_argument("--every", type=int, default=1)
-    options = parser.parse_args()
+    options = options_of(__doc__, seed=0, count=200, programs=False, every=1)
     wrong, met = [], of_random_kernels(options.seed, options.count)
     if options.programs:
         wrong, met = of_programs(options.every)
     wrong += differences(met)
-    print(*wrong, sep="\n\n")
-    print(f"{len(met)} kernels, {len(wrong)} differences")
-    return bool(wrong)
+    return reported(f"{len(met)} kernels", wrong)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ jvp, vjp and vmap, with an argument given twice, and with donated arguments; tho
 odd seeds have control flow (`tests.random_control`).
 """
 
-import argparse
 import subprocess
 import sys
 from functools import partial
@@ -24,6 +23,7 @@ from minijax.dtypes import is_inexact
 from minijax.lax.factories import to_real
 from minijax.tree_util import tree_map
 from tests import random_control
+from tests.commands import options_of
 from tests.random_programs import (
     GROUPS,
     TOLERANCES,
@@ -235,12 +235,9 @@ def child(seed, count, backends):
 
 def main():
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--backend", nargs="+", default=["python", "cpu"])
-    parser.add_argument("--child", action="store_true")
-    options = parser.parse_args()
+    options = options_of(
+        __doc__, seed=0, count=100, backend=["python", "cpu"], child=False
+    )
     if options.child:
         run_block(options.seed, options.count, options.backend)
         return 0

@@ -6,7 +6,6 @@ The memory of a planned run is filled with one pattern before, and what dies in 
 another one at once, so that whoever reads it reads nonsense.
 """
 
-import argparse
 import sys
 
 import numpy as np
@@ -22,6 +21,7 @@ from minijax.memory import plan
 from minijax.memory_checking import check_plan
 from minijax.planned_backend import CallMemory, offsets_of
 from minijax.scalar_ops import foldings, scalar_ops
+from tests.commands import options_of
 
 FLOAT, WIDE, BYTES = map(np.dtype, ("float32", "float64", "uint8"))
 ROWS, COLUMNS = 4, 6
@@ -247,10 +247,7 @@ def problem(seed, length=8):
 
 def main(arguments=None):
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=500)
-    options = parser.parse_args(arguments)
+    options = options_of(__doc__, arguments, seed=0, count=500)
     found = [problem(options.seed + n) for n in range(options.count)]
     wrong = [text for text in found if text]
     print(*wrong[:3], f"{options.count} schedules, {len(wrong)} wrong", sep="\n")

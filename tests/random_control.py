@@ -11,7 +11,6 @@ refuse with the same class of error.
 compares with real JAX, or, ``--alone``, the other ways with the eager one.
 """
 
-import argparse
 from collections import Counter
 from functools import partial
 from importlib import import_module
@@ -22,6 +21,7 @@ import minijax
 from minijax.array import asarray_impl
 from minijax.extend.core import check_jaxpr, jaxpr_as_fun
 from minijax.lax.conversion import astype
+from tests.commands import options_of
 from tests.corpus import as_function
 from tests.program_writer import Program, Types, namespace
 from tests.random_programs import (
@@ -262,12 +262,7 @@ def report(seed, comparison):
 
 def main(arguments=None):
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--length", type=int, default=4)
-    parser.add_argument("--alone", action="store_true")
-    options = parser.parse_args(arguments)
+    options = options_of(__doc__, arguments, seed=0, count=100, length=4, alone=False)
     checked = refused = bad = 0
     kinds = Counter()
     for seed in range(options.seed, options.seed + options.count):

@@ -12,12 +12,13 @@ prints where the two packages do not agree. This needs real JAX. With
 ``--control-flow`` the programs are those of `tests.random_control`.
 """
 
-import argparse
 import importlib
 import sys
 import warnings
 
 import numpy as np
+
+from tests.commands import options_of
 
 DTYPES = """
     float32 float32 float32 float32 float16 bfloat16 int32 int32 int8 uint8 uint32
@@ -438,11 +439,7 @@ def main(arguments=None):
     if "--control-flow" in arguments:
         control = importlib.import_module("tests.random_control")
         return control.main([word for word in arguments if word != "--control-flow"])
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--length", type=int, default=5)
-    options = parser.parse_args(arguments)
+    options = options_of(__doc__, arguments, seed=0, count=100, length=5)
     checked = bad = 0
     for seed in range(options.seed, options.seed + options.count):
         comparison = Comparison(seed, options.length)

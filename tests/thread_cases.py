@@ -7,7 +7,6 @@ kernels of a fold leave what the one leaves, but for the rounding of sums. Machi
 runs in the process of this command.
 """
 
-import argparse
 import ctypes
 import sys
 from itertools import pairwise
@@ -23,6 +22,7 @@ from minijax.ranges import outermost, range_function, unit_of
 from minijax.targets import TargetLibrary
 from minijax.vector_kernels import kernel_function, module_text
 from tests import kernel_cases
+from tests.commands import options_of, reported
 from tests.vector_cases import made_by_hand, target_of
 
 
@@ -121,19 +121,11 @@ def differences(kernels, target):
 
 def main():
     """Compare kernels; 1 if something differs."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--made", action="store_true")
-    parser.add_argument("--target", default="")
-    options = parser.parse_args()
+    options = options_of(__doc__, seed=0, count=100, made=False, target="")
     random = random_kernels(options.seed, options.count)
     kernels = made_by_hand() if options.made else random
     wrong, counts = differences(kernels, target_of(options.target))
-    print(*wrong, sep="\n\n")
-    loops, folds = counts
-    print(f"{loops} loops and {folds} folds cut, {len(wrong)} differences")
-    return bool(wrong)
+    return reported("{} loops and {} folds cut".format(*counts), wrong)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ python -m tests.vector_cases --seed 7 --count 200 --target avx2
 Machine code runs in the process of this command, so that a crash of it ends no test.
 """
 
-import argparse
 import sys
 from importlib import import_module
 
@@ -20,6 +19,7 @@ from minijax.passes import simplify
 from minijax.targets import TargetLibrary, forced_target, host_target
 from minijax.vector_kernels import kernel_function, module_text
 from tests import kernel_cases
+from tests.commands import options_of, reported
 
 for _name in ("held_rows", "row_ends", "streaming", "transposing"):
     import_module(f"minijax.{_name}")  # ways to change a nest
@@ -293,19 +293,20 @@ def vector_library(target):
 
 def main():
     """Compare kernels; 1 if something differs."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--programs", action="store_true")
-    parser.add_argument("--made", action="store_true")
-    parser.add_argument("--fused", action="store_true")
-    parser.add_argument("--every", type=int, default=1)
-    parser.add_argument("--target", default="")
-    parser.add_argument("--together", type=int, default=100)
-    parser.add_argument("--blocks", action="store_true", help="in the shortest loops")
-    options = parser.parse_args()
+    options = options_of(
+        __doc__,
+        seed=0,
+        count=100,
+        programs=False,
+        made=False,
+        fused=False,
+        every=1,
+        target="",
+        together=100,
+        blocks=False,
+    )
     if options.blocks:
-        vector_kernels.MANY = 4
+        vector_kernels.MANY = 4  # turns of the shortest loop that has them
     if options.programs:
         recorder = FusedRecorder if options.fused else kernel_cases.Recorder
         wrong, met = kernel_cases.of_programs(options.every, recorder)
@@ -319,9 +320,7 @@ def main():
     library = vector_library(target_of(options.target))
     least = 1 if options.fused else 1e-30
     wrong += kernel_cases.differences(met, library, options.together, least)
-    print(*wrong, sep="\n\n")
-    print(f"{len(met)} kernels, {len(wrong)} differences")
-    return bool(wrong)
+    return reported(f"{len(met)} kernels", wrong)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,29 @@
+"""Command lines of the batteries: which options there are, and what is said at the end.
+
+A battery is a module of this folder that can be run: python -m tests.vector_cases.
+"""
+
+import argparse
+
+
+def options_of(about, arguments=None, **defaults):
+    """The options of a command line.
+
+    Args:
+      about: the docstring of a battery, whose first line says what it does.
+      arguments: words, those of the command line by default.
+      defaults: of the options: numbers, texts, lists of texts, or False for a switch.
+    """
+    parser = argparse.ArgumentParser(description=about.partition("\n")[0])
+    for name, default in defaults.items():
+        kind = {"nargs": "+"} if isinstance(default, list) else {"type": type(default)}
+        how = {"action": "store_true"} if default is False else kind
+        parser.add_argument(f"--{name}", default=default, **how)
+    return parser.parse_args(arguments)
+
+
+def reported(compared, wrong):
+    """Print what differs, and what was compared; return whether anything differs."""
+    print(*wrong, sep="\n\n")
+    print(f"{compared}, {len(wrong)} differences")
+    return bool(wrong)
