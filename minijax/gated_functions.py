@@ -40,7 +40,7 @@ class Records:
 
     def __init__(self):
         self.head, self.chain, self.seen = np.zeros(2, np.int64), [], {}
-        self.head[1], self.switches = Records.around, config.state[0]
+        self.switches = config.state[0]
         self.unlock()
 
     def add(self, record):
@@ -50,8 +50,8 @@ class Records:
                 self.chain[-2][NEXT] = 0
                 self.chain.pop()
             record[NEXT] = int(self.head[0])
-            self.head[0] = record.address
             self.chain.insert(0, record)
+            self.head[0] = record.address
 
     def clear(self):
         """Forget all records, and how often they were wanted."""
@@ -94,6 +94,8 @@ class GatedFunction(JitFunction):
         super().__init__(fun, options)
         _records[self] = self._ready = Records()
         self._gate = self._ready.head
+        if Records.around:  # from now on, whoever opens the gate finds the records
+            self._gate[1] = Records.around
 
     def clear_cache(self):
         """Forget the programs of this function."""
@@ -196,6 +198,15 @@ def try_out(door):
 
 
 _lock, _opened = Lock(), []
+
+
+def _unlock():
+    global _lock
+    _lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):  # a new process has no thread that opens the gate
+    os.register_at_fork(after_in_child=_unlock)
 
 
 def open_gate():

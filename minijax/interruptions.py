@@ -5,9 +5,9 @@
 import atexit
 import os
 import signal
+import sys
 import threading
-from contextlib import contextmanager
-from functools import cache, partial
+from contextlib import contextmanager, suppress
 
 from minijax.remembering import caches
 
@@ -30,30 +30,40 @@ def uninterrupted():
             signal.raise_signal(signal.SIGINT)
 
 
-@cache
-def guard_llvm():
-    """Have a fork wait for LLVM, and the end of the process too.
+_held: dict = {}  # locks, by the threads that fork
+
+
+def hold_llvm():
+    """Wait until no other thread is inside of LLVM, and let none in.
 
     A lock that another thread holds during a fork stays locked in the new process,
-    where nobody is left to release it; so the new process learns that it has one
-    thread. At the end of a process the lock is kept: what LLVM works with is taken
-    down then, and no other thread may be reading it.
+    where nobody is left to release it; and at the end of a process, what LLVM works
+    with is taken down. A thread that still imports llvmlite holds a lock as well.
     """
-    from llvmlite.binding import ffi
+    with suppress(ImportError, AttributeError):  # it is the import that forks
+        if "llvmlite" in sys.modules:
+            from llvmlite.binding import ffi
 
-    lock = getattr(ffi.lib, "_lock", None)
+            ffi.lib._lock.__enter__()
+            _held[threading.get_ident()] = ffi.lib._lock
+
+
+def release_llvm():
+    """Let other threads into LLVM again."""
+    lock = _held.pop(threading.get_ident(), None)
     if lock is not None:
-        atexit.register(lock.__enter__)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_forget_other_threads)
-        if lock is not None:
-            release = partial(lock.__exit__, None, None, None)
-            os.register_at_fork(
-                before=lock.__enter__, after_in_parent=release, after_in_child=release
-            )
+        lock.__exit__(None, None, None)
 
 
-def _forget_other_threads():
+def _go_on_alone():
+    release_llvm()
     for kept in caches:
         for once in kept.copy().values():
             once.unlock()
+
+
+atexit.register(hold_llvm)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=hold_llvm, after_in_parent=release_llvm, after_in_child=_go_on_alone
+    )

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import minijax
-from minijax.interruptions import guard_llvm, uninterrupted
+from minijax.interruptions import uninterrupted
 from minijax.machine import engine_makers, loaded, object_code
 from minijax.settings import _on_or_off, config
 
@@ -104,7 +104,6 @@ def make_room(folder, limit):
 
 def kept_engine(library):
     """Return the engine of a `Library`, with code from disk if it is there."""
-    guard_llvm()
     folder = config.jax_compilation_cache_dir
     with uninterrupted():
         if folder is None or not config.jax_enable_compilation_cache:

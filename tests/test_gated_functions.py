@@ -566,3 +566,52 @@ print("done")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_forks():
     assert run(FORK).strip() == "done"
+
+
+OPENED_MEANWHILE = """
+from minijax import gated_functions, jit
+made = gated_functions.Records
+class Meanwhile(made):
+    def __init__(self):
+        super().__init__()
+        gated_functions.Records = made
+        gated_functions.open_gate()  # by another thread
+gated_functions.Records = Meanwhile
+f = jit(lambda x: x + 1, backend="cpu")
+print([float(f(2.0)) for _ in range(5)])
+"""
+
+
+def test_the_gate_is_opened_while_a_function_is_made():
+    assert run(OPENED_MEANWHILE).strip() == "[3.0, 3.0, 3.0, 3.0, 3.0]"
+
+
+FORK_WHILE_OPENING = """
+import os, signal, threading
+import minijax.numpy as jnp
+from minijax import gated_functions, jit
+f = jit(lambda x: jnp.sin(x) + 1, backend="cpu")
+f(1.0)
+opening, forked = threading.Event(), threading.Event()
+def open_slowly():
+    with gated_functions._lock:
+        opening.set()
+        forked.wait(20)
+thread = threading.Thread(target=open_slowly)
+thread.start()
+opening.wait(20)
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    for _ in range(5):
+        f(1.0)
+    os._exit(7)
+forked.set()
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_while_the_gate_is_opened():
+    assert run(FORK_WHILE_OPENING).strip() == "7"

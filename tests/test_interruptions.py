@@ -14,6 +14,14 @@ from minijax.remembering import Once
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 
+@pytest.fixture(autouse=True)
+def interruptible():
+    """Ctrl-C interrupts, even if these tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @posix
 def test_an_interrupt_waits():
     steps = []
@@ -65,6 +73,7 @@ import os, random, signal, sys, threading, time
 import minijax.numpy as jnp
 from minijax import jit
 from minijax.settings import config
+signal.signal(signal.SIGINT, signal.default_int_handler)
 config.update("jax_enable_compilation_cache", False)
 x = jnp.arange(50.0)
 jit(lambda x: x + 1, backend="cpu")(x)
@@ -115,32 +124,97 @@ def test_once_after_a_fork():
     assert once.get("key", lambda: 1) == 1
 
 
-AT_THE_END = """
-import threading, time
-import minijax.numpy as jnp
-from llvmlite.binding import ffi
+FORK_WHILE_IMPORTING = """
+import os, signal, sys, threading
 from minijax import jit
-jit(lambda x: x + 1, backend="cpu")(jnp.ones(3))
-inside = threading.Event()
-def compile():
-    with ffi.lib._lock:
-        inside.set()
-        time.sleep(0.3)
-        print("compiled", flush=True)
-    time.sleep(0.001)  # the turn of the other thread
-    with ffi.lib._lock:
-        print("compiled in a process that has ended", flush=True)
-threading.Thread(target=compile, daemon=True).start()
-inside.wait()
+importing = threading.Event()
+class Slowly:
+    def find_spec(self, name, path=None, target=None):
+        if name == "llvmlite.binding.ffi":
+            importing.set()
+            threading.Event().wait(0.5)
+sys.meta_path.insert(0, Slowly())
+f = jit(lambda x: x + 1, backend="cpu")
+thread = threading.Thread(target=f, args=(1.0,))
+thread.start()
+importing.wait(20)
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    os._exit(int(f(6.0)))
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-def test_the_end_of_a_process_waits_for_llvm():
+@posix
+def test_a_fork_while_llvm_is_imported():
+    assert said_by(FORK_WHILE_IMPORTING) == ["7"]
+
+
+AT_THE_END = """
+import atexit, threading
+from llvmlite.binding import ffi
+inside, ending, kept, seen = [threading.Event() for _ in range(4)]
+def last():
+    print("ended", flush=True)
+    kept.set()
+    seen.wait(20)
+atexit.register(last)
+import minijax.numpy as jnp
+from minijax import jit
+jit(lambda x: x + 1, backend="cpu")(jnp.ones(3))
+atexit.register(ending.set)  # what is registered last is called first
+def compile():
+    with ffi.lib._lock:
+        inside.set()
+        ending.wait(20)
+        threading.Event().wait(0.2)
+        print("compiled", flush=True)
+    kept.wait(20)
+    print(ffi.lib._lock._lock.acquire(blocking=False), flush=True)
+    seen.set()
+threading.Thread(target=compile, daemon=True).start()
+inside.wait(20)
+"""
+
+
+JOINED_AT_THE_END = """
+import atexit, threading
+import minijax.numpy as jnp
+from minijax import jit
+ending = threading.Event()
+def work():
+    ending.wait(20)
+    print(float(jit(lambda x: x * 2 + 1, backend="cpu")(1.0)), flush=True)
+thread = threading.Thread(target=work, daemon=True)
+def finish():
+    ending.set()
+    thread.join(10)
+    print(thread.is_alive(), flush=True)
+atexit.register(finish)
+jit(lambda x: x + 1, backend="cpu")(jnp.ones(3))
+thread.start()
+"""
+
+
+@pytest.mark.parametrize(
+    "program, said",
+    [(AT_THE_END, "compiled ended False"), (JOINED_AT_THE_END, "3.0 False")],
+    ids=["waits for LLVM and keeps it", "helps who is waited for"],
+)
+def test_the_end_of_a_process(program, said):
+    assert said_by(program) == said.split()
+
+
+def said_by(program):
+    """Return the words that a process prints which ends well."""
     done = subprocess.run(
-        [sys.executable, "-c", AT_THE_END],
+        [sys.executable, "-c", program],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "compiled\n", "")
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.split()

@@ -449,6 +449,7 @@ for _ in range(5):
 """,
     "interrupted": """
 import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 later = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
 try:
     later.start()
