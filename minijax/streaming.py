@@ -7,7 +7,7 @@ from typing import NamedTuple
 from minijax.kernels import Affine, Node
 from minijax.loop_nests import Loop, Start
 from minijax.vector_folds import combined, first_values
-from minijax.vector_kernels import nest_changes, step_writers, write_steps
+from minijax.vector_kernels import block_length, nest_changes, step_writers, write_steps
 from minijax.vector_memory import read_own, write_own
 from minijax.vector_nests import VectorLoop, is_loop, widest
 
@@ -68,31 +68,49 @@ def streamed(kernel, loop, target):
 
 
 def write_stream(f, stream):
-    """Write a stream: first values, rows by the handful, and what comes after."""
+    """Write a stream: first values, blocks of rows, and what comes after."""
     folds, count = stream.rows.folds, f.kernel.sizes[stream.rows.axis]
-
-    def start():
-        for each in folds:
-            own_value(f, stream, each, *first_values(each, f.lanes))
-
-    def rows(index, number):
-        along_vectors(f, stream, lambda: add_rows(f, stream, index, number))
-        return []
+    length = TOGETHER * max(1, block_length(folds, count // TOGETHER))
 
     def end():
         write_steps(f, stream.before)
-        f.names |= {each: own_value(f, stream, each) for each in folds}
+        f.names |= {each: own_value(f, stream, "all", each) for each in folds}
         write_steps(f, stream.after)
 
-    along_vectors(f, stream, start)
-    f.turns(0, TOGETHER, count // TOGETHER, [], lambda i, _: rows(i, TOGETHER))
-    if count % TOGETHER:
-        rows(count - count % TOGETHER, count % TOGETHER)
+    write_begin(f, stream, "all")
+    write_pieces(f, 0, count, length, lambda *rows: write_block(f, stream, *rows))
+    along_vectors(f, stream, end)
+
+
+def write_pieces(f, first, count, length, write):
+    """Write a loop over pieces of so many rows, and the piece that is left."""
+
+    def turn(index, _):
+        write(f.sum(first, index), length)
+        return []
+
+    f.turns(0, length, count // length, [], turn)
+    if count % length:
+        write(f.sum(first, count - count % length), count % length)
+
+
+def write_block(f, stream, first, count):
+    """Write how the values of a block of rows enter those of all."""
+
+    def end():
+        for each in stream.rows.folds:
+            enter(f, stream, "all", each, [own_value(f, stream, "block", each)])
+
+    def handful(*rows):
+        along_vectors(f, stream, lambda: add_rows(f, stream, *rows))
+
+    write_begin(f, stream, "block")
+    write_pieces(f, first, count, TOGETHER, handful)
     along_vectors(f, stream, end)
 
 
 def add_rows(f, stream, index, number):
-    """Write how a vector of some rows enters the running values."""
+    """Write how a vector of some rows enters the running values of a block."""
     write_steps(f, stream.before)
     for each in stream.rows.folds:
         f.open[each], f.running[each] = f.lanes, first_values(each, f.lanes)
@@ -100,8 +118,28 @@ def add_rows(f, stream, index, number):
         f.indices[stream.rows.axis] = f.ahead(index, ahead)
         write_steps(f, stream.rows.body)
     for each in stream.rows.folds:
-        values = [own_value(f, stream, each)], f.running.pop(each)
-        own_value(f, stream, each, *combined(f, each, *values, f.open.pop(each)))
+        enter(f, stream, "block", each, f.running.pop(each))
+        del f.open[each]
+
+
+nest_changes.append(with_streams)
+step_writers[Stream] = write_stream
+
+
+def write_begin(f, stream, which):
+    """Write the first of the running values of a block, or of all."""
+
+    def begin():
+        for each in stream.rows.folds:
+            own_value(f, stream, which, each, *first_values(each, f.lanes))
+
+    along_vectors(f, stream, begin)
+
+
+def enter(f, stream, which, fold, values):
+    """Write how values enter the running ones of a block, or of all."""
+    old = [own_value(f, stream, which, fold)]
+    own_value(f, stream, which, fold, *combined(f, fold, old, values, f.lanes))
 
 
 def along_vectors(f, stream, body):
@@ -116,18 +154,13 @@ def along_vectors(f, stream, body):
         return f.turns(first, step, count, [], turn)
 
     f.vectors(stream.axis, stream.lanes, write)
-    return []
 
 
-def own_value(f, stream, fold, *value):
-    """Write the load of the running value of a fold, or the store of one."""
+def own_value(f, stream, which, fold, *value):
+    """Write the load of a running value of a fold, or the store of one."""
     strides = [int(axis == stream.axis) for axis in range(len(f.kernel.sizes))]
     place, size = Affine(0, (*strides,)), f.kernel.sizes[stream.axis]
-    dtype = fold.args[0].dtype
+    key, dtype = (fold, which), fold.args[0].dtype
     if not value:
-        return read_own(f, fold, dtype, place, size, f.lanes)
-    return write_own(f, fold, dtype, place, size, value[0], f.lanes)
-
-
-nest_changes.append(with_streams)
-step_writers[Stream] = write_stream
+        return read_own(f, key, dtype, place, size, f.lanes)
+    return write_own(f, key, dtype, place, size, value[0], f.lanes)

@@ -215,10 +215,8 @@ def turns(f, loop, first, step, count):
     if is_short(f.kernel, loop) and not isinstance(loop, VectorLoop):
         for index in range(count):
             body(index)
-    elif count >= MANY and any(map(is_rounded, loop.folds)):
-        write_blocks(f, loop.folds, first, step, count, body)
     else:
-        carry_folds(f, loop.folds, first, step, count, body)
+        write_blocks(f, loop.folds, first, step, count, body)
 
 
 def carry_folds(f, folds, first, step, count, body):
@@ -254,9 +252,17 @@ def is_rounded(fold):
     return fold.detail.how in ("add", "mul") and fold.dtype.kind == "f"
 
 
+def block_length(folds, count):
+    """Return how many turns of a loop make a block; all of them, if nothing is lost."""
+    many = count >= MANY and any(map(is_rounded, folds))
+    return max(MANY // 4, math.isqrt(count)) if many else count
+
+
 def write_blocks(f, folds, first, step, count, body):
     """Write a loop in blocks, each of which begins its folds anew."""
-    length = max(MANY // 4, math.isqrt(count))
+    length = block_length(folds, count)
+    if length == count:
+        return carry_folds(f, folds, first, step, count, body)
 
     def block(start):
         before = {each: f.running[each] for each in folds}

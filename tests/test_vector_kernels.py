@@ -76,8 +76,7 @@ def test_long_sums_keep_their_digits(name, shape):
     found = jit(LONG[name], backend="cpu")(x)
     with enable_x64():
         wanted = LONG[name](jnp.asarray(x.astype("float64")))
-    rtol = 1e-4 if name == "sum of columns" else 3e-6  # streams: no blocks of handfuls
-    assert np.allclose(found, wanted, rtol=rtol, atol=0)
+    assert np.allclose(found, wanted, rtol=3e-6, atol=0)
 
 
 def test_every_way_is_tried():

@@ -245,7 +245,7 @@ def made_by_hand():
         for shape in [(16, 16), (33, 70), (100, 19), (5, 40)]:
             yield turned(*shape, dtype)
         for how in ("add", "max", "min"):
-            for shape in [(3, 10), (1001, 300), (67, 4099)]:
+            for shape in [(3, 10), (1001, 300), (67, 4099), (5, 8001)]:
                 yield column_folds(*shape, how, dtype)
         yield column_folds(50, 37, "argmin", dtype)
         for size in (1, 2, 5, 17, 100, 333):
