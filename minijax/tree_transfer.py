@@ -44,6 +44,8 @@ def block_until_ready(x):
 
     Reference: ``jax.block_until_ready``.
     """
-    for leaf in [x] if isinstance(x, ArrayImpl) else tree_leaves(x):
+    if isinstance(x, ArrayImpl):
+        return x.block_until_ready()
+    for leaf in tree_leaves(x):
         transfer.block_until_ready(leaf)
     return x

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minijax import tree, tree_util, treedefs
+import minijax.numpy as jnp
+from minijax import block_until_ready, tree, tree_transfer, tree_util, treedefs
 from minijax.flatten_util import ravel_pytree
 from minijax.tree_functions import broadcast_prefix
 from minijax.tree_util import (
@@ -254,6 +255,14 @@ def test_leaves_are_found_without_a_structure(monkeypatch):
     monkeypatch.setattr(treedefs, "PyTreeDef", None)
     assert (tree_leaves(values), tree_leaves(values, is_point)) == expected
     assert expected == ([3, 4, 5, 1, 2], [3, Point(4, 5), 1, 2])
+
+
+def test_waiting_for_one_array_looks_at_no_tree(monkeypatch):
+    x = jnp.ones(3)
+    waited = block_until_ready({"a": (x, 2), "b": None})
+    assert waited["a"][0] is x and waited["a"][1] == 2
+    monkeypatch.setattr(tree_transfer, "transfer", None)
+    assert block_until_ready(x) is x
 
 
 def is_point(value):
