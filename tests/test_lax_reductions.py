@@ -73,6 +73,45 @@ def test_half_precision_is_added_up_in_32_bits():
     assert float(np.asarray(lax.cumsum(ones))[-1]) == 3000
 
 
+MANY_ROWS = {
+    (100_003, 3): [(0,)],
+    (3, 1000, 2): [(1,), (0, 1), (1, 2), (0, 1, 2)],
+    (1000, 300, 2): [(0,), (1,), (0, 1), (0, 2)],
+    (301, 0, 5): [(0,), (0, 1)],
+    (300, 1): [(0,)],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "complex64"])
+@pytest.mark.parametrize("shape", MANY_ROWS)
+def test_sums_of_many_rows(shape, dtype):
+    rng = np.random.default_rng(2)
+    x = (3 * rng.normal(size=shape)).astype(dtype)
+    wide = np.result_type(x, "int64" if dtype == "int8" else "float64")
+    for axes in MANY_ROWS[shape]:
+        for each in (x, x[::-1], x[::2], np.asfortranarray(x)):
+            result = np.asarray(lax.reduce_sum(each, axes))
+            expected = each.astype(wide).sum(axes).astype(dtype)
+            assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+            if dtype == "int8":
+                assert (result == expected).all()
+                continue
+            largest = abs(each.astype(wide)).sum(axes)
+            error = abs(result.astype(wide) - expected)
+            assert (error <= (1e-3 if dtype == "float16" else 3e-7) * largest).all()
+
+
+@pytest.mark.parametrize("axes", [(0,), (0, 2)])
+@pytest.mark.parametrize("dense", [True, False])
+def test_equal_numbers_keep_their_digits(dense, axes):
+    """All additions round the same way: row by row, three digits are right."""
+    tenths = np.broadcast_to(np.float32(0.1), (60_000, 4, 3))
+    x = tenths.copy() if dense else tenths
+    count = 60_000 * (3 if 2 in axes else 1)
+    result = np.asarray(lax.reduce_sum(x, axes))
+    np.testing.assert_allclose(result, count * float(np.float32(0.1)), rtol=1e-5)
+
+
 def test_sums_keep_their_dtype():
     assert lax.reduce_sum(np.int8([100, 100]), (0,)).dtype == np.int8
     assert int(np.asarray(lax.reduce_sum(np.int8([100, 100]), (0,)))) == -56

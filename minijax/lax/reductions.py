@@ -5,6 +5,8 @@
 Reference: ``jax.lax``.
 """
 
+import math
+
 import numpy as np
 
 from minijax.array import primitive_rules
@@ -48,9 +50,37 @@ def wide(dtype):
     return np.dtype(np.float32) if kind_of(dtype) == "h" else dtype
 
 
-reduce_sum_p, reduce_sum = reduction(
-    "reduce_sum", NUMBER, lambda xp, x, axes: xp.sum(x, axes, wide(x.dtype))
-)
+MANY = 128  # rows
+
+
+def added(xp, x, axes):
+    """Return sums over axes, of many rows by way of sums of blocks."""
+    dtype = wide(x.dtype)
+    for axis in axes:
+        if x.shape[axis] > MANY and lie_apart(x, axis, axes):
+            x = in_blocks(xp, x, axis, dtype)
+    return xp.sum(x, axes, dtype)
+
+
+def lie_apart(x, axis, axes):
+    """Return whether others lie between the numbers that are added along an axis."""
+    order = [(stride**2, -k) for k, stride in enumerate(x.strides)]  # of both signs
+    others = [k for k in range(x.ndim) if k not in axes and x.shape[k] > 1]
+    return any(order[k] < order[axis] for k in others)
+
+
+def in_blocks(xp, x, axis, dtype):
+    """Return the sums of blocks along an axis; each has one row of every so many."""
+    rows = xp.moveaxis(x, axis, 0)
+    count = math.isqrt(len(rows))
+    length = len(rows) // count
+    whole, rest = rows[: length * count], rows[length * count :]
+    sums = xp.sum(whole.reshape(length, count, *rows.shape[1:]), 0, dtype)
+    sums[: len(rest)] += rest
+    return xp.moveaxis(sums, 0, axis)
+
+
+reduce_sum_p, reduce_sum = reduction("reduce_sum", NUMBER, added)
 
 
 def lowest(dtype):
