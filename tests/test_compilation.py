@@ -60,7 +60,7 @@ def test_one_compile_in_many_threads(counting):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(300)
     assert len(results) == 12
     assert len(counting) == 1
     for result in results:

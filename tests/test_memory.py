@@ -148,9 +148,9 @@ def test_long_programs_take_no_quadratic_time():
         return x
 
     schedule = lower(make_jaxpr(f)(jnp.ones(3)))
-    start = time.perf_counter()
+    start = time.process_time()  # which does not run while others use the computer
     found = plan(schedule)
-    assert time.perf_counter() - start < 20 and found.arena <= 128
+    assert time.process_time() - start < 20 and found.arena <= 128
 
 
 def test_gradients_are_planned_well():

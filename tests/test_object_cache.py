@@ -177,7 +177,7 @@ def test_another_process_finds_all(folder):
                 "JAX_COMPILATION_CACHE_DIR": str(folder),
                 "JAX_ENABLE_COMPILATION_CACHE": "1",
             },
-            timeout=120, check=True,
+            timeout=300, check=True,
         )  # fmt: skip
         runs.append(done.stdout.split())
     assert int(runs[0][0]) > 0 == int(runs[1][0])

@@ -29,7 +29,7 @@ def in_threads(work, count=8):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(300)
     return results
 
 
@@ -58,13 +58,13 @@ def test_other_keys_do_not_wait():
 
     def slow():
         inside.set()
-        assert done.wait(10)
+        assert done.wait(100)
         return 1
 
     done = threading.Event()
     thread = threading.Thread(target=once.get, args=("slow", slow))
     thread.start()
-    assert inside.wait(10)
+    assert inside.wait(100)
     assert once.get("quick", lambda: 2) == 2
     done.set()
     thread.join()

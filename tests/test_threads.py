@@ -125,7 +125,7 @@ def test_several_threads_share_at_once(helpers):
 
 def test_helpers_sleep_and_are_woken(helpers):
     share = helpers.function("minijax_share", 7)
-    who, both = set(), threading.Barrier(4, timeout=20)
+    who, both = set(), threading.Barrier(4, timeout=200)
 
     @TASK
     def task(args, start, end, space):
@@ -483,7 +483,7 @@ def run_script(script, threads):
         env=env,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     return done.returncode, done.stdout.split(), done.stderr
