@@ -41,13 +41,15 @@ PYTHON_TYPES = {bool: "bool", int: "int64", float: "float64", complex: "complex1
 PYTHON_NODES = {bool: "bool", int: "int*", float: "float*", complex: "complex*"}
 PYTHON_TYPE_OF = {node: kind for kind, node in PYTHON_NODES.items()}
 WEAK_NODES = {"i": "int*", "u": "int*", "f": "float*", "h": "float*", "c": "complex*"}
+KINDS = {
+    dtype: "h" if dtype.itemsize == 2 and dtype.kind in "fV" else dtype.kind
+    for dtype in DTYPES
+}
 
 
 def kind_of(dtype):
     """Return one letter: bool, integer, unsigned, half, float, complex; or "0"."""
-    if dtype not in DTYPES:
-        return "0"
-    return "h" if dtype.itemsize == 2 and dtype.kind in "fV" else dtype.kind
+    return KINDS.get(dtype, "0")
 
 
 NARROW = {np.dtype(wide): np.dtype(narrow) for wide, narrow in [

@@ -9,7 +9,7 @@ from minijax.fusion_groups import (
     matched,
     shared_reads,
 )
-from minijax.fusion_parts import BYTE, LAUNCH, LIMIT, Part, elements, grains
+from minijax.fusion_parts import BYTE, LAUNCH, LIMIT, parts_among
 from minijax.fusion_plans import Plan, arranged, walk_alike
 from minijax.fusion_uses import Uses
 from minijax.index_maps import unit
@@ -82,8 +82,7 @@ class Fusion:
     """
 
     def __init__(self, schedule):
-        steps = enumerate(schedule.steps)
-        self.parts = {n: Part(n, step) for n, step in steps if isinstance(step, Launch)}
+        self.parts = parts_among(schedule.steps)
         self.uses, self.groups = Uses(schedule, self.parts), {}
         self.makers, self.cheap = {}, {}
 
@@ -92,11 +91,12 @@ class Fusion:
         part = self.parts.get(number)
         if part and 0 not in part.sizes:
             group = Group(part, number)
-            self.note_makers(part)
+            self.note_makers(part, group)
         else:
             group = Alone(_nested(step), number)
         self.groups[number] = group
-        group.needs = {self.groups[before] for before in self.uses.before(number)}
+        before = self.uses.before(number, part or step)
+        group.needs = {self.groups[other] for other in before}
         for other in group.needs:
             other.users.add(group)
         if isinstance(group, Group):
@@ -112,7 +112,7 @@ class Fusion:
 
     def settle_beside(self):
         """Join groups that walk over the same array."""
-        for numbers in self.uses.read.values():
+        for numbers in self.uses.readers.values():
             found = {self.groups[number] for number in numbers}
             groups = [group for group in found if isinstance(group, Group)]
             groups.sort(key=lambda group: -group.order)
@@ -154,33 +154,28 @@ class Fusion:
         links, maps = found
         return arranged(first, second, links if linked else [], maps, stays)
 
-    def note_makers(self, part):
+    def note_makers(self, part, group):
         """Remember who makes a slot, and whether it is cheap to make again."""
         for slot, store in part.stores:
             if slot not in self.uses.shared:
-                self.makers.setdefault(slot, []).append((part, store))
-                if len(part.stores) == 1 and not part.folded:
+                self.makers[slot] = group.made[slot]
+                if len(part.writes) == 1 and not part.work.folded:
                     self.note_price(part, slot, store)
 
     def note_price(self, part, slot, store):
         """Note a slot that is better computed wherever it is read than stored."""
         if slot in self.uses.kept:
             return
-        flops, ops, moved = part.flops, part.ops, 0
-        for read, node in part.loads:
-            if read in self.cheap:
-                more = self.cheap[read]
-                flops, ops, moved = flops + more[0], ops + more[1], moved + more[2]
-            else:
-                count = elements(part.sizes, node.level)
-                moved += count * node.detail.buffer.dtype.itemsize
-        count = elements(part.sizes, store.place.axes)
+        work, [count] = part.work, part.work.counts
+        flops, ops, moved = work.flops, work.ops, 0
+        for read, size in zip(part.reads, work.moved):
+            more = self.cheap.get(read, (0, 0, size))
+            flops, ops, moved = flops + more[0], ops + more[1], moved + more[2]
         reads, width = self.uses.reads.get(slot, 0), store.buffer.dtype.itemsize
         each = flops + BYTE * moved / count
         stored = count * (each + BYTE * width) + reads * BYTE * width + LAUNCH
-        places = [store.place, *[node.detail.place for _, node in part.loads]]
         dear = reads * each > stored or ops > 16
-        if not dear and len(grains(places, part.sizes)) <= 1:
+        if work.straight and not dear:
             self.cheap[slot] = flops, ops, moved
 
     def steps(self):

@@ -39,14 +39,13 @@ class Group:
         self.folded, self.flops, self.counts = {}, {}, {}
         for slot, node in part.loads:
             self.reads.setdefault(slot, []).append((part, node))
-        total = part.flops * math.prod(part.sizes)
-        for slot, store in part.stores:
+        work, total = part.work, part.work.flops * math.prod(part.sizes)
+        for slot, store, count in zip(part.writes, work.stores, work.counts):
             self.made.setdefault(slot, []).append((part, store))
-            self.folded[slot] = frozenset(part.folded)
-            self.counts[slot] = elements(part.sizes, store.place.axes)
-            self.flops[slot] = total / self.counts[slot]
-        self.orders, self.solid = part.orders, frozenset(part.solid)
-        self.ops, self.needs, self.users = part.ops, set(), set()
+            self.folded[slot] = frozenset(work.folded)
+            self.counts[slot], self.flops[slot] = count, total / count
+        self.orders, self.solid = work.orders, frozenset(work.solid)
+        self.ops, self.needs, self.users = work.ops, set(), set()
 
     def along(self, part, place):
         """Return a place of a part along the axes of the group."""
@@ -70,8 +69,8 @@ def dependents(group, slot):
     slots, axes = {slot}, set()
     for number in sorted(group.parts):
         part = group.parts[number]
-        if any(read in slots for read, _ in part.loads):
-            slots.update(made for made, _ in part.stores)
+        if not slots.isdisjoint(part.reads):
+            slots.update(part.writes)
             axes.update(axis for at in group.homes[number] for axis in at.axes)
     return slots - {slot}, axes
 

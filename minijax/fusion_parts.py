@@ -4,6 +4,7 @@
 
 import math
 
+from minijax.kernel_steps import Launch
 from minijax.scalar_ops import scalar_ops
 
 PRICES = {"flops": 1, "transcendentals": 20, "": 0}
@@ -30,14 +31,17 @@ def grains(places, sizes):
     return found
 
 
-class Part:
-    """A launch, and what it reads and makes.
+class Work:
+    """What a kernel does, whatever slots it is launched on.
 
     Attributes:
-      number: its place among the steps.
-      kernel, sizes, slots: of the launch; `slots` from buffers.
-      loads: pairs of a slot and a load.
-      stores: pairs of a slot and a store.
+      loads: list of loads.
+      often: how often each of them loads an element, loops around counted in.
+      moved: how many bytes each of them needs.
+      stores: list of stores.
+      counts: of the elements that each of them stores.
+      read, written: for each load, and for each store, the number of its buffer.
+      straight: whether matrices lie in one direction, if there are any.
       folded: the axes that it folds.
       orders: pairs of axes: one that a fold keeps, and one that it folds.
       solid: axes along which a place is sought, so that they must stay whole.
@@ -45,17 +49,26 @@ class Part:
       flops: what they cost for one index.
     """
 
-    def __init__(self, number, launch):
-        self.number, self.launch = number, launch
-        self.kernel, self.sizes = launch.kernel, launch.kernel.sizes
-        self.slots = dict(zip(launch.kernel.buffers, launch.slots))
-        self.stores = [(self.slots[s.buffer], s) for s in launch.kernel.stores]
-        self.loads, self.orders, self.ops, self.flops = [], set(), 0, 0
+    def __init__(self, kernel):
+        sizes, number = kernel.sizes, kernel.buffers.index
+        self.loads = [node for node in kernel.nodes if node.op == "load"]
+        self.read = [number(node.detail.buffer) for node in self.loads]
+        ends = [max(node.level, default=-1) + 1 for node in self.loads]
+        self.often = [math.prod(sizes[:end]) for end in ends]
+        self.moved = [
+            elements(sizes, node.level) * node.detail.buffer.dtype.itemsize
+            for node in self.loads
+        ]
+        self.stores = kernel.stores
+        self.written = [number(store.buffer) for store in self.stores]
+        self.counts = [elements(sizes, store.place.axes) for store in self.stores]
+        places = [store.place for store in self.stores]
+        places += [node.detail.place for node in self.loads]
+        self.straight = len(grains(places, sizes)) <= 1
+        self.orders, self.ops, self.flops = set(), 0, 0
         self.folded, self.solid = set(), set()
-        for node in launch.kernel.nodes:
-            if node.op == "load":
-                self.loads.append((self.slots[node.detail.buffer], node))
-            elif node.op != "constant":
+        for node in kernel.nodes:
+            if node.op not in ("load", "constant"):
                 self.note(node)
 
     def note(self, node):
@@ -67,3 +80,45 @@ class Part:
             self.folded.update(axes)
             self.orders.update((kept, axis) for kept in node.level for axis in axes)
             self.solid.update(axes if how.startswith("arg") else ())
+
+
+class Part:
+    """A launch, and what it reads and makes.
+
+    Attributes:
+      number: its place among the steps.
+      launch, kernel, sizes: the launch, its kernel, and the sizes of this.
+      work: the `Work` of the kernel.
+      reads, writes: for each load, and for each store, the slot.
+    """
+
+    def __init__(self, number, launch, work):
+        self.number, self.launch, self.work = number, launch, work
+        self.kernel, slots = launch
+        self.sizes = self.kernel.sizes
+        self.reads = [slots[buffer] for buffer in work.read]
+        self.writes = [slots[buffer] for buffer in work.written]
+
+    @property
+    def loads(self):
+        """Pairs of a slot and a load."""
+        return zip(self.reads, self.work.loads)
+
+    @property
+    def stores(self):
+        """Pairs of a slot and a store."""
+        return zip(self.writes, self.work.stores)
+
+    def slot(self, buffer):
+        """Return the slot that a buffer of the kernel stands for."""
+        return self.launch.slots[self.kernel.buffers.index(buffer)]
+
+
+def parts_among(steps):
+    """Return the launches among some steps as parts, by their numbers."""
+    works, parts = {}, {}
+    for number, step in enumerate(steps):
+        if isinstance(step, Launch):
+            work = works.get(step.kernel) or Work(step.kernel)
+            parts[number] = Part(number, step, works.setdefault(step.kernel, work))
+    return parts

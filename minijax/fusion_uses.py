@@ -2,9 +2,6 @@
 # edit the chapter, not this file.
 """What a schedule does with its slots."""
 
-import math
-
-
 class Uses:
     """What a schedule does with its slots.
 
@@ -15,45 +12,39 @@ class Uses:
     Attributes:
       kept: the slots that have to be stored: of results, and for other steps.
       shared: the slots that several steps write to.
-      readers: from slots to the numbers of the launches that read them.
-      reads: from slots to how often these load an element, loops around counted in.
+      readers, writers: from slots to the numbers of the steps that read them, and of
+        those that write to them.
+      reads: from slots to how often launches load an element, loops around counted in.
     """
 
     def __init__(self, schedule, parts):
         self.kept, self.shared = {*schedule.outputs}, set()
-        self.readers, self.reads = {}, {}
-        self.written, self.read, self.slots = {}, {}, []
-        seen = set()
+        self.readers, self.writers, self.reads = {}, {}, {}
         for number, step in enumerate(schedule.steps):
-            if number in parts:
-                ends = self.noted(parts[number])
-            else:
-                ends = step.reads, step.writes
+            if number not in parts:
                 self.kept.update(step.reads)
-            self.slots.append(ends)
-            self.shared.update(seen.intersection(ends[1]))
-            seen.update(ends[1])
+            self.note(number, parts.get(number, step))
+        for part in parts.values():
+            for slot, count in zip(part.reads, part.work.often):
+                self.reads[slot] = self.reads.get(slot, 0) + count
 
-    def noted(self, part):
-        """Take account of a launch; return what it reads, and what it writes to."""
-        for slot, node in part.loads:
-            last = max(node.level, default=-1)
-            count = math.prod(part.sizes[: last + 1])
-            self.reads[slot] = self.reads.get(slot, 0) + count
-            self.readers.setdefault(slot, set()).add(part.number)
-        return [slot for slot, _ in part.loads], [slot for slot, _ in part.stores]
+    def note(self, number, step):
+        """Take account of a step, or of the part that it is."""
+        for slot in step.reads:
+            self.readers.setdefault(slot, []).append(number)
+        for slot in {*step.writes}:
+            if slot in self.writers:
+                self.shared.add(slot)
+            self.writers.setdefault(slot, []).append(number)
 
-    def before(self, number):
-        """Return the numbers of the steps that have to come before the next one."""
-        found, (reads, writes) = set(), self.slots[number]
-        for slot in (*reads, *writes):
-            found.update(self.written.get(slot, ()))
-        for slot in writes:
-            found.update(self.read.get(slot, ()))
-            self.written.setdefault(slot, []).append(number)
-        for slot in reads:
-            self.read.setdefault(slot, []).append(number)
-        return found
+    def before(self, number, step):
+        """Return the numbers of the steps that have to come before one."""
+        found = []
+        for slot in (*step.reads, *step.writes):
+            found += self.writers.get(slot, ())
+        for slot in step.writes:
+            found += self.readers.get(slot, ())
+        return {other for other in found if other < number}
 
     def collide(self, first, second):
         """Return whether two groups write to one slot, or read what the other writes
@@ -66,4 +57,4 @@ class Uses:
 
     def outside(self, slot, numbers):
         """Return whether a slot is read by others than these launches."""
-        return slot in self.kept or not self.readers.get(slot, set()) <= numbers
+        return slot in self.kept or not numbers.issuperset(self.readers.get(slot, ()))

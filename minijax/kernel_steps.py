@@ -89,10 +89,11 @@ class Lowering:
 
     Attributes:
       steps: list of `Launch` and `Evaluate`.
+      known: from what a kernel depends on to a launch of it, and the layouts it reads.
     """
 
     def __init__(self):
-        self.steps, self.constants, self.count = [], [], 0
+        self.steps, self.constants, self.count, self.known = [], [], 0, {}
 
     def slot(self, aval):
         """Return new memory for an array, and its layout there."""
@@ -116,6 +117,20 @@ class Lowering:
         """Add a step that computes elements of a layout that has memory already."""
         k.store(out, x)
         self.steps.append(Launch(*k.kernel()))
+
+    def launch_again(self, launch, old, new, aval):
+        """Add a step with the kernel of another one; return the layout of its result.
+
+        Args:
+          launch: the other step.
+          old, new: the layouts that it reads, and those in their places.
+          aval: of the result.
+        """
+        out = self.slot(aval)
+        slots = {a.source: b.source for a, b in zip(old, new) if type(a.source) is Slot}
+        slots = [slots.get(slot, out.source) for slot in launch.slots]
+        self.steps.append(launch._replace(slots=slots))
+        return out
 
     def copy(self, layout, aval):
         """Add a step that copies an array to memory of its own, row by row."""
@@ -221,13 +236,30 @@ def elementwise(body):
     """
 
     def rule(lowering, eqn, *operands):
-        [var] = eqn.outvars
-        k = KernelBuilder(eqn.primitive.name, var.aval.shape)
-        xs = [k.load(operand) for operand in operands]
-        x = body(k, *xs, **eqn.params)
-        return [lowering.launch(k, x, var.aval)]
+        aval = eqn.outvars[0].aval
+        key = (body, eqn.primitive, *eqn.params.items(), aval, *likeness(operands))
+        if key in lowering.known:
+            launch, layouts = lowering.known[key]
+            return [lowering.launch_again(launch, layouts, operands, aval)]
+        k = KernelBuilder(eqn.primitive.name, aval.shape)
+        x = body(k, *[k.load(operand) for operand in operands], **eqn.params)
+        out = lowering.launch(k, x, aval)
+        lowering.known[key] = lowering.steps[-1], operands
+        return [out]
 
     return rule
+
+
+def likeness(layouts):
+    """Return what layouts must have in common for one kernel to read them all."""
+    found, slots = [], {}
+    for source, *view in layouts:
+        if type(source) is Slot:
+            source = slots.setdefault(source, len(slots)), source.dtype, source.size
+        else:
+            source = source.tobytes()
+        found.append((source, *view))
+    return found
 
 
 def by_scalar_op(name):

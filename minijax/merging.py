@@ -163,7 +163,7 @@ def _completed(k, found, part):
         return tuple(found)
     home, nowhere = k.homes.get(part.number), Affine(0, (0,) * len(k.sizes))
     return tuple(
-        at or (home[axis] if home and axis in part.folded else nowhere)
+        at or (home[axis] if home and axis in part.work.folded else nowhere)
         for axis, at in enumerate(found)
     )
 
@@ -199,7 +199,7 @@ def loaded(k, instance, node):
         place, guards = place_of(k, instance, node)
         if guards is None:
             return k.constant(other, node.dtype)
-        slot = k.parts[instance.number].slots[buffer]
+        slot = k.parts[instance.number].slot(buffer)
         return k.write(load(k.buffer(slot, buffer), place, guards, other))
     found, store = instance.sources[node]
     x = through_memory(k, found.values[store.node], store.buffer, buffer)

@@ -8,6 +8,8 @@ by the lattice of `minijax.dtypes`, and one rank, by new axes of size 1.
 Reference: type promotion and broadcasting of ``jax.numpy``.
 """
 
+import functools
+
 import numpy as np
 
 from minijax.array import asarray_impl
@@ -16,6 +18,7 @@ from minijax.core import Array
 from minijax.dtypes import from_node, is_inexact, join, lattice_node
 from minijax.lax.conversion import astype
 from minijax.lax.shaping import broadcast_to_rank
+from minijax.settings import config
 
 ARRAYLIKE = (Array, np.ndarray, np.generic, *PYTHON_SCALARS)
 
@@ -28,7 +31,7 @@ def is_arraylike(x):
 def check_arraylike(name, *args):
     """Raise a TypeError that names the function and the place of a non-array."""
     for position, arg in enumerate(args):
-        if not is_arraylike(arg):
+        if not isinstance(arg, ARRAYLIKE):
             raise TypeError(
                 f"{name} requires ndarray or scalar arguments, got {type(arg)} at "
                 f"position {position}."
@@ -46,7 +49,12 @@ def common_type(*args):
     if len(types) == 1:
         dtype, weak_type = types.pop()
         return dtype, weak_type and dtype.kind != "b"
-    return from_node(join(*(lattice_node(*type) for type in types)))
+    return _where_they_meet(frozenset(types), config.jax_enable_x64)
+
+
+@functools.cache
+def _where_they_meet(types, wide):
+    return from_node(join(*[lattice_node(*type) for type in types]))
 
 
 def promote_dtypes(*args):

@@ -30,18 +30,13 @@ class JaxprTracer(Tracer):
 
     Attributes:
       variable: its `Var`, or a `Literal` for a scalar made on the way.
+      aval: the variable's `ShapedArray`.
     """
 
-    __slots__ = ("variable",)
+    __slots__ = ("aval", "variable")
 
     def __init__(self, trace, variable):
-        super().__init__(trace)
-        self.variable = variable
-
-    @property
-    def aval(self):
-        """The variable's `ShapedArray`."""
-        return self.variable.aval
+        self._trace, self.variable, self.aval = trace, variable, variable.aval
 
     def concrete(self):
         """Return None: there is no array behind this tracer yet."""
@@ -121,7 +116,7 @@ class JaxprTrace(Trace):
             return x.variable
         if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0:
             aval = typeof(x)
-            return Literal(x.astype(aval.dtype)[()], aval)
+            return Literal(x.astype(aval.dtype, copy=False)[()], aval)
         if isinstance(x, (bool, int, float, complex)):
             return Literal(x)
         return self.constant(x)
@@ -147,7 +142,7 @@ class JaxprTrace(Trace):
         if primitive is lax.convert_element_type_p and isinstance(invars[0], Literal):
             results = impl_rules[primitive](invars[0].val, **params)
             return [self.stage_value(result) for result in results]
-        source = next((find() for find in source_finders), None)
+        source = source_finders[0]() if source_finders else None
         self.eqns.append(JaxprEqn(invars, outvars, primitive, params, source))
         return [JaxprTracer(self, var) for var in outvars]
 

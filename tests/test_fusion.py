@@ -16,7 +16,7 @@ from minijax import (
     value_and_grad,
 )
 from minijax.fusion import fuse
-from minijax.fusion_parts import NEAR
+from minijax.fusion_parts import NEAR, parts_among
 from minijax.kernel_backends import KernelProgram
 from minijax.kernel_checking import check_kernel
 from minijax.kernel_steps import Evaluate, Launch, Schedule, lower
@@ -305,3 +305,9 @@ def test_fused_program_is_called_often():
     for scale in (1.0, 2.0):
         [ours], [wanted] = program(X * scale), plain(X * scale)
         assert np.allclose(ours, wanted)
+
+
+def test_what_a_kernel_does_is_found_out_once():
+    steps = lower(make_jaxpr(lambda x: jnp.exp(jnp.exp(x) * x) * x)(X)).steps
+    works = [part.work for part in parts_among(steps).values()]
+    assert works[0] is works[2] and works[1] is works[3] and works[0] is not works[1]

@@ -56,6 +56,29 @@ def test_equal_kernels_are_one():
     assert len(schedule.steps) == 3 and len(schedule.kernels) == 1
 
 
+@pytest.mark.parametrize(
+    "f, shared",
+    [
+        (lambda x, y: (jnp.exp(x), jnp.exp(y)), True),
+        (lambda x, y: (x - y, y - x), True),
+        (lambda x, y: (x * 2.0, y * 2.0), True),
+        (lambda x, y: (x * y, x * x), False),
+        (lambda x, y: (x * 0.0, y * -0.0), False),
+        (lambda x, y: (x**2, y**3), False),
+        (lambda x, y: (x * y, x * y[::-1]), False),
+        (lambda x, y: (x[:2] * y[:2], x * y), False),
+        (lambda x, y: (jnp.exp(x), jnp.exp(y.astype("float16"))), False),
+    ],
+)
+def test_equations_that_are_alike_share_a_kernel(f, shared):
+    closed = make_jaxpr(f)(X, X)
+    kernels = [step.kernel for step in lower(closed).steps]
+    assert (kernels[0] is kernels[-1]) == shared
+    for ours, wanted in zip(KernelProgram(closed)(X, X + 1), f(X, X + 1)):
+        np.testing.assert_allclose(ours, wanted, rtol=1e-6)
+        assert np.array_equal(np.signbit(ours), np.signbit(wanted))
+
+
 def test_text():
     halved = make_jaxpr(lambda x: lax.bitcast_convert_type(jnp.exp(x), "int16"))(X)
     text = str(lower(halved))

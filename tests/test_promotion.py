@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis.extra import numpy as hnp
 
-from minijax import lax
+from minijax import enable_x64, lax
 from minijax.array import asarray_impl
 from minijax.avals import typeof
 from minijax.promotion import (
@@ -97,3 +97,9 @@ def test_what_counts_as_an_array():
     with pytest.raises(TypeError, match=r"sin requires .*list.* at position 1"):
         check_arraylike("sin", 1.0, [2.0])
     assert lift(HALF) is HALF and repr(lift(1)) == repr(asarray_impl(1))
+
+
+def test_kept_answers_know_the_switch():
+    for wide, expected in [(False, "float32"), (True, "float64"), (False, "float32")]:
+        with enable_x64(wide):
+            assert common_type(np.int32(1), 1.5)[0] == expected

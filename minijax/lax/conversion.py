@@ -73,7 +73,7 @@ def astype(operand, new_dtype, weak_type=False):
     if (aval.dtype, aval.weak_type) == (new_dtype, weak_type):
         return operand
     if is_python_scalar(operand):
-        return _literal_of(operand, new_dtype, weak_type)
+        return _literal_of(operand, aval.dtype, new_dtype, weak_type)
     if aval.dtype.kind == "c" and new_dtype.kind != "c":
         message = "Casting complex values to real discards the imaginary part"
         warnings.warn(message, np.exceptions.ComplexWarning, stacklevel=3)
@@ -89,11 +89,13 @@ def _truth(number, dtype):
     return number
 
 
-def _literal_of(number, dtype, weak_type):
-    number = _truth(number, dtype)
+def _literal_of(number, own, dtype, weak_type):
+    if own.kind == "c" and dtype.kind == "b":
+        return _literal_of(bool(number), dtype, dtype, weak_type)
     with np.errstate(all="ignore"):
-        literal = convert(np, np.asarray(number, typeof(number).dtype), dtype)
-    return literal.item() if weak_type else np.asarray(literal)
+        literal = np.asarray(number, own)
+        literal = literal if own == dtype else convert(np, literal, dtype)
+    return literal.item() if weak_type else literal
 
 
 bitcast_convert_type_p = Primitive("bitcast_convert_type")

@@ -119,6 +119,8 @@ def unify(*args):
 
     Beside weak arrays and complex numbers alone they stay numbers of Python.
     """
+    if not any(map(is_python_scalar, args)):
+        return args
     leading = [typeof(x) for x in args if not is_python_scalar(x) or _is_complex(x)]
     if not leading or len(leading) == len(args):
         return args

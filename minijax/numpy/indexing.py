@@ -23,7 +23,7 @@ def as_places(entry, size):
         return range(size)[entry]
     if size == 0:
         raise IndexError(f"index {entry} is out of bounds for an axis with size 0")
-    return int(np.clip(entry + size if entry < 0 else entry, 0, size - 1))
+    return sorted([0, entry + size if entry < 0 else entry, size - 1])[1]
 
 
 def runs_back(place):
