@@ -21,6 +21,7 @@ from minijax.forward_rules import (
     stretch,
     zeros_like_tangent,
 )
+from minijax.lax.conversion import astype
 from minijax.lax.elementwise import add_any_p
 
 
@@ -116,7 +117,9 @@ partials = {
     ),
     lax.pow_p: (
         lambda t, z, x, y: lax.mul(t, power_slope(x, y)),
-        lambda t, z, x, y: lax.mul(t, lax.mul(lax.log(one_for_zero(x)), z)),
+        lambda t, z, x, y: lax.convert_element_type(
+            lax.mul(t, lax.mul(lax.log(one_for_zero(x)), z)), typeof(y).dtype
+        ),
     ),
     **dict.fromkeys(
         (lax.max_p, lax.min_p),
@@ -150,9 +153,10 @@ def one_for_zero(x):
 
 def power_slope(x, y):
     """Return y xʸ⁻¹; if y holds integers, then exactly zero where y is zero."""
-    if is_inexact(typeof(y).dtype):
+    fraction = is_inexact(typeof(y).dtype)
+    x, y = [astype(v, typeof(x).dtype) for v in (x, y)]
+    if fraction:
         return lax.mul(y, lax.pow(x, lax.sub(y, full_like(y, 1))))
-    y = lax.convert_element_type(y, typeof(x).dtype)
     zero, safe = lax.eq(y, 0.0), one_for_zero(y)
     slope = lax.mul(safe, lax.pow(x, lax.sub(safe, full_like(y, 1))))
     return lax.select(stretch(zero, slope), full_like(slope, 0), slope)

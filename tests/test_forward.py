@@ -261,3 +261,11 @@ def test_weak_types_stay_weak():
     x = np.float32(3)
     _, [slope] = jvp_flat(lambda x: [lax.square(x)], [x], [x])
     assert not typeof(slope).weak_type
+
+
+def test_the_slope_of_a_power_is_strong():
+    for call in (lambda x: lax.pow(x, 2.0), lambda x: lax.pow(x, x)):
+        _, [slope] = jvp_flat(lambda x, call=call: [call(x)], [3.0], [1.0])
+        assert not typeof(slope).weak_type
+    _, [slope] = jvp_flat(lambda x: [lax.pow(2.0, x)], [3.0], [1.0])
+    assert not typeof(slope).weak_type

@@ -133,6 +133,8 @@ PROGRAMS = [
     program(f"jax.vmap({LOSS}, in_axes=(0, None, None))(x, y, z)", m, rows, targets),
     program("jax.grad(lambda x: jnp.sin(x) * x)(x)", 1.0),
     program("jax.grad(lambda x: jnp.tanh(x).sum())(x)", x),
+    program("jax.grad(lambda x: x ** 2.0)(x)", 3.0),
+    program("jax.jvp(lambda x: x ** x, (x,), (x,))", 3.0),
     program("jax.grad(lambda x: (x * x).sum())(x)", x),
     program("jax.grad(lambda x: jnp.dot(x, y).sum())(x)", m, x),
     program("jax.linearize(lambda x: jnp.sin(x) * x, 1.0)[1](x)", 1.0),
