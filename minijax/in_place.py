@@ -6,7 +6,7 @@ import dataclasses
 import math
 
 from minijax.kernel_steps import Launch
-from minijax.kernels import Kernel, Store
+from minijax.kernels import Kernel, Store, needed
 
 
 def may_overwrite(step, old, new):
@@ -66,13 +66,7 @@ def _in_one_sweep(kernel, loads, stores):
 
 def _folds_before(node):
     """Return the folds that a node depends on."""
-    found, open_ends = set(), [node]
-    while open_ends:
-        node = open_ends.pop()
-        if node not in found:
-            found.add(node)
-            open_ends += node.args
-    return frozenset(node for node in found if node.op == "fold")
+    return frozenset(node for node in needed([node]) if node.op == "fold")
 
 
 def in_one_buffer(launch, pairs):

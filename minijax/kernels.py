@@ -247,6 +247,22 @@ def _load_text(buffer, place, guards, other):
     return f"{text} if {' and '.join(map(str, guards))} else {other.item()}"
 
 
+def needed(goals, ends=()):
+    """Return the set of some nodes and of all that they are computed from.
+
+    Args:
+      goals: the nodes.
+      ends: nodes of which it does not matter what they are computed from.
+    """
+    found, open_ends = set(), [*goals]
+    while open_ends:
+        node = open_ends.pop()
+        if node not in found:
+            found.add(node)
+            open_ends.extend(() if node in ends else node.args)
+    return found
+
+
 def elements(kernel, axes):
     """Return how many indices there are along some axes."""
     return math.prod(kernel.sizes[axis] for axis in axes)

@@ -4,7 +4,7 @@
 
 from typing import NamedTuple
 
-from minijax.kernels import AXES, Node, Store, names_of, right_hand_side, spell
+from minijax.kernels import AXES, Node, Store, names_of, needed, right_hand_side, spell
 from minijax.scalar_ops import foldings
 
 
@@ -42,9 +42,9 @@ def loop_nest(kernel):
 
 def _steps(kernel, goals, moving, done):
     """Return the steps that lead to some goals, each a `Store` or a `Combine`."""
-    steps, needed = [], _needed(map(_wanted, goals), done)
+    steps, leading = [], needed(map(_wanted, goals), done)
     while goals:
-        nodes, folds, waiting = _computed(kernel, needed, moving, done)
+        nodes, folds, waiting = _computed(kernel, leading, moving, done)
         ready = [goal for goal in goals if _wanted(goal) not in waiting]
         goals = [goal for goal in goals if _wanted(goal) in waiting]
         steps += [*nodes, *map(Start, folds)]
@@ -60,7 +60,7 @@ def _wanted(goal):
     return goal.node if isinstance(goal, Store) else goal.fold.args[0]
 
 
-def _computed(kernel, needed, moving, done):
+def _computed(kernel, leading, moving, done):
     """Return what can be done where some axes move, and note nodes as done.
 
     Returns:
@@ -69,7 +69,7 @@ def _computed(kernel, needed, moving, done):
     """
     nodes, folds, waiting = [], [], set()
     for node in kernel.nodes:
-        if node in needed and node not in done:
+        if node in leading and node not in done:
             here = moving.issuperset(node.level)
             if not waiting.isdisjoint(node.args):
                 waiting.add(node)
@@ -96,17 +96,6 @@ def _loop(kernel, axis, goals, moving, done):
     body = _steps(kernel, goals, moving | {axis}, set(done))
     folds = [goal.fold for goal in goals if isinstance(goal, Combine)]
     return Loop(axis, body, tuple(folds))
-
-
-def _needed(wanted, done):
-    """Return the nodes that are on the way to others, and not done."""
-    found, open_ends = set(), [*wanted]
-    while open_ends:
-        node = open_ends.pop()
-        if node not in done and node not in found:
-            found.add(node)
-            open_ends.extend(node.args)
-    return found
 
 
 def print_nest(kernel):

@@ -19,6 +19,7 @@ from minijax.kernels import (
     Store,
     index,
     load,
+    needed,
     union,
 )
 from minijax.through_memory import same_bits, through_memory
@@ -247,7 +248,8 @@ def merged(k, stores):
     for instance in reversed(instances):
         build(k, instance)
     outs = [stored(k, roots[number], slot, store) for number, slot, store in stores]
-    nodes = needed([store.node for store in outs], k.nodes)
+    kept = needed([store.node for store in outs])
+    nodes = [node for node in k.nodes if node in kept]
     used = {node.detail.buffer for node in nodes if node.op == "load"}
     used.update(store.buffer for store in outs)
     pairs = [(slot, b) for (slot, _), b in k.buffers.items() if b in used]
@@ -256,15 +258,6 @@ def merged(k, stores):
     buffers = tuple(buffer for _, buffer in pairs)
     kernel = Kernel(name, k.sizes, buffers, (*nodes,), (*outs,))
     return collapse(kernel), [slot for slot, _ in pairs]
-
-
-def needed(wanted, nodes):
-    """Return those of the nodes that are on the way to others, in order."""
-    found = set(wanted)
-    for node in reversed(nodes):
-        if node in found:
-            found.update(node.args)
-    return [node for node in nodes if node in found]
 
 
 def _named(names):

@@ -21,6 +21,7 @@ from minijax.kernels import (
     fold,
     index,
     load,
+    needed,
 )
 from minijax.layouts import Slot
 from minijax.scalar_ops import recastings
@@ -61,7 +62,7 @@ def cut_of(kernel):
         each.detail.how.startswith("arg") or each.args[0] in late for each in folds
     )
     for axis in axes_to_cut(kernel, folds) if simple else ():
-        if not can_be_cut(kernel, axis, late):
+        if not can_be_cut(kernel, axis, folds, late):
             continue
         for parts in [count for count in COUNTS if kernel.sizes[axis] % count == 0]:
             buffers = partial_buffers(kernel, folds, parts)
@@ -77,27 +78,18 @@ def axes_to_cut(kernel, folds):
     return sorted(common - indices, key=lambda axis: -kernel.sizes[axis])
 
 
-def can_be_cut(kernel, axis, late):
+def can_be_cut(kernel, axis, folds, late):
     """Return whether stores wait for the whole axis, or else for no fold at all."""
     waiting = [store for store in kernel.stores if store.node in late]
     first = {store.buffer for store in kernel.stores if store.node not in late}
     read = {
         node.detail.buffer
-        for node in needed(kernel.nodes, [store.node for store in waiting])
+        for node in needed([store.node for store in waiting], folds)
         if node.op == "load"
     }
     return read.isdisjoint(first) and all(
         (axis in store.place.axes) == (store not in waiting) for store in kernel.stores
     )
-
-
-def needed(nodes, goals):
-    """Return the nodes on the way to some; those in front of folds are left out."""
-    found = {*goals}
-    for node in reversed(nodes):
-        if node in found and node.op != "fold":
-            found.update(node.args)
-    return [node for node in nodes if node in found]
 
 
 def partial_buffers(kernel, folds, parts):
@@ -129,7 +121,8 @@ def first_kernel(kernel, cut):
         return Affine(place.offset, (place.strides[cut.axis] * length, *place.strides))
 
     folded = [each.args[0] for each in cut.partials]
-    nodes = needed(kernel.nodes, [*folded, *[store.node for store in early]])
+    kept = needed([*folded, *[store.node for store in early]])
+    nodes = [node for node in kernel.nodes if node in kept]
     for node in [*nodes, *cut.partials]:
         new[node] = respread(node, [new[arg] for arg in node.args], spread)
     stores = [Store(buffer, spread(at), new[node]) for buffer, at, node in early]
@@ -168,8 +161,8 @@ def last_kernel(kernel, cut):
     """Return the kernel that folds what is left of the parts, and does the rest."""
     late, new = behind_folds(kernel.nodes), {}
     stores = [store for store in kernel.stores if store.node in late]
-    nodes = []
-    for node in needed(kernel.nodes, [store.node for store in stores]):
+    nodes, kept = [], needed([store.node for store in stores], cut.partials)
+    for node in [node for node in kernel.nodes if node in kept]:
         args = [new[arg] for arg in node.args if arg in new]
         if node.op == "fold":
             strides, size = rows_of(kernel, node)

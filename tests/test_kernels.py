@@ -16,6 +16,7 @@ from minijax.kernels import (
     fold,
     index,
     load,
+    needed,
     operations,
     traffic,
 )
@@ -73,6 +74,20 @@ def kernel(name="rows", op="exp"):
     s = fold("add", (1,), z)
     stores = (Store(OUT, Affine(0, (1, 0)), s),)
     return Kernel(name, (3, 4), (X, OUT), (x, y, two, z, s), stores)
+
+
+def test_needed():
+    x = load(X, Affine(0, (4, 1)))
+    row = fold("max", (1,), x)
+    y = apply("sub", x, row)
+    z = apply("mul", y, row)
+    assert needed([z]) == needed([z, x]) == {z, y, row, x}
+    assert needed([z], [row]) == {z, y, row, x}
+    assert needed([z], {y, row}) == {z, y, row}
+    assert needed(iter([row]), [row]) == {row} and needed([]) == set()
+    for _ in range(5000):
+        z = apply("add", z, z)
+    assert len(needed([z])) == 5004
 
 
 def test_text():
