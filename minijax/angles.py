@@ -22,36 +22,32 @@ HALF_PI = {
 }
 NEAR = {"float32": 12800.0, "float64": 1.6e6}
 
-# (sin(r) - r) / r**3 and (cos(r) - 1 + r**2 / 2) / r**4, functions of r**2, |r| < pi/4.
+# (sin(r) - r) / r**3 and (cos(r) - 1) / r**2, as functions of r**2, for |r| < pi/4.
 SIN = {
-    "float32": (-0.16666655, 0.008332179, -0.00019517414),
+    "float32": (-0.16666667, 0.008333329, -0.00019839336, 2.7183223e-06),
     "float64": (
-        -0.16666666666666632, 0.008333333333322443, -0.00019841269829829736,
-        2.755731369931667e-06, -2.505075924718995e-08, 1.5896860059417786e-10,
+        -0.16666666666666666, 0.008333333333333323, -0.00019841269841255156,
+        2.755731921423602e-06, -2.5052104923460656e-08, 1.605836814297264e-10,
+        -7.578773259138022e-13,
     ),
 }  # fmt: skip
 COS = {
-    "float32": (0.041666646, -0.001388737, 2.4438683e-05),
+    "float32": (-0.5, 0.041666623, -0.0013886765, 2.4390569e-05),
     "float64": (
-        0.0416666666666666, -0.0013888888888874125, 2.4801587289480978e-05,
-        -2.7557314351913124e-07, 2.0875723227143453e-09, -1.135964648955253e-11,
+        -0.5, 0.04166666666666649, -0.0013888888888863944, 2.4801587285026117e-05,
+        -2.755731334312297e-07, 2.0875609086345087e-09, -1.135454059534279e-11,
     ),
 }  # fmt: skip
-
-
-def sine_and_cosine(k, r):
-    """Write the sine and the cosine of a number between -pi/4 and pi/4."""
-    z, name = k.mul(r, r), r.dtype.name
-    sine = k.fma(k.mul(r, z), polynomial(k, z, SIN[name]), r)
-    rest = k.fma(k.mul(z, z), polynomial(k, z, COS[name]), k.mul(z, -0.5))
-    return sine, k.add(rest, 1)
 
 
 def sin_of(k, r, bits):
     """Write the sine of r plus as many quarter turns as some bits end with."""
-    sine, cosine = sine_and_cosine(k, r)
+    z, name = k.mul(r, r), r.dtype.name
     odd = k.ne(k.apply("and", bits, 1), 0)
-    size = k.select(odd, cosine, sine)
+    first = k.select(odd, 1, r)
+    pairs = zip(COS[name], SIN[name])
+    coefficients = [k.select(odd, k.number(c, r), s) for c, s in pairs]
+    size = k.fma(k.mul(first, z), polynomial(k, z, coefficients), first)
     turned = k.shift_left(k.apply("and", bits, 2), r.dtype.itemsize * 8 - 2)
     return k.bitcast(k.xor(bits_of(k, size), turned), r.dtype)
 

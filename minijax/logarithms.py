@@ -4,21 +4,21 @@
 
 import numpy as np
 
-from minijax.exponentials import LOG_2
 from minijax.scalar_functions import (
     bits_as_int,
     bits_of,
     format_of,
+    plus_rest,
     polynomial,
     power_of_two,
 )
 
-# (log(1 + f) - f + f**2 / 2) / f**3, and (log((1 + s) / (1 - s)) - 2 s) / s**3 as a
-# function of s**2, where s = f / (2 + f), for 1 + f between the roots of 1/2 and 2.
+# (log(1 + f) - f) / f**2, and (log((1 + s) / (1 - s)) - 2 s) / s**3 as a function of
+# s**2, where s = f / (2 + f), for 1 + f between the roots of 1/2 and 2.
 LOG = {
     "float32": (
-        0.3333333, -0.25000823, 0.20001231, -0.1662332, 0.14201748, -0.1316046,
-        0.12761179, -0.0763308,
+        -0.49999988, 0.33333325, -0.25001583, 0.20001933, -0.16609085, 0.14182624,
+        -0.13243777, 0.1289963, -0.07613964,
     ),
     "float64": (
         0.6666666666666734, 0.39999999999415964, 0.28571428742114297,
@@ -51,17 +51,14 @@ def parts_of(k, x, small=True):
 
 def log_of_parts(k, f, n):
     """Write the logarithm of (1 + f) 2**n."""
-    high, low = LOG_2[f.dtype.name]
-    half = k.mul(k.mul(f, 0.5), f)
     if f.dtype == np.float32:
-        rest = k.mul(k.mul(k.mul(f, f), f), polynomial(k, f, LOG["float32"]))
-        tail = k.sub(k.fma(n, low, rest), half)
-        return k.fma(n, high, k.add(f, tail))
-    s = k.div(f, k.add(f, 2))
-    z = k.mul(s, s)
-    rest = k.fma(z, polynomial(k, z, LOG["float64"]), half)
-    tail = k.fma(s, rest, k.mul(n, low))
-    return k.fma(n, high, k.sub(f, k.sub(half, tail)))
+        y = plus_rest(k, f, f, LOG["float32"])
+    else:
+        s = k.div(f, k.add(f, 2))
+        z = k.mul(s, s)
+        rest = k.fma(z, polynomial(k, z, LOG["float64"]), k.neg(f))
+        y = k.fma(s, rest, f)
+    return k.fma(n, np.log(2), y)
 
 
 def at_ends(k, x, y):

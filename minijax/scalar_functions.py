@@ -208,9 +208,19 @@ def polynomial(k, x, coefficients):
 
 def in_pairs(k, x, coefficients):
     """Write a polynomial as one of the square of x, with coefficients a + b x."""
+    return polynomial(k, k.mul(x, x), pairs_of(k, x, coefficients))
+
+
+def pairs_of(k, x, coefficients):
+    """Write a + b x for each two coefficients; one without a partner stays."""
     evens, odds = coefficients[::2], coefficients[1::2]
     pairs = [k.fma(b, x, a) for a, b in zip(evens, odds)]
-    return polynomial(k, k.mul(x, x), [*pairs, *evens[len(odds) :]])
+    return [*pairs, *evens[len(odds) :]]
+
+
+def plus_rest(k, start, x, coefficients):
+    """Write ``start + x**2 * p(x)``, where p is a polynomial."""
+    return polynomial(k, k.mul(x, x), [start, *pairs_of(k, x, coefficients)])
 
 
 def not_above(k, x, limit):

@@ -46,6 +46,50 @@ def test_errors_in_ulps(name, dtype):
         assert errors[place] <= limit, (run.__name__, [x[place] for x in xs])
 
 
+# Of very many numbers, the largest error in ulps: from where, to where, and the limit.
+DENSE = {
+    "exp": (2.0**-20, 88.0, 1.8),
+    "log": (2.0**-126, 3e38, 1.2),
+    "tanh": (2.0**-10, 9.2, 2.52),
+    "sin": (2.0**-10, 12_800.0, 2.4),
+    "cos": (2.0**-10, 12_800.0, 2.4),
+    "erf": (2.0**-10, 4.1, 4.2),
+}
+
+
+@pytest.mark.parametrize("run", [compiled, interpreted])
+@pytest.mark.parametrize("name", DENSE)
+def test_errors_of_very_many_numbers(name, run):
+    *ends, limit = DENSE[name]
+    places = np.array(ends, F32).view("int32")
+    bits = np.random.default_rng(0).integers(*places, 400_000, "int32")
+    x = bits.view(F32)
+    exact = compiled(bodies[name], x.astype(F64))  # its errors are far below 2**-24
+    place = np.ldexp(1.0, np.maximum(np.frexp(exact)[1] - 24, -149))
+    assert (abs(run(bodies[name], x) - exact) / place).max() <= limit
+
+
+# How many operations of each number are done; of them, products (fused or not).
+PRICES = {
+    ("exp", F32): (22, 12),
+    ("tanh", F32): (22, 9),
+    ("log", F32): (24, 11),
+    ("log", F64): (26, 10),
+    ("sin", F64): (37, 13),
+    ("cos", F64): (33, 13),
+    ("erf", F32): (21, 13),
+    ("erf", F64): (39, 31),
+}
+
+
+@pytest.mark.parametrize(("name", "dtype"), PRICES)
+def test_functions_are_short(name, dtype):
+    found = function(name, dtype)
+    products = sum(node.op in ("mul", "fma") for node in found.nodes)
+    most, most_products = PRICES[name, dtype]
+    assert found.operations <= most and products <= most_products
+
+
 # What functions are at the ends of numbers, and where they have no value: arguments,
 # and results.
 CORNERS = {

@@ -31,7 +31,7 @@ FITS = {
     ),
     "sin": (
         angles.SIN["float64"], of_square(lambda r: (mp.sin(r) - r) / r**3),
-        QUARTER, 5, lambda z: z,
+        QUARTER, 6, lambda z: z,
     ),
     "atan": (
         inverse_angles.ATAN["float32"], of_square(lambda t: (mp.atan(t) - t) / t**3),

@@ -12,6 +12,7 @@ from minijax.scalar_functions import (
     nearest,
     not_above,
     not_below,
+    plus_rest,
     polynomial,
     power_of_two,
     without_multiple,
@@ -94,6 +95,26 @@ def test_polynomials(write, count, dtype, run):
     wanted = np.polyval(numbers[::-1], x.astype("float64"))
     tolerance = 60 * np.finfo(dtype).eps
     np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+@RUNS
+@EACH
+@pytest.mark.parametrize("count", [1, 2, 5, 9, 12])
+def test_rests_of_series(count, dtype, run):
+    rng = np.random.default_rng(count)
+    numbers, x = rng.normal(size=count).tolist(), rng.uniform(-1, 1, 30).astype(dtype)
+    found = run(lambda k, a: plus_rest(k, k.add(a, a), a, numbers), x)
+    wanted = np.polyval([*numbers[::-1], 2, 0], x.astype("float64"))
+    tolerance = 60 * np.finfo(dtype).eps
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+@EACH
+def test_rests_take_one_square(dtype):
+    numbers = [0.5, 0.25, 0.125, 1.5, 2.5, 3.5]
+    found = write_function("", lambda k, x: plus_rest(k, x, x, numbers), [dtype])
+    ops = [node.op for node in found.nodes if node.op != "constant"]
+    assert ops.count("mul") == 1 and ops.count("fma") == 6 and len(ops) == 7
 
 
 @RUNS
