@@ -5,7 +5,7 @@
 import math
 from typing import NamedTuple
 
-from minijax.kernels import Affine, Node, Store
+from minijax.kernels import Affine, Node, Store, needed
 from minijax.loop_nests import Combine, Start
 from minijax.vector_kernels import nest_changes, step_writers
 from minijax.vector_memory import read_own, write_own
@@ -165,13 +165,7 @@ def _with_body(loop, place, new):
 
 def leading_to(goals, ends):
     """Return the nodes that some steps need, as far as the nodes where one stops."""
-    found, open_ends = set(), [node for step in goals for node in used_by(step)]
-    while open_ends:
-        node = open_ends.pop()
-        if node not in found:
-            found.add(node)
-            open_ends.extend(() if node in ends else used_by(node))
-    return found
+    return needed([node for step in goals for node in used_by(step)], ends)
 
 
 def _with_recall(loop, rows):

@@ -135,3 +135,25 @@ def write_wins(f, how, dtype, old, new, lanes, ties):
     known = write("eq", best, best, dtype)
     known = write("or", known, before) if ties else known
     return write("or", wins, write("and", write("ne", rival, rival, dtype), known))
+
+
+def all_running(f, folds):
+    """Return the names of the running values of some folds."""
+    return [name for each in folds for name in f.running[each]]
+
+
+def set_running(f, folds, names):
+    """Say how the running values of some folds are called from now on."""
+    names = iter(names)
+    for each in folds:
+        f.running[each] = [next(names) for _ in f.running[each]]
+
+
+def with_new_values(f, folds, write):
+    """Write something that begins folds anew; its values enter those before."""
+    before = {each: f.running[each] for each in folds}
+    f.running |= {each: first_values(each, f.open[each]) for each in folds}
+    write()
+    for each in folds:
+        values = before[each], f.running[each]
+        f.running[each] = combined(f, each, *values, f.open[each])

@@ -13,10 +13,12 @@ from minijax.llvm_text import number_text, type_in_memory, type_of
 from minijax.loop_nests import Combine, Loop, Start, loop_nest
 from minijax.scalar_ops import scalar_ops
 from minijax.vector_folds import (
-    combined,
+    all_running,
     first_values,
     fold_lanes,
+    set_running,
     value_types,
+    with_new_values,
     write_combination,
     write_index,
 )
@@ -213,8 +215,7 @@ def turns(f, loop, first, step, count):
         write_steps(f, loop.body)
 
     if is_short(f.kernel, loop) and not isinstance(loop, VectorLoop):
-        for index in range(count):
-            body(index)
+        write_out(f, loop.folds, count, body)
     else:
         write_blocks(f, loop.folds, first, step, count, body)
 
@@ -232,16 +233,13 @@ def carry_folds(f, folds, first, step, count, body):
     set_running(f, folds, f.turns(first, step, count, carried, inside))
 
 
-def all_running(f, folds):
-    """Return the names of the running values of some folds."""
-    return [name for each in folds for name in f.running[each]]
-
-
-def set_running(f, folds, names):
-    """Say how the running values of some folds are called from now on."""
-    names = iter(names)
-    for each in folds:
-        f.running[each] = [next(names) for _ in f.running[each]]
+def write_out(f, folds, count, body):
+    """Write turns one after the other; outside of all loops, in blocks."""
+    length = max(1, count if f.depth else math.isqrt(count))
+    for start in range(0, count, length):
+        block = range(start, min(start + length, count))
+        anew = folds if start else ()  # the first block goes on
+        with_new_values(f, anew, lambda block=block: [*map(body, block)])
 
 
 MANY = 128  # turns of a loop whose sums are made in blocks
@@ -265,12 +263,8 @@ def write_blocks(f, folds, first, step, count, body):
         return carry_folds(f, folds, first, step, count, body)
 
     def block(start):
-        before = {each: f.running[each] for each in folds}
-        f.running |= {each: first_values(each, f.open[each]) for each in folds}
-        carry_folds(f, folds, 0, step, length, lambda index: body(f.sum(start, index)))
-        for each in folds:
-            values = before[each], f.running[each]
-            f.running[each] = combined(f, each, *values, f.open[each])
+        turns = 0, step, length, lambda index: body(f.sum(start, index))
+        with_new_values(f, folds, lambda: carry_folds(f, folds, *turns))
 
     blocks, rest = divmod(count, length)
     carry_folds(f, folds, first, step * length, blocks, block)
