@@ -42,7 +42,12 @@ class Config:
         self._accepts[name] = accepts
         if told is not None:
             self._told[name], self._held[name] = told, []
-        setattr(Config, name, property(lambda self: self._value(name)))
+
+        def value(self):
+            overrides = self._overrides.get()
+            return overrides[name] if name in overrides else self._values[name]
+
+        setattr(Config, name, property(value))
         self.update(name, default)
 
     def update(self, name, value):
@@ -75,10 +80,6 @@ class Config:
                 for value in goes:
                     self._held[name].remove(value)
                 self._told[name]([self._values[name], *self._held[name]])
-
-    def _value(self, name):
-        overrides = self._overrides.get()
-        return overrides[name] if name in overrides else self._values[name]
 
     def __getattr__(self, name):
         self._known(name)  # raises, as a known switch is a property

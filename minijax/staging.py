@@ -137,8 +137,9 @@ class JaxprTrace(Trace):
 
     def process_primitive(self, primitive, args, params):
         """Write down an equation, and return tracers for its results."""
-        avals = shape_rules[primitive](*map(typeof, args), **params)
-        invars, outvars = [self.atom(arg) for arg in args], list(map(Var, avals))
+        invars = [self.atom(arg) for arg in args]
+        avals = shape_rules[primitive](*[atom.aval for atom in invars], **params)
+        outvars = [Var(aval) for aval in avals]
         if primitive is lax.convert_element_type_p and isinstance(invars[0], Literal):
             results = impl_rules[primitive](invars[0].val, **params)
             return [self.stage_value(result) for result in results]

@@ -83,6 +83,8 @@ def _nothing():
 
 def known_integer(x):
     """Return the value of an integer that is known while tracing, or None."""
+    if type(x) is int:
+        return x
     concrete = known_value(x)
     if not is_arraylike(concrete) or typeof(concrete).shape:
         return None
