@@ -11,7 +11,8 @@ from minijax.costs import nbytes
 from minijax.kernel_backends import Memory, step_runners
 from minijax.program_text import hosted_slots
 
-HOST = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p))
+HOST = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p))
+STATUS = ctypes.sizeof(ctypes.c_int32)
 
 
 class Host:
@@ -22,7 +23,7 @@ class Host:
 
     Attributes:
       address: of what machine code calls, with the number of a step and a table of the
-        addresses of its slots; None if there are no steps.
+        addresses of its slots and of its status; None if there are no steps.
     """
 
     functions: dict = {}
@@ -39,28 +40,32 @@ class Host:
         return step_runners[type(step)](self, step)
 
     def raise_error(self):
-        """Raise the error that this thread has met."""
-        raise self.errors.pop(threading.get_ident())
+        """Raise the error that this thread has met.
+
+        One that came before the first line of a step, Python has shown, and not kept.
+        """
+        raise self.errors.pop(threading.get_ident(), KeyboardInterrupt())
 
 
 def answering(steps, errors):
-    """Return a function that does a step, and returns 0, or 1 if there was an error.
+    """Return a function that does a step, and makes its status 0 if that went well.
 
     It holds no `Host`, so that a program is gone when nobody needs it.
     """
 
     def answer(number, addresses):
+        step, run = steps[number]
+        slots = hosted_slots(step)
         try:
-            step, run = steps[number]
-            places = dict(zip(hosted_slots(step), addresses))
+            places = dict(zip(slots, addresses))
             memory = Memory({slot: taken(slot, places[slot]) for slot in step.reads})
             run(memory)
             for slot in step.writes:
                 ctypes.memmove(places[slot], memory[slot].ctypes.data, nbytes(slot))
+            ctypes.memset(addresses[len(slots)], 0, STATUS)
         except BaseException as error:
             errors[threading.get_ident()] = error
-            return 1
-        return 0
+            ctypes.memset(addresses[len(slots)], 1, STATUS)
 
     return answer
 

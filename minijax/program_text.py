@@ -251,20 +251,21 @@ step_writers[Product] = write_product
 
 def write_hosted(f, step):
     """Write a call of Python, which is given the addresses of the step's slots."""
-    number, slots = len(f.program.hosted), hosted_slots(step)
+    number, addresses = len(f.program.hosted), [*map(f.address, hosted_slots(step))]
     f.program.hosted.append(step)
-    kind = f"[{len(slots)} x i8*]"
+    status = f.first("alloca i32", "l")
+    f.line(f"store i32 1, i32* {status}")
+    addresses.append(f.first(f"bitcast i32* {status} to i8*", "l"))
+    kind = f"[{len(addresses)} x i8*]"
     whole = f.first(f"alloca {kind}, align 16", "l")
     table = f.first(f"bitcast {kind}* {whole} to i8**", "l")
-    for place, slot in enumerate(slots):
-        address = f.address(slot)
+    for place, pointer in enumerate(addresses):
         entry = f.emit(f"getelementptr i8*, i8** {table}, i64 {place}", "p")
-        f.line(f"store i8* {address}, i8** {entry}")
+        f.line(f"store i8* {pointer}, i8** {entry}")
     host = f.entry("%context", 0)
-    function = f.first(f"bitcast i8* {host} to i32 (i64, i8**)*", "t")
-    status = f.name("v")
-    f.line(f"{status} = call i32 {function}(i64 {number}, i8** {table})")
-    f.go_on_if_fine(status)
+    function = f.first(f"bitcast i8* {host} to void (i64, i8**)*", "t")
+    f.line(f"call void {function}(i64 {number}, i8** {table})")
+    f.go_on_if_fine(f.emit(f"load i32, i32* {status}", "v"))
 
 
 def hosted_slots(step):

@@ -9,7 +9,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import ShapeDtypeStruct, debug, jit, lax, pure_callback
+from minijax import ShapeDtypeStruct, debug, host_steps, jit, lax, pure_callback
 from minijax.cpu_backend import CPUProgram
 from minijax.errors import JaxRuntimeError
 from minijax.experimental import io_callback
@@ -88,6 +88,21 @@ def test_an_interruption_comes_through():
 
     with pytest.raises(KeyboardInterrupt):
         on_cpu(lambda x: debug.callback(interrupt, x) or x)(1.0)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interruption_before_the_first_line(monkeypatch):
+    """That is where Ctrl-C comes out which was pressed while machine code ran."""
+
+    def interrupted(steps, errors):
+        def answer(number, addresses):
+            raise KeyboardInterrupt  # ctypes shows it, and returns whatever was there
+
+        return answer
+
+    monkeypatch.setattr(host_steps, "answering", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        on_cpu(lambda x: pure_callback(lambda a: a, LIKE, x + 1) * 2)(X)
 
 
 def test_an_error_in_a_loop_leaves_it():
