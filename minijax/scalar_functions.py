@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.kernel_building import NodeWriter
-from minijax.kernels import Node, apply
+from minijax.kernels import Node, apply, needed
 from minijax.scalar_ops import define, recastings
 
 define(
@@ -91,20 +91,14 @@ def write_function(label, body, dtypes):
     k = FunctionWriter()
     args = [Node("argument", (), dtype, (), n) for n, dtype in enumerate(dtypes)]
     result = body(k, *args)
-    wanted = {result}
-    rare = k.rare and k.rare._replace(nodes=needed(k.rare.nodes, {k.rare.result}))
-    if rare:
-        wanted |= {rare.condition, *[arg for node in rare.nodes for arg in node.args]}
-    return ScalarFunction(label, (*args,), needed(k.nodes, wanted), result, rare)
+    goals = [result, k.rare.condition, k.rare.result] if k.rare else [result]
+    kept = needed(goals)
 
+    def only_kept(nodes):
+        return tuple(node for node in nodes if node in kept)
 
-def needed(nodes, wanted):
-    """Return the nodes that are wanted, and those that they are computed from."""
-    wanted = set(wanted)
-    for node in reversed(nodes):
-        if node in wanted:
-            wanted.update(node.args)
-    return tuple(node for node in nodes if node in wanted)
+    rare = k.rare and k.rare._replace(nodes=only_kept(k.rare.nodes))
+    return ScalarFunction(label, (*args,), only_kept(k.nodes), result, rare)
 
 
 def inline(k, function, args):
