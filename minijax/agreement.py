@@ -30,21 +30,21 @@ def check_branches(name, labels, results):
       TypeError: it names the leaves that differ by their paths.
     """
     (tree, avals), first = results[0], labels[0]
-    paths = [path for path, _ in tree_leaves_with_path(_structure(tree))]
     for label, (other, others) in zip(labels[1:], results[1:]):
-        lines = differences(tree, _structure(other), exact=True, name="result")
-        if lines:
+        if other != tree:
+            lines = differences(tree, _structure(other), exact=True, name="result")
             raise TypeError(
                 f"{name}: all branches must return one tree structure, that of {first},"
                 f" but {label} returns another one:{_listed(lines)}"
             )
-        lines = [
-            f"result{keystr(path)} is {one} from {first} and {two} from {label} "
-            f"({_what_differs(one, two)})"
-            for path, one, two in zip(paths, avals, others)
-            if not same_type(one, two)
-        ]
-        if lines:
+        if not all(map(same_type, avals, others)):
+            paths = [path for path, _ in tree_leaves_with_path(_structure(tree))]
+            lines = [
+                f"result{keystr(path)} is {one} from {first} and {two} from {label} "
+                f"({_what_differs(one, two)})"
+                for path, one, two in zip(paths, avals, others)
+                if not same_type(one, two)
+            ]
             raise TypeError(
                 f"{name}: all branches must return arrays of the same types:"
                 f"{_listed(lines)}\nConvert or reshape the results of a branch."
@@ -110,20 +110,21 @@ def check_carry(name, fun, in_tree, in_avals, out_tree, out_avals):
     Raises:
       TypeError: it names the leaves that differ as the user's function does.
     """
-    [carry] = argument_names(fun, (0,), {})
-    lines = differences(in_tree, _structure(out_tree), exact=True, name=carry)
-    if lines:
+    if in_tree != out_tree:
+        [carry] = argument_names(fun, (0,), {})
+        lines = differences(in_tree, _structure(out_tree), exact=True, name=carry)
         raise TypeError(
             f"{name}: the carry that a step returns must have the tree structure of "
             f"the carry that it gets, but it differs:{_listed(lines)}"
         )
-    names = argument_names(fun, (_structure(in_tree),), {})
-    lines = [
-        f"{path} comes in as {one} and goes out as {two} ({_what_differs(one, two)})"
-        for path, one, two in zip(names, in_avals, out_avals)
-        if not same_type(one, two)
-    ]
-    if lines:
+    if not all(map(same_type, in_avals, out_avals)):
+        names = argument_names(fun, (_structure(in_tree),), {})
+        lines = [
+            f"{path} comes in as {one} and goes out as {two} "
+            f"({_what_differs(one, two)})"
+            for path, one, two in zip(names, in_avals, out_avals)
+            if not same_type(one, two)
+        ]
         raise TypeError(
             f"{name}: the carry that a step returns must have the types of the carry "
             f"that it gets, since the next step gets it:{_listed(lines)}\nConvert it "

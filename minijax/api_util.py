@@ -14,7 +14,6 @@ import operator
 from minijax.avals import typeof
 from minijax.call_names import CallNames
 from minijax.tree_differences import differences
-from minijax.tree_functions import broadcast_prefix
 from minijax.treedefs import PyTreeDef, tree_flatten, tree_structure
 
 
@@ -174,19 +173,34 @@ def flatten_axes(what, axes, tree):
     Raises:
       ValueError: if `axes` is no prefix of `tree`; the message shows the paths.
     """
-    if isinstance(tree, PyTreeDef):
+    leaves, prefix = tree_flatten(axes, _is_none)
+    treedef = tree if isinstance(tree, PyTreeDef) else tree_structure(tree)
+    counts = _leaves_behind(prefix, treedef)
+    if counts is not None:
+        return [axis for axis, count in zip(leaves, counts) for _ in range(count)]
+    if tree is treedef:
         tree = tree.unflatten([_Leaf()] * tree.num_leaves)
-    lines = differences(tree_structure(axes, _is_none), tree, name=what.split()[-1])
-    if lines:
-        raise ValueError(
-            f"{what} has to be a tree prefix of the values that it speaks of:\n  "
-            + "\n  ".join(lines)
-        )
-    return broadcast_prefix(axes, tree, _is_none)
+    raise ValueError(
+        f"{what} has to be a tree prefix of the values that it speaks of:\n  "
+        + "\n  ".join(differences(prefix, tree, name=what.split()[-1]))
+    )
 
 
 def _is_none(axis):
     return axis is None
+
+
+def _leaves_behind(prefix, treedef):
+    """Return how many leaves stand behind each leaf of a prefix, None if it is none."""
+    if prefix.kind is None:
+        return [treedef.num_leaves]
+    pairs = [*zip(prefix.children(), treedef.children())]
+    if prefix.node_data() != treedef.node_data():
+        return None
+    if len(pairs) != len(prefix.children()) or len(pairs) != len(treedef.children()):
+        return None
+    counts = [_leaves_behind(*pair) for pair in pairs]
+    return None if None in counts else sum(counts, [])
 
 
 def flatten_like(treedef, tree, given, expected, error=ValueError):

@@ -19,9 +19,8 @@ from minijax.key_paths import keystr
 from minijax.programs import merge, partition
 from minijax.rewiring import rewired
 from minijax.scan_primitive import bind_scan, groups, row_aval
-from minijax.staging_api import ShapeDtypeStruct, abstractify
+from minijax.staging_api import abstractify
 from minijax.trace_cache import program_of
-from minijax.tree_functions import tree_map
 from minijax.treedefs import tree_flatten, tree_leaves_with_path
 
 
@@ -91,7 +90,7 @@ class StepProgram:
     """
 
     def __init__(self, f, init, xs):
-        self.f, self.rows = f, tree_map(_row_struct, xs)
+        self.f, self.xs = f, xs
         self.carry, tree = tree_flatten(init)
         avals = self._write_down(tree)
         if self.carry_tree == tree:
@@ -101,17 +100,14 @@ class StepProgram:
 
     def _write_down(self, tree):
         """Trace, and return the types of the carry before and after."""
-        args = tree.unflatten(self.carry), self.rows
+        args = tree.unflatten(self.carry), self.xs
         call = FlatCall("scan", self.f, args, typeof=abstractify)
+        count = len(self.carry)
+        call.avals[count:] = [row_aval(aval) for aval in call.avals[count:]]
         self.program = program_of(call, hoist=True)
         self.carry_tree, _ = _pair(call, self.program.out_tree)
         outs = self.program.closed.out_avals[: self.carry_tree.num_leaves]
-        return call.avals[: len(self.carry)], outs
-
-
-def _row_struct(x):
-    aval = row_aval(typeof(x))
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+        return call.avals[:count], outs
 
 
 def _pair(call, out_tree):
