@@ -19,7 +19,7 @@ class Primitive:
     Attributes:
       multiple_results: whether it returns a list; otherwise, one array.
       inner: the `minijax.core.Primitive`, under which it stands in rule tables and
-        equations.
+        equations. Both are one key: a table finds a rule under either.
     """
 
     multiple_results = False
@@ -29,6 +29,12 @@ class Primitive:
 
     def __repr__(self):
         return self.name
+
+    def __eq__(self, other):
+        return self.inner is getattr(other, "inner", other)
+
+    def __hash__(self):
+        return hash(self.inner)
 
     def bind(self, *args, **params):
         """Return the result of the operation, or the list of its results."""

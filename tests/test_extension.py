@@ -12,6 +12,7 @@ from minijax.avals import ShapedArray
 from minijax.compilation import backends
 from minijax.extend.core import Primitive, jaxpr_as_fun
 from minijax.interpreters import ad, batching
+from minijax.kernel_steps import elementwise, kernel_rules
 
 X = np.array([0.5, 1.0, 2.0], "float32")
 
@@ -163,3 +164,17 @@ def test_missing_rules_are_named():
     ]:
         with pytest.raises(NotImplementedError, match=f"{table} rule of 'bare'"):
             f(X)
+
+
+def test_rule_tables_know_users_primitives():
+    root = Primitive("my_root")
+    root.def_impl(np.sqrt)
+    root.def_abstract_eval(lambda x: x)
+    kernel_rules[root] = elementwise(lambda k, x: k.sqrt(x))
+    assert kernel_rules[root.inner] is kernel_rules[root]
+    assert root == root.inner and root != Primitive("my_root")
+    lowered = jit(lambda x: root.bind(x) * 2.0).lower(X)
+    assert "sqrt" in lowered.as_text("kernels")
+    assert "= my_root" not in lowered.as_text("schedule")  # a step of the host
+    np.testing.assert_allclose(lowered.compile()(X), 2 * np.sqrt(X), rtol=1e-6)
+    del kernel_rules[root]
