@@ -210,7 +210,7 @@ def test_the_end_of_a_process(program, said):
 def said_by(program):
     """Return the words that a process prints which ends well."""
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-W", "ignore", "-c", program],  # 3.12 warns of forks
         capture_output=True,
         text=True,
         timeout=300,
