@@ -59,9 +59,11 @@ def _in_one_sweep(kernel, loads, stores):
         if not dependent.isdisjoint(node.args):
             dependent.add(node)
     stores = [*stores, *[store for store in kernel.stores if store.node in dependent]]
-    loops = {(store.place.axes, _folds_before(store.node)) for store in stores}
+    if len({store.place.axes for store in stores}) > 1:
+        return False
+    waits = {_folds_before(store.node) for store in stores}
     folds = {node for node in dependent if node.op == "fold"}
-    return len(loops) == 1 and folds <= loops.pop()[1]
+    return len(waits) == 1 and folds <= waits.pop()
 
 
 def _folds_before(node):

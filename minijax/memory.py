@@ -102,12 +102,12 @@ def place_result(p, slot, place, taken):
     p.rooms[nbytes(slot)].append(home)
 
 
-def place_temporary(p, number, step, slot):
-    """Return the place of a slot that a step is the first to write to."""
+def place_temporary(p, number, reads, slot):
+    """Return the place of a slot that a step, which `reads` others, writes first."""
     size = nbytes(slot)
     if size == 0:
         return Place("arena", 0)
-    place = over_an_operand(p, number, step, slot) or before_a_result(p, number, slot)
+    place = over_an_operand(p, number, reads, slot) or before_a_result(p, number, slot)
     place = place or Place("arena", p.arena.take(size))
     if place.kind == "arena":
         p.ending[p.lives[slot].end].add(slot)
@@ -116,9 +116,9 @@ def place_temporary(p, number, step, slot):
     return place
 
 
-def over_an_operand(p, number, step, slot):
+def over_an_operand(p, number, reads, slot):
     """Return the place of an operand that is not needed any more, or None."""
-    for old in step.reads:
+    for old in reads:
         place = p.places.get(old)
         used = [pair[0] for pair in p.in_place[number]]
         free = p.ours(place) and p.lives[old].end == number and old not in used
@@ -174,9 +174,10 @@ def plan_steps(p):
 
 def place_step(p, number, step):
     """Place what a step writes, and what it needs itself; return what is to be run."""
+    reads = step.reads
     for slot in step.writes:
         if slot not in p.places and slot not in p.handed:
-            p.places[slot] = place_temporary(p, number, step, slot)
+            p.places[slot] = place_temporary(p, number, reads, slot)
     step = with_own_memory(p, number, step)
     for slot in p.ending.pop(number, ()):
         p.arena.give(p.places[slot].number, nbytes(slot))
