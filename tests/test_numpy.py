@@ -400,3 +400,19 @@ def test_every_public_name_has_a_docstring_that_names_its_model():
     functions = [f for f in public if hasattr(f, "__code__")]
     assert len(functions) > 150
     assert not [f for f in functions if "Reference:" not in (f.__doc__ or "")]
+
+
+@pytest.mark.parametrize("mask", [1, np.float32([1, 0, 1]), np.int32([1, 0, 1])])
+def test_masks_are_bools(mask):
+    x = np.float32([1, 2, 3])
+    for fold in (jnp.sum, jnp.mean, jnp.var, jnp.any):
+        with pytest.raises(ValueError, match="where must be an array of bools"):
+            fold(x, where=mask)
+    with pytest.raises(ValueError, match="where must be an array of bools"):
+        jnp.max(x, where=mask, initial=0)
+    assert float(jnp.sum(x, where=np.array(mask) != 0)) == (4 if np.ndim(mask) else 6)
+
+
+def test_complex_numbers_are_rounded_in_both_parts():
+    result = jnp.rint(np.complex64([1.5 + 2.5j, -0.4j]))
+    np.testing.assert_array_equal(result, np.complex64([2 + 2j, 0]))

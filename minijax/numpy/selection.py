@@ -28,8 +28,20 @@ from minijax.promotion import (
 
 
 def masked(a, mask, value):
-    """Return `a` where `mask` holds or is None, and the number `value` elsewhere."""
-    return a if mask is None else where(mask, a, constant(a, value))
+    """Return `a` where `mask` holds or is None, and the number `value` elsewhere.
+
+    Raises:
+      ValueError: if `mask` is no array of bools.
+    """
+    if mask is None:
+        return a
+    check_arraylike("where", mask)
+    if kind(mask) != "b":
+        raise ValueError(
+            f"where must be an array of bools, or None; got {typeof(mask)}. A "
+            "comparison makes bools of numbers, as in where=x != 0."
+        )
+    return where(mask, a, constant(a, value))
 
 
 def both_nan(a, b):

@@ -119,6 +119,10 @@ def _to_even(x):
     return lax.round(x, 1)
 
 
+def _parts_to_even(x):
+    return lax.complex(_to_even(lax.real(x)), _to_even(lax.imag(x)))
+
+
 def _toward_zero(x):
     return lax.select(lax.lt(x, constant(x, 0)), lax.ceil(x), lax.floor(x))
 
@@ -213,7 +217,8 @@ rad2deg = degrees = unary("rad2deg", _scaled(180 / np.pi), promote_dtypes_inexac
 
 floor = unary("floor", by_kind("biu", as_array, lax.floor))
 ceil = unary("ceil", by_kind("biu", as_array, lax.ceil))
-rint = unary("rint", _to_even, promote_dtypes_inexact)
+_nearest = by_kind("c", _parts_to_even, _to_even)
+rint = unary("rint", _nearest, promote_dtypes_inexact)
 trunc = unary("trunc", by_kind("biu", as_array, _toward_zero))
 
 
