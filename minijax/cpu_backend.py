@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import functools
 import gc
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -30,17 +31,31 @@ from minijax.result_memory import empty, given, scratch
 from minijax.schedule_costs import cost_of_schedule
 from minijax.targets import TargetLibrary, current_target
 
+_at_rest: list = []  # for each program that is being made: was the collector on?
+
 
 @contextlib.contextmanager
 def collector_at_rest():
     """Let Python's collector of garbage wait until something is done."""
     was_on = gc.isenabled()
+    _at_rest.append(was_on)
     try:
         gc.disable()
         yield
     finally:
+        _at_rest.pop()
         if was_on:
             gc.enable()
+
+
+def _wake_collector():
+    if any(_at_rest):
+        gc.enable()
+    _at_rest.clear()
+
+
+if hasattr(os, "register_at_fork"):  # a new process has nobody who is making programs
+    os.register_at_fork(after_in_child=_wake_collector)
 
 
 class CPUProgram:

@@ -1,6 +1,7 @@
 """Whole programs as machine code: results, memory, stages, costs."""
 
 import gc
+import os
 import subprocess
 import sys
 import threading
@@ -240,3 +241,19 @@ def test_a_profile_multiplies_as_the_program_does(shape):
     assert any(isinstance(step, Product) for step in program.schedule.walk())
     [found] = Profile(program)(a, b)
     np.testing.assert_array_equal(found, program(a, b)[0])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="There is no fork here.")
+def test_a_fork_while_a_program_is_made_has_a_collector():
+    script = """
+import gc, os
+from minijax.cpu_backend import collector_at_rest
+with collector_at_rest():  # as in another thread
+    if os.fork() == 0:
+        os._exit(10 + gc.isenabled())
+    print(os.waitstatus_to_exitcode(os.wait()[1]), gc.isenabled())
+print(gc.isenabled())
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.stdout.split() == ["11", "False", "True"], done.stderr
