@@ -18,7 +18,7 @@ from minijax.loop_steps import BILINEAR, Step, work_after_all
 from minijax.programs import dce_jaxpr, stage, with_consts
 from minijax.remembering import remembered
 from minijax.scan_primitive import groups
-from minijax.user_lines import READERS
+from minijax.user_lines import readers
 
 
 def contract_steps(eqn, lhs, rhs):
@@ -83,7 +83,7 @@ class AfterLoop:
             [self.sums[out]] = eqn.primitive.bind(*operands, **eqn.params)
 
 
-READERS.add(id(AfterLoop.do.__code__))  # what it binds belongs to the user's line
+readers.add(AfterLoop.do)  # what it binds belongs to the user's line
 
 
 def first_addition(x, additions, uses):

@@ -9,7 +9,6 @@ import linecache
 import os
 import re
 import sys
-from functools import lru_cache
 from types import FrameType
 
 import minijax
@@ -65,16 +64,33 @@ class UserLine:
 HOME = os.path.dirname(minijax.__file__) + os.sep
 
 
-@lru_cache(4096)
+class Readers(dict):
+    """From names of files to the code of readers in them; to None for a user's file.
+
+    A reader is a function that binds one equation after the other, and calls each
+    `eqn`. Code is known by its identity.
+    """
+
+    def __missing__(self, file_name):
+        ours = file_name.startswith((HOME, "<minijax"))
+        ours = ours or linecache.getline(file_name, 1).startswith("#| export")
+        return self.setdefault(file_name, set() if ours else None)
+
+    def add(self, function):
+        """Note a reader."""
+        self[function.__code__.co_filename].add(id(function.__code__))
+
+
+readers = Readers()
+
+
 def is_ours(file_name):
     """Return whether code is in the package, or made by it, or about to be in it."""
-    if file_name.startswith((HOME, "<minijax")):
-        return True
-    return linecache.getline(file_name, 1).startswith("#| export")
+    return readers[file_name] is not None
 
 
-# The code of functions that bind one equation after the other, and call each `eqn`.
-READERS = {id(reader.__code__) for reader in (eval_jaxpr, backward_pass, linear_eqns)}
+for reader in (eval_jaxpr, backward_pass, linear_eqns):
+    readers.add(reader)
 
 
 def user_line():
@@ -82,9 +98,10 @@ def user_line():
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if not is_ours(code.co_filename):
+        known = readers[code.co_filename]
+        if known is None:
             return UserLine(code, frame.f_lasti)
-        if id(code) in READERS:
+        if known and id(code) in known:
             eqn = frame.f_locals.get("eqn")
             if eqn is not None and eqn.source is not None:
                 return eqn.source
