@@ -55,8 +55,9 @@ class Config:
 
         Raises:
           AttributeError: if there is no switch of this name.
+          ValueError: if it does not take such a value.
         """
-        value = self._known(name)(value)
+        value = self._accepted(name, value)
         with self._lock:
             self._values = {**self._values, name: value}
         self._tell(name)
@@ -64,7 +65,7 @@ class Config:
     @contextmanager
     def override(self, name, value):
         """Set a switch for a ``with`` block, in this thread alone."""
-        value = self._known(name)(value)
+        value = self._accepted(name, value)
         self._tell(name, comes=[value])
         token = self._overrides.set({**self._overrides.get(), name: value})
         try:
@@ -81,6 +82,12 @@ class Config:
                     self._held[name].remove(value)
                 self._told[name]([self._values[name], *self._held[name]])
 
+    def _accepted(self, name, value):
+        try:
+            return self._known(name)(value)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+
     def __getattr__(self, name):
         self._known(name)  # raises, as a known switch is a property
 
@@ -92,8 +99,12 @@ class Config:
 
 
 def _on_or_off(value):
-    words = {"1": True, "true": True, "on": True, "0": False, "false": False}
-    return words.get(value.lower(), False) if isinstance(value, str) else bool(value)
+    if not isinstance(value, str):
+        return bool(value)
+    for meaning, words in {True: "1 true t yes y on", False: "0 false f no n off"}.items():
+        if value.lower() in words.split():
+            return meaning
+    raise ValueError(f"{value!r} is neither on nor off.")
 
 
 config = Config()

@@ -31,9 +31,16 @@ def test_who_is_told_hears_of_all_values():
 def test_a_value_that_is_not_accepted_changes_nothing():
     switches = Config()
     switches.define("depth", 3, int)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="^depth: .*deep"):
         switches.update("depth", "deep")
     assert switches.depth == 3
+
+
+@pytest.mark.parametrize("word", ["perhaps", "", "2"])
+def test_a_word_that_says_neither_on_nor_off(word):
+    with pytest.raises(ValueError, match=f"jax_enable_x64: '{word}' is neither"):
+        config.update("jax_enable_x64", word)
+    assert not config.jax_enable_x64
 
 
 def test_unknown_switches_are_named_with_the_known_ones():
