@@ -114,6 +114,9 @@ def main():
     names = [name for name in ROWS if chosen.only in name]
     packages = [importlib.import_module(name) for name in ("minijax", "jax")]
     compilers = rivals.installed(threads)
+    # What an earlier run has left on the disk would not have to be compiled again.
+    cache = tempfile.TemporaryDirectory()
+    packages[0].config.update("jax_compilation_cache_dir", cache.name)
     head = versions([*packages, *compilers.values()])
     print(", ".join(f"{name} {version}" for name, version in head.items()))
     print(heading())
