@@ -101,7 +101,7 @@ class Config:
 def _on_or_off(value):
     if not isinstance(value, str):
         return bool(value)
-    for meaning, words in {True: "1 true t yes y on", False: "0 false f no n off"}.items():
+    for meaning, words in (True, "1 true t yes y on"), (False, "0 false f no n off"):
         if value.lower() in words.split():
             return meaning
     raise ValueError(f"{value!r} is neither on nor off.")
