@@ -416,3 +416,11 @@ def test_masks_are_bools(mask):
 def test_complex_numbers_are_rounded_in_both_parts():
     result = jnp.rint(np.complex64([1.5 + 2.5j, -0.4j]))
     np.testing.assert_array_equal(result, np.complex64([2 + 2j, 0]))
+
+
+@pytest.mark.parametrize("name", ["log2", "log10"])
+def test_logarithms_of_complex_numbers_are_scaled_in_both_parts(name):
+    x = np.complex64([0, 1, 100])
+    expected = getattr(np, name)(np.float32([1e-45, 1, 100])) + 0j
+    expected[0] = complex(-np.inf, 0)
+    np.testing.assert_allclose(getattr(jnp, name)(x), expected, rtol=1e-6)

@@ -12,7 +12,7 @@ import numpy as np
 from minijax import lax
 from minijax.core import Array
 from minijax.numpy.selection import where
-from minijax.numpy.ufuncs import as_array, by_kind, constant, kind, named
+from minijax.numpy.ufuncs import as_array, by_kind, constant, kind, named, part_by_part
 from minijax.promotion import (
     check_arraylike,
     promote_dtypes_inexact,
@@ -201,7 +201,7 @@ def round(a, decimals=0, out=None):
     a, decimals = as_array(a), operator.index(decimals)
     if kind(a) in "iu" and decimals < 0:
         raise NotImplementedError("integers cannot be rounded to tens: decimals < 0")
-    return by_kind("c", _round_parts, by_kind("f", _round, _as_it_is))(a, decimals)
+    return part_by_part(by_kind("f", _round, _as_it_is))(a, decimals)
 
 
 def _as_it_is(x, decimals):
@@ -213,10 +213,6 @@ def _round(x, decimals):
         return lax.round(x, 1)
     factor = constant(x, 10.0**decimals)
     return lax.div(lax.round(lax.mul(x, factor), 1), factor)
-
-
-def _round_parts(x, decimals):
-    return lax.complex(_round(lax.real(x), decimals), _round(lax.imag(x), decimals))
 
 
 around = round

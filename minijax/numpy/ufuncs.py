@@ -103,12 +103,29 @@ def _reciprocal(x):
     return lax.integer_pow(x, -1)
 
 
+def part_by_part(function):
+    """Return a function that does both parts of complex numbers, each by itself."""
+
+    def parts(x, *args):
+        return lax.complex(function(lax.real(x), *args), function(lax.imag(x), *args))
+
+    return by_kind("c", parts, function)
+
+
+def _over_log_2(x):
+    return lax.div(x, lax.log(np.asarray(2, typeof(x).dtype)))
+
+
+def _over_log_10(x):
+    return lax.mul(x, np.asarray(1 / np.log(10), typeof(x).dtype))
+
+
 def _log2(x):
-    return lax.div(lax.log(x), lax.log(np.asarray(2, typeof(x).dtype)))
+    return part_by_part(_over_log_2)(lax.log(x))
 
 
 def _log10(x):
-    return lax.mul(lax.log(x), np.asarray(1 / np.log(10), typeof(x).dtype))
+    return part_by_part(_over_log_10)(lax.log(x))
 
 
 def _scaled(factor):
@@ -117,10 +134,6 @@ def _scaled(factor):
 
 def _to_even(x):
     return lax.round(x, 1)
-
-
-def _parts_to_even(x):
-    return lax.complex(_to_even(lax.real(x)), _to_even(lax.imag(x)))
 
 
 def _toward_zero(x):
@@ -217,8 +230,7 @@ rad2deg = degrees = unary("rad2deg", _scaled(180 / np.pi), promote_dtypes_inexac
 
 floor = unary("floor", by_kind("biu", as_array, lax.floor))
 ceil = unary("ceil", by_kind("biu", as_array, lax.ceil))
-_nearest = by_kind("c", _parts_to_even, _to_even)
-rint = unary("rint", _nearest, promote_dtypes_inexact)
+rint = unary("rint", part_by_part(_to_even), promote_dtypes_inexact)
 trunc = unary("trunc", by_kind("biu", as_array, _toward_zero))
 
 
