@@ -44,6 +44,6 @@ def test_a_crash_is_found_and_the_rest_is_run(monkeypatch):
 
 
 def test_a_wrong_result_is_found(monkeypatch):
-    program = machine_programs.Lines(4, 5)
+    program = machine_programs.drawn(4)
     found = [x + 1 for x in map(program.values.get, program.wanted)]
     assert [*program.each_line(found)]
