@@ -14,12 +14,14 @@ COLAB := .venv-colab
 COLAB_PYTHON ?= $(shell python3.13 -c 'import sys; print(sys.executable)' 2>/dev/null)
 ORACLE := .venv-oracle
 BENCH := .venv-bench
+SECONDS ?= 60
+HUNT := $(if $(LLVMLITE),.venv-llvmlite-$(LLVMLITE),$(if $(wildcard $(ORACLE)/.installed),$(ORACLE),$(VENV)))
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 KERNEL := PYTHONPATH=$(CURDIR) PYTHONWARNINGS=default PYTHONHASHSEED=0 OMP_NUM_THREADS=1 PYDEVD_DISABLE_FILE_VALIDATION=1
 title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters \
-  oracle oracle-record bench colab counts owner clean
+  oracle oracle-record hunt bench colab counts owner clean
 .NOTPARALLEL:
 
 help:
@@ -114,6 +116,17 @@ $(ORACLE)/.installed: requirements.txt constraints.txt pyproject.toml
 	@$(ORACLE)/bin/python $(PIP) --no-build-isolation --no-deps -e .
 	@touch $@
 
+## make hunt SECONDS=600  new random programs until the time is over; LLVMLITE=0.44.0: with another LLVM
+hunt: $(HUNT)/.installed
+	$(call title,hunt)
+	@$(HUNT)/bin/python -m tests.hunt --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+.venv-llvmlite-%/.installed: pyproject.toml
+	$(call title,environment with llvmlite $*)
+	@$(PYTHON) -m venv .venv-llvmlite-$*
+	@.venv-llvmlite-$*/bin/python $(PIP) numpy ml_dtypes mpmath llvmlite==$*
+	@touch $@
+
 ## make colab           tests and notebooks on Colab's versions, from a built wheel
 colab: $(STAMP)
 	$(call title,colab)
@@ -142,7 +155,7 @@ owner: $(STAMP)
 
 ## make clean           remove the environments and all that was built
 clean:
-	rm -rf $(VENV) $(ORACLE) $(BENCH) $(COLAB) _build build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(ORACLE) $(BENCH) $(COLAB) .venv-llvmlite-* _build build .pytest_cache .mypy_cache .ruff_cache
 
 $(STAMP): requirements.txt constraints.txt pyproject.toml
 	$(call title,environment)

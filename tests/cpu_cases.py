@@ -13,6 +13,7 @@ from minijax.compilation import Interpreter, backends, without_waste
 from tests import emission_cases
 from tests.commands import options_of, reported
 from tests.kernel_cases import alike, programs
+from tests.red_zones import RedZones
 
 
 def compare(backend, name, f, operands):
@@ -24,10 +25,11 @@ def compare(backend, name, f, operands):
     with minijax.config.override("minijax_backend", "interpreter"):
         wanted = Interpreter(closed)(*operands)
     try:
-        found = backends[backend](closed)(*operands)
+        with RedZones() as zones:
+            found = backends[backend](closed)(*operands)
     except Exception as error:
         return [f"{name}: {type(error).__name__}: {error}"]
-    return [
+    return [f"{name}: {problem}" for problem in zones.problems] + [
         f"{name}: {ours} instead of {other}"
         for ours, other in zip(found, wanted, strict=True)
         if repr(ours.aval) != repr(other.aval) or not alike(ours, other, least=0.01)

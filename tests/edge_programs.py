@@ -129,7 +129,10 @@ class Case:
         for cut in range(len(lines)):
             yield change(lines=lines[:cut] + lines[cut + 1 :])
         for name in inputs if len(inputs) > 1 else ():
-            yield change(inputs={n: x for n, x in inputs.items() if n != name})
+            yield change(
+                inputs={n: x for n, x in inputs.items() if n != name},
+                layouts={n: kind for n, kind in layouts.items() if n != name},
+            )
         for name in [n for n, kind in layouts.items() if kind != "plain"]:
             yield change(layouts={**layouts, name: "plain"})
         if self.wide:
@@ -143,22 +146,33 @@ class Case:
 
     def script(self):
         """The text of a program that shows what goes wrong."""
+        with minijax.enable_x64(self.wide):
+            lines = Lines(self.inputs, self.lines).lines
         parts = [SCRIPT_HEAD]
         if self.wide:
             parts.append('jax.config.update("jax_enable_x64", True)')
         parts += [f"{name} = {as_text(x)}" for name, x in self.inputs.items()]
-        layouts = {n: kind for n, kind in self.layouts.items() if kind != "plain"}
-        with minijax.enable_x64(self.wide):
-            lines = Lines(self.inputs, self.lines).lines
-        wanted = ", ".join(name for name, _ in lines)
-        parts += ["", f"def program({', '.join(self.inputs)}):"]
-        parts += [f"    {name} = {line}" for name, line in lines]
-        parts += [f"    return [{wanted}]", ""]
-        parts.append(f"# {', '.join(self.ways)}; memory {layouts or 'plain'}")
-        for backend in ("interpreter", self.backend):
-            call = f"jax.jit(program, backend={backend!r})({', '.join(self.inputs)})"
-            parts.append(f"print({call})")
+        parts += self.calls(lines) if self.ways == ("plain",) else self.in_ways(lines)
         return "\n".join(parts)
+
+    def calls(self, lines):
+        """Yield lines that call the program, here and by the interpreter."""
+        names, wanted = ", ".join(self.inputs), ", ".join(name for name, _ in lines)
+        yield f"def program({names}):"
+        yield from [f"    {name} = {line}" for name, line in lines]
+        yield f"    return [{wanted}]"
+        yield f"print(jax.jit(program, backend='interpreter')({names}))"
+        yield f"with RedZones({self.apart}) as zones:"
+        laid = [f"zones.laid_out({n}, {kind!r})" for n, kind in self.layouts.items()]
+        call = f"jax.jit(program, backend={self.backend!r})({', '.join(laid)})"
+        yield f"    print({call})"
+        yield "print(zones.problems)"
+
+    def in_ways(self, lines):
+        """Yield a line that runs the program as this case does."""
+        inputs = ", ".join(f"{name!r}: {name}" for name in self.inputs)
+        rest = self.layouts, (*lines,), self.wide, self.ways, self.apart, self.backend
+        yield f"print(Case({{{inputs}}}, {', '.join(map(repr, rest))}).problems())"
 
 
 def cut_to(x, size, less):
@@ -182,6 +196,8 @@ import ml_dtypes
 import minijax as jax
 import minijax.numpy as jnp
 from minijax import lax
+from tests.edge_programs import Case
+from tests.red_zones import RedZones
 """
 
 

@@ -20,6 +20,7 @@ from minijax.kernel_steps import lower
 from minijax.passes import simplify
 from tests import corpus, emission_cases, kernel_cases
 from tests.commands import options_of
+from tests.red_zones import RedZones
 
 
 class FusedProgram(KernelProgram):
@@ -75,7 +76,9 @@ def compare(closed, args, machine=False):
     exact, wrong = not adds_floats(plain.schedule), []
     with np.errstate(all="ignore"):
         wanted, found = plain(*args), fused(*args)
-        code = FusedMachineCode(closed)(*args) if machine else []
+        with RedZones() as zones:
+            code = FusedMachineCode(closed)(*args) if machine else []
+    wrong += zones.problems
     for ours, other in zip(found, wanted, strict=True):
         same = equal(ours, other) if exact else kernel_cases.alike(ours, other, 1e-2)
         wrong += [] if same else [f"{ours} instead of {other}\n{fused.text}"]

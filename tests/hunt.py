@@ -210,12 +210,12 @@ class Block:
         command = [sys.executable, "-X", "faulthandler", "-m", "tests.hunt", "--block"]
         return [*command, self.family, "--seed", str(self.seed)]
 
-    def run(self):
+    def run(self, count=BLOCK):
         """Return how many programs were run, and the faults, as texts."""
         try:
             done = subprocess.run(
-                self.command, env=self.environment, capture_output=True,
-                text=True, timeout=PATIENCE,
+                [*self.command, "--count", str(count)], env=self.environment,
+                capture_output=True, text=True, timeout=PATIENCE,
             )  # fmt: skip
             said, status = done.stdout, done.returncode
             error = done.stderr[-3000:]

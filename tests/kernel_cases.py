@@ -35,6 +35,7 @@ from minijax.scalar_ops import foldings, in_registers, scalar_ops
 from tests import array_cases as cases
 from tests import emission_cases
 from tests.commands import options_of, reported
+from tests.red_zones import RedZones
 
 TOLERANCES = {"bfloat16": 3e-2, "float16": 4e-3, "float64": 1e-12, "complex128": 1e-12}
 
@@ -244,8 +245,10 @@ def differences(met, library_of=scalar_library, together=300, least=1e-30):
         library = library_of({kernel.label: kernel for kernel, *_ in group})
         for kernel, before, after in group:
             function = library.function(kernel.label, len(kernel.buffers))
-            memory = [data.copy() for data in before]
+            zones = RedZones()
+            memory = [zones.laid_out(data) for data in before]
             function(*[data.ctypes.data for data in memory])
+            wrong += [f"{kernel}\n{problem}" for problem in zones.check()]
             for buffer, ours, wanted in zip(kernel.buffers, memory, after):
                 pair = ours.view(buffer.dtype), wanted.view(buffer.dtype)
                 if not alike(*pair, least):

@@ -8,7 +8,7 @@ next child goes on behind it.
 
 Programs with even seeds are lines of `tests.random_programs`, run as they stand, under
 jvp, vjp and vmap, with an argument given twice, and with donated arguments; those with
-odd seeds have control flow (`tests.random_control`).
+odd seeds have control flow (`tests.random_control`). Memory lies between guard bytes.
 """
 
 import subprocess
@@ -37,6 +37,7 @@ from tests.random_programs import (
     vjp,
     vmap,
 )
+from tests.red_zones import RedZones
 
 BLOCK, PATIENCE = 50, 600
 REFERENCE = "interpreter"
@@ -251,7 +252,9 @@ def run_block(seed, count, backends):
     for number in range(seed, seed + count):
         print(f"seed {number}", flush=True)
         check = with_control_flow if number % 2 else with_bounded_rounding
-        for text in check(number, backends):
+        with RedZones() as zones:
+            found = check(number, backends)
+        for text in [*found, *zones.problems]:
             print(f"PROBLEM {text!r}", flush=True)
 
 

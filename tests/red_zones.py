@@ -17,7 +17,14 @@ import sys
 
 import numpy as np
 
-from minijax import arenas, cpu_backend, planned_backend, program_text, result_memory
+from minijax import (
+    arenas,
+    cpu_backend,
+    kernel_backends,
+    planned_backend,
+    program_text,
+    result_memory,
+)
 from minijax.array import ArrayImpl, asarray_impl
 from minijax.avals import typeof
 from minijax.costs import nbytes
@@ -51,6 +58,10 @@ class Guarded:
     def bytes(self):
         """The bytes between the guards."""
         return zone(self.memory, self.memory.offset, self.memory.offset + self.size)
+
+    def is_held(self):
+        """Whether an array is in it."""
+        return sys.getrefcount(self.memory) > 2
 
     def problem(self):
         """Say which guard bytes were overwritten, or return None."""
@@ -118,6 +129,11 @@ class RedZones:
         self.arenas.append(block)
         return block.bytes
 
+    def slot(self, memory, slot):
+        """As `Memory.__missing__`: the bytes of a slot that is asked for first."""
+        memory[slot] = self.guarded(nbytes(slot), str(slot)).bytes
+        return memory[slot]
+
     def laid_out(self, x, layout="plain"):
         """Return a NumPy array with the numbers of `x`, between guard bytes."""
         x = np.asarray(x)
@@ -142,7 +158,7 @@ class RedZones:
     def check(self):
         """Look at all guards, and at results that were kept."""
         self.problems += filter(None, [block.problem() for block in self.blocks])
-        self.blocks = [b for b in self.blocks if sys.getrefcount(b.memory) > 2]
+        self.blocks = [b for b in self.blocks if b.is_held() and not b.problem()]
         for result, numbers in self.kept:
             if not is_deleted(result) and np.asarray(result).tobytes() != numbers:
                 self.problems.append(f"a result has changed: {result.aval}")
@@ -184,6 +200,11 @@ class RedZones:
         self.stack = contextlib.ExitStack()
         put = self.put
         put(result_memory, "pool", GuardedPool(self))
+        put(
+            kernel_backends.Memory,
+            "__missing__",
+            lambda memory, slot: self.slot(memory, slot),
+        )
         for module in (cpu_backend, planned_backend):
             put(module, "scratch", self.scratch)
         for program in (cpu_backend.CPUProgram, planned_backend.PlannedProgram):

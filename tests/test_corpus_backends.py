@@ -8,6 +8,7 @@ from minijax import grad, jit
 from minijax.compilation import backends
 from tests import corpus
 from tests.kernel_cases import alike
+from tests.red_zones import RedZones
 
 COMPILING = sorted({*backends} - {"interpreter", "python"})
 
@@ -28,4 +29,7 @@ PROGRAMS = list(programs())
 def test_corpus(name, f, point, backend):
     for g in (f, grad(lambda x: jnp.sum(jnp.real(f(x)) * 1.0))):
         reference = jit(g, backend="interpreter")(point)
-        assert alike(jit(g, backend=backend)(point), reference, least=1e-2), name
+        with RedZones() as zones:
+            found = jit(g, backend=backend)(point)
+        assert alike(found, reference, least=1e-2), name
+        assert zones.problems == []

@@ -23,6 +23,7 @@ from minijax.targets import TargetLibrary
 from minijax.vector_kernels import kernel_function, module_text
 from tests import kernel_cases
 from tests.commands import options_of, reported
+from tests.red_zones import RedZones
 from tests.vector_cases import made_by_hand, target_of
 
 
@@ -78,8 +79,10 @@ def differs_in_parts(kernel, target, rng):
     made = kernel_function(kernel, "whole", target)
     part = range_function(kernel, "part", target)
     library = TargetLibrary(module_text([made, part]), target)
-    wanted = memory_of([kernel], rng)
-    found = {name: numbers.copy() for name, numbers in wanted.items()}
+    zones, numbers = RedZones(), memory_of([kernel], rng)
+    wanted, found = (
+        {name: zones.laid_out(x) for name, x in numbers.items()} for _ in range(2)
+    )
     names = [buffer.name for buffer in kernel.buffers]
     library.function("whole", len(names))(*[wanted[x].ctypes.data for x in names])
     kinds = [ctypes.c_void_p] * len(names) + [ctypes.c_int64] * 2
@@ -87,7 +90,8 @@ def differs_in_parts(kernel, target, rng):
     for start, end in parts_of(kernel, loop, rng):
         pointers = [found[x].ctypes.data for x in names]
         ctypes.CFUNCTYPE(None, *kinds)(address)(*pointers, start, end)
-    return any(wanted[x].tobytes() != found[x].tobytes() for x in names)
+    differ = any(wanted[x].tobytes() != found[x].tobytes() for x in names)
+    return differ or bool(zones.check())
 
 
 def differs_in_two(kernel, cut, rng):

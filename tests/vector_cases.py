@@ -34,7 +34,7 @@ class LongChance(kernel_cases.Chance):
         """Sizes of up to three axes."""
         sizes = [self.one([1, 2, 3, 7, 16]) for _ in range(self.rng.integers(1, 4))]
         place = self.rng.integers(len(sizes))
-        sizes[place] = self.one([15, 16, 17, 31, 33, 64, 65, 100, 128, 131])
+        sizes[place] = self.one([15, 16, 17, 31, 33, 64, 65, 100, 128, 129, 131, 257])
         return tuple(sizes)
 
     def node(self, nodes, sizes):
