@@ -108,14 +108,25 @@ def read_row(f, kind, address, mask):
 
 def write_row(f, kind, address, x, mask):
     """Write the store of neighbours."""
+    if mask and f.live == 1:
+        return write_first(f, kind, address, x)
     vector, width = vector_type(kind, f.lanes), width_of(kind)
     pointer = f.emit(f"bitcast {kind}* {address} to {vector}*", "p")
     if not mask:
-        f.line(f"store {vector} {x}, {vector}* {pointer}, align {width}")
-        return
+        return f.line(f"store {vector} {x}, {vector}* {pointer}, align {width}")
     name = _suffix(kind, f.lanes)
     where = (f"{vector}*", pointer), ("i32", width), (f"<{f.lanes} x i1>", mask)
-    f.call("void", f"llvm.masked.store.{name}.p0{name}", (vector, x), *where)
+    return f.call("void", f"llvm.masked.store.{name}.p0{name}", (vector, x), *where)
+
+
+def write_first(f, kind, address, x):
+    """Write the store of the number in the first lane.
+
+    A mask of this lane alone will not do: on processors with AVX-512, LLVM 22.1 then
+    stores the number as it was before it was narrowed, over what lies behind it.
+    """
+    x = f.emit(f"extractelement {vector_type(kind, f.lanes)} {x}, i32 0", "e")
+    f.line(f"store {kind} {x}, {kind}* {address}")
 
 
 def width_of(kind):

@@ -1,0 +1,51 @@
+"""Mutants: faults that once were in the package, brought back for a while.
+
+    with mutants.wide_row_end():
+        ...  # what is compiled here has the fault again; a battery must find it
+
+A mutant has the effect of its fault on every machine. What was compiled before is
+forgotten at its start, and what has the fault at its end. Code that is found on the
+disk cannot have it: its key is the text that LLVM is given.
+"""
+
+from contextlib import contextmanager
+from unittest.mock import patch
+
+from minijax import clear_caches, vector_memory
+
+_TWICE = {"i8": "i16", "i16": "i32", "i32": "i64"}
+
+
+@contextmanager
+def _instead(owner, name, new):
+    """Another function in the place of one, while nothing else is remembered."""
+    clear_caches()
+    try:
+        with patch.object(owner, name, new):
+            yield
+    finally:
+        clear_caches()
+
+
+def wide_row_end():
+    """A row's last number, if it is alone and was narrowed, is stored twice as wide.
+
+    Sizes of 1 more than a multiple of a vector's lanes. What follows becomes zeros:
+    the next row, or what lies behind the array.
+    """
+    return _instead(vector_memory, "write_first", _write_wide)
+
+
+def _write_wide(f, kind, address, x):
+    element = f.emit(f"extractelement <{f.lanes} x {kind}> {x}, i32 0", "e")
+    if _was_narrowed(f, x):
+        wide = _TWICE[kind]
+        element = f.emit(f"zext {kind} {element} to {wide}")
+        kind, address = wide, f.emit(f"bitcast {kind}* {address} to {wide}*", "p")
+    return f.line(f"store {kind} {element}, {kind}* {address}, align 1")
+
+
+def _was_narrowed(f, x):
+    """Whether a vector comes from wider numbers, the last time it was changed."""
+    made = [line for scope in f.scopes for line in scope.lines if f" {x} = " in line]
+    return any(" trunc " in line or "@to_" in line for line in made)
