@@ -58,8 +58,9 @@ class Names:
 
 
 def comment(text):
-    """Return a text as a comment, on one line."""
-    return f"# {' '.join(text.split())}"
+    """Return a text as a comment, on one line, of what can be printed."""
+    printable = "".join([c if c.isprintable() else " " for c in text])
+    return f"# {' '.join(printable.split())}"
 
 
 def remark(source):

@@ -9,10 +9,17 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import make_jaxpr
+from minijax import jit, make_jaxpr, pure_callback
 from minijax.jaxpr import Literal
 from minijax.printing import letters
-from minijax.source_text import Lines, Names, last_uses, number_text, scalar_of
+from minijax.source_text import (
+    Lines,
+    Names,
+    comment,
+    last_uses,
+    number_text,
+    scalar_of,
+)
 
 
 def test_each_name_is_given_once():
@@ -128,3 +135,19 @@ def test_values_die_after_their_last_use():
 
 def test_scalars_are_left_alone():
     assert dying(lambda x: jnp.tanh(jnp.sin(x)), 1.0) == [0, 0]
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\r\x0c b", "a\0b", "a\udcff b", "a\u2028b"])
+def test_comments_are_one_line_of_source(text):
+    assert comment(text) == "# a b"
+    compile(comment(text), "file", "exec")
+
+
+def test_functions_and_files_of_any_name():
+    def callback(x):
+        return np.asarray(x) * 2
+
+    callback.__qualname__ = "nul\0 and \udcff, of a folder that is no UTF-8"
+    x = jnp.arange(3.0)
+    f = jit(lambda x: pure_callback(callback, x, x) + 1, backend="python")
+    assert f(x).tolist() == [1, 3, 5]
