@@ -225,5 +225,5 @@ def place_in_row(f, row):
     return place_in(row, f.kernel, f.lanes if together else 1)
 
 
-nest_changes.append(hold_rows)
+nest_changes["rows"] = hold_rows
 step_writers.update({Keep: write_keep, Recall: write_recall})

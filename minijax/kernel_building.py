@@ -138,15 +138,14 @@ class KernelBuilder(NodeWriter):
             for part, node in zip(parts(layout), x):
                 self.store(part, node)
         else:
-            buffer, place = self.place(layout, "out")
+            buffer, place = self.place(layout, written=True)
             self.stores.append(Store(buffer, place, x))
 
-    def place(self, layout, name=None):
+    def place(self, layout, written=False):
         """Return the buffer, and the place in it, of an array's element."""
         key = slot, dtype = layout.source, layout.dtype
         if key not in self.buffers:
-            count = len(self.buffers)
-            name = name or ("xyz"[count] if count < 3 else f"x{count}")
+            name = new_name(self.buffers.values(), written)
             size = slot.size * slot.dtype.itemsize // dtype.itemsize
             self.buffers[key] = Buffer(name, dtype, size)
         still = (0,) * (len(self.sizes) - len(layout.shape))
@@ -167,6 +166,14 @@ class KernelBuilder(NodeWriter):
         buffers, nodes = (*self.buffers.values(),), (*self.nodes,)
         kernel = Kernel(self.name, self.sizes, buffers, nodes, (*self.stores,))
         return collapse(kernel), [slot for slot, _ in self.buffers]
+
+
+def new_name(buffers, written):
+    """Return a name that no buffer has yet: x, y, z, x3, ...; out, out1, ..."""
+    if written:
+        count = sum(buffer.name.startswith("out") for buffer in buffers)
+        return f"out{count or ''}"
+    return "xyz"[len(buffers)] if len(buffers) < 3 else f"x{len(buffers)}"
 
 
 def parts(layout):

@@ -15,7 +15,8 @@ def check_kernel(kernel):
 
     Every node comes after its arguments and has the dtype and level that follow from
     them; every element that is read or written lies inside its buffer; no element is
-    written twice by one store, and no buffer is both read and written.
+    written twice by one store; no buffer is both read and written, and no two have
+    one name.
     """
     seen = set()
     for place, node in enumerate(kernel.nodes):
@@ -29,9 +30,11 @@ def check_kernel(kernel):
             _check_store(store, kernel)
     read = {node.detail.buffer for node in kernel.nodes if node.op == "load"}
     written = {store.buffer for store in kernel.stores}
+    names = [buffer.name for buffer in kernel.buffers]
     with _mentioning(kernel, "the buffers"):
         _require(not read & written, "one is both read and written")
         _require(read | written <= {*kernel.buffers}, "one is not in the list")
+        _require(len({*names}) == len(names), f"two have one name: {' '.join(names)}")
     return kernel
 
 

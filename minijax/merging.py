@@ -7,7 +7,7 @@ import heapq
 import numpy as np
 
 from minijax.index_maps import found_at, seen_along
-from minijax.kernel_building import NodeWriter
+from minijax.kernel_building import NodeWriter, new_name
 from minijax.kernel_forms import collapse
 from minijax.kernels import (
     Affine,
@@ -75,11 +75,10 @@ class Merger(NodeWriter):
             self.nodes.append(node)
         return self.known[key]
 
-    def buffer(self, slot, like, name=None):
+    def buffer(self, slot, like, written=False):
         """Return the buffer of a slot."""
         if (slot, like.dtype) not in self.buffers:
-            count = len(self.buffers)
-            name = name or ("xyz"[count] if count < 3 else f"x{count}")
+            name = new_name(self.buffers.values(), written)
             self.buffers[slot, like.dtype] = Buffer(name, like.dtype, like.size)
         return self.buffers[slot, like.dtype]
 
@@ -225,8 +224,7 @@ def number_at(k, place):
 
 def stored(k, instance, slot, store):
     """Return a store of an instance, along the axes of the kernel."""
-    count = sum(buffer.name.startswith("out") for buffer in k.buffers.values())
-    buffer = k.buffer(slot, store.buffer, f"out{count or ''}")
+    buffer = k.buffer(slot, store.buffer, written=True)
     return Store(buffer, k.along(instance, store.place), instance.values[store.node])
 
 

@@ -87,4 +87,4 @@ def _with_keeps(body, rows):
     return kept
 
 
-nest_changes.append(with_row_ends)
+nest_changes["row ends"] = with_row_ends

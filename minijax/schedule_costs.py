@@ -15,7 +15,13 @@ from minijax.products import Product
 
 def cost_of_schedule(schedule):
     """Return the costs of all steps, a `Counter`."""
-    return sum([step_costs[type(step)](step) for step in schedule.steps], Counter())
+    counts = [step_costs.get(type(step), moved)(step) for step in schedule.steps]
+    return sum(counts, Counter())
+
+
+def moved(step):
+    """Return the costs of a step that moves numbers, and computes none."""
+    return Counter({BYTES: sum(map(nbytes, [*step.reads, *step.writes]))})
 
 
 def cost_of_kernel(kernel):
@@ -26,8 +32,7 @@ def cost_of_kernel(kernel):
 def cost_of_product(step):
     """Return the costs of a product of matrices."""
     count, rows, columns, terms = step.sizes
-    moved = sum(map(nbytes, [*step.reads, *step.writes]))
-    return Counter({FLOPS: 2 * count * rows * columns * terms, BYTES: moved})
+    return Counter({FLOPS: 2 * count * rows * columns * terms}) + moved(step)
 
 
 def cost_of_repeat(step):
@@ -42,7 +47,7 @@ def cost_of_branch(step):
 
 
 # From types of steps to functions of a step that return a `Counter`. A loop that nobody
-# has counted is taken as one turn.
+# has counted is taken as one turn; of other steps, what they read and write is counted.
 step_costs = {
     Launch: lambda step: cost_of_kernel(step.kernel),
     Evaluate: lambda step: Counter(cost_of(step.eqn)),

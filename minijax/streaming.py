@@ -122,7 +122,7 @@ def add_rows(f, stream, index, number):
         del f.open[each]
 
 
-nest_changes.append(with_streams)
+nest_changes["streams"] = with_streams
 step_writers[Stream] = write_stream
 
 

@@ -131,7 +131,7 @@ def write_line(f, node, square, number):
     return from_memory(f, dtype, read_row(f, kind, start, None), f.lanes)
 
 
-nest_changes.insert(0, with_tiles)
+nest_changes["tiles"] = with_tiles
 step_writers[Tile] = write_tiles
 
 

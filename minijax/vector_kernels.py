@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from typing import NamedTuple
 
+import minijax
 from minijax.kernels import Node, Store
 from minijax.llvm_kernels import pointer_to
 from minijax.llvm_text import number_text, type_in_memory, type_of
@@ -107,14 +108,18 @@ def function_of(f, name, target, where, more=()):
     return FunctionText(text, f.needed)
 
 
-# Functions of a kernel, the steps of its nest, and a target, which return other steps.
-nest_changes = [with_vectors]
+# Functions of a kernel, the steps of its nest, and a target, which return other steps:
+# all there are, in the order in which they are called, whoever is imported first.
+nest_changes: dict = dict.fromkeys(("tiles", "vectors", "rows", "row ends", "streams"))
+nest_changes["vectors"] = with_vectors
 
 
 def vector_nest(kernel, target):
     """Return the steps of a kernel as a target does them best."""
+    if None in nest_changes.values():
+        hasattr(minijax, "jit")  # at a public name, all that register are imported
     steps = loop_nest(kernel)
-    for change in nest_changes:
+    for change in filter(None, nest_changes.values()):
         steps = change(kernel, steps, target)
     return steps
 

@@ -11,7 +11,7 @@ disk cannot have it: its key is the text that LLVM is given.
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from minijax import clear_caches, vector_memory
+from minijax import clear_caches, kernel_building, vector_kernels, vector_memory
 
 _TWICE = {"i8": "i16", "i16": "i32", "i32": "i64"}
 
@@ -49,3 +49,27 @@ def _was_narrowed(f, x):
     """Whether a vector comes from wider numbers, the last time it was changed."""
     made = [line for scope in f.scopes for line in scope.lines if f" {x} = " in line]
     return any(" trunc " in line or "@to_" in line for line in made)
+
+
+def same_output_names():
+    """All buffers that a kernel writes to are called ``out``.
+
+    Rules of primitives with two results: one of them is lost, or the text is no code.
+    """
+
+    def name(buffers, written):
+        return "out" if written else new_name(buffers, written)
+
+    new_name = kernel_building.new_name
+    return _instead(kernel_building, "new_name", name)
+
+
+def import_order():
+    """Nests are changed as if `minijax.streaming` alone had been imported first.
+
+    The same numbers come of it, from other texts: streams come before held rows.
+    """
+    places = dict(vector_kernels.nest_changes)
+    order = ["tiles", "vectors", "streams", "rows", "row ends"]
+    changed = {place: places[place] for place in order}
+    return _instead(vector_kernels, "nest_changes", changed)

@@ -63,6 +63,7 @@ WRONG = {
     "store into out: it reaches": kernel(x, place=Affine(1, (4, 1))),
     "no node of the kernel": kernel(x, store=constant(1, F32)),
     "both read and written": kernel(x, out=X),
+    "two have one name: x n x": kernel(x, out=Buffer("x", F32, 15)),
 }
 
 
