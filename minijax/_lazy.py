@@ -2,9 +2,14 @@
 # edit the chapter, not this file.
 """Names that import their module when they are first used (PEP 562)."""
 
+import os
 import sys
+import threading
 from importlib import import_module
 from pkgutil import iter_modules
+
+_lock = threading.RLock()
+_awake = threading.Event()
 
 
 def namespace(package):
@@ -19,11 +24,11 @@ def namespace(package):
     def __getattr__(name):
         names = _names(package)
         if name == "__all__":
-            return sorted(names)
+            return [n for n in sorted(names) if hasattr(sys.modules[package], n)]
         if name.startswith("_") or not name.isidentifier():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = _load(package, name, names.get(name))
-        if _wake_registers():
+        value = awake(lambda: _load(package, name, names.get(name)))
+        if _awake.is_set():
             setattr(sys.modules[package], name, value)
         return value
 
@@ -35,23 +40,49 @@ def namespace(package):
     return __getattr__, __dir__
 
 
+def awake(load):
+    """Return ``load()`` when the modules that fill tables have been imported.
+
+    One thread imports them, and the others wait: none sees tables that are half full.
+    """
+    if _awake.is_set() or _too_early():
+        return load()
+    with _lock:
+        value = load()
+        for name in import_module("minijax._public").REGISTERS:
+            import_module(name)
+        _awake.set()
+    return value
+
+
+def _too_early():
+    """Whether this thread is inside a module of the package that is half imported.
+
+    A module that registers may need what is still missing there. Nor may the thread
+    wait for our lock: it holds Python's lock of that module, and the thread that has
+    ours may be waiting for that one. What other threads import does not matter.
+    """
+    frame = sys._getframe(1)
+    while frame and not _runs_our_module(frame):
+        frame = frame.f_back
+    return frame is not None
+
+
+def _runs_our_module(frame):
+    name = frame.f_globals.get("__name__")
+    return frame.f_code.co_name == "<module>" and str(name).startswith("minijax.")
+
+
+if hasattr(os, "register_at_fork"):  # a child would wait for a thread that it lacks
+    os.register_at_fork(
+        before=_lock.acquire,
+        after_in_parent=_lock.release,
+        after_in_child=_lock.release,
+    )
+
+
 def _names(package):
     return import_module("minijax._public").PUBLIC.get(package, {})
-
-
-def _wake_registers():
-    """Import the modules that fill tables, or return False if it is too early.
-
-    It is too early while another module of the package is half imported, since one
-    that registers may need what is still missing there.
-    """
-    ours = [name for name in [*sys.modules] if name.startswith("minijax.")]
-    specs = [getattr(sys.modules.get(name), "__spec__", None) for name in ours]
-    if any(getattr(spec, "_initializing", False) for spec in specs):
-        return False
-    for name in import_module("minijax._public").REGISTERS:
-        import_module(name)
-    return True
 
 
 def _load(package, name, module):

@@ -282,6 +282,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "square_p": "minijax.lax.elementwise",
         "squeeze": "minijax.lax.shaping",
         "squeeze_p": "minijax.lax.shaping",
+        "stop_gradient": "minijax.forgetting",
         "sub": "minijax.lax.elementwise",
         "sub_p": "minijax.lax.elementwise",
         "switch": "minijax.conditionals",

@@ -5,6 +5,7 @@
 Reference: ``jax.debug``.
 """
 
+from minijax._lazy import awake
 from minijax.debugger import debug_breakpoint
 from minijax.debugging import debug_callback, debug_print
 
@@ -20,7 +21,7 @@ def __getattr__(name):
         return sorted(_functions)
     if name not in _functions:
         raise AttributeError(f"module 'minijax.debug' has no attribute {name!r}")
-    return _functions[name]
+    return awake(lambda: _functions[name])
 
 
 def __dir__():

@@ -52,6 +52,22 @@ def kind_of(dtype):
     return KINDS.get(dtype, "0")
 
 
+NO_BFLOAT16 = (
+    "bfloat16 is a type of the package ml_dtypes, which is not installed: "
+    "pip install ml_dtypes, or minijax[bfloat16] in place of minijax."
+)
+
+
+def as_dtype(dtype):
+    """Return what NumPy takes `dtype` for; say what is missing if it is bfloat16."""
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        if bfloat16 is None and dtype == "bfloat16":
+            raise TypeError(NO_BFLOAT16) from None
+        raise
+
+
 NARROW = {np.dtype(wide): np.dtype(narrow) for wide, narrow in [
     ("int64", "int32"), ("uint64", "uint32"), ("float64", "float32"),
     ("complex128", "complex64"),
@@ -64,7 +80,7 @@ def canonicalize_dtype(dtype):
     Args:
       dtype: anything that NumPy takes for a dtype; Python's types mean 64 bits.
     """
-    dtype = np.dtype(PYTHON_TYPES.get(dtype, dtype) if type(dtype) is type else dtype)
+    dtype = as_dtype(PYTHON_TYPES.get(dtype, dtype) if type(dtype) is type else dtype)
     return NARROW[dtype] if dtype in NARROW and not config.jax_enable_x64 else dtype
 
 
@@ -162,7 +178,7 @@ def lattice_node(dtype, weak_type=False):
     """Return the place of a dtype in the lattice, such as ``"int32"`` or ``"int*"``."""
     if type(dtype) is type and dtype in PYTHON_NODES:
         return PYTHON_NODES[dtype]
-    dtype = np.dtype(dtype)
+    dtype = as_dtype(dtype)
     if dtype not in DTYPES:
         raise TypeError(f"dtype {dtype} is not a type of numbers")
     return WEAK_NODES.get(kind_of(dtype), "bool") if weak_type else NAMES[dtype]

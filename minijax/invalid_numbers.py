@@ -14,7 +14,7 @@ from minijax.array import asarray_impl, asbuffer
 from minijax.core import impl_rules, watchers
 from minijax.dtypes import is_inexact
 from minijax.printing import jaxprs_in_params
-from minijax.settings import config
+from minijax.settings import _on_or_off, config
 from minijax.user_lines import user_line
 
 SEARCHES = {"jax_debug_nans": ("nan", np.isnan), "jax_debug_infs": ("inf", np.isinf)}
@@ -56,10 +56,6 @@ def _engage(switch, values):
         watchers.append(search)
 
 
-def _accept(value):
-    return str(value).lower() in ("1", "true", "on")
-
-
 for _switch in SEARCHES:
     _default, _told = os.environ.get(_switch.upper(), "0"), partial(_engage, _switch)
-    config.define(_switch, _default, _accept, _told)
+    config.define(_switch, _default, _on_or_off, _told)

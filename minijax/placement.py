@@ -5,6 +5,8 @@
 Reference: ``jax.Device``, ``jax.devices``.
 """
 
+import os
+
 import numpy as np
 
 from minijax.settings import config
@@ -42,30 +44,38 @@ def default_backend():
     """Return the name of the platform that is used unless another is asked for.
 
     The switch ``jax_platforms`` is a list of names with commas between them, of which
-    the first is the default, and ``jax_platform_name`` one name.
+    the first that is here is the default, and ``jax_platform_name`` one name.
     """
     wanted = _first(config.jax_platform_name) or _first(config.jax_platforms)
     return wanted or next(iter(platforms))
 
 
 def _first(names):
-    return (names or "").split(",")[0].strip()
+    return next((name for name in _listed(names) if name in platforms), "")
+
+
+def _listed(names):
+    return [name.strip() for name in names.split(",")] if names else []
 
 
 def _present(names):
-    """Return the value of a switch if what it names first is here, or nothing."""
+    """Return the value of a switch if the platforms that it names are here.
+
+    As in JAX, ``cuda`` is passed over where there is none, if another is named too.
+    """
     if not isinstance(names, str | None):
         raise ValueError(f"Platforms are named by a string or None, got {names!r}.")
-    if _first(names) not in ("", *platforms):
+    absent = [name for name in _listed(names) if name not in platforms]
+    if absent and (set(absent) != {"cuda"} or not _first(names)):
         raise RuntimeError(
-            f"Unable to initialize backend {_first(names)!r}. Present here: "
+            f"Unable to initialize backend {absent[0]!r}. Present here: "
             f"{', '.join(platforms)}."
         )
     return names
 
 
-config.define("jax_platforms", None, _present)
-config.define("jax_platform_name", "", _present)
+config.define("jax_platforms", os.environ.get("JAX_PLATFORMS"), _present)
+config.define("jax_platform_name", os.environ.get("JAX_PLATFORM_NAME", ""), _present)
 
 
 def devices(backend=None):

@@ -33,7 +33,7 @@ class Config:
 
         Args:
           name: of the switch.
-          default: its value.
+          default: its value, as a rule that of the environment variable of its name.
           accepts: turns a value into a valid one, or raises.
           told: a function that is called with all values that the switch has in the
             process and in its threads, whenever one comes or goes; it is not to
@@ -48,7 +48,10 @@ class Config:
             return overrides[name] if name in overrides else self._values[name]
 
         setattr(Config, name, property(value))
-        self.update(name, default)
+        try:
+            self.update(name, default)
+        except (ValueError, RuntimeError) as error:
+            raise type(error)(f"{error}{_origin(name.upper())}") from None
 
     def update(self, name, value):
         """Set a switch for the whole process.
@@ -105,6 +108,12 @@ def _on_or_off(value):
         if value.lower() in words.split():
             return meaning
     raise ValueError(f"{value!r} is neither on nor off.")
+
+
+def _origin(variable):
+    if variable not in os.environ:
+        return ""
+    return f" The value is the environment variable {variable}: correct or unset it."
 
 
 config = Config()

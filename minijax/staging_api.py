@@ -7,13 +7,11 @@ Reference: ``jax.make_jaxpr``, ``jax.eval_shape``, ``jax.ShapeDtypeStruct``.
 
 import math
 
-import numpy as np
-
 from minijax.api_util import FlatCall, check_callable, resolve_argnums
 from minijax.avals import ShapedArray, typeof
 from minijax.batching import MappedAxis
 from minijax.core import Trace, current_trace, set_current_trace
-from minijax.dtypes import canonicalize_dtype
+from minijax.dtypes import as_dtype, canonicalize_dtype
 from minijax.jaxpr import ClosedJaxpr
 from minijax.staging import Origin, trace_to_jaxpr
 
@@ -34,7 +32,7 @@ class ShapeDtypeStruct:
     def __init__(self, shape, dtype, *, weak_type=False):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        self.shape, self.dtype = tuple(shape), as_dtype(dtype)
         self.weak_type = weak_type
 
     @property

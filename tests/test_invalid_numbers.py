@@ -156,3 +156,11 @@ def test_environment():
             text=True,
         )
         assert done.stdout.strip() == answer
+
+
+def test_a_word_that_is_neither_on_nor_off_is_refused():
+    for switch in ("jax_debug_nans", "jax_debug_infs"):
+        with pytest.raises(ValueError, match="'maybe' is neither on nor off"):
+            minijax.config.update(switch, "maybe")
+        with minijax.config.override(switch, "yes"):
+            assert getattr(minijax.config, switch) is True

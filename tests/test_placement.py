@@ -29,13 +29,16 @@ def test_unknown_places():
 @pytest.mark.parametrize("switch", ["jax_platforms", "jax_platform_name"])
 def test_platforms_by_switch(switch, monkeypatch):
     monkeypatch.setitem(platforms, "toy", [Device("toy", 0, np)])
-    for value in ("cpu", "cpu,cuda", "", None):
+    for value in ("cpu", "cpu,cuda", "cuda,cpu", "cuda, cpu", "", None):
         with minijax.config.override(switch, value):
             assert minijax.default_backend() == "cpu"
     with minijax.config.override(switch, "toy"):
         assert minijax.devices() == platforms["toy"]
     with pytest.raises(RuntimeError, match="initialize backend 'tpu'.*here: cpu"):
         minijax.config.update(switch, "tpu")
+    for value in ("cuda", "cuda,cuda", "cpu,tpu", "tpu,cpu", "cpu,", "CPU"):
+        with pytest.raises(RuntimeError, match="initialize backend '(cuda|tpu|CPU|)'"):
+            minijax.config.update(switch, value)
     with pytest.raises(ValueError, match="string or None, got 3"):
         minijax.config.update(switch, 3)
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from minijax.settings import Config, config, enable_x64
+from minijax.settings import Config, _on_or_off, config, enable_x64
 
 
 def test_a_switch_is_an_attribute():
@@ -74,6 +74,16 @@ def test_override_is_of_this_thread():
         thread.start()
         thread.join()
     assert seen == [False]
+
+
+@pytest.mark.parametrize("word", ["maybe", ""])
+def test_a_bad_word_in_the_environment_is_told_with_its_variable(word, monkeypatch):
+    told = rf"deep: '{word}' is neither on nor off.*variable DEEP: correct or unset it"
+    with pytest.raises(ValueError, match="off.$"):
+        Config().define("deep", word, _on_or_off)
+    monkeypatch.setenv("DEEP", word)
+    with pytest.raises(ValueError, match=told):
+        Config().define("deep", word, _on_or_off)
 
 
 @pytest.mark.parametrize(("word", "value"), [("1", True), ("true", True), ("0", False)])

@@ -13,7 +13,7 @@ import numpy as np
 from minijax import dtypes, transfer
 from minijax.avals import typeof
 from minijax.core import Array
-from minijax.dtypes import DTYPES, from_node, join, lattice_node
+from minijax.dtypes import as_dtype, from_node, join, lattice_node
 from minijax.numpy.creation import array
 from minijax.numpy.shapes import as_axes
 from minijax.promotion import is_arraylike
@@ -60,7 +60,12 @@ class ScalarType(type):
 
 def dtype_like(x):
     """Return the dtype of an array or a dtype; what Python numbers mean in NumPy."""
-    return np.dtype(getattr(x, "dtype", x))
+    return as_dtype(getattr(x, "dtype", x))
+
+
+def __getattr__(name):
+    unknown = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(dtypes.NO_BFLOAT16 if name == "bfloat16" else unknown)
 
 
 bool = bool_ = ScalarType("bool")
@@ -71,7 +76,8 @@ uint64 = uint = ScalarType("uint64")
 float16 = ScalarType("float16")
 float32 = single = ScalarType("float32")
 float64 = float_ = double = ScalarType("float64")
-bfloat16 = ScalarType("bfloat16") if "bfloat16" in map(str, DTYPES) else None
+if dtypes.bfloat16 is not None:
+    bfloat16 = ScalarType("bfloat16")
 complex64 = csingle = ScalarType("complex64")
 complex128 = complex_ = cdouble = ScalarType("complex128")
 

@@ -1,0 +1,60 @@
+"""Faults of the package as a whole, brought back on purpose: the batteries find them.
+
+A mutant is a text that a cold process runs before it uses the package. `switched_on`
+names one for all cold processes that are started inside of it.
+"""
+
+import os
+from contextlib import contextmanager
+
+VARIABLE = "MINIJAX_MUTANT"
+
+MUTANTS = {
+    # Another thread's running import was taken for one's own, so that a name was handed
+    # out before the operators were there.
+    "first use by threads": """
+import sys
+import minijax._lazy as lazy
+
+def too_early():
+    ours = [name for name in [*sys.modules] if name.startswith("minijax.")]
+    specs = [getattr(sys.modules.get(name), "__spec__", None) for name in ours]
+    return any(getattr(spec, "_initializing", False) for spec in specs)
+
+lazy._too_early = too_early
+""",
+    # A thread inside a half imported module waited for the lock of one that waited
+    # for this module.
+    "waiting inside an import": """
+import minijax._lazy as lazy
+awake = lazy.awake
+
+def waiting(load):
+    with lazy._lock:
+        return awake(load)
+
+lazy.awake = waiting
+""",
+    # A child was forked while another thread was loading, and waited for it forever.
+    "lock held over a fork": """
+import os
+os.register_at_fork = lambda **hooks: None
+import minijax._lazy
+""",
+}
+
+
+@contextmanager
+def switched_on(name):
+    """Bring a fault back in the cold processes that are started inside."""
+    assert name in MUTANTS
+    os.environ[VARIABLE] = name
+    try:
+        yield
+    finally:
+        del os.environ[VARIABLE]
+
+
+def prelude():
+    """What a cold process runs first: the mutant that is switched on, or nothing."""
+    return MUTANTS.get(os.environ.get(VARIABLE), "")

@@ -1,0 +1,113 @@
+"""First uses of the package, in processes that have not imported it: some of them."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.cold_processes import ROOT, a_share, all_cases, compare
+from tests.mutants_package import switched_on
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="nothing is forked here"
+)
+
+
+@pytest.mark.parametrize("kind", sorted({kind for kind, *_ in a_share()}))
+def test_first_uses(kind):
+    assert compare([case for case in a_share() if case[0] == kind]) == []
+
+
+@pytest.mark.parametrize(
+    ("mutant", "cases"),
+    [
+        ("first use by threads", [["meanwhile", "arithmetic"]]),
+        ("waiting inside an import", [["crossed"]]),
+        ("lock held over a fork", [["forked", 0.02]]),
+    ],
+)
+def test_mutants_are_found(mutant, cases):
+    with switched_on(mutant):
+        assert compare(cases, limit=5)
+
+
+def test_the_full_set_has_every_kind():
+    assert {kind for kind, *_ in all_cases()} == {kind for kind, *_ in a_share()}
+
+
+WITHOUT_ML_DTYPES = """
+import sys
+
+sys.modules["ml_dtypes"] = None
+import numpy as np
+import minijax, minijax.numpy as jnp
+from minijax import lax
+from minijax.numpy import *
+
+x = jnp.ones(3)
+ways = [
+    lambda: jnp.bfloat16,
+    lambda: jnp.zeros(3, jnp.bfloat16),
+    lambda: jnp.zeros(3, "bfloat16"),
+    lambda: jnp.asarray([1.0], "bfloat16"),
+    lambda: x.astype("bfloat16"),
+    lambda: x.sum(dtype="bfloat16"),
+    lambda: jnp.finfo("bfloat16"),
+    lambda: jnp.promote_types("bfloat16", "float32"),
+    lambda: jnp.result_type("bfloat16"),
+    lambda: lax.convert_element_type(1.0, "bfloat16"),
+    lambda: lax.dot(x, x, preferred_element_type="bfloat16"),
+    lambda: minijax.jit(lambda x: x.astype("bfloat16"))(1.0),
+    lambda: minijax.ShapeDtypeStruct((3,), "bfloat16"),
+]
+for way in ways:
+    try:
+        print("accepted:", repr(way()))
+    except (AttributeError, TypeError) as error:
+        assert "pip install ml_dtypes, or minijax[bfloat16]" in str(error), error
+assert not hasattr(jnp, "bfloat16") and jnp.float16(1) == 1
+assert "bfloat16" not in jnp.__all__ and "float16" in jnp.__all__
+try:
+    np.dtype("bfloat16")
+except TypeError as error:
+    try:
+        jnp.zeros(3, "bfloat17")
+    except TypeError as other:
+        assert str(other) == str(error).replace("16", "17")
+"""
+
+
+def run(code, **environment):
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_bfloat16_without_its_package_is_refused():
+    assert run(WITHOUT_ML_DTYPES) == ""
+
+
+PLATFORMS = """
+import minijax
+
+for first in ("jit", "numpy", "devices"):
+    try:
+        getattr(getattr(minijax, first), "arange", None)
+    except RuntimeError as error:
+        print(error)
+"""
+
+
+def test_the_environment_names_a_platform_that_is_not_here():
+    told = "initialize backend 'cuda'. Present here: cpu.*variable JAX_PLATFORMS"
+    lines = run(PLATFORMS, JAX_PLATFORMS="cuda").splitlines()
+    assert len(lines) == 3 and all(re.search(told, line) for line in lines)
+    assert run(PLATFORMS, JAX_PLATFORMS="cuda,cpu") == ""
