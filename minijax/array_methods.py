@@ -95,21 +95,70 @@ def tobytes(x, order="C"):
     return np.asarray(concrete(x, ConcretizationTypeError, "tobytes()")).tobytes(order)
 
 
-def view(x, dtype=None):
+def unsafe_buffer_pointer(x):
+    """Return the address of the first element."""
+    what = "unsafe_buffer_pointer()"
+    return np.asarray(concrete(x, ConcretizationTypeError, what)).ctypes.data
+
+
+def check_width(aval, dtype):
+    """Raise a ValueError if the last axis does not divide into elements of a dtype."""
+    if not aval.shape and aval.dtype.itemsize != dtype.itemsize:
+        raise ValueError(
+            "view() of a 0d array is only supported if the itemsize is unchanged, not "
+            f"from {aval.dtype} to {dtype}."
+        )
+    if aval.shape and aval.shape[-1] * aval.dtype.itemsize % dtype.itemsize:
+        raise ValueError(
+            "When changing to a larger dtype, its size must be a divisor of the total "
+            f"size in bytes of the last axis of the array; {dtype} does not fit {aval}."
+        )
+
+
+def bits_of(x):
+    """Return bools as bytes, and complex numbers as their parts along the last axis."""
+    if x.dtype.kind == "b":
+        return lax.convert_element_type(x, np.dtype("uint8"))
+    if x.dtype.kind != "c":
+        return x
+    parts = [lax.expand_dims(part, (x.ndim,)) for part in (real(x), imag(x))]
+    pairs, last = lax.concatenate(parts, x.ndim), x.shape[-1] if x.ndim else 1
+    return reshape(pairs, (*x.shape[:-1], 2 * last))
+
+
+def with_bits(bits, dtype, shape):
+    """Return numbers of a dtype and shape that have these bits, which are numbers."""
+    plain = {"bool": "uint8", "complex64": "float32", "complex128": "float64"}
+    plain = np.dtype(plain.get(dtype.name, dtype))
+    ratio = plain.itemsize // bits.dtype.itemsize
+    if ratio > 1:
+        bits = reshape(bits, (*bits.shape[:-1], bits.shape[-1] // ratio, ratio))
+    numbers = lax.bitcast_convert_type(bits, plain)
+    if dtype.kind != "c":
+        return lax.convert_element_type(reshape(numbers, shape), dtype)
+    pairs = reshape(numbers, (*shape, 2))
+    return lax.complex(pairs[..., 0], pairs[..., 1])
+
+
+def view(x, dtype=None, type=None):
     """Read the bits of the elements as another dtype; the last axis takes the change.
 
     Args:
       x: array of n axes.
       dtype: one of the same width, or of another, if the last axis can be divided.
+      type: not supported, as in JAX.
+
+    Raises:
+      ValueError: if the last axis cannot be divided, or is not there.
     """
-    if dtype is None:
+    if type is not None:
+        raise NotImplementedError("`type` argument of array.view() is not supported.")
+    dtype = x.dtype if dtype is None else check_dtype(dtype, "view")
+    if dtype == x.dtype:
         return x
-    dtype = check_dtype(dtype, "view")
-    ratio = dtype.itemsize / x.dtype.itemsize
-    if ratio > 1:
-        x = reshape(x, (*x.shape[:-1], -1, int(ratio)))
-    bits = lax.bitcast_convert_type(x, dtype)
-    return reshape(bits, (*x.shape[:-1], -1)) if ratio < 1 else bits
+    check_width(x.aval, dtype)
+    last = [size * x.dtype.itemsize // dtype.itemsize for size in x.shape[-1:]]
+    return with_bits(bits_of(x), dtype, (*x.shape[:-1], *last))
 
 
 def at(x):
@@ -128,6 +177,7 @@ register({
     "item": item,
     "tolist": tolist,
     "tobytes": tobytes,
+    "unsafe_buffer_pointer": unsafe_buffer_pointer,
     "view": view,
     "at": property(at),
 })  # fmt: skip

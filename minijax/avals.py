@@ -89,6 +89,7 @@ def typeof(x):
 
     Raises:
       TypeError: if `x` is none of them.
+      ValueError: if `x` is a masked array, since arrays have no masks.
 
     Reference: ``jax.typeof``.
     """
@@ -116,6 +117,11 @@ def _weak_scalar(kind):
 
 
 def _numpy_aval(x):
+    if type(x) is not np.ndarray and hasattr(x, "filled"):
+        raise ValueError(
+            "numpy masked arrays are not supported: their masks would be lost. "
+            "Use arr.filled() to convert the value to a standard numpy array."
+        )
     if x.dtype not in DTYPES and x.dtype != float0:
         known = ", ".join(map(str, DTYPES))
         raise TypeError(f"dtype {x.dtype} is not a valid array type, of {known}.")

@@ -70,8 +70,8 @@ class CallNames:
     def _input_aval(self, typeof, i):
         try:
             return typeof(self.leaves[i])
-        except TypeError as error:
-            raise TypeError(
+        except (TypeError, ValueError) as error:
+            raise type(error)(
                 f"{self.name} works on arrays and scalars, but in the call of "
                 f"{self.fun_name} the argument {self.name_of(i)} is of type "
                 f"{type(self.leaves[i]).__name__}. {error}"
@@ -80,8 +80,8 @@ class CallNames:
     def _check_output(self, out, i):
         try:
             typeof(out)
-        except TypeError as error:
-            raise TypeError(
+        except (TypeError, ValueError) as error:
+            raise type(error)(
                 f"{self.name} works on arrays and scalars, but {self.fun_name} "
                 f"returned a value of type {type(out).__name__} "
                 f"at result{self.out_name(i)}. {error}"

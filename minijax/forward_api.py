@@ -48,8 +48,9 @@ def _tangent_aval(call, i, tangent):
         return ShapedArray(tangent.shape, float0)
     try:
         return typeof(tangent)
-    except TypeError as error:
-        raise TypeError(f"jvp: the tangent of {call.name_of(i)}: {error}") from None
+    except (TypeError, ValueError) as error:
+        message = f"jvp: the tangent of {call.name_of(i)}: {error}"
+        raise type(error)(message) from None
 
 
 def _name(dtype):

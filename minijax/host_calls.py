@@ -110,11 +110,12 @@ def kept(call, result, avals):
 
 
 def _kept_leaf(call, path, leaf, aval):
-    value = leaf if isinstance(leaf, Array) else np.asarray(leaf)
+    value = leaf if isinstance(leaf, Array) else np.asanyarray(leaf)
     try:
         found = typeof(value)
-    except TypeError as error:
-        raise call.failure(f"returned no array at result{keystr(path)}.") from error
+    except (TypeError, ValueError) as error:
+        where = f"result{keystr(path)}"
+        raise call.failure(f"returned no array at {where}. {error}") from error
     if (found.shape, found.dtype) != (aval.shape, aval.dtype):
         raise call.failure(
             f"promised {spell(aval)} at result{keystr(path)}, "

@@ -248,7 +248,7 @@ class JitFunction(Inspectable):
     def _avals(self, leaves, args, kwargs):
         try:
             return tuple([typeof(leaf) for leaf in leaves])
-        except TypeError:
+        except (TypeError, ValueError):
             self._options.flat_call(self._kept_by, args, kwargs)  # raises with a name
             raise
 

@@ -618,7 +618,7 @@ BAD = {
 }
 
 # What waits for a later chapter, and works in JAX.
-LATER = ["x[i]", "x[b]", "x[True]", "m[jnp.array([0])]", "x.at", "jnp.where(b)"]
+LATER = ["x[i]", "x[b]", "m[jnp.array([0])]", "x.at", "jnp.where(b)"]
 LATER += ["jnp.linalg.norm(m, 2)"]
 
 

@@ -69,3 +69,9 @@ def test_arrays_are_asked_for_their_aval():
 def test_numbers_of_numpy_are_not_numbers_of_python():
     assert all(map(is_python_scalar, (True, 1, 1.0, 1j)))
     assert not any(map(is_python_scalar, (np.float64(1), np.bool_(1), np.ones(()))))
+
+
+@pytest.mark.parametrize("value", [np.ma.masked, np.ma.masked_array([1.0, 2], [0, 1])])
+def test_masked_arrays_are_refused(value):
+    with pytest.raises(ValueError, match="masked arrays are not supported.*filled"):
+        typeof(value)

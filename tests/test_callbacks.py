@@ -241,3 +241,15 @@ def test_a_callback_may_use_the_package():
     f = jit(lambda x: pure_callback(inside, SCALAR, x))
     assert float(f(2.0)) == 12.0
     assert float(make_jaxpr(f)(2.0).in_avals[0].size) == 1
+
+
+def test_masked_results_are_refused():
+    masked = np.ma.masked_array(np.ones(2, np.float32), [0, 1])
+
+    def call():
+        shape = minijax.ShapeDtypeStruct((2,), np.float32)
+        return minijax.pure_callback(lambda: masked, shape)
+
+    for way in (call, minijax.jit(call)):
+        with pytest.raises(JaxRuntimeError, match="masked arrays"):
+            way()

@@ -617,3 +617,26 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_fork_while_the_gate_is_opened():
     assert run(FORK_WHILE_OPENING).strip() == "7"
+
+
+def test_masked_arrays_are_refused_by_name():
+    f = jit(lambda tree: tree["a"] + 1)
+    warmed(f, {"a": np.ones(2, np.float32)})
+    masked = np.ma.masked_array(np.ones(2, np.float32), [0, 1])
+    with pytest.raises(ValueError, match=r"tree\['a'\].*masked arrays"):
+        f({"a": masked})
+    for use in (
+        grad(lambda x: x.sum()), vmap(jnp.sin), minijax.jacfwd(jnp.sin), jit(jnp.sin),
+        lambda m: minijax.jvp(jnp.sin, (np.ones(2, "f"),), (m,)),
+        lambda m: minijax.vjp(jnp.sin, np.ones(2, "f"))[1](m),
+        lambda m: jit(lambda: m)(), lambda m: jit(lambda x: x + m)(np.ones(2, "f")),
+        lambda m: lax.scan(lambda c, x: (c, x), 0.0, m),
+        lambda m: lax.scan(lambda c, x: (c, x), m, jnp.ones(2)),
+        lambda m: lax.cond(True, lambda x: x, lambda x: x, m),
+        lambda m: lax.fori_loop(0, 2, lambda i, x: x, m),
+        lambda m: lax.while_loop(lambda x: False, lambda x: x, m),
+        lambda m: minijax.eval_shape(lambda: m), minijax.make_jaxpr(jnp.sin),
+        lambda m: minijax.pure_callback(lambda x: x, m, m),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="masked arrays are not supported"):
+            use(masked)

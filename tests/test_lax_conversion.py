@@ -116,3 +116,36 @@ def test_full():
     assert lax.full_like(np.ones(3), 1, np.int8, (2,)).shape == (2,)
     million = lax.full((1000, 1000), 1.0)
     assert np.asarray(million).strides == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype", "expected"),
+    [
+        (2**31, "int32", -(2**31)),
+        (2**40 + 5, "int32", 5),
+        (2**63, "int32", 0),
+        (-1, "uint8", 255),
+        (2**31, "uint32", 2**31),
+        (2**40, "float32", 2.0**40),
+        (2**100, "float32", 2.0**100),
+        (2**40, bool, True),
+        (np.int64(2**40 + 2**20), "float32", 2.0**40 + 2**20),
+    ],
+)
+def test_large_numbers_wrap_around(number, dtype, expected):
+    for made in (
+        lax.convert_element_type(number, dtype),
+        lax.full((), number, dtype),
+        lax.full_like(np.ones((), dtype), number),
+    ):
+        assert np.asarray(made).item() == expected
+        assert made.dtype == np.dtype(dtype)
+    assert np.asarray(lax.full((), 2**31)).item() == -(2**31)
+
+
+def test_what_fits_no_number_is_refused():
+    with pytest.raises(OverflowError):
+        lax.convert_element_type(2**64, "int32")
+    with pytest.raises(TypeError, match="real part"):
+        lax.convert_element_type(1j, "float32")
+    assert np.asarray(lax.convert_element_type(1j, bool)).item() is True

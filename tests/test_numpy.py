@@ -3,6 +3,8 @@
 import copy
 import math
 import pickle
+from array import array
+from collections import deque
 
 import hypothesis.extra.numpy as arrays
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 import minijax
 import minijax.numpy as jnp
+from minijax import lax
 from minijax._public import PUBLIC
 from minijax.array import shape_rules
 from minijax.avals import typeof
@@ -442,3 +445,191 @@ def test_logarithms_of_complex_numbers_are_scaled_in_both_parts(name):
     expected = getattr(np, name)(np.float32([1e-45, 1, 100])) + 0j
     expected[0] = complex(-np.inf, 0)
     np.testing.assert_allclose(getattr(jnp, name)(x), expected, rtol=1e-6)
+
+
+class Promising:
+    """Something that NumPy or JAX sees as an array."""
+
+    def __init__(self, protocol, value):
+        setattr(type(self), protocol, value)
+
+
+def promising(protocol, value):
+    return type("Promising", (Promising,), {})(protocol, value)
+
+
+TABLE = np.float32([[1, 2], [3, 4]])
+SEEN = {
+    "array": lambda: array("f", [1, 2]),
+    "memoryview": lambda: memoryview(TABLE),
+    "bytearray": lambda: bytearray(b"ab"),
+    "interface": lambda: promising("__array_interface__", TABLE.__array_interface__),
+    "array method": lambda: promising("__array__", lambda *args, **how: TABLE),
+    "jax": lambda: promising("__jax_array__", lambda self: jnp.asarray(TABLE)),
+    "deque": lambda: deque([1, 2]),
+    "deque of arrays": lambda: deque([jnp.ones(2), jnp.ones(2)]),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_what_is_seen_as_an_array(name):
+    numbers = TABLE if name in ("jax",) else np.asarray(SEEN[name]())
+    for made in (jnp.array(SEEN[name]()), jnp.array([SEEN[name]()])[0]):
+        np.testing.assert_array_equal(made, numbers)
+    assert jnp.array(SEEN[name](), "int8").dtype == "int8"
+    if "deque" not in name:
+        assert made.dtype == numbers.dtype
+        with pytest.raises(TypeError):
+            jnp.sin(SEEN[name]())
+
+
+def test_masked_arrays_come_in_nowhere():
+    masked = np.ma.masked_array([1.0, 2.0], [False, True])
+    ones = jnp.ones(2)
+    for use in (
+        jnp.asarray, jnp.array, jnp.sin, jnp.sum, lax.neg, minijax.device_put,
+        lambda m: jnp.array([m, m]), lambda m: jnp.array([m], "int32"),
+        lambda m: ones + m, lambda m: m + ones, lambda m: m * ones, lambda m: ones @ m,
+        lambda m: jnp.where(True, m, 0), lambda m: jnp.concatenate([ones, m]),
+        lambda m: jnp.full((2,), m), lambda m: jnp.astype(m, "int32"),
+        lambda m: minijax.device_put({"a": [m]}),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="masked arrays are not supported"):
+            use(masked)
+
+
+def test_none_is_no_array():
+    for nothing in (None, [None], [1, [None]]):
+        with pytest.raises(ValueError, match="None is not a valid value"):
+            jnp.array(nothing)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("arange(5, step=2)", [0, 2, 4]),
+        ("arange(5, None, 2)", [0, 2, 4]),
+        ("arange(5, step=-1)", []),
+        ("arange(start=1, stop=7, step=3)", [1, 4]),
+        ("arange(3, dtype='int8')", [0, 1, 2]),
+        ("full(2, 2**32)", [0, 0]),
+        ("full(2, 2**31, 'uint32')", [2**31, 2**31]),
+        ("full_like(zeros(1, 'int8'), 2**40 + 7)", [7]),
+        ("sum(array([[1, 0], [2, 0]]), 0, bool)", [True, False]),
+        ("sum(array([-1.0, 1.0]), dtype=bool, keepdims=True)", [True]),
+        ("sum(array([0]), dtype=bool, initial=3)", True),
+        ("sum(array([1, 0]), dtype=bool, where=array([False, True]))", False),
+        ("prod(array([[1, 0], [2, 3]]), 0, bool)", [True, False]),
+        ("cumsum(array([0, 0, 3, 0]), dtype=bool)", [False, False, True, True]),
+        ("cumsum(array([0.5, -0.5]), dtype=bool)", [True, True]),
+        ("cumprod(array([1, 2, 0, 3]), dtype=bool)", [True, True, False, False]),
+        ("eye(2, k=2**33)", [[0, 0], [0, 0]]),
+        ("var(array([1 + 1j, 3]), dtype='complex64')", 1.25),
+        ("var(array([1 + 1j, 3]), dtype='complex64', ddof=1)", 2.5),
+        ("var(array([1, 2, 5]), dtype=int)", 3),
+        ("std(array([1 + 1j, 1 - 1j]), dtype='complex64')", 1),
+    ],
+)
+def test_what_jax_computes(text, values):
+    result = eval(text, {name: getattr(jnp, name) for name in PUBLIC["minijax.numpy"]})
+    np.testing.assert_array_equal(result, values)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("arange(None, 5)", TypeError),
+        ("argmax(ones((2, 3)), (0, 1))", TypeError),
+        ("cumsum(3, ())", TypeError),
+        ("eye(3, k=1.0)", ValueError),
+        ("eye(3, k=array([1]))", ValueError),
+        ("tri(3, k=1.5)", TypeError),
+        ("var(array([1j]), dtype='float32')", ValueError),
+        ("var(array([1.0]), ddof=1, correction=1)", ValueError),
+        ("std(array([1, 2]), dtype=int)", ValueError),
+        ("array([1], order='F')", NotImplementedError),
+        ("ones(3).view('complex64')", ValueError),
+        ("zeros(7, 'uint8').view('int16')", ValueError),
+        ("float32(1).view('uint8')", ValueError),
+        ("ones(3).view(type=int)", NotImplementedError),
+        ("full(2, 1j, 'float32')", TypeError),
+        ("result_type()", ValueError),
+        ("iinfo(float32)", ValueError),
+    ],
+)
+def test_what_jax_refuses(text, error):
+    with pytest.raises(error):
+        eval(text, {name: getattr(jnp, name) for name in PUBLIC["minijax.numpy"]})
+
+
+def test_distances_of_ranges():
+    for num, endpoint in ((1, True), (0, True), (0, False)):
+        samples, step = jnp.linspace(np.float32([0, 1]), 1, num, endpoint, retstep=True)
+        assert samples.shape == (num, 2) and step.shape == () and jnp.isnan(step)
+    _, step = jnp.linspace(0, 1, 1, endpoint=False, retstep=True)
+    assert step == 1
+
+
+def test_diagonals_may_be_traced():
+    for name in ("eye", "tri"):
+        make = getattr(jnp, name)
+        expected = [getattr(np, name)(3, 4, k) for k in (-1, 0, 2)]
+        mapped = minijax.vmap(lambda k, make=make: make(3, 4, k))(jnp.array([-1, 0, 2]))
+        np.testing.assert_array_equal(mapped, expected)
+        jitted = minijax.jit(lambda k, make=make: make(3, 4, k))
+        np.testing.assert_array_equal(jitted(np.int8(2)), expected[2])
+        with pytest.raises((TypeError, ValueError), match="scalar integer"):
+            jitted(1.5)
+
+
+def test_counts_of_more_than_32_bits_wrap_around():
+    x = minijax.ShapeDtypeStruct((2**17, 2**16), np.float32)
+    assert minijax.eval_shape(lambda x: jnp.mean(x, dtype=int), x).dtype == "int32"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "bool", "complex64"])
+def test_means_of_more_than_32_bits_count(dtype):
+    x = minijax.ShapeDtypeStruct((2**17, 2**16), dtype)
+    result = {"complex64": "float32", "float16": "float16"}.get(dtype, "float32")
+    for fold in (jnp.var, jnp.std):
+        assert minijax.eval_shape(fold, x).dtype == result
+    mean = minijax.eval_shape(jnp.mean, x)
+    assert (mean.shape, mean.dtype) == ((), dtype if dtype == "complex64" else result)
+
+
+WIDTHS = ["bool", "uint8", "int16", "float16", "int32", "float32", "complex64"]
+
+
+@pytest.mark.parametrize("new", WIDTHS)
+@pytest.mark.parametrize("old", WIDTHS)
+def test_views_between_widths(old, new):
+    x = np.arange(24).reshape(3, 8).astype(old)
+    view = np.ascontiguousarray(x).view("uint8")
+    expected = view != 0 if new == "bool" and old != "bool" else view.view(new)
+    for way in (lambda x: x.view(new), minijax.jit(lambda x: x.view(new))):
+        found = way(jnp.asarray(x))
+        assert (found.dtype, found.shape) == (new, expected.shape)
+        assert np.asarray(found).tobytes() == expected.tobytes()
+    assert jnp.zeros((2, 0), old).view(new).shape == (2, 0)
+
+
+def test_copies_outlive_what_they_were_made_of():
+    x = jnp.ones(2)
+    copies = x.astype("float32", copy=True), jnp.astype(x, x.dtype, copy=True)
+    assert x.astype("float32") is x
+    for copy in copies:
+        assert copy.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+        assert not np.shares_memory(copy, x)
+    minijax.jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert x.is_deleted() and [float(copy[0]) for copy in copies] == [1, 1]
+
+
+def test_questions_about_types():
+    assert jnp.iinfo(np.int32).bits == jnp.iinfo(jnp.int32(3)).bits == 32
+    assert jnp.iinfo(3).bits == 64 and jnp.iinfo("int8").max == 127
+    for x in (np.float32, jnp.float32, np.complex64, "float32", np.float32(1)):
+        assert jnp.finfo(x).dtype == "float32"
+    assert jnp.iscomplexobj([1j]) and jnp.iscomplexobj([[1], [1j]])
+    assert not jnp.isrealobj([1j]) and jnp.isrealobj([1])
+    assert not jnp.iscomplexobj(None) and not jnp.iscomplexobj("a")
+    assert jnp.isscalar("a") and not jnp.isscalar([1])

@@ -113,3 +113,30 @@ def test_iteration_goes_along_the_first_axis():
     assert [row.tolist() for row in rows] == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
     first, second = jnp.array([1.0, 2.0])
     assert (float(first), float(second)) == (1.0, 2.0)
+
+
+INDICES = [
+    "True", "False", "np.bool_(True)", "np.array(False)", "jnp.bool_(True)",
+    "(True, 0)", "(0, True)", "(False, 0)", "(True, slice(1, None))", "(0, True, 1)",
+    "(slice(1, None), True)", "(True, None)", "(None, True)", "(True, True)",
+    "(True, False)", "(..., True)", "(True, ...)", "(None, ..., True, None)",
+    "(slice(None), True, 1)", "(slice(None), 1, True)", "(True, slice(None), 1)",
+    "(1, slice(None), True)", "(slice(None), False)", "(..., False, 0)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", INDICES)
+def test_bools_make_an_axis(text):
+    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    index = eval(text, {"np": np, "jnp": jnp})
+    entries = index if isinstance(index, tuple) else (index,)
+    plain = tuple(np.asarray(e)[()] if hasattr(e, "dtype") else e for e in entries)
+    part = jnp.asarray(x)[index]
+    np.testing.assert_array_equal(part, x[plain])
+
+
+def test_arrays_without_axes_take_bools():
+    assert jnp.float32(3)[True].shape == jnp.float32(3)[True, True].shape == (1,)
+    assert jnp.float32(3)[False].shape == (0,)
+    with pytest.raises(IndexError, match="Too many indices"):
+        jnp.float32(3)[True, 0]

@@ -40,9 +40,9 @@ primitive_rules(
 def convert_element_type(operand, new_dtype):
     """Convert to another dtype.
 
-    Integers wrap around; floats are cut off towards zero, and end at the integer
-    type's limits; NaN becomes 0. Of complex numbers only the real part counts, for
-    bools as well: ``x != 0`` asks about both.
+    Integers wrap around, those of Python too; floats are cut off towards zero, and
+    end at the integer type's limits; NaN becomes 0. Of complex numbers only the real
+    part counts, for bools as well: ``x != 0`` asks about both.
 
     Args:
       operand: an array or a number.
@@ -53,6 +53,7 @@ def convert_element_type(operand, new_dtype):
     if new_dtype is None:
         raise ValueError("dtype must be specified.")
     dtype = canonicalize_dtype(new_dtype)
+    operand = wrapped(operand, dtype)
     if is_python_scalar(operand):
         params = {"new_dtype": dtype, "weak_type": False}
         [result] = convert_element_type_p.bind(_truth(operand, dtype), **params)
@@ -83,15 +84,24 @@ def astype(operand, new_dtype, weak_type=False):
     return result
 
 
+def wrapped(x, dtype):
+    """Return a number beyond 32 bits as one of a dtype; anything else as it is."""
+    wide = type(x) is int and not -(2**31) <= x < 2**31
+    if wide or isinstance(x, (np.int64, np.uint64, np.float64)):
+        return convert(np, np.asarray(x), dtype)[()]
+    return x
+
+
 def _truth(number, dtype):
-    if dtype.kind == "b" and typeof(number).dtype.kind == "c":
+    if typeof(number).dtype.kind != "c" or dtype.kind == "c":
+        return number
+    if dtype.kind == "b":
         return bool(number)
-    return number
+    raise TypeError(f"The complex number {number} is no {dtype}; take its real part.")
 
 
 def _literal_of(number, own, dtype, weak_type):
-    if own.kind == "c" and dtype.kind == "b":
-        return _literal_of(bool(number), dtype, dtype, weak_type)
+    number = _truth(number, dtype)
     with np.errstate(all="ignore"):
         literal = np.asarray(number, own)
         literal = literal if own == dtype else convert(np, literal, dtype)
@@ -208,7 +218,8 @@ def full(shape, fill_value, dtype=None):
     weak_type = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
     shape = shape if hasattr(shape, "__iter__") else (shape,)
-    return broadcast_in_dim(astype(fill_value, dtype, weak_type), shape, ())
+    value = astype(wrapped(fill_value, dtype), dtype, weak_type)
+    return broadcast_in_dim(value, shape, ())
 
 
 def full_like(x, fill_value, dtype=None, shape=None):
@@ -219,5 +230,5 @@ def full_like(x, fill_value, dtype=None, shape=None):
     aval = typeof(x)
     weak_type = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
-    value = astype(fill_value, dtype, weak_type)
+    value = astype(wrapped(fill_value, dtype), dtype, weak_type)
     return broadcast_in_dim(value, aval.shape if shape is None else shape, ())

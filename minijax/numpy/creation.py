@@ -6,7 +6,8 @@ Reference: ``jax.numpy``.
 """
 
 import builtins
-import math
+from array import array as array_of_numbers
+from collections import deque
 
 import numpy as np
 
@@ -14,33 +15,22 @@ from minijax import lax
 from minijax.avals import is_python_scalar, typeof
 from minijax.core import Array
 from minijax.dtypes import canonicalize_dtype, check_dtype
-from minijax.errors import ConcretizationTypeError
 from minijax.lax.conversion import astype as as_type
-from minijax.numpy.shapes import (
-    arraylike,
-    as_shape,
-    broadcast_shapes,
-    moveaxis,
-    reshape,
-    stretch,
-)
+from minijax.lax.conversion import wrapped as as_wrapped
+from minijax.numpy.shapes import arraylike, as_shape, stretch
 from minijax.numpy.ufuncs import as_array, as_bool, kind
-from minijax.promotion import (
-    check_arraylike,
-    common_type,
-    is_arraylike,
-    promote_dtypes_inexact,
-)
+from minijax.promotion import check_arraylike, common_type, is_arraylike
 
 
 def array(object, dtype=None, copy=True, order="K", ndmin=0):
     """Make an array.
 
     Args:
-      object: a number, an array, or nested sequences of them, tracers among them.
+      object: a number, an array, anything that NumPy sees as an array (a buffer, an
+        object with ``__array__``), or nested sequences of them, tracers among them.
       dtype: dtype of the result; by default the one that the numbers promote to.
       copy: whether an array that fits already is copied.
-      order: accepted as in NumPy; it makes no difference to immutable arrays.
+      order: ``"K"`` or None; how an array lies in memory is not the user's choice.
       ndmin: the least number of axes; new ones stand in front.
 
     Returns:
@@ -48,11 +38,13 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0):
 
     Raises:
       TypeError: if something in `object` is neither a number nor an array.
-      ValueError: if nested sequences differ in length.
+      ValueError: if nested sequences differ in length, or for None or a masked array.
       OverflowError: if a Python integer does not fit the dtype.
 
     Reference: ``jax.numpy.array``.
     """
+    if order not in (None, "K"):
+        raise NotImplementedError("Only implemented for order='K'")
     if copy and isinstance(object, Array):
         [object] = lax.copy_p.bind(object)
     result = from_object(object, dtype)
@@ -64,7 +56,7 @@ def asarray(a, dtype=None, order=None, *, copy=None):
 
     Reference: ``jax.numpy.asarray``.
     """
-    return array(a, dtype, copy=copy is True)
+    return array(a, dtype, copy is True, order)
 
 
 def copy(a, order=None):
@@ -85,17 +77,17 @@ def astype(x, dtype, /, *, copy=False):
     x, dtype = arraylike("astype", x), float if dtype is None else dtype
     if kind(x) == "c" and check_dtype(dtype, "astype").kind == "b":
         return as_array(as_bool(x))
-    return asarray(x, dtype)
+    return array(asarray(x, dtype), copy=copy)
+
+
+SEQUENCES = (list, tuple, range, deque)
 
 
 def from_object(object, dtype):
     """Return a number, an array, or nested sequences of them as an array."""
-    if object is None:
-        raise ValueError("None is not a valid value for jnp.array")
-    if isinstance(object, (list, tuple, range)):
+    if isinstance(object, SEQUENCES):
         return _from_sequence(object, dtype)
-    if not is_arraylike(object) and hasattr(object, "__array__"):
-        object = np.asarray(object)
+    object = seen_as_array(object)
     typeof(object)
     if dtype is None:
         return as_array(object)
@@ -107,6 +99,8 @@ def from_object(object, dtype):
 
 def _from_sequence(sequence, dtype):
     leaves = list(_leaves(sequence))
+    for leaf in {type(leaf): leaf for leaf in leaves}.values():
+        typeof(leaf)  # raises for what is no array, and for masked ones
     if dtype is None:
         dtype = common_type(*leaves)[0] if leaves else float
     dtype = canonicalize_dtype(dtype)
@@ -118,10 +112,24 @@ def _from_sequence(sequence, dtype):
 
 def _leaves(sequence):
     for item in sequence:
-        if isinstance(item, (list, tuple, range)):
+        if isinstance(item, SEQUENCES):
             yield from _leaves(item)
         else:
-            yield item
+            yield seen_as_array(item)
+
+
+def seen_as_array(x):
+    """Return what promises an array, by NumPy's protocols or JAX's, as an array."""
+    if is_arraylike(x):
+        return x
+    if x is None:
+        raise ValueError("None is not a valid value for jnp.array")
+    if hasattr(x, "__jax_array__"):
+        return x.__jax_array__()
+    is_buffer = isinstance(x, (memoryview, bytearray, array_of_numbers))
+    if is_buffer or hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
+        return np.asarray(x)
+    return x
 
 
 def full(shape, fill_value, dtype=None):
@@ -135,9 +143,11 @@ def full(shape, fill_value, dtype=None):
     Reference: ``jax.numpy.full``.
     """
     check_arraylike("full", fill_value)
-    if dtype is not None:
-        fill_value = as_type(fill_value, check_dtype(dtype, "full"))
-    return as_array(stretch(fill_value, as_shape(shape)))
+    aval = typeof(fill_value)
+    weak_type = dtype is None and aval.weak_type
+    dtype = aval.dtype if dtype is None else check_dtype(dtype, "full")
+    value = as_type(as_wrapped(fill_value, dtype), dtype, weak_type)
+    return as_array(stretch(value, as_shape(shape)))
 
 
 def zeros(shape, dtype=None):
@@ -177,7 +187,8 @@ def full_like(a, fill_value, dtype=None, shape=None):
     weak_type = dtype is None and getattr(like, "weak_type", False)
     dtype = like.dtype if dtype is None else check_dtype(dtype, "full_like")
     shape = like.shape if shape is None else as_shape(shape)
-    return as_array(stretch(as_type(fill_value, dtype, weak_type), shape))
+    value = as_type(as_wrapped(fill_value, dtype), dtype, weak_type)
+    return as_array(stretch(value, shape))
 
 
 def zeros_like(a, dtype=None, shape=None):
@@ -202,90 +213,3 @@ def empty_like(prototype, dtype=None, shape=None):
     Reference: ``jax.numpy.empty_like``.
     """
     return zeros_like(prototype, dtype, shape)
-
-
-def arange(start, stop=None, step=None, dtype=None):
-    """Count from `start` (by default 0) up to, not including, `stop`.
-
-    Args:
-      start, stop, step: numbers with known values; one number alone is `stop`.
-      dtype: dtype of the result; by default the one that the numbers promote to.
-
-    Returns:
-      A vector of ``ceil((stop - start) / step)`` elements.
-
-    Reference: ``jax.numpy.arange``.
-    """
-    given = [each for each in (start, stop, step) if each is not None]
-    numbers = [_static_number(each) for each in given]
-    dtype = common_type(*given)[0] if dtype is None else check_dtype(dtype, "arange")
-    if len(given) == 1:
-        return lax.iota(dtype, _count(0, *numbers))
-    result = lax.iota(dtype, _count(*numbers))
-    if step is not None:
-        result = lax.mul(np.asarray(numbers[2]).astype(dtype), result)
-    if step is not None or numbers[0]:
-        result = lax.add(np.asarray(numbers[0]).astype(dtype), result)
-    return result
-
-
-def _static_number(x):
-    check_arraylike("arange", x)
-    if typeof(x).shape or typeof(x).dtype.kind == "c":
-        raise ValueError(f"arange needs real scalars, got {typeof(x)}.")
-    value = x.concrete() if hasattr(x, "concrete") else x
-    if value is None:
-        raise ConcretizationTypeError(
-            "jnp.arange needs numbers that are known while tracing, since they decide "
-            f"the shape of its result; got {x!r}. {getattr(x, 'provenance', str)()}"
-        )
-    return np.asarray(value).item()
-
-
-def _count(start, stop, step=1):
-    size = math.ceil((stop - start) / step)
-    return size if size > 0 else 0
-
-
-def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
-    """Return `num` numbers with equal distances from `start` to `stop`.
-
-    Args:
-      start, stop: numbers, or arrays for several ranges at once.
-      num: how many.
-      endpoint: whether `stop` is the last of them.
-      retstep: whether to return the distance too.
-      dtype: dtype of the result; for integers the numbers are rounded down.
-      axis: where the new axis stands in the result.
-
-    Reference: ``jax.numpy.linspace``.
-    """
-    if num < 0:
-        raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    check_arraylike("linspace", start, stop)
-    ends = promote_dtypes_inexact(start, stop)
-    shape = broadcast_shapes(*(typeof(end).shape for end in ends))
-    start, stop = (
-        stretch(as_type(end, typeof(end).dtype), (1, *shape)) for end in ends
-    )
-    steps = num - 1 if endpoint else num
-    samples = moveaxis(_samples(start, stop, num, steps), 0, axis)
-    if dtype is not None and canonicalize_dtype(dtype).kind in "iu":
-        samples = lax.floor(samples)
-    samples = samples if dtype is None else astype(samples, dtype)
-    return (samples, _distance(start, stop, steps)) if retstep else samples
-
-
-def _samples(start, stop, num, steps):
-    if steps < 1:
-        return lax.slice_in_dim(start, 0, num)
-    place = lax.div(lax.iota(start.dtype, steps), np.asarray(steps, start.dtype))
-    place = reshape(place, (steps,) + (1,) * (start.ndim - 1))
-    rest = lax.sub(np.asarray(1, start.dtype), place)
-    samples = lax.add(lax.mul(start, rest), lax.mul(stop, place))
-    return samples if steps == num else lax.concatenate([samples, stop], 0)
-
-
-def _distance(start, stop, steps):
-    steps = np.asarray(steps if steps > 0 else np.nan, start.dtype)
-    return lax.squeeze(lax.div(lax.sub(stop, start), steps), (0,))

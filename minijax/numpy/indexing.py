@@ -1,6 +1,6 @@
 # Made from chapters/02b_numpy.md by `make chapter`;
 # edit the chapter, not this file.
-"""Basic indexing: integers, slices, None and an ellipsis whose numbers are known.
+"""Basic indexing: integers, slices, single bools, None and an ellipsis, all known.
 
 Such an index cuts a box out of an array, turns axes around, drops some and adds
 others. Four primitives do that: ``slice``, ``rev``, ``squeeze``, ``broadcast_in_dim``.
@@ -50,14 +50,14 @@ def take_box(array, places):
 
 
 def as_entries(index):
-    """Return the entries of an index: integers, slices, None and ``...``."""
+    """Return the entries of an index: integers, bools, slices, None and ``...``."""
     return [
         as_entry(each) for each in (index if isinstance(index, tuple) else (index,))
     ]
 
 
 def as_entry(entry):
-    """Return one entry of an index, an integer as an ``int``.
+    """Return one entry of an index, an integer as an ``int``, a truth as a ``bool``.
 
     Raises:
       TypeError, IndexError, NotImplementedError: if the entry is not a basic one.
@@ -67,6 +67,8 @@ def as_entry(entry):
     if isinstance(entry, slice):
         return slice(*map(as_bound, (entry.start, entry.stop, entry.step)))
     integer = known_integer(entry)
+    if integer is None:
+        integer = known_truth(entry)
     if integer is None:
         refuse(entry)
     return integer
@@ -91,6 +93,14 @@ def known_integer(x):
     if typeof(concrete).dtype.kind not in "iu":
         return None
     return int(np.asarray(concrete))
+
+
+def known_truth(x):
+    """Return the value of a single bool that is known while tracing, or None."""
+    concrete = known_value(x)
+    if not is_arraylike(concrete) or typeof(concrete).shape:
+        return None
+    return bool(np.asarray(concrete)) if typeof(concrete).dtype.kind == "b" else None
 
 
 def as_bound(bound):
@@ -137,7 +147,8 @@ def expand_ellipsis(entries, ndim):
     Raises:
       IndexError: for two ellipses, or more entries than axes.
     """
-    used = len([each for each in entries if each is not None and each is not Ellipsis])
+    axes = [each for each in entries if type(each) in (int, slice)]
+    used = len(axes)
     if used > ndim:
         raise IndexError(
             f"Too many indices: array is {ndim}-dimensional, but {used} were indexed"
@@ -147,6 +158,19 @@ def expand_ellipsis(entries, ndim):
         raise IndexError("an index can only have a single ellipsis ('...')")
     [place] = places or [len(entries)]
     return entries[:place] + [slice(None)] * (ndim - used) + entries[place + 1 :]
+
+
+def add_truth(box, entries):
+    """Add the axis that bools in an index make, of size 1, or 0 if one is False.
+
+    It stands where the integers and bools of the index stand, if they are neighbours,
+    and in front of all axes if they are not, as in NumPy.
+    """
+    places = [i for i, each in enumerate(entries) if isinstance(each, int)]
+    together = places[-1] - places[0] < len(places)
+    box = lax.expand_dims(box, (axis := places[0] * together,))
+    chosen = all(each for each in entries if isinstance(each, bool))
+    return box if chosen else lax.slice_in_dim(box, 0, 0, axis=axis)
 
 
 def getitem(array, index):
@@ -163,6 +187,9 @@ def getitem(array, index):
     Reference: ``jax.Array.__getitem__``.
     """
     entries = expand_ellipsis(as_entries(index), array.ndim)
+    if bool in map(type, entries):
+        others = tuple([each for each in entries if not isinstance(each, bool)])
+        return add_truth(getitem(array, others), entries)
     sizes = iter(array.shape)
     places = [as_places(each, next(sizes)) for each in entries if each is not None]
     dropped = [axis for axis, place in enumerate(places) if isinstance(place, int)]

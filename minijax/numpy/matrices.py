@@ -9,6 +9,8 @@ import numpy as np
 
 from minijax import lax
 from minijax.avals import typeof
+from minijax.core import Array
+from minijax.lax.conversion import astype as as_type
 from minijax.numpy.creation import astype, full_like
 from minijax.numpy.shapes import arraylike, as_shape, moveaxis, reshape, stretch
 
@@ -18,7 +20,15 @@ def diagonal_mask(rows, columns, k, compare):
     int32, shape = np.dtype("int32"), as_shape((rows, columns))
     row = lax.broadcasted_iota(int32, shape, 0)
     column = lax.broadcasted_iota(int32, shape, 1)
-    return compare(lax.add(row, np.asarray(k, int32)), column)
+    k = as_type(k, int32) if isinstance(k, Array) else np.asarray(k, int32)
+    return compare(lax.add(row, k), column)
+
+
+def check_offset(name, k, error):
+    """Raise unless `k` is an integer or an array or tracer of one."""
+    aval = typeof(k)
+    if aval.shape or aval.dtype.kind not in "biu":
+        raise error(f"jnp.{name}: k must be a scalar integer; got {k!r}")
 
 
 def eye(N, M=None, k=0, dtype=None):
@@ -26,11 +36,15 @@ def eye(N, M=None, k=0, dtype=None):
 
     Args:
       N, M: number of rows and of columns; `M` is `N` by default.
+      k: an integer, which may be traced.
 
     Reference: ``jax.numpy.eye``.
     """
-    mask = diagonal_mask(N, N if M is None else M, k, lax.eq)
-    return astype(mask, dtype)
+    check_offset("eye", k, ValueError)
+    M = N if M is None else M
+    if not isinstance(k, Array):  # beyond the matrix, all diagonals are alike
+        k = int(np.clip(k, *as_shape((-N, M))))
+    return astype(diagonal_mask(N, M, k, lax.eq), dtype)
 
 
 def identity(n, dtype=None):
@@ -43,6 +57,7 @@ def tri(N, M=None, k=0, dtype=None):
 
     Reference: ``jax.numpy.tri``.
     """
+    check_offset("tri", k, TypeError)
     mask = diagonal_mask(N, N if M is None else M, k, lax.ge)
     return astype(mask, dtype)
 

@@ -57,6 +57,10 @@ TOTALS = {
     "sum": (lax.reduce_sum, lax.add, 0),
     "prod": (lax.reduce_prod, lax.mul, 1),
 }
+TOTALS_OF_BOOLS = {
+    "sum": (lax.reduce_or, lax.bitwise_or, False),
+    "prod": (lax.reduce_and, lax.bitwise_and, True),
+}
 
 
 def accumulate(
@@ -64,9 +68,10 @@ def accumulate(
 ):
     """Return the sum or the product of elements; arguments as in `sum`."""
     refuse_out(name, out)
-    function, combine, identity = TOTALS[name]
     a = arraylike(name, a)
     dtype = total_dtype(name, a.dtype, dtype, promote_integers)
+    table = TOTALS_OF_BOOLS if dtype.kind == "b" else TOTALS
+    function, combine, identity = table[name]
     a = masked(as_type(a, wide(dtype)), where, identity)
     result = with_initial(combine, initial, fold(function, a, axis, keepdims))
     return as_type(result, dtype)

@@ -11,7 +11,7 @@ from importlib import import_module
 import numpy as np
 
 from minijax import dtypes, transfer
-from minijax.avals import typeof
+from minijax.avals import is_python_scalar, typeof
 from minijax.core import Array
 from minijax.dtypes import as_dtype, from_node, join, lattice_node
 from minijax.numpy.creation import array
@@ -60,6 +60,8 @@ class ScalarType(type):
 
 def dtype_like(x):
     """Return the dtype of an array or a dtype; what Python numbers mean in NumPy."""
+    if isinstance(x, type) and issubclass(x, np.generic):
+        return as_dtype(x)  # whose own attribute `dtype` is a descriptor
     return as_dtype(getattr(x, "dtype", x))
 
 
@@ -108,7 +110,8 @@ def iinfo(int_type):
 
     Reference: ``jax.numpy.iinfo``.
     """
-    return np.iinfo(dtype_like(int_type))
+    of_number = is_python_scalar(int_type)
+    return np.iinfo(dtype_like(type(int_type) if of_number else int_type))
 
 
 promote_types, issubdtype = dtypes.promote_types, dtypes.issubdtype
@@ -120,6 +123,8 @@ def result_type(*args):
 
     Reference: ``jax.numpy.result_type``.
     """
+    if not args:
+        raise ValueError("at least one array or dtype is required")
     return from_node(join(*map(_node, args)))[0]
 
 
@@ -160,15 +165,19 @@ def isscalar(element):
 
     Reference: ``jax.numpy.isscalar``.
     """
+    if isinstance(element, (str, bytes)):
+        return True
     return is_arraylike(element) and not typeof(element).shape
 
 
 def iscomplexobj(x):
-    """Return whether the dtype of an array is complex.
+    """Return whether the dtype of an array, or of nested sequences, is complex.
 
     Reference: ``jax.numpy.iscomplexobj``.
     """
-    return is_arraylike(x) and typeof(x).dtype.kind == "c"
+    if x is None or isinstance(x, (str, bytes)):
+        return False
+    return typeof(x if is_arraylike(x) else array(x)).dtype.kind == "c"
 
 
 def isrealobj(x):

@@ -10,8 +10,9 @@ import math
 import numpy as np
 
 from minijax import lax
-from minijax.dtypes import canonicalize_dtype, check_dtype
+from minijax.dtypes import canonicalize_dtype, check_dtype, is_inexact
 from minijax.lax.conversion import astype as as_type
+from minijax.lax.conversion import wrapped as as_wrapped
 from minijax.numpy.matrices import diagonal
 from minijax.numpy.reductions import accumulate, fold, refuse_out, wide
 from minijax.numpy.selection import masked
@@ -41,9 +42,35 @@ def total(a, axis, keepdims, where):
 def number_of(a, axis, keepdims, where):
     """Return how many elements count, as a literal or as an array."""
     if where is None:
-        return constant(a, math.prod(a.shape[i] for i in as_axes(axis, a.ndim)))
+        count = math.prod(a.shape[i] for i in as_axes(axis, a.ndim))
+        whole = kind(a) in "iu"
+        return constant(a, int(as_wrapped(count, a.dtype)) if whole else float(count))
     counted = stretch(as_type(as_bool(where), a.dtype), a.shape)
     return fold(lax.reduce_sum, counted, axis, keepdims)
+
+
+def var_dtype(a, dtype):
+    """Return the dtype in which to compute a variance, and that of the result."""
+    if dtype is None:
+        dtype = to_inexact_dtype(a.dtype)
+        return wide(dtype), np.zeros((), dtype).real.dtype
+    dtype = check_dtype(dtype, "var")
+    if kind(a) == "c" and dtype.kind != "c":
+        raise ValueError(
+            f"jax.numpy.var does not yet support real dtype parameters, such as {dtype}"
+            ", when computing the variance of an array of complex values. Take its "
+            "real part, or leave dtype away."
+        )
+    return wide(dtype), dtype
+
+
+def degrees_lost(ddof, correction):
+    """Return what to subtract from the number of elements of a variance."""
+    if correction is None:
+        return ddof
+    if not isinstance(ddof, int) or ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
 
 
 def squared_size(x):
@@ -57,7 +84,7 @@ def place_of(name, function, a, axis, out, keepdims):
     """Return the index of an element that `function` of lax chooses."""
     refuse_out(name, out)
     a = arraylike(name, a)
-    axes = as_axes(axis, a.ndim)
+    axes = as_axes(None, a.ndim) if axis is None else (as_axis(axis, a.ndim),)
     flat, place = (ravel(a), 0) if axis is None else (a, axes[0])
     result = function(flat, place, canonicalize_dtype(int))
     return expand_dims(result, axes) if keepdims else result
@@ -68,10 +95,15 @@ def running(name, function, a, axis, dtype, out):
     refuse_out(name, out)
     a = arraylike(name, a)
     if axis is None or (a.ndim == 0 and a.aval.weak_type):  # numbers have one axis
-        a, axis = ravel(a), axis or 0
-    default = canonicalize_dtype(int) if kind(a) == "b" else a.dtype
+        a, axis = ravel(a), 0 if axis is None else axis
+    axis, default = as_axis(axis, a.ndim), canonicalize_dtype(int)
+    if kind(a) != "b":
+        default = a.dtype
     dtype = default if dtype is None else check_dtype(dtype, name)
-    return function(as_type(a, dtype), as_axis(axis, a.ndim))
+    if dtype.kind == "b":
+        a, default = as_bool(a), np.dtype("int32")
+        return as_type(function(as_type(a, default), axis), dtype)
+    return function(as_type(a, dtype), axis)
 
 
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
@@ -108,16 +140,19 @@ def var(
     Reference: ``jax.numpy.var``.
     """
     refuse_out("var", out)
-    a = arraylike("var", a)
-    dtype = inexact_dtype("var", a, dtype)
-    a = as_type(a, wide(dtype))
-    center = _mean(a, axis, keepdims=True, where=where) if mean is None else mean
-    squares = squared_size(lax.sub(a, center))
+    a, lost = arraylike("var", a), degrees_lost(ddof, correction)
+    computing, dtype = var_dtype(a, dtype)
+    a = as_type(a, computing)
+    if mean is None:
+        mean = _mean(a, axis, computing, keepdims=True, where=where)
+    squares = squared_size(lax.sub(a, mean))
     count = number_of(squares, axis, keepdims, where)
-    count = lax.sub(count, constant(count, ddof if correction is None else correction))
+    count = lax.sub(count, constant(count, lost))
     ratio = lax.div(total(squares, axis, keepdims, where), count)
+    if dtype.kind in "iu":  # there is no integer for "not a number"
+        ratio = as_type(ratio, canonicalize_dtype(float), True)
     result = masked(ratio, lax.gt(count, constant(count, 0)), np.nan)
-    return as_type(result, np.zeros((), dtype).real.dtype)
+    return result if dtype.kind in "iu" else as_type(result, dtype)
 
 
 _mean = mean
@@ -139,6 +174,8 @@ def std(
 
     Reference: ``jax.numpy.std``.
     """
+    if dtype is not None and not is_inexact(check_dtype(dtype, "std")):
+        raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
     options = {"where": where, "mean": mean, "correction": correction}
     return sqrt(var(a, axis, dtype, out, ddof, keepdims, **options))
 
