@@ -41,7 +41,8 @@ def total(a, axis, keepdims, where):
 def number_of(a, axis, keepdims, where):
     """Return how many elements count, as a literal or as an array."""
     if where is None:
-        return constant(a, math.prod(a.shape[i] for i in as_axes(axis, a.ndim)))
+        count = math.prod(a.shape[i] for i in as_axes(axis, a.ndim))
+        return constant(a, float(count) if kind(a) in "fc" else count)
     counted = stretch(as_type(as_bool(where), a.dtype), a.shape)
     return fold(lax.reduce_sum, counted, axis, keepdims)
 
