@@ -11,6 +11,7 @@ from minijax.jit_primitive import jit_p
 from minijax.kernel_building import KernelBuilder, NoKernel, parts
 from minijax.kernel_steps import kernel_rules
 from minijax.kernels import Affine, Guard
+from minijax.lax.reductions import countable
 from minijax.lax.shaping import without
 from minijax.layouts import (
     Slot,
@@ -151,6 +152,8 @@ def folding(how):
         k = KernelBuilder(eqn.primitive.name, x.shape)
         found = k.fold(how, range(len(kept), len(x.shape)), k.load(x))
         dtype = eqn.params.get("index_dtype")
+        if dtype and not countable(operand.shape[axes[0]], dtype):
+            raise NoKernel("The evaluation refuses an axis that cannot be numbered.")
         found = found if dtype is None else k.convert(found, dtype)
         return [lowering.launch(k, found, var.aval)]
 

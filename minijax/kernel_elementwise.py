@@ -7,6 +7,7 @@ import numpy as np
 from minijax import lax
 from minijax.kernel_building import Pair, dtype_of
 from minijax.kernel_steps import by_scalar_op, elementwise, kernel_rules
+from minijax.lax.numerics import by_squaring
 
 for _op in """
     add sub mul neg exp log sin cos tanh eq lt max min abs floor ceil ne le gt ge
@@ -50,11 +51,7 @@ def _select_n(k, which, *cases):
 def _integer_pow(k, x, y):
     if y < 0:
         return k.div(1, _integer_pow(k, x, -y))
-    result = x if y else k.number(1, x)
-    for bit in f"{y:b}"[1:]:
-        result = k.mul(result, result)
-        result = k.mul(result, x) if bit == "1" else result
-    return result
+    return by_squaring(k.mul, x, y) if y else k.number(1, x)
 
 
 _rule("add_any", _add_any)

@@ -14,7 +14,7 @@ from minijax.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
 from minijax.jaxpr import Literal
 from minijax.jit_primitive import jit_p
 from minijax.lax.contraction import free_axes, sizes
-from minijax.lax.reductions import highest, lowest, wide
+from minijax.lax.reductions import countable, highest, lowest, wide
 from minijax.named_axes import axis_index_p
 from minijax.python_elementwise import expression, register
 from minijax.source_text import scalar_of
@@ -151,7 +151,10 @@ def place(name):
     """Return the rule of the place of a maximum or minimum."""
 
     def spell(writer, eqn, x):
-        dtype, [axis] = eqn.invars[0].aval.dtype, eqn.params["axes"]
+        aval, [axis] = eqn.invars[0].aval, eqn.params["axes"]
+        dtype = aval.dtype
+        if not countable(aval.shape[axis], eqn.params["index_dtype"]):
+            return None  # the evaluation says why
         x = x if wide(dtype) == dtype else f"{x}.astype(np.float32)"
         index = writer.dtype(eqn.params["index_dtype"])
         return f"np.{name}({x}, {axis}).astype({index})"

@@ -163,8 +163,15 @@ def _integer_pow(writer, eqn, x):
     return power_text(x, y, dtype) if short else None
 
 
+def may_be_half(atom):
+    """Return whether an exponent may be 1/2; of most literals one knows better."""
+    return not isinstance(atom, Literal) or atom.val == 0.5
+
+
 def _pow(writer, eqn, x, y):
     base, exponent = [atom.aval.dtype for atom in eqn.invars]
+    if base == exponent and may_be_half(eqn.invars[1]):
+        return None  # NumPy takes a square root
     if base == exponent:
         return f"np.power({', '.join(spelled(eqn, [x, y]))})"
     return f"np.power({x}, {y}.astype({writer.dtype(base)}))"

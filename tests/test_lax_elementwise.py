@@ -13,6 +13,7 @@ from minijax.array import asarray_impl, shape_rules
 from minijax.avals import typeof
 from minijax.lax.elementwise import add_any
 from minijax.lax.factories import unify
+from minijax.lax.numerics import log_gamma
 from tests import array_cases as cases
 
 INF, NAN = np.inf, np.nan
@@ -225,3 +226,35 @@ def test_documentation():
     assert lax.sin.__name__ == "sin" and "jax.lax.sin" in lax.sin.__doc__
     names = {str(primitive) for primitive in shape_rules}
     assert {"sin", "add", "pow", "integer_pow"} <= names
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_half_as_exponent_is_no_square_root(dtype):
+    x = np.array([-np.inf, -0.0, 0.0, 4.0, -1.0, np.nan], dtype)
+    wanted = np.array([np.inf, 0.0, 0.0, 2.0, np.nan, np.nan], dtype)
+    for exponent in (dtype_half(dtype, ()), dtype_half(dtype, x.shape)):
+        with np.errstate(all="ignore"):
+            found = np.asarray(lax.pow(x, np.broadcast_to(exponent, x.shape)))
+        np.testing.assert_array_equal(found, wanted)
+        assert not np.signbit(found[1])
+
+
+def dtype_half(dtype, shape):
+    return np.full(shape, 0.5, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_small_powers_of_infinite_complex_numbers_are_products(dtype):
+    parts = [0.0, -0.0, 1.0, np.inf, -np.inf, np.nan]
+    x = np.array([complex(a, b) for a in parts for b in parts], dtype)
+    with np.errstate(all="ignore"):
+        wanted = {1: x, 2: x * x, 3: x * (x * x), 4: (x * x) * (x * x)}
+        for y, product in wanted.items():
+            found = np.asarray(lax.integer_pow(x, y))
+            np.testing.assert_array_equal(found.real, product.real)
+            np.testing.assert_array_equal(found.imag, product.imag)
+
+
+def test_log_gamma_of_the_largest_number_is_infinite():
+    assert lax.lgamma(np.float32(3e38)) == np.inf
+    assert log_gamma(1.7e308) == np.inf

@@ -5,7 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import minijax
+import minijax.numpy as jnp
 from minijax import lax
+from minijax.lax.reductions import check_places
 from tests import array_cases as cases
 from tests.test_lax_shaping import SHAPES, same
 
@@ -135,3 +138,25 @@ def test_sums_keep_their_dtype():
 def test_mistakes(error, words, call):
     with pytest.raises(error, match=words):
         call(np.ones((2, 3), np.float32))
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize("backend", [None, "interpreter", "python", "cpu"])
+def test_places_beyond_the_index_type_are_refused(name, backend):
+    def function(x):
+        return getattr(lax, name)(x, 0, np.int8)
+
+    run = minijax.jit(function, backend=backend) if backend else function
+    assert run(np.zeros(128, "float32")).dtype == np.int8
+    with pytest.raises(OverflowError, match="129 elements: int8 counts to 127"):
+        run(np.zeros(129, "float32"))
+
+
+def test_counts_of_more_elements_than_32_bits_hold():
+    large = minijax.ShapeDtypeStruct((2**16, 2**16), np.int8)
+    for function in (jnp.mean, jnp.var, jnp.std):
+        assert minijax.eval_shape(function, large).dtype == np.float32
+    assert minijax.eval_shape(jnp.argmax, large).dtype == np.int32
+    with pytest.raises(OverflowError, match="4294967296 elements: int32"):
+        check_places("argmax", 2**32, np.dtype("int32"))
+    check_places("argmax", 2**32, np.dtype("int64"))

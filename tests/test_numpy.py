@@ -633,3 +633,29 @@ def test_questions_about_types():
     assert not jnp.isrealobj([1j]) and jnp.isrealobj([1])
     assert not jnp.iscomplexobj(None) and not jnp.iscomplexobj("a")
     assert jnp.isscalar("a") and not jnp.isscalar([1])
+
+
+def test_rounding_to_decimals_stays_within_the_dtype():
+    x = np.array([60000.0, 1.2345, -0.0, np.inf, np.nan, 155.0], "float16")
+    with np.errstate(all="ignore"):
+        wanted = np.array([60000.0, 1.23, -0.0, np.inf, np.nan, 155.0], "float16")
+        for run in (jnp.round, minijax.jit(jnp.round, static_argnums=1)):
+            np.testing.assert_array_equal(np.asarray(run(x, 2)), wanted)
+            for decimals in (5, 40, 400):
+                np.testing.assert_array_equal(np.asarray(run(x, decimals)), x)
+    wide = np.array([3e38, 1.5], "float32")
+    np.testing.assert_array_equal(np.asarray(jnp.round(wide, 400)), wide)
+    with pytest.raises(ValueError, match="bools"):
+        jnp.round(np.array([True]))
+
+
+def test_results_that_are_never_weak():
+    integers, bools = jnp.arange(3), jnp.array([True, False])
+    for strong in (
+        jnp.hypot(integers, 2.0), jnp.hypot(2, bools), jnp.rint(2), jnp.rint(True),
+        jnp.power(3, bools),
+    ):  # fmt: skip
+        assert not strong.weak_type
+    assert jnp.hypot(3, 4.0).weak_type
+    assert jnp.hypot(3.0, True).weak_type
+    assert jnp.rint(2.0).weak_type

@@ -71,7 +71,11 @@ def direction(xp, x):
 
 def power(xp, x, y):
     """Raise `x` to the power `y`, an array of the same dtype or of integers."""
-    return xp.power(x, y.astype(x.dtype) if y.dtype.kind in "iu" else y)
+    y = y.astype(x.dtype) if y.dtype.kind in "iu" else y
+    root = y == 0.5
+    if x.dtype.kind != "c" and xp.any(root):  # where NumPy takes the square root of -∞
+        x = xp.where(root & ((x == 0) | (x == -np.inf)), xp.abs(x), x)
+    return xp.power(x, y)
 
 
 def integer_power(xp, x, y):
@@ -80,9 +84,17 @@ def integer_power(xp, x, y):
         return 1 / integer_power(xp, x, -y)
     if x.dtype.kind != "c":
         return xp.power(x, np.asarray(y, x.dtype)) if y else xp.ones_like(x)
-    result = xp.ones_like(x)
-    for bit in f"{y:b}":
-        result = result * result * (x if bit == "1" else 1)
+    return by_squaring(xp.multiply, x, y) if y else xp.ones_like(x)
+
+
+def by_squaring(multiply, x, y):
+    """Return a power of `x`, for a positive integer `y`, by a product for each bit."""
+    result = None
+    while y:
+        if y % 2:
+            result = x if result is None else multiply(result, x)
+        y //= 2
+        x = multiply(x, x) if y else x
     return result
 
 
@@ -151,7 +163,10 @@ def log_gamma(x):
     """Return log |Γ(x)|; infinite at the poles 0, -1, -2, …"""
     if math.isinf(x) or (x <= 0 and x == math.floor(x)):
         return math.inf
-    return math.lgamma(x)
+    try:
+        return math.lgamma(x)
+    except OverflowError:
+        return math.inf
 
 
 # Where psi is 0, in two parts; psi(x) / (x - that) from 1 to 2, a quotient of

@@ -97,6 +97,21 @@ def highest(dtype):
     return dtype.type(True if dtype.kind == "b" else np.inf)
 
 
+def countable(size, index_dtype):
+    """Return whether an integer dtype can number the places of an axis."""
+    return size - 1 <= np.iinfo(index_dtype).max
+
+
+def check_places(name, size, index_dtype):
+    """Raise an OverflowError unless `index_dtype` can number the places of an axis."""
+    if not countable(size, index_dtype):
+        raise OverflowError(
+            f"{name} along an axis of {size} elements: {index_dtype} counts to "
+            f"{np.iinfo(index_dtype).max}. Call it along one axis of several, or have "
+            'an index of 64 bits: config.update("jax_enable_x64", True).'
+        )
+
+
 def arg_reduction(name):
     """Make a primitive that finds extremes; return it, and the function to bind it."""
     primitive = Primitive(name)
@@ -111,6 +126,7 @@ def arg_reduction(name):
         return [ShapedArray(without(x.shape, axes), index_dtype)]
 
     def compute(xp, x, axes, index_dtype):
+        check_places(name, x.shape[axes[0]], index_dtype)
         return getattr(xp, name)(x.astype(wide(x.dtype), copy=False), axes[0])
 
     def function(operand, axis, index_dtype):

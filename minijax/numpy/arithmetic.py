@@ -10,7 +10,9 @@ import operator
 import numpy as np
 
 from minijax import lax
+from minijax.avals import is_python_scalar, typeof
 from minijax.core import Array
+from minijax.lax.conversion import astype as as_type
 from minijax.numpy.selection import where
 from minijax.numpy.ufuncs import as_array, by_kind, constant, kind, named, part_by_part
 from minijax.promotion import (
@@ -134,7 +136,7 @@ def _static_integer(x):
 def _power_of_integers(x, n):
     """Raise integers to integers by squaring; six bits hold all useful exponents."""
     x, n = promote_shapes(x, n)
-    zero, one = constant(n, 0), constant(n, 1)
+    zero, one = np.zeros((), typeof(n).dtype), np.ones((), typeof(n).dtype)
     undefined = lax.bitwise_and(lax.eq(x, zero), lax.ne(n, zero))
     result = where(undefined, zero, one)
     for _ in range(6):
@@ -178,6 +180,8 @@ def hypot(x1, x2, /):
     if "c" in (kind(x1), kind(x2)):
         raise ValueError("hypot is of real numbers; take abs of complex ones first.")
     x, y = promote_shapes(*map(lax.abs, promote_dtypes_inexact(x1, x2)))
+    if not all(is_python_scalar(part) or typeof(part).weak_type for part in (x1, x2)):
+        x, y = (as_type(part, typeof(part).dtype) for part in (x, y))
     infinite = lax.bitwise_or(_is_infinite(x), _is_infinite(y))
     large, small = lax.max(x, y), lax.min(x, y)
     ratio = lax.div(small, _one_for_zero(large))
@@ -199,6 +203,8 @@ def round(a, decimals=0, out=None):
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
     a, decimals = as_array(a), operator.index(decimals)
+    if kind(a) == "b":
+        raise ValueError("round is of numbers, got bools; convert them with astype.")
     if kind(a) in "iu" and decimals < 0:
         raise NotImplementedError("integers cannot be rounded to tens: decimals < 0")
     return part_by_part(by_kind("f", _round, _as_it_is))(a, decimals)
@@ -209,10 +215,17 @@ def _as_it_is(x, decimals):
 
 
 def _round(x, decimals):
+    dtype, weak_type = typeof(x).dtype, typeof(x).weak_type
     if decimals == 0:
         return lax.round(x, 1)
+    like = dtype if dtype.kind == "f" else np.dtype(np.float32)  # bfloat16's range
+    if decimals > np.log10(float(np.finfo(like).max)):
+        return x  # there are no digits behind that place
+    if dtype == np.float16:
+        x = as_type(x, np.dtype(np.float32), weak_type)
     factor = constant(x, 10.0**decimals)
-    return lax.div(lax.round(lax.mul(x, factor), 1), factor)
+    rounded = lax.div(lax.round(lax.mul(x, factor), 1), factor)
+    return as_type(rounded, dtype, weak_type)
 
 
 around = round

@@ -11,7 +11,7 @@ from minijax import lax
 from minijax.array import asarray_impl
 from minijax.avals import typeof
 from minijax.core import Array, current_trace
-from minijax.dtypes import kind_of
+from minijax.dtypes import canonicalize_dtype, kind_of
 from minijax.lax.conversion import astype as as_type
 from minijax.promotion import (
     check_arraylike,
@@ -132,6 +132,10 @@ def _scaled(factor):
     return lambda x: lax.mul(x, constant(x, factor))
 
 
+def _as_float(x):
+    return as_type(as_array(x), canonicalize_dtype(float))
+
+
 def _to_even(x):
     return lax.round(x, 1)
 
@@ -230,7 +234,7 @@ rad2deg = degrees = unary("rad2deg", _scaled(180 / np.pi), promote_dtypes_inexac
 
 floor = unary("floor", by_kind("biu", as_array, lax.floor))
 ceil = unary("ceil", by_kind("biu", as_array, lax.ceil))
-rint = unary("rint", part_by_part(_to_even), promote_dtypes_inexact)
+rint = unary("rint", by_kind("biu", _as_float, part_by_part(_to_even)))
 trunc = unary("trunc", by_kind("biu", as_array, _toward_zero))
 
 
