@@ -32,6 +32,7 @@ from minijax.gate_tables import (
     NEXT_VALUE,
     OVERRIDES,
     OWNER,
+    PLACES,
     PROGRAM,
     PYTHON,
     RESULT,
@@ -118,14 +119,14 @@ def take_all(args, keywords, record, table):
 
 def attempt(record, args, keywords):
     """Return the result of a call if it is one of this kind; 0 is an error."""
-    span = word[record + SPAN]
     around = word[record + AROUND]
-    table = room(3 * (span >> 3))
-    held = table + 2 * span
-    if take_all(args, keywords, record, table) == 0:
-        return MISS
+    table = word[record + PLACES]
+    held = table + 2 * word[record + SPAN]
     arena = word[record + ARENA]
     word[record + ARENA] = 0
+    if take_all(args, keywords, record, table) == 0:
+        word[record + ARENA] = arena
+        return MISS
     call(word[around + INCREF], word[record + OWNER])
     each(word[around + INCREF], held, held + word[record + RESULTS])
     result = finish(record, table, held, arena)

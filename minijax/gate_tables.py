@@ -42,8 +42,8 @@ C_FUNCTIONS = (
 # A record: what is ready for calls of one kind.
 (
     NEXT, _, SWITCHES, OWNER, COUNT, ARGUMENTS, SPAN, RESULTS, RESULT, STRUCTURE,
-    PROGRAM, ARENA, CONTEXT, LONG, FAILURE, KEYWORDS,
-) = range(0, 8 * 16, 8)  # fmt: skip
+    PROGRAM, ARENA, CONTEXT, LONG, FAILURE, KEYWORDS, PLACES,
+) = range(0, 8 * 17, 8)  # fmt: skip
 # What is known of an argument or a result.
 (
     KNOWN_AVAL, KNOWN_WEAK, KNOWN_DESCR, KNOWN_NDIM, KNOWN_DIMS, NUMBER, SPARES, TURN,
@@ -52,6 +52,7 @@ C_FUNCTIONS = (
 # A node of a tree, and the kinds of nodes.
 KIND, CONTAINER, LENGTH, CHILDREN = range(0, 32, 8)
 LEAF, TUPLE, NAMED, LIST, DICT, NOTHING, STATIC = range(7)
+DEEPEST = 64  # trees that are deeper would take much of the stack
 
 
 class Table:
@@ -203,13 +204,15 @@ def node_table(kind, container, children=(), keys=()):
     return table
 
 
-def tree_table(tree, leaves):
+def tree_table(tree, leaves, depth=0):
     """Return the `Table` of a structure, or of a `Static` value.
 
     Args:
       tree: a `PyTreeDef` or a `Static`.
       leaves: an iterator of what is known of the leaves, a word each.
+      depth: in how many containers it is.
     """
+    require(depth < DEEPEST, "depth")
     if isinstance(tree, Static):
         table = node_table(STATIC, id(tree.value))
         table.held.append(tree.value)
@@ -217,7 +220,7 @@ def tree_table(tree, leaves):
     kind = kind_of_node(tree)
     if kind == LEAF:
         return node_table(LEAF, next(leaves))
-    children = [tree_table(child, leaves) for child in tree.children()]
+    children = [tree_table(child, leaves, depth + 1) for child in tree.children()]
     return node_table(kind, tree.kind.type, children, tree.aux if kind == DICT else ())
 
 
@@ -237,11 +240,13 @@ def record_table(around, trees, named, in_avals, out_tree, out_avals, entry):
     nodes = [tree_table(tree, places) for tree in trees]
     by_name = [tree_table(tree, places) for tree in named.values()]
     arena = scratch(max(entry.arena_bytes, 64))
-    table = Table(16).update({
+    count = len(in_avals) + len(out_avals)
+    places_of_call = Table(3 * count)  # addresses, numbers, holders
+    table = Table(17).update({
         AROUND: around, SWITCHES: config._values, COUNT: len(trees),
         ARGUMENTS: Table(len(nodes)).update({8 * i: x for i, x in enumerate(nodes)}),
         KEYWORDS: node_table(DICT, dict, by_name, tuple(named)) if named else 0,
-        SPAN: 8 * (len(in_avals) + len(out_avals)), RESULTS: 8 * len(in_avals),
+        PLACES: places_of_call, SPAN: 8 * count, RESULTS: 8 * len(in_avals),
         RESULT: results, PROGRAM: entry.address, CONTEXT: entry.context,
         STRUCTURE: tree_table(out_tree, iter(range(0, 8 * len(out_avals), 8))),
         ARENA: arena.ctypes.data, LONG: int(entry.nanoseconds > 20_000),

@@ -4,6 +4,9 @@
 
 import math
 import mmap
+import operator
+import os
+import weakref
 from collections import deque
 from contextlib import suppress
 from sys import getrefcount
@@ -12,6 +15,8 @@ import numpy as np
 
 from minijax.arenas import ALIGNMENT
 from minijax.array import ArrayImpl, asbuffer
+from minijax.remembering import cache_by_object
+from minijax.settings import config
 
 LARGE, HUGE_PAGE = 4 * 2**20, 2 * 2**20
 
@@ -52,11 +57,15 @@ class Pool:
       limit: how many bytes are kept at most.
       each: how many blocks of one size are kept at most.
       tries: how many of them are looked at before a new one is made.
+
+    Attributes:
+      kept: from sizes to queues of blocks.
+      let_go: from sizes to queues of weak references to blocks that are not kept.
     """
 
-    def __init__(self, limit=2**30, each=32, tries=4):
+    def __init__(self, limit=2**28, each=32, tries=4):
         self.limit, self.each, self.tries = limit, each, tries
-        self.kept = {}
+        self.kept, self.let_go = {}, {}
 
     def take(self, nbytes):
         """Return a block that nobody holds."""
@@ -71,17 +80,48 @@ class Pool:
                 kept.append(memory)
                 if free:
                     return memory
-        return self._keep(kept, block(size), size)
+        memory = self._new(size)
+        if self._worth_keeping(memory, size):
+            self._make_room(size)
+            kept.append(memory)
+        return memory
 
-    def _keep(self, kept, memory, size):
-        while self.kept and self.total + size > self.limit >= size:
+    def _new(self, size):
+        try:
+            return block(size)
+        except (MemoryError, OSError):
+            self.clear()  # what nobody holds goes back to the system
+            return block(size)
+
+    def _worth_keeping(self, memory, size):
+        """Return whether there is much room, or an earlier block is missed by now."""
+        if self.total + size <= self.limit // 8:
+            return True
+        others = self.let_go.setdefault(size, deque(maxlen=self.each))
+        for _ in range(min(self.tries, len(others))):
+            with suppress(IndexError):
+                other = others.popleft()
+                if other() is None:
+                    return size <= self.limit
+                others.append(other)
+        others.append(weakref.ref(memory))
+        return False
+
+    def _make_room(self, size):
+        while self.kept and self.total + size > self.limit:
             sizes = [*self.kept]
             largest = max(sizes, key=lambda size: size * len(self.kept[size]))
             with suppress(IndexError):
                 self.kept[largest].popleft()
-        if size <= self.limit:
-            kept.append(memory)
-        return memory
+
+    def resize(self, limits):
+        """Keep as many bytes as the largest of some limits allows."""
+        self.limit = max(limits)
+        self._make_room(0)
+
+    def clear(self):
+        """Forget all blocks; the system gets those back that nobody holds."""
+        self.kept, self.let_go = {}, {}
 
     @property
     def total(self):
@@ -96,7 +136,22 @@ def size_class(nbytes):
     return -(-nbytes // step) * step
 
 
+def _count(value):
+    try:
+        count = operator.index(int(value) if isinstance(value, str) else value)
+    except (TypeError, ValueError):
+        count = -1
+    if count < 0:
+        raise ValueError(f"{value!r} is no number of bytes.")
+    return count
+
+
 pool = Pool()
+cache_by_object()[pool] = pool  # `clear_caches` clears it
+config.define(
+    "minijax_kept_memory", os.environ.get("MINIJAX_KEPT_MEMORY", 2**28), _count,
+    told=lambda limits: pool.resize(limits),
+)  # fmt: skip
 
 
 def empty(shape, dtype):

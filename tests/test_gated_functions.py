@@ -640,3 +640,35 @@ def test_masked_arrays_are_refused_by_name():
     ):  # fmt: skip
         with pytest.raises(ValueError, match="masked arrays are not supported"):
             use(masked)
+
+
+SMALL_STACK = """
+import threading
+import minijax.numpy as jnp
+from minijax import jit
+leaves = [jnp.zeros(())] * {leaves}
+def work():
+    f = jit(lambda leaves: leaves[0] + 1, backend="cpu")
+    for _ in range(4):
+        assert f(leaves) == 1
+    print(len(f._ready.chain), len(f._ready.seen))
+threading.stack_size({stack})
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+
+
+def test_very_many_leaves_in_a_thread_with_a_small_stack():
+    program = SMALL_STACK.format(leaves=12_000, stack=256 * 1024)
+    assert run(program).split() == ["1", "1"]
+
+
+def test_deep_trees_are_left_to_python():
+    tree = X
+    for _ in range(100):
+        tree = [tree]
+    f = jit(lambda tree: tree, backend=BACKEND)
+    for _ in range(4):
+        same(f(tree), tree)
+    assert not f._ready.chain

@@ -617,11 +617,11 @@ def test_copies_outlive_what_they_were_made_of():
     x = jnp.ones(2)
     copies = x.astype("float32", copy=True), jnp.astype(x, x.dtype, copy=True)
     assert x.astype("float32") is x
-    for copy in copies:
-        assert copy.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
-        assert not np.shares_memory(copy, x)
+    for other in copies:
+        assert other.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+        assert not np.shares_memory(other, x)
     minijax.jit(lambda x: x + 1, donate_argnums=0)(x)
-    assert x.is_deleted() and [float(copy[0]) for copy in copies] == [1, 1]
+    assert x.is_deleted() and [float(other[0]) for other in copies] == [1, 1]
 
 
 def test_questions_about_types():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import result_memory
+from minijax import clear_caches, result_memory
 from minijax.array import ArrayImpl
 from minijax.avals import ShapedArray
 from minijax.result_memory import (
@@ -23,6 +23,7 @@ from minijax.result_memory import (
     given,
     size_class,
 )
+from minijax.settings import config
 
 FLOAT = np.dtype("float32")
 
@@ -132,6 +133,96 @@ def test_what_is_kept_is_bounded():
         held += [pool.take(200), pool.take(900), pool.take(5000)]
         assert pool.total <= 1000 and max(map(len, pool.kept.values())) <= 4
     del held
+
+
+def test_large_blocks_are_kept_once_they_were_missed():
+    pool = Pool(limit=8000)
+    held = [pool.take(2000) for _ in range(4)]
+    assert pool.total == 0
+    del held[1:]
+    for _ in range(5):  # what one call drops is there for the next
+        pool.take(2000)
+    assert pool.total == size_class(2000)
+    first = pool.take(2000)
+    assert first is not pool.take(2000)  # somebody has it
+
+
+def test_results_in_turn_have_two_blocks():
+    pool, found = Pool(limit=8000), []
+    for _ in range(12):
+        result = pool.take(2000)  # the last one is held until here
+        found.append(id(result))
+    assert len({*found[-6:]}) == 2 and pool.total == 2 * size_class(2000)
+
+
+def test_what_is_kept_can_be_given_back():
+    pool = Pool(limit=2**20)
+    held = pool.take(1000)
+    pool.take(5000)
+    pool.clear()
+    assert pool.total == 0 and len(held) >= 1000
+    pool.take(5000)
+    pool.resize([100, 200])
+    assert pool.total == 0 and pool.limit == 200
+
+
+def test_the_switch():
+    before = config.minijax_kept_memory
+    try:
+        config.update("minijax_kept_memory", "0")
+        assert result_memory.pool.limit == result_memory.pool.total == 0
+        with config.override("minijax_kept_memory", 5000):
+            assert result_memory.pool.limit == 5000
+        assert result_memory.pool.limit == 0
+        for value in (-1, "a lot", 1.5):
+            with pytest.raises(ValueError, match="minijax_kept_memory"):
+                config.update("minijax_kept_memory", value)
+    finally:
+        config.update("minijax_kept_memory", before)
+
+
+def test_clearing_caches_gives_memory_back():
+    array()
+    assert result_memory.pool.total > 0
+    clear_caches()
+    assert result_memory.pool.total == 0
+
+
+def test_a_pool_that_finds_no_memory_gives_its_own_back(monkeypatch, pool):
+    def scarce(size):
+        if pool.kept:
+            raise OSError(12, "Cannot allocate memory")
+        return block(size)
+
+    array()
+    assert pool.kept
+    monkeypatch.setattr(result_memory, "block", scarce)
+    assert array((1000,)).shape == (1000,)
+
+
+RESIDENT = """
+import resource
+import minijax.numpy as jnp
+from minijax import jit
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+
+f, x = jit(lambda x: x + 1), jnp.ones(5_000_000, "float32")
+f(x)
+before = resident()
+held = [f(x) for _ in range(8)]
+full = resident()
+del held
+print((full - before) // 10**6, (resident() - before) // 10**6)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="no /proc")
+def test_dropped_results_go_back_to_the_system():
+    output = subprocess.check_output([sys.executable, "-c", RESIDENT], text=True)
+    full, rest = map(int, output.split())
+    assert full > 100 and rest < 60
 
 
 def test_threads(pool):
