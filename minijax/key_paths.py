@@ -14,6 +14,9 @@ class DictKey:
 
     key: object
 
+    def __hash__(self):
+        return hash(self.key)
+
     def __str__(self):
         return f"[{self.key!r}]"
 
@@ -23,6 +26,9 @@ class SequenceKey:
     """The step ``tree[idx]`` into a tuple or a list."""
 
     idx: int
+
+    def __hash__(self):
+        return self.idx + 1  # another than that of DictKey(idx)
 
     def __str__(self):
         return f"[{self.idx}]"
@@ -34,6 +40,9 @@ class GetAttrKey:
 
     name: str
 
+    def __hash__(self):
+        return hash(self.name)
+
     def __str__(self):
         return f".{self.name}"
 
@@ -43,6 +52,9 @@ class FlattenedIndexKey:
     """The step to the child number `key` of a container that names no keys."""
 
     key: int
+
+    def __hash__(self):
+        return self.key + 42
 
     def __str__(self):
         return f"[<flat index {self.key}>]"

@@ -7,6 +7,7 @@ A value whose type stands in `node_kinds` is a container; any other value is a l
 Reference: ``jax.tree_util.register_pytree_node``.
 """
 
+import copyreg
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from functools import cache
@@ -163,6 +164,26 @@ def _namedtuple_kind(nodetype):
         lambda tree: (list(zip(keys, tree)), None),
         lambda _, texts: f"CustomNode(namedtuple[{name}], [{', '.join(texts)}])",
     )
+
+
+def kind_of_type(nodetype):
+    """Return the kind of the containers of a class.
+
+    Raises:
+      ValueError: if the class is not registered here.
+    """
+    if nodetype in node_kinds:
+        return node_kinds[nodetype]
+    if issubclass(nodetype, tuple) and hasattr(nodetype, "_fields"):
+        return _namedtuple_kind(nodetype)
+    raise ValueError(
+        f"A structure of trees with containers of {nodetype} came in, by pickle or the "
+        "like, and this process has not registered that class. Register it first."
+    )
+
+
+# A kind is functions, which do not travel; its class does, and finds it again.
+copyreg.pickle(NodeKind, lambda kind: (kind_of_type, (kind.type,)))
 
 
 def register_pytree_node(

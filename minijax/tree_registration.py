@@ -170,6 +170,12 @@ class _Whole:
     def __call__(self, *args, **kw):
         return self.func(*args, **kw)
 
+    def __hash__(self):
+        return hash(self.func)
+
+    def __eq__(self, other):
+        return self.func == (other.func if isinstance(other, _Whole) else other)
+
     def __repr__(self):
         return repr(self.func)
 

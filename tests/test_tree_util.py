@@ -1,6 +1,7 @@
 """Trees: laws on random ones, and the corners on chosen ones."""
 
 import collections
+import copy
 import dataclasses
 import functools
 import operator
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minijax.numpy as jnp
-from minijax import block_until_ready, tree, tree_transfer, tree_util, treedefs
+from minijax import block_until_ready, jit, tree, tree_transfer, tree_util, treedefs
 from minijax.flatten_util import ravel_pytree
 from minijax.tree_functions import broadcast_prefix
 from minijax.tree_util import (
@@ -489,3 +490,75 @@ def test_structures_have_a_hash_even_if_their_data_have_none():
         tree_util.tree_structure(Scaled(1.0, {"by": by})) for by in (2, 2, 3)
     )
     assert one == same and hash(one) == hash(same) and one != other
+
+
+STRUCTURES = {
+    "built in": [1, (2, {"a": 3}), None, ()],
+    "mappings": [collections.OrderedDict(b=1), collections.defaultdict(int, a=1)],
+    "named": Point(1, [2]),
+    "registered": Pair(1, 2),
+    "dataclass": Layer(1, 2),
+    "partial": Partial(pow, 2, mod=5),
+}
+
+
+@pytest.mark.parametrize("tree", STRUCTURES.values(), ids=STRUCTURES)
+def test_structures_travel(tree):
+    leaves, structure = tree_flatten(tree)
+    texts = [pickle.dumps(structure, n) for n in range(2, pickle.HIGHEST_PROTOCOL + 1)]
+    copies = copy.copy(structure), copy.deepcopy(structure), *map(pickle.loads, texts)
+    for other in copies:
+        assert other == structure and hash(other) == hash(structure)
+        assert tree_structure(other.unflatten(leaves)) == structure
+
+
+def test_structure_of_a_class_that_is_not_registered(monkeypatch):
+    text = pickle.dumps(tree_structure(Pair(1, 2)))
+    monkeypatch.delitem(treedefs.node_kinds, Pair)
+    with pytest.raises(ValueError, match=r"Pair.* not registered"):
+        pickle.loads(text)
+
+
+def test_hashes_of_keys():
+    keys = [DictKey(1), SequenceKey(1), FlattenedIndexKey(1), GetAttrKey("a")]
+    assert [hash(key) for key in keys] == [1, 2, 43, hash("a")]  # as in JAX
+    assert all((a == b) == (a is b) for a in keys for b in keys)
+
+
+def test_structure_of_partials_of_partials():
+    first = functools.partial(max, 1)
+    one, other = (tree_structure(Partial(first, 2)) for _ in range(2))
+    assert one == other and hash(one) == hash(other)
+    assert one != tree_structure(Partial(functools.partial(max, 1), 2))
+
+
+@pytest.mark.parametrize("second", [np.ones((2, 2), np.float32), np.ones(3, int)])
+def test_ways_back_of_equal_structures_are_equal(second):
+    traces = []
+
+    def double(vector, unravel):
+        traces.append(unravel)
+        return unravel(2 * vector)
+
+    call = jit(double, static_argnums=1)
+    for _ in range(3):
+        vector, unravel = ravel_pytree({"a": np.ones(2, np.float32), "b": second})
+        call(vector, unravel)
+        call(vector, pickle.loads(pickle.dumps(unravel)))
+    assert len(traces) == 1
+    assert unravel != ravel_pytree([np.ones(2), second])[1]
+
+
+RAVELED = {  # dtypes of leaves meet as dtypes; weak ones are no exception
+    "one weak type": ([1.0, 2.0], "float32", True),
+    "weak and strong": ([1.0, np.ones(2, np.float32)], "float32", False),
+    "two weak types": ([1, 2.5], "float32", False),
+    "half and a number": ([np.float16(1), 2.5], "float32", False),
+    "byte and a number": ([np.int8(1), 3], "int32", False),
+}
+
+
+@pytest.mark.parametrize(("tree", "dtype", "weak"), RAVELED.values(), ids=RAVELED)
+def test_dtype_of_a_raveled_tree(tree, dtype, weak):
+    vector = ravel_pytree(tree)[0]
+    assert (vector.dtype, vector.weak_type) == (dtype, weak)
