@@ -39,6 +39,10 @@ PUBLIC: dict[str, dict[str, str]] = {
         "vjp": "minijax.reverse",
         "vmap": "minijax.batching",
     },
+    "minijax.dlpack": {
+        "from_dlpack": "minijax.transfer",
+        "is_supported_dtype": "minijax.transfer",
+    },
     "minijax.experimental": {
         "io_callback": "minijax.callbacks",
     },
@@ -387,6 +391,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "floor": "minijax.numpy.ufuncs",
         "floor_divide": "minijax.numpy.arithmetic",
         "fmod": "minijax.numpy.arithmetic",
+        "from_dlpack": "minijax.numpy.scalar_types",
         "full": "minijax.numpy.creation",
         "full_like": "minijax.numpy.creation",
         "generic": "minijax.numpy.scalar_types",

@@ -8,6 +8,7 @@ Reference: ``jax.Array``.
 import numpy as np
 
 from minijax.avals import ShapedArray, typeof
+from minijax.capsules import lend
 from minijax.core import Array, RuleTable, impl_rules
 from minijax.errors import UnexpectedTracerError
 from minijax.placement import devices
@@ -18,24 +19,24 @@ _cpu = devices("cpu")[0]
 class Interchange(Array):
     """What others may have of an array: its numbers, and no means to change them."""
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     def __array__(self, dtype=None, copy=None):
         return np.array(self._buffer.view(), dtype=dtype, copy=copy)
 
     def __dlpack__(self, *, max_version=None, **kwargs):
         if max_version is None or max_version < (1, 0):  # cannot say "read-only"
-            return self._buffer.copy().__dlpack__(**kwargs)
-        return self._buffer.__dlpack__(max_version=max_version, **kwargs)
+            return lend(self._buffer.copy(), **kwargs)
+        return lend(self._buffer, max_version=max_version, **kwargs)
 
     def __dlpack_device__(self):
         return self._buffer.__dlpack_device__()
 
     def __copy__(self):
-        return self
+        return ArrayImpl(self._buffer, self.aval, self.device)
 
     def __deepcopy__(self, memo):
-        return self
+        return self.__copy__()
 
     def __reduce__(self):
         return _unpickle, (self._buffer.copy(), self.aval.weak_type)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from hypothesis.extra import numpy as hnp
 from minijax.array import ArrayImpl, asarray_impl, asbuffer, evaluate, shape_rules
 from minijax.avals import ShapedArray, typeof
 from minijax.core import Primitive, Tracer, impl_rules
+from minijax.dlpack import from_dlpack, is_supported_dtype
 from minijax.errors import UnexpectedTracerError
+from minijax.placement import devices
 from minijax.settings import enable_x64
 from tests import array_cases as cases
 
@@ -103,7 +106,9 @@ def test_pickle_and_copy(value):
     array = asarray_impl(value)
     again = pickle.loads(pickle.dumps(array))
     assert repr(again) == repr(array) and again.device is array.device
-    assert copy.copy(array) is array and copy.deepcopy(array) is array
+    for other in (copy.copy(array), copy.deepcopy(array)):
+        assert other is not array and repr(other) == repr(array)
+        assert np.shares_memory(other, array) == (array.size > 0)
 
 
 def test_64_bits():
@@ -173,3 +178,79 @@ def test_mistakes_are_told(program):
     with pytest.raises(expected) as caught:
         eval(program, cases.environment(minijax, lax, asarray_impl))
     assert len(str(caught.value)) > 12
+
+
+def test_weak_references():
+    array, ended = asarray_impl(np.ones(3)), []
+    reference = weakref.ref(array, ended.append)
+    assert reference() is array
+    del array
+    assert reference() is None and ended == [reference]
+
+
+class Lender:
+    """An exporter of an age: what it knows of DLPack is what it accepts."""
+
+    def __init__(self, x, kind=1, **accepted):
+        self.x, self.kind, self.accepted = x, kind, accepted
+
+    def __dlpack__(self, **kwargs):
+        if kwargs.keys() - self.accepted.keys():
+            raise TypeError(f"unexpected keyword arguments {kwargs}")
+        return self.x.__dlpack__(**{**kwargs, **self.accepted})
+
+    def __dlpack_device__(self):
+        return (self.kind, 0)
+
+
+@pytest.mark.parametrize("accepted", [{}, {"stream": None}, {"max_version": (1, 0)}])
+def test_from_dlpack_of_old_and_new_exporters(accepted):
+    numbers = np.arange(6, dtype=np.float32).reshape(2, 3)
+    array = from_dlpack(Lender(numbers, **accepted))
+    assert repr(array) == repr(asarray_impl(numbers))
+    assert np.shares_memory(array, numbers)
+
+
+def test_from_dlpack_shares_or_copies():
+    numbers = np.arange(6, dtype=np.int32)
+    for copy_, shared in ((None, True), (False, True), (True, False)):
+        array = from_dlpack(numbers, copy=copy_, device=devices()[0])
+        assert np.shares_memory(array, numbers) == shared
+        assert numbers.flags.writeable and not np.asarray(array).flags.writeable
+    wide = from_dlpack(numbers.astype(np.int64))
+    assert wide.dtype == np.int32
+    odd = np.zeros(9, np.uint8)[1:].view(np.float32)
+    assert not np.shares_memory(from_dlpack(odd), odd)
+    with pytest.raises(ValueError, match="copy=False"):
+        from_dlpack(odd, copy=False)
+
+
+@pytest.mark.parametrize("name", ["bool", "uint8", "float16", "bfloat16", "complex64"])
+def test_arrays_are_lent_and_borrowed(name):
+    array = asarray_impl(np.ones((2, 0, 3) if name == "uint8" else (), name))
+    assert is_supported_dtype(name)
+    for lender in (array, Lender(array)):
+        assert repr(from_dlpack(lender)) == repr(array)
+    assert np.shares_memory(from_dlpack(array), array) == (array.size > 0)
+    capsules = array.__dlpack__(), array.__dlpack__(max_version=(1, 0))
+    assert ["versioned" in repr(capsule) for capsule in capsules] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "message"),
+    [
+        ([1, 2], TypeError, "__dlpack__"),
+        (Lender(np.ones(2), 77), TypeError, "77"),
+        (Lender(np.ones(2), 2), RuntimeError, "cuda"),
+        (np.array(["a"]), BufferError, "DLPack"),
+    ],
+)
+def test_what_from_dlpack_refuses(x, error, message):
+    with pytest.raises(error, match=message):
+        from_dlpack(x)
+
+
+def test_arrays_are_not_lent_to_other_devices():
+    array = asarray_impl(np.ones(2))
+    with pytest.raises(BufferError):
+        array.__dlpack__(dl_device=(17, 0))
