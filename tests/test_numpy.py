@@ -1,6 +1,8 @@
 """`minijax.numpy` against NumPy: numbers, shapes, broadcasting; and clear errors."""
 
+import copy
 import math
+import pickle
 
 import hypothesis.extra.numpy as arrays
 import numpy as np
@@ -385,14 +387,30 @@ def test_rows_of_tracers_are_joined():
 def test_scalar_types():
     assert jnp.float32 == np.float32 == jnp.dtype("float32")
     assert jnp.zeros(2, jnp.int8).dtype == jnp.int8
-    assert {jnp.float32: 1}[np.dtype("float32")] == 1
     assert repr(jnp.float32) == "<class 'minijax.numpy.float32'>"
-    assert not isinstance(jnp.float32(1), jnp.float32)
+    assert jnp.float32.__module__ == "minijax.numpy"
     assert isinstance(jnp.float32(1), jnp.ndarray)
     assert jnp.finfo(jnp.float16).bits == 16
     assert jnp.iinfo(jnp.uint8).max == 255
     if jnp.bfloat16 is not None:
         assert jnp.finfo(jnp.bfloat16).bits == 16
+
+
+SCALAR_TYPES = "bool int8 uint16 int32 int64 float16 float32 float64 complex64".split()
+
+
+@pytest.mark.parametrize("name", SCALAR_TYPES)
+def test_scalar_types_and_those_of_numpy(name):
+    ours, theirs = getattr(jnp, name), np.dtype(name).type
+    assert ours == theirs and theirs == ours and ours == np.dtype(name)
+    assert not (ours != theirs or ours == name or ours == None)  # noqa: E711
+    assert {ours: 1}[theirs] == {theirs: 1}[ours] == 1
+    assert np.dtype(name) not in {ours}  # equal, and of another hash, as in JAX
+    assert isinstance(theirs(1), ours) and not isinstance(1, ours)
+    assert not isinstance(jnp.ones((), jnp.float32), ours)
+    assert pickle.loads(pickle.dumps(ours)) is copy.deepcopy(ours) is ours
+    others = [getattr(jnp, other) for other in SCALAR_TYPES if other != name]
+    assert ours not in others and not any(isinstance(theirs(1), t) for t in others)
 
 
 def test_every_public_name_has_a_docstring_that_names_its_model():

@@ -10,7 +10,7 @@ from importlib import import_module
 
 import numpy as np
 
-from minijax import dtypes
+from minijax import dtypes, transfer
 from minijax.avals import typeof
 from minijax.core import Array
 from minijax.dtypes import DTYPES, from_node, join, lattice_node
@@ -22,6 +22,9 @@ from minijax.promotion import is_arraylike
 class ScalarType(type):
     """A dtype that makes arrays when it is called: ``float32(1)``, ``dtype=float32``.
 
+    It is equal to NumPy's scalar type, and hashes as that; NumPy's scalars are its
+    instances.
+
     Args:
       name: the name of a NumPy dtype, or of bfloat16.
 
@@ -32,7 +35,8 @@ class ScalarType(type):
     """
 
     def __new__(cls, name):
-        return super().__new__(cls, name, (), {"dtype": np.dtype(name)})
+        fields = {"dtype": np.dtype(name), "__module__": "minijax.numpy"}
+        return super().__new__(cls, name, (), fields)
 
     def __init__(cls, name):
         super().__init__(name, (), {})
@@ -45,10 +49,13 @@ class ScalarType(type):
         return f"<class 'minijax.numpy.{cls.__name__}'>"
 
     def __eq__(cls, other):
-        return cls is other or (other is not None and cls.dtype == other)
+        return cls is other or cls.dtype.type == other
 
     def __hash__(cls):
-        return hash(cls.dtype)
+        return hash(cls.dtype.type)
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, cls.dtype.type)
 
 
 def dtype_like(x):
@@ -99,6 +106,7 @@ def iinfo(int_type):
 
 
 promote_types, issubdtype = dtypes.promote_types, dtypes.issubdtype
+from_dlpack = transfer.from_dlpack
 
 
 def result_type(*args):
