@@ -12,7 +12,13 @@ from minijax.collectives import multiple
 from minijax.core import Primitive
 from minijax.forward_rules import jvp_rules, linear_rule
 from minijax.lax.shaping import canonicalize_axis
-from minijax.named_axes import axis_size, collective, one_axis_name
+from minijax.named_axes import (
+    axis_names,
+    axis_size,
+    collective,
+    one_axis_name,
+    refuse_groups,
+)
 from minijax.tree_util import tree_map
 
 all_gather_p = Primitive("all_gather")
@@ -207,7 +213,8 @@ def all_to_all(
 
     Args:
       x: a pytree of arrays.
-      axis_name: the name given to ``vmap``.
+      axis_name: the name given to ``vmap``, or a tuple of names; then the last one
+        counts fastest.
       split_axis: the axis of `x` that is dealt out; its size is that of the named
         axis, and it is gone from the result.
       concat_axis: the axis of the result along which the received parts lie.
@@ -221,21 +228,42 @@ def all_to_all(
 
     Reference: ``jax.lax.all_to_all``.
     """
-    names = one_axis_name("all_to_all", axis_name, axis_index_groups)
+    names = axis_names(axis_name)
+    refuse_groups("all_to_all", axis_index_groups)
+    axes = split_axis, concat_axis
 
     def exchange(leaf):
-        ndim = typeof(leaf).ndim
-        [result] = all_to_all_p.bind(
-            leaf,
-            axis_name=names,
-            axis_size=axis_size(names),
-            split_axis=canonicalize_axis(split_axis, ndim),
-            concat_axis=canonicalize_axis(concat_axis, ndim),
-            tiled=tiled,
-        )
-        return result
+        split, concat = [canonicalize_axis(i, typeof(leaf).ndim) for i in axes]
+        return _exchange(leaf, names, split, concat, tiled)
 
     return tree_map(exchange, x)
+
+
+def _exchange(x, names, split_axis, concat_axis, tiled):
+    """Exchange along the last names first, then along the first one."""
+    if len(names) != 1:
+        return _exchange_twice(x, names, split_axis, concat_axis, tiled) if names else x
+    [result] = all_to_all_p.bind(
+        x,
+        axis_name=names,
+        axis_size=axis_size(names),
+        split_axis=split_axis,
+        concat_axis=concat_axis,
+        tiled=tiled,
+    )
+    return result
+
+
+def _exchange_twice(x, names, split_axis, concat_axis, tiled):
+    """Exchange along the first of several names, which counts slowest."""
+    _check_divisible("all_to_all", typeof(x), split_axis, axis_size(names), tiled)
+    x = _split_axis(x, split_axis, axis_size(names[0]))
+    concat = concat_axis + (concat_axis >= split_axis)
+    x = _exchange(x, names[1:], split_axis + 1, concat, tiled)
+    split = split_axis + (not tiled and concat_axis < split_axis)
+    x = _exchange(x, names[:1], split, concat, True)
+    shape = typeof(x).shape
+    return lax.reshape(x, (*shape[:split], *shape[split + 1 :]))
 
 
 jvp_rules.update(

@@ -310,3 +310,29 @@ ERRORS = [
 def test_errors(error, message, call):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("tiled", [False, True])
+@pytest.mark.parametrize("names", ["ij", "ji"])
+@pytest.mark.parametrize("split", range(3))
+@pytest.mark.parametrize("concat", range(3))
+def test_exchange_along_two_names(tiled, names, split, concat):
+    shape = [2, 3, 6, 6, 6]
+    x = np.arange(np.prod(shape), dtype=F32).reshape(shape)
+    exchange = partial(lax.all_to_all, axis_name=tuple(names), tiled=tiled)
+    both = lambda x: exchange(x, split_axis=split, concat_axis=concat)  # noqa: E731
+    result = vmap(vmap(both, axis_name="j"), axis_name="i")(x)
+    places = [(0, 1), (1, 0)][names == "ji"]  # one name of both sizes is the same
+    flat = x.transpose(*places, 2, 3, 4).reshape(6, 6, 6, 6)
+    single = partial(lax.all_to_all, axis_name="k", tiled=tiled)
+    one = lambda x: single(x, split_axis=split, concat_axis=concat)  # noqa: E731
+    expected = np.asarray(vmap(one, axis_name="k")(flat))
+    sizes = [shape[i] for i in places]
+    expected = expected.reshape(*sizes, *expected.shape[1:])
+    close(result, expected.transpose(*places, *range(2, expected.ndim)))
+
+
+def test_exchange_along_two_names_needs_their_product():
+    both = lambda x: lax.all_to_all(x, ("i", "j"), 0, 0)  # noqa: E731
+    with pytest.raises(ValueError, match="equal to the axis size 6"):
+        vmap(vmap(both, axis_name="j"), axis_name="i")(np.ones((2, 3, 5)))
