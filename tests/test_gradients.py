@@ -160,3 +160,22 @@ def test_transpose_of_a_gradient_is_itself():
     slope = grad(lambda v: 0.5 * v @ (matrix + matrix.T) @ v)
     [back] = linear_transpose(slope, V)(V)
     np.testing.assert_allclose(back, slope(V), rtol=1e-5)
+
+
+def test_tolerances_by_dtype(monkeypatch):
+    rule = transpose_rules[lax.mul_p]
+    monkeypatch.setitem(
+        transpose_rules,
+        lax.mul_p,
+        lambda cts, *xs: rule([lax.mul(np.asarray(1.01, F32), cts[0])], *xs),
+    )
+
+    def check(atol, rtol):
+        check_grads(lambda v: v * v, (V,), 1, "rev", atol, rtol)
+
+    for tolerance in (0.1, {jnp.float32: 0.1}, {"float32": 0.1, "float64": 0}):
+        check(tolerance, tolerance)
+        check(tolerance, None)
+    for tolerance in (None, {}, {np.float64: 10.0}, {jnp.float32: 1e-6}, 1e-6):
+        with pytest.raises(AssertionError, match="rev disagrees"):
+            check(tolerance, tolerance)
