@@ -8,7 +8,7 @@ and hands its results back. What it does not know, it leaves to Python.
 
 import ctypes
 
-from minijax.gate_arguments import fits, integer, number, take, take_leaf
+from minijax.gate_arguments import fits, integer, number, numpy_scalar, take, take_leaf
 from minijax.gate_results import build, keep, new_buffer, new_result, spare
 from minijax.gate_tables import (
     ARENA,
@@ -185,8 +185,9 @@ def gate(self, args, kwargs):
 
 
 GATE_FUNCTIONS = (
-    fits, integer, number, take_leaf, take, spare, keep, new_buffer, new_result, build,
-    each, run, make_results, finish, take_all, attempt, variable, plain, fitting, gate,
+    fits, integer, numpy_scalar, number, take_leaf, take, spare, keep, new_buffer,
+    new_result, build, each, run, make_results, finish, take_all, attempt, variable,
+    plain, fitting, gate,
 )  # fmt: skip
 
 

@@ -29,9 +29,12 @@ from minijax.gate_tables import (
     NDARRAY,
     NOTHING,
     NUMBER,
+    PARTS,
+    SCALAR,
     SPAN,
     STATIC,
     TRUE,
+    WIDE,
 )
 from minijax.object_layout import (
     AVAL,
@@ -45,6 +48,7 @@ from minijax.object_layout import (
     LIST_ITEMS,
     NDIM,
     ORDERED,
+    SCALAR_VALUE,
     SIZE,
     TUPLE_ITEMS,
     TYPE,
@@ -83,6 +87,22 @@ def integer(x, known, place, around):
     return place
 
 
+def numpy_scalar(x, known, place):
+    """Return where the number of a scalar of NumPy is, or 0."""
+    kind = word[x + TYPE]
+    parts = word[known + PARTS]
+    if kind == word[known + SCALAR]:
+        return x + SCALAR_VALUE
+    if kind != word[known + WIDE]:
+        return 0
+    if parts == 0:
+        return x + SCALAR_VALUE
+    half[place] = as_float32(word[x + SCALAR_VALUE])
+    if parts == 2:
+        half[place + 4] = as_float32(word[x + SCALAR_VALUE + 8])
+    return place
+
+
 def number(x, known, place, around):
     """Write a number of Python to a place, and return the place, or 0."""
     kind = word[x + TYPE]
@@ -96,7 +116,7 @@ def number(x, known, place, around):
     if kind == word[around + BOOL] and word[known + NUMBER] == 1:
         word[place] = x == word[around + TRUE]
         return place
-    return 0
+    return numpy_scalar(x, known, place)
 
 
 def take_leaf(x, known, record, out):

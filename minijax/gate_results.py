@@ -49,6 +49,7 @@ from minijax.object_layout import (
     SIZE,
     TUPLE_ITEMS,
     TYPE,
+    WEAK_REFERENCES,
     WRITEABLE,
 )
 from minijax.words import call, half, word
@@ -61,7 +62,12 @@ def spare(known, around):
     while i < word[word[known + SPARES] + SIZE]:
         x = word[items + 8 * i]
         whole = word[x + TYPE] == word[around + ARRAY]
-        if whole and word[x + REFS] == 1 and word[word[x + BUFFER] + REFS] == 1:
+        if (
+            whole
+            and word[x + REFS] == 1
+            and word[word[x + BUFFER] + REFS] == 1
+            and word[x + WEAK_REFERENCES] == 0
+        ):
             word[x + REFS] = 2
             return x
         i += 1

@@ -15,6 +15,7 @@ import numpy as np
 from minijax import core
 from minijax.array import ArrayImpl
 from minijax.avals import typeof
+from minijax.dtypes import DTYPES, NARROW, canonicalize_dtype
 from minijax.object_layout import require
 from minijax.placement import devices
 from minijax.result_memory import empty, scratch
@@ -46,8 +47,8 @@ C_FUNCTIONS = (
 # What is known of an argument or a result.
 (
     KNOWN_AVAL, KNOWN_WEAK, KNOWN_DESCR, KNOWN_NDIM, KNOWN_DIMS, NUMBER, SPARES, TURN,
-    MAKER, NEXT_VALUE,
-) = range(0, 80, 8)  # fmt: skip
+    MAKER, SCALAR, WIDE, PARTS, NEXT_VALUE,
+) = range(0, 8 * 13, 8)  # fmt: skip
 # A node of a tree, and the kinds of nodes.
 KIND, CONTAINER, LENGTH, CHILDREN = range(0, 32, 8)
 LEAF, TUPLE, NAMED, LIST, DICT, NOTHING, STATIC = range(7)
@@ -127,6 +128,22 @@ def numbers_allowed(aval):
     return 0
 
 
+def scalars_allowed(aval):
+    """Return which scalars of NumPy are of a type, and Python's complex numbers.
+
+    Returns:
+      A class whose numbers are as they have to be, one whose numbers have more bits,
+      and how many floats those are; integers only lose their upper bits. 0 is none.
+    """
+    if aval == typeof(1j):
+        return (0, complex, 2) if aval.dtype.itemsize == 8 else (complex, 0, 0)
+    if aval.shape or aval.weak_type or aval.dtype not in DTYPES:
+        return 0, 0, 0
+    wide = [x.type for x in NARROW if canonicalize_dtype(x) == aval.dtype != x]
+    parts = {"f": 1, "c": 2}.get(aval.dtype.kind, 0)
+    return aval.dtype.type, wide[0] if wide else 0, parts
+
+
 SMALL, KEPT = 2**14, 4  # bytes, results
 
 
@@ -139,6 +156,7 @@ def fill_value(table, start, aval):
         KNOWN_NDIM: aval.ndim, KNOWN_DIMS: dims.ctypes.data,
         NUMBER: numbers_allowed(aval), SPARES: [None] * KEPT if small else [],
         MAKER: 0 if small else partial(empty, aval.shape, aval.dtype),
+        **dict(zip((SCALAR, WIDE, PARTS), scalars_allowed(aval))),
     }  # fmt: skip
     table.held.append(dims)
     return table.update({start + place: value for place, value in known.items()})

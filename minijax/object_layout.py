@@ -8,6 +8,7 @@ raises `UnknownLayout` if it finds anything else.
 Reference: the object structures of CPython, and ``ndarraytypes.h`` of NumPy.
 """
 
+import ctypes
 import struct
 import sys
 import sysconfig
@@ -16,6 +17,7 @@ import numpy as np
 
 from minijax.array import ArrayImpl
 from minijax.avals import ShapedArray
+from minijax.dtypes import DTYPES
 from minijax.jit_functions import JitFunction
 from minijax.settings import Config
 from minijax.words import half, word
@@ -25,6 +27,7 @@ REFS, TYPE, SIZE = 0, 8, 16
 # Containers, floats, types.
 TUPLE_ITEMS, LIST_ITEMS = getattr(tuple, "__basicsize__", 24), 24
 FLOAT_VALUE, TP_CALL = 16, 128
+SCALAR_VALUE = 16  # of NumPy's scalars, and of Python's complex numbers
 # NumPy's arrays.
 DATA, NDIM, DIMS, DESCR, FLAGS = 16, 24, 32, 56, 64
 ORDERED, WRITEABLE = 0x101, 0x400
@@ -52,6 +55,7 @@ def place_of(kind, slot):
 
 BUFFER, AVAL, DEVICE = [place_of(ArrayImpl, name) for name in ArrayImpl.__slots__]
 WEAK, CONFIG_VALUES = place_of(ShapedArray, "weak_type"), place_of(Config, "_values")
+WEAK_REFERENCES = getattr(ArrayImpl, "__weakrefoffset__", 0)
 GATE = size_of(JitFunction)  # the one slot of a class derived from it
 
 
@@ -90,6 +94,14 @@ def check_containers():
     require(word[id(0.1) + FLOAT_VALUE] == bits, "floats")
 
 
+def check_scalars():
+    """Raise `UnknownLayout` unless NumPy's scalars have numbers at `SCALAR_VALUE`."""
+    for x in (*(dtype.type(1) for dtype in DTYPES), 0.1 + 0.2j):
+        array = np.array(x)
+        found = ctypes.string_at(id(x) + SCALAR_VALUE, array.itemsize)
+        require(found == array.tobytes(), f"scalars of {array.dtype}")
+
+
 def check_calls():
     """Raise `UnknownLayout` unless a type notes at `TP_CALL` how it is called."""
     kinds = [type("Kind", (), {"__call__": f}) for f in (lambda self: 1, print)]
@@ -120,5 +132,6 @@ def check_layout():
     check_interpreter()
     check_slots()
     check_containers()
+    check_scalars()
     check_calls()
     check_arrays()

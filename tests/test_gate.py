@@ -1,6 +1,7 @@
 """The gate run as Python, word for word, and as machine code."""
 
 import ctypes
+import weakref
 
 import numpy as np
 import pytest
@@ -82,3 +83,39 @@ def test_static_values_may_be_integers():
     table = tree_table(Static(5), iter(()))
     assert word[table.address + 8] == id(5) and table.held == [5]
     assert kind_of_node(tree_structure(1)) == 0
+
+
+SCALARS = [
+    np.float32(1.5), np.float64(0.1), np.float64(1e-300), np.float16(2), np.int8(-3),
+    np.int64(-3), np.int64(2**40 + 5), np.uint64(2**64 - 1), np.uint8(200),
+    np.bool_(True), np.complex64(1 - 2j), np.complex128(1e-3 + 0.1j), 0.1 - 2j,
+    jnp.zeros((), jnp.bfloat16 or jnp.float16).dtype.type(3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("scalar", SCALARS, ids=repr)
+def test_scalars(scalar):
+    f = jit(lambda x, a: (a, x * a), backend="cpu")
+    expected = warmed(f, X, scalar)
+    before = dict(f._ready.seen)
+    for _ in range(6):
+        same(through_python(f, X, scalar), expected)
+        same(f(X, scalar), expected)
+    assert f._ready.seen == before  # all of them went through the gate
+
+
+@pytest.mark.parametrize("scalar", [np.float32(2), np.float64(2)])
+def test_scalars_of_another_type(scalar):
+    f = jit(lambda a: a + 1, backend="cpu")
+    warmed(f, scalar)
+    for other in (2.0, np.int64(2), np.bool_(1), np.complex64(2), 2j, np.float16(2)):
+        same(f(other), jit(lambda a: a + 1, backend="python")(other))
+
+
+def test_results_with_weak_references_are_not_used_again():
+    f = jit(lambda x: x + 1, backend="cpu")
+    warmed(f, X)
+    reference = weakref.ref(f(X))
+    results = [f(X + i) for i in range(8)]
+    assert reference() is None
+    assert all(np.asarray(r)[0] == X[0] + i + 1 for i, r in enumerate(results))
