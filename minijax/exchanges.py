@@ -233,8 +233,8 @@ def all_to_all(
     axes = split_axis, concat_axis
 
     def exchange(leaf):
-        places = [canonicalize_axis(i, typeof(leaf).ndim) for i in axes]
-        return _exchange(leaf, names, *places, tiled)
+        split, concat = [canonicalize_axis(i, typeof(leaf).ndim) for i in axes]
+        return _exchange(leaf, names, split, concat, tiled)
 
     return tree_map(exchange, x)
 

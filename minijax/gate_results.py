@@ -62,10 +62,14 @@ def spare(known, around):
     while i < word[word[known + SPARES] + SIZE]:
         x = word[items + 8 * i]
         whole = word[x + TYPE] == word[around + ARRAY]
-        if whole and word[x + REFS] == 1 and word[word[x + BUFFER] + REFS] == 1:
-            if word[x + WEAK_REFERENCES] == 0:
-                word[x + REFS] = 2
-                return x
+        if (
+            whole
+            and word[x + REFS] == 1
+            and word[word[x + BUFFER] + REFS] == 1
+            and word[x + WEAK_REFERENCES] == 0
+        ):
+            word[x + REFS] = 2
+            return x
         i += 1
     return 0
 

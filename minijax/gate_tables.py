@@ -133,15 +133,16 @@ def scalars_allowed(aval):
     """Return which scalars of NumPy are of a type, and Python's complex numbers.
 
     Returns:
-      A class whose numbers are as they have to be, one whose numbers have more bits, and
-      how many floats those are; integers only lose their upper bits. 0 stands for none.
+      A class whose numbers are as they have to be, one whose numbers have more bits,
+      and how many floats those are; integers only lose their upper bits. 0 is none.
     """
     if aval == typeof(1j):
         return (0, complex, 2) if aval.dtype.itemsize == 8 else (complex, 0, 0)
     if aval.shape or aval.weak_type or aval.dtype not in DTYPES:
         return 0, 0, 0
     wide = [x.type for x in NARROW if canonicalize_dtype(x) == aval.dtype != x]
-    return aval.dtype.type, *(wide or [0]), {"f": 1, "c": 2}.get(aval.dtype.kind, 0)
+    parts = {"f": 1, "c": 2}.get(aval.dtype.kind, 0)
+    return aval.dtype.type, wide[0] if wide else 0, parts
 
 
 SMALL, KEPT = 2**14, 4  # bytes, results

@@ -77,7 +77,7 @@ class _Unravel:
                 f"The tree takes a vector of {ends[-1]} numbers, one for each element "
                 f"of its leaves, but got an array of shape {given.shape}."
             )
-        if self.dtypes and given.dtype != self.dtype:
+        if self.dtype is not None and given.dtype != self.dtype:
             raise TypeError(
                 "The leaves of the tree have several dtypes, and its vector has to be "
                 f"of dtype {self.dtype.name}, which holds them all; got "
