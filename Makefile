@@ -133,13 +133,13 @@ colab: $(STAMP)
 ifeq ($(COLAB_PYTHON),)
 	@echo "skipped: no python3.13 here"
 else
-	@rm -rf $(COLAB) build
+	@rm -rf $(COLAB) build book/helper/build
 	@$(COLAB_PYTHON) -m venv $(COLAB)
 	@$(COLAB)/bin/python $(PIP) numpy==2.1.3 llvmlite==0.44.0 pytest hypothesis \
 	  setuptools nbformat ipython==7.34.0 ipykernel nbclient \
 	  matplotlib mpmath scikit-learn tqdm ml_dtypes
-	@$(COLAB)/bin/python $(PIP) --no-build-isolation --no-deps .
-	@rm -rf build
+	@$(COLAB)/bin/python $(PIP) --no-build-isolation --no-deps . ./book/helper
+	@rm -rf build book/helper/build
 	@cd tests && ../$(COLAB)/bin/python -P -m pytest -q -W default -p no:cacheprovider \
 	  --import-mode=append --ignore=laws --ignore=oracle .
 	@cd chapters && ../$(COLAB)/bin/jupyter-execute *.ipynb
@@ -155,12 +155,12 @@ owner: $(STAMP)
 
 ## make clean           remove the environments and all that was built
 clean:
-	rm -rf $(VENV) $(ORACLE) $(BENCH) $(COLAB) .venv-llvmlite-* _build build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(ORACLE) $(BENCH) $(COLAB) .venv-llvmlite-* _build build book/helper/build .pytest_cache .mypy_cache .ruff_cache
 
-$(STAMP): requirements.txt constraints.txt pyproject.toml
+$(STAMP): requirements.txt constraints.txt pyproject.toml book/helper/pyproject.toml
 	$(call title,environment)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed (make PYTHON=...)"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 	@$(RUN) $(PIP) -c constraints.txt -r requirements.txt
-	@$(RUN) $(PIP) --no-build-isolation --no-deps -e .
+	@$(RUN) $(PIP) --no-build-isolation --no-deps -e . -e book/helper
 	@touch $@

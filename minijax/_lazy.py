@@ -27,7 +27,10 @@ def namespace(package):
             return [n for n in sorted(names) if hasattr(sys.modules[package], n)]
         if name.startswith("_") or not name.isidentifier():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = awake(lambda: _load(package, name, names.get(name)))
+        try:
+            value = awake(lambda: _load(package, name, names.get(name)))
+        except AttributeError as error:
+            raise _told(error, name, package) from None
         if _awake.is_set():
             setattr(sys.modules[package], name, value)
         return value
@@ -93,5 +96,19 @@ def _load(package, name, module):
     except ModuleNotFoundError as error:
         if error.name != f"{package}.{name}":
             raise
-        message = f"module {package!r} has no attribute {name!r}"
-        raise AttributeError(message) from None
+        raise AttributeError(_missing(package, name)) from None
+
+
+def _missing(package, name):
+    for topic, spaces in import_module("minijax._later").LATER.items():
+        if name in spaces.get(package, "").split():
+            return f"{package}.{name} arrives with the chapter on {topic}."
+    return f"module {package!r} has no attribute {name!r}"
+
+
+def _told(error, name, package):
+    """Return an error that Python shows; an import hides that of the attribute."""
+    importing = sys._getframe(2).f_code.co_name == "_handle_fromlist"
+    if not importing or str(error).startswith("module "):
+        return error
+    return ImportError(f"cannot import name {name!r}: {error}", name=package)

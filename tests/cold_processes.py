@@ -240,6 +240,13 @@ def module_first(name):
     return [*everything().items()]
 
 
+def alone(name):
+    """A module is imported, and nothing else."""
+    importlib.import_module(name)
+    assert name in sys.modules
+    return []
+
+
 def forked(delay):
     """A child is forked while another thread loads the package; both use it."""
     from minijax import _lazy
@@ -302,8 +309,11 @@ def interrupted(count, first):
 
 KINDS = {
     f.__name__: f
-    for f in (threads, mixture, meanwhile, crossed, module_first, forked, forked_before)
-} | {"interrupted": interrupted}
+    for f in (
+        threads, mixture, meanwhile, crossed, module_first, alone, forked,
+        forked_before, interrupted,
+    )
+}  # fmt: skip
 
 
 def all_cases():

@@ -1,1 +1,1 @@
-"""What the chapters draw with; installed beside minijax as `minijax_book`."""
+"""What the chapters draw with: the distribution minijax-book, not part of minijax."""

@@ -117,7 +117,7 @@ def list_packages(root: Path = ROOT) -> None:
     """Bring the list of packages in `pyproject.toml` up to date."""
     path, folders = root / "pyproject.toml", (root / PACKAGE).rglob("__init__.py")
     names = sorted(".".join(f.parent.relative_to(root).parts) for f in folders)
-    listed = ", ".join(f'"{name}"' for name in [*names, "minijax_book"])
+    listed = ", ".join(f'"{name}"' for name in names)
     old, then = path.read_text(encoding="utf-8"), path.stat()
     new = re.sub(r"^packages = \[[^]]*\]$", f"packages = [{listed}]", old, flags=re.M)
     if files.write(path, new):

@@ -78,7 +78,18 @@ def names_page(chapters: list[Chapter]) -> str:
         page = f"../chapters/{cell.chapter}.ipynb#{slug(cell.heading)}"
         lines[-1] += f" [`{name}`]({page})&nbsp;{floor(cell.chapter.split('_')[0])}"
         last = here
-    return "\n".join(lines).replace("\n,", ",\n  ") + "\n"
+    return "\n".join(lines).replace("\n,", ",\n  ") + _later_names() + "\n"
+
+
+def _later_names() -> str:
+    """The names of JAX that chapters to come will bring, by topic."""
+    lines = ["", "## Names that arrive later", "", _LATER_TEXT]
+    for topic, spaces in importlib.import_module(f"{PACKAGE}._later").LATER.items():
+        lines += ["", f"With the chapter on {topic}:", ""]
+        for space, names in spaces.items():
+            listed = ", ".join(f"`{name}`" for name in names.split())
+            lines += [f"- of `{space}`: {listed}"]
+    return "\n".join(["", *lines])
 
 
 def rule_tables() -> list:
@@ -155,6 +166,10 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+_LATER_TEXT = (
+    "Asking for one of these public names of JAX is an `AttributeError` that says "
+    "with which chapter it comes. What is neither here nor above is not planned."
+)
 _NAMES_TEXT = (
     "Each public name and its floor. A name leads to the section that defines it."
 )

@@ -34,8 +34,10 @@ SECTIONS = [
 FIRST_CELL = """\
 try:
     import minijax
+    import minijax_book
 except ModuleNotFoundError:
-    %pip install -q "minijax @ git+https://github.com/{}/minijax\""""
+    %pip install -q "minijax @ git+https://github.com/{0}/minijax"
+    %pip install -q "git+https://github.com/{0}/minijax#subdirectory=book/helper\""""
 EXERCISE = re.compile(r"\*\*\d+ ★{1,3} \(\d+ minutes\)\.\*\*")
 FOLDED = {"hide-cell", "hide-input", "hide-output"}
 

@@ -61,7 +61,16 @@ def test_every_package_is_packaged():
     listed = set(tomllib.loads(text)["tool"]["setuptools"]["packages"])
     folders = (path.parent for path in (ROOT / PACKAGE).rglob("__init__.py"))
     packages = {".".join(folder.relative_to(ROOT).parts) for folder in folders}
-    assert listed == packages | {"minijax_book"}
+    assert listed == packages
+
+
+def test_what_the_chapters_draw_with_is_a_distribution_of_its_own():
+    ours = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    text = (ROOT / "book/helper/pyproject.toml").read_text(encoding="utf-8")
+    book = tomllib.loads(text)
+    assert "minijax_book" not in str(ours["project"] | ours["tool"]["setuptools"])
+    assert book["tool"]["setuptools"]["packages"] == ["minijax_book"]
+    assert book["project"]["version"] == ours["project"]["version"]
 
 
 def test_version_is_the_same_everywhere():

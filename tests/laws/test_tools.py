@@ -295,7 +295,7 @@ def test_packages_are_listed_for_the_wheel(tmp_path):
     export.list_packages(tmp_path)
     text = (tmp_path / "pyproject.toml").read_text()
     assert (
-        text == 'x = 1\npackages = ["minijax", "minijax.lax", "minijax_book"]\ny = 2\n'
+        text == 'x = 1\npackages = ["minijax", "minijax.lax"]\ny = 2\n'
     )
 
 

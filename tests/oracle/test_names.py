@@ -6,6 +6,7 @@ import inspect
 import jax
 import pytest
 
+from minijax._later import LATER
 from minijax._public import PUBLIC
 
 # JAX keeps these primitives elsewhere, and prints them all the same.
@@ -52,3 +53,11 @@ def test_parameters_are_jax_s(space, name):
             theirs = theirs[: len(ours)]
         common = [parameter for parameter in theirs if parameter in ours]
         assert ours == common, f"JAX: {', '.join(theirs)}"
+
+
+def test_names_that_arrive_later_are_names_of_jax():
+    for packages in LATER.values():
+        for package, names in packages.items():
+            theirs = importlib.import_module(package.replace("minijax", "jax"))
+            for name in names.split():
+                assert hasattr(theirs, name), f"{package}.{name}"

@@ -1,0 +1,119 @@
+# Made from chapters/01_interception.md by `make chapter`;
+# edit the chapter, not this file.
+"""Public names of JAX that chapters to come will bring, by the topic of the chapter.
+
+For each topic, and each package of names, the names. What will never be there is
+not listed.
+"""
+
+LATER = {
+    "derivative rules of one's own, and forgetting": {
+        "minijax": """
+            checkpoint checkpoint_policies closure_convert custom_batching
+            custom_derivatives custom_gradient custom_jvp custom_vjp remat
+        """,
+        "minijax.lax": """
+            custom_linear_solve custom_root linear_solve_p optimization_barrier
+            optimization_barrier_p
+        """,
+    },
+    "gather and scatter": {
+        "minijax": "ops",
+        "minijax.lax": """
+            GatherDimensionNumbers GatherScatterMode ScatterDimensionNumbers
+            dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_slice_p
+            dynamic_update_index_in_dim dynamic_update_slice
+            dynamic_update_slice_in_dim dynamic_update_slice_p gather gather_p
+            index_take scatter scatter_add scatter_add_p scatter_apply scatter_max
+            scatter_max_p scatter_min scatter_min_p scatter_mul scatter_mul_p scatter_p
+            scatter_sub scatter_sub_p
+        """,
+        "minijax.numpy": """
+            argwhere bincount choose compress delete diag_indices_from extract
+            fill_diagonal flatnonzero indices insert ix_ mask_indices nonzero place put
+            put_along_axis ravel_multi_index select take take_along_axis tril_indices
+            tril_indices_from triu_indices triu_indices_from unravel_index
+        """,
+    },
+    "sorting": {
+        "minijax.lax": """
+            approx_max_k approx_min_k approx_top_k_p sort sort_key_val sort_p top_k
+            top_k_p
+        """,
+        "minijax.numpy": """
+            argpartition argsort digitize histogram histogram2d histogram_bin_edges
+            histogramdd intersect1d isin lexsort median nanmedian nanpercentile
+            nanquantile partition percentile quantile searchsorted setdiff1d setxor1d
+            sort sort_complex trim_zeros union1d unique unique_all unique_counts
+            unique_inverse unique_values
+        """,
+    },
+    "windows and convolution": {
+        "minijax.lax": """
+            ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv
+            conv_dimension_numbers conv_general_dilated conv_general_dilated_local
+            conv_general_dilated_p conv_general_dilated_patches
+            conv_general_permutations conv_general_shape_tuple conv_shape_tuple
+            conv_transpose conv_transpose_shape_tuple conv_with_general_padding
+            padtype_to_pads reduce_window reduce_window_max_p reduce_window_min_p
+            reduce_window_p reduce_window_shape_tuple reduce_window_sum_p
+            select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p
+        """,
+        "minijax.numpy": "convolve correlate",
+    },
+    "linear algebra and Fourier transforms": {
+        "minijax.lax": "FftType fft fft_p linalg",
+        "minijax.numpy": "fft poly polyfit roots",
+        "minijax.numpy.linalg": """
+            cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul
+            matrix_norm matrix_power matrix_rank matrix_transpose multi_dot outer pinv
+            qr slogdet solve svd svdvals tensordot tensorinv tensorsolve trace vecdot
+            vector_norm
+        """,
+    },
+    "random numbers": {
+        "minijax": "debug_key_reuse default_prng_impl random threefry_partitionable",
+        "minijax.lax": """
+            RandomAlgorithm random_gamma_grad rng_bit_generator rng_bit_generator_p
+            rng_uniform rng_uniform_p
+        """,
+    },
+    "NumPy's other functions, nn and scipy": {
+        "minijax": "image named_call named_scope nn scipy",
+        "minijax.lax": """
+            bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p betainc igamma igamma_grad_a
+            igamma_grad_a_p igamma_p igammac igammac_p mulhi mulhi_p polygamma
+            polygamma_p ragged_dot ragged_dot_general reduce reduce_p
+            regularized_incomplete_beta_p split split_p stack stack_p tile tile_p
+            unstack unstack_p zeta zeta_p
+        """,
+        "minijax.numpy": """
+            amax amin angle apply_along_axis apply_over_axes array_repr array_str
+            average bartlett bitwise_count blackman block c_ can_cast column_stack
+            concat copysign corrcoef cov cross cumulative_prod cumulative_sum diagflat
+            diff dsplit dstack ediff1d einsum einsum_path fabs fliplr flipud
+            float_power fmax fmin frexp from_dlpack frombuffer fromfile fromfunction
+            fromiter frompyfunc fromstring gcd geomspace gradient hamming hanning
+            heaviside hsplit i0 index_exp interp isdtype isneginf isposinf iterable
+            kaiser kron lcm ldexp load logaddexp2 logspace matvec mgrid modf nan_to_num
+            nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod
+            nanstd nansum nanvar ogrid packbits permute_dims piecewise polyadd polyder
+            polydiv polyint polymul polysub polyval r_ resize rollaxis rot90 s_ save
+            savez signbit sinc spacing trapezoid ufunc unpackbits unstack unwrap vander
+            vecdot vecmat vectorize vsplit
+        """,
+    },
+    "many devices": {
+        "minijax": """
+            NamedSharding P Shard copy_to_host_async default_device distributed
+            live_arrays make_array_from_callback make_array_from_process_local_data
+            make_array_from_single_device_arrays make_mesh pmap process_count
+            process_index process_indices reshard set_mesh shard_map sharding smap
+        """,
+        "minijax.lax": """
+            pbroadcast pcast platform_dependent precv psend pshuffle pswapaxes
+            ragged_all_to_all ragged_all_to_all_p sharding_constraint_p
+            with_sharding_constraint
+        """,
+    },
+}
