@@ -71,8 +71,7 @@ def kernels(seed):
 
     name = os.environ.get("MINIJAX_CPU", "")
     library = vector_cases.vector_library(vector_cases.target_of(name))
-    chances = kernel_cases.Chance, vector_cases.LongChance, vector_cases.SweepChance
-    chance = chances[seed % 3]
+    chance = vector_cases.CHANCES[seed % len(vector_cases.CHANCES)]
     met = kernel_cases.of_random_kernels(seed, 8, chance)
     return told("\n".join(kernel_cases.differences(met, library)))
 

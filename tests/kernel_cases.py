@@ -117,11 +117,20 @@ class Chance:
         nodes += [index(axis) for axis in range(len(sizes))]
         for _ in range(self.rng.integers(1, 9)):
             nodes.append(self.node(nodes, sizes))
+        nodes += self.ending(nodes)
         place, size = self.place(sizes, size_of=True)
-        buffers.append(Buffer("out", nodes[-1].dtype, size))
+        buffers.append(Buffer("out", self.stored(nodes[-1].dtype), size))
         stores = (Store(buffers[-1], place, nodes[-1]),)
         name = f"random{number}"
         return check_kernel(Kernel(name, sizes, (*buffers,), (*nodes,), stores))
+
+    def ending(self, nodes):
+        """What comes last; it is stored."""
+        return []
+
+    def stored(self, dtype):
+        """The dtype in memory for numbers of a dtype in registers."""
+        return dtype
 
     def node(self, nodes, sizes):
         """A node that uses others."""

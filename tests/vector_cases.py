@@ -14,11 +14,21 @@ from minijax import vector_kernels
 from minijax.fusion import fuse
 from minijax.kernel_checking import check_kernel
 from minijax.kernel_interpreter import interpret
-from minijax.kernels import Affine, Buffer, Guard, Kernel, Store, apply, fold, load
+from minijax.kernels import (
+    Affine,
+    Buffer,
+    Guard,
+    Kernel,
+    Store,
+    apply,
+    fold,
+    load,
+)
 from minijax.passes import simplify
 from minijax.targets import TargetLibrary, forced_target, host_target
 from minijax.vector_kernels import kernel_function, module_text
 from tests import kernel_cases
+from tests.array_cases import dtype_of
 from tests.commands import options_of, reported
 
 for _name in ("held_rows", "row_ends", "streaming", "transposing"):
@@ -43,6 +53,40 @@ class LongChance(kernel_cases.Chance):
         if node.op != "fold" or node.detail.how != "mul":
             return node
         return fold("add", node.detail.axes, *node.args)
+
+
+class RowChance(LongChance):
+    """Draws kernels that end in rows of narrow numbers, one beside the other."""
+
+    def sizes(self):
+        """Sizes of two or three axes; one is some vectors long, or one more or less."""
+        sizes = [self.one([1, 2, 3, 5]) for _ in range(self.one([1, 2, 2]))]
+        size = self.one([8, 16, 32, 64]) * self.one([1, 2, 3]) + self.one([-1, 0, 1, 1])
+        sizes.insert(self.rng.integers(len(sizes) + 1), size)
+        return tuple(sizes)
+
+    def ending(self, nodes):
+        """Some node that varies, in a narrow dtype."""
+        long = [x for x in nodes if x.level] or nodes
+        dtype = np.dtype(self.one(["float32", "float32", "int8", "uint16", "int32"]))
+        return [apply("convert", self.one(long), dtype=dtype)]
+
+    def stored(self, dtype):
+        """Floats become halves in memory."""
+        halves = [dtype_of(name) for name in ("float16", "bfloat16")]
+        return self.one(halves) if dtype == F32 else dtype
+
+    def place(self, sizes, size_of=None):
+        """Results lie close together, in rows of the longest axis."""
+        if size_of is None:
+            return super().place(sizes)
+        strides, size = [0] * len(sizes), 1
+        longest = max(range(len(sizes)), key=sizes.__getitem__)
+        for axis in [longest, *self.rng.permutation(len(sizes))]:
+            if not strides[axis]:
+                strides[axis], size = size * self.one([1, 1, -1]), size * sizes[axis]
+        least, _ = Affine(0, tuple(strides)).bounds(sizes)
+        return Affine(-least, tuple(strides)), size
 
 
 class SweepChance(kernel_cases.Chance):
@@ -88,6 +132,9 @@ class SweepChance(kernel_cases.Chance):
         if chance < 0.6:
             return apply(self.one(["tanh", "atan"]), arg)
         return apply(self.one(["add", "sub", "max"]), arg, self.one(nodes))
+
+
+CHANCES = kernel_cases.Chance, LongChance, RowChance, SweepChance
 
 
 class FusedRecorder(kernel_cases.Recorder):
@@ -314,7 +361,7 @@ def main():
         wrong, met = [], of_kernels_made_by_hand()
     else:
         wrong, met = [], []
-        for chance in (kernel_cases.Chance, LongChance, SweepChance):
+        for chance in CHANCES:
             seed, count = options.seed, options.count
             met += kernel_cases.of_random_kernels(seed, count, chance)
     library = vector_library(target_of(options.target))

@@ -1,0 +1,27 @@
+"""The batteries find the faults of `tests.mutants`, drawing what they always draw."""
+
+from tests import edge_programs, kernel_cases, mutants, vector_cases
+
+SEEDS = range(60)  # the first share of `tests.test_hunt`
+
+
+def wrong_kernels():
+    """What is wrong with the kernels that `tests.test_vector_kernels` draws."""
+    met = kernel_cases.of_random_kernels(19, 60, vector_cases.RowChance)
+    library = vector_cases.vector_library(vector_cases.target_of(""))
+    return kernel_cases.differences(met, library)
+
+
+def test_a_wide_row_end_is_found_in_programs():
+    with mutants.wide_row_end():
+        found = next(filter(None, (edge_programs.drawn(n).problems() for n in SEEDS)))
+    assert any("written" in problem for problem in found)
+
+
+def test_a_wide_row_end_is_found_in_kernels():
+    with mutants.wide_row_end():
+        assert wrong_kernels()
+
+
+def test_without_a_mutant_nothing_is_found():
+    assert not wrong_kernels()
