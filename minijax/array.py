@@ -10,7 +10,7 @@ import numpy as np
 from minijax.avals import ShapedArray, typeof
 from minijax.capsules import lend
 from minijax.core import Array, RuleTable, impl_rules
-from minijax.errors import UnexpectedTracerError
+from minijax.errors import UnexpectedTracerError, raise_if_out_of_memory
 from minijax.placement import devices
 
 _cpu = devices("cpu")[0]
@@ -102,7 +102,11 @@ def asbuffer(x, device=_cpu):
         return x._buffer
     if isinstance(x, Array):
         raise UnexpectedTracerError(f"{x!r} stands for an array; it has no numbers.")
-    return device.array_module.array(x, dtype=typeof(x).dtype)
+    try:
+        return device.array_module.array(x, dtype=typeof(x).dtype)
+    except MemoryError as error:
+        raise_if_out_of_memory("a copy", error)
+        raise
 
 
 def asarray_impl(x):
@@ -134,10 +138,14 @@ def evaluate(primitive, compute):
         avals = shape_rules[primitive](*map(typeof, args), **params)
         device = device_of(args)
         buffers = [asbuffer(arg, device) for arg in args]
-        with np.errstate(all="ignore"):
-            results = compute(device.array_module, *buffers, **params)
-            results = results if isinstance(results, list) else [results]
-            return [wrap(result, aval, device) for result, aval in zip(results, avals)]
+        try:
+            with np.errstate(all="ignore"):
+                results = compute(device.array_module, *buffers, **params)
+                results = results if isinstance(results, list) else [results]
+                return [wrap(x, aval, device) for x, aval in zip(results, avals)]
+        except (MemoryError, OverflowError, ValueError) as error:
+            raise_if_out_of_memory(str(primitive), error, avals)
+            raise
 
     return rule
 

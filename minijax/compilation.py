@@ -109,7 +109,13 @@ def compiled(closed, backend=None, name="program", donated=()):
         options["donated"] = tuple(donated)
     key = backend, compile_context(), options.get("donated")
     once = once_of(_executables, closed)
-    return once.get(key, lambda: make(without_waste(closed), name, **options))
+    if (value := once.values.get(key)) is not None:
+        return value
+    with once.turn(key) as value:
+        if value is None:
+            value = make(without_waste(closed), name, **options)
+            once.offer(key, value)
+    return value
 
 
 class Surroundings(NamedTuple):

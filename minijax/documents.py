@@ -53,16 +53,20 @@ def join(separator, documents):
 
 def flatten(document):
     """Return a document's text with no line ended."""
-    match document:
-        case str():
-            return document
-        case Break(flat):
-            return flat
-        case Nest(_, inside) | Group(inside):
-            return flatten(inside)
-        case Note():
-            return ""
-    return "".join(map(flatten, document))
+    words, todo = [], [document]
+    while todo:
+        match todo.pop():
+            case str() as word:
+                words.append(word)
+            case Break(flat):
+                words.append(flat)
+            case Nest(_, inside) | Group(inside):
+                todo.append(inside)
+            case Note():
+                pass
+            case parts:
+                todo.extend(reversed(parts))
+    return "".join(words)
 
 
 def layout(document, width=80):

@@ -5,6 +5,10 @@
 Reference: ``jax.errors``.
 """
 
+import math
+import sys
+
+
 class UnexpectedTracerError(TypeError):
     """A tracer was used after its transformation had ended, or outside of it."""
 
@@ -31,3 +35,44 @@ class NonConcreteBooleanIndexError(IndexError):
 
 class JaxRuntimeError(RuntimeError):
     """Something failed while a program was running."""
+
+
+# Functions that find the line of the user's program that is running, or None.
+line_finders: list = []
+
+# Functions that give memory back which is kept for later; then the next call works.
+givers: list = []
+
+
+def out_of_memory(what, shape, dtype):
+    """Return the error of somebody who wanted memory for an array.
+
+    Args:
+      what: what the array is for.
+      shape, dtype: of the array; a shape of None is one that nobody knows.
+    """
+    for give in givers:
+        give()
+    wanted = f"for {what}"
+    if shape is not None:
+        count = math.prod(map(int, shape)) * dtype.itemsize
+        sizes = ",".join(map(str, shape))
+        wanted = f"allocating {count} bytes for {what}, {dtype.name}[{sizes}]"
+    places = [place for find in line_finders if (place := find())]
+    lines = [f"\nIt was asked for in {place.quoted}" for place in places]
+    message = f"RESOURCE_EXHAUSTED: Out of memory {wanted}.{''.join(lines)}"
+    return JaxRuntimeError(message)
+
+
+def raise_if_out_of_memory(what, error, avals=()):
+    """Raise what `out_of_memory` returns if an error of Python or NumPy says so.
+
+    It does if it is a MemoryError, or if one of `avals` has more bytes than there are
+    addresses.
+    """
+    if isinstance(error, MemoryError):
+        shape, dtype = (getattr(error, name, None) for name in ("shape", "dtype"))
+        raise out_of_memory(what, shape, dtype) from error
+    for aval in avals:
+        if math.prod(aval.shape) * aval.dtype.itemsize > sys.maxsize:
+            raise out_of_memory(what, aval.shape, aval.dtype) from error

@@ -14,6 +14,7 @@ import numpy as np
 from minijax.array import ArrayImpl
 from minijax.avals import ShapedArray
 from minijax.core import EvalTrace, current_trace
+from minijax.errors import JaxRuntimeError
 from minijax.gate import Door, gate_library
 from minijax.gate_tables import FAILURE, KEPT, NEXT, record_table, surroundings_table
 from minijax.jit_functions import JitFunction, Options, jit_kinds
@@ -110,7 +111,7 @@ class GatedFunction(JitFunction):
             try:
                 trees, named = self._structures(args, kwargs)
                 self._ready.add(record_of(ready, trees, named, open_gate()))
-            except UnknownLayout:
+            except (UnknownLayout, JaxRuntimeError, MemoryError):
                 pass  # Python calls the program, as it always has
         return result
 

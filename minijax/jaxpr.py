@@ -10,6 +10,7 @@ Reference: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var`
 """
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 
@@ -204,4 +205,4 @@ def jaxpr_as_fun(closed_jaxpr):
     Args:
       closed_jaxpr: a `ClosedJaxpr`.
     """
-    return lambda *args: eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
+    return partial(eval_jaxpr, closed_jaxpr.jaxpr, closed_jaxpr.consts)

@@ -23,7 +23,7 @@ from minijax.donation import (
     memory_given,
     warn_of_useless,
 )
-from minijax.errors import UnexpectedTracerError
+from minijax.errors import UnexpectedTracerError, raise_if_out_of_memory
 from minijax.jit_arguments import placed, take_apart
 from minijax.jit_primitive import jit_p
 from minijax.lowering import Traced, struct_of
@@ -142,10 +142,14 @@ class Ready:
             self.executable = compiled(
                 params["jaxpr"], params.get("backend"), params["name"], self.given
             )
-        if not self.gives:
-            return self.executable(*operands)
-        with losing(self.given, operands):
-            return self.executable(*operands)
+        try:
+            if not self.gives:
+                return self.executable(*operands)
+            with losing(self.given, operands):
+                return self.executable(*operands)
+        except MemoryError as error:
+            raise_if_out_of_memory(self.program.name, error)
+            raise
 
 
 class Inspectable:
@@ -156,7 +160,8 @@ class Inspectable:
 
         Leaves of the arguments may be `ShapeDtypeStruct`.
         """
-        call, program = self._program(args, kwargs, abstractify)
+        call, statics = self._flat_call(args, kwargs, abstractify)
+        program = program_of(call, statics)
         if program.captured:
             raise UnexpectedTracerError(
                 f"{program.name} uses values of a transformation around it, "
@@ -179,7 +184,7 @@ class Inspectable:
 
     def eval_shape(self, /, *args, **kwargs):
         """Return the shapes and dtypes of the result, a tree of `ShapeDtypeStruct`."""
-        _, program = self._program(args, kwargs, abstractify)
+        program = program_of(*self._flat_call(args, kwargs, abstractify))
         avals = program.closed.out_avals
         return program.out_tree.unflatten(map(struct_of, avals))
 
@@ -252,13 +257,14 @@ class JitFunction(Inspectable):
             self._options.flat_call(self._kept_by, args, kwargs)  # raises with a name
             raise
 
-    def _program(self, args, kwargs, typeof=typeof):
+    def _flat_call(self, args, kwargs, typeof=typeof):
         call = self._options.flat_call(self._kept_by, args, kwargs, typeof)
         _, statics = self._options.sort(args, kwargs)
-        return call, program_of(call, statics)
+        return call, statics
 
     def _prepare(self, key, args, kwargs):
-        call, program = self._program(args, kwargs)
+        call, statics = self._flat_call(args, kwargs)
+        program = program_of(call, statics)
         donated = (False,) * len(program.captured) + self._options.donated(call)
         params = {"jaxpr": program.closed, "name": program.name}
         params |= self._options.params

@@ -9,7 +9,13 @@ from minijax.array import shape_rules
 from minijax.batching import program_primitives
 from minijax.batching_rules import vmap_rules
 from minijax.compilation import compiled
-from minijax.core import Primitive, current_trace, impl_rules, set_current_trace
+from minijax.core import (
+    Primitive,
+    current_trace,
+    impl_rules,
+    refuse_dead_tracers,
+    set_current_trace,
+)
 from minijax.forward_rules import jvp_rules
 from minijax.jaxpr import Var, eval_jaxpr
 from minijax.linearization import split_rules
@@ -35,9 +41,11 @@ class JitPrimitive(Primitive):
 
     def bind(self, *args, jaxpr, **params):
         """Return the list of the results of the program `jaxpr`."""
-        if params.get("inline") and isinstance(current_trace(), JaxprTrace):
+        trace = current_trace()
+        if params.get("inline") and isinstance(trace, JaxprTrace):
             return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
-        return super().bind(*args, jaxpr=jaxpr, **params)
+        refuse_dead_tracers(self, args)
+        return trace.process_primitive(self, args, {"jaxpr": jaxpr, **params})
 
 
 jit_p = JitPrimitive("jit")

@@ -7,7 +7,7 @@ Reference: ``str(jax.make_jaxpr(f)(x))``, ``Jaxpr.pretty_print``.
 
 import re
 from collections import Counter, defaultdict
-from itertools import chain, count
+from itertools import chain, count, repeat
 
 from minijax import lax
 from minijax.documents import Break, Group, Nest, Note, join, layout
@@ -88,7 +88,8 @@ def write_params(params, writing):
     """Return the document ``[key=value …]`` of parameters, in the given order."""
     if not params:
         return ()
-    pairs = [(f"{key}=", write_value(params[key], writing)) for key in params]
+    values = list(map(write_value, params.values(), repeat(writing)))
+    pairs = [(f"{key}=", value) for key, value in zip(params, values)]
     return Group((Nest(2, ("[", Break(""), join(Break(), pairs))), Break(""), "]"))
 
 
@@ -117,7 +118,7 @@ def write_jaxpr(jaxpr, writing):
     """Return the document ``{ lambda … }`` of a jaxpr."""
     constvars = write_definitions(jaxpr.constvars, writing)
     invars = write_definitions(jaxpr.invars, writing)
-    eqns = join(Break("; "), [write_eqn(eqn, writing) for eqn in jaxpr.eqns])
+    eqns = join(Break("; "), list(map(write_eqn, jaxpr.eqns, repeat(writing))))
     results = write_uses(jaxpr.outvars, writing, ",")
     end = ",)" if len(jaxpr.outvars) == 1 else ")"
     head = ("{ lambda ", constvars, "; ", invars, ". let")

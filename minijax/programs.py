@@ -126,7 +126,8 @@ def jvp_program(closed, moving, instantiate=False):
         return outs + [slope for slope in slopes if slope is not None]
 
     _, tangent_avals = partition(moving, closed.in_avals)
-    return stage(program, closed.in_avals + tangent_avals), tuple(moves)
+    staged = trace_to_jaxpr(program, closed.in_avals + tangent_avals)
+    return ClosedJaxpr(*staged), tuple(moves)
 
 
 def _written_out(out, slope, wanted, aval):
@@ -159,7 +160,7 @@ def vmap_program(closed, axis, dims, to_front=False):
         ]
 
     avals = [_batched(aval, dim, axis.size) for aval, dim in zip(closed.in_avals, dims)]
-    return stage(program, avals), tuple(places)
+    return ClosedJaxpr(*trace_to_jaxpr(program, avals)), tuple(places)
 
 
 def _batched(aval, dim, size):
@@ -215,4 +216,5 @@ def transpose_program(closed, linear, given, instantiate=False):
         return [ct for ct in cts_in if ct is not None]
 
     _, ct_avals = partition(given, closed.out_avals)
-    return stage(program, known_avals + ct_avals), tuple(arrives)
+    staged = trace_to_jaxpr(program, known_avals + ct_avals)
+    return ClosedJaxpr(*staged), tuple(arrives)

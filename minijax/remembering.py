@@ -6,6 +6,7 @@ Reference: the caches of ``jax.jit``, ``jax.clear_caches``.
 """
 
 import os
+from contextlib import contextmanager
 from functools import wraps
 from threading import Lock, RLock
 from weakref import WeakKeyDictionary
@@ -44,19 +45,33 @@ class Once:
         """
         if (value := self.values.get(key)) is not None:
             return value
+        with self.turn(key) as value:
+            if value is None:
+                value = make()
+                self.offer(key, value, keep(value))
+        return value
+
+    @contextmanager
+    def turn(self, key):
+        """Let one thread at a time make a value; it is given the one that is there.
+
+        Programs are made within programs. What is made inside a ``with`` block takes
+        no call of ours on Python's stack, of which there are a thousand.
+        """
         with self._lock:
             making = self._making.setdefault(key, RLock())
         try:
             with making:
-                if (value := self.values.get(key)) is None:
-                    value = make()
-                    if keep(value):
-                        self.put(key, value)
-                    else:
-                        self.refused = True
+                yield self.values.get(key)
         finally:
             self._making.pop(key, None)
-        return value
+
+    def offer(self, key, value, may_keep=True):
+        """Keep a value if it may be used again."""
+        if may_keep:
+            self.put(key, value)
+        else:
+            self.refused = True
 
     def put(self, key, value):
         """Keep a value, in place of the oldest if there are too many."""
@@ -117,6 +132,13 @@ def remembered(make):
     @wraps(make)
     def made(closed, *key):
         once = once_of(kept, closed)
-        return once.get((key, trace_context()), lambda: make(closed, *key))
+        full_key = key, trace_context()
+        if (value := once.values.get(full_key)) is not None:
+            return value
+        with once.turn(full_key) as value:
+            if value is None:
+                value = make(closed, *key)
+                once.offer(full_key, value)
+        return value
 
     return made

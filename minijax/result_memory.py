@@ -15,6 +15,7 @@ import numpy as np
 
 from minijax.arenas import ALIGNMENT
 from minijax.array import ArrayImpl, asbuffer
+from minijax.errors import givers, out_of_memory
 from minijax.remembering import cache_by_object
 from minijax.settings import config
 
@@ -123,6 +124,9 @@ class Pool:
         """Forget all blocks; the system gets those back that nobody holds."""
         self.kept, self.let_go = {}, {}
 
+    def unlock(self):
+        """Do nothing after a fork: a pool has no lock."""
+
     @property
     def total(self):
         """The number of bytes that are kept."""
@@ -148,6 +152,7 @@ def _count(value):
 
 pool = Pool()
 cache_by_object()[pool] = pool  # `clear_caches` clears it
+givers.append(pool.clear)
 config.define(
     "minijax_kept_memory", os.environ.get("MINIJAX_KEPT_MEMORY", 2**28), _count,
     told=lambda limits: pool.resize(limits),
@@ -160,14 +165,25 @@ def empty(shape, dtype):
     Args:
       shape: tuple of sizes.
       dtype: of the elements.
+
+    Raises:
+      JaxRuntimeError: if there is no memory.
     """
-    memory = pool.take(math.prod(shape) * dtype.itemsize)
-    return np.ndarray(shape, dtype, memory, memory.offset)
+    return array_in_pool("a result", shape, dtype)
 
 
 def scratch(size):
     """Return an array of so many bytes."""
-    return empty((size,), np.dtype(np.uint8))
+    return array_in_pool("what is between the results", (size,), np.dtype(np.uint8))
+
+
+def array_in_pool(what, shape, dtype):
+    """Return an array with arbitrary numbers; errors say what it is for."""
+    try:
+        memory = pool.take(math.prod(shape) * dtype.itemsize)
+        return np.ndarray(shape, dtype, memory, memory.offset)
+    except (MemoryError, OSError, OverflowError, ValueError) as error:
+        raise out_of_memory(what, shape, dtype) from error
 
 
 def exclusive(x):

@@ -9,12 +9,12 @@ import math
 from typing import NamedTuple
 
 from minijax.cache_misses import log_reason
-from minijax.core import Tracer
+from minijax.core import Tracer, current_trace, lifetime
 from minijax.jaxpr import ClosedJaxpr
 from minijax.programs import partition
 from minijax.remembering import Once, cache_by_object, once_of, trace_context
 from minijax.settings import config
-from minijax.staging import Origin, trace_to_jaxpr
+from minijax.staging import JaxprTrace, Origin
 from minijax.treedefs import PyTreeDef
 
 
@@ -96,11 +96,7 @@ class Program(NamedTuple):
     name: str
 
 
-def _write_down(call, key, once):
-    if config.jax_explain_cache_misses:
-        log_reason(call, key, once)
-    origin = Origin(call.name, call.fun_name, call.names)
-    jaxpr, consts = trace_to_jaxpr(call, call.avals, origin)
+def _closed(call, key, jaxpr, consts):
     taken = [key.hoist or isinstance(const, Tracer) for const in consts]
     constvars, lifted = partition(taken, jaxpr.constvars)
     values, captured = partition(taken, consts)
@@ -140,7 +136,20 @@ def program_of(call, statics=(), hoist=False):
     """
     once = programs_of(call.fun)
     key = Key(call.in_tree, tuple(call.avals), statics, hoist, *trace_context())
-    return once.get(key, lambda: _write_down(call, key, once), _stands_alone)
+    if (program := once.values.get(key)) is not None:
+        return program
+    with once.turn(key) as program:
+        if program is None:
+            if config.jax_explain_cache_misses:
+                log_reason(call, key, once)
+            origin = Origin(call.name, call.fun_name, call.names)
+            trace = JaxprTrace(current_trace(), origin)
+            with lifetime(trace):  # `trace_to_jaxpr`, with fewer calls on the stack
+                outs = call.__call__(*map(trace.new_input, call.avals))
+                jaxpr, consts = trace.to_jaxpr(outs)
+            program = _closed(call, key, jaxpr, consts)
+            once.offer(key, program, _stands_alone(program))
+    return program
 
 
 def _stands_alone(program):

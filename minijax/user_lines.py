@@ -12,6 +12,7 @@ import sys
 from types import FrameType
 
 import minijax
+from minijax.errors import line_finders
 from minijax.jaxpr import eval_jaxpr
 from minijax.reverse import backward_pass, linear_eqns
 from minijax.staging import source_finders
@@ -110,3 +111,4 @@ def user_line():
 
 
 source_finders.append(user_line)
+line_finders.append(user_line)

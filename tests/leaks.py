@@ -29,6 +29,12 @@ def compiles(count):
         jax.jit(lambda x, k=k: jnp.sin(x) * k)(x)
 
 
+def lambdas(count):
+    """Make the same function anew each time; its machine code is there already."""
+    for _ in range(count):
+        jax.jit(lambda x: x + 1)(1.0)
+
+
 def shapes(count):
     """Trace one function for many shapes; the oldest programs go."""
     double = jax.jit(lambda x: x * 2)
@@ -50,7 +56,13 @@ def transformed(count):
         jax.vmap(jax.grad(f))(x[None])
 
 
-ROUNDS = {calls: 100_000, compiles: 1_000, gradients: 300, transformed: 150}
+ROUNDS = {
+    calls: 100_000,
+    compiles: 1_000,
+    lambdas: 1_000,
+    gradients: 300,
+    transformed: 150,
+}
 
 
 def kept(work, count):

@@ -4,13 +4,16 @@ import copy
 import functools
 import inspect
 import pickle
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import minijax
 import minijax.numpy as jnp
+from minijax import eval_shape, grad, jit, make_jaxpr, vmap
 from tests import leaks
 
 V = np.float32([0.5, 1.0, 2.0])
@@ -250,3 +253,34 @@ def test_the_number_of_programs_is_bounded():
     for size in range(10):
         f(np.zeros(size, np.float32))
     assert f._cache_size() == 4
+
+
+def nested(depth):
+    f = jnp.sin
+    for _ in range(depth):
+        f = jit(lambda x, g=f: g(x) + 1)
+    return f
+
+
+DEEP = {
+    "call": (150, lambda f: f(1.0)),
+    "text": (150, lambda f: str(make_jaxpr(f)(1.0))),
+    "lowered": (150, lambda f: f.lower(1.0).as_text()),
+    "shape": (150, lambda f: eval_shape(f, 1.0)),
+    "gradient": (100, lambda f: grad(f)(1.0)),
+    "program of the gradient": (100, lambda f: jit(grad(f))(1.0)),
+    "batch": (100, lambda f: vmap(f)(jnp.ones(3))),
+    "batch of gradients": (100, lambda f: vmap(grad(f))(jnp.ones(3))),
+    "second derivative": (100, lambda f: grad(grad(f))(1.0)),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_jitted_functions_within_jitted_functions(name):
+    depth, way = DEEP[name]
+    with ThreadPoolExecutor(1) as pool:  # a thread has a stack of its own
+        limit, _ = sys.getrecursionlimit(), sys.setrecursionlimit(1000)
+        try:
+            pool.submit(way, nested(depth)).result()
+        finally:
+            sys.setrecursionlimit(limit)
