@@ -1,1 +1,1 @@
-"""What the chapters draw with: the distribution minijax-figures, not part of minijax."""
+"""What the chapters draw with: a distribution of its own, minijax-figures."""
