@@ -18,6 +18,7 @@ from minijax.kernels import (
     index,
     load,
 )
+from minijax.lax.complex_numbers import parts_of_quotient
 from minijax.lax.factories import to_complex, to_real
 from minijax.layouts import Slot, everywhere
 from minijax.scalar_ops import in_registers, scalar_ops
@@ -228,15 +229,7 @@ complex_rules["convert"] = _complex_convert
 
 
 def _complex_div(k, x, y):
-    """Divide, without squares that could overflow (R. L. Smith, 1962)."""
-    flip = k.lt(k.abs(y.real), k.abs(y.imag))
-    large, small = k.select(flip, y.imag, y.real), k.select(flip, y.real, y.imag)
-    ratio = k.select(k.eq(large, 0), 0, k.div(small, large))
-    scale = k.add(large, k.mul(small, ratio))
-    a, b = k.select(flip, x.imag, x.real), k.select(flip, x.real, x.imag)
-    real = k.div(k.add(a, k.mul(b, ratio)), scale)
-    imag = k.div(k.sub(b, k.mul(a, ratio)), scale)
-    return Pair(real, k.select(flip, k.neg(imag), imag))
+    return Pair(*parts_of_quotient(k, *x, *y))
 
 
 complex_rules["div"] = _complex_div

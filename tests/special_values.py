@@ -6,14 +6,16 @@ NumPy that are made of several: eagerly, by the backend that interprets, as emit
 Python and as machine code. All have to mean the same: NaN, an infinity, a zero, each of
 the same sign, or about the same number.
 
-    python -m tests.special_values [--every 5] [--jax]
+    python -m tests.special_values [--every 5] [--jax [--eager]]
 
-prints what differs; ``--jax`` compares with real JAX instead, eagerly and compiled.
+prints what differs, and where a number is not what it has to be whatever the backends
+say. ``--jax`` compares with real JAX instead, compiled, or with ``--eager`` one
+operation after the other.
 """
 
 import itertools
 import warnings
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 
 import numpy as np
@@ -24,6 +26,7 @@ from minijax.array import shape_rules
 from minijax.avals import ShapedArray
 from tests.array_cases import DTYPES, dtype_of
 from tests.commands import options_of, reported
+from tests.known_differences import BETWEEN_BACKENDS, FLOATS, FROM_JAX
 
 BACKENDS = ["interpreter", "python", "cpu"]
 
@@ -45,6 +48,10 @@ OPERANDS = {"clamp": 3} | dict.fromkeys(
     """.split(),
     2,
 )
+
+# Primitives whose function has another name.
+PUBLIC = {x: f"bitwise_{x}" for x in ("and", "or", "xor", "not")}
+PUBLIC["add_any"] = "add"
 
 # Functions of NumPy that are made of several primitives; x and y are operands.
 UNARY = """
@@ -110,7 +117,7 @@ def primitive_cases():
             avals = [ShapedArray((5,), dtype_of(dtype))] * count
             for params in PARAMS.get(primitive.name, [{}]):
                 if accepted(primitive, avals, params):
-                    label = f"{primitive}({dtype}) {params or ''}"
+                    label = f"{primitive}({dtype}) {params or ''}".strip()
                     yield label, bound(primitive.name, params), operands(dtype, count)
 
 
@@ -118,7 +125,10 @@ def bound(name, params):
     """Return the function of a package and operands that binds its primitive."""
 
     def bind(jax, *xs):
-        out = getattr(jax.lax, f"{name}_p").bind(*xs, **params)
+        if jax is not minijax:  # its primitives have parameters of their own
+            module = jax.numpy if name in ("add_any", "copy") else jax.lax
+            return getattr(module, PUBLIC.get(name, name))(*xs, **params)
+        out = getattr(lax, f"{name}_p").bind(*xs, **params)
         return out[0] if isinstance(out, list) else out
 
     return bind
@@ -154,14 +164,23 @@ def attempt(f, *args):
             return error
 
 
-def differences(ours, theirs, xs, subnormals=True):
-    """Say at which operands two results mean different things, or return None."""
+def differences(ours, theirs, xs, excused=None, subnormals=True):
+    """Say at which operands two results mean different things, or return None.
+
+    Args:
+      ours, theirs: arrays, or errors.
+      xs: the operands.
+      excused: says of the operands where a difference is known, or None.
+      subnormals: whether they count.
+    """
     if isinstance(ours, Exception) or isinstance(theirs, Exception):
         same = type(ours).__name__ == type(theirs).__name__
         return None if same else f"{brief(ours)}, but wanted {brief(theirs)}"
     if ours.dtype != theirs.dtype:
         return f"{ours.dtype}, but wanted {theirs.dtype}"
     wrong = ~alike(ours, theirs)
+    if excused:
+        wrong &= ~excused(*xs)
     if not subnormals:
         wrong &= ~np.any([[small(x) for x in [*xs, ours, theirs]]], axis=1)[0]
     if not wrong.any():
@@ -182,7 +201,13 @@ def brief(x):
 def alike(x, y):
     """Return where two arrays hold numbers of the same meaning."""
     if x.dtype.kind == "c":
-        return alike(x.real, y.real) & alike(x.imag, y.imag)
+        near = close(x, y)
+        return np.logical_and(
+            *[
+                alike(*parts) | (near & np.not_equal(*parts))
+                for parts in ((x.real, y.real), (x.imag, y.imag))
+            ]
+        )
     if x.dtype.kind in "biu":
         return x == y
     wide = np.float64
@@ -197,6 +222,12 @@ def alike(x, y):
         return near | (end & (np.sign(x) == np.sign(y)))
 
 
+def close(x, y):
+    """Return where complex numbers are close to each other, for their size."""
+    with np.errstate(all="ignore"):
+        return abs(x - y) <= 64 * np.finfo(x.dtype).eps * abs(y)
+
+
 def small(x):
     """Return where numbers are subnormal."""
     if x.dtype.kind == "c":
@@ -208,76 +239,142 @@ def small(x):
     return (size > 0) & (size <= tiny)
 
 
-# What is known to differ, and why (`book/differences.md`); a start of the label.
-KNOWN = {
-    "div(complex": "signs of zero parts",
-    "x/y complex": "signs of zero parts",
-    "x/0 complex": "signs of zero parts",
-    "0/x complex": "signs of zero parts",
-    "x**-": "of complex numbers: signs of zero parts; of halves: rounded once or twice",
-    "jnp.reciprocal(x) complex": "signs of zero parts",
-    "integer_pow(complex64) {'y': -": "signs of zero parts",
-    "integer_pow(complex128) {'y': -": "signs of zero parts",
-    "integer_pow(float16) {'y': -": "products of halves are rounded once or each time",
-    "erf": "the least subnormal number",
-    "max(": "which of two zeros",
-    "min(": "which of two zeros",
-}
-
-
-def known(case, backend):
-    """Return whether a difference of machine code is one that we know of."""
-    return backend == "cpu" and any(case[0].startswith(start) for start in KNOWN)
-
-
 def compared(case, backend):
     """Say how a backend differs from what is evaluated, or return None."""
     label, function, xs = case
     f = lambda *args: function(minijax, *args)  # noqa: E731
     eager = attempt(f, *map(minijax.numpy.asarray, xs))
     ours = attempt(minijax.jit(f, backend=backend), *xs)
-    problem = differences(ours, eager, xs)
+    excused = BETWEEN_BACKENDS.get(label) if backend == "cpu" else None
+    problem = differences(ours, eager, xs, excused)
     return problem and f"{label}, {backend}: {problem}"
 
 
-def compared_with_jax(case, compiled):
-    """Say how JAX differs from what is evaluated, or return None."""
-    label, function, xs = case
+def compared_with_jax(cases, compiled=True):
+    """Return a text for each case in which JAX differs from what is evaluated."""
     jax = import_module("jax")
-    f = lambda *args: function(jax, *args)  # noqa: E731
-    evaluated = lambda *args: function(minijax, *args)  # noqa: E731
-    ours = attempt(evaluated, *map(minijax.numpy.asarray, xs))
-    theirs = attempt(jax.jit(f) if compiled else f, *map(jax.numpy.asarray, xs))
-    problem = differences(ours, theirs, xs, subnormals=False)
-    return problem and f"{label}, JAX {'compiled' if compiled else ''}: {problem}"
+    run = computed_together if compiled else computed
+    found = []
+    for (label, function, xs), theirs in zip(cases, run(jax, cases)):
+        ours = attempt(partial(function, minijax), *map(minijax.numpy.asarray, xs))
+        if problem := differences(ours, theirs, xs, FROM_JAX.get(label), False):
+            found.append(f"{label}, JAX {'compiled' if compiled else ''}: {problem}")
+    return found
 
 
-def run(cases, ways, compare):
-    """Return a text for each case and way that differs."""
-    return [text for case in cases for way in ways if (text := compare(case, way))]
+def computed(jax, cases):
+    """Yield the result of each case, or its error, one operation after the other."""
+    for _, function, xs in cases:
+        yield attempt(partial(function, jax), *map(jax.numpy.asarray, xs))
+
+
+def computed_together(jax, cases):
+    """Return the results of cases, or their errors, of one compiled program."""
+    errors = {}
+
+    def program(operands):
+        results = []
+        for place, ((_, function, _), xs) in enumerate(zip(cases, operands)):
+            try:
+                results.append(jax.numpy.asarray(function(jax, *xs)))
+            except Exception as error:
+                errors[place] = error
+                results.append(jax.numpy.zeros(()))
+        return results
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = jax.jit(program)([xs for _, _, xs in cases])
+    return [errors.get(i, np.asarray(result)) for i, result in enumerate(results)]
+
+
+def in_batches(cases, eager=False):
+    """Return texts about cases that differ from JAX, 16 of them compiled at a time."""
+    batches = [cases[i : i + 16] for i in range(0, len(cases), 16)]
+    return [x for batch in batches for x in compared_with_jax(batch, not eager)]
 
 
 def differing(cases):
-    """Return texts about the cases that differ between the backends, unexpectedly."""
+    """Yield texts about the cases that differ between the backends."""
+    return (x for case in cases for name in BACKENDS if (x := compared(case, name)))
+
+
+def rounded_away():
+    """Yield texts about numbers that `jnp.round` does not leave where they were.
+
+    What overflows when it is scaled becomes infinite, in JAX too.
+    """
+    finfo = import_module("ml_dtypes").finfo
+    for dtype, decimals in itertools.product(FLOATS, (-40, -2, 0, 1, 2, 40)):
+        limit = float(finfo("float64" if dtype == "float64" else "float32").max)
+        x = special(dtype)
+        x = x[abs(x.astype(np.float64)) <= min(limit, limit * 10.0**-decimals)]
+        for name, f in ways(lambda x, d=decimals: minijax.numpy.round(x, d)):
+            y, wide = attempt(f, x).astype(np.float64), x.astype(np.float64)
+            eps = float(finfo(dtype_of(dtype)).eps)
+            near = abs(y - wide) <= 0.5 * 10.0**-decimals + 2 * eps * abs(wide)
+            if not near.all():
+                yield f"round({dtype}, {decimals}), {name}: {x[~near]}, {y[~near]}"
+
+
+def wrong_places():
+    """Yield texts about extremes at places that the index dtype has, or has not."""
+    for how, dtype, size in itertools.product(
+        ("argmax", "argmin"), ("int8", "uint8", "int32"), (127, 128, 129, 256, 257, 300)
+    ):
+        x = np.arange(size)[:: 1 if how == "argmax" else -1].copy()
+        wanted = size - 1 if size - 1 <= np.iinfo(dtype).max else "OverflowError"
+        for name, f in ways(lambda x, h=how, d=dtype: getattr(lax, h)(x, 0, d)):
+            place = attempt(f, x)
+            if isinstance(place, Exception):
+                place = type(place).__name__
+            if place != wanted:
+                yield f"{how}({size} numbers, {dtype}), {name}: {place}, not {wanted}"
+
+
+def ways(f):
+    """Yield a function, and the same on every backend, with their names."""
+    yield "evaluated", f
+    for backend in BACKENDS:
+        yield backend, minijax.jit(f, backend=backend)
+
+
+def chosen(cases, every, among=("float32",)):
+    """Return every so many cases, and all of a few dtypes."""
     return [
-        text
-        for case in cases
-        for name in BACKENDS
-        if not known(case, name) and (text := compared(case, name))
+        case
+        for place, case in enumerate(cases)
+        if place % every == 0 or any(dtype in case[0] for dtype in among)
     ]
+
+
+def some_functions():
+    """Yield what differs in a share of the functions."""
+    return differing(chosen(function_cases(), 20))
+
+
+def some_primitives():
+    """Yield what differs in a share of the primitives."""
+    return differing(chosen(primitive_cases(), 20))
+
+
+# The share of everything here that `make test` can wait for. Properties that hold
+# whatever a backend says come first; then the comparisons.
+QUICK_BATTERY = [rounded_away, wrong_places, some_functions, some_primitives]
 
 
 def main(arguments=None):
     """Run from the command line."""
-    options = options_of(__doc__, arguments, every=1, start=0, only="", jax=False)
+    defaults = {"every": 1, "start": 0, "only": "", "jax": False, "eager": False}
+    options = options_of(__doc__, arguments, **defaults)
     with minijax.enable_x64(True):
         cases = [*primitive_cases(), *function_cases()][options.start :: options.every]
         cases = [case for case in cases if case[0].startswith(options.only)]
         if options.jax:
             with import_module("jax").enable_x64(True):
-                found = run(cases, [False, True], compared_with_jax)
+                found = in_batches(cases, options.eager)
         else:
-            found = differing(cases)
+            found = [*rounded_away(), *wrong_places(), *differing(cases)]
     return reported(f"{len(cases)} cases", found)
 
 

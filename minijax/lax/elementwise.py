@@ -14,6 +14,7 @@ from minijax.array import primitive_rules
 from minijax.avals import typeof
 from minijax.core import Primitive
 from minijax.dtypes import kind_of
+from minijax.lax.complex_numbers import complex_number, exp_minus_one
 from minijax.lax.factories import (
     ANY,
     BITS,
@@ -38,7 +39,6 @@ from minijax.lax.factories import (
 from minijax.lax.numerics import (
     angle,
     by_number,
-    complex_number,
     count_leading_zeros,
     count_ones,
     direction,
@@ -46,6 +46,7 @@ from minijax.lax.numerics import (
     integer_power,
     inverse_erf,
     log_gamma,
+    next_number,
     power,
     psi,
     reduced,
@@ -91,13 +92,13 @@ square_p, square = unary("square", NUMBER, lambda xp, x: x * x)
 floor_p, floor = unary("floor", FLOAT, "floor")
 ceil_p, ceil = unary("ceil", FLOAT, "ceil")
 is_finite_p, is_finite = unary("is_finite", FLOAT, "isfinite", to_bool)
-nextafter_p, _nextafter = binary("nextafter", FLOAT, "nextafter")
+nextafter_p, _nextafter = binary("nextafter", FLOAT, next_number)
 ne_p, ne = binary("ne", ANY, "not_equal", to_bool)
 le_p, le = binary("le", ORDERED, "less_equal", to_bool)
 gt_p, gt = binary("gt", ORDERED, "greater", to_bool)
 ge_p, ge = binary("ge", ORDERED, "greater_equal", to_bool)
 exp2_p, exp2 = unary("exp2", INEXACT, "exp2")
-expm1_p, expm1 = unary("expm1", INEXACT, "expm1")
+expm1_p, expm1 = unary("expm1", INEXACT, exp_minus_one)
 log1p_p, log1p = unary("log1p", INEXACT, "log1p")
 sqrt_p, sqrt = unary("sqrt", INEXACT, "sqrt")
 rsqrt_p, rsqrt = unary("rsqrt", INEXACT, lambda xp, x: 1 / xp.sqrt(x))

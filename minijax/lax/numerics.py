@@ -9,11 +9,13 @@ import math
 
 import numpy as np
 
+from minijax.lax.complex_numbers import divide_inexact
+
 
 def divide(xp, x, y):
     """Divide; integers round towards zero, and dividing by 0 gives all bits set."""
     if x.dtype.kind not in "iu":
-        return xp.divide(x, y)
+        return divide_inexact(xp, x, y)
     zero = y == 0
     safe = xp.where(zero, xp.ones_like(y), y)
     quotient = x // safe
@@ -81,7 +83,8 @@ def power(xp, x, y):
 def integer_power(xp, x, y):
     """Raise `x` to a fixed integer power."""
     if y < 0:
-        return 1 / integer_power(xp, x, -y)
+        below = integer_power(xp, x, -y)
+        return divide_inexact(xp, xp.ones_like(x), below)
     if x.dtype.kind != "c":
         return xp.power(x, np.asarray(y, x.dtype)) if y else xp.ones_like(x)
     return by_squaring(xp.multiply, x, y) if y else xp.ones_like(x)
@@ -98,17 +101,14 @@ def by_squaring(multiply, x, y):
     return result
 
 
+def next_number(xp, x, y):
+    """Return the next number on the way to `y`: `y` itself from a zero to the other."""
+    return xp.where(x == y, y, xp.nextafter(x, y))
+
+
 def sigmoid(xp, x):
     """Return 1 / (1 + exp(-x))."""
     return 1 / (1 + xp.exp(-x))
-
-
-def complex_number(xp, x, y):
-    """Return x + iy, exactly, infinities and zeros of either sign included."""
-    shape = xp.broadcast_shapes(x.shape, y.shape)
-    result = xp.empty(shape, "complex64" if x.dtype.itemsize == 4 else "complex128")
-    result.real, result.imag = x, y
-    return result
 
 
 def count_leading_zeros(xp, x):

@@ -1,0 +1,91 @@
+"""Complex numbers with infinite parts: values of JAX 0.10.2, on every backend."""
+
+import numpy as np
+import pytest
+
+import minijax
+from minijax import lax
+from tests.special_values import BACKENDS, alike
+
+INF, NAN = np.inf, np.nan
+QUOTIENTS = [
+    (1 + 0j, complex(INF, INF), complex(0, -0.0)),
+    (1 + 0j, complex(INF, NAN), complex(0, 0)),
+    (-1.5 + 0j, complex(NAN, INF), complex(0, 0)),
+    (-1.5 + 0j, complex(-INF, -INF), complex(0, -0.0)),
+    (complex(INF, 1), 0j, complex(INF, INF)),
+    (complex(1, NAN), 0j, complex(INF, NAN)),
+    (1 + 0j, complex(-0.0, 0), complex(-INF, NAN)),
+    (0j, 0j, complex(NAN, NAN)),
+    (complex(INF, 1), 1j, complex(NAN, -INF)),
+    (complex(-1.5, INF), 1 - 1.5j, complex(-INF, INF)),
+    (complex(INF, 0), complex(1, INF), complex(NAN, NAN)),
+    (complex(INF, 0), complex(NAN, 1), complex(NAN, NAN)),
+    (complex(NAN, 1), 1 + 1j, complex(NAN, NAN)),
+    (1 + 1j, 1 + 1j, complex(1, 0)),
+    (1e30 + 1e30j, 1e30 + 1e30j, complex(1, 0)),
+    (-1 - 1j, -1 + 1j, complex(-0.0, 1)),
+]
+EXP_MINUS_ONE = [
+    (complex(INF, 0), complex(INF, 0)),
+    (complex(INF, -0.0), complex(INF, 0)),
+    (complex(INF, 1), complex(INF, INF)),
+    (complex(-INF, -1.5), complex(-1, -0.0)),
+    (complex(-0.0, -0.0), 0j),
+    (complex(NAN, 0), complex(NAN, 0)),
+    (complex(INF, INF), complex(NAN, NAN)),
+]
+
+
+def ways(f):
+    """Yield a function, and the same on every backend."""
+    yield f
+    for backend in BACKENDS:
+        yield minijax.jit(f, backend=backend)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_quotients(dtype):
+    with minijax.enable_x64(True):
+        x, y, wanted = np.array(QUOTIENTS, dtype).T.copy()
+        for f in ways(lax.div):
+            assert alike(np.asarray(f(x, y)), wanted).all()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_negative_powers(dtype):
+    x = np.array([0, complex(-0.0, 0), complex(INF, INF), complex(NAN, INF)], dtype)
+    wanted = np.array(
+        [complex(INF, NAN), complex(-INF, NAN), complex(0, -0.0), complex(0, -0.0)],
+        dtype,
+    )
+    with minijax.enable_x64(True):
+        for f in [*ways(lax.reciprocal), *ways(lambda x: x**-1)]:
+            assert alike(np.asarray(f(minijax.numpy.asarray(x))), wanted).all()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_exp_minus_one(dtype):
+    with minijax.enable_x64(True):
+        x, wanted = np.array(EXP_MINUS_ONE, dtype).T.copy()
+        for f in ways(lax.expm1):
+            assert alike(np.asarray(f(x)), wanted).all()
+
+
+def test_a_divisor_whose_reciprocal_overflows():
+    tiny = np.array([1e-310 + 1e-310j])
+    with minijax.enable_x64(True):
+        for f in ways(lax.div):
+            assert alike(np.asarray(f(tiny, tiny)), np.ones(1, "complex128")).all()
+
+
+def test_scalars():
+    for f in ways(lax.div):
+        out = f(np.complex64(complex(INF, 1)), np.complex64(0))
+        assert out.shape == () and complex(out) == complex(INF, INF)
+
+
+def test_the_number_after_a_zero():
+    zeros = np.array([0.0, -0.0], "float16")
+    for f in ways(lax.nextafter):
+        assert (np.signbit(np.asarray(f(zeros, -zeros))) == [True, False]).all()
