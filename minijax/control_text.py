@@ -6,6 +6,7 @@ from minijax.control_steps import Branch, Repeat, While
 from minijax.costs import nbytes
 from minijax.llvm_text import type_in_memory, write_loop
 from minijax.program_text import SMALL, step_writers, typed, write_steps
+from minijax.programs import partition
 
 
 class Carry:
@@ -24,8 +25,9 @@ class Carry:
         self.f = f
         rows = zip(body.inputs, body.outputs, step.starts, step.results)
         rows = list(rows)
-        self.small = [row for row in rows if nbytes(row[0]) <= SMALL]
-        self.large = [row for row in rows if nbytes(row[0]) > SMALL]
+        sizes = [nbytes(row[0]) for row in rows]
+        small = [size <= SMALL and f.takes(2 * size) for size in sizes]
+        self.large, self.small = partition(small, rows)
 
     def begin(self):
         """Write what comes before; return the addresses that go through the loop."""

@@ -20,8 +20,9 @@ from minijax.product_calls import signature, write_call
 from minijax.products import Product
 from minijax.vector_kernels import kernel_function
 
-# A temporary with at most so many bytes is a local variable of its function.
-SMALL = 256
+# A temporary with at most so many bytes is a local variable of its function, as long
+# as these take no more of the stack than that; a function called by it has half of it.
+SMALL, STACK = 256, 2**15
 
 # So many kernels are called by one function at most; LLVM is slow on long functions.
 LONGEST = 200
@@ -55,14 +56,19 @@ class ProgramText:
         self.uses = self.locations.uses(plan.steps)
         self.function("program", plan.steps, [])
 
-    def function(self, name, steps, slots):
-        """Add a function that does some steps; it is given the addresses of slots."""
-        f = FunctionText(self, steps, slots)
+    def function(self, name, steps, slots, stack=STACK):
+        """Add a function that does some steps; it is given the addresses of slots.
+
+        Its variables take no more than `stack` bytes.
+        """
+        f = FunctionText(self, steps, slots, stack)
         write_steps(f, steps)
         self.declared |= f.declared
         params = "".join(f", i8* {f.addresses[slot]}" for slot in slots)
         head = f"i32 @{name}(i8** %memory, i8* %arena, i8** %context{params})"
         linkage = "define" if name == "program" else "define internal"
+        for turn, size in f.turns.items():
+            f.head.insert(0, f"  %{turn} = alloca i8, i64 {size}, align 64")
         lines = [f"{linkage} {head} nounwind noinline {{", "entry:", *f.head, *f.lines]
         self.functions.append("\n".join([*lines, *f.end, "}"]))
 
@@ -96,10 +102,14 @@ class FunctionText(LLVMFunction):
       program: the `ProgramText`.
       head: lines that come first.
       addresses: from slots to the names of their addresses.
+      stack, room: how many bytes its variables may take, and may still take.
+      turns: memory that steps use in turn, from names to sizes.
     """
 
-    def __init__(self, program, steps, slots):
+    def __init__(self, program, steps, slots, stack=STACK):
         super().__init__()
+        self.stack = self.room = stack
+        self.turns = {}
         self.program, self.head = program, []
         self.addresses = {slot: self.name("s") for slot in slots}
         self.end = ["  ret i32 0"]
@@ -133,10 +143,24 @@ class FunctionText(LLVMFunction):
         """Return the address of a slot."""
         slot = self.first_of.get(slot, slot)
         if slot not in self.addresses:
+            if slot in self.local and not self.takes(nbytes(slot)):
+                self.local.discard(slot)  # it stays in the arena
             if slot not in self.local:
                 return self._placed(slot, *self.places[slot])
             self.addresses[slot] = self.variable(slot)
         return self.addresses[slot]
+
+    def takes(self, size):
+        """Return whether there is room for a variable, and note that it is taken."""
+        size = max(size, 16)
+        fits = size <= self.room
+        self.room -= size * fits
+        return fits
+
+    def in_turn(self, name, size):
+        """Return the address of memory that steps use one after the other."""
+        self.turns[name] = max(self.turns.get(name, 0), size)
+        return f"%{name}"
 
     def _placed(self, slot, kind, number):
         if kind == "arena":
@@ -214,13 +238,13 @@ def parted(steps):
 
 def write_elsewhere(f, steps):
     """Write steps in a function of their own, and its call."""
-    inner = FunctionText(f.program, steps, [])
+    inner = FunctionText(f.program, steps, [], f.stack // 2)
     named = [s for s in f.program.locations.uses(steps) if s not in inner.local]
     handed = {slot for slot in f.addresses if slot not in f.places}
     shared = [slot for slot in named if slot in f.local or slot in handed]
     name = f"part{len(f.program.functions)}"
     args = "".join(f", i8* {f.address(slot)}" for slot in shared)
-    f.program.function(name, steps, shared)
+    f.program.function(name, steps, shared, f.stack // 2)
     args = f"i8** %memory, i8* %arena, i8** %context{args}"
     status = f.name("v")
     f.line(f"{status} = call i32 @{name}({args})")
@@ -253,12 +277,11 @@ def write_hosted(f, step):
     """Write a call of Python, which is given the addresses of the step's slots."""
     number, addresses = len(f.program.hosted), [*map(f.address, hosted_slots(step))]
     f.program.hosted.append(step)
-    status = f.first("alloca i32", "l")
+    addresses.append(f.in_turn("status", 4))
+    status = f.first("bitcast i8* %status to i32*", "l")
     f.line(f"store i32 1, i32* {status}")
-    addresses.append(f.first(f"bitcast i32* {status} to i8*", "l"))
-    kind = f"[{len(addresses)} x i8*]"
-    whole = f.first(f"alloca {kind}, align 16", "l")
-    table = f.first(f"bitcast {kind}* {whole} to i8**", "l")
+    whole = f.in_turn("table", 8 * len(addresses))
+    table = f.first(f"bitcast i8* {whole} to i8**", "l")
     for place, pointer in enumerate(addresses):
         entry = f.emit(f"getelementptr i8*, i8** {table}, i64 {place}", "p")
         f.line(f"store i8* {pointer}, i8** {entry}")

@@ -6,6 +6,8 @@ import hashlib
 import math
 from typing import NamedTuple
 
+from minijax.arenas import rounded
+from minijax.costs import nbytes
 from minijax.gemm import address, name_of_gemm
 from minijax.kernel_steps import Launch
 from minijax.llvm_kernels import pointer_to
@@ -57,9 +59,8 @@ class Task(NamedTuple):
 def write_share(f, task, addresses, space="null"):
     """Write how a program has a task done: a table of addresses, and a call."""
     f.declared.add(f"declare i64 @minijax_share({', '.join(['i64'] * 7)})")
-    kind = f"[{len(addresses)} x i8*]"
-    whole = f.first(f"alloca {kind}, align 16", "l")
-    table = f.first(f"bitcast {kind}* {whole} to i8**", "l")
+    whole = f.in_turn("table", 8 * len(addresses))
+    table = f.first(f"bitcast i8* {whole} to i8**", "l")
     for number, each in enumerate(addresses):
         entry = f.emit(f"getelementptr i8*, i8** {table}, i64 {number}", "p")
         f.line(f"store i8* {each}, i8** {entry}")
@@ -118,9 +119,11 @@ def write_shared_launch(f, step):
     steps = in_two(step)
     if not steps or not outermost(steps[0].kernel, f.program.target):
         return write_launch(f, step)
-    for slot in steps[0].writes:
-        if slot not in step.writes:
-            f.addresses[slot] = f.variable(slot)
+    start = 0
+    for slot in [slot for slot in steps[0].writes if slot not in step.writes]:
+        end = start + rounded(nbytes(slot))
+        f.addresses[slot] = f.offset(f.in_turn("partials", end), start)
+        start = end
     write_parts(f, steps[0], time)
     return write_launch(f, steps[1])
 

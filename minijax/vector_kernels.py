@@ -103,8 +103,8 @@ def function_of(f, name, target, where, more=()):
     width = f'"prefer-vector-width"="{8 * target.vector_bytes}"'
     params = ", ".join([*params, *more])
     head = f"define void @{name}({params}) nounwind {where} {width} {{"
-    owned = [text for _, text in f.owned.values()]
-    text = "\n".join([head, "entry:", *owned, *f.lines, "  ret void", "}"])
+    begin, end = f.owned_memory()
+    text = "\n".join([head, "entry:", *begin, *f.lines, *end, "  ret void", "}"])
     return FunctionText(text, f.needed)
 
 

@@ -24,7 +24,7 @@ class Elements(VectorText):
       axis: the axis along which vectors lie, inside of their loop.
       lanes: how many numbers a vector holds; 0 outside of such a loop.
       live: how many of them stand for an index below the size of the axis.
-      owned: memory that belongs to the function: from keys to names and texts.
+      owned: memory that belongs to the function: from keys to names and types.
       reserved: from the same keys to how many numbers there is memory for.
     """
 
@@ -107,11 +107,25 @@ class Elements(VectorText):
         """Return the address of memory for so many numbers that the function owns."""
         name, _ = self.owned.get(key) or (self.name("s"), "")
         if size > self.reserved.get(key, 0):
-            array, self.reserved[key] = f"[{size} x {kind}]", size
-            start = f"getelementptr {array}, {array}* {name}.all, i64 0, i64 0"
-            lines = f"  {name}.all = alloca {array}, align 64\n  {name} = {start}"
-            self.owned[key], self.depths[name] = (name, lines), 0
+            self.reserved[key] = size
+            self.owned[key], self.depths[name] = (name, kind), 0
         return name
+
+    def owned_memory(self):
+        """Return the lines that get what the function owns, and that give it back."""
+        begin, end, room = [], [], ON_STACK
+        for key, (name, kind) in self.owned.items():
+            size = self.reserved[key] * BYTES_OF[kind]
+            if size <= room:
+                room -= size
+                begin += on_stack(name, kind, size)
+            else:
+                begin += on_heap(name, kind, size)
+                end.append(f"  call void @free(i8* {name}.got)")
+        if end:
+            self.needed["malloc"] = "declare i8* @malloc(i64)"
+            self.needed["free"] = "declare void @free(i8*)"
+        return begin, end
 
     def vectors(self, axis, lanes, write):
         """Write a loop of full vectors along an axis, and one that is not full.
@@ -149,6 +163,35 @@ class Elements(VectorText):
         numbers = self.emit(f"add {kind} {first}, {ahead}")
         limits = splat("i64", str(limit), self.lanes)
         return self.emit(f"icmp ult {kind} {numbers}, {limits}", "m")
+
+
+ON_STACK = 2**13  # bytes of a function's own memory
+BYTES_OF = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
+
+
+def on_stack(name, kind, size):
+    """Return the lines that get memory on the stack."""
+    array = f"[{size // BYTES_OF[kind]} x {kind}]"
+    return [
+        f"  {name}.all = alloca {array}, align 64",
+        f"  {name} = getelementptr {array}, {array}* {name}.all, i64 0, i64 0",
+    ]
+
+
+def on_heap(name, kind, size):
+    """Return the lines that get memory from the system; if it has none, the stack's."""
+    return [
+        f"  {name}.got = call i8* @malloc(i64 {size + 63})",
+        f"  {name}.none = icmp eq i8* {name}.got, null",
+        f"  {name}.size = select i1 {name}.none, i64 {size + 63}, i64 0",
+        f"  {name}.stack = alloca i8, i64 {name}.size",
+        f"  {name}.all = select i1 {name}.none, i8* {name}.stack, i8* {name}.got",
+        f"  {name}.where = ptrtoint i8* {name}.all to i64",
+        f"  {name}.back = sub i64 0, {name}.where",
+        f"  {name}.skip = and i64 {name}.back, 63",
+        f"  {name}.begin = getelementptr i8, i8* {name}.all, i64 {name}.skip",
+        f"  {name} = bitcast i8* {name}.begin to {kind}*",
+    ]
 
 
 def steps(kind, lanes, stride=1):
