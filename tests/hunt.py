@@ -101,6 +101,20 @@ def memory(seed):
     return told(memory_cases.problem(seed))
 
 
+def cold(seed):
+    """First uses of the package: threads, forks, Ctrl-C at any line."""
+    from tests import cold_processes
+
+    rng = np.random.default_rng(seed)
+    names = [action.__name__ for action in cold_processes.ACTIONS]
+    cases = [["mixture", seed], ["forked", float(rng.random() * 0.6)]]
+    cases += [
+        ["interrupted", int(rng.integers(24_000)), str(rng.choice(names))]
+        for _ in range(3)
+    ]
+    return told("\n".join(map(str, cold_processes.compare(cases))))
+
+
 def jax_lines(seed):
     """Straight-line programs beside real JAX."""
     from tests.random_programs import Comparison
@@ -120,6 +134,8 @@ FAMILIES = {
     each.__name__: each
     for each in (edges, lines, control, kernels, threads, fusion, memory)
 }
+if hasattr(os, "fork"):
+    FAMILIES["cold"] = cold
 WITH_JAX = {each.__name__: each for each in (jax_lines, jax_control)}
 OFTEN = {"edges": 5, "lines": 2, "control": 2}  # of ten or so blocks
 
