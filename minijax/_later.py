@@ -92,7 +92,7 @@ LATER = {
             average bartlett bitwise_count blackman block c_ can_cast column_stack
             concat copysign corrcoef cov cross cumulative_prod cumulative_sum diagflat
             diff dsplit dstack ediff1d einsum einsum_path fabs fliplr flipud
-            float_power fmax fmin frexp from_dlpack frombuffer fromfile fromfunction
+            float_power fmax fmin frexp frombuffer fromfile fromfunction
             fromiter frompyfunc fromstring gcd geomspace gradient hamming hanning
             heaviside hsplit i0 index_exp interp isdtype isneginf isposinf iterable
             kaiser kron lcm ldexp load logaddexp2 logspace matvec mgrid modf nan_to_num
