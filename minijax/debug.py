@@ -1,4 +1,4 @@
-# Made from chapters/11c_callbacks.md by `make chapter`;
+# Made from chapters/14_callbacks.md by `make chapter`;
 # edit the chapter, not this file.
 """Looking at values while a program runs: `print`, `callback`, `breakpoint`.
 
@@ -6,8 +6,8 @@ Reference: ``jax.debug``.
 """
 
 from minijax._lazy import awake
-from minijax.debugger import debug_breakpoint
-from minijax.debugging import debug_callback, debug_print
+from minijax.callbacks.debugger import debug_breakpoint
+from minijax.callbacks.debugging import debug_callback, debug_print
 
 _functions = {
     "breakpoint": debug_breakpoint,

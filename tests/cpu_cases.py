@@ -9,7 +9,7 @@ import warnings
 from itertools import islice
 
 import minijax
-from minijax.compilation import Interpreter, backends, without_waste
+from minijax.jitting.compilation import Interpreter, backends, without_waste
 from tests import emission_cases
 from tests.commands import options_of, reported
 from tests.kernel_cases import alike, programs

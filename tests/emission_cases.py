@@ -16,7 +16,7 @@ import numpy as np
 
 import minijax
 from minijax import lax
-from minijax.compilation import Interpreter, backends
+from minijax.jitting.compilation import Interpreter, backends
 from tests import array_cases as cases
 from tests import control_corpus, corpus, forward_cases, transpose_cases
 from tests.commands import reported

@@ -12,12 +12,12 @@ import numpy as np
 import minijax
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
-from minijax.elementary import expand
-from minijax.fusion import fuse
-from minijax.kernel_backends import KernelProgram, LLVMProgram
-from minijax.kernel_checking import check_kernel
-from minijax.kernel_steps import lower
-from minijax.passes import simplify
+from minijax.functions.elementary import expand
+from minijax.fusion.fusion_pass import fuse
+from minijax.kernels.backends import KernelProgram, LLVMProgram
+from minijax.kernels.interpreter import check_kernel
+from minijax.kernels.program_steps import lower
+from minijax.passes.pipeline import simplify
 from tests import corpus, emission_cases, kernel_cases
 from tests.commands import options_of
 from tests.red_zones import RedZones
@@ -38,7 +38,7 @@ class FusedProgram(KernelProgram):
 
 
 class FusedMachineCode(LLVMProgram):
-    """Machine code of a fused schedule, with the functions of floor 17b."""
+    """Machine code of a fused schedule, with the functions of floor 19."""
 
     lowered = FusedProgram.lowered
 

@@ -12,12 +12,10 @@ import warnings
 import numpy as np
 
 import minijax
-from minijax.compilation import Interpreter, without_waste
-from minijax.kernel_backends import KernelProgram
-from minijax.kernel_checking import check_kernel
-from minijax.kernel_forms import collapse
-from minijax.kernel_interpreter import interpret
-from minijax.kernels import (
+from minijax.jitting.compilation import Interpreter, without_waste
+from minijax.kernels.backends import KernelProgram
+from minijax.kernels.interpreter import check_kernel, interpret
+from minijax.kernels.kernel import (
     Affine,
     Buffer,
     Guard,
@@ -29,9 +27,10 @@ from minijax.kernels import (
     index,
     load,
 )
-from minijax.llvm_kernels import emit_llvm
-from minijax.machine import Library
-from minijax.scalar_ops import foldings, in_registers, scalar_ops
+from minijax.kernels.layouts import collapse
+from minijax.kernels.llvm_compiler import Library
+from minijax.kernels.llvm_kernels import emit_llvm
+from minijax.kernels.scalar_ops import foldings, in_registers, scalar_ops
 from tests import array_cases as cases
 from tests import emission_cases
 from tests.commands import options_of, reported
@@ -235,7 +234,7 @@ def programs(every):
 
 
 def scalar_library(kernels):
-    """The library of chapter 16."""
+    """The library of chapter 17."""
     return Library(emit_llvm(kernels))
 
 

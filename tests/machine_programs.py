@@ -18,8 +18,8 @@ from functools import partial
 import numpy as np
 
 import minijax
-from minijax.donation import is_deleted
-from minijax.dtypes import is_inexact
+from minijax.arrays.dtypes import is_inexact
+from minijax.jitting.arguments import is_deleted
 from minijax.lax.factories import to_real
 from minijax.tree_util import tree_map
 from tests import random_control

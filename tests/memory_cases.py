@@ -10,17 +10,17 @@ import sys
 
 import numpy as np
 
-from minijax.kernel_backends import Memory
-from minijax.kernel_checking import check_kernel
-from minijax.kernel_steps import Launch, Schedule
-from minijax.kernels import Affine, Buffer, Kernel, Store, apply, fold, load
-from minijax.layouts import Slot
-from minijax.liveness import lifetimes
-from minijax.loop_nests import Combine, Loop, Start, loop_nest
-from minijax.memory import plan
-from minijax.memory_checking import check_plan
-from minijax.planned_backend import CallMemory, offsets_of
-from minijax.scalar_ops import foldings, scalar_ops
+from minijax.kernels.backends import Memory
+from minijax.kernels.interpreter import check_kernel
+from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, fold, load
+from minijax.kernels.layouts import Slot
+from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest
+from minijax.kernels.program_steps import Launch, Schedule
+from minijax.kernels.scalar_ops import foldings, scalar_ops
+from minijax.memory.backend import CallMemory, offsets_of
+from minijax.memory.checking import check_plan
+from minijax.memory.liveness import lifetimes
+from minijax.memory.planning import plan
 from tests.commands import options_of
 
 FLOAT, WIDE, BYTES = map(np.dtype, ("float32", "float64", "uint8"))

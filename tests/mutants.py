@@ -11,7 +11,10 @@ disk cannot have it: its key is the text that LLVM is given.
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from minijax import clear_caches, kernel_building, vector_kernels, vector_memory
+from minijax import clear_caches
+from minijax.kernels import building as kernel_building
+from minijax.vectors import kernels as vector_kernels
+from minijax.vectors import loads_and_stores as vector_memory
 
 _TWICE = {"i8": "i16", "i16": "i32", "i32": "i64"}
 
@@ -65,7 +68,7 @@ def same_output_names():
 
 
 def import_order():
-    """Nests are changed as if `minijax.streaming` alone had been imported first.
+    """Nests are changed as if `vectors.streaming` alone had been imported first.
 
     The same numbers come of it, from other texts: streams come before held rows.
     """

@@ -5,11 +5,11 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
-from minijax import object_cache
-from minijax.machine import Library
-from minijax.object_cache import CODE, HEAD, key_of
-from minijax.settings import config
-from tests.test_machine import TEXT, call
+from minijax.arrays.settings import config
+from minijax.calls import object_cache
+from minijax.calls.object_cache import CODE, HEAD, key_of
+from minijax.kernels.llvm_compiler import Library
+from tests.test_kernels_llvm_compiler import TEXT, call
 
 
 @contextmanager

@@ -14,11 +14,11 @@ import numpy as np
 
 import minijax
 from minijax import lax
-from minijax.array import computations, impl_rules, primitive_rules, shape_rules
-from minijax.emission import python_rules
+from minijax.arrays.array import computations, impl_rules, primitive_rules, shape_rules
+from minijax.emitted.elementwise import expression
+from minijax.emitted.emission import python_rules
 from minijax.lax.conversion import astype
 from minijax.numpy import arithmetic
-from minijax.python_elementwise import expression
 
 
 @contextmanager
@@ -40,8 +40,8 @@ def uncounted_places():
 
     places = [
         "minijax.lax.reductions.check_places",
-        "minijax.python_arrays.countable",
-        "minijax.kernel_arrays.countable",
+        "minijax.emitted.arrays.countable",
+        "minijax.kernels.rules.countable",
     ]
     one, two, three = [mock.patch(place, anything) for place in places]
     with fresh(), one, two, three:

@@ -3,8 +3,8 @@
 import numpy as np
 
 import minijax
-from minijax.compilation import Interpreter
-from minijax.dtypes import float0
+from minijax.arrays.dtypes import float0
+from minijax.jitting.compilation import Interpreter
 
 
 def evaluated(closed, args):

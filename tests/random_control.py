@@ -18,7 +18,7 @@ from importlib import import_module
 import numpy as np
 
 import minijax
-from minijax.array import asarray_impl
+from minijax.arrays.array import asarray_impl
 from minijax.extend.core import check_jaxpr, jaxpr_as_fun
 from minijax.lax.conversion import astype
 from tests.commands import options_of

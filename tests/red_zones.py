@@ -17,18 +17,16 @@ import sys
 
 import numpy as np
 
-from minijax import (
-    arenas,
-    cpu_backend,
-    kernel_backends,
-    planned_backend,
-    program_text,
-    result_memory,
-)
-from minijax.array import ArrayImpl, asarray_impl
-from minijax.avals import typeof
-from minijax.costs import nbytes
-from minijax.donation import is_deleted
+from minijax.arrays.array import ArrayImpl, asarray_impl
+from minijax.arrays.avals import typeof
+from minijax.jitting.arguments import is_deleted
+from minijax.jitting.costs import nbytes
+from minijax.kernels import backends as kernel_backends
+from minijax.machine import backend as cpu_backend
+from minijax.machine import program_text
+from minijax.memory import arenas
+from minijax.memory import backend as planned_backend
+from minijax.memory import results as result_memory
 
 GUARD, ALIGNMENT, NONSENSE = 192, 64, 0xA5
 BYTES = np.dtype(np.uint8)

@@ -22,8 +22,8 @@ import numpy as np
 
 import minijax
 from minijax import lax
-from minijax.array import shape_rules
-from minijax.avals import ShapedArray
+from minijax.arrays.array import shape_rules
+from minijax.arrays.avals import ShapedArray
 from tests.array_cases import DTYPES, dtype_of
 from tests.commands import options_of, reported
 from tests.known_differences import BETWEEN_BACKENDS, FLOATS, FROM_JAX

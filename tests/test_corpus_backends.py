@@ -5,7 +5,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit
-from minijax.compilation import backends
+from minijax.jitting.compilation import backends
 from tests import corpus
 from tests.kernel_cases import alike
 from tests.red_zones import RedZones

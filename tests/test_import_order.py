@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from minijax.targets import forced_target
-from minijax.vector_kernels import kernel_function
+from minijax.vectors.kernels import kernel_function
+from minijax.vectors.targets import forced_target
 from tests import mutants, vector_cases
 
 ROOT, F32 = Path(__file__).resolve().parents[1], np.dtype("float32")
@@ -18,9 +18,9 @@ for name in sys.argv[1:]:
     importlib.import_module(name)
 
 import numpy as np
-from minijax.kernels import Affine, Buffer, Kernel, Store, apply, fold, load
-from minijax.targets import forced_target
-from minijax.vector_kernels import kernel_function
+from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, fold, load
+from minijax.vectors.targets import forced_target
+from minijax.vectors.kernels import kernel_function
 
 x, out = (Buffer(name, np.dtype("float32"), 33 * 100) for name in ("x", "out"))
 place = Affine(0, (100, 1))
@@ -47,7 +47,10 @@ parts = vector_cases.parts(600, 500, np.dtype("float32"), along=0)
 texts.append(kernel_function(parts, "k", forced_target("plain")).text)
 print(json.dumps(texts))
 """
-FIRST = ["minijax.vector_kernels"], ["minijax.streaming", "minijax.cpu_backend"]
+FIRST = (
+    ["minijax.vectors.kernels"],
+    ["minijax.vectors.streaming", "minijax.machine.backend"],
+)
 
 
 def texts(first):

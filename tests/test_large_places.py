@@ -6,8 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from minijax.kernel_forms import collapse
-from minijax.kernels import (
+from minijax.kernels.kernel import (
     Affine,
     Buffer,
     Guard,
@@ -17,10 +16,11 @@ from minijax.kernels import (
     fold,
     load,
 )
-from minijax.llvm_kernels import emit_llvm
-from minijax.machine import Library
-from minijax.targets import TargetLibrary, current_target
-from minijax.vector_kernels import kernel_function, module_text
+from minijax.kernels.layouts import collapse
+from minijax.kernels.llvm_compiler import Library
+from minijax.kernels.llvm_kernels import emit_llvm
+from minijax.vectors.kernels import kernel_function, module_text
+from minijax.vectors.targets import TargetLibrary, current_target
 
 FAR = 2**33  # elements; their places take 34 bits, their addresses 36
 NO_RESERVE = 0x4000 if sys.platform == "linux" else 0  # promised, with no reserve

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from minijax import lax
-from minijax.array import ArrayImpl, asarray_impl
+from minijax.arrays.array import ArrayImpl, asarray_impl
+from minijax.arrays.settings import enable_x64
 from minijax.lax.conversion import astype
-from minijax.settings import enable_x64
 from tests import array_cases as cases
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minijax import lax
-from minijax.array import asarray_impl
+from minijax.arrays.array import asarray_impl
 from tests.test_lax_shaping import SHAPES, counting, same
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from minijax import lax
-from minijax.array import asarray_impl, shape_rules
-from minijax.avals import typeof
+from minijax.arrays.array import asarray_impl, shape_rules
+from minijax.arrays.avals import typeof
 from minijax.lax.elementwise import add_any
 from minijax.lax.factories import unify
 from minijax.lax.numerics import log_gamma

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from minijax import lax
-from minijax.array import asarray_impl
+from minijax.arrays.array import asarray_impl
 from minijax.lax.shaping import canonicalize_axis, without
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
@@ -107,7 +107,7 @@ def test_collapse_and_rank():
 
 
 def test_parameters_are_plain():
-    from minijax.array import shape_rules
+    from minijax.arrays.array import shape_rules
     from minijax.core import EvalTrace, set_current_trace
 
     class Look(EvalTrace):

@@ -6,10 +6,10 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import make_jaxpr
-from minijax.kernel_steps import lower
-from minijax.memory import plan
-from minijax.memory_checking import PlanError, check_plan
-from minijax.places import Place
+from minijax.kernels.program_steps import lower
+from minijax.memory.assignment import Place
+from minijax.memory.checking import PlanError, check_plan
+from minijax.memory.planning import plan
 from tests import memory_cases
 
 

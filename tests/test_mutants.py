@@ -6,7 +6,7 @@ SEEDS = range(60)  # the first share of `tests.test_hunt`
 
 
 def wrong_kernels():
-    """What is wrong with the kernels that `tests.test_vector_kernels` draws."""
+    """What is wrong with the kernels that `tests.test_vectors_kernels` draws."""
     met = kernel_cases.of_random_kernels(19, 60, vector_cases.RowChance)
     library = vector_cases.vector_library(vector_cases.target_of(""))
     return kernel_cases.differences(met, library)

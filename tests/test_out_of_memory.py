@@ -9,7 +9,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import grad, jit
-from minijax.array import asbuffer
+from minijax.arrays.array import asbuffer
 from minijax.errors import JaxRuntimeError
 
 X = jnp.ones(2**21)

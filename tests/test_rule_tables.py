@@ -14,28 +14,29 @@ import pytest
 
 import minijax
 from minijax import lax, linear_transpose, make_jaxpr
-from minijax.array import shape_rules
-from minijax.avals import typeof
-from minijax.batching import program_primitives
-from minijax.batching_rules import vmap_rules
-from minijax.compilation import backends, compiled
-from minijax.conditional_rules import empty_p
+from minijax.arrays.array import shape_rules
+from minijax.arrays.avals import typeof
+from minijax.batching.rules import vmap_rules
+from minijax.batching.trace import program_primitives
+from minijax.branches.conditional_rules import empty_p
 from minijax.core import impl_rules, rule_tables
 from minijax.extend.core import check_jaxpr, jaxpr_as_fun
-from minijax.forward import jvp_flat
-from minijax.forward_rules import instantiate, jvp_rules
-from minijax.linearization import split_rules
-from minijax.programs import dce_rules
-from minijax.transpose_rules import transpose_rules
-from minijax.transposition import transpose_rules as _same_table
-from tests import control_cases, forward_cases, test_batching, transpose_cases
+from minijax.forward.rules import instantiate, jvp_rules
+from minijax.forward.trace import jvp_flat
+from minijax.jitting.compilation import backends, compiled
+from minijax.jitting.programs import dce_rules
+from minijax.linear.linearization import split_rules
+from minijax.reverse.transpose_rules import transpose_rules
+from minijax.reverse.transposition import transpose_rules as _same_table
+from tests import control_cases, forward_cases, test_batching_trace, transpose_cases
 
 for module in pkgutil.walk_packages(minijax.__path__, "minijax."):
     importlib.import_module(module.name)
 
-# They need a named axis: tests/test_collectives.py and tests/test_reverse.py.
-TALKING = {*test_batching.COLLECTIVE, "axis_index"}
-# They call functions of Python: tests/test_callbacks.py.
+# They need a named axis: tests/test_batching_collectives.py and, backwards,
+# tests/test_reverse_backwards.py.
+TALKING = {*test_batching_trace.COLLECTIVE, "axis_index"}
+# They call functions of Python: tests/test_callbacks_primitives.py.
 CALLING = {"pure_callback", "io_callback", "debug_callback", "debug_print"}
 APART = TALKING | CALLING
 SILENT = [primitive for primitive in shape_rules if primitive.name not in APART]
@@ -48,9 +49,9 @@ CURVED = {
 
 def programs():
     """Yield functions of arrays with arguments for them, from all case tables."""
-    for primitive in test_batching.FLOOR_2:
-        for operands, params in test_batching.samples(primitive):
-            args = [test_batching.sample(*operand) for operand in operands]
+    for primitive in test_batching_trace.FLOOR_2:
+        for operands, params in test_batching_trace.samples(primitive):
+            args = [test_batching_trace.sample(*operand) for operand in operands]
             yield lambda *xs, p=primitive, q=params: p.bind(*xs, **q), args
     for call, args in transpose_cases.CASES.values():
         yield lambda *xs, call=call: call(lax, *xs), args

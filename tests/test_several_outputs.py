@@ -5,14 +5,14 @@ import pytest
 
 from minijax import grad, jit, linearize, make_jaxpr, vmap
 from minijax import numpy as jnp
-from minijax.compilation import backends
 from minijax.extend.core import Primitive
-from minijax.fusion import fuse
+from minijax.fusion.fusion_pass import fuse
 from minijax.interpreters import ad, batching
-from minijax.kernel_building import KernelBuilder
-from minijax.kernel_checking import KernelError, check_kernel
-from minijax.kernel_steps import kernel_rules, lower
-from minijax.passes import simplify
+from minijax.jitting.compilation import backends
+from minijax.kernels.building import KernelBuilder
+from minijax.kernels.interpreter import KernelError, check_kernel
+from minijax.kernels.program_steps import kernel_rules, lower
+from minijax.passes.pipeline import simplify
 from tests import mutants
 
 X = np.linspace(-2, 2, 5 * 17, dtype="float32").reshape(5, 17)

@@ -13,21 +13,28 @@ import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import grad, jit, lax, make_jaxpr, pool_code
-from minijax.atomics import PAUSES, added, atomics_text, quotient, seen, swapped
-from minijax.cpu_backend import CPUProgram
-from minijax.kernel_checking import check_kernel
-from minijax.kernel_interpreter import interpret
-from minijax.kernel_steps import Launch
-from minijax.machine import Library
-from minijax.partial_folds import in_two
-from minijax.pool import Pool, _count, available, place_of_share, pool, pool_text
-from minijax.products import Product
-from minijax.program_text import step_writers, write_launch, write_product
-from minijax.ranges import outermost, range_function, unit_of
-from minijax.targets import TargetLibrary, current_target
-from minijax.vector_kernels import kernel_function, module_text
-from minijax.words import word
+from minijax import grad, jit, lax, make_jaxpr
+from minijax.calls.words import word
+from minijax.kernels.interpreter import check_kernel, interpret
+from minijax.kernels.llvm_compiler import Library
+from minijax.kernels.program_steps import Launch
+from minijax.machine.backend import CPUProgram
+from minijax.machine.program_text import step_writers, write_launch, write_product
+from minijax.matmul.lowering import Product
+from minijax.threads import pool_code
+from minijax.threads.atomics import PAUSES, added, atomics_text, quotient, seen, swapped
+from minijax.threads.partial_folds import in_two
+from minijax.threads.pool import (
+    Pool,
+    _count,
+    available,
+    place_of_share,
+    pool,
+    pool_text,
+)
+from minijax.threads.ranges import outermost, range_function, unit_of
+from minijax.vectors.kernels import kernel_function, module_text
+from minijax.vectors.targets import TargetLibrary, current_target
 
 ROOT = Path(__file__).resolve().parents[1]
 WORD = ctypes.c_int64
@@ -339,7 +346,7 @@ def test_what_is_not_cut(name):
 
 @pytest.mark.parametrize("name", FOLDS)
 def test_folds_do_not_depend_on_threads(name, small, monkeypatch, helpers):
-    monkeypatch.setattr("minijax.pool.pool", lambda: helpers)
+    monkeypatch.setattr("minijax.threads.pool.pool", lambda: helpers)
     f, shapes = FOLDS[name]
     args = [jnp.asarray(numbers(*shape)) for shape in shapes]
     program = CPUProgram(make_jaxpr(f)(*args))
@@ -360,8 +367,8 @@ def results(f, shapes, dtype="float32"):
 @pytest.fixture
 def small(monkeypatch):
     """All that can be shared is shared."""
-    monkeypatch.setattr("minijax.shared_text.LONG", 0)
-    monkeypatch.setattr("minijax.shared_text.SHORT", 0.001)
+    monkeypatch.setattr("minijax.threads.shared_text.LONG", 0)
+    monkeypatch.setattr("minijax.threads.shared_text.SHORT", 0.001)
 
 
 @pytest.fixture
@@ -392,7 +399,7 @@ def test_short_steps_are_not_shared():
 
 
 def test_without_a_pool(small, monkeypatch):
-    monkeypatch.setattr("minijax.shared_text.place_of_share", lambda: None)
+    monkeypatch.setattr("minijax.threads.shared_text.place_of_share", lambda: None)
     assert "minijax_share" not in results(*PROGRAMS["gradient"])[1]
 
 
@@ -400,7 +407,7 @@ def test_no_pool_without_the_text_of_its_functions(monkeypatch):
     def missing():
         raise OSError
 
-    monkeypatch.setattr("minijax.pool.pool", missing)
+    monkeypatch.setattr("minijax.threads.pool.pool", missing)
     assert place_of_share() is None
 
 
@@ -426,7 +433,7 @@ from minijax import jit
 f = jit(lambda x: jnp.tanh(x) * x, backend="cpu")
 x = jnp.linspace(-1, 1, 500_000)
 wanted = np.asarray(f(x))
-from minijax.pool import pool
+from minijax.threads.pool import pool
 print(len(pool().helpers), flush=True)
 """
 
@@ -503,7 +510,7 @@ def test_processes_end_as_they_should(threads, ending):
 def test_a_pool_of_a_fork_has_no_helpers():
     script = """
 import os
-from minijax.pool import pool
+from minijax.threads.pool import pool
 if os.fork() == 0:
     os._exit(len(pool().helpers))
 print(os.wait()[1], len(pool().helpers))
@@ -530,7 +537,7 @@ def test_limits_of_containers(text, wanted, monkeypatch, tmp_path):
     path = tmp_path / "cpu.max"
     if text:
         path.write_text(text + "\n")
-    monkeypatch.setattr("minijax.pool.CPU_LIMIT", path)
+    monkeypatch.setattr("minijax.threads.pool.CPU_LIMIT", path)
     cores = {"sched_getaffinity": lambda process: range(64)}
     monkeypatch.setattr(os, *cores.popitem(), raising=False)
     assert available() == wanted

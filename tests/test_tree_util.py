@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minijax.numpy as jnp
-from minijax import block_until_ready, jit, tree, tree_transfer, tree_util, treedefs
+from minijax import block_until_ready, jit, tree, tree_util
 from minijax.flatten_util import ravel_pytree
-from minijax.tree_functions import broadcast_prefix
+from minijax.pytrees import transfer as tree_transfer
+from minijax.pytrees import treedefs
+from minijax.pytrees.functions import broadcast_prefix
 from minijax.tree_util import (
     DictKey,
     FlattenedIndexKey,

@@ -13,14 +13,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from minijax.atomics import quotient
-from minijax.kernel_checking import check_kernel
-from minijax.kernel_interpreter import interpret
-from minijax.kernels import Affine, Kernel
-from minijax.partial_folds import cut_of, first_kernel, last_kernel
-from minijax.ranges import outermost, range_function, unit_of
-from minijax.targets import TargetLibrary
-from minijax.vector_kernels import kernel_function, module_text
+from minijax.kernels.interpreter import check_kernel, interpret
+from minijax.kernels.kernel import Affine, Kernel
+from minijax.threads.atomics import quotient
+from minijax.threads.partial_folds import cut_of, first_kernel, last_kernel
+from minijax.threads.ranges import outermost, range_function, unit_of
+from minijax.vectors.kernels import kernel_function, module_text
+from minijax.vectors.targets import TargetLibrary
 from tests import kernel_cases
 from tests.commands import options_of, reported
 from tests.red_zones import RedZones

@@ -10,11 +10,9 @@ from importlib import import_module
 
 import numpy as np
 
-from minijax import vector_kernels
-from minijax.fusion import fuse
-from minijax.kernel_checking import check_kernel
-from minijax.kernel_interpreter import interpret
-from minijax.kernels import (
+from minijax.fusion.fusion_pass import fuse
+from minijax.kernels.interpreter import check_kernel, interpret
+from minijax.kernels.kernel import (
     Affine,
     Buffer,
     Guard,
@@ -24,15 +22,16 @@ from minijax.kernels import (
     fold,
     load,
 )
-from minijax.passes import simplify
-from minijax.targets import TargetLibrary, forced_target, host_target
-from minijax.vector_kernels import kernel_function, module_text
+from minijax.passes.pipeline import simplify
+from minijax.vectors import kernels as vector_kernels
+from minijax.vectors.kernels import kernel_function, module_text
+from minijax.vectors.targets import TargetLibrary, forced_target, host_target
 from tests import kernel_cases
 from tests.array_cases import dtype_of
 from tests.commands import options_of, reported
 
-for _name in ("held_rows", "row_ends", "streaming", "transposing"):
-    import_module(f"minijax.{_name}")  # ways to change a nest
+for _name in ("held_rows", "streaming", "transposing"):
+    import_module(f"minijax.vectors.{_name}")  # ways to change a nest
 
 F32 = np.dtype("float32")
 

@@ -137,19 +137,14 @@ def _describe(counts):
     return "; ".join(lines) + "." if lines else "No tables yet."
 
 
-HEADER = re.compile(r"# Made from chapters/(\d+)([a-z]?)_")
-
-
-def _order(label):
-    """The floor's label as something that sorts: 2 before "2b" before 3."""
-    digits = re.match(r"\d+", str(label))[0]
-    return int(digits), str(label)[len(digits) :]
+HEADER = re.compile(r"# Made from chapters/(\d+)_\w+?(_rest|_ground)?\.md")
+ROOMS = {"_ground": -1, None: 0, "_rest": 1}
 
 
 def _floor_of(file):
     """The floor that a module was made by, or None."""
     head = HEADER.match(linecache.getline(file, 1))
-    return (int(head[1]), head[2]) if head else None
+    return (int(head[1]), ROOMS[head[2]]) if head else None
 
 
 def _wake(floor):
@@ -181,9 +176,9 @@ def standing(primitives, floor):
     Without it the pictures of a chapter would change when floors are built above, and
     what the notebook defines would be shown twice.
     """
-    _wake(_order(floor))
+    _wake((floor, 0))
     floors = _floors()
-    return [p for p in primitives if floors.get(p, (0, "")) < _order(floor)]
+    return [p for p in primitives if floors.get(p, (0, 0)) < (floor, 0)]
 
 
 def grid(tables, primitives=None, new=None, floor=None):
@@ -192,12 +187,12 @@ def grid(tables, primitives=None, new=None, floor=None):
     `tables` are mappings from primitive to rule, each with a `.name` and, where it
     declines a primitive on purpose, `.reasons` (primitive to text). Primitives have a
     `.name` and maybe a `.family`, by which rows are grouped. `new` names the table that
-    the chapter has just added. `floor` is the label of the chapter, if primitives of
+    the chapter has just added. `floor` is the number of the chapter, if primitives of
     floors above are to be left out. A hole (no rule, no reason) is drawn as a cross.
     """
     tables, canvas = list(tables), Canvas()
     if floor is not None:
-        _wake(_order(floor))
+        _wake((floor, 0))
     primitives = _known(tables) if primitives is None else list(primitives)
     if floor is not None:
         primitives = standing(primitives, floor)

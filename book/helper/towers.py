@@ -8,27 +8,28 @@ from .svg import Canvas, check_role, soft, text_width, wrap
 class Floor(NamedTuple):
     """A chapter of the book: its part, its name, and what it makes of a program.
 
-    `label` is its number where that is not the number of the floor below plus one.
     `stands` is False while the floors above have been built first.
     """
 
     part: str
     name: str
     says: str
-    label: str = ""
     stands: bool = True
 
 
-P1, P2, P3, P4 = (
+P1, P2, P3, P4, P5, P6, P7 = (
     "I  Interpreters",
     "II  Programs as data",
     "III  Staging out",
     "IV  The machine",
+    "V  The library",
+    "VI  Many processors",
+    "VII  The end",
 )
 FLOORS = (
     Floor(P1, "Interception", "every operation becomes a call: bind(mul, w, x)"),
     Floor(P1, "Arrays and dtypes", "numbers become arrays: float32[8,3]"),
-    Floor(P1, "NumPy", "familiar names become few: x @ w, x.sum()", "2b"),
+    Floor(P1, "NumPy", "familiar names become few: x @ w, x.sum()"),
     Floor(P1, "Forward mode", "values become pairs: (w, ẇ)"),
     Floor(P1, "Pytrees", "arguments become leaves: {'w': *, 'b': *}"),
     Floor(P1, "vmap", "one example becomes a batch: x[3] → x[8,3]"),
@@ -38,51 +39,45 @@ FLOORS = (
     Floor(P2, "Transpose & grad", "the linear program runs backwards"),
     Floor(P2, "Custom rules", "a rule of ours replaces the derivative", stands=False),
     Floor(P3, "jit", "many calls become one program, remembered"),
-    Floor(P3, "Emitted Python", "equations become lines of Python over NumPy", "11b"),
-    Floor(P3, "Callbacks", "a program calls its reader back", "11c"),
+    Floor(P3, "Emitted Python", "equations become lines of Python over NumPy"),
+    Floor(P3, "Callbacks", "a program calls its reader back"),
     Floor(P3, "Branches", "if and while become equations"),
-    Floor(P3, "Scan", "a thousand steps become one equation", "12b"),
-    Floor(
-        P3, "NumPy, all of it", "three hundred names become a dozen primitives",
-        stands=False,
-    ),
-    Floor(P3, "Indexing", "x[i, :, mask] becomes gather and scatter", stands=False),
-    Floor(P3, "Random", "chance becomes a function of a key", stands=False),
+    Floor(P3, "Scan", "a thousand steps become one equation"),
     Floor(P4, "Kernels & LLVM", "equations become loop nests, then instructions"),
     Floor(P4, "Passes", "the program becomes a shorter, equal program"),
-    Floor(P4, "Functions", "exp becomes a polynomial, sixteen at a time", "17b"),
+    Floor(P4, "Functions", "exp becomes a polynomial, sixteen at a time"),
     Floor(P4, "Fusion", "four loops become one"),
-    Floor(P4, "Memory", "fifty arrays become one arena", "18b"),
+    Floor(P4, "Memory", "fifty arrays become one arena"),
     Floor(P4, "Vectors", "sixteen numbers become one instruction"),
-    Floor(P4, "Matmul", "a product becomes tiles that fit", "19b"),
-    Floor(P4, "Whole programs", "all steps become one function, loops included", "19c"),
-    Floor(P4, "Calls", "the call itself becomes machine code", "19d"),
-    Floor(P4, "Threads", "one loop becomes parts for every core", "19e"),
-    Floor(P4, "GPU", "loops become thousands of threads"),
-    Floor(P4, "Devices", "one device becomes a mesh"),
-    Floor(P4, "Was it worth it?", "the program becomes a trained network"),
+    Floor(P4, "Matmul", "a product becomes tiles that fit"),
+    Floor(P4, "Whole programs", "all steps become one function, loops included"),
+    Floor(P4, "Calls", "the call itself becomes machine code"),
+    Floor(P4, "Threads", "one loop becomes parts for every core"),
+    Floor(P5, "Indexing", "x[i, :, mask] becomes gather and scatter"),
+    Floor(P5, "Sorting", "an order becomes a rule like any other"),
+    Floor(P5, "Windows", "a convolution becomes products of windows"),
+    Floor(P5, "Linear algebra", "solve and fft become calls with derivatives"),
+    Floor(P5, "Random", "chance becomes a function of a key"),
+    Floor(P5, "NumPy, all of it", "three hundred names become a dozen primitives"),
+    Floor(P6, "GPU", "loops become thousands of threads"),
+    Floor(P6, "Devices", "one device becomes a mesh"),
+    Floor(P7, "Was it worth it?", "the program becomes a trained network"),
 )
 
 WIDTH, SHAFT, TOWER = 460, 24, 216
 OPEN, SHUT, GAP = 21, 6, 6
-
-
-def _number(floors):
-    """The floors with their labels filled in: 1, 2, 2b, 3."""
-    number, found = 0, []
-    for floor in floors:
-        number += not floor.label
-        found.append(floor._replace(label=floor.label or str(number)))
-    return found
+ROOM = 112  # for the lines beside an open part that has few floors
 
 
 def _place(floors, today):
     """Rows from the roof down: (index, floor, y, height), and the height used."""
     here = floors[today - 1].part
+    inside = sum(floor.part == here for floor in floors)
     rows, y, last = [], 34, None
     for i in range(len(floors), 0, -1):
         floor = floors[i - 1]
         y += GAP if last not in (None, floor.part) else 0
+        y += max(0, ROOM - OPEN * inside) if last == here != floor.part else 0
         height = OPEN if floor.part == here else SHUT
         rows.append((i, floor, y, height))
         y, last = y + height, floor.part
@@ -99,11 +94,11 @@ def _storey(canvas, row, today):
     dash = {} if lit or built or height == SHUT else {"stroke_dasharray": "3 3"}
     canvas.rect(
         SHAFT, y + 1, TOWER - SHAFT, height - 2, fill, edge, 2,
-        stroke_width=2 if lit else thin, title=f"{floor.label} {floor.name}", **dash,
+        stroke_width=2 if lit else thin, title=f"{i} {floor.name}", **dash,
     )  # fmt: skip
     if height == OPEN:
         ink = "ink" if lit or built else "muted"
-        canvas.text(SHAFT + 28, y + 16.5, floor.label, 12, ink, "end", bold=lit)
+        canvas.text(SHAFT + 28, y + 16.5, str(i), 12, ink, "end", bold=lit)
         canvas.text(SHAFT + 37, y + 16.5, floor.name, 13, ink, bold=lit)
 
 
@@ -147,16 +142,13 @@ def _callout(canvas, says, y, top, bottom):
 def lift(floor, says=None, floors=None):
     """The lift shaft: the running function's journey, with today's floor lit.
 
-    `floor` is its number, from 1, or its label (`"2b"`). `says` replaces the line
-    beside today's floor, and `floors` the book's table of contents (a sequence of
-    `Floor`). Floors below are drawn solid, floors above in outline; only today's part
-    is open.
+    `floor` is its number, from 1. `says` replaces the line beside today's floor, and
+    `floors` the book's table of contents (a sequence of `Floor`). Floors below are
+    solid, floors above drawn in outline; only today's part is open.
     """
-    floors = _number(FLOORS if floors is None else floors)
-    labels = [f.label for f in floors]
-    if str(floor) not in labels:
-        raise ValueError(f"there is no floor {floor}: the book's last is {labels[-1]}")
-    label, floor = str(floor), labels.index(str(floor)) + 1
+    floors = FLOORS if floors is None else floors
+    if not 1 <= floor <= len(floors):
+        raise ValueError(f"there is no floor {floor}: the book's last is {len(floors)}")
     canvas, today = Canvas(), floors[floor - 1]
     says = today.says if says is None else says
     rows, end = _place(floors, floor)
@@ -173,7 +165,7 @@ def lift(floor, says=None, floors=None):
     built = sum(f.stands for f in floors[: floor - 1])
     below = f"{built} floors below are built" if built else "the ground floor"
     desc = f"{today.name} ({today.part.split('  ')[0]}): {says}. {below.capitalize()}."
-    return canvas.figure(WIDTH, end + 36, f"Floor {label} of {labels[-1]}", desc)
+    return canvas.figure(WIDTH, end + 36, f"Floor {floor} of {len(floors)}", desc)
 
 
 TRACE_ROLES = (

@@ -3,7 +3,7 @@
 The notebook runs on what the lower floors have exported last, so neither the chapters
 above nor a mistake in a text below that is being edited can disturb it.
 
-python -m book.tools.chapter 2b
+python -m book.tools.chapter 3
 """
 
 import subprocess
@@ -31,25 +31,31 @@ def modules_of(wanted: Floor) -> list[str]:
 
 
 def tests_of(wanted: Floor) -> list[str]:
-    """The test files of a chapter: one for each module, one for the chapter."""
+    """The test files of a chapter: those of its modules, and one for the chapter."""
     names = [module.replace("/", "_") for module in modules_of(wanted)]
     names += [name.removesuffix("___init__") for name in names]
     names += [find_chapter(wanted).stem]
-    paths = [f"tests/test_{name}.py" for name in names]
-    return [path for path in dict.fromkeys(paths) if (ROOT / path).exists()]
+    found = (ROOT / "tests").glob("test_*.py")
+    own = tuple(f"test_{name}{end}" for name in names for end in (".py", "_"))
+    return sorted(f"tests/{path.name}" for path in found if path.name.startswith(own))
 
 
-def run_notebook(wanted: Floor) -> None:
-    """Convert and run the chapter on what the lower floors have exported last.
+def write_lower_floors(wanted: Floor, folder: Path) -> None:
+    """Write the package that a chapter runs on: what lower floors have exported last.
 
     The prologue looks ahead: it runs on the whole house.
     """
+    with files.alone():
+        above = Floor(99) if wanted == PROLOGUE else wanted
+        lower = export.below(above, ROOT / PACKAGE)
+    for path, text in lower.items():
+        files.write(folder / PACKAGE / path, text)
+
+
+def run_notebook(wanted: Floor) -> None:
+    """Convert and run the chapter on what the lower floors have exported last."""
     with tempfile.TemporaryDirectory() as folder:
-        with files.alone():
-            above = Floor(99) if wanted == PROLOGUE else wanted
-            lower = export.below(above, ROOT / PACKAGE)
-        for path, text in lower.items():
-            files.write(Path(folder, PACKAGE, path), text)
+        write_lower_floors(wanted, Path(folder))
         notebook.main([str(wanted), "--package", folder])
     with files.alone():
         pages.write_contents()

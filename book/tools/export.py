@@ -1,7 +1,7 @@
 """Make the package from the exported cells of the chapters.
 
 python -m book.tools.export                      write minijax/
-python -m book.tools.export --only 2b            write the modules of chapter 2b
+python -m book.tools.export --only 3             write the modules of chapter 3
 python -m book.tools.export --check              exit 1 if minijax/ differs
 python -m book.tools.export --upto 2 --out DIR   chapters 1 and 2 into DIR/minijax/
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from book.tools import files, laws, public
 from book.tools.modules import Package
 from book.tools.public import Tables
-from book.tools.render import render
+from book.tools.render import front, render
 from book.tools.source import (
     PACKAGE,
     ROOT,
@@ -43,6 +43,8 @@ def make(chapters: list[Chapter]) -> Files:
     made = {f"{p}.py": render(package, m) for p, m in package.modules.items()}
     if not package.modules:
         made["__init__.py"] = EMPTY
+    for chapter in chapters:
+        made |= _floor(chapter)
     _check_packages(made)
     return made | _shared(public.tables(package))
 
@@ -53,6 +55,7 @@ def make_one(wanted: Floor, chapters: list[Chapter], folder: Path) -> Files:
     chapter = next(c for c in chapters if c.floor == wanted)
     laws.check(package, chapter)
     made = {f"{m.path}.py": render(package, m) for m in package.of(chapter)}
+    made |= _floor(chapter)
     gone = {dotted(path) for path in left_over(wanted, made, folder)}
     return made | _shared(public.merge(public.read(folder), package, chapter, gone))
 
@@ -60,8 +63,8 @@ def make_one(wanted: Floor, chapters: list[Chapter], folder: Path) -> Files:
 def made_by(path: Path) -> Floor | None:
     """The floor which its first line names, if a chapter made this file."""
     head = path.read_text(encoding="utf-8").partition("\n")[0]
-    digits = head.removeprefix(HEAD).partition("_")[0]
-    return floor(digits) if head.startswith(HEAD) else None
+    name = head.removeprefix(HEAD).partition(".")[0]
+    return floor(name) if head.startswith(HEAD) else None
 
 
 def dotted(path: str) -> str:
@@ -157,6 +160,14 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _floor(chapter: Chapter) -> Files:
+    """What makes packages of the folders of a floor, where no cell of its own does."""
+    own = {cell.module for cell in chapter.cells if cell.module}
+    folders = {module.rpartition("/")[0] for module in own} - {""}
+    markers = {f"{folder}/__init__" for folder in folders} - own
+    return {f"{marker}.py": front(chapter) for marker in sorted(markers)}
+
+
 def _shared(tables: Tables) -> Files:
     return {"_public.py": public.render(*tables), "py.typed": ""}
 
@@ -167,11 +178,8 @@ def _present(folder: Path) -> set[str]:
 
 
 def _check_packages(made: Files) -> None:
-    for folder in sorted({str(Path(path).parent) for path in made} | {"."}):
-        inside = "" if folder == "." else f"{folder}/"
-        if f"{inside}__init__.py" not in made:
-            marker = f"`#| export {inside}__init__`"
-            raise BookError(f"{PACKAGE}/{inside} needs a cell with {marker}")
+    if "__init__.py" not in made:
+        raise BookError(f"{PACKAGE}/ needs a cell with `#| export __init__`")
 
 
 def _readable(wanted: Floor) -> list[Chapter]:

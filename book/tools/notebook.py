@@ -1,7 +1,7 @@
 """Make an executed notebook from each chapter's text.
 
     python -m book.tools.notebook            all chapters: convert and run
-    python -m book.tools.notebook 3 2b       chapters 3 and 2b
+    python -m book.tools.notebook 3 5        chapters 3 and 5
     python -m book.tools.notebook --convert  convert only, keeping stored outputs
     python -m book.tools.notebook --check    exit 1 if a notebook differs from its text
     python -m book.tools.notebook 3 --package DIR --dry-run

@@ -35,16 +35,19 @@ MADE = ["names", "grid", "speed"]
 RECORD = ROOT / "benchmarks" / "recorded.json"
 COPY = "book/helper/recorded.json"  # chapters show rows of it
 PARTS = [
-    (5, "I · Interpreters"),
-    (10, "II · Programs as data"),
-    (15, "III · Staging out"),
-    (99, "IV · The machine"),
+    (6, "I · Interpreters"),
+    (11, "II · Programs as data"),
+    (16, "III · Staging out"),
+    (26, "IV · The machine"),
+    (32, "V · The library"),
+    (34, "VI · Many processors"),
+    (99, "VII · Was it worth it?"),
 ]
 
 
 def contents() -> str:
     """The text of `_toc.yml`: the pages there are, in the order of reading."""
-    front = [f"chapters/{p.stem}" for p in _run() if floor_of(p).number == 0]
+    front = [_page(p) for p in _run() if floor_of(p).number == 0]
     front += [f"book/{name}" for name in FRONT if _written(name)]
     lines = ["# Made by `make chapters`: the floors in order, then the reference."]
     lines += ["format: jb-book", f"root: {front[0]}", "parts:"]
@@ -52,9 +55,10 @@ def contents() -> str:
     start = 0
     for end, caption in PARTS:
         found = [p for p in _run() if start < floor_of(p).number <= end]
-        inside = [f"chapters/{path.stem}" for path in found]
-        lines += _part(caption, inside)
+        lines += _part(caption, [_page(p) for p in found if not floor_of(p).room])
         start = end
+    rooms = [_page(path) for path in _run() if floor_of(path).room]
+    lines += _part("Back rooms", rooms)
     lines += _part("Reference", [f"book/{name}" for name in BACK if _written(name)])
     return "\n".join(lines) + "\n"
 
@@ -184,6 +188,10 @@ _GRID_TEXT = (
 def _run() -> list[Path]:
     """The texts of the chapters which have been run."""
     return [path for path in chapter_paths() if path.with_suffix(".ipynb").exists()]
+
+
+def _page(path: Path) -> str:
+    return f"chapters/{path.stem}"
 
 
 def _written(name: str) -> bool:

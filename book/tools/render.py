@@ -4,13 +4,22 @@ import ast
 
 from book.tools import modules, syntax
 from book.tools.modules import Module, Package
+from book.tools.source import Chapter
+
+_HEAD = """\
+# Made from chapters/{}.md by `make chapter`;
+# edit the chapter, not this file.
+"""
+
+
+def front(chapter: Chapter) -> str:
+    """The text of a package that holds modules of a floor."""
+    return f'{_HEAD.format(chapter.name)}"""{chapter.says}"""\n'
 
 
 def render(package: Package, module: Module) -> str:
     """The text of a module: header, docstring, imports, then the cells."""
-    name = module.chapter.name
-    parts = [f"# Made from chapters/{name}.md by `make chapter`;\n"]
-    parts.append("# edit the chapter, not this file.\n")
+    parts = [_HEAD.format(module.chapter.name)]
     bodies = [_body(cell.code) for cell in module.cells]
     docstring = _docstring(module.cells[0].code)
     if docstring:

@@ -8,6 +8,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = ROOT / "chapters"
 PACKAGE = "minijax"
+DOORS = frozenset(
+    "debug dlpack flatten_util stages test_util tree tree_util".split()
+)  # modules at the top of the package, since JAX has them there
 
 _FENCE = re.compile(r"^(`{3,})\s*(\{code-cell\})?")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
@@ -15,8 +18,10 @@ _TAGS = re.compile(r"^:?tags:\s*\[(.*)\]\s*$")
 _EXPORT = re.compile(
     r"^#\| export (?P<module>[\w/]+)(?: -> (?P<namespace>[\w.]+|\*))?$"
 )
-_NAME = re.compile(r"\d\d[a-z]?_\w+\.md")
-_FLOOR = re.compile(r"0*(\d+)([a-z]?)")
+_NAME = re.compile(r"\d\d_\w+\.md")
+_FLOOR = re.compile(r"0*(\d+)(?:_\w+?)??(_rest|_ground)?")
+_QUESTION = re.compile(r"\*.+\?\*")
+_FOLDER = re.compile(r"floor: (\w+)")
 _EXERCISE = re.compile(r"\*\*\d+\S*\s*★")
 
 
@@ -25,29 +30,35 @@ class BookError(ValueError):
 
 
 class Floor(NamedTuple):
-    """The place of a chapter in the house: 2 < 2b < 3."""
+    """The place of a page in the house: 2 ground < 2 < 2 rest < 3.
+
+    `room` is 0 for the page that a reader walks, and for its back rooms -1 (what it
+    stands on, `NN_name_ground.md`) or 1 (the rest of the floor, `NN_name_rest.md`).
+    """
 
     number: int
-    letter: str = ""
+    room: int = 0
 
     def __str__(self) -> str:
-        return f"{self.number}{self.letter}"
+        return f"{self.number}{ROOMS[self.room]}"
 
 
+ROOMS = {-1: "_ground", 0: "", 1: "_rest"}
 PROLOGUE = Floor(0)
 
 
 def floor(text: str) -> Floor:
-    """Read `2`, `02`, `2b` or `02b`."""
+    """Read `2`, `02`, `2_rest` or `02_arrays_rest`."""
     match = _FLOOR.fullmatch(text)
     if not match:
-        raise BookError(f"{text!r} is not a floor; write 2 or 2b")
-    return Floor(int(match[1]), match[2])
+        raise BookError(f"{text!r} is not a floor; write 2, 2_rest or 2_ground")
+    room = next(room for room, name in ROOMS.items() if name == (match[2] or ""))
+    return Floor(int(match[1]), room)
 
 
 def floor_of(path: Path) -> Floor:
     """The floor of the chapter with this text or notebook."""
-    return floor(path.stem.split("_")[0])
+    return floor(path.stem)
 
 
 @dataclass(frozen=True)
@@ -81,17 +92,21 @@ class Cell:
 
 @dataclass
 class Chapter:
-    """A chapter in pieces: cells, headings `(level, text)`, prose `(line, text)`."""
+    """A chapter in pieces: cells, headings `(level, text)`, prose `(line, text)`.
+
+    `folder` is where its modules are, below the package: the name of its floor.
+    """
 
     name: str
+    folder: str = ""
     cells: list[Cell] = field(default_factory=list)
     headings: list[tuple[int, str]] = field(default_factory=list)
     prose: list[tuple[int, str]] = field(default_factory=list)
 
     @property
     def floor(self) -> Floor:
-        """The digits, and maybe a letter, in front of the name."""
-        return floor(self.name.split("_")[0])
+        """The digits in front of the name, and the room at its end."""
+        return floor(self.name)
 
     @property
     def looks_ahead(self) -> bool:
@@ -103,12 +118,32 @@ class Chapter:
         """The text of the first heading."""
         return next((text for level, text in self.headings if level == 1), self.name)
 
+    @property
+    def says(self) -> str:
+        """What the floor is about: title and question, as plain text."""
+        title = self.title.rpartition(" · ")[2]
+        return f"{title}. {self.question}".replace("`", "").strip()
+
+    @property
+    def question(self) -> str:
+        """The line in italics below the title."""
+        lines = (text for _, text in self.prose if _QUESTION.fullmatch(text))
+        return next(lines, "").replace("*", "")
+
+    def path(self, module: str) -> str:
+        """Where a module is that a cell names: `jaxpr` in the folder of the floor.
+
+        A name with a slash is a path from the top of the package, and that of a door.
+        """
+        inside = self.folder and "/" not in module and module not in DOORS
+        return f"{self.folder}/{module}" if inside else module
+
 
 def read_chapter(path: Path) -> Chapter:
     """Read one chapter from its Markdown text."""
-    chapter = Chapter(path.stem)
     lines = path.read_text(encoding="utf-8").split("\n")
     at = after_front_matter(lines)
+    chapter = Chapter(path.stem, _folder(lines[:at]))
     while at < len(lines):
         fence = _FENCE.match(lines[at])
         if fence:
@@ -159,6 +194,11 @@ def after_front_matter(lines: list[str]) -> int:
     return 0
 
 
+def _folder(front_matter: list[str]) -> str:
+    found = (_FOLDER.fullmatch(line) for line in front_matter)
+    return next((match[1] for match in found if match), "")
+
+
 def _end_of_fence(lines: list[str], start: int, ticks: str, path: Path) -> int:
     for at in range(start + 1, len(lines)):
         line = lines[at].rstrip()
@@ -188,9 +228,9 @@ def _read_cell(chapter: Chapter, lines: list[str], start: int, end: int) -> Cell
     marker = _EXPORT.match(head.rstrip())
     if not marker:
         raise BookError(f"{cell.place}: cannot read {head!r}; write `#| export MODULE`")
-    return Cell(
-        chapter.name, number, first + 1, text, tags, heading, **marker.groupdict()
-    )
+    module, namespace = chapter.path(marker["module"]), marker["namespace"]
+    place = chapter.name, number, first + 1
+    return Cell(*place, text, tags, heading, module, namespace)
 
 
 def _read_options(lines: list[str], at: int, end: int) -> tuple[tuple[str, ...], int]:

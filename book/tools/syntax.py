@@ -6,6 +6,7 @@ import re
 import symtable
 import sys
 from collections.abc import Iterator
+from functools import cache
 
 _MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
 _BUILTINS = frozenset(dir(builtins)) | {"__file__", "__path__", "__annotations__"}
@@ -25,6 +26,7 @@ def without_magics(code: str) -> str:
     return code
 
 
+@cache
 def defined(code: str) -> set[str]:
     """Names which the code binds at its top level, imports apart."""
     top = _symbols(code)
@@ -38,6 +40,7 @@ def defined(code: str) -> set[str]:
     return names - {"_"}
 
 
+@cache
 def used(code: str) -> set[str]:
     """Names which the code looks up at module level or beyond."""
     names = set()
@@ -50,6 +53,7 @@ def used(code: str) -> set[str]:
     return names - _BUILTINS
 
 
+@cache
 def annotated(code: str) -> set[str]:
     """Names in annotations, those in quotes included."""
     names: set[str] = set()
@@ -60,6 +64,7 @@ def annotated(code: str) -> set[str]:
     return names - _BUILTINS
 
 
+@cache
 def imports(code: str) -> list[ast.Import | ast.ImportFrom]:
     """The import statements at the top level."""
     body = ast.parse(code).body

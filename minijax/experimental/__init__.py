@@ -1,4 +1,4 @@
-# Made from chapters/11c_callbacks.md by `make chapter`;
+# Made from chapters/14_callbacks.md by `make chapter`;
 # edit the chapter, not this file.
 """What JAX still calls experimental.
 

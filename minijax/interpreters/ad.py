@@ -1,15 +1,15 @@
-# Made from chapters/11c_callbacks.md by `make chapter`;
+# Made from chapters/14_callbacks.md by `make chapter`;
 # edit the chapter, not this file.
 """Derivatives of primitives, under the names that JAX has for them.
 
 Reference: ``jax.interpreters.ad``.
 """
 
-from minijax.array import shape_rules
-from minijax.avals import typeof
-from minijax.forward_api import zeros_of_tangent
-from minijax.forward_rules import jvp_rules, linear_rule, partials_rule
-from minijax.transposition import Linear, transpose_rules
+from minijax.arrays.array import shape_rules
+from minijax.arrays.avals import typeof
+from minijax.forward.rules import jvp_rules, linear_rule, partials_rule
+from minijax.pytrees.forward_api import zeros_of_tangent
+from minijax.reverse.transposition import Linear, transpose_rules
 
 
 class Zero:

@@ -1,11 +1,11 @@
-# Made from chapters/11c_callbacks.md by `make chapter`;
+# Made from chapters/14_callbacks.md by `make chapter`;
 # edit the chapter, not this file.
 """Batches of primitives, under the names that JAX has for them.
 
 Reference: ``jax.interpreters.batching``.
 """
 
-from minijax.batching_rules import elementwise_rule, vmap_rules
+from minijax.batching.rules import elementwise_rule, vmap_rules
 
 
 class _Batchers(dict):

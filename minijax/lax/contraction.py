@@ -8,10 +8,10 @@ Reference: ``jax.lax.dot_general``.
 import enum
 import math
 
-from minijax.array import primitive_rules
-from minijax.avals import ShapedArray, typeof
+from minijax.arrays.array import primitive_rules
+from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.dtypes import canonicalize_dtype, from_node, join, lattice_node
 from minijax.core import Primitive
-from minijax.dtypes import canonicalize_dtype, from_node, join, lattice_node
 from minijax.lax.factories import all_weak
 from minijax.lax.reductions import wide
 from minijax.lax.shaping import integers

@@ -9,10 +9,10 @@ import warnings
 
 import numpy as np
 
-from minijax.array import asarray_impl, primitive_rules
-from minijax.avals import ShapedArray, is_python_scalar, typeof
+from minijax.arrays.array import asarray_impl, primitive_rules
+from minijax.arrays.avals import ShapedArray, is_python_scalar, typeof
+from minijax.arrays.dtypes import canonicalize_dtype, kind_of
 from minijax.core import Array, Primitive
-from minijax.dtypes import canonicalize_dtype, kind_of
 from minijax.lax.factories import NUMBER, check_kind
 from minijax.lax.shaping import broadcast_in_dim, integers
 

@@ -7,8 +7,8 @@ Reference: ``jax.lax``.
 
 import builtins
 
-from minijax.array import primitive_rules
-from minijax.avals import ShapedArray, typeof
+from minijax.arrays.array import primitive_rules
+from minijax.arrays.avals import ShapedArray, typeof
 from minijax.core import Array, Primitive
 from minijax.lax.factories import all_weak, check_same_dtype, listing, unify
 from minijax.lax.shaping import canonicalize_axis, integers, squeeze, without

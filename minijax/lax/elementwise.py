@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
-from minijax.array import primitive_rules
-from minijax.avals import typeof
+from minijax.arrays.array import primitive_rules
+from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import kind_of
 from minijax.core import Primitive
-from minijax.dtypes import kind_of
 from minijax.lax.complex_numbers import complex_number, exp_minus_one
 from minijax.lax.factories import (
     ANY,

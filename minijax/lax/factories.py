@@ -9,10 +9,10 @@ import builtins
 
 import numpy as np
 
-from minijax.array import primitive_rules
-from minijax.avals import ShapedArray, is_python_scalar, typeof
+from minijax.arrays.array import primitive_rules
+from minijax.arrays.avals import ShapedArray, is_python_scalar, typeof
+from minijax.arrays.dtypes import kind_of
 from minijax.core import Primitive
-from minijax.dtypes import kind_of
 
 # Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one.
 FLOAT, INEXACT, INT, REAL, NUMBER = "hf", "hfc", "iu", "iuhf", "iuhfc"

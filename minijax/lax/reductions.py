@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 
-from minijax.array import primitive_rules
-from minijax.avals import ShapedArray
+from minijax.arrays.array import primitive_rules
+from minijax.arrays.avals import ShapedArray
+from minijax.arrays.dtypes import canonicalize_dtype, kind_of
 from minijax.core import Primitive
-from minijax.dtypes import canonicalize_dtype, kind_of
 from minijax.lax.factories import ANY, BITS, INEXACT, NUMBER, ORDERED, check_kind
 from minijax.lax.numerics import running_log_sum_exp
 from minijax.lax.shaping import integers, without

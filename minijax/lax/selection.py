@@ -5,7 +5,7 @@
 Reference: ``jax.lax``.
 """
 
-from minijax.array import primitive_rules
+from minijax.arrays.array import primitive_rules
 from minijax.core import Primitive
 from minijax.lax.factories import all_weak, check_kind, check_same_dtype, listing, unify
 

@@ -10,8 +10,8 @@ Reference: ``jax.lax``.
 import builtins
 import math
 
-from minijax.array import primitive_rules
-from minijax.avals import typeof
+from minijax.arrays.array import primitive_rules
+from minijax.arrays.avals import typeof
 from minijax.core import Array, Primitive
 
 

@@ -1,4 +1,4 @@
-# Made from chapters/02b_numpy.md by `make chapter`;
+# Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
 """Arithmetic that takes several primitives: powers, division with rest, rounding.
 
@@ -10,17 +10,17 @@ import operator
 import numpy as np
 
 from minijax import lax
-from minijax.avals import is_python_scalar, typeof
+from minijax.arrays.avals import is_python_scalar, typeof
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
-from minijax.numpy.selection import where
-from minijax.numpy.ufuncs import as_array, by_kind, constant, kind, named, part_by_part
-from minijax.promotion import (
+from minijax.lax.promotion import (
     check_arraylike,
     promote_dtypes_inexact,
     promote_dtypes_numeric,
     promote_shapes,
 )
+from minijax.numpy.selection import where
+from minijax.numpy.ufuncs import as_array, by_kind, constant, kind, named, part_by_part
 
 
 def _opposite(x, y):

@@ -1,4 +1,4 @@
-# Made from chapters/02b_numpy.md by `make chapter`;
+# Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
 """Matrices with a pattern: diagonals, triangles, grids.
 
@@ -8,7 +8,7 @@ Reference: ``jax.numpy``.
 import numpy as np
 
 from minijax import lax
-from minijax.avals import typeof
+from minijax.arrays.avals import typeof
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.creation import astype, full_like

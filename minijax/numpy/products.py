@@ -1,4 +1,4 @@
-# Made from chapters/02b_numpy.md by `make chapter`;
+# Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
 """Products of vectors, matrices and tensors: all of them one primitive.
 
@@ -8,10 +8,10 @@ Reference: ``jax.numpy``.
 import operator
 
 from minijax import lax
-from minijax.avals import typeof
+from minijax.arrays.avals import typeof
+from minijax.lax.promotion import check_arraylike, promote_dtypes
 from minijax.numpy.shapes import as_axes, broadcast_shapes, ravel
 from minijax.numpy.ufuncs import as_array, conjugate, multiply
-from minijax.promotion import check_arraylike, promote_dtypes
 
 # Axes of a product, in their order: batches by their distance from the end, then these.
 ROW, COLUMN = 0, 1

@@ -1,4 +1,4 @@
-# Made from chapters/02b_numpy.md by `make chapter`;
+# Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
 """Sums, means, extremes and running totals along axes.
 
@@ -10,7 +10,7 @@ import builtins
 import numpy as np
 
 from minijax import lax
-from minijax.dtypes import canonicalize_dtype, check_dtype, kind_of
+from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, kind_of
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.selection import masked
 from minijax.numpy.shapes import arraylike, as_axes

@@ -1,4 +1,4 @@
-# Made from chapters/02b_numpy.md by `make chapter`;
+# Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
 """Scalar types and constants, and questions about types and shapes.
 
@@ -10,13 +10,13 @@ from importlib import import_module
 
 import numpy as np
 
-from minijax import dtypes, transfer
-from minijax.avals import is_python_scalar, typeof
+from minijax.arrays import dtypes, transfer
+from minijax.arrays.avals import is_python_scalar, typeof
+from minijax.arrays.dtypes import as_dtype, from_node, join, lattice_node
 from minijax.core import Array
-from minijax.dtypes import as_dtype, from_node, join, lattice_node
+from minijax.lax.promotion import is_arraylike
 from minijax.numpy.creation import array
 from minijax.numpy.shapes import as_axes
-from minijax.promotion import is_arraylike
 
 
 class ScalarType(type):

@@ -1,4 +1,4 @@
-# Made from chapters/02b_numpy.md by `make chapter`;
+# Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
 """Choosing between elements, and comparing whole arrays.
 
@@ -6,8 +6,14 @@ Reference: ``jax.numpy``.
 """
 
 from minijax import lax
-from minijax.avals import typeof
+from minijax.arrays.avals import typeof
 from minijax.lax.conversion import astype as as_type
+from minijax.lax.promotion import (
+    check_arraylike,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    promote_shapes,
+)
 from minijax.numpy.creation import asarray
 from minijax.numpy.shapes import broadcast_shapes, stretch
 from minijax.numpy.ufuncs import (
@@ -18,12 +24,6 @@ from minijax.numpy.ufuncs import (
     kind,
     maximum,
     minimum,
-)
-from minijax.promotion import (
-    check_arraylike,
-    promote_dtypes,
-    promote_dtypes_inexact,
-    promote_shapes,
 )
 
 
@@ -66,7 +66,7 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
     if x is None and y is None:
         raise NotImplementedError(
             "where(condition) asks for the places where it holds, which is nonzero: "
-            "it comes with gather, chapter 14. Pass x and y to choose between them."
+            "it comes with gather, chapter 27. Pass x and y to choose between them."
         )
     check_arraylike("where", condition, x, y)
     condition, (x, y) = as_bool(condition), promote_dtypes(x, y)

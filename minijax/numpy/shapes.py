@@ -1,4 +1,4 @@
-# Made from chapters/02b_numpy.md by `make chapter`;
+# Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
 """New shapes for old elements: reshape, transpose, broadcast, squeeze.
 
@@ -12,9 +12,9 @@ import operator
 import numpy as np
 
 from minijax import lax
-from minijax.avals import typeof
+from minijax.arrays.avals import typeof
+from minijax.lax.promotion import check_arraylike
 from minijax.numpy.ufuncs import as_array
-from minijax.promotion import check_arraylike
 
 
 def arraylike(name, x):

@@ -1,4 +1,4 @@
-# Made from chapters/02b_numpy.md by `make chapter`;
+# Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
 """Means, variances, places of extremes and running totals along axes.
 
@@ -10,9 +10,10 @@ import math
 import numpy as np
 
 from minijax import lax
-from minijax.dtypes import canonicalize_dtype, check_dtype, is_inexact
+from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, is_inexact
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.conversion import wrapped as as_wrapped
+from minijax.lax.promotion import to_inexact_dtype
 from minijax.numpy.matrices import diagonal
 from minijax.numpy.reductions import accumulate, fold, refuse_out, wide
 from minijax.numpy.selection import masked
@@ -25,7 +26,6 @@ from minijax.numpy.shapes import (
     stretch,
 )
 from minijax.numpy.ufuncs import as_bool, constant, kind, sqrt
-from minijax.promotion import to_inexact_dtype
 
 
 def inexact_dtype(name, a, dtype):

@@ -1,4 +1,4 @@
-# Made from chapters/02b_numpy.md by `make chapter`;
+# Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
 """NumPy's universal functions: check, promote, broadcast, then one function of lax.
 
@@ -8,12 +8,12 @@ Reference: ``jax.numpy``.
 import numpy as np
 
 from minijax import lax
-from minijax.array import asarray_impl
-from minijax.avals import typeof
+from minijax.arrays.array import asarray_impl
+from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import canonicalize_dtype, kind_of
 from minijax.core import Array, current_trace
-from minijax.dtypes import canonicalize_dtype, kind_of
 from minijax.lax.conversion import astype as as_type
-from minijax.promotion import (
+from minijax.lax.promotion import (
     check_arraylike,
     promote_dtypes,
     promote_dtypes_inexact,
@@ -28,7 +28,7 @@ def unary(name, function, promote=promote_dtypes):
     Args:
       name: its name in ``jax.numpy``.
       function: what to apply to the promoted operand.
-      promote: how operands get their dtype, a function of `minijax.promotion`.
+      promote: how operands get their dtype, a function of `minijax.lax.promotion`.
     """
 
     def ufunc(x, /):

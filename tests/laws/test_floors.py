@@ -1,4 +1,8 @@
-"""Laws 3 and 6: a module rests on lower floors; a chapter runs on what exists."""
+"""Law 3: a module rests on its own floor and on lower ones.
+
+That a chapter runs on what exists (law 6) is seen by `make notebooks`, which runs each
+on the floors below it; `chapters/conftest.py` sees to that.
+"""
 
 import ast
 import json
@@ -8,9 +12,9 @@ import sys
 
 import pytest
 
-from book.tools import export, notebook, public
+from book.tools import public
 from book.tools.modules import Package
-from book.tools.source import PACKAGE, ROOT, chapter_paths, floor_of, read_chapters
+from book.tools.source import PACKAGE, ROOT, read_chapters
 from tests import cold_processes
 
 CHAPTERS = read_chapters()
@@ -46,17 +50,6 @@ def imported(module):
 def test_module_imports_no_higher_floor(module):
     for name in imported(module):
         assert FLOORS[name] <= module.chapter.floor, f"{module.dotted} imports {name}"
-
-
-ABOVE_GROUND = [path for path in chapter_paths() if floor_of(path).number > 0]
-
-
-@pytest.mark.parametrize("path", ABOVE_GROUND, ids=[p.stem for p in ABOVE_GROUND])
-def test_chapter_runs_on_lower_floors_only(path, tmp_path):
-    below = [chapter for chapter in CHAPTERS if chapter.floor < floor_of(path)]
-    export.write(export.make(below), tmp_path / PACKAGE)
-    book = notebook.convert(path)
-    notebook.execute(book, tmp_path)
 
 
 def test_importing_the_package_wakes_nothing():

@@ -39,7 +39,7 @@ def functions(path):
 def test_module_is_short(path):
     if path.name == "_public.py":
         return  # a table that the exporter writes
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 300
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
 
 
 @pytest.mark.parametrize("path", MODULES + TOOLS, ids=name_of)

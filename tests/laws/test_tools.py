@@ -29,7 +29,7 @@ def chapter(folder, number, *cells):
         options = [f":tags: [{tags}]", ""] if tags else []
         lines += ["```{code-cell} ipython3", *options, text, "```", ""]
     wanted = floor(str(number))
-    path = folder / f"{wanted.number:02d}{wanted.letter}_floor{number}.md"
+    path = folder / f"{wanted.number:02d}_floor{number}.md"
     path.write_text("\n".join(lines), encoding="utf-8")
     return read_chapter(path)
 
@@ -100,7 +100,6 @@ def test_definitions_know_their_cell(tmp_path):
         (["g = 1", "#| export a\ndef f(): return g"], "a uses g, exported by no cell"),
         (["#| export a b"], "cannot read"),
         (["x = 1\n#| export a"], "first line"),
-        (["#| export sub/a\nx = 1"], "minijax/sub/ needs a cell"),
         (["#| export a\nfrom minijax.b import x", "#| export b\nx = 1"], "lower floor"),
         (["from minijax import a", "#| export a\nx = 1"], "lower floor"),
         (["#| export a\nfrom minijax.b import x"], "no chapter exports minijax.b.x"),
@@ -184,29 +183,28 @@ def test_one_chapter_alone_keeps_the_names_of_the_others(tmp_path):
     assert public.read(out) == ({"minijax": names}, ["minijax.b", "minijax.much"])
 
 
-def test_floors_may_have_letters(tmp_path):
-    made = [chapter(tmp_path, n, "x = 1") for n in ("3", "2b", "2", "10")]
+def test_a_floor_has_back_rooms(tmp_path):
+    made = [chapter(tmp_path, n, "x = 1") for n in ("3", "2_rest", "2", "2_ground")]
     (tmp_path / "notes.md").touch()
     names = [c.name for c in sorted(made, key=lambda c: c.floor)]
-    assert names == ["02_floor2", "02b_floor2b", "03_floor3", "10_floor10"]
+    rooms = ["02_floor2_ground", "02_floor2", "02_floor2_rest", "03_floor3"]
+    assert names == rooms
     assert [path.stem for path in chapter_paths(tmp_path)] == names
-    assert find_chapter(floor("2b"), tmp_path).stem == "02b_floor2b"
-    assert str(floor("02b")) == "2b" and floor("2") < floor("2b") < floor("3")
+    assert find_chapter(floor("2_rest"), tmp_path).stem == "02_floor2_rest"
+    assert str(floor("02_arrays_rest")) == "2_rest"
     with pytest.raises(BookError, match="no chapter 4"):
         find_chapter(floor("4"), tmp_path)
     with pytest.raises(BookError, match="'b2' is not a floor"):
         floor("b2")
 
 
-def test_a_floor_with_a_letter_lies_between_its_neighbours(tmp_path):
+def test_the_rest_of_a_floor_lies_between_its_neighbours(tmp_path):
     one = chapter(tmp_path, 2, INIT, "#| export a\nx = 1")
-    two = chapter(tmp_path, "2b", "#| export b\nfrom minijax.a import x\n\ny = x")
+    two = chapter(tmp_path, "2_rest", "#| export b\nfrom minijax.a import x\n\ny = x")
     three = chapter(tmp_path, 3, "#| export c\nfrom minijax.b import y\n\nz = y")
     assert "from minijax.b import y" in export.make([one, two, three])["c.py"]
     wrong = chapter(tmp_path, 2, INIT, "#| export a\nfrom minijax.b import y")
-    with pytest.raises(
-        BookError, match="minijax.b.y is of 02b_floor2b, not of a lower"
-    ):
+    with pytest.raises(BookError, match="is of 02_floor2_rest, not of a lower"):
         export.make([wrong, two])
 
 
@@ -260,9 +258,9 @@ def test_shared_files_are_written_by_one_at_a_time(tmp_path):
 
 def test_the_floors_below_are_taken_from_the_package(tmp_path):
     one = chapter(tmp_path, 2, INIT, "#| export a -> minijax\nx = 1")
-    two = chapter(tmp_path, "2b", "#| export b -> *\ny = 1")
+    two = chapter(tmp_path, "2_rest", "#| export b -> *\ny = 1")
     export.write(export.make([one, two]), tmp_path / "out")
-    low = export.below(floor("2b"), tmp_path / "out")
+    low = export.below(floor("2_rest"), tmp_path / "out")
     assert set(low) == {"__init__.py", "_public.py", "a.py", "py.typed"}
     assert '"x": "minijax.a"' in low["_public.py"]
     assert "REGISTERS: list[str] = []" in low["_public.py"]

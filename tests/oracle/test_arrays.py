@@ -16,9 +16,10 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 
 import minijax  # noqa: E402
-from minijax import dtypes, lax  # noqa: E402
-from minijax.array import asarray_impl  # noqa: E402
-from minijax.promotion import common_type  # noqa: E402
+from minijax import lax  # noqa: E402
+from minijax.arrays import dtypes  # noqa: E402
+from minijax.arrays.array import asarray_impl  # noqa: E402
+from minijax.lax.promotion import common_type  # noqa: E402
 from tests import array_cases as cases  # noqa: E402
 
 TABLE = Path(__file__).parents[1] / "data" / "promotion.json"

@@ -15,7 +15,7 @@ from jax.interpreters import batching as jax_batching  # noqa: E402
 from jax.interpreters import mlir  # noqa: E402
 
 import minijax  # noqa: E402
-from minijax.avals import ShapedArray  # noqa: E402
+from minijax.arrays.avals import ShapedArray  # noqa: E402
 from minijax.extend import core  # noqa: E402
 from minijax.interpreters import ad, batching  # noqa: E402
 

@@ -9,7 +9,7 @@ jax = pytest.importorskip("jax")
 
 import minijax  # noqa: E402
 from minijax import lax  # noqa: E402
-from minijax.dtypes import float0  # noqa: E402
+from minijax.arrays.dtypes import float0  # noqa: E402
 from tests.forward_cases import CASES as CURVED  # noqa: E402
 from tests.forward_cases import TIES  # noqa: E402
 from tests.transpose_cases import CASES, normal  # noqa: E402

@@ -6,7 +6,7 @@ import pytest
 
 import minijax
 from minijax import make_jaxpr
-from minijax.passes import simplify
+from minijax.passes.pipeline import simplify
 from tests import corpus
 from tests.pass_cases import evaluated
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st  # noqa: E402
 from jax import flatten_util  # noqa: E402, F401
 
 import minijax  # noqa: E402
-from minijax.dtypes import float0  # noqa: E402
+from minijax.arrays.dtypes import float0  # noqa: E402
 
 BOTH = (jax, minijax)
 Point = collections.namedtuple("Point", "x y")

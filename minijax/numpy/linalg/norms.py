@@ -1,4 +1,4 @@
-# Made from chapters/02b_numpy.md by `make chapter`;
+# Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
 """Lengths of vectors and sizes of matrices.
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from minijax import lax
 from minijax.lax.conversion import astype as as_type
+from minijax.lax.promotion import promote_dtypes_inexact
 from minijax.numpy.arithmetic import power
 from minijax.numpy.reductions import extreme
 from minijax.numpy.shapes import arraylike, as_axes
 from minijax.numpy.statistics import squared_size, total
 from minijax.numpy.ufuncs import absolute, as_bool, kind, real, sqrt
-from minijax.promotion import promote_dtypes_inexact
 
 
 def root_of_squares(x, axes, keepdims):
@@ -46,7 +46,7 @@ def matrix_norm(x, ord, axes, keepdims):
         return root_of_squares(x, axes, keepdims)
     if ord in ("nuc", 2, -2):
         raise NotImplementedError(
-            f"The order {ord!r} needs singular values, chapter 14."
+            f"The order {ord!r} needs singular values, chapter 30."
         )
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError(f"Invalid order '{ord}' for matrix norm.")

@@ -1,0 +1,3 @@
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
+"""Arrays and dtypes. What is 1 + x?"""

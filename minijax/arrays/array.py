@@ -1,0 +1,163 @@
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
+"""Concrete arrays, and the evaluation of primitives on their buffers.
+
+Reference: ``jax.Array``.
+"""
+
+import numpy as np
+
+from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.capsules import lend
+from minijax.arrays.placement import devices
+from minijax.core import Array, RuleTable, impl_rules
+from minijax.errors import UnexpectedTracerError, raise_if_out_of_memory
+
+_cpu = devices("cpu")[0]
+
+
+class Interchange(Array):
+    """What others may have of an array: its numbers, and no means to change them."""
+
+    __slots__ = ("__weakref__",)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._buffer.view(), dtype=dtype, copy=copy)
+
+    def __dlpack__(self, *, max_version=None, **kwargs):
+        if max_version is None or max_version < (1, 0):  # cannot say "read-only"
+            return lend(self._buffer.copy(), **kwargs)
+        return lend(self._buffer, max_version=max_version, **kwargs)
+
+    def __dlpack_device__(self):
+        return self._buffer.__dlpack_device__()
+
+    def __copy__(self):
+        return ArrayImpl(self._buffer, self.aval, self.device)
+
+    def __deepcopy__(self, memo):
+        return self.__copy__()
+
+    def __reduce__(self):
+        return _unpickle, (self._buffer.copy(), self.aval.weak_type)
+
+
+class ArrayImpl(Interchange):
+    """An immutable array: a buffer, its abstract value, and its device.
+
+    Args:
+      buffer: an array of the device's array module, which nobody writes to any more.
+      aval: its `ShapedArray`.
+      device: where the buffer lives.
+
+    Reference: ``jax.Array``.
+    """
+
+    __slots__ = ("_buffer", "aval", "device")
+
+    def __init__(self, buffer, aval, device=_cpu):
+        buffer.flags.writeable = False
+        self._buffer, self.aval, self.device = buffer, aval, device
+
+    def __repr__(self):
+        return repr_of_array(self._buffer, self.aval)
+
+    def __str__(self):
+        return str(self._buffer)
+
+    def __format__(self, spec):
+        return format(self._buffer[()] if self.aval.ndim == 0 else self._buffer, spec)
+
+    def devices(self):
+        """Return the set of devices that hold the array."""
+        return {self.device}
+
+    def block_until_ready(self):
+        """Return the array when its numbers are there."""
+        return self
+
+
+def _unpickle(buffer, weak_type):
+    return ArrayImpl(buffer, ShapedArray(buffer.shape, buffer.dtype, weak_type))
+
+
+def repr_of_array(buffer, aval):
+    """Return ``Array([1., 2.], dtype=float32)``, as JAX writes it."""
+    width = np.get_printoptions()["linewidth"]
+    weak = ", weak_type=True" if aval.weak_type else ""
+    dtype = f"dtype={aval.dtype.name}{weak})"
+    values = f"[], shape={aval.shape}"
+    if aval.size:
+        values = np.array2string(
+            buffer, width, separator=", ", prefix="Array(", suffix=","
+        )
+    last_line = len(values) - values.rfind("\n")  # JAX counts no "Array(" here
+    gap = " " if last_line + len(dtype) + 2 <= width else " " * len("Array(")
+    return f"Array({values},{gap}{dtype}"
+
+
+def asbuffer(x, device=_cpu):
+    """Return the buffer of an array; of a number or NumPy array, a copy as a buffer."""
+    if isinstance(x, ArrayImpl):
+        return x._buffer
+    if isinstance(x, Array):
+        raise UnexpectedTracerError(f"{x!r} stands for an array; it has no numbers.")
+    try:
+        return device.array_module.array(x, dtype=typeof(x).dtype)
+    except MemoryError as error:
+        raise_if_out_of_memory("a copy", error)
+        raise
+
+
+def asarray_impl(x):
+    """Return an array, a number or a NumPy array as an `ArrayImpl`."""
+    return x if isinstance(x, ArrayImpl) else ArrayImpl(asbuffer(x), typeof(x))
+
+
+shape_rules = RuleTable("shape")
+computations = {}  # what each primitive does to plain buffers
+
+
+def primitive_rules(primitive, shape, compute):
+    """Give a primitive its first two rules: its shape rule and its evaluation."""
+    shape_rules[primitive] = shape
+    computations[primitive] = compute
+    impl_rules[primitive] = evaluate(primitive, compute)
+
+
+def evaluate(primitive, compute):
+    """Return the impl rule that applies `compute` to the buffers of the operands.
+
+    Args:
+      primitive: whose shape rule checks the operands and types the results.
+      compute: a function of the array module (``numpy``), the buffers and the
+        parameters, which returns a buffer, or a list of them.
+    """
+
+    def rule(*args, **params):
+        avals = shape_rules[primitive](*map(typeof, args), **params)
+        device = device_of(args)
+        buffers = [asbuffer(arg, device) for arg in args]
+        try:
+            with np.errstate(all="ignore"):
+                results = compute(device.array_module, *buffers, **params)
+                results = results if isinstance(results, list) else [results]
+                return [wrap(x, aval, device) for x, aval in zip(results, avals)]
+        except (MemoryError, OverflowError, ValueError) as error:
+            raise_if_out_of_memory(str(primitive), error, avals)
+            raise
+
+    return rule
+
+
+def device_of(args):
+    """Return the device of the first array among `args`, or the CPU."""
+    for arg in args:
+        if isinstance(arg, ArrayImpl):
+            return arg.device
+    return _cpu
+
+
+def wrap(result, aval, device):
+    """Return what a rule has computed as an array with the dtype of `aval`."""
+    return ArrayImpl(device.array_module.asarray(result, aval.dtype), aval, device)

@@ -1,0 +1,3 @@
+# Made from chapters/06_vmap.md by `make chapter`;
+# edit the chapter, not this file.
+"""vmap. Who writes the batch dimension?"""

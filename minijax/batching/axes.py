@@ -1,0 +1,130 @@
+# Made from chapters/06_vmap.md by `make chapter`;
+# edit the chapter, not this file.
+"""Which axes vmap maps: from in_axes and out_axes to one axis for each leaf.
+
+Reference: the arguments `in_axes` and `out_axes` of ``jax.vmap``.
+"""
+
+from minijax.arrays.avals import typeof
+from minijax.batching.rules import insert_axis, move_axis
+from minijax.pytrees.api_util import flatten_axes
+from minijax.tree_util import keystr, tree_leaves, tree_leaves_with_path
+
+
+def input_axes(call, in_axes, args):
+    """Return the mapped axis of each leaf of the arguments, counted from the front."""
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to "
+            "the positional arguments passed to the function, but got "
+            f"len(in_axes)={len(in_axes)}, len(args)={len(args)}"
+        )
+    axes = flatten_axes("vmap in_axes", in_axes, args)
+    axes += [0] * (len(call.leaves) - len(axes))  # keyword arguments
+    return [_input_axis(call, i, axis) for i, axis in enumerate(axes)]
+
+
+def place_output(call, axis, i, value, dim, place):
+    """Return one result with its mapped axis where out_axes says."""
+    if place is None:
+        if dim is None:
+            return value
+        raise ValueError(
+            f"at vmap out_axes{_output_path(call, i)}, got axis spec None but output "
+            f"was batched on axis {dim}: it depends on the example."
+        )
+    ndim = typeof(value).ndim + (dim is None)
+    if not -ndim <= place < ndim:
+        raise ValueError(
+            f"at vmap out_axes{_output_path(call, i)}, axis {place} is out of bounds "
+            f"for array of dimension {ndim}"
+        )
+    if dim is None:
+        return insert_axis(value, place % ndim, axis.size)
+    return move_axis(value, dim, place % ndim)
+
+
+def _output_path(call, i):
+    numbered = call.out_tree.unflatten(range(call.num_outs))
+    return keystr(tree_leaves_with_path(numbered)[i][0])
+
+
+def check_in_axes(in_axes):
+    """Return `in_axes` as an int, None or a tuple."""
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if in_axes is not None and type(in_axes) not in (int, tuple):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to "
+            f"the positional arguments passed to the function, but got {in_axes!r}."
+        )
+    check_axes("in_axes", in_axes)
+    return in_axes
+
+
+def check_axes(name, axes):
+    """Raise unless all entries are ints or None."""
+    if not all(type(axis) is int for axis in tree_leaves(axes)):
+        raise TypeError(
+            f"vmap {name} must be an int, None, or (nested) container with those types "
+            f"as leaves, but got {axes!r}."
+        )
+
+
+def typeof_or_none(x):
+    """Return the abstract value of a leaf; a leaf that is not mapped needs none."""
+    try:
+        return typeof(x)
+    except TypeError:
+        return None
+
+
+def _input_axis(call, i, axis):
+    """Return one mapped axis, counted from the front."""
+    if axis is None:
+        return None
+    if call.avals[i] is None:
+        raise TypeError(
+            f"vmap was requested to map {call.name_of(i)} along axis {axis}, but it is "
+            f"no array: {call.leaves[i]!r} of type {type(call.leaves[i])}. What all "
+            "examples share, of whatever type, needs in_axes=None."
+        )
+    shape = call.avals[i].shape
+    if -len(shape) <= axis < len(shape):
+        return axis % len(shape)
+    raise ValueError(
+        f"vmap was requested to map {call.name_of(i)} along axis {axis}, which implies "
+        f"that its rank should be at least {axis + 1 if axis >= 0 else -axis}, but is "
+        f"only {len(shape)} (its shape is {shape})"
+    )
+
+
+def mapped_size(call, dims, axis_size):
+    """Return the one size that all mapped axes have."""
+    sizes = {} if axis_size is None else {axis_size: []}
+    for i, dim in enumerate(dims):
+        if dim is not None:
+            sizes.setdefault(call.avals[i].shape[dim], []).append(i)
+    if len(sizes) == 1:
+        return next(iter(sizes))
+    if not sizes:
+        raise ValueError(
+            "vmap needs something to map over: pass at least one array with a "
+            f"non-None entry in in_axes, or axis_size. {call.fun_name} got "
+            f"{len(call.leaves)} arrays or scalars."
+        )
+    raise ValueError(
+        "vmap got inconsistent sizes for array axes to be mapped:\n"
+        + "".join(_describe(call, dims, *item, axis_size) for item in sizes.items())
+        + "Map axes of one size; arguments that all examples share need in_axes=None."
+    )
+
+
+def _describe(call, dims, size, leaves, axis_size):
+    """Return one line on which axes have `size`."""
+    axes = [
+        f"axis {dims[i]} of {call.name_of(i)} of type {call.avals[i]}" for i in leaves
+    ]
+    given = ["the axis_size argument"] * (size == axis_size)
+    more = f", and {len(axes) - 2} more" if len(axes) > 2 else ""
+    return f"  * size {size}: {', '.join(given + axes[:2])}{more}\n"

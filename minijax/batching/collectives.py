@@ -1,0 +1,203 @@
+# Made from chapters/06_vmap.md by `make chapter`;
+# edit the chapter, not this file.
+"""Collectives: sums, means and extremes over a named axis, and permutations of it.
+
+Reference: the parallel operators of ``jax.lax``.
+"""
+
+from functools import partial
+from itertools import groupby
+
+import numpy as np
+
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.arrays.avals import typeof
+from minijax.batching.named_axes import (
+    axis_names,
+    axis_size,
+    collective,
+    one_axis_name,
+    refuse_groups,
+)
+from minijax.batching.rules import insert_axis
+from minijax.core import Primitive
+from minijax.forward.rules import jvp_rules, linear_rule
+from minijax.tree_util import tree_map
+
+psum_p, pmax_p, pmin_p = Primitive("psum"), Primitive("pmax"), Primitive("pmin")
+
+
+def reduce_along(primitive, fold, repeat):
+    """Make a collective from `fold`, a reduction of one array along axes.
+
+    Args:
+      repeat: what folding `size` equal values `x` gives, called as ``repeat(size, x)``.
+    """
+
+    def along(axis, x, dim, axis_name):
+        x = repeat(axis.size, x) if dim is None else strong(fold(x, (dim,)))
+        others = tuple(name for name in axis_name if name != axis.name)
+        return primitive.bind(x, axis_name=others)[0] if others else x, None
+
+    def past(axis, x, dim, axis_name):
+        return primitive.bind(x, axis_name=axis_name)[0], dim
+
+    def shape(x, axis_name):
+        return [x.update(weak_type=False)]
+
+    collective(primitive, shape, along, past)
+
+
+def strong(x):
+    """Return `x` with a dtype that is not weak, as that of a reduction."""
+    return lax.convert_element_type(x, typeof(x).dtype) if typeof(x).weak_type else x
+
+
+def multiple(size, x):
+    """Return the sum of `size` values equal to `x`."""
+    return lax.mul(size, x)
+
+
+reduce_along(psum_p, lax.reduce_sum, multiple)
+reduce_along(pmax_p, lax.reduce_max, lambda size, x: x)
+reduce_along(pmin_p, lax.reduce_min, lambda size, x: x)
+
+
+def psum(x, axis_name, *, axis_index_groups=None):
+    """Return the sum of `x` over all examples along a named axis.
+
+    Args:
+      x: a pytree of arrays. Python numbers are multiplied by the size of the axis and
+        stay Python numbers, so that ``psum(1, "i")`` is the size of the axis.
+      axis_name: the name given to ``vmap``, or a tuple of names.
+      axis_index_groups: not supported under ``vmap``.
+
+    Raises:
+      NameError: if no axis of that name is mapped here.
+
+    Reference: ``jax.lax.psum``.
+    """
+    names = axis_names(axis_name)
+    refuse_groups("psum", axis_index_groups)
+    return tree_map(partial(_sum_leaf, names), x)
+
+
+def _sum_leaf(names, x):
+    if isinstance(x, (bool, int, float, complex)):
+        return x * axis_size(names)
+    if typeof(x).dtype == bool:
+        x = lax.convert_element_type(x, np.int32)
+    return psum_p.bind(x, axis_name=names)[0]
+
+
+def pmean(x, axis_name, *, axis_index_groups=None):
+    """Return the mean of `x` over all examples along a named axis.
+
+    Reference: ``jax.lax.pmean``; the arguments are those of `psum`.
+    """
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    return tree_map(lambda leaf: jnp.divide(leaf, axis_size(axis_name)), total)
+
+
+def pmax(x, axis_name, *, axis_index_groups=None):
+    """Return the greatest `x` of all examples along a named axis.
+
+    Reference: ``jax.lax.pmax``; the arguments are those of `psum`.
+    """
+    refuse_groups("pmax", axis_index_groups)
+    names = axis_names(axis_name)
+    return tree_map(lambda leaf: pmax_p.bind(leaf, axis_name=names)[0], x)
+
+
+def pmin(x, axis_name, *, axis_index_groups=None):
+    """Return the least `x` of all examples along a named axis.
+
+    Reference: ``jax.lax.pmin``; the arguments are those of `psum`.
+    """
+    refuse_groups("pmin", axis_index_groups)
+    names = axis_names(axis_name)
+    return tree_map(lambda leaf: pmin_p.bind(leaf, axis_name=names)[0], x)
+
+
+ppermute_p = Primitive("ppermute")
+
+
+def ppermute(x, axis_name, perm):
+    """Send each example's `x` to another example along a named axis.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name given to ``vmap``.
+      perm: pairs ``(source, destination)`` of indices, each used at most once.
+
+    Returns:
+      What was sent to this example; zeros if nothing was.
+
+    Raises:
+      NameError: if no axis of that name is mapped here.
+      ValueError: if an index is out of range or used twice.
+
+    Reference: ``jax.lax.ppermute``.
+    """
+    names = one_axis_name("ppermute", axis_name)
+    perm = tuple((int(source), int(destination)) for source, destination in perm)
+    _check_permutation(perm, axis_size(names))
+    return tree_map(
+        lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=perm)[0], x
+    )
+
+
+def _check_permutation(perm, size):
+    for indices in zip(*perm):
+        if len(set(indices)) < len(indices):
+            raise ValueError(
+                f"ppermute sources and destinations must be unique, got {perm}."
+            )
+        if not all(0 <= index < size for index in indices):
+            raise ValueError(
+                f"ppermute indices must be at least 0 and less than the axis size "
+                f"{size}, got {perm}."
+            )
+
+
+def _permute_along(axis, x, dim, axis_name, perm):
+    if dim is None and len(perm) == axis.size:
+        return x, None
+    if dim is None:
+        x, dim = insert_axis(x, 0, axis.size), 0
+    source = {destination: source for source, destination in perm}
+    sources = [source.get(i) for i in range(axis.size)]
+    runs = [[s for _, s in run] for _, run in groupby(enumerate(sources), _distance)]
+    return lax.concatenate([_run_of_examples(x, dim, run) for run in runs], dim), dim
+
+
+def _distance(pair):
+    destination, source = pair
+    return None if source is None else source - destination
+
+
+def _run_of_examples(x, dim, sources):
+    """Return consecutive examples; zeros where nothing was sent."""
+    if sources[0] is not None:
+        return lax.slice_in_dim(x, sources[0], sources[-1] + 1, axis=dim)
+    shape = list(typeof(x).shape)
+    shape[dim] = len(sources)
+    return lax.full(shape, 0, typeof(x).dtype)
+
+
+collective(
+    ppermute_p,
+    lambda x, axis_name, perm: [x],
+    _permute_along,
+    lambda axis, x, dim, **params: (ppermute_p.bind(x, **params)[0], dim),
+)
+
+
+jvp_rules[psum_p] = linear_rule(psum_p)
+jvp_rules[ppermute_p] = linear_rule(ppermute_p)
+NO_EXTREMES = (
+    "The extreme of a named axis has no derivative, as in JAX; take the maximum of "
+    "what all_gather returns instead."
+)
+jvp_rules.reasons.update({pmax_p: NO_EXTREMES, pmin_p: NO_EXTREMES})

@@ -1,0 +1,123 @@
+# Made from chapters/06_vmap.md by `make chapter`;
+# edit the chapter, not this file.
+"""Named axes: how operations talk across the examples of a vmap.
+
+Inside ``vmap(f, axis_name="i")``, `f` sees one example; a *collective* such as
+``lax.psum(x, "i")`` uses the `x` of all of them. It is a primitive with the parameter
+`axis_name`, a tuple of names. The trace whose axis has such a name answers it; others
+pass it on.
+
+Reference: ``jax.lax.axis_index``, ``jax.lax.axis_size``.
+"""
+
+from math import prod
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays.array import shape_rules
+from minijax.arrays.avals import ShapedArray
+from minijax.batching.rules import example_aval, vmap_rules
+from minijax.batching.trace import named_axis_size, unbound_axis
+from minijax.core import Primitive, impl_rules
+from minijax.forward.rules import jvp_rules
+
+
+def refuse_unbound(*args, axis_name, **params):
+    """Raise, as the impl rule of all collectives: nobody below maps the axis."""
+    raise unbound_axis(axis_name[0])
+
+
+def collective(primitive, shape, along, past):
+    """Give a primitive with one operand its first rules.
+
+    Args:
+      primitive: a primitive with the parameter `axis_name`.
+      shape: its shape rule.
+      along: the vmap rule along the axis that it talks across, called as ``along(axis,
+        x, dim, **params)``; returns the result and its mapped axis.
+      past: the vmap rule along any other axis, called in the same way.
+    """
+
+    def rule(axis, args, dims, **params):
+        shape(*map(example_aval, args, dims), **params)  # its checks, on one example
+        answer = along if axis.name in params["axis_name"] else past
+        result, dim = answer(axis, *args, *dims, **params)
+        return [result], [dim]
+
+    shape_rules[primitive] = shape
+    impl_rules[primitive] = refuse_unbound
+    vmap_rules[primitive] = rule
+
+
+def axis_names(axis_name):
+    """Return a tuple of different names, each of which is that of a mapped axis."""
+    names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    for name in names:
+        named_axis_size(name)
+    if len(set(names)) < len(names):
+        raise ValueError(f"duplicate axis name in axis_name={axis_name!r}")
+    return names
+
+
+def refuse_groups(function, axis_index_groups):
+    """Raise if groups of examples are asked for."""
+    if axis_index_groups is not None:
+        raise NotImplementedError(
+            f"{function} under vmap takes no axis_index_groups: reshape, and give the "
+            "groups an axis and a name of their own."
+        )
+
+
+def axis_size(axis_name):
+    """Return the number of examples along a named axis, a Python int.
+
+    Args:
+      axis_name: a name, or a tuple of names whose sizes are multiplied.
+
+    Raises:
+      NameError: if no axis of that name is mapped here.
+
+    Reference: ``jax.lax.axis_size``.
+    """
+    return prod(map(named_axis_size, axis_names(axis_name)))
+
+
+def one_axis_name(function, axis_name, axis_index_groups=None):
+    """Return a tuple of one name, for the collectives that take no more."""
+    names = axis_names(axis_name)
+    if len(names) != 1:
+        raise ValueError(f"{function} takes one axis name, got {axis_name!r}")
+    refuse_groups(function, axis_index_groups)
+    return names
+
+
+axis_index_p = Primitive("axis_index")
+shape_rules[axis_index_p] = lambda axis_name: [ShapedArray((), np.int32)]
+impl_rules[axis_index_p] = refuse_unbound
+vmap_rules[axis_index_p] = lambda axis, args, dims, axis_name: (
+    [lax.iota(np.int32, axis.size)],
+    [0],
+)
+
+
+def axis_index(axis_name):
+    """Return which example this is along a named axis, an int32 scalar.
+
+    Args:
+      axis_name: a name, or a tuple of names; then the last one counts fastest.
+
+    Raises:
+      NameError: if no axis of that name is mapped here.
+
+    Reference: ``jax.lax.axis_index``.
+    """
+    first, *others = axis_names(axis_name)
+    [index] = axis_index_p.bind(axis_name=(first,))
+    for name in others:
+        [inner] = axis_index_p.bind(axis_name=(name,))
+        index = index * axis_size(name) + inner
+    return index
+
+
+jvp_rules.reasons[axis_index_p] = "It has no operands, so it has no tangent."

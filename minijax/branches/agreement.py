@@ -1,0 +1,132 @@
+# Made from chapters/15_branches.md by `make chapter`;
+# edit the chapter, not this file.
+"""What has to agree: branches with each other, and the carry of a loop with itself.
+
+Reference: the errors of ``jax.lax.cond``, ``switch``, ``while_loop`` and ``scan``.
+"""
+
+from minijax import lax
+from minijax.arrays.dtypes import from_node, join, lattice_node
+from minijax.pytrees.call_names import argument_names
+from minijax.pytrees.differences import differences
+from minijax.pytrees.key_paths import keystr
+from minijax.pytrees.treedefs import tree_leaves_with_path
+
+
+def same_type(one, other):
+    """Return whether two abstract values have one shape and one dtype, weak or not."""
+    return (one.shape, one.dtype) == (other.shape, other.dtype)
+
+
+def check_branches(name, labels, results):
+    """Raise if two branches return different trees, or arrays of different types.
+
+    Args:
+      name: of the function that was given the branches.
+      labels: what its user calls each of them.
+      results: for each of them the structure of its result, and its abstract values.
+
+    Raises:
+      TypeError: it names the leaves that differ by their paths.
+    """
+    (tree, avals), first = results[0], labels[0]
+    for label, (other, others) in zip(labels[1:], results[1:]):
+        if other != tree:
+            lines = differences(tree, _structure(other), exact=True, name="result")
+            raise TypeError(
+                f"{name}: all branches must return one tree structure, that of {first},"
+                f" but {label} returns another one:{_listed(lines)}"
+            )
+        if not all(map(same_type, avals, others)):
+            paths = [path for path, _ in tree_leaves_with_path(_structure(tree))]
+            lines = [
+                f"result{keystr(path)} is {one} from {first} and {two} from {label} "
+                f"({_what_differs(one, two)})"
+                for path, one, two in zip(paths, avals, others)
+                if not same_type(one, two)
+            ]
+            raise TypeError(
+                f"{name}: all branches must return arrays of the same types:"
+                f"{_listed(lines)}\nConvert or reshape the results of a branch."
+            )
+
+
+class _Leaf:
+    """Stands for any array where only the structure counts."""
+
+    def __repr__(self):
+        return "an array"
+
+
+_Leaf.__name__ = "Array"  # what a message calls its type
+
+
+def _structure(tree):
+    return tree.unflatten([_Leaf()] * tree.num_leaves)
+
+
+def _listed(lines):
+    return "".join(f"\n  {line}" for line in lines)
+
+
+def _what_differs(one, two):
+    kinds = {"shapes": one.shape != two.shape, "dtypes": one.dtype != two.dtype}
+    return f"the {' and '.join(kind for kind in kinds if kinds[kind])} differ"
+
+
+def promote_weak(leaves, in_avals, out_avals):
+    """Convert those weak initial values that a step would make strong.
+
+    Args:
+      leaves: the initial values of a carry.
+      in_avals: their abstract values.
+      out_avals: those of the carry after one step.
+
+    Returns:
+      The list of values, and whether one of them was converted.
+    """
+    promoted = [
+        lax.convert_element_type(leaf, _meeting_dtype(one, two))
+        if one.weak_type and not same_type(one, two)
+        else leaf
+        for leaf, one, two in zip(leaves, in_avals, out_avals)
+    ]
+    return promoted, any(new is not old for new, old in zip(promoted, leaves))
+
+
+def _meeting_dtype(*avals):
+    return from_node(join(*(lattice_node(a.dtype, a.weak_type) for a in avals)))[0]
+
+
+def check_carry(name, fun, in_tree, in_avals, out_tree, out_avals):
+    """Raise if a step of a loop does not return what the next step can take.
+
+    Args:
+      name: of the loop function.
+      fun: the user's function of one step, whose first parameter is the carry.
+      in_tree, in_avals: the structure and the types of the carry that it gets.
+      out_tree, out_avals: those of the carry that it returns.
+
+    Raises:
+      TypeError: it names the leaves that differ as the user's function does.
+    """
+    if in_tree != out_tree:
+        [carry] = argument_names(fun, (0,), {})
+        lines = differences(in_tree, _structure(out_tree), exact=True, name=carry)
+        raise TypeError(
+            f"{name}: the carry that a step returns must have the tree structure of "
+            f"the carry that it gets, but it differs:{_listed(lines)}"
+        )
+    if not all(map(same_type, in_avals, out_avals)):
+        names = argument_names(fun, (_structure(in_tree),), {})
+        lines = [
+            f"{path} comes in as {one} and goes out as {two} "
+            f"({_what_differs(one, two)})"
+            for path, one, two in zip(names, in_avals, out_avals)
+            if not same_type(one, two)
+        ]
+        raise TypeError(
+            f"{name}: the carry that a step returns must have the types of the carry "
+            f"that it gets, since the next step gets it:{_listed(lines)}\nConvert it "
+            "in the step, or start with a value of the right type."
+        )

@@ -1,0 +1,208 @@
+# Made from chapters/15_branches.md by `make chapter`;
+# edit the chapter, not this file.
+"""The choice between programs, as an equation: cond and switch.
+
+Reference: ``jax.lax.cond``, ``jax.lax.switch``.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays.array import ArrayImpl, asbuffer, shape_rules
+from minijax.arrays.avals import typeof
+from minijax.arrays.settings import config
+from minijax.batching.trace import program_primitives
+from minijax.branches.agreement import check_branches
+from minijax.branches.rewiring import rewired
+from minijax.core import Primitive, Tracer, impl_rules
+from minijax.jitting.compilation import compiled
+from minijax.jitting.primitive import check_operands
+from minijax.jitting.trace_cache import program_of
+from minijax.lax.promotion import lift
+from minijax.pytrees.api_util import FlatCall
+
+cond_p = Primitive("cond")
+program_primitives.add(cond_p)
+
+
+def _cond_shape(index, *operands, branches):
+    for branch in branches:
+        check_operands("A branch of cond", branch.in_avals, operands)
+    return branches[0].out_avals
+
+
+def _cond_impl(index, *operands, branches):
+    outs = compiled(branches[int(index)])(*operands)
+    return list(map(of_type, outs, branches[0].out_avals))
+
+
+shape_rules[cond_p] = _cond_shape
+impl_rules[cond_p] = _cond_impl
+
+
+def of_type(x, aval):
+    """Return an array as one of the type `aval`, which differs in weakness at most."""
+    return x if x.aval == aval else ArrayImpl(asbuffer(x), aval, x.device)
+
+
+def _join_inputs(programs):
+    """Give programs the same inputs in front: all that one of them has captured."""
+    captured = {id(x): x for program in programs for x in program.captured}
+    joined = []
+    for closed, own, *_ in programs:
+        places = {id(x): place for place, x in enumerate(own)}
+        front = [places.get(key, typeof(x)) for key, x in captured.items()]
+        joined.append(rewired(closed, [*front, *range(len(own), len(closed.invars))]))
+    return joined, list(captured.values())
+
+
+def _write_branches(name, functions, labels, operands):
+    """Write functions down as programs with the same inputs and results.
+
+    Returns:
+      The programs; their inputs; for each result of the functions the input that it is,
+      None if a program computes it; the structure of the results.
+    """
+    calls = [FlatCall(name, function, operands) for function in functions]
+    programs = [program_of(call, hoist=True) for call in calls]
+    check_branches(name, labels, [(p.out_tree, p.closed.out_avals) for p in programs])
+    branches, captured = _join_inputs(programs)
+    passed = list(map(_agreed, zip(*map(unchanged, branches))))
+    computed = [i for i, place in enumerate(passed) if place is None]
+    inputs = [*captured, *calls[0].leaves]
+    branches = [rewired(b, range(len(inputs)), computed) for b in branches]
+    return branches, inputs, passed, programs[0].out_tree
+
+
+def _bind_cond(index, branches, inputs, passed, out_tree):
+    outs = iter(cond_p.bind(index, *inputs, branches=tuple(branches)))
+    return out_tree.unflatten(
+        [next(outs) if place is None else lift(inputs[place]) for place in passed]
+    )
+
+
+def unchanged(closed):
+    """Return, for each result, which input it is; None for one that is computed."""
+    places = {var: place for place, var in enumerate(closed.invars)}
+    return [places.get(atom) for atom in closed.outvars]
+
+
+def _agreed(places):
+    """Return the place that all branches name, or None."""
+    return places[0] if len(set(places)) == 1 else None
+
+
+_nothing = object()
+
+
+def cond(pred, true_fun, false_fun, *operands, operand=_nothing):
+    """Apply one of two functions; both are written down, one of them is run.
+
+    Args:
+      pred: a scalar, of booleans or real numbers; a number is true if it is not 0.
+      true_fun, false_fun: functions of the operands that return trees of arrays, with
+        the same structure, shapes and dtypes.
+      *operands: trees of arrays.
+      operand: the only operand, in an older way of calling; it may be None.
+
+    Returns:
+      What the chosen function returns.
+
+    Raises:
+      TypeError: if the predicate is no scalar, a function cannot be called, or the
+        functions return different things; the message names the leaves.
+
+    Reference: ``jax.lax.cond``.
+    """
+    if not (callable(true_fun) and callable(false_fun)):
+        return _cond_of_pairs(pred, true_fun, false_fun, *operands)
+    operands = _all_operands("cond", operands, operand)
+    pred = _truth(pred)
+    if config.jax_disable_jit and is_concrete(pred):
+        return true_fun(*operands) if pred else false_fun(*operands)
+    functions, labels = (true_fun, false_fun), ("true_fun", "false_fun")
+    branches, *rest = _write_branches("cond", functions, labels, operands)
+    index = lax.convert_element_type(pred, np.int32)
+    return _bind_cond(index, branches[::-1], *rest)
+
+
+def _cond_of_pairs(pred, x, true_fun, *more):
+    """Accept ``cond(pred, x, true_fun, y, false_fun)``, as JAX does."""
+    if not (callable(true_fun) and len(more) == 2 and callable(more[1])):
+        raise TypeError("cond: true_fun and false_fun must be callable.")
+    y, false_fun = more
+    return cond(pred, lambda x, y: true_fun(x), lambda x, y: false_fun(y), x, y)
+
+
+def _all_operands(name, operands, operand):
+    if operand is _nothing:
+        return operands
+    if operands:
+        raise TypeError(f"{name}: pass operands by position or `operand`, not both.")
+    return (operand,)
+
+
+def is_concrete(x):
+    """Return whether Python can ask `x` for its value."""
+    return not isinstance(x, Tracer) or x.concrete() is not None
+
+
+def _truth(pred):
+    """Return a predicate as a boolean scalar."""
+    if pred is None or callable(pred) or isinstance(pred, Sequence):
+        raise TypeError(f"cond: the predicate must be a scalar, got {pred!r}.")
+    aval = typeof(pred)
+    if aval.shape:
+        raise TypeError(
+            f"cond: the predicate must be a scalar, got one of shape {aval.shape}. To "
+            "choose element by element there is jnp.where; to ask whether all or any "
+            "hold, jnp.all and jnp.any."
+        )
+    if aval.dtype.kind not in "biuf":
+        raise TypeError(f"cond: no predicate is of dtype {aval.dtype}: compare it.")
+    return pred if aval.dtype.kind == "b" else pred != 0
+
+
+def switch(index, branches, *operands, operand=_nothing):
+    """Apply one of several functions; all are written down, one of them is run.
+
+    Args:
+      index: an integer scalar, brought into the range of `branches`.
+      branches: a sequence of functions of the operands that return trees of arrays,
+        with the same structure, shapes and dtypes.
+      *operands: trees of arrays.
+      operand: the only operand, in an older way of calling; it may be None.
+
+    Returns:
+      What the chosen function returns.
+
+    Raises:
+      TypeError: if the index is no integer scalar, a branch cannot be called, or
+        branches return different things; the message names the leaves.
+      ValueError: if there are no branches.
+
+    Reference: ``jax.lax.switch``.
+    """
+    branches = tuple(branches)
+    if not all(map(callable, branches)):
+        raise TypeError("switch: the branches must be a sequence of callables.")
+    operands = _all_operands("switch", operands, operand)
+    aval = typeof(index)
+    if aval.shape or aval.dtype.kind not in "iu":
+        raise TypeError(f"switch: the index must be an integer scalar, not a {aval}.")
+    if len(branches) < 2:
+        return _only(branches)(*operands)
+    index = lax.convert_element_type(index, np.int32)
+    index = lax.clamp(np.int32(0), index, np.int32(len(branches) - 1))
+    if config.jax_disable_jit and is_concrete(index):
+        return branches[int(index)](*operands)
+    labels = [f"branch {i}" for i in range(len(branches))]
+    return _bind_cond(index, *_write_branches("switch", branches, labels, operands))
+
+
+def _only(branches):
+    if not branches:
+        raise ValueError("switch: there is no branch to choose.")
+    return branches[0]

@@ -1,0 +1,149 @@
+# Made from chapters/15_branches.md by `make chapter`;
+# edit the chapter, not this file.
+"""Repetition until a condition fails, as an equation.
+
+Reference: ``jax.lax.while_loop``.
+"""
+
+from minijax.arrays.array import shape_rules
+from minijax.arrays.settings import config
+from minijax.batching.trace import program_primitives
+from minijax.branches.agreement import check_carry, promote_weak
+from minijax.branches.conditional_rules import choose
+from minijax.branches.conditionals import of_type, unchanged
+from minijax.branches.rewiring import rewired
+from minijax.core import Primitive, impl_rules
+from minijax.errors import ConcretizationTypeError
+from minijax.jitting.compilation import compiled
+from minijax.jitting.primitive import check_operands
+from minijax.jitting.programs import dce_program, merge, partition
+from minijax.jitting.trace_cache import program_of
+from minijax.lax.promotion import lift
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.functions import tree_map
+
+while_p = Primitive("while")
+program_primitives.add(while_p)
+
+
+def parts_of_while(values, cond_nconsts, body_nconsts):
+    """Return constants of the condition, constants of the body, and the carry."""
+    end = cond_nconsts + body_nconsts
+    return values[:cond_nconsts], values[cond_nconsts:end], values[end:]
+
+
+def _while_shape(*avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    *consts, carry = parts_of_while(avals, cond_nconsts, body_nconsts)
+    check_operands("The condition", cond_jaxpr.in_avals, [*consts[0], *carry])
+    check_operands("The body", body_jaxpr.in_avals, [*consts[1], *carry])
+    return body_jaxpr.out_avals
+
+
+def _while_impl(*args, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    cond_consts, body_consts, carry = parts_of_while(args, cond_nconsts, body_nconsts)
+    test, step = compiled(cond_jaxpr), compiled(body_jaxpr)
+    while (going := test(*cond_consts, *carry)[0]).any():
+        stepped = step(*body_consts, *carry)
+        carry = [go_on(going, old, new) for old, new in zip(carry, stepped)]
+    return [of_type(lift(x), aval) for x, aval in zip(carry, body_jaxpr.out_avals)]
+
+
+shape_rules[while_p] = _while_shape
+impl_rules[while_p] = _while_impl
+
+
+def go_on(going, old, new):
+    """Return `new`, and `old` for those examples that are not `going` any more."""
+    return choose(going, old, new) if going.ndim else new
+
+
+def _write_loop(cond_fun, body_fun, call):
+    """Return the initial carry, the condition's `Program` and the body's."""
+    test, body = _write_both(cond_fun, body_fun, call)
+    out_avals = body.closed.out_avals
+    [in_tree] = call.args_tree.children()
+    if len(out_avals) == len(call.avals):
+        leaves, changed = promote_weak(call.leaves, call.avals, out_avals)
+        if changed:
+            call = FlatCall("while_loop", body_fun, (in_tree.unflatten(leaves),))
+            test, body = _write_both(cond_fun, body_fun, call)
+    results = body.out_tree, body.closed.out_avals
+    check_carry("while_loop", body_fun, in_tree, call.avals, *results)
+    return call.leaves, test, body
+
+
+def _write_both(cond_fun, body_fun, call):
+    test = program_of(FlatCall("while_loop", cond_fun, call.args), hoist=True)
+    body = program_of(call, hoist=True)
+    avals = test.closed.out_avals
+    found = [(aval.shape, aval.dtype) for aval in avals]
+    if test.out_tree.kind is not None or found != [((), bool)]:
+        returned = ", ".join(map(str, avals))
+        if test.out_tree.kind is not None:
+            returned = f"{test.out_tree} of ({returned})"
+        raise TypeError(
+            "while_loop: cond_fun must return a boolean scalar, but it returned "
+            f"{returned}. Compare, or take jnp.all or jnp.any."
+        )
+    return test, body
+
+
+def _bind_while(test, body, carry):
+    """Bind a loop; what its body hands on unchanged becomes a constant of the body."""
+    num_test, num_body = len(test.captured), len(body.captured)
+    program, needed = dce_program(test.closed, (True,))
+    same = [place == num_body + i for i, place in enumerate(unchanged(body.closed))]
+    fixed = [a and not b for a, b in zip(same, needed[num_test:])]
+    kept, gone = partition(fixed, range(len(carry)))
+    condition = program if gone else test.closed
+    condition = rewired(condition, [*range(num_test), *(num_test + i for i in kept)])
+    front = [num_body + i for i in gone]
+    steps = [*front, *range(num_body), *(num_body + i for i in kept)]
+    constants = [carry[i] for i in gone]
+    outs = while_p.bind(
+        *[*test.captured, *constants, *body.captured, *(carry[i] for i in kept)],
+        cond_nconsts=num_test,
+        cond_jaxpr=condition,
+        body_nconsts=num_body + len(gone),
+        body_jaxpr=rewired(body.closed, steps, kept),
+    )
+    return merge(fixed, outs, map(lift, constants))
+
+
+def while_loop(cond_fun, body_fun, init_val):
+    """Apply a function again and again, as long as a condition holds.
+
+    Args:
+      cond_fun: function from the carry to a boolean scalar.
+      body_fun: function from the carry to a carry of the same structure, shapes and
+        dtypes.
+      init_val: the first carry, a tree of arrays. A number without a dtype of its own
+        takes on that of the carry which the body returns.
+
+    Returns:
+      The first carry for which the condition does not hold.
+
+    Raises:
+      TypeError: if a function cannot be called, the condition is no boolean scalar, or
+        the carry changes its type on the way; the message names the leaves.
+
+    Reference: ``jax.lax.while_loop``.
+    """
+    if not (callable(cond_fun) and callable(body_fun)):
+        raise TypeError("while_loop: cond_fun and body_fun must be callable.")
+    if config.jax_disable_jit:
+        try:
+            return _in_python(cond_fun, body_fun, init_val)
+        except ConcretizationTypeError:
+            pass  # the carry stands for many examples: no Python loop follows them
+    call = FlatCall("while_loop", body_fun, (init_val,))
+    leaves, test, body = _write_loop(cond_fun, body_fun, call)
+    outs = _bind_while(test, body, leaves)
+    return body.out_tree.unflatten(outs)
+
+
+def _in_python(cond_fun, body_fun, carry):
+    carry = tree_map(lift, carry)
+    while cond_fun(carry):
+        carry = tree_map(lift, body_fun(carry))
+    return carry

@@ -1,0 +1,3 @@
+# Made from chapters/14_callbacks.md by `make chapter`;
+# edit the chapter, not this file.
+"""Callbacks. How does a compiled program talk to Python?"""

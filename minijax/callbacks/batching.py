@@ -1,0 +1,64 @@
+# Made from chapters/14_callbacks.md by `make chapter`;
+# edit the chapter, not this file.
+"""How a function that Python runs is called for a batch.
+
+Reference: the argument ``vmap_method`` of ``jax.pure_callback``.
+"""
+
+from minijax import lax
+from minijax.batching.rules import at_front, insert_axis
+
+
+def example(x, dim, i):
+    """Return example number `i` of an array that is mapped along `dim`, if it is."""
+    if dim is None:
+        return x
+    return lax.squeeze(lax.slice_in_dim(x, i, i + 1, axis=dim), (dim,))
+
+
+def batched_avals(size, avals):
+    """Return the types of batches of `size` values of these types, a tuple."""
+    return tuple([aval.update(shape=(size, *aval.shape)) for aval in avals])
+
+
+def one_by_one(primitive, axis, args, dims, params):
+    """Bind a primitive once for each example, and stack the results."""
+    places = range(axis.size)
+    examples = [[example(*pair, i) for pair in zip(args, dims)] for i in places]
+    batches = zip(*[primitive.bind(*xs, **params) for xs in examples])
+    outs = [lax.concatenate([insert_axis(x, 0, 1) for x in xs], 0) for xs in batches]
+    if not examples:
+        avals = batched_avals(0, params["result_avals"])
+        outs = [lax.full(aval.shape, 0, aval.dtype) for aval in avals]
+    return outs, [0] * len(outs)
+
+
+def all_at_once(shared):
+    """Return the method that binds once, on batches.
+
+    Args:
+      shared: what to do with an operand that all examples share: a function of the
+        operand and the number of examples.
+    """
+
+    def method(primitive, axis, args, dims, params):
+        args = [
+            shared(x, axis.size) if dim is None else at_front(x, dim, axis.size)
+            for x, dim in zip(args, dims)
+        ]
+        avals = batched_avals(axis.size, params["result_avals"])
+        outs = primitive.bind(*args, **params | {"result_avals": avals})
+        return outs, [0] * len(outs)
+
+    return method
+
+
+# From the names of the ways to functions
+# ``method(primitive, axis, args, dims, params)``, which return what a vmap rule does.
+vmap_methods = {
+    "sequential": one_by_one,
+    "sequential_unrolled": one_by_one,
+    "expand_dims": all_at_once(lambda x, size: insert_axis(x, 0, 1)),
+    "broadcast_all": all_at_once(lambda x, size: insert_axis(x, 0, size)),
+    "legacy_vectorized": all_at_once(lambda x, size: x),
+}

@@ -1,0 +1,219 @@
+# Made from chapters/14_callbacks.md by `make chapter`;
+# edit the chapter, not this file.
+"""A prompt inside of a running program.
+
+Reference: ``jax.debug.breakpoint``.
+"""
+
+import cmd
+import linecache
+import pprint
+import sys
+from types import FrameType
+
+from minijax.arrays.avals import typeof
+from minijax.callbacks.debugging import bind_debug, debug_callback_p, operands_of
+from minijax.callbacks.host_calls import HostCall
+from minijax.callbacks.primitives import pure_callback
+from minijax.callbacks.user_lines import UserLine, is_ours
+from minijax.core import Tracer
+from minijax.pytrees.functions import tree_map
+from minijax.pytrees.treedefs import tree_flatten
+
+
+class Stop:
+    """A place at which a program has been stopped: a line, and the names in sight.
+
+    Args:
+      line: the `UserLine`.
+      outer: the global names there, a dictionary.
+      names: the local names, a dictionary.
+    """
+
+    def __init__(self, line, outer, names):
+        self.line, self.outer, self.names = line, outer, names
+
+    def lines(self, around):
+        """Return the lines of text around the place, with an arrow."""
+        number, _ = self.line.position
+        file = self.line.code.co_filename
+        first, last = max(1, number - around), number + around
+        shown = [f"> {self.line.file}({number})"]
+        for i in range(first, min(last, len(linecache.getlines(file))) + 1):
+            arrow = "->  " if i == number else "    "
+            shown.append(arrow + linecache.getline(file, i).rstrip("\n"))
+        return "\n".join(shown)
+
+
+class Prompt(cmd.Cmd):
+    """Reads commands and carries them out until it is told to go on.
+
+    Args:
+      stops: list of `Stop`, the innermost first.
+      stdin, stdout: text files; by default the terminal's.
+    """
+
+    prompt = "(jdb) "
+    intro = "Entering jdb:"
+
+    def __init__(self, stops, stdin=None, stdout=None):
+        super().__init__(stdin=stdin, stdout=stdout)
+        self.use_rawinput = stdin is None
+        self.stops, self.index = stops, 0
+
+    def say(self, text):
+        """Write a line."""
+        self.stdout.write(f"{text}\n")
+
+    def show(self, expression, spell):
+        """Evaluate an expression among the names in sight, and write its value."""
+        stop = self.stops[self.index]
+        try:
+            self.say(spell(eval(expression, {**stop.outer, **stop.names})))
+        except Exception as error:
+            self.say(f"*** {type(error).__name__}: {error}")
+
+    def default(self, line):
+        """Evaluate what is no command."""
+        self.show(line, repr)
+
+    def emptyline(self):
+        """Do nothing."""
+
+    def do_p(self, arg):
+        """p expression: print its value."""
+        self.show(arg, repr)
+
+    def do_pp(self, arg):
+        """pp expression: print its value over several lines."""
+        self.show(arg, pprint.pformat)
+
+    def do_list(self, arg):
+        """l(ist): show the lines around this place."""
+        self.say(self.stops[self.index].lines(5))
+
+    def do_where(self, arg):
+        """w(here), bt: show where the program is, the innermost place last."""
+        self.say("Traceback:")
+        for stop in reversed(self.stops):
+            self.say(f'  File "{stop.line.file}", line {stop.line.position[0]}')
+            self.say(f"    {stop.line.text or '<no source>'}")
+
+    def do_up(self, arg):
+        """u(p): go to the caller."""
+        self.move(1, "At topmost frame.")
+
+    def do_down(self, arg):
+        """d(own): go back to the callee."""
+        self.move(-1, "At bottommost frame.")
+
+    def move(self, step, otherwise):
+        """Go to a neighbouring frame, if there is one, and show it."""
+        if self.index + step in range(len(self.stops)):
+            self.index += step
+        else:
+            self.say(otherwise)
+        self.say(self.stops[self.index].lines(2))
+
+    def do_continue(self, arg):
+        """c(ont(inue)): let the program go on."""
+        return True
+
+    def do_quit(self, arg):
+        """q(uit), exit: end the program."""
+        sys.exit(0)
+
+    do_l, do_w, do_bt = do_list, do_where, do_where
+    do_u, do_d, do_c, do_cont = do_up, do_down, do_continue, do_continue
+    do_q = do_exit = do_EOF = do_quit
+
+
+class Wrapped:
+    """A value that is to be a leaf, whatever it is."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+def _travelling(value):
+    try:
+        tree_flatten(value)
+    except Exception:
+        return Wrapped(value)
+    return value
+
+
+def _unwrapped(names):
+    return {
+        name: value.value if isinstance(value, Wrapped) else value
+        for name, value in names.items()
+    }
+
+
+def user_frames(everything=False):
+    """Return the frames of the user's functions that are running, innermost first.
+
+    Args:
+      everything: whether to include those of the package.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    frames = []
+    while frame is not None:
+        if everything or not is_ours(frame.f_code.co_filename):
+            frames.append(frame)
+        frame = frame.f_back
+    return frames
+
+
+def _is_alive(leaf):
+    return isinstance(leaf, Tracer) and leaf._trace.alive
+
+
+def debug_breakpoint(
+    *,
+    backend=None,
+    filter_frames=True,
+    num_frames=None,
+    ordered=False,
+    token=None,
+    **kwargs,
+):
+    """Stop when the program gets here, and read commands: `help` lists them.
+
+    Args:
+      backend: accepted for compatibility; there is one prompt, that of the terminal.
+      filter_frames: whether to leave out the frames of the package.
+      num_frames: how many frames to keep, the innermost ones; all if None.
+      ordered: whether the order among such calls matters; it is kept in any case.
+      token: a tree of arrays. If it is given, the program stops when they have been
+        computed, and only if what is returned is used.
+      **kwargs: `stdin` and `stdout`, text files to read commands from and write to.
+
+    Returns:
+      `token`.
+
+    Raises:
+      ValueError: if `ordered` and `token` are both given.
+
+    Reference: ``jax.debug.breakpoint``.
+    """
+    if token is not None and ordered:
+        raise ValueError("`ordered` and `token` are mutually exclusive arguments.")
+    frames = user_frames(not filter_frames)[:num_frames]
+    places = [(UserLine(f.f_code, f.f_lasti), f.f_globals) for f in frames]
+    names = [{k: _travelling(v) for k, v in f.f_locals.items()} for f in frames]
+
+    def stop(*names):
+        stops = [Stop(*place, _unwrapped(n)) for place, n in zip(places, names)]
+        Prompt(stops, **kwargs).cmdloop()
+
+    if token is None:
+        bind_debug(debug_callback_p, stop, (names, {}), _is_alive, ordered=ordered)
+        return None
+    operands, tree = operands_of((names, {}), _is_alive)
+
+    def stop_and_return(token, *operands):
+        HostCall("debug.breakpoint", stop, tree)(*operands)
+        return token
+
+    return pure_callback(stop_and_return, tree_map(typeof, token), token, *operands)

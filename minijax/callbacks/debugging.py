@@ -1,0 +1,224 @@
+# Made from chapters/14_callbacks.md by `make chapter`;
+# edit the chapter, not this file.
+"""Looking at values while a program runs.
+
+Reference: ``jax.debug.callback``, ``jax.debug.print``.
+"""
+
+import re
+import string
+
+import numpy as np
+
+from minijax.arrays.array import asarray_impl, shape_rules
+from minijax.arrays.avals import typeof
+from minijax.batching.rules import vmap_rules
+from minijax.callbacks.batching import example
+from minijax.callbacks.host_calls import HostCall
+from minijax.core import Primitive, impl_rules
+from minijax.emitted.emission import python_rules
+from minijax.forward.rules import constant_rule, jvp_rules
+from minijax.jaxprs.printing import eqn_printers, write_plainly
+from minijax.jitting.programs import effectful, merge, partition
+from minijax.pytrees.treedefs import tree_flatten
+from minijax.reverse.transposition import transpose_rules
+
+
+class PartlyKnown:
+    """The structure of a tree some of whose leaves are known.
+
+    Args:
+      treedef: the structure of the whole.
+      given: for each leaf whether it will be given.
+      known: the list of the other leaves.
+    """
+
+    def __init__(self, treedef, given, known):
+        self.treedef, self.given, self.known = treedef, given, known
+
+    def unflatten(self, leaves):
+        """Return the tree with these leaves in the places that are not known."""
+        return self.treedef.unflatten(merge(self.given, self.known, leaves))
+
+
+def operands_of(tree, is_operand):
+    """Return those leaves of a tree that are operands, and what puts them back."""
+    leaves, treedef = tree_flatten(tree)
+    given = list(map(is_operand, leaves))
+    known, operands = partition(given, leaves)
+    return operands, PartlyKnown(treedef, given, known)
+
+
+def is_array(leaf):
+    """Return whether a leaf is an array, a tracer or a number."""
+    try:
+        typeof(leaf)
+    except TypeError:
+        return False
+    return True
+
+
+debug_callback_p, debug_print_p = map(Primitive, ["debug_callback", "debug_print"])
+
+
+def debugging_rules(primitive):
+    """Give a primitive that is called for what it does, without results, its rules."""
+
+    def vmap_rule(axis, args, dims, **params):
+        for i in range(axis.size):
+            primitive.bind(*[example(*pair, i) for pair in zip(args, dims)], **params)
+        return [], []
+
+    effectful.add(primitive)
+    shape_rules[primitive] = lambda *avals, **params: []
+    impl_rules[primitive] = look
+    python_rules[primitive] = _write_look
+    jvp_rules[primitive] = constant_rule(primitive)
+    vmap_rules[primitive] = vmap_rule
+    transpose_rules.reasons[primitive] = "It has no result, so no cotangent arrives."
+
+
+def look(*args, callback, **params):
+    """Call a `HostCall` for what it does."""
+    callback(*map(asarray_impl, args))
+    return []
+
+
+def _write_look(writer, eqn, operands, results):
+    callback = eqn.params["callback"]
+    name = writer.constant(callback.guarded, callback.name, f"calls {callback.name}")
+    writer.line(f"{name}({', '.join(operands)})")
+
+
+debugging_rules(debug_callback_p)
+debugging_rules(debug_print_p)
+eqn_printers[debug_print_p] = lambda eqn, writing: write_plainly(
+    eqn, writing, {key: eqn.params[key] for key in ("fmt", "ordered")}
+)
+
+
+def bind_debug(primitive, function, arguments, is_operand=is_array, **params):
+    """Bind one of the two primitives.
+
+    Args:
+      primitive: `debug_callback_p` or `debug_print_p`.
+      function: called with the arguments; what it returns is ignored.
+      arguments: the pair of its positional and its keyword arguments.
+      is_operand: from leaves of the arguments to whether the program computes them.
+      **params: further parameters of the primitive.
+    """
+    operands, tree = operands_of(arguments, is_operand)
+    name = primitive.name.replace("_", ".")
+    primitive.bind(*operands, callback=HostCall(name, function, tree), **params)
+
+
+def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
+    """Call a Python function to look at values, wherever a program computes them.
+
+    Args:
+      callback: function of trees; what it returns is ignored. Without it, the result
+        is a function of `callback` and its arguments, which has the other options.
+      *args, **kwargs: its arguments; what is no array arrives as it is.
+      ordered: whether the order among such calls matters; it is kept in any case.
+      partitioned: accepted for compatibility; there are no parts.
+
+    Raises:
+      TypeError: if `callback` cannot be called, or is left out before arguments.
+
+    Reference: ``jax.debug.callback``.
+    """
+
+    def look_with(callback, *args, **kwargs):
+        if not callable(callback):
+            raise TypeError(
+                "first argument to debug.callback must be callable, but got an object "
+                f"of type {type(callback)}"
+            )
+        bind_debug(debug_callback_p, callback, (args, kwargs), ordered=ordered)
+
+    return _in_one_call_or_two("debug.callback", look_with, callback, args, kwargs)
+
+
+def _in_one_call_or_two(name, function, first, args, kwargs):
+    if first is not None:
+        return function(first, *args, **kwargs)
+    if args or kwargs:
+        raise TypeError(f"{name} has arguments, {args} and {kwargs}, but no first one.")
+    return function
+
+
+class FormatCheck(string.Formatter):
+    """Goes through a format without formatting, and misses what is missing."""
+
+    def get_field(self, field_name, args, kwargs):
+        key = re.split(r"[.\[]", field_name)[0]
+        key = int(key) if key.isdigit() else key
+        given = range(len(args)) if isinstance(key, int) else kwargs
+        if key not in given:
+            error = IndexError if isinstance(key, int) else KeyError
+            raise error(f"The format of debug.print asks for {key!r}; it is not given.")
+        return "", key
+
+    def format_field(self, value, format_spec):
+        return ""
+
+    def check_unused_args(self, used_args, args, kwargs):
+        unused = [arg for i, arg in enumerate(args) if i not in used_args]
+        unused += [f"{name}=..." for name in kwargs if name not in used_args]
+        if unused:
+            raise ValueError(
+                f"Unused arguments to debug.print: {unused}. Is the format an "
+                "f-string? It should be a plain string: it is filled in later."
+            )
+
+
+class Printer:
+    """Prints its arguments in a format, with NumPy's print options of now."""
+
+    def __init__(self, fmt):
+        self.__name__ = "printer"
+        self.fmt, self.options = fmt, np.get_printoptions()
+        self.fields = [field for _, field, _, _ in string.Formatter().parse(fmt)]
+
+    def __call__(self, *args, **kwargs):
+        if all(field is None for field in self.fields):
+            return print(self.fmt)
+        with np.printoptions(**self.options):
+            print(self.fmt.format(*args, **kwargs))
+
+
+def debug_print(
+    fmt=None,
+    *args,
+    ordered=False,
+    partitioned=False,
+    skip_format_check=False,
+    **kwargs,
+):
+    """Print values, wherever a program computes them.
+
+    Args:
+      fmt: a format as for ``str.format``, filled in when the program runs. Without
+        it, the result is a function of `fmt` and its arguments with the other options.
+      *args, **kwargs: arrays, numbers, trees of them and anything else.
+      ordered: whether the order among such calls matters; it is kept in any case.
+      partitioned: accepted for compatibility; there are no parts.
+      skip_format_check: whether not to compare format and arguments now.
+
+    Raises:
+      TypeError: if `fmt` is no string, or is left out before arguments.
+      IndexError, KeyError: if it asks for what is not given.
+      ValueError: if it does not ask for what is given.
+
+    Reference: ``jax.debug.print``.
+    """
+
+    def print_in(fmt, *args, **kwargs):
+        if not isinstance(fmt, str):
+            raise TypeError(f"debug.print needs a format, a str; got {fmt!r:.40}.")
+        if not skip_format_check:
+            FormatCheck().vformat(fmt, args, kwargs)
+        arguments, params = (args, kwargs), {"fmt": fmt, "ordered": ordered}
+        bind_debug(debug_print_p, Printer(fmt), arguments, **params)
+
+    return _in_one_call_or_two("debug.print", print_in, fmt, args, kwargs)

@@ -1,0 +1,114 @@
+# Made from chapters/14_callbacks.md by `make chapter`;
+# edit the chapter, not this file.
+"""Where in the user's program something was asked for.
+
+Reference: ``jax._src.source_info_util``.
+"""
+
+import linecache
+import os
+import re
+import sys
+from types import FrameType
+
+import minijax
+from minijax.errors import line_finders
+from minijax.jaxprs.jaxpr import eval_jaxpr
+from minijax.jaxprs.staging import source_finders
+from minijax.reverse.backwards import backward_pass, linear_eqns
+
+
+class UserLine:
+    """A place in a program; its line and its text are looked up when they are wanted.
+
+    Args:
+      code: the code object that was running.
+      instruction: how far it had got, as a frame's ``f_lasti`` says.
+    """
+
+    __slots__ = ("code", "instruction")
+
+    def __init__(self, code, instruction):
+        self.code, self.instruction = code, instruction
+
+    @property
+    def position(self):
+        """The line, counted from 1, and the column, counted from 0."""
+        positions = list(self.code.co_positions())
+        line, _, column, _ = positions[self.instruction // 2]
+        return line or self.code.co_firstlineno, column or 0
+
+    @property
+    def text(self):
+        """The text of the line; empty if there is no file."""
+        return linecache.getline(self.code.co_filename, self.position[0]).strip()
+
+    @property
+    def file(self):
+        """The path of the file, or ``cell`` in a notebook."""
+        return re.sub(r".*ipykernel_\d+\W\d+\.py", "cell", self.code.co_filename)
+
+    def spell(self, file):
+        """Return ``file:line:column (function)``."""
+        line, column = self.position
+        return f"{file}:{line}:{column} ({self.code.co_qualname})"
+
+    def __str__(self):
+        return self.spell(os.path.basename(self.file))
+
+    @property
+    def quoted(self):
+        """The whole path, and the text of the line, for error messages."""
+        return f"{self.spell(self.file)}: {self.text}"
+
+
+HOME = os.path.dirname(minijax.__file__) + os.sep
+
+
+class Readers(dict):
+    """From names of files to the code of readers in them; to None for a user's file.
+
+    A reader is a function that binds one equation after the other, and calls each
+    `eqn`. Code is known by its identity.
+    """
+
+    def __missing__(self, file_name):
+        ours = file_name.startswith((HOME, "<minijax"))
+        ours = ours or linecache.getline(file_name, 1).startswith("#| export")
+        return self.setdefault(file_name, set() if ours else None)
+
+    def add(self, function):
+        """Note a reader."""
+        self[function.__code__.co_filename].add(id(function.__code__))
+
+
+readers = Readers()
+
+
+def is_ours(file_name):
+    """Return whether code is in the package, or made by it, or about to be in it."""
+    return readers[file_name] is not None
+
+
+for reader in (eval_jaxpr, backward_pass, linear_eqns):
+    readers.add(reader)
+
+
+def user_line():
+    """Return the `UserLine` that asked for what is going on, or None."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        known = readers[code.co_filename]
+        if known is None:
+            return UserLine(code, frame.f_lasti)
+        if known and id(code) in known:
+            eqn = frame.f_locals.get("eqn")
+            if eqn is not None and eqn.source is not None:
+                return eqn.source
+        frame = frame.f_back
+    return None
+
+
+source_finders.append(user_line)
+line_finders.append(user_line)

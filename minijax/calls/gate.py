@@ -1,0 +1,225 @@
+# Made from chapters/25_calls.md by `make chapter`;
+# edit the chapter, not this file.
+"""The dispatch path (the gate): a warmed call of a jitted function, as machine code.
+
+It looks at the arguments, takes the addresses of their numbers, has the program run,
+and hands its results back. What it does not know, it leaves to Python.
+"""
+
+import ctypes
+
+from minijax.calls.gate_arguments import (
+    fits,
+    integer,
+    number,
+    numpy_scalar,
+    take,
+    take_leaf,
+)
+from minijax.calls.gate_results import build, keep, new_buffer, new_result, spare
+from minijax.calls.gate_tables import (
+    ARENA,
+    ARGUMENTS,
+    AROUND,
+    CALL,
+    CONFIG,
+    CONTEXT,
+    COUNT,
+    DECREF,
+    EMPTY,
+    EVALUATOR,
+    FAILURE,
+    GET_VARIABLE,
+    INCREF,
+    KEYWORDS,
+    LOCK,
+    LONG,
+    NEW_METHOD,
+    NEXT,
+    NEXT_VALUE,
+    OVERRIDES,
+    OWNER,
+    PLACES,
+    PROGRAM,
+    PYTHON,
+    RESULT,
+    RESULTS,
+    SPAN,
+    STRUCTURE,
+    SWITCHES,
+    TRACE,
+    UNCHANGED,
+    UNLOCK,
+    WATCHERS,
+)
+from minijax.calls.object_layout import (
+    BUFFER,
+    CONFIG_VALUES,
+    DATA,
+    GATE,
+    SIZE,
+    TUPLE_ITEMS,
+)
+from minijax.calls.words import call, llvm_text, room, word
+from minijax.kernels.llvm_compiler import Library
+
+MISS, STATUS = 1, 0xFFFFFFFF
+
+
+def each(function, start, end):
+    """Call a function with each word of a table."""
+    while start < end:
+        call(function, word[start])
+        start += 8
+    return 0
+
+
+def run(record, table, arena):
+    """Run the program on a table of addresses, and return its status."""
+    around = word[record + AROUND]
+    program = word[record + PROGRAM]
+    context = word[record + CONTEXT]
+    if word[record + LONG] == 0:
+        return call(program, table, arena, context) & STATUS
+    thread = call(word[around + UNLOCK])
+    status = call(program, table, arena, context) & STATUS
+    call(word[around + LOCK], thread)
+    return status
+
+
+def make_results(record, table, held):
+    """Find or make an array for each result, and note it; return 0 if it fails."""
+    known = word[record + RESULT]
+    i = word[record + RESULTS]
+    while i < word[record + SPAN]:
+        x = spare(known, word[record + AROUND])
+        if x == 0:
+            x = new_result(known, word[record + AROUND])
+        if x == 0:
+            drop = word[word[record + AROUND] + DECREF]
+            each(drop, held + word[record + RESULTS], held + i)
+            return 0
+        word[held + i] = x
+        word[table + i] = word[word[x + BUFFER] + DATA]
+        known += NEXT_VALUE
+        i += 8
+    return 1
+
+
+def finish(record, table, held, arena):
+    """Return the tree of results when all arguments are there; 0 is an error."""
+    around = word[record + AROUND]
+    results = held + word[record + RESULTS]
+    if make_results(record, table, held) == 0:
+        return 0
+    if run(record, table, arena) == 0:
+        return build(word[record + STRUCTURE], results, around)
+    each(word[around + DECREF], results, held + word[record + SPAN])
+    return call(word[around + CALL], word[record + FAILURE], word[around + EMPTY], 0)
+
+
+def take_all(args, keywords, record, table):
+    """Take all arguments apart; return 0 if some are of another kind."""
+    out = table
+    i = 0
+    while i < word[record + COUNT] and out != 0:
+        node = word[word[record + ARGUMENTS] + 8 * i]
+        out = take(word[args + 8 * i], node, record, out)
+        i += 1
+    if out != 0 and word[record + KEYWORDS] != 0:
+        out = take(keywords, word[record + KEYWORDS], record, out)
+    return out
+
+
+def attempt(record, args, keywords):
+    """Return the result of a call if it is one of this kind; 0 is an error."""
+    around = word[record + AROUND]
+    table = word[record + PLACES]
+    held = table + 2 * word[record + SPAN]
+    arena = word[record + ARENA]
+    word[record + ARENA] = 0
+    if take_all(args, keywords, record, table) == 0:
+        word[record + ARENA] = arena
+        return MISS
+    call(word[around + INCREF], word[record + OWNER])
+    each(word[around + INCREF], held, held + word[record + RESULTS])
+    result = finish(record, table, held, arena)
+    each(word[around + DECREF], held, held + word[record + RESULTS])
+    word[record + ARENA] = arena
+    call(word[around + DECREF], word[record + OWNER])
+    return result
+
+
+def variable(name, around):
+    """Return the value of a context variable, which somebody else holds."""
+    place = room(1)
+    call(word[around + GET_VARIABLE], name, 0, place)
+    call(word[around + DECREF], word[place])
+    return word[place]
+
+
+def plain(around):
+    """Return whether this thread evaluates, with the switches of the process."""
+    if variable(word[around + TRACE], around) != word[around + EVALUATOR]:
+        return 0
+    if variable(word[around + OVERRIDES], around) != word[around + UNCHANGED]:
+        return 0
+    return word[word[around + WATCHERS] + SIZE] == 0
+
+
+def fitting(record, args, kwargs):
+    """Return whether a record is free, and for such a call as far as one can see."""
+    now = word[word[word[record + AROUND] + CONFIG] + CONFIG_VALUES]
+    if word[record + SWITCHES] != now or word[record + ARENA] == 0:
+        return 0
+    if word[args + SIZE] != word[record + COUNT]:
+        return 0
+    if kwargs == 0 or word[kwargs + SIZE] == 0:
+        return word[record + KEYWORDS] == 0
+    return word[record + KEYWORDS] != 0
+
+
+def gate(self, args, kwargs):
+    """Return the result of a call of a jitted function; 0 is an error."""
+    head = word[word[self + GATE] + DATA]
+    around = word[head + AROUND]
+    if plain(around):
+        record = word[head + NEXT]
+        while record != 0:
+            if fitting(record, args, kwargs):
+                result = attempt(record, args + TUPLE_ITEMS, kwargs)
+                if result != MISS:
+                    return result
+            record = word[record + NEXT]
+    method = call(word[around + NEW_METHOD], word[around + PYTHON], self)
+    if method == 0:
+        return 0
+    result = call(word[around + CALL], method, args, kwargs)
+    call(word[around + DECREF], method)
+    return result
+
+
+GATE_FUNCTIONS = (
+    fits, integer, numpy_scalar, number, take_leaf, take, spare, keep, new_buffer,
+    new_result, build, each, run, make_results, finish, take_all, attempt, variable,
+    plain, fitting, gate,
+)  # fmt: skip
+
+
+class Door:
+    """Machine code that answers calls.
+
+    Attributes:
+      address: of the function.
+      call: the function, of an object, a tuple, and None.
+    """
+
+    def __init__(self, library, name):
+        self.library, self.address = library, library.engine.get_function_address(name)
+        words = [ctypes.py_object] * 3 + [ctypes.c_void_p]
+        self.call = ctypes.PYFUNCTYPE(*words)(self.address)
+
+
+def gate_library():
+    """Return the `Door` of the gate."""
+    return Door(Library(llvm_text(*GATE_FUNCTIONS)), "gate")

@@ -1,0 +1,171 @@
+# Made from chapters/25_calls.md by `make chapter`;
+# edit the chapter, not this file.
+"""The gate's first half: arguments, and where their numbers are.
+
+These are functions of `words`: they are made machine code, and run as Python as well.
+"""
+
+from minijax.calls.gate_tables import (
+    AROUND,
+    ARRAY,
+    AS_INTEGER,
+    BOOL,
+    CHILDREN,
+    CONTAINER,
+    CPU,
+    DICT,
+    FLOAT,
+    GET_ITEM,
+    INT,
+    KIND,
+    KNOWN_AVAL,
+    KNOWN_DESCR,
+    KNOWN_DIMS,
+    KNOWN_NDIM,
+    KNOWN_WEAK,
+    LEAF,
+    LENGTH,
+    LIST,
+    NDARRAY,
+    NOTHING,
+    NUMBER,
+    PARTS,
+    SCALAR,
+    SPAN,
+    STATIC,
+    TRUE,
+    WIDE,
+)
+from minijax.calls.object_layout import (
+    AVAL,
+    BUFFER,
+    DATA,
+    DESCR,
+    DEVICE,
+    DIMS,
+    FLAGS,
+    FLOAT_VALUE,
+    LIST_ITEMS,
+    NDIM,
+    ORDERED,
+    SCALAR_VALUE,
+    SIZE,
+    TUPLE_ITEMS,
+    TYPE,
+    WEAK,
+)
+from minijax.calls.words import as_float32, call, half, word
+
+
+def fits(x, known, around):
+    """Return the address of a NumPy array's numbers, or 0 if it is of another kind."""
+    if word[x + TYPE] != word[around + NDARRAY]:
+        return 0
+    if word[x + DESCR] != word[known + KNOWN_DESCR]:
+        return 0
+    if half[x + FLAGS] & ORDERED != ORDERED:
+        return 0
+    if half[x + NDIM] != word[known + KNOWN_NDIM]:
+        return 0
+    i = 0
+    while i < 8 * half[x + NDIM]:
+        if word[word[x + DIMS] + i] != word[word[known + KNOWN_DIMS] + i]:
+            return 0
+        i += 8
+    return word[x + DATA]
+
+
+def integer(x, known, place, around):
+    """Write an integer of Python to a place, and return the place, or 0."""
+    word[place] = 0
+    value = call(word[around + AS_INTEGER], x, place)
+    if word[place] != 0:
+        return 0
+    word[place] = value
+    if word[known + NUMBER] == -4 and value != (value << 32) >> 32:
+        return 0
+    return place
+
+
+def numpy_scalar(x, known, place):
+    """Return where the number of a scalar of NumPy is, or 0."""
+    kind = word[x + TYPE]
+    parts = word[known + PARTS]
+    if kind == word[known + SCALAR]:
+        return x + SCALAR_VALUE
+    if kind != word[known + WIDE]:
+        return 0
+    if parts == 0:
+        return x + SCALAR_VALUE
+    half[place] = as_float32(word[x + SCALAR_VALUE])
+    if parts == 2:
+        half[place + 4] = as_float32(word[x + SCALAR_VALUE + 8])
+    return place
+
+
+def number(x, known, place, around):
+    """Write a number of Python to a place, and return the place, or 0."""
+    kind = word[x + TYPE]
+    if kind == word[around + FLOAT] and word[known + NUMBER] > 1:
+        word[place] = word[x + FLOAT_VALUE]
+        if word[known + NUMBER] == 4:
+            word[place] = as_float32(word[place])
+        return place
+    if kind == word[around + INT] and word[known + NUMBER] < 0:
+        return integer(x, known, place, around)
+    if kind == word[around + BOOL] and word[known + NUMBER] == 1:
+        word[place] = x == word[around + TRUE]
+        return place
+    return numpy_scalar(x, known, place)
+
+
+def take_leaf(x, known, record, out):
+    """Note where a leaf's numbers are, and who holds them; return 0 if it differs."""
+    around = word[record + AROUND]
+    kind = word[x + TYPE]
+    word[out] = 0
+    if kind == word[around + ARRAY] and word[x + DEVICE] == word[around + CPU]:
+        aval = word[x + AVAL]
+        x = word[x + BUFFER]
+        same = aval == word[known + KNOWN_AVAL]
+        if same or word[aval + WEAK] == word[known + KNOWN_WEAK]:
+            word[out] = fits(x, known, around)
+    elif kind == word[around + NDARRAY]:
+        if word[known + KNOWN_WEAK] != word[around + TRUE]:
+            word[out] = fits(x, known, around)
+    else:
+        word[out] = number(x, known, out + word[record + SPAN], around)
+    word[out + 2 * word[record + SPAN]] = x
+    return word[out]
+
+
+def take(x, node, record, out):
+    """Take a tree apart, and return where the next leaf goes, or 0 if it differs."""
+    kind = word[node + KIND]
+    if kind == LEAF:
+        if take_leaf(x, word[node + CONTAINER], record, out) == 0:
+            return 0
+        return out + 8
+    if kind == STATIC and x == word[node + CONTAINER]:
+        return out
+    if word[x + TYPE] != word[node + CONTAINER]:
+        return 0
+    if kind == NOTHING:
+        return out
+    if word[x + SIZE] != word[node + LENGTH]:
+        return 0
+    items = x + TUPLE_ITEMS
+    if kind == LIST:
+        items = word[x + LIST_ITEMS]
+    i = 0
+    while i < word[node + LENGTH] and out != 0:
+        child = node + CHILDREN + 16 * i
+        if kind == DICT:
+            item = call(word[word[record + AROUND] + GET_ITEM], x, word[child + 8])
+        else:
+            item = word[items + 8 * i]
+        if item == 0:
+            return 0
+        out = take(item, word[child], record, out)
+        i += 1
+    return out

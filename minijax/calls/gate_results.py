@@ -1,0 +1,152 @@
+# Made from chapters/25_calls.md by `make chapter`;
+# edit the chapter, not this file.
+"""The gate's second half: results, and the trees that they are handed back in.
+
+These are functions of `words`: they are made machine code, and run as Python as well.
+"""
+
+from minijax.calls.gate_tables import (
+    ALLOCATE,
+    ARRAY,
+    CALL,
+    CHILDREN,
+    CONTAINER,
+    CPU,
+    DECREF,
+    DICT,
+    EMPTY,
+    INCREF,
+    KEPT,
+    KIND,
+    KNOWN_AVAL,
+    KNOWN_DESCR,
+    KNOWN_DIMS,
+    KNOWN_NDIM,
+    LEAF,
+    LENGTH,
+    LIST,
+    MAKER,
+    NAMED,
+    NDARRAY,
+    NEW_DICT,
+    NEW_LIST,
+    NEW_NDARRAY,
+    NEW_TUPLE,
+    NONE,
+    NOTHING,
+    SET_ITEM,
+    SPARES,
+    TUPLE,
+    TURN,
+)
+from minijax.calls.object_layout import (
+    AVAL,
+    BUFFER,
+    DEVICE,
+    FLAGS,
+    LIST_ITEMS,
+    REFS,
+    SIZE,
+    TUPLE_ITEMS,
+    TYPE,
+    WEAK_REFERENCES,
+    WRITEABLE,
+)
+from minijax.calls.words import call, half, word
+
+
+def spare(known, around):
+    """Return a result of an earlier call that nobody holds any more, or 0."""
+    items = word[word[known + SPARES] + LIST_ITEMS]
+    i = 0
+    while i < word[word[known + SPARES] + SIZE]:
+        x = word[items + 8 * i]
+        whole = word[x + TYPE] == word[around + ARRAY]
+        if (
+            whole
+            and word[x + REFS] == 1
+            and word[word[x + BUFFER] + REFS] == 1
+            and word[x + WEAK_REFERENCES] == 0
+        ):
+            word[x + REFS] = 2
+            return x
+        i += 1
+    return 0
+
+
+def keep(x, known, around):
+    """Put a result on the list of those that may be used again one day."""
+    spares = word[known + SPARES]
+    if word[spares + SIZE] != 0:
+        turn = word[known + TURN]
+        place = word[spares + LIST_ITEMS] + 8 * turn
+        word[known + TURN] = (turn + 1) & (KEPT - 1)
+        before = word[place]
+        word[place] = x
+        call(word[around + INCREF], x)
+        call(word[around + DECREF], before)
+    return 0
+
+
+def new_buffer(known, around):
+    """Return a new array of NumPy for a result, or 0 if there is no memory."""
+    if word[known + MAKER] != 0:
+        return call(word[around + CALL], word[known + MAKER], word[around + EMPTY], 0)
+    call(word[around + INCREF], word[known + KNOWN_DESCR])
+    return call(
+        word[around + NEW_NDARRAY], word[around + NDARRAY], word[known + KNOWN_DESCR],
+        word[known + KNOWN_NDIM], word[known + KNOWN_DIMS], 0, 0, 0, 0,
+    )  # fmt: skip
+
+
+def new_result(known, around):
+    """Return a new array for a result, or 0 if there is no memory."""
+    buffer = new_buffer(known, around)
+    if buffer == 0:
+        return 0
+    half[buffer + FLAGS] = half[buffer + FLAGS] - WRITEABLE
+    x = call(word[around + ALLOCATE], word[around + ARRAY], 0)
+    if x == 0:
+        call(word[around + DECREF], buffer)
+        return 0
+    word[x + BUFFER] = buffer
+    word[x + AVAL] = word[known + KNOWN_AVAL]
+    word[x + DEVICE] = word[around + CPU]
+    call(word[around + INCREF], word[x + AVAL])
+    call(word[around + INCREF], word[x + DEVICE])
+    keep(x, known, around)
+    return x
+
+
+def build(node, results, around):
+    """Return the tree of the results, or 0 if there is no memory."""
+    kind = word[node + KIND]
+    length = word[node + LENGTH]
+    if kind == LEAF:
+        return word[results + word[node + CONTAINER]]
+    if kind == NOTHING:
+        call(word[around + INCREF], word[around + NONE])
+        return word[around + NONE]
+    if kind == TUPLE:
+        tree = call(word[around + NEW_TUPLE], length)
+    elif kind == NAMED:
+        tree = call(word[around + ALLOCATE], word[node + CONTAINER], length)
+    elif kind == LIST:
+        tree = call(word[around + NEW_LIST], length)
+    else:
+        tree = call(word[around + NEW_DICT])
+    if tree == 0:
+        return 0
+    i = 0
+    while i < length:
+        child = node + CHILDREN + 16 * i
+        item = build(word[child], results, around)
+        if kind == DICT:
+            call(word[around + SET_ITEM], tree, word[child + 8], item)
+            call(word[around + DECREF], item)
+        elif kind == LIST:
+            word[word[tree + LIST_ITEMS] + 8 * i] = item
+        else:
+            word[tree + TUPLE_ITEMS + 8 * i] = item
+        i += 1
+    return tree

@@ -1,0 +1,257 @@
+# Made from chapters/25_calls.md by `make chapter`;
+# edit the chapter, not this file.
+"""The tables that the gate reads: what never changes, and what a function has ready.
+
+A table is an array of words. Whatever is mentioned by its address in one is held by
+the object that owns the table.
+"""
+
+import ctypes
+from contextvars import Context
+from functools import partial
+
+import numpy as np
+
+from minijax import core
+from minijax.arrays.array import ArrayImpl
+from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import DTYPES, NARROW, canonicalize_dtype
+from minijax.arrays.placement import devices
+from minijax.arrays.settings import config
+from minijax.calls.object_layout import require
+from minijax.calls.words import word
+from minijax.jitting.trace_cache import Static
+from minijax.memory.results import empty, scratch
+
+# What is the same for all functions.
+(
+    _, AROUND, TRACE, EVALUATOR, OVERRIDES, UNCHANGED, CONFIG, WATCHERS, PYTHON,
+    ARRAY, NDARRAY, CPU, NONE, FLOAT, INT, BOOL, TRUE, EMPTY,
+) = range(0, 8 * 18, 8)  # fmt: skip
+# Functions of Python and NumPy.
+(
+    INCREF, DECREF, GET_VARIABLE, NEW_METHOD, CALL, NEW_TUPLE, NEW_LIST, NEW_DICT,
+    GET_ITEM, SET_ITEM, ALLOCATE, AS_INTEGER, UNLOCK, LOCK, NEW_NDARRAY,
+) = range(8 * 18, 8 * 33, 8)  # fmt: skip
+C_FUNCTIONS = (
+    "Py_IncRef", "Py_DecRef", "PyContextVar_Get", "PyMethod_New", "PyObject_Call",
+    "PyTuple_New", "PyList_New", "PyDict_New", "PyDict_GetItem", "PyDict_SetItem",
+    "PyType_GenericAlloc", "PyLong_AsLongLongAndOverflow", "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+)  # fmt: skip
+# A record: what is ready for calls of one kind.
+(
+    NEXT, _, SWITCHES, OWNER, COUNT, ARGUMENTS, SPAN, RESULTS, RESULT, STRUCTURE,
+    PROGRAM, ARENA, CONTEXT, LONG, FAILURE, KEYWORDS, PLACES,
+) = range(0, 8 * 17, 8)  # fmt: skip
+# What is known of an argument or a result.
+(
+    KNOWN_AVAL, KNOWN_WEAK, KNOWN_DESCR, KNOWN_NDIM, KNOWN_DIMS, NUMBER, SPARES, TURN,
+    MAKER, SCALAR, WIDE, PARTS, NEXT_VALUE,
+) = range(0, 8 * 13, 8)  # fmt: skip
+# A node of a tree, and the kinds of nodes.
+KIND, CONTAINER, LENGTH, CHILDREN = range(0, 32, 8)
+LEAF, TUPLE, NAMED, LIST, DICT, NOTHING, STATIC = range(7)
+DEEPEST = 64  # trees that are deeper would take much of the stack
+
+
+class Table:
+    """Words in memory, and what they point to.
+
+    Args:
+      count: the number of words.
+
+    Attributes:
+      address: of the first word.
+    """
+
+    def __init__(self, count):
+        self.words, self.held = np.zeros(count, np.int64), []
+        self.address = self.words.ctypes.data
+
+    def __setitem__(self, place, value):
+        """Write a number, or the address of an object, which is held from now on."""
+        if type(value) is not int:
+            self.held.append(value)
+            value = value.address if isinstance(value, Table) else id(value)
+        self.words[place // 8] = value
+
+    def update(self, entries):
+        """Write the entries of a dictionary, and return the table."""
+        for place, value in entries.items():
+            self[place] = value
+        return self
+
+
+def address_of(name):
+    """Return the address of a function of Python."""
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+
+
+def new_array_function():
+    """Return the address of NumPy's ``PyArray_NewFromDescr``."""
+    from numpy._core import _multiarray_umath
+
+    kind = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    pointer = kind(("PyCapsule_GetPointer", ctypes.pythonapi))
+    functions = pointer(_multiarray_umath._ARRAY_API, None)
+    require(word[functions + 8 * 2] == id(np.ndarray), "NumPy's functions")
+    return word[functions + 8 * 94]
+
+
+def surroundings_table(in_python):
+    """Return the `Table` of what is the same for all functions.
+
+    Args:
+      in_python: a function that is called like a method with what the gate leaves.
+    """
+    types = {ARRAY: ArrayImpl, NDARRAY: np.ndarray, FLOAT: float, INT: int, BOOL: bool}
+    table = Table(33).update(types).update({
+        TRACE: core._current_trace, EVALUATOR: Context().run(core.current_trace),
+        OVERRIDES: config._overrides, UNCHANGED: Context().run(config._overrides.get),
+        CONFIG: config, WATCHERS: core.watchers, PYTHON: in_python,
+        CPU: devices("cpu")[0], NONE: None, TRUE: True, EMPTY: (),
+    })  # fmt: skip
+    for i, name in enumerate(C_FUNCTIONS):
+        table[INCREF + 8 * i] = address_of(name)
+    table[NEW_NDARRAY] = new_array_function()
+    return table
+
+
+def numbers_allowed(aval):
+    """Return which numbers of Python are of a type: a code, 0 for none.
+
+    It is the number of bytes of a float, that of an integer with a minus sign, or 1.
+    """
+    for example, sign in ((0.0, 1), (0, -1), (False, 1)):
+        if aval == typeof(example):
+            return sign * aval.dtype.itemsize
+    return 0
+
+
+def scalars_allowed(aval):
+    """Return which scalars of NumPy are of a type, and Python's complex numbers.
+
+    Returns:
+      A class whose numbers are as they have to be, one whose numbers have more bits,
+      and how many floats those are; integers only lose their upper bits. 0 is none.
+    """
+    if aval == typeof(1j):
+        return (0, complex, 2) if aval.dtype.itemsize == 8 else (complex, 0, 0)
+    if aval.shape or aval.weak_type or aval.dtype not in DTYPES:
+        return 0, 0, 0
+    wide = [x.type for x in NARROW if canonicalize_dtype(x) == aval.dtype != x]
+    parts = {"f": 1, "c": 2}.get(aval.dtype.kind, 0)
+    return aval.dtype.type, wide[0] if wide else 0, parts
+
+
+SMALL, KEPT = 2**14, 4  # bytes, results
+
+
+def fill_value(table, start, aval):
+    """Write what is known of an argument or a result into a table."""
+    dims = np.array(aval.shape, np.int64)
+    small = aval.size * aval.dtype.itemsize <= SMALL
+    known = {
+        KNOWN_AVAL: aval, KNOWN_WEAK: bool(aval.weak_type), KNOWN_DESCR: aval.dtype,
+        KNOWN_NDIM: aval.ndim, KNOWN_DIMS: dims.ctypes.data,
+        NUMBER: numbers_allowed(aval), SPARES: [None] * KEPT if small else [],
+        MAKER: 0 if small else partial(empty, aval.shape, aval.dtype),
+        **dict(zip((SCALAR, WIDE, PARTS), scalars_allowed(aval))),
+    }  # fmt: skip
+    table.held.append(dims)
+    return table.update({start + place: value for place, value in known.items()})
+
+
+def values_table(avals):
+    """Return the `Table` of what is known of some arguments or results."""
+    table = Table(NEXT_VALUE // 8 * len(avals))
+    for i, aval in enumerate(avals):
+        fill_value(table, NEXT_VALUE * i, aval)
+    return table
+
+
+def kind_of_node(tree):
+    """Return the code of the outermost container of a structure.
+
+    Raises:
+      UnknownLayout: if it is none that the gate knows.
+    """
+    if tree.kind is None:
+        return LEAF
+    kind, aux = tree.kind.type, tree.aux
+    require(kind is not dict or all(type(key) is str for key in aux), "keys")
+    if kind.__base__ is tuple and hasattr(kind, "_fields"):
+        return NAMED
+    codes = {tuple: TUPLE, list: LIST, dict: DICT, type(None): NOTHING}
+    require(kind in codes, f"{kind} is a container of another kind")
+    return codes[kind]
+
+
+def node_table(kind, container, children=(), keys=()):
+    """Return the `Table` of a node.
+
+    Args:
+      kind: its code.
+      container: the type of a container, what is known of a leaf, or a static value.
+      children: tables.
+      keys: of a dictionary, as many.
+    """
+    table = Table(4 + 2 * len(children))
+    table.update({KIND: kind, CONTAINER: container, LENGTH: len(children)})
+    for i, child in enumerate(children):
+        table[CHILDREN + 16 * i] = child
+        table[CHILDREN + 16 * i + 8] = keys[i] if keys else 0
+    return table
+
+
+def tree_table(tree, leaves, depth=0):
+    """Return the `Table` of a structure, or of a `Static` value.
+
+    Args:
+      tree: a `PyTreeDef` or a `Static`.
+      leaves: an iterator of what is known of the leaves, a word each.
+      depth: in how many containers it is.
+    """
+    require(depth < DEEPEST, "depth")
+    if isinstance(tree, Static):
+        table = node_table(STATIC, id(tree.value))
+        table.held.append(tree.value)
+        return table
+    kind = kind_of_node(tree)
+    if kind == LEAF:
+        return node_table(LEAF, next(leaves))
+    children = [tree_table(child, leaves, depth + 1) for child in tree.children()]
+    return node_table(kind, tree.kind.type, children, tree.aux if kind == DICT else ())
+
+
+def record_table(around, trees, named, in_avals, out_tree, out_avals, entry):
+    """Return the `Table` of what is ready for calls of one kind.
+
+    Args:
+      around: the `Table` of the surroundings.
+      trees: the structure of each argument, or a `Static`.
+      named: the same of those given by name, a dictionary in order.
+      in_avals, out_avals: types of the leaves of arguments and results.
+      out_tree: the structure of the result.
+      entry: the entry of the program.
+    """
+    known, results = values_table(in_avals), values_table(out_avals)
+    places = iter([known.address + NEXT_VALUE * i for i in range(len(in_avals))])
+    nodes = [tree_table(tree, places) for tree in trees]
+    by_name = [tree_table(tree, places) for tree in named.values()]
+    arena = scratch(max(entry.arena_bytes, 64))
+    count = len(in_avals) + len(out_avals)
+    places_of_call = Table(3 * count)  # addresses, numbers, holders
+    table = Table(17).update({
+        AROUND: around, SWITCHES: config._values, COUNT: len(trees),
+        ARGUMENTS: Table(len(nodes)).update({8 * i: x for i, x in enumerate(nodes)}),
+        KEYWORDS: node_table(DICT, dict, by_name, tuple(named)) if named else 0,
+        PLACES: places_of_call, SPAN: 8 * count, RESULTS: 8 * len(in_avals),
+        RESULT: results, PROGRAM: entry.address, CONTEXT: entry.context,
+        STRUCTURE: tree_table(out_tree, iter(range(0, 8 * len(out_avals), 8))),
+        ARENA: arena.ctypes.data, LONG: int(entry.nanoseconds > 20_000),
+    })  # fmt: skip
+    table.held += [known, arena, entry]
+    table.words[OWNER // 8] = id(table)
+    return table

@@ -1,0 +1,55 @@
+# Made from chapters/13_python.md by `make chapter`;
+# edit the chapter, not this file.
+"""The backend that runs programs as functions of Python."""
+
+import numpy as np
+
+from minijax.arrays.array import ArrayImpl, asbuffer
+from minijax.emitted.emission import emit
+from minijax.jitting.compilation import backends, defaults
+
+
+def to_buffer(x):
+    """Return the buffer of an argument, or a scalar if it has no axes."""
+    buffer = x._buffer if type(x) is ArrayImpl else asbuffer(x)
+    return buffer if buffer.shape else buffer[()]
+
+
+class PythonProgram:
+    """A program as a function of Python over NumPy.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      name: what the function is called.
+
+    Attributes:
+      text: the source of the function, and of those that it calls.
+      function: from buffers to a list of buffers.
+    """
+
+    def __init__(self, closed, name="program"):
+        self.text, self.function, self._sources = emit(closed, name)
+        self.out_avals = closed.out_avals
+
+    def __call__(self, *args):
+        """Return the list of results, from arrays and scalars."""
+        try:
+            outs = self.function(*map(to_buffer, args))
+        except Exception as error:
+            self._explain(error)
+            raise
+        buffers = map(np.asarray, outs)
+        return list(map(ArrayImpl, buffers, self.out_avals))
+
+    def _explain(self, error):
+        """Add to an error the line of the user on whose behalf it happened."""
+        frame = error.__traceback__
+        while frame is not None:
+            lines = self._sources.get(frame.tb_frame.f_code.co_filename, {})
+            if frame.tb_lineno in lines:
+                error.add_note(f"It was asked for in {lines[frame.tb_lineno]}.")
+            frame = frame.tb_next
+
+
+backends["python"] = PythonProgram
+defaults.append("python")

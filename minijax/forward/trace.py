@@ -1,0 +1,125 @@
+# Made from chapters/04_forward.md by `make chapter`;
+# edit the chapter, not this file.
+"""Forward-mode differentiation: a program run on values and their rates of change.
+
+Reference: ``jax.jvp``; J. Siskind and B. Pearlmutter, "Nesting forward-mode AD in a
+functional framework", Higher-Order and Symbolic Computation 21 (2008).
+"""
+
+from minijax import lax
+from minijax.arrays.avals import typeof
+from minijax.core import Trace, Tracer, current_trace, lifetime, set_current_trace
+from minijax.errors import ConcretizationTypeError
+from minijax.forward.primitive_rules import array_rules, elementwise_rules
+from minijax.forward.programs import programs
+from minijax.forward.rules import jvp_rules
+
+
+class JVPTracer(Tracer):
+    """A value that moves: a primal, and the rate at which it changes.
+
+    Args:
+      trace: the `JVPTrace` to which it belongs.
+      primal: an array-like.
+      tangent: an array-like of the shape and dtype of `primal`.
+    """
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace, primal, tangent):
+        super().__init__(trace)
+        self.primal, self.tangent = primal, tangent
+
+    @property
+    def aval(self):
+        return typeof(self.primal)
+
+    def concrete(self):
+        """Return the array under all tangents, or ``None`` if there is none yet."""
+        primal = self.primal
+        return primal.concrete() if isinstance(primal, Tracer) else primal
+
+    def __float__(self):
+        raise ConcretizationTypeError(
+            "A conversion by float or complex would lose the tangent of a value that "
+            "is being differentiated. x.astype(float) converts in the program."
+        )
+
+    __complex__ = __float__
+
+
+class JVPTrace(Trace):
+    """Runs a program on primals and tangents at once, by the jvp rules.
+
+    What does not depend on a moving value stays what it is: no tracer, no tangent.
+    """
+
+    def __init__(self, parent):
+        self.parent = parent
+
+    def unpack(self, x):
+        """Return the primal and the tangent of `x`; a constant has tangent ``None``."""
+        if isinstance(x, JVPTracer) and x._trace is self:
+            return x.primal, x.tangent
+        return x, None
+
+    def pack(self, primal, tangent):
+        """Return what the program gets to hold: a tracer if there is a tangent."""
+        return primal if tangent is None else JVPTracer(self, primal, tangent)
+
+    def process_primitive(self, primitive, args, params):
+        primals, tangents = unzip2(map(self.unpack, args))
+        with set_current_trace(self.parent):
+            if all(tangent is None for tangent in tangents):
+                return primitive.bind(*primals, **params)
+            results, moves = jvp_rules[primitive](primals, tangents, **params)
+        return [self.pack(*pair) for pair in zip(results, moves, strict=True)]
+
+
+def unzip2(pairs):
+    """Return the first and the second entries of `pairs` as two tuples."""
+    pairs = list(pairs)
+    return tuple(x for x, _ in pairs), tuple(y for _, y in pairs)
+
+
+def jvp_flat(f, primals, tangents, parent=None):
+    """Return the results of `f` and their rates of change.
+
+    Args:
+      f: a function of ``len(primals)`` array-likes that returns a list.
+      primals: where to evaluate `f`.
+      tangents: the rates of change of the arguments, each ``None`` (zero) or an
+        array-like of the shape and dtype of its primal.
+      parent: the trace under which the work is done; by default the current one.
+
+    Returns:
+      Two lists as long as the result of `f`: the primal results, and their tangents,
+      ``None`` where a result does not depend on an argument that moves.
+
+    Reference: ``jax.jvp``, for functions of any tree of arrays.
+    """
+    with lifetime(JVPTrace(parent or current_trace())) as trace:
+        results = f(*map(trace.pack, primals, tangents))
+        primals_out, tangents_out = unzip2(map(trace.unpack, results))
+    return list(primals_out), list(tangents_out)
+
+
+def program_rule(program):
+    """Return the rule of a primitive that does what `program` does.
+
+    Args:
+      program: a function of the same operands and parameters, written with other
+        primitives, that returns one array.
+    """
+
+    def rule(primals, tangents, **params):
+        return jvp_flat(lambda *xs: [program(*xs, **params)], primals, tangents)
+
+    return rule
+
+
+jvp_rules.update(elementwise_rules)
+jvp_rules.update(array_rules)
+jvp_rules.update({p: program_rule(program) for p, program in programs.items()})
+jvp_rules.reasons[lax.nextafter_p] = "It steps to the next float: no small move."
+jvp_rules.reasons[lax.digamma_p] = "Its derivative, trigamma, is not a primitive here."

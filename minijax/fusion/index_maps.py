@@ -1,0 +1,148 @@
+# Made from chapters/20_fusion.md by `make chapter`;
+# edit the chapter, not this file.
+"""Where an element was made: the indices of one loop nest as numbers of another."""
+
+import functools
+
+from minijax.kernels.kernel import Affine
+
+
+@functools.cache
+def unit(rank):
+    """Return the index along each of so many axes, as a tuple of `Affine`."""
+    return tuple(
+        Affine(0, tuple(int(k == axis) for k in range(rank))) for axis in range(rank)
+    )
+
+
+def seen_along(place, maps, rank):
+    """Return a place along other axes.
+
+    Args:
+      place: an `Affine`.
+      maps: for each of its axes, the `Affine` along the other ones.
+      rank: how many of these there are.
+    """
+    if maps is unit(rank) and len(place.strides) == rank:
+        return place
+    offset, strides = place.offset, [0] * rank
+    for stride, at in zip(place.strides, maps):
+        if stride:
+            offset += stride * at.offset
+            for axis, step in enumerate(at.strides):
+                strides[axis] += stride * step
+    return Affine(offset, tuple(strides))
+
+
+def digits(place, sizes, target, limits):
+    """Return the indices at which `target` is the number that `place` is.
+
+    They are the digits of the number if the strides of the target are taken for the
+    values of the places. Those of the first element and of its neighbours along each
+    axis tell how the digits change along the axes.
+
+    Args:
+      place: an `Affine` along axes of `sizes`.
+      target: an `Affine` along axes of `limits`, no number twice.
+
+    Returns:
+      An `Affine` along the axes of `place` for each axis of the target, None for axes
+      along which it does not move; or None if there are no such indices.
+    """
+    wheels, least = _wheels(target, limits), target.bounds(limits)[0]
+    first = _digits(place.offset - least, wheels)
+    steps = [(0,) * len(wheels)] * len(sizes)
+    for axis in place.axes:
+        following = _digits(place.offset - least + place.strides[axis], wheels)
+        if first is None or following is None:
+            return None
+        steps[axis] = [b - a for a, b in zip(first, following)]
+    return None if first is None else _along(first, steps, wheels, target, limits)
+
+
+def _wheels(target, limits):
+    """Return pairs of a value of a place and its axis, the highest first."""
+    moving = [axis for axis in target.axes if limits[axis] > 1]
+    return sorted([(abs(target.strides[axis]), axis) for axis in moving], reverse=True)
+
+
+def _digits(number, wheels):
+    found = []
+    for value, _ in wheels:
+        digit, number = divmod(number, value)
+        found.append(digit)
+    return None if number else found
+
+
+def _along(first, steps, wheels, target, limits):
+    found = [None] * len(limits)
+    for number, (_, axis) in enumerate(wheels):
+        at = Affine(first[number], tuple(step[number] for step in steps))
+        if target.strides[axis] < 0:  # it is walked backwards
+            at = Affine(limits[axis] - 1 - at.offset, tuple(-n for n in at.strides))
+        found[axis] = at
+    return found
+
+
+def overflow(found, sizes, limits):
+    """Return whether digits leave their limits, and what can be done about it.
+
+    Returns:
+      None if they stay inside; else a pair of an axis and the size of the inner one of
+      the two axes into which it should be split, or False if that is no help.
+    """
+    for at, limit in zip(found, limits):
+        if at is not None:
+            least, most = at.bounds(sizes)
+            if least < 0 or most >= limit:
+                return _cut(at, sizes, limit)
+    return None
+
+
+def _cut(at, sizes, limit):
+    for axis in at.axes:
+        inner, rest = divmod(limit, abs(at.strides[axis]))
+        if not rest and 1 < inner < sizes[axis] and not sizes[axis] % inner:
+            return axis, inner
+    return False
+
+
+def indices(place, sizes, target, limits):
+    """Return the `digits` if they stay inside of their limits.
+
+    Returns:
+      A pair: what `digits` returns, or None; and what `overflow` says.
+    """
+    if place == target and sizes == limits:
+        units = unit(len(sizes))
+        if all(place.strides):
+            return units, None
+        return [at if n else None for at, n in zip(units, place.strides)], None
+    found = digits(place, sizes, target, limits)
+    cut = None if found is None else overflow(found, sizes, limits)
+    return (found if cut is None else None), cut
+
+
+def found_at(place, guards, sizes, target, limits):
+    """Return the indices at which a target is where a guarded load reads, or None."""
+    rank = len(sizes)
+    if guards:
+        place, sizes = _unguarded(place, guards, sizes)
+    found, _ = indices(place, sizes, target, limits)
+    if found and guards:
+        axes = (*unit(rank), *[guard.place for guard in guards])
+        found = [at and seen_along(at, axes, rank) for at in found]
+    return found
+
+
+def _unguarded(place, guards, sizes):
+    """Return a place along axes behind which there is one for each guard's number."""
+    factors = []
+    for (offset, strides), _ in guards:
+        ratios = [a // b for a, b in zip(place.strides, strides) if b]
+        factor = min(ratios, key=abs, default=0)
+        left = [a - factor * b for a, b in zip(place.strides, strides)]
+        place = Affine(place.offset - factor * offset, tuple(left))
+        factors.append(factor)
+    limits = [guard.limit for guard in guards]
+    return Affine(place.offset, (*place.strides, *factors)), (*sizes, *limits)

@@ -1,0 +1,130 @@
+# Made from chapters/07_jaxprs.md by `make chapter`;
+# edit the chapter, not this file.
+"""A type checker for jaxprs: run it after anything that makes or changes one.
+
+Reference: ``jax.extend.core.check_jaxpr``, ``JaxprTypeError``.
+"""
+
+import numpy as np
+
+from minijax.arrays.array import shape_rules
+from minijax.arrays.avals import typeof
+from minijax.jaxprs.documents import flatten
+from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal
+from minijax.jaxprs.printing import (
+    Writing,
+    _open,
+    jaxprs_in_params,
+    write_eqn,
+    write_jaxpr,
+)
+
+
+class JaxprTypeError(TypeError):
+    """A jaxpr is not a program: the message shows where, and why."""
+
+
+def check_jaxpr(jaxpr):
+    """Raise if a jaxpr is not well formed.
+
+    Each variable is defined once, and before it is used; literals are scalars; the
+    types on the left of an equation are those that its shape rule gives for the types
+    on the right; parameters can be hashed; all this in inner jaxprs too.
+
+    Args:
+      jaxpr: a `Jaxpr`, or a `ClosedJaxpr`, the types of whose constants count as well.
+
+    Raises:
+      JaxprTypeError: it shows the equation, and says what is wrong.
+    """
+    place = "the inputs"
+    try:
+        if isinstance(jaxpr, ClosedJaxpr):
+            _check_constants(jaxpr)
+            jaxpr = jaxpr.jaxpr
+        defined = _define(set(), [*jaxpr.constvars, *jaxpr.invars])
+        for place in enumerate(jaxpr.eqns):
+            _check_eqn(place[1], defined)
+        place = "the outputs"
+        _read(defined, jaxpr.outvars)
+    except _Fault as fault:
+        message = _describe(_open(jaxpr), place, *fault.args)
+        raise JaxprTypeError(message) from fault.__cause__
+
+
+class _Fault(Exception):
+    """What is wrong, with braces for variables, and the variables."""
+
+
+def _describe(jaxpr, place, why, *variables):
+    writing = Writing(jaxpr)
+    write_jaxpr(jaxpr, writing)  # gives every variable its letter
+    if isinstance(place, tuple):
+        number, eqn = place
+        place = f"equation {number}, `{flatten(write_eqn(eqn, writing)).strip()}`"
+    why = why.format(*[var.spell(writing.names) for var in variables])
+    return f"This is no jaxpr: in {place}, {why}.\n\n{jaxpr}"
+
+
+def _define(defined, variables):
+    for var in variables:
+        if var in defined:
+            raise _Fault("variable {} is defined a second time", var)
+        defined.add(var)
+    return defined
+
+
+def _read(defined, atoms):
+    for atom in atoms:
+        if isinstance(atom, Literal):
+            _check_literal(atom)
+        elif atom not in defined:
+            raise _Fault("variable {} is used before it is defined", atom)
+
+
+def _check_eqn(eqn, defined):
+    _read(defined, eqn.invars)
+    _check_params(eqn.params)
+    avals = [atom.aval for atom in eqn.invars]
+    try:
+        results = shape_rules[eqn.primitive](*avals, **eqn.params)
+    except Exception as error:
+        raise _Fault(f"its shape rule refuses the operands: {_quote(error)}") from error
+    expected = [aval.str_short() for aval in results]
+    if expected != [_type(var) for var in eqn.outvars]:
+        raise _Fault(f"by its shape rule the results are {', '.join(expected)}")
+    _define(defined, eqn.outvars)
+
+
+def _type(atom):
+    return atom.aval.str_short()
+
+
+def _quote(text):
+    """Return text whose braces stand for themselves."""
+    return str(text).replace("{", "{{").replace("}", "}}")
+
+
+def _check_literal(literal):
+    if np.shape(literal.val) != () or literal.aval.shape != ():
+        raise _Fault(f"literal {literal.val} is not a scalar")
+    if _type(literal) != typeof(literal.val).str_short():
+        raise _Fault(f"literal {literal.val} is not of type {_type(literal)}")
+
+
+def _check_params(params):
+    for key, value in params.items():
+        try:
+            hash(value)
+        except TypeError:
+            why = f"parameter {key} is a {type(value).__name__}, which has no hash"
+            raise _Fault(why) from None
+    for sub in jaxprs_in_params(params):
+        check_jaxpr(sub)
+
+
+def _check_constants(closed):
+    for number, (var, value) in enumerate(zip(closed.constvars, closed.consts)):
+        kind = typeof(value).str_short()
+        if kind != _type(var):
+            raise _Fault(f"constant {number} is {kind} and its variable {_type(var)}")

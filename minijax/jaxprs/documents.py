@@ -1,0 +1,101 @@
+# Made from chapters/07_jaxprs.md by `make chapter`;
+# edit the chapter, not this file.
+"""Text that knows where its lines may end.
+
+A *document* says what is written and where a line may end; `layout` decides where it
+does. A document is a string, a `Break`, a `Nest`, a `Group`, a `Note`, or a tuple of
+documents.
+
+Method: Philip Wadler, "A prettier printer" (2003), in the strict form of Christian
+Lindig's "Strictly pretty" (2000).
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A place where a line may end; if it does not, `flat` stands there."""
+
+    flat: str = " "
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A document whose new lines are indented by `amount` more columns."""
+
+    amount: int
+    inside: object
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A document that is written on one line if it fits there."""
+
+    inside: object
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark on the line it stands in, written behind the line's end."""
+
+    text: str
+
+
+def join(separator, documents):
+    """Return one document with `separator` between the given ones."""
+    parts = []
+    for document in documents:
+        parts += [separator, document] if parts else [document]
+    return tuple(parts)
+
+
+def flatten(document):
+    """Return a document's text with no line ended."""
+    words, todo = [], [document]
+    while todo:
+        match todo.pop():
+            case str() as word:
+                words.append(word)
+            case Break(flat):
+                words.append(flat)
+            case Nest(_, inside) | Group(inside):
+                todo.append(inside)
+            case Note():
+                pass
+            case parts:
+                todo.extend(reversed(parts))
+    return "".join(words)
+
+
+def layout(document, width=80):
+    """Return a document's text; a group that is wider than `width` ends its lines."""
+    lines, notes = [""], defaultdict(list)
+    todo = [(0, False, document)]
+    while todo:
+        indent, flat, document = todo.pop()
+        match document:
+            case str():
+                lines[-1] += document
+            case Note(text):
+                notes[len(lines) - 1].append(text)
+            case Break() if flat:
+                lines[-1] += document.flat
+            case Break():
+                lines.append(" " * indent)
+            case Nest(amount, inside):
+                todo.append((indent + amount, flat, inside))
+            case Group(inside):
+                fits = len(lines[-1]) + len(flatten(inside)) <= width
+                todo.append((indent, flat or fits, inside))
+            case _:
+                todo.extend((indent, flat, part) for part in reversed(document))
+    return "\n".join(_with_notes(lines, notes))
+
+
+def _with_notes(lines, notes):
+    width = max(map(len, lines))
+    for number, line in enumerate(lines):
+        remarks = dict.fromkeys(notes[number])
+        yield f"{line:{width}} # {', '.join(remarks)}" if remarks else line

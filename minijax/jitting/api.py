@@ -1,0 +1,98 @@
+# Made from chapters/12_jit.md by `make chapter`;
+# edit the chapter, not this file.
+"""jit: a function as a program.
+
+Reference: ``jax.jit``.
+"""
+
+from functools import partial
+
+from minijax.arrays.placement import Device, devices, platforms
+from minijax.jitting.arguments import chosen, positional, signature_of
+from minijax.jitting.compilation import backends
+from minijax.jitting.functions import Options, jit_kinds
+from minijax.pytrees.api_util import check_callable
+
+_no_function = object()
+
+
+def jit(
+    fun=_no_function,
+    /,
+    *,
+    static_argnums=None,
+    static_argnames=None,
+    donate_argnums=None,
+    donate_argnames=None,
+    keep_unused=False,
+    device=None,
+    backend=None,
+    inline=False,
+):
+    """Return a function that runs `fun` as a program.
+
+    The first call with arguments of certain shapes, dtypes and structures writes the
+    program down and compiles it; later calls with such arguments run what there is.
+    `fun` has to be a function of its arguments alone: what it reads elsewhere is read
+    when it is written down, and what it does besides is done then.
+
+    Args:
+      fun: a function of trees of arrays that returns a tree of arrays. Without it, a
+        decorator is returned.
+      static_argnums, static_argnames: arguments that `fun` receives as they are, by
+        position (an integer or several, negative ones from the end) and by name. They
+        must have a hash, and each new value is a new program. If one of the two is
+        given, the other follows from the signature.
+      donate_argnums, donate_argnames: arguments that the caller gives up: if a result
+        has the shape and dtype of such an array, the array is deleted.
+      keep_unused: whether arguments that do not matter stay inputs of the program.
+      device: a `Device` on which arguments are put.
+      backend: the name of what runs the program, such as ``"interpreter"``, or of a
+        platform, such as ``"cpu"``.
+      inline: whether a call vanishes in a program that it is written into.
+
+    Returns:
+      The function, with the methods ``trace``, ``lower``, ``eval_shape`` and
+      ``clear_cache``.
+
+    Raises:
+      TypeError: if `fun` cannot be called, or argnums are no integers, or argnames no
+        strings. Calls raise it for a leaf that is no array or scalar.
+      ValueError: if there are no such arguments, or one is both static and donated.
+        Calls raise it for a static argument without a hash.
+      RuntimeError: from calls, if there is no such backend.
+
+    Reference: ``jax.jit``.
+    """
+    settings = {name: value for name, value in locals().items() if name != "fun"}
+    if fun is _no_function:
+        return partial(jit, **settings)
+    check_callable(fun)
+    parameters = signature_of(fun)
+    static = chosen("static", parameters, static_argnums, static_argnames)
+    donate = chosen("donate", parameters, donate_argnums, donate_argnames)
+    _check_apart(static, donate)
+    device, backend = _place(device, backend)
+    given = {"keep_unused": keep_unused, "inline": inline, "backend": backend}
+    params = {name: value for name, value in given.items() if value}
+    labels = tuple(positional(parameters or []))
+    return jit_kinds[-1](fun, Options(static, donate, labels, params, device))
+
+
+def _check_apart(static, donate):
+    both = [*{*static.names} & {*donate.names}, *{*static.nums} & {*donate.nums}]
+    if both:
+        raise ValueError(
+            f"An argument of a jitted function is static or donated, not both: {both}."
+        )
+
+
+def _place(device, backend):
+    """Return a device and the name of a backend that runs programs, or None."""
+    if device is not None and backend is not None:
+        raise ValueError(f"jit takes a device or a backend: {device=}, {backend=}.")
+    if device is not None and not isinstance(device, Device):
+        raise ValueError(f"jit takes a device of minijax.devices(), not {device!r}.")
+    if backend in platforms:
+        return devices(backend)[0], backend if backend in backends else None
+    return device, backend

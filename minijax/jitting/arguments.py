@@ -1,0 +1,241 @@
+# Made from chapters/12_jit.md by `make chapter`;
+# edit the chapter, not this file.
+"""Static and donated arguments: what a user chose by number or by name.
+
+Reference: ``static_argnums`` and ``static_argnames`` of ``jax.jit``.
+"""
+
+import inspect
+import operator
+import warnings
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from minijax.arrays.array import ArrayImpl
+from minijax.core import Tracer, methods
+from minijax.errors import ConcretizationTypeError, JaxRuntimeError
+from minijax.jitting.programs import dce_program
+
+
+class Chosen(NamedTuple):
+    """Some arguments of a function.
+
+    Attributes:
+      nums: tuple of positions; negative ones count from the last argument of a call.
+      names: frozenset of names, for those that are given by keyword.
+    """
+
+    nums: tuple = ()
+    names: frozenset = frozenset()
+
+    def positions(self, count):
+        """Return the chosen positions in a call with `count` positional arguments."""
+        found = [num + count if num < 0 else num for num in self.nums]
+        return sorted({num for num in found if 0 <= num < count})
+
+
+BY_POSITION = inspect.Parameter.POSITIONAL_ONLY
+IN_BOTH_WAYS = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def positional(parameters):
+    """Return the names of the parameters that may be given by position."""
+    return [p.name for p in _kinds(parameters, BY_POSITION, IN_BOTH_WAYS)]
+
+
+def signature_of(fun):
+    """Return the list of a function's parameters, or None if nobody knows them."""
+    try:
+        return list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):  # some functions written in C
+        return None
+
+
+def chosen(kind, parameters, argnums, argnames):
+    """Return the `Chosen` arguments; of names and numbers each follows from the other.
+
+    Args:
+      kind: what they are chosen for, such as ``"static"``, for messages.
+      parameters: list of the function's parameters, or None.
+      argnums: an integer, a sequence of integers, or None.
+      argnames: a string, a sequence of strings, or None.
+
+    Raises:
+      TypeError: if numbers are no integers or names no strings.
+      ValueError: if the function has no such argument.
+    """
+    nums = None if argnums is None else _integers(f"{kind}_argnums", argnums)
+    names = None if argnames is None else _strings(f"{kind}_argnames", argnames)
+    if parameters is not None and nums is not None:
+        nums = _check_nums(kind, parameters, nums)
+    if parameters is not None and names is not None:
+        _check_names(kind, parameters, names)
+    both = _either_way(parameters or [])
+    if nums is None:
+        nums = [i for i, name in both if name in (names or ())]
+    if names is None:
+        names = [name for i, name in both if i in nums]
+    return Chosen(tuple(nums), frozenset(names))
+
+
+def _integers(option, argnums):
+    try:
+        return [operator.index(num) for num in _several(argnums)]
+    except TypeError:
+        raise TypeError(
+            f"{option} is an integer or a sequence of integers, not {argnums!r}."
+        ) from None
+
+
+def _strings(option, argnames):
+    names = _several(argnames)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            f"{option} is a string or a sequence of strings, not {argnames!r}."
+        )
+    return names
+
+
+def _several(one_or_more):
+    """Return a list of what is given alone or in a sequence."""
+    alone = isinstance(one_or_more, str) or not hasattr(one_or_more, "__iter__")
+    return [one_or_more] if alone else list(one_or_more)
+
+
+def _kinds(parameters, *kinds):
+    return [p for p in parameters if p.kind in kinds]
+
+
+def _either_way(parameters):
+    """Return pairs of position and name of what may be given in both ways."""
+    places = enumerate(_kinds(parameters, BY_POSITION, IN_BOTH_WAYS))
+    return [(i, p.name) for i, p in places if p.kind is IN_BOTH_WAYS]
+
+
+def _check_nums(kind, parameters, nums):
+    if _kinds(parameters, inspect.Parameter.VAR_POSITIONAL):
+        return nums
+    count = len(positional(parameters))
+    for num in nums:
+        if not -count <= num < count:
+            raise ValueError(
+                f"jit was given {kind}_argnums={tuple(nums)}, but the function has "
+                f"{count} positional arguments."
+            )
+    return [num % count for num in nums]
+
+
+def _check_names(kind, parameters, names):
+    if _kinds(parameters, inspect.Parameter.VAR_KEYWORD):
+        return
+    by_keyword = _kinds(parameters, IN_BOTH_WAYS, inspect.Parameter.KEYWORD_ONLY)
+    known = [p.name for p in by_keyword]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(
+            f"jit was given {kind}_argnames={unknown}, but the function has no such "
+            f"arguments; those that it has are: {', '.join(known)}."
+        )
+
+
+class DeletedArray(ArrayImpl):
+    """An array without its numbers; its shape and dtype are still known."""
+
+    __slots__ = ()
+
+    def _refuse(self, *args):
+        raise RuntimeError(
+            f"Array has been deleted with shape={self.aval}. It was given to a program "
+            "by donate_argnums or donate_argnames, or delete() was called."
+        )
+
+    _buffer = device = property(_refuse)
+    block_until_ready = _refuse
+
+
+def delete(x):
+    """Give up the numbers of an array, and their memory."""
+    if not is_deleted(x):
+        x._buffer = None
+        x.__class__ = DeletedArray
+
+
+def is_deleted(x):
+    """Return whether the numbers of an array have been given up."""
+    if isinstance(x, Tracer):
+        raise ConcretizationTypeError(f"{x!r} has no memory to give up.")
+    return isinstance(x, DeletedArray)
+
+
+methods["delete"] = delete
+methods["is_deleted"] = is_deleted
+
+
+def memory_given(closed, donated, keep_unused=False):
+    """Return for each input of a program whether a result takes its memory.
+
+    That is a result of the same shape and dtype; each takes that of one input.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      donated: for each input whether it is donated.
+      keep_unused: whether inputs that are not needed count as well.
+    """
+    _, needed = dce_program(closed, (True,) * len(closed.outvars))
+    wanted, given = [(aval.shape, aval.dtype) for aval in closed.out_avals], []
+    for flag, need, aval in zip(donated, needed, closed.in_avals, strict=True):
+        kind = aval.shape, aval.dtype
+        given.append(flag and (need or keep_unused) and kind in wanted)
+        if given[-1]:
+            wanted.remove(kind)
+    return tuple(given)
+
+
+def warn_of_useless(closed, donated, given):
+    """Warn of inputs that are donated, and whose memory no result takes."""
+    triples = zip(closed.in_avals, donated, given)
+    useless = [str(aval) for aval, donate, taken in triples if donate and not taken]
+    if useless:
+        warnings.warn(
+            f"Some donated buffers were not usable: {', '.join(useless)}. No result "
+            "has their shape and dtype.",
+            stacklevel=4,
+        )
+
+
+def check_given_once(given, operands):
+    """Raise if an array is given up, and an operand of the same call besides."""
+    ids = [id(x) for x in operands if isinstance(x, ArrayImpl)]
+    for flag, x in zip(given, operands):
+        if flag and ids.count(id(x)) > 1:
+            raise JaxRuntimeError(
+                f"An array of type {x.aval} is donated and is another argument of the "
+                "same call: f(donate(a), a). Give a copy, or do not donate it."
+            )
+
+
+def give_up(given, operands, outs):
+    """Delete the operands that are given up, and return the results.
+
+    A result may be one of these operands; it gets a handle of its own.
+    """
+    arrays = [x for flag, x in zip(given, operands) if flag]
+    arrays = [x for x in arrays if isinstance(x, ArrayImpl)]
+    ids = {id(x) for x in arrays}
+    outs = [
+        ArrayImpl(out._buffer, out.aval, out.device) if id(out) in ids else out
+        for out in outs
+    ]
+    for x in arrays:
+        delete(x)
+    return outs
+
+
+@contextmanager
+def losing(given, operands):
+    """Give up operands if the program fails inside; some of it has run, perhaps."""
+    try:
+        yield
+    except BaseException:
+        give_up(given, operands, [])
+        raise

@@ -1,0 +1,312 @@
+# Made from chapters/12_jit.md by `make chapter`;
+# edit the chapter, not this file.
+"""Functions that are written down once, and run as programs from then on.
+
+Reference: ``jax.jit``.
+"""
+
+import weakref
+from functools import partial, update_wrapper
+from operator import itemgetter
+from types import MethodType
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax.arrays.array import ArrayImpl
+from minijax.arrays.avals import typeof
+from minijax.arrays.transfer import device_put
+from minijax.core import EvalTrace, current_trace, refuse_dead_tracers, watchers
+from minijax.errors import UnexpectedTracerError, raise_if_out_of_memory
+from minijax.jaxprs.staging_api import abstractify
+from minijax.jitting.arguments import (
+    Chosen,
+    check_given_once,
+    give_up,
+    losing,
+    memory_given,
+    warn_of_useless,
+)
+from minijax.jitting.compilation import compiled, surroundings
+from minijax.jitting.lowering import Traced, struct_of
+from minijax.jitting.primitive import jit_p
+from minijax.jitting.remembering import cache_by_object, once_of
+from minijax.jitting.trace_cache import Static, program_of, programs_of
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.treedefs import tree_flatten
+
+
+class Options(NamedTuple):
+    """How a function is jitted.
+
+    Attributes:
+      static, donate: the `Chosen` arguments that are static, and that are donated.
+      labels: names of the positional parameters.
+      params: parameters of `jit_p`.
+      device: where arguments are put, or None.
+    """
+
+    static: Chosen = Chosen()
+    donate: Chosen = Chosen()
+    labels: tuple = ()
+    params: dict = {}
+    device: object = None
+
+    def sort(self, args, kwargs):
+        """Return the varying arguments as a pair, and the static ones.
+
+        The static ones are pairs of a name and a `Static`.
+        """
+        if not (self.static.nums or self.static.names):
+            return (args, kwargs), ()
+        fixed = self.static.positions(len(args))
+        varying = tuple([arg for i, arg in enumerate(args) if i not in fixed])
+        named = {k: kwargs[k] for k in kwargs if k not in self.static.names}
+        pairs = [(self.label(i), args[i]) for i in fixed]
+        pairs += [(k, kwargs[k]) for k in sorted(kwargs) if k in self.static.names]
+        return (varying, named), tuple([(k, static_value(k, x)) for k, x in pairs])
+
+    def label(self, i):
+        """Return the name of the argument at a position."""
+        return self.labels[i] if i < len(self.labels) else f"number {i}"
+
+    def flat_call(self, fun, args, kwargs, typeof=typeof):
+        """Return the `FlatCall` in which the static arguments stay as they are."""
+        fixed = self.static.positions(len(args))
+        return FlatCall(
+            "jit",
+            fun,
+            args,
+            {k: kwargs[k] for k in kwargs if k not in self.static.names},
+            argnums=tuple(i for i in range(len(args)) if i not in fixed),
+            constants={k: kwargs[k] for k in kwargs if k in self.static.names},
+            typeof=typeof,
+        )
+
+    def donated(self, call):
+        """Return for each leaf of a `FlatCall` whether it is donated."""
+        args, kwargs = call.in_tree.children()
+        chosen = self.donate.positions(len(call.args))
+        flags = [num in chosen for num in call.argnums]
+        flags += [name in self.donate.names for name in kwargs.aux]
+        trees = zip(flags, args.children() + kwargs.children())
+        return tuple(flag for flag, tree in trees for _ in range(tree.num_leaves))
+
+
+def static_value(name, value):
+    """Return the `Static` of an argument.
+
+    Raises:
+      ValueError: if it has no hash.
+    """
+    try:
+        hash(value)
+    except TypeError as error:
+        raise ValueError(
+            "Non-hashable static arguments are not supported: the static argument "
+            f"{name} is {value!r} of type {type(value).__name__}. Give a tuple instead "
+            "of a list, or do not make this argument static."
+        ) from error
+    return Static(value)
+
+
+class Ready:
+    """A program, and all that a call of it needs.
+
+    Attributes:
+      program: a `Program`.
+      params: the parameters of its call.
+      given: for each operand whether a result takes its memory.
+    """
+
+    def __init__(self, program, params, given):
+        self.program, self.params, self.given = program, params, given
+        self.gives, self.executable = any(given), None
+        alone = program.out_tree.kind is None
+        self._build = itemgetter(0) if alone else program.out_tree.unflatten
+
+    def run(self, leaves):
+        """Return the result, a tree, for the leaves of the arguments."""
+        operands = self.program.captured + leaves
+        if not isinstance(current_trace(), EvalTrace):
+            return self._build(jit_p.bind(*operands, **self.params))
+        if self.gives:
+            check_given_once(self.given, operands)
+        if watchers:
+            outs = jit_p.bind(*operands, **self.params)
+        else:
+            outs = self._evaluate(operands)
+        return self._build(give_up(self.given, operands, outs) if self.gives else outs)
+
+    def _evaluate(self, operands):
+        """Do what binding the call would do in the end."""
+        refuse_dead_tracers(jit_p, operands)
+        if self.executable is None:
+            params = self.params
+            self.executable = compiled(
+                params["jaxpr"], params.get("backend"), params["name"], self.given
+            )
+        try:
+            if not self.gives:
+                return self.executable(*operands)
+            with losing(self.given, operands):
+                return self.executable(*operands)
+        except MemoryError as error:
+            raise_if_out_of_memory(self.program.name, error)
+            raise
+
+
+class Inspectable:
+    """What can be asked of a jitted function besides its result."""
+
+    def trace(self, /, *args, **kwargs):
+        """Write the function down for these arguments, and return a `Traced`.
+
+        Leaves of the arguments may be `ShapeDtypeStruct`.
+        """
+        call, statics = self._flat_call(args, kwargs, abstractify)
+        program = program_of(call, statics)
+        if program.captured:
+            raise UnexpectedTracerError(
+                f"{program.name} uses values of a transformation around it, "
+                f"{program.captured}; it has no program of its own."
+            )
+        return Traced(
+            fun_name=program.name,
+            names=call.names(),
+            in_tree=call.in_tree,
+            out_tree=program.out_tree,
+            program=program.closed,
+            donated=self._options.donated(call),
+            keep_unused=self._options.params.get("keep_unused", False),
+            backend=self._options.params.get("backend"),
+        )
+
+    def lower(self, /, *args, **kwargs):
+        """Write the function down for these arguments, and return a `Lowered`."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, /, *args, **kwargs):
+        """Return the shapes and dtypes of the result, a tree of `ShapeDtypeStruct`."""
+        program = program_of(*self._flat_call(args, kwargs, abstractify))
+        avals = program.closed.out_avals
+        return program.out_tree.unflatten(map(struct_of, avals))
+
+    def clear_cache(self):
+        """Forget the programs of this function."""
+        self._lane.clear()
+        programs_of(self._kept_by).clear()
+
+    def _cache_size(self):
+        return len(self._lane.values)
+
+    def __repr__(self):
+        return f"<JitFunction of {self._fun!r}>"
+
+    def __reduce__(self):
+        return type(self), (self._fun, self._options)
+
+
+LEAVES = frozenset([ArrayImpl, np.ndarray, bool, int, float, complex])
+
+
+def take_apart(args, kwargs):
+    """Return the leaves of arguments, and what stands for their structure in a key."""
+    names = tuple(sorted(kwargs)) if kwargs else ()
+    leaves, trees = [], []
+    for arg in [*args, *map(kwargs.get, names)]:
+        if type(arg) in LEAVES:
+            leaves.append(arg)
+            trees.append(None)
+        else:
+            found, tree = tree_flatten(arg)
+            leaves += found
+            trees.append(tree)
+    return leaves, (names, tuple(trees))
+
+
+def placed(leaf, device):
+    """Return a leaf as an array on a device, where it may be already."""
+    there = type(leaf) is ArrayImpl and leaf.device is device
+    return leaf if there else device_put(leaf, device)
+
+
+_lanes = cache_by_object()
+
+
+def _may_be_kept(fun):
+    try:
+        weakref.ref(fun)
+        hash(fun)
+    except TypeError:
+        return False
+    return True
+
+
+class JitFunction(Inspectable):
+    """A function that is written down once for each kind of arguments.
+
+    Args:
+      fun: the function.
+      options: its `Options`.
+    """
+
+    def __init__(self, fun, options):
+        update_wrapper(self, fun)
+        self._fun, self._options = fun, options
+        self._kept_by = fun if _may_be_kept(fun) else partial(fun)
+        self._lane = once_of(_lanes, self)
+
+    def __call__(self, /, *args, **kwargs):
+        here = surroundings()
+        if here.disabled:
+            return self._fun(*args, **kwargs)
+        varying, statics = self._options.sort(args, kwargs)
+        leaves, structure = take_apart(*varying)
+        if self._options.device is not None:
+            leaves = [placed(leaf, self._options.device) for leaf in leaves]
+        avals = self._avals(leaves, args, kwargs)
+        key = structure, avals, statics, here
+        ready = self._lane.values.get(key)
+        if ready is None:
+            ready = self._prepare(key, args, kwargs)
+        return self._run(ready, leaves, args, kwargs)
+
+    def _run(self, ready, leaves, args, kwargs):
+        return ready.run(leaves)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else MethodType(self, instance)
+
+    def _avals(self, leaves, args, kwargs):
+        try:
+            return tuple([typeof(leaf) for leaf in leaves])
+        except (TypeError, ValueError):
+            self._options.flat_call(self._kept_by, args, kwargs)  # raises with a name
+            raise
+
+    def _flat_call(self, args, kwargs, typeof=typeof):
+        call = self._options.flat_call(self._kept_by, args, kwargs, typeof)
+        _, statics = self._options.sort(args, kwargs)
+        return call, statics
+
+    def _prepare(self, key, args, kwargs):
+        call, statics = self._flat_call(args, kwargs)
+        program = program_of(call, statics)
+        donated = (False,) * len(program.captured) + self._options.donated(call)
+        params = {"jaxpr": program.closed, "name": program.name}
+        params |= self._options.params
+        given = donated
+        if any(donated):
+            params["donated_invars"] = donated
+            given = memory_given(program.closed, donated, "keep_unused" in params)
+            if isinstance(current_trace(), EvalTrace):
+                warn_of_useless(program.closed, donated, given)
+        ready = Ready(program, params, given)
+        if not program.captured:
+            self._lane.put(key, ready)
+        return ready
+
+
+# The classes of jitted functions; `jit` makes one of the last kind.
+jit_kinds = [JitFunction]

@@ -1,0 +1,300 @@
+# Made from chapters/12_jit.md by `make chapter`;
+# edit the chapter, not this file.
+"""The stages between a function and its result: traced, lowered, compiled.
+
+Reference: ``jax.stages``.
+"""
+
+from dataclasses import dataclass
+
+from minijax.arrays.avals import ShapedArray, typeof
+from minijax.core import Tracer
+from minijax.jaxprs.staging_api import ShapeDtypeStruct
+from minijax.jitting.arguments import check_given_once, give_up, losing, memory_given
+from minijax.jitting.compilation import backend_name, backends, compiled, dialects
+from minijax.jitting.costs import cost_analysis, memory_analysis
+from minijax.jitting.programs import dce_program, keep_inputs, partition
+from minijax.jitting.remembering import remembered
+from minijax.pytrees.differences import differences
+from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
+
+
+@dataclass(frozen=True)
+class ArgInfo:
+    """What a stage knows of an argument.
+
+    Reference: ``jax.stages.ArgInfo``.
+    """
+
+    _aval: ShapedArray
+    donated: bool
+
+    shape = property(lambda self: self._aval.shape)
+    dtype = property(lambda self: self._aval.dtype)
+
+
+def struct_of(aval):
+    """Return the `ShapeDtypeStruct` of an abstract value."""
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What all stages of one function know.
+
+    Attributes:
+      fun_name: the name of the function.
+      names: what the user calls each leaf of the arguments, a list.
+      in_tree, out_tree: the structures of ``(args, kwargs)`` and of the result.
+      program: the `ClosedJaxpr` of the function.
+      donated: for each leaf of the arguments whether it is donated.
+      keep_unused: whether arguments that are not needed stay inputs.
+      backend: the name of a backend, or None for the default.
+    """
+
+    fun_name: str
+    names: list
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
+    program: object
+    donated: tuple
+    keep_unused: bool
+    backend: str | None
+
+    @property
+    def in_avals(self):
+        """The abstract values of the arguments, a tree like them."""
+        return self.in_tree.unflatten(self.program.in_avals)
+
+    @property
+    def args_info(self):
+        """An `ArgInfo` for each argument, in a tree like the arguments."""
+        infos = map(ArgInfo, self.program.in_avals, self.donated)
+        return self.in_tree.unflatten(infos)
+
+    @property
+    def out_info(self):
+        """Shapes and dtypes of the result, a tree like it."""
+        return self.out_tree.unflatten(map(struct_of, self.program.out_avals))
+
+    @property
+    def donate_argnums(self):
+        """The numbers of the leaves that are donated."""
+        return tuple(i for i, donated in enumerate(self.donated) if donated)
+
+    def _next(self, kind):
+        return kind(**{name: getattr(self, name) for name in Stage.__annotations__})
+
+
+class Traced(Stage):
+    """A function that was written down for arguments of certain types.
+
+    Reference: ``jax.stages.Traced``.
+    """
+
+    @property
+    def jaxpr(self):
+        """The program, a `ClosedJaxpr`."""
+        return self.program
+
+    @property
+    def out_avals(self):
+        """The abstract values of the result, a tree like it."""
+        return self.out_tree.unflatten(self.program.out_avals)
+
+    def lower(self):
+        """Return the next stage, a `Lowered`."""
+        return self._next(Lowered)
+
+
+def dialects_of(backend):
+    """Return the texts that only one backend can show, functions of executables."""
+    return getattr(backends[backend], "dialects", {})
+
+
+@remembered
+def pruned(program, keep_unused):
+    """Return a program without waste, and which inputs it has left; made once."""
+    needed_part, needed = dce_program(program, (True,) * len(program.out_avals))
+    kept = tuple(need or keep_unused for need in needed)
+    return keep_inputs(needed_part, kept), kept
+
+
+class Pruned(Stage):
+    """A stage whose program has nothing in it that nobody needs."""
+
+    @property
+    def _pruned(self):
+        return pruned(self.program, self.keep_unused)
+
+    @property
+    def _given(self):
+        """For each leaf of the arguments whether a result takes its memory."""
+        return memory_given(self.program, self.donated, self.keep_unused)
+
+    @property
+    def _shared(self):
+        """The same for each input of the program without waste."""
+        return tuple(partition(self._pruned[1], self._given)[1])
+
+    def _executable(self, backend=None):
+        backend = backend or self.backend
+        return compiled(self._pruned[0], backend, self.fun_name, self._shared)
+
+    def _text(self, dialect, debug_info=False):
+        program, _ = self._pruned
+        if dialect == "jaxpr":
+            return program.pretty_print(source_info=debug_info)
+        backend = backend_name(self.backend)
+        own = dialects_of(backend)
+        if dialect in own:
+            return own[dialect](self._executable())
+        if dialect in dialects:
+            return dialects[dialect](program, self.fun_name, self._shared)
+        if dialect in backends:
+            return self._executable(dialect).text
+        others = [name for name in backends if dialect in dialects_of(name)]
+        also = f" With backend={others[-1]!r} it exists." if others else ""
+        known = ", ".join(dict.fromkeys(["jaxpr", *own, *dialects, *backends]))
+        raise ValueError(
+            f"unknown dialect: {dialect}. For {self.fun_name} on the backend "
+            f"{backend!r} there are: {known}.{also}"
+        )
+
+    @property
+    def out_info(self):
+        """Shapes and dtypes of the result, a tree like it; weak types are gone."""
+        avals = [aval.update(weak_type=False) for aval in self.program.out_avals]
+        return self.out_tree.unflatten(map(struct_of, avals))
+
+    def cost_analysis(self):
+        """Return how many operations and bytes the program takes, a dictionary."""
+        counts = cost_analysis(self._pruned[0].jaxpr)
+        return {name: float(counts[name]) for name in counts}
+
+
+class Lowered(Pruned):
+    """A program that is ready for a compiler.
+
+    Reference: ``jax.stages.Lowered``.
+    """
+
+    def as_text(self, dialect=None, *, debug_info=False):
+        """Return the program as text.
+
+        Args:
+          dialect: ``"jaxpr"``, which is the default; one of those of the backend or of
+            `dialects`; or the name of a backend, for the code that it makes.
+          debug_info: whether a jaxpr notes the source of each equation.
+
+        Raises:
+          ValueError: if there is no such dialect.
+        """
+        return self._text("jaxpr" if dialect is None else dialect, debug_info)
+
+    def compiler_ir(self, dialect=None):
+        """Return what a compiler is given, a `ClosedJaxpr`."""
+        return self._pruned[0]
+
+    def compile(self):
+        """Return the last stage, a `Compiled`."""
+        return self._next(Compiled)
+
+
+class Compiled(Pruned):
+    """A program that can be run, on arguments of the types it was made for.
+
+    Reference: ``jax.stages.Compiled``.
+    """
+
+    def runtime_executable(self):
+        """Return what the backend has made of the program."""
+        return self._executable()
+
+    def as_text(self, dialect=None):
+        """Return the code that the backend has made, or another text of the program.
+
+        Args:
+          dialect: as for `Lowered.as_text`; None for the backend's code.
+        """
+        return self._executable().text if dialect is None else self._text(dialect)
+
+    def profile(self, /, *args, **kwargs):
+        """Run the program step by step; return what shows how long each step took.
+
+        Args:
+          *args, **kwargs: as for a call; nothing is donated.
+
+        Raises:
+          ValueError: if the backend does not tell.
+        """
+        executable = self._executable()
+        if not hasattr(executable, "profile"):
+            able = [name for name in backends if hasattr(backends[name], "profile")]
+            raise ValueError(
+                f"The backend {backend_name(self.backend)!r} cannot profile "
+                f"{self.fun_name}; these can: {', '.join(able) or 'none'}."
+            )
+        leaves = self._leaves(args, kwargs)
+        return executable.profile(*partition(self._pruned[1], leaves)[1])
+
+    def memory_analysis(self):
+        """Return the `CompiledMemoryStats` of the program."""
+        executable = self._executable()
+        if hasattr(executable, "memory_analysis"):
+            return executable.memory_analysis()
+        return memory_analysis(self._pruned[0].jaxpr, self._shared, executable.text)
+
+    def cost_analysis(self):
+        """Return how many operations and bytes the program takes, a dictionary."""
+        executable = self._executable()
+        if hasattr(executable, "cost_analysis"):
+            return executable.cost_analysis()
+        return super().cost_analysis()
+
+    def __call__(self, /, *args, **kwargs):
+        """Run the program.
+
+        Args:
+          *args, **kwargs: those arguments that are not static.
+
+        Raises:
+          TypeError: if their structure, shapes or dtypes are not those of the program,
+            or if there is a tracer among them.
+        """
+        leaves, given = self._leaves(args, kwargs), self._given
+        check_given_once(given, leaves)
+        with losing(given, leaves):
+            outs = self._executable()(*partition(self._pruned[1], leaves)[1])
+        return self.out_tree.unflatten(give_up(given, leaves, outs))
+
+    call = __call__
+
+    def _leaves(self, args, kwargs):
+        leaves, tree = tree_flatten((args, kwargs))
+        if tree != self.in_tree:
+            self._refuse_tree((args, kwargs))
+        for name, expected, leaf in zip(self.names, self.program.in_avals, leaves):
+            self._check(name, expected, leaf)
+        return leaves
+
+    def _refuse_tree(self, given):
+        lines = differences(self.in_tree, given, exact=True, name="(args, kwargs)")
+        raise TypeError(
+            f"{self.fun_name} was compiled for arguments of the structure "
+            f"{self.in_tree}; these are different:\n  " + "\n  ".join(lines)
+        )
+
+    def _check(self, name, expected, leaf):
+        if isinstance(leaf, Tracer):
+            raise TypeError(
+                f"{self.fun_name} is compiled and cannot be transformed any more, but "
+                f"the argument {name} is {leaf!r}. Transform first, then compile."
+            )
+        given = typeof(leaf)
+        if (given.shape, given.dtype) != (expected.shape, expected.dtype):
+            raise TypeError(
+                f"{self.fun_name} was compiled for an argument {name} of type "
+                f"{expected.update(weak_type=False)}, and called with "
+                f"{given.update(weak_type=False)}."
+            )

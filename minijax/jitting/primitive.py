@@ -1,0 +1,190 @@
+# Made from chapters/12_jit.md by `make chapter`;
+# edit the chapter, not this file.
+"""A call of a program, as a primitive with a rule in every table.
+
+Reference: ``jit_p`` in ``jax.extend.core.primitives``.
+"""
+
+from minijax.arrays.array import shape_rules
+from minijax.batching.rules import vmap_rules
+from minijax.batching.trace import program_primitives
+from minijax.core import (
+    Primitive,
+    current_trace,
+    impl_rules,
+    refuse_dead_tracers,
+    set_current_trace,
+)
+from minijax.forward.rules import jvp_rules
+from minijax.jaxprs.jaxpr import Var, eval_jaxpr
+from minijax.jaxprs.printing import eqn_printers, write_plainly
+from minijax.jaxprs.staging import JaxprTrace
+from minijax.jitting.compilation import compiled
+from minijax.jitting.programs import (
+    dce_program,
+    dce_rules,
+    jvp_program,
+    keep_inputs,
+    partition,
+    spread,
+    transpose_program,
+    vmap_program,
+    without_consts,
+)
+from minijax.jitting.splitting import split_program
+from minijax.linear.linearization import split_rules
+from minijax.reverse.transposition import Linear, transpose_rules
+
+
+class JitPrimitive(Primitive):
+    """A call; one that is to be inlined vanishes when it is written down."""
+
+    def bind(self, *args, jaxpr, **params):
+        """Return the list of the results of the program `jaxpr`."""
+        trace = current_trace()
+        if params.get("inline") and isinstance(trace, JaxprTrace):
+            return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+        refuse_dead_tracers(self, args)
+        return trace.process_primitive(self, args, {"jaxpr": jaxpr, **params})
+
+
+jit_p = JitPrimitive("jit")
+program_primitives.add(jit_p)
+
+
+def check_operands(name, expected, given):
+    """Raise if operands are not of the types that a program was written for.
+
+    Args:
+      name: of the program.
+      expected: the `ShapedArray` of its inputs.
+      given: those of the operands.
+    """
+    kinds = [[(a.shape, a.dtype) for a in avals] for avals in (expected, given)]
+    if kinds[0] != kinds[1]:
+        wanted, got = (", ".join(map(str, avals)) for avals in (expected, given))
+        raise TypeError(f"{name} is a program for ({wanted}); it was given ({got}).")
+
+
+def _shape(*avals, jaxpr, name, **params):
+    check_operands(name, jaxpr.in_avals, avals)
+    return jaxpr.out_avals
+
+
+shape_rules[jit_p] = _shape
+
+
+def _impl(*args, jaxpr, name, backend=None, **params):
+    return compiled(jaxpr, backend, name)(*args)
+
+
+impl_rules[jit_p] = _impl
+
+
+def call_alike(names, inner, outer):
+    """Give variables the names of others, except those that have one; each once."""
+    given = set()
+    for mine, theirs in zip(inner, outer):
+        new = isinstance(mine, Var) and mine not in names
+        if new and isinstance(theirs, Var) and theirs not in given:
+            names[mine] = names[theirs]
+            given.add(theirs)
+
+
+def _write(eqn, writing):
+    """Write a call; the program's variables are called like the caller's."""
+    program, names = eqn.params["jaxpr"].jaxpr, writing.names
+    shown = ("name", "donated_invars", "jaxpr", "keep_unused")
+    params = {key: eqn.params[key] for key in shown if key in eqn.params}
+    if program not in writing.shared:
+        call_alike(names, program.invars, eqn.invars)
+        call_alike(names, program.outvars, eqn.outvars)
+    return write_plainly(eqn, writing, params)
+
+
+eqn_printers[jit_p] = _write
+
+
+def _with_donations(params, donated):
+    """Return parameters with other donated inputs, if any were donated before."""
+    if "donated_invars" not in params:
+        return params
+    rest = {key: params[key] for key in params if key != "donated_invars"}
+    return rest | {"donated_invars": tuple(donated)} if any(donated) else rest
+
+
+def _jvp(primals, tangents, jaxpr, **params):
+    moving = tuple([tangent is not None for tangent in tangents])
+    program, moves = jvp_program(jaxpr, moving)
+    _, moving_tangents = partition(moving, tangents)
+    donated = params.get("donated_invars", (False,) * len(primals))
+    params = _with_donations(params, [*donated, *partition(moving, donated)[1]])
+    outs = jit_p.bind(*primals, *moving_tangents, jaxpr=program, **params)
+    count = len(moves)
+    return outs[:count], spread(moves, outs[count:])
+
+
+jvp_rules[jit_p] = _jvp
+
+
+def _vmap(axis, args, dims, jaxpr, **params):
+    program, dims_out = vmap_program(jaxpr, axis, tuple(dims))
+    return jit_p.bind(*args, jaxpr=program, **params), list(dims_out)
+
+
+vmap_rules[jit_p] = _vmap
+
+
+def _split(split, args, on_tape, params):
+    parts = split_program(params["jaxpr"], tuple(on_tape))
+    params = _with_donations(params, ())
+    known_args, tape_args = partition(on_tape, args)
+    with set_current_trace(split.parent):
+        known_outs = _bind_less(known_args, params | {"jaxpr": parts.known})
+    residuals = parts.residuals(known_args, known_outs)
+    with set_current_trace(split.tape):
+        taken = [*parts.unknown.consts, *residuals, *tape_args]
+        unknown = without_consts(parts.unknown)
+        tape_outs = jit_p.bind(*taken, **params | {"jaxpr": unknown})
+    return parts.results(known_outs, tape_outs)
+
+
+split_rules[jit_p] = _split
+
+
+def _bind_less(args, params):
+    """Bind a call without those results that are operands, and return all results."""
+    program = params["jaxpr"]
+    places = {var: i for i, var in enumerate(program.invars)}
+    new = tuple([out not in places for out in program.outvars])
+    if not all(new):
+        params = params | {"jaxpr": dce_program(program, new)[0]}
+    outs = iter(jit_p.bind(*args, **params))
+    found = [places.get(out) for out in program.outvars]
+    return [next(outs) if place is None else args[place] for place in found]
+
+
+def _transpose(cts, *operands, jaxpr, **params):
+    linear = tuple([isinstance(x, Linear) for x in operands])
+    given = tuple([ct is not None for ct in cts])
+    program, arrives = transpose_program(jaxpr, linear, given)
+    values, (_, cts) = partition(linear, operands)[0], partition(given, cts)
+    arrived = jit_p.bind(*values, *cts, jaxpr=program, **params)
+    return spread(linear, spread(arrives, arrived))
+
+
+transpose_rules[jit_p] = _transpose
+
+
+def _dce(eqn, used):
+    program, needed = dce_program(eqn.params["jaxpr"], used)
+    donated = eqn.params.get("donated_invars", (False,) * len(needed))
+    params = _with_donations(eqn.params, partition(needed, donated)[1])
+    return eqn.replace(
+        invars=partition(needed, eqn.invars)[1],
+        outvars=partition(used, eqn.outvars)[1],
+        params=params | {"jaxpr": keep_inputs(program, needed)},
+    )
+
+
+dce_rules[jit_p] = _dce

@@ -1,0 +1,238 @@
+# Made from chapters/12_jit.md by `make chapter`;
+# edit the chapter, not this file.
+"""Programs made from programs: what each transformation does to a whole jaxpr.
+
+Each function takes a `ClosedJaxpr` and returns another, and remembers it.
+
+Reference: ``jvp_jaxpr``, ``batch_jaxpr``, ``dce_jaxpr`` in ``jax._src.interpreters``.
+"""
+
+from minijax.arrays.dtypes import is_inexact
+from minijax.batching.rules import at_front
+from minijax.batching.trace import vmap_flat
+from minijax.forward.rules import zeros_like_tangent
+from minijax.forward.trace import jvp_flat
+from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal, jaxpr_as_fun
+from minijax.jaxprs.printing import jaxprs_in_params
+from minijax.jaxprs.staging import trace_to_jaxpr
+from minijax.jitting.remembering import remembered
+from minijax.reverse.backwards import backward_pass, dense_cotangent
+from minijax.reverse.transposition import Linear
+
+
+def partition(mask, values):
+    """Return two lists: the values where `mask` is False, and where it is True."""
+    pairs = list(zip(mask, values, strict=True))
+    return [x for true, x in pairs if not true], [x for true, x in pairs if true]
+
+
+def merge(mask, no, yes):
+    """Return the list of which `partition` gives these two."""
+    no, yes = iter(no), iter(yes)
+    return [next(yes if chosen else no) for chosen in mask]
+
+
+def spread(mask, values):
+    """Return a list with `values` where `mask` is True, and None elsewhere."""
+    values = iter(values)
+    return [next(values) if chosen else None for chosen in mask]
+
+
+# Primitives that do something besides returning results, such as printing.
+effectful = set()
+
+
+def has_effects(jaxpr):
+    """Return whether running a jaxpr does more than return results.
+
+    Args:
+      jaxpr: a `Jaxpr` or a `ClosedJaxpr`.
+    """
+    return any(map(_acts, jaxpr.eqns))
+
+
+def _acts(eqn):
+    inner = jaxprs_in_params(eqn.params)
+    return eqn.primitive in effectful or any(map(has_effects, inner))
+
+
+def with_consts(jaxpr, closed):
+    """Close a jaxpr over those constants of `closed` that it still has."""
+    values = dict(zip(closed.constvars, closed.consts))
+    return ClosedJaxpr(jaxpr, [values[var] for var in jaxpr.constvars])
+
+
+# From primitives that contain programs to rules ``rule(eqn, used)``, which return the
+# equation without those results that are not used, and without what only they need.
+dce_rules = {}
+
+
+def dce_jaxpr(jaxpr, used):
+    """Return a jaxpr without the equations, and constants, that nothing needs.
+
+    Args:
+      jaxpr: a `Jaxpr`.
+      used: for each result whether it is needed; the others go.
+    """
+    _, outvars = partition(used, jaxpr.outvars)
+    needed, eqns = set(_variables(outvars)), []
+    for eqn in reversed(jaxpr.eqns):
+        mask = tuple([var in needed for var in eqn.outvars])
+        if not any(mask) and not has_effects(jaxpr.replace(eqns=[eqn])):
+            continue
+        if not all(mask) and eqn.primitive in dce_rules:
+            eqn = dce_rules[eqn.primitive](eqn, mask)
+        eqns.append(eqn)
+        needed.update(_variables(eqn.invars))
+    constvars = [var for var in jaxpr.constvars if var in needed]
+    return jaxpr.replace(constvars=constvars, outvars=outvars, eqns=eqns[::-1])
+
+
+def _variables(atoms):
+    return [atom for atom in atoms if not isinstance(atom, Literal)]
+
+
+@remembered
+def dce_program(closed, used):
+    """Return a program without what its `used` results do not need.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      used: for each result whether it is needed; the others go.
+
+    Returns:
+      A `ClosedJaxpr` with the same inputs, and a tuple: for each of them whether it is
+      still needed.
+    """
+    jaxpr = dce_jaxpr(closed.jaxpr, used)
+    read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
+    return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
+
+
+def _each(flag, count):
+    return (flag,) * count if isinstance(flag, bool) else tuple(flag)
+
+
+def stage(program, avals):
+    """Return the `ClosedJaxpr` of a function from flat arguments to a list."""
+    return ClosedJaxpr(*trace_to_jaxpr(program, avals))
+
+
+@remembered
+def jvp_program(closed, moving, instantiate=False):
+    """Return the program of values and rates.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      moving: for each input whether it has a tangent.
+      instantiate: whether zero tangents of results are written out: one flag, or one
+        for each result. Integers have no tangents in any case.
+
+    Returns:
+      A `ClosedJaxpr` from all inputs, and the tangents of the moving ones, to all
+      results, and the tangents of some; and a tuple that says which.
+    """
+    count, moves = len(closed.invars), []
+    wanted = _each(instantiate, len(closed.outvars))
+
+    def program(*flat):
+        tangents = spread(moving, flat[count:])
+        outs, slopes = jvp_flat(jaxpr_as_fun(closed), flat[:count], tangents)
+        slopes = map(_written_out, outs, slopes, wanted, closed.out_avals)
+        slopes = list(slopes)
+        moves.extend(slope is not None for slope in slopes)
+        return outs + [slope for slope in slopes if slope is not None]
+
+    _, tangent_avals = partition(moving, closed.in_avals)
+    staged = trace_to_jaxpr(program, closed.in_avals + tangent_avals)
+    return ClosedJaxpr(*staged), tuple(moves)
+
+
+def _written_out(out, slope, wanted, aval):
+    needed = slope is None and wanted and is_inexact(aval.dtype)
+    return zeros_like_tangent(out) if needed else slope
+
+
+@remembered
+def vmap_program(closed, axis, dims, to_front=False):
+    """Return the program of all examples at once.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      axis: the `MappedAxis`.
+      dims: for each input its mapped axis, or None.
+      to_front: whether results get the mapped axis in front, be they mapped or not:
+        one flag, or one for each result.
+
+    Returns:
+      A `ClosedJaxpr`, and a tuple with the mapped axis of each result, or None.
+    """
+    fronts, places = _each(to_front, len(closed.outvars)), []
+
+    def program(*values):
+        outs, found = vmap_flat(jaxpr_as_fun(closed), values, dims, axis)
+        places.extend(0 if front else dim for front, dim in zip(fronts, found))
+        return [
+            at_front(out, dim, axis.size) if front else out
+            for front, out, dim in zip(fronts, outs, found)
+        ]
+
+    avals = [_batched(aval, dim, axis.size) for aval, dim in zip(closed.in_avals, dims)]
+    return ClosedJaxpr(*trace_to_jaxpr(program, avals)), tuple(places)
+
+
+def _batched(aval, dim, size):
+    if dim is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
+
+
+def keep_inputs(closed, kept):
+    """Return a program without those inputs that are not `kept` and not needed."""
+    invars = partition(kept, closed.invars)[1]
+    return ClosedJaxpr(closed.jaxpr.replace(invars=invars), closed.consts)
+
+
+@remembered
+def without_consts(closed):
+    """Return a program whose first inputs are the constants of another one."""
+    jaxpr = closed.jaxpr
+    invars = jaxpr.constvars + jaxpr.invars
+    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), [])
+
+
+@remembered
+def transpose_program(closed, linear, given, instantiate=False):
+    """Return the program that runs a linear one backwards.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      linear: for each input whether the program is linear in it.
+      given: for each result whether it has a cotangent.
+      instantiate: whether zero cotangents of linear inputs are written out: one flag,
+        or one for each of them.
+
+    Returns:
+      A `ClosedJaxpr` from the values of the other inputs, and the cotangents that are
+      given, to cotangents of linear inputs; and a tuple that says of which.
+    """
+    places = list(map(Linear, closed.in_avals))
+    known_avals, linear_avals = partition(linear, closed.in_avals)
+    wanted, arrives = _each(instantiate, len(linear_avals)), []
+
+    def program(*flat):
+        known, cts = flat[: len(known_avals)], flat[len(known_avals) :]
+        operands = merge(linear, known, partition(linear, places)[1])
+        cts = spread(given, cts)
+        cts_in = backward_pass(closed.jaxpr, closed.consts, operands, cts)
+        _, cts_in = partition(linear, cts_in)
+        cts_in = [
+            dense_cotangent(aval, ct) if dense else ct
+            for dense, aval, ct in zip(wanted, linear_avals, cts_in)
+        ]
+        arrives.extend(ct is not None for ct in cts_in)
+        return [ct for ct in cts_in if ct is not None]
+
+    _, ct_avals = partition(given, closed.out_avals)
+    staged = trace_to_jaxpr(program, known_avals + ct_avals)
+    return ClosedJaxpr(*staged), tuple(arrives)

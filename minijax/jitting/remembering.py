@@ -1,0 +1,144 @@
+# Made from chapters/12_jit.md by `make chapter`;
+# edit the chapter, not this file.
+"""Things made once: for one key at a time, and for as long as a program lives.
+
+Reference: the caches of ``jax.jit``, ``jax.clear_caches``.
+"""
+
+import os
+from contextlib import contextmanager
+from functools import wraps
+from threading import Lock, RLock
+from weakref import WeakKeyDictionary
+
+from minijax.arrays.settings import _on_or_off, config
+from minijax.core import current_trace
+
+for _switch in ("jax_disable_jit", "jax_explain_cache_misses"):
+    config.define(_switch, os.environ.get(_switch.upper(), "0"), _on_or_off)
+
+
+class Once:
+    """A dictionary whose values are made when they are first asked for, each once.
+
+    Threads that ask for one key at the same time wait for the first of them.
+
+    Attributes:
+      values: the values by key, the oldest first.
+      limit: the number of values that are kept.
+      cleared, refused: whether values were thrown away, or not kept, by now.
+    """
+
+    limit = 4096
+
+    def __init__(self):
+        self.values, self.cleared, self.refused = {}, False, False
+        self._making, self._lock = {}, Lock()
+
+    def get(self, key, make, keep=lambda value: True):
+        """Return the value of `key`, which ``make()`` makes if it is not there.
+
+        Args:
+          key: anything hashable.
+          make: function without arguments.
+          keep: from the value to whether it may be used again.
+        """
+        if (value := self.values.get(key)) is not None:
+            return value
+        with self.turn(key) as value:
+            if value is None:
+                value = make()
+                self.offer(key, value, keep(value))
+        return value
+
+    @contextmanager
+    def turn(self, key):
+        """Let one thread at a time make a value; it is given the one that is there.
+
+        Programs are made within programs. What is made inside a ``with`` block takes
+        no call of ours on Python's stack, of which there are a thousand.
+        """
+        with self._lock:
+            making = self._making.setdefault(key, RLock())
+        try:
+            with making:
+                yield self.values.get(key)
+        finally:
+            self._making.pop(key, None)
+
+    def offer(self, key, value, may_keep=True):
+        """Keep a value if it may be used again."""
+        if may_keep:
+            self.put(key, value)
+        else:
+            self.refused = True
+
+    def put(self, key, value):
+        """Keep a value, in place of the oldest if there are too many."""
+        with self._lock:
+            if len(self.values) >= self.limit:
+                del self.values[next(iter(self.values))]
+            self.values[key] = value
+
+    def clear(self):
+        """Forget all values."""
+        with self._lock:
+            self.cleared = self.cleared or bool(self.values)
+            self.values.clear()
+
+    def unlock(self):
+        """Forget who is making what: after a fork, no other thread is there."""
+        self._making, self._lock = {}, Lock()
+
+
+# What `clear_caches` empties: dictionaries from an object to its `Once`.
+caches = []
+
+
+def cache_by_object():
+    """Return a dictionary that forgets an object when nobody else holds it."""
+    caches.append(WeakKeyDictionary())
+    return caches[-1]
+
+
+def once_of(cache, key):
+    """Return the `Once` that a dictionary of `cache_by_object` has for an object."""
+    return cache.get(key) or cache.setdefault(key, Once())
+
+
+# The switches that change what tracing writes down.
+traced_switches = ["jax_enable_x64", "jax_disable_jit"]
+
+
+def trace_context():
+    """Return what tracing depends on, beside the function and its arguments.
+
+    It is the pair of the values of `traced_switches` and of the named axes around.
+    """
+    switches = tuple([getattr(config, name) for name in traced_switches])
+    axes, trace = [], current_trace()
+    while trace is not None:
+        axis = getattr(trace, "axis", None)
+        if axis is not None and axis.name is not None:
+            axes.append(axis)
+        trace = trace.parent
+    return switches, tuple(axes)
+
+
+def remembered(make):
+    """Keep what ``make(closed, *key)`` returns for as long as the program lives."""
+    kept = cache_by_object()
+
+    @wraps(make)
+    def made(closed, *key):
+        once = once_of(kept, closed)
+        full_key = key, trace_context()
+        if (value := once.values.get(full_key)) is not None:
+            return value
+        with once.turn(full_key) as value:
+            if value is None:
+                value = make(closed, *key)
+                once.offer(full_key, value)
+        return value
+
+    return made

@@ -1,0 +1,154 @@
+# Made from chapters/17_kernels.md by `make chapter`;
+# edit the chapter, not this file.
+"""Programs run step by step: kernels on memory, the rest by NumPy."""
+
+import numpy as np
+
+from minijax.arrays.array import ArrayImpl, asbuffer
+from minijax.emitted.backend import PythonProgram
+from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from minijax.jitting.compilation import backends
+from minijax.kernels.interpreter import interpret
+from minijax.kernels.layouts import Slot
+from minijax.kernels.llvm_compiler import Library
+from minijax.kernels.llvm_kernels import emit_llvm
+from minijax.kernels.program_steps import Evaluate, Launch, lower
+
+
+class KernelProgram:
+    """Runs the steps of a program, one after the other; NumPy interprets its kernels.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      name: what the program is called.
+
+    Attributes:
+      schedule: its `Schedule`.
+      text: its kernels.
+    """
+
+    def __init__(self, closed, name="program"):
+        self.schedule, self.name = self.lowered(closed), name
+        self.out_avals = closed.out_avals
+        self.functions = self.compile(self.schedule.kernels)
+        constants = self.schedule.constants
+        self.constants = {slot: as_bytes(asbuffer(x)) for slot, x in constants}
+        self.steps = [self.prepare(step) for step in self.schedule.steps]
+
+    def lowered(self, closed):
+        """Return the `Schedule` of a program."""
+        return lower(closed)
+
+    def compile(self, kernels):
+        """Return functions of the buffers' memory, by the labels of the kernels."""
+        self.text = str(self.schedule)
+        return {label: interpreted(kernel) for label, kernel in kernels.items()}
+
+    def prepare(self, step):
+        """Return a function of the memory that does a step."""
+        return step_runners[type(step)](self, step)
+
+    def __call__(self, *args):
+        """Return the list of results."""
+        memory = Memory(self.constants)
+        memory.update(zip(self.schedule.inputs, map(as_bytes, map(asbuffer, args))))
+        for step in self.steps:
+            step(memory)
+        return [
+            ArrayImpl(np.ndarray(aval.shape, aval.dtype, memory[slot]), aval)
+            for slot, aval in zip(self.schedule.outputs, self.out_avals)
+        ]
+
+
+class Memory(dict):
+    """Bytes by slots; a slot gets its memory when it is first asked for."""
+
+    def __missing__(self, slot):
+        self[slot] = np.empty(slot.size * slot.dtype.itemsize, np.uint8)
+        return self[slot]
+
+
+def as_bytes(buffer):
+    """Return the numbers of a NumPy array, row by row, as bytes."""
+    if buffer.dtype.itemsize == 0:  # float0, whose numbers are all zero
+        return np.empty(0, np.uint8)
+    return np.ascontiguousarray(buffer).reshape(-1).view(np.uint8)
+
+
+def interpreted(kernel):
+    """Return a function of the memory of a kernel's buffers."""
+
+    def run(*memory):
+        views = zip(kernel.buffers, memory)
+        interpret(kernel, {b.name: data.view(b.dtype) for b, data in views})
+
+    return run
+
+
+def launched(program, step):
+    """Return a function of the memory that runs the function of a kernel."""
+    function, slots = program.functions[step.kernel.label], step.slots
+    return lambda memory: function(*[memory[slot] for slot in slots])
+
+
+def evaluated(program, step):
+    """Return a function of the memory that evaluates an equation on arrays in it.
+
+    The equation is made a program of its own, and that a function of Python.
+    """
+    pairs = zip(step.eqn.invars, step.operands)
+    operands = {x: layout for x, layout in pairs if not isinstance(x, Literal)}
+    jaxpr = Jaxpr([], [*operands], step.eqn.outvars, [step.eqn])
+    function = PythonProgram(ClosedJaxpr(jaxpr, []), step.eqn.primitive.name).function
+
+    def run(memory):
+        found = function(*[view(layout, memory) for layout in operands.values()])
+        for result, buffer in zip(step.results, found):
+            memory[result.source] = as_bytes(buffer)
+
+    return run
+
+
+# From types of steps to functions of a program and a step that return a function of
+# the memory, which does the step.
+step_runners = {Launch: launched, Evaluate: evaluated}
+
+
+def view(layout, memory):
+    """Return the array that a layout describes, or a scalar if it has no axes."""
+    if not isinstance(layout.source, Slot):
+        return np.broadcast_to(layout.source, layout.shape)[()]
+    if 0 in layout.shape:
+        return np.empty(layout.shape, layout.dtype)
+    width, data = layout.dtype.itemsize, memory[layout.source]
+    strides = [width * stride for stride in layout.strides]
+    offset = layout.offset * width
+    return np.ndarray(layout.shape, layout.dtype, data, offset, strides)[()]
+
+
+class LLVMProgram(KernelProgram):
+    """Runs the steps of a program, one after the other; the kernels are machine code.
+
+    Attributes:
+      text: what LLVM is given.
+      library: the `Library` that was made of it.
+    """
+
+    def compile(self, kernels):
+        """Return functions of the buffers' memory, by the labels of the kernels."""
+        self.text = emit_llvm(kernels)
+        self.library = Library(self.text)
+        return {label: self.called(label, kernel) for label, kernel in kernels.items()}
+
+    def called(self, name, kernel):
+        """Return a function that hands the addresses of buffers to machine code."""
+        function = self.library.function(name, len(kernel.buffers))
+        return lambda *memory: function(*[data.ctypes.data for data in memory])
+
+
+LLVMProgram.dialects = {
+    "kernels": lambda program: str(program.schedule),
+    "assembly": lambda program: program.library.assembly,
+}
+backends["kernels"] = KernelProgram
+backends["llvm"] = LLVMProgram

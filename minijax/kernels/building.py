@@ -1,0 +1,234 @@
+# Made from chapters/17_kernels.md by `make chapter`;
+# edit the chapter, not this file.
+"""Writing kernels: from layouts of arrays to loads, operations and stores."""
+
+import functools
+from typing import NamedTuple
+
+from minijax.kernels.kernel import (
+    Affine,
+    Buffer,
+    Kernel,
+    Node,
+    Store,
+    apply,
+    constant,
+    fold,
+    index,
+    load,
+)
+from minijax.kernels.layouts import Slot, collapse, everywhere
+from minijax.kernels.scalar_ops import in_registers, scalar_ops
+from minijax.lax.complex_numbers import parts_of_quotient
+from minijax.lax.factories import to_complex, to_real
+
+
+class NoKernel(Exception):
+    """There is no kernel for these dtypes."""
+
+
+class Pair(NamedTuple):
+    """A complex number in a kernel: two nodes."""
+
+    real: Node
+    imag: Node
+
+
+class NodeWriter:
+    """Writes nodes, one after the other.
+
+    ``k.exp(x)`` adds the node of a scalar operation: `x` is a node, a `Pair` for a
+    complex number, or a number, which takes the dtype of the node beside it.
+    """
+
+    def __init__(self):
+        self.nodes = []
+
+    def __getattr__(self, op):
+        if op not in scalar_ops and op not in complex_rules:
+            raise AttributeError(f"There is no scalar operation {op!r}.")
+        return functools.partial(self.apply, op)
+
+    def write(self, node):
+        """Put a node behind the others, and return it."""
+        self.nodes.append(node)
+        return node
+
+    def apply(self, op, *args):
+        """Add the node of a scalar operation."""
+        kinds = {*map(type, args)}
+        if not kinds <= {Node, Pair}:
+            args = self.nodes_of(args)
+        if Pair not in kinds:
+            return self.write(apply(op, *args))
+        if op not in complex_rules:
+            raise NoKernel(f"{op} of complex numbers")
+        return complex_rules[op](self, *args)
+
+    def nodes_of(self, args):
+        """Return operands, and nodes for the numbers among them."""
+        like = [arg for arg in args if isinstance(arg, Node | Pair)][-1]
+        return [x if isinstance(x, Node | Pair) else self.number(x, like) for x in args]
+
+    def number(self, value, like):
+        """Add the node of a number that is like another one."""
+        return self.constant(value, dtype_of(like))
+
+    def constant(self, value, dtype):
+        """Add the node of a number of a dtype."""
+        if dtype.kind == "c":
+            parts = value.real, value.imag
+            return Pair(*[self.constant(part, to_real(dtype)) for part in parts])
+        return self.write(constant(value, dtype))
+
+    def convert(self, x, dtype):
+        """Add the node of a number in another dtype, if it is another."""
+        if isinstance(x, Pair):
+            return complex_rules["convert"](self, x, dtype)
+        if dtype.kind == "c":
+            zero = self.constant(0, to_real(dtype))
+            return Pair(self.convert(x, to_real(dtype)), zero)
+        same = x.dtype == in_registers(dtype)
+        return x if same else self.write(apply("convert", x, dtype=dtype))
+
+    def bitcast(self, x, dtype):
+        """Add the node of the same bits, read as another dtype."""
+        return self.write(apply("bitcast", x, dtype=dtype))
+
+
+def dtype_of(x):
+    """Return the dtype of a node, or of the numbers for which a pair stands."""
+    return to_complex(x.real.dtype) if isinstance(x, Pair) else x.dtype
+
+
+class KernelBuilder(NodeWriter):
+    """Writes a kernel.
+
+    Args:
+      name: of the kernel.
+      sizes: of its axes.
+    """
+
+    def __init__(self, name, sizes):
+        super().__init__()
+        self.name, self.sizes = name, tuple(sizes)
+        self.loads, self.stores, self.buffers = {}, [], {}
+
+    def index(self, axis):
+        """Add the node of the index along an axis."""
+        return self.write(index(axis))
+
+    def load(self, layout, guards=(), other=0):
+        """Add the node of an array's element; its axes are the kernel's first ones."""
+        if not isinstance(layout.source, Slot):
+            return self.constant(layout.source, layout.dtype)
+        if layout.dtype.kind == "c":
+            real, imag = parts(layout)
+            real = self.load(real, guards, other.real)
+            return Pair(real, self.load(imag, guards, other.imag))
+        buffer, place = self.place(layout)
+        node = load(buffer, place, guards, other)
+        if node.detail not in self.loads:
+            self.loads[node.detail] = self.write(node)
+        return self.loads[node.detail]
+
+    def store(self, layout, x):
+        """Say that the elements of an array are these."""
+        if layout.dtype.kind == "c":
+            for part, node in zip(parts(layout), x):
+                self.store(part, node)
+        else:
+            buffer, place = self.place(layout, written=True)
+            self.stores.append(Store(buffer, place, x))
+
+    def place(self, layout, written=False):
+        """Return the buffer, and the place in it, of an array's element."""
+        key = slot, dtype = layout.source, layout.dtype
+        if key not in self.buffers:
+            name = new_name(self.buffers.values(), written)
+            size = slot.size * slot.dtype.itemsize // dtype.itemsize
+            self.buffers[key] = Buffer(name, dtype, size)
+        still = (0,) * (len(self.sizes) - len(layout.shape))
+        return self.buffers[key], Affine(layout.offset, (*layout.strides, *still))
+
+    def fold(self, how, axes, x):
+        """Add the node of what remains when axes are folded away."""
+        if not axes:
+            return x
+        if not isinstance(x, Pair):
+            return self.write(fold(how, axes, x))
+        if how != "add":
+            raise NoKernel(f"{how} of complex numbers")
+        return Pair(*[self.fold(how, axes, part) for part in x])
+
+    def kernel(self):
+        """Return the `Kernel`, with as few axes as possible, and its slots."""
+        buffers, nodes = (*self.buffers.values(),), (*self.nodes,)
+        kernel = Kernel(self.name, self.sizes, buffers, nodes, (*self.stores,))
+        return collapse(kernel), [slot for slot, _ in self.buffers]
+
+
+def new_name(buffers, written):
+    """Return a name that no buffer has yet: x, y, z, x3, ...; out, out1, ..."""
+    if written:
+        count = sum(buffer.name.startswith("out") for buffer in buffers)
+        return f"out{count or ''}"
+    return "xyz"[len(buffers)] if len(buffers) < 3 else f"x{len(buffers)}"
+
+
+def parts(layout):
+    """Return the layouts of the real and the imaginary parts of complex numbers."""
+    if not isinstance(layout.source, Slot):
+        scalars = layout.source.real, layout.source.imag
+        return [everywhere(scalar, layout.shape) for scalar in scalars]
+    places = [layout.offset * 2, layout.offset * 2 + 1]
+    strides = tuple(2 * stride for stride in layout.strides)
+    half = layout._replace(dtype=to_real(layout.dtype), strides=strides)
+    return [half._replace(offset=place) for place in places]
+
+
+# What operations do to complex numbers: functions of the builder and of pairs.
+complex_rules = {}
+
+
+def _each_part(op):
+    return lambda k, x, y: Pair(*[k.apply(op, *parts) for parts in zip(x, y)])
+
+
+def _complex_mul(k, x, y):
+    real = k.sub(k.mul(x.real, y.real), k.mul(x.imag, y.imag))
+    return Pair(real, k.add(k.mul(x.real, y.imag), k.mul(x.imag, y.real)))
+
+
+def _complex_select(k, which, yes, no):
+    return Pair(*[k.select(which, *parts) for parts in zip(yes, no)])
+
+
+complex_rules["add"] = _each_part("add")
+complex_rules["sub"] = _each_part("sub")
+complex_rules["mul"] = _complex_mul
+complex_rules["neg"] = lambda k, x: Pair(k.neg(x.real), k.neg(x.imag))
+complex_rules["conj"] = lambda k, x: Pair(x.real, k.neg(x.imag))
+complex_rules["select"] = _complex_select
+complex_rules["abs"] = lambda k, x: k.hypot(x.real, x.imag)
+complex_rules["eq"] = lambda k, x, y: k.apply(
+    "and", k.eq(x.real, y.real), k.eq(x.imag, y.imag)
+)
+complex_rules["ne"] = lambda k, x, y: k.apply(
+    "or", k.ne(x.real, y.real), k.ne(x.imag, y.imag)
+)
+
+
+def _complex_convert(k, x, dtype):
+    real = k.convert(x.real, to_real(dtype))
+    return Pair(real, k.convert(x.imag, to_real(dtype))) if dtype.kind == "c" else real
+
+
+complex_rules["convert"] = _complex_convert
+
+
+def _complex_div(k, x, y):
+    return Pair(*parts_of_quotient(k, *x, *y))
+
+
+complex_rules["div"] = _complex_div

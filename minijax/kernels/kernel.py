@@ -1,0 +1,290 @@
+# Made from chapters/17_kernels.md by `make chapter`;
+# edit the chapter, not this file.
+"""The kernel IR: loop nests over scalar expressions, as data.
+
+A kernel says what is computed for each index, and in which element of which buffer it
+is found or left. It knows nothing of vectors, threads or addresses, so that one kernel
+serves every machine.
+"""
+
+import dataclasses
+import hashlib
+import math
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax.arrays.dtypes import short_name
+from minijax.kernels.scalar_ops import in_registers, scalar_ops
+
+AXES = [*"ijklmnopqrst", *[f"i{number}" for number in range(12, 64)]]
+
+
+class Buffer(NamedTuple):
+    """Memory that a kernel reads or writes: `size` numbers of one dtype."""
+
+    name: str
+    dtype: np.dtype
+    size: int
+
+    def __str__(self):
+        return f"{self.name}:{short_name(self.dtype)}[{self.size}]"
+
+
+class Affine(NamedTuple):
+    """The number ``offset + strides[0] * i + strides[1] * j + ...``."""
+
+    offset: int
+    strides: tuple
+
+    @property
+    def axes(self):
+        """The axes along which the number changes."""
+        return tuple([axis for axis, stride in enumerate(self.strides) if stride])
+
+    def at(self, indices):
+        """Return the number for given indices, be they ints or arrays."""
+        return sum((self.strides[k] * indices[k] for k in self.axes), self.offset)
+
+    def bounds(self, sizes):
+        """Return the least and the greatest number of all indices below `sizes`."""
+        least = most = self.offset
+        for stride, size in zip(self.strides, sizes):
+            end = stride * (size - 1)
+            least, most = least + min(end, 0), most + max(end, 0)
+        return least, most
+
+    def __str__(self):
+        terms = [_term(self.strides[axis], AXES[axis]) for axis in self.axes]
+        if self.offset or not terms:
+            terms.append(_term(self.offset, ""))
+        text = " ".join(terms)
+        return f"-{text[2:]}" if text.startswith("- ") else text.removeprefix("+ ")
+
+
+def _term(factor, letter):
+    sign, size = "-" if factor < 0 else "+", abs(factor)
+    star = "*" if letter and size != 1 else ""
+    return f"{sign} {'' if letter and size == 1 else size}{star}{letter}"
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class Node:
+    """A scalar for each index: one line of a kernel.
+
+    Attributes:
+      op: "constant", "index", "load", "fold", or the name of a scalar operation.
+      args: the nodes that it is computed from.
+      dtype: of the scalar.
+      level: the axes along which it varies, a tuple.
+      detail: a number for "constant", an axis for "index", a `Load` or a `Fold`.
+    """
+
+    op: str
+    args: tuple
+    dtype: np.dtype
+    level: tuple
+    detail: object = None
+
+
+def constant(value, dtype):
+    """Return the node of a number."""
+    dtype = in_registers(dtype)
+    return Node("constant", (), dtype, (), dtype.type(value))
+
+
+def index(axis):
+    """Return the node of the index along an axis."""
+    return Node("index", (), np.dtype(np.int64), (axis,), axis)
+
+
+def apply(op, *args, dtype=None):
+    """Return the node of a scalar operation.
+
+    Args:
+      op: its name in `scalar_ops` or `recastings`.
+      *args: nodes.
+      dtype: that of the result, for an operation of `recastings`.
+    """
+    if dtype is None:
+        dtype = scalar_ops[op].result or args[-1].dtype
+    return Node(op, args, in_registers(dtype), union([arg.level for arg in args]))
+
+
+def union(levels):
+    """Return all axes of some levels, in order."""
+    distinct = {*levels} - {()}
+    if len(distinct) < 2:
+        return distinct.pop() if distinct else ()
+    return tuple(sorted(set().union(*distinct)))
+
+
+class Guard(NamedTuple):
+    """Inside where ``0 <= place < limit``."""
+
+    place: Affine
+    limit: int
+
+    def __str__(self):
+        return f"0 <= {self.place} < {self.limit}"
+
+
+class Load(NamedTuple):
+    """An element of a buffer; `other` where one of the `guards` says outside."""
+
+    buffer: Buffer
+    place: Affine
+    guards: tuple = ()
+    other: object = 0
+
+
+class Store(NamedTuple):
+    """What becomes of the element at `place`, for all indices that it varies over."""
+
+    buffer: Buffer
+    place: Affine
+    node: Node
+
+
+def load(buffer, place, guards=(), other=0):
+    """Return the node of an element of a buffer."""
+    level = place.axes
+    if guards:
+        level = union([level, *[guard.place.axes for guard in guards]])
+    dtype = in_registers(buffer.dtype)
+    other = dtype.type(other)
+    return Node("load", (), dtype, level, Load(buffer, place, tuple(guards), other))
+
+
+class Fold(NamedTuple):
+    """How to fold (a name in `foldings`), and along which axes."""
+
+    how: str
+    axes: tuple
+
+
+def fold(how, axes, arg):
+    """Return the node of what remains of another when `axes` are folded away."""
+    level = tuple(axis for axis in arg.level if axis not in axes)
+    dtype = np.dtype(np.int64) if how.startswith("arg") else arg.dtype
+    return Node("fold", (arg,), dtype, level, Fold(how, tuple(axes)))
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class Kernel:
+    """A loop nest.
+
+    Attributes:
+      name: of the operation that it is made from.
+      sizes: the size of each axis.
+      buffers: what is read, then what is written.
+      nodes: list of `Node`, each after those that it is computed from.
+      stores: list of `Store`.
+    """
+
+    name: str
+    sizes: tuple
+    buffers: tuple
+    nodes: tuple
+    stores: tuple
+
+    @property
+    def label(self):
+        """A name that no other text has: it ends with a hash."""
+        name = re.sub(r"\W", "_", self.name, flags=re.ASCII)
+        return f"{name}_{hashlib.sha256(str(self).encode()).hexdigest()[:6]}"
+
+    def __str__(self):
+        return print_kernel(self)
+
+
+def print_kernel(kernel):
+    """Return the text: a line for each node, with its dtype and its level."""
+    names = names_of(kernel)
+    head = f"{kernel.name}({', '.join(map(str, kernel.buffers))})"
+    limits = [f"{AXES[axis]} < {size}" for axis, size in enumerate(kernel.sizes)]
+    lines = [f"{head} for {', '.join(limits)}" if limits else head]
+    for node, name in names.items():
+        level = ",".join(AXES[axis] for axis in node.level)
+        kind = f"{name}:{short_name(node.dtype)}[{level}]"
+        lines.append(f"  {kind} = {right_hand_side(node, names)}")
+    return "\n".join([*lines, *[f"  {spell(s, names)}" for s in kernel.stores]])
+
+
+def names_of(kernel):
+    """Return names for the nodes of a kernel that are no constants."""
+    computed = [node for node in kernel.nodes if node.op != "constant"]
+    return {node: f"v{place}" for place, node in enumerate(computed)}
+
+
+def spell(item, names):
+    """Return the name of a node, the number of a constant, or the line of a store."""
+    if isinstance(item, Store):
+        return f"{item.buffer.name}[{item.place}] = {spell(item.node, names)}"
+    if item.op == "constant":
+        return f"{item.detail.item()}:{short_name(item.dtype)}"
+    return names.get(item, "?")
+
+
+def right_hand_side(node, names):
+    """Return what a node is, without its name."""
+    args = " ".join(spell(arg, names) for arg in node.args)
+    if node.op == "index":
+        return AXES[node.detail]
+    if node.op == "load":
+        return _load_text(*node.detail)
+    if node.op == "fold":
+        along = ",".join(AXES[axis] for axis in node.detail.axes)
+        return f"fold {node.detail.how} over {along} of {args}"
+    return f"{node.op} {args}"
+
+
+def _load_text(buffer, place, guards, other):
+    text = f"load {buffer.name}[{place}]"
+    if not guards:
+        return text
+    return f"{text} if {' and '.join(map(str, guards))} else {other.item()}"
+
+
+def needed(goals, ends=()):
+    """Return the set of some nodes and of all that they are computed from.
+
+    Args:
+      goals: the nodes.
+      ends: nodes of which it does not matter what they are computed from.
+    """
+    found, open_ends = set(), [*goals]
+    while open_ends:
+        node = open_ends.pop()
+        if node not in found:
+            found.add(node)
+            open_ends.extend(() if node in ends else node.args)
+    return found
+
+
+def elements(kernel, axes):
+    """Return how many indices there are along some axes."""
+    return math.prod(kernel.sizes[axis] for axis in axes)
+
+
+def traffic(kernel):
+    """Return how many bytes a kernel reads, and how many it writes."""
+    loads = {node.detail[:2] for node in kernel.nodes if node.op == "load"}
+    stores = {store[:2] for store in kernel.stores}
+    return tuple(
+        sum(elements(kernel, at.axes) * buffer.dtype.itemsize for buffer, at in places)
+        for places in (loads, stores)
+    )
+
+
+def operations(kernel):
+    """Return how many flops and transcendental functions a kernel computes."""
+    counts = {"flops": 0, "transcendentals": 0}
+    for node in kernel.nodes:
+        if node.op == "fold":
+            axes = {*node.args[0].level, *node.detail.axes}
+            counts["flops"] += elements(kernel, axes)
+        elif node.op in scalar_ops and scalar_ops[node.op].cost:
+            counts[scalar_ops[node.op].cost] += elements(kernel, node.level)
+    return counts

@@ -1,0 +1,212 @@
+# Made from chapters/17_kernels.md by `make chapter`;
+# edit the chapter, not this file.
+"""Layouts: strides and offsets of arrays, and loop nests with axes collapsed."""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax.arrays.dtypes import short_name
+from minijax.kernels.kernel import (
+    Affine,
+    Guard,
+    Kernel,
+    Store,
+    apply,
+    constant,
+    fold,
+    index,
+    load,
+)
+from minijax.kernels.scalar_ops import recastings
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class Slot:
+    """Memory of a program, for `size` numbers of one dtype."""
+
+    name: str
+    dtype: np.dtype
+    size: int
+
+    def __str__(self):
+        return f"{self.name}:{short_name(self.dtype)}[{self.size}]"
+
+
+class Layout(NamedTuple):
+    """An array: its element for indices (i, j, ...) is at offset + strides * indices.
+
+    Attributes:
+      source: a `Slot`, or a NumPy scalar that all elements are equal to.
+      dtype: of the elements.
+      shape: tuple of sizes.
+      offset: place of the first element, in elements.
+      strides: one for each axis, in elements; 0 along axes of size 1, and along those
+        of size 0 never, if there is a slot: whoever stores into it sees the axis.
+    """
+
+    source: object
+    dtype: np.dtype
+    shape: tuple
+    offset: int
+    strides: tuple
+
+    def replace(self, shape, strides, offset=None):
+        """Return another view of the same elements."""
+        strides = [_stride(*pair) for pair in zip(shape, strides)]
+        offset = self.offset if offset is None else offset
+        return self._replace(shape=tuple(shape), strides=tuple(strides), offset=offset)
+
+    def __str__(self):
+        source = self.source.name if isinstance(self.source, Slot) else self.source
+        shape = ",".join(map(str, self.shape))
+        return f"{source}:{short_name(self.dtype)}[{shape}]"
+
+
+def _stride(size, step):
+    return 0 if size == 1 else step or int(size == 0)
+
+
+def row_major(shape):
+    """Return the strides of an array whose rows lie one after the other."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(0 if size == 1 else step)
+        step *= max(size, 1)
+    return tuple(strides[::-1])
+
+
+def whole(source, dtype, shape):
+    """Return the layout of an array that fills its source, row by row."""
+    return Layout(source, dtype, tuple(shape), 0, row_major(shape))
+
+
+def everywhere(scalar, shape=()):
+    """Return the layout of an array whose elements are all one number."""
+    return Layout(scalar, scalar.dtype, tuple(shape), 0, (0,) * len(shape))
+
+
+def permuted(layout, axes):
+    """Return the view with its axes in another order."""
+    shape = [layout.shape[axis] for axis in axes]
+    return layout.replace(shape, [layout.strides[axis] for axis in axes])
+
+
+def stretched(layout, shape, dimensions):
+    """Return the view whose axes `dimensions` are those of the layout."""
+    strides = dict(zip(dimensions, layout.strides))
+    return layout.replace(shape, [strides.get(axis, 0) for axis in range(len(shape))])
+
+
+def sliced(layout, starts, shape, steps):
+    """Return the view of a box: where it starts, its shape, its steps."""
+    offset = layout.offset + sum(a * b for a, b in zip(starts, layout.strides))
+    return layout.replace(shape, [a * b for a, b in zip(steps, layout.strides)], offset)
+
+
+def reversed_along(layout, axes):
+    """Return the view that walks some axes backwards."""
+    signs = [-1 if axis in axes else 1 for axis in range(len(layout.shape))]
+    ends = [size - 1 if sign < 0 else 0 for size, sign in zip(layout.shape, signs)]
+    return sliced(layout, ends, layout.shape, signs)
+
+
+def reshaped(layout, shape):
+    """Return the view of another shape, or None if no strides reach its elements."""
+    if 0 in shape:
+        return layout.replace(shape, row_major(shape))
+    if not any(layout.strides):
+        return layout.replace(shape, (0,) * len(shape))
+    runs, strides = _runs(layout), []
+    for size in reversed(shape):
+        length, step = runs[-1] if runs else (1, 0)
+        if size > 1 and length % size:
+            return None
+        strides.append(step)
+        if size > 1:
+            runs[-1:] = [(length // size, step * size)] if length > size else []
+    return layout.replace(shape, strides[::-1])
+
+
+def _runs(layout):
+    """Return (size, stride) of the axes, neighbours walked as one taken together."""
+    runs = []
+    for size, step in zip(layout.shape, layout.strides):
+        if runs and runs[-1][1] == step * size:
+            size *= runs.pop()[0]
+        if size != 1:
+            runs.append((size, step))
+    return runs
+
+
+def collapse(kernel):
+    """Return a kernel that computes the same with as few axes as possible.
+
+    Axes of size 1 vanish. Two neighbours become one axis where every place moves along
+    them as along one, and no node needs their indices.
+    """
+    for axis in reversed(range(len(kernel.sizes))):
+        if kernel.sizes[axis] == 1:
+            kernel = without_axis(kernel, axis, kernel.sizes)
+        elif axis + 1 < len(kernel.sizes) and _walked_as_one(kernel, axis):
+            sizes = list(kernel.sizes)
+            sizes[axis + 1] *= sizes[axis]
+            kernel = without_axis(kernel, axis, sizes)
+    return kernel
+
+
+def _walked_as_one(kernel, axis):
+    size = kernel.sizes[axis + 1]
+    pair = {axis, axis + 1}
+    for node in kernel.nodes:
+        if node.op == "index" and node.detail in pair:
+            return False
+        if node.op == "fold" and len(pair.intersection(node.detail.axes)) == 1:
+            return False
+    strides = [place.strides for place in places(kernel)]
+    return all(s[axis] == s[axis + 1] * size for s in strides)
+
+
+def places(kernel):
+    """Return all `Affine` of a kernel: of loads, guards and stores."""
+    loads = [node.detail for node in kernel.nodes if node.op == "load"]
+    guards = [guard for detail in loads for guard in detail.guards]
+    return [found.place for found in [*loads, *guards, *kernel.stores]]
+
+
+def without_axis(kernel, axis, sizes):
+    """Return a kernel in which one axis does not move; its number goes to no other."""
+    new = {}
+
+    def still(place):
+        return Affine(place.offset, drop(place.strides))
+
+    def drop(items):
+        return (*items[:axis], *items[axis + 1 :])
+
+    for node in kernel.nodes:
+        new[node] = _moved(node, [new[arg] for arg in node.args], axis, still)
+    nodes = dict.fromkeys(new.values())
+    stores = [Store(buffer, still(at), new[node]) for buffer, at, node in kernel.stores]
+    sizes = drop(tuple(sizes))
+    return Kernel(kernel.name, sizes, kernel.buffers, (*nodes,), (*stores,))
+
+
+def _moved(node, args, axis, still):
+    if node.op == "constant":
+        return node
+    if node.op == "index":
+        place = node.detail - (node.detail > axis)
+        return constant(0, node.dtype) if node.detail == axis else index(place)
+    if node.op == "load":
+        buffer, place, guards, other = node.detail
+        guards = [Guard(still(guard.place), guard.limit) for guard in guards]
+        return load(buffer, still(place), guards, other)
+    if node.op == "fold":
+        how, axes = node.detail
+        axes = [k - (k > axis) for k in axes if k != axis]
+        if not axes:
+            return constant(0, node.dtype) if how.startswith("arg") else args[0]
+        return fold(how, axes, *args)
+    return apply(node.op, *args, dtype=node.dtype if node.op in recastings else None)

@@ -1,0 +1,114 @@
+# Made from chapters/17_kernels.md by `make chapter`;
+# edit the chapter, not this file.
+"""From the text of LLVM to functions that can be called.
+
+Reference: https://llvmlite.readthedocs.io (binding layer).
+"""
+
+import ctypes
+
+
+class Library:
+    """Machine code, and the functions in it.
+
+    Args:
+      text: of an LLVM module.
+
+    Attributes:
+      engine: LLVM's, with the code in memory.
+    """
+
+    def __init__(self, text):
+        self.text = text
+        self.engine = engine_makers[-1](self)
+
+    def prepared(self, binding):
+        """Return the module after LLVM's passes, and the machine it is meant for."""
+        return optimized(binding, self.text)
+
+    def recipe(self, binding):
+        """Return what the code depends on beside the text: processor and passes."""
+        features = binding.get_host_cpu_features().flatten()
+        triple, name = binding.get_default_triple(), binding.get_host_cpu_name()
+        return f"{triple} {name} {features} speed 2"
+
+    def function(self, name, arity):
+        """Return a function of the library that takes so many addresses."""
+        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arity)
+        function = kind(self.engine.get_function_address(name))
+        function.library = self  # the code has to live as long as it can be called
+        return function
+
+    @property
+    def assembly(self):
+        """The instructions, as text."""
+        from llvmlite import binding
+
+        module, machine = self.prepared(binding)
+        return machine.emit_assembly(module)
+
+
+def object_code(library):
+    """Return the machine code of a library, bytes that are yet to be loaded."""
+    from llvmlite import binding
+
+    module, machine = library.prepared(binding)
+    return machine.emit_object(module)
+
+
+def loaded(code):
+    """Return LLVM's engine with some machine code in memory."""
+    from llvmlite import binding
+
+    module = binding.parse_assembly("")
+    engine = binding.create_mcjit_compiler(module, target_machine(binding))
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    (module._ptr._objects or {}).clear()  # llvmlite's cast has made it hold itself
+    return engine
+
+
+# Functions that make the engine of a `Library`; the last one is asked.
+engine_makers = [lambda library: loaded(object_code(library))]
+
+
+def optimized(binding, text):
+    """Return a module after LLVM's own passes, and the machine it is meant for.
+
+    Each module has a machine of its own: the engine that runs it takes the machine
+    with it when it goes.
+    """
+    machine = target_machine(binding)
+    module = binding.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module.verify()
+    options = binding.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = True
+    builder = binding.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    give_back(binding, passes)
+    return module, machine
+
+
+def give_back(binding, passes):
+    """Give a list of passes back to LLVM.
+
+    That of llvmlite 0.50 does not do it itself: its class inherits two methods for it,
+    and the first one does nothing.
+    """
+    for kind in type(passes).__mro__:
+        if "_dispose" in vars(kind) and kind is not binding.ffi.ObjectRef:
+            kind._dispose(passes)
+            return passes.detach()
+
+
+def target_machine(binding):
+    """Return LLVM's description of this computer."""
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding.Target.from_default_triple().create_target_machine(
+        cpu=binding.get_host_cpu_name(),
+        features=binding.get_host_cpu_features().flatten(),
+        opt=2,
+    )

@@ -1,0 +1,139 @@
+# Made from chapters/17_kernels.md by `make chapter`;
+# edit the chapter, not this file.
+"""The loops of a kernel: which are opened when, and what is computed where."""
+
+from typing import NamedTuple
+
+from minijax.kernels.kernel import (
+    AXES,
+    Node,
+    Store,
+    names_of,
+    needed,
+    right_hand_side,
+    spell,
+)
+from minijax.kernels.scalar_ops import foldings
+
+
+class Start(NamedTuple):
+    """A step of a nest: the running value of a fold begins."""
+
+    fold: Node
+
+
+class Combine(NamedTuple):
+    """A step of a nest: one more number enters the running value of a fold."""
+
+    fold: Node
+
+
+class Loop(NamedTuple):
+    """A step of a nest: do the steps of `body` for each index along an axis.
+
+    The running values of `folds` go through the loop.
+    """
+
+    axis: int
+    body: list
+    folds: tuple
+
+
+def loop_nest(kernel):
+    """Return the steps of a kernel: nodes, stores, and `Start`, `Combine`, `Loop`.
+
+    A node is computed as soon as all of its axes move, in every loop that needs it.
+    What goes along one axis and does not have to wait for the other shares a loop.
+    """
+    return _steps(kernel, kernel.stores, frozenset(), set())
+
+
+def _steps(kernel, goals, moving, done):
+    """Return the steps that lead to some goals, each a `Store` or a `Combine`."""
+    steps, leading = [], needed(map(_wanted, goals), done)
+    while goals:
+        nodes, folds, waiting = _computed(kernel, leading, moving, done)
+        ready = [goal for goal in goals if _wanted(goal) not in waiting]
+        goals = [goal for goal in goals if _wanted(goal) in waiting]
+        steps += [*nodes, *map(Start, folds)]
+        for axis, group in _by_axis([*map(Combine, folds), *ready], moving).items():
+            loop = axis is not None and _loop(kernel, axis, group, moving, done)
+            steps += [loop] if loop else group
+        done.update(folds)
+    return steps
+
+
+def _wanted(goal):
+    """Return the node that a store stores, or that enters a fold."""
+    return goal.node if isinstance(goal, Store) else goal.fold.args[0]
+
+
+def _computed(kernel, leading, moving, done):
+    """Return what can be done where some axes move, and note nodes as done.
+
+    Returns:
+      The nodes that are computed now; the folds that can begin; and all nodes that
+      have to wait for one of these.
+    """
+    nodes, folds, waiting = [], [], set()
+    for node in kernel.nodes:
+        if node in leading and node not in done:
+            here = moving.issuperset(node.level)
+            if not waiting.isdisjoint(node.args):
+                waiting.add(node)
+            elif here and node.op == "fold":
+                folds.append(node)
+                waiting.add(node)
+            elif here:
+                nodes.append(node)
+                done.add(node)
+    return nodes, folds, waiting
+
+
+def _by_axis(goals, moving):
+    """Return the goals by the next axis that has to move for them, or None."""
+    groups = {}
+    for goal in goals:
+        axes = goal.place.axes if isinstance(goal, Store) else goal.fold.detail.axes
+        still = [axis for axis in axes if axis not in moving]
+        groups.setdefault(still[0] if still else None, []).append(goal)
+    return groups
+
+
+def _loop(kernel, axis, goals, moving, done):
+    body = _steps(kernel, goals, moving | {axis}, set(done))
+    folds = [goal.fold for goal in goals if isinstance(goal, Combine)]
+    return Loop(axis, body, tuple(folds))
+
+
+def print_nest(kernel):
+    """Return the text of a kernel's loops."""
+    return "\n".join("  " * depth + text for depth, text in nest_lines(kernel))
+
+
+def nest_lines(kernel):
+    """Return the steps of a kernel's loops as pairs of a depth and a text."""
+    return _lines(loop_nest(kernel), kernel, names_of(kernel), 0)
+
+
+def _lines(steps, kernel, names, depth):
+    lines = []
+    for step in steps:
+        if isinstance(step, Loop):
+            axis = step.axis
+            lines.append((depth, f"for {AXES[axis]} < {kernel.sizes[axis]}:"))
+            lines += _lines(step.body, kernel, names, depth + 1)
+        elif not isinstance(step, Node) or step.op != "constant":
+            lines.append((depth, _line(step, names)))
+    return lines
+
+
+def _line(step, names):
+    if isinstance(step, Store):
+        return spell(step, names)
+    if isinstance(step, Node):
+        return f"{names[step]} = {right_hand_side(step, names)}"
+    [arg], how, name = step.fold.args, step.fold.detail.how, names[step.fold]
+    if isinstance(step, Start):
+        return f"{name} = {foldings[how].start(arg.dtype).item()}"
+    return f"{name} = {how} {name} {spell(arg, names)}"

@@ -1,0 +1,112 @@
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
+"""From anything that a user writes to operands that ``minijax.lax`` accepts.
+
+``1 + x`` mixes dtypes and shapes; primitives do not. Here operands are given one dtype,
+by the lattice of `minijax.arrays.dtypes`, and one rank, by new axes of size 1.
+
+Reference: type promotion and broadcasting of ``jax.numpy``.
+"""
+
+import functools
+
+import numpy as np
+
+from minijax.arrays.array import asarray_impl
+from minijax.arrays.avals import PYTHON_SCALARS, typeof
+from minijax.arrays.dtypes import from_node, is_inexact, join, lattice_node
+from minijax.arrays.settings import config
+from minijax.core import Array
+from minijax.lax.conversion import astype
+from minijax.lax.shaping import broadcast_to_rank
+
+ARRAYLIKE = (Array, np.ndarray, np.generic, *PYTHON_SCALARS)
+
+
+def is_arraylike(x):
+    """Return whether `x` is an array, a tracer, a NumPy array or a number."""
+    return isinstance(x, ARRAYLIKE)
+
+
+def check_arraylike(name, *args):
+    """Raise a TypeError that names the function and the place of a non-array."""
+    for position, arg in enumerate(args):
+        if not isinstance(arg, ARRAYLIKE):
+            raise TypeError(
+                f"{name} requires ndarray or scalar arguments, got {type(arg)} at "
+                f"position {position}."
+            )
+
+
+def lift(x):
+    """Return a number or NumPy array as an array; an array or tracer as it is."""
+    return x if isinstance(x, Array) else asarray_impl(x)
+
+
+def common_type(*args):
+    """Return the dtype that `args` have together, and whether it is weak."""
+    types = {(aval.dtype, aval.weak_type) for aval in map(typeof, args)}
+    if len(types) == 1:
+        dtype, weak_type = types.pop()
+        return dtype, weak_type and dtype.kind != "b"
+    return _where_they_meet(frozenset(types), config.jax_enable_x64)
+
+
+@functools.cache
+def _where_they_meet(types, wide):
+    return from_node(join(*[lattice_node(*type) for type in types]))
+
+
+def promote_dtypes(*args):
+    """Give `args` their common dtype; what is alone may even be a weak bool."""
+    dtype, weak_type = common_type(*args)
+    if len(args) == 1:
+        weak_type = typeof(*args).weak_type
+    return [astype(arg, dtype, weak_type) for arg in args]
+
+
+def to_inexact_dtype(dtype):
+    """Return the float dtype in which functions of integers of a dtype are computed."""
+    if is_inexact(dtype):
+        return dtype
+    return np.dtype("float64" if dtype.itemsize == 8 else "float32")
+
+
+def promote_dtypes_inexact(*args):
+    """Give `args` their common dtype, or the float dtype of these integers."""
+    dtype, weak_type = common_type(*args)
+    return [astype(arg, to_inexact_dtype(dtype), weak_type) for arg in args]
+
+
+def promote_dtypes_numeric(*args):
+    """Give `args` their common dtype, or ``int32`` if that is bool."""
+    dtype, weak_type = common_type(*args)
+    dtype = np.dtype("int32") if dtype.kind == "b" else dtype
+    return [astype(arg, dtype, weak_type) for arg in args]
+
+
+def broadcast_shapes(*shapes):
+    """Return the shape that `shapes` broadcast to, by NumPy's rules.
+
+    Raises:
+      ValueError: if two sizes differ and neither is 1.
+
+    Reference: ``jax.lax.broadcast_shapes``.
+    """
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        message = f"Incompatible shapes for broadcasting: shapes={[*shapes]}"
+        raise ValueError(message) from None
+
+
+def promote_shapes(*args):
+    """Give `args` one rank, by new leading axes of size 1; scalars stay scalars."""
+    shapes = [typeof(arg).shape for arg in args]
+    if len({len(shape) for shape in shapes if shape}) < 2:
+        return [*args]
+    rank = len(broadcast_shapes(*shapes))
+    return [
+        broadcast_to_rank(arg, rank) if shape else arg
+        for arg, shape in zip(args, shapes)
+    ]

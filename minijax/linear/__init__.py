@@ -1,0 +1,3 @@
+# Made from chapters/09_linearize.md by `make chapter`;
+# edit the chapter, not this file.
+"""Linearize. Can we do the derivative later?"""

@@ -1,0 +1,75 @@
+# Made from chapters/24_machine.md by `make chapter`;
+# edit the chapter, not this file.
+"""Steps that Python does for a program that is machine code."""
+
+import ctypes
+import threading
+
+import numpy as np
+
+from minijax.jitting.costs import nbytes
+from minijax.kernels.backends import Memory, step_runners
+from minijax.machine.program_text import hosted_slots
+
+HOST = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p))
+STATUS = ctypes.sizeof(ctypes.c_int32)
+
+
+class Host:
+    """Does steps when machine code asks for it, and keeps the errors.
+
+    Args:
+      steps: the list of steps.
+
+    Attributes:
+      address: of what machine code calls, with the number of a step and a table of the
+        addresses of its slots and of its status; None if there are no steps.
+    """
+
+    functions: dict = {}
+
+    def __init__(self, steps):
+        self.steps, self.errors = [(step, self.prepare(step)) for step in steps], {}
+        self.function, self.address = None, None
+        if steps:
+            self.function = HOST(answering(self.steps, self.errors))
+            self.address = ctypes.cast(self.function, ctypes.c_void_p).value
+
+    def prepare(self, step):
+        """Return a function of the memory that does a step."""
+        return step_runners[type(step)](self, step)
+
+    def raise_error(self):
+        """Raise the error that this thread has met.
+
+        One that came before the first line of a step, Python has shown, and not kept.
+        """
+        raise self.errors.pop(threading.get_ident(), KeyboardInterrupt())
+
+
+def answering(steps, errors):
+    """Return a function that does a step, and makes its status 0 if that went well.
+
+    It holds no `Host`, so that a program is gone when nobody needs it.
+    """
+
+    def answer(number, addresses):
+        step, run = steps[number]
+        slots = hosted_slots(step)
+        try:
+            places = dict(zip(slots, addresses))
+            memory = Memory({slot: taken(slot, places[slot]) for slot in step.reads})
+            run(memory)
+            for slot in step.writes:
+                ctypes.memmove(places[slot], memory[slot].ctypes.data, nbytes(slot))
+            ctypes.memset(addresses[len(slots)], 0, STATUS)
+        except BaseException as error:
+            errors[threading.get_ident()] = error
+            ctypes.memset(addresses[len(slots)], 1, STATUS)
+
+    return answer
+
+
+def taken(slot, address):
+    """Return a copy of the bytes of a slot."""
+    return np.frombuffer(ctypes.string_at(address, nbytes(slot)), np.uint8)

@@ -1,0 +1,53 @@
+# Made from chapters/24_machine.md by `make chapter`;
+# edit the chapter, not this file.
+"""Where the steps of a program find their slots: one answer for all nested plans."""
+
+from collections import Counter
+
+from minijax.kernels.program_steps import Schedule
+from minijax.memory.assignment import Place
+
+
+def walk(steps):
+    """Yield steps, and all those within them."""
+    return Schedule([], [], [], steps).walk()
+
+
+def calls(step):
+    """Return how many calls it takes to do a step."""
+    return sum(1 for inner in walk([step]) if not inner.schedules)
+
+
+class Locations:
+    """Where a program finds its slots.
+
+    Args:
+      plan: a `MemoryPlan`.
+
+    Attributes:
+      places: from slots to places; those in the arena count from its beginning, also
+        for schedules within steps.
+      first: from slots that are written over others to the first one there.
+      workspaces: from the ids of steps to offsets in the arena.
+    """
+
+    def __init__(self, plan):
+        self.places, self.first, self.workspaces = {}, {}, {}
+        self._add(plan, 0)
+
+    def _add(self, plan, start):
+        for slot, (kind, number) in plan.places.items():
+            number += start if kind == "arena" else 0
+            self.places[slot] = Place(kind, number)
+        for pairs in plan.in_place.values():
+            self.first.update((new, self.first.get(old, old)) for old, new in pairs)
+        for number, offset in plan.workspaces.items():
+            self.workspaces[id(plan.steps[number])] = start + offset
+        for number, plans in plan.nested.items():
+            for each in plans:
+                self._add(each, start + plan.blocks.get(number, 0))
+
+    def uses(self, steps):
+        """Return how often steps name each slot, or one that is written over it."""
+        named = [slot for s in walk(steps) for slot in (*s.reads, *s.writes)]
+        return Counter(self.first.get(slot, slot) for slot in named)

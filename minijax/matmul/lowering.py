@@ -1,0 +1,183 @@
+# Made from chapters/23_matmul.md by `make chapter`;
+# edit the chapter, not this file.
+"""Matrix products as steps of a program: which are kernels, and which are not.
+
+A product is a kernel where a fold does it well: small ones, those with a vector, and
+those without a sum. The others are a step of their own.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays.avals import ShapedArray
+from minijax.kernels.backends import step_runners, view
+from minijax.kernels.building import KernelBuilder, Pair, parts
+from minijax.kernels.layouts import Layout, Slot, permuted, reshaped, stretched
+from minijax.kernels.program_steps import kernel_rules
+from minijax.lax.contraction import free_axes, sizes
+from minijax.lax.factories import to_real
+from minijax.lax.reductions import wide
+from minijax.matmul.gemm import workspace
+
+# Products of matrices with at most so many multiplications are kernels.
+SMALL = 16**3
+
+
+class Product(NamedTuple):
+    """A step: ``out[..., i, j]`` is the sum of all ``lhs[..., i, k] * rhs[..., k, j]``.
+
+    Attributes:
+      lhs, rhs, out: layouts of one dtype, with the same axes before the last two. The
+        rows of `out` lie one after the other.
+    """
+
+    lhs: Layout
+    rhs: Layout
+    out: Layout
+
+    @property
+    def schedules(self):
+        """The schedules in it: none."""
+        return ()
+
+    @property
+    def reads(self):
+        """The slots that the step reads."""
+        return [self.lhs.source, self.rhs.source]
+
+    @property
+    def writes(self):
+        """The slots that the step writes to."""
+        return [self.out.source]
+
+    @property
+    def sizes(self):
+        """Numbers of matrices, of rows and columns of a result, of terms of a sum."""
+        *batch, m, n = self.out.shape
+        return math.prod(batch), m, n, self.lhs.shape[-1]
+
+    @property
+    def workspace(self):
+        """How many bytes of memory it needs besides."""
+        return workspace(self.sizes, self.out.dtype)
+
+    def __str__(self):
+        return f"{self.out} = {self.lhs} @ {self.rhs}"
+
+
+def multiplied(program, step):
+    """Return a function of the memory that does a `Product`, as NumPy does it."""
+
+    def run(memory):
+        with np.errstate(all="ignore"):
+            lhs, rhs = view(step.lhs, memory), view(step.rhs, memory)
+            np.matmul(lhs, rhs, out=view(step.out, memory))
+
+    return run
+
+
+step_runners[Product] = multiplied
+
+
+def suits_a_kernel(aval, batch, m, n, k):
+    """Whether a fold is as good as anything for a product of these sizes."""
+    thin = min(m, n) <= 2 or k < 2 or batch == 0
+    return thin or m * n * k <= SMALL or aval.dtype.kind == "b"
+
+
+def multiply(lowering, eqn, lhs, rhs):
+    """Add the steps of a ``dot_general``; return the layout of its result."""
+    (lhs_sum, rhs_sum), (lhs_batch, rhs_batch) = eqn.params["dimension_numbers"]
+    lhs_free = free_axes(len(lhs.shape), lhs_sum, lhs_batch)
+    rhs_free = free_axes(len(rhs.shape), rhs_sum, rhs_batch)
+    groups = [
+        sizes(lhs.shape, lhs_batch),
+        sizes(lhs.shape, lhs_free),
+        sizes(rhs.shape, rhs_free),
+        sizes(lhs.shape, lhs_sum),
+    ]
+    lhs = permuted(lhs, (*lhs_batch, *lhs_free, *lhs_sum))
+    rhs = permuted(rhs, (*rhs_batch, *rhs_sum, *rhs_free))
+    aval = eqn.outvars[0].aval
+    by_fold = suits_a_kernel(aval, *map(math.prod, groups))
+    return [(folded if by_fold else stepped)(lowering, aval, groups, lhs, rhs)]
+
+
+kernel_rules.reasons.pop(lax.dot_general_p, None)  # NumPy was the reason
+kernel_rules[lax.dot_general_p] = multiply
+
+
+def folded(lowering, aval, groups, lhs, rhs):
+    """Add a kernel: the sum of products, along the last axes."""
+    batch, rows, columns, summed = map(len, groups)
+    shape = sum(groups, ())
+    first, last = range(batch + rows), range(batch + rows + columns, len(shape))
+    middle = range(batch + rows, batch + rows + columns)
+    k = KernelBuilder("dot_general", shape)
+    dtype = wide(aval.dtype)
+    x = k.load(stretched(lhs, shape, (*first, *last)))
+    y = k.load(stretched(rhs, shape, (*range(batch), *last, *middle)))
+    x, y = k.convert(x, dtype), k.convert(y, dtype)
+    if dtype.kind == "b":
+        total = k.fold("or", last, k.apply("and", x, y))
+    else:
+        total = k.fold("add", last, k.mul(x, y))
+    return lowering.launch(k, k.convert(total, aval.dtype), aval)
+
+
+def stepped(lowering, aval, groups, lhs, rhs):
+    """Add a `Product`, and what makes its operands matrices of one dtype."""
+    dtype = wide(aval.dtype)
+    lhs, rhs = (in_memory(lowering, x, dtype) for x in (lhs, rhs))
+    axes, views = matrices(groups, lhs, rhs)
+    if None in views:
+        lhs, rhs = (lowering.copy(x, ShapedArray(x.shape, dtype)) for x in (lhs, rhs))
+        axes, views = matrices(groups, lhs, rhs)
+    lhs, rhs = views
+    shape = (*axes, lhs.shape[-2], rhs.shape[-1])
+    out = lowering.slot(ShapedArray(shape, dtype))
+    add = complex_product if dtype.kind == "c" else real_product
+    add(lowering, lhs, rhs, out)
+    return in_memory(lowering, reshaped(out, aval.shape), aval.dtype)
+
+
+def matrices(groups, lhs, rhs):
+    """Return the axes of batches, one if possible, and the operands as matrices."""
+    batch, (m, n, k) = groups[0], map(math.prod, groups[1:])
+    for axes in [(math.prod(batch),), batch] if batch else [()]:
+        views = reshaped(lhs, (*axes, m, k)), reshaped(rhs, (*axes, k, n))
+        if None not in views:
+            break
+    return axes, views
+
+
+def in_memory(lowering, layout, dtype):
+    """Return the layout of an array in a slot and in a dtype."""
+    if isinstance(layout.source, Slot) and layout.dtype == dtype:
+        return layout
+    k = KernelBuilder("convert_element_type", layout.shape)
+    x = k.convert(k.load(layout), dtype)
+    return lowering.launch(k, x, ShapedArray(layout.shape, dtype))
+
+
+def real_product(lowering, lhs, rhs, out):
+    """Add a `Product`; return the layout of the result."""
+    lowering.steps.append(Product(lhs, rhs, out))
+    return out
+
+
+def complex_product(lowering, lhs, rhs, out):
+    """Add four products of real and imaginary parts, and what joins them."""
+    aval = ShapedArray(out.shape, to_real(out.dtype))
+    (a, b), (c, d) = parts(lhs), parts(rhs)
+    ac, bd, ad, bc = (
+        real_product(lowering, x, y, lowering.slot(aval))
+        for x, y in ((a, c), (b, d), (a, d), (b, c))
+    )
+    k = KernelBuilder("complex", out.shape)
+    real = k.sub(k.load(ac), k.load(bd))
+    lowering.launch_into(out, k, Pair(real, k.add(k.load(ad), k.load(bc))))
+    return out

@@ -1,0 +1,3 @@
+# Made from chapters/21_memory.md by `make chapter`;
+# edit the chapter, not this file.
+"""Memory. Where do the numbers live?"""

@@ -1,0 +1,148 @@
+# Made from chapters/21_memory.md by `make chapter`;
+# edit the chapter, not this file.
+"""Buffer assignment as data: where the slots of a schedule live."""
+
+import dataclasses
+from typing import NamedTuple
+
+from minijax.jitting.costs import CompiledMemoryStats, nbytes
+from minijax.kernels.program_steps import Schedule
+from minijax.memory.liveness import lifetimes
+
+
+class Place(NamedTuple):
+    """The memory of a slot.
+
+    Attributes:
+      kind: "input", "output" or "constant", with the number of it; or "arena", with an
+        offset in bytes.
+      number: as said.
+    """
+
+    kind: str
+    number: int
+
+    def __str__(self):
+        return f"{self.kind} {self.number}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MemoryPlan:
+    """Where the slots of a schedule live.
+
+    Attributes:
+      schedule: the `Schedule`.
+      steps: what is to be run, one for each of its steps; those that write over an
+        operand have one buffer for both.
+      places: from slots to `Place`. In the plan of a schedule within a step, only what
+        is neither its input nor its output has one; the step hands these in.
+      arena: size in bytes of the memory for what is neither argument nor result.
+      donated: for each input whether the steps write into its memory.
+      in_place: from numbers of steps to pairs of slots: an operand, and what is written
+        over it.
+      workspaces: from numbers of steps to offsets in the arena, for steps with an
+        attribute `workspace`, a number of bytes that they need while they run.
+      blocks: from numbers of steps to offsets in the arena, for schedules in them.
+      nested: from numbers of steps to the plans of these schedules, whose offsets count
+        from the block.
+    """
+
+    schedule: Schedule
+    steps: list
+    places: dict
+    arena: int
+    donated: tuple
+    in_place: dict
+    workspaces: dict
+    blocks: dict
+    nested: dict
+
+    @property
+    def planned(self):
+        """The schedule with the steps that are to be run."""
+        return self.schedule._replace(steps=self.steps)
+
+    def __str__(self):
+        return print_plan(self)
+
+
+def print_plan(plan):
+    """Return the text of a plan: a line for each slot, in the order of their lives."""
+    lives = sorted(lifetimes(plan.schedule).items(), key=lambda item: item[1].start)
+    over = {new: old for pairs in plan.in_place.values() for old, new in pairs}
+    rows = [
+        (str(slot), str(plan.places[slot]), _when(life, plan), _over(over.get(slot)))
+        for slot, life in lives
+        if slot in plan.places
+    ]
+    lines = [f"{plan.arena} bytes in the arena", *_aligned(rows)]
+    for number, inner in plan.nested.items():
+        at = f" at {plan.blocks[number]}" if number in plan.blocks else ""
+        for each in inner:
+            lines += [f"within step {number}{at}:", *_indented(str(each))]
+    return "\n".join(lines)
+
+
+def _when(life, plan):
+    count = len(plan.schedule.steps)
+    start = "before" if life.start < 0 else f"step {life.start}"
+    end = "after" if life.end == count else f"step {life.end}"
+    return start if life.end == life.start else f"{start} to {end}"
+
+
+def _over(slot):
+    return f"over {slot.name}" if slot else ""
+
+
+def _aligned(rows):
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def _indented(text):
+    return [f"  {line}" for line in text.split("\n")]
+
+
+def memory_stats(plan, code=b""):
+    """Return the `CompiledMemoryStats` of a plan.
+
+    Args:
+      plan: a `MemoryPlan`.
+      code: the code that was generated.
+    """
+    inputs, outputs = plan.schedule.inputs, plan.schedule.outputs
+    shared = [slot for slot, given in zip(inputs, plan.donated) if given]
+    return CompiledMemoryStats(
+        generated_code_size_in_bytes=len(code),
+        argument_size_in_bytes=sum(map(nbytes, inputs)),
+        output_size_in_bytes=sum(map(nbytes, outputs)),
+        alias_size_in_bytes=sum(map(nbytes, shared)),
+        temp_size_in_bytes=plan.arena,
+    )
+
+
+def bands(plan):
+    """Return a plan as boxes in bands, for a picture.
+
+    Bands are triples of a label, a size and a list of boxes (label, start, end, offset,
+    size). What is written over an operand begins in the middle of a step, where the
+    operand ends.
+    """
+    lives, parts = lifetimes(plan.schedule), {}
+    pairs = [pair for pairs in plan.in_place.values() for pair in pairs]
+    left, came = {old for old, _ in pairs}, {new for _, new in pairs}
+    for slot, place in plan.places.items():
+        start = lives[slot].start + 0.5 * (slot in came)
+        end = lives[slot].end + 1 - 0.5 * (slot in left)
+        where = place._replace(number=0) if place.kind == "arena" else place
+        box = slot.name, start, end, place.number - where.number, nbytes(slot)
+        parts.setdefault(where, []).append(box)
+    return [(_label(at), _extent(boxes), boxes) for at, boxes in parts.items()]
+
+
+def _label(place):
+    return place.kind if place.kind == "arena" else str(place)
+
+
+def _extent(boxes):
+    return max(offset + size for *_, offset, size in boxes)

@@ -1,0 +1,166 @@
+# Made from chapters/21_memory.md by `make chapter`;
+# edit the chapter, not this file.
+"""Programs run step by step, in memory that was planned."""
+
+import numpy as np
+
+from minijax.arrays.array import ArrayImpl, asbuffer, computations
+from minijax.fusion.fusion_pass import fuse
+from minijax.jitting.compilation import backends, dialects
+from minijax.jitting.costs import nbytes
+from minijax.kernels.backends import LLVMProgram, as_bytes
+from minijax.kernels.llvm_compiler import object_code
+from minijax.kernels.program_steps import Evaluate, lower
+from minijax.memory.assignment import memory_stats
+from minijax.memory.planning import plan
+from minijax.memory.results import empty, given, scratch
+from minijax.passes.pipeline import simplify
+
+
+class CallMemory(dict):
+    """The memory of one call: bytes by slots, where a plan says.
+
+    What a step hands to the schedules in it has no place in a plan; it is where it was
+    put, or in new memory.
+
+    Args:
+      found: the memory of arguments, constants and results.
+      offsets: where other slots are in the arena.
+      arena: bytes.
+    """
+
+    def __init__(self, found, offsets, arena):
+        super().__init__(found)
+        self.settled, self.offsets, self.arena = {*found, *offsets}, offsets, arena
+
+    def __missing__(self, slot):
+        if slot in self.offsets:
+            start = self.offsets[slot]
+            data = self.arena[start : start + nbytes(slot)]
+        else:
+            data = np.empty(nbytes(slot), np.uint8)
+        super().__setitem__(slot, data)
+        return data
+
+    def __setitem__(self, slot, data):
+        if slot in self.settled:
+            self[slot][:] = data
+        else:
+            super().__setitem__(slot, data)
+
+    def update(self, pairs):  # type: ignore[override]
+        """Put bytes into the places of slots."""
+        for slot, data in pairs:
+            self[slot] = data
+
+
+def offsets_of(plan, start=0):
+    """Return offsets in the arena, by slots, those of schedules in steps included."""
+    places = plan.places.items()
+    found = {slot: start + at for slot, (kind, at) in places if kind == "arena"}
+    for number, inner in plan.nested.items():
+        for each in inner:
+            found |= offsets_of(each, start + plan.blocks.get(number, 0))
+    return found
+
+
+class Copies:
+    """Memory of which copies are shown: to callbacks, which may keep what they get."""
+
+    def __init__(self, memory):
+        self.memory = memory
+
+    def __getitem__(self, slot):
+        return self.memory[slot].copy()
+
+    def __setitem__(self, slot, data):
+        self.memory[slot] = data
+
+
+def settled(buffer):
+    """Return a buffer whose numbers lie one after the other, at aligned addresses."""
+    flags = buffer.flags
+    return buffer if flags.c_contiguous and flags.aligned else buffer.copy()
+
+
+def scheduled(closed):
+    """Return the `Schedule` that is planned for a program."""
+    return fuse(lower(simplify(closed)))
+
+
+class PlannedProgram(LLVMProgram):
+    """Runs the steps of a program in memory that was planned.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      name: what the program is called.
+      donated: for each input whether its memory may be written to; () for none.
+
+    Attributes:
+      plan: its `MemoryPlan`.
+    """
+
+    donates = True
+
+    def __init__(self, closed, name="program", donated=()):
+        self.donated = donated
+        super().__init__(closed, name)
+        self.offsets = offsets_of(self.plan)
+
+    def lowered(self, closed):
+        """Return the `Schedule` of a program, with the steps that the plan wants."""
+        self.plan = plan(scheduled(closed), self.donated)
+        return self.plan.planned
+
+    def prepare(self, step):
+        """Return a function of the memory that does a step."""
+        run = super().prepare(step)
+        if isinstance(step, Evaluate) and step.eqn.primitive not in computations:
+            return lambda memory: run(Copies(memory))
+        return run
+
+    def memory_analysis(self):
+        """Return the `CompiledMemoryStats`."""
+        return memory_stats(self.plan, object_code(self.library))
+
+    def __call__(self, *args):
+        """Return the list of results."""
+        outputs, buffers = self.schedule.outputs, self.buffers(args)
+        found = {slot: as_bytes(buffer) for slot, buffer in buffers.items()}
+        memory = CallMemory(found, self.offsets, scratch(self.plan.arena))
+        for step in self.steps:
+            step(memory)
+        return [
+            ArrayImpl(shaped(buffers[slot], aval), aval)
+            for slot, aval in zip(outputs, self.out_avals)
+        ]
+
+    def buffers(self, args):
+        """Return NumPy arrays for all slots but those in the arena."""
+        pairs = zip(args, self.plan.donated)
+        inputs = [given(x) if ours else asbuffer(x) for x, ours in pairs]
+        found = dict(zip(self.schedule.inputs, map(settled, inputs)))
+        found |= self.constants
+        for slot, aval in zip(self.schedule.outputs, self.out_avals):
+            if self.plan.places[slot].kind == "output" and slot not in found:
+                found[slot] = empty(aval.shape, aval.dtype)
+        ends = self.schedule.inputs, self.schedule.outputs
+        for slot, (kind, number) in self.plan.places.items():
+            if kind in ("input", "output"):
+                found[slot] = found[ends[kind == "output"][number]]
+        return found
+
+
+def shaped(buffer, aval):
+    """Return the numbers of a buffer as an array of a type."""
+    same = buffer.shape == aval.shape and buffer.dtype == aval.dtype
+    return buffer if same else np.ndarray(aval.shape, aval.dtype, buffer)
+
+
+PlannedProgram.dialects = {
+    "kernels": lambda program: str(program.schedule),
+    "llvm": lambda program: program.text,
+    "assembly": lambda program: program.library.assembly,
+}
+backends["planned"] = PlannedProgram
+dialects["memory"] = lambda closed, name, donated: str(plan(scheduled(closed), donated))

@@ -1,0 +1,94 @@
+# Made from chapters/21_memory.md by `make chapter`;
+# edit the chapter, not this file.
+"""Kernels that write their result over an operand."""
+
+import dataclasses
+import math
+
+from minijax.kernels.kernel import Kernel, Store, needed
+from minijax.kernels.program_steps import Launch
+
+
+def may_overwrite(step, old, new):
+    """Return whether a step may write its result `new` where its operand `old` is.
+
+    It may, if it is a kernel that reads each element of `old` at the place where it
+    writes one of `new`, and before. Nobody else must need `old` any more.
+    """
+    if type(step) is not Launch or (old.dtype, old.size) != (new.dtype, new.size):
+        return False
+    sources, targets = _buffers(step, old), _buffers(step, new)
+    if len(sources) != 1 or len(targets) != 1:
+        return False
+    return _element_by_element(step.kernel, sources[0], targets[0])
+
+
+def _buffers(step, slot):
+    pairs = zip(step.kernel.buffers, step.slots)
+    return [buffer for buffer, owner in pairs if owner is slot]
+
+
+def _element_by_element(kernel, source, target):
+    loads = [n for n in kernel.nodes if n.op == "load" and n.detail.buffer == source]
+    stores = [store for store in kernel.stores if store.buffer == target]
+    places = {store.place for store in stores}
+    if source.dtype != target.dtype or not loads or not _apart(places):
+        return False
+    if any(load.detail.guards or load.detail.place not in places for load in loads):
+        return False
+    return _in_one_sweep(kernel, loads, stores)
+
+
+def _apart(places):
+    """Return whether places never meet: the same strides, from different offsets."""
+    strides = {place.strides for place in places}
+    if len(strides) != 1:
+        return False
+    step = math.gcd(*strides.pop())
+    return len({place.offset % step if step else 0 for place in places}) == len(places)
+
+
+def _in_one_sweep(kernel, loads, stores):
+    """Return whether all that depends on `loads` is stored in the loops of `stores`.
+
+    Those are stores along the same axes that wait for the same folds; and the folds of
+    what was loaded have to be among these, so that they are over before.
+    """
+    dependent = set(loads)
+    for node in kernel.nodes:
+        if not dependent.isdisjoint(node.args):
+            dependent.add(node)
+    stores = [*stores, *[store for store in kernel.stores if store.node in dependent]]
+    if len({store.place.axes for store in stores}) > 1:
+        return False
+    waits = {_folds_before(store.node) for store in stores}
+    folds = {node for node in dependent if node.op == "fold"}
+    return len(waits) == 1 and folds <= waits.pop()
+
+
+def _folds_before(node):
+    """Return the folds that a node depends on."""
+    return frozenset(node for node in needed([node]) if node.op == "fold")
+
+
+def in_one_buffer(launch, pairs):
+    """Return a `Launch` that finds operands where it puts results.
+
+    Args:
+      launch: a `Launch`.
+      pairs: pairs of slots, of an operand and of the result that takes its place.
+    """
+    kernel, new = launch.kernel, {}
+    buffers = {_buffers(launch, a)[0]: _buffers(launch, b)[0] for a, b in pairs}
+    for node in kernel.nodes:
+        detail = node.detail
+        if node.op == "load" and detail.buffer in buffers:
+            detail = detail._replace(buffer=buffers[detail.buffer])
+        args = tuple([new[arg] for arg in node.args])
+        new[node] = dataclasses.replace(node, args=args, detail=detail)
+    stores = [Store(buffer, place, new[node]) for buffer, place, node in kernel.stores]
+    pairs = zip(kernel.buffers, launch.slots)
+    kept, slots = zip(*[pair for pair in pairs if pair[0] not in buffers])
+    nodes = tuple(new.values())
+    kernel = Kernel(kernel.name, kernel.sizes, kept, nodes, (*stores,))
+    return launch._replace(kernel=kernel, slots=[*slots])

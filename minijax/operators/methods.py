@@ -1,0 +1,183 @@
+# Made from chapters/03_numpy.md by `make chapter`;
+# edit the chapter, not this file.
+"""The methods of arrays: ``x.sum()`` is ``jnp.sum(x)``.
+
+Importing this module fills the table `minijax.core.methods`.
+
+Reference: ``jax.Array``.
+"""
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays.dtypes import check_dtype
+from minijax.arrays.transfer import device_put
+from minijax.errors import ConcretizationTypeError
+from minijax.numpy.arithmetic import around
+from minijax.numpy.creation import astype, copy
+from minijax.numpy.joining import repeat
+from minijax.numpy.matrices import diagonal
+from minijax.numpy.products import dot
+from minijax.numpy.reductions import REDUCTIONS
+from minijax.numpy.selection import clip
+from minijax.numpy.shapes import (
+    matrix_transpose,
+    ravel,
+    reshape,
+    squeeze,
+    swapaxes,
+    transpose,
+)
+from minijax.numpy.statistics import STATISTICS
+from minijax.numpy.ufuncs import conjugate, imag, real
+from minijax.operators.syntax import concrete, register
+
+register(REDUCTIONS | STATISTICS)
+register({
+    "clip": clip,
+    "conj": conjugate,
+    "conjugate": conjugate,
+    "copy": copy,
+    "diagonal": diagonal,
+    "dot": dot,
+    "flatten": ravel,
+    "ravel": ravel,
+    "repeat": repeat,
+    "round": around,
+    "squeeze": squeeze,
+    "swapaxes": swapaxes,
+    "T": property(transpose),
+    "mT": property(matrix_transpose),
+    "real": property(real),
+    "imag": property(imag),
+})  # fmt: skip
+
+
+def reshape_method(x, *shape, order="C"):
+    """Give the elements a new shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
+    return reshape(x, shape[0] if len(shape) == 1 else shape, order)
+
+
+def transpose_method(x, *axes):
+    """Reorder the axes: ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
+    if len(axes) == 1 and (axes[0] is None or np.iterable(axes[0])):
+        [axes] = axes
+    return transpose(x, axes or None)
+
+
+def astype_method(x, dtype, copy=False, device=None):
+    """Convert to another dtype; None stands for the default float."""
+    return device_put(astype(x, dtype, copy=copy), device)
+
+
+def to_device(x, device):
+    """Return the array on another device."""
+    return device_put(x, device)
+
+
+def item(x, *place):
+    """Return one element as a number of Python; the only one, or the one at `place`.
+
+    Args:
+      x: array; as a tracer, a ConcretizationTypeError is raised.
+      *place: its index, or its position in row-major order.
+    """
+    return np.asarray(concrete(x, ConcretizationTypeError, "item()")).item(*place)
+
+
+def tolist(x):
+    """Return the elements as numbers in nested lists."""
+    return np.asarray(concrete(x, ConcretizationTypeError, "tolist()")).tolist()
+
+
+def tobytes(x, order="C"):
+    """Return the bytes of the elements in row-major order."""
+    return np.asarray(concrete(x, ConcretizationTypeError, "tobytes()")).tobytes(order)
+
+
+def unsafe_buffer_pointer(x):
+    """Return the address of the first element."""
+    what = "unsafe_buffer_pointer()"
+    return np.asarray(concrete(x, ConcretizationTypeError, what)).ctypes.data
+
+
+def check_width(aval, dtype):
+    """Raise a ValueError if the last axis does not divide into elements of a dtype."""
+    if not aval.shape and aval.dtype.itemsize != dtype.itemsize:
+        raise ValueError(
+            "view() of a 0d array is only supported if the itemsize is unchanged, not "
+            f"from {aval.dtype} to {dtype}."
+        )
+    if aval.shape and aval.shape[-1] * aval.dtype.itemsize % dtype.itemsize:
+        raise ValueError(
+            "When changing to a larger dtype, its size must be a divisor of the total "
+            f"size in bytes of the last axis of the array; {dtype} does not fit {aval}."
+        )
+
+
+def bits_of(x):
+    """Return bools as bytes, and complex numbers as their parts along the last axis."""
+    if x.dtype.kind == "b":
+        return lax.convert_element_type(x, np.dtype("uint8"))
+    if x.dtype.kind != "c":
+        return x
+    parts = [lax.expand_dims(part, (x.ndim,)) for part in (real(x), imag(x))]
+    pairs, last = lax.concatenate(parts, x.ndim), x.shape[-1] if x.ndim else 1
+    return reshape(pairs, (*x.shape[:-1], 2 * last))
+
+
+def with_bits(bits, dtype, shape):
+    """Return numbers of a dtype and shape that have these bits, which are numbers."""
+    plain = {"bool": "uint8", "complex64": "float32", "complex128": "float64"}
+    plain = np.dtype(plain.get(dtype.name, dtype))
+    ratio = plain.itemsize // bits.dtype.itemsize
+    if ratio > 1:
+        bits = reshape(bits, (*bits.shape[:-1], bits.shape[-1] // ratio, ratio))
+    numbers = lax.bitcast_convert_type(bits, plain)
+    if dtype.kind != "c":
+        return lax.convert_element_type(reshape(numbers, shape), dtype)
+    pairs = reshape(numbers, (*shape, 2))
+    return lax.complex(pairs[..., 0], pairs[..., 1])
+
+
+def view(x, dtype=None, type=None):
+    """Read the bits of the elements as another dtype; the last axis takes the change.
+
+    Args:
+      x: array of n axes.
+      dtype: one of the same width, or of another, if the last axis can be divided.
+      type: not supported, as in JAX.
+
+    Raises:
+      ValueError: if the last axis cannot be divided, or is not there.
+    """
+    if type is not None:
+        raise NotImplementedError("`type` argument of array.view() is not supported.")
+    dtype = x.dtype if dtype is None else check_dtype(dtype, "view")
+    if dtype == x.dtype:
+        return x
+    check_width(x.aval, dtype)
+    last = [size * x.dtype.itemsize // dtype.itemsize for size in x.shape[-1:]]
+    return with_bits(bits_of(x), dtype, (*x.shape[:-1], *last))
+
+
+def at(x):
+    """Raise the error for ``x.at[index].set(y)``."""
+    raise NotImplementedError(
+        "x.at[index].set(y) needs the primitive scatter, which arrives with chapter "
+        "14; until then jnp.where(mask, y, x) makes the new array."
+    )
+
+
+register({
+    "reshape": reshape_method,
+    "transpose": transpose_method,
+    "astype": astype_method,
+    "to_device": to_device,
+    "item": item,
+    "tolist": tolist,
+    "tobytes": tobytes,
+    "unsafe_buffer_pointer": unsafe_buffer_pointer,
+    "view": view,
+    "at": property(at),
+})  # fmt: skip

@@ -1,0 +1,108 @@
+# Made from chapters/18_passes.md by `make chapter`;
+# edit the chapter, not this file.
+"""Constant folding: what depends on known numbers alone, computed beforehand."""
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays.array import ArrayImpl, asbuffer, computations, shape_rules
+from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var
+from minijax.passes.sweeping import INSIDE, constant, literal, sweeping
+
+# Larger arrays are left alone.
+LIMIT = 4096
+
+
+def fold_constants(sweep, eqn):
+    """A rule: numbers, in place of an equation all of whose operands are known."""
+    if eqn.primitive not in computations or not eqn.invars:
+        return None
+    for x in eqn.invars:
+        if type(x) is not Literal and x not in sweep.constants:
+            return fold_uniform(sweep, eqn)
+    operands = [known_value(sweep, x) for x in eqn.invars]
+    if any(x is None for x in operands):
+        return None
+    size = sum(x.size for x in operands)
+    if max(size, *[var.aval.size for var in eqn.outvars]) > LIMIT:
+        return None
+    if sum(var.aval.size for var in eqn.outvars) > size:
+        return None
+    results = computed(eqn, operands)
+    pairs = zip(results, eqn.outvars)
+    return [constant(sweep, ArrayImpl(x, var.aval)) for x, var in pairs]
+
+
+def known_value(sweep, atom):
+    """Return the NumPy array that an atom stands for, or None."""
+    if isinstance(atom, Literal):
+        return np.asarray(atom.val, atom.aval.dtype)
+    array = sweep.constants.get(atom)
+    return asbuffer(array) if isinstance(array, ArrayImpl) else None
+
+
+def computed(eqn, operands):
+    """Return the list of an equation's results, NumPy arrays."""
+    with np.errstate(all="ignore"):
+        results = computations[eqn.primitive](np, *operands, **eqn.params)
+    results = results if isinstance(results, list) else [results]
+    return [np.asarray(x, var.aval.dtype) for x, var in zip(results, eqn.outvars)]
+
+
+ELEMENTWISE = frozenset(
+    getattr(lax, f"{name}_p")
+    for name in (
+        "add add_any sub mul div rem neg abs sign square max min floor ceil round "
+        "is_finite nextafter eq ne lt le gt ge exp exp2 expm1 log log1p sqrt rsqrt "
+        "cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
+        "logistic erf erfc erf_inv lgamma digamma real imag conj complex not and or "
+        "xor shift_left shift_right_logical shift_right_arithmetic population_count "
+        "clz integer_pow pow select_n clamp convert_element_type reduce_precision"
+    ).split()
+)
+
+
+def number_in(sweep, atom):
+    """Return the literal that all elements of an atom are, or None."""
+    if isinstance(atom, Literal):
+        return atom
+    eqn = sweep.definitions.get(atom)
+    if eqn is None or eqn.primitive is not lax.broadcast_in_dim_p:
+        return None
+    [x] = eqn.invars
+    return x if isinstance(x, Literal) else None
+
+
+def fold_uniform(sweep, eqn):
+    """Return the results of an equation whose operands are one number each."""
+    if eqn.primitive not in ELEMENTWISE:
+        return None
+    numbers = []
+    for x in eqn.invars:
+        numbers.append(number_in(sweep, x))
+        if numbers[-1] is None:
+            return None
+    [var] = eqn.outvars
+    [x] = computed(eqn, [known_value(sweep, number) for number in numbers])
+    number = literal(x, var.aval.update(shape=()))
+    return [stretched_to(sweep, number, var.aval.shape)]
+
+
+def stretched_to(sweep, atom, shape):
+    """Return an atom stretched to a shape, if it is not of this shape."""
+    if atom.aval.shape == shape:
+        return atom
+    places = tuple(range(len(shape))) if atom.aval.shape else ()
+    params = {"shape": shape, "broadcast_dimensions": places}
+    return sweep.put(lax.broadcast_in_dim_p, atom, **params)[0]
+
+
+def number_of(sweep, primitive, *atoms):
+    """Return what stands for a primitive applied to atoms that are one number each."""
+    avals = shape_rules[primitive](*[x.aval for x in atoms])
+    eqn = JaxprEqn([*atoms], list(map(Var, avals)), primitive, {})
+    return fold_uniform(sweep, eqn)[0]
+
+
+FOLDING = None, fold_constants
+fold = sweeping(INSIDE, FOLDING)

@@ -1,0 +1,50 @@
+# Made from chapters/18_passes.md by `make chapter`;
+# edit the chapter, not this file.
+"""Dead-code elimination: equations whose results are not used, taken away."""
+
+from minijax.batching.trace import program_primitives
+from minijax.jaxprs.printing import jaxprs_in_params
+from minijax.jitting.programs import dce_rules, effectful, has_effects, with_consts
+from minijax.passes.sweeping import INSIDE, Rules, Settling, swept
+
+
+def acts(eqn):
+    """Return whether an equation does more than return results."""
+    if eqn.primitive in effectful:
+        return True
+    return eqn.primitive in program_primitives and any(
+        map(has_effects, jaxprs_in_params(eqn.params))
+    )
+
+
+def without_dead_code(closed):
+    """Return a program without what its results and effects do not need, or None."""
+    needed, eqns = set(closed.outvars), []
+    for eqn in reversed(closed.eqns):
+        used = [var in needed for var in eqn.outvars]
+        if not any(used) and not acts(eqn):
+            continue
+        if not all(used) and eqn.primitive in dce_rules:
+            eqn = trimmed(eqn, tuple(used))
+        eqns.append(eqn)
+        needed.update(eqn.invars)
+    constvars = [var for var in closed.constvars if var in needed]
+    eqns.reverse()
+    if eqns == closed.eqns and constvars == closed.constvars:
+        return None
+    return with_consts(closed.jaxpr.replace(eqns=eqns, constvars=constvars), closed)
+
+
+def trimmed(eqn, used):
+    """Return an equation without results that are not used, if they can be spared."""
+    less = dce_rules[eqn.primitive](eqn, used)
+    sizes = [(len(e.invars), len(e.outvars)) for e in (eqn, less)]
+    return eqn if sizes[0] == sizes[1] else less
+
+
+def _everywhere(closed, inside):
+    inner = swept(closed, Rules(INSIDE), inside)
+    return without_dead_code(inner or closed) or inner
+
+
+remove_dead_code = Settling(_everywhere)

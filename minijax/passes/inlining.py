@@ -1,0 +1,36 @@
+# Made from chapters/18_passes.md by `make chapter`;
+# edit the chapter, not this file.
+"""Inlining: calls of programs, replaced by what is called."""
+
+from minijax.jaxprs.jaxpr import JaxprEqn, Var
+from minijax.jitting.primitive import jit_p
+from minijax.passes.sweeping import INSIDE, constants_in, sweeping
+
+
+def inline(sweep, closed, args):
+    """Add the equations of a program; return what stands for its results.
+
+    Args:
+      sweep: a `Sweep`.
+      closed: a `ClosedJaxpr`.
+      args: what stands for its inputs.
+    """
+    names = constants_in(sweep, closed) | dict(zip(closed.invars, args))
+    for eqn in closed.eqns:
+        invars = [names.get(x, x) for x in eqn.invars]
+        outvars = [Var(var.aval) for var in eqn.outvars]
+        sweep.source = eqn.source
+        copy = JaxprEqn(invars, outvars, eqn.primitive, eqn.params, eqn.source)
+        names.update(zip(eqn.outvars, sweep.add(copy)))
+    return [names.get(x, x) for x in closed.outvars]
+
+
+def inline_call(sweep, eqn):
+    """A rule: in place of a call, the equations of what is called."""
+    if eqn.params.get("backend"):
+        return None
+    return inline(sweep, eqn.params["jaxpr"], eqn.invars)
+
+
+INLINING = {jit_p}, inline_call
+inline_calls = sweeping(INLINING, INSIDE)

@@ -1,0 +1,96 @@
+# Made from chapters/05_pytrees.md by `make chapter`;
+# edit the chapter, not this file.
+"""What a user calls the leaves of a call: names for error messages, ``x['w'][0]``."""
+
+import inspect
+
+from minijax.arrays.avals import typeof
+from minijax.pytrees.key_paths import keystr
+from minijax.pytrees.treedefs import tree_leaves_with_path
+
+
+def argument_names(fun, args, kwargs, argnums=None):
+    """Return what the caller of a function calls each leaf of its arguments.
+
+    Args:
+      fun: the function, whose signature is asked for the names of parameters.
+      args: tuple of positional arguments.
+      kwargs: dictionary of keyword arguments.
+      argnums: the positions to include; all, if None.
+
+    Returns:
+      A list of texts such as ``x['w'][0]``, in the order of the leaves.
+    """
+    labels = _positional_names(fun, len(args))
+    chosen = range(len(args)) if argnums is None else argnums
+    named = [(labels[i], args[i]) for i in chosen]
+    named += [(key, kwargs[key]) for key in sorted(kwargs)]
+    return [
+        label + keystr(path)
+        for label, tree in named
+        for path, _ in tree_leaves_with_path(tree)
+    ]
+
+
+def _positional_names(fun, count):
+    """Return the names of the first `count` positional arguments of a function."""
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (TypeError, ValueError):  # some functions written in C have no signature
+        parameters = ()
+    kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    names = [p.name for p in parameters if p.kind in kinds]
+    rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
+    label = rest[0] if rest else "args"
+    return [*names, *(f"{label}[{i}]" for i in range(count - len(names)))][:count]
+
+
+class CallNames:
+    """How messages speak of a call: of the function, its arguments and its results."""
+
+    @property
+    def fun_name(self):
+        """What the function is called."""
+        inner = getattr(self.fun, "func", self.fun)  # of a functools.partial
+        return getattr(inner, "__name__", None) or type(inner).__name__
+
+    def names(self):
+        """Return what the user calls each varying leaf, such as ``x['w'][0]``."""
+        return argument_names(self.fun, self.args, self.kwargs, self.argnums)
+
+    def name_of(self, i):
+        """Return what the user calls the leaf number `i`."""
+        return self.names()[i]
+
+    def out_name(self, i):
+        """Return the path of output leaf `i`, such as ``['loss'][0]``, after a call."""
+        result = self.output(range(self.num_outs))
+        return keystr(tree_leaves_with_path(result)[i][0])
+
+    def _input_aval(self, typeof, i):
+        try:
+            return typeof(self.leaves[i])
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"{self.name} works on arrays and scalars, but in the call of "
+                f"{self.fun_name} the argument {self.name_of(i)} is of type "
+                f"{type(self.leaves[i]).__name__}. {error}"
+            ) from None
+
+    def _check_output(self, out, i):
+        try:
+            typeof(out)
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"{self.name} works on arrays and scalars, but {self.fun_name} "
+                f"returned a value of type {type(out).__name__} "
+                f"at result{self.out_name(i)}. {error}"
+            ) from None
+
+    def _split_aux(self, result):
+        if isinstance(result, (tuple, list)) and len(result) == 2:
+            return result
+        raise TypeError(
+            f"With has_aux=True, {self.fun_name} should return a pair (result, aux), "
+            f"but it returned {result!r} of type {type(result).__name__}."
+        )

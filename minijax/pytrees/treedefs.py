@@ -1,0 +1,259 @@
+# Made from chapters/05_pytrees.md by `make chapter`;
+# edit the chapter, not this file.
+"""Trees of containers: what stands at the leaves, and the shape of all the rest.
+
+A *pytree* is a leaf, or a container of pytrees. `tree_flatten` separates the two
+parts: a list of leaves, and a `PyTreeDef` that knows how to put them back.
+
+Reference: ``jax.tree_util``.
+"""
+
+from minijax.pytrees.differences import differences
+from minijax.pytrees.node_kinds import node_kind, node_kinds
+
+
+def _hash(aux):
+    try:
+        return hash(aux)
+    except TypeError:  # == alone will tell such data apart
+        return 0
+
+
+class PyTreeDef:
+    """The structure of a tree: everything about it but the leaves.
+
+    Attributes:
+      kind: the `NodeKind` of the outermost container; None for a leaf.
+      aux: what this container holds besides its children, such as dictionary keys.
+      num_leaves: how many leaves there are.
+
+    Reference: ``jax.tree_util.PyTreeDef``.
+    """
+
+    __slots__ = ("_children", "aux", "kind", "num_leaves")
+
+    def __init__(self, kind, aux, children):
+        self.kind, self.aux, self._children = kind, aux, children
+        self.num_leaves = 1 if kind is None else sum([c.num_leaves for c in children])
+
+    def children(self):
+        """Return the structures of the children, a list."""
+        return list(self._children)
+
+    def unflatten(self, leaves):
+        """Return the tree of this structure with the given leaves.
+
+        Raises:
+          ValueError: if their number is not `num_leaves`.
+        """
+        leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            amount = "few" if len(leaves) < self.num_leaves else "many"
+            raise ValueError(
+                f"Too {amount} leaves for {self}: expected {self.num_leaves}, "
+                f"got {len(leaves)}."
+            )
+        return _unflatten(self, iter(leaves))
+
+    def flatten_up_to(self, tree):
+        """Return the subtrees of `tree` that stand where this structure has leaves.
+
+        Raises:
+          ValueError: if `tree` does not begin with this structure.
+        """
+        subtrees = []
+        if not _flatten_up_to(self, tree, subtrees):
+            lines = "\n  ".join(differences(self, tree))
+            raise ValueError(f"The tree does not begin with {self}:\n  {lines}")
+        return subtrees
+
+    def compose(self, inner):
+        """Return this structure with the structure `inner` in place of each leaf."""
+        if self.kind is None:
+            return inner
+        children = [child.compose(inner) for child in self._children]
+        return PyTreeDef(self.kind, self.aux, children)
+
+    @property
+    def num_nodes(self):
+        """How many containers and leaves there are."""
+        return 1 + sum(child.num_nodes for child in self._children)
+
+    def node_data(self):
+        """Return the type and the auxiliary data of the outermost container."""
+        return None if self.kind is None else (self.kind.type, self.aux)
+
+    def __eq__(self, other):
+        if not isinstance(other, PyTreeDef):
+            return NotImplemented
+        mine = (self.kind, self.aux, self._children)
+        return mine == (other.kind, other.aux, other._children)
+
+    def __hash__(self):
+        return hash((id(self.kind), _hash(self.aux), tuple(self._children)))
+
+    def __str__(self):
+        return f"PyTreeDef({self._text()})"
+
+    __repr__ = __str__
+
+    def _text(self):
+        if self.kind is None:
+            return "*"
+        return self.kind.text(self.aux, [child._text() for child in self._children])
+
+
+_LEAF = PyTreeDef(None, None, [])
+
+
+def _flatten(tree, is_leaf, leaves):
+    kind = node_kinds.get(type(tree)) or node_kind(tree)
+    if kind is None or (is_leaf is not None and is_leaf(tree)):
+        leaves.append(tree)
+        return _LEAF
+    children, aux = kind.flatten(tree)
+    return PyTreeDef(kind, aux, [_flatten(c, is_leaf, leaves) for c in children])
+
+
+def _unflatten(treedef, leaves):
+    if treedef.kind is None:
+        return next(leaves)
+    children = [_unflatten(child, leaves) for child in treedef._children]
+    return treedef.kind.unflatten(treedef.aux, children)
+
+
+def tree_flatten(tree, is_leaf=None):
+    """Return the leaves of a tree and its structure.
+
+    Args:
+      tree: any value; one that is no registered container is itself a leaf.
+      is_leaf: a function that says of a subtree whether to stop there.
+
+    Returns:
+      The list of leaves and the `PyTreeDef`.
+
+    Reference: ``jax.tree_util.tree_flatten``.
+    """
+    leaves = []
+    treedef = _flatten(tree, is_leaf, leaves)
+    return leaves, treedef
+
+
+def tree_unflatten(treedef, leaves):
+    """Return the tree with the structure `treedef` and the given leaves.
+
+    Reference: ``jax.tree_util.tree_unflatten``.
+    """
+    return treedef.unflatten(leaves)
+
+
+def tree_leaves(tree, is_leaf=None):
+    """Return the list of the leaves of a tree.
+
+    Reference: ``jax.tree_util.tree_leaves``.
+    """
+    leaves = []
+    _add_leaves(tree, is_leaf, leaves)
+    return leaves
+
+
+def _add_leaves(tree, is_leaf, leaves):
+    kind = node_kinds.get(type(tree)) or node_kind(tree)
+    if kind is None or (is_leaf is not None and is_leaf(tree)):
+        leaves.append(tree)
+    else:
+        for child in kind.flatten(tree)[0]:
+            _add_leaves(child, is_leaf, leaves)
+
+
+def tree_structure(tree, is_leaf=None):
+    """Return the structure of a tree, a `PyTreeDef`.
+
+    Reference: ``jax.tree_util.tree_structure``.
+    """
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def treedef_is_leaf(treedef):
+    """Return whether a structure has nothing inside: a leaf or an empty container.
+
+    Reference: ``jax.tree_util.treedef_is_leaf``.
+    """
+    return treedef.num_nodes == 1
+
+
+def treedef_children(treedef):
+    """Return the structures of the children of a structure, a list.
+
+    Reference: ``jax.tree_util.treedef_children``.
+    """
+    return treedef.children()
+
+
+def treedef_tuple(treedefs):
+    """Return the structure of a tuple of trees with the given structures.
+
+    Reference: ``jax.tree_util.treedef_tuple``.
+    """
+    return PyTreeDef(node_kinds[tuple], None, list(treedefs))
+
+
+def tree_flatten_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
+    """Return the leaves of a tree, each with its key path, and the structure.
+
+    Args:
+      tree: any tree.
+      is_leaf: a function that says of a subtree whether to stop there.
+      is_leaf_takes_path: call ``is_leaf(path, subtree)``.
+
+    Returns:
+      The list of pairs ``(path, leaf)``, where a path is a tuple of keys, and the
+      `PyTreeDef`.
+
+    Reference: ``jax.tree_util.tree_flatten_with_path``.
+    """
+    stop = is_leaf
+    if is_leaf is not None and not is_leaf_takes_path:
+        stop = _without_path(is_leaf)
+    pairs = []
+    treedef = _flatten_with_path(tree, stop, (), pairs)
+    return pairs, treedef
+
+
+def _without_path(is_leaf):
+    return lambda path, subtree: is_leaf(subtree)
+
+
+def _flatten_with_path(tree, stop, path, pairs):
+    kind = node_kind(tree)
+    if kind is None or (stop is not None and stop(path, tree)):
+        pairs.append((path, tree))
+        return _LEAF
+    children = [
+        _flatten_with_path(child, stop, (*path, key), pairs)
+        for key, child in kind.keyed_children(tree)
+    ]
+    return PyTreeDef(kind, kind.flatten(tree)[1], children)
+
+
+def tree_leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
+    """Return the list of pairs of key path and leaf of a tree.
+
+    Reference: ``jax.tree_util.tree_leaves_with_path``.
+    """
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def _flatten_up_to(treedef, tree, subtrees):
+    """Append the subtrees at the leaves of `treedef`; return whether `tree` fits."""
+    if treedef.kind is None:
+        subtrees.append(tree)
+        return True
+    if node_kind(tree) is not treedef.kind:
+        return False
+    children, aux = treedef.kind.flatten(tree)
+    children = list(children)
+    if aux != treedef.aux or len(children) != len(treedef._children):
+        return False
+    pairs = zip(treedef._children, children)
+    return all(_flatten_up_to(inner, child, subtrees) for inner, child in pairs)

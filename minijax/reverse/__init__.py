@@ -1,0 +1,3 @@
+# Made from chapters/10_reverse.md by `make chapter`;
+# edit the chapter, not this file.
+"""Transpose and grad. Can a program run backwards?"""

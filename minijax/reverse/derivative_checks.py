@@ -1,0 +1,100 @@
+# Made from chapters/10_reverse.md by `make chapter`;
+# edit the chapter, not this file.
+"""What can be differentiated: checks of dtypes and of scalars.
+
+Each raises a TypeError that names the leaf. The calls are instances of
+`minijax.pytrees.api_util.FlatCall`.
+"""
+
+from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import is_float, is_inexact
+from minijax.pytrees.treedefs import treedef_is_leaf
+
+
+def check_inputs(call, holomorphic, allow_int):
+    """Raise unless the varying arguments are complex, or real, or may be integers."""
+    for name, dtype in _inputs(call):
+        if holomorphic:
+            _require_complex(call, "inputs", name, dtype)
+        elif not (allow_int or is_inexact(dtype)):
+            raise TypeError(
+                f"{call.name} requires real- or complex-valued inputs, but {name} has "
+                f"dtype {dtype.name}. Pass a float; or set allow_int=True, or use vjp, "
+                "for a derivative of dtype float0."
+            )
+
+
+def check_inputs_forward(call, holomorphic):
+    """Raise unless the varying arguments are all real, or all complex."""
+    for name, dtype in _inputs(call):
+        if holomorphic:
+            _require_complex(call, "inputs", name, dtype)
+        elif not is_float(dtype):
+            raise TypeError(
+                f"{call.name} requires real-valued inputs, but {name} has dtype "
+                f"{dtype.name}. For a holomorphic function pass holomorphic=True; for "
+                "other complex inputs, or for integers, use jvp."
+            )
+
+
+def check_outputs(call, flat, holomorphic):
+    """Raise unless the results `flat` of a call are all real, or all complex."""
+    for name, dtype in _outputs(call, flat):
+        if holomorphic:
+            _require_complex(call, "outputs", name, dtype)
+        elif not is_float(dtype):
+            raise TypeError(
+                f"{call.name} requires real-valued outputs, but {name} of "
+                f"{call.fun_name} has dtype {dtype.name}. For a holomorphic function "
+                "pass holomorphic=True; for other complex outputs, or for integers, "
+                "use vjp."
+            )
+
+
+def check_outputs_forward(call, flat, holomorphic):
+    """Raise unless the results `flat` of a call are complex, if they have to be."""
+    for name, dtype in _outputs(call, flat):
+        if holomorphic:
+            _require_complex(call, "outputs", name, dtype)
+
+
+def check_scalar(call, flat):
+    """Raise unless the result `flat` of a call is one array without axes."""
+    if call.num_outs != 1 or not treedef_is_leaf(call.out_tree):
+        found = f"returned {call.output(flat)!r}"
+    elif typeof(flat[0]).shape:
+        found = f"returned an array of shape {typeof(flat[0]).shape}"
+    else:
+        return
+    raise TypeError(
+        f"Gradient only defined for scalar-output functions, but {call.fun_name} "
+        f"{found}. For more outputs than one use jacrev, jacfwd or vjp."
+    )
+
+
+def _inputs(call):
+    for i, aval in enumerate(call.avals):
+        yield _Name(call.name_of, i), aval.dtype
+
+
+def _outputs(call, flat):
+    for i, out in enumerate(flat[: call.num_outs]):
+        yield _Name(lambda i: f"result{call.out_name(i)}", i), typeof(out).dtype
+
+
+class _Name:
+    """A name that is worked out when it is printed: in errors only."""
+
+    def __init__(self, name_of, i):
+        self.name_of, self.i = name_of, i
+
+    def __str__(self):
+        return self.name_of(self.i)
+
+
+def _require_complex(call, kind, name, dtype):
+    if dtype.kind != "c":
+        raise TypeError(
+            f"{call.name} with holomorphic=True requires {kind} with complex dtype, "
+            f"but {name} has dtype {dtype.name}."
+        )

@@ -1,0 +1,181 @@
+# Made from chapters/10_reverse.md by `make chapter`;
+# edit the chapter, not this file.
+"""Derivatives checked against differences of function values.
+
+Reference: ``jax.test_util``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax.arrays.array import asarray_impl
+from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import float0, is_inexact
+from minijax.pytrees.forward_api import jvp
+from minijax.pytrees.functions import tree_map
+from minijax.pytrees.key_paths import keystr
+from minijax.pytrees.treedefs import tree_leaves, tree_leaves_with_path
+from minijax.reverse.backwards import vjp
+
+
+def check_grads(f, args, order, modes=("fwd", "rev"), atol=None, rtol=None, eps=None):
+    """Compare the derivatives of a function with differences of its values.
+
+    Forward mode gives the rate of change in a random direction, and so does the
+    difference quotient. Reverse mode gives a gradient of a random combination of
+    results; its product with the direction is that combination of the rates.
+
+    Args:
+      f: a function of arrays, scalars and trees of them.
+      args: tuple of its arguments: the place where to compare.
+      order: up to which derivative to go.
+      modes: ``"fwd"``, ``"rev"`` or both. At each order, each of them is applied to all
+        functions of the order before.
+      atol, rtol: absolute and relative tolerance: a number, or a dictionary from dtypes
+        to numbers, of which the largest among the dtypes of `args` counts. By default
+        1e-5 for 64 bits, 2e-3 for 32 and 1e-1 for 16; so for dtypes not in it.
+      eps: the step between two values. By default it is the cube root of the arguments'
+        precision, where rounding and curvature do about equal harm.
+
+    Raises:
+      AssertionError: if they disagree; it names mode, order and leaf.
+      ValueError: if a mode is neither.
+
+    Reference: ``jax.test_util.check_grads``.
+    """
+    modes = (modes,) if isinstance(modes, str) else tuple(modes)
+    if not set(modes) <= set(CHECKS):
+        raise ValueError(f"check_grads knows the modes {[*CHECKS]}, got {modes}.")
+    settings = Settings(modes, atol, rtol, eps, np.random.RandomState(0))
+    _check(f, tuple(args), order, settings, ())
+
+
+class Settings(NamedTuple):
+    """How to compare; the arguments of `check_grads`, and a random generator."""
+
+    modes: tuple
+    atol: float | dict | None
+    rtol: float | dict | None
+    eps: float | None
+    random: np.random.RandomState
+
+
+def _check(f, args, order, settings, path):
+    for mode in settings.modes if order else ():
+        derivative = CHECKS[mode](f, args, settings, " of ".join((mode, *path)))
+        _check(derivative, args, order - 1, settings, (mode, *path))
+
+
+def check_forward(f, args, settings, what):
+    """Compare `jvp` with a difference quotient; return the derivative it compared."""
+    tangents = random_like(args, settings.random)
+    expected = rate_of_change(f, args, tangents, settings.eps)
+    compare(what, jvp(f, args, tangents)[1], expected, args, settings)
+    return lambda *xs: inexact_leaves(jvp(f, xs, tangents)[1])
+
+
+def check_reverse(f, args, settings, what):
+    """Compare `vjp` with a difference quotient; return the derivative it compared."""
+    tangents = random_like(args, settings.random)
+    result, vjp_fun = vjp(f, *args)
+    cotangents = random_like(result, settings.random)
+    expected = product(cotangents, rate_of_change(f, args, tangents, settings.eps))
+    compare(what, product(vjp_fun(cotangents), tangents), expected, args, settings)
+    return lambda *xs: inexact_leaves(vjp(f, *xs)[1](cotangents))
+
+
+CHECKS = {"fwd": check_forward, "rev": check_reverse}
+
+
+def inexact_leaves(tree):
+    """Return the leaves that have derivatives: real and complex ones."""
+    return [leaf for leaf in tree_leaves(tree) if is_inexact(leaf.dtype)]
+
+
+def random_like(tree, random):
+    """Return a random direction: normally distributed, ``float0`` for integers."""
+
+    def sample(x):
+        aval = typeof(x)
+        if not is_inexact(aval.dtype):
+            return np.zeros(aval.shape, float0)
+        values = random.standard_normal(aval.shape)
+        if aval.dtype.kind == "c":
+            values = values + 1j * random.standard_normal(aval.shape)
+        return asarray_impl(np.asarray(values, aval.dtype))
+
+    return tree_map(sample, tree)
+
+
+def rate_of_change(f, args, tangents, eps=None):
+    """Return the difference quotient of `f` in a direction, centred on `args`."""
+    eps = eps or np.cbrt(max(map(precision, tree_leaves(args)), default=1.0))
+
+    def step(size):
+        def move(x, t):
+            dtype = typeof(x).dtype
+            if not is_inexact(dtype):
+                return x
+            return asarray_impl(np.asarray(wide(x) + size * wide(t), dtype))
+
+        return f(*tree_map(move, args, tangents))
+
+    return tree_map(
+        lambda y, z: (wide(y) - wide(z)) / eps, step(eps / 2), step(-eps / 2)
+    )
+
+
+def precision(x):
+    """Return the distance from 1 to the next number of the dtype of `x`."""
+    dtype = typeof(x).dtype
+    if dtype.name == "bfloat16":
+        return 2.0**-7
+    return float(np.finfo(dtype).eps) if is_inexact(dtype) else 0.0
+
+
+def wide(x):
+    """Return an array or scalar as a NumPy array of 64-bit floats, or complex."""
+    array = np.asarray(x)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def product(cotangents, tangents):
+    """Return what cotangents and tangents make together: one real number."""
+    pairs = zip(tree_leaves(cotangents), tree_leaves(tangents))
+    terms = [np.sum(wide(ct) * wide(t)).real for ct, t in pairs if ct.dtype != float0]
+    return np.sum(terms)
+
+
+def tolerance(args, given=None):
+    """Return how far apart two derivatives may be in the precision of `args`.
+
+    Args:
+      args: where the derivatives are compared.
+      given: a number, a dictionary from dtypes to numbers, or None.
+    """
+    if given is not None and not isinstance(given, dict):
+        return given
+    chosen = {np.dtype(dtype): number for dtype, number in (given or {}).items()}
+    leaves = [x for x in tree_leaves(args) if is_inexact(typeof(x).dtype)]
+    usual = [(typeof(x).dtype, precision(x)) for x in leaves]
+    found = [chosen.get(dtype, _usual_tolerance(eps)) for dtype, eps in usual]
+    return max(found, default=_usual_tolerance(0.0))
+
+
+def _usual_tolerance(eps):
+    return 1e-1 if eps > 1e-4 else 2e-3 if eps > 1e-10 else 1e-5
+
+
+def compare(what, derivative, expected, args, settings):
+    """Raise an AssertionError if two trees of derivatives are too far apart."""
+    atol, rtol = (tolerance(args, x) for x in (settings.atol, settings.rtol))
+    for (path, x), y in zip(tree_leaves_with_path(derivative), tree_leaves(expected)):
+        if getattr(x, "dtype", None) == float0:
+            continue
+        if not np.allclose(wide(x), y, rtol, atol, equal_nan=True):
+            raise AssertionError(
+                f"check_grads: {what} disagrees with the difference quotient at "
+                f"result{keystr(path)}: the derivative is {np.asarray(x)}, the "
+                f"quotient {y} (rtol={rtol}, atol={atol})."
+            )

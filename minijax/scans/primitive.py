@@ -1,0 +1,103 @@
+# Made from chapters/16_scan.md by `make chapter`;
+# edit the chapter, not this file.
+"""A loop with a known number of steps, as a primitive.
+
+A scan runs the program of one step again and again. Its operands fall into three
+groups: *constants*, which all steps see; the *carry*, which each step hands to the
+next; and *xs*, arrays whose rows are handed out, one per step. A step returns the new
+carry, and a row for each of the *ys*, the arrays in which these rows are stacked.
+
+Reference: ``jax.lax.scan``.
+"""
+
+from itertools import accumulate, pairwise
+
+from minijax.arrays.array import (
+    ArrayImpl,
+    asarray_impl,
+    asbuffer,
+    device_of,
+    shape_rules,
+)
+from minijax.batching.trace import program_primitives
+from minijax.core import Primitive, impl_rules
+from minijax.jitting.compilation import compiled
+from minijax.jitting.primitive import check_operands
+
+scan_p = Primitive("scan")
+program_primitives.add(scan_p)
+
+
+def groups(values, *sizes):
+    """Return a list or tuple cut into groups of these sizes, and what is left."""
+    ends = [0, *accumulate(sizes), len(values)]
+    return [values[start:end] for start, end in pairwise(ends)]
+
+
+def bind_scan(step, consts, carry, xs, **how):
+    """Bind a scan.
+
+    Args:
+      step: the `ClosedJaxpr` of one step.
+      consts, carry, xs: lists of its operands.
+      **how: `length`, `reverse` and `unroll`.
+
+    Returns:
+      The list of the last carry, and the list of the ys.
+    """
+    sizes = {"num_consts": len(consts), "num_carry": len(carry)}
+    outs = scan_p.bind(*consts, *carry, *xs, jaxpr=step, **sizes, **how)
+    return groups(outs, len(carry))
+
+
+def row_aval(aval):
+    """Return the abstract value of one row of an array."""
+    return aval.update(shape=aval.shape[1:])
+
+
+def stacked_aval(aval, length):
+    """Return the abstract value of the array in which `length` rows are stacked."""
+    return aval.update(shape=(length, *aval.shape))
+
+
+def _shape(*avals, jaxpr, length, num_consts, num_carry, **params):
+    consts, carry, xs = groups(avals, num_consts, num_carry)
+    if any(x.shape[:1] != (length,) for x in xs):
+        raise TypeError(f"A scan of {length} steps takes {length} rows of each: {xs}.")
+    given = [*consts, *carry, *(row_aval(x) for x in xs)]
+    check_operands("A step of this scan", jaxpr.in_avals, given)
+    carry_out, rows = groups(jaxpr.out_avals, num_carry)
+    check_operands("A step of this scan", carry, carry_out)
+    return carry_out + [stacked_aval(row, length) for row in rows]
+
+
+shape_rules[scan_p] = _shape
+
+
+def order_of_rows(length, reverse):
+    """Return the numbers of the rows in the order in which a scan takes them."""
+    return range(length)[::-1] if reverse else range(length)
+
+
+def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
+    """Evaluate a scan: run the program of its step as often as it says."""
+    step, device = compiled(jaxpr), device_of(args)
+    args = [asarray_impl(arg) for arg in args]
+    consts, carry, xs = groups(args, num_consts, num_carry)
+    carry_avals, row_avals = groups(jaxpr.out_avals, num_carry)
+    avals = [stacked_aval(aval, length) for aval in row_avals]
+    ys = [device.array_module.empty(aval.shape, aval.dtype) for aval in avals]
+    for i in order_of_rows(length, reverse):
+        outs = step(*consts, *carry, *[_row(x, i) for x in xs])
+        carry, rows = groups(outs, num_carry)
+        for y, row in zip(ys, rows):
+            y[i] = asbuffer(row)
+    results = zip([*(asbuffer(c) for c in carry), *ys], [*carry_avals, *avals])
+    return [ArrayImpl(buffer, aval, device) for buffer, aval in results]
+
+
+def _row(x, i):
+    return ArrayImpl(asbuffer(x)[i, ...], row_aval(x.aval), x.device)
+
+
+impl_rules[scan_p] = step_by_step

@@ -1,0 +1,172 @@
+# Made from chapters/16_scan.md by `make chapter`;
+# edit the chapter, not this file.
+"""What a scan means to jvp and vmap, what of it is dead code, and what it costs.
+
+Reference: ``jax.lax.scan``.
+"""
+
+from minijax.batching.rules import at_front, move_axis, vmap_rules
+from minijax.branches.rewiring import rewired, settle
+from minijax.forward.rules import jvp_rules, zeros_like_tangent
+from minijax.jitting.costs import cost_analysis, cost_rules
+from minijax.jitting.programs import (
+    dce_program,
+    dce_rules,
+    jvp_program,
+    keep_inputs,
+    partition,
+    spread,
+    vmap_program,
+)
+from minijax.jitting.remembering import remembered
+from minijax.scans.primitive import bind_scan, groups, scan_p
+
+
+def interleaved(*rows):
+    """Return the places of things that come in groups, sorted by column.
+
+    Args:
+      *rows: lists of sizes: the things come in groups of these sizes, row by row.
+    """
+    sizes = [size for row in rows for size in row]
+    places = groups(range(sum(sizes)), *sizes)
+    columns = [column for row in rows for column in range(len(row))]
+    by_column = sorted(zip(columns, places), key=lambda pair: pair[0])
+    return tuple([place for _, group in by_column for place in group])
+
+
+@remembered
+def jvp_step(step, moving, num_consts, num_carry):
+    """Return the step of values and rates.
+
+    Args:
+      step: the `ClosedJaxpr` of a step.
+      moving: for each operand of the scan whether it has a tangent.
+      num_consts, num_carry: how many operands are constants, and carry.
+
+    Returns:
+      A `ClosedJaxpr`, in each group the values before the rates; for each operand
+      whether it has to have a tangent, since some step gives one to the carry; and for
+      each result whether it has one.
+    """
+    consts, carry, xs = groups(moving, num_consts, num_carry)
+    num_ys = len(step.outvars) - num_carry
+
+    def program_for(carry):
+        return jvp_program(step, consts + carry + xs, carry + (False,) * num_ys)
+
+    carry = settle(lambda carry: program_for(carry)[1][:num_carry], carry)
+    program, moves = program_for(carry)
+    ins = [len(consts), num_carry, len(xs)], [sum(consts), sum(carry), sum(xs)]
+    outs = [num_carry, num_ys], [sum(carry), sum(moves[num_carry:])]
+    program = rewired(program, interleaved(*ins), interleaved(*outs))
+    return program, consts + carry + xs, moves
+
+
+def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
+    moving = tuple([t is not None for t in tangents])
+    step, moving, moves = jvp_step(jaxpr, moving, num_consts, num_carry)
+    triples = zip(primals, tangents, moving)
+    dots = [zeros_like_tangent(x) if m and t is None else t for x, t, m in triples]
+    rows = [groups(row, num_consts, num_carry) for row in (primals, dots)]
+    both = [[*xs, *(t for t in ts if t is not None)] for xs, ts in zip(*rows)]
+    carry, ys = bind_scan(step, *both, **how)
+    carry, carry_dot = groups(carry, num_carry)
+    ys, ys_dot = groups(ys, len(jaxpr.outvars) - num_carry)
+    return carry + ys, spread(moves, carry_dot + ys_dot)
+
+
+jvp_rules[scan_p] = _jvp
+
+
+@remembered
+def vmap_step(step, axis, mapped, num_consts, num_carry):
+    """Return the step of all examples, whose mapped axes are all in front.
+
+    Args:
+      step: the `ClosedJaxpr` of a step.
+      axis: the `MappedAxis`.
+      mapped: for each operand of the scan whether it is mapped.
+      num_consts, num_carry: how many operands are constants, and carry.
+
+    Returns:
+      A `ClosedJaxpr`; for each operand whether it has to be mapped, since some step
+      maps the carry; and for each result whether it is.
+    """
+    consts, carry, xs = groups(mapped, num_consts, num_carry)
+
+    def flags(outs):
+        return consts + outs[:num_carry] + xs
+
+    def program_for(outs):
+        dims = tuple([0 if flag else None for flag in flags(outs)])
+        return vmap_program(step, axis, dims, outs)
+
+    def found(outs):
+        return tuple([dim is not None for dim in program_for(outs)[1]])
+
+    outs = settle(found, carry + (False,) * (len(step.outvars) - num_carry))
+    return program_for(outs)[0], flags(outs), outs
+
+
+def _vmap(axis, args, dims, jaxpr, num_consts, num_carry, **how):
+    mapped = tuple([dim is not None for dim in dims])
+    step, mapped, outs = vmap_step(jaxpr, axis, mapped, num_consts, num_carry)
+    triples = groups(list(zip(args, dims, mapped)), num_consts, num_carry)
+    consts, carry = (
+        [at_front(x, dim, axis.size) if now else x for x, dim, now in group]
+        for group in triples[:2]
+    )
+    xs = [x if dim is None else move_axis(x, dim, 1) for x, dim, _ in triples[2]]
+    carry, ys = bind_scan(step, consts, carry, xs, **how)
+    places = [0] * len(carry) + [1] * len(ys)
+    return carry + ys, [place if out else None for place, out in zip(places, outs)]
+
+
+vmap_rules[scan_p] = _vmap
+
+
+@remembered
+def needed_step(step, used, num_consts, num_carry):
+    """Return a step without what nobody needs.
+
+    Args:
+      step: a `ClosedJaxpr`.
+      used: for each result of the scan whether it is needed.
+      num_consts, num_carry: how many operands are constants, and carry.
+
+    Returns:
+      A `ClosedJaxpr`; for each operand whether it is still there; and for each result.
+      A carry stays if a step needs it for one that stays.
+    """
+    carry, ys = groups(used, num_carry)
+
+    def program_for(carry):
+        program, needed = dce_program(step, carry + ys)
+        return program, *groups(needed, num_consts, num_carry)
+
+    carry = settle(lambda carry: program_for(carry)[2], carry)
+    program, consts, _, xs = program_for(carry)
+    kept = consts + carry + xs
+    return keep_inputs(program, kept), kept, carry + ys
+
+
+def _dce(eqn, used):
+    sizes = eqn.params["num_consts"], eqn.params["num_carry"]
+    step, kept, used = needed_step(eqn.params["jaxpr"], tuple(used), *sizes)
+    consts, carry, _ = groups(kept, *sizes)
+    changes = {"jaxpr": step, "num_consts": sum(consts), "num_carry": sum(carry)}
+    return eqn.replace(
+        invars=partition(kept, eqn.invars)[1],
+        outvars=partition(used, eqn.outvars)[1],
+        params=eqn.params | changes,
+    )
+
+
+def _cost(eqn):
+    once = cost_analysis(eqn.params["jaxpr"].jaxpr)
+    return {kind: eqn.params["length"] * amount for kind, amount in once.items()}
+
+
+dce_rules[scan_p] = _dce
+cost_rules[scan_p] = _cost

@@ -1,0 +1,163 @@
+# Made from chapters/16_scan.md by `make chapter`;
+# edit the chapter, not this file.
+"""From the user's function of one step to its program, and to the scan that runs it.
+
+Reference: ``jax.lax.scan``.
+"""
+
+import operator
+
+import numpy as np
+
+from minijax.arrays.array import asarray_impl
+from minijax.arrays.avals import is_python_scalar, typeof
+from minijax.branches.agreement import check_carry, promote_weak
+from minijax.branches.rewiring import rewired
+from minijax.core import Tracer
+from minijax.errors import ConcretizationTypeError
+from minijax.jaxprs.staging_api import abstractify
+from minijax.jitting.programs import merge, partition
+from minijax.jitting.trace_cache import program_of
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.key_paths import keystr
+from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path
+from minijax.scans.primitive import bind_scan, groups, row_aval
+
+
+def count_steps(xs, length=None):
+    """Return the number of steps of a scan.
+
+    Args:
+      xs: a tree of arrays with a row for each step.
+      length: the number of steps, or None if `xs` tells.
+
+    Raises:
+      ValueError: if the numbers of rows disagree, or nothing tells the number.
+      IndexError: if an array has no rows; it is a ValueError for a Python scalar.
+      ConcretizationTypeError: if `length` is a tracer.
+    """
+    told = {} if length is None else {"length": concrete_integer("length", length)}
+    for path, x in tree_leaves_with_path(xs):
+        told[f"xs{keystr(path)}"] = _count_rows(path, x)
+    if not told:
+        raise ValueError("scan needs xs to scan over, or a `length`.")
+    if len(set(told.values())) > 1:
+        numbers = ", ".join(f"{name}: {number}" for name, number in told.items())
+        raise ValueError(f"scan takes one row of each of xs per step, but {numbers}.")
+    return next(iter(told.values()))
+
+
+def _count_rows(path, x):
+    if typeof(x).shape:
+        return typeof(x).shape[0]
+    error = ValueError if is_python_scalar(x) else IndexError
+    raise error(
+        f"scan takes the rows of xs one after the other, but xs{keystr(path)} is the "
+        f"scalar {x!r}, which has no leading axis."
+    )
+
+
+def concrete_integer(name, x):
+    """Return a parameter of a scan as an integer, which has to be known by now."""
+    if isinstance(x, Tracer):
+        raise ConcretizationTypeError(
+            f"The `{name}` of a scan is part of its program, so it cannot be {x!r}. "
+            "For a number of steps that is computed, use while_loop or fori_loop."
+        )
+    try:
+        return int(x) if name == "length" else operator.index(x)
+    except (TypeError, ValueError) as error:
+        why = f"The `{name}` of a scan has to be an integer, not {x!r}."
+        raise type(error)(why) from None
+
+
+class StepProgram:
+    """A user's function of one step, written down for a carry and for rows.
+
+    Args:
+      f: function from the carry and the rows of one step to the pair of the new carry
+        and the rows of the results.
+      init: the tree of initial values of the carry.
+      xs: tree of arrays.
+
+    Attributes:
+      program: the `Program` of `f`.
+      carry: the leaves of `init`, those of weak type converted to what a step returns.
+      carry_tree: the structure of the carry that `f` returns.
+
+    Raises:
+      TypeError: if `f` does not return a pair, or its carry is not what it was.
+    """
+
+    def __init__(self, f, init, xs):
+        self.f, self.xs = f, xs
+        self.carry, tree = tree_flatten(init)
+        avals = self._write_down(tree)
+        if self.carry_tree == tree:
+            self.carry, promoted = promote_weak(self.carry, *avals)
+            avals = self._write_down(tree) if promoted else avals
+        check_carry("scan", f, tree, avals[0], self.carry_tree, avals[1])
+
+    def _write_down(self, tree):
+        """Trace, and return the types of the carry before and after."""
+        args = tree.unflatten(self.carry), self.xs
+        call = FlatCall("scan", self.f, args, typeof=abstractify)
+        count = len(self.carry)
+        call.avals[count:] = [row_aval(aval) for aval in call.avals[count:]]
+        self.program = program_of(call, hoist=True)
+        self.carry_tree, _ = _pair(call, self.program.out_tree)
+        outs = self.program.closed.out_avals[: self.carry_tree.num_leaves]
+        return call.avals[:count], outs
+
+
+def _pair(call, out_tree):
+    parts = out_tree.children()
+    if len(parts) == 2 and issubclass(out_tree.kind.type, (tuple, list)):
+        return parts
+    raise TypeError(
+        "The function of a scan returns a pair, of the carry and of what a step adds "
+        f"to the results; {call.fun_name} returned {out_tree}."
+    )
+
+
+def run_step(step, xs, **how):
+    """Bind the scan of a step, but for what it only passes on.
+
+    Args:
+      step: a `StepProgram`.
+      xs: the list of arrays.
+      **how: `length`, `reverse` and `unroll`.
+
+    Returns:
+      The list of the last carry, and the list of the ys.
+    """
+    closed, captured = step.program.closed, step.program.captured
+    sizes = len(captured), len(step.carry)
+    still, given = passed_on(closed, *sizes)
+    consts, carry, rows = groups(range(len(closed.invars)), *sizes)
+    carry, fixed = partition(still, carry)
+    kept = [not flag for flag in still] + [place is None for place in given]
+    results = partition(kept, range(len(kept)))[1]
+    closed = rewired(closed, [*fixed, *consts, *carry, *rows], results)
+    carry, fixed = partition(still, step.carry)
+    carry, ys = bind_scan(closed, fixed + captured, carry, xs, **how)
+    ys = iter(ys)
+    ys = [next(ys) if place is None else _as_array(xs[place]) for place in given]
+    return merge(still, carry, fixed), ys
+
+
+def passed_on(closed, num_consts, num_carry):
+    """Return what a step does not compute.
+
+    Returns:
+      For each of the carry whether it is returned as it came; and for each of the ys
+      the place among the xs of the row that it is, or None.
+    """
+    _, carry, xs = groups(closed.invars, num_consts, num_carry)
+    carry_out, ys = groups(closed.outvars, num_carry)
+    still = [before is after for before, after in zip(carry, carry_out)]
+    return still, [xs.index(y) if y in xs else None for y in ys]
+
+
+def _as_array(x):
+    return asarray_impl(x) if isinstance(x, np.ndarray) else x

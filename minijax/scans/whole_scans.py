@@ -1,0 +1,77 @@
+# Made from chapters/16_scan.md by `make chapter`;
+# edit the chapter, not this file.
+"""A scan outside of `jit` as one program, for backends that write loops.
+
+Reference: ``jax.lax.scan``, which compiles its loop in any case.
+"""
+
+from minijax.arrays.avals import typeof
+from minijax.batching.rules import move_axis
+from minijax.callbacks.batching import vmap_methods
+from minijax.core import impl_rules
+from minijax.jaxprs.jaxpr import ClosedJaxpr
+from minijax.jitting.compilation import backend_name, compiled
+from minijax.jitting.programs import merge, partition, stage
+from minijax.jitting.remembering import remembered
+from minijax.scans.primitive import (
+    bind_scan,
+    groups,
+    row_aval,
+    scan_p,
+    stacked_aval,
+    step_by_step,
+)
+
+
+@remembered
+def program_of_scan(step, length, reverse, num_consts, num_carry, unroll):
+    """Return the program of one equation, a scan.
+
+    Args:
+      step: the `ClosedJaxpr` of a step.
+      length, reverse, num_consts, num_carry, unroll: the other parameters of the scan.
+    """
+    how = {"length": length, "reverse": reverse, "unroll": unroll}
+    consts, carry, rows = groups(step.in_avals, num_consts, num_carry)
+    xs = [stacked_aval(row, length) for row in rows]
+    step = ClosedJaxpr(step.jaxpr, step.consts)  # a memory must not hold its key
+
+    def program(*args):
+        operands = groups(args, num_consts, num_carry)
+        return sum(bind_scan(step, *operands, **how), [])
+
+    return stage(program, consts + carry + xs)
+
+
+_parameters = "length", "reverse", "num_consts", "num_carry", "unroll"
+
+
+def _run_whole(*args, jaxpr, **params):
+    if backend_name() == "interpreter":
+        return step_by_step(*args, jaxpr=jaxpr, **params)
+    key = [params[name] for name in _parameters]
+    return compiled(program_of_scan(jaxpr, *key))(*args)
+
+
+impl_rules[scan_p] = _run_whole
+
+
+def one_per_step(primitive, axis, args, dims, params):
+    """Bind a primitive in a scan over the examples."""
+    is_mapped = [dim is not None for dim in dims]
+    consts, examples = partition(is_mapped, args)
+    examples = [
+        move_axis(x, dim, 0) for x, dim in zip(examples, partition(is_mapped, dims)[1])
+    ]
+
+    def step(*flat):
+        shared, rows = groups(flat, len(consts))
+        return primitive.bind(*merge(is_mapped, shared, rows), **params)
+
+    avals = [typeof(x) for x in consts] + [row_aval(typeof(x)) for x in examples]
+    how = {"length": axis.size, "reverse": False, "unroll": 1}
+    _, ys = bind_scan(stage(step, avals), consts, [], examples, **how)
+    return ys, [0] * len(ys)
+
+
+vmap_methods["sequential"] = one_per_step

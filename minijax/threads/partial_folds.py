@@ -1,0 +1,198 @@
+# Made from chapters/26_threads.md by `make chapter`;
+# edit the chapter, not this file.
+"""Long folds in two kernels: one folds parts of an axis, one what is left of the parts.
+
+The parts depend on sizes alone, so the results do not depend on who does them.
+"""
+
+from typing import NamedTuple
+
+from minijax.jitting.costs import nbytes
+from minijax.kernels.kernel import (
+    Affine,
+    Buffer,
+    Guard,
+    Kernel,
+    Store,
+    apply,
+    elements,
+    fold,
+    index,
+    load,
+    needed,
+)
+from minijax.kernels.layouts import Slot, collapse
+from minijax.kernels.program_steps import Launch
+from minijax.kernels.scalar_ops import recastings
+
+# How many parts there may be: more than a loop has that may stand in the text in full.
+COUNTS = range(64, 16, -1)
+ROOM = 2**14  # for what is left of the parts, in bytes
+
+
+class Cut(NamedTuple):
+    """How the folds of a kernel are cut.
+
+    Attributes:
+      axis: which one is cut.
+      parts: how many there are.
+      partials: from folds to buffers for what is left of the parts.
+    """
+
+    axis: int
+    parts: int
+    partials: dict
+
+
+def behind_folds(nodes):
+    """Return the folds among some nodes, and what is computed from them."""
+    found = set()
+    for node in nodes:
+        if node.op == "fold" or not found.isdisjoint(node.args):
+            found.add(node)
+    return found
+
+
+def cut_of(kernel):
+    """Return the `Cut` of a kernel, or None if it has no folds or cannot be cut."""
+    folds = [node for node in kernel.nodes if node.op == "fold"]
+    late = behind_folds(kernel.nodes)
+    simple = not any(
+        each.detail.how.startswith("arg") or each.args[0] in late for each in folds
+    )
+    for axis in axes_to_cut(kernel, folds) if simple else ():
+        if not can_be_cut(kernel, axis, folds, late):
+            continue
+        for parts in [count for count in COUNTS if kernel.sizes[axis] % count == 0]:
+            buffers = partial_buffers(kernel, folds, parts)
+            if sum(map(nbytes, buffers)) <= ROOM:
+                return Cut(axis, parts, dict(zip(folds, buffers)))
+    return None
+
+
+def axes_to_cut(kernel, folds):
+    """Return the axes along which all folds go, the longest first."""
+    common = set.intersection(*[{*each.detail.axes} for each in folds] or [set()])
+    indices = {node.detail for node in kernel.nodes if node.op == "index"}
+    return sorted(common - indices, key=lambda axis: -kernel.sizes[axis])
+
+
+def can_be_cut(kernel, axis, folds, late):
+    """Return whether stores wait for the whole axis, or else for no fold at all."""
+    waiting = [store for store in kernel.stores if store.node in late]
+    first = {store.buffer for store in kernel.stores if store.node not in late}
+    read = {
+        node.detail.buffer
+        for node in needed([store.node for store in waiting], folds)
+        if node.op == "load"
+    }
+    return read.isdisjoint(first) and all(
+        (axis in store.place.axes) == (store not in waiting) for store in kernel.stores
+    )
+
+
+def partial_buffers(kernel, folds, parts):
+    """Return a buffer for what is left of the parts of each fold."""
+    sizes = [parts * elements(kernel, each.level) for each in folds]
+    numbers = range(len(folds))
+    return [
+        Buffer(f"partial{number}", each.dtype, size)
+        for number, each, size in zip(numbers, folds, sizes)
+    ]
+
+
+def rows_of(kernel, node):
+    """Return strides along the axes of a node, in rows; and the size of all."""
+    strides, stride = [0] * len(kernel.sizes), 1
+    for axis in reversed(node.level):
+        strides[axis] = stride
+        stride *= kernel.sizes[axis]
+    return strides, stride
+
+
+def first_kernel(kernel, cut):
+    """Return the kernel that folds the parts; the first of its axes counts them."""
+    late, new = behind_folds(kernel.nodes), {}
+    early = [store for store in kernel.stores if store.node not in late]
+    length = kernel.sizes[cut.axis] // cut.parts
+
+    def spread(place):
+        return Affine(place.offset, (place.strides[cut.axis] * length, *place.strides))
+
+    folded = [each.args[0] for each in cut.partials]
+    kept = needed([*folded, *[store.node for store in early]])
+    nodes = [node for node in kernel.nodes if node in kept]
+    for node in [*nodes, *cut.partials]:
+        new[node] = respread(node, [new[arg] for arg in node.args], spread)
+    stores = [Store(buffer, spread(at), new[node]) for buffer, at, node in early]
+    for each, buffer in cut.partials.items():
+        strides, size = rows_of(kernel, each)
+        stores.append(Store(buffer, Affine(0, (size, *strides)), new[each]))
+    sizes = [cut.parts, *kernel.sizes]
+    sizes[1 + cut.axis] = length
+    return assembled(kernel.name, sizes, new.values(), stores)
+
+
+def respread(node, args, spread):
+    """Return a node in a kernel with one axis more, in front."""
+    if node.op == "constant":
+        return node
+    if node.op == "index":
+        return index(node.detail + 1)
+    if node.op == "load":
+        buffer, place, guards, other = node.detail
+        guards = [Guard(spread(guard.place), guard.limit) for guard in guards]
+        return load(buffer, spread(place), guards, other)
+    if node.op == "fold":
+        return fold(node.detail.how, [axis + 1 for axis in node.detail.axes], *args)
+    return apply(node.op, *args, dtype=node.dtype if node.op in recastings else None)
+
+
+def assembled(name, sizes, nodes, stores):
+    """Return a kernel with the buffers that occur in it."""
+    nodes = tuple(dict.fromkeys(nodes))
+    buffers = [node.detail.buffer for node in nodes if node.op == "load"]
+    buffers = dict.fromkeys([*buffers, *[store.buffer for store in stores]])
+    return Kernel(name, tuple(sizes), tuple(buffers), nodes, tuple(stores))
+
+
+def last_kernel(kernel, cut):
+    """Return the kernel that folds what is left of the parts, and does the rest."""
+    late, new = behind_folds(kernel.nodes), {}
+    stores = [store for store in kernel.stores if store.node in late]
+    nodes, kept = [], needed([store.node for store in stores], cut.partials)
+    for node in [node for node in kernel.nodes if node in kept]:
+        args = [new[arg] for arg in node.args if arg in new]
+        if node.op == "fold":
+            strides, size = rows_of(kernel, node)
+            strides[cut.axis] = size
+            nodes.append(load(cut.partials[node], Affine(0, tuple(strides))))
+            new[node] = fold(node.detail.how, (cut.axis,), nodes[-1])
+        elif node in late:
+            dtype = node.dtype if node.op in recastings else None
+            new[node] = apply(node.op, *args, dtype=dtype)
+        else:
+            new[node] = node
+        nodes.append(new[node])
+    stores = [Store(buffer, at, new[node]) for buffer, at, node in stores]
+    axes = {axis for node in nodes for axis in node.level}
+    axes.update(axis for store in stores for axis in store.place.axes)
+    sizes = [size if axis in axes else 1 for axis, size in enumerate(kernel.sizes)]
+    sizes[cut.axis] = cut.parts
+    return collapse(assembled(kernel.name, sizes, nodes, stores))
+
+
+def in_two(step):
+    """Return two launches that do what one does, or None."""
+    cut = cut_of(step.kernel)
+    if cut is None:
+        return None
+    owners = dict(zip(step.kernel.buffers, step.slots))
+    for name, dtype, size in cut.partials.values():
+        slot = Slot(f"{step.slots[-1].name}_{name}", dtype, size)
+        owners[Buffer(name, dtype, size)] = slot
+    kernels = [make(step.kernel, cut) for make in (first_kernel, last_kernel)]
+    return [
+        Launch(kernel, [owners[buffer] for buffer in kernel.buffers])
+        for kernel in kernels
+    ]

@@ -1,0 +1,223 @@
+# Made from chapters/26_threads.md by `make chapter`;
+# edit the chapter, not this file.
+"""The pool: threads of Python that stay inside of one function of machine code.
+
+They do not hold Python's lock there, and sleep when there is nothing to do.
+"""
+
+import atexit
+import ctypes
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from minijax.arrays.settings import config
+from minijax.calls.interruptions import uninterrupted
+from minijax.calls.words import llvm_text, word
+from minijax.jitting.remembering import Once
+from minijax.kernels.llvm_compiler import Library
+from minijax.matmul.gemm import workspace
+from minijax.threads.atomics import atomics_text, quotient
+from minijax.threads.pool_code import (
+    ACQUIRE,
+    ACQUIRE_TIMED,
+    BED,
+    HELPERS,
+    LINE,
+    NEVER,
+    PATIENCE,
+    RELEASE,
+    SPACE,
+    SPINS,
+    STOP,
+    WORKERS,
+    drain,
+    finish,
+    offer,
+    rest,
+    share,
+    wake,
+    watch,
+    work,
+)
+from minijax.vectors.targets import host_target
+
+MOST = 256  # threads at most
+TABLE_WORDS = WORKERS // 8 + 8 * MOST  # of the table, in words
+SPACE_BYTES = workspace((1, 2**20, 2**20, 2**20), np.dtype("float64"))
+OUTSIDE = "wake", "work"
+PARAMETERS = ", ".join(f"i64 %{name}" for name in "abcdefg")  # of `share`, but the pool
+
+# The table is in the memory of the code, so that the text of no program needs to know
+# where it is.
+TABLE = f"""
+@table = internal global [{TABLE_WORDS} x i64] zeroinitializer, align 64
+define i64 @table_address() {{
+  ret i64 ptrtoint ([{TABLE_WORDS} x i64]* @table to i64)
+}}
+define i64 @minijax_share({PARAMETERS}) nounwind {{
+  %pool = ptrtoint [{TABLE_WORDS} x i64]* @table to i64
+  %x = call i64 @share(i64 %pool, {PARAMETERS})
+  ret i64 %x
+}}
+"""
+
+
+def pool_text(triple):
+    """Return the text of the pool's functions."""
+    text = llvm_text(drain, offer, rest, watch, finish, wake, work, share)
+    for name in OUTSIDE:
+        text = text.replace(f"define internal i64 @{name}(", f"define i64 @{name}(")
+    return atomics_text(triple) + text + TABLE
+
+
+CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
+
+
+def available():
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    return max(1, min(count, limit_of_container()))
+
+
+def limit_of_container():
+    """Return how many cores' time a container may use, rounded up."""
+    with suppress(OSError, ValueError):  # there is no limit, or no container
+        time, period = map(int, CPU_LIMIT.read_text().split())
+        return quotient(time, period)
+    return MOST
+
+
+def _count(value):
+    if not str(value or 0).isdecimal():
+        raise ValueError(f"{value!r} is no number of threads.")
+    return int(value or 0)
+
+
+config.define("minijax_num_threads", os.environ.get("MINIJAX_NUM_THREADS", ""), _count)
+
+
+class Pool:
+    """Threads that help those who run programs.
+
+    Args:
+      threads: how many there are besides the one that runs a program.
+    """
+
+    def __init__(self, threads):
+        self.library = Library(pool_text(host_target().triple))
+        self.address = self.function("table_address", 0)()
+        self.owner, self.helpers, self.spaces, self.beds = os.getpid(), [], [], []
+        self._fill()
+        with suppress(RuntimeError):  # there may be no more threads to have
+            for number in range(min(threads, MOST)):
+                self._hire(number)
+        word[self.address + HELPERS] = len(self.helpers)
+
+    def _fill(self):
+        names = "acquire_lock", "release_lock", "acquire_lock_timed"
+        for place, name in zip((ACQUIRE, RELEASE, ACQUIRE_TIMED), names):
+            function = getattr(ctypes.pythonapi, f"PyThread_{name}")
+            word[self.address + place] = address_of(function)
+        word[self.address + NEVER] = self._bed()
+        word[self.address + SPINS], word[self.address + PATIENCE] = 500, 2000
+
+    def _bed(self):
+        """Return a lock that is locked."""
+        allocate = ctypes.pythonapi.PyThread_allocate_lock
+        allocate.restype = ctypes.c_void_p
+        self.beds.append(ctypes.c_void_p(allocate()))
+        ctypes.pythonapi.PyThread_acquire_lock(self.beds[-1], 1)
+        return self.beds[-1].value
+
+    def _hire(self, number):
+        me = self.address + WORKERS + number * LINE
+        self.spaces.append(np.empty(SPACE_BYTES + 64, np.uint8))
+        word[me + BED] = self._bed()
+        word[me + SPACE] = -(-self.spaces[-1].ctypes.data // 64) * 64
+        function, name = self.function("work", 2), f"minijax-{number}"
+        function.library = self.library  # stays as long as somebody is inside
+        helper = threading.Thread(
+            target=politely, args=(function, self.address, me), name=name, daemon=True
+        )
+        helper.start()
+        self.helpers.append(helper)
+
+    def place(self, name):
+        """Return the address of a function."""
+        return self.library.engine.get_function_address(name)
+
+    def function(self, name, arity):
+        """Return a function of words; it gives Python's lock away while it runs."""
+        return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + arity))(self.place(name))
+
+    def forget(self):
+        """Go on alone: in a new process, the helpers are not there."""
+        word[self.address + HELPERS] = 0
+
+    def stop(self):
+        """Have the helpers leave, and wait until they have left."""
+        if os.getpid() != self.owner:
+            return
+        word[self.address + STOP] = 1
+        self.function("wake", 2)(self.address, MOST)
+        self.forget()
+        for helper in self.helpers:
+            helper.join()
+
+
+def politely(function, *args):
+    """Call a function, in a thread that does not drive others from their cores."""
+    with suppress(AttributeError, OSError):  # not every system knows this
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    return function(*args)
+
+
+def address_of(function):
+    """Return the address of a function of C."""
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+def place_of_share():
+    """Return the address of ``minijax_share``, or None if there can be no pool.
+
+    That is where the text of its functions is not there, or Python's locks are not.
+    """
+    with suppress(OSError, AttributeError):
+        return pool().place("minijax_share")
+    return None
+
+
+_made, _process = Once(), os.getpid()
+
+
+def pool():
+    """Return the pool of the process; it is made when it is first needed.
+
+    A process that comes from a fork is alone.
+    """
+    return _made.get("pool", _new_pool)
+
+
+def _new_pool():
+    threads = config.minijax_num_threads or available()
+    with uninterrupted():
+        made = Pool(threads - 1 if os.getpid() == _process else 0)
+    atexit.register(made.stop)
+    return made
+
+
+def _go_on_alone():
+    _made.unlock()
+    for made in _made.values.values():
+        made.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_go_on_alone)

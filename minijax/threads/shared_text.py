@@ -1,0 +1,200 @@
+# Made from chapters/26_threads.md by `make chapter`;
+# edit the chapter, not this file.
+"""Steps that the threads of the pool share, in the text of programs."""
+
+import hashlib
+import math
+from typing import NamedTuple
+
+from minijax.jitting.costs import nbytes
+from minijax.kernels.llvm_kernels import pointer_to
+from minijax.kernels.llvm_text import LLVMFunction, type_in_memory, type_of
+from minijax.kernels.program_steps import Launch
+from minijax.machine.program_text import (
+    make_known,
+    step_writers,
+    write_launch,
+    write_product,
+)
+from minijax.matmul.calls import arguments, moved, signature
+from minijax.matmul.gemm import address, name_of_gemm
+from minijax.matmul.lowering import Product
+from minijax.matmul.tiles import tile_of
+from minijax.memory.arenas import rounded
+from minijax.threads.partial_folds import in_two
+from minijax.threads.pool import place_of_share
+from minijax.threads.ranges import outermost, range_function, time_of_kernel, unit_of
+
+# What takes longer is shared; and what a part takes at least; in nanoseconds.
+LONG, SHORT = 80_000, 20_000
+
+PARTS = 4  # of a kernel, for each thread
+PANELS = 2  # of a product, for each thread
+
+
+def write_task(program, name, body, count):
+    """Add a task to a program; `body` writes it, and is given what the table holds."""
+    t, addresses = LLVMFunction(), []
+    for number in range(count):
+        place = t.emit(f"getelementptr i8*, i8** %args, i64 {number}", "t")
+        addresses.append(t.emit(f"load i8*, i8** {place}", "t"))
+    body(t, addresses)
+    head = f"define internal i64 @{name}(i8** %args, i64 %lo, i64 %hi, i8* %space)"
+    lines = [f"{head} nounwind noinline {{", "entry:", *t.lines, "  ret i64 0", "}"]
+    program.functions.append("\n".join(lines))
+
+
+class Task(NamedTuple):
+    """What is shared.
+
+    Attributes:
+      name: of its function.
+      time: how long one thread takes, in nanoseconds.
+      size, unit: of what is done in parts; and what each part is a multiple of.
+      each: how many parts there are for each thread.
+    """
+
+    name: str
+    time: float
+    size: int
+    unit: int
+    each: int
+
+
+def write_share(f, task, addresses, space="null"):
+    """Write how a program has a task done: a table of addresses, and a call."""
+    f.declared.add(f"declare i64 @minijax_share({', '.join(['i64'] * 7)})")
+    whole = f.in_turn("table", 8 * len(addresses))
+    table = f.first(f"bitcast i8* {whole} to i8**", "l")
+    for number, each in enumerate(addresses):
+        entry = f.emit(f"getelementptr i8*, i8** {table}, i64 {number}", "p")
+        f.line(f"store i8* {each}, i8** {entry}")
+    args = [
+        f"i64 ptrtoint (i64 (i8**, i64, i64, i8*)* @{task.name} to i64)",
+        f"i64 {f.emit(f'ptrtoint i8** {table} to i64', 'p')}",
+        *[f"i64 {number}" for number in (task.size, task.unit)],
+        f"i64 {f.emit(f'ptrtoint i8* {space} to i64', 'p')}",
+        *[f"i64 {number}" for number in (task.each, int(task.time / SHORT))],
+    ]
+    name = f.name("v")
+    f.line(f"{name} = call i64 @minijax_share({', '.join(args)})")
+
+
+def may_share(time):
+    """Return whether a step of so many nanoseconds is shared, and by whom is known."""
+    place = place_of_share() if time >= LONG else None
+    if place:
+        make_known("minijax_share", place)
+    return bool(place)
+
+
+def kernel_task(program, kernel):
+    """Return the name of a kernel's task; the same text is written once."""
+    text = f"{kernel} in parts"
+    if text not in program.kernels:
+        name = f"{kernel.label}_{len(program.kernels)}_part"
+        made = range_function(kernel, name, program.target)
+        program.needed |= made.needed
+        program.functions.append(made.text.replace("define", "define internal", 1))
+
+        def body(t, addresses):
+            args = [cast(t, *pair) for pair in zip(addresses, kernel.buffers)]
+            t.line(f"call void @{name}({', '.join(args)}, i64 %lo, i64 %hi)")
+
+        write_task(program, f"{name}_task", body, len(kernel.buffers))
+        program.kernels[text] = f"{name}_task"
+    return program.kernels[text]
+
+
+def cast(t, address, buffer):
+    """Return an address as an argument for a buffer."""
+    kind = pointer_to(type_in_memory(buffer.dtype))
+    if kind == "i8*":
+        return f"i8* {address}"
+    return f"{kind} {t.emit(f'bitcast i8* {address} to {kind}', 'p')}"
+
+
+def write_shared_launch(f, step):
+    """Write the call of a kernel; a long one is shared, or at least its folds are."""
+    time = time_of_kernel(step.kernel, f.program.target)
+    if not may_share(time):
+        return write_launch(f, step)
+    if outermost(step.kernel, f.program.target):
+        return write_parts(f, step, time)
+    steps = in_two(step)
+    if not steps or not outermost(steps[0].kernel, f.program.target):
+        return write_launch(f, step)
+    start = 0
+    for slot in [slot for slot in steps[0].writes if slot not in step.writes]:
+        end = start + rounded(nbytes(slot))
+        f.addresses[slot] = f.offset(f.in_turn("partials", end), start)
+        start = end
+    write_parts(f, steps[0], time)
+    return write_launch(f, steps[1])
+
+
+def write_parts(f, step, time):
+    """Write how a kernel is done in parts."""
+    loop = outermost(step.kernel, f.program.target)
+    size, name = step.kernel.sizes[loop.axis], kernel_task(f.program, step.kernel)
+    task = Task(name, time, size, unit_of(loop), PARTS)
+    write_share(f, task, list(map(f.address, step.slots)))
+
+
+# Which operands of a product move along batch, rows and columns; and their strides.
+MOVING = ((0, 1, 2), -3), ((0, 2), -2), ((1, 2), -1)
+
+
+def cut(step, target):
+    """Return the axis along which a product is cut, and what parts are multiples of."""
+    count, m, n, _ = step.sizes
+    tile = tile_of(step.out.dtype, target)
+    if count >= 8:
+        return 0, 1
+    return (2, tile.columns) if n >= m else (1, tile.rows)
+
+
+def known_product(f, dtype):
+    """Return the name of the function for products, which is in no program."""
+    target = f.program.target
+    which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
+    name = f"{name_of_gemm(dtype)}_{which}"
+    make_known(name, address(dtype, target))
+    f.declared.add(f"declare void @{name}({signature(dtype)})")
+    return name
+
+
+def write_part(t, step, addresses, which, callee):
+    """Write the call that does some batches, rows or columns of a product."""
+    layouts, starts = (step.lhs, step.rhs, step.out), []
+    operands, axis = MOVING[which]
+    kind = type_of(step.out.dtype)
+    for number, (slot, layout) in enumerate(zip(addresses, layouts)):
+        base = t.emit(f"bitcast i8* {slot} to {pointer_to(kind)}", "p")
+        start = moved(t, kind, base, layout.offset)
+        if number in operands:
+            distance = t.emit(f"mul i64 %lo, {layout.strides[axis]}")
+            start = moved(t, kind, start, distance)
+        starts.append(start)
+    args = arguments(step, starts).split(", ")
+    args[which] = f"i64 {t.emit('sub i64 %hi, %lo')}"
+    t.line(f"call void @{callee}({', '.join(args)}, i8* %space)")
+
+
+def write_shared_product(f, step):
+    """Write the call of a product; a long one is shared."""
+    target, dtype = f.program.target, step.out.dtype
+    time = math.prod(step.sizes) / (4 * target.lanes(dtype))
+    which, unit = cut(step, target)
+    size = step.sizes[which]
+    if size < 2 * unit or len(step.out.shape) > 3 or not may_share(time):
+        return write_product(f, step)
+    callee = known_product(f, dtype)
+    name = f"product{len(f.program.functions)}_task"
+    write_task(f.program, name, lambda t, xs: write_part(t, step, xs, which, callee), 3)
+    slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
+    space = f.offset("%arena", f.program.locations.workspaces.get(id(step), 0))
+    return write_share(f, Task(name, time, size, unit, PANELS), slots, space)
+
+
+step_writers.update({Launch: write_shared_launch, Product: write_shared_product})

@@ -1,0 +1,23 @@
+# Made from chapters/22_vectors.md by `make chapter`;
+# edit the chapter, not this file.
+"""Programs run step by step in planned memory, by kernels with vectors."""
+
+from minijax.jitting.compilation import backends
+from minijax.memory.backend import PlannedProgram
+from minijax.vectors.kernels import kernel_function, module_text
+from minijax.vectors.targets import TargetLibrary, current_target
+
+
+class VectorProgram(PlannedProgram):
+    """Runs the steps of a program; the kernels are machine code with vectors."""
+
+    def compile(self, kernels):
+        """Return functions of the buffers' memory, by the labels of the kernels."""
+        target = current_target()
+        functions = [kernel_function(k, label, target) for label, k in kernels.items()]
+        self.text = module_text(functions)
+        self.library = TargetLibrary(self.text, target)
+        return {label: self.called(label, kernel) for label, kernel in kernels.items()}
+
+
+backends["vectors"] = VectorProgram

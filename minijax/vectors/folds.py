@@ -1,0 +1,159 @@
+# Made from chapters/22_vectors.md by `make chapter`;
+# edit the chapter, not this file.
+"""Folds of vectors: many running values at once, and how they become one."""
+
+import numpy as np
+
+from minijax.kernels.llvm_text import number_text, type_of
+from minijax.kernels.scalar_ops import foldings
+from minijax.vectors.lanes import Ahead, steps
+from minijax.vectors.text import listed, splat, vector_type
+
+BOOL, INT64 = np.dtype(bool), np.dtype(np.int64)
+
+
+def value_types(fold, lanes):
+    """Return the types of the running values of a fold: for extremes, places too."""
+    kinds = [type_of(fold.args[0].dtype), "i64"][: 1 + places_too(fold)]
+    return [vector_type(kind, lanes) for kind in kinds]
+
+
+def places_too(fold):
+    """Return whether a fold finds a place."""
+    return fold.detail.how.startswith("arg")
+
+
+def first_values(fold, lanes):
+    """Return the running values of a fold at the start."""
+    [arg] = fold.args
+    start = number_text(foldings[fold.detail.how].start(arg.dtype))
+    values = [splat(type_of(arg.dtype), start, lanes), splat("i64", "0", lanes)]
+    return values[: 1 + places_too(fold)]
+
+
+def write_index(f, axis):
+    """Write the index along an axis, one for each lane if vectors lie along it."""
+    index = f.indices[axis]
+    index = str(f.sum(*index) if isinstance(index, Ahead) else index)
+    if not f.lanes or axis != f.axis:
+        return index
+    ahead = f"add <{f.lanes} x i64> {{}}, {steps('i64', f.lanes)}"
+    return f.emit(ahead.format(f.wide("i64", index, f.lanes)), "i")
+
+
+def write_combination(f, fold):
+    """Write how one more number, or one for each lane, enters a fold."""
+    [arg], lanes, old = fold.args, f.open[fold], f.running[fold]
+    new = [f.operand(arg, lanes)]
+    if places_too(fold):
+        [axis] = fold.detail.axes
+        place = write_index(f, axis)
+        new.append(place if axis == f.axis else f.wide("i64", place, lanes))
+    result = combined(f, fold, old, new, lanes)
+    mask = f.living() if fold.detail.axes.count(f.axis) else None
+    if not mask:
+        return result
+    kinds = value_types(fold, lanes)
+    return [
+        f.emit(f"select <{lanes} x i1> {mask}, {kind} {new}, {kind} {old}")
+        for kind, new, old in zip(kinds, result, old)
+    ]
+
+
+def combined(f, fold, old, new, lanes, ties=False):
+    """Write the combination of the values of a fold with others."""
+    dtype, how = fold.args[0].dtype, fold.detail.how
+    if not places_too(fold):
+        return [f.operation(how, [*old, *new], dtype, dtype, lanes, "contract ")]
+    wins = write_wins(f, how, dtype, old, new, lanes, ties)
+    return [
+        f.operation("select", [wins, *pair], kind, kind, lanes)
+        for kind, *pair in zip((dtype, INT64), new, old)
+    ]
+
+
+def fold_lanes(f, fold, values, lanes):
+    """Write the fold of the lanes: one half with the other, down to a single one.
+
+    The last one of an odd number waits for the next time.
+    """
+    kinds = value_types(fold, 0)
+
+    def parts(lanes, chosen):
+        return [part(f, *pair, lanes, chosen) for pair in zip(kinds, values)]
+
+    while lanes > 1:
+        half, odd = divmod(lanes, 2)
+        old, new = (parts(lanes, range(start, start + half)) for start in (0, half))
+        found = combined(f, fold, old, new, half, ties=True)
+        if odd:
+            last = parts(lanes, [lanes - 1])
+            found = [joined(f, *three, half) for three in zip(kinds, found, last)]
+        values, lanes = found, half + odd
+    return [only(f, *pair) for pair in zip(kinds, values)]
+
+
+def part(f, kind, x, lanes, chosen):
+    """Write a vector of some lanes of another."""
+    vector, places = vector_type(kind, lanes), listed("i32", chosen)
+    order = f"<{len(chosen)} x i32> {places}"
+    return f.emit(f"shufflevector {vector} {x}, {vector} undef, {order}")
+
+
+def only(f, kind, x):
+    """Write the number in a vector that has one lane."""
+    return f.emit(f"extractelement <1 x {kind}> {x}, i32 0")
+
+
+def joined(f, kind, x, last, lanes):
+    """Write a vector with one more lane."""
+    longer, vector = (
+        part(f, kind, x, lanes, [*range(lanes), 0]),
+        f"<{lanes + 1} x {kind}>",
+    )
+    element = f"{kind} {only(f, kind, last)}"
+    return f.emit(f"insertelement {vector} {longer}, {element}, i32 {lanes}")
+
+
+def write_wins(f, how, dtype, old, new, lanes, ties):
+    """Write whether the new one of two candidates is better; NaN is best of all.
+
+    Of equals the old one stays; with `ties`, the one whose place comes first.
+    """
+
+    def write(op, x, y, dtype=BOOL):
+        return f.operation(op, [x, y], dtype, BOOL, lanes)
+
+    (best, place), (rival, other) = old, new
+    wins = write("gt" if how == "argmax" else "lt", rival, best, dtype)
+    before = write("lt", other, place, INT64) if ties else None
+    if ties:
+        equal = write("eq", rival, best, dtype)
+        wins = write("or", wins, write("and", equal, before))
+    if dtype.kind != "f":
+        return wins
+    known = write("eq", best, best, dtype)
+    known = write("or", known, before) if ties else known
+    return write("or", wins, write("and", write("ne", rival, rival, dtype), known))
+
+
+def all_running(f, folds):
+    """Return the names of the running values of some folds."""
+    return [name for each in folds for name in f.running[each]]
+
+
+def set_running(f, folds, names):
+    """Say how the running values of some folds are called from now on."""
+    names = iter(names)
+    for each in folds:
+        f.running[each] = [next(names) for _ in f.running[each]]
+
+
+def with_new_values(f, folds, write):
+    """Write something that begins folds anew; its values enter those before."""
+    before = {each: f.running[each] for each in folds}
+    f.running |= {each: first_values(each, f.open[each]) for each in folds}
+    write()
+    for each in folds:
+        values = before[each], f.running[each]
+        f.running[each] = combined(f, each, *values, f.open[each])

@@ -1,0 +1,121 @@
+# Made from chapters/22_vectors.md by `make chapter`;
+# edit the chapter, not this file.
+"""Elementary functions of vectors: the text of functions that callers contain."""
+
+import functools
+
+from minijax.functions import elementary
+from minijax.kernels.llvm_text import number_text, type_of
+from minijax.vectors.text import VectorText, splat, vector_type
+
+
+def write_function_call(f, op, args, dtype, lanes):
+    """Write the call of an elementary function; return None where there is none."""
+    found = elementary.function(op, dtype)
+    if found is None:
+        return None
+    name, kind = function_name(found, lanes), vector_type(type_of(dtype), lanes)
+    f.needed |= function_texts(op, dtype, lanes)
+    if lanes and found.rare:
+        args = [_harmless(f, type_of(dtype), arg, lanes) for arg in args]
+    text = f"call {kind} @{name}({', '.join(f'{kind} {arg}' for arg in args)})"
+    return f.emit(text)
+
+
+def function_name(function, lanes):
+    """Return what a function of so many numbers at once is called."""
+    return f"{function.label}_v{lanes}" if lanes else function.label
+
+
+@functools.cache
+def function_texts(op, dtype, lanes):
+    """Return the texts of an elementary function and of what it needs, by names."""
+    function, f = elementary.function(op, dtype), VectorText()
+    names = {node: f"%x{node.detail}" for node in function.args}
+    write_nodes(f, function.nodes, names, lanes)
+    result, label = names[function.result], function_name(function, lanes)
+    if function.rare:
+        result = _write_rare(f, function, names, lanes)
+        f.needed |= _rare_texts(function)
+    return f.needed | {label: _definition(f, function, label, lanes, result)}
+
+
+def write_nodes(f, nodes, names, lanes):
+    """Write the nodes of a function, and note what they are called in `names`."""
+    for node in nodes:
+        args = [names[arg] for arg in node.args]
+        if node.op == "constant":
+            literal = number_text(node.detail)
+            names[node] = splat(type_of(node.dtype), literal, lanes)
+        else:
+            dtype = node.args[-1].dtype
+            names[node] = f.operation(node.op, args, dtype, node.dtype, lanes)
+
+
+def _harmless(f, kind, x, lanes):
+    """Write a vector that has ones in the lanes that do not count: 1 is never rare."""
+    mask, one = f.living(), splat(kind, "1.0", lanes)
+    if not mask:
+        return x
+    vector = vector_type(kind, lanes)
+    return f.emit(f"select <{lanes} x i1> {mask}, {vector} {x}, {vector} {one}")
+
+
+def _definition(f, function, label, lanes, result, how="alwaysinline"):
+    kind = vector_type(type_of(function.result.dtype), lanes)
+    params = ", ".join(
+        f"{vector_type(type_of(node.dtype), lanes)} %x{node.detail}"
+        for node in function.args
+    )
+    head = f"define internal {kind} @{label}({params}) nounwind {how} {{"
+    return "\n".join([head, "entry:", *f.lines, f"  ret {kind} {result}", "}"])
+
+
+def _write_rare(f, function, names, lanes):
+    """Write the part for rare arguments, behind a branch; return the result's name."""
+    condition, usual = names[function.rare.condition], names[function.result]
+    any_lane, kind = condition, vector_type(type_of(function.result.dtype), lanes)
+    if lanes:
+        bools = f"<{lanes} x i1>", condition
+        any_lane = f.call("i1", f"llvm.vector.reduce.or.v{lanes}i1", bools)
+    f.line(f"br i1 {any_lane}, label %rare, label %done, {SELDOM}")
+    f.start("rare")
+    slow = _one_by_one(f, function, lanes)
+    f.line("br label %done")
+    before = f.block
+    f.start("done")
+    return f.emit(f"phi {kind} [ {usual}, %entry ], [ {slow}, %{before} ]")
+
+
+# Tells LLVM that a branch is hardly ever taken.
+SELDOM = '!prof !{!"branch_weights", i32 1, i32 4000}'
+
+
+def _one_by_one(f, function, lanes):
+    """Write a loop over the lanes that calls the function that is always right."""
+    kind = type_of(function.result.dtype)
+    call = f"call {kind} @{function.label}_rare"
+    if not lanes:
+        args = ", ".join(f"{kind} %x{node.detail}" for node in function.args)
+        return f.emit(f"{call}({args})")
+    vector = vector_type(kind, lanes)
+
+    def body(lane, names):
+        args = [
+            f.emit(f"extractelement {vector} %x{node.detail}, i64 {lane}")
+            for node in function.args
+        ]
+        y = f.emit(f"{call}({', '.join(f'{kind} {arg}' for arg in args)})")
+        return [f.emit(f"insertelement {vector} {names[0]}, {kind} {y}, i64 {lane}")]
+
+    return f.turns(0, 1, lanes, [(vector, "undef")], body)[0]
+
+
+def _rare_texts(function):
+    """Return the function that is right for all numbers, and takes one at a time."""
+    f, names = VectorText(), {node: f"%x{node.detail}" for node in function.args}
+    write_nodes(f, [*function.nodes, *function.rare.nodes], names, 0)
+    args = [function.rare.condition, function.rare.result, function.result]
+    dtype, label = function.result.dtype, f"{function.label}_rare"
+    result = f.operation("select", [names[a] for a in args], dtype, dtype, 0)
+    return f.needed | {label: _definition(f, function, label, 0, result, "noinline")}

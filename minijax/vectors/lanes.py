@@ -1,0 +1,199 @@
+# Made from chapters/22_vectors.md by `make chapter`;
+# edit the chapter, not this file.
+"""Lanes: where the elements of a vector are, and masks for those that count."""
+
+from typing import NamedTuple
+
+from minijax.kernels.llvm_text import type_in_memory
+from minijax.vectors.text import VectorText, listed, splat, vector_type
+
+
+class Ahead(NamedTuple):
+    """An index that is a number ahead of another one."""
+
+    name: str
+    number: int
+
+
+class Elements(VectorText):
+    """The text of a function that reads and writes elements of buffers.
+
+    Attributes:
+      kernel: the `Kernel`.
+      indices: what the index along each axis is called, or an int, or `Ahead`.
+      axis: the axis along which vectors lie, inside of their loop.
+      lanes: how many numbers a vector holds; 0 outside of such a loop.
+      live: how many of them stand for an index below the size of the axis.
+      owned: memory that belongs to the function: from keys to names and types.
+      reserved: from the same keys to how many numbers there is memory for.
+    """
+
+    def __init__(self, kernel):
+        super().__init__()
+        self.kernel, self.owned, self.reserved = kernel, {}, {}
+        self.indices, self.axis, self.lanes, self.live = {}, None, 0, 0
+
+    def along(self, place):
+        """Return the stride from one lane to the next."""
+        return place.strides[self.axis] if self.lanes else 0
+
+    def living(self):
+        """Return the mask of the lanes that count, or None if all do."""
+        if self.live == self.lanes:
+            return None
+        limit = splat("i32", str(self.live), self.lanes)
+        text = f"icmp ult <{self.lanes} x i32> {steps('i32', self.lanes)}, {limit}"
+        return self.once(text, 0, text)
+
+    def masked(self, *masks):
+        """Return what all masks let through, those that are None left out."""
+        found = None
+        for mask in filter(None, masks):
+            kind = vector_type("i1", self.lanes)
+            found = self.emit(f"and {kind} {found}, {mask}", "m") if found else mask
+        return found
+
+    def split(self, place):
+        """Return the part of a place that is known now, and terms that are not.
+
+        A term is an index and its factor; those known first come first.
+        """
+        start, terms = place.offset, []
+        for axis in place.axes:
+            index, stride = self.indices[axis], place.strides[axis]
+            name, ahead = index if isinstance(index, Ahead) else (index, 0)
+            start += stride * (name if isinstance(name, int) else ahead)
+            if not isinstance(name, int):
+                terms.append((name, stride))
+        return start, sorted(terms, key=lambda term: self.depths[term[0]])
+
+    def term(self, index, stride):
+        """Write a product; return its name, and the depth where it is known."""
+        depth, text = self.depths[index], f"mul i64 {index}, {stride}"
+        if stride == 1:
+            return index, depth
+        return self.once(text, depth, text), depth
+
+    def number(self, place):
+        """Write an `Affine`, of the first lane; return its name, or its literal."""
+        start, terms = self.split(place)
+        total = str(start)
+        for term, depth in [self.term(*term) for term in terms]:
+            text = f"add i64 {term}, {total}"
+            total = term if total == "0" else self.once(text, depth, text)
+        return total
+
+    def address(self, buffer, place):
+        """Write the address of an element, that of the first lane; return its name."""
+        kind, (start, terms) = type_in_memory(buffer.dtype), self.split(place)
+        pointer, before = f"%{buffer.name}", 0
+        for term, depth in [self.term(*term) for term in terms]:
+            text = f"getelementptr {kind}, {kind}* {pointer}, i64 {term}"
+            pointer, before = self.once(text, depth, text), depth
+        text = f"getelementptr {kind}, {kind}* {pointer}, i64 {start}"
+        return self.once(text, before, text) if start else pointer
+
+    def sum(self, index, number):
+        """Write the sum of two indices, ints or names."""
+        if isinstance(index, int) and isinstance(number, int):
+            return index + number
+        return self.emit(f"add i64 {index}, {number}", "a")
+
+    def ahead(self, index, number):
+        """Return an index that is a number ahead of another one."""
+        return index + number if isinstance(index, int) else Ahead(index, number)
+
+    def scratch(self, key, kind, size):
+        """Return the address of memory for so many numbers that the function owns."""
+        name, _ = self.owned.get(key) or (self.name("s"), "")
+        if size > self.reserved.get(key, 0):
+            self.reserved[key] = size
+            self.owned[key], self.depths[name] = (name, kind), 0
+        return name
+
+    def owned_memory(self):
+        """Return the lines that get what the function owns, and that give it back."""
+        begin, end, room = [], [], ON_STACK
+        for key, (name, kind) in self.owned.items():
+            size = self.reserved[key] * BYTES_OF[kind]
+            if size <= room:
+                room -= size
+                begin += on_stack(name, kind, size)
+            else:
+                begin += on_heap(name, kind, size)
+                end.append(f"  call void @free(i8* {name}.got)")
+        if end:
+            self.needed["malloc"] = "declare i8* @malloc(i64)"
+            self.needed["free"] = "declare void @free(i8*)"
+        return begin, end
+
+    def vectors(self, axis, lanes, write):
+        """Write a loop of full vectors along an axis, and one that is not full.
+
+        Args:
+          axis: the axis.
+          lanes: how many numbers a vector holds.
+          write: a function that writes turns; it is given the first index, the step,
+            and how many turns there are.
+        """
+        size = self.kernel.sizes[axis]
+        self.axis, self.lanes, self.live = axis, lanes, lanes
+        write(0, lanes, size // lanes)
+        if size % lanes:
+            self.live = size % lanes
+            write(size - self.live, lanes, 1)
+        self.axis, self.lanes, self.live = None, 0, 0
+
+    def inside(self, guards):
+        """Write guards; return a bool and a mask, None for what does not occur."""
+        scalar = mask = None
+        for place, limit in guards:
+            number, stride = self.number(place), self.along(place)
+            if stride:
+                mask = self.masked(mask, self._mask(number, stride, limit))
+            else:
+                fits = self.emit(f"icmp ult i64 {number}, {limit}", "g")
+                scalar = self.emit(f"and i1 {scalar}, {fits}", "g") if scalar else fits
+        return scalar, mask
+
+    def _mask(self, number, stride, limit):
+        """Write in which lanes a number is at least 0 and below a limit."""
+        kind, ahead = vector_type("i64", self.lanes), steps("i64", self.lanes, stride)
+        first = self.wide("i64", number, self.lanes)
+        numbers = self.emit(f"add {kind} {first}, {ahead}")
+        limits = splat("i64", str(limit), self.lanes)
+        return self.emit(f"icmp ult {kind} {numbers}, {limits}", "m")
+
+
+ON_STACK = 2**13  # bytes of a function's own memory
+BYTES_OF = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
+
+
+def on_stack(name, kind, size):
+    """Return the lines that get memory on the stack."""
+    array = f"[{size // BYTES_OF[kind]} x {kind}]"
+    return [
+        f"  {name}.all = alloca {array}, align 64",
+        f"  {name} = getelementptr {array}, {array}* {name}.all, i64 0, i64 0",
+    ]
+
+
+def on_heap(name, kind, size):
+    """Return the lines that get memory from the system; if it has none, the stack's."""
+    return [
+        f"  {name}.got = call i8* @malloc(i64 {size + 63})",
+        f"  {name}.none = icmp eq i8* {name}.got, null",
+        f"  {name}.size = select i1 {name}.none, i64 {size + 63}, i64 0",
+        f"  {name}.stack = alloca i8, i64 {name}.size",
+        f"  {name}.all = select i1 {name}.none, i8* {name}.stack, i8* {name}.got",
+        f"  {name}.where = ptrtoint i8* {name}.all to i64",
+        f"  {name}.back = sub i64 0, {name}.where",
+        f"  {name}.skip = and i64 {name}.back, 63",
+        f"  {name}.begin = getelementptr i8, i8* {name}.all, i64 {name}.skip",
+        f"  {name} = bitcast i8* {name}.begin to {kind}*",
+    ]
+
+
+def steps(kind, lanes, stride=1):
+    """Return the constant 0, 1, 2, ... in lanes, times a stride."""
+    return listed(kind, range(0, lanes * stride, stride))

@@ -1,0 +1,150 @@
+# Made from chapters/22_vectors.md by `make chapter`;
+# edit the chapter, not this file.
+"""Vectorisation: which loop of a nest is done by vectors, and how long they are."""
+
+import math
+from typing import NamedTuple
+
+from minijax.functions import elementary
+from minijax.kernels.kernel import Node, Store
+from minijax.kernels.loop_nests import Loop
+from minijax.kernels.scalar_ops import scalar_ops
+
+
+class VectorLoop(NamedTuple):
+    """A step of a nest: a loop whose body is done for `lanes` indices at once."""
+
+    axis: int
+    body: list
+    folds: tuple
+    lanes: int
+
+
+def is_loop(step):
+    """Return whether a step has a body."""
+    return isinstance(step, (Loop, VectorLoop))
+
+
+def everything(steps):
+    """Yield the steps of a nest, those inside of loops too."""
+    for step in steps:
+        yield step
+        if is_loop(step):
+            yield from everything(step.body)
+
+
+def with_vectors(kernel, steps, target):
+    """Return the steps of a nest with vectors in some of the loops."""
+    return [
+        step
+        if any(isinstance(inner, VectorLoop) for inner in everything([step]))
+        else cheapest(kernel, step, target)[1]
+        if isinstance(step, Loop)
+        else step
+        for step in steps
+    ]
+
+
+def cheapest(kernel, loop, target):
+    """Return the cost of a loop, and the loop with vectors where they are best.
+
+    Either it has vectors itself, or the loops in its body may.
+    """
+    size = kernel.sizes[loop.axis]
+    if size == 0:
+        return 0, loop
+    pairs = [
+        cheapest(kernel, step, target)
+        if isinstance(step, Loop)
+        else (cost(step, None), step)
+        for step in loop.body
+    ]
+    inside = size * sum(price for price, _ in pairs)
+    lanes = lanes_for(kernel, loop, target)
+    registers = max(1, lanes // target.lanes(widest(loop)))
+    wide = math.ceil(size / lanes) * registers
+    wide *= cost_at_once(kernel, loop.body, loop.axis, lanes)
+    if size > 1 and wide < inside:
+        return wide, VectorLoop(loop.axis, loop.body, loop.folds, lanes)
+    return inside, loop._replace(body=[step for _, step in pairs])
+
+
+def cost_at_once(kernel, steps, axis, lanes):
+    """Return what steps cost with vectors along an axis."""
+    return sum(
+        kernel.sizes[step.axis] * cost_at_once(kernel, step.body, axis, lanes)
+        if isinstance(step, Loop)
+        else cost(step, axis, lanes)
+        for step in steps
+    )
+
+
+def cost(step, axis, lanes=1):
+    """Return what a step costs; the unit is a load of neighbours.
+
+    Args:
+      step: a step of a nest that is no loop.
+      axis: the axis along which vectors lie, or None.
+      lanes: how many numbers they hold.
+    """
+    if isinstance(step, Store):
+        stride = step.place.strides[axis] if axis is not None else 1
+        return 1 if abs(stride) == 1 else 1.5 * lanes
+    if not isinstance(step, Node) or step.op in ("constant", "index"):
+        return 0.25
+    if step.op == "load":
+        stride = step.detail.place.strides[axis] if axis is not None else 1
+        return 1 if abs(stride) <= 1 else stride if 1 < stride <= 4 else 3 * lanes
+    function = elementary.function(step.op, step.args[-1].dtype)
+    return 0.5 * (function.operations if function else 1)
+
+
+def lanes_for(kernel, loop, target):
+    """Return how many numbers the vectors of a loop hold.
+
+    Where there is little to do for each of them, several registers stand for a vector:
+    then the processor has something to do while it waits.
+    """
+    size, lanes = kernel.sizes[loop.axis], target.lanes(widest(loop))
+    if size <= lanes:
+        return size
+    steps = [*everything(loop.body)]
+    folds = loop.folds or any(isinstance(step, Loop) for step in steps)
+    if folds and not any(is_function(step) for step in steps):
+        most = min(4 * lanes, size)
+        while 2 * lanes <= most:
+            lanes *= 2
+    return lanes
+
+
+def is_short(kernel, loop):
+    """Return whether the turns of a loop may stand in the text one after the other."""
+    return kernel.sizes[loop.axis] <= 16 and length(kernel, [loop]) <= 64
+
+
+def length(kernel, steps):
+    """Return how many steps are done, if each vector is one."""
+    return sum(
+        kernel.sizes[step.axis] * length(kernel, step.body)
+        if isinstance(step, Loop)
+        else length(kernel, step.body)
+        if isinstance(step, VectorLoop)
+        else 1
+        for step in steps
+    )
+
+
+def is_function(step):
+    """Return whether a step is a node that takes as long as many others."""
+    row = scalar_ops.get(step.op) if isinstance(step, Node) else None
+    return row is not None and row.cost == "transcendentals"
+
+
+def widest(loop):
+    """Return the dtype of the longest numbers that a loop computes with."""
+    steps = [*everything(loop.body)]
+    nodes = [step for step in steps if isinstance(step, Node)]
+    nodes += [step.node for step in steps if isinstance(step, Store)]
+    nodes += [fold.args[0] for fold in loop.folds]
+    dtypes = [node.dtype for node in nodes if node.op not in ("constant", "index")]
+    return max(dtypes or [nodes[0].dtype], key=lambda dtype: dtype.itemsize)

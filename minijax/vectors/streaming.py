@@ -1,0 +1,171 @@
+# Made from chapters/22_vectors.md by `make chapter`;
+# edit the chapter, not this file.
+"""Folds over rows of a matrix: running values in memory, rows read as they lie."""
+
+from typing import NamedTuple
+
+from minijax.kernels.kernel import Affine, Node
+from minijax.kernels.loop_nests import Loop, Start
+from minijax.vectors.folds import combined, first_values
+from minijax.vectors.kernels import (
+    block_length,
+    nest_changes,
+    step_writers,
+    write_steps,
+)
+from minijax.vectors.loads_and_stores import read_own, write_own
+from minijax.vectors.nests import VectorLoop, is_loop, widest
+
+
+class Stream(NamedTuple):
+    """A step of a nest: folds over one axis, for all indices along another.
+
+    Attributes:
+      axis: the axis along which vectors lie.
+      lanes: of the vectors.
+      before: steps that are needed to do the others.
+      rows: the `Loop` of the folds.
+      after: steps that need the folds.
+    """
+
+    axis: int
+    lanes: int
+    before: list
+    rows: Loop
+    after: list
+
+
+NEAR_BYTES = 2**18  # what is read again soon enough is still near
+ROW_NUMBERS = 2**13
+TOGETHER = 8
+
+
+def with_streams(kernel, steps, target):
+    """Return the steps of a nest, with streams where rows are many and not too long."""
+    found = []
+    for step in steps:
+        if isinstance(step, VectorLoop):
+            step = streamed(kernel, step, target) or step
+        elif is_loop(step):
+            step = step._replace(body=with_streams(kernel, step.body, target))
+        found.append(step)
+    return found
+
+
+def streamed(kernel, loop, target):
+    """Return a `Stream` instead of a loop, or None if it would be no better."""
+    loops = [place for place, step in enumerate(loop.body) if is_loop(step)]
+    if loop.folds or len(loops) != 1:
+        return None
+    rows, size = loop.body[loops[0]], kernel.sizes[loop.axis]
+    dtype, count = widest(loop), kernel.sizes[rows.axis]
+    far = size * count * dtype.itemsize > NEAR_BYTES
+    nodes = [*rows.folds, *[step for step in rows.body if isinstance(step, Node)]]
+    plain = all(loop.axis in each.level for each in rows.folds)
+    places = any(each.detail.how.startswith("arg") for each in rows.folds)
+    if places or not (far and plain and rows.folds and size <= ROW_NUMBERS):
+        return None
+    if any(is_loop(step) for step in rows.body) or len(nodes) > 2 * TOGETHER:
+        return None
+    lanes = min(loop.lanes, target.lanes(dtype))
+    before = [s for s in loop.body[: loops[0]] if not isinstance(s, Start)]
+    return Stream(loop.axis, lanes, before, rows, loop.body[loops[0] + 1 :])
+
+
+def write_stream(f, stream):
+    """Write a stream: first values, blocks of rows, and what comes after."""
+    folds, count = stream.rows.folds, f.kernel.sizes[stream.rows.axis]
+    length = TOGETHER * max(1, block_length(folds, count // TOGETHER))
+
+    def end():
+        write_steps(f, stream.before)
+        f.names |= {each: own_value(f, stream, "all", each) for each in folds}
+        write_steps(f, stream.after)
+
+    write_begin(f, stream, "all")
+    write_pieces(f, 0, count, length, lambda *rows: write_block(f, stream, *rows))
+    along_vectors(f, stream, end)
+
+
+def write_pieces(f, first, count, length, write):
+    """Write a loop over pieces of so many rows, and the piece that is left."""
+
+    def turn(index, _):
+        write(f.sum(first, index), length)
+        return []
+
+    f.turns(0, length, count // length, [], turn)
+    if count % length:
+        write(f.sum(first, count - count % length), count % length)
+
+
+def write_block(f, stream, first, count):
+    """Write how the values of a block of rows enter those of all."""
+
+    def end():
+        for each in stream.rows.folds:
+            enter(f, stream, "all", each, [own_value(f, stream, "block", each)])
+
+    def handful(*rows):
+        along_vectors(f, stream, lambda: add_rows(f, stream, *rows))
+
+    write_begin(f, stream, "block")
+    write_pieces(f, first, count, TOGETHER, handful)
+    along_vectors(f, stream, end)
+
+
+def add_rows(f, stream, index, number):
+    """Write how a vector of some rows enters the running values of a block."""
+    write_steps(f, stream.before)
+    for each in stream.rows.folds:
+        f.open[each], f.running[each] = f.lanes, first_values(each, f.lanes)
+    for ahead in range(number):
+        f.indices[stream.rows.axis] = f.ahead(index, ahead)
+        write_steps(f, stream.rows.body)
+    for each in stream.rows.folds:
+        enter(f, stream, "block", each, f.running.pop(each))
+        del f.open[each]
+
+
+nest_changes["streams"] = with_streams
+step_writers[Stream] = write_stream
+
+
+def write_begin(f, stream, which):
+    """Write the first of the running values of a block, or of all."""
+
+    def begin():
+        for each in stream.rows.folds:
+            own_value(f, stream, which, each, *first_values(each, f.lanes))
+
+    along_vectors(f, stream, begin)
+
+
+def enter(f, stream, which, fold, values):
+    """Write how values enter the running ones of a block, or of all."""
+    old = [own_value(f, stream, which, fold)]
+    own_value(f, stream, which, fold, *combined(f, fold, old, values, f.lanes))
+
+
+def along_vectors(f, stream, body):
+    """Write a loop over the vectors of a stream."""
+
+    def turn(index, _):
+        f.indices[stream.axis] = index
+        body()
+        return []
+
+    def write(first, step, count):
+        return f.turns(first, step, count, [], turn)
+
+    f.vectors(stream.axis, stream.lanes, write)
+
+
+def own_value(f, stream, which, fold, *value):
+    """Write the load of a running value of a fold, or the store of one."""
+    strides = [int(axis == stream.axis) for axis in range(len(f.kernel.sizes))]
+    place, size = Affine(0, (*strides,)), f.kernel.sizes[stream.axis]
+    key, dtype = (fold, which), fold.args[0].dtype
+    if not value:
+        return read_own(f, key, dtype, place, size, f.lanes)
+    return write_own(f, key, dtype, place, size, value[0], f.lanes)

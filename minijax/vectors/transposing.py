@@ -1,0 +1,180 @@
+# Made from chapters/22_vectors.md by `make chapter`;
+# edit the chapter, not this file.
+"""Transposition in square tiles: rows read in one direction and used in the other."""
+
+import functools
+from typing import NamedTuple
+
+from minijax.kernels.kernel import Node, Store
+from minijax.kernels.llvm_text import type_in_memory
+from minijax.vectors.kernels import nest_changes, step_writers, write_steps
+from minijax.vectors.loads_and_stores import from_memory, read_row, width_of
+from minijax.vectors.nests import VectorLoop, everything, is_loop, widest
+from minijax.vectors.text import VectorText, listed, vector_type
+
+
+def turned(f, kind, vectors):
+    """Write the transpose of a square of vectors; return their names.
+
+    Squares are exchanged across the diagonal: of half the size, of a quarter, ...
+    """
+    lanes = half = len(vectors)
+    vector = vector_type(kind, lanes)
+    while half > 1:
+        half //= 2
+        orders = [
+            [lane - half + lanes if lane & half else lane for lane in range(lanes)],
+            [lane + lanes if lane & half else lane + half for lane in range(lanes)],
+        ]
+        for number in [number for number in range(lanes) if not number & half]:
+            pair = f"{vector} {vectors[number]}, {vector} {vectors[number + half]}"
+            for place, order in zip((number, number + half), orders):
+                text = f"shufflevector {pair}, <{lanes} x i32> {listed('i32', order)}"
+                vectors[place] = f.emit(text, "q")
+    return vectors
+
+
+class Tile(NamedTuple):
+    """A step of a nest inside of a `VectorLoop`: a loop over `axis`, tile by tile.
+
+    The loads in `turned` lie in rows along `axis`, not along that of the vectors.
+    """
+
+    axis: int
+    body: list
+    turned: list
+
+
+def with_tiles(kernel, steps, target):
+    """Return the steps of a nest, with tiles where they help."""
+    return [
+        tiled(kernel, step, target) or step if is_loop(step) else step for step in steps
+    ]
+
+
+def tiled(kernel, loop, target):
+    """Return a nest with tiles instead of a loop, or None if they do not help.
+
+    No number may go from one turn to another: the loops change places.
+    """
+    steps = [*everything([loop])]
+    body = [*dict.fromkeys(step for step in steps if not is_loop(step))]
+    stores = [step for step in body if isinstance(step, Store)]
+    if not all(isinstance(step, Node | Store) for step in body) or len(stores) != 1:
+        return None
+    lanes = min(target.lanes(widest(loop)), 16)
+    axes = [axis for axis in stores[0].place.axes if kernel.sizes[axis] >= lanes]
+    for along in [k for k in axes if stores[0].place.strides[k] == 1]:
+        for across in axes:
+            turned = [step for step in body if _is_turned(step, along, across)]
+            if turned and lanes > 2:
+                nest = VectorLoop(along, [Tile(across, body, turned)], (), lanes)
+                for axis in reversed(stores[0].place.axes):
+                    if axis not in (along, across):
+                        nest = loop._replace(axis=axis, body=[nest])
+                return nest
+    return None
+
+
+def _is_turned(step, along, across):
+    """Return whether a step is a load whose neighbours lie in the other direction."""
+    if not isinstance(step, Node) or step.op != "load" or step.detail.guards:
+        return False
+    strides = step.detail.place.strides
+    return strides[across] == 1 and abs(strides[along]) > 1
+
+
+def write_tiles(f, tile):
+    """Write the tiles of a `Tile`; the last may not be full."""
+    size, lanes = f.kernel.sizes[tile.axis], f.lanes
+    body = [step for step in tile.body if step not in tile.turned]
+
+    def write(index, live):
+        squares = [write_square(f, tile.axis, index, x, live) for x in tile.turned]
+
+        def turn(number, _):
+            f.indices[tile.axis] = f.sum(index, number)
+            for node, square in zip(tile.turned, squares):
+                f.names[node] = write_line(f, node, square, number)
+            write_steps(f, body)
+            return []
+
+        return f.turns(0, 1, live, [], turn)
+
+    f.turns(0, lanes, size // lanes, [], lambda index, _: write(index, lanes))
+    if size % lanes:
+        write(size - size % lanes, size % lanes)
+
+
+def write_square(f, axis, index, node, live):
+    """Write what puts the columns of a tile into scratch memory, as rows."""
+    buffer, place = node.detail[:2]
+    f.indices[axis] = index
+    kind, start = type_in_memory(buffer.dtype), f.address(buffer, place)
+    square, stride = f.scratch(node, kind, f.lanes * f.lanes), f.along(place)
+    if live == f.live == f.lanes:
+        name, text = square_function(kind, f.lanes)
+        f.needed[name] = text
+        pointers = f"{kind}* {start}, i64 {stride}, {kind}* {square}"
+        f.line(f"call void @{name}({pointers})")
+        return square
+
+    write_edge(f, axis, index, node, live, square)
+    return square
+
+
+def write_line(f, node, square, number):
+    """Write the load of a line of a tile."""
+    dtype = node.detail.buffer.dtype
+    kind, at = type_in_memory(dtype), f.emit(f"mul i64 {number}, {f.lanes}", "a")
+    start = f.emit(f"getelementptr {kind}, {kind}* {square}, i64 {at}", "p")
+    return from_memory(f, dtype, read_row(f, kind, start, None), f.lanes)
+
+
+nest_changes["tiles"] = with_tiles
+step_writers[Tile] = write_tiles
+
+
+def write_edge(f, axis, index, node, live, square):
+    """Write the same for a tile that is not full, number by number."""
+    buffer, place = node.detail[:2]
+    kind, along, first = type_in_memory(buffer.dtype), f.axis, f.indices[f.axis]
+
+    def line(number, _):
+        f.indices[axis] = f.sum(index, number)
+        start = f.emit(f"mul i64 {number}, {f.lanes}", "a")
+
+        def cell(lane, _):
+            f.indices[along] = f.sum(first, lane)
+            x = f.emit(f"load {kind}, {kind}* {f.address(buffer, place)}", "e")
+            at = f.emit(f"add i64 {start}, {lane}", "a")
+            here = f.emit(f"getelementptr {kind}, {kind}* {square}, i64 {at}", "p")
+            f.line(f"store {kind} {x}, {kind}* {here}")
+            return []
+
+        return f.turns(0, 1, f.live, [], cell)
+
+    f.turns(0, 1, live, [], line)
+    f.indices[along] = first
+
+
+@functools.cache
+def square_function(kind, lanes):
+    """Return the name and the text of a function that transposes a full tile.
+
+    Its arguments are the first number, the stride between rows, and the scratch memory.
+    """
+    f, name = VectorText(), f"transpose_{kind}_v{lanes}"
+    vector, width, vectors = vector_type(kind, lanes), width_of(kind), []
+    for lane in range(lanes):
+        at = f.emit(f"mul i64 %stride, {lane}", "a")
+        row = f.emit(f"getelementptr {kind}, {kind}* %x, i64 {at}", "p")
+        row = f.emit(f"bitcast {kind}* {row} to {vector}*", "p")
+        vectors.append(f.emit(f"load {vector}, {vector}* {row}, align {width}"))
+    start = f.emit(f"bitcast {kind}* %square to {vector}*", "p")
+    for number, x in enumerate(turned(f, kind, vectors)):
+        line = f.emit(f"getelementptr {vector}, {vector}* {start}, i64 {number}", "p")
+        f.line(f"store {vector} {x}, {vector}* {line}, align {width}")
+    params = f"{kind}* noalias readonly %x, i64 %stride, {kind}* noalias %square"
+    head = f"define internal void @{name}({params}) nounwind noinline {{"
+    return name, "\n".join([head, "entry:", *f.lines, "  ret void", "}"])

@@ -1,0 +1,677 @@
+"""Calls through the gate: that they happen, and are what Python's calls are."""
+
+import copy
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections import namedtuple
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import core, grad, jit, lax, vmap
+from minijax.arrays.array import ArrayImpl
+from minijax.arrays.settings import config
+from minijax.calls import gated_functions
+from minijax.calls.gated_functions import GatedFunction, Records, open_gate
+from minijax.calls.object_layout import UnknownLayout
+
+BACKEND = "cpu"
+
+
+@pytest.fixture(autouse=True)
+def gate():
+    """Skip where the gate stays closed."""
+    try:
+        return open_gate()
+    except UnknownLayout:
+        pytest.skip("the gate is closed in this Python")
+
+
+def in_python(function):
+    """Return how many calls of a function have gone through Python."""
+    return sum(function._ready.seen.values())
+
+
+def warmed(function, *args, **kwargs):
+    """Call a function until the gate knows it, and check that it does."""
+    for _ in range(3):
+        expected = function(*args, **kwargs)
+    before = in_python(function)
+    found = function(*args, **kwargs)
+    assert in_python(function) == before, "the call has gone through Python"
+    same(found, expected)
+    return found
+
+
+def same(found, expected):
+    """Check that two trees are equal in everything."""
+    found, tree = minijax.tree.flatten(found)
+    expected, other = minijax.tree.flatten(expected)
+    assert tree == other
+    for x, y in zip(found, expected):
+        assert type(x) is type(y) is ArrayImpl
+        assert x.aval == y.aval and x.device is y.device
+        assert not x._buffer.flags.writeable
+        np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+
+
+def goes_through_python(function, *args, **kwargs):
+    """Return the result of a call that the gate leaves to Python."""
+    before = in_python(function)
+    result = function(*args, **kwargs)
+    assert in_python(function) > before
+    return result
+
+
+def tiny(**options):
+    return jit(lambda x, y: x * y + 1, backend=BACKEND, **options)
+
+
+X = jnp.arange(4, dtype="float32")
+DTYPES = "bool int8 uint16 int32 uint32 float16 bfloat16 float32 complex64".split()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 4), (2, 0, 5)])
+def test_dtypes_and_shapes(dtype, shape):
+    x = jnp.zeros(shape, dtype) + jnp.ones(shape, dtype)
+    warmed(jit(lambda x, y: (x + y, y), backend=BACKEND), x, x)
+
+
+def test_wide_types():
+    with minijax.enable_x64():  # a change for this thread: Python is asked
+        x = jnp.arange(3.0)
+        f = tiny()
+        for _ in range(4):
+            assert goes_through_python(f, x, x).dtype == "float64"
+    config.update("jax_enable_x64", True)
+    try:
+        x = jnp.arange(3.0)
+        f = tiny()
+        assert warmed(f, x, 2.5).dtype == "float64"
+        assert warmed(f, jnp.arange(3), 2).dtype == "int64"
+    finally:
+        config.update("jax_enable_x64", False)
+    assert goes_through_python(f, X, X).dtype == "float32"
+
+
+class Point(NamedTuple):
+    x: object
+    y: object
+
+
+Pair = namedtuple("Pair", "left right")
+
+
+class Doubled(Pair):
+    """A named tuple with a constructor of its own."""
+
+    def __new__(cls, left, right=None):
+        return super().__new__(cls, left, left if right is None else right)
+
+
+TREES = [
+    (X, X),
+    [X, [X], ()],
+    {"b": X, "a": [X, (X, None)]},
+    Point(X, {"z": X}),
+    {},
+    None,
+    Pair([X], ()),
+    [[[[X]]]],
+]
+
+
+@pytest.mark.parametrize("tree", TREES, ids=str)
+def test_trees(tree):
+    def add(tree, x):
+        return minijax.tree.map(lambda y: y + x, tree), x
+
+    f = jit(add, backend=BACKEND)
+    warmed(f, tree, X)
+
+
+def test_other_trees_are_for_python():
+    f = jit(lambda tree: minijax.tree.map(lambda y: y + 1, tree), backend=BACKEND)
+    warmed(f, [X, X])
+    others = [(X, X), [X], [X, X, X], [X, [X]], {"a": X, "b": X}, X, None, [X, None]]
+    for tree in others:
+        assert minijax.tree.structure(goes_through_python(f, tree)) == (
+            minijax.tree.structure(tree)
+        )
+    for tree in ({"a": X}, {"c": X}, {"a": X, "c": X}, {1: X}):
+        assert goes_through_python(f, tree).keys() == tree.keys()
+    double = Doubled(X)
+    for _ in range(4):
+        assert type(goes_through_python(f, double)) is Doubled
+
+
+def test_kinds_of_one_function():
+    f = tiny()
+    shapes = [(n,) for n in range(40)]
+    for _ in range(3):
+        for shape in shapes:
+            x = jnp.ones(shape)
+            same(f(x, x), x * x + 1)
+    assert len(f._ready.chain) == Records.limit
+    for n in (30, 35, 39):
+        x = jnp.ones(n)
+        warmed(f, x, x)
+
+
+def test_numpy_arrays():
+    f, x = tiny(), np.arange(4, dtype="float32")
+    warmed(f, x, X)
+    for other in (x[::-1], x.astype("float64"), x.astype("int32")):
+        same(goes_through_python(f, other, X), jnp.asarray(other) * X + 1)
+    wrong = np.frombuffer(b"\0" + x.tobytes(), "float32", 4, 1)
+    same(goes_through_python(f, wrong, X), X * X + 1)
+    x[:] = 7  # the user's own array: it is looked at in each call
+    same(f(x, X), 7 * X + 1)
+
+
+def test_numbers_of_python():
+    f = jit(lambda x, a: x * a, backend=BACKEND)
+    for number in (0.1, 3, True, -2, 1e30, float("nan")):
+        warmed(f, X, number)
+    assert f(X, 0.1)._buffer[1] == np.float32(0.1)
+    assert f(X, 7)._buffer[1] == 7 and f(X, -(2**31))._buffer[1] == -(2.0**31)
+    with pytest.raises(OverflowError):
+        f(X, 2**31)
+    with pytest.raises(OverflowError):
+        f(X, 2**70)
+    goes_through_python(f, X, np.float64(0.5))
+    goes_through_python(f, X, 1j)
+
+
+def test_weak_types_differ():
+    f = jit(lambda x: x + 1.0, backend=BACKEND)
+    weak, strong = lax.full((), 1.0), jnp.float32(1)
+    weak = jit(lambda: 2.0)()
+    assert weak.weak_type and not strong.weak_type
+    for _ in range(4):
+        assert f(weak).weak_type and not f(strong).weak_type
+        assert not f(np.zeros((), "float32")).weak_type
+        assert f(2.0).weak_type
+
+
+def test_arguments_by_name():
+    f = jit(lambda x, y, z=1.0: x * y + z, backend=BACKEND)
+    warmed(f, X, y=X)
+    warmed(f, X, z=2.0, y=X)
+    warmed(f, z=X, y=X, x=X)
+    warmed(f, X, X, **{})
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        f(X, X, w=X)
+
+
+def test_static_arguments():
+    static = {"static_argnums": 1, "static_argnames": "mode"}
+    f = jit(lambda x, n, mode="a": x * n, backend=BACKEND, **static)
+    for n in (2, 3, 2.0, True):
+        same(warmed(f, X, n), X * n)
+        same(warmed(f, X, n, mode="b"), X * n)
+    assert f(X, 1).dtype == "float32" and f(X, 0.0)._buffer[1] == 0
+    with pytest.raises(ValueError, match="[Nn]on-hashable"):
+        f(X, [1])
+
+
+def test_donated_arguments():
+    f = jit(lambda x, y: x + y, donate_argnums=0, backend=BACKEND)
+    for _ in range(4):
+        x = jnp.ones(5) * 2
+        same(goes_through_python(f, x, jnp.ones(5)), jnp.ones(5) * 3)
+        assert x.is_deleted()
+    f = warm = tiny()
+    x = X + 0
+    warmed(warm, x, X)
+    x.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        f(x, X)
+
+
+def test_tracers_and_transformations():
+    f = tiny()
+    warmed(f, X, X)
+    same(grad(lambda x: f(x, x).sum())(X), 2 * X)
+    same(vmap(f)(jnp.ones((2, 4)), jnp.ones((2, 4))), jnp.ones((2, 4)) * 2)
+    calls = []
+
+    @jit
+    def outer(x):
+        calls.append(f(X, X))  # concrete arrays, and yet it is to be written down
+        return x + calls[-1]
+
+    same(outer(X), X + X * X + 1)
+    assert isinstance(calls[0], core.Tracer)
+    with pytest.raises(minijax.errors.UnexpectedTracerError):
+        f(calls[0], X)
+
+
+def test_switches():
+    f, seen = tiny(), []
+    g = jit(lambda x: seen.append(x) or x + 1, backend=BACKEND)
+    warmed(f, X, X)
+    warmed(g, X)
+    with minijax.disable_jit():
+        g(X)
+    assert len(seen) == 2
+    core.watchers.append(lambda primitive, *rest: seen.append(primitive))
+    try:
+        f(X, X)
+    finally:
+        core.watchers.pop()
+    assert str(seen[-1]) == "jit"
+    warmed(f, X, X)
+    config.update("minijax_backend", "interpreter")
+    try:
+        goes_through_python(f, X, X)
+    finally:
+        config.update("minijax_backend", None)
+
+
+def test_debug_nans():
+    f = jit(lambda x: jnp.log(x), backend=BACKEND)
+    warmed(f, -X)
+    config.update("jax_debug_nans", True)
+    try:
+        with pytest.raises(FloatingPointError):
+            f(-X)
+    finally:
+        config.update("jax_debug_nans", False)
+    warmed(f, -X)
+    with minijax.debug_nans(), pytest.raises(FloatingPointError):
+        f(-X)
+    warmed(f, -X)
+
+
+def test_errors():
+    f = tiny()
+    warmed(f, X, X)
+    with pytest.raises(TypeError, match="argument"):
+        f(X)
+    with pytest.raises(TypeError):
+        f(X, "text")
+    with pytest.raises(TypeError):
+        f(X, object())
+
+
+def test_results_are_not_touched_again():
+    f = tiny()
+    warmed(f, X, X)
+    results = [f(X * k, X) for k in range(50)]
+    views = [np.asarray(f(X * k, X)) for k in range(50)]
+    handles = [memoryview(f(X * k, X)._buffer) for k in range(50)]
+    for k in range(50):
+        expected = np.asarray(X) ** 2 * k + 1
+        for found in (results[k], views[k], handles[k]):
+            np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_memory_of_dropped_results_is_used_again():
+    f = tiny()
+    warmed(f, X, X)
+    places = set()
+    for _ in range(100):
+        places.add(f(X, X)._buffer.ctypes.data)
+    assert len(places) <= 4
+
+
+def test_large_results():
+    f, x = tiny(), jnp.ones(2**18)
+    kept = [warmed(f, x * k, x) for k in range(6)]
+    for k, y in enumerate(kept):
+        assert (y._buffer == k + 1).all() and y._buffer.ctypes.data % 64 == 0
+
+
+def references(*objects):
+    return [sys.getrefcount(x) for x in objects]
+
+
+def test_references_are_counted():
+    f = jit(lambda tree, a: {"s": (tree["x"] * a, [tree["x"]])}, backend=BACKEND)
+    tree, number = {"x": X + 0}, 123.5
+    warmed(f, tree, number)
+    watched = [tree, tree["x"], tree["x"]._buffer, number, X.device, X.dtype]
+    watched += [ArrayImpl, np.ndarray, f, *f._ready.chain]
+    before = references(*watched)
+    for _ in range(1000):
+        f(tree, number)
+    assert references(*watched) == before
+    other = {"x": X[::2]}
+    f(other, number)
+    watched = watched[:4]
+    before = references(*watched)
+    for _ in range(100):
+        f(other, number)
+    assert references(*watched) == before
+
+
+def test_functions_and_records_go():
+    import weakref
+
+    f = tiny()
+    warmed(f, X, X)
+    gone, record = weakref.ref(f), weakref.ref(f._ready)
+    del f
+    gc.collect()
+    assert gone() is None and record() is None
+
+
+def test_garbage_is_collected_in_the_middle():
+    def many(t):
+        return [{"a": t[0] + k, "b": (t[1], [t[0]])} for k in range(5)]
+
+    f = jit(many, backend=BACKEND)
+    expected = warmed(f, (X, X))
+    threshold = gc.get_threshold()
+    gc.set_threshold(1, 1, 1)
+    try:
+        for _ in range(200):
+            found = f((X, X))
+    finally:
+        gc.set_threshold(*threshold)
+    same(found, expected)
+
+
+def test_caches_are_cleared():
+    traced = []
+    f = jit(lambda x: traced.append(1) or x + 1, backend=BACKEND)
+    for clear in (f.clear_cache, minijax.clear_caches):
+        warmed(f, X)
+        count = len(traced)
+        clear()
+        f(X)
+        assert len(traced) == count + 1
+
+
+def test_copies_and_methods():
+    f = tiny()
+    warmed(f, X, X)
+    other = copy.copy(f)
+    assert type(other) is GatedFunction
+    warmed(other, X, X)
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        pickle.dumps(f)
+
+    class Model:
+        scale = 2.0
+
+        @jit
+        def double(self, x):
+            return x * 2
+
+        call = jit(lambda self, x: x * self.scale, static_argnums=0, backend=BACKEND)
+
+    same(warmed(Model().call.__func__, Model, X), X * 2)
+    model = Model()
+    for _ in range(4):
+        same(model.call(X), X * 2)
+    assert repr(f).startswith("<JitFunction of") and f.__wrapped__
+
+
+def test_threads_in_one_function():
+    def loop(x, y):
+        return lax.fori_loop(0, 50, lambda i, x: jnp.sin(x) + y, x)
+
+    f, g, failures = jit(loop, backend=BACKEND), tiny(), []
+
+    def work(k):
+        x = jnp.full((300,), float(k))
+        expected = [np.asarray(f(x, x)), np.asarray(g(x, X[:1]))]
+        for _ in range(200):
+            found = f(x, x), g(x, X[:1])
+            if not all(np.array_equal(a, b) for a, b in zip(found, expected)):
+                failures.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_records_go_while_calls_are_made():
+    f, failures, stop = tiny(), [], threading.Event()
+
+    def work(k):
+        x = jnp.arange(k + 1.0)
+        expected = np.asarray(x) ** 2 + 1
+        while not stop.is_set():
+            if not np.array_equal(f(x, x), expected):
+                failures.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(40):
+            f.clear_cache()
+            minijax.clear_caches()
+    finally:
+        stop.set()
+        sys.setswitchinterval(interval)
+        for thread in threads:
+            thread.join()
+    assert not failures
+
+
+def test_long_programs_let_others_run():
+    f = jit(lambda x: jnp.exp(jnp.sin(x)) @ x.T, backend=BACKEND)
+    x = jnp.ones((700, 700)) / 700
+    warmed(f, x)
+    ticks, start = [], threading.Event()
+    thread = threading.Thread(target=lambda: start.wait() and ticks.append(1))
+    thread.start()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(60)  # nobody gives way unless asked to
+    try:
+        start.set()
+        end = time.monotonic() + 30
+        while not ticks and time.monotonic() < end:
+            f(x)
+        assert ticks
+    finally:
+        sys.setswitchinterval(interval)
+        thread.join()
+
+
+def test_programs_with_callbacks():
+    seen = []
+
+    def f(x):
+        minijax.debug.callback(lambda y: seen.append(float(y)), x.sum())
+        return x + 1
+
+    f = jit(f, backend=BACKEND)
+    for _ in range(4):
+        same(f(X), X + 1)
+    assert seen == [6.0] * 4
+
+
+def run(program, **variables):
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=os.environ | variables, text=True,
+        capture_output=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+SECOND = """
+import minijax.numpy as jnp
+from minijax import jit
+x = jnp.arange(3.0)
+f = jit(lambda x: x + 1, backend="cpu")
+for _ in range(5):
+    f(x)
+print(len(f._ready.chain), sum(f._ready.seen.values()))
+"""
+
+
+def test_the_gate_can_be_switched_off():
+    assert run(SECOND).split() == ["1", "2"]
+    assert run(SECOND, MINIJAX_GATE="0").split() == ["0", "5"]
+
+
+def test_other_layouts_are_left_to_python(monkeypatch):
+    def refuse():
+        raise UnknownLayout("a test")
+
+    monkeypatch.setattr(gated_functions, "check_layout", refuse)
+    assert gated_functions._open() is None
+    monkeypatch.setattr(gated_functions, "_opened", [None])
+    f = tiny()
+    for _ in range(4):
+        same(goes_through_python(f, X, X), X * X + 1)
+    assert not f._ready.chain
+
+
+FORK = """
+import os, threading
+import minijax.numpy as jnp
+from minijax import jit
+x = jnp.arange(4.0)
+f = jit(lambda x: jnp.sin(x) + 1, backend="cpu")
+for _ in range(4):
+    f(x)
+stop = threading.Event()
+def busy(k=0):
+    while not stop.is_set():
+        k += 1
+        jit(lambda x: x * k, backend="cpu")(x)
+threads = [threading.Thread(target=busy) for _ in range(2)]
+for thread in threads: thread.start()
+for turn in range(5):
+    child = os.fork()
+    if child == 0:
+        f(x)
+        jit(lambda x: x - 1.5, backend="cpu")(x)
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+stop.set()
+for thread in threads: thread.join()
+print("done")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_forks():
+    assert run(FORK).strip() == "done"
+
+
+OPENED_MEANWHILE = """
+from minijax import jit
+from minijax.calls import gated_functions
+made = gated_functions.Records
+class Meanwhile(made):
+    def __init__(self):
+        super().__init__()
+        gated_functions.Records = made
+        gated_functions.open_gate()  # by another thread
+gated_functions.Records = Meanwhile
+f = jit(lambda x: x + 1, backend="cpu")
+print([float(f(2.0)) for _ in range(5)])
+"""
+
+
+def test_the_gate_is_opened_while_a_function_is_made():
+    assert run(OPENED_MEANWHILE).strip() == "[3.0, 3.0, 3.0, 3.0, 3.0]"
+
+
+FORK_WHILE_OPENING = """
+import os, signal, threading
+import minijax.numpy as jnp
+from minijax import jit
+from minijax.calls import gated_functions
+f = jit(lambda x: jnp.sin(x) + 1, backend="cpu")
+f(1.0)
+opening, forked = threading.Event(), threading.Event()
+def open_slowly():
+    with gated_functions._lock:
+        opening.set()
+        forked.wait(100)
+thread = threading.Thread(target=open_slowly)
+thread.start()
+opening.wait(100)
+child = os.fork()
+if child == 0:
+    signal.alarm(100)
+    for _ in range(5):
+        f(1.0)
+    os._exit(7)
+forked.set()
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_while_the_gate_is_opened():
+    assert run(FORK_WHILE_OPENING).strip() == "7"
+
+
+def test_masked_arrays_are_refused_by_name():
+    f = jit(lambda tree: tree["a"] + 1)
+    warmed(f, {"a": np.ones(2, np.float32)})
+    masked = np.ma.masked_array(np.ones(2, np.float32), [0, 1])
+    with pytest.raises(ValueError, match=r"tree\['a'\].*masked arrays"):
+        f({"a": masked})
+    for use in (
+        grad(lambda x: x.sum()), vmap(jnp.sin), minijax.jacfwd(jnp.sin), jit(jnp.sin),
+        lambda m: minijax.jvp(jnp.sin, (np.ones(2, "f"),), (m,)),
+        lambda m: minijax.vjp(jnp.sin, np.ones(2, "f"))[1](m),
+        lambda m: jit(lambda: m)(), lambda m: jit(lambda x: x + m)(np.ones(2, "f")),
+        lambda m: lax.scan(lambda c, x: (c, x), 0.0, m),
+        lambda m: lax.scan(lambda c, x: (c, x), m, jnp.ones(2)),
+        lambda m: lax.cond(True, lambda x: x, lambda x: x, m),
+        lambda m: lax.fori_loop(0, 2, lambda i, x: x, m),
+        lambda m: lax.while_loop(lambda x: False, lambda x: x, m),
+        lambda m: minijax.eval_shape(lambda: m), minijax.make_jaxpr(jnp.sin),
+        lambda m: minijax.pure_callback(lambda x: x, m, m),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="masked arrays are not supported"):
+            use(masked)
+
+
+SMALL_STACK = """
+import threading
+import minijax.numpy as jnp
+from minijax import jit
+leaves = [jnp.zeros(())] * {leaves}
+def work():
+    f = jit(lambda leaves: leaves[0] + 1, backend="cpu")
+    for _ in range(4):
+        assert f(leaves) == 1
+    print(len(f._ready.chain), len(f._ready.seen))
+threading.stack_size({stack})
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+
+
+def test_very_many_leaves_in_a_thread_with_a_small_stack():
+    program = SMALL_STACK.format(leaves=12_000, stack=256 * 1024)
+    assert run(program).split() == ["1", "1"]
+
+
+def test_deep_trees_are_left_to_python():
+    tree = X
+    for _ in range(100):
+        tree = [tree]
+    f = jit(lambda tree: tree, backend=BACKEND)
+    for _ in range(4):
+        same(f(tree), tree)
+    assert not f._ready.chain

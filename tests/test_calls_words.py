@@ -1,0 +1,109 @@
+"""The language of words: as Python, and as machine code, it does the same."""
+
+import ctypes
+import random
+
+import numpy as np
+import pytest
+
+from minijax.calls.words import as_float32, byte, call, half, llvm_text, room, word
+from minijax.kernels.llvm_compiler import Library
+
+LIMIT = 5
+
+
+def compiled(*functions):
+    library = Library(llvm_text(*functions))
+    name, arity = functions[-1].__name__, functions[-1].__code__.co_argcount
+    kind = ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + arity))
+    found = kind(library.engine.get_function_address(name))
+    found.library = library
+    return found
+
+
+def arithmetic(a, b):
+    """Every operation on numbers."""
+    c = (a + b) * (a - b) | (a & b)
+    c += (a << 3) + (b >> 2)
+    return c * -1 + (a < b) + 2 * (a <= b) + 4 * (a == b) + 8 * (a != b) + 16 * (a > b)
+
+
+def conditions(a, b):
+    if a < b and not (a == 3 or b == LIMIT):
+        return 1
+    elif (a >= b or a == 2) and b != 0:
+        if a:
+            return 2
+    else:
+        b = 7
+    return b
+
+
+def loops(a, b):
+    total = 0
+    while a > 0 and total < 1000:
+        i = 0
+        while i < b:
+            total += i * a
+            i += 1
+        a -= 1
+    return total
+
+
+def twice(a):
+    return 2 * a
+
+
+def calls(a, b):
+    if a <= 0:
+        return twice(b)
+    return calls(a - 1, b + twice(a))
+
+
+def memory(a, b):
+    place = room(2)
+    word[place] = a
+    word[place + 8] = 0
+    half[place + 8] = b
+    half[place + 12] = 1
+    byte[place] = 255
+    return word[place] + word[place + 8] + half[place + 8] + byte[place + 1]
+
+
+PROGRAMS = [(arithmetic,), (conditions,), (loops,), (twice, calls), (memory,)]
+
+
+@pytest.mark.parametrize("functions", PROGRAMS, ids=lambda fs: fs[-1].__name__)
+def test_python_and_machine_code_agree(functions):
+    machine, python = compiled(*functions), functions[-1]
+    chance = random.Random(0)
+    for a in range(-3, 8):
+        for b in (*range(8), chance.randrange(2**20)):
+            assert machine(a, b) == python(a, b), (a, b)
+
+
+def test_functions_of_c():
+    def through(address, x):
+        return call(address, x)
+
+    function = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(lambda x: x * 3)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert compiled(through)(address, 14) == through(address, 14) == 42
+
+
+@pytest.mark.parametrize("x", [0.1, -2.5, 0.0, -0.0, 1e300, 5e-324, np.inf, np.nan])
+def test_narrow_floats(x):
+    def narrowed(bits):
+        return as_float32(bits)
+
+    bits = int(np.array(x).view(np.int64))
+    with np.errstate(over="ignore"):
+        expected = int(np.array(x).astype(np.float32).view(np.uint32))
+    assert compiled(narrowed)(bits) == expected == narrowed(bits)
+
+
+def test_functions_without_text():
+    namespace = {}
+    exec("def f(x):\n    return x", namespace)
+    with pytest.raises(OSError, match="text"):
+        llvm_text(namespace["f"])

@@ -1,0 +1,313 @@
+"""Fused schedules: how many kernels are left, and that they compute the same."""
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import minijax.numpy as jnp
+from minijax import (
+    ShapeDtypeStruct,
+    grad,
+    lax,
+    make_jaxpr,
+    pure_callback,
+    value_and_grad,
+)
+from minijax.fusion.fusion_pass import fuse
+from minijax.fusion.parts import NEAR, parts_among
+from minijax.kernels.backends import KernelProgram
+from minijax.kernels.interpreter import check_kernel
+from minijax.kernels.kernel import traffic
+from minijax.kernels.loop_nests import Loop, loop_nest
+from minijax.kernels.program_steps import Evaluate, Launch, Schedule, lower
+from minijax.passes.pipeline import simplify
+from tests import fusion_cases
+from tests.fusion_cases import FusedProgram, compare
+
+X = jnp.asarray(np.linspace(-2, 2, 12, dtype="float32").reshape(3, 4))
+LARGE = jnp.ones((200, 300))
+
+
+def fused(f, *args):
+    """The checked fused schedule of a function."""
+    schedule = fuse(lower(simplify(make_jaxpr(f)(*args))))
+    for kernel in schedule.kernels.values():
+        check_kernel(kernel)
+    return schedule
+
+
+def selu(x):
+    return 1.05 * jnp.where(x > 0, x, 1.67 * jnp.exp(x) - 1.67)
+
+
+def softmax(x):
+    e = jnp.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def logsumexp(x):
+    top = x.max(-1, keepdims=True)
+    return jnp.log(jnp.exp(x - top).sum(-1)) + top[..., 0]
+
+
+def layer_norm(x):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / jnp.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+
+
+def cross_entropy(x, y):
+    return (logsumexp(x) - (x * y).sum(-1)).mean()
+
+
+def column_norm(x):
+    return (x - x.mean(0)) / x.std(0)
+
+
+def adam(p, g):
+    m, v = 0.9 * p + 0.1 * g, 0.99 * p + 0.01 * g * g
+    return p - 0.1 * m / (jnp.sqrt(v) + 1e-8), m, v
+
+
+def gates(z, c):
+    a, b = jnp.split(z, 2, 1)
+    return jnp.tanh(a) * c + b
+
+
+def shifted(x):
+    e = jnp.exp(x.reshape(-1))
+    return e[1:] - e[:-1]
+
+
+@pytest.mark.parametrize(
+    "f, args, count",
+    [
+        (lambda x: x, [X], 0),
+        (selu, [X], 1),
+        (grad(lambda x: selu(x).sum()), [X], 1),
+        (lambda x: selu(x).T, [X], 1),
+        (lambda x: selu(x.T).reshape(12)[::-3] + 1, [X], 1),
+        (lambda x: selu(x.T).reshape(12)[::-2] + 1, [X], 2),
+        (lambda x: jnp.pad(selu(x), 1) * 2, [X], 1),
+        (softmax, [LARGE], 1),
+        (softmax, [LARGE.reshape(2, 30_000)], 3),
+        (grad(lambda x: (softmax(x) * x).sum()), [LARGE], 1),
+        (layer_norm, [LARGE], 1),
+        (grad(lambda x: (layer_norm(x) * x).sum()), [LARGE], 1),
+        (logsumexp, [LARGE], 1),
+        (value_and_grad(cross_entropy), [LARGE, LARGE], 1),
+        (column_norm, [X], 1),
+        (column_norm, [LARGE], 2),
+        (lambda x: jnp.exp(x).sum(0), [LARGE], 1),
+        (lambda x: (x.sum(0), x.sum(1)), [X], 2),
+        (lambda x: (x.sum(1), (x * x).max(1)), [LARGE], 1),
+        (lambda x: (x * x).sum() + x.max(), [LARGE], 1),
+        (lambda x: ((x * x).sum(), 2 * x), [LARGE], 1),
+        (lambda x: x / x.sum(), [LARGE], 2),
+        (lambda x: x / x.sum(), [X], 1),
+        (lambda x: x + x.T, [X[:, :3]], 1),
+        (lambda x: softmax(x + x.T), [LARGE[:200, :200]], 2),
+        (lambda a, b: (jnp.cos(a) * b, jnp.sin(a)), [LARGE, LARGE], 1),
+        (adam, [LARGE, LARGE], 1),
+        (gates, [LARGE, LARGE[:, :150]], 1),
+        (shifted, [X], 1),
+        (shifted, [LARGE], 2),
+        (lambda x, b: x + jnp.exp(b), [LARGE, LARGE[0]], 2),
+        (lambda x, b: x + jnp.exp(b), [X, X[0]], 1),
+        (lambda x, b: x + jnp.exp(b)[:, None], [LARGE, LARGE[:, 0]], 1),
+        (lambda x: lax.argmax(jnp.abs(x), 1, "int32"), [X], 1),
+        (lambda x: lax.argmax(jnp.exp(x).T, 0, "int32").sum(), [X], 1),
+    ],
+)
+def test_numbers_of_kernels(f, args, count):
+    assert len(fused(f, *args).steps) == count
+
+
+def test_a_row_is_read_from_memory_once():
+    [step] = fused(softmax, LARGE).steps
+    assert traffic(step.kernel) == (4 * LARGE.size,) * 2
+    assert sum(node.op == "load" for node in step.kernel.nodes) == 1
+    assert sum(node.op == "exp" for node in step.kernel.nodes) == 1
+
+
+def test_rows_just_near_enough():
+    for size, count in ((NEAR, 1), (NEAR + 1, 3)):
+        assert len(fused(softmax, jnp.ones((2, size))).steps) == count
+
+
+def test_sums_of_one_row_share_a_loop():
+    [step] = fused(lambda x: (x.sum(1), (x * x).sum(1)), LARGE).steps
+    [rows] = loop_nest(step.kernel)
+    [columns] = [step for step in rows.body if isinstance(step, Loop)]
+    assert len(columns.folds) == 2
+
+
+def chain(x):
+    for _ in range(500):
+        x = x * 1.01 + 0.5
+    return x
+
+
+def test_kernels_stay_small():
+    steps = fused(chain, X).steps
+    assert 7 <= len(steps) <= 8
+    assert all(len(step.kernel.nodes) < 400 for step in steps)
+
+
+def calls_for_each_operation(n):
+    """How many functions are called to lower and fuse a chain, by its operations."""
+
+    def long_chain(x):
+        for _ in range(n // 2):
+            x = jnp.tanh(x) + x
+        return x
+
+    closed, calls = simplify(make_jaxpr(long_chain)(X)), []
+    sys.setprofile(lambda frame, event, arg: calls.append(event))
+    try:
+        fuse(lower(closed))
+    finally:
+        sys.setprofile(None)
+    return len(calls) / n
+
+
+def test_the_work_grows_with_the_program_and_no_faster():
+    short, long = calls_for_each_operation(300), calls_for_each_operation(3000)
+    assert long < 1.1 * short
+
+
+def test_nothing_is_stored_that_nobody_reads():
+    def f(x):
+        return jnp.exp(x), jnp.log(jnp.exp(x) + 1.0)
+
+    schedule = fused(f, X)
+    written = [slot for step in schedule.steps for slot in step.writes]
+    assert set(written) == set(schedule.outputs) and len(written) == 2
+
+
+def test_waste_vanishes():
+    schedule = lower(make_jaxpr(lambda x: (jnp.exp(x), jnp.sin(x)))(X))
+    schedule = schedule._replace(outputs=schedule.outputs[:1])
+    [step] = fuse(schedule).steps
+    assert step.kernel.name == "exp"
+
+
+def tricky(x):
+    a = jnp.exp(x)
+    b = pure_callback(np.cumsum, ShapeDtypeStruct((12,), "float32"), a.reshape(12))
+    return a * 2.0 + b.reshape(3, 4)
+
+
+def test_a_step_in_between_is_not_passed():
+    schedule = Schedule(*lower(make_jaxpr(tricky)(X)))
+    waiting, *steps = schedule.steps
+    known = {*schedule.inputs, *waiting.writes}
+    for step in fuse(schedule).steps:
+        assert known.issuperset(step.reads)
+        known.update(step.writes)
+    assert not compare(make_jaxpr(tricky)(X), [X])[0]
+
+
+def pieces(x):
+    return jnp.concatenate([jnp.sin(x[2:]) * 2, x[:2]])[::-1] + 1
+
+
+def gaps(x):
+    return lax.pad(jnp.exp(x), 1.0, ((1, 0, 1), (0, 2, 0))) * 2
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        pieces,
+        gaps,
+        tricky,
+        shifted,
+        lambda x: (x, jnp.exp(x), x.T),
+        lambda x: lax.bitcast_convert_type(x * x + 1, "int32") >> 2,
+        lambda x: (x + 1j * jnp.exp(x)) * (x - 2j),
+        lambda x: (x.astype("float16") * 3 + 1).astype("float32") * x,
+        lambda x: (x.astype("bfloat16") * 3 + 1).sum(1),
+        lambda x: jnp.pad(jnp.pad(jnp.exp(x), 1), ((2, 0), (0, 1))) + 1,
+        lambda x: jnp.pad(x.sum(1), 2)[:, None] * x[0],
+        lambda x: (x @ x.T).max(0) + jnp.exp(x[:, 0]),
+        lambda x: jnp.exp(x[:0]).sum(0) + x[0],
+        lambda x: x[::-1, ::-1].reshape(12) * x.T.reshape(12),
+    ],
+)
+def test_results(f):
+    wrong, _ = compare(make_jaxpr(f)(X), [X], machine=True)
+    assert not wrong, wrong[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_programs(seed):
+    for closed, operands in fusion_cases.random_programs(seed, 40):
+        wrong, _ = compare(closed, operands, machine=seed == 0)
+        assert not wrong, f"{closed}\n{wrong[0]}"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_corpus():
+    steps = np.zeros(2, int)
+    for closed, operands in fusion_cases.corpus_programs(every=9):
+        wrong, found = compare(closed, operands)
+        steps += found
+        assert not wrong, f"{closed}\n{wrong[0]}"
+    assert steps[1] < steps[0] / 2
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_primitives():
+    for closed, operands in fusion_cases.primitive_programs(every=11):
+        wrong, _ = compare(closed, operands)
+        assert not wrong, f"{closed}\n{wrong[0]}"
+
+
+class Twice(NamedTuple):
+    """A step that contains a schedule."""
+
+    schedule: Schedule
+
+    reads = writes = ()
+
+    @property
+    def schedules(self):
+        return (self.schedule,)
+
+    def with_schedules(self, schedules):
+        return Twice(*schedules)
+
+
+def test_schedules_within_steps():
+    inner = lower(make_jaxpr(selu)(X))
+    [step] = fuse(Schedule([], [], [], [Twice(inner)])).steps
+    assert len(inner.steps) == 6 and len(step.schedule.steps) == 1
+
+
+def test_other_steps_stay_in_order():
+    def f(x):
+        for _ in range(3):
+            x = tricky(jnp.sin(x)) + 1.0
+        return x
+
+    schedule = lower(make_jaxpr(f)(X))
+    steps = [step for step in fuse(schedule).steps if not isinstance(step, Launch)]
+    assert steps == [step for step in schedule.steps if isinstance(step, Evaluate)]
+    assert not compare(make_jaxpr(f)(X), [X])[0]
+
+
+def test_fused_program_is_called_often():
+    program, plain = (
+        kind(make_jaxpr(softmax)(X)) for kind in (FusedProgram, KernelProgram)
+    )
+    for scale in (1.0, 2.0):
+        [ours], [wanted] = program(X * scale), plain(X * scale)
+        assert np.allclose(ours, wanted)
+
+
+def test_what_a_kernel_does_is_found_out_once():
+    steps = lower(make_jaxpr(lambda x: jnp.exp(jnp.exp(x) * x) * x)(X)).steps
+    works = [part.work for part in parts_among(steps).values()]
+    assert works[0] is works[2] and works[1] is works[3] and works[0] is not works[1]

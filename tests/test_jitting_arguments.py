@@ -1,0 +1,71 @@
+"""Arguments chosen by number and by name."""
+
+import pytest
+
+from minijax.jitting.arguments import chosen, positional, signature_of
+
+
+def f(a, b, /, c, d=1, *, e=2):
+    pass
+
+
+def rest(a, *args, **kwargs):
+    pass
+
+
+P, R = signature_of(f), signature_of(rest)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "nums", "names", "expected"),
+    [
+        (P, None, None, ((), set())),
+        (P, 1, None, ((1,), set())),
+        (P, 2, None, ((2,), {"c"})),
+        (P, -1, None, ((3,), {"d"})),
+        (P, (2, 3), None, ((2, 3), {"c", "d"})),
+        (P, (), None, ((), set())),
+        (P, None, "c", ((2,), {"c"})),
+        (P, None, ["e"], ((), {"e"})),
+        (P, None, ("d", "e"), ((3,), {"d", "e"})),
+        (P, 2, "e", ((2,), {"e"})),
+        (R, 5, None, ((5,), set())),
+        (R, -1, None, ((-1,), set())),
+        (R, None, "k", ((), {"k"})),
+        (None, 3, "x", ((3,), {"x"})),
+    ],
+)
+def test_chosen(parameters, nums, names, expected):
+    found = chosen("static", parameters, nums, names)
+    assert (found.nums, set(found.names)) == expected
+
+
+@pytest.mark.parametrize(
+    ("nums", "names", "error", "text"),
+    [
+        (4, None, ValueError, r"static_argnums=\(4,\).* has 4 positional"),
+        (-5, None, ValueError, r"static_argnums=\(-5,\)"),
+        (None, "a", ValueError, r"static_argnames=\['a'\].*they|are: c, d, e"),
+        (None, "z", ValueError, r"no such arguments; those that it has are: c, d, e"),
+        ("a", None, TypeError, "static_argnums is an integer or .* not 'a'"),
+        (1.0, None, TypeError, "static_argnums is an integer or .* not 1.0"),
+        (None, 3, TypeError, "static_argnames is a string or .* not 3"),
+        (None, (3,), TypeError, r"static_argnames is a string or .* not \(3,\)"),
+    ],
+)
+def test_refused(nums, names, error, text):
+    with pytest.raises(error, match=text):
+        chosen("static", P, nums, names)
+
+
+def test_positions_in_a_call():
+    found = chosen("static", R, (0, -1), None)
+    assert found.positions(3) == [0, 2]
+    assert found.positions(1) == [0]
+    assert found.positions(0) == []
+
+
+def test_signatures():
+    assert positional(P) == ["a", "b", "c", "d"]
+    assert signature_of(print) is None or positional(signature_of(print)) == []
+    assert signature_of(type) is None

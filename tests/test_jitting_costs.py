@@ -1,0 +1,116 @@
+"""Operations and bytes, counted in programs."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.extend.core import Primitive
+from minijax.jitting.costs import cost_analysis, memory_analysis, peak_of_temporaries
+from minijax.kernels.backends import as_bytes, step_runners, view
+from minijax.kernels.layouts import Slot, whole
+from minijax.kernels.program_steps import kernel_rules
+
+V, M = np.ones(4, np.float32), np.ones((3, 4), np.float32)
+
+
+def costs(f, *args):
+    counts = cost_analysis(minijax.make_jaxpr(f)(*args).jaxpr)
+    return tuple(counts[k] for k in ("flops", "transcendentals", "bytes accessed"))
+
+
+@pytest.mark.parametrize(
+    ("f", "args", "expected"),
+    [
+        (lambda x: x + x, (V,), (4, 0, 48)),
+        (lambda x: jnp.sin(x), (V,), (0, 4, 32)),
+        (lambda a, b: a @ b, (M, V), (24, 0, 48 + 16 + 12)),
+        (lambda a: a @ a.T, (M,), (2 * 3 * 3 * 4, 0, 48 * 2 + 48 * 2 + 36)),
+        (lambda a: a.sum(0), (M,), (8, 0, 48 + 16)),
+        (lambda a: a[1:], (M,), (0, 0, 2 * 32)),
+        (lambda a: a.reshape(-1), (M,), (0, 0, 96)),
+        (lambda x: lax.integer_pow(x, 3), (V,), (8, 0, 32)),
+        (lambda x: x, (V,), (0, 0, 0)),
+        (lambda x: minijax.jit(jnp.sin)(minijax.jit(jnp.sin)(x)), (V,), (0, 8, 64)),
+    ],
+)
+def test_costs(f, args, expected):
+    assert costs(f, *args) == expected
+
+
+def test_temporaries():
+    def chain(x):
+        for _ in range(5):
+            x = jnp.sin(x)
+        return x
+
+    def wide(x):
+        return sum(jnp.sin(x * k) for k in range(5))
+
+    peak = lambda f: peak_of_temporaries(minijax.make_jaxpr(f)(V).jaxpr)  # noqa: E731
+    assert peak(lambda x: x) == 0
+    assert peak(jnp.sin) == 0
+    assert peak(chain) == 2 * 16
+    assert peak(minijax.jit(chain)) == 2 * 16
+    assert peak(wide) >= 2 * 16
+    assert peak(lambda x: (jnp.sin(x), x)[1]) == 16
+
+
+def test_memory():
+    closed = minijax.make_jaxpr(lambda a, b: jnp.sin(a) @ b)(M, V)
+    stats = memory_analysis(closed.jaxpr, (False, True), "text")
+    assert stats.argument_size_in_bytes == 64
+    assert stats.output_size_in_bytes == 12
+    assert stats.alias_size_in_bytes == 16
+    assert stats.temp_size_in_bytes == 48
+    assert stats.generated_code_size_in_bytes == 4
+    assert stats.peak_memory_in_bytes == 64 + 12 - 16 + 48
+
+
+class Doubling(NamedTuple):
+    """A step of a kind that only has a runner."""
+
+    x: Slot
+    out: Slot
+    schedules = ()
+
+    @property
+    def reads(self):
+        """The slot that the step reads."""
+        return [self.x]
+
+    @property
+    def writes(self):
+        """The slot that the step writes to."""
+        return [self.out]
+
+
+def doubled(program, step):
+    """Return a function of the memory that does a `Doubling`."""
+    x = whole(step.x, step.x.dtype, (step.x.size,))
+
+    def run(memory):
+        memory[step.out] = as_bytes(2 * view(x, memory))
+
+    return run
+
+
+def test_steps_that_nobody_counts_move_numbers():
+    def rule(lowering, eqn, x):
+        out = lowering.slot(eqn.outvars[0].aval)
+        lowering.steps.append(Doubling(x.source, out.source))
+        return [out]
+
+    double = Primitive("double")
+    double.def_abstract_eval(lambda x: x)
+    kernel_rules[double], step_runners[Doubling] = rule, doubled
+    try:
+        compiled = minijax.jit(lambda x: double.bind(x) + 1).lower(V).compile()
+        np.testing.assert_array_equal(compiled(V), 2 * V + 1)
+        counts = compiled.cost_analysis()
+        assert (counts["flops"], counts["bytes accessed"]) == (4, 2 * 2 * V.nbytes)
+    finally:
+        del kernel_rules[double], step_runners[Doubling]

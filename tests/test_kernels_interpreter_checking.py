@@ -1,0 +1,115 @@
+"""The checker: what it refuses, and why."""
+
+import numpy as np
+import pytest
+
+from minijax.kernels.interpreter import KernelError, check_kernel
+from minijax.kernels.kernel import (
+    Affine,
+    Buffer,
+    Fold,
+    Guard,
+    Kernel,
+    Node,
+    Store,
+    apply,
+    constant,
+    fold,
+    index,
+    load,
+)
+
+F32, I32 = np.dtype("float32"), np.dtype("int32")
+X, N, OUT = Buffer("x", F32, 12), Buffer("n", I32, 12), Buffer("out", F32, 12)
+ALL, ROWS = Affine(0, (4, 1)), Affine(0, (1, 0))
+x, n = load(X, ALL), load(N, ALL)
+p = apply("lt", x, x)
+
+
+def kernel(*nodes, sizes=(3, 4), place=ALL, out=OUT, store=None):
+    node = nodes[-1] if store is None else store
+    return Kernel("test", sizes, (X, N, out), nodes, (Store(out, place, node),))
+
+
+def changed(node, **fields):
+    names = ("op", "args", "dtype", "level", "detail")
+    return Node(**{name: getattr(node, name) for name in names} | fields)
+
+
+WRONG = {
+    "before its arguments": kernel(apply("exp", x)),
+    "no such operation": kernel(x, changed(apply("exp", x), op="exponential")),
+    "takes 2 operands": kernel(x, changed(apply("add", x, x), args=(x,))),
+    "selects by a bool": kernel(x, apply("select", x, x, x)),
+    "have dtypes": kernel(x, n, apply("add", x, n)),
+    "is not for int32": kernel(n, apply("exp", n), out=Buffer("out", I32, 12)),
+    "node 1, exp: its dtype": kernel(x, changed(apply("exp", x), dtype=I32)),
+    "not that of its arguments": kernel(x, changed(apply("exp", x), level=(0,))),
+    "keeps the number of bits": kernel(x, apply("bitcast", x, dtype=np.dtype("int64"))),
+    "no such axis": kernel(index(2)),
+    "no such way": kernel(x, changed(fold("add", (1,), x), detail=Fold("mean", (1,)))),
+    "fold: it is not for": kernel(x, p, fold("add", (1,), p)),
+    "no such axes": kernel(x, fold("add", (2,), x)),
+    "folds one axis": kernel(x, fold("argmax", (0, 1), x)),
+    "fold: its level": kernel(x, changed(fold("add", (1,), x), level=(0, 1))),
+    "behind those it folds": kernel(x, fold("add", (0,), x), place=Affine(0, (0, 1))),
+    "elements 0 to 13": kernel(load(X, Affine(0, (5, 1)))),
+    "elements -1 to 10": kernel(load(X, Affine(-1, (4, 1)))),
+    "load: its dtype": kernel(changed(x, dtype=I32)),
+    "load: its level": kernel(changed(x, level=(0,))),
+    "further axes": kernel(x, place=ROWS),
+    "into one element": kernel(x, place=Affine(0, (3, 1))),
+    "store into out: its dtype": kernel(n),
+    "store into out: it reaches": kernel(x, place=Affine(1, (4, 1))),
+    "no node of the kernel": kernel(x, store=constant(1, F32)),
+    "both read and written": kernel(x, out=X),
+    "two have one name: x n x": kernel(x, out=Buffer("x", F32, 15)),
+}
+
+
+@pytest.mark.parametrize("complaint", WRONG)
+def test_refuses(complaint):
+    with pytest.raises(KernelError, match=complaint) as error:
+        check_kernel(WRONG[complaint])
+    assert "test(x:f32[12]" in str(error.value)
+
+
+def test_refuses_buffers_that_are_not_listed():
+    broken = Kernel("test", (3, 4), (X,), (x,), (Store(OUT, ALL, x),))
+    with pytest.raises(KernelError, match="not in the list"):
+        check_kernel(broken)
+
+
+def test_accepts():
+    guards = [Guard(Affine(-1, (1, 0)), 3), Guard(Affine(-2, (0, 1)), 4)]
+    shifted = load(X, Affine(-6, (4, 1)), guards)
+    for good in (
+        kernel(x),
+        kernel(x, fold("add", (1,), x), place=ROWS),
+        kernel(x, fold("add", (0, 1), x), place=Affine(3, (0, 0))),
+        kernel(constant(1, F32)),
+        kernel(
+            shifted, sizes=(5, 8), out=Buffer("out", F32, 40), place=Affine(0, (8, 1))
+        ),
+        kernel(load(X, Affine(99, (4, 1))), sizes=(3, 0)),
+    ):
+        assert check_kernel(good) is good
+
+
+def test_guards_know_multiples():
+    """As for a convolution: the place is a multiple of what the guard looks at."""
+    row = Affine(-1, (2, 1, 0))  # 2 * i + j - 1, of 3 rows of 4 elements
+    place = Affine(-4, (8, 4, 1))
+    guarded = load(X, place, [Guard(row, 3)])
+    kernel = Kernel("rows", (2, 3, 4), (X, OUT), (guarded,), ())
+    check_kernel(kernel)
+    with pytest.raises(KernelError, match="elements -4 to 15"):
+        check_kernel(Kernel("rows", (2, 3, 4), (X, OUT), (load(X, place),), ()))
+
+
+def test_large_kernels_are_checked_at_once():
+    size = 2**40
+    big = Buffer("x", F32, size), Buffer("out", F32, size)
+    a = load(big[0], Affine(0, (2**20, 1)))
+    stores = (Store(big[1], Affine(0, (2**20, 1)), a),)
+    check_kernel(Kernel("big", (2**20, 2**20), big, (a,), stores))

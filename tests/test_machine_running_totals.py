@@ -1,0 +1,61 @@
+"""Running totals as loops, beside NumPy."""
+
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pytest
+
+import minijax.numpy as jnp
+from minijax import jit, lax, make_jaxpr
+from minijax.kernels.program_steps import Evaluate, lower
+from minijax.machine.nested import Repeat
+from tests.cpu_cases import compare
+
+TOTALS = {
+    "cumsum": lax.cumsum,
+    "cumprod": lax.cumprod,
+    "cummax": lax.cummax,
+    "cummin": lax.cummin,
+    "cumlogsumexp": lax.cumlogsumexp,
+}
+KINDS = ["float32", "int32", "uint8", "float16", "complex64"]
+
+
+@pytest.mark.parametrize("backend", ["kernels", "cpu"])
+@pytest.mark.parametrize("name", TOTALS)
+def test_all_axes_and_dtypes(name, backend):
+    rng = np.random.default_rng(0)
+    shapes = [(5,), (0,), (1,), (3, 4), (4, 0), (2, 3, 4)]
+    cases = [(*pair, rev) for pair in product(KINDS, shapes) for rev in (False, True)]
+    for kind, shape, reverse in cases:
+        x = (rng.normal(size=shape) * 5).astype(kind)
+        for axis in range(len(shape)):
+            f = partial(TOTALS[name], axis=axis, reverse=reverse)
+            assert not compare(backend, f"{name} {kind} {shape} {axis}", f, [x])
+
+
+def test_nan_stays():
+    x = np.array([1.0, np.nan, 3.0, -np.inf], "float32")
+    found = jit(lambda x: lax.cummax(x, 0), backend="cpu")(x)
+    np.testing.assert_array_equal(found, np.maximum.accumulate(x))
+
+
+@pytest.mark.parametrize("name", TOTALS)
+def test_it_is_a_loop(name):
+    total = partial(TOTALS[name], axis=1)
+    schedule = lower(make_jaxpr(total)(jnp.ones((3, 4))))
+    [loop] = [step for step in schedule.steps if isinstance(step, Repeat)]
+    assert loop.length == 4
+    assert not [step for step in schedule.walk() if isinstance(step, Evaluate)]
+
+
+def test_logarithms_of_sums():
+    inf, nan = np.inf, np.nan
+    rows = [[-inf, -inf, 1, -inf], [inf, 1, inf, -inf], [1000, 999, -1000, 1001]]
+    rows += [[1, nan, 1, 1], [-inf, inf, nan, 0], [0, 0, 0, 0]]
+    x = np.array(rows, "float32")
+    found = jit(lambda x: lax.cumlogsumexp(x, 1), backend="cpu")(x)
+    with np.errstate(invalid="ignore"):
+        expected = np.logaddexp.accumulate(x, 1)
+    np.testing.assert_allclose(found, expected, rtol=3e-7)

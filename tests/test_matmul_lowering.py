@@ -1,0 +1,154 @@
+"""Matrix products as steps: which are kernels, and that all are right."""
+
+import numpy as np
+import pytest
+
+import minijax.numpy as jnp
+from minijax import grad, jit, lax, make_jaxpr, vmap
+from minijax.kernels.program_steps import Evaluate, Launch, lower
+from minijax.matmul.lowering import Product
+from tests.kernel_cases import alike
+
+KINDS = [
+    "bool", "int8", "uint8", "int32", "uint32", "int64", "float16", "bfloat16",
+    "float32", "float64", "complex64", "complex128",
+]  # fmt: skip
+
+
+def steps(f, *args):
+    """The steps of a function."""
+    return lower(make_jaxpr(f)(*args)).steps
+
+
+def random(shape, dtype="float32", seed=0):
+    rng = np.random.default_rng(seed)
+    numbers = 3 * rng.normal(size=shape)
+    if dtype.startswith("complex"):
+        numbers = numbers + 1j * rng.normal(size=shape)
+    with np.errstate(invalid="ignore"):
+        return jnp.asarray(numbers.astype(jnp.dtype(dtype)))
+
+
+def names(f, *args):
+    """What the steps of a function are called."""
+    return [
+        "product" if isinstance(step, Product) else step.kernel.name
+        for step in steps(f, *args)
+        if not isinstance(step, Evaluate)
+    ]
+
+
+@pytest.mark.parametrize(
+    "shapes, found",
+    [
+        (((20, 30), (30, 40)), ["product"]),
+        (((8, 8), (8, 8)), ["dot_general"]),
+        (((20, 30), (30,)), ["dot_general"]),
+        (((30,), (30, 20)), ["dot_general"]),
+        (((200, 300), (300, 2)), ["dot_general"]),
+        (((16, 16), (16, 16)), ["dot_general"]),
+        (((200, 1), (1, 100)), ["dot_general"]),
+        (((200, 0), (0, 100)), ["dot_general"]),
+        (((0, 200), (200, 100)), ["dot_general"]),
+        (((5, 20, 30), (5, 30, 40)), ["product"]),
+        (((0, 20, 30), (0, 30, 40)), ["dot_general"]),
+    ],
+)
+def test_what_it_becomes(shapes, found):
+    x, y = map(random, shapes)
+    assert names(jnp.matmul, x, y) == found
+    for backend in ("kernels", "llvm"):
+        ours = jit(jnp.matmul, backend=backend)(x, y)
+        assert alike(ours, np.matmul(np.asarray(x), np.asarray(y)))
+
+
+def test_transposes_are_strides():
+    x, y = random((30, 20)), random((40, 30))
+    [step] = steps(lambda x, y: x.T @ y.T, x, y)
+    assert step.lhs.strides == (1, 20) and step.rhs.strides == (1, 30)
+    assert step.sizes == (1, 20, 40, 30)
+    assert str(step) == "m2:f32[20,40] = m0:f32[20,30] @ m1:f32[30,40]"
+
+
+def test_outer_product_is_a_multiplication():
+    [step] = steps(lambda x, y: jnp.outer(x, y), random((200,)), random((300,)))
+    assert [node.op for node in step.kernel.nodes] == ["load", "load", "mul"]
+
+
+NUMBERS = [
+    (((8, 9, 10), (10, 9, 7)), (((2, 1), (0, 1)), ((), ()))),
+    (((8, 9, 10), (10, 8, 9)), (((2, 1), (0, 2)), ((), ()))),
+    (((8, 29, 10), (29, 30, 8)), (((1,), (0,)), ((0,), (2,)))),
+    (((3, 19, 4, 20), (3, 11, 4, 20)), (((3,), (3,)), ((0, 2), (0, 2)))),
+    (((3, 19, 4, 20), (4, 20, 3, 11)), (((3,), (1,)), ((2, 0), (0, 2)))),
+    (((13, 4, 5, 6), (6, 5, 4, 23)), (((1, 2), (2, 1)), ((3,), (0,)))),
+    (((3, 4, 5, 6), (6, 5, 4, 3)), (((1, 2), (2, 1)), ((3,), (0,)))),
+    (((30, 20), (20, 30)), (((), ()), ((0,), (1,)))),
+]
+
+
+@pytest.mark.parametrize("shapes, numbers", NUMBERS)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "complex64"])
+def test_any_dimension_numbers(shapes, numbers, dtype):
+    x, y = (random(shape, dtype, seed) for seed, shape in enumerate(shapes))
+
+    def f(x, y):
+        return lax.dot_general(x, y, numbers)
+
+    assert not any(isinstance(step, Evaluate) for step in steps(f, x, y))
+    assert alike(jit(f, backend="llvm")(x, y), f(x, y))
+
+
+@pytest.mark.parametrize("shapes", [((4, 5), (5, 6)), ((19, 20), (20, 21))])
+@pytest.mark.parametrize("dtype", KINDS)
+def test_dtypes(dtype, shapes):
+    x, y = (random(shape, dtype, seed) for seed, shape in enumerate(shapes))
+    for backend in ("kernels", "llvm"):
+        assert alike(jit(jnp.matmul, backend=backend)(x, y), jnp.matmul(x, y))
+
+
+@pytest.mark.parametrize("shapes", [((4, 5), (5, 6)), ((19, 20), (20, 21))])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("int8", "int8", "int32"),
+        ("float16", "float16", "float32"),
+        ("bfloat16", "float32", "float32"),
+        ("float32", "float32", "bfloat16"),
+        ("float32", "complex64", None),
+        ("float32", "float32", "float32"),
+    ],
+)
+def test_preferred_element_type(kinds, shapes):
+    *kinds, preferred = kinds
+    x, y = (random(shape, kind) for shape, kind in zip(shapes, kinds, strict=True))
+
+    def f(x, y):
+        numbers = (((1,), (0,)), ((), ()))
+        return lax.dot_general(x, y, numbers, preferred_element_type=preferred)
+
+    assert not any(isinstance(step, Evaluate) for step in steps(f, x, y))
+    assert alike(jit(f, backend="llvm")(x, y), f(x, y))
+
+
+def test_operands_that_are_one_number():
+    x = random((30, 40))
+
+    def f(x):
+        return jnp.full((20, 30), 2.0) @ x + jnp.ones((20, 30)) @ x[:, :1]
+
+    assert [type(step) for step in steps(f, x)].count(Launch) >= 2
+    assert alike(jit(f, backend="llvm")(x), f(x))
+
+
+def test_derivatives_and_batches():
+    w, x = random((20, 30)), random((5, 10, 20))  # the gradient: 20 by 30 by 10
+
+    def loss(w, x):
+        return jnp.tanh(x @ w).sum()
+
+    wanted = grad(loss)(w, x[0])
+    assert alike(jit(grad(loss), backend="llvm")(w, x[0]), wanted)
+    batch = vmap(grad(loss), (None, 0))
+    assert "product" in names(batch, w, x)
+    assert alike(jit(batch, backend="llvm")(w, x), batch(w, x))

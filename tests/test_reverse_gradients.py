@@ -1,0 +1,181 @@
+"""Gradients, Jacobians, Hessians and `check_grads`, by their own definitions."""
+
+import numpy as np
+import pytest
+
+import minijax.numpy as jnp
+from minijax import (
+    grad,
+    hessian,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    lax,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+from minijax.arrays.dtypes import float0
+from minijax.reverse.transpose_rules import transpose_rules
+from minijax.test_util import check_grads
+
+F32 = np.float32
+V = np.array([0.3, -0.7, 1.1], F32)
+EYE = np.eye(3, dtype=F32)
+
+
+def bowl(v):
+    return (jnp.sin(v) * v * v[::-1]).sum() + jnp.tanh(v @ v)
+
+
+HESSIANS = {
+    "jacfwd of jacrev": jacfwd(jacrev(bowl)),
+    "jacrev of jacfwd": jacrev(jacfwd(bowl)),
+    "jacfwd of jacfwd": jacfwd(jacfwd(bowl)),
+    "jacrev of jacrev": jacrev(jacrev(bowl)),
+    "jvp of grad": lambda v: jnp.stack(
+        [jvp(grad(bowl), (v,), (e,))[1] for e in EYE], -1
+    ),
+    "linearize of grad": lambda v: vmap(linearize(grad(bowl), v)[1], out_axes=-1)(EYE),
+    "vjp of grad": lambda v: vmap(vjp(grad(bowl), v)[1])(EYE)[0],
+}
+
+
+@pytest.mark.parametrize("way", HESSIANS)
+def test_ways_to_a_hessian_agree(way):
+    differences = [
+        (np.asarray(grad(bowl)(V + 1e-2 * e)) - np.asarray(grad(bowl)(V - 1e-2 * e)))
+        / 2e-2
+        for e in EYE
+    ]
+    np.testing.assert_allclose(HESSIANS[way](V), hessian(bowl)(V), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(HESSIANS[way](V), differences, rtol=1e-2, atol=1e-2)
+
+
+def test_argnums():
+    def f(x, y, z):
+        return x * y * y * z
+
+    assert float(grad(f)(2.0, 3.0, 5.0)) == 45
+    assert float(grad(f, -2)(2.0, 3.0, 5.0)) == 60
+    assert [float(g) for g in grad(f, (2, 0))(2.0, 3.0, 5.0)] == [18, 45]
+    assert isinstance(grad(f, [1])(2.0, 3.0, 5.0), tuple)
+    assert float(grad(f)(2.0, z=5.0, y=3.0)) == 45
+
+
+def test_other_arguments_may_be_anything():
+    assert (
+        float(grad(lambda x, how: x * x if how == "square" else x)(3.0, "square")) == 6
+    )
+
+
+def test_aux_need_not_be_an_array():
+    (value, aux), gradient = value_and_grad(
+        lambda x: (x * x, {"a": [x, "b"]}), has_aux=True
+    )(3.0)
+    assert (float(value), float(gradient), float(aux["a"][0]), aux["a"][1]) == (
+        9,
+        6,
+        3,
+        "b",
+    )
+
+
+def test_integers_get_float0():
+    gradient = grad(lambda d: d["x"] * d["n"], allow_int=True)({"x": 2.0, "n": 3})
+    assert float(gradient["x"]) == 3 and gradient["n"].dtype == float0
+
+
+def test_a_result_that_does_not_move():
+    assert not np.any(grad(lambda v: 1.0)(V)) and grad(lambda v: 1.0)(V).shape == (3,)
+
+
+def test_names_and_documents():
+    assert grad(bowl).__name__ == "bowl" and "bowl" in grad(bowl).__doc__
+    assert jacobian is jacrev
+
+
+@pytest.mark.parametrize("derive", [jacfwd, jacrev])
+def test_jacobian_of_trees(derive):
+    def f(p, q):
+        return {"outer": p["a"][:, None] * q, "sum": p["a"].sum() * p["b"]}
+
+    p, q = {"a": V, "b": F32(2)}, np.arange(2, dtype=F32)
+    jacobian = derive(f, (0, 1))(p, q)
+    assert jacobian["outer"][0]["a"].shape == (3, 2, 3)
+    assert jacobian["outer"][1].shape == (3, 2, 2)
+    np.testing.assert_allclose(jacobian["sum"][0]["a"], [2, 2, 2])
+    assert float(jacobian["sum"][0]["b"]) == pytest.approx(V.sum(), 1e-6)
+    assert not np.any(jacobian["sum"][1])
+
+
+@pytest.mark.parametrize("derive", [jacfwd, jacrev])
+def test_jacobian_of_nothing(derive):
+    assert derive(lambda x: [])(V) == [] and derive(lambda x: 1.0)([]) == []
+
+
+def test_gradients_of_a_batch():
+    xs = np.stack([V, 2 * V])
+    per_example = vmap(grad(bowl))(xs)
+    np.testing.assert_allclose(per_example[1], grad(bowl)(xs[1]), rtol=1e-5)
+    total = grad(lambda xs: vmap(bowl)(xs).sum())(xs)
+    np.testing.assert_allclose(total, per_example, rtol=1e-5)
+
+
+@pytest.mark.parametrize("modes", ["fwd", "rev", ("fwd", "rev")])
+def test_check_grads_passes(modes):
+    check_grads(bowl, (V,), 3, modes)
+    check_grads(lambda p, n: {"y": jnp.tanh(p["w"]) * n}, ({"w": V}, 3), 2, modes)
+    check_grads(lambda z: jnp.sin(z) * z, (np.complex64(1 + 2j),), 2, modes)
+    check_grads(jnp.abs, (np.complex64(1 + 2j),), 1, modes)
+
+
+def test_check_grads_finds_a_wrong_rule(monkeypatch):
+    rule = transpose_rules[lax.mul_p]
+    monkeypatch.setitem(
+        transpose_rules,
+        lax.mul_p,
+        lambda cts, *xs: rule([lax.mul(np.asarray(1.01, F32), cts[0])], *xs),
+    )
+    check_grads(lambda v: v * v, (V,), 1, "fwd")
+    with pytest.raises(AssertionError, match="rev disagrees"):
+        check_grads(lambda v: v * v, (V,), 1, "rev")
+
+
+def test_check_grads_names_the_order():
+    def jagged(x):
+        return 0.1 * jnp.abs(x) * x  # its slope has a corner, it has none
+
+    with pytest.raises(AssertionError, match="fwd of fwd disagrees"):
+        check_grads(jagged, (F32(1e-4),), 2, "fwd")
+    with pytest.raises(ValueError, match="sideways"):
+        check_grads(jagged, (V,), 1, "sideways")
+
+
+def test_transpose_of_a_gradient_is_itself():
+    matrix = np.arange(9, dtype=F32).reshape(3, 3)
+    slope = grad(lambda v: 0.5 * v @ (matrix + matrix.T) @ v)
+    [back] = linear_transpose(slope, V)(V)
+    np.testing.assert_allclose(back, slope(V), rtol=1e-5)
+
+
+def test_tolerances_by_dtype(monkeypatch):
+    rule = transpose_rules[lax.mul_p]
+    monkeypatch.setitem(
+        transpose_rules,
+        lax.mul_p,
+        lambda cts, *xs: rule([lax.mul(np.asarray(1.01, F32), cts[0])], *xs),
+    )
+
+    def check(atol, rtol):
+        check_grads(lambda v: v * v, (V,), 1, "rev", atol, rtol)
+
+    for tolerance in (0.1, {jnp.float32: 0.1}, {"float32": 0.1, "float64": 0}):
+        check(tolerance, tolerance)
+        check(tolerance, None)
+    for tolerance in (None, {}, {np.float64: 10.0}, {jnp.float32: 1e-6}, 1e-6):
+        with pytest.raises(AssertionError, match="rev disagrees"):
+            check(tolerance, tolerance)

@@ -1,0 +1,39 @@
+"""Which loop of a nest has vectors, and how long they are."""
+
+import numpy as np
+
+from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, fold, load
+from minijax.kernels.loop_nests import loop_nest
+from minijax.vectors.nests import VectorLoop, cost, everything, with_vectors
+from minijax.vectors.targets import forced_target
+
+F32 = np.dtype("float32")
+
+
+def function_of_sums(rows, columns, op):
+    """A kernel that does something with the sum of each row."""
+    x, out = Buffer("x", F32, rows * columns), Buffer("out", F32, rows)
+    a = load(x, Affine(0, (columns, 1)))
+    y = apply(op, total := fold("add", (1,), a))
+    stores = (Store(out, Affine(0, (1, 0)), y),)
+    return Kernel("sums", (rows, columns), (x, out), (a, total, y), stores)
+
+
+def axes_of_vectors(kernel):
+    """The axes that vectors lie along."""
+    nest = with_vectors(kernel, loop_nest(kernel), forced_target("plain"))
+    return [step.axis for step in everything(nest) if isinstance(step, VectorLoop)]
+
+
+def test_functions_of_a_few_short_rows_are_done_at_once():
+    assert axes_of_vectors(function_of_sums(3, 3, "tanh")) == [0]
+    assert axes_of_vectors(function_of_sums(3, 3, "neg")) == [1]
+    assert axes_of_vectors(function_of_sums(100, 200, "tanh")) == [1]
+
+
+def test_a_function_costs_as_much_as_its_operations():
+    a = load(Buffer("x", F32, 8), Affine(0, (1,)))
+    assert cost(apply("tanh", a), 0, 8) > 10 * cost(apply("neg", a), 0, 8)
+    assert cost(apply("sin", a), 0, 8) > cost(apply("exp", a), 0, 8)
+    integer = load(Buffer("x", np.dtype("int32"), 8), Affine(0, (1,)))
+    assert cost(apply("add", integer, integer), 0, 8) == cost(apply("neg", a), 0, 8)

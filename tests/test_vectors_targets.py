@@ -1,0 +1,140 @@
+"""Targets: what a processor is called, how wide its vectors are, how code is made."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from minijax.arrays.settings import config
+from minijax.vectors.targets import (
+    TargetLibrary,
+    current_target,
+    forced_target,
+    host_target,
+    vector_bytes,
+)
+
+AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma"}
+ADD = """
+define void @twice(float* %x) {
+  %a = load float, float* %x
+  %b = fadd float %a, %a
+  store float %b, float* %x
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("triple", "features", "width"),
+    [
+        ("x86_64-unknown-linux-gnu", AVX512, 64),
+        ("x86_64-unknown-linux-gnu", AVX512 - {"avx512vl"}, 32),
+        ("x86_64-apple-darwin", {"avx2", "fma"}, 32),
+        ("x86_64-pc-windows-msvc", {"avx"}, 16),
+        ("aarch64-unknown-linux-gnu", {"sve"}, 16),
+        ("arm64-apple-darwin", set(), 16),
+    ],
+)
+def test_widths(triple, features, width):
+    assert vector_bytes(triple, features) == width
+
+
+def test_lanes_and_registers():
+    plain, wide = forced_target("plain"), forced_target("avx512")
+    assert [plain.lanes(np.dtype(n)) for n in ("int8", "float32", "float64")] == [
+        16,
+        4,
+        2,
+    ]
+    assert wide.lanes(np.dtype("float32")) == 16
+    if plain.triple.startswith("x86_64"):
+        assert (plain.registers, wide.registers) == (16, 32)
+    assert plain._replace(triple="aarch64-unknown-linux-gnu").registers == 32
+
+
+def test_plain_on_other_processors(monkeypatch):
+    from llvmlite import binding
+
+    triple = "aarch64-unknown-linux-gnu"
+    monkeypatch.setattr(binding, "get_default_triple", lambda: triple)
+    monkeypatch.setattr(binding, "get_host_cpu_name", lambda: "neoverse-n1")
+    monkeypatch.setattr(binding, "get_host_cpu_features", lambda: Features(neon=True))
+    host_target.cache_clear()
+    try:
+        with config.override("minijax_cpu", "plain"):
+            assert current_target() == (triple, "generic", "", 16)
+        assert current_target() == (triple, "neoverse-n1", "+neon", 16)
+        with pytest.raises(ValueError, match="no 'avx2' on aarch64.*'plain'"):
+            forced_target("avx2")
+    finally:
+        host_target.cache_clear()
+
+
+class Features(dict):
+    """What LLVM says of a processor."""
+
+    def flatten(self):
+        """Return it as LLVM spells it."""
+        return ",".join(f"+{name}" for name in self)
+
+
+def test_switch():
+    assert current_target() == host_target()
+    with config.override("minijax_cpu", "avx2"):
+        assert current_target() == forced_target("avx2")
+    with pytest.raises(ValueError, match="There is no 'mmx'"):
+        config.update("minijax_cpu", "mmx")
+
+
+def test_keys_differ():
+    targets = [host_target(), *map(forced_target, ("plain", "avx2", "avx512"))]
+    assert len({target.key for target in targets}) == 4
+
+
+@pytest.mark.parametrize("kind", ["", "plain"])
+def test_library(kind):
+    library = TargetLibrary(ADD, forced_target(kind) if kind else host_target())
+    x = np.array([1.5], "float32")
+    library.function("twice", 1)(x.ctypes.data)
+    assert x[0] == 3
+    assert "ret" in library.assembly
+    assert library.target.key in library.recipe(None)
+
+
+# The second half of a vector is stored before the first, which is computed later.
+HALVES = """
+define void @halves(<2 x double>* %x, <4 x double>* %out) {
+  %whole = alloca <4 x double>
+  %low = bitcast <4 x double>* %whole to <2 x double>*
+  %high = getelementptr <2 x double>, <2 x double>* %low, i64 1
+  %a = load <2 x double>, <2 x double>* %x
+  %b = fadd <2 x double> %a, %a
+  store <2 x double> %b, <2 x double>* %high
+  %next = getelementptr <2 x double>, <2 x double>* %x, i64 1
+  %c = load <2 x double>, <2 x double>* %next
+  %d = fadd <2 x double> %c, %c
+  store <2 x double> %d, <2 x double>* %low
+  %y = load <4 x double>, <4 x double>* %whole
+  store <4 x double> %y, <4 x double>* %out
+  ret void
+}
+"""
+
+
+def test_modules_that_passes_break():
+    code = "from tests.test_vectors_targets import halves; halves()"
+    child = [sys.executable, "-c", code]
+    done = subprocess.run(child, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "4.0 6.0 0.0 2.0\n"), done.stderr
+
+
+def halves():
+    memory = np.zeros(16)
+    aligned = memory[-memory.ctypes.data // 8 % 8 :][:8]
+    x, y = aligned[4:], aligned[:4]
+    x[:] = range(4)
+    library = TargetLibrary(HALVES, host_target())
+    library.function("halves", 2)(x.ctypes.data, y.ctypes.data)
+    print(*y)
