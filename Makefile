@@ -62,7 +62,7 @@ made: $(STAMP)
 
 unit: $(STAMP)
 	$(call title,tests)
-	@$(RUN) -m pytest -q -n $(WORKERS) --dist worksteal tests
+	@$(RUN) -m pytest -q -n $(WORKERS) --dist worksteal --durations=15 tests
 
 notebooks: $(STAMP)
 	$(call title,notebooks)
