@@ -133,6 +133,6 @@ def _run_known(parts, consts, carry, xs, **how):
     return outs[:num_outs], [found[source] for source in parts.sources]
 
 
-split_rules[scan_p] = lambda split, args, on_tape, params: split_scan(
+split_rules[scan_p] = lambda split, _, args, on_tape, params: split_scan(
     split, args, on_tape, **params
 )
