@@ -165,7 +165,7 @@ def at(x):
     """Raise the error for ``x.at[index].set(y)``."""
     raise NotImplementedError(
         "x.at[index].set(y) needs the primitive scatter, which arrives with chapter "
-        "14; until then jnp.where(mask, y, x) makes the new array."
+        "27; until then jnp.where(mask, y, x) makes the new array."
     )
 
 
