@@ -8,6 +8,7 @@ picture that it draws.
 
 import ast
 import re
+from collections.abc import Iterator
 
 from book.tools import syntax
 from book.tools.source import (
@@ -64,13 +65,25 @@ def untitled(chapter: Chapter) -> list[BookError]:
 
 def names(code: str) -> list[str]:
     """The names which the code defines, in its order, a function for its primitive."""
+    plain = syntax.without_magics(code)
     try:
-        body = ast.parse(syntax.without_magics(code)).body
+        found = syntax.defined(plain)
     except SyntaxError:
         return []
-    found = [n for node in body for n in sorted(syntax.defined(ast.unparse(node)))]
+    bound = sorted(_bindings(ast.parse(plain)), reverse=True)
+    places = {name: place for place, name in bound}  # the first place is the last here
     kept = [n for n in found if not (n.endswith("_p") and n[:-2] in found)]
-    return list(dict.fromkeys(n for n in kept if not n.startswith("__")))
+    ordered = sorted(kept, key=lambda name: (places.get(name, (0, 0)), name))
+    return [name for name in ordered if not name.startswith("__")]
+
+
+def _bindings(tree: ast.Module) -> Iterator[tuple[tuple[int, int], str]]:
+    """`((line, column), name)` for what is bound anywhere."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield (node.lineno, node.col_offset), node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield (node.lineno, node.col_offset), node.id
 
 
 def listed(found: list[str]) -> str:

@@ -7,6 +7,7 @@ line `#| export jaxpr` becomes a caption that says where the code goes.
 
 import ast
 import re
+from functools import cache
 
 from book.tools import syntax
 from book.tools.source import PACKAGE, Cell, Chapter
@@ -17,6 +18,7 @@ _ENDS = (".", "!", "?", ":")
 EXPORTED_TO = "exported_to"  # metadata of a cell on the page: the path of its module
 
 
+@cache
 def shown(cell: Cell) -> str:
     """The lines of a cell that a reader of the page sees."""
     try:
