@@ -200,7 +200,7 @@ def _readable(wanted: Floor) -> list[Chapter]:
     for path in sorted(chapter_paths(), key=lambda p: (floor_of(p) != wanted, p)):
         try:
             more = [*chapters, read_chapter(path)]
-            laws.check_names(Package(more))
+            laws.check_house(Package(more))
             chapters = more
         except BookError as error:
             if floor_of(path) == wanted:

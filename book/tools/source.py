@@ -24,7 +24,7 @@ _EXPORT = re.compile(
 _NAME = re.compile(r"\d\d_\w+\.md")
 _FLOOR = re.compile(r"0*(\d+)(?:_\w+?)??(_rest|_ground)?")
 _QUESTION = re.compile(r"\*.+\?\*")
-_FOLDER = re.compile(r"floor: (\w+)")
+_FOLDER = re.compile(r"floor: ([a-z]\w*)")
 _EXERCISE = re.compile(r"\*\*\d+\S*\s*★")
 
 
@@ -148,7 +148,7 @@ def read_chapter(path: Path) -> Chapter:
     """Read one chapter from its Markdown text."""
     lines = path.read_text(encoding="utf-8").split("\n")
     at = after_front_matter(lines)
-    chapter = Chapter(path.stem, _folder(lines[:at]))
+    chapter = Chapter(path.stem, _folder(lines[:at], path))
     while at < len(lines):
         fence = _FENCE.match(lines[at])
         if fence:
@@ -199,9 +199,18 @@ def after_front_matter(lines: list[str]) -> int:
     return 0
 
 
-def _folder(front_matter: list[str]) -> str:
-    found = (_FOLDER.fullmatch(line) for line in front_matter)
-    return next((match[1] for match in found if match), "")
+def _folder(front_matter: list[str], path: Path) -> str:
+    for number, line in enumerate(front_matter, start=1):
+        match = _FOLDER.fullmatch(line.rstrip())
+        if match:
+            return match[1]
+        if line.startswith("floor:"):
+            place = f"chapters/{path.name}:{number}"
+            raise BookError(
+                f"{place}: cannot read {line!r}; write `floor: FOLDER`, a name of "
+                "small letters, digits and underscores"
+            )
+    return ""
 
 
 def _end_of_fence(lines: list[str], start: int, ticks: str, path: Path) -> int:
