@@ -101,7 +101,11 @@ def listed(found: list[str]) -> str:
 def _of_export(cell: Cell) -> str:
     if not cell.module:
         return ""
-    return listed(names(cell.code)) or _of_namespace(cell) or _of_statements(cell)
+    found = names(cell.code)
+    if any(not name.startswith("_") for name in found):
+        return listed(found)
+    helpers = f"Helpers of {cell.module}: {listed(found)}" if found else ""
+    return _of_namespace(cell) or helpers or _of_statements(cell)
 
 
 def _of_namespace(cell: Cell) -> str:

@@ -35,6 +35,7 @@ def complaints(chapters: list[Chapter]) -> list[str]:
         found += in_text(path, chapter.prose, chapters)
         found += in_code(chapter)
         found += next_page(chapter, after.get(chapter.name))
+    found += unlinked_rooms(chapters)
     for path in sorted((ROOT / "book").glob("*.md")):
         if path.stem not in MADE:
             lines = path.read_text(encoding="utf-8").split("\n")
@@ -73,6 +74,22 @@ def next_page(chapter: Chapter, after: Chapter | None) -> list[str]:
             found.append(
                 f"chapters/{chapter.name}.md:{number}: 'the next chapter' {said}; what "
                 f"comes next is {wanted}: link to it, or name the chapter by its number"
+            )
+    return found
+
+
+def unlinked_rooms(chapters: list[Chapter]) -> list[str]:
+    """Back rooms that the spine of their floor does not link to."""
+    spines = {c.floor.number: c for c in chapters if not c.floor.room}
+    found = []
+    for room in (c for c in chapters if c.floor.room):
+        spine = spines.get(room.floor.number)
+        text = "\n".join(line for _, line in spine.prose) if spine else ""
+        if f"({room.name}.ipynb" not in text:
+            here = f"{spine.name}.md" if spine else "a page that is not there"
+            found.append(
+                f"chapters/{room.name}.md: a back room without a door; link to "
+                f"{room.name}.ipynb from the place in {here} where it is left out"
             )
     return found
 

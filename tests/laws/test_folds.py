@@ -24,6 +24,7 @@ def title(folder, *cell):
         ("a, b, c, d, e = range(5)", "a, b, c and 2 more"),
         ("neg_p, neg = unary()\nabs_p, abs = unary()", "neg and abs"),
         (f"def {'f' * 40}(): pass\ndef {'g' * 40}(): pass", f"{'f' * 40} and 1 more"),
+        ("def _f(): pass\n_g = 1", "Helpers of floor2/m: _f and _g"),
         ("rules[x] = 1\nrules[y] = 2", "Entries of rules"),
         ('"""Doc."""\nimport math', "Imports of floor2/m"),
         ("__getattr__, __dir__ = namespace()", "The namespace minijax.floor2.m"),

@@ -86,6 +86,14 @@ def test_back_rooms_are_not_next(tmp_path):
     assert (first, second) == (pages[0], pages[3])
 
 
+def test_a_back_room_is_linked_from_its_spine(tmp_path):
+    rest, link = draft(tmp_path, "2_rest"), "> See [the rest](02_floor2_rest.ipynb)."
+    [found] = references.unlinked_rooms([draft(tmp_path, 2), rest])
+    assert "link to 02_floor2_rest.ipynb from the place in 02_floor2.md" in found
+    assert not references.unlinked_rooms([draft(tmp_path, 2, link), rest])
+    assert "not there" in references.unlinked_rooms([rest])[0]
+
+
 def test_the_command_tells_everything(monkeypatch, capsys, tmp_path):
     page = draft(tmp_path, 2, "> See chapter 99.")
     monkeypatch.setattr(references, "read_chapters", lambda: [page])
