@@ -18,6 +18,7 @@ _FENCE = re.compile(r"^(`{3,})\s*(\{code-cell\})?")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _TAGS = re.compile(r"^:?tags:\s*\[(.*)\]\s*$")
 _TITLE = re.compile(r"^:?title:\s*(.*?)\s*$")
+_PLAIN = re.compile(r'[\w(](?:(?!: | #)[^`"])*(?<!:)|"[^`"]+"')  # also in YAML
 _EXPORT = re.compile(
     r"^#\| export (?P<module>[\w/]+)(?: -> (?P<namespace>[\w.]+|\*))?$"
 )
@@ -230,7 +231,8 @@ def _read_prose(chapter: Chapter, number: int, line: str) -> None:
 
 def _read_cell(chapter: Chapter, lines: list[str], start: int, end: int) -> Cell:
     options, first = _read_options(lines, start + 1, end)
-    tags, title = _tags(options), _title(options)
+    tags = _tags(options)
+    title = _title(options, f"chapters/{chapter.name}.md:{start + 2}")
     text = "\n".join(lines[first:end]).strip("\n")
     heading = next((t for n, t in reversed(chapter.headings) if n <= 3), "")
     number = len(chapter.cells) + 1
@@ -266,6 +268,12 @@ def _tags(options: list[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-def _title(options: list[str]) -> str:
+def _title(options: list[str], place: str) -> str:
     found = (match[1] for line in options if (match := _TITLE.match(line)))
-    return next(found, "").strip("\"'")
+    title = next(found, "")
+    if title and not _PLAIN.fullmatch(title):
+        raise BookError(
+            f"{place}: cannot read the title {title}; write it without backticks, and "
+            "with a colon or sharp sign in it, in double quotes"
+        )
+    return title.strip('"')

@@ -71,6 +71,20 @@ def test_a_title_without_a_fold_is_refused(tmp_path):
         draft(tmp_path, 2, ("x = 1", "gpu", "A number"))
 
 
+@pytest.mark.parametrize("text", ["a: b", "x #2", "`x`", "[x]", "it's:", '"a'])
+def test_a_title_that_yaml_reads_otherwise_is_refused(tmp_path, text):
+    with pytest.raises(BookError, match=r"floor2.md:7: cannot read the title .*quotes"):
+        draft(tmp_path, 2, ("x = 1", "hide-cell", text))
+
+
+@pytest.mark.parametrize("text", ["52 more: all", "x #2", "(one), it's 2:1", "52"])
+def test_the_notebook_has_the_title_of_the_text(tmp_path, text):
+    wanted = f'"{text}"' if ": " in text or " #" in text else text
+    draft(tmp_path, 2, ("x = 1", "hide-cell", wanted))
+    book = notebook.convert(tmp_path / "02_floor2.md")
+    assert book.cells[-1].metadata["mystnb"]["code_prompt_show"] == text
+
+
 def test_titles_between_dashes(tmp_path):
     text = "```{code-cell}\n---\ntags: [hide-cell]\ntitle: A number\n---\nx = 1\n```\n"
     chapter = draft(tmp_path, 2, f"> {text}")
