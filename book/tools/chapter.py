@@ -24,6 +24,8 @@ from book.tools.source import (
     read_chapter,
 )
 
+LAWS = ("chapters", "source", "spine", "style")  # asked of one chapter
+
 
 def modules_of(wanted: Floor) -> list[str]:
     """The modules which the chapter exports, as paths without `.py`."""
@@ -68,7 +70,7 @@ def checks(wanted: Floor) -> dict[str, list[str]]:
     found = {"lint": ["ruff", "check", "-q", *made, f"chapters/{text.stem}.ipynb"]}
     if tests_of(wanted):
         found["tests"] = ["pytest", "-q", *tests_of(wanted)]
-    laws = [f"tests/laws/test_{name}.py" for name in ("chapters", "source", "style")]
+    laws = [f"tests/laws/test_{name}.py" for name in LAWS]
     found["laws"] = ["pytest", "-q", *laws, "-k", " or ".join([text.stem, *made])]
     return found
 

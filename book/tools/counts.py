@@ -1,5 +1,7 @@
 """Count what the book holds: words, lines, cells, figures, exercises, rules.
 
+Below the totals stands how long the walk along each page is.
+
 python -m book.tools.counts
 """
 
@@ -7,7 +9,7 @@ import importlib
 import json
 from collections import Counter
 
-from book.tools import pages
+from book.tools import pages, spine
 from book.tools.source import CHAPTERS, Chapter, exercises, read_chapters
 
 COLUMNS = ["words", "lines", "cells", "figures", "exercises"]
@@ -69,11 +71,13 @@ def main() -> None:
     width = 24
     print("chapter".ljust(width) + "".join(name.rjust(11) for name in COLUMNS))
     total = [0] * len(COLUMNS)
-    for chapter in read_chapters():
+    chapters = read_chapters()
+    for chapter in chapters:
         row = count(chapter)
         total = [a + b for a, b in zip(total, row, strict=True)]
         print(chapter.name.ljust(width) + "".join(str(n).rjust(11) for n in row))
     print("total".ljust(width) + "".join(str(n).rjust(11) for n in total))
+    print(f"\n{spine.table(chapters)}\n")
     for name, number in {**count_rules(), **count_tests()}.items():
         print(f"{name.ljust(width)}{number:>11}")
 

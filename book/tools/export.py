@@ -43,8 +43,7 @@ def make(chapters: list[Chapter]) -> Files:
     made = {f"{p}.py": render(package, m) for p, m in package.modules.items()}
     if not package.modules:
         made["__init__.py"] = EMPTY
-    for chapter in chapters:
-        made |= _floor(chapter)
+    made |= {marker: front(chapter) for marker, chapter in _markers(package).items()}
     _check_packages(made)
     return made | _shared(public.tables(package))
 
@@ -55,7 +54,8 @@ def make_one(wanted: Floor, chapters: list[Chapter], folder: Path) -> Files:
     chapter = next(c for c in chapters if c.floor == wanted)
     laws.check(package, chapter)
     made = {f"{m.path}.py": render(package, m) for m in package.of(chapter)}
-    made |= _floor(chapter)
+    markers = _markers(package).items()
+    made |= {marker: front(chapter) for marker, maker in markers if maker is chapter}
     gone = {dotted(path) for path in left_over(wanted, made, folder)}
     return made | _shared(public.merge(public.read(folder), package, chapter, gone))
 
@@ -160,12 +160,24 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _floor(chapter: Chapter) -> Files:
-    """What makes packages of the folders of a floor, where no cell of its own does."""
-    own = {cell.module for cell in chapter.cells if cell.module}
-    folders = {module.rpartition("/")[0] for module in own} - {""}
-    markers = {f"{folder}/__init__" for folder in folders} - own
-    return {f"{marker}.py": front(chapter) for marker in sorted(markers)}
+def _markers(package: Package) -> dict[str, Chapter]:
+    """What makes packages of the folders of floors, where no cell does; with the page.
+
+    A floor with back rooms has one folder, and its spine says what is in it.
+    """
+    makers: dict[str, Chapter] = {}
+    for module in package.modules.values():
+        folder = module.path.rpartition("/")[0]
+        first = makers.setdefault(folder, module.chapter)
+        makers[folder] = min(first, module.chapter, key=_spine_first)
+    own = package.modules.keys() | {"__init__"}
+    markers = {f"{folder}/__init__".lstrip("/"): by for folder, by in makers.items()}
+    return {f"{path}.py": markers[path] for path in sorted(markers.keys() - own)}
+
+
+def _spine_first(chapter: Chapter) -> tuple[int, bool, int]:
+    number, room = chapter.floor
+    return number, bool(room), room
 
 
 def _shared(tables: Tables) -> Files:
@@ -188,7 +200,7 @@ def _readable(wanted: Floor) -> list[Chapter]:
     for path in sorted(chapter_paths(), key=lambda p: (floor_of(p) != wanted, p)):
         try:
             more = [*chapters, read_chapter(path)]
-            laws.check_names(Package(more))
+            laws.check_house(Package(more))
             chapters = more
         except BookError as error:
             if floor_of(path) == wanted:

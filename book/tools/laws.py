@@ -1,11 +1,13 @@
-"""Hold the cells of a chapter to the laws: one definition, lower floors, no circles."""
+"""Hold chapters to the laws: one definition, lower floors, no circles, one folder."""
 
 import ast
 from collections.abc import Iterable
 
 from book.tools import syntax
-from book.tools.modules import Package, needed
-from book.tools.source import PACKAGE, BookError, Cell, Chapter
+from book.tools.modules import Module, Package, needed
+from book.tools.source import DOORS, PACKAGE, BookError, Cell, Chapter
+
+MODULES = 12  # in a folder, at most
 
 
 def check(package: Package, chapter: Chapter) -> None:
@@ -13,9 +15,10 @@ def check(package: Package, chapter: Chapter) -> None:
 
     Raises:
       BookError: a redefinition, an import of the same or of a higher floor, modules
-        which import each other, a module called like a public name.
+        which import each other, a module called like a public name, a folder that is
+        missing, shared or full.
     """
-    check_names(package)
+    check_house(package)
     if chapter.looks_ahead:
         _check_exports_nothing(chapter)
         return
@@ -54,6 +57,62 @@ def _check_cycles(package: Package, chapter: Chapter) -> None:
 
     for name in sorted(edges):
         visit(name, [])
+
+
+def check_house(package: Package) -> None:
+    """Hold the names of modules and folders to the laws."""
+    check_names(package)
+    _check_folders(package)
+    _check_packages(package)
+
+
+def _check_folders(package: Package) -> None:
+    """Refuse a floor without a folder, and two floors with the same one."""
+    owners: dict[str, Chapter] = {}
+    homes: dict[int, Chapter] = {}
+    for chapter in package.chapters:
+        exporting = next((cell for cell in chapter.cells if cell.module), None)
+        number = chapter.floor.number
+        if exporting and not chapter.folder and number > 1:
+            raise BookError(
+                f"chapters/{chapter.name}.md: cell {exporting.index} exports a module, "
+                "and the floor has no folder; write `floor: NAME` in the front matter"
+            )
+        home = homes.setdefault(number, chapter)
+        if home.folder != chapter.folder and (exporting or chapter.folder):
+            raise BookError(
+                f"chapters/{chapter.name}.md: a page of floor {number} whose folder is "
+                f"{home.folder}; write `floor: {home.folder}` as in {home.name}.md"
+            )
+        owner = owners.setdefault(chapter.folder, chapter)
+        if chapter.folder and owner.floor.number != number:
+            raise BookError(
+                f"chapters/{chapter.name}.md: the folder {chapter.folder} belongs to "
+                f"{owner.name}; give this floor another in its front matter"
+            )
+
+
+def _check_packages(package: Package) -> None:
+    """Refuse a folder with the name of a public name, and one with many modules."""
+    folders: dict[str, list[Module]] = {}
+    for module in package.modules.values():
+        if module.path not in DOORS:
+            folders.setdefault(module.path.rpartition("/")[0], []).append(module)
+    for folder, modules in folders.items():
+        dotted = ".".join([PACKAGE, *filter(None, folder.split("/"))])
+        space, _, name = dotted.rpartition(".")
+        if name in package.public.get(space, {}):
+            raise BookError(
+                f"{modules[0].cells[0].place}: the folder {dotted} would hide the "
+                f"public name {name}; give the floor another folder"
+            )
+        inside = [m for m in modules if m.dotted != dotted]
+        if len(inside) > MODULES:
+            raise BookError(
+                f"{inside[MODULES].cells[0].place}: {inside[MODULES].path} is module "
+                f"{MODULES + 1} of {dotted}, at most {MODULES} are; put it into one "
+                "that is there, or in another folder"
+            )
 
 
 def check_names(package: Package) -> None:
@@ -128,7 +187,24 @@ def _check_import(
         if owner is None:
             raise BookError(f"{cell.place}: no chapter exports {spelt}")
         if owner.chapter.floor >= chapter.floor:
-            floor = owner.chapter.name
-            raise BookError(
-                f"{cell.place}: {spelt} is of {floor}, not of a lower floor"
-            )
+            raise BookError(f"{cell.place}: {_upwards(spelt, owner.chapter, chapter)}")
+
+
+def _upwards(spelt: str, owner: Chapter, chapter: Chapter) -> str:
+    """Why a page may not import this name of another, and what to do."""
+    here, there = chapter.floor, owner.floor
+    if here == there:
+        return (
+            f"{spelt} is of {owner.name}, not of a lower floor; the cell has it already"
+        )
+    if here.number != there.number:
+        return (
+            f"{spelt} is of {owner.name}, not of a lower floor; register with a table "
+            "of a lower floor instead"
+        )
+    page = {-1: "a ground", 0: "a spine"}[here.room]
+    above = {0: "spine", 1: "rest"}[there.room]
+    return (
+        f"{spelt} is of {owner.name}, and {page} does not import its {above}; move "
+        "what it needs down to its own page"
+    )

@@ -69,7 +69,10 @@ class Package:
         module = self.modules.setdefault(path, Module(path, chapter))
         if module.chapter is not chapter:
             owner = module.chapter.name
-            raise BookError(f"{cell.place}: {path} belongs to {owner} already")
+            raise BookError(
+                f"{cell.place}: {path} belongs to {owner} already, and a module lies "
+                "on one page; move the cell there, or give it a module of its own"
+            )
         _check_syntax(cell)
         module.cells.append(cell)
 
@@ -147,7 +150,10 @@ def _publish(table: dict[str, str], cell: Cell, module: Module) -> None:
     names = syntax.defined(cell.code)
     for name in (n for n in names if not n.startswith("_")):
         if table.setdefault(name, module.dotted) != module.dotted:
-            raise BookError(f"{cell.place}: {name} is public in {table[name]} already")
+            raise BookError(
+                f"{cell.place}: {name} is public in {table[name]} already; give it "
+                "another name, or make one of the two private"
+            )
 
 
 def _from_sibling(siblings: list[Module], name: str) -> str | None:

@@ -27,18 +27,21 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
+from book.tools import folds
 from book.tools.source import (
     CHAPTERS,
     ROOT,
     BookError,
+    Chapter,
     after_front_matter,
     chapter_paths,
     find_chapter,
     floor,
+    read_chapter,
 )
 
 SECONDS_PER_CELL = 300
-FOLDED = {"hide-cell", "hide-input"}  # tags fold in the book; metadata in notebooks
+HIDDEN = {"hide-cell", "hide-input"}  # tags fold in the book; metadata in notebooks
 CLOCKED = "nbval-ignore-output"  # what a clock said stays as it was first recorded
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 ENVIRONMENT = {
@@ -58,6 +61,8 @@ def convert(text: Path) -> Notebook:
       text: path of the Markdown file.
     Returns:
       A notebook whose ids depend on nothing but the text.
+    Raises:
+      BookError: a folded cell without a title.
     """
     lines = text.read_text(encoding="utf-8").split("\n")
     body = "\n".join(lines[after_front_matter(lines) :])
@@ -67,12 +72,26 @@ def convert(text: Path) -> Notebook:
         cell.source = cell.source.strip("\n")
         key = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()
         seen[key] += 1
-        if FOLDED & {*cell.metadata.get("tags", ())}:
+        if HIDDEN & {*cell.metadata.get("tags", ())}:
             cell.metadata.update(cellView="form", jupyter={"source_hidden": True})
         cell.id = key[:8] + (f"-{seen[key]}" if seen[key] > 1 else "")
+    add_titles(book, read_chapter(text))
     book.metadata = nbformat.from_dict({"kernelspec": KERNEL})
     book.nbformat, book.nbformat_minor = 4, 5
     return book
+
+
+def add_titles(book: Notebook, chapter: Chapter) -> None:
+    """Write the title of each folded cell where myst-nb looks for it."""
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    for made, cell in zip(code, chapter.cells, strict=True):
+        made.metadata.pop("title", None)
+        if folds.is_folded(cell):
+            prompt = folds.title(chapter, cell)
+            made.metadata["mystnb"] = {
+                "code_prompt_show": prompt,
+                "code_prompt_hide": prompt,
+            }
 
 
 def keep_outputs(book: Notebook, stored: Path, tag: str = "") -> None:

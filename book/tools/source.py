@@ -1,7 +1,7 @@
 """Read a chapter: its headings, its prose and its code cells, with line numbers."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,16 +12,20 @@ DOORS = frozenset(
     "debug dlpack flatten_util stages test_util tree tree_util".split()
 )  # modules at the top of the package, since JAX has them there
 
+FOLDED = frozenset({"hide-cell", "hide-input", "hide-output"})  # tags that fold
+
 _FENCE = re.compile(r"^(`{3,})\s*(\{code-cell\})?")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _TAGS = re.compile(r"^:?tags:\s*\[(.*)\]\s*$")
+_TITLE = re.compile(r"^:?title:\s*(.*?)\s*$")
+_PLAIN = re.compile(r'[\w(](?:(?!: | #)[^`"])*(?<!:)|"[^`"]+"')  # also in YAML
 _EXPORT = re.compile(
     r"^#\| export (?P<module>[\w/]+)(?: -> (?P<namespace>[\w.]+|\*))?$"
 )
 _NAME = re.compile(r"\d\d_\w+\.md")
 _FLOOR = re.compile(r"0*(\d+)(?:_\w+?)??(_rest|_ground)?")
 _QUESTION = re.compile(r"\*.+\?\*")
-_FOLDER = re.compile(r"floor: (\w+)")
+_FOLDER = re.compile(r"floor: ([a-z]\w*)")
 _EXERCISE = re.compile(r"\*\*\d+\S*\s*★")
 
 
@@ -67,7 +71,8 @@ class Cell:
 
     `module` is the module which it is exported to, as a path without `.py`
     (`lax/elementwise`), or None; `namespace` is where its names become public, or `*`
-    if the module makes no names but fills tables as it is imported.
+    if the module makes no names but fills tables as it is imported. `title` is what
+    the page shows in place of a folded cell, where the chapter says it.
     """
 
     chapter: str
@@ -78,6 +83,7 @@ class Cell:
     heading: str = ""
     module: str | None = None
     namespace: str | None = None
+    title: str = ""
 
     @property
     def code(self) -> str:
@@ -143,7 +149,7 @@ def read_chapter(path: Path) -> Chapter:
     """Read one chapter from its Markdown text."""
     lines = path.read_text(encoding="utf-8").split("\n")
     at = after_front_matter(lines)
-    chapter = Chapter(path.stem, _folder(lines[:at]))
+    chapter = Chapter(path.stem, _folder(lines[:at], path))
     while at < len(lines):
         fence = _FENCE.match(lines[at])
         if fence:
@@ -194,9 +200,18 @@ def after_front_matter(lines: list[str]) -> int:
     return 0
 
 
-def _folder(front_matter: list[str]) -> str:
-    found = (_FOLDER.fullmatch(line) for line in front_matter)
-    return next((match[1] for match in found if match), "")
+def _folder(front_matter: list[str], path: Path) -> str:
+    for number, line in enumerate(front_matter, start=1):
+        match = _FOLDER.fullmatch(line.rstrip())
+        if match:
+            return match[1]
+        if line.startswith("floor:"):
+            place = f"chapters/{path.name}:{number}"
+            raise BookError(
+                f"{place}: cannot read {line!r}; write `floor: FOLDER`, a name of "
+                "small letters, digits and underscores"
+            )
+    return ""
 
 
 def _end_of_fence(lines: list[str], start: int, ticks: str, path: Path) -> int:
@@ -215,32 +230,50 @@ def _read_prose(chapter: Chapter, number: int, line: str) -> None:
 
 
 def _read_cell(chapter: Chapter, lines: list[str], start: int, end: int) -> Cell:
-    tags, first = _read_options(lines, start + 1, end)
+    options, first = _read_options(lines, start + 1, end)
+    tags = _tags(options)
+    title = _title(options, f"chapters/{chapter.name}.md:{start + 2}")
     text = "\n".join(lines[first:end]).strip("\n")
     heading = next((t for n, t in reversed(chapter.headings) if n <= 3), "")
     number = len(chapter.cells) + 1
-    cell = Cell(chapter.name, number, first + 1, text, tags, heading)
+    cell = Cell(chapter.name, number, first + 1, text, tags, heading, title=title)
     head, _, rest = text.partition("\n")
     if re.search(r"^\s*#\|", rest, re.MULTILINE):
         raise BookError(f"{cell.place}: `#|` belongs on the first line of a cell")
+    if title and not FOLDED & {*tags}:
+        raise BookError(f"{cell.place}: a title is for a folded cell; tag it hide-cell")
     if not head.startswith("#|"):
         return cell
     marker = _EXPORT.match(head.rstrip())
     if not marker:
         raise BookError(f"{cell.place}: cannot read {head!r}; write `#| export MODULE`")
     module, namespace = chapter.path(marker["module"]), marker["namespace"]
-    place = chapter.name, number, first + 1
-    return Cell(*place, text, tags, heading, module, namespace)
+    return replace(cell, module=module, namespace=namespace)
 
 
-def _read_options(lines: list[str], at: int, end: int) -> tuple[tuple[str, ...], int]:
-    """The tags of a cell, from `:tags: [...]` or a block between `---` lines."""
+def _read_options(lines: list[str], at: int, end: int) -> tuple[list[str], int]:
+    """The options of a cell: lines `:tags: [...]`, or a block between `---` lines."""
     stop = at
     if lines[at] == "---":
         stop = lines.index("---", at + 1, end) + 1
     else:
         while stop < end and re.match(r"^:\w[\w-]*:", lines[stop]):
             stop += 1
-    found = [match[1] for line in lines[at:stop] if (match := _TAGS.match(line))]
+    return lines[at:stop], stop
+
+
+def _tags(options: list[str]) -> tuple[str, ...]:
+    found = [match[1] for line in options if (match := _TAGS.match(line))]
     names = [name.strip(" \"'") for text in found for name in text.split(",")]
-    return tuple(name for name in names if name), stop
+    return tuple(name for name in names if name)
+
+
+def _title(options: list[str], place: str) -> str:
+    found = (match[1] for line in options if (match := _TITLE.match(line)))
+    title = next(found, "")
+    if title and not _PLAIN.fullmatch(title):
+        raise BookError(
+            f"{place}: cannot read the title {title}; write it without backticks, and "
+            "with a colon or sharp sign in it, in double quotes"
+        )
+    return title.strip('"')

@@ -17,6 +17,10 @@ from book.tools.source import (
 PATHS = chapter_paths()
 NAMES = [path.stem for path in PATHS]
 each = pytest.mark.parametrize("chapter", PATHS, ids=NAMES, indirect=True)
+SPINES = [p for p in PATHS if floor_of(p).number > 0 and not floor_of(p).room]
+each_spine = pytest.mark.parametrize(
+    "chapter", SPINES, ids=[path.stem for path in SPINES], indirect=True
+)
 FLOORS = [path for path in PATHS if floor_of(path).number > 0]  # not the prologue
 each_floor = pytest.mark.parametrize(
     "chapter", FLOORS, ids=[path.stem for path in FLOORS], indirect=True
@@ -52,7 +56,7 @@ def chapter(request):
     return read_chapter(request.param)
 
 
-@each_floor
+@each_spine
 def test_sections_are_there_and_in_order(chapter):
     titles = [text for level, text in chapter.headings if level == 2]
     assert [title for title in titles if title in SECTIONS] == SECTIONS
@@ -60,7 +64,8 @@ def test_sections_are_there_and_in_order(chapter):
 
 @each_floor
 def test_title_has_the_number(chapter):
-    assert chapter.title.startswith(f"{chapter.floor} · ")
+    assert chapter.title.startswith(f"{chapter.floor.number} · ")
+    assert chapter.title.endswith(": the rest") == (chapter.floor.room > 0)
     assert sum(level == 1 for level, _ in chapter.headings) == 1
 
 
@@ -69,7 +74,7 @@ def test_first_cell_installs_on_colab(chapter):
     assert chapter.cells[0].text == FIRST_CELL.format(owner.current())
 
 
-@each_floor
+@each_spine
 def test_exercises_have_folded_executed_solutions(chapter):
     starts = [line for line, _ in exercises(chapter)]
     ends = [*starts[1:], chapter.prose[-1][0] + 1]

@@ -8,7 +8,7 @@ import tomllib
 import nbformat
 import pytest
 
-from book.tools import export, notebook, owner, pages
+from book.tools import export, folds, notebook, owner, pages
 from book.tools.source import (
     CHAPTERS,
     PACKAGE,
@@ -43,6 +43,8 @@ def test_exporter_and_jupytext_see_the_same_cells(path):
     assert [c.source for c in code] == [c.text for c in chapter.cells]
     tags = [tuple(c.metadata.get("tags", ())) for c in code]
     assert tags == [c.tags for c in chapter.cells]
+    titles = [bool(c.metadata.get("mystnb")) for c in code]
+    assert titles == [folds.is_folded(c) for c in chapter.cells]
 
 
 def test_contents_list_every_chapter():

@@ -17,26 +17,12 @@ from book.tools.source import (
     slug,
 )
 from book.tools.speed import speed_page
-
-INIT = '#| export __init__\n"""A package."""'
-
-
-def chapter(folder, number, *cells):
-    """A chapter with these code cells; a cell may be a pair `(text, tags)`."""
-    lines = [f"# {number} · A title", ""]
-    for cell in cells:
-        text, tags = cell if isinstance(cell, tuple) else (cell, "")
-        options = [f":tags: [{tags}]", ""] if tags else []
-        lines += ["```{code-cell} ipython3", *options, text, "```", ""]
-    wanted = floor(str(number))
-    path = folder / f"{wanted.number:02d}_floor{number}.md"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return read_chapter(path)
+from tests.laws.drafts import INIT, draft
 
 
 def made(folder, *cells):
     """The package of one chapter with these cells below an `__init__`."""
-    return export.make([chapter(folder, 1, INIT, *cells)])
+    return export.make([draft(folder, 1, INIT, *cells)])
 
 
 def test_a_module_has_header_docstring_imports_and_cells(tmp_path):
@@ -82,7 +68,7 @@ def test_public_names_are_listed(tmp_path):
 
 
 def test_definitions_know_their_cell(tmp_path):
-    one = chapter(tmp_path, 1, INIT, "#| export core -> minijax\nh = 2")
+    one = draft(tmp_path, 1, INIT, "#| export core -> minijax\nh = 2")
     assert modules.definitions([one])["minijax", "h"].index == 2
 
 
@@ -137,25 +123,25 @@ def test_refusals(tmp_path, cells, message):
 
 
 def test_two_chapters_may_not_write_one_module(tmp_path):
-    one = chapter(tmp_path, 1, INIT, "#| export a\nx = 1")
-    two = chapter(tmp_path, 2, "#| export a\ny = 1")
+    one = draft(tmp_path, 1, INIT, "#| export floor1/a\nx = 1")
+    two = draft(tmp_path, 2, "#| export floor1/a\ny = 1")
     with pytest.raises(BookError, match="belongs to 01_floor1 already"):
         Package([one, two])
 
 
 def test_two_modules_may_not_have_one_public_name(tmp_path):
-    one = chapter(tmp_path, 1, INIT, "#| export a -> minijax\nx = 1")
-    two = chapter(tmp_path, 2, "#| export b -> minijax\nx = 1")
+    one = draft(tmp_path, 1, INIT, "#| export a -> minijax\nx = 1")
+    two = draft(tmp_path, 2, "#| export b -> minijax\nx = 1")
     with pytest.raises(BookError, match="public in minijax.a already"):
         export.make([one, two])
 
 
 def test_a_higher_floor_may_not_be_imported_by_its_public_name(tmp_path):
-    one = chapter(tmp_path, 1, INIT, "def late():\n    from minijax import grad")
-    two = chapter(tmp_path, 2, "#| export b -> minijax\ndef grad(): pass")
+    one = draft(tmp_path, 1, INIT, "def late():\n    from minijax import grad")
+    two = draft(tmp_path, 2, "#| export b -> minijax\ndef grad(): pass")
     with pytest.raises(BookError, match="minijax.grad is of 02_floor2"):
         export.make([one, two])
-    three = chapter(tmp_path, 3, "from minijax import grad")
+    three = draft(tmp_path, 3, "from minijax import grad")
     one.cells.pop()
     export.make([one, two, three])
 
@@ -165,8 +151,8 @@ def test_no_chapter_makes_an_empty_package():
 
 
 def test_one_chapter_alone_keeps_the_names_of_the_others(tmp_path):
-    one = chapter(tmp_path, 1, INIT, "#| export a -> minijax\nx = 1")
-    two = chapter(tmp_path, 2, "#| export b -> *\ny = 1")
+    one = draft(tmp_path, 1, INIT, "#| export a -> minijax\nx = 1")
+    two = draft(tmp_path, 2, "#| export b -> *\ny = 1")
     out = tmp_path / "out"
     names = {"gone": "minijax.a", "y": "minijax.other", "z": "minijax.old"}
     tables = {"minijax": names}, ["minijax.much", "minijax.old"]
@@ -180,11 +166,12 @@ def test_one_chapter_alone_keeps_the_names_of_the_others(tmp_path):
     names = {"x": "minijax.a", "y": "minijax.other"}
     assert public.read(out) == ({"minijax": names}, ["minijax.much"])
     export.write(export.make_one(floor("2"), [one, two], out), out)
-    assert public.read(out) == ({"minijax": names}, ["minijax.b", "minijax.much"])
+    registers = ["minijax.floor2.b", "minijax.much"]
+    assert public.read(out) == ({"minijax": names}, registers)
 
 
 def test_a_floor_has_back_rooms(tmp_path):
-    made = [chapter(tmp_path, n, "x = 1") for n in ("3", "2_rest", "2", "2_ground")]
+    made = [draft(tmp_path, n, "x = 1") for n in ("3", "2_rest", "2", "2_ground")]
     (tmp_path / "notes.md").touch()
     names = [c.name for c in sorted(made, key=lambda c: c.floor)]
     rooms = ["02_floor2_ground", "02_floor2", "02_floor2_rest", "03_floor3"]
@@ -199,31 +186,33 @@ def test_a_floor_has_back_rooms(tmp_path):
 
 
 def test_the_rest_of_a_floor_lies_between_its_neighbours(tmp_path):
-    one = chapter(tmp_path, 2, INIT, "#| export a\nx = 1")
-    two = chapter(tmp_path, "2_rest", "#| export b\nfrom minijax.a import x\n\ny = x")
-    three = chapter(tmp_path, 3, "#| export c\nfrom minijax.b import y\n\nz = y")
-    assert "from minijax.b import y" in export.make([one, two, three])["c.py"]
-    wrong = chapter(tmp_path, 2, INIT, "#| export a\nfrom minijax.b import y")
-    with pytest.raises(BookError, match="is of 02_floor2_rest, not of a lower"):
-        export.make([wrong, two])
+    zero = draft(tmp_path, 1, INIT)
+    one = draft(tmp_path, 2, "#| export a\nx = 1")
+    code = "#| export b\nfrom minijax.floor2.a import x\n\ny = x"
+    two = draft(tmp_path, "2_rest", code)
+    code = "#| export c\nfrom minijax.floor2.b import y\n\nz = y"
+    three = draft(tmp_path, 3, code)
+    made = export.make([zero, one, two, three])
+    assert "from minijax.floor2.b import y" in made["floor3/c.py"]
+    assert "02_floor2.md" in made["floor2/__init__.py"]  # what the spine says
 
 
 def test_the_prologue_may_use_everything_and_exports_nothing(tmp_path):
-    zero = chapter(tmp_path, 0, "from minijax import x")
-    one = chapter(tmp_path, 1, INIT, "#| export a -> minijax\nx = 1")
+    zero = draft(tmp_path, 0, "from minijax import x")
+    one = draft(tmp_path, 1, INIT, "#| export a -> minijax\nx = 1")
     assert "a.py" in export.make([zero, one])
-    zero = chapter(tmp_path, 0, "#| export b\ny = 1")
+    zero = draft(tmp_path, 0, "#| export b\ny = 1")
     with pytest.raises(BookError, match="the prologue exports nothing"):
         export.make([zero, one])
 
 
 def test_modules_that_register_are_listed_and_have_no_public_names(tmp_path):
     cell = "#| export {} -> *\nmethods = {{}}"
-    one = chapter(tmp_path, 1, INIT, cell.format("z"))
-    two = chapter(tmp_path, 2, cell.format("a"))
+    one = draft(tmp_path, 1, INIT, cell.format("z"))
+    two = draft(tmp_path, 2, cell.format("a"))
     text = export.make([one, two])["_public.py"]
     assert text.endswith(
-        'REGISTERS: list[str] = [\n    "minijax.z",\n    "minijax.a",\n]\n'
+        'REGISTERS: list[str] = [\n    "minijax.z",\n    "minijax.floor2.a",\n]\n'
     )
     assert "methods" not in text
     assert not modules.definitions([one, two])
@@ -232,10 +221,10 @@ def test_modules_that_register_are_listed_and_have_no_public_names(tmp_path):
 
 def test_a_mistake_of_another_chapter_leaves_it_out(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(export, "chapter_paths", lambda: chapter_paths(tmp_path))
-    chapter(tmp_path, 1, INIT, "#| export a -> minijax\nx = 1")
-    chapter(tmp_path, 2, "#| export b\ndef f(:")
-    chapter(tmp_path, 3, "#| export a\ny = 1")
-    chapter(tmp_path, 4, "#| export x\ny = 1")
+    draft(tmp_path, 1, INIT, "#| export floor1/a -> minijax.floor1\nx = 1")
+    draft(tmp_path, 2, "#| export b\ndef f(:")
+    draft(tmp_path, 3, "#| export floor1/a\ny = 1")
+    draft(tmp_path, 4, "#| export floor1/x\ny = 1")
     found = export._readable(floor("1"))
     assert [c.name for c in found] == ["01_floor1"]
     said = capsys.readouterr().err
@@ -257,17 +246,18 @@ def test_shared_files_are_written_by_one_at_a_time(tmp_path):
 
 
 def test_the_floors_below_are_taken_from_the_package(tmp_path):
-    one = chapter(tmp_path, 2, INIT, "#| export a -> minijax\nx = 1")
-    two = chapter(tmp_path, "2_rest", "#| export b -> *\ny = 1")
-    export.write(export.make([one, two]), tmp_path / "out")
+    zero = draft(tmp_path, 1, INIT)
+    one = draft(tmp_path, 2, "#| export a -> minijax\nx = 1")
+    two = draft(tmp_path, "2_rest", "#| export b -> *\ny = 1")
+    export.write(export.make([zero, one, two]), tmp_path / "out")
     low = export.below(floor("2_rest"), tmp_path / "out")
-    assert set(low) == {"__init__.py", "_public.py", "a.py", "py.typed"}
-    assert '"x": "minijax.a"' in low["_public.py"]
+    shared = {"__init__.py", "_public.py", "py.typed"}
+    assert set(low) == shared | {"floor2/__init__.py", "floor2/a.py"}
+    assert '"x": "minijax.floor2.a"' in low["_public.py"]
     assert "REGISTERS: list[str] = []" in low["_public.py"]
     high = export.below(floor("3"), tmp_path / "out")
-    assert high == export.make([one, two])
-    lowest = export.below(floor("2"), tmp_path / "out")
-    assert set(lowest) == {"__init__.py", "_public.py", "py.typed"}
+    assert high == export.make([zero, one, two])
+    assert set(export.below(floor("2"), tmp_path / "out")) == shared
 
 
 def test_writing_then_checking_finds_no_difference(tmp_path, capsys):
@@ -292,9 +282,7 @@ def test_packages_are_listed_for_the_wheel(tmp_path):
     (tmp_path / "pyproject.toml").write_text('x = 1\npackages = ["minijax"]\ny = 2\n')
     export.list_packages(tmp_path)
     text = (tmp_path / "pyproject.toml").read_text()
-    assert (
-        text == 'x = 1\npackages = ["minijax", "minijax.lax"]\ny = 2\n'
-    )
+    assert text == 'x = 1\npackages = ["minijax", "minijax.lax"]\ny = 2\n'
 
 
 def test_output_folder_and_floors_from_the_command_line(tmp_path):
@@ -355,7 +343,7 @@ def test_long_imports_are_broken():
 
 def test_checks_of_one_chapter_ignore_cells_meant_to_fail(tmp_path):
     bad = ("def f(:", "raises-exception")
-    one = chapter(tmp_path, 1, INIT, bad, "%%time\nx = 1", "%pip install x")
+    one = draft(tmp_path, 1, INIT, bad, "%%time\nx = 1", "%pip install x")
     laws.check(Package([one]), one)
 
 

@@ -1,0 +1,64 @@
+"""A Sphinx extension: pages show less of a cell than its notebook holds.
+
+Notebooks are read as `book.tools.page` shows them, modules are captions of their code,
+and a fold is announced by its title.
+"""
+
+import json
+from html import escape
+from typing import Any
+
+from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
+from sphinx.application import Sphinx
+
+from book.tools import page
+from book.tools.source import CHAPTERS, read_chapter
+
+
+def edit_source(app: Sphinx, docname: str, content: list[str]) -> None:
+    """Edit the text of a notebook before it is parsed."""
+    folder, _, name = docname.rpartition("/")
+    text = CHAPTERS / f"{name}.md"
+    if folder == CHAPTERS.name and text.exists():
+        book = json.loads(content[0])
+        page.edit(book["cells"], read_chapter(text))
+        content[0] = json.dumps(book, ensure_ascii=False)
+
+
+def add_captions(app: Sphinx, tree: nodes.document) -> None:
+    """Say above exported code which module it is in."""
+    for source in tree.findall(_is_source):
+        path = source.parent.get("cell_metadata", {}).get(page.EXPORTED_TO)
+        if path:
+            source.insert(0, nodes.paragraph(path, path, classes=["exported-to"]))
+
+
+def _is_source(node: nodes.Node) -> bool:
+    inside = isinstance(node, nodes.container)
+    return inside and node.get("nb_element") == "cell_code_source"
+
+
+def open_fold(translator: Any, node: HideCodeCellNode) -> None:
+    """Begin a fold whose name, for those who hear the page, is what it shows."""
+    classes = " ".join(node["classes"])
+    translator.body.append(f'<details class="admonition hide {classes}">\n<summary>\n')
+    for state, prompt in (("collapsed", "show"), ("expanded", "hide")):
+        title = escape(node[f"prompt_{prompt}"])
+        line = f'<p class="{state} admonition-title">{title}</p>\n'
+        translator.body.append(line)
+    translator.body.append("</summary>\n")
+
+
+def close_fold(translator: Any, node: HideCodeCellNode) -> None:
+    """End a fold."""
+    translator.body.append("</details>\n")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Connect the extension."""
+    app.setup_extension("myst_nb")
+    app.add_node(HideCodeCellNode, override=True, html=(open_fold, close_fold))
+    app.connect("source-read", edit_source)
+    app.connect("doctree-read", add_captions)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

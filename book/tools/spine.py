@@ -1,0 +1,150 @@
+"""How long is the walk? Words, lines of code and folds of each page, and their budget.
+
+python -m book.tools.spine         print the table
+python -m book.tools.spine --bad   print what breaks the budget; exit 1 if anything does
+
+Lines of a cell are those that a reader sees: not blank, no import, of a docstring the
+first line.
+"""
+
+import argparse
+import sys
+from dataclasses import dataclass
+
+from book.tools import folds, page
+from book.tools.source import Cell, Chapter, read_chapters
+
+WORDS = range(2800, 5201)
+EXPORTED, CODE, CELL, FOLDS = 250, 500, 25, 4  # at most
+HIDDEN = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
+PART_4 = range(17, 27)  # pages that are cut anew with their redesign
+
+HERE = "book/tools/spine.py"
+
+# Pages that are still over their budget. The list only shrinks.
+LONG = frozenset(
+    """
+    02_arrays 03_numpy 04_forward 05_pytrees 06_vmap 07_jaxprs 10_reverse 12_jit
+    13_python 14_callbacks 15_branches 16_scan
+    """.split()
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """The numbers of a page; `cell` is the length of the longest that is shown."""
+
+    words: int
+    exported: int
+    folded: int
+    code: int
+    cell: int
+    folds: int
+    untitled: int
+
+
+def measure(chapter: Chapter) -> Row:
+    """The numbers of one page."""
+    seen = [cell for cell in chapter.cells if not HIDDEN & {*cell.tags}]
+    exported = [cell for cell in chapter.cells if cell.module]
+    hidden = [cell for cell in exported if cell not in seen]
+    return Row(
+        words=sum(len(line.split()) for _, line in chapter.prose),
+        exported=sum(height(cell) for cell in exported if cell in seen),
+        folded=sum(map(height, hidden)),
+        code=sum(map(height, seen)),
+        cell=max(map(height, seen), default=0),
+        folds=sum(folds.is_folded(cell) for cell in hidden),
+        untitled=len(folds_without_title(chapter)),
+    )
+
+
+def height(cell: Cell) -> int:
+    """How many lines of a cell a reader sees."""
+    return sum(bool(line.strip()) for line in page.shown(cell).split("\n"))
+
+
+def is_judged(chapter: Chapter) -> bool:
+    """Whether the budget is for this page: spines only, not the prologue."""
+    number, room = chapter.floor
+    return number > 0 and room == 0 and number not in PART_4
+
+
+def faults(chapter: Chapter) -> list[str]:
+    """What breaks the budget: the place, the number, and how to mend it."""
+    row = measure(chapter)
+    found = folds_without_title(chapter)
+    if is_judged(chapter):
+        found += _of_size(chapter, row) + _of_cells(chapter)
+    return found
+
+
+def complaints(chapter: Chapter) -> list[str]:
+    """What the law says of a page: its faults, unless it is known to be long."""
+    found = faults(chapter)
+    if chapter.name not in LONG:
+        return found
+    done = f"chapters/{chapter.name}.md keeps its budget: take it off LONG in {HERE}"
+    return folds_without_title(chapter) if found else [done]
+
+
+def folds_without_title(chapter: Chapter) -> list[str]:
+    """The folds of a page that do not say what is in them."""
+    return [str(error) for error in folds.untitled(chapter)]
+
+
+def _of_size(chapter: Chapter, row: Row) -> list[str]:
+    here, rest = f"chapters/{chapter.name}.md", f"{chapter.name}_rest.md"
+    limits = [
+        (row.exported, EXPORTED, "exported lines shown", f"move modules to {rest}"),
+        (row.code, CODE, "lines of code shown", f"move sections to {rest}"),
+        (row.folds, FOLDS, "folds of exported code", f"move modules to {rest}"),
+    ]
+    found = [
+        f"{here}: {number} {what}, at most {limit}; {mend}"
+        for number, limit, what, mend in limits
+        if number > limit
+    ]
+    if row.words not in WORDS:
+        long = row.words > WORDS[0]
+        mend = f"move sections to {rest}" if long else "the page explains too little"
+        between = f"{WORDS[0]} to {WORDS[-1]}"
+        found.append(f"{here}: {row.words} words, not {between}; {mend}")
+    return found
+
+
+def _of_cells(chapter: Chapter) -> list[str]:
+    seen = [cell for cell in chapter.cells if not HIDDEN & {*cell.tags}]
+    return [
+        f"{cell.place}: a cell of {height(cell)} lines, at most {CELL}; cut it in two"
+        for cell in seen
+        if height(cell) > CELL
+    ]
+
+
+def table(chapters: list[Chapter]) -> str:
+    """The numbers of all pages."""
+    names = list(Row.__dataclass_fields__)
+    lines = ["page".ljust(24) + "".join(name.rjust(9) for name in names)]
+    for chapter in chapters:
+        row = measure(chapter)
+        numbers = (str(getattr(row, name)).rjust(9) for name in names)
+        lines.append(chapter.name.ljust(24) + "".join(numbers))
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--bad", action="store_true")
+    chapters = read_chapters()
+    if not parser.parse_args(arguments).bad:
+        print(table(chapters))
+        return 0
+    found = [fault for chapter in chapters for fault in faults(chapter)]
+    print("\n".join(found) or f"{len(chapters)} pages within their budget")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
