@@ -19,7 +19,8 @@ from minijax.batching.axes import (
 )
 from minijax.batching.rules import example_aval, vmap_rules
 from minijax.core import Trace, Tracer, current_trace, lifetime, set_current_trace
-from minijax.pytrees.api_util import FlatCall, check_callable, flatten_axes
+from minijax.pytrees.api_util import FlatCall, check_callable
+from minijax.pytrees.operations import flatten_axes
 
 # Primitives that contain programs, in which a collective may talk across a named axis.
 program_primitives = set()
