@@ -17,7 +17,7 @@ from minijax import block_until_ready, jit, tree, tree_util
 from minijax.flatten_util import ravel_pytree
 from minijax.pytrees import transfer as tree_transfer
 from minijax.pytrees import treedefs
-from minijax.pytrees.functions import broadcast_prefix
+from minijax.pytrees.operations import broadcast_prefix
 from minijax.tree_util import (
     DictKey,
     FlattenedIndexKey,

@@ -7,7 +7,7 @@ Reference: the arguments `in_axes` and `out_axes` of ``jax.vmap``.
 
 from minijax.arrays.avals import typeof
 from minijax.batching.rules import insert_axis, move_axis
-from minijax.pytrees.api_util import flatten_axes
+from minijax.pytrees.operations import flatten_axes
 from minijax.tree_util import keystr, tree_leaves, tree_leaves_with_path
 
 

@@ -1,4 +1,4 @@
-# Made from chapters/06_vmap.md by `make chapter`;
+# Made from chapters/06_vmap_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Collectives: sums, means and extremes over a named axis, and permutations of it.
 
@@ -28,25 +28,25 @@ from minijax.tree_util import tree_map
 psum_p, pmax_p, pmin_p = Primitive("psum"), Primitive("pmax"), Primitive("pmin")
 
 
-def reduce_along(primitive, fold, repeat):
+def reduce_over_axis(primitive, fold, repeat):
     """Make a collective from `fold`, a reduction of one array along axes.
 
     Args:
       repeat: what folding `size` equal values `x` gives, called as ``repeat(size, x)``.
     """
 
-    def along(axis, x, dim, axis_name):
+    def own(axis, x, dim, axis_name):
         x = repeat(axis.size, x) if dim is None else strong(fold(x, (dim,)))
         others = tuple(name for name in axis_name if name != axis.name)
         return primitive.bind(x, axis_name=others)[0] if others else x, None
 
-    def past(axis, x, dim, axis_name):
+    def other(axis, x, dim, axis_name):
         return primitive.bind(x, axis_name=axis_name)[0], dim
 
     def shape(x, axis_name):
         return [x.update(weak_type=False)]
 
-    collective(primitive, shape, along, past)
+    collective(primitive, shape, own, other)
 
 
 def strong(x):
@@ -59,9 +59,9 @@ def multiple(size, x):
     return lax.mul(size, x)
 
 
-reduce_along(psum_p, lax.reduce_sum, multiple)
-reduce_along(pmax_p, lax.reduce_max, lambda size, x: x)
-reduce_along(pmin_p, lax.reduce_min, lambda size, x: x)
+reduce_over_axis(psum_p, lax.reduce_sum, multiple)
+reduce_over_axis(pmax_p, lax.reduce_max, lambda size, x: x)
+reduce_over_axis(pmin_p, lax.reduce_min, lambda size, x: x)
 
 
 def psum(x, axis_name, *, axis_index_groups=None):
@@ -161,7 +161,7 @@ def _check_permutation(perm, size):
             )
 
 
-def _permute_along(axis, x, dim, axis_name, perm):
+def _permute_own(axis, x, dim, axis_name, perm):
     if dim is None and len(perm) == axis.size:
         return x, None
     if dim is None:
@@ -189,7 +189,7 @@ def _run_of_examples(x, dim, sources):
 collective(
     ppermute_p,
     lambda x, axis_name, perm: [x],
-    _permute_along,
+    _permute_own,
     lambda axis, x, dim, **params: (ppermute_p.bind(x, **params)[0], dim),
 )
 

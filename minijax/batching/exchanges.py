@@ -1,4 +1,4 @@
-# Made from chapters/06_vmap.md by `make chapter`;
+# Made from chapters/06_vmap_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Collectives that move data between the examples along a named axis.
 
@@ -33,7 +33,7 @@ def _gather_shape(x, axis_name, axis_size, all_gather_dimension, tiled):
     return [x.update(shape=shape)]
 
 
-def _gather_along(axis, x, dim, axis_name, axis_size, all_gather_dimension, tiled):
+def _gather_own(axis, x, dim, axis_name, axis_size, all_gather_dimension, tiled):
     place = all_gather_dimension
     if dim is None:
         x, dim = insert_axis(x, place, axis.size), place
@@ -55,13 +55,13 @@ def _split_axis(x, axis, size):
     return lax.reshape(x, (*shape[:axis], *pieces, *shape[axis + 1 :]))
 
 
-def _gather_past(axis, x, dim, all_gather_dimension, tiled, **params):
+def _gather_other(axis, x, dim, all_gather_dimension, tiled, **params):
     [place] = beside([all_gather_dimension], dim)
     results = all_gather_p.bind(x, all_gather_dimension=place, tiled=tiled, **params)
     return results[0], dim + (not tiled and place <= dim)
 
 
-collective(all_gather_p, _gather_shape, _gather_along, _gather_past)
+collective(all_gather_p, _gather_shape, _gather_own, _gather_other)
 
 
 def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False):
@@ -124,20 +124,20 @@ def _check_divisible(function, x, dimension, axis_size, tiled):
         )
 
 
-def _scatter_along(axis, x, dim, axis_name, axis_size, scatter_dimension, tiled):
+def _scatter_own(axis, x, dim, axis_name, axis_size, scatter_dimension, tiled):
     total = multiple(axis.size, x) if dim is None else lax.reduce_sum(x, (dim,))
     if tiled:
         total = _split_axis(total, scatter_dimension, axis.size)
     return total, scatter_dimension
 
 
-def _scatter_past(axis, x, dim, scatter_dimension, tiled, **params):
+def _scatter_other(axis, x, dim, scatter_dimension, tiled, **params):
     [place] = beside([scatter_dimension], dim)
     [result] = reduce_scatter_p.bind(x, scatter_dimension=place, tiled=tiled, **params)
     return result, dim - (not tiled and place < dim)
 
 
-collective(reduce_scatter_p, _scatter_shape, _scatter_along, _scatter_past)
+collective(reduce_scatter_p, _scatter_shape, _scatter_own, _scatter_other)
 
 
 def psum_scatter(
@@ -189,7 +189,7 @@ def _exchange_shape(x, axis_name, axis_size, split_axis, concat_axis, tiled):
     return [x.update(shape=shape)]
 
 
-def _exchange_along(axis, x, dim, axis_name, axis_size, split_axis, concat_axis, tiled):
+def _exchange_own(axis, x, dim, axis_name, axis_size, split_axis, concat_axis, tiled):
     x = at_front(x, dim, axis.size)
     if tiled:
         x = _split_axis(x, split_axis + 1, axis.size)
@@ -198,12 +198,12 @@ def _exchange_along(axis, x, dim, axis_name, axis_size, split_axis, concat_axis,
     return _merge_axes(x, concat_axis + 1) if tiled else x, 0
 
 
-def _exchange_past(axis, x, dim, split_axis, concat_axis, **params):
+def _exchange_other(axis, x, dim, split_axis, concat_axis, **params):
     places = {"split_axis": split_axis + 1, "concat_axis": concat_axis + 1}
     return all_to_all_p.bind(move_axis(x, dim, 0), **places, **params)[0], 0
 
 
-collective(all_to_all_p, _exchange_shape, _exchange_along, _exchange_past)
+collective(all_to_all_p, _exchange_shape, _exchange_own, _exchange_other)
 
 
 def all_to_all(

@@ -1,4 +1,4 @@
-# Made from chapters/06_vmap.md by `make chapter`;
+# Made from chapters/06_vmap_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Named axes: how operations talk across the examples of a vmap.
 
@@ -18,30 +18,52 @@ from minijax import lax
 from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import ShapedArray
 from minijax.batching.rules import example_aval, vmap_rules
-from minijax.batching.trace import named_axis_size, unbound_axis
-from minijax.core import Primitive, impl_rules
+from minijax.core import Primitive, current_trace, impl_rules
 from minijax.forward.rules import jvp_rules
 
 
+def named_axis_size(name):
+    """Return the size of the innermost mapped axis that is called `name`.
+
+    Raises:
+      NameError: if neither the current trace nor one below it maps such an axis.
+    """
+    trace = current_trace()
+    while trace is not None:
+        axis = getattr(trace, "axis", None)
+        if axis is not None and axis.name is not None and axis.name == name:
+            return axis.size
+        trace = trace.parent
+    raise unbound_axis(name)
+
+
+def unbound_axis(name):
+    """Return the error of a collective whose axis name no vmap has given."""
+    return NameError(
+        f"unbound axis name: {name}. Names are given to axes by "
+        f"vmap(..., axis_name={name!r}), and hold inside the mapped function."
+    )
+
+
 def refuse_unbound(*args, axis_name, **params):
-    """Raise, as the impl rule of all collectives: nobody below maps the axis."""
+    """Raise, as the impl rule of all collectives: no trace below maps the axis."""
     raise unbound_axis(axis_name[0])
 
 
-def collective(primitive, shape, along, past):
+def collective(primitive, shape, own, other):
     """Give a primitive with one operand its first rules.
 
     Args:
       primitive: a primitive with the parameter `axis_name`.
       shape: its shape rule.
-      along: the vmap rule along the axis that it talks across, called as ``along(axis,
-        x, dim, **params)``; returns the result and its mapped axis.
-      past: the vmap rule along any other axis, called in the same way.
+      own: the vmap rule of an axis that it names, called as ``own(axis, x, dim,
+        **params)``; returns the result and its mapped axis.
+      other: the vmap rule of any other axis, called in the same way.
     """
 
     def rule(axis, args, dims, **params):
         shape(*map(example_aval, args, dims), **params)  # its checks, on one example
-        answer = along if axis.name in params["axis_name"] else past
+        answer = own if axis.name in params["axis_name"] else other
         result, dim = answer(axis, *args, *dims, **params)
         return [result], [dim]
 

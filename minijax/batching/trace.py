@@ -19,9 +19,10 @@ from minijax.batching.axes import (
 )
 from minijax.batching.rules import example_aval, vmap_rules
 from minijax.core import Trace, Tracer, current_trace, lifetime, set_current_trace
-from minijax.pytrees.api_util import FlatCall, check_callable, flatten_axes
+from minijax.pytrees.api_util import FlatCall, check_callable
+from minijax.pytrees.operations import flatten_axes
 
-# Primitives that contain programs, in which a collective may talk across a named axis.
+# Primitives that contain programs, in which a collective may name an axis.
 program_primitives = set()
 
 
@@ -90,13 +91,13 @@ class BatchTrace(Trace):
         values, dims = [value for value, _ in pairs], [dim for _, dim in pairs]
         with set_current_trace(self.parent):
             alike = all(dim is None for dim in dims)
-            if alike and not self._may_talk(primitive, params):
+            if alike and not self._may_use_axis(primitive, params):
                 return primitive.bind(*values, **params)
             rule = vmap_rules[primitive]
             results, dims_out = rule(self.axis, values, dims, **params)
         return [self.pack(*pair) for pair in zip(results, dims_out, strict=True)]
 
-    def _may_talk(self, primitive, params):
+    def _may_use_axis(self, primitive, params):
         name = self.axis.name
         inside = name is not None and primitive in program_primitives
         return inside or name in params.get("axis_name", ())
@@ -167,26 +168,3 @@ def vmap(
         return call.output(placed)
 
     return mapped
-
-
-def named_axis_size(name):
-    """Return the size of the innermost mapped axis that is called `name`.
-
-    Raises:
-      NameError: if neither the current trace nor one below it maps such an axis.
-    """
-    trace = current_trace()
-    while trace is not None:
-        axis = getattr(trace, "axis", None)
-        if axis is not None and axis.name is not None and axis.name == name:
-            return axis.size
-        trace = trace.parent
-    raise unbound_axis(name)
-
-
-def unbound_axis(name):
-    """Return the error of a collective whose axis name nobody has given."""
-    return NameError(
-        f"unbound axis name: {name}. Names are given to axes by "
-        f"vmap(..., axis_name={name!r}), and hold inside the mapped function."
-    )

@@ -9,65 +9,38 @@ offers the function in flat form, and puts the results together.
 Reference: ``jax.api_util``.
 """
 
-import operator
-
 from minijax.arrays.avals import typeof
-from minijax.pytrees.call_names import CallNames
+from minijax.pytrees.call_names import CallNames, check_callable, resolve_argnums
 from minijax.pytrees.differences import differences
-from minijax.pytrees.treedefs import PyTreeDef, tree_flatten, tree_structure
+from minijax.pytrees.treedefs import tree_flatten
 
 
-def check_callable(fun):
-    """Raise a TypeError if `fun` cannot be called."""
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r}.")
+class _TakenApart(CallNames):
+    """The arguments of one call, as leaves and a structure."""
+
+    def __init__(
+        self,
+        name,
+        fun,
+        args,
+        kwargs=None,
+        *,
+        argnums=None,
+        constants=None,
+        has_aux=False,
+        typeof=typeof,
+    ):
+        check_callable(fun)
+        self.name, self.fun, self.args, self.has_aux = name, fun, tuple(args), has_aux
+        self.kwargs, self.constants = kwargs or {}, constants or {}
+        chosen = tuple(range(len(args))) if argnums is None else argnums
+        self.argnums = resolve_argnums(name, chosen, len(args))
+        varying = tuple([args[i] for i in self.argnums])
+        self.leaves, self.in_tree = tree_flatten((varying, self.kwargs))
+        self.avals = [self._input_aval(typeof, i) for i in range(len(self.leaves))]
 
 
-def resolve_argnums(name, argnums, num_args, error=TypeError):
-    """Return positions of arguments as a tuple of integers from 0 on.
-
-    Args:
-      name: of the transformation, for messages.
-      argnums: an integer or a sequence of integers; negative ones count from the end.
-      num_args: the number of positional arguments.
-      error: the class of the error if there are not that many arguments.
-
-    Raises:
-      TypeError: if `argnums` is neither.
-      error: if a position is too large.
-      ValueError: if a negative position reaches beyond the first argument, or if two
-        positions are the same.
-    """
-    positions = []
-    for argnum in argnums if isinstance(argnums, (tuple, list)) else [argnums]:
-        position = _as_integer(name, argnum)
-        if position >= num_args:
-            raise error(
-                f"{name} with argnums={argnums} needs at least {position + 1} "
-                f"positional arguments, but the call has {num_args}."
-            )
-        if position < -num_args:
-            raise ValueError(
-                f"{name} with argnums={argnums}: there is no argument {position} in a "
-                f"call with {num_args} positional arguments."
-            )
-        positions.append(position % num_args)
-    if len(set(positions)) < len(positions):
-        raise ValueError(f"{name}: argnums={argnums} names an argument twice.")
-    return tuple(positions)
-
-
-def _as_integer(name, argnum):
-    try:
-        return operator.index(argnum)
-    except TypeError:
-        raise TypeError(
-            f"{name} needs an integer or a tuple of integers as argnums, "
-            f"got {argnum!r}."
-        ) from None
-
-
-class FlatCall(CallNames):
+class FlatCall(_TakenApart):
     """One call of a function on trees, offered as a function on a flat list of leaves.
 
     Args:
@@ -92,32 +65,6 @@ class FlatCall(CallNames):
     Raises:
       TypeError: if `fun` cannot be called, or a varying leaf is no array or scalar.
     """
-
-    def __init__(
-        self,
-        name,
-        fun,
-        args,
-        kwargs=None,
-        *,
-        argnums=None,
-        constants=None,
-        has_aux=False,
-        typeof=typeof,
-    ):
-        check_callable(fun)
-        self.name, self.fun, self.args, self.has_aux = name, fun, tuple(args), has_aux
-        self.kwargs, self.constants = kwargs or {}, constants or {}
-        chosen = tuple(range(len(args))) if argnums is None else argnums
-        self.argnums = resolve_argnums(name, chosen, len(args))
-        varying = tuple([args[i] for i in self.argnums])
-        self.leaves, self.in_tree = tree_flatten((varying, self.kwargs))
-        self.avals = [self._input_aval(typeof, i) for i in range(len(self.leaves))]
-
-    @property
-    def args_tree(self):
-        """The structure of the varying positional arguments, a tuple."""
-        return self.in_tree.children()[0]
 
     def __call__(self, *flat):
         """Call the function with `flat` in place of the leaves.
@@ -151,58 +98,6 @@ class FlatCall(CallNames):
         return self.aux_tree.unflatten(flat[self.num_outs :])
 
 
-class _Leaf:
-    """Stands for a leaf where only the structure is known."""
-
-    def __repr__(self):
-        return "an array"
-
-
-def flatten_axes(what, axes, tree):
-    """Spread axes over the leaves of a tree.
-
-    Args:
-      what: the name of `axes` for messages, such as ``"vmap in_axes"``.
-      axes: a tree of integers and None that is a prefix of `tree`: one entry holds
-        for the whole subtree at its place. None is an entry, not an empty tree.
-      tree: a tree, or a `PyTreeDef`.
-
-    Returns:
-      A list with an entry for each leaf.
-
-    Raises:
-      ValueError: if `axes` is no prefix of `tree`; the message shows the paths.
-    """
-    leaves, prefix = tree_flatten(axes, _is_none)
-    treedef = tree if isinstance(tree, PyTreeDef) else tree_structure(tree)
-    counts = _leaves_behind(prefix, treedef)
-    if counts is not None:
-        return [axis for axis, count in zip(leaves, counts) for _ in range(count)]
-    if tree is treedef:
-        tree = tree.unflatten([_Leaf()] * tree.num_leaves)
-    raise ValueError(
-        f"{what} has to be a tree prefix of the values that it speaks of:\n  "
-        + "\n  ".join(differences(prefix, tree, name=what.split()[-1]))
-    )
-
-
-def _is_none(axis):
-    return axis is None
-
-
-def _leaves_behind(prefix, treedef):
-    """Return how many leaves stand behind each leaf of a prefix, None if it is none."""
-    if prefix.kind is None:
-        return [treedef.num_leaves]
-    pairs = [*zip(prefix.children(), treedef.children())]
-    if prefix.node_data() != treedef.node_data():
-        return None
-    if len(pairs) != len(prefix.children()) or len(pairs) != len(treedef.children()):
-        return None
-    counts = [_leaves_behind(*pair) for pair in pairs]
-    return None if None in counts else sum(counts, [])
-
-
 def flatten_like(treedef, tree, given, expected, error=ValueError):
     """Return the leaves of a tree that has to have a given structure.
 
@@ -219,8 +114,6 @@ def flatten_like(treedef, tree, given, expected, error=ValueError):
     leaves, actual = tree_flatten(tree)
     if actual == treedef:
         return leaves
-    lines = differences(treedef, tree, exact=True, name=given)
-    raise error(
-        f"{given} must have the tree structure of {expected}, {treedef}, "
-        f"but got {actual}:\n  " + "\n  ".join(lines)
-    )
+    lines = "\n  ".join(differences(treedef, tree, exact=True, name=given))
+    wanted = f"the tree structure of {expected}, {treedef}"
+    raise error(f"{given} must have {wanted}, but got {actual}:\n  {lines}")

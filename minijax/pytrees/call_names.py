@@ -1,12 +1,63 @@
 # Made from chapters/05_pytrees.md by `make chapter`;
 # edit the chapter, not this file.
-"""What a user calls the leaves of a call: names for error messages, ``x['w'][0]``."""
+"""The arguments of a call: which vary, and names for messages, ``x['w'][0]``."""
 
 import inspect
+import operator
 
 from minijax.arrays.avals import typeof
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_leaves_with_path
+
+
+def check_callable(fun):
+    """Raise a TypeError if `fun` cannot be called."""
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}.")
+
+
+def resolve_argnums(name, argnums, num_args, error=TypeError):
+    """Return positions of arguments as a tuple of integers from 0 on.
+
+    Args:
+      name: of the transformation, for messages.
+      argnums: an integer or a sequence of integers; negative ones count from the end.
+      num_args: the number of positional arguments.
+      error: the class of the error if there are not that many arguments.
+
+    Raises:
+      TypeError: if `argnums` is neither.
+      error: if a position is too large.
+      ValueError: if a negative position reaches beyond the first argument, or if two
+        positions are the same.
+    """
+    positions = []
+    for argnum in argnums if isinstance(argnums, (tuple, list)) else [argnums]:
+        position = _as_integer(name, argnum)
+        if position >= num_args:
+            raise error(
+                f"{name} with argnums={argnums} needs at least {position + 1} "
+                f"positional arguments, but the call has {num_args}."
+            )
+        if position < -num_args:
+            raise ValueError(
+                f"{name} with argnums={argnums}: there is no argument {position} in a "
+                f"call with {num_args} positional arguments."
+            )
+        positions.append(position % num_args)
+    if len(set(positions)) < len(positions):
+        raise ValueError(f"{name}: argnums={argnums} names an argument twice.")
+    return tuple(positions)
+
+
+def _as_integer(name, argnum):
+    try:
+        return operator.index(argnum)
+    except TypeError:
+        raise TypeError(
+            f"{name} needs an integer or a tuple of integers as argnums, "
+            f"got {argnum!r}."
+        ) from None
 
 
 def argument_names(fun, args, kwargs, argnums=None):
@@ -46,7 +97,12 @@ def _positional_names(fun, count):
 
 
 class CallNames:
-    """How messages speak of a call: of the function, its arguments and its results."""
+    """What is asked of a call: what function, arguments and results are called."""
+
+    @property
+    def args_tree(self):
+        """The structure of the varying positional arguments, a tuple."""
+        return self.in_tree.children()[0]
 
     @property
     def fun_name(self):

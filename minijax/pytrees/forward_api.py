@@ -12,7 +12,8 @@ from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import float0, tangent_dtype
 from minijax.forward.trace import jvp_flat
 from minijax.lax import broadcast_in_dim
-from minijax.pytrees.api_util import FlatCall, check_callable, flatten_like
+from minijax.pytrees.api_util import FlatCall, flatten_like
+from minijax.pytrees.call_names import check_callable
 from minijax.pytrees.treedefs import tree_structure
 
 

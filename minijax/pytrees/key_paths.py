@@ -1,4 +1,4 @@
-# Made from chapters/05_pytrees.md by `make chapter`;
+# Made from chapters/05_pytrees_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Where a leaf sits in a tree: one key per container, written as Python reaches it.
 

@@ -71,13 +71,6 @@ node_kinds[tuple] = NodeKind(
     _counted,
     lambda _, texts: f"({', '.join(texts)}{',' * (len(texts) == 1)})",
 )
-node_kinds[list] = NodeKind(
-    list,
-    _whole,
-    lambda _, children: list(children),
-    _counted,
-    lambda _, texts: f"[{', '.join(texts)}]",
-)
 
 
 def _sorted_keys(mapping):
@@ -102,6 +95,13 @@ node_kinds[type(None)] = NodeKind(
     lambda _: ((), None),
     lambda _, children: None,
     spell=lambda _, texts: "None",
+)
+node_kinds[list] = NodeKind(
+    list,
+    _whole,
+    lambda _, children: list(children),
+    _counted,
+    lambda _, texts: f"[{', '.join(texts)}]",
 )
 
 
@@ -211,6 +211,5 @@ def register_pytree_node(
     """
     if nodetype in node_kinds:
         raise ValueError(f"{nodetype} is registered as a container of trees already.")
-    node_kinds[nodetype] = NodeKind(
-        nodetype, flatten_func, unflatten_func, flatten_with_keys_func
-    )
+    functions = flatten_func, unflatten_func, flatten_with_keys_func
+    node_kinds[nodetype] = NodeKind(nodetype, *functions)

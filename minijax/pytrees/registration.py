@@ -1,4 +1,4 @@
-# Made from chapters/05_pytrees.md by `make chapter`;
+# Made from chapters/05_pytrees_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """More types that are containers of trees: classes of the user's own.
 

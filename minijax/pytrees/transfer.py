@@ -1,4 +1,4 @@
-# Made from chapters/05_pytrees.md by `make chapter`;
+# Made from chapters/05_pytrees_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Moving all arrays of a tree between devices and the host.
 
@@ -7,8 +7,8 @@ Reference: ``jax.device_put``, ``jax.device_get``, ``jax.block_until_ready``.
 
 from minijax.arrays import transfer
 from minijax.arrays.array import ArrayImpl
-from minijax.pytrees.api_util import flatten_axes
 from minijax.pytrees.functions import tree_map
+from minijax.pytrees.operations import flatten_axes
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves
 
 

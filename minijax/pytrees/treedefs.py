@@ -19,7 +19,75 @@ def _hash(aux):
         return 0
 
 
-class PyTreeDef:
+class _Outline:
+    """A container's kind, its auxiliary data, and the outlines of its children."""
+
+    __slots__ = ("_children", "aux", "kind", "num_leaves")
+
+    def __init__(self, kind, aux, children):
+        self.kind, self.aux, self._children = kind, aux, children
+        self.num_leaves = 1 if kind is None else sum([c.num_leaves for c in children])
+
+    def __eq__(self, other):
+        if not isinstance(other, _Outline):
+            return NotImplemented
+        mine = (self.kind, self.aux, self._children)
+        return mine == (other.kind, other.aux, other._children)
+
+    def __hash__(self):
+        return hash((id(self.kind), _hash(self.aux), tuple(self._children)))
+
+
+class _Described(_Outline):
+    """An outline that can be printed and asked for its parts."""
+
+    __slots__ = ()
+
+    def children(self):
+        """Return the structures of the children, a list."""
+        return list(self._children)
+
+    def node_data(self):
+        """Return the type and the auxiliary data of the outermost container."""
+        return None if self.kind is None else (self.kind.type, self.aux)
+
+    @property
+    def num_nodes(self):
+        """How many containers and leaves there are."""
+        return 1 + sum(child.num_nodes for child in self._children)
+
+    def __repr__(self):
+        return f"PyTreeDef({self._text()})"
+
+    def _text(self):
+        if self.kind is None:
+            return "*"
+        return self.kind.text(self.aux, [child._text() for child in self._children])
+
+
+def _unflatten(treedef, leaves):
+    if treedef.kind is None:
+        return next(leaves)
+    children = [_unflatten(child, leaves) for child in treedef._children]
+    return treedef.kind.unflatten(treedef.aux, children)
+
+
+def _flatten_up_to(treedef, tree, subtrees):
+    """Append the subtrees at the leaves of `treedef`; return whether `tree` fits."""
+    if treedef.kind is None:
+        subtrees.append(tree)
+        return True
+    if node_kind(tree) is not treedef.kind:
+        return False
+    children, aux = treedef.kind.flatten(tree)
+    children = list(children)
+    if aux != treedef.aux or len(children) != len(treedef._children):
+        return False
+    pairs = zip(treedef._children, children)
+    return all(_flatten_up_to(inner, child, subtrees) for inner, child in pairs)
+
+
+class PyTreeDef(_Described):
     """The structure of a tree: everything about it but the leaves.
 
     Attributes:
@@ -30,15 +98,7 @@ class PyTreeDef:
     Reference: ``jax.tree_util.PyTreeDef``.
     """
 
-    __slots__ = ("_children", "aux", "kind", "num_leaves")
-
-    def __init__(self, kind, aux, children):
-        self.kind, self.aux, self._children = kind, aux, children
-        self.num_leaves = 1 if kind is None else sum([c.num_leaves for c in children])
-
-    def children(self):
-        """Return the structures of the children, a list."""
-        return list(self._children)
+    __slots__ = ()
 
     def unflatten(self, leaves):
         """Return the tree of this structure with the given leaves.
@@ -49,10 +109,8 @@ class PyTreeDef:
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
             amount = "few" if len(leaves) < self.num_leaves else "many"
-            raise ValueError(
-                f"Too {amount} leaves for {self}: expected {self.num_leaves}, "
-                f"got {len(leaves)}."
-            )
+            found = f"expected {self.num_leaves}, got {len(leaves)}"
+            raise ValueError(f"Too {amount} leaves for {self}: {found}.")
         return _unflatten(self, iter(leaves))
 
     def flatten_up_to(self, tree):
@@ -74,34 +132,6 @@ class PyTreeDef:
         children = [child.compose(inner) for child in self._children]
         return PyTreeDef(self.kind, self.aux, children)
 
-    @property
-    def num_nodes(self):
-        """How many containers and leaves there are."""
-        return 1 + sum(child.num_nodes for child in self._children)
-
-    def node_data(self):
-        """Return the type and the auxiliary data of the outermost container."""
-        return None if self.kind is None else (self.kind.type, self.aux)
-
-    def __eq__(self, other):
-        if not isinstance(other, PyTreeDef):
-            return NotImplemented
-        mine = (self.kind, self.aux, self._children)
-        return mine == (other.kind, other.aux, other._children)
-
-    def __hash__(self):
-        return hash((id(self.kind), _hash(self.aux), tuple(self._children)))
-
-    def __str__(self):
-        return f"PyTreeDef({self._text()})"
-
-    __repr__ = __str__
-
-    def _text(self):
-        if self.kind is None:
-            return "*"
-        return self.kind.text(self.aux, [child._text() for child in self._children])
-
 
 _LEAF = PyTreeDef(None, None, [])
 
@@ -113,13 +143,6 @@ def _flatten(tree, is_leaf, leaves):
         return _LEAF
     children, aux = kind.flatten(tree)
     return PyTreeDef(kind, aux, [_flatten(c, is_leaf, leaves) for c in children])
-
-
-def _unflatten(treedef, leaves):
-    if treedef.kind is None:
-        return next(leaves)
-    children = [_unflatten(child, leaves) for child in treedef._children]
-    return treedef.kind.unflatten(treedef.aux, children)
 
 
 def tree_flatten(tree, is_leaf=None):
@@ -242,18 +265,3 @@ def tree_leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
     Reference: ``jax.tree_util.tree_leaves_with_path``.
     """
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
-
-
-def _flatten_up_to(treedef, tree, subtrees):
-    """Append the subtrees at the leaves of `treedef`; return whether `tree` fits."""
-    if treedef.kind is None:
-        subtrees.append(tree)
-        return True
-    if node_kind(tree) is not treedef.kind:
-        return False
-    children, aux = treedef.kind.flatten(tree)
-    children = list(children)
-    if aux != treedef.aux or len(children) != len(treedef._children):
-        return False
-    pairs = zip(treedef._children, children)
-    return all(_flatten_up_to(inner, child, subtrees) for inner, child in pairs)

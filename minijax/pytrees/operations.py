@@ -1,0 +1,217 @@
+# Made from chapters/05_pytrees_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Operations on whole trees: spreading prefixes, reductions, maps with paths.
+
+Reference: ``jax.tree_util.tree_reduce`` and its relatives.
+"""
+
+import functools
+
+from minijax.pytrees.differences import differences
+from minijax.pytrees.functions import subtrees
+from minijax.pytrees.treedefs import (
+    PyTreeDef,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_leaves,
+    tree_structure,
+)
+
+
+def broadcast_prefix(prefix_tree, full_tree, is_leaf=None):
+    """Return each leaf of a tree as often as a larger tree has leaves at its place.
+
+    Args:
+      prefix_tree: a tree.
+      full_tree: a tree that begins with the structure of `prefix_tree`.
+      is_leaf: a function that says of a subtree of `prefix_tree` whether to stop there.
+
+    Returns:
+      A list with an entry for each leaf of `full_tree`.
+
+    Raises:
+      ValueError: if `full_tree` does not begin with the structure of `prefix_tree`; the
+        message shows the paths.
+    """
+    leaves, treedef = tree_flatten(prefix_tree, is_leaf)
+    parts = subtrees("broadcast_prefix", treedef, full_tree)
+    return [leaf for leaf, part in zip(leaves, parts) for _ in tree_leaves(part)]
+
+
+_MISSING = object()
+
+
+def tree_broadcast(prefix_tree, full_tree, is_leaf=None):
+    """Replace each leaf of a tree by a tree of copies, to give it a larger structure.
+
+    Args:
+      prefix_tree: a tree.
+      full_tree: a tree that begins with the structure of `prefix_tree`.
+      is_leaf: a function that says of a subtree of `prefix_tree` whether to stop there.
+
+    Returns:
+      A tree with the structure of `full_tree` and leaves of `prefix_tree`.
+
+    Reference: ``jax.tree_util.tree_broadcast``.
+    """
+    leaves = broadcast_prefix(prefix_tree, full_tree, is_leaf)
+    return tree_structure(full_tree).unflatten(leaves)
+
+
+def tree_map_with_path(f, tree, *rest, is_leaf=None, is_leaf_takes_path=False):
+    """Apply a function to each leaf of a tree and its key path.
+
+    Args:
+      f: a function of a path (a tuple of keys), a leaf, and one argument for each tree
+        of `rest`.
+      tree: the tree whose structure the result has.
+      *rest: trees that begin with this structure.
+      is_leaf: a function that says of a subtree whether to stop there.
+      is_leaf_takes_path: call ``is_leaf(path, subtree)``.
+
+    Reference: ``jax.tree_util.tree_map_with_path``.
+    """
+    pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    columns = [subtrees("tree_map_with_path", treedef, other) for other in rest]
+    return treedef.unflatten(f(*pair, *args) for pair, *args in zip(pairs, *columns))
+
+
+def tree_reduce(function, tree, initializer=_MISSING, is_leaf=None):
+    """Combine the leaves of a tree, from first to last, by a function of two.
+
+    Args:
+      function: from the result so far and a leaf to the next result.
+      tree: any tree.
+      initializer: the first result; without it, the first leaf.
+      is_leaf: a function that says of a subtree whether to stop there.
+
+    Raises:
+      TypeError: if there are no leaves and no `initializer`.
+
+    Reference: ``jax.tree_util.tree_reduce``.
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if initializer is not _MISSING:
+        return functools.reduce(function, leaves, initializer)
+    if not leaves:
+        raise TypeError("The reduction of a tree without leaves needs an initializer.")
+    return functools.reduce(function, leaves)
+
+
+def tree_reduce_associative(operation, tree, *, identity=_MISSING, is_leaf=None):
+    """Combine the leaves of a tree by an associative function, in pairs.
+
+    Args:
+      operation: an associative function of two leaves.
+      tree: any tree.
+      identity: the result for a tree without leaves.
+      is_leaf: a function that says of a subtree whether to stop there.
+
+    Raises:
+      TypeError: if there are no leaves and no `identity`.
+
+    Reference: ``jax.tree_util.tree_reduce_associative``.
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    while len(leaves) > 1:
+        pairs = zip(leaves[::2], leaves[1::2])
+        last = leaves[-1:] if len(leaves) % 2 else []
+        leaves = [operation(*pair) for pair in pairs] + last
+    return leaves[0] if leaves else tree_reduce(operation, leaves, identity)
+
+
+def tree_all(tree, *, is_leaf=None):
+    """Return whether all leaves are true.
+
+    Reference: ``jax.tree_util.tree_all``.
+    """
+    return all(tree_leaves(tree, is_leaf))
+
+
+def all_leaves(iterable, is_leaf=None):
+    """Return whether all values of an iterable are leaves.
+
+    Reference: ``jax.tree_util.all_leaves``.
+    """
+    return all(tree_structure(x, is_leaf).kind is None for x in iterable)
+
+
+def tree_transpose(outer_treedef, inner_treedef, pytree_to_transpose):
+    """Turn a tree of trees inside out: a list of pairs becomes a pair of lists.
+
+    Args:
+      outer_treedef: the structure at the top now.
+      inner_treedef: the structure at each of its leaves, which will be at the top;
+        None: that of the first of them.
+      pytree_to_transpose: a tree with the composition of both structures.
+
+    Raises:
+      TypeError: if the tree has another number of leaves.
+
+    Reference: ``jax.tree_util.tree_transpose``.
+    """
+    leaves, actual = tree_flatten(pytree_to_transpose)
+    if inner_treedef is None:
+        first = outer_treedef.flatten_up_to(pytree_to_transpose)[0]
+        inner_treedef = tree_structure(first)
+    if len(leaves) != outer_treedef.num_leaves * inner_treedef.num_leaves:
+        expected = outer_treedef.compose(inner_treedef)
+        raise TypeError(
+            f"tree_transpose expected a tree with as many leaves as {expected}, "
+            f"{expected.num_leaves}, but got {len(leaves)}: {actual}."
+        )
+    width = inner_treedef.num_leaves
+    columns = [leaves[i::width] for i in range(width)]
+    return inner_treedef.unflatten(map(outer_treedef.unflatten, columns))
+
+
+class _Leaf:
+    """Stands for a leaf where only the structure is known."""
+
+    def __repr__(self):
+        return "an array"
+
+
+def flatten_axes(what, axes, tree):
+    """Spread axes over the leaves of a tree.
+
+    Args:
+      what: the name of `axes` for messages, such as ``"vmap in_axes"``.
+      axes: a tree of integers and None that is a prefix of `tree`: one entry holds
+        for the whole subtree at its place. None is an entry, not an empty tree.
+      tree: a tree, or a `PyTreeDef`.
+
+    Returns:
+      A list with an entry for each leaf.
+
+    Raises:
+      ValueError: if `axes` is no prefix of `tree`; the message shows the paths.
+    """
+    leaves, prefix = tree_flatten(axes, _is_none)
+    treedef = tree if isinstance(tree, PyTreeDef) else tree_structure(tree)
+    counts = _leaves_behind(prefix, treedef)
+    if counts is not None:
+        return [axis for axis, count in zip(leaves, counts) for _ in range(count)]
+    if tree is treedef:
+        tree = tree.unflatten([_Leaf()] * tree.num_leaves)
+    raise ValueError(
+        f"{what} has to be a tree prefix of the values that it speaks of:\n  "
+        + "\n  ".join(differences(prefix, tree, name=what.split()[-1]))
+    )
+
+
+def _is_none(axis):
+    return axis is None
+
+
+def _leaves_behind(prefix, treedef):
+    """Return how many leaves stand behind each leaf of a prefix, None if it is none."""
+    if prefix.kind is None:
+        return [treedef.num_leaves]
+    pairs = [*zip(prefix.children(), treedef.children())]
+    if prefix.node_data() != treedef.node_data():
+        return None
+    if len(pairs) != len(prefix.children()) or len(pairs) != len(treedef.children()):
+        return None
+    counts = [_leaves_behind(*pair) for pair in pairs]
+    return None if None in counts else sum(counts, [])
