@@ -1,3 +1,3 @@
-# Made from chapters/05_pytrees_rest.md by `make chapter`;
+# Made from chapters/05_pytrees.md by `make chapter`;
 # edit the chapter, not this file.
-"""Pytrees: the rest. What else can be done with a tree?"""
+"""Pytrees. What is an argument?"""
