@@ -44,7 +44,7 @@ def make(chapters: list[Chapter]) -> Files:
     if not package.modules:
         made["__init__.py"] = EMPTY
     for chapter in chapters:
-        made |= _floor(chapter)
+        made |= _floor(package, chapter)
     _check_packages(made)
     return made | _shared(public.tables(package))
 
@@ -55,7 +55,7 @@ def make_one(wanted: Floor, chapters: list[Chapter], folder: Path) -> Files:
     chapter = next(c for c in chapters if c.floor == wanted)
     laws.check(package, chapter)
     made = {f"{m.path}.py": render(package, m) for m in package.of(chapter)}
-    made |= _floor(chapter)
+    made |= _floor(package, chapter)
     gone = {dotted(path) for path in left_over(wanted, made, folder)}
     return made | _shared(public.merge(public.read(folder), package, chapter, gone))
 
@@ -160,12 +160,17 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _floor(chapter: Chapter) -> Files:
-    """What makes packages of the folders of a floor, where no cell of its own does."""
-    own = {cell.module for cell in chapter.cells if cell.module}
-    folders = {module.rpartition("/")[0] for module in own} - {""}
-    markers = {f"{folder}/__init__" for folder in folders} - own
-    return {f"{marker}.py": front(chapter) for marker in sorted(markers)}
+def _floor(package: Package, chapter: Chapter) -> Files:
+    """What makes packages of the folders of a page: those that no lower page has."""
+    lower = [c for c in package.chapters if c.floor < chapter.floor]
+    taken = {folder for page in lower for folder in _folders(package, page)}
+    markers = {f"{folder}/__init__" for folder in _folders(package, chapter) - taken}
+    found = sorted(markers - package.modules.keys())
+    return {f"{marker}.py": front(chapter) for marker in found}
+
+
+def _folders(package: Package, chapter: Chapter) -> set[str]:
+    return {m.path.rpartition("/")[0] for m in package.of(chapter)} - {""}
 
 
 def _shared(tables: Tables) -> Files:
