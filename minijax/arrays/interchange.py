@@ -87,7 +87,8 @@ class Interchange(Array):
         return self._buffer.__dlpack_device__()
 
     def __copy__(self):
-        return type(self)(self._buffer, self.aval, self.device)
+        kind: type = type(self)
+        return kind(self._buffer, self.aval, self.device)
 
     def __deepcopy__(self, memo):
         return self.__copy__()

@@ -208,6 +208,17 @@ def test_the_rest_of_a_floor_lies_between_its_neighbours(tmp_path):
         export.make([wrong, two])
 
 
+def test_the_lowest_page_of_a_floor_makes_a_package_of_its_folder(tmp_path):
+    ground = chapter(tmp_path, "2_ground", INIT, "#| export lib/a\nx = 1")
+    spine = chapter(tmp_path, 2, "#| export lib/b\ny = 1")
+    for made in (export.make([ground, spine]), export.make([spine, ground])):
+        assert "02_floor2_ground.md" in made["lib/__init__.py"]
+    export.write(made, tmp_path / "out")
+    assert "lib/__init__.py" in export.below(floor("2"), tmp_path / "out")
+    again = export.make_one(floor("2"), [ground, spine], tmp_path / "out")
+    assert set(again) == {"lib/b.py", "_public.py", "py.typed"}
+
+
 def test_the_prologue_may_use_everything_and_exports_nothing(tmp_path):
     zero = chapter(tmp_path, 0, "from minijax import x")
     one = chapter(tmp_path, 1, INIT, "#| export a -> minijax\nx = 1")
