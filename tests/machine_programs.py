@@ -18,9 +18,9 @@ from functools import partial
 import numpy as np
 
 import minijax
+from minijax.arrays.checks import to_real
 from minijax.arrays.dtypes import is_inexact
 from minijax.jitting.arguments import is_deleted
-from minijax.lax.factories import to_real
 from minijax.tree_util import tree_map
 from tests import random_control
 from tests.commands import options_of

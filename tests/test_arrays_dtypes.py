@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minijax.arrays import dtypes
+from minijax.arrays import dtypes, lattice
 from minijax.arrays.settings import enable_x64
+from minijax.lax.promotion import promote_types
 
 TABLE = json.loads((Path(__file__).parent / "data" / "promotion.json").read_text())
-NODES = list(dtypes.ABOVE)
+NODES = list(lattice.ABOVE)
 
 
 @pytest.mark.parametrize("a", NODES)
@@ -23,22 +24,22 @@ def test_promotion_is_jax_s(a, bits):
                 continue
             nodes = [n if n.endswith("*") else dtypes.canonicalize_dtype(n).name
                      for n in (a, b)]  # fmt: skip
-            dtype, weak = dtypes.from_node(dtypes.join(*nodes))
+            dtype, weak = lattice.from_node(lattice.join(*nodes))
             assert [dtype.name, weak] == TABLE[bits][a][b], (a, b)
 
 
 def test_joins_do_not_depend_on_order():
     for a, b, c in itertools.product(NODES, repeat=3):
-        whole = dtypes.join(a, b, c)
-        assert dtypes.join(a, dtypes.join(b, c)) == whole
-        assert dtypes.join(dtypes.join(a, b), c) == whole
-        assert dtypes.join(c, b, a) == whole
-    assert all(dtypes.join(a, a) == a for a in NODES)
+        whole = lattice.join(a, b, c)
+        assert lattice.join(a, lattice.join(b, c)) == whole
+        assert lattice.join(lattice.join(a, b), c) == whole
+        assert lattice.join(c, b, a) == whole
+    assert all(lattice.join(a, a) == a for a in NODES)
 
 
 def test_joins_lie_above():
     for a, b in itertools.product(NODES, repeat=2):
-        assert dtypes.join(a, b) in dtypes.all_above(a) & dtypes.all_above(b)
+        assert lattice.join(a, b) in lattice.all_above(a) & lattice.all_above(b)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_types_that_hold_no_numbers(dtype):
     with pytest.raises(TypeError, match="zeros"):
         dtypes.check_dtype(dtype, "zeros")
     with pytest.raises(TypeError):
-        dtypes.lattice_node(dtype)
+        lattice.lattice_node(dtype)
 
 
 def test_kinds():
@@ -86,10 +87,10 @@ def test_tangents_of_discrete_types_are_float0():
 
 
 def test_promote_types_keeps_what_is_named():
-    assert dtypes.promote_types("int32", "int64") == np.int64
-    assert dtypes.promote_types("uint32", "int32") == np.int32
-    assert dtypes.promote_types(int, "float16") == np.float16
-    assert dtypes.promote_types(float, "int8") == np.float64
+    assert promote_types("int32", "int64") == np.int64
+    assert promote_types("uint32", "int32") == np.int32
+    assert promote_types(int, "float16") == np.float16
+    assert promote_types(float, "int8") == np.float64
 
 
 @pytest.mark.skipif(dtypes.bfloat16 is None, reason="ml_dtypes is not installed")

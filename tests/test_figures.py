@@ -158,6 +158,10 @@ def drawings():
         figures.blocks(wide, "+", figures.Block(y, "y", ("i", "j"), "batch")),
     )
     yield "blocks large", figures.blocks((5, 20, 30), "→", (), np.float32(1.5), (40,))
+    memory = np.arange(6, dtype=np.float32).reshape(2, 3)
+    views = {"x": memory, "turned": memory.T, NASTY: memory[:, ::-1], "row": memory[1]}
+    yield "strides empty", figures.strides(np.zeros(0), {})
+    yield "strides", figures.strides(memory, views)
 
 
 DRAWINGS = dict(drawings())
@@ -385,6 +389,26 @@ def test_blocks_print_values_where_they_fit():
     labels = [t.label for t in figures.blocks([[1, 2.5], [True, 1e9]]).texts]
     assert {"1", "2.5"} <= set(labels) and "1e+09" not in labels
     assert figures.blocks([]).alt.endswith("array of shape (0,)")
+
+
+def test_strides_show_where_elements_lie():
+    memory = np.arange(6, dtype=np.float32).reshape(2, 3)
+    still = np.broadcast_to(memory[0], (2, 3))
+    figure = figures.strides(memory, {"back": memory[1, ::-1], "still": still})
+    assert "back of shape (3,) with strides (-4,)" in figure.alt
+    assert "still of shape (2, 3) with strides (0, 4)" in figure.alt
+    places = [t.label for t in figure.texts if t.label.isdigit()]
+    line = ["0", "0", "1", "4", "2", "8", "3", "12", "4", "16", "5", "20"]
+    back, row = ["5", "20", "4", "16", "3", "12"], ["0", "0", "1", "4", "2", "8"]
+    assert places == line + back + row + row
+
+
+def test_strides_refuse_what_cannot_be_drawn():
+    memory = np.zeros((4, 4, 4))
+    with pytest.raises(ValueError, match="cannot draw strides of shape"):
+        figures.strides(memory[0], {"x": memory})
+    with pytest.raises(ValueError, match="in one piece"):
+        figures.strides(memory[:, 0], {})
 
 
 def test_table_aligns_numbers_and_escapes():

@@ -7,10 +7,10 @@ from mpmath import mp
 import minijax
 from minijax import jit, lax
 from minijax import numpy as jnp
+from minijax.arrays.numerics import PSI_NEAR, PSI_ZERO
 from minijax.functions.fitting import fit
 from minijax.functions.kernel_rules import ERF_INV_MIDDLE
 from minijax.kernels.program_steps import Evaluate, kernel_rules, lower
-from minijax.lax.numerics import PSI_NEAR, PSI_ZERO
 from tests.function_cases import DTYPES, F32, patterns, ulps
 
 BACKENDS = pytest.mark.parametrize("backend", ["kernels", "llvm", "cpu"])

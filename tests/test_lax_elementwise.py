@@ -11,9 +11,9 @@ from hypothesis.extra import numpy as hnp
 from minijax import lax
 from minijax.arrays.array import asarray_impl, shape_rules
 from minijax.arrays.avals import typeof
+from minijax.arrays.numerics import log_gamma
 from minijax.lax.elementwise import add_any
 from minijax.lax.factories import unify
-from minijax.lax.numerics import log_gamma
 from tests import array_cases as cases
 
 INF, NAN = np.inf, np.nan

@@ -8,8 +8,8 @@ from hypothesis.extra import numpy as hnp
 from minijax import enable_x64, lax
 from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import typeof
+from minijax.arrays.checks import broadcast_shapes
 from minijax.lax.promotion import (
-    broadcast_shapes,
     check_arraylike,
     common_type,
     is_arraylike,

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from minijax import lax
 from minijax.arrays.array import asarray_impl
-from minijax.lax.shaping import canonicalize_axis, without
+from minijax.arrays.checks import canonicalize_axis, without
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 

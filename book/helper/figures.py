@@ -16,6 +16,7 @@ from .lifetimes import lifetimes
 from .nests import nest
 from .records import recorded
 from .schedules import schedule
+from .strides import strides
 from .timelines import timeline
 from .towers import FLOORS, Floor, lift, stack
 from .trees import tree
@@ -41,6 +42,7 @@ __all__ = [
     "schedule",
     "stack",
     "standing",
+    "strides",
     "table",
     "timeline",
     "tree",

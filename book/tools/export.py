@@ -163,21 +163,20 @@ def _run(options: argparse.Namespace) -> int:
 def _markers(package: Package) -> dict[str, Chapter]:
     """What makes packages of the folders of floors, where no cell does; with the page.
 
-    A floor with back rooms has one folder, and its spine says what is in it.
+    Back rooms share the folder of their floor, and its lowest page makes it.
     """
     makers: dict[str, Chapter] = {}
     for module in package.modules.values():
         folder = module.path.rpartition("/")[0]
         first = makers.setdefault(folder, module.chapter)
-        makers[folder] = min(first, module.chapter, key=_spine_first)
+        makers[folder] = min(first, module.chapter, key=_height)
     own = package.modules.keys() | {"__init__"}
     markers = {f"{folder}/__init__".lstrip("/"): by for folder, by in makers.items()}
     return {f"{path}.py": markers[path] for path in sorted(markers.keys() - own)}
 
 
-def _spine_first(chapter: Chapter) -> tuple[int, bool, int]:
-    number, room = chapter.floor
-    return number, bool(room), room
+def _height(chapter: Chapter) -> Floor:
+    return chapter.floor
 
 
 def _shared(tables: Tables) -> Files:

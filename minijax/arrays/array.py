@@ -7,8 +7,8 @@ Reference: ``jax.Array``.
 
 import numpy as np
 
-from minijax.arrays.avals import ShapedArray, typeof
-from minijax.arrays.capsules import lend
+from minijax.arrays.avals import typeof
+from minijax.arrays.interchange import Interchange, device_of
 from minijax.arrays.placement import devices
 from minijax.core import Array, RuleTable, impl_rules
 from minijax.errors import UnexpectedTracerError, raise_if_out_of_memory
@@ -16,37 +16,11 @@ from minijax.errors import UnexpectedTracerError, raise_if_out_of_memory
 _cpu = devices("cpu")[0]
 
 
-class Interchange(Array):
-    """What others may have of an array: its numbers, and no means to change them."""
-
-    __slots__ = ("__weakref__",)
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array(self._buffer.view(), dtype=dtype, copy=copy)
-
-    def __dlpack__(self, *, max_version=None, **kwargs):
-        if max_version is None or max_version < (1, 0):  # cannot say "read-only"
-            return lend(self._buffer.copy(), **kwargs)
-        return lend(self._buffer, max_version=max_version, **kwargs)
-
-    def __dlpack_device__(self):
-        return self._buffer.__dlpack_device__()
-
-    def __copy__(self):
-        return ArrayImpl(self._buffer, self.aval, self.device)
-
-    def __deepcopy__(self, memo):
-        return self.__copy__()
-
-    def __reduce__(self):
-        return _unpickle, (self._buffer.copy(), self.aval.weak_type)
-
-
 class ArrayImpl(Interchange):
     """An immutable array: a buffer, its abstract value, and its device.
 
     Args:
-      buffer: an array of the device's array module, which nobody writes to any more.
+      buffer: an array of the device's array module, which no caller writes to any more.
       aval: its `ShapedArray`.
       device: where the buffer lives.
 
@@ -58,42 +32,6 @@ class ArrayImpl(Interchange):
     def __init__(self, buffer, aval, device=_cpu):
         buffer.flags.writeable = False
         self._buffer, self.aval, self.device = buffer, aval, device
-
-    def __repr__(self):
-        return repr_of_array(self._buffer, self.aval)
-
-    def __str__(self):
-        return str(self._buffer)
-
-    def __format__(self, spec):
-        return format(self._buffer[()] if self.aval.ndim == 0 else self._buffer, spec)
-
-    def devices(self):
-        """Return the set of devices that hold the array."""
-        return {self.device}
-
-    def block_until_ready(self):
-        """Return the array when its numbers are there."""
-        return self
-
-
-def _unpickle(buffer, weak_type):
-    return ArrayImpl(buffer, ShapedArray(buffer.shape, buffer.dtype, weak_type))
-
-
-def repr_of_array(buffer, aval):
-    """Return ``Array([1., 2.], dtype=float32)``, as JAX writes it."""
-    width = np.get_printoptions()["linewidth"]
-    weak = ", weak_type=True" if aval.weak_type else ""
-    dtype = f"dtype={aval.dtype.name}{weak})"
-    values = f"[], shape={aval.shape}"
-    if aval.size:
-        values = np.array2string(
-            buffer, width, separator=", ", prefix="Array(", suffix=","
-        )
-    last_line = len(values) - values.rfind("\n")  # JAX counts no "Array(" here
-    gap = " " if last_line + len(dtype) + 2 <= width else " " * len("Array(")
-    return f"Array({values},{gap}{dtype}"
 
 
 def asbuffer(x, device=_cpu):
@@ -148,14 +86,6 @@ def evaluate(primitive, compute):
             raise
 
     return rule
-
-
-def device_of(args):
-    """Return the device of the first array among `args`, or the CPU."""
-    for arg in args:
-        if isinstance(arg, ArrayImpl):
-            return arg.device
-    return _cpu
 
 
 def wrap(result, aval, device):

@@ -15,13 +15,13 @@ from minijax.arrays.dtypes import (
     PYTHON_TYPES,
     canonicalize_dtype,
     float0,
-    short_name,
 )
+from minijax.arrays.interchange import Record, rule_of_class
 from minijax.arrays.settings import config
 from minijax.core import methods
 
 
-class ShapedArray:
+class ShapedArray(Record):
     """The shape and dtype of an array, and whether the dtype is weak.
 
     Args:
@@ -40,15 +40,8 @@ class ShapedArray:
         self.dtype = np.dtype(dtype)
         self.weak_type = weak_type
 
-    @property
-    def ndim(self):
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self):
-        """Number of elements."""
-        return math.prod(self.shape)
+    ndim = property(lambda self: len(self.shape), doc="Number of axes.")
+    size = property(lambda self: math.prod(self.shape), doc="Number of elements.")
 
     def update(self, shape=None, dtype=None, weak_type=None):
         """Return a copy with some of its parts replaced."""
@@ -57,27 +50,6 @@ class ShapedArray:
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
         )
-
-    def str_short(self):
-        """Return the spelling of jaxprs, such as ``f32[3,4]``."""
-        return f"{short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
-
-    def _key(self):
-        return self.shape, self.dtype, self.weak_type
-
-    def __eq__(self, other):
-        return isinstance(other, ShapedArray) and self._key() == other._key()
-
-    def __hash__(self):
-        return hash(self._key())
-
-    def __str__(self):
-        sizes = ",".join(map(str, self.shape))
-        return f"{'~' * self.weak_type}{self.dtype.name}[{sizes}]"
-
-    def __repr__(self):
-        weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray({str(self).lstrip('~')}{weak})"
 
 
 # From types to functions which give a value of the type its abstract value.
@@ -96,15 +68,7 @@ def typeof(x):
     if type(x) in aval_rules:
         return aval_rules[type(x)](x)
     aval = getattr(x, "aval", None)
-    if aval is not None:
-        return aval
-    for kind in type(x).__mro__:
-        if kind in aval_rules:
-            return aval_rules[kind](x)
-    raise TypeError(
-        f"{x!r} of type {type(x)} is not a valid array type: "
-        "an array, a NumPy array or a number is expected."
-    )
+    return rule_of_class(aval_rules, x)(x) if aval is None else aval
 
 
 def _weak_scalar(kind):

@@ -1,15 +1,13 @@
-# Made from chapters/02_arrays.md by `make chapter`;
+# Made from chapters/02_arrays_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Data types: which there are, and what two of them become together.
+"""Data types: which there are, and which are in force.
 
-A number of Python has a kind but no width. Its type is *weak*, is written with a
-star, and gives way to the width of what it meets.
+A number of Python has a kind but no width: `PYTHON_TYPES` says how wide it is at its
+widest.
 
-Reference: ``jax.dtypes``; the lattice is JAX's, from
-https://docs.jax.dev/en/latest/type_promotion.html.
+Reference: ``jax.dtypes``.
 """
 
-import functools
 import warnings
 
 import numpy as np
@@ -38,9 +36,6 @@ float0 = np.dtype([("float0", np.void, 0)])
 
 
 PYTHON_TYPES = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
-PYTHON_NODES = {bool: "bool", int: "int*", float: "float*", complex: "complex*"}
-PYTHON_TYPE_OF = {node: kind for kind, node in PYTHON_NODES.items()}
-WEAK_NODES = {"i": "int*", "u": "int*", "f": "float*", "h": "float*", "c": "complex*"}
 KINDS = {
     dtype: "h" if dtype.itemsize == 2 and dtype.kind in "fV" else dtype.kind
     for dtype in DTYPES
@@ -144,64 +139,3 @@ def issubdtype(arg1, arg2):
     if arg1 in halves and isinstance(arg2, type) and issubclass(arg2, np.generic):
         return arg2 is bfloat16 or issubclass(np.floating, arg2)
     return np.issubdtype(arg1, arg2)
-
-
-# From every type to those directly above it.
-ABOVE = {
-    "bool": ["int*"],
-    "int*": ["uint8", "int8"],
-    "uint8": ["int16", "uint16"], "uint16": ["int32", "uint32"],
-    "uint32": ["int64", "uint64"], "uint64": ["float*"],
-    "int8": ["int16"], "int16": ["int32"], "int32": ["int64"], "int64": ["float*"],
-    "float*": ["bfloat16", "float16", "complex*"],
-    "bfloat16": ["float32"], "float16": ["float32"],
-    "float32": ["float64", "complex64"], "float64": ["complex128"],
-    "complex*": ["complex64"], "complex64": ["complex128"], "complex128": [],
-}  # fmt: skip
-
-
-@functools.cache
-def all_above(node):
-    """Return all types that lie above the type `node`, itself included."""
-    return frozenset([node]).union(*map(all_above, ABOVE[node]))
-
-
-@functools.cache
-def join(*nodes):
-    """Return the lowest type that lies above all `nodes`."""
-    common = frozenset.intersection(*map(all_above, nodes))
-    [lowest] = [node for node in common if common <= all_above(node)]
-    return lowest
-
-
-def lattice_node(dtype, weak_type=False):
-    """Return the place of a dtype in the lattice, such as ``"int32"`` or ``"int*"``."""
-    if type(dtype) is type and dtype in PYTHON_NODES:
-        return PYTHON_NODES[dtype]
-    dtype = as_dtype(dtype)
-    if dtype not in DTYPES:
-        raise TypeError(f"dtype {dtype} is not a type of numbers")
-    return WEAK_NODES.get(kind_of(dtype), "bool") if weak_type else NAMES[dtype]
-
-
-def from_node(node):
-    """Return the dtype in force at a place in the lattice, and whether it is weak."""
-    if not node.endswith("*"):
-        return canonicalize_dtype(node), False
-    return canonicalize_dtype(PYTHON_TYPE_OF[node]), True
-
-
-def promote_types(a, b):
-    """Return the dtype in which values of types `a` and `b` meet.
-
-    A type that is named is not narrowed, even if 64-bit types are off.
-
-    Reference: ``jax.numpy.promote_types``.
-    """
-    nodes = lattice_node(a), lattice_node(b)
-    node = join(*nodes)
-    dtype, weak = from_node(node)
-    if weak:
-        return np.dtype(PYTHON_TYPES[PYTHON_TYPE_OF[node]])
-    wide = any(node in map(str, NARROW) for node in nodes)
-    return np.dtype(node) if wide else dtype

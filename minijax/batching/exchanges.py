@@ -7,6 +7,7 @@ Reference: the parallel operators of ``jax.lax``.
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.arrays.checks import canonicalize_axis
 from minijax.batching.collectives import multiple
 from minijax.batching.named_axes import (
     axis_names,
@@ -18,7 +19,6 @@ from minijax.batching.named_axes import (
 from minijax.batching.rules import at_front, beside, insert_axis, move_axis
 from minijax.core import Primitive
 from minijax.forward.rules import jvp_rules, linear_rule
-from minijax.lax.shaping import canonicalize_axis
 from minijax.tree_util import tree_map
 
 all_gather_p = Primitive("all_gather")

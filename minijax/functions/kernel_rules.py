@@ -5,11 +5,11 @@
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.numerics import PSI_FAR, PSI_NEAR, PSI_ZERO
 from minijax.functions.scalar_functions import bits_of, format_of, polynomial
 from minijax.kernels.building import NoKernel
 from minijax.kernels.program_steps import elementwise, kernel_rules
 from minijax.kernels.scalar_ops import in_registers
-from minijax.lax.numerics import PSI_FAR, PSI_NEAR, PSI_ZERO
 
 # The x with erf(x) = y, divided by y, as a function of w = -log(1 - y**2): of w - 2.5
 # below 5, and of the root of w, less 3, above.

@@ -5,6 +5,8 @@
 import functools
 from typing import NamedTuple
 
+from minijax.arrays.checks import to_complex, to_real
+from minijax.arrays.complex_numbers import parts_of_quotient
 from minijax.kernels.kernel import (
     Affine,
     Buffer,
@@ -19,8 +21,6 @@ from minijax.kernels.kernel import (
 )
 from minijax.kernels.layouts import Slot, collapse, everywhere
 from minijax.kernels.scalar_ops import in_registers, scalar_ops
-from minijax.lax.complex_numbers import parts_of_quotient
-from minijax.lax.factories import to_complex, to_real
 
 
 class NoKernel(Exception):

@@ -5,6 +5,8 @@
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.checks import without
+from minijax.arrays.numerics import by_squaring
 from minijax.branches.conditional_rules import empty_p, stop_gradient_p
 from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import while_p
@@ -24,9 +26,7 @@ from minijax.kernels.layouts import (
     stretched,
 )
 from minijax.kernels.program_steps import by_scalar_op, elementwise, kernel_rules
-from minijax.lax.numerics import by_squaring
 from minijax.lax.reductions import countable
-from minijax.lax.shaping import without
 from minijax.scans.primitive import scan_p
 
 for _op in """

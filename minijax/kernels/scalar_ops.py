@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.arrays.dtypes import kind_of
-from minijax.lax.conversion import convert
-from minijax.lax.numerics import (
+from minijax.arrays.numerics import (
     by_number,
+    convert,
     count_leading_zeros,
     count_ones,
     divide,

@@ -1,4 +1,4 @@
-# Made from chapters/02_arrays.md by `make chapter`;
+# Made from chapters/02_arrays_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Primitives as functions: the layer on which ``minijax.numpy`` stands.
 

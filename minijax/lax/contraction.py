@@ -10,11 +10,30 @@ import math
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
-from minijax.arrays.dtypes import canonicalize_dtype, from_node, join, lattice_node
+from minijax.arrays.checks import all_weak, integers
+from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.arrays.lattice import from_node, join, lattice_node
+from minijax.arrays.numerics import wide
 from minijax.core import Primitive
-from minijax.lax.factories import all_weak
-from minijax.lax.reductions import wide
-from minijax.lax.shaping import integers
+
+dot_general_p = Primitive("dot_general")
+
+
+def _dot(xp, lhs, rhs, dimension_numbers, preferred_element_type):
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    lhs_free = free_axes(lhs.ndim, lhs_contract, lhs_batch)
+    rhs_free = free_axes(rhs.ndim, rhs_contract, rhs_batch)
+    batch, summed = sizes(lhs.shape, lhs_batch), sizes(lhs.shape, lhs_contract)
+    rows, columns = sizes(lhs.shape, lhs_free), sizes(rhs.shape, rhs_free)
+    a = lhs.transpose((*lhs_batch, *lhs_free, *lhs_contract))
+    b = rhs.transpose((*rhs_batch, *rhs_contract, *rhs_free))
+    dtype = wide(preferred_element_type or xp.result_type(a, b))
+    a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+    product = xp.matmul(
+        a.reshape((*batch, math.prod(rows), math.prod(summed))),
+        b.reshape((*batch, math.prod(summed), math.prod(columns))),
+    )
+    return product.reshape((*batch, *rows, *columns))
 
 
 def sizes(shape, axes):
@@ -65,26 +84,6 @@ def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type):
     )
     dtype = preferred_element_type or _common_dtype(lhs, rhs)
     return [ShapedArray(shape, dtype, all_weak([lhs, rhs]))]
-
-
-dot_general_p = Primitive("dot_general")
-
-
-def _dot(xp, lhs, rhs, dimension_numbers, preferred_element_type):
-    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    lhs_free = free_axes(lhs.ndim, lhs_contract, lhs_batch)
-    rhs_free = free_axes(rhs.ndim, rhs_contract, rhs_batch)
-    batch, summed = sizes(lhs.shape, lhs_batch), sizes(lhs.shape, lhs_contract)
-    rows, columns = sizes(lhs.shape, lhs_free), sizes(rhs.shape, rhs_free)
-    a = lhs.transpose((*lhs_batch, *lhs_free, *lhs_contract))
-    b = rhs.transpose((*rhs_batch, *rhs_contract, *rhs_free))
-    dtype = wide(preferred_element_type or xp.result_type(a, b))
-    a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
-    product = xp.matmul(
-        a.reshape((*batch, math.prod(rows), math.prod(summed))),
-        b.reshape((*batch, math.prod(summed), math.prod(columns))),
-    )
-    return product.reshape((*batch, *rows, *columns))
 
 
 primitive_rules(dot_general_p, _dot_shape, _dot)

@@ -1,33 +1,14 @@
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
-"""Primitives that change dtypes, and those that make arrays from nothing.
+"""The primitive that changes dtypes.
 
-Reference: ``jax.lax``.
+Reference: ``jax.lax.convert_element_type``.
 """
 
-import warnings
-
-import numpy as np
-
-from minijax.arrays.array import asarray_impl, primitive_rules
-from minijax.arrays.avals import ShapedArray, is_python_scalar, typeof
-from minijax.arrays.dtypes import canonicalize_dtype, kind_of
-from minijax.core import Array, Primitive
-from minijax.lax.factories import NUMBER, check_kind
-from minijax.lax.shaping import broadcast_in_dim, integers
-
-
-def convert(xp, x, new_dtype, weak_type=False):
-    """Convert a buffer; floats beyond an integer type become its nearest end."""
-    x = x.real if x.dtype.kind == "c" and new_dtype.kind != "c" else x
-    if kind_of(x.dtype) not in "hf" or kind_of(new_dtype) not in "iu":
-        return x.astype(new_dtype)
-    ends, wide = np.iinfo(new_dtype), x.astype(np.float64)
-    inside = (wide > ends.min) & (wide < ends.max)
-    whole = xp.where(inside, wide, 0).astype(new_dtype)
-    whole = xp.where(wide >= ends.max, new_dtype.type(ends.max), whole)
-    return xp.where(wide <= ends.min, new_dtype.type(ends.min), whole)
-
+from minijax.arrays.array import primitive_rules
+from minijax.arrays.avals import is_python_scalar, typeof
+from minijax.arrays.numerics import convert, literal_of, warn_of_lost_parts
+from minijax.core import Primitive
 
 convert_element_type_p = Primitive("convert_element_type")
 primitive_rules(
@@ -35,31 +16,6 @@ primitive_rules(
     lambda x, new_dtype, weak_type: [x.update(dtype=new_dtype, weak_type=weak_type)],
     convert,
 )
-
-
-def convert_element_type(operand, new_dtype):
-    """Convert to another dtype.
-
-    Integers wrap around, those of Python too; floats are cut off towards zero, and
-    end at the integer type's limits; NaN becomes 0. Of complex numbers only the real
-    part counts, for bools as well: ``x != 0`` asks about both.
-
-    Args:
-      operand: an array or a number.
-      new_dtype: the dtype of the result.
-
-    Reference: ``jax.lax.convert_element_type``.
-    """
-    if new_dtype is None:
-        raise ValueError("dtype must be specified.")
-    dtype = canonicalize_dtype(new_dtype)
-    operand = wrapped(operand, dtype)
-    if is_python_scalar(operand):
-        params = {"new_dtype": dtype, "weak_type": False}
-        [result] = convert_element_type_p.bind(_truth(operand, dtype), **params)
-        return result
-    result = astype(operand, dtype)
-    return result if isinstance(result, Array) else asarray_impl(result)
 
 
 def astype(operand, new_dtype, weak_type=False):
@@ -74,161 +30,9 @@ def astype(operand, new_dtype, weak_type=False):
     if (aval.dtype, aval.weak_type) == (new_dtype, weak_type):
         return operand
     if is_python_scalar(operand):
-        return _literal_of(operand, aval.dtype, new_dtype, weak_type)
-    if aval.dtype.kind == "c" and new_dtype.kind != "c":
-        message = "Casting complex values to real discards the imaginary part"
-        warnings.warn(message, np.exceptions.ComplexWarning, stacklevel=3)
+        return literal_of(operand, aval.dtype, new_dtype, weak_type)
+    warn_of_lost_parts(aval.dtype, new_dtype)
     [result] = convert_element_type_p.bind(
         operand, new_dtype=new_dtype, weak_type=bool(weak_type)
     )
     return result
-
-
-def wrapped(x, dtype):
-    """Return a number beyond 32 bits as one of a dtype; anything else as it is."""
-    wide = type(x) is int and not -(2**31) <= x < 2**31
-    if wide or isinstance(x, (np.int64, np.uint64, np.float64)):
-        return convert(np, np.asarray(x), dtype)[()]
-    return x
-
-
-def _truth(number, dtype):
-    if typeof(number).dtype.kind != "c" or dtype.kind == "c":
-        return number
-    if dtype.kind == "b":
-        return bool(number)
-    raise TypeError(f"The complex number {number} is no {dtype}; take its real part.")
-
-
-def _literal_of(number, own, dtype, weak_type):
-    number = _truth(number, dtype)
-    with np.errstate(all="ignore"):
-        literal = np.asarray(number, own)
-        literal = literal if own == dtype else convert(np, literal, dtype)
-    return literal.item() if weak_type else literal
-
-
-bitcast_convert_type_p = Primitive("bitcast_convert_type")
-
-
-def _bitcast_shape(x, new_dtype):
-    old, new = x.dtype.itemsize, new_dtype.itemsize
-    if old < new and x.shape[-1:] != (new // old,):
-        raise ValueError(
-            f"bitcast_convert_type from {x.dtype} to {new_dtype} needs a last axis of "
-            f"size {new // old}, got shape {x.shape}."
-        )
-    if x.dtype != new_dtype and {"b", "c"} & {x.dtype.kind, new_dtype.kind}:
-        raise TypeError(
-            "bitcast_convert_type does not convert bools or complex numbers, got "
-            f"dtype {x.dtype} and new_dtype {new_dtype}."
-        )
-    last_axis = (old // new,) if old > new else ()
-    return [
-        ShapedArray((x.shape[:-1] if old < new else x.shape) + last_axis, new_dtype)
-    ]
-
-
-def _bitcast(xp, x, new_dtype):
-    old, new = x.dtype.itemsize, new_dtype.itemsize
-    x = xp.ascontiguousarray(x).reshape(x.shape)
-    if old == new:
-        return x.view(new_dtype)
-    if old > new:
-        return x[..., None].view(new_dtype)
-    return x.view(new_dtype)[..., 0]
-
-
-primitive_rules(bitcast_convert_type_p, _bitcast_shape, _bitcast)
-
-
-def bitcast_convert_type(operand, new_dtype):
-    """Read the bits of each element as another dtype.
-
-    Args:
-      operand: an array.
-      new_dtype: of the same width; a narrower one adds a last axis, a wider one
-        takes the last axis away.
-
-    Reference: ``jax.lax.bitcast_convert_type``.
-    """
-    dtype = canonicalize_dtype(new_dtype)
-    [result] = bitcast_convert_type_p.bind(operand, new_dtype=dtype)
-    return result
-
-
-copy_p = Primitive("copy")
-primitive_rules(copy_p, lambda x: [x], lambda xp, x: xp.array(x))
-
-iota_p = Primitive("iota")
-
-
-def _iota_shape(dtype, shape, dimension):
-    result = ShapedArray(shape, dtype)
-    check_kind("iota", NUMBER, [result])
-    if any(size < 0 for size in shape):
-        raise TypeError(f"iota shape must have nonnegative sizes, got {shape}.")
-    if not 0 <= dimension < len(shape):
-        raise ValueError(f"iota dimension {dimension} is not an axis of shape {shape}")
-    return [result]
-
-
-def _iota(xp, dtype, shape, dimension):
-    sizes = [1] * len(shape)
-    sizes[dimension] = shape[dimension]
-    return xp.broadcast_to(xp.arange(shape[dimension]).reshape(sizes), shape)
-
-
-primitive_rules(iota_p, _iota_shape, _iota)
-
-
-def broadcasted_iota(dtype, shape, dimension):
-    """Return an array that counts 0, 1, 2, … along the axis `dimension`.
-
-    Reference: ``jax.lax.broadcasted_iota``.
-    """
-    dtype, shape = canonicalize_dtype(dtype), integers(shape)
-    [result] = iota_p.bind(dtype=dtype, shape=shape, dimension=int(dimension))
-    return result
-
-
-def iota(dtype, size):
-    """Return the vector 0, 1, …, ``size - 1``.
-
-    Reference: ``jax.lax.iota``.
-    """
-    return broadcasted_iota(dtype, (size,), 0)
-
-
-def full(shape, fill_value, dtype=None):
-    """Return an array of `shape`, filled with one value.
-
-    Args:
-      shape: a tuple of sizes, or one size.
-      fill_value: a scalar.
-      dtype: its dtype by default.
-
-    Reference: ``jax.lax.full``.
-    """
-    aval = typeof(fill_value)
-    if aval.shape:
-        raise TypeError(
-            f"full must be called with a scalar fill_value, got shape {aval.shape}."
-        )
-    weak_type = dtype is None and aval.weak_type
-    dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
-    shape = shape if hasattr(shape, "__iter__") else (shape,)
-    value = astype(wrapped(fill_value, dtype), dtype, weak_type)
-    return broadcast_in_dim(value, shape, ())
-
-
-def full_like(x, fill_value, dtype=None, shape=None):
-    """Return an array like `x`, filled with one value.
-
-    Reference: ``jax.lax.full_like``.
-    """
-    aval = typeof(x)
-    weak_type = dtype is None and aval.weak_type
-    dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
-    value = astype(wrapped(fill_value, dtype), dtype, weak_type)
-    return broadcast_in_dim(value, aval.shape if shape is None else shape, ())

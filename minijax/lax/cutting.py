@@ -1,4 +1,4 @@
-# Made from chapters/02_arrays.md by `make chapter`;
+# Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Primitives that cut arrays, enlarge them, and join them.
 
@@ -9,9 +9,17 @@ import builtins
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.checks import (
+    all_weak,
+    canonicalize_axis,
+    check_same_dtype,
+    integers,
+    listing,
+    without,
+)
 from minijax.core import Array, Primitive
-from minijax.lax.factories import all_weak, check_same_dtype, listing, unify
-from minijax.lax.shaping import canonicalize_axis, integers, squeeze, without
+from minijax.lax.factories import unify
+from minijax.lax.shaping import squeeze
 
 slice_p = Primitive("slice")
 

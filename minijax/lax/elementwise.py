@@ -1,4 +1,4 @@
-# Made from chapters/02_arrays.md by `make chapter`;
+# Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Primitives that act on each element by itself, and the functions that bind them.
 
@@ -12,10 +12,7 @@ import numpy as np
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import typeof
-from minijax.arrays.dtypes import kind_of
-from minijax.core import Primitive
-from minijax.lax.complex_numbers import complex_number, exp_minus_one
-from minijax.lax.factories import (
+from minijax.arrays.checks import (
     ANY,
     BITS,
     FLOAT,
@@ -25,18 +22,16 @@ from minijax.lax.factories import (
     ORDERED,
     REAL,
     all_weak,
-    binary,
     broadcast_strictly,
     check_kind,
     check_same_dtype,
-    elementwise,
     to_bool,
     to_complex,
     to_real,
-    unary,
-    unify,
 )
-from minijax.lax.numerics import (
+from minijax.arrays.complex_numbers import complex_number, exp_minus_one
+from minijax.arrays.dtypes import kind_of
+from minijax.arrays.numerics import (
     angle,
     by_number,
     count_leading_zeros,
@@ -57,6 +52,8 @@ from minijax.lax.numerics import (
     shift_up,
     sigmoid,
 )
+from minijax.core import Primitive
+from minijax.lax.factories import binary, elementwise, unary, unify
 
 add_any_p = elementwise("add_any", ANY, "add")
 
@@ -67,22 +64,13 @@ def add_any(x, y):
     return result
 
 
-add_p, add = binary("add", NUMBER, "add")
-sub_p, sub = binary("sub", NUMBER, "subtract")
-mul_p, mul = binary("mul", NUMBER, "multiply")
-
-
 neg_p, neg = unary("neg", NUMBER, "negative")
 exp_p, exp = unary("exp", INEXACT, "exp")
 log_p, log = unary("log", INEXACT, "log")
 sin_p, sin = unary("sin", INEXACT, "sin")
 cos_p, cos = unary("cos", INEXACT, "cos")
-tanh_p, tanh = unary("tanh", INEXACT, "tanh")
 eq_p, eq = binary("eq", ANY, "equal", to_bool)
-lt_p, lt = binary("lt", ORDERED, "less", to_bool)
 max_p, max = binary("max", ANY, "maximum")
-
-
 div_p, div = binary("div", NUMBER, divide)
 rem_p, rem = binary("rem", REAL, remainder)
 min_p, min = binary("min", ANY, "minimum")
@@ -120,6 +108,7 @@ erf_inv_p, erf_inv = unary("erf_inv", FLOAT, by_number(inverse_erf))
 lgamma_p, lgamma = unary("lgamma", FLOAT, by_number(log_gamma))
 digamma_p, digamma = unary("digamma", FLOAT, by_number(psi))
 
+
 real_p, real = unary("real", "c", "real", to_real)
 imag_p, imag = unary("imag", "c", "imag", to_real)
 conj_p, _conj = unary("conj", "c", "conj")
@@ -138,6 +127,8 @@ shift_right_arithmetic_p, shift_right_arithmetic = binary(
 )
 population_count_p, population_count = unary("population_count", INT, count_ones)
 clz_p, clz = unary("clz", INT, count_leading_zeros)
+
+
 integer_pow_p = elementwise("integer_pow", NUMBER, integer_power)
 round_p = elementwise("round", FLOAT, round_to_integer)
 reduce_precision_p = elementwise("reduce_precision", FLOAT, reduced)

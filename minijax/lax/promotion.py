@@ -3,7 +3,7 @@
 """From anything that a user writes to operands that ``minijax.lax`` accepts.
 
 ``1 + x`` mixes dtypes and shapes; primitives do not. Here operands are given one dtype,
-by the lattice of `minijax.arrays.dtypes`, and one rank, by new axes of size 1.
+by the lattice of `minijax.arrays.lattice`, and one rank, by new axes of size 1.
 
 Reference: type promotion and broadcasting of ``jax.numpy``.
 """
@@ -14,33 +14,13 @@ import numpy as np
 
 from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import PYTHON_SCALARS, typeof
-from minijax.arrays.dtypes import from_node, is_inexact, join, lattice_node
+from minijax.arrays.checks import broadcast_shapes
+from minijax.arrays.dtypes import NARROW, PYTHON_TYPES, is_inexact
+from minijax.arrays.lattice import PYTHON_TYPE_OF, from_node, join, lattice_node
 from minijax.arrays.settings import config
 from minijax.core import Array
+from minijax.lax.broadcasting import broadcast_to_rank
 from minijax.lax.conversion import astype
-from minijax.lax.shaping import broadcast_to_rank
-
-ARRAYLIKE = (Array, np.ndarray, np.generic, *PYTHON_SCALARS)
-
-
-def is_arraylike(x):
-    """Return whether `x` is an array, a tracer, a NumPy array or a number."""
-    return isinstance(x, ARRAYLIKE)
-
-
-def check_arraylike(name, *args):
-    """Raise a TypeError that names the function and the place of a non-array."""
-    for position, arg in enumerate(args):
-        if not isinstance(arg, ARRAYLIKE):
-            raise TypeError(
-                f"{name} requires ndarray or scalar arguments, got {type(arg)} at "
-                f"position {position}."
-            )
-
-
-def lift(x):
-    """Return a number or NumPy array as an array; an array or tracer as it is."""
-    return x if isinstance(x, Array) else asarray_impl(x)
 
 
 def common_type(*args):
@@ -65,6 +45,41 @@ def promote_dtypes(*args):
     return [astype(arg, dtype, weak_type) for arg in args]
 
 
+def promote_shapes(*args):
+    """Give `args` one rank, by new leading axes of size 1; scalars stay scalars."""
+    shapes = [typeof(arg).shape for arg in args]
+    if len({len(shape) for shape in shapes if shape}) < 2:
+        return [*args]
+    rank = len(broadcast_shapes(*shapes))
+    return [
+        broadcast_to_rank(arg, rank) if shape else arg
+        for arg, shape in zip(args, shapes)
+    ]
+
+
+ARRAYLIKE = (Array, np.ndarray, np.generic, *PYTHON_SCALARS)
+
+
+def is_arraylike(x):
+    """Return whether `x` is an array, a tracer, a NumPy array or a number."""
+    return isinstance(x, ARRAYLIKE)
+
+
+def check_arraylike(name, *args):
+    """Raise a TypeError that names the function and the place of a non-array."""
+    for position, arg in enumerate(args):
+        if not isinstance(arg, ARRAYLIKE):
+            raise TypeError(
+                f"{name} requires ndarray or scalar arguments, got {type(arg)} at "
+                f"position {position}."
+            )
+
+
+def lift(x):
+    """Return a number or NumPy array as an array; an array or tracer as it is."""
+    return x if isinstance(x, Array) else asarray_impl(x)
+
+
 def to_inexact_dtype(dtype):
     """Return the float dtype in which functions of integers of a dtype are computed."""
     if is_inexact(dtype):
@@ -85,28 +100,17 @@ def promote_dtypes_numeric(*args):
     return [astype(arg, dtype, weak_type) for arg in args]
 
 
-def broadcast_shapes(*shapes):
-    """Return the shape that `shapes` broadcast to, by NumPy's rules.
+def promote_types(a, b):
+    """Return the dtype in which values of types `a` and `b` meet.
 
-    Raises:
-      ValueError: if two sizes differ and neither is 1.
+    A type that is named is not narrowed, even if 64-bit types are off.
 
-    Reference: ``jax.lax.broadcast_shapes``.
+    Reference: ``jax.numpy.promote_types``.
     """
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        message = f"Incompatible shapes for broadcasting: shapes={[*shapes]}"
-        raise ValueError(message) from None
-
-
-def promote_shapes(*args):
-    """Give `args` one rank, by new leading axes of size 1; scalars stay scalars."""
-    shapes = [typeof(arg).shape for arg in args]
-    if len({len(shape) for shape in shapes if shape}) < 2:
-        return [*args]
-    rank = len(broadcast_shapes(*shapes))
-    return [
-        broadcast_to_rank(arg, rank) if shape else arg
-        for arg, shape in zip(args, shapes)
-    ]
+    nodes = lattice_node(a), lattice_node(b)
+    node = join(*nodes)
+    dtype, weak = from_node(node)
+    if weak:
+        return np.dtype(PYTHON_TYPES[PYTHON_TYPE_OF[node]])
+    wide = any(node in map(str, NARROW) for node in nodes)
+    return np.dtype(node) if wide else dtype

@@ -1,86 +1,28 @@
-# Made from chapters/02_arrays.md by `make chapter`;
+# Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Primitives that fold an axis: sums, extremes, their places, running totals.
+"""Primitives that fold an axis: products, extremes, their places, running totals.
 
 Reference: ``jax.lax``.
 """
-
-import math
 
 import numpy as np
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray
-from minijax.arrays.dtypes import canonicalize_dtype, kind_of
+from minijax.arrays.checks import (
+    ANY,
+    BITS,
+    INEXACT,
+    NUMBER,
+    ORDERED,
+    check_axes,
+    check_kind,
+    without,
+)
+from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.arrays.numerics import running_log_sum_exp, wide
 from minijax.core import Primitive
-from minijax.lax.factories import ANY, BITS, INEXACT, NUMBER, ORDERED, check_kind
-from minijax.lax.numerics import running_log_sum_exp
-from minijax.lax.shaping import integers, without
-
-
-def check_axes(name, x, axes):
-    """Raise a ValueError unless `axes` are different axes of `x`, counted from 0."""
-    if len({*axes}) != len(axes):
-        raise ValueError(f"duplicate value in 'axes' of {name}: {axes}")
-    if not {*axes} <= {*range(x.ndim)}:
-        raise ValueError(f"{name} axes {axes} contain out-of-bounds indices for {x}.")
-
-
-def reduction(name, accepts, compute):
-    """Make a primitive that folds axes; return it, and the function that binds it."""
-    primitive = Primitive(name)
-
-    def shape(x, axes):
-        check_kind(name, accepts, [x])
-        check_axes(name, x, axes)
-        return [x.update(shape=without(x.shape, axes))]
-
-    def function(operand, axes):
-        [result] = primitive.bind(operand, axes=integers(axes))
-        return result
-
-    primitive_rules(primitive, shape, compute)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Fold the axes `axes` away. Reference: ``jax.lax.{name}``."
-    return primitive, function
-
-
-def wide(dtype):
-    """Return the dtype to add up in: half-precision floats need more bits."""
-    return np.dtype(np.float32) if kind_of(dtype) == "h" else dtype
-
-
-MANY = 128  # rows
-
-
-def added(xp, x, axes):
-    """Return sums over axes, of many rows by way of sums of blocks."""
-    dtype = wide(x.dtype)
-    for axis in axes:
-        if x.shape[axis] > MANY and lie_apart(x, axis, axes):
-            x = in_blocks(xp, x, axis, dtype)
-    return xp.sum(x, axes, dtype)
-
-
-def lie_apart(x, axis, axes):
-    """Return whether others lie between the numbers that are added along an axis."""
-    order = [(stride**2, -k) for k, stride in enumerate(x.strides)]  # of both signs
-    others = [k for k in range(x.ndim) if k not in axes and x.shape[k] > 1]
-    return any(order[k] < order[axis] for k in others)
-
-
-def in_blocks(xp, x, axis, dtype):
-    """Return the sums of blocks along an axis; each has one row of every so many."""
-    rows = xp.moveaxis(x, axis, 0)
-    count = math.isqrt(len(rows))
-    length = len(rows) // count
-    whole, rest = rows[: length * count], rows[length * count :]
-    sums = xp.sum(whole.reshape(length, count, *rows.shape[1:]), 0, dtype)
-    sums[: len(rest)] += rest
-    return xp.moveaxis(sums, 0, axis)
-
-
-reduce_sum_p, reduce_sum = reduction("reduce_sum", NUMBER, added)
+from minijax.lax.factories import reduction
 
 
 def lowest(dtype):

@@ -1,4 +1,4 @@
-# Made from chapters/02_arrays.md by `make chapter`;
+# Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Primitives that choose among elements.
 
@@ -6,8 +6,9 @@ Reference: ``jax.lax``.
 """
 
 from minijax.arrays.array import primitive_rules
+from minijax.arrays.checks import all_weak, check_kind, check_same_dtype, listing
 from minijax.core import Primitive
-from minijax.lax.factories import all_weak, check_kind, check_same_dtype, listing, unify
+from minijax.lax.factories import unify
 
 select_n_p = Primitive("select_n")
 

@@ -1,4 +1,4 @@
-# Made from chapters/02_arrays.md by `make chapter`;
+# Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Primitives that rearrange elements without computing.
 
@@ -12,81 +12,9 @@ import math
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import typeof
+from minijax.arrays.checks import canonicalize_axis, integers, without
 from minijax.core import Array, Primitive
-
-
-def canonicalize_axis(axis, ndim):
-    """Return `axis` counted from the front.
-
-    Raises:
-      ValueError: if there is no such axis among `ndim`.
-    """
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    return int(axis) % ndim
-
-
-def integers(numbers):
-    """Return a parameter: a tuple of Python ints."""
-    return tuple(map(int, numbers))
-
-
-def without(items, axes):
-    """Return `items` as a tuple that lacks the places `axes`."""
-    return tuple(item for place, item in enumerate(items) if place not in axes)
-
-
-broadcast_in_dim_p = Primitive("broadcast_in_dim")
-
-
-def _broadcast_shape(x, shape, broadcast_dimensions):
-    places = dict(zip(broadcast_dimensions, x.shape))
-    rising = sorted(places) == [*broadcast_dimensions]
-    fits = all(
-        0 <= place < len(shape) and size in (1, shape[place])
-        for place, size in places.items()
-    )
-    if (
-        len(places) != x.ndim
-        or not (rising and fits)
-        or builtins.min(shape, default=0) < 0
-    ):
-        raise TypeError(
-            "broadcast_in_dim puts each axis of the operand, in order, on an axis of "
-            "the result with the same size (or stretches it, if its size is 1): got "
-            f"operand shape {x.shape}, shape {shape} and broadcast_dimensions "
-            f"{broadcast_dimensions}."
-        )
-    return [x.update(shape=shape)]
-
-
-def _broadcast(xp, x, shape, broadcast_dimensions):
-    sizes = [1] * len(shape)
-    for place, size in zip(broadcast_dimensions, x.shape):
-        sizes[place] = size
-    return xp.broadcast_to(x.reshape(sizes), shape)
-
-
-primitive_rules(broadcast_in_dim_p, _broadcast_shape, _broadcast)
-
-
-def broadcast_in_dim(operand, shape, broadcast_dimensions):
-    """Stretch `operand` to `shape`.
-
-    Args:
-      operand: an array; axis i becomes axis ``broadcast_dimensions[i]`` of the result.
-      shape: the result's shape; an axis of size 1 stretches, other axes are new.
-      broadcast_dimensions: increasing, one for each axis of `operand`.
-
-    Reference: ``jax.lax.broadcast_in_dim``.
-    """
-    if isinstance(operand, Array) and operand.ndim == len(shape) == 0:
-        return operand
-    places = integers(broadcast_dimensions)
-    [result] = broadcast_in_dim_p.bind(
-        operand, shape=integers(shape), broadcast_dimensions=places
-    )
-    return result
+from minijax.lax.broadcasting import broadcast_in_dim
 
 
 def broadcast(operand, sizes):
@@ -113,14 +41,6 @@ def expand_dims(array, dimensions):
     kept = without(range(ndim), new)
     sizes = dict(zip(kept, shape))
     return broadcast_in_dim(array, [sizes.get(axis, 1) for axis in range(ndim)], kept)
-
-
-def broadcast_to_rank(x, rank):
-    """Put axes of size 1 in front, until there are `rank` axes.
-
-    Reference: ``jax.lax.broadcast_to_rank``.
-    """
-    return expand_dims(x, range(rank - typeof(x).ndim))
 
 
 reshape_p = Primitive("reshape")

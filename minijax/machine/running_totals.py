@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.numerics import wide
 from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.layouts import everywhere, permuted
 from minijax.kernels.program_steps import kernel_rules
 from minijax.kernels.scalar_ops import foldings
-from minijax.lax.reductions import wide
 from minijax.machine.nested import Repeat
 from minijax.machine.nested_rules import (
     carried,

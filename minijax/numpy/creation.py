@@ -18,7 +18,7 @@ from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.core import Array
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.conversion import astype as as_type
-from minijax.lax.conversion import wrapped as as_wrapped
+from minijax.lax.creation import wrapped as as_wrapped
 from minijax.lax.promotion import (
     check_arraylike,
     common_type,

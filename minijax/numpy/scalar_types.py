@@ -12,8 +12,10 @@ import numpy as np
 
 from minijax.arrays import dtypes, transfer
 from minijax.arrays.avals import is_python_scalar, typeof
-from minijax.arrays.dtypes import as_dtype, from_node, join, lattice_node
+from minijax.arrays.dtypes import as_dtype
+from minijax.arrays.lattice import from_node, join, lattice_node
 from minijax.core import Array
+from minijax.lax import promotion
 from minijax.lax.promotion import is_arraylike
 from minijax.numpy.creation import array
 from minijax.numpy.shapes import as_axes
@@ -114,7 +116,7 @@ def iinfo(int_type):
     return np.iinfo(dtype_like(type(int_type) if of_number else int_type))
 
 
-promote_types, issubdtype = dtypes.promote_types, dtypes.issubdtype
+promote_types, issubdtype = promotion.promote_types, dtypes.issubdtype
 from_dlpack = transfer.from_dlpack
 
 

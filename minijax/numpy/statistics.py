@@ -12,7 +12,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, is_inexact
 from minijax.lax.conversion import astype as as_type
-from minijax.lax.conversion import wrapped as as_wrapped
+from minijax.lax.creation import wrapped as as_wrapped
 from minijax.lax.promotion import to_inexact_dtype
 from minijax.numpy.matrices import diagonal
 from minijax.numpy.reductions import accumulate, fold, refuse_out, wide

@@ -5,9 +5,9 @@
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.checks import without
 from minijax.arrays.dtypes import kind_of
 from minijax.branches.conditional_rules import stop_gradient_p
-from minijax.lax.shaping import without
 from minijax.passes.algebra import scalar_in
 from minijax.passes.sweeping import INSIDE, sweeping
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
-from minijax.arrays.dtypes import promote_types
+from minijax.lax.promotion import promote_types
 from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
 
 

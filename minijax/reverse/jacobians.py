@@ -11,11 +11,11 @@ from itertools import accumulate
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.avals import typeof
-from minijax.arrays.dtypes import promote_types
 from minijax.batching.rules import insert_axis, move_axis
 from minijax.batching.trace import MappedAxis, vmap_flat
 from minijax.forward.trace import jvp_flat
 from minijax.lax.conversion import astype
+from minijax.lax.promotion import promote_types
 from minijax.pytrees.api_util import check_callable
 from minijax.reverse.backwards import is_float0, vjp_flat
 from minijax.reverse.derivative_checks import (

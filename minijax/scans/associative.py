@@ -10,8 +10,8 @@ from operator import index
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.arrays.checks import canonicalize_axis
 from minijax.forward.programs import cut
-from minijax.lax.shaping import canonicalize_axis
 from minijax.pytrees.api_util import flatten_like
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves, tree_leaves_with_path

@@ -12,13 +12,8 @@ Reference: ``jax.lax.scan``.
 
 from itertools import accumulate, pairwise
 
-from minijax.arrays.array import (
-    ArrayImpl,
-    asarray_impl,
-    asbuffer,
-    device_of,
-    shape_rules,
-)
+from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules
+from minijax.arrays.interchange import device_of
 from minijax.batching.trace import program_primitives
 from minijax.core import Primitive, impl_rules
 from minijax.jitting.compilation import compiled

@@ -194,7 +194,17 @@ def test_the_rest_of_a_floor_lies_between_its_neighbours(tmp_path):
     three = draft(tmp_path, 3, code)
     made = export.make([zero, one, two, three])
     assert "from minijax.floor2.b import y" in made["floor3/c.py"]
-    assert "02_floor2.md" in made["floor2/__init__.py"]  # what the spine says
+    assert "02_floor2.md" in made["floor2/__init__.py"]
+
+
+def test_the_lowest_page_of_a_floor_makes_a_package_of_its_folder(tmp_path):
+    zero = draft(tmp_path, 1, INIT)
+    ground = draft(tmp_path, "2_ground", "#| export lib/a\nx = 1")
+    spine = draft(tmp_path, 2, "#| export lib/b\ny = 1")
+    for made in (export.make([zero, ground, spine]), export.make([spine, ground, zero])):
+        assert "02_floor2_ground.md" in made["lib/__init__.py"]
+    export.write(made, tmp_path / "out")
+    assert "lib/__init__.py" in export.below(floor("2"), tmp_path / "out")
 
 
 def test_the_prologue_may_use_everything_and_exports_nothing(tmp_path):

@@ -17,9 +17,8 @@ import jax.numpy as jnp  # noqa: E402
 
 import minijax  # noqa: E402
 from minijax import lax  # noqa: E402
-from minijax.arrays import dtypes  # noqa: E402
 from minijax.arrays.array import asarray_impl  # noqa: E402
-from minijax.lax.promotion import common_type  # noqa: E402
+from minijax.lax.promotion import common_type, promote_types  # noqa: E402
 from tests import array_cases as cases  # noqa: E402
 
 TABLE = Path(__file__).parents[1] / "data" / "promotion.json"
@@ -87,7 +86,7 @@ def test_promotion(a, x64):
             assert rows[a][b] == [dtype.name, weak]
         with jax.enable_x64(x64), minijax.enable_x64(x64):
             theirs = jnp.promote_types(*nodes)
-            assert dtypes.promote_types(*nodes) == theirs, (a, b)
+            assert promote_types(*nodes) == theirs, (a, b)
 
 
 def recording():

@@ -1,4 +1,4 @@
-# Made from chapters/02_arrays.md by `make chapter`;
+# Made from chapters/02_arrays_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Numbers that NumPy counts differently from XLA, or not at all.
 
@@ -6,10 +6,84 @@ Each function takes the array module and the buffers, as evaluation rules do.
 """
 
 import math
+import warnings
 
 import numpy as np
 
-from minijax.lax.complex_numbers import divide_inexact
+from minijax.arrays.complex_numbers import divide_inexact
+from minijax.arrays.dtypes import kind_of
+
+
+def convert(xp, x, new_dtype, weak_type=False):
+    """Convert a buffer; floats beyond an integer type become its nearest end."""
+    x = x.real if x.dtype.kind == "c" and new_dtype.kind != "c" else x
+    if kind_of(x.dtype) not in "hf" or kind_of(new_dtype) not in "iu":
+        return x.astype(new_dtype)
+    ends, wide = np.iinfo(new_dtype), x.astype(np.float64)
+    inside = (wide > ends.min) & (wide < ends.max)
+    whole = xp.where(inside, wide, 0).astype(new_dtype)
+    whole = xp.where(wide >= ends.max, new_dtype.type(ends.max), whole)
+    return xp.where(wide <= ends.min, new_dtype.type(ends.min), whole)
+
+
+def warn_of_lost_parts(dtype, new_dtype):
+    """Warn if a conversion drops imaginary parts."""
+    if dtype.kind == "c" and new_dtype.kind != "c":
+        message = "Casting complex values to real discards the imaginary part"
+        warnings.warn(message, np.exceptions.ComplexWarning, stacklevel=4)
+
+
+def literal_of(number, own, dtype, weak_type):
+    """Return a Python number of dtype `own` in another; a weak one as a number."""
+    number = fitting(number, dtype)
+    with np.errstate(all="ignore"):
+        literal = np.asarray(number, own)
+        literal = literal if own == dtype else convert(np, literal, dtype)
+    return literal.item() if weak_type else literal
+
+
+def fitting(number, dtype):
+    """Return a Python number as one that a dtype can hold: bools of complex ones."""
+    if not isinstance(number, complex) or dtype.kind == "c":
+        return number
+    if dtype.kind == "b":
+        return bool(number)
+    raise TypeError(f"The complex number {number} is no {dtype}; take its real part.")
+
+
+def wide(dtype):
+    """Return the dtype to add up in: half-precision floats need more bits."""
+    return np.dtype(np.float32) if kind_of(dtype) == "h" else dtype
+
+
+MANY = 128  # rows
+
+
+def added(xp, x, axes):
+    """Return sums over axes, of many rows by way of sums of blocks."""
+    dtype = wide(x.dtype)
+    for axis in axes:
+        if x.shape[axis] > MANY and lie_apart(x, axis, axes):
+            x = in_blocks(xp, x, axis, dtype)
+    return xp.sum(x, axes, dtype)
+
+
+def lie_apart(x, axis, axes):
+    """Return whether others lie between the numbers that are added along an axis."""
+    order = [(stride**2, -k) for k, stride in enumerate(x.strides)]  # of both signs
+    others = [k for k in range(x.ndim) if k not in axes and x.shape[k] > 1]
+    return any(order[k] < order[axis] for k in others)
+
+
+def in_blocks(xp, x, axis, dtype):
+    """Return the sums of blocks along an axis; each has one row of every so many."""
+    rows = xp.moveaxis(x, axis, 0)
+    count = math.isqrt(len(rows))
+    length = len(rows) // count
+    whole, rest = rows[: length * count], rows[length * count :]
+    sums = xp.sum(whole.reshape(length, count, *rows.shape[1:]), 0, dtype)
+    sums[: len(rest)] += rest
+    return xp.moveaxis(sums, 0, axis)
 
 
 def divide(xp, x, y):
@@ -54,6 +128,20 @@ def shift_down_logical(xp, x, y):
     bits = np.dtype(f"u{x.dtype.itemsize}")
     shifted = _shift(xp, x.view(bits), y.view(bits), xp.right_shift, bits.type(0))
     return xp.asarray(shifted, bits).view(x.dtype)
+
+
+def count_leading_zeros(xp, x):
+    """Return how many bits stand above the highest one."""
+    bits = x.dtype.itemsize * 8
+    x = x.view(np.dtype(f"u{x.dtype.itemsize}")).astype("uint64")
+    for shift in (1, 2, 4, 8, 16, 32):
+        x = x | (x >> np.uint64(shift))
+    return bits - xp.bitwise_count(x)
+
+
+def count_ones(xp, x):
+    """Return how many bits are set."""
+    return xp.bitwise_count(x.view(np.dtype(f"u{x.dtype.itemsize}")))
 
 
 def round_to_integer(xp, x, rounding_method):
@@ -111,15 +199,6 @@ def sigmoid(xp, x):
     return 1 / (1 + xp.exp(-x))
 
 
-def count_leading_zeros(xp, x):
-    """Return how many bits stand above the highest one."""
-    bits = x.dtype.itemsize * 8
-    x = x.view(np.dtype(f"u{x.dtype.itemsize}")).astype("uint64")
-    for shift in (1, 2, 4, 8, 16, 32):
-        x = x | (x >> np.uint64(shift))
-    return bits - xp.bitwise_count(x)
-
-
 def reduced(xp, x, exponent_bits, mantissa_bits):
     """Round to a float of fewer bits; what is too large or small becomes inf or 0."""
     mantissa, exponent = xp.frexp(x.astype(np.float64))
@@ -131,11 +210,6 @@ def reduced(xp, x, exponent_bits, mantissa_bits):
     tiny = xp.abs(rounded) < xp.ldexp(1.0, 2 - largest)
     rounded = xp.where(tiny, xp.copysign(0.0, x), rounded)
     return xp.where(xp.isfinite(x), rounded, x)
-
-
-def count_ones(xp, x):
-    """Return how many bits are set."""
-    return xp.bitwise_count(x.view(np.dtype(f"u{x.dtype.itemsize}")))
 
 
 def angle(xp, y, x):

@@ -1,0 +1,146 @@
+# Made from chapters/02_arrays_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""What shape rules share: kinds of dtypes, axes, and refusals that name both."""
+
+import builtins
+
+import numpy as np
+
+from minijax.arrays.dtypes import kind_of
+
+# Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one.
+# Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one.
+FLOAT, INEXACT, INT, REAL, NUMBER = "hf", "hfc", "iu", "iuhf", "iuhfc"
+BITS, ORDERED, ANY = "biu", "biuhf", "biuhfc"
+KIND_NAMES = {
+    "b": "bool", "i": "integer", "u": "unsigned integer", "h": "half-precision float",
+    "f": "floating", "c": "complex",
+}  # fmt: skip
+
+
+def listing(items):
+    """Return `items` in a row, for messages."""
+    return ", ".join(map(str, items))
+
+
+def check_same_dtype(name, avals):
+    """Raise a TypeError unless all dtypes are the same."""
+    if len({aval.dtype for aval in avals}) > 1:
+        raise TypeError(
+            f"lax.{name} requires arguments to have the same dtypes, got "
+            f"{listing(aval.dtype for aval in avals)}. Functions of minijax.numpy "
+            "convert them."
+        )
+
+
+def check_kind(name, accepts, avals):
+    """Raise a TypeError unless all dtypes are of the kinds that `name` accepts."""
+    for position, aval in enumerate(avals):
+        if kind_of(aval.dtype) not in accepts:
+            kinds = listing(KIND_NAMES[kind] for kind in accepts)
+            raise TypeError(
+                f"{name} does not accept dtype {aval.dtype} at position {position}. "
+                f"Accepted kinds of dtypes: {kinds}."
+            )
+
+
+def all_weak(avals):
+    """Return whether every dtype among `avals` is weak."""
+    return all(aval.weak_type for aval in avals)
+
+
+def to_bool(dtype):
+    """Return the dtype of comparisons."""
+    return np.dtype(bool)
+
+
+def to_real(dtype):
+    """Return the dtype of the parts of a complex number, or a real `dtype` itself."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def to_complex(dtype):
+    """Return the dtype of complex numbers with parts of `dtype`."""
+    return np.dtype(f"c{dtype.itemsize * 2}")
+
+
+def broadcast_strictly(name, shapes):
+    """Return the shape that operands of equal rank have together.
+
+    Raises:
+      TypeError: if ranks differ (a scalar goes with any), or sizes do and none is 1.
+    """
+    ranked = [shape for shape in shapes if shape]
+    if len({*ranked}) <= 1:
+        return ranked[0] if ranked else ()
+    if len({*map(len, ranked)}) > 1:
+        raise TypeError(
+            f"{name}: arrays must have the same number of dimensions, got shapes "
+            f"{listing(shapes)}. Functions of minijax.numpy line them up."
+        )
+    sizes = [{*column} - {1} or {1} for column in zip(*ranked)]
+    if builtins.max(map(len, sizes)) > 1:
+        raise TypeError(
+            f"{name} got incompatible shapes for broadcasting: {listing(shapes)}."
+        )
+    return tuple(size for [size] in sizes)
+
+
+def broadcast_shapes(*shapes):
+    """Return the shape that `shapes` broadcast to, by NumPy's rules.
+
+    Raises:
+      ValueError: if two sizes differ and neither is 1.
+
+    Reference: ``jax.lax.broadcast_shapes``.
+    """
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        message = f"Incompatible shapes for broadcasting: shapes={[*shapes]}"
+        raise ValueError(message) from None
+
+
+def canonicalize_axis(axis, ndim):
+    """Return `axis` counted from the front.
+
+    Raises:
+      ValueError: if there is no such axis among `ndim`.
+    """
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+    return int(axis) % ndim
+
+
+def integers(numbers):
+    """Return a parameter: a tuple of Python ints."""
+    return tuple(map(int, numbers))
+
+
+def without(items, axes):
+    """Return `items` as a tuple that lacks the places `axes`."""
+    return tuple(item for place, item in enumerate(items) if place not in axes)
+
+
+def check_axes(name, x, axes):
+    """Raise a ValueError unless `axes` are different axes of `x`, counted from 0."""
+    if len({*axes}) != len(axes):
+        raise ValueError(f"duplicate value in 'axes' of {name}: {axes}")
+    if not {*axes} <= {*range(x.ndim)}:
+        raise ValueError(f"{name} axes {axes} contain out-of-bounds indices for {x}.")
+
+
+def check_placed(shape, new_shape, places):
+    """Raise a TypeError unless a shape fits into a new one, each axis at its place."""
+    rising = sorted({*places}) == [*places] and len(places) == len(shape)
+    fits = all(
+        0 <= place < len(new_shape) and size in (1, new_shape[place])
+        for place, size in zip(places, shape)
+    )
+    if not (rising and fits) or builtins.min(new_shape, default=0) < 0:
+        raise TypeError(
+            "broadcast_in_dim puts each axis of the operand, in order, on an axis of "
+            "the result with the same size (or stretches it, if its size is 1): got "
+            f"operand shape {shape}, shape {new_shape} and broadcast_dimensions "
+            f"{places}."
+        )

@@ -1,0 +1,64 @@
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
+"""The lattice of data types: what two of them become together.
+
+A number of Python has a kind but no width. Its type is *weak*, is written with a
+star, and gives way to the width of what it meets.
+
+Reference: ``jax.dtypes``; the lattice is JAX's, from
+https://docs.jax.dev/en/latest/type_promotion.html.
+"""
+
+import functools
+
+from minijax.arrays.dtypes import DTYPES, NAMES, as_dtype, canonicalize_dtype, kind_of
+
+# From every type to those directly above it.
+# From every type to those directly above it.
+ABOVE = {
+    "bool": ["int*"],
+    "int*": ["uint8", "int8"],
+    "uint8": ["int16", "uint16"], "uint16": ["int32", "uint32"],
+    "uint32": ["int64", "uint64"], "uint64": ["float*"],
+    "int8": ["int16"], "int16": ["int32"], "int32": ["int64"], "int64": ["float*"],
+    "float*": ["bfloat16", "float16", "complex*"],
+    "bfloat16": ["float32"], "float16": ["float32"],
+    "float32": ["float64", "complex64"], "float64": ["complex128"],
+    "complex*": ["complex64"], "complex64": ["complex128"], "complex128": [],
+}  # fmt: skip
+
+
+@functools.cache
+def all_above(node):
+    """Return all types that lie above the type `node`, itself included."""
+    return frozenset([node]).union(*map(all_above, ABOVE[node]))
+
+
+@functools.cache
+def join(*nodes):
+    """Return the lowest type that lies above all `nodes`."""
+    common = frozenset.intersection(*map(all_above, nodes))
+    [lowest] = [node for node in common if common <= all_above(node)]
+    return lowest
+
+
+PYTHON_NODES = {bool: "bool", int: "int*", float: "float*", complex: "complex*"}
+PYTHON_TYPE_OF = {node: kind for kind, node in PYTHON_NODES.items()}
+WEAK_NODES = {"i": "int*", "u": "int*", "f": "float*", "h": "float*", "c": "complex*"}
+
+
+def lattice_node(dtype, weak_type=False):
+    """Return the place of a dtype in the lattice, such as ``"int32"`` or ``"int*"``."""
+    if type(dtype) is type and dtype in PYTHON_NODES:
+        return PYTHON_NODES[dtype]
+    dtype = as_dtype(dtype)
+    if dtype not in DTYPES:
+        raise TypeError(f"dtype {dtype} is not a type of numbers")
+    return WEAK_NODES.get(kind_of(dtype), "bool") if weak_type else NAMES[dtype]
+
+
+def from_node(node):
+    """Return the dtype in force at a place in the lattice, and whether it is weak."""
+    if not node.endswith("*"):
+        return canonicalize_dtype(node), False
+    return canonicalize_dtype(PYTHON_TYPE_OF[node]), True

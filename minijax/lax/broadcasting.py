@@ -1,0 +1,57 @@
+# Made from chapters/02_arrays.md by `make chapter`;
+# edit the chapter, not this file.
+"""The primitive that stretches arrays.
+
+Reference: ``jax.lax.broadcast_in_dim``.
+"""
+
+from minijax.arrays.array import primitive_rules
+from minijax.arrays.avals import typeof
+from minijax.arrays.checks import check_placed, integers
+from minijax.core import Array, Primitive
+
+broadcast_in_dim_p = Primitive("broadcast_in_dim")
+
+
+def _broadcast_shape(x, shape, broadcast_dimensions):
+    check_placed(x.shape, shape, broadcast_dimensions)
+    return [x.update(shape=shape)]
+
+
+def _broadcast(xp, x, shape, broadcast_dimensions):
+    sizes = [1] * len(shape)
+    for place, size in zip(broadcast_dimensions, x.shape):
+        sizes[place] = size
+    return xp.broadcast_to(x.reshape(sizes), shape)
+
+
+primitive_rules(broadcast_in_dim_p, _broadcast_shape, _broadcast)
+
+
+def broadcast_in_dim(operand, shape, broadcast_dimensions):
+    """Stretch `operand` to `shape`.
+
+    Args:
+      operand: an array; axis i becomes axis ``broadcast_dimensions[i]`` of the result.
+      shape: the result's shape; an axis of size 1 stretches, other axes are new.
+      broadcast_dimensions: increasing, one for each axis of `operand`.
+
+    Reference: ``jax.lax.broadcast_in_dim``.
+    """
+    if isinstance(operand, Array) and operand.ndim == len(shape) == 0:
+        return operand
+    places = integers(broadcast_dimensions)
+    [result] = broadcast_in_dim_p.bind(
+        operand, shape=integers(shape), broadcast_dimensions=places
+    )
+    return result
+
+
+def broadcast_to_rank(x, rank):
+    """Put axes of size 1 in front, until there are `rank` axes.
+
+    Reference: ``jax.lax.broadcast_to_rank``.
+    """
+    shape = typeof(x).shape
+    new = rank - len(shape)
+    return broadcast_in_dim(x, (1,) * new + shape, range(new, rank)) if new > 0 else x
