@@ -2,6 +2,8 @@
 # edit the chapter, not this file.
 """A scan in two: a loop that runs now, and one that only the tape will run.
 
+Loop-invariant code motion: what the constants of a loop decide is done before it.
+
 Reference: ``jax.linearize`` of a scan.
 """
 
@@ -23,8 +25,9 @@ class SplitStep(NamedTuple):
     Attributes:
       on_tape: for each operand of the scan whether only the tape will know it.
       out_on_tape: the same for each result.
-      known: a `Split` of the known step: what its constants alone decide is done
-        before the loop. Its results are the known ones, and new residuals.
+      known: a `Split` of the known step: its `known` part, which the constants decide,
+        is done before the loop, and its `unknown` part is the step of the loop that
+        runs now. Its results are the known ones, and new residuals.
       unknown: the `ClosedJaxpr` of the step on the tape.
       sources: for each residual where it is found: its place among the known operands,
         followed by the new residuals.
@@ -37,32 +40,6 @@ class SplitStep(NamedTuple):
     unknown: ClosedJaxpr
     sources: tuple
     stacked: tuple
-
-
-@remembered
-def split_step(step, on_tape, num_consts, num_carry):
-    """Split the step of a scan.
-
-    Args:
-      step: a `ClosedJaxpr`.
-      on_tape: for each operand of the scan whether only the tape will know it.
-      num_consts, num_carry: how many operands are constants, and carry.
-
-    Returns:
-      A `SplitStep`. A carry that some step puts on the tape is there from the start.
-    """
-    consts, carry, xs = groups(on_tape, num_consts, num_carry)
-    rows = (False,) * (len(step.outvars) - num_carry)
-
-    def parts_for(carry):
-        return split_program(step, consts + carry + xs, carry + rows)
-
-    carry = settle(lambda carry: parts_for(carry).out_on_tape[:num_carry], carry)
-    parts, on_tape = parts_for(carry), consts + carry + xs
-    counts = [_count_known(group) for group in (consts, carry, xs)]
-    known, sources, stacked = _known_step(parts, *counts)
-    unknown = _rows_last(parts.unknown, stacked)
-    return SplitStep(on_tape, parts.out_on_tape, known, unknown, sources, stacked)
 
 
 def _count_known(on_tape):
@@ -99,6 +76,46 @@ def _rows_last(unknown, stacked):
     return rewired(unknown, [*invariant, *rest, *rows])
 
 
+@remembered
+def split_step(step, on_tape, num_consts, num_carry):
+    """Split the step of a scan.
+
+    Args:
+      step: a `ClosedJaxpr`.
+      on_tape: for each operand of the scan whether only the tape will know it.
+      num_consts, num_carry: how many operands are constants, and carry.
+
+    Returns:
+      A `SplitStep`. A carry that some step puts on the tape is there from the start.
+    """
+    consts, carry, xs = groups(on_tape, num_consts, num_carry)
+    rows = (False,) * (len(step.outvars) - num_carry)
+
+    def parts_for(carry):
+        return split_program(step, consts + carry + xs, carry + rows)
+
+    carry = settle(lambda carry: parts_for(carry).out_on_tape[:num_carry], carry)
+    parts, on_tape = parts_for(carry), consts + carry + xs
+    counts = [_count_known(group) for group in (consts, carry, xs)]
+    known, sources, stacked = _known_step(parts, *counts)
+    unknown = _rows_last(parts.unknown, stacked)
+    return SplitStep(on_tape, parts.out_on_tape, known, unknown, sources, stacked)
+
+
+def _run_known(parts, consts, carry, xs, **how):
+    """Return the known results of a scan, and its residuals."""
+    before, step = parts.known.known, parts.known.unknown
+    decided_by, in_loop = groups(consts, len(before.invars))
+    decided, outs = jaxpr_as_fun(before)(*decided_by), []
+    in_loop = parts.known.residuals(decided_by, decided) + in_loop
+    if step.outvars or has_effects(step):
+        outs = sum(bind_scan(step, in_loop, carry, xs, **how), [])
+    outs = parts.known.results(decided, outs)
+    num_outs = _count_known(parts.out_on_tape)
+    found = [*consts, *carry, *xs, *outs[num_outs:]]
+    return outs[:num_outs], [found[source] for source in parts.sources]
+
+
 def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
     """Run what is known of a scan, and leave the rest to the tape.
 
@@ -118,19 +135,6 @@ def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
     with set_current_trace(split.tape):
         outs = bind_scan(parts.unknown, invariant + consts, carry, xs + rows, **how)
     return merge(parts.out_on_tape, known_outs, sum(outs, []))
-
-
-def _run_known(parts, consts, carry, xs, **how):
-    """Return the known results of a scan, and its residuals."""
-    before, num_outs = parts.known, _count_known(parts.out_on_tape)
-    now, in_loop = groups(consts, len(before.known.invars))
-    done, outs = jaxpr_as_fun(before.known)(*now), []
-    in_loop = before.residuals(now, done) + in_loop
-    if before.unknown.outvars or has_effects(before.unknown):
-        outs = sum(bind_scan(before.unknown, in_loop, carry, xs, **how), [])
-    outs = before.results(done, outs)
-    found = [*consts, *carry, *xs, *outs[num_outs:]]
-    return outs[:num_outs], [found[source] for source in parts.sources]
 
 
 split_rules[scan_p] = lambda split, args, on_tape, params: split_scan(

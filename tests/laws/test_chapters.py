@@ -17,7 +17,7 @@ from book.tools.source import (
 PATHS = chapter_paths()
 NAMES = [path.stem for path in PATHS]
 each = pytest.mark.parametrize("chapter", PATHS, ids=NAMES, indirect=True)
-FLOORS = [path for path in PATHS if floor_of(path).number > 0]  # not the prologue
+FLOORS = [p for p in PATHS if floor_of(p).number > 0 and not floor_of(p).room]
 each_floor = pytest.mark.parametrize(
     "chapter", FLOORS, ids=[path.stem for path in FLOORS], indirect=True
 )
