@@ -42,6 +42,20 @@ class SplitStep(NamedTuple):
     stacked: tuple
 
 
+def _hoisted(step, varies, in_loop):
+    """Split a step into what is done before the loop, and the rest; effects stay."""
+    if not has_effects(step):
+        return split_program(step, varies, in_loop)
+    return Split(stage(lambda: [], []), step, (True,) * len(in_loop), ())
+
+
+def _rows_last(unknown, stacked):
+    """Return a program whose residuals with a row for each step come after the rest."""
+    invariant, rows = partition(stacked, range(len(stacked)))
+    rest = range(len(stacked), len(unknown.invars))
+    return rewired(unknown, [*invariant, *rest, *rows])
+
+
 def _count_known(on_tape):
     return on_tape.count(False)
 
@@ -60,20 +74,6 @@ def _known_step(parts, num_consts, num_carry, num_xs):
     sources = tuple([places.get(source, source) for source in parts.sources])
     varies += known.out_on_tape[num_outs:]
     return known, sources, tuple([varies[source] for source in sources])
-
-
-def _hoisted(step, varies, in_loop):
-    """Split a step into what is done before the loop, and the rest; effects stay."""
-    if not has_effects(step):
-        return split_program(step, varies, in_loop)
-    return Split(stage(lambda: [], []), step, (True,) * len(in_loop), ())
-
-
-def _rows_last(unknown, stacked):
-    """Return a program whose residuals with a row for each step come after the rest."""
-    invariant, rows = partition(stacked, range(len(stacked)))
-    rest = range(len(stacked), len(unknown.invars))
-    return rewired(unknown, [*invariant, *rest, *rows])
 
 
 @remembered
