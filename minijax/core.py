@@ -71,18 +71,21 @@ class RuleTable(dict):
 
     Args:
       name: the heading of this column in the rule grid, for example ``"jvp"``.
+      default: the rule of primitives that have none of their own, if there is one.
 
     Attributes:
-      reasons: for primitives without a rule on purpose, why, in one sentence.
+      reasons: for primitives without a rule on purpose, why, in one sentence. It no
+        longer counts when a rule arrives.
     """
 
-    def __init__(self, name):
+    def __init__(self, name, default=None):
         super().__init__()
-        self.name = name
-        self.reasons = {}
+        self.name, self.default, self.reasons = name, default, {}
         rule_tables.append(self)
 
     def __missing__(self, primitive):
+        if self.default is not None:
+            return self.default
         advice = f"Add one: {self.name}_rules[{primitive}_p] = ..."
         raise NotImplementedError(
             f"The {self.name} rule of '{primitive}' is not implemented. "

@@ -10,6 +10,13 @@ from contextlib import contextmanager
 VARIABLE = "MINIJAX_MUTANT"
 
 MUTANTS = {
+    # What is done to the loop nest of a kernel was done in the order in which modules
+    # were imported.
+    "changes of nests as they come": """
+import minijax.vectors.kernels as kernels
+
+kernels.nest_changes = {"vectors": kernels.nest_changes["vectors"]}
+""",
     # Another thread's running import was taken for one's own, so that a name was handed
     # out before the operators were there.
     "first use by threads": """

@@ -23,7 +23,7 @@ from minijax.callbacks.batching import vmap_methods
 from minijax.errors import JaxRuntimeError
 from minijax.experimental import io_callback
 from minijax.jitting.compilation import backends, compiled
-from minijax.jitting.programs import effectful, has_effects
+from minijax.jitting.programs import effect_rules, has_effects
 
 SCALAR, VECTOR = ShapeDtypeStruct((), "float32"), ShapeDtypeStruct((3,), "float32")
 X = np.arange(3, dtype="float32")
@@ -195,7 +195,7 @@ def test_known_effects_happen_once_under_grad():
 def test_pure_callbacks_have_no_effect():
     from minijax.callbacks.primitives import io_callback_p, pure_callback_p
 
-    assert pure_callback_p not in effectful and io_callback_p in effectful
+    assert pure_callback_p not in effect_rules and io_callback_p in effect_rules
 
 
 def test_emitted_lines():

@@ -25,9 +25,9 @@ class Primitive:
 
 
 class RuleTable(dict):
-    def __init__(self, name, rules=(), reasons=()):
+    def __init__(self, name, rules=(), reasons=(), default=None):
         super().__init__(dict.fromkeys(rules, "rule"))
-        self.name, self.reasons = name, dict(reasons)
+        self.name, self.reasons, self.default = name, dict(reasons), default
 
 
 class EvalTrace:
@@ -120,6 +120,8 @@ def drawings():
     yield "lift nasty", figures.lift(3, says=f"{NASTY} " * 20)
     yield "grid empty", figures.grid([])
     yield "grid one", figures.grid([RuleTable("impl", [Primitive("add")])], new="impl")
+    defaults = RuleTable("cost", primitives[:3], {primitives[4]: NASTY}, "plain")
+    yield "grid default", figures.grid([defaults, *tables], primitives[:9], new="cost")
     yield "grid large", figures.grid(tables, primitives, new="jvp")
     yield "stack one", figures.stack(EvalTrace())
     yield "stack", figures.stack(VmapTrace(jvp), current=jvp, note=f"{NASTY} " * 9)
@@ -257,6 +259,8 @@ def test_grid_counts_rules_reasons_and_holes():
     assert "impl: 2 rules; jvp: 1 rules, 1 written reasons." in figures.grid(tables).alt
     assert "1 missing" in figures.grid([RuleTable("jvp", [add])], [add, sort]).alt
     assert "sort, jvp: why" in figures.grid(tables).svg
+    table = RuleTable("print", [add], default=print)
+    assert "print: 1 rules, 1 by default." in figures.grid([table], [add, sort]).alt
 
 
 def test_grid_shows_every_primitive_once():

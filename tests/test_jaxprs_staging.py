@@ -12,13 +12,13 @@ from minijax.batching.trace import MappedAxis, vmap_flat
 from minijax.core import current_trace
 from minijax.errors import UnexpectedTracerError
 from minijax.forward.trace import jvp_flat
-from minijax.jaxprs import staging
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal, eval_jaxpr
 from minijax.jaxprs.staging import (
     JaxprTrace,
     JaxprTracer,
     Origin,
+    source_finder,
     trace_to_jaxpr,
 )
 
@@ -204,7 +204,7 @@ def test_without_an_origin():
 
 def test_sources_are_asked_for(monkeypatch):
     places = iter(["first", "second"])
-    monkeypatch.setattr(staging, "source_finders", [lambda: next(places)])
+    monkeypatch.setattr(source_finder, "value", lambda: next(places))
     closed = stage(lambda x: [lax.sin(lax.cos(x))], VECTOR)
     assert [eqn.source for eqn in closed.eqns] == ["first", "second"]
 

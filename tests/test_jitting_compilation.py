@@ -13,7 +13,7 @@ from minijax.jitting.compilation import (
     backend_name,
     backends,
     compiled,
-    defaults,
+    default_backend,
 )
 
 V = np.float32([0.5, 1.0, 2.0])
@@ -76,7 +76,7 @@ def test_no_dead_code_is_compiled(counting):
 
 def test_backends():
     assert backend_name("interpreter") == "interpreter"
-    assert backend_name() == defaults[-1]
+    assert backend_name() == default_backend.value
     with minijax.config.override("minijax_backend", "interpreter"):
         assert backend_name() == "interpreter"
     with pytest.raises(

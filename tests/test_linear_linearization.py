@@ -185,8 +185,8 @@ def test_split_rules_meet_what_is_partly_known():
     unknown = tape.new_input(minijax.typeof(1.0))
     seen = []
 
-    def rule(split, args, on_tape, params):
-        seen.append((on_tape, params))
+    def rule(split, primitive, args, on_tape, params):
+        seen.append((primitive, on_tape, params))
         return [args[0], lax.mul(args[1], 2.0)]
 
     split_rules[pair_p] = rule
@@ -195,7 +195,7 @@ def test_split_rules_meet_what_is_partly_known():
             known, later = pair_p.bind(3.0, unknown, axis=1)
     finally:
         del split_rules[pair_p]
-    assert seen == [([False, True], {"axis": 1})]
+    assert seen == [(pair_p, [False, True], {"axis": 1})]
     assert known == 3.0 and isinstance(later, JaxprTracer)
 
 

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 import minijax
+from book.tools import pages
 from minijax import lax, linear_transpose, make_jaxpr
 from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
 from minijax.batching.rules import vmap_rules
 from minijax.batching.trace import program_primitives
 from minijax.branches.conditional_rules import empty_p
-from minijax.core import impl_rules, rule_tables
+from minijax.core import Primitive, RuleTable, impl_rules, rule_tables
 from minijax.extend.core import check_jaxpr, jaxpr_as_fun
 from minijax.forward.rules import instantiate, jvp_rules
 from minijax.forward.trace import jvp_flat
@@ -132,7 +133,9 @@ def close(ours, wanted, rtol):
 @pytest.mark.parametrize("table", rule_tables, ids=lambda table: table.name)
 def test_rule_or_reason(table):
     for primitive in shape_rules:
-        assert (primitive in table) != (primitive in table.reasons), primitive
+        assert pages.state(table, primitive) != "holes", primitive
+        if table.default is not None:  # then there is no need for a reason
+            assert table[primitive] and primitive not in table.reasons, primitive
 
 
 @pytest.mark.parametrize("table", rule_tables, ids=lambda table: table.name)
@@ -146,6 +149,47 @@ def test_reasons_are_sentences(table):
 def test_no_rule_for_what_cannot_run(table):
     assert {*table, *table.reasons} <= {*impl_rules}
     assert {*impl_rules} == {*shape_rules}
+
+
+@pytest.fixture
+def column():
+    """A rule table with a default, for one test."""
+    table = RuleTable("test", default="ordinary")
+    yield table
+    rule_tables.remove(table)
+
+
+def test_default_is_the_rule_of_those_without_one(column):
+    column[lax.sin_p] = "own"
+    assert [column[p] for p in (lax.sin_p, lax.cos_p)] == ["own", "ordinary"]
+    assert {*column} == {lax.sin_p} and column.get(lax.cos_p) is None
+
+
+def test_no_default_no_rule():
+    with pytest.raises(NotImplementedError, match="impl rule of 'new' is not impl"):
+        impl_rules[Primitive("new")]
+
+
+def test_a_rule_outweighs_a_reason(column):
+    """Whichever module is imported first."""
+    column[lax.sin_p] = "own"
+    column.reasons.update(dict.fromkeys([lax.sin_p, lax.cos_p], "It is periodic."))
+    states = [pages.state(column, p) for p in (lax.sin_p, lax.cos_p)]
+    assert states == ["rules", "reasons"] and column[lax.sin_p] == "own"
+
+
+def test_grid_page_has_all_columns(column):
+    """Rules, defaults and reasons, and what they stand for in the counts."""
+    column[lax.sin_p] = "own"
+    column.reasons[lax.cos_p] = "It is a cosine, and no more."
+    page = pages.grid_page(rule_tables).splitlines()
+    heads, *rows = [line.split(" | ") for line in page if line.startswith("| ")]
+    assert [head.strip(" |") for head in heads[1:]] == [t.name for t in rule_tables]
+    assert {"print", "split", "dce", "effect", "cost"} <= {*heads}
+    last = {row[0]: row[-1].strip(" |") for row in rows}
+    assert (last["| `sin`"], last["| `tan`"]) == ("●", "○")
+    reason = f"{last['| `cos`']}. It is a cosine, and no more."
+    assert reason in page and " " not in last.values()
 
 
 @pytest.mark.parametrize("primitive", sorted(program_primitives, key=str), ids=str)

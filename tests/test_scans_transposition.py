@@ -82,7 +82,7 @@ def test_a_gradient_is_linear_in_the_number_of_steps():
 
 @pytest.fixture
 def sums_in_the_carry(monkeypatch):
-    monkeypatch.setattr(transposition, "planners", [transposition.carry_sums])
+    monkeypatch.setattr(transposition.sum_planner, "value", transposition.carry_sums)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -6,7 +6,9 @@ import sys
 import numpy as np
 import pytest
 
+from minijax import jit
 from minijax.arrays.settings import config
+from minijax.jitting.compilation import backends
 from minijax.vectors.targets import (
     TargetLibrary,
     current_target,
@@ -86,6 +88,23 @@ def test_switch():
         assert current_target() == forced_target("avx2")
     with pytest.raises(ValueError, match="There is no 'mmx'"):
         config.update("minijax_cpu", "mmx")
+
+
+def test_the_switch_changes_what_is_compiled(monkeypatch):
+    """Also for a function that has been called, and by each value no more than once."""
+    made, make = [], backends["cpu"]
+
+    def counting(closed, *args, **options):
+        made.append(config.minijax_cpu)
+        return make(closed, *args, **options)
+
+    counting.donates = make.donates
+    monkeypatch.setitem(backends, "cpu", counting)
+    twice = jit(lambda x: x * 2, backend="cpu")
+    for kind in ("", "plain", "", "plain"):
+        with config.override("minijax_cpu", kind):
+            assert [twice(1.5) for _ in range(4)] == [3.0] * 4
+    assert made == ["", "plain"]
 
 
 def test_keys_differ():

@@ -55,17 +55,22 @@ def _cut(rows, size):
 
 
 def _state(table, primitive):
-    """'rule', the written reason, or None for a hole."""
+    """'rule', the written reason, 'default', or None for a hole."""
     if primitive in table:
         return "rule"
-    return getattr(table, "reasons", {}).get(primitive)
+    has_default = getattr(table, "default", None) is not None
+    ordinary = "default" if has_default else None
+    return getattr(table, "reasons", {}).get(primitive, ordinary)
 
 
 def _cell(canvas, x, y, state, role, fresh, title):
-    """One cell: a full square, a ring for a reason, a dashed cross for a hole."""
+    """One cell: a full square, a ring, a line for a reason, a dashed cross."""
     if state == "rule":
         shade = {} if fresh else {"fill_opacity": 0.5}
         canvas.rect(x, y, CELL, CELL, role, None, 3, **shade)
+    elif state == "default":
+        half = CELL / 2
+        canvas.circle(x + half, y + half, half - 3, "paper", role, title=title)
     elif state is not None:
         canvas.rect(x, y, CELL, CELL, "paper", "neutral", 3, title=title)
         canvas.line(x + 4, y + CELL / 2, x + CELL - 4, y + CELL / 2, "neutral", 2)
@@ -105,6 +110,7 @@ def _legend(canvas, x, y, kinds):
     """What the kinds of cell mean, for those that occur."""
     meaning = (
         ("rule", "rule", "rule"),
+        ("default", "default", "the table's default"),
         ("reason", "reason", "none, with a reason"),
         (None, "hole", "missing"),
     )
@@ -117,20 +123,23 @@ def _legend(canvas, x, y, kinds):
 
 
 def _tally(tables, primitives):
-    """Counts per table: {name: (rules, reasons, holes)}."""
+    """Counts per table: {name: (rules, defaults, reasons, holes)}."""
     counts = {}
     for table in tables:
         states = [_state(table, p) for p in primitives]
-        rules, holes = states.count("rule"), states.count(None)
-        counts[table.name] = (rules, len(states) - rules - holes, holes)
+        rules, defaults = states.count("rule"), states.count("default")
+        holes = states.count(None)
+        reasons = len(states) - rules - defaults - holes
+        counts[table.name] = (rules, defaults, reasons, holes)
     return counts
 
 
 def _describe(counts):
     """The counts as sentences."""
     lines = []
-    for name, (rules, reasons, holes) in counts.items():
+    for name, (rules, defaults, reasons, holes) in counts.items():
         words = [f"{rules} rules"]
+        words += [f"{defaults} by default"] if defaults else []
         words += [f"{reasons} written reasons"] if reasons else []
         words += [f"{holes} missing"] if holes else []
         lines.append(f"{name}: {', '.join(words)}")
@@ -185,9 +194,10 @@ def grid(tables, primitives=None, new=None, floor=None):
     """The rule grid of the book: what is known about each primitive.
 
     `tables` are mappings from primitive to rule, each with a `.name` and, where it
-    declines a primitive on purpose, `.reasons` (primitive to text). Primitives have a
-    `.name` and maybe a `.family`, by which rows are grouped. `new` names the table that
-    the chapter has just added. `floor` is the number of the chapter, if primitives of
+    declines a primitive on purpose, `.reasons` (primitive to text); where neither
+    is there, a table's `.default` is a ring. Primitives have a `.name` and maybe a
+    `.family`, by which rows are grouped. `new` names the table that the chapter has
+    just added. `floor` is the number of the chapter, if primitives of
     floors above are to be left out. A hole (no rule, no reason) is drawn as a cross.
     """
     tables, canvas = list(tables), Canvas()
@@ -210,8 +220,9 @@ def grid(tables, primitives=None, new=None, floor=None):
         _column(canvas, column, tables, x, top, names, new)
     bottom = top + max(len(c) for c in columns) * LINE
     counts = _tally(tables, primitives)
-    totals = [sum(c[k] for c in counts.values()) for k in range(3)]
-    kinds = {k for k, n in zip(("rule", "reason", "hole"), totals, strict=True) if n}
+    totals = [sum(c[k] for c in counts.values()) for k in range(4)]
+    found = zip(("rule", "default", "reason", "hole"), totals, strict=True)
+    kinds = {kind for kind, total in found if total}
     right = _legend(canvas, 10, bottom + 12, kinds)
     width = max(10 + block * len(columns) + heads, right, 200)
     title = f"Rule grid: {len(primitives)} primitives, {len(tables)} tables"

@@ -5,6 +5,7 @@ python -m book.tools.counts
 
 import importlib
 import json
+from collections import Counter
 
 from book.tools import pages
 from book.tools.source import CHAPTERS, Chapter, exercises, read_chapters
@@ -39,17 +40,12 @@ def count_rules() -> dict[str, int]:
     """Primitives, tables, and what fills the places of the rule grid."""
     tables = pages.rule_tables()
     rows = pages.primitives(tables)
-    rules = sum(p in table for table in tables for p in rows)
-    reasons = sum(
-        p in table.reasons and p not in table for table in tables for p in rows
-    )
-    holes = len(rows) * len(tables) - rules - reasons
+    places = Counter(pages.state(table, p) for table in tables for p in rows)
+    kinds = ("rules", "defaults", "reasons", "holes")
     return {
         "primitives": len(rows),
         "tables": len(tables),
-        "rules": rules,
-        "reasons": reasons,
-        "holes": holes,
+        **{kind: places[kind] for kind in kinds},
     }
 
 

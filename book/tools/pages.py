@@ -107,7 +107,7 @@ def rule_tables() -> list:
 
 
 def grid_page(tables: list) -> str:
-    """All rules in one table: a dot for a rule, a number for a written reason."""
+    """All rules in one table: a dot, a ring for a default, a number for a reason."""
     lines = ["# All rules in one table", "", _GRID_TEXT, ""]
     names = [table.name for table in tables]
     lines += [f"| primitive | {' | '.join(names)} |", f"|{'---|' * (len(names) + 1)}"]
@@ -125,6 +125,16 @@ def primitives(tables: list) -> list:
     """All primitives of some tables, in the order of their names."""
     found = {p.name: p for table in tables for p in (*table, *table.reasons)}
     return [found[name] for name in sorted(found)]
+
+
+def state(table: dict, primitive: object) -> str:
+    """What a place of the grid holds: a key of `count_rules`."""
+    if primitive in table:
+        return "rules"
+    if primitive in table.reasons:  # type: ignore[attr-defined]
+        return "reasons"
+    has_default = table.default is not None  # type: ignore[attr-defined]
+    return "defaults" if has_default else "holes"
 
 
 def write_pages() -> None:
@@ -178,10 +188,13 @@ _NAMES_TEXT = (
     "Each public name and its floor. A name leads to the section that defines it."
 )
 
+_MARKS = {"rules": "●", "defaults": "○", "holes": " "}
 _GRID_TEXT = (
-    "Rows are primitives, columns are the tables that give them a meaning. A dot is "
-    "a rule; a number leads to the reason, below, why there is none on purpose; "
-    "an empty place is a hole."
+    "Rows are primitives, columns are the tables that give them a meaning. ● is a rule "
+    "of the primitive's own. ○ is the rule that the table has for every primitive "
+    "without one: an equation is printed in the ordinary way, its cost is one "
+    "operation for each element of its results. A number leads to the reason, below, "
+    "why there is no rule on purpose. An empty place is a hole."
 )
 
 
@@ -209,11 +222,10 @@ def _part(caption: str, files: list[str]) -> list[str]:
 
 
 def _grid_cell(table: dict, primitive: object, reasons: list[str]) -> str:
-    if primitive in table:
-        return "●"
-    reason = table.reasons.get(primitive)  # type: ignore[attr-defined]
-    if reason is None:
-        return " "
+    kind = state(table, primitive)
+    if kind != "reasons":
+        return _MARKS[kind]
+    reason = table.reasons[primitive]  # type: ignore[attr-defined]
     if reason not in reasons:
         reasons.append(reason)
     return str(reasons.index(reason) + 1)

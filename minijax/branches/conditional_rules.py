@@ -23,7 +23,7 @@ from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jitting.programs import (
     dce_program,
     dce_rules,
-    effectful,
+    effect_rules,
     jvp_program,
     keep_inputs,
     partition,
@@ -114,7 +114,7 @@ def refuse_io(what, *programs):
 def does_io(jaxpr):
     """Return whether a program has an effect besides printing what it computes."""
     return any(
-        eqn.primitive in effectful - PRINTING
+        (eqn.primitive in effect_rules and eqn.primitive not in PRINTING)
         or any(map(does_io, jaxprs_in_params(eqn.params)))
         for eqn in jaxpr.eqns
     )
@@ -210,11 +210,11 @@ def split_branches(branches, on_tape):
     return [split_program(branch, on_tape, for_any(found)) for branch in branches]
 
 
-def _cond_split(split, args, on_tape, params):
+def _cond_split(split, primitive, args, on_tape, params):
     """Run the known part now, and leave a choice of the unknown parts to the tape."""
     if on_tape[0]:
         with set_current_trace(split.tape):
-            return cond_p.bind(*args, **params)
+            return primitive.bind(*args, **params)
     parts = split_branches(params["branches"], tuple(on_tape[1:]))
     known, unknown = _with_slots(parts)
     known_args, tape_args = partition(on_tape, args)

@@ -105,10 +105,10 @@ def _are_mapped(dims):
     return tuple([dim is not None for dim in dims])
 
 
-def _while_split(split, args, on_tape, params):
+def _while_split(split, primitive, args, on_tape, params):
     """Run what the tape has no part in, now; the tape runs the whole loop again."""
     with set_current_trace(split.tape):
-        tape_outs = while_p.bind(*args, **params)
+        tape_outs = primitive.bind(*args, **params)
     later, loop = _known_loop(tuple(on_tape), **params)
     if loop is None:
         return tape_outs

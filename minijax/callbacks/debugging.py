@@ -18,8 +18,8 @@ from minijax.callbacks.host_calls import HostCall
 from minijax.core import Primitive, impl_rules
 from minijax.emitted.emission import python_rules
 from minijax.forward.rules import constant_rule, jvp_rules
-from minijax.jaxprs.printing import eqn_printers, write_plainly
-from minijax.jitting.programs import effectful, merge, partition
+from minijax.jaxprs.printing import print_rules, write_plainly
+from minijax.jitting.programs import effect_rules, merge, partition
 from minijax.pytrees.treedefs import tree_flatten
 from minijax.reverse.transposition import transpose_rules
 
@@ -69,7 +69,7 @@ def debugging_rules(primitive):
             primitive.bind(*[example(*pair, i) for pair in zip(args, dims)], **params)
         return [], []
 
-    effectful.add(primitive)
+    effect_rules[primitive] = lambda eqn: True
     shape_rules[primitive] = lambda *avals, **params: []
     impl_rules[primitive] = look
     python_rules[primitive] = _write_look
@@ -92,7 +92,7 @@ def _write_look(writer, eqn, operands, results):
 
 debugging_rules(debug_callback_p)
 debugging_rules(debug_print_p)
-eqn_printers[debug_print_p] = lambda eqn, writing: write_plainly(
+print_rules[debug_print_p] = lambda eqn, writing: write_plainly(
     eqn, writing, {key: eqn.params[key] for key in ("fmt", "ordered")}
 )
 

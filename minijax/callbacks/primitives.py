@@ -13,7 +13,7 @@ from minijax.core import Primitive, impl_rules
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import exactly
 from minijax.forward.rules import jvp_rules
-from minijax.jitting.programs import effectful
+from minijax.jitting.programs import effect_rules
 from minijax.pytrees.api_util import FlatCall
 from minijax.reverse.transposition import transpose_rules
 
@@ -141,7 +141,7 @@ transpose_rules[pure_callback_p] = refuses(
 
 
 io_callback_p = Primitive("io_callback")
-effectful.add(io_callback_p)
+effect_rules[io_callback_p] = lambda eqn: True
 impl_rules[io_callback_p] = call_back
 shape_rules[io_callback_p] = as_promised
 python_rules[io_callback_p] = write_call

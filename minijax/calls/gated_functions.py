@@ -33,7 +33,7 @@ from minijax.calls.object_layout import (
 from minijax.calls.words import half, llvm_text, word
 from minijax.core import EvalTrace, current_trace
 from minijax.errors import JaxRuntimeError
-from minijax.jitting.functions import JitFunction, Options, jit_kinds
+from minijax.jitting.functions import JitFunction, Options, jit_kind
 from minijax.jitting.remembering import cache_by_object
 from minijax.jitting.trace_cache import Static
 from minijax.kernels.llvm_compiler import Library
@@ -254,4 +254,4 @@ def _open():
     return around
 
 
-jit_kinds.append(GatedFunction)
+jit_kind.value = GatedFunction

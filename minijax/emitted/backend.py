@@ -6,7 +6,7 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.emitted.emission import emit
-from minijax.jitting.compilation import backends, defaults
+from minijax.jitting.compilation import backends, default_backend
 
 
 def to_buffer(x):
@@ -52,4 +52,4 @@ class PythonProgram:
 
 
 backends["python"] = PythonProgram
-defaults.append("python")
+default_backend.value = "python"

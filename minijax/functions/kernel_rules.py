@@ -146,7 +146,3 @@ kernel_rules[lax.erf_inv_p] = elementwise(erf_inv)
 kernel_rules[lax.digamma_p] = elementwise(digamma)
 kernel_rules[lax.nextafter_p] = next_in_registers
 kernel_rules[lax.reduce_precision_p] = elementwise(reduce_precision)
-for _primitive in (
-    lax.erf_inv_p, lax.digamma_p, lax.nextafter_p, lax.reduce_precision_p
-):  # fmt: skip
-    kernel_rules.reasons.pop(_primitive, None)

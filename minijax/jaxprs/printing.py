@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from itertools import chain, count, repeat
 
 from minijax import lax
+from minijax.core import RuleTable
 from minijax.jaxprs.documents import Break, Group, Nest, Note, join, layout
 
 
@@ -65,16 +66,6 @@ def _fill(words, separator=""):
     return Nest(2, Group(join((separator, Group(Break())), words)))
 
 
-# From primitives to rules (eqn, writing) -> document, for equations that are written
-# in a way of their own.
-eqn_printers = {}
-
-
-def write_eqn(eqn, writing):
-    """Return the document of an equation, by its primitive's own rule if any."""
-    return eqn_printers.get(eqn.primitive, write_plainly)(eqn, writing)
-
-
 def write_plainly(eqn, writing, params=None):
     """Return the document of an equation; `params` are shown in place of its own."""
     params = dict(sorted(eqn.params.items())) if params is None else params
@@ -82,6 +73,15 @@ def write_plainly(eqn, writing, params=None):
     left = (write_definitions(eqn.outvars, writing), " = ") if eqn.outvars else ()
     shown, operands = write_params(params, writing), write_uses(eqn.invars, writing)
     return (left, source, eqn.primitive.name, shown, " ", operands)
+
+
+# Rules ``rule(eqn, writing)`` return the document of an equation.
+print_rules = RuleTable("print", default=write_plainly)
+
+
+def write_eqn(eqn, writing):
+    """Return the document of an equation, by its primitive's own rule if any."""
+    return print_rules[eqn.primitive](eqn, writing)
 
 
 def write_params(params, writing):
@@ -182,8 +182,8 @@ def _write_dot_general(eqn, writing):
     return write_plainly(eqn, writing, params)
 
 
-eqn_printers[lax.broadcast_in_dim_p] = _write_broadcast_in_dim
-eqn_printers[lax.dot_general_p] = _write_dot_general
+print_rules[lax.broadcast_in_dim_p] = _write_broadcast_in_dim
+print_rules[lax.dot_general_p] = _write_dot_general
 
 
 def jaxprs_in_params(params):

@@ -23,6 +23,7 @@ from minijax.core import (
 )
 from minijax.errors import TracerArrayConversionError
 from minijax.jaxprs.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from minijax.jaxprs.latest import Latest
 
 
 class JaxprTracer(Tracer):
@@ -87,9 +88,8 @@ class Origin:
         return f"This value depends on the argument{plural} {used}."
 
 
-# Functions that return the place in the user's program which is running. The first
-# one's answer becomes an equation's `source`.
-source_finders = []
+# What returns the place in the user's program that is running: an equation's `source`.
+source_finder = Latest(lambda: None)
 
 
 class JaxprTrace(Trace):
@@ -143,7 +143,7 @@ class JaxprTrace(Trace):
         if primitive is lax.convert_element_type_p and isinstance(invars[0], Literal):
             results = impl_rules[primitive](invars[0].val, **params)
             return [self.stage_value(result) for result in results]
-        source = source_finders[0]() if source_finders else None
+        source = source_finder.value()
         self.eqns.append(JaxprEqn(invars, outvars, primitive, params, source))
         return [JaxprTracer(self, var) for var in outvars]
 

@@ -10,7 +10,7 @@ from functools import partial
 from minijax.arrays.placement import Device, devices, platforms
 from minijax.jitting.arguments import chosen, positional, signature_of
 from minijax.jitting.compilation import backends
-from minijax.jitting.functions import Options, jit_kinds
+from minijax.jitting.functions import Options, jit_kind
 from minijax.pytrees.api_util import check_callable
 
 _no_function = object()
@@ -76,7 +76,7 @@ def jit(
     given = {"keep_unused": keep_unused, "inline": inline, "backend": backend}
     params = {name: value for name, value in given.items() if value}
     labels = tuple(positional(parameters or []))
-    return jit_kinds[-1](fun, Options(static, donate, labels, params, device))
+    return jit_kind.value(fun, Options(static, donate, labels, params, device))
 
 
 def _check_apart(static, donate):

@@ -12,22 +12,17 @@ from minijax.arrays.array import ArrayImpl, asarray_impl
 from minijax.arrays.settings import config
 from minijax.core import EvalTrace, current_trace, set_current_trace
 from minijax.jaxprs.jaxpr import eval_jaxpr
+from minijax.jaxprs.latest import Latest
 from minijax.jitting.programs import dce_program
 from minijax.jitting.remembering import cache_by_object, once_of, trace_context
 
 config.define("minijax_backend", os.environ.get("MINIJAX_BACKEND"), lambda name: name)
-
-# The switches that change what is compiled.
-compiled_switches = ["jax_enable_x64"]
 
 
 # From names to functions of a `ClosedJaxpr` and its name that make an executable: a
 # callable from arrays to a list of arrays, with the attribute `text`. One with a true
 # attribute `donates` takes a keyword `donated` as well.
 backends = {}
-
-# Names of backends that have been the default; the last one is.
-defaults = []
 
 # From names to functions of a `ClosedJaxpr`, its name, and the flags of donated inputs
 # that return a text: what the program looks like on the way to an executable.
@@ -63,7 +58,7 @@ def _typed(x, aval):
 
 
 backends["interpreter"] = Interpreter
-defaults.append("interpreter")
+default_backend = Latest("interpreter")
 
 
 def without_waste(closed):
@@ -80,17 +75,20 @@ def backend_name(name=None):
     Raises:
       RuntimeError: if there is no such backend.
     """
-    name = name or config.minijax_backend or defaults[-1]
+    name = name or config.minijax_backend or default_backend.value
     if name not in backends:
         known = ", ".join(backends)
         raise RuntimeError(f"Unknown backend {name!r}; there are: {known}.")
     return name
 
 
+# What returns the kind of processor that code is made for, as a switch names it.
+processor = Latest(lambda: None)
+
+
 def compile_context():
     """Return what compiling depends on, beside the program."""
-    switches = tuple([getattr(config, name) for name in compiled_switches])
-    return config.minijax_backend, switches
+    return config.minijax_backend, config.jax_enable_x64, processor.value()
 
 
 def compiled(closed, backend=None, name="program", donated=()):

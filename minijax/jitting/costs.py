@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from minijax import lax
+from minijax.core import RuleTable
 from minijax.jaxprs.printing import jaxprs_in_params
 
 FLOPS, TRANSCENDENTALS, BYTES = "flops", "transcendentals", "bytes accessed"
@@ -31,9 +32,6 @@ _moves = {
     lax.imag_p, lax.complex_p,
 }  # fmt: skip
 
-# From primitives to functions of an equation that return its costs, a dictionary.
-cost_rules = {}
-
 
 def nbytes(aval):
     """Return the size of the arrays of an abstract value in bytes."""
@@ -49,10 +47,16 @@ def _results(eqn):
     return sum(var.aval.size for var in eqn.outvars)
 
 
-def _elementwise(eqn):
+def _ordinary(eqn):
+    """What the programs in it cost, or else one operation for each result."""
+    inner = jaxprs_in_params(eqn.params)
+    if inner:
+        return sum(map(cost_analysis, inner), Counter())
     return {FLOPS: _results(eqn)} | _moved(eqn)
 
 
+# Rules ``rule(eqn)`` return the costs of an equation, a dictionary.
+cost_rules = RuleTable("cost", default=_ordinary)
 cost_rules.update(dict.fromkeys(_moves, _moved))
 
 cost_rules.update(
@@ -93,15 +97,8 @@ cost_rules.update(
 
 
 def cost_of(eqn):
-    """Return the costs of an equation, a dictionary.
-
-    One without a row in `cost_rules` costs what the programs in it cost, or else one
-    operation for each element of its results.
-    """
-    if eqn.primitive in cost_rules:
-        return cost_rules[eqn.primitive](eqn)
-    inner = jaxprs_in_params(eqn.params)
-    return sum(map(cost_analysis, inner), Counter()) if inner else _elementwise(eqn)
+    """Return the costs of an equation, a dictionary."""
+    return cost_rules[eqn.primitive](eqn)
 
 
 def cost_analysis(jaxpr):

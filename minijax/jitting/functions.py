@@ -18,6 +18,7 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.transfer import device_put
 from minijax.core import EvalTrace, current_trace, refuse_dead_tracers, watchers
 from minijax.errors import UnexpectedTracerError, raise_if_out_of_memory
+from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging_api import abstractify
 from minijax.jitting.arguments import (
     Chosen,
@@ -308,5 +309,5 @@ class JitFunction(Inspectable):
         return ready
 
 
-# The classes of jitted functions; `jit` makes one of the last kind.
-jit_kinds = [JitFunction]
+# The class of jitted functions that `jit` makes.
+jit_kind = Latest(JitFunction)

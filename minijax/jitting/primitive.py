@@ -17,7 +17,7 @@ from minijax.core import (
 )
 from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.jaxpr import Var, eval_jaxpr
-from minijax.jaxprs.printing import eqn_printers, write_plainly
+from minijax.jaxprs.printing import print_rules, write_plainly
 from minijax.jaxprs.staging import JaxprTrace
 from minijax.jitting.compilation import compiled
 from minijax.jitting.programs import (
@@ -102,7 +102,7 @@ def _write(eqn, writing):
     return write_plainly(eqn, writing, params)
 
 
-eqn_printers[jit_p] = _write
+print_rules[jit_p] = _write
 
 
 def _with_donations(params, donated):
@@ -135,7 +135,7 @@ def _vmap(axis, args, dims, jaxpr, **params):
 vmap_rules[jit_p] = _vmap
 
 
-def _split(split, args, on_tape, params):
+def _split(split, primitive, args, on_tape, params):
     parts = split_program(params["jaxpr"], tuple(on_tape))
     params = _with_donations(params, ())
     known_args, tape_args = partition(on_tape, args)
@@ -145,7 +145,7 @@ def _split(split, args, on_tape, params):
     with set_current_trace(split.tape):
         taken = [*parts.unknown.consts, *residuals, *tape_args]
         unknown = without_consts(parts.unknown)
-        tape_outs = jit_p.bind(*taken, **params | {"jaxpr": unknown})
+        tape_outs = primitive.bind(*taken, **params | {"jaxpr": unknown})
     return parts.results(known_outs, tape_outs)
 
 

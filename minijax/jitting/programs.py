@@ -10,6 +10,7 @@ Reference: ``jvp_jaxpr``, ``batch_jaxpr``, ``dce_jaxpr`` in ``jax._src.interpret
 from minijax.arrays.dtypes import is_inexact
 from minijax.batching.rules import at_front
 from minijax.batching.trace import vmap_flat
+from minijax.core import RuleTable
 from minijax.forward.rules import zeros_like_tangent
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal, jaxpr_as_fun
@@ -38,22 +39,27 @@ def spread(mask, values):
     return [next(values) if chosen else None for chosen in mask]
 
 
-# Primitives that do something besides returning results, such as printing.
-effectful = set()
-
-
 def has_effects(jaxpr):
     """Return whether running a jaxpr does more than return results.
 
     Args:
       jaxpr: a `Jaxpr` or a `ClosedJaxpr`.
     """
-    return any(map(_acts, jaxpr.eqns))
+    return any(map(acts, jaxpr.eqns))
 
 
-def _acts(eqn):
-    inner = jaxprs_in_params(eqn.params)
-    return eqn.primitive in effectful or any(map(has_effects, inner))
+def acts(eqn):
+    """Return whether an equation does more than return results."""
+    return effect_rules[eqn.primitive](eqn)
+
+
+def _acts_inside(eqn):
+    """Return whether a program in an equation does more than return results."""
+    return any(map(has_effects, jaxprs_in_params(eqn.params)))
+
+
+# Rules ``rule(eqn)`` say whether an equation does more than return results.
+effect_rules = RuleTable("effect", default=_acts_inside)
 
 
 def with_consts(jaxpr, closed):
@@ -62,9 +68,9 @@ def with_consts(jaxpr, closed):
     return ClosedJaxpr(jaxpr, [values[var] for var in jaxpr.constvars])
 
 
-# From primitives that contain programs to rules ``rule(eqn, used)``, which return the
-# equation without those results that are not used, and without what only they need.
-dce_rules = {}
+# Rules ``rule(eqn, used)`` return an equation without those results that are not used,
+# and without what only they need: a primitive that contains a program has one.
+dce_rules = RuleTable("dce", default=lambda eqn, used: eqn)
 
 
 def dce_jaxpr(jaxpr, used):
@@ -78,9 +84,9 @@ def dce_jaxpr(jaxpr, used):
     needed, eqns = set(_variables(outvars)), []
     for eqn in reversed(jaxpr.eqns):
         mask = tuple([var in needed for var in eqn.outvars])
-        if not any(mask) and not has_effects(jaxpr.replace(eqns=[eqn])):
+        if not any(mask) and not acts(eqn):
             continue
-        if not all(mask) and eqn.primitive in dce_rules:
+        if not all(mask):
             eqn = dce_rules[eqn.primitive](eqn, mask)
         eqns.append(eqn)
         needed.update(_variables(eqn.invars))

@@ -107,7 +107,7 @@ def once_of(cache, key):
 
 
 # The switches that change what tracing writes down.
-traced_switches = ["jax_enable_x64", "jax_disable_jit"]
+traced_switches = ("jax_enable_x64", "jax_disable_jit")
 
 
 def trace_context():

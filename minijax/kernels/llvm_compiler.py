@@ -7,6 +7,8 @@ Reference: https://llvmlite.readthedocs.io (binding layer).
 
 import ctypes
 
+from minijax.jaxprs.latest import Latest
+
 
 class Library:
     """Machine code, and the functions in it.
@@ -20,7 +22,7 @@ class Library:
 
     def __init__(self, text):
         self.text = text
-        self.engine = engine_makers[-1](self)
+        self.engine = engine_maker.value(self)
 
     def prepared(self, binding):
         """Return the module after LLVM's passes, and the machine it is meant for."""
@@ -68,8 +70,8 @@ def loaded(code):
     return engine
 
 
-# Functions that make the engine of a `Library`; the last one is asked.
-engine_makers = [lambda library: loaded(object_code(library))]
+# What makes the engine of a `Library`.
+engine_maker = Latest(lambda library: loaded(object_code(library)))
 
 
 def optimized(binding, text):

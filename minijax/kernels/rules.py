@@ -326,5 +326,4 @@ _CALLS = {
     GONE: COLLECTIVES,
 }  # fmt: skip
 for _why, _primitives in _CALLS.items():
-    _unruled = [p for p in _primitives if p not in kernel_rules]
-    kernel_rules.reasons.update(dict.fromkeys(_unruled, _why))
+    kernel_rules.reasons.update(dict.fromkeys(_primitives, _why))

@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype
-from minijax.core import Trace, current_trace, lifetime, set_current_trace
+from minijax.core import RuleTable, Trace, current_trace, lifetime, set_current_trace
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.staging import JaxprTrace, JaxprTracer
@@ -18,9 +18,16 @@ from minijax.pytrees.api_util import FlatCall, flatten_like
 from minijax.pytrees.forward_api import zeros_of_tangent
 from minijax.pytrees.registration import Partial
 
-# For primitives that contain programs: how to do the known part now and to leave the
-# rest to the tape. ``rule(split, args, on_tape, params)`` returns the list of results.
-split_rules = {}
+
+def put_on_tape(split, primitive, args, on_tape, params):
+    """Leave an operation to the tape, all of it."""
+    with set_current_trace(split.tape):
+        return primitive.bind(*args, **params)
+
+
+# How an operation with an operand on the tape is done, as far as that can be done now:
+# ``rule(split, primitive, args, on_tape, params)`` returns the list of results.
+split_rules = RuleTable("split", default=put_on_tape)
 
 
 class SplitTrace(Trace):
@@ -40,9 +47,9 @@ class SplitTrace(Trace):
 
     def process_primitive(self, primitive, args, params):
         on_tape = [self.on_tape(arg) for arg in args]
-        if any(on_tape) and primitive in split_rules:
-            return split_rules[primitive](self, args, on_tape, params)
-        with set_current_trace(self.tape if any(on_tape) else self.parent):
+        if any(on_tape):
+            return split_rules[primitive](self, primitive, args, on_tape, params)
+        with set_current_trace(self.parent):
             return primitive.bind(*args, **params)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.fusion.fusion_pass import fuse
-from minijax.jitting.compilation import backends, defaults
+from minijax.jitting.compilation import backends, default_backend
 from minijax.jitting.costs import BYTES, FLOPS, TRANSCENDENTALS, nbytes
 from minijax.kernels.building import KernelBuilder
 from minijax.kernels.layouts import Slot, whole
@@ -219,4 +219,4 @@ def schedule_text(schedule):
 
 
 backends["cpu"] = CPUProgram
-defaults.append("cpu")
+default_backend.value = "cpu"

@@ -178,5 +178,3 @@ def _chosen(lowering, going, new, old, aval):
 
 
 kernel_rules[while_p] = lower_while
-for _primitive in (cond_p, scan_p, while_p):
-    kernel_rules.reasons.pop(_primitive, None)

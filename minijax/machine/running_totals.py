@@ -84,4 +84,3 @@ for _how, _total_p in {
         lax.cumlogsumexp_p,
 }.items():  # fmt: skip
     kernel_rules[_total_p] = partial(lower_running_total, _how)
-    kernel_rules.reasons.pop(_total_p, None)

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.jaxprs.jaxpr import Literal
-from minijax.passes.dead_code import acts
+from minijax.jitting.programs import acts
 from minijax.passes.sweeping import INSIDE, sweeping
 
 COMMUTATIVE = frozenset(

@@ -2,19 +2,8 @@
 # edit the chapter, not this file.
 """Dead-code elimination: equations whose results are not used, taken away."""
 
-from minijax.batching.trace import program_primitives
-from minijax.jaxprs.printing import jaxprs_in_params
-from minijax.jitting.programs import dce_rules, effectful, has_effects, with_consts
+from minijax.jitting.programs import acts, dce_rules, with_consts
 from minijax.passes.sweeping import INSIDE, Rules, Settling, swept
-
-
-def acts(eqn):
-    """Return whether an equation does more than return results."""
-    if eqn.primitive in effectful:
-        return True
-    return eqn.primitive in program_primitives and any(
-        map(has_effects, jaxprs_in_params(eqn.params))
-    )
 
 
 def without_dead_code(closed):
@@ -24,7 +13,7 @@ def without_dead_code(closed):
         used = [var in needed for var in eqn.outvars]
         if not any(used) and not acts(eqn):
             continue
-        if not all(used) and eqn.primitive in dce_rules:
+        if not all(used):
             eqn = trimmed(eqn, tuple(used))
         eqns.append(eqn)
         needed.update(eqn.invars)

@@ -7,7 +7,8 @@ from minijax.callbacks.primitives import pure_callback_p
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jitting.costs import FLOPS, TRANSCENDENTALS, cost_of, nbytes
-from minijax.passes.dead_code import acts, without_dead_code
+from minijax.jitting.programs import acts
+from minijax.passes.dead_code import without_dead_code
 from minijax.passes.inlining import inline
 from minijax.passes.narrowing import variables_read, with_places
 

@@ -12,12 +12,12 @@ from minijax.branches.while_loops import parts_of_while, while_p
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.printing import jaxprs_in_params
-from minijax.jitting.programs import merge, partition
+from minijax.jitting.programs import acts, merge, partition
 from minijax.lax.contraction import free_axes
 from minijax.passes.algebra import ALGEBRA, do_algebra
 from minijax.passes.common_subexpressions import SHARING, key_of, share_subexpressions
 from minijax.passes.constant_folding import FOLDING, fold
-from minijax.passes.dead_code import acts, remove_dead_code, without_dead_code
+from minijax.passes.dead_code import remove_dead_code, without_dead_code
 from minijax.passes.inlining import INLINING, inline, inline_calls
 from minijax.passes.loop_invariants import moved_before
 from minijax.passes.narrowing import narrowed, variables_read, with_places

@@ -5,9 +5,8 @@
 from minijax import lax
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jitting.costs import nbytes
-from minijax.jitting.programs import partition
+from minijax.jitting.programs import acts, partition
 from minijax.passes.constant_folding import stretched_to
-from minijax.passes.dead_code import acts
 from minijax.passes.inlining import inline
 from minijax.passes.loop_invariants import moved_before
 from minijax.passes.narrowing import narrowed, variables_read, with_places

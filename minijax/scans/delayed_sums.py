@@ -19,7 +19,7 @@ from minijax.jitting.remembering import remembered
 from minijax.lax.conversion import astype
 from minijax.scans.body_sums import BILINEAR, Step, work_after_all
 from minijax.scans.primitive import groups
-from minijax.scans.transposition import planners
+from minijax.scans.transposition import sum_planner
 
 
 def contract_steps(eqn, lhs, rhs):
@@ -240,4 +240,4 @@ def delay_sums(body, num_consts, num_carry, num_sums, length, delay=True):
     return DelayedSums(body, *sizes, delay)
 
 
-planners.append(delay_sums)
+sum_planner.value = delay_sums

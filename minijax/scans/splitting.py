@@ -137,6 +137,6 @@ def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
     return merge(parts.out_on_tape, known_outs, sum(outs, []))
 
 
-split_rules[scan_p] = lambda split, args, on_tape, params: split_scan(
+split_rules[scan_p] = lambda split, _, args, on_tape, params: split_scan(
     split, args, on_tape, **params
 )

@@ -12,6 +12,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from minijax.jaxprs.latest import Latest
 from minijax.jitting.programs import merge, partition, spread, stage
 from minijax.jitting.remembering import remembered
 from minijax.lax.elementwise import add_any
@@ -101,7 +102,7 @@ def carry_sums(body, num_consts, num_carry, num_sums, length):
     return SumsInCarry(stage(program, [*consts, *sums, *others]), sums)
 
 
-planners = [carry_sums]  # the last one plans the sums of all scans
+sum_planner = Latest(carry_sums)
 
 
 def run_backwards(cts, operands, step, num_consts, num_carry, **how):
@@ -120,7 +121,8 @@ def run_backwards(cts, operands, step, num_consts, num_carry, **how):
     back = transposed_step(step, tuple(linear), tuple(ct_avals), *sizes)
     flags, values = (groups(row, *sizes) for row in (linear, operands))
     consts, rows = (partition(flags[i], values[i])[0] for i in (0, 2))
-    plan = planners[-1](back, len(consts), num_carry, sum(flags[0]), how["length"])
+    counts = len(consts), num_carry, sum(flags[0])
+    plan = sum_planner.value(back, *counts, how["length"])
     carry, xs, ys = [*(zeros(a) for a in plan.sum_avals), *ct_carry], ct_ys + rows, []
     if plan.body.outvars:
         carry, ys = bind_scan(plan.body, consts, carry, xs, **how)

@@ -10,6 +10,7 @@ import os
 from typing import NamedTuple
 
 from minijax.arrays.settings import config
+from minijax.jitting.compilation import processor
 from minijax.kernels.llvm_compiler import Library, give_back
 
 _X86 = ("x86_64", "amd64")
@@ -61,6 +62,7 @@ def _kind(name):
 
 
 config.define("minijax_cpu", os.environ.get("MINIJAX_CPU", ""), _kind)
+processor.value = lambda: config.minijax_cpu
 
 
 def current_target():
