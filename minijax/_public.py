@@ -586,6 +586,7 @@ REGISTERS: list[str] = [
     "minijax.scans.transposition",
     "minijax.scans.python",
     "minijax.scans.whole_scans",
+    "minijax.scans.delayed_sums",
     "minijax.kernels.rules",
     "minijax.kernels.backends",
     "minijax.functions.kernel_rules",

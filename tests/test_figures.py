@@ -148,6 +148,10 @@ def drawings():
         "top": [],
     }
     yield "lattice", figures.lattice(order, {"top": "warn"})
+    yield "exchange empty", figures.exchange([], ["h"], [], ["c"])
+    numbers = [f"{k / 7:.4f}" for k in range(8)]
+    yield "exchange", figures.exchange(numbers[1:], numbers, numbers[1:], numbers)
+    yield "exchange nasty", figures.exchange([NASTY], [NASTY] * 2, [NASTY], ["1"] * 2)
     yield "nest empty", figures.nest([])
     yield "nest", figures.nest([(0, "for i < 4:"), (1, NASTY), (1, "for j:"), (2, "x")])
     yield "nest deep", figures.nest([(k, f"for i{k} < 9:") for k in range(9)])

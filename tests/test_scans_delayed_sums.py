@@ -16,6 +16,7 @@ from minijax.jaxprs.staging_api import abstractify
 from minijax.jitting.programs import effect_rules, stage
 from minijax.scans.body_sums import ADDITIVE, BILINEAR
 from minijax.scans.delayed_sums import delay_sums
+from minijax.scans.transposition import sum_planner
 from tests.transpose_cases import CASES, cases_of_products
 
 _random = np.random.default_rng(12)
@@ -537,3 +538,7 @@ def test_hessian_and_batches_of_a_recurrent_network():
         ]
     for ours, theirs in zip(*results):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def test_scans_that_run_backwards_use_it():
+    assert sum_planner.value is delay_sums

@@ -6,6 +6,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import grad, lax, linear_transpose, linearize, make_jaxpr, vjp
 from minijax.jaxprs.checking import check_jaxpr
+from minijax.scans import transposition
 from minijax.scans.primitive import scan_p
 from minijax.tree_util import tree_leaves
 from tests.scan_cases import CASES, ROWS, TABLE, X
@@ -77,3 +78,40 @@ def test_a_gradient_is_linear_in_the_number_of_steps():
         return len(make_jaxpr(grad(f))(X).eqns)
 
     assert eqns(3) == eqns(3000)
+
+
+@pytest.fixture
+def sums_in_the_carry(monkeypatch):
+    monkeypatch.setattr(transposition.sum_planner, "value", transposition.carry_sums)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_plain_planner_agrees(name, request):
+    out, pull = vjp(CASES[name], X)
+    expected = pull(out)
+    request.getfixturevalue("sums_in_the_carry")
+    _, pull = vjp(CASES[name], X)
+    for one, other in zip(tree_leaves(pull(out)), tree_leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_the_plain_planner_keeps_each_sum_in_the_carry(sums_in_the_carry):
+    def f(w):
+        step = lambda h, x: (jnp.tanh(w @ h + x), None)  # noqa: E731
+        return lax.scan(step, jnp.zeros(3), ROWS)[0].sum()
+
+    program = make_jaxpr(grad(f))(np.eye(3, dtype="float32"))
+    _, back = [e.params for e in program.eqns if e.primitive is scan_p]
+    assert back["num_carry"] == 2
+    assert [var.aval.shape for var in back["jaxpr"].outvars] == [(3, 3), (3,)]
+    check_jaxpr(program)
+
+
+def test_the_plain_planner_keeps_types():
+    whole = np.zeros((2, 2), "float16")
+    program = make_jaxpr(lambda w, c, x: (x * w, 2.0, c))(whole, whole, whole)
+    plan = transposition.carry_sums(program, 1, 1, 2, 5)
+    check_jaxpr(plan.body)
+    assert plan.sum_avals == program.out_avals[:2]
+    assert plan.body.out_avals == program.out_avals
+    assert plan.body.in_avals[1:3] == program.out_avals[:2]

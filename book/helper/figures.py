@@ -8,6 +8,7 @@ notebook and carry a text alternative, `.alt`.
 from .caches import keys, visits
 from .cells import Block, blocks
 from .charts import bars, number_line, plot_style, table
+from .exchanges import exchange
 from .falls import fall
 from .graphs import jaxpr
 from .grids import grid, standing
@@ -28,6 +29,7 @@ __all__ = [
     "Floor",
     "bars",
     "blocks",
+    "exchange",
     "fall",
     "grid",
     "jaxpr",

@@ -1,4 +1,4 @@
-# Made from chapters/16_scan.md by `make chapter`;
+# Made from chapters/16_scan_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Running combinations in about 2 log2(n) rounds instead of n steps.
 

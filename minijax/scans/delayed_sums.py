@@ -1,4 +1,4 @@
-# Made from chapters/16_scan.md by `make chapter`;
+# Made from chapters/16_scan_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Sums over the steps of a loop that are worked out after the loop.
 
@@ -19,6 +19,7 @@ from minijax.jitting.remembering import remembered
 from minijax.lax.conversion import astype
 from minijax.scans.body_sums import BILINEAR, Step, work_after_all
 from minijax.scans.primitive import groups
+from minijax.scans.transposition import sum_planner
 
 
 def contract_steps(eqn, lhs, rhs):
@@ -237,3 +238,6 @@ def delay_sums(body, num_consts, num_carry, num_sums, length, delay=True):
         if opened.eqns:
             return opened
     return DelayedSums(body, *sizes, delay)
+
+
+sum_planner.value = delay_sums

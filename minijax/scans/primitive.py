@@ -29,22 +29,6 @@ def groups(values, *sizes):
     return [values[start:end] for start, end in pairwise(ends)]
 
 
-def bind_scan(step, consts, carry, xs, **how):
-    """Bind a scan.
-
-    Args:
-      step: the `ClosedJaxpr` of one step.
-      consts, carry, xs: lists of its operands.
-      **how: `length`, `reverse` and `unroll`.
-
-    Returns:
-      The list of the last carry, and the list of the ys.
-    """
-    sizes = {"num_consts": len(consts), "num_carry": len(carry)}
-    outs = scan_p.bind(*consts, *carry, *xs, jaxpr=step, **sizes, **how)
-    return groups(outs, len(carry))
-
-
 def row_aval(aval):
     """Return the abstract value of one row of an array."""
     return aval.update(shape=aval.shape[1:])
@@ -96,3 +80,19 @@ def _row(x, i):
 
 
 impl_rules[scan_p] = step_by_step
+
+
+def bind_scan(step, consts, carry, xs, **how):
+    """Bind a scan.
+
+    Args:
+      step: the `ClosedJaxpr` of one step.
+      consts, carry, xs: lists of its operands.
+      **how: `length`, `reverse` and `unroll`.
+
+    Returns:
+      The list of the last carry, and the list of the ys.
+    """
+    sizes = {"num_consts": len(consts), "num_carry": len(carry)}
+    outs = scan_p.bind(*consts, *carry, *xs, jaxpr=step, **sizes, **how)
+    return groups(outs, len(carry))

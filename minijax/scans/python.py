@@ -1,4 +1,4 @@
-# Made from chapters/16_scan.md by `make chapter`;
+# Made from chapters/16_scan_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """A scan in emitted Python: a for loop, and an array for each of the ys.
 

@@ -80,6 +80,52 @@ jvp_rules[scan_p] = _jvp
 
 
 @remembered
+def needed_step(step, used, num_consts, num_carry):
+    """Return a step without the equations and operands that no used result needs.
+
+    Args:
+      step: a `ClosedJaxpr`.
+      used: for each result of the scan whether it is needed.
+      num_consts, num_carry: how many operands are constants, and carry.
+
+    Returns:
+      A `ClosedJaxpr`; for each operand whether it is still there; and for each result.
+      A carry stays if a step needs it for one that stays.
+    """
+    carry, ys = groups(used, num_carry)
+
+    def program_for(carry):
+        program, needed = dce_program(step, carry + ys)
+        return program, *groups(needed, num_consts, num_carry)
+
+    carry = settle(lambda carry: program_for(carry)[2], carry)
+    program, consts, _, xs = program_for(carry)
+    kept = consts + carry + xs
+    return keep_inputs(program, kept), kept, carry + ys
+
+
+def _dce(eqn, used):
+    sizes = eqn.params["num_consts"], eqn.params["num_carry"]
+    step, kept, used = needed_step(eqn.params["jaxpr"], tuple(used), *sizes)
+    consts, carry, _ = groups(kept, *sizes)
+    changes = {"jaxpr": step, "num_consts": sum(consts), "num_carry": sum(carry)}
+    return eqn.replace(
+        invars=partition(kept, eqn.invars)[1],
+        outvars=partition(used, eqn.outvars)[1],
+        params=eqn.params | changes,
+    )
+
+
+def _cost(eqn):
+    once = cost_analysis(eqn.params["jaxpr"].jaxpr)
+    return {kind: eqn.params["length"] * amount for kind, amount in once.items()}
+
+
+dce_rules[scan_p] = _dce
+cost_rules[scan_p] = _cost
+
+
+@remembered
 def vmap_step(step, axis, mapped, num_consts, num_carry):
     """Return the step of all examples, whose mapped axes are all in front.
 
@@ -124,49 +170,3 @@ def _vmap(axis, args, dims, jaxpr, num_consts, num_carry, **how):
 
 
 vmap_rules[scan_p] = _vmap
-
-
-@remembered
-def needed_step(step, used, num_consts, num_carry):
-    """Return a step without what nobody needs.
-
-    Args:
-      step: a `ClosedJaxpr`.
-      used: for each result of the scan whether it is needed.
-      num_consts, num_carry: how many operands are constants, and carry.
-
-    Returns:
-      A `ClosedJaxpr`; for each operand whether it is still there; and for each result.
-      A carry stays if a step needs it for one that stays.
-    """
-    carry, ys = groups(used, num_carry)
-
-    def program_for(carry):
-        program, needed = dce_program(step, carry + ys)
-        return program, *groups(needed, num_consts, num_carry)
-
-    carry = settle(lambda carry: program_for(carry)[2], carry)
-    program, consts, _, xs = program_for(carry)
-    kept = consts + carry + xs
-    return keep_inputs(program, kept), kept, carry + ys
-
-
-def _dce(eqn, used):
-    sizes = eqn.params["num_consts"], eqn.params["num_carry"]
-    step, kept, used = needed_step(eqn.params["jaxpr"], tuple(used), *sizes)
-    consts, carry, _ = groups(kept, *sizes)
-    changes = {"jaxpr": step, "num_consts": sum(consts), "num_carry": sum(carry)}
-    return eqn.replace(
-        invars=partition(kept, eqn.invars)[1],
-        outvars=partition(used, eqn.outvars)[1],
-        params=eqn.params | changes,
-    )
-
-
-def _cost(eqn):
-    once = cost_analysis(eqn.params["jaxpr"].jaxpr)
-    return {kind: eqn.params["length"] * amount for kind, amount in once.items()}
-
-
-dce_rules[scan_p] = _dce
-cost_rules[scan_p] = _cost

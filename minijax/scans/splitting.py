@@ -2,6 +2,8 @@
 # edit the chapter, not this file.
 """A scan in two: a loop that runs now, and one that only the tape will run.
 
+Loop-invariant code motion: what the constants of a loop decide is done before it.
+
 Reference: ``jax.linearize`` of a scan.
 """
 
@@ -23,8 +25,9 @@ class SplitStep(NamedTuple):
     Attributes:
       on_tape: for each operand of the scan whether only the tape will know it.
       out_on_tape: the same for each result.
-      known: a `Split` of the known step: what its constants alone decide is done
-        before the loop. Its results are the known ones, and new residuals.
+      known: a `Split` of the known step: its `known` part, which the constants decide,
+        is done before the loop, and its `unknown` part is the step of the loop that
+        runs now. Its results are the known ones, and new residuals.
       unknown: the `ClosedJaxpr` of the step on the tape.
       sources: for each residual where it is found: its place among the known operands,
         followed by the new residuals.
@@ -37,6 +40,40 @@ class SplitStep(NamedTuple):
     unknown: ClosedJaxpr
     sources: tuple
     stacked: tuple
+
+
+def _hoisted(step, varies, in_loop):
+    """Split a step into what is done before the loop, and the rest; effects stay."""
+    if not has_effects(step):
+        return split_program(step, varies, in_loop)
+    return Split(stage(lambda: [], []), step, (True,) * len(in_loop), ())
+
+
+def _rows_last(unknown, stacked):
+    """Return a program whose residuals with a row for each step come after the rest."""
+    invariant, rows = partition(stacked, range(len(stacked)))
+    rest = range(len(stacked), len(unknown.invars))
+    return rewired(unknown, [*invariant, *rest, *rows])
+
+
+def _count_known(on_tape):
+    return on_tape.count(False)
+
+
+def _known_step(parts, num_consts, num_carry, num_xs):
+    """Return the `Split` of the known step, and where residuals come from, and how."""
+    varies = (False,) * num_consts + (True,) * (num_carry + num_xs)
+    carry = range(num_consts, num_consts + num_carry)
+    new = [s for s in dict.fromkeys(parts.sources) if s in carry or s >= len(varies)]
+    step, num_outs = parts.known, _count_known(parts.out_on_tape)
+    atoms = step.invars + step.outvars
+    outvars = step.outvars[:num_outs] + [atoms[source] for source in new]
+    step = step.replace(jaxpr=step.jaxpr.replace(outvars=outvars))
+    known = _hoisted(step, varies, (True,) * num_outs + (False,) * len(new))
+    places = {source: len(varies) + i for i, source in enumerate(new)}
+    sources = tuple([places.get(source, source) for source in parts.sources])
+    varies += known.out_on_tape[num_outs:]
+    return known, sources, tuple([varies[source] for source in sources])
 
 
 @remembered
@@ -65,38 +102,18 @@ def split_step(step, on_tape, num_consts, num_carry):
     return SplitStep(on_tape, parts.out_on_tape, known, unknown, sources, stacked)
 
 
-def _count_known(on_tape):
-    return on_tape.count(False)
-
-
-def _known_step(parts, num_consts, num_carry, num_xs):
-    """Return the `Split` of the known step, and where residuals come from, and how."""
-    varies = (False,) * num_consts + (True,) * (num_carry + num_xs)
-    carry = range(num_consts, num_consts + num_carry)
-    new = [s for s in dict.fromkeys(parts.sources) if s in carry or s >= len(varies)]
-    step, num_outs = parts.known, _count_known(parts.out_on_tape)
-    atoms = step.invars + step.outvars
-    outvars = step.outvars[:num_outs] + [atoms[source] for source in new]
-    step = step.replace(jaxpr=step.jaxpr.replace(outvars=outvars))
-    known = _hoisted(step, varies, (True,) * num_outs + (False,) * len(new))
-    places = {source: len(varies) + i for i, source in enumerate(new)}
-    sources = tuple([places.get(source, source) for source in parts.sources])
-    varies += known.out_on_tape[num_outs:]
-    return known, sources, tuple([varies[source] for source in sources])
-
-
-def _hoisted(step, varies, in_loop):
-    """Split a step into what is done before the loop, and the rest; effects stay."""
-    if not has_effects(step):
-        return split_program(step, varies, in_loop)
-    return Split(stage(lambda: [], []), step, (True,) * len(in_loop), ())
-
-
-def _rows_last(unknown, stacked):
-    """Return a program whose residuals with a row for each step come after the rest."""
-    invariant, rows = partition(stacked, range(len(stacked)))
-    rest = range(len(stacked), len(unknown.invars))
-    return rewired(unknown, [*invariant, *rest, *rows])
+def _run_known(parts, consts, carry, xs, **how):
+    """Return the known results of a scan, and its residuals."""
+    before, step = parts.known.known, parts.known.unknown
+    decided_by, in_loop = groups(consts, len(before.invars))
+    decided, outs = jaxpr_as_fun(before)(*decided_by), []
+    in_loop = parts.known.residuals(decided_by, decided) + in_loop
+    if step.outvars or has_effects(step):
+        outs = sum(bind_scan(step, in_loop, carry, xs, **how), [])
+    outs = parts.known.results(decided, outs)
+    num_outs = _count_known(parts.out_on_tape)
+    found = [*consts, *carry, *xs, *outs[num_outs:]]
+    return outs[:num_outs], [found[source] for source in parts.sources]
 
 
 def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
@@ -118,19 +135,6 @@ def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
     with set_current_trace(split.tape):
         outs = bind_scan(parts.unknown, invariant + consts, carry, xs + rows, **how)
     return merge(parts.out_on_tape, known_outs, sum(outs, []))
-
-
-def _run_known(parts, consts, carry, xs, **how):
-    """Return the known results of a scan, and its residuals."""
-    before, num_outs = parts.known, _count_known(parts.out_on_tape)
-    now, in_loop = groups(consts, len(before.known.invars))
-    done, outs = jaxpr_as_fun(before.known)(*now), []
-    in_loop = before.residuals(now, done) + in_loop
-    if before.unknown.outvars or has_effects(before.unknown):
-        outs = sum(bind_scan(before.unknown, in_loop, carry, xs, **how), [])
-    outs = before.results(done, outs)
-    found = [*consts, *carry, *xs, *outs[num_outs:]]
-    return outs[:num_outs], [found[source] for source in parts.sources]
 
 
 split_rules[scan_p] = lambda split, _, args, on_tape, params: split_scan(

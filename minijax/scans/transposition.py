@@ -5,15 +5,19 @@
 Reference: ``jax.lax.scan``, its transpose.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from minijax.jaxprs.latest import Latest
 from minijax.jitting.programs import merge, partition, spread, stage
 from minijax.jitting.remembering import remembered
+from minijax.lax.elementwise import add_any
 from minijax.reverse.backwards import backward_pass
 from minijax.reverse.transposition import Linear, transpose_rules
-from minijax.scans.delayed_sums import delay_sums
 from minijax.scans.primitive import bind_scan, groups, row_aval, scan_p
 from minijax.scans.rules import needed_step
 
@@ -59,19 +63,50 @@ def transposed_step(step, linear, ct_avals, num_consts, num_carry):
     return stage(program, consts + partition(given, ct_avals)[1] + rows)
 
 
-def _transpose(cts, *operands, jaxpr, num_consts, num_carry, reverse, **how):
-    used = tuple([ct is not None for ct in cts])
-    step, kept, used = needed_step(jaxpr, used, num_consts, num_carry)
-    consts, carry, _ = groups(kept, num_consts, num_carry)
-    cts, needed = partition(used, cts)[1], partition(kept, operands)[1]
-    how = {"reverse": not reverse, **how}
-    arrived = transpose_needed(cts, needed, step, sum(consts), sum(carry), **how)
-    cts = spread(kept, arrived)
-    return [ct if isinstance(x, Linear) else None for x, ct in zip(operands, cts)]
+class SumsInCarry(NamedTuple):
+    """A step that adds its terms to sums which it carries along.
+
+    Attributes:
+      body: a `ClosedJaxpr` from constants, sums, carry and rows to sums, carry and rows
+        of results.
+      sum_avals: the types of the sums, which start at zero.
+    """
+
+    body: ClosedJaxpr
+    sum_avals: list
+
+    def totals(self, consts, xs, ys, stacks, sums):
+        """Return the sums of all terms: `sums`, as the loop has kept each of them."""
+        return sums
 
 
-def transpose_needed(cts, operands, step, num_consts, num_carry, **how):
-    """Run a scan backwards whose ys all have cotangents.
+@remembered
+def carry_sums(body, num_consts, num_carry, num_sums, length):
+    """Let the step of a loop add to sums what it returned as their terms.
+
+    Args:
+      body: the step, a `ClosedJaxpr` from constants, carry and rows to the terms of
+        sums, carry and rows of results.
+      num_consts, num_carry: how many of its inputs are of either kind.
+      num_sums: how many of its results are terms of sums.
+      length: the number of steps.
+    """
+    consts, others = groups(body.in_avals, num_consts)
+    sums = body.out_avals[:num_sums]
+
+    def program(*flat):
+        consts, sums, others = groups(flat, num_consts, num_sums)
+        terms, outs = groups(jaxpr_as_fun(body)(*consts, *others), num_sums)
+        return [add_any(total, term) for total, term in zip(sums, terms)] + outs
+
+    return SumsInCarry(stage(program, [*consts, *sums, *others]), sums)
+
+
+sum_planner = Latest(carry_sums)
+
+
+def run_backwards(cts, operands, step, num_consts, num_carry, **how):
+    """Run a scan backwards; all of its ys have cotangents.
 
     Returns:
       For each operand its cotangent, or None if the scan is not linear in it.
@@ -86,7 +121,8 @@ def transpose_needed(cts, operands, step, num_consts, num_carry, **how):
     back = transposed_step(step, tuple(linear), tuple(ct_avals), *sizes)
     flags, values = (groups(row, *sizes) for row in (linear, operands))
     consts, rows = (partition(flags[i], values[i])[0] for i in (0, 2))
-    plan = delay_sums(back, len(consts), num_carry, sum(flags[0]), how["length"])
+    counts = len(consts), num_carry, sum(flags[0])
+    plan = sum_planner.value(back, *counts, how["length"])
     carry, xs, ys = [*(zeros(a) for a in plan.sum_avals), *ct_carry], ct_ys + rows, []
     if plan.body.outvars:
         carry, ys = bind_scan(plan.body, consts, carry, xs, **how)
@@ -94,6 +130,17 @@ def transpose_needed(cts, operands, step, num_consts, num_carry, **how):
     ct_rows, stacks = groups(ys, sum(flags[2]))
     totals = plan.totals(consts, xs, ct_rows, stacks, sums)
     return spread(linear, totals + ct_carry + ct_rows)
+
+
+def _transpose(cts, *operands, jaxpr, num_consts, num_carry, reverse, **how):
+    used = tuple([ct is not None for ct in cts])
+    step, kept, used = needed_step(jaxpr, used, num_consts, num_carry)
+    consts, carry, _ = groups(kept, num_consts, num_carry)
+    cts, needed = partition(used, cts)[1], partition(kept, operands)[1]
+    how = {"reverse": not reverse, **how}
+    arrived = run_backwards(cts, needed, step, sum(consts), sum(carry), **how)
+    cts = spread(kept, arrived)
+    return [ct if isinstance(x, Linear) else None for x, ct in zip(operands, cts)]
 
 
 transpose_rules[scan_p] = _transpose
