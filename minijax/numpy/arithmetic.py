@@ -115,7 +115,8 @@ def power(x1, x2, /):
     check_arraylike("power", x1, x2)
     exponent = _static_integer(x2)
     if exponent is not None:
-        return lax.integer_pow(*promote_dtypes_numeric(x1), exponent)
+        [x] = promote_dtypes_numeric(x1)
+        return lax.integer_pow(x, exponent)
     if kind(x1) in "biu" and kind(x2) in "biu":
         return _power_of_integers(*promote_dtypes_numeric(x1, x2))
     base, exponent = promote_dtypes_inexact(x1, x2)

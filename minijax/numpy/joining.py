@@ -247,7 +247,8 @@ def _roll(a, shift, axis):
         return a
     start = size - int(shift) % size
     ends = (start, size), (0, start)
-    return lax.concatenate([lax.slice_in_dim(a, *end, axis=axis) for end in ends], axis)
+    parts = [lax.slice_in_dim(a, i, j, axis=axis) for i, j in ends]
+    return lax.concatenate(parts, axis)
 
 
 def pad(array, pad_width, mode="constant", *, constant_values=0):
