@@ -15,6 +15,7 @@ from minijax import stages as stages
 from minijax import test_util as test_util
 from minijax import tree as tree
 from minijax import tree_util as tree_util
+from minijax import typing as typing
 from minijax.arrays.avals import typeof as typeof
 from minijax.arrays.placement import Device as Device
 from minijax.arrays.placement import default_backend as default_backend

@@ -537,6 +537,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "Compiled": "minijax.jitting.lowering",
         "Lowered": "minijax.jitting.lowering",
         "Traced": "minijax.jitting.lowering",
+        "Wrapped": "minijax.jitting.lowering",
     },
     "minijax.test_util": {
         "check_grads": "minijax.reverse.numerical_checks",
@@ -576,6 +577,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "treedef_is_leaf": "minijax.pytrees.treedefs",
         "treedef_tuple": "minijax.pytrees.treedefs",
     },
+    "minijax.typing": {},
 }
 
 REGISTERS: list[str] = [

@@ -7,14 +7,16 @@ Reference: ``jax.lax.dot_general``.
 
 import enum
 import math
+from typing import Any
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import canonicalize_dtype, from_node, join, lattice_node
-from minijax.core import Primitive
+from minijax.core import Array, Primitive
 from minijax.lax.factories import all_weak
 from minijax.lax.reductions import wide
 from minijax.lax.shaping import integers
+from minijax.typing import ArrayLike
 
 
 def sizes(shape, axes):
@@ -102,8 +104,12 @@ class Precision(enum.Enum):
 
 
 def dot_general(
-    lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
     """Multiply, and sum over contracting axes, for each index of the batch axes.
 
     Args:
@@ -137,7 +143,13 @@ def dot_general(
     return result
 
 
-def dot(lhs, rhs, *, precision=None, preferred_element_type=None):
+def dot(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
     """Multiply matrices and vectors.
 
     Reference: ``jax.lax.dot``.
@@ -154,7 +166,7 @@ def dot(lhs, rhs, *, precision=None, preferred_element_type=None):
     return dot_general(lhs, rhs, numbers, precision, preferred_element_type)
 
 
-def batch_matmul(lhs, rhs, precision=None):
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> Array:
     """Multiply stacks of matrices: arrays of equal rank, 2 or more.
 
     Reference: ``jax.lax.batch_matmul``.

@@ -6,6 +6,8 @@ Reference: ``jax.lax``.
 """
 
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from minijax.arrays.dtypes import canonicalize_dtype, kind_of
 from minijax.core import Array, Primitive
 from minijax.lax.factories import NUMBER, check_kind
 from minijax.lax.shaping import broadcast_in_dim, integers
+from minijax.typing import ArrayLike
 
 
 def convert(xp, x, new_dtype, weak_type=False):
@@ -37,7 +40,7 @@ primitive_rules(
 )
 
 
-def convert_element_type(operand, new_dtype):
+def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     """Convert to another dtype.
 
     Integers wrap around, those of Python too; floats are cut off towards zero, and
@@ -142,7 +145,7 @@ def _bitcast(xp, x, new_dtype):
 primitive_rules(bitcast_convert_type_p, _bitcast_shape, _bitcast)
 
 
-def bitcast_convert_type(operand, new_dtype):
+def bitcast_convert_type(operand: ArrayLike, new_dtype: Any) -> Array:
     """Read the bits of each element as another dtype.
 
     Args:
@@ -182,7 +185,7 @@ def _iota(xp, dtype, shape, dimension):
 primitive_rules(iota_p, _iota_shape, _iota)
 
 
-def broadcasted_iota(dtype, shape, dimension):
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
     """Return an array that counts 0, 1, 2, … along the axis `dimension`.
 
     Reference: ``jax.lax.broadcasted_iota``.
@@ -192,7 +195,7 @@ def broadcasted_iota(dtype, shape, dimension):
     return result
 
 
-def iota(dtype, size):
+def iota(dtype: Any, size: int) -> Array:
     """Return the vector 0, 1, …, ``size - 1``.
 
     Reference: ``jax.lax.iota``.
@@ -200,7 +203,7 @@ def iota(dtype, size):
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def full(shape, fill_value, dtype=None):
+def full(shape: Any, fill_value: ArrayLike, dtype: Any = None) -> Array:
     """Return an array of `shape`, filled with one value.
 
     Args:
@@ -222,7 +225,9 @@ def full(shape, fill_value, dtype=None):
     return broadcast_in_dim(value, shape, ())
 
 
-def full_like(x, fill_value, dtype=None, shape=None):
+def full_like(
+    x: ArrayLike, fill_value: ArrayLike, dtype: Any = None, shape: Any = None
+) -> Array:
     """Return an array like `x`, filled with one value.
 
     Reference: ``jax.lax.full_like``.

@@ -6,12 +6,15 @@ Reference: ``jax.lax``.
 """
 
 import builtins
+from collections.abc import Sequence
+from typing import Any
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.core import Array, Primitive
 from minijax.lax.factories import all_weak, check_same_dtype, listing, unify
 from minijax.lax.shaping import canonicalize_axis, integers, squeeze, without
+from minijax.typing import ArrayLike
 
 slice_p = Primitive("slice")
 
@@ -42,7 +45,12 @@ def _slice(xp, x, start_indices, limit_indices, strides):
 primitive_rules(slice_p, _slice_shape, _slice)
 
 
-def slice(operand, start_indices, limit_indices, strides=None):
+def slice(
+    operand: ArrayLike,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Array:
     """Cut out a box.
 
     Args:
@@ -60,7 +68,13 @@ def slice(operand, start_indices, limit_indices, strides=None):
     return result
 
 
-def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
+def slice_in_dim(
+    operand: ArrayLike,
+    start_index: int | None,
+    limit_index: int | None,
+    stride: int = 1,
+    axis: int = 0,
+) -> Array:
     """Slice along one axis; negative indices count from the end.
 
     Reference: ``jax.lax.slice_in_dim``.
@@ -77,7 +91,9 @@ def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
     return slice(operand, starts, limits, strides)
 
 
-def index_in_dim(operand, index, axis=0, keepdims=True):
+def index_in_dim(
+    operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True
+) -> Array:
     """Take one index along one axis.
 
     Reference: ``jax.lax.index_in_dim``.
@@ -141,7 +157,7 @@ def _pad(xp, x, value, padding_config):
 primitive_rules(pad_p, _pad_shape, _pad)
 
 
-def pad(operand, padding_value, padding_config):
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Any) -> Array:
     """Put a value around the elements and between them.
 
     Args:
@@ -191,7 +207,7 @@ primitive_rules(
 )
 
 
-def concatenate(operands, dimension):
+def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     """Join arrays of one dtype along an axis.
 
     Args:

@@ -6,13 +6,15 @@ Operands have one dtype and one number of axes; scalars, and axes of size 1, str
 """
 
 import builtins
+from collections.abc import Callable
 
 import numpy as np
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, is_python_scalar, typeof
 from minijax.arrays.dtypes import kind_of
-from minijax.core import Primitive
+from minijax.core import Array, Primitive
+from minijax.typing import ArrayLike
 
 # Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one.
 FLOAT, INEXACT, INT, REAL, NUMBER = "hf", "hfc", "iu", "iuhf", "iuhfc"
@@ -140,7 +142,9 @@ def _literal(x, aval):
     return literal.item() if aval.weak_type else literal
 
 
-def binary(name, accepts, compute, result_dtype=lambda dtype: dtype):
+def binary(
+    name, accepts, compute, result_dtype=lambda dtype: dtype
+) -> tuple[Primitive, Callable[[ArrayLike, ArrayLike], Array]]:
     """Make a primitive of two operands; return it, and the function that binds it."""
     primitive = elementwise(name, accepts, compute, result_dtype)
 
@@ -151,7 +155,9 @@ def binary(name, accepts, compute, result_dtype=lambda dtype: dtype):
     return primitive, documented(function, name)
 
 
-def unary(name, accepts, compute, result_dtype=lambda dtype: dtype):
+def unary(
+    name, accepts, compute, result_dtype=lambda dtype: dtype
+) -> tuple[Primitive, Callable[[ArrayLike], Array]]:
     """Make a primitive of one operand; return it, and the function that binds it."""
     primitive = elementwise(name, accepts, compute, result_dtype)
 

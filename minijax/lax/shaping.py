@@ -9,10 +9,13 @@ Reference: ``jax.lax``.
 
 import builtins
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import typeof
 from minijax.core import Array, Primitive
+from minijax.typing import ArrayLike
 
 
 def canonicalize_axis(axis, ndim):
@@ -70,7 +73,9 @@ def _broadcast(xp, x, shape, broadcast_dimensions):
 primitive_rules(broadcast_in_dim_p, _broadcast_shape, _broadcast)
 
 
-def broadcast_in_dim(operand, shape, broadcast_dimensions):
+def broadcast_in_dim(
+    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+) -> Array:
     """Stretch `operand` to `shape`.
 
     Args:
@@ -89,7 +94,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions):
     return result
 
 
-def broadcast(operand, sizes):
+def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
     """Repeat `operand` along new leading axes of `sizes`.
 
     Reference: ``jax.lax.broadcast``.
@@ -98,7 +103,7 @@ def broadcast(operand, sizes):
     return broadcast_in_dim(operand, shape, range(len(sizes), len(shape)))
 
 
-def expand_dims(array, dimensions):
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """Insert axes of size 1 at the places `dimensions` of the result.
 
     Reference: ``jax.lax.expand_dims``.
@@ -140,7 +145,11 @@ primitive_rules(
 )
 
 
-def reshape(operand, new_sizes, dimensions=None):
+def reshape(
+    operand: ArrayLike,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+) -> Array:
     """Give the elements, in row-major order, a new shape.
 
     Args:
@@ -159,7 +168,9 @@ def reshape(operand, new_sizes, dimensions=None):
     return result
 
 
-def collapse(operand, start_dimension, stop_dimension=None):
+def collapse(
+    operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None
+) -> Array:
     """Merge the axes from `start_dimension` up to `stop_dimension` into one.
 
     Reference: ``jax.lax.collapse``.
@@ -187,7 +198,7 @@ primitive_rules(
 )
 
 
-def transpose(operand, permutation):
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Reorder the axes: axis i of the result is axis ``permutation[i]`` of `operand`.
 
     Reference: ``jax.lax.transpose``.
@@ -216,7 +227,7 @@ primitive_rules(
 )
 
 
-def squeeze(array, dimensions):
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Drop the axes `dimensions`, which have size 1.
 
     Reference: ``jax.lax.squeeze``.
@@ -246,7 +257,7 @@ def _rev_shape(x, dimensions):
 primitive_rules(rev_p, _rev_shape, lambda xp, x, dimensions: xp.flip(x, dimensions))
 
 
-def rev(operand, dimensions):
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Reverse the order of the elements along the axes `dimensions`.
 
     Reference: ``jax.lax.rev``.

@@ -2,10 +2,10 @@
 # edit the chapter, not this file.
 """Algebraic simplification: equations replaced by simpler ones, by a table."""
 
+import functools
 import itertools
 import math
 from collections import defaultdict
-from functools import cache
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from minijax.passes.identities import identities
 from minijax.passes.sweeping import INSIDE, literal, sweeping
 
 
-@cache
+@functools.cache
 def primitive_named(name):
     """Return the primitive of a term."""
     return getattr(lax, f"{name}_p")
