@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from side_by_side import (
@@ -24,6 +25,7 @@ from side_by_side import (
     refuse_different_results,
     summary,
     versions,
+    warm,
     write_json,
 )
 
@@ -117,6 +119,7 @@ def main():
     # What an earlier run has left on the disk would not have to be compiled again.
     cache = tempfile.TemporaryDirectory()
     packages[0].config.update("jax_compilation_cache_dir", cache.name)
+    warm(partial(packages[0].jit(lambda x: x + 1), 1.0))  # opens the gate
     head = versions([*packages, *compilers.values()])
     print(", ".join(f"{name} {version}" for name, version in head.items()))
     print(heading())

@@ -20,6 +20,7 @@ import numpy as np  # after the settings, which it reads
 
 SAMPLES, SECONDS = 15, 0.02
 SLOW, RARELY = 0.1, 5  # seconds of a call; the samples from one such call to the next
+WARM, PATIENCE = 200, 0.5  # calls after which all is as fast as it gets; seconds for it
 
 
 def random(*shape, seed=0, dtype="float32"):
@@ -33,6 +34,15 @@ def seconds(f, repeats):
     for _ in range(repeats):
         f()
     return (time.perf_counter() - start) / repeats
+
+
+def warm(f):
+    """Call a function until it is warm: code that many calls are worth is made."""
+    end = time.perf_counter() + PATIENCE
+    for _ in range(WARM):
+        f()
+        if time.perf_counter() > end:
+            break
 
 
 def warm_seconds(f, repeats):
@@ -55,6 +65,8 @@ def measure(functions, samples=SAMPLES):
         once = seconds(f, 1)
         if once > SLOW and len(repeats) > 1:
             rarely.add(name)
+        if once <= SLOW:
+            warm(f)
         repeats[name] = 1 if once > SLOW else max(1, int(SECONDS / seconds(f, 2)))
     times = [
         {

@@ -6,10 +6,13 @@ import os
 import sys
 import threading
 from importlib import import_module
-from pkgutil import iter_modules
 
 _lock = threading.RLock()
 _awake = threading.Event()
+
+# Modules that register fill tables of rules, methods and settings. Each of these tables
+# is in one of these modules, or in one that imports them.
+TABLES = "minijax.core", "minijax.arrays.settings"
 
 
 def namespace(package):
@@ -18,7 +21,8 @@ def namespace(package):
     Args:
       package: its dotted name. In the generated module ``minijax._public``,
         ``PUBLIC[package]`` maps its names to the modules that define them, and
-        ``REGISTERS`` lists the modules that define no names but fill tables.
+        ``REGISTERS`` lists the modules that define no names but fill tables. The
+        keys of ``PUBLIC`` are the modules that users import.
     """
 
     def __getattr__(name):
@@ -31,14 +35,15 @@ def namespace(package):
             value = awake(lambda: _load(package, name, names.get(name)))
         except AttributeError as error:
             raise _told(error, name, package) from None
-        if _awake.is_set():
+        if _awake.is_set() or not _has_tables():
             setattr(sys.modules[package], name, value)
         return value
 
     def __dir__():
-        below = iter_modules(getattr(sys.modules[package], "__path__", ()))
-        modules = {module.name for module in below if not module.name.startswith("_")}
-        return sorted({*vars(sys.modules[package]), *_names(package), *modules})
+        spaces = import_module("minijax._public").PUBLIC
+        inside = [space.removeprefix(f"{package}.") for space in spaces]
+        modules = {name for name in {*inside} - {*spaces} if "." not in name}
+        return sorted({*_names(package)} | modules)
 
     return __getattr__, __dir__
 
@@ -47,15 +52,21 @@ def awake(load):
     """Return ``load()`` when the modules that fill tables have been imported.
 
     One thread imports them, and the others wait: none sees tables that are half full.
+    As long as there are no tables, nothing is imported besides what `load` imports.
     """
     if _awake.is_set() or _too_early():
         return load()
     with _lock:
         value = load()
-        for name in import_module("minijax._public").REGISTERS:
-            import_module(name)
-        _awake.set()
+        if _has_tables():
+            for name in import_module("minijax._public").REGISTERS:
+                import_module(name)
+            _awake.set()
     return value
+
+
+def _has_tables():
+    return any(name in sys.modules for name in TABLES)
 
 
 def _too_early():

@@ -39,13 +39,17 @@ PUBLIC: dict[str, dict[str, str]] = {
         "vjp": "minijax.reverse.backwards",
         "vmap": "minijax.batching.trace",
     },
+    "minijax.core": {},
+    "minijax.debug": {},
     "minijax.dlpack": {
         "from_dlpack": "minijax.arrays.transfer",
         "is_supported_dtype": "minijax.arrays.transfer",
     },
+    "minijax.errors": {},
     "minijax.experimental": {
         "io_callback": "minijax.callbacks.primitives",
     },
+    "minijax.extend": {},
     "minijax.extend.core": {
         "ClosedJaxpr": "minijax.jaxprs.jaxpr",
         "Jaxpr": "minijax.jaxprs.jaxpr",
@@ -62,6 +66,9 @@ PUBLIC: dict[str, dict[str, str]] = {
     "minijax.flatten_util": {
         "ravel_pytree": "minijax.pytrees.raveling",
     },
+    "minijax.interpreters": {},
+    "minijax.interpreters.ad": {},
+    "minijax.interpreters.batching": {},
     "minijax.lax": {
         "Precision": "minijax.lax.contraction",
         "RoundingMethod": "minijax.lax.elementwise",
@@ -524,15 +531,20 @@ PUBLIC: dict[str, dict[str, str]] = {
     "minijax.numpy.linalg": {
         "norm": "minijax.numpy.linalg.norms",
     },
+    "minijax.operators.indexing": {},
+    "minijax.operators.methods": {},
+    "minijax.operators.syntax": {},
     "minijax.stages": {
         "ArgInfo": "minijax.jitting.lowering",
         "Compiled": "minijax.jitting.lowering",
         "Lowered": "minijax.jitting.lowering",
         "Traced": "minijax.jitting.lowering",
+        "Wrapped": "minijax.jitting.lowering",
     },
     "minijax.test_util": {
         "check_grads": "minijax.reverse.numerical_checks",
     },
+    "minijax.tree": {},
     "minijax.tree_util": {
         "DictKey": "minijax.pytrees.key_paths",
         "FlattenedIndexKey": "minijax.pytrees.key_paths",
@@ -567,6 +579,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "treedef_is_leaf": "minijax.pytrees.treedefs",
         "treedef_tuple": "minijax.pytrees.treedefs",
     },
+    "minijax.typing": {},
 }
 
 REGISTERS: list[str] = [

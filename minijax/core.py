@@ -12,6 +12,7 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
 
 from minijax.errors import (
     ConcretizationTypeError,
@@ -30,6 +31,19 @@ class Array:
     __slots__ = ()
     __array_priority__ = 100  # ndarray * Array is ours: NumPy's operators step back
     __hash__ = None
+
+    if TYPE_CHECKING:  # a type checker does not see what is registered
+
+        def __getattr__(self, name: str) -> Any: ...
+        def _operator(self, other: Any) -> "Array": ...
+        def _function(self) -> "Array": ...
+
+        __add__ = __sub__ = __mul__ = __truediv__ = __pow__ = __matmul__ = _operator
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rpow__ = _operator
+        __rmatmul__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _operator
+        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _operator
+        __lt__ = __le__ = __gt__ = __ge__ = __lshift__ = __rshift__ = _operator
+        __getitem__, __neg__, __pos__, __abs__ = _operator, *[_function] * 3
 
 
 class MethodTable(dict):

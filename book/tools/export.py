@@ -11,6 +11,7 @@ import difflib
 import os
 import re
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from book.tools import files, laws, public
@@ -45,7 +46,7 @@ def make(chapters: list[Chapter]) -> Files:
         made["__init__.py"] = EMPTY
     made |= {marker: front(chapter) for marker, chapter in _markers(package).items()}
     _check_packages(made)
-    return made | _shared(public.tables(package))
+    return made | _shared(public.tables(package), made)
 
 
 def make_one(wanted: Floor, chapters: list[Chapter], folder: Path) -> Files:
@@ -57,7 +58,8 @@ def make_one(wanted: Floor, chapters: list[Chapter], folder: Path) -> Files:
     markers = _markers(package).items()
     made |= {marker: front(chapter) for marker, maker in markers if maker is chapter}
     gone = {dotted(path) for path in left_over(wanted, made, folder)}
-    return made | _shared(public.merge(public.read(folder), package, chapter, gone))
+    tables = public.merge(public.read(folder), package, chapter, gone)
+    return made | _shared(tables, {*made, *_present(folder)})
 
 
 def made_by(path: Path) -> Floor | None:
@@ -85,7 +87,7 @@ def below(wanted: Floor, folder: Path) -> Files:
     kept = {path for path, maker in makers.items() if maker and maker < wanted}
     made = {path: (folder / path).read_text(encoding="utf-8") for path in kept}
     tables = public.only(public.read(folder), {dotted(path) for path in kept})
-    return {"__init__.py": EMPTY} | made | _shared(tables)
+    return {"__init__.py": EMPTY} | made | _shared(tables, made)
 
 
 def differences(made: Files, folder: Path) -> str:
@@ -179,8 +181,9 @@ def _height(chapter: Chapter) -> Floor:
     return chapter.floor
 
 
-def _shared(tables: Tables) -> Files:
-    return {"_public.py": public.render(*tables), "py.typed": ""}
+def _shared(tables: Tables, paths: Collection[str]) -> Files:
+    made = {"_public.py": public.render(*tables), "py.typed": ""}
+    return made | public.stubs(tables[0], paths)
 
 
 def _present(folder: Path) -> set[str]:

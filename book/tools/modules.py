@@ -82,13 +82,34 @@ class Package:
 
     @cached_property
     def public(self) -> dict[str, dict[str, str]]:
-        """For each namespace its public names, and the module which has them."""
-        table: dict[str, dict[str, str]] = {}
+        """For each module for users its public names, and the modules which have them.
+
+        A module that writes its names down itself has none here.
+        """
+        table: dict[str, dict[str, str]] = {name: {} for name in self.doors}
         for module in self.modules.values():
             for cell in module.cells:
                 if cell.namespace and cell.namespace != "*":
                     _publish(table.setdefault(cell.namespace, {}), cell, module)
         return {key: dict(sorted(table[key].items())) for key in sorted(table)}
+
+    @cached_property
+    def doors(self) -> list[str]:
+        """The modules that users import, under the paths that they have in JAX.
+
+        They hand names out, and list them, or they lie in no folder that hides its
+        modules: those of the floors do, and those whose modules define its names.
+        """
+        spaces = {cell.namespace for m in self.modules.values() for cell in m.cells}
+        folders = {str(space).partition(".")[2].replace(".", "/") for space in spaces}
+        hiding = {*folders, *[chapter.folder for chapter in self.chapters]} - {""}
+        return [
+            module.dotted
+            for module in self.modules.values()
+            if "__dir__" in module.defined
+            or module.path.rpartition("/")[0] not in hiding
+            and not module.path.rpartition("/")[2].startswith("_")
+        ]
 
     @cached_property
     def registers(self) -> list[str]:

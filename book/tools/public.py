@@ -1,10 +1,15 @@
-"""The tables in `minijax/_public.py`: who has which public name, who fills tables."""
+"""The tables in `minijax/_public.py`: who has which public name, who fills tables.
+
+The same names are written into stubs, which tell type checkers and editors what they
+are; Python does not read those.
+"""
 
 import ast
+from collections.abc import Collection
 from pathlib import Path
 
 from book.tools.modules import Package
-from book.tools.source import Chapter
+from book.tools.source import PACKAGE, Chapter
 
 Names = dict[str, dict[str, str]]
 Tables = tuple[Names, list[str]]
@@ -14,6 +19,7 @@ HEAD = '''\
 """Public names with the modules which define them; modules which fill tables."""
 
 '''
+STUB = "# Made from the chapters by `make chapters`; edit them, not this file.\n\n"
 
 
 def tables(package: Package) -> Tables:
@@ -38,8 +44,9 @@ def merge(old: Tables, package: Package, chapter: Chapter, gone: set[str]) -> Ta
         public[space] = public.get(space, {}) | new
     ranks = {name: rank for rank, name in enumerate(package.registers)}
     registers = {*old[1]} - stale | (own & ranks.keys())
+    there = own | (old[0].keys() - stale)
     return (
-        {space: names for space, names in public.items() if names},
+        {space: names for space, names in public.items() if names or space in there},
         sorted(registers, key=lambda name: (ranks.get(name, len(ranks)), name)),
     )
 
@@ -49,6 +56,7 @@ def only(tables: Tables, modules: set[str]) -> Tables:
     public = {
         space: {name: module for name, module in names.items() if module in modules}
         for space, names in tables[0].items()
+        if space in modules or space == PACKAGE
     }
     return public, [name for name in tables[1] if name in modules]
 
@@ -68,12 +76,36 @@ def render(public: Names, registers: list[str]) -> str:
     """The text of `_public.py`."""
     lines = [HEAD, "PUBLIC: dict[str, dict[str, str]] = {\n"]
     for namespace, names in sorted(public.items()):
-        lines.append(f'    "{namespace}": {{\n')
+        lines.append(f'    "{namespace}": {{' + "\n" * bool(names))
         lines += [f'        "{name}": "{names[name]}",\n' for name in sorted(names)]
-        lines.append("    },\n")
+        lines.append("    },\n" if names else "},\n")
     inside = [f'    "{name}",\n' for name in registers]
     listed = ["\n", *inside] if registers else []
     return "".join([*lines, "}\n\nREGISTERS: list[str] = [", *listed, "]\n"])
+
+
+def stubs(public: Names, paths: Collection[str]) -> dict[str, str]:
+    """The texts of the stubs, by their paths.
+
+    Args:
+      public: from modules for users to their names, and the modules that have these.
+      paths: of all modules of the package.
+    """
+    found = {}
+    for space, names in public.items():
+        lines = [f"from {names[name]} import {name} as {name}\n" for name in names]
+        below = [x.rpartition(".")[2] for x in public if x.rpartition(".")[0] == space]
+        lines += [f"from {space} import {name} as {name}\n" for name in below]
+        if lines:
+            head = STUB + "__version__: str\n" * (space == PACKAGE)
+            found[_path(space, paths)] = head + "".join(sorted(lines))
+    return found
+
+
+def _path(space: str, paths: Collection[str]) -> str:
+    path = space.partition(".")[2].replace(".", "/")
+    is_file = f"{path}.py" in paths
+    return f"{path}.pyi" if is_file else f"{path}/__init__.pyi".lstrip("/")
 
 
 def _without(names: dict[str, str], modules: set[str]) -> dict[str, str]:

@@ -25,7 +25,8 @@ from minijax.core import Primitive
 from minijax.forward.rules import jvp_rules, linear_rule
 from minijax.tree_util import tree_map
 
-psum_p, pmax_p, pmin_p = Primitive("psum"), Primitive("pmax"), Primitive("pmin")
+psum_p: Primitive = Primitive("psum")
+pmax_p, pmin_p = Primitive("pmax"), Primitive("pmin")
 
 
 def reduce_over_axis(primitive, fold, repeat):
@@ -120,7 +121,7 @@ def pmin(x, axis_name, *, axis_index_groups=None):
     return tree_map(lambda leaf: pmin_p.bind(leaf, axis_name=names)[0], x)
 
 
-ppermute_p = Primitive("ppermute")
+ppermute_p: Primitive = Primitive("ppermute")
 
 
 def ppermute(x, axis_name, perm):

@@ -21,7 +21,7 @@ from minijax.core import Primitive
 from minijax.forward.rules import jvp_rules, linear_rule
 from minijax.tree_util import tree_map
 
-all_gather_p = Primitive("all_gather")
+all_gather_p: Primitive = Primitive("all_gather")
 
 
 def _gather_shape(x, axis_name, axis_size, all_gather_dimension, tiled):
@@ -96,7 +96,7 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False):
     return tree_map(gather, x)
 
 
-reduce_scatter_p = Primitive("reduce_scatter")
+reduce_scatter_p: Primitive = Primitive("reduce_scatter")
 
 
 def _scatter_shape(x, axis_name, axis_size, scatter_dimension, tiled):
@@ -174,7 +174,7 @@ def psum_scatter(
     return tree_map(scatter, x)
 
 
-all_to_all_p = Primitive("all_to_all")
+all_to_all_p: Primitive = Primitive("all_to_all")
 
 
 def _exchange_shape(x, axis_name, axis_size, split_axis, concat_axis, tiled):

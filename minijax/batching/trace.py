@@ -5,8 +5,9 @@
 Reference: ``jax.vmap``, ``jax.interpreters.batching``.
 """
 
+from collections.abc import Callable
 from functools import wraps
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minijax.arrays.avals import typeof
 from minijax.batching.axes import (
@@ -21,6 +22,7 @@ from minijax.batching.rules import example_aval, vmap_rules
 from minijax.core import Trace, Tracer, current_trace, lifetime, set_current_trace
 from minijax.pytrees.api_util import FlatCall, check_callable
 from minijax.pytrees.operations import flatten_axes
+from minijax.typing import P, R
 
 # Primitives that contain programs, in which a collective may name an axis.
 program_primitives = set()
@@ -123,8 +125,13 @@ def vmap_flat(f, values, dims, axis):
 
 
 def vmap(
-    fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_name=None
-):
+    fun: Callable[P, R],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+) -> Callable[P, R]:
     """Return a function that applies `fun` to each example of a batch, all at once.
 
     Args:

@@ -5,6 +5,9 @@
 Reference: ``jax.pure_callback``, ``jax.experimental.io_callback``.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from minijax.arrays.array import asarray_impl, asbuffer, shape_rules
 from minijax.batching.rules import vmap_rules
 from minijax.callbacks.batching import vmap_methods
@@ -55,8 +58,13 @@ def bind_callback(primitive, function, result_shape_dtypes, arguments, **params)
 
 
 def pure_callback(
-    callback, result_shape_dtypes, *args, sharding=None, vmap_method=None, **kwargs
-):
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: None = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
     """Call a pure Python function, also from within a program that is compiled.
 
     Args:
@@ -166,8 +174,13 @@ transpose_rules[io_callback_p] = refuses(
 
 
 def io_callback(
-    callback, result_shape_dtypes, *args, sharding=None, ordered=False, **kwargs
-):
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: None = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Call a Python function for what it does, also from within a compiled program.
 
     Args:
@@ -193,7 +206,7 @@ def io_callback(
     )
 
 
-def effects_barrier():
+def effects_barrier() -> None:
     """Return when the effects of all programs that were called have happened.
 
     Programs run in the thread that calls them, so this is at once.

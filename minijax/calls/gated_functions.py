@@ -47,9 +47,10 @@ class Records:
 
     Attributes:
       head: two words, the addresses of the first table and of the surroundings.
+      warm: calls after which a function is worth the time that opening the gate takes.
     """
 
-    limit, around = 16, 0
+    limit, around, warm = 16, 0, 98
 
     def __init__(self):
         self.head, self.chain, self.seen = np.zeros(2, np.int64), [], {}
@@ -82,7 +83,10 @@ class Records:
         self._lock = Lock()
 
     def wants(self, ready):
-        """Return whether something ready should get a record; not at the first call."""
+        """Return whether something ready should get a record; not at the first call.
+
+        As long as the gate is closed, not before there have been many calls.
+        """
         count = self.seen.get(ready, 0) + 1
         if len(self.seen) > 256:
             self.seen.clear()
@@ -92,7 +96,8 @@ class Records:
             self.forget()
         held = [thing for record in self.chain for thing in record.held]
         often = count > 2 if outdated else count % 8 == 2
-        return often and not any(thing is ready for thing in held)
+        often = often and (self.around or count >= self.warm)
+        return bool(often) and not any(thing is ready for thing in held)
 
 
 _records = cache_by_object()

@@ -6,6 +6,8 @@ Reference: ``jax.make_jaxpr``, ``jax.eval_shape``, ``jax.ShapeDtypeStruct``.
 """
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import as_dtype, canonicalize_dtype
@@ -14,6 +16,7 @@ from minijax.core import Trace, current_trace, set_current_trace
 from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.jaxprs.staging import Origin, trace_to_jaxpr
 from minijax.pytrees.api_util import FlatCall, check_callable, resolve_argnums
+from minijax.typing import P
 
 
 class ShapeDtypeStruct:
@@ -87,7 +90,12 @@ def abstractify(x):
     return ShapedArray(x.shape, canonicalize_dtype(x.dtype), weak_type)
 
 
-def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False):
+def make_jaxpr(
+    fun: Callable[P, Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Any = None,
+    return_shape: bool = False,
+) -> Callable[P, Any]:
     """Return a function that writes down the program of `fun` instead of running it.
 
     Args:
@@ -174,7 +182,7 @@ def _named_axes(axis_env):
     return trace
 
 
-def eval_shape(fun, *args, **kwargs):
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the shapes and dtypes that ``fun(*args, **kwargs)`` has, without arrays.
 
     Args:

@@ -5,17 +5,38 @@
 Reference: ``jax.jit``.
 """
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypedDict, Unpack, overload
 
 from minijax.arrays.placement import Device, devices, platforms
 from minijax.jitting.arguments import chosen, positional, signature_of
 from minijax.jitting.compilation import backends
 from minijax.jitting.functions import Options, jit_kind
+from minijax.jitting.lowering import Wrapped
 from minijax.pytrees.api_util import check_callable
+from minijax.typing import P, R
 
 _no_function = object()
 
 
+class _Choices(TypedDict, total=False):
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Sequence[str] | None
+    donate_argnums: int | Sequence[int] | None
+    donate_argnames: str | Sequence[str] | None
+    keep_unused: bool
+    device: Device | None
+    backend: str | None
+    inline: bool
+
+
+@overload
+def jit(fun: Callable[P, R], /, **choices: Unpack[_Choices]) -> "Wrapped[P, R]": ...
+@overload
+def jit(
+    **choices: Unpack[_Choices],
+) -> Callable[[Callable[P, R]], "Wrapped[P, R]"]: ...
 def jit(
     fun=_no_function,
     /,

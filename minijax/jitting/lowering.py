@@ -6,6 +6,7 @@ Reference: ``jax.stages``.
 """
 
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.core import Tracer
@@ -17,6 +18,7 @@ from minijax.jitting.programs import dce_program, keep_inputs, partition
 from minijax.jitting.remembering import remembered
 from minijax.pytrees.differences import differences
 from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
+from minijax.typing import P
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,31 @@ class Pruned(Stage):
         """Return how many operations and bytes the program takes, a dictionary."""
         counts = cost_analysis(self._pruned[0].jaxpr)
         return {name: float(counts[name]) for name in counts}
+
+
+_Result = TypeVar("_Result", covariant=True)
+
+
+class Wrapped(Protocol[P, _Result]):
+    """What `jit` returns, for a type checker: a function that can be inspected.
+
+    Reference: ``jax.stages.Wrapped``.
+    """
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> _Result:
+        """Run the function as a program."""
+
+    def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
+        """Write the function down."""
+
+    def lower(self, /, *args: Any, **kwargs: Any) -> "Lowered":
+        """Write the function down, for a compiler."""
+
+    def eval_shape(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Return shapes and dtypes of the result."""
+
+    def clear_cache(self) -> None:
+        """Forget the programs."""
 
 
 class Lowered(Pruned):

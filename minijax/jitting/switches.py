@@ -4,11 +4,13 @@
 
 Reference: ``jax.disable_jit``, ``jax.clear_caches``."""
 
+from contextlib import AbstractContextManager
+
 from minijax.arrays.settings import config
 from minijax.jitting.remembering import caches
 
 
-def clear_caches():
+def clear_caches() -> None:
     """Forget all programs and all executables.
 
     Reference: ``jax.clear_caches``.
@@ -20,7 +22,7 @@ def clear_caches():
                 once.clear()
 
 
-def disable_jit(disable=True):
+def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
     """Return a context manager inside which functions run as Python, not as programs.
 
     Reference: ``jax.disable_jit``.
@@ -28,7 +30,7 @@ def disable_jit(disable=True):
     return config.override("jax_disable_jit", disable)
 
 
-def explain_cache_misses(new_val=True):
+def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
     """Return a context manager inside which each tracing logs its reason, a sentence.
 
     The logger is ``minijax.jitting.trace_cache``, the level WARNING.

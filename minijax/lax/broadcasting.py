@@ -5,10 +5,13 @@
 Reference: ``jax.lax.broadcast_in_dim``.
 """
 
+from collections.abc import Sequence
+
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import check_placed, integers
 from minijax.core import Array, Primitive
+from minijax.typing import ArrayLike
 
 broadcast_in_dim_p = Primitive("broadcast_in_dim")
 
@@ -28,7 +31,9 @@ def _broadcast(xp, x, shape, broadcast_dimensions):
 primitive_rules(broadcast_in_dim_p, _broadcast_shape, _broadcast)
 
 
-def broadcast_in_dim(operand, shape, broadcast_dimensions):
+def broadcast_in_dim(
+    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+) -> Array:
     """Stretch `operand` to `shape`.
 
     Args:

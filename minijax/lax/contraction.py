@@ -7,6 +7,7 @@ Reference: ``jax.lax.dot_general``.
 
 import enum
 import math
+from typing import Any
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
@@ -14,7 +15,8 @@ from minijax.arrays.checks import all_weak, integers
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.lattice import from_node, join, lattice_node
 from minijax.arrays.numerics import wide
-from minijax.core import Primitive
+from minijax.core import Array, Primitive
+from minijax.typing import ArrayLike
 
 dot_general_p = Primitive("dot_general")
 
@@ -101,8 +103,12 @@ class Precision(enum.Enum):
 
 
 def dot_general(
-    lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
     """Multiply, and sum over contracting axes, for each index of the batch axes.
 
     Args:
@@ -136,7 +142,13 @@ def dot_general(
     return result
 
 
-def dot(lhs, rhs, *, precision=None, preferred_element_type=None):
+def dot(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
     """Multiply matrices and vectors.
 
     Reference: ``jax.lax.dot``.
@@ -153,7 +165,7 @@ def dot(lhs, rhs, *, precision=None, preferred_element_type=None):
     return dot_general(lhs, rhs, numbers, precision, preferred_element_type)
 
 
-def batch_matmul(lhs, rhs, precision=None):
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> Array:
     """Multiply stacks of matrices: arrays of equal rank, 2 or more.
 
     Reference: ``jax.lax.batch_matmul``.

@@ -6,6 +6,9 @@ Reference: ``jax.linearize``; Radul et al., *You Only Linearize Once: Tangents
 Transpose to Gradients* (POPL 2023).
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from minijax.arrays.avals import typeof
@@ -142,7 +145,9 @@ def _tangent_of_result(aval, tangent):
     return tangent if is_inexact(aval.dtype) else np.zeros(aval.shape, float0)
 
 
-def linearize(fun, *primals, has_aux=False):
+def linearize(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False
+) -> tuple[Any, ...]:
     """Evaluate a function and get its derivative at that point as a linear function.
 
     Args:

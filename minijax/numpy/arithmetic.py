@@ -6,6 +6,7 @@ Reference: ``jax.numpy``.
 """
 
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from minijax.lax.promotion import (
 )
 from minijax.numpy.selection import where
 from minijax.numpy.ufuncs import as_array, by_kind, constant, kind, named, part_by_part
+from minijax.typing import ArrayLike
 
 
 def _opposite(x, y):
@@ -101,7 +103,7 @@ fmod = division("fmod", _fmod_integers, lax.rem)
 divmod = floor_divmod
 
 
-def power(x1, x2, /):
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Raise `x1` to the power `x2`.
 
     A Python integer as `x2` is part of the program: ``x ** 2`` multiplies, and can be
@@ -115,7 +117,8 @@ def power(x1, x2, /):
     check_arraylike("power", x1, x2)
     exponent = _static_integer(x2)
     if exponent is not None:
-        return lax.integer_pow(*promote_dtypes_numeric(x1), exponent)
+        [x] = promote_dtypes_numeric(x1)
+        return lax.integer_pow(x, exponent)
     if kind(x1) in "biu" and kind(x2) in "biu":
         return _power_of_integers(*promote_dtypes_numeric(x1, x2))
     base, exponent = promote_dtypes_inexact(x1, x2)
@@ -148,7 +151,7 @@ def _power_of_integers(x, n):
 pow = power
 
 
-def logaddexp(x1, x2, /):
+def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute ``log(exp(x1) + exp(x2))`` without overflow.
 
     Reference: ``jax.numpy.logaddexp``.
@@ -171,7 +174,7 @@ def _without_turns(x):
     return lax.complex(lax.real(x), lax.sub(angle, lax.mul(turns, turn)))
 
 
-def hypot(x1, x2, /):
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute ``sqrt(x1 ** 2 + x2 ** 2)`` without overflow.
 
     Reference: ``jax.numpy.hypot``.
@@ -194,7 +197,7 @@ def _is_infinite(x):
     return lax.eq(x, constant(x, np.inf))
 
 
-def round(a, decimals=0, out=None):
+def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
     """Round to `decimals` places; halves go to the even neighbour.
 
     Reference: ``jax.numpy.round``.

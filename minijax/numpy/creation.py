@@ -9,6 +9,8 @@ import builtins
 import math
 from array import array as array_of_numbers
 from collections import deque
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -34,9 +36,16 @@ from minijax.numpy.shapes import (
     stretch,
 )
 from minijax.numpy.ufuncs import as_array, as_bool, kind
+from minijax.typing import ArrayLike
 
 
-def array(object, dtype=None, copy=True, order="K", ndmin=0):
+def array(
+    object: Any,
+    dtype: Any = None,
+    copy: bool | None = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+) -> Array:
     """Make an array.
 
     Args:
@@ -65,7 +74,9 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0):
     return stretch(result, (1,) * (ndmin - result.ndim) + result.shape)
 
 
-def asarray(a, dtype=None, order=None, *, copy=None):
+def asarray(
+    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None
+) -> Array:
     """Make an array, as `array` does; what is one already stays as it is.
 
     Reference: ``jax.numpy.asarray``.
@@ -73,7 +84,7 @@ def asarray(a, dtype=None, order=None, *, copy=None):
     return array(a, dtype, copy is True, order)
 
 
-def copy(a, order=None):
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """Return a copy of an array.
 
     Reference: ``jax.numpy.copy``.
@@ -81,7 +92,7 @@ def copy(a, order=None):
     return array(arraylike("copy", a))
 
 
-def astype(x, dtype, /, *, copy=False):
+def astype(x: ArrayLike, dtype: Any, /, *, copy: bool = False) -> Array:
     """Convert to another dtype; None stands for the default float.
 
     Bools say which numbers are not zero, complex ones as well.
@@ -146,7 +157,7 @@ def seen_as_array(x):
     return x
 
 
-def full(shape, fill_value, dtype=None):
+def full(shape: int | Sequence[int], fill_value: ArrayLike, dtype: Any = None) -> Array:
     """Make an array of `shape` with one value everywhere.
 
     Args:
@@ -164,7 +175,7 @@ def full(shape, fill_value, dtype=None):
     return as_array(stretch(value, as_shape(shape)))
 
 
-def zeros(shape, dtype=None):
+def zeros(shape: int | Sequence[int], dtype: Any = None) -> Array:
     """Make an array of zeros, of the default float type if `dtype` is None.
 
     Reference: ``jax.numpy.zeros``.
@@ -172,7 +183,7 @@ def zeros(shape, dtype=None):
     return full(shape, 0, float if dtype is None else dtype)
 
 
-def ones(shape, dtype=None):
+def ones(shape: int | Sequence[int], dtype: Any = None) -> Array:
     """Make an array of ones, of the default float type if `dtype` is None.
 
     Reference: ``jax.numpy.ones``.
@@ -180,7 +191,7 @@ def ones(shape, dtype=None):
     return full(shape, 1, float if dtype is None else dtype)
 
 
-def empty(shape, dtype=None):
+def empty(shape: int | Sequence[int], dtype: Any = None) -> Array:
     """Make an array whose contents do not matter: zeros.
 
     Reference: ``jax.numpy.empty``.
@@ -188,7 +199,9 @@ def empty(shape, dtype=None):
     return zeros(shape, dtype)
 
 
-def full_like(a, fill_value, dtype=None, shape=None):
+def full_like(
+    a: ArrayLike, fill_value: ArrayLike, dtype: Any = None, shape: Any = None
+) -> Array:
     """Make an array with the shape and dtype of `a`, or others, and one value.
 
     Args:
@@ -205,7 +218,7 @@ def full_like(a, fill_value, dtype=None, shape=None):
     return as_array(stretch(value, shape))
 
 
-def zeros_like(a, dtype=None, shape=None):
+def zeros_like(a: ArrayLike, dtype: Any = None, shape: Any = None) -> Array:
     """Make an array of zeros like `a`.
 
     Reference: ``jax.numpy.zeros_like``.
@@ -213,7 +226,7 @@ def zeros_like(a, dtype=None, shape=None):
     return full_like(a, 0, dtype, shape)
 
 
-def ones_like(a, dtype=None, shape=None):
+def ones_like(a: ArrayLike, dtype: Any = None, shape: Any = None) -> Array:
     """Make an array of ones like `a`.
 
     Reference: ``jax.numpy.ones_like``.
@@ -221,7 +234,7 @@ def ones_like(a, dtype=None, shape=None):
     return full_like(a, 1, dtype, shape)
 
 
-def empty_like(prototype, dtype=None, shape=None):
+def empty_like(prototype: ArrayLike, dtype: Any = None, shape: Any = None) -> Array:
     """Make an array like `prototype` whose contents do not matter: zeros.
 
     Reference: ``jax.numpy.empty_like``.
@@ -229,7 +242,12 @@ def empty_like(prototype, dtype=None, shape=None):
     return zeros_like(prototype, dtype, shape)
 
 
-def arange(start, stop=None, step=None, dtype=None):
+def arange(
+    start: ArrayLike,
+    stop: ArrayLike | None = None,
+    step: ArrayLike | None = None,
+    dtype: Any = None,
+) -> Array:
     """Count from `start` (by default 0) up to, not including, `stop`.
 
     Args:
@@ -272,7 +290,15 @@ def _count(start, stop, step):
     return size if size > 0 else 0
 
 
-def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
     """Return `num` numbers with equal distances from `start` to `stop`.
 
     Args:

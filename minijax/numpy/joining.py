@@ -6,11 +6,14 @@ Reference: ``jax.numpy``.
 """
 
 import operator
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from minijax import lax
 from minijax.arrays.dtypes import check_dtype
+from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import check_arraylike, promote_dtypes
 from minijax.numpy.creation import from_object
@@ -27,6 +30,7 @@ from minijax.numpy.shapes import (
     stretch,
 )
 from minijax.numpy.ufuncs import as_array
+from minijax.typing import ArrayLike
 
 
 def as_operands(name, arrays, dtype=None):
@@ -40,7 +44,7 @@ def as_operands(name, arrays, dtype=None):
     return [lax.convert_element_type(as_array(each), dtype) for each in arrays]
 
 
-def concatenate(arrays, axis=0, dtype=None):
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """Join arrays along an axis that they have; ``axis=None`` joins all elements.
 
     Args:
@@ -62,7 +66,7 @@ def concatenate(arrays, axis=0, dtype=None):
     return lax.concatenate(operands, as_axis(axis, operands[0].ndim))
 
 
-def stack(arrays, axis=0, out=None, dtype=None):
+def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: Any = None) -> Array:
     """Join arrays of one shape along a new axis.
 
     Raises:
@@ -81,7 +85,7 @@ def stack(arrays, axis=0, out=None, dtype=None):
     return lax.concatenate([expand_dims(each, axis) for each in operands], axis)
 
 
-def vstack(tup, dtype=None):
+def vstack(tup: Any, dtype: Any = None) -> Array:
     """Join arrays along the first of at least two axes: vectors become rows.
 
     Reference: ``jax.numpy.vstack``.
@@ -89,7 +93,7 @@ def vstack(tup, dtype=None):
     return concatenate([atleast_2d(each) for each in tup], 0, dtype)
 
 
-def hstack(tup, dtype=None):
+def hstack(tup: Any, dtype: Any = None) -> Array:
     """Join arrays along the second axis, vectors along their only one.
 
     Reference: ``jax.numpy.hstack``.
@@ -98,7 +102,7 @@ def hstack(tup, dtype=None):
     return concatenate(arrays, 1 if arrays and arrays[0].ndim > 1 else 0, dtype)
 
 
-def append(arr, values, axis=None):
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Join two arrays along an axis; without one, all their elements.
 
     Reference: ``jax.numpy.append``.
@@ -106,7 +110,7 @@ def append(arr, values, axis=None):
     return concatenate([arr, values], axis)
 
 
-def array_split(ary, indices_or_sections, axis=0):
+def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Cut an array into pieces along an axis.
 
     Args:
@@ -142,7 +146,7 @@ def _places(size, indices_or_sections):
     return [i * share + (i if i < rest else rest) for i in range(sections + 1)]
 
 
-def split(ary, indices_or_sections, axis=0):
+def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Cut an array into pieces along an axis, as `array_split`.
 
     Raises:
@@ -159,7 +163,7 @@ def split(ary, indices_or_sections, axis=0):
     return array_split(ary, indices_or_sections, axis)
 
 
-def tile(A, reps):
+def tile(A: ArrayLike, reps: Any) -> Array:
     """Repeat an array as a whole, ``reps[i]`` times along axis i.
 
     Reference: ``jax.numpy.tile``.
@@ -172,7 +176,13 @@ def tile(A, reps):
     return reshape(spread, tuple(rep * size for rep, size in zip(reps, A.shape)))
 
 
-def repeat(a, repeats, axis=None, *, total_repeat_length=None):
+def repeat(
+    a: ArrayLike,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+) -> Array:
     """Repeat each element along an axis; without one, each of all elements.
 
     Args:
@@ -213,7 +223,7 @@ def _repeat_counts(size, repeats, total):
     return np.bincount(places, minlength=size).tolist()
 
 
-def flip(m, axis=None):
+def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """Reverse the order of elements along the given axes, or along all.
 
     Reference: ``jax.numpy.flip``.
@@ -222,7 +232,7 @@ def flip(m, axis=None):
     return lax.rev(m, as_axes(axis, m.ndim))
 
 
-def roll(a, shift, axis=None):
+def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     """Move elements `shift` places on; those that fall off come back in front.
 
     Args:
@@ -247,10 +257,17 @@ def _roll(a, shift, axis):
         return a
     start = size - int(shift) % size
     ends = (start, size), (0, start)
-    return lax.concatenate([lax.slice_in_dim(a, *end, axis=axis) for end in ends], axis)
+    parts = [lax.slice_in_dim(a, i, j, axis=axis) for i, j in ends]
+    return lax.concatenate(parts, axis)
 
 
-def pad(array, pad_width, mode="constant", *, constant_values=0):
+def pad(
+    array: ArrayLike,
+    pad_width: Any,
+    mode: str = "constant",
+    *,
+    constant_values: ArrayLike = 0,
+) -> Array:
     """Put elements around an array.
 
     Args:

@@ -5,6 +5,8 @@
 Reference: ``jax.numpy``.
 """
 
+from typing import Any
+
 import numpy as np
 
 from minijax import lax
@@ -13,6 +15,7 @@ from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.creation import astype, full_like
 from minijax.numpy.shapes import arraylike, as_shape, moveaxis, reshape, stretch
+from minijax.typing import ArrayLike
 
 
 def diagonal_mask(rows, columns, k, compare):
@@ -31,7 +34,7 @@ def check_offset(name, k, error):
         raise error(f"jnp.{name}: k must be a scalar integer; got {k!r}")
 
 
-def eye(N, M=None, k=0, dtype=None):
+def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
     """Make a matrix with ones on the diagonal `k` places right of the main one.
 
     Args:
@@ -47,12 +50,12 @@ def eye(N, M=None, k=0, dtype=None):
     return astype(diagonal_mask(N, M, k, lax.eq), dtype)
 
 
-def identity(n, dtype=None):
+def identity(n: int, dtype: Any = None) -> Array:
     """Make an identity matrix. Reference: ``jax.numpy.identity``."""
     return eye(n, dtype=dtype)
 
 
-def tri(N, M=None, k=0, dtype=None):
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     """Make a matrix with ones on and below a diagonal, which is as in `eye`.
 
     Reference: ``jax.numpy.tri``.
@@ -62,7 +65,7 @@ def tri(N, M=None, k=0, dtype=None):
     return astype(mask, dtype)
 
 
-def tril(m, k=0):
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """Return the elements on and below a diagonal of matrices, and zeros above.
 
     Reference: ``jax.numpy.tril``.
@@ -71,7 +74,7 @@ def tril(m, k=0):
     return lax.select(mask, m, full_like(m, 0))
 
 
-def triu(m, k=0):
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """Return the elements on and above a diagonal of matrices, and zeros below.
 
     Reference: ``jax.numpy.triu``.
@@ -88,7 +91,7 @@ def _matrices(name, m, k):
     return m, stretch(diagonal_mask(rows, columns, k, lax.ge), m.shape)
 
 
-def diag(v, k=0):
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """Make a matrix with the vector `v` on a diagonal, or take one from a matrix.
 
     Args:
@@ -117,7 +120,9 @@ def diag_indices(n, ndim=2):
     return (lax.iota(np.dtype("int32"), n),) * ndim
 
 
-def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+def meshgrid(
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> list[Array]:
     """Return the coordinates of the points of a grid, one array for each vector.
 
     Args:
@@ -147,7 +152,7 @@ def _spread(vector, axis, sizes, sparse):
     return lax.broadcast_in_dim(vector, thin if sparse else sizes, (axis,))
 
 
-def diagonal(a, offset=0, axis1=0, axis2=1):
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Take a diagonal of matrices: every ``columns + 1``-th of their elements in a row.
 
     Args:

@@ -6,12 +6,15 @@ Reference: ``jax.numpy``.
 """
 
 import operator
+from typing import Any
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.core import Array
 from minijax.lax.promotion import check_arraylike, promote_dtypes
 from minijax.numpy.shapes import as_axes, broadcast_shapes, ravel
 from minijax.numpy.ufuncs import as_array, conjugate, multiply
+from minijax.typing import ArrayLike
 
 # Axes of a product, in their order: batches by their distance from the end, then these.
 ROW, COLUMN = 0, 1
@@ -56,7 +59,13 @@ def contract(a, b, axes, precision, preferred_element_type, batch=((), ())):
     return lax.dot_general(a, b, (axes, batch), precision, dtype)
 
 
-def dot(a, b, *, precision=None, preferred_element_type=None):
+def dot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
     """Sum products over the last axis of `a` and the second-last (or only) one of `b`.
 
     Args:
@@ -75,7 +84,13 @@ def dot(a, b, *, precision=None, preferred_element_type=None):
     return contract(a, b, axes, precision, preferred_element_type)
 
 
-def matmul(a, b, *, precision=None, preferred_element_type=None):
+def matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
     """Multiply matrices; axes in front of the last two are batches and broadcast.
 
     Args:
@@ -108,7 +123,13 @@ def matmul(a, b, *, precision=None, preferred_element_type=None):
     return lax.transpose(result, sorted(range(len(labels)), key=labels.__getitem__))
 
 
-def vdot(a, b, *, precision=None, preferred_element_type=None):
+def vdot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
     """Sum the products of all elements, those of `a` conjugated.
 
     Reference: ``jax.numpy.vdot``.
@@ -118,7 +139,13 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
     return contract(a, b, ((0,), (0,)), precision, preferred_element_type)
 
 
-def inner(a, b, *, precision=None, preferred_element_type=None):
+def inner(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
     """Sum products over the last axis of both arrays.
 
     Reference: ``jax.numpy.inner``.
@@ -130,7 +157,7 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
     return contract(a, b, axes, precision, preferred_element_type)
 
 
-def outer(a, b, out=None):
+def outer(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
     """Multiply each element of `a` by each of `b`, both taken as vectors.
 
     Reference: ``jax.numpy.outer``.
@@ -140,7 +167,14 @@ def outer(a, b, out=None):
     return multiply(lax.expand_dims(a, (1,)), lax.expand_dims(b, (0,)))
 
 
-def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None):
+def tensordot(
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: Any = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
     """Sum products over pairs of axes.
 
     Args:

@@ -6,15 +6,19 @@ Reference: ``jax.numpy``.
 """
 
 import builtins
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from minijax import lax
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, kind_of
+from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.selection import masked
 from minijax.numpy.shapes import arraylike, as_axes
 from minijax.numpy.ufuncs import as_bool, kind
+from minijax.typing import ArrayLike
 
 
 def fold(function, a, axis, keepdims):
@@ -122,15 +126,15 @@ def truth_of(name, function, identity, a, axis, out, keepdims, where):
 
 
 def sum(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    keepdims=False,
-    initial=None,
-    where=None,
-    promote_integers=True,
-):
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Array:
     """Add the elements along axes.
 
     Args:
@@ -151,15 +155,15 @@ def sum(
 
 
 def prod(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    keepdims=False,
-    initial=None,
-    where=None,
-    promote_integers=True,
-):
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Array:
     """Multiply the elements along axes; arguments as in `sum`.
 
     Reference: ``jax.numpy.prod``.
@@ -169,7 +173,14 @@ def prod(
     )
 
 
-def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def max(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
     """Return the greatest elements along axes; arguments as in `sum`.
 
     Raises:
@@ -180,7 +191,14 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return extreme("max", a, axis, out, keepdims, initial, where)
 
 
-def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def min(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
     """Return the least elements along axes; arguments as in `sum`.
 
     Raises:
@@ -191,7 +209,14 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return extreme("min", a, axis, out, keepdims, initial, where)
 
 
-def any(a, axis=None, out=None, keepdims=False, *, where=None):
+def any(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Array:
     """Return whether an element along the axes is not 0; arguments as in `sum`.
 
     Reference: ``jax.numpy.any``.
@@ -199,7 +224,14 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):
     return truth_of("any", lax.reduce_or, False, a, axis, out, keepdims, where)
 
 
-def all(a, axis=None, out=None, keepdims=False, *, where=None):
+def all(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Array:
     """Return whether no element along the axes is 0; arguments as in `sum`.
 
     Reference: ``jax.numpy.all``.
@@ -207,7 +239,9 @@ def all(a, axis=None, out=None, keepdims=False, *, where=None):
     return truth_of("all", lax.reduce_and, True, a, axis, out, keepdims, where)
 
 
-def count_nonzero(a, axis=None, keepdims=False):
+def count_nonzero(
+    a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False
+) -> Array:
     """Count the elements along axes that are not 0.
 
     Reference: ``jax.numpy.count_nonzero``.
@@ -215,7 +249,12 @@ def count_nonzero(a, axis=None, keepdims=False):
     return sum(as_bool(arraylike("count_nonzero", a)), axis, int, keepdims=keepdims)
 
 
-def ptp(a, axis=None, out=None, keepdims=False):
+def ptp(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+) -> Array:
     """Return the distance from the least to the greatest element along axes.
 
     Reference: ``jax.numpy.ptp``.

@@ -5,8 +5,11 @@
 Reference: ``jax.numpy``.
 """
 
+from typing import Any
+
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import (
     check_arraylike,
@@ -25,6 +28,7 @@ from minijax.numpy.ufuncs import (
     maximum,
     minimum,
 )
+from minijax.typing import ArrayLike
 
 
 def masked(a, mask, value):
@@ -54,7 +58,15 @@ def everywhere(condition):
     return lax.reduce_and(condition, range(condition.ndim))
 
 
-def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
+def where(
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Array:
     """Choose, element by element, `x` where `condition` holds and `y` elsewhere.
 
     Args:
@@ -76,7 +88,7 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
     return lax.select(condition, stretch(x, shape), stretch(y, shape))
 
 
-def clip(arr=None, /, min=None, max=None):
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     """Limit elements to the interval from `min` to `max`; None is no limit.
 
     Reference: ``jax.numpy.clip``.
@@ -88,7 +100,13 @@ def clip(arr=None, /, min=None, max=None):
     return as_array(arr) if max is None else minimum(max, arr)
 
 
-def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+def isclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
     """Return where ``|a - b| <= atol + rtol * |b|``, or `a` and `b` are equal.
 
     Reference: ``jax.numpy.isclose``.
@@ -103,7 +121,13 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     return lax.bitwise_or(close, both_nan(a, b)) if equal_nan else close
 
 
-def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+def allclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
     """Return whether `isclose` holds for all elements.
 
     Reference: ``jax.numpy.allclose``.
@@ -111,7 +135,7 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     return everywhere(isclose(a, b, rtol, atol, equal_nan))
 
 
-def array_equal(a1, a2, equal_nan=False):
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Return whether two arrays have one shape and the same elements.
 
     Reference: ``jax.numpy.array_equal``.
@@ -121,7 +145,7 @@ def array_equal(a1, a2, equal_nan=False):
     return _equal_elements(a1, a2, equal_nan) if same else as_array(False)
 
 
-def array_equiv(a1, a2):
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return whether two arrays broadcast together and then have the same elements.
 
     Reference: ``jax.numpy.array_equiv``.

@@ -8,13 +8,16 @@ Reference: ``jax.numpy``.
 import builtins
 import math
 import operator
+from collections.abc import Sequence
 
 import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.core import Array
 from minijax.lax.promotion import check_arraylike
 from minijax.numpy.ufuncs import as_array
+from minijax.typing import ArrayLike
 
 
 def arraylike(name, x):
@@ -108,7 +111,13 @@ def stretch(x, shape):
     return lax.broadcast_in_dim(x, shape, tuple(range(new, len(shape))))
 
 
-def reshape(a, shape, order="C", *, copy=None):
+def reshape(
+    a: ArrayLike,
+    shape: int | Sequence[int],
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+) -> Array:
     """Give the elements of `a` a new shape.
 
     Args:
@@ -131,7 +140,7 @@ def reshape(a, shape, order="C", *, copy=None):
     return lax.reshape(a, sizes)
 
 
-def ravel(a, order="C"):
+def ravel(a: ArrayLike, order: str = "C") -> Array:
     """Return the elements of `a` as a vector.
 
     Reference: ``jax.numpy.ravel``.
@@ -140,7 +149,7 @@ def ravel(a, order="C"):
     return reshape(a, (a.size,), order)
 
 
-def transpose(a, axes=None):
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Reorder the axes: axis i of the result is axis ``axes[i]`` of `a`.
 
     Args:
@@ -154,7 +163,7 @@ def transpose(a, axes=None):
     return lax.transpose(a, tuple(as_axis(axis, a.ndim) for axis in order))
 
 
-def matrix_transpose(x, /):
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """Exchange the last two axes.
 
     Raises:
@@ -170,7 +179,7 @@ def matrix_transpose(x, /):
     return swapaxes(x, -1, -2)
 
 
-def swapaxes(a, axis1, axis2):
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Exchange two axes.
 
     Reference: ``jax.numpy.swapaxes``.
@@ -180,7 +189,9 @@ def swapaxes(a, axis1, axis2):
     return lax.transpose(a, [{i: j, j: i}.get(axis, axis) for axis in range(a.ndim)])
 
 
-def moveaxis(a, source, destination):
+def moveaxis(
+    a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]
+) -> Array:
     """Move axes to new places; the others keep their order.
 
     Reference: ``jax.numpy.moveaxis``.
@@ -198,7 +209,7 @@ def moveaxis(a, source, destination):
     return lax.transpose(a, order)
 
 
-def squeeze(a, axis=None):
+def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """Drop axes of size 1: the given ones, or all of them.
 
     Raises:
@@ -212,7 +223,7 @@ def squeeze(a, axis=None):
     return lax.squeeze(a, as_axes(axis, a.ndim))
 
 
-def expand_dims(a, axis):
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """Insert axes of size 1, at places counted in the result.
 
     Reference: ``jax.numpy.expand_dims``.
@@ -225,7 +236,7 @@ def expand_dims(a, axis):
 broadcast_shapes = lax.broadcast_shapes
 
 
-def broadcast_to(array, shape):
+def broadcast_to(array: ArrayLike, shape: int | Sequence[int]) -> Array:
     """Stretch axes of size 1, and add leading axes, until `array` has `shape`.
 
     Raises:
@@ -236,7 +247,7 @@ def broadcast_to(array, shape):
     return stretch(arraylike("broadcast_to", array), as_shape(shape))
 
 
-def broadcast_arrays(*args):
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """Stretch arrays to the shape that they broadcast to, and return them as a list.
 
     Reference: ``jax.numpy.broadcast_arrays``.

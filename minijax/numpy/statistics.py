@@ -6,11 +6,14 @@ Reference: ``jax.numpy``.
 """
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from minijax import lax
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, is_inexact
+from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.creation import wrapped as as_wrapped
 from minijax.lax.promotion import to_inexact_dtype
@@ -26,6 +29,7 @@ from minijax.numpy.shapes import (
     stretch,
 )
 from minijax.numpy.ufuncs import as_bool, constant, kind, sqrt
+from minijax.typing import ArrayLike
 
 
 def inexact_dtype(name, a, dtype):
@@ -106,7 +110,15 @@ def running(name, function, a, axis, dtype, out):
     return function(as_type(a, dtype), axis)
 
 
-def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+def mean(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Array:
     """Return the mean of the elements along axes; arguments as in `sum`.
 
     Reference: ``jax.numpy.mean``.
@@ -120,17 +132,17 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
 
 
 def var(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof=0,
-    keepdims=False,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
     *,
-    where=None,
-    mean=None,
-    correction=None,
-):
+    where: Any = None,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
+) -> Array:
     """Return the variance of the elements along axes; arguments as in `sum`, and these.
 
     Args:
@@ -159,17 +171,17 @@ _mean = mean
 
 
 def std(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof=0,
-    keepdims=False,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
     *,
-    where=None,
-    mean=None,
-    correction=None,
-):
+    where: Any = None,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
+) -> Array:
     """Return the standard deviation along axes; arguments as in `var`.
 
     Reference: ``jax.numpy.std``.
@@ -180,7 +192,9 @@ def std(
     return sqrt(var(a, axis, dtype, out, ddof, keepdims, **options))
 
 
-def argmax(a, axis=None, out=None, keepdims=None):
+def argmax(
+    a: ArrayLike, axis: int | None = None, out: Any = None, keepdims: bool | None = None
+) -> Array:
     """Return the index of the first greatest element along an axis; NaN is greatest.
 
     Args:
@@ -193,7 +207,9 @@ def argmax(a, axis=None, out=None, keepdims=None):
     return place_of("argmax", lax.argmax, a, axis, out, keepdims)
 
 
-def argmin(a, axis=None, out=None, keepdims=None):
+def argmin(
+    a: ArrayLike, axis: int | None = None, out: Any = None, keepdims: bool | None = None
+) -> Array:
     """Return the index of the first least element along an axis; NaN is least.
 
     Arguments are as in `argmax`. Reference: ``jax.numpy.argmin``.
@@ -201,7 +217,9 @@ def argmin(a, axis=None, out=None, keepdims=None):
     return place_of("argmin", lax.argmin, a, axis, out, keepdims)
 
 
-def cumsum(a, axis=None, dtype=None, out=None):
+def cumsum(
+    a: ArrayLike, axis: int | None = None, dtype: Any = None, out: Any = None
+) -> Array:
     """Return the running sums along an axis; without one, of all elements.
 
     Reference: ``jax.numpy.cumsum``.
@@ -209,7 +227,9 @@ def cumsum(a, axis=None, dtype=None, out=None):
     return running("cumsum", lax.cumsum, a, axis, dtype, out)
 
 
-def cumprod(a, axis=None, dtype=None, out=None):
+def cumprod(
+    a: ArrayLike, axis: int | None = None, dtype: Any = None, out: Any = None
+) -> Array:
     """Return the running products along an axis; without one, of all elements.
 
     Reference: ``jax.numpy.cumprod``.
@@ -217,7 +237,14 @@ def cumprod(a, axis=None, dtype=None, out=None):
     return running("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
-def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+def trace(
+    a: ArrayLike,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: Any = None,
+    out: Any = None,
+) -> Array:
     """Add the elements on a diagonal, which is as in `diagonal`.
 
     Reference: ``jax.numpy.trace``.

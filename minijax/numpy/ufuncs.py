@@ -5,6 +5,8 @@
 Reference: ``jax.numpy``.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from minijax import lax
@@ -20,9 +22,10 @@ from minijax.lax.promotion import (
     promote_dtypes_numeric,
     promote_shapes,
 )
+from minijax.typing import ArrayLike
 
 
-def unary(name, function, promote=promote_dtypes):
+def unary(name, function, promote=promote_dtypes) -> Callable[[ArrayLike], Array]:
     """Make a NumPy function of one array from a function of lax.
 
     Args:
@@ -38,7 +41,9 @@ def unary(name, function, promote=promote_dtypes):
     return named(ufunc, name)
 
 
-def binary(name, function, promote=promote_dtypes):
+def binary(
+    name, function, promote=promote_dtypes
+) -> Callable[[ArrayLike, ArrayLike], Array]:
     """Make a NumPy function of two arrays from a function of lax, as `unary` does."""
 
     def ufunc(x, y, /):

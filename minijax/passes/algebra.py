@@ -2,6 +2,7 @@
 # edit the chapter, not this file.
 """Algebraic simplification: equations replaced by simpler ones, by a table."""
 
+import functools
 import itertools
 import math
 from collections import defaultdict
@@ -17,6 +18,7 @@ from minijax.passes.identities import identities
 from minijax.passes.sweeping import INSIDE, literal, sweeping
 
 
+@functools.cache
 def primitive_named(name):
     """Return the primitive of a term."""
     return getattr(lax, f"{name}_p")
@@ -74,10 +76,9 @@ def index_of(rows):
     index = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for row in rows:
         for left in variants(row.left) if row.kinds else ():
-            place, what = looks(left)
+            primitive, (place, what) = primitive_named(left[0]), looks(left)
             for dtype in dtypes_of(row):
-                key = primitive_named(left[0]), dtype
-                index[key][place][what].append((left, row))
+                index[primitive, dtype][place][what].append((left, row))
     return {
         key: [(place, {**table}) for place, table in places.items()]
         for key, places in index.items()

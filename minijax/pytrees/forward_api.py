@@ -5,6 +5,9 @@
 Reference: ``jax.jvp``.
 """
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 from minijax.arrays.array import asarray_impl
@@ -87,7 +90,12 @@ def zeros_of_tangent(aval):
     return broadcast_in_dim(array, aval.shape, ()) if aval.shape else array
 
 
-def jvp(fun, primals, tangents, has_aux=False):
+def jvp(
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
     """Return the value of a function and its derivative in one direction.
 
     Args:

@@ -6,6 +6,9 @@ Reference: ``jax.vjp``, ``jax.linear_transpose``; Radul et al., *You Only Linear
 Once: Tangents Transpose to Gradients* (POPL 2023).
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype
@@ -147,7 +150,9 @@ def is_float0(x):
     return getattr(x, "dtype", None) == float0
 
 
-def vjp(fun, *primals, has_aux=False):
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False
+) -> tuple[Any, ...]:
     """Return the value of a function and the function that pulls cotangents back.
 
     Args:
@@ -221,7 +226,7 @@ def spell(aval):
     return f"{name}[{','.join(map(str, aval.shape))}]"
 
 
-def linear_transpose(fun, *primals):
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
     """Return the transpose of a linear function.
 
     Args:

@@ -6,6 +6,8 @@ Reference: ``jax.grad``, ``jax.value_and_grad``.
 """
 
 import functools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +15,16 @@ from minijax.arrays.avals import typeof
 from minijax.pytrees.api_util import FlatCall, check_callable, resolve_argnums
 from minijax.reverse.backwards import vjp_flat
 from minijax.reverse.derivative_checks import check_inputs, check_outputs, check_scalar
+from minijax.typing import P, R
 
 
-def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
+def value_and_grad(
+    fun: Callable[P, R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, tuple[R, Any]]:
     """Return a function that computes the value of `fun` and its gradient.
 
     Args:
@@ -95,7 +104,13 @@ def described(what, fun, argnums):
     return decorate
 
 
-def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]:
     """Return a function that computes the gradient of `fun`.
 
     Args:

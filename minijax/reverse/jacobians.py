@@ -6,7 +6,9 @@ Reference: ``jax.jacfwd``, ``jax.jacrev``, ``jax.hessian``.
 """
 
 import functools
+from collections.abc import Callable, Sequence
 from itertools import accumulate
+from typing import Any
 
 from minijax import lax
 from minijax import numpy as jnp
@@ -25,6 +27,7 @@ from minijax.reverse.derivative_checks import (
     check_outputs_forward,
 )
 from minijax.reverse.gradients import by_argument, described, flat_call
+from minijax.typing import P
 
 
 def standard_basis(avals):
@@ -70,7 +73,12 @@ def along_basis(f, avals):
     return vmap_flat(f, standard_basis(avals), [0] * len(avals), axis)
 
 
-def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]:
     """Return a function that computes the Jacobian of `fun` column by column.
 
     All columns are computed at once, by a `vmap` of the forward derivative. This is the
@@ -121,7 +129,13 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
     return jacfwd_f
 
 
-def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]:
     """Return a function that computes the Jacobian of `fun` row by row.
 
     All rows are computed at once, by a `vmap` of the backward derivative. This is the
@@ -165,7 +179,12 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
 jacobian = jacrev
 
 
-def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
+def hessian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]:
     """Return a function that computes the second derivatives of `fun`.
 
     Args:

@@ -86,9 +86,52 @@ def test_any_module_may_be_the_first():
 def test_registering_modules_are_awake_with_the_first_public_name():
     names, registers = public.read(ROOT / PACKAGE)
     assert WHOLE.registers == registers
-    for space in names:
+    for space in ("minijax", "minijax.lax", "minijax.numpy", "minijax.stages"):
         awake = run(FIRST_NAME, space, next(iter(names[space])))
         assert set(registers) <= set(awake), space
+
+
+TREES = "tree_util.tree_map", "tree_util.DictKey", "tree.map"
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_trees_wake_trees_alone(name):
+    space, _, name = f"minijax.{name}".rpartition(".")
+    awake = {*run(FIRST_NAME, space, name)} - DOOR
+    awake -= {"minijax.tree", "minijax.tree_util"}
+    assert awake and {name.split(".")[1] for name in awake} == {"pytrees"}
+
+
+def test_what_was_asked_for_early_works_when_all_is_awake():
+    assert run(EARLY) == [[4.0], "Array(3., dtype=float32, weak_type=True)", True]
+
+
+def test_only_public_names_are_offered():
+    offered, floors = run(OFFERED), {chapter.folder for chapter in CHAPTERS}
+    table = public.read(ROOT / PACKAGE)[0]
+    below = {name.split(".")[1] for name in table if name.count(".") == 1}
+    assert set(offered["minijax"]) == {*table["minijax"]} | below
+    assert below >= {"numpy", "lax", "tree_util", "errors", "core", "interpreters"}
+    assert not below & (floors - {"numpy"})
+    assert offered["minijax.interpreters"] == ["ad", "batching"]
+    assert set(offered["minijax.numpy"]) == {*table["minijax.numpy"], "linalg"}
+
+
+OFFERED = """
+import importlib, json
+spaces = "minijax", "minijax.numpy", "minijax.interpreters"
+print(json.dumps({name: dir(importlib.import_module(name)) for name in spaces}))
+"""
+
+EARLY = """
+import json
+from minijax import tree_util
+early = tree_util.tree_map
+import minijax
+[x] = early(lambda x: minijax.numpy.asarray(x) + 1, [2.0])
+[y] = early(minijax.jit(lambda x: x + 1), [x])
+print(json.dumps([[float(y)], repr(x), tree_util.tree_map is early]))
+"""
 
 
 FIRST_NAME = """

@@ -53,7 +53,12 @@ def test_public_names_have_docstrings(path):
     tree = tree_of(path)
     kinds = (*FUNCTIONS.__args__, ast.ClassDef)
     found = [node for node in tree.body if isinstance(node, kinds)]
-    public = [node for node in found if not node.name.startswith("_")]
+    public = [
+        node
+        for node in found
+        if not node.name.startswith("_")
+        and "overload" not in map(ast.unparse, node.decorator_list)
+    ]
     assert ast.get_docstring(tree), "no docstring of the module"
     assert not [node.name for node in public if not ast.get_docstring(node)]
 

@@ -67,6 +67,42 @@ def test_public_names_are_listed(tmp_path):
     assert "_g" not in text
 
 
+DOOR = "__getattr__, __dir__ = None, None"
+
+
+def house(folder):
+    """A chapter with four doors: behind one there is a folder of names."""
+    one = draft(folder, 1, INIT, "#| export _own\nx = 1", "#| export errors\ny = 1",
+        f"#| export lax/__init__\n{DOOR}", "#| export lax/a -> minijax.lax\nc = b = 1",
+        "#| export rooms/d -> minijax\ne = 1", "#| export old/ad\nz = 1",
+        f"#| export old/__init__\n{DOOR}",
+    )  # fmt: skip
+    one.folder = "rooms"
+    return one
+
+
+def test_users_import_doors_and_not_what_is_behind_them(tmp_path):
+    doors = Package([house(tmp_path)]).doors
+    names = "errors lax old.ad old".split()
+    assert doors == [f"minijax.{name}" for name in names]
+
+
+def test_stubs_tell_what_the_public_names_are(tmp_path):
+    one, two = house(tmp_path), draft(tmp_path, 2, "#| export g -> minijax\nh = 1")
+    stubs = {k: v for k, v in export.make([one]).items() if k.endswith(".pyi")}
+    told = {path: text.splitlines()[2:] for path, text in stubs.items()}
+    names = ["minijax import errors as errors", "minijax import lax as lax"]
+    names += ["minijax import old as old", "minijax.rooms.d import e as e"]
+    assert told["__init__.pyi"] == ["__version__: str", *[f"from {x}" for x in names]]
+    names = "from minijax.lax.a import b as b", "from minijax.lax.a import c as c"
+    assert told["lax/__init__.pyi"] == [*names]
+    assert told.keys() == {"__init__.pyi", "lax/__init__.pyi", "old/__init__.pyi"}
+    export.write(export.make([one]), tmp_path / "out")
+    made = export.make_one(floor("2"), [one, two], tmp_path / "out")
+    assert made["lax/__init__.pyi"] == stubs["lax/__init__.pyi"]
+    assert "from minijax.g import h as h" in made["__init__.pyi"]
+
+
 def test_definitions_know_their_cell(tmp_path):
     one = draft(tmp_path, 1, INIT, "#| export core -> minijax\nh = 2")
     assert modules.definitions([one])["minijax", "h"].index == 2
@@ -164,10 +200,11 @@ def test_one_chapter_alone_keeps_the_names_of_the_others(tmp_path):
     assert export.left_over(floor("1"), made, out) == ["old.py"]
     export.write(made, out)
     names = {"x": "minijax.a", "y": "minijax.other"}
-    assert public.read(out) == ({"minijax": names}, ["minijax.much"])
+    spaces = {"minijax": names, "minijax.a": {}}
+    assert public.read(out) == (spaces, ["minijax.much"])
     export.write(export.make_one(floor("2"), [one, two], out), out)
-    registers = ["minijax.floor2.b", "minijax.much"]
-    assert public.read(out) == ({"minijax": names}, registers)
+    spaces["minijax.floor2.b"] = {}
+    assert public.read(out) == (spaces, ["minijax.floor2.b", "minijax.much"])
 
 
 def test_a_floor_has_back_rooms(tmp_path):
@@ -262,7 +299,7 @@ def test_the_floors_below_are_taken_from_the_package(tmp_path):
     two = draft(tmp_path, "2_rest", "#| export b -> *\ny = 1")
     export.write(export.make([zero, one, two]), tmp_path / "out")
     low = export.below(floor("2_rest"), tmp_path / "out")
-    shared = {"__init__.py", "_public.py", "py.typed"}
+    shared = {"__init__.py", "__init__.pyi", "_public.py", "py.typed"}
     assert set(low) == shared | {"floor2/__init__.py", "floor2/a.py"}
     assert '"x": "minijax.floor2.a"' in low["_public.py"]
     assert "REGISTERS: list[str] = []" in low["_public.py"]
@@ -283,7 +320,7 @@ def test_writing_then_checking_finds_no_difference(tmp_path, capsys):
     export.remove(["b.py"], tmp_path / "out")
     assert not export.differences(made_files, tmp_path / "out")
     assert "removed minijax/b.py" in capsys.readouterr().out
-    assert public.read(tmp_path / "out") == ({}, [])
+    assert public.read(tmp_path / "out") == ({"minijax.a": {}}, [])
 
 
 def test_packages_are_listed_for_the_wheel(tmp_path):

@@ -1,0 +1,34 @@
+# Made from the chapters by `make chapters`; edit them, not this file.
+
+from minijax.pytrees.functions import tree_map as tree_map
+from minijax.pytrees.key_paths import DictKey as DictKey
+from minijax.pytrees.key_paths import FlattenedIndexKey as FlattenedIndexKey
+from minijax.pytrees.key_paths import GetAttrKey as GetAttrKey
+from minijax.pytrees.key_paths import KeyEntry as KeyEntry
+from minijax.pytrees.key_paths import KeyPath as KeyPath
+from minijax.pytrees.key_paths import SequenceKey as SequenceKey
+from minijax.pytrees.key_paths import keystr as keystr
+from minijax.pytrees.node_kinds import register_pytree_node as register_pytree_node
+from minijax.pytrees.operations import all_leaves as all_leaves
+from minijax.pytrees.operations import tree_all as tree_all
+from minijax.pytrees.operations import tree_broadcast as tree_broadcast
+from minijax.pytrees.operations import tree_map_with_path as tree_map_with_path
+from minijax.pytrees.operations import tree_reduce as tree_reduce
+from minijax.pytrees.operations import tree_reduce_associative as tree_reduce_associative
+from minijax.pytrees.operations import tree_transpose as tree_transpose
+from minijax.pytrees.registration import Partial as Partial
+from minijax.pytrees.registration import register_dataclass as register_dataclass
+from minijax.pytrees.registration import register_pytree_node_class as register_pytree_node_class
+from minijax.pytrees.registration import register_pytree_with_keys as register_pytree_with_keys
+from minijax.pytrees.registration import register_pytree_with_keys_class as register_pytree_with_keys_class
+from minijax.pytrees.registration import register_static as register_static
+from minijax.pytrees.treedefs import PyTreeDef as PyTreeDef
+from minijax.pytrees.treedefs import tree_flatten as tree_flatten
+from minijax.pytrees.treedefs import tree_flatten_with_path as tree_flatten_with_path
+from minijax.pytrees.treedefs import tree_leaves as tree_leaves
+from minijax.pytrees.treedefs import tree_leaves_with_path as tree_leaves_with_path
+from minijax.pytrees.treedefs import tree_structure as tree_structure
+from minijax.pytrees.treedefs import tree_unflatten as tree_unflatten
+from minijax.pytrees.treedefs import treedef_children as treedef_children
+from minijax.pytrees.treedefs import treedef_is_leaf as treedef_is_leaf
+from minijax.pytrees.treedefs import treedef_tuple as treedef_tuple

@@ -1,0 +1,16 @@
+# Made from chapters/01_interception.md by `make chapter`;
+# edit the chapter, not this file.
+"""Types for the annotations of functions: what may stand for an array.
+
+Reference: ``jax.typing``.
+"""
+
+from typing import ParamSpec, TypeAlias, TypeVar
+
+import numpy as np
+
+from minijax.core import Array
+
+ArrayLike: TypeAlias = Array | np.ndarray | np.generic | bool | int | float | complex
+P = ParamSpec("P")  # the parameters of a function that is transformed
+R = TypeVar("R")  # its result
