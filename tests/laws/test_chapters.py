@@ -36,7 +36,7 @@ try:
     import minijax
     import minijax_book
 except ModuleNotFoundError:
-    %pip install -q "minijax @ git+https://github.com/{0}/minijax"
+    %pip install -q "minijax-book @ git+https://github.com/{0}/minijax"
     %pip install -q "git+https://github.com/{0}/minijax#subdirectory=book/helper\""""
 EXERCISE = re.compile(r"\*\*\d+ ★{1,3} \(\d+ minutes\)\.\*\*")
 FOLDED = {"hide-cell", "hide-input", "hide-output"}
