@@ -11,6 +11,7 @@ RUN := $(VENV)/bin/python
 PIP := -m pip install -qq --no-input --disable-pip-version-check
 STAMP := $(VENV)/.installed
 COLAB := .venv-colab
+NOTEBOOKS ?= chapters/*.ipynb
 COLAB_PYTHON ?= $(shell python3.13 -c 'import sys; print(sys.executable)' 2>/dev/null)
 ORACLE := .venv-oracle
 BENCH := .venv-bench
@@ -127,7 +128,7 @@ hunt: $(HUNT)/.installed
 	@.venv-llvmlite-$*/bin/python $(PIP) numpy ml_dtypes mpmath llvmlite==$*
 	@touch $@
 
-## make colab           tests and notebooks on Colab's versions, from a built wheel
+## make colab           notebooks and tests on Colab's versions, from a built wheel
 colab: $(STAMP)
 	$(call title,colab)
 ifeq ($(COLAB_PYTHON),)
@@ -138,11 +139,13 @@ else
 	@$(COLAB)/bin/python $(PIP) numpy==2.1.3 llvmlite==0.44.0 pytest hypothesis \
 	  setuptools nbformat ipython==7.34.0 ipykernel nbclient \
 	  matplotlib mpmath scikit-learn tqdm ml_dtypes
-	@$(COLAB)/bin/python $(PIP) --no-build-isolation --no-deps . ./book/helper
+	@$(COLAB)/bin/python -m pip wheel -qq --no-build-isolation --no-deps \
+	  -w $(COLAB)/wheels . ./book/helper
 	@rm -rf build book/helper/build
+	@$(COLAB)/bin/python -P book/tools/colab.py $(COLAB)/wheels $(NOTEBOOKS)
+	@$(COLAB)/bin/python $(PIP) --no-deps --force-reinstall $(COLAB)/wheels/*.whl
 	@cd tests && ../$(COLAB)/bin/python -P -m pytest -q -W default -p no:cacheprovider \
 	  --import-mode=append --ignore=laws --ignore=oracle .
-	@cd chapters && ../$(COLAB)/bin/jupyter-execute *.ipynb
 endif
 
 ## make counts          words, lines, cells, figures, exercises, rules
