@@ -39,6 +39,7 @@ book: $(STAMP) pages
 
 pages: $(STAMP)
 	@$(RUN) -m book.tools.pages
+	@$(RUN) -m book.tools.landing
 
 ## make serve PORT=8000 show the built book on this machine
 serve:

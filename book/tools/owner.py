@@ -15,7 +15,11 @@ import nbformat
 from book.tools import notebook
 from book.tools.source import ROOT, chapter_paths
 
-ADDRESS = re.compile(r"github\.com/([\w.-]+)/minijax")
+ADDRESS = re.compile(
+    r"(?<=github\.com/)[\w.-]+(?=/minijax)"
+    r"|(?<=google\.com/github/)[\w.-]+(?=/minijax)"
+    r"|(?<=https://)[\w-]+(?=\.github\.io/minijax)"
+)  # the repository, a notebook on Colab, the pages
 FOLDERS = (".", "book", "chapters", ".github/workflows")
 SUFFIXES = {".md", ".toml", ".yml", ".cff", ".bib"}
 
@@ -24,7 +28,7 @@ def current() -> str:
     """The account in `pyproject.toml`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     match = ADDRESS.search(project["project"]["urls"]["Repository"])
-    return match[1] if match else ""
+    return match[0] if match else ""
 
 
 def files() -> list[Path]:
@@ -42,7 +46,7 @@ def rename(name: str) -> None:
     """Write the account into every address, and into the stored notebooks."""
     for path in files():
         old = path.read_text(encoding="utf-8")
-        new = ADDRESS.sub(f"github.com/{name}/minijax", old)
+        new = ADDRESS.sub(name, old)
         if new != old:
             path.write_text(new, encoding="utf-8")
             print(f"changed {path.relative_to(ROOT)}")

@@ -47,7 +47,7 @@ PARTS = [
 
 def contents() -> str:
     """The text of `_toc.yml`: the pages there are, in the order of reading."""
-    front = [_page(p) for p in _run() if floor_of(p).number == 0]
+    front = ["index", *(_page(p) for p in _run() if floor_of(p).number == 0)]
     front += [f"book/{name}" for name in FRONT if _written(name)]
     lines = ["# Made by `make chapters`: the floors in order, then the reference."]
     lines += ["format: jb-book", f"root: {front[0]}", "parts:"]
