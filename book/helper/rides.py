@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from .svg import Canvas, clip
 
-WIDTH, LEFT, STEP, TOP = 640, 44, 58, 40
+WIDTH, LEFT, STEP, TOP = 440, 44, 76, 40
 
 
 class Storey(NamedTuple):
@@ -50,10 +50,11 @@ def _storey(canvas, storey, y, lit):
     dash = {} if storey.text else {"stroke_dasharray": "4 3"}
     canvas.rect(LEFT, y + 3, WIDTH - LEFT - 10, STEP - 6, fill, edge, 5, **dash)
     ink = "ink" if storey.text else "muted"
-    canvas.text(LEFT + 12, y + 24, storey.name, 13, ink, bold=True)
-    canvas.text(WIDTH - 22, y + 24, storey.says, 13, ink, "end")
-    shown = clip(storey.text or "to come", WIDTH - LEFT - 40, 13, mono=True)
-    canvas.text(LEFT + 12, y + 44, shown, 13, ink, mono=bool(storey.text))
+    room = WIDTH - LEFT - 34
+    canvas.text(LEFT + 12, y + 22, storey.name, 13, ink, bold=True)
+    canvas.text(LEFT + 12, y + 41, clip(storey.says, room, 13), 13, ink)
+    shown = clip(storey.text or "to come", room, 13, mono=True)
+    canvas.text(LEFT + 12, y + 61, shown, 13, ink, mono=bool(storey.text))
 
 
 def _car(canvas, y, lit):

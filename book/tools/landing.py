@@ -1,6 +1,6 @@
 """Make the first page and its picture, from the chapters, the package and records.
 
-python -m book.tools.landing    write index.md and book/_static/ride.svg
+python -m book.tools.landing    write index.md and its pictures
 
 The prose is that of `book/landing.md`; what stands between `<!--` and `-->` there is
 replaced by what is made here.
@@ -12,12 +12,13 @@ import re
 
 from book.helper.ratios import ratios
 from book.helper.rides import Storey, ride
-from book.helper.svg import Figure
+from book.helper.svg import Canvas, Figure
 from book.tools import counts, files, owner, pages
 from book.tools.source import PACKAGE, ROOT, Chapter, exercises, read_chapters
 
 TEMPLATE = ROOT / "book" / "landing.md"
 PICTURE = "book/_static/ride.svg"
+FAVICON = "book/_static/favicon.svg"
 FOLDED = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
 WORDS, LINES = 190, 20  # read in a minute
 FIRST = "chapters/01_interception"
@@ -172,13 +173,22 @@ def page() -> str:
     return re.sub(r"<!-- (\w+) -->", lambda match: parts[match[1]], text)
 
 
+def favicon() -> str:
+    """The lift by itself, with the function in it."""
+    canvas = Canvas()
+    canvas.rect(0, 0, 32, 32, "tangent", None, 6)
+    canvas.text(16, 24, "ƒ", 24, "paper", "middle", bold=True)
+    return canvas.figure(32, 32, "minijax", "").svg
+
+
 def _shown(figure: Figure) -> str:
     return f'<div class="mjf-wrap">{figure.svg}</div>'
 
 
 def main() -> None:
-    """Write both, if their text changed."""
-    for path, text in (("index.md", page()), (PICTURE, picture().svg)):
+    """Write them, if their text changed."""
+    made = {"index.md": page(), PICTURE: picture().svg, FAVICON: favicon()}
+    for path, text in made.items():
         if files.write(ROOT / path, text):
             print(f"wrote {path}")
 

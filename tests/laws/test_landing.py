@@ -16,8 +16,10 @@ def page():
 
 
 def test_picture_agrees_with_the_package():
-    stored = (ROOT / landing.PICTURE).read_text(encoding="utf-8")
-    assert stored == landing.picture().svg, "run `make book` and commit the picture"
+    made = {landing.PICTURE: landing.picture().svg, landing.FAVICON: landing.favicon()}
+    for path, svg in made.items():
+        stored = (ROOT / path).read_text(encoding="utf-8")
+        assert stored == svg, f"run `make book` and commit {path}"
 
 
 def test_each_floor_is_in_the_contents_with_minutes(page):
