@@ -40,6 +40,7 @@ book: $(STAMP) pages
 pages: $(STAMP)
 	@$(RUN) -m book.tools.pages
 	@$(RUN) -m book.tools.landing
+	@$(RUN) -m book.tools.one_function
 
 ## make serve PORT=8000 show the built book on this machine
 serve:

@@ -29,9 +29,9 @@ from book.tools.speed import speed_page
 
 FRONT = ["how_to_read", "notation"]
 BACK = """
-    names grid speed glossary differences how_built bibliography
+    one_function names grid speed glossary differences how_built bibliography
 """.split()
-MADE = ["names", "grid", "speed"]
+MADE = ["one_function", "names", "grid", "speed"]
 RECORD = ROOT / "benchmarks" / "recorded.json"
 COPY = "book/helper/recorded.json"  # chapters show rows of it
 PARTS = [
