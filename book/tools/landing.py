@@ -49,7 +49,7 @@ def address() -> str:
 
 def colab(page: str) -> str:
     """The address at which Colab opens a chapter."""
-    where = f"github/{owner.current()}/minijax/blob/main/{page}.ipynb"
+    where = f"github/{owner.current()}/minijax/blob/{owner.reference()}/{page}.ipynb"
     return f"https://colab.research.google.com/{where}"
 
 
@@ -168,7 +168,7 @@ def page() -> str:
         "contents": contents(chapters),
     }
     slots = {"jax": about["jax"], "date": about["date"]}
-    slots["requirement"] = f"minijax-book @ git+{address()}"
+    slots["requirement"] = f"minijax-book @ git+{address()}@{owner.reference()}"
     text = TEMPLATE.read_text(encoding="utf-8").format(**slots)
     return re.sub(r"<!-- (\w+) -->", lambda match: parts[match[1]], text)
 

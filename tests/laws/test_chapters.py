@@ -36,7 +36,7 @@ try:
     import minijax
     import minijax_book
 except ModuleNotFoundError:
-    address = "git+https://github.com/%s/minijax@main"
+    address = "git+https://github.com/%s/minijax@%s"
     if "/OWNER/" in address:
         raise RuntimeError("Replace OWNER by this book's GitHub account.") from None
     %%pip install -q "minijax-book @ {address}"
@@ -71,7 +71,7 @@ def test_title_has_the_number(chapter):
 
 @each
 def test_first_cell_installs_on_colab(chapter):
-    assert chapter.cells[0].text == FIRST_CELL % owner.current()
+    assert chapter.cells[0].text == FIRST_CELL % (owner.current(), owner.reference())
 
 
 @each_floor

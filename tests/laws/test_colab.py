@@ -7,7 +7,7 @@ import pytest
 from book.tools import colab, owner
 from tests.laws.test_chapters import FIRST_CELL
 
-CELL = FIRST_CELL % owner.current()
+CELL = FIRST_CELL % (owner.current(), owner.reference())
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_a_first_cell_that_does_not_install_is_refused(wheels):
 
 def test_the_placeholder_is_named_before_git_is_called(monkeypatch):
     """Where the address is still the placeholder, one sentence says what to do."""
-    placeholder = (FIRST_CELL % "OWNER").replace("%pip install", "pip = ")
+    placeholder = (FIRST_CELL % ("OWNER", "main")).replace("%pip install", "pip = ")
     monkeypatch.setitem(sys.modules, "minijax", None)
     with pytest.raises(RuntimeError, match="^Replace OWNER by .* account.$") as caught:
         exec(placeholder.replace(" -q ", ""))

@@ -30,7 +30,7 @@ def test_each_floor_is_in_the_contents_with_minutes(page):
 
 def test_slots_are_filled(page):
     assert "<!--" not in page and page.startswith("# ")
-    assert f"github/{owner.current()}/minijax/blob/main/chapters" in page
+    assert f"github/{owner.current()}/minijax/blob/{owner.reference()}/chapters" in page
     assert len(re.findall(r":::\{button-", page)) == 3
 
 
