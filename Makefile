@@ -11,9 +11,12 @@ RUN := $(VENV)/bin/python
 PIP := -m pip install -qq --no-input --disable-pip-version-check
 STAMP := $(VENV)/.installed
 COLAB := .venv-colab
+NOTEBOOKS ?= chapters/*.ipynb
 COLAB_PYTHON ?= $(shell python3.13 -c 'import sys; print(sys.executable)' 2>/dev/null)
 ORACLE := .venv-oracle
 BENCH := .venv-bench
+BROWSER := .venv-browser
+CHROMIUM ?= $(firstword $(foreach b,chromium chromium-browser google-chrome,$(shell command -v $(b))))
 SECONDS ?= 60
 HUNT := $(if $(LLVMLITE),.venv-llvmlite-$(LLVMLITE),$(if $(wildcard $(ORACLE)/.installed),$(ORACLE),$(VENV)))
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
@@ -21,7 +24,7 @@ KERNEL := PYTHONPATH=$(CURDIR) PYTHONWARNINGS=default PYTHONHASHSEED=0 OMP_NUM_T
 title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters \
-  oracle oracle-record hunt bench colab counts owner clean
+  oracle oracle-record hunt bench colab browser counts owner clean
 .NOTPARALLEL:
 
 help:
@@ -38,6 +41,8 @@ book: $(STAMP) pages
 
 pages: $(STAMP)
 	@$(RUN) -m book.tools.pages
+	@$(RUN) -m book.tools.landing
+	@$(RUN) -m book.tools.one_function
 
 ## make serve PORT=8000 show the built book on this machine
 serve:
@@ -62,7 +67,8 @@ made: $(STAMP)
 
 unit: $(STAMP)
 	$(call title,tests)
-	@$(RUN) -m pytest -q -n $(WORKERS) --dist worksteal --durations=15 tests
+	@$(RUN) -m pytest -q -n $(WORKERS) --dist worksteal --durations=15 \
+	  --ignore=tests/browser tests
 
 notebooks: $(STAMP)
 	$(call title,notebooks)
@@ -127,7 +133,7 @@ hunt: $(HUNT)/.installed
 	@.venv-llvmlite-$*/bin/python $(PIP) numpy ml_dtypes mpmath llvmlite==$*
 	@touch $@
 
-## make colab           tests and notebooks on Colab's versions, from a built wheel
+## make colab           notebooks and tests on Colab's versions, from a built wheel
 colab: $(STAMP)
 	$(call title,colab)
 ifeq ($(COLAB_PYTHON),)
@@ -138,24 +144,40 @@ else
 	@$(COLAB)/bin/python $(PIP) numpy==2.1.3 llvmlite==0.44.0 pytest hypothesis \
 	  setuptools nbformat ipython==7.34.0 ipykernel nbclient \
 	  matplotlib mpmath scikit-learn tqdm ml_dtypes
-	@$(COLAB)/bin/python $(PIP) --no-build-isolation --no-deps . ./book/helper
+	@$(COLAB)/bin/python -m pip wheel -qq --no-build-isolation --no-deps \
+	  -w $(COLAB)/wheels . ./book/helper
 	@rm -rf build book/helper/build
+	@$(COLAB)/bin/python -P book/tools/colab.py $(COLAB)/wheels $(NOTEBOOKS)
+	@$(COLAB)/bin/python $(PIP) --no-deps --force-reinstall $(COLAB)/wheels/*.whl
 	@cd tests && ../$(COLAB)/bin/python -P -m pytest -q -W default -p no:cacheprovider \
-	  --import-mode=append --ignore=laws --ignore=oracle .
-	@cd chapters && ../$(COLAB)/bin/jupyter-execute *.ipynb
+	  --import-mode=append --ignore=laws --ignore=oracle --ignore=browser .
+endif
+
+## make browser         the built book in chromium, where there is one
+browser: book
+	$(call title,browser)
+ifeq ($(CHROMIUM),)
+	@echo "skipped: no chromium here (make browser CHROMIUM=...)"
+else
+	@test -e $(BROWSER)/.installed || $(PYTHON) -m venv $(BROWSER)
+	@test -e $(BROWSER)/.installed || \
+	  $(BROWSER)/bin/python $(PIP) -c constraints.txt pytest playwright
+	@touch $(BROWSER)/.installed
+	@BROWSER_PATH=$(CHROMIUM) $(BROWSER)/bin/python -m pytest -q --noconftest \
+	  -c /dev/null --rootdir . -p no:cacheprovider tests/browser
 endif
 
 ## make counts          words, lines, cells, figures, exercises, rules
 counts: $(STAMP)
 	@$(RUN) -m book.tools.counts
 
-## make owner NAME=you  set the account in every address of the repository
+## make owner NAME=you  set the account in every address of the repository; AT=v0.1.0: the tag, before a release
 owner: $(STAMP)
-	@$(RUN) -m book.tools.owner $(NAME)
+	@$(RUN) -m book.tools.owner $(NAME) $(if $(AT),--at $(AT))
 
 ## make clean           remove the environments and all that was built
 clean:
-	rm -rf $(VENV) $(ORACLE) $(BENCH) $(COLAB) .venv-llvmlite-* _build build book/helper/build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(ORACLE) $(BENCH) $(COLAB) $(BROWSER) .venv-llvmlite-* _build build book/helper/build .pytest_cache .mypy_cache .ruff_cache
 
 $(STAMP): requirements.txt constraints.txt pyproject.toml book/helper/pyproject.toml
 	$(call title,environment)

@@ -66,7 +66,7 @@ for way in ways:
     try:
         print("accepted:", repr(way()))
     except (AttributeError, TypeError) as error:
-        assert "pip install ml_dtypes, or minijax[bfloat16]" in str(error), error
+        assert "pip install ml_dtypes, or minijax-book[bfloat16]" in str(error), error
 assert not hasattr(jnp, "bfloat16") and jnp.float16(1) == 1
 assert "bfloat16" not in jnp.__all__ and "float16" in jnp.__all__
 try:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minijax_book import figures, layout, render, svg
+from minijax_book import figures, layout, render, rides, svg
 from minijax_book.ratios import ratios
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,6 +117,8 @@ def drawings():
     yield from (
         (f"lift {k}", figures.lift(k)) for k in (1, 2, 3, 6, 7, 10, 12, 17, 27, 35)
     )
+    ridden = [rides.Storey("I", "watched", NASTY * 9), rides.Storey("II", "to come")]
+    yield "ride", rides.ride("loss(w, x, y)", ridden)
     yield "lift nasty", figures.lift(3, says=f"{NASTY} " * 20)
     yield "grid empty", figures.grid([])
     yield "grid one", figures.grid([RuleTable("impl", [Primitive("add")])], new="impl")

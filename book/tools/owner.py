@@ -1,10 +1,13 @@
 """Set the account in the repository's address, wherever the address stands.
 
-    python -m book.tools.owner you
+    python -m book.tools.owner you                the account
+    python -m book.tools.owner you --at v0.1.0    and the branch or tag to install
 
-The address in `pyproject.toml` is the source; the others are copies of it.
+The address in `pyproject.toml` is the source; the others are copies of it. Notebooks of
+a release install that release: before it is tagged its name is written into them.
 """
 
+import argparse
 import re
 import sys
 import tomllib
@@ -15,7 +18,17 @@ import nbformat
 from book.tools import notebook
 from book.tools.source import ROOT, chapter_paths
 
-ADDRESS = re.compile(r"github\.com/([\w.-]+)/minijax")
+ADDRESS = re.compile(
+    r"(?<=github\.com/)[\w.-]+(?=/minijax)"
+    r"|(?<=google\.com/github/)[\w.-]+(?=/minijax)"
+    r"|(?<=https://)[\w-]+(?=\.github\.io/minijax)"
+)  # the repository, a notebook on Colab, the pages
+REFERENCE = re.compile(
+    r"(?<=/minijax@)[\w.-]+"
+    r"|(?<=/minijax/blob/)[\w.-]+(?=/)"
+    r"|(?<=^  branch: )[\w.-]+$",
+    re.MULTILINE,
+)  # what pip installs, what Colab opens, what a page's buttons lead to
 FOLDERS = (".", "book", "chapters", ".github/workflows")
 SUFFIXES = {".md", ".toml", ".yml", ".cff", ".bib"}
 
@@ -24,7 +37,13 @@ def current() -> str:
     """The account in `pyproject.toml`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     match = ADDRESS.search(project["project"]["urls"]["Repository"])
-    return match[1] if match else ""
+    return match[0] if match else ""
+
+
+def reference() -> str:
+    """The branch or tag which the notebooks install, from `_config.yml`."""
+    match = REFERENCE.search((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    return match[0] if match else ""
 
 
 def files() -> list[Path]:
@@ -38,11 +57,16 @@ def accounts(path: Path) -> set[str]:
     return set(ADDRESS.findall(path.read_text(encoding="utf-8")))
 
 
-def rename(name: str) -> None:
-    """Write the account into every address, and into the stored notebooks."""
+def references(path: Path) -> set[str]:
+    """The branches and tags in the addresses of one file."""
+    return set(REFERENCE.findall(path.read_text(encoding="utf-8")))
+
+
+def rename(name: str, at: str) -> None:
+    """Write account and branch into every address, and into the stored notebooks."""
     for path in files():
         old = path.read_text(encoding="utf-8")
-        new = ADDRESS.sub(f"github.com/{name}/minijax", old)
+        new = REFERENCE.sub(at, ADDRESS.sub(name, old))
         if new != old:
             path.write_text(new, encoding="utf-8")
             print(f"changed {path.relative_to(ROOT)}")
@@ -62,7 +86,17 @@ def _restore(text: Path, stored: Path) -> None:
     nbformat.write(new, stored)
 
 
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("name", help="the account")
+    parser.add_argument("--at", default=reference(), help="branch or tag (as it is)")
+    options = parser.parse_args()
+    for text in (options.name, options.at):
+        if not re.fullmatch(r"[\w.-]+", text):
+            sys.exit(f"{text!r} is not a name: make owner NAME=account AT=v0.1.0")
+    rename(options.name, options.at)
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or not re.fullmatch(r"[\w.-]+", sys.argv[1]):
-        sys.exit("usage: make owner NAME=account")
-    rename(sys.argv[1])
+    main()

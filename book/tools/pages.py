@@ -29,9 +29,9 @@ from book.tools.speed import speed_page
 
 FRONT = ["how_to_read", "notation"]
 BACK = """
-    names grid speed glossary differences how_built bibliography
+    one_function names grid speed glossary differences how_built bibliography
 """.split()
-MADE = ["names", "grid", "speed"]
+MADE = ["one_function", "names", "grid", "speed"]
 RECORD = ROOT / "benchmarks" / "recorded.json"
 COPY = "book/helper/recorded.json"  # chapters show rows of it
 PARTS = [
@@ -47,7 +47,7 @@ PARTS = [
 
 def contents() -> str:
     """The text of `_toc.yml`: the pages there are, in the order of reading."""
-    front = [_page(p) for p in _run() if floor_of(p).number == 0]
+    front = ["index", *(_page(p) for p in _run() if floor_of(p).number == 0)]
     front += [f"book/{name}" for name in FRONT if _written(name)]
     lines = ["# Made by `make chapters`: the floors in order, then the reference."]
     lines += ["format: jb-book", f"root: {front[0]}", "parts:"]

@@ -49,7 +49,7 @@ def kind_of(dtype):
 
 NO_BFLOAT16 = (
     "bfloat16 is a type of the package ml_dtypes, which is not installed: "
-    "pip install ml_dtypes, or minijax[bfloat16] in place of minijax."
+    "pip install ml_dtypes, or minijax-book[bfloat16]."
 )
 
 

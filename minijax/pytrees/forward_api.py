@@ -6,7 +6,6 @@ Reference: ``jax.jvp``.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -90,12 +89,7 @@ def zeros_of_tangent(aval):
     return broadcast_in_dim(array, aval.shape, ()) if aval.shape else array
 
 
-def jvp(
-    fun: Callable[..., Any],
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    has_aux: bool = False,
-) -> tuple[Any, ...]:
+def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False):
     """Return the value of a function and its derivative in one direction.
 
     Args:

@@ -40,8 +40,13 @@ try:
     import minijax
     import minijax_book
 except ModuleNotFoundError:
-    %pip install -q "minijax @ git+https://github.com/{0}/minijax"
-    %pip install -q "git+https://github.com/{0}/minijax#subdirectory=book/helper\""""
+    address = "git+https://github.com/%s/minijax@%s"
+    if "/OWNER/" in address:
+        raise RuntimeError("Replace OWNER by this book's GitHub account.") from None
+    %%pip install -q "minijax-book @ {address}"
+    %%pip install -q "minijax-figures @ {address}#subdirectory=book/helper"
+    import minijax
+    import minijax_book"""
 EXERCISE = re.compile(r"\*\*\d+ ★{1,3} \(\d+ minutes\)\.\*\*")
 FOLDED = {"hide-cell", "hide-input", "hide-output"}
 
@@ -71,7 +76,7 @@ def test_title_has_the_number(chapter):
 
 @each
 def test_first_cell_installs_on_colab(chapter):
-    assert chapter.cells[0].text == FIRST_CELL.format(owner.current())
+    assert chapter.cells[0].text == FIRST_CELL % (owner.current(), owner.reference())
 
 
 @each_spine

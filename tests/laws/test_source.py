@@ -58,6 +58,12 @@ def test_address_is_the_same_everywhere():
     assert not wrong, f"addresses differ from pyproject.toml's: {wrong}"
 
 
+def test_branch_or_tag_is_the_same_everywhere():
+    paths = [*owner.files(), *CHAPTERS.glob("*.ipynb")]
+    wrong = {p for p in paths if owner.references(p) - {owner.reference()}}
+    assert not wrong, f"branches differ from _config.yml's: {wrong}"
+
+
 def test_every_package_is_packaged():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     listed = set(tomllib.loads(text)["tool"]["setuptools"]["packages"])
