@@ -110,7 +110,7 @@ def _links(path: Path, line: str, chapters: list[Chapter]) -> Iterator[str]:
         name, _, anchor = target.partition("#")
         if not name.endswith((".ipynb", ".md")) or "://" in target:
             continue
-        there = (path.parent / name).resolve()
+        there = (_home(path) / name).resolve()
         chapter = anchors.get(there.stem) if there.parent == CHAPTERS else None
         made = there.parent == ROOT / "book" and there.stem in MADE
         if not (chapter or made or there.exists()):
@@ -118,6 +118,11 @@ def _links(path: Path, line: str, chapters: list[Chapter]) -> Iterator[str]:
         elif chapter and anchor and anchor not in _anchors(chapter):
             near = ", ".join(sorted(_anchors(chapter)))
             yield f"{target} leads nowhere: the headings there are {near}"
+
+
+def _home(path: Path) -> Path:
+    """Where a page is read: the landing page becomes `index.md`, at the top."""
+    return ROOT if path == ROOT / "book" / "landing.md" else path.parent
 
 
 def _anchors(chapter: Chapter) -> set[str]:

@@ -100,7 +100,7 @@ def test_stubs_tell_what_the_public_names_are(tmp_path):
     export.write(export.make([one]), tmp_path / "out")
     made = export.make_one(floor("2"), [one, two], tmp_path / "out")
     assert made["lax/__init__.pyi"] == stubs["lax/__init__.pyi"]
-    assert "from minijax.g import h as h" in made["__init__.pyi"]
+    assert "from minijax.floor2.g import h as h" in made["__init__.pyi"]
 
 
 def test_definitions_know_their_cell(tmp_path):
@@ -203,7 +203,6 @@ def test_one_chapter_alone_keeps_the_names_of_the_others(tmp_path):
     spaces = {"minijax": names, "minijax.a": {}}
     assert public.read(out) == (spaces, ["minijax.much"])
     export.write(export.make_one(floor("2"), [one, two], out), out)
-    spaces["minijax.floor2.b"] = {}
     assert public.read(out) == (spaces, ["minijax.floor2.b", "minijax.much"])
 
 
@@ -305,7 +304,8 @@ def test_the_floors_below_are_taken_from_the_package(tmp_path):
     assert "REGISTERS: list[str] = []" in low["_public.py"]
     high = export.below(floor("3"), tmp_path / "out")
     assert high == export.make([zero, one, two])
-    assert set(export.below(floor("2"), tmp_path / "out")) == shared
+    lowest = export.below(floor("2"), tmp_path / "out")
+    assert set(lowest) == shared - {"__init__.pyi"}  # there is no name yet
 
 
 def test_writing_then_checking_finds_no_difference(tmp_path, capsys):
