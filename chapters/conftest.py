@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from book.tools.chapter import write_lower_floors
+from book.tools.export import write_lower_floors
 from book.tools.source import ROOT, floor_of
 
 

@@ -8,14 +8,11 @@ python -m book.tools.chapter 3
 
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 from book.tools import export, files, notebook, pages
 from book.tools.modules import Package
 from book.tools.source import (
     PACKAGE,
-    PROLOGUE,
     ROOT,
     BookError,
     Floor,
@@ -42,23 +39,9 @@ def tests_of(wanted: Floor) -> list[str]:
     return sorted(f"tests/{path.name}" for path in found if path.name.startswith(own))
 
 
-def write_lower_floors(wanted: Floor, folder: Path) -> None:
-    """Write the package that a chapter runs on: what lower floors have exported last.
-
-    The prologue looks ahead: it runs on the whole house.
-    """
-    with files.alone():
-        above = Floor(99) if wanted == PROLOGUE else wanted
-        lower = export.below(above, ROOT / PACKAGE)
-    for path, text in lower.items():
-        files.write(folder / PACKAGE / path, text)
-
-
 def run_notebook(wanted: Floor) -> None:
     """Convert and run the chapter on what the lower floors have exported last."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_lower_floors(wanted, Path(folder))
-        notebook.main([str(wanted), "--package", folder])
+    notebook.main([str(wanted)])
     with files.alone():
         pages.write_contents()
 

@@ -20,6 +20,7 @@ from book.tools.public import Tables
 from book.tools.render import front, render
 from book.tools.source import (
     PACKAGE,
+    PROLOGUE,
     ROOT,
     BookError,
     Chapter,
@@ -88,6 +89,18 @@ def below(wanted: Floor, folder: Path) -> Files:
     made = {path: (folder / path).read_text(encoding="utf-8") for path in kept}
     tables = public.only(public.read(folder), {dotted(path) for path in kept})
     return {"__init__.py": EMPTY} | made | _shared(tables, made)
+
+
+def write_lower_floors(wanted: Floor, folder: Path) -> None:
+    """Write the package that a chapter runs on: what lower floors have exported last.
+
+    The prologue looks ahead: it runs on the whole house.
+    """
+    with files.alone():
+        above = Floor(99) if wanted == PROLOGUE else wanted
+        lower = below(above, ROOT / PACKAGE)
+    for path, text in lower.items():
+        files.write(folder / PACKAGE / path, text)
 
 
 def differences(made: Files, folder: Path) -> str:

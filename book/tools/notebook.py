@@ -7,6 +7,7 @@
     python -m book.tools.notebook 3 --package DIR --dry-run
                                              run on the package in DIR, store nothing
 
+A notebook runs on what the lower floors have exported last, where nbval runs it too.
 Ids of cells are hashes of their text, so an unchanged cell keeps its id and its
 outputs wherever it moves. Cells tagged `gpu` run only where there is a GPU; elsewhere
 their stored outputs stay.
@@ -18,8 +19,11 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import jupytext
@@ -28,6 +32,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 from book.tools import folds
+from book.tools.export import write_lower_floors
 from book.tools.source import (
     CHAPTERS,
     ROOT,
@@ -37,6 +42,7 @@ from book.tools.source import (
     chapter_paths,
     find_chapter,
     floor,
+    floor_of,
     read_chapter,
 )
 
@@ -187,20 +193,33 @@ def process(text: Path, options: argparse.Namespace) -> None:
     print(f"{text.stem} …", end=" ", flush=True)
     stored, book = text.with_suffix(".ipynb"), convert(text)
     keep_outputs(book, stored)
-    package = options.package.resolve()
     if not options.convert:
-        try:
-            execute(book, package)
-        except (CellExecutionError, CellTimeoutError) as error:
-            print(f"failed after {time.monotonic() - start:.1f} s", flush=True)
-            raise BookError(
-                f"chapters/{text.name}: {without_paths(str(error), package)}"
-            ) from None
-        keep_outputs(book, stored, CLOCKED)
-        tidy(book, package)
+        with _package_for(text, options.package) as package:
+            _run(book, text, package)
+            keep_outputs(book, stored, CLOCKED)
+            tidy(book, package)
     if not options.dry_run:
         nbformat.write(book, stored)
     print(f"{time.monotonic() - start:.1f} s", flush=True)
+
+
+@contextmanager
+def _package_for(text: Path, given: Path | None) -> Iterator[Path]:
+    if given:
+        yield given.resolve()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        write_lower_floors(floor_of(text), Path(folder))
+        yield Path(folder)
+
+
+def _run(book: Notebook, text: Path, package: Path) -> None:
+    try:
+        execute(book, package)
+    except (CellExecutionError, CellTimeoutError) as error:
+        print("failed", flush=True)
+        why = without_paths(str(error), package)
+        raise BookError(f"chapters/{text.name}: {why}") from None
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -210,7 +229,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--convert", action="store_true")
     parser.add_argument("--dry-run", action="store_true")
-    parser.add_argument("--package", type=Path, default=ROOT)
+    parser.add_argument("--package", type=Path)
     options = parser.parse_args(arguments)
     texts = [find_chapter(wanted) for wanted in options.floor] or chapter_paths()
     if options.check:
