@@ -5,6 +5,9 @@
 Reference: ``jax.lax``.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from minijax.arrays.array import asarray_impl, primitive_rules
@@ -15,9 +18,10 @@ from minijax.arrays.numerics import convert, fitting
 from minijax.core import Array, Primitive
 from minijax.lax.broadcasting import broadcast_in_dim
 from minijax.lax.conversion import astype, convert_element_type_p
+from minijax.typing import ArrayLike
 
 
-def convert_element_type(operand, new_dtype):
+def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     """Convert to another dtype.
 
     Integers wrap around, those of Python too; floats are cut off towards zero, and
@@ -84,7 +88,7 @@ def _bitcast(xp, x, new_dtype):
 primitive_rules(bitcast_convert_type_p, _bitcast_shape, _bitcast)
 
 
-def bitcast_convert_type(operand, new_dtype):
+def bitcast_convert_type(operand: ArrayLike, new_dtype: Any) -> Array:
     """Read the bits of each element as another dtype.
 
     Args:
@@ -124,7 +128,7 @@ def _iota(xp, dtype, shape, dimension):
 primitive_rules(iota_p, _iota_shape, _iota)
 
 
-def broadcasted_iota(dtype, shape, dimension):
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
     """Return an array that counts 0, 1, 2, … along the axis `dimension`.
 
     Reference: ``jax.lax.broadcasted_iota``.
@@ -134,7 +138,7 @@ def broadcasted_iota(dtype, shape, dimension):
     return result
 
 
-def iota(dtype, size):
+def iota(dtype: Any, size: int) -> Array:
     """Return the vector 0, 1, …, ``size - 1``.
 
     Reference: ``jax.lax.iota``.
@@ -164,7 +168,9 @@ def full(shape, fill_value, dtype=None):
     return broadcast_in_dim(value, shape, ())
 
 
-def full_like(x, fill_value, dtype=None, shape=None):
+def full_like(
+    x: ArrayLike, fill_value: ArrayLike, dtype: Any = None, shape: Any = None
+) -> Array:
     """Return an array like `x`, filled with one value.
 
     Reference: ``jax.lax.full_like``.

@@ -6,6 +6,8 @@ Reference: ``jax.lax``.
 """
 
 import builtins
+from collections.abc import Sequence
+from typing import Any
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
@@ -20,6 +22,7 @@ from minijax.arrays.checks import (
 from minijax.core import Array, Primitive
 from minijax.lax.factories import unify
 from minijax.lax.shaping import squeeze
+from minijax.typing import ArrayLike
 
 slice_p = Primitive("slice")
 
@@ -50,7 +53,12 @@ def _slice(xp, x, start_indices, limit_indices, strides):
 primitive_rules(slice_p, _slice_shape, _slice)
 
 
-def slice(operand, start_indices, limit_indices, strides=None):
+def slice(
+    operand: ArrayLike,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Array:
     """Cut out a box.
 
     Args:
@@ -68,7 +76,13 @@ def slice(operand, start_indices, limit_indices, strides=None):
     return result
 
 
-def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
+def slice_in_dim(
+    operand: ArrayLike,
+    start_index: int | None,
+    limit_index: int | None,
+    stride: int = 1,
+    axis: int = 0,
+) -> Array:
     """Slice along one axis; negative indices count from the end.
 
     Reference: ``jax.lax.slice_in_dim``.
@@ -85,7 +99,9 @@ def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
     return slice(operand, starts, limits, strides)
 
 
-def index_in_dim(operand, index, axis=0, keepdims=True):
+def index_in_dim(
+    operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True
+) -> Array:
     """Take one index along one axis.
 
     Reference: ``jax.lax.index_in_dim``.
@@ -149,7 +165,7 @@ def _pad(xp, x, value, padding_config):
 primitive_rules(pad_p, _pad_shape, _pad)
 
 
-def pad(operand, padding_value, padding_config):
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Any) -> Array:
     """Put a value around the elements and between them.
 
     Args:
@@ -199,7 +215,7 @@ primitive_rules(
 )
 
 
-def concatenate(operands, dimension):
+def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     """Join arrays of one dtype along an axis.
 
     Args:

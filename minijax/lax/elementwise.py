@@ -52,8 +52,9 @@ from minijax.arrays.numerics import (
     shift_up,
     sigmoid,
 )
-from minijax.core import Primitive
+from minijax.core import Array, Primitive
 from minijax.lax.factories import binary, elementwise, unary, unify
+from minijax.typing import ArrayLike
 
 add_any_p = elementwise("add_any", ANY, "add")
 
@@ -134,7 +135,7 @@ round_p = elementwise("round", FLOAT, round_to_integer)
 reduce_precision_p = elementwise("reduce_precision", FLOAT, reduced)
 
 
-def integer_pow(x, y):
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """Elementwise power with one fixed integer exponent.
 
     Args:
@@ -162,7 +163,10 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
+def round(
+    x: ArrayLike,
+    rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FROM_ZERO,
+) -> Array:
     """Elementwise nearest integer.
 
     Args:
@@ -175,7 +179,9 @@ def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
     return result
 
 
-def reduce_precision(operand, exponent_bits, mantissa_bits):
+def reduce_precision(
+    operand: ArrayLike, exponent_bits: int, mantissa_bits: int
+) -> Array:
     """Elementwise rounding to a float with fewer bits.
 
     Reference: ``jax.lax.reduce_precision``.
@@ -185,7 +191,7 @@ def reduce_precision(operand, exponent_bits, mantissa_bits):
     return result
 
 
-def nextafter(x1, x2):
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise next float after `x1` on the way to `x2`.
 
     Reference: ``jax.lax.nextafter``.
@@ -193,7 +199,7 @@ def nextafter(x1, x2):
     return _nextafter(x1, x2)
 
 
-def conj(x):
+def conj(x: ArrayLike) -> Array:
     """Elementwise complex conjugate; a real `x` becomes complex.
 
     Reference: ``jax.lax.conj``.
@@ -202,7 +208,7 @@ def conj(x):
     return _conj(x) if aval.dtype.kind == "c" else complex(x, np.zeros((), aval.dtype))
 
 
-def reciprocal(x):
+def reciprocal(x: ArrayLike) -> Array:
     """Elementwise 1 / `x`.
 
     Reference: ``jax.lax.reciprocal``.
@@ -224,7 +230,7 @@ def _pow_shape(x, y):
 primitive_rules(pow_p, _pow_shape, power)
 
 
-def pow(x, y):
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise power.
 
     Args:

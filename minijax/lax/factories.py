@@ -5,6 +5,8 @@
 Operands have one dtype and one number of axes; scalars, and axes of size 1, stretch.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from minijax.arrays.array import primitive_rules
@@ -21,7 +23,8 @@ from minijax.arrays.checks import (
     without,
 )
 from minijax.arrays.dtypes import kind_of
-from minijax.core import Primitive
+from minijax.core import Array, Primitive
+from minijax.typing import ArrayLike
 
 
 def elementwise_shape(name, accepts, result_dtype):
@@ -53,7 +56,9 @@ def elementwise(name, accepts, compute, result_dtype=lambda dtype: dtype):
     return primitive
 
 
-def binary(name, accepts, compute, result_dtype=lambda dtype: dtype):
+def binary(
+    name, accepts, compute, result_dtype=lambda dtype: dtype
+) -> tuple[Primitive, Callable[[ArrayLike, ArrayLike], Array]]:
     """Make a primitive of two operands; return it, and the function that binds it."""
     primitive = elementwise(name, accepts, compute, result_dtype)
 
@@ -100,7 +105,9 @@ def _literal(x, aval):
     return literal.item() if aval.weak_type else literal
 
 
-def unary(name, accepts, compute, result_dtype=lambda dtype: dtype):
+def unary(
+    name, accepts, compute, result_dtype=lambda dtype: dtype
+) -> tuple[Primitive, Callable[[ArrayLike], Array]]:
     """Make a primitive of one operand; return it, and the function that binds it."""
     primitive = elementwise(name, accepts, compute, result_dtype)
 

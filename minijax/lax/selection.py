@@ -7,8 +7,9 @@ Reference: ``jax.lax``.
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.checks import all_weak, check_kind, check_same_dtype, listing
-from minijax.core import Primitive
+from minijax.core import Array, Primitive
 from minijax.lax.factories import unify
+from minijax.typing import ArrayLike
 
 select_n_p = Primitive("select_n")
 
@@ -39,7 +40,7 @@ def _select(xp, which, *cases):
 primitive_rules(select_n_p, _select_shape, _select)
 
 
-def select_n(which, *cases):
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """Choose elements among arrays.
 
     Args:
@@ -53,7 +54,7 @@ def select_n(which, *cases):
     return result
 
 
-def select(pred, on_true, on_false):
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """Choose `on_true` where `pred` holds and `on_false` elsewhere; no broadcasting.
 
     Reference: ``jax.lax.select``.
@@ -82,7 +83,7 @@ primitive_rules(
 )
 
 
-def clamp(min, x, max):
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """Limit the elements of `x` to the interval from `min` to `max`.
 
     Args:

@@ -9,15 +9,18 @@ Reference: ``jax.lax``.
 
 import builtins
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import canonicalize_axis, integers, without
 from minijax.core import Array, Primitive
 from minijax.lax.broadcasting import broadcast_in_dim
+from minijax.typing import ArrayLike
 
 
-def broadcast(operand, sizes):
+def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
     """Repeat `operand` along new leading axes of `sizes`.
 
     Reference: ``jax.lax.broadcast``.
@@ -26,7 +29,7 @@ def broadcast(operand, sizes):
     return broadcast_in_dim(operand, shape, range(len(sizes), len(shape)))
 
 
-def expand_dims(array, dimensions):
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """Insert axes of size 1 at the places `dimensions` of the result.
 
     Reference: ``jax.lax.expand_dims``.
@@ -60,7 +63,11 @@ primitive_rules(
 )
 
 
-def reshape(operand, new_sizes, dimensions=None):
+def reshape(
+    operand: ArrayLike,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+) -> Array:
     """Give the elements, in row-major order, a new shape.
 
     Args:
@@ -79,7 +86,9 @@ def reshape(operand, new_sizes, dimensions=None):
     return result
 
 
-def collapse(operand, start_dimension, stop_dimension=None):
+def collapse(
+    operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None
+) -> Array:
     """Merge the axes from `start_dimension` up to `stop_dimension` into one.
 
     Reference: ``jax.lax.collapse``.
@@ -107,7 +116,7 @@ primitive_rules(
 )
 
 
-def transpose(operand, permutation):
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Reorder the axes: axis i of the result is axis ``permutation[i]`` of `operand`.
 
     Reference: ``jax.lax.transpose``.
@@ -136,7 +145,7 @@ primitive_rules(
 )
 
 
-def squeeze(array, dimensions):
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Drop the axes `dimensions`, which have size 1.
 
     Reference: ``jax.lax.squeeze``.
@@ -166,7 +175,7 @@ def _rev_shape(x, dimensions):
 primitive_rules(rev_p, _rev_shape, lambda xp, x, dimensions: xp.flip(x, dimensions))
 
 
-def rev(operand, dimensions):
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Reverse the order of the elements along the axes `dimensions`.
 
     Reference: ``jax.lax.rev``.
