@@ -144,3 +144,13 @@ def check_placed(shape, new_shape, places):
             f"operand shape {shape}, shape {new_shape} and broadcast_dimensions "
             f"{places}."
         )
+
+
+def sizes(shape, axes):
+    """Return the sizes of some axes."""
+    return tuple(shape[axis] for axis in axes)
+
+
+def free_axes(ndim, contracting, batch):
+    """Return the axes that are neither summed over nor shared."""
+    return tuple(axis for axis in range(ndim) if axis not in (*contracting, *batch))

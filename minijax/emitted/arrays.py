@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.checks import free_axes, sizes
 from minijax.arrays.numerics import wide
 from minijax.batching.collectives import pmax_p, pmin_p, ppermute_p, psum_p
 from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
@@ -17,7 +18,6 @@ from minijax.emitted.evaluations import write_evaluation
 from minijax.emitted.source_text import scalar_of
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jitting.primitive import jit_p
-from minijax.lax.contraction import free_axes, sizes
 from minijax.lax.reductions import countable, highest, lowest
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
-from minijax.arrays.checks import all_weak, integers
+from minijax.arrays.checks import all_weak, free_axes, integers, sizes
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.lattice import from_node, join, lattice_node
 from minijax.arrays.numerics import wide
@@ -36,16 +36,6 @@ def _dot(xp, lhs, rhs, dimension_numbers, preferred_element_type):
         b.reshape((*batch, math.prod(summed), math.prod(columns))),
     )
     return product.reshape((*batch, *rows, *columns))
-
-
-def sizes(shape, axes):
-    """Return the sizes of some axes."""
-    return tuple(shape[axis] for axis in axes)
-
-
-def free_axes(ndim, contracting, batch):
-    """Return the axes that are neither summed over nor shared."""
-    return tuple(axis for axis in range(ndim) if axis not in (*contracting, *batch))
 
 
 def _check_axes(side, x, contracting, batch):

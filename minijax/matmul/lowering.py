@@ -13,13 +13,12 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import ShapedArray
-from minijax.arrays.checks import to_real
+from minijax.arrays.checks import free_axes, sizes, to_real
 from minijax.arrays.numerics import wide
 from minijax.kernels.backends import step_runners, view
 from minijax.kernels.building import KernelBuilder, Pair, parts
 from minijax.kernels.layouts import Layout, Slot, permuted, reshaped, stretched
 from minijax.kernels.program_steps import kernel_rules
-from minijax.lax.contraction import free_axes, sizes
 from minijax.matmul.gemm import workspace
 
 # Products of matrices with at most so many multiplications are kernels.

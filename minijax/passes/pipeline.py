@@ -5,6 +5,7 @@
 import os
 
 from minijax import lax
+from minijax.arrays.checks import free_axes
 from minijax.arrays.settings import _on_or_off, config
 from minijax.batching.trace import program_primitives
 from minijax.branches.conditionals import cond_p
@@ -13,7 +14,6 @@ from minijax.jaxprs.checking import check_jaxpr
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jitting.programs import acts, merge, partition
-from minijax.lax.contraction import free_axes
 from minijax.passes.algebra import ALGEBRA, do_algebra
 from minijax.passes.common_subexpressions import SHARING, key_of, share_subexpressions
 from minijax.passes.constant_folding import FOLDING, fold

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from minijax import lax
 from minijax.arrays.avals import typeof
-from minijax.lax.contraction import free_axes
+from minijax.arrays.checks import free_axes
 from minijax.lax.conversion import astype
 from minijax.reverse.transposition import (
     Linear,
