@@ -6,6 +6,7 @@ Reference: ``jax.core.ShapedArray``, ``jax.typeof``.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class ShapedArray(Record):
 aval_rules: dict = {}
 
 
-def typeof(x):
+def typeof(x: Any) -> ShapedArray:
     """Return the abstract value of an array, a tracer or a scalar.
 
     Raises:

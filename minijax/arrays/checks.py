@@ -3,6 +3,7 @@
 """What shape rules share: kinds of dtypes, axes, and refusals that name both."""
 
 import builtins
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -86,7 +87,7 @@ def broadcast_strictly(name, shapes):
     return tuple(size for [size] in sizes)
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """Return the shape that `shapes` broadcast to, by NumPy's rules.
 
     Raises:

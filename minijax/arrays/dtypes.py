@@ -9,6 +9,7 @@ Reference: ``jax.dtypes``.
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -126,7 +127,7 @@ def check_dtype(dtype, name):
     return canonical
 
 
-def issubdtype(arg1, arg2):
+def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Return whether type `arg1` is of the kind `arg2`; bfloat16 counts as floating.
 
     Args:

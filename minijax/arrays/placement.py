@@ -40,7 +40,7 @@ class Device:
 platforms = {"cpu": [Device("cpu", 0, np)]}
 
 
-def default_backend():
+def default_backend() -> str:
     """Return the name of the platform that is used unless another is asked for.
 
     The switch ``jax_platforms`` is a list of names with commas between them, of which
@@ -78,7 +78,7 @@ config.define("jax_platforms", os.environ.get("JAX_PLATFORMS"), _present)
 config.define("jax_platform_name", os.environ.get("JAX_PLATFORM_NAME", ""), _present)
 
 
-def devices(backend=None):
+def devices(backend: str | None = None) -> list[Device]:
     """Return the devices of a platform.
 
     Args:
@@ -94,7 +94,9 @@ def devices(backend=None):
     return list(platforms[backend])
 
 
-def local_devices(process_index=None, backend=None):
+def local_devices(
+    process_index: int | None = None, backend: str | None = None
+) -> list[Device]:
     """Return the devices of this process.
 
     Raises:
@@ -105,11 +107,11 @@ def local_devices(process_index=None, backend=None):
     return devices(backend)
 
 
-def device_count(backend=None):
+def device_count(backend: str | None = None) -> int:
     """Return the number of devices of a platform."""
     return len(devices(backend))
 
 
-def local_device_count(backend=None):
+def local_device_count(backend: str | None = None) -> int:
     """Return the number of devices of a platform that this process owns."""
     return len(local_devices(backend=backend))

@@ -6,7 +6,7 @@ Reference: ``jax.config``.
 """
 
 import os
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from threading import Lock
 
@@ -120,7 +120,7 @@ config = Config()
 config.define("jax_enable_x64", os.environ.get("JAX_ENABLE_X64", "0"), _on_or_off)
 
 
-def enable_x64(new_val=True):
+def enable_x64(new_val: bool = True) -> AbstractContextManager:
     """Return a context manager inside which 64-bit types exist (or do not).
 
     Reference: ``jax.enable_x64``.

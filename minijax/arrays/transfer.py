@@ -5,6 +5,8 @@
 Reference: ``jax.device_put``, ``jax.device_get``, ``jax.block_until_ready``.
 """
 
+from typing import Any
+
 import numpy as np
 
 from minijax.arrays.array import ArrayImpl, asarray_impl
@@ -15,7 +17,7 @@ from minijax.arrays.placement import Device, devices
 from minijax.core import Array, Tracer
 
 
-def device_put(x, device=None):
+def device_put(x: Any, device: Any = None) -> Any:
     """Return the array `x` on a device; a tracer is where its trace wants it.
 
     Args:
@@ -37,12 +39,12 @@ def device_put(x, device=None):
     return ArrayImpl(device.array_module.array(np.asarray(array)), array.aval, device)
 
 
-def device_get(x):
+def device_get(x: Any) -> Any:
     """Return an array as a read-only NumPy array; anything else as it is."""
     return np.asarray(x) if isinstance(x, Array) else x
 
 
-def block_until_ready(x):
+def block_until_ready(x: Any) -> Any:
     """Return `x` when its numbers are there."""
     return x.block_until_ready() if isinstance(x, ArrayImpl) else x
 
@@ -50,7 +52,7 @@ def block_until_ready(x):
 _PLATFORMS = {1: "cpu", 2: "cuda", 3: "cuda", 10: "rocm"}  # by DLPack's numbers
 
 
-def is_supported_dtype(dtype):
+def is_supported_dtype(dtype: Any) -> bool:
     """Return whether arrays of a dtype can be lent and borrowed.
 
     Reference: ``jax.dlpack.is_supported_dtype``.
@@ -58,7 +60,7 @@ def is_supported_dtype(dtype):
     return np.dtype(dtype) in DTYPES
 
 
-def from_dlpack(x, /, device=None, copy=None):
+def from_dlpack(x: Any, /, device: Any = None, copy: bool | None = None) -> Array:
     """Return the array of another library as one of ours, in the same memory.
 
     The other library should not write there any more: the array would change.

@@ -5,8 +5,10 @@
 Reference: the parallel operators of ``jax.lax``.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +67,7 @@ reduce_over_axis(pmax_p, lax.reduce_max, lambda size, x: x)
 reduce_over_axis(pmin_p, lax.reduce_min, lambda size, x: x)
 
 
-def psum(x, axis_name, *, axis_index_groups=None):
+def psum(x: Any, axis_name: Any, *, axis_index_groups: None = None) -> Any:
     """Return the sum of `x` over all examples along a named axis.
 
     Args:
@@ -92,7 +94,7 @@ def _sum_leaf(names, x):
     return psum_p.bind(x, axis_name=names)[0]
 
 
-def pmean(x, axis_name, *, axis_index_groups=None):
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: None = None) -> Any:
     """Return the mean of `x` over all examples along a named axis.
 
     Reference: ``jax.lax.pmean``; the arguments are those of `psum`.
@@ -101,7 +103,7 @@ def pmean(x, axis_name, *, axis_index_groups=None):
     return tree_map(lambda leaf: jnp.divide(leaf, axis_size(axis_name)), total)
 
 
-def pmax(x, axis_name, *, axis_index_groups=None):
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: None = None) -> Any:
     """Return the greatest `x` of all examples along a named axis.
 
     Reference: ``jax.lax.pmax``; the arguments are those of `psum`.
@@ -111,7 +113,7 @@ def pmax(x, axis_name, *, axis_index_groups=None):
     return tree_map(lambda leaf: pmax_p.bind(leaf, axis_name=names)[0], x)
 
 
-def pmin(x, axis_name, *, axis_index_groups=None):
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: None = None) -> Any:
     """Return the least `x` of all examples along a named axis.
 
     Reference: ``jax.lax.pmin``; the arguments are those of `psum`.
@@ -124,7 +126,7 @@ def pmin(x, axis_name, *, axis_index_groups=None):
 ppermute_p: Primitive = Primitive("ppermute")
 
 
-def ppermute(x, axis_name, perm):
+def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """Send each example's `x` to another example along a named axis.
 
     Args:

@@ -5,6 +5,8 @@
 Reference: the parallel operators of ``jax.lax``.
 """
 
+from typing import Any
+
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import canonicalize_axis
@@ -64,7 +66,14 @@ def _gather_other(axis, x, dim, all_gather_dimension, tiled, **params):
 collective(all_gather_p, _gather_shape, _gather_own, _gather_other)
 
 
-def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False):
+def all_gather(
+    x: Any,
+    axis_name: Any,
+    *,
+    axis_index_groups: None = None,
+    axis: int = 0,
+    tiled: bool = False,
+) -> Any:
     """Return the `x` of all examples along a named axis.
 
     Args:
@@ -141,8 +150,13 @@ collective(reduce_scatter_p, _scatter_shape, _scatter_own, _scatter_other)
 
 
 def psum_scatter(
-    x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False
-):
+    x: Any,
+    axis_name: Any,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: None = None,
+    tiled: bool = False,
+) -> Any:
     """Return this example's part of the sum of `x` over a named axis.
 
     Args:
@@ -207,8 +221,14 @@ collective(all_to_all_p, _exchange_shape, _exchange_own, _exchange_other)
 
 
 def all_to_all(
-    x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False
-):
+    x: Any,
+    axis_name: Any,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: None = None,
+    tiled: bool = False,
+) -> Any:
     """Exchange: each example sends a part of `x` to every other one.
 
     Args:

@@ -11,6 +11,7 @@ Reference: ``jax.lax.axis_index``, ``jax.lax.axis_size``.
 """
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from minijax import lax
 from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import ShapedArray
 from minijax.batching.rules import example_aval, vmap_rules
-from minijax.core import Primitive, current_trace, impl_rules
+from minijax.core import Array, Primitive, current_trace, impl_rules
 from minijax.forward.rules import jvp_rules
 
 
@@ -91,7 +92,7 @@ def refuse_groups(function, axis_index_groups):
         )
 
 
-def axis_size(axis_name):
+def axis_size(axis_name: Any) -> int:
     """Return the number of examples along a named axis, a Python int.
 
     Args:
@@ -123,7 +124,7 @@ vmap_rules[axis_index_p] = lambda axis, args, dims, axis_name: (
 )
 
 
-def axis_index(axis_name):
+def axis_index(axis_name: Any) -> Array:
     """Return which example this is along a named axis, an int32 scalar.
 
     Args:

@@ -52,7 +52,7 @@ def broadcast_in_dim(
     return result
 
 
-def broadcast_to_rank(x, rank):
+def broadcast_to_rank(x: ArrayLike, rank: int) -> ArrayLike:
     """Put axes of size 1 in front, until there are `rank` axes.
 
     Reference: ``jax.lax.broadcast_to_rank``.

@@ -146,7 +146,7 @@ def iota(dtype: Any, size: int) -> Array:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def full(shape, fill_value, dtype=None):
+def full(shape: Any, fill_value: ArrayLike, dtype: Any = None) -> Array:
     """Return an array of `shape`, filled with one value.
 
     Args:

@@ -9,6 +9,7 @@ Reference: type promotion and broadcasting of ``jax.numpy``.
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -100,7 +101,7 @@ def promote_dtypes_numeric(*args):
     return [astype(arg, dtype, weak_type) for arg in args]
 
 
-def promote_types(a, b):
+def promote_types(a: Any, b: Any) -> np.dtype:
     """Return the dtype in which values of types `a` and `b` meet.
 
     A type that is named is not narrowed, even if 64-bit types are off.

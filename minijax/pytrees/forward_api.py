@@ -5,7 +5,8 @@
 Reference: ``jax.jvp``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -89,7 +90,7 @@ def zeros_of_tangent(aval):
     return broadcast_in_dim(array, aval.shape, ()) if aval.shape else array
 
 
-def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False):
+def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tuple:
     """Return the value of a function and its derivative in one direction.
 
     Args:

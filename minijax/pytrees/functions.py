@@ -5,6 +5,9 @@
 Reference: ``jax.tree_util.tree_map``.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from minijax.pytrees.treedefs import tree_flatten
 
 
@@ -25,7 +28,7 @@ def subtrees(caller, treedef, tree):
         raise ValueError(f"{caller}: {error}") from None
 
 
-def tree_map(f, tree, *rest, is_leaf=None):
+def tree_map(f: Callable, tree: Any, *rest: Any, is_leaf: Any = None) -> Any:
     """Apply a function to each leaf of a tree, and to what stands there in others.
 
     Args:

@@ -5,6 +5,7 @@
 Reference: ``jax.tree_util.keystr``, ``KeyPath``, ``DictKey`` and its relatives.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -64,7 +65,7 @@ KeyEntry = DictKey | SequenceKey | GetAttrKey | FlattenedIndexKey
 KeyPath = tuple[KeyEntry, ...]
 
 
-def keystr(keys, *, simple=False, separator=""):
+def keystr(keys: Sequence, *, simple: bool = False, separator: str = "") -> str:
     """Return a key path as text, such as ``['w'][0].bias``.
 
     Args:

@@ -192,8 +192,8 @@ copyreg.pickle(NodeKind, lambda kind: (kind_of_type, (kind.type,)))
 
 
 def register_pytree_node(
-    nodetype, flatten_func, unflatten_func, flatten_with_keys_func=None
-):
+    nodetype: type, flatten_func, unflatten_func, flatten_with_keys_func=None
+) -> None:
     """Make a type a container of trees.
 
     Args:

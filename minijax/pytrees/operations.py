@@ -6,6 +6,8 @@ Reference: ``jax.tree_util.tree_reduce`` and its relatives.
 """
 
 import functools
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from minijax.pytrees.differences import differences
 from minijax.pytrees.functions import subtrees
@@ -41,7 +43,9 @@ def broadcast_prefix(prefix_tree, full_tree, is_leaf=None):
 _MISSING = object()
 
 
-def tree_broadcast(prefix_tree, full_tree, is_leaf=None):
+def tree_broadcast(
+    prefix_tree: Any, full_tree: Any, is_leaf: Callable | None = None
+) -> Any:
     """Replace each leaf of a tree by a tree of copies, to give it a larger structure.
 
     Args:
@@ -58,7 +62,13 @@ def tree_broadcast(prefix_tree, full_tree, is_leaf=None):
     return tree_structure(full_tree).unflatten(leaves)
 
 
-def tree_map_with_path(f, tree, *rest, is_leaf=None, is_leaf_takes_path=False):
+def tree_map_with_path(
+    f: Callable,
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
     """Apply a function to each leaf of a tree and its key path.
 
     Args:
@@ -76,7 +86,12 @@ def tree_map_with_path(f, tree, *rest, is_leaf=None, is_leaf_takes_path=False):
     return treedef.unflatten(f(*pair, *args) for pair, *args in zip(pairs, *columns))
 
 
-def tree_reduce(function, tree, initializer=_MISSING, is_leaf=None):
+def tree_reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _MISSING,
+    is_leaf: Callable | None = None,
+) -> Any:
     """Combine the leaves of a tree, from first to last, by a function of two.
 
     Args:
@@ -98,7 +113,13 @@ def tree_reduce(function, tree, initializer=_MISSING, is_leaf=None):
     return functools.reduce(function, leaves)
 
 
-def tree_reduce_associative(operation, tree, *, identity=_MISSING, is_leaf=None):
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _MISSING,
+    is_leaf: Callable | None = None,
+) -> Any:
     """Combine the leaves of a tree by an associative function, in pairs.
 
     Args:
@@ -120,7 +141,7 @@ def tree_reduce_associative(operation, tree, *, identity=_MISSING, is_leaf=None)
     return leaves[0] if leaves else tree_reduce(operation, leaves, identity)
 
 
-def tree_all(tree, *, is_leaf=None):
+def tree_all(tree: Any, *, is_leaf: Callable | None = None) -> bool:
     """Return whether all leaves are true.
 
     Reference: ``jax.tree_util.tree_all``.
@@ -128,7 +149,7 @@ def tree_all(tree, *, is_leaf=None):
     return all(tree_leaves(tree, is_leaf))
 
 
-def all_leaves(iterable, is_leaf=None):
+def all_leaves(iterable: Iterable, is_leaf: Callable | None = None) -> bool:
     """Return whether all values of an iterable are leaves.
 
     Reference: ``jax.tree_util.all_leaves``.
@@ -136,7 +157,11 @@ def all_leaves(iterable, is_leaf=None):
     return all(tree_structure(x, is_leaf).kind is None for x in iterable)
 
 
-def tree_transpose(outer_treedef, inner_treedef, pytree_to_transpose):
+def tree_transpose(
+    outer_treedef: PyTreeDef,
+    inner_treedef: PyTreeDef | None,
+    pytree_to_transpose: Any,
+) -> Any:
     """Turn a tree of trees inside out: a list of pairs becomes a pair of lists.
 
     Args:

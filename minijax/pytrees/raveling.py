@@ -8,17 +8,21 @@ Reference: ``jax.flatten_util``.
 import functools
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.core import Array
 from minijax.lax.promotion import promote_types
 from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
+from minijax.typing import ArrayLike
 
 
-def ravel_pytree(pytree):
+def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[ArrayLike], Any]]:
     """Lay all numbers of a tree of arrays in a row.
 
     Args:

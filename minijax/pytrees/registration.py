@@ -8,14 +8,21 @@ Reference: ``jax.tree_util.register_dataclass``, ``register_pytree_node_class``,
 
 import dataclasses
 import functools
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from minijax.pytrees.key_paths import GetAttrKey
 from minijax.pytrees.node_kinds import register_pytree_node
 
+_Class = TypeVar("_Class", bound=type)  # a class goes in, the same comes out
+
 
 def register_pytree_with_keys(
-    nodetype, flatten_with_keys, unflatten_func, flatten_func=None
-):
+    nodetype: type,
+    flatten_with_keys: Callable,
+    unflatten_func: Callable,
+    flatten_func: Callable | None = None,
+) -> None:
     """Make a type a container of trees whose children have names.
 
     Args:
@@ -36,7 +43,7 @@ def register_pytree_with_keys(
     )
 
 
-def register_pytree_node_class(cls):
+def register_pytree_node_class(cls: _Class) -> _Class:
     """Decorate a class with ``tree_flatten(self)`` and ``tree_unflatten(cls, ...)``.
 
     Reference: ``jax.tree_util.register_pytree_node_class``.
@@ -45,7 +52,7 @@ def register_pytree_node_class(cls):
     return cls
 
 
-def register_pytree_with_keys_class(cls):
+def register_pytree_with_keys_class(cls: _Class) -> _Class:
     """Decorate a class with ``tree_flatten_with_keys`` and ``tree_unflatten``.
 
     Reference: ``jax.tree_util.register_pytree_with_keys_class``.
@@ -59,7 +66,7 @@ def register_pytree_with_keys_class(cls):
     return cls
 
 
-def register_static(cls):
+def register_static(cls: _Class) -> _Class:
     """Decorate a class whose instances are structure, and hold no leaves.
 
     Reference: ``jax.tree_util.register_static``.
@@ -68,7 +75,12 @@ def register_static(cls):
     return cls
 
 
-def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields=()):
+def register_dataclass(
+    nodetype: _Class,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> _Class:
     """Make a class whose instances are fields and nothing more a container of trees.
 
     Args:
@@ -88,7 +100,7 @@ def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields
     if data_fields is None and meta_fields is None:
         data_fields, meta_fields = _fields_of(nodetype)
     _check_fields(nodetype, data_fields, meta_fields, drop_fields)
-    data_fields, meta_fields = tuple(data_fields), tuple(meta_fields)
+    data_fields, meta_fields = tuple(data_fields or ()), tuple(meta_fields or ())
     keys = [GetAttrKey(name) for name in data_fields]
 
     def flatten(tree):

@@ -5,6 +5,8 @@
 Reference: ``jax.device_put``, ``jax.device_get``, ``jax.block_until_ready``.
 """
 
+from typing import Any
+
 from minijax.arrays import transfer
 from minijax.arrays.array import ArrayImpl
 from minijax.pytrees.functions import tree_map
@@ -12,7 +14,7 @@ from minijax.pytrees.operations import flatten_axes
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves
 
 
-def device_put(x, device=None):
+def device_put(x: Any, device: Any = None) -> Any:
     """Return a tree of arrays on a device.
 
     Args:
@@ -31,7 +33,7 @@ def device_put(x, device=None):
     return treedef.unflatten(map(transfer.device_put, leaves, devices))
 
 
-def device_get(x):
+def device_get(x: Any) -> Any:
     """Return a tree with each array as a read-only NumPy array.
 
     Reference: ``jax.device_get``.
@@ -39,7 +41,7 @@ def device_get(x):
     return tree_map(transfer.device_get, x)
 
 
-def block_until_ready(x):
+def block_until_ready(x: Any) -> Any:
     """Return a tree when the numbers of all its arrays are there.
 
     Reference: ``jax.block_until_ready``.

@@ -8,6 +8,9 @@ parts: a list of leaves, and a `PyTreeDef` that knows how to put them back.
 Reference: ``jax.tree_util``.
 """
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 from minijax.pytrees.differences import differences
 from minijax.pytrees.node_kinds import node_kind, node_kinds
 
@@ -145,7 +148,7 @@ def _flatten(tree, is_leaf, leaves):
     return PyTreeDef(kind, aux, [_flatten(c, is_leaf, leaves) for c in children])
 
 
-def tree_flatten(tree, is_leaf=None):
+def tree_flatten(tree: Any, is_leaf: Callable | None = None) -> tuple[list, PyTreeDef]:
     """Return the leaves of a tree and its structure.
 
     Args:
@@ -162,7 +165,7 @@ def tree_flatten(tree, is_leaf=None):
     return leaves, treedef
 
 
-def tree_unflatten(treedef, leaves):
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable) -> Any:
     """Return the tree with the structure `treedef` and the given leaves.
 
     Reference: ``jax.tree_util.tree_unflatten``.
@@ -170,7 +173,7 @@ def tree_unflatten(treedef, leaves):
     return treedef.unflatten(leaves)
 
 
-def tree_leaves(tree, is_leaf=None):
+def tree_leaves(tree: Any, is_leaf: Callable | None = None) -> list:
     """Return the list of the leaves of a tree.
 
     Reference: ``jax.tree_util.tree_leaves``.
@@ -189,7 +192,7 @@ def _add_leaves(tree, is_leaf, leaves):
             _add_leaves(child, is_leaf, leaves)
 
 
-def tree_structure(tree, is_leaf=None):
+def tree_structure(tree: Any, is_leaf: Callable | None = None) -> PyTreeDef:
     """Return the structure of a tree, a `PyTreeDef`.
 
     Reference: ``jax.tree_util.tree_structure``.
@@ -197,7 +200,7 @@ def tree_structure(tree, is_leaf=None):
     return tree_flatten(tree, is_leaf)[1]
 
 
-def treedef_is_leaf(treedef):
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Return whether a structure has nothing inside: a leaf or an empty container.
 
     Reference: ``jax.tree_util.treedef_is_leaf``.
@@ -205,7 +208,7 @@ def treedef_is_leaf(treedef):
     return treedef.num_nodes == 1
 
 
-def treedef_children(treedef):
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """Return the structures of the children of a structure, a list.
 
     Reference: ``jax.tree_util.treedef_children``.
@@ -213,7 +216,7 @@ def treedef_children(treedef):
     return treedef.children()
 
 
-def treedef_tuple(treedefs):
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """Return the structure of a tuple of trees with the given structures.
 
     Reference: ``jax.tree_util.treedef_tuple``.
@@ -221,7 +224,9 @@ def treedef_tuple(treedefs):
     return PyTreeDef(node_kinds[tuple], None, list(treedefs))
 
 
-def tree_flatten_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple], PyTreeDef]:
     """Return the leaves of a tree, each with its key path, and the structure.
 
     Args:
@@ -259,7 +264,7 @@ def _flatten_with_path(tree, stop, path, pairs):
     return PyTreeDef(kind, kind.flatten(tree)[1], children)
 
 
-def tree_leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False):
+def tree_leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False) -> list:
     """Return the list of pairs of key path and leaf of a tree.
 
     Reference: ``jax.tree_util.tree_leaves_with_path``.

@@ -6,7 +6,9 @@ Reference: ``jax.lax.associative_scan``; G. Blelloch, *Prefix Sums and Their
 Applications* (1990).
 """
 
+from collections.abc import Callable
 from operator import index
+from typing import Any
 
 from minijax import lax
 from minijax.arrays.avals import typeof
@@ -17,7 +19,9 @@ from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves, tree_leaves_with_path
 
 
-def associative_scan(fn, elems, reverse=False, axis=0):
+def associative_scan(
+    fn: Callable, elems: Any, reverse: bool = False, axis: int = 0
+) -> Any:
     """Combine the elements along an axis, and keep every partial result.
 
     Args:

@@ -5,6 +5,8 @@
 Reference: ``jax.lax.scan``, ``jax.lax.fori_loop``.
 """
 
+from collections.abc import Callable
+from typing import Any
 from weakref import ref
 
 from minijax import lax
@@ -16,6 +18,7 @@ from minijax.pytrees.functions import tree_map
 from minijax.pytrees.treedefs import tree_leaves
 from minijax.scans.primitive import order_of_rows
 from minijax.scans.scan_body import StepProgram, concrete_integer, count_steps, run_step
+from minijax.typing import ArrayLike
 
 
 def steps_at_once(unroll, length):
@@ -29,8 +32,14 @@ def steps_at_once(unroll, length):
 
 
 def scan(
-    f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpose=False
-):
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
     """Run a function step by step, each on the carry of the step before.
 
     Args:
@@ -163,7 +172,14 @@ def _counted(lower, upper, body_fun, init_val, unroll):
     return value
 
 
-def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> Any:
     """Run a function for each integer from `lower` up to, not including, `upper`.
 
     If both are known, the loop is a `scan`, and can be differentiated in reverse mode;

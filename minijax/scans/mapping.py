@@ -5,6 +5,9 @@
 Reference: ``jax.lax.map``.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.batching.trace import vmap
@@ -39,7 +42,7 @@ def _joined(y, rest):
     return lax.concatenate([_rows_of_batches(y), rest], 0)
 
 
-def map(f, xs, *, batch_size=None):
+def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     """Apply a function to each row of some arrays, one row after the other.
 
     Args:
