@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import grad, jit, jvp, lax, linearize, make_jaxpr, vjp, vmap
+from minijax import debug, grad, jit, jvp, lax, linearize, make_jaxpr, vjp, vmap
 from minijax.experimental import io_callback
 from minijax.jaxprs.checking import check_jaxpr
 
@@ -123,3 +123,24 @@ def test_collectives():
         return lax.while_loop(lambda c: c[0] < 2, body, (0, x))[1]
 
     np.testing.assert_array_equal(vmap(f, axis_name="i")(jnp.arange(3.0)), [9, 9, 9])
+
+
+def test_the_linear_half_looks_again():
+    """As in JAX: it repeats the loop for its values, and what looks at them with it."""
+    seen = []
+
+    def powers(x):
+        def body(state):
+            i, a = state
+            debug.callback(seen.append, a)
+            return i + 1, jnp.sin(a) * x
+
+        return lax.while_loop(lambda state: state[0] < 3, body, (0, x))[1]
+
+    counts = []
+    _, derivative = linearize(powers, 0.5)
+    counts.append(len(seen))
+    for _ in range(2):
+        derivative(1.0)
+        counts.append(len(seen))
+    assert counts == [3, 6, 9]

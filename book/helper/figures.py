@@ -17,6 +17,7 @@ from .lifetimes import lifetimes
 from .nests import nest
 from .records import recorded
 from .schedules import schedule
+from .stages import stages
 from .strides import strides
 from .timelines import timeline
 from .towers import FLOORS, Floor, lift, stack
@@ -43,6 +44,7 @@ __all__ = [
     "recorded",
     "schedule",
     "stack",
+    "stages",
     "standing",
     "strides",
     "table",

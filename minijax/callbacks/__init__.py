@@ -1,3 +1,3 @@
-# Made from chapters/14_callbacks.md by `make chapter`;
+# Made from chapters/14_callbacks_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Callbacks. How does a compiled program talk to Python?"""
+"""Callbacks: the ground. Whose line is it?"""

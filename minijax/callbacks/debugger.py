@@ -1,4 +1,4 @@
-# Made from chapters/14_callbacks.md by `make chapter`;
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """A prompt inside of a running program.
 
@@ -12,8 +12,8 @@ import sys
 from types import FrameType
 
 from minijax.arrays.avals import typeof
-from minijax.callbacks.debugging import bind_debug, debug_callback_p, operands_of
-from minijax.callbacks.host_calls import HostCall
+from minijax.callbacks.debugging import bind_debug, debug_callback_p
+from minijax.callbacks.host_calls import HostCall, operands_of
 from minijax.callbacks.primitives import pure_callback
 from minijax.callbacks.user_lines import UserLine, is_ours
 from minijax.core import Tracer

@@ -5,60 +5,29 @@
 Reference: ``jax.debug.callback``, ``jax.debug.print``.
 """
 
-import re
-import string
-
-import numpy as np
-
 from minijax.arrays.array import asarray_impl, shape_rules
-from minijax.arrays.avals import typeof
 from minijax.batching.rules import vmap_rules
 from minijax.callbacks.batching import example
-from minijax.callbacks.host_calls import HostCall
+from minijax.callbacks.formats import FormatCheck, Printer
+from minijax.callbacks.host_calls import HostCall, is_array, operands_of
 from minijax.core import Primitive, impl_rules
 from minijax.emitted.emission import python_rules
 from minijax.forward.rules import constant_rule, jvp_rules
 from minijax.jaxprs.printing import print_rules, write_plainly
-from minijax.jitting.programs import effect_rules, merge, partition
-from minijax.pytrees.treedefs import tree_flatten
+from minijax.jitting.programs import effect_rules
 from minijax.reverse.transposition import transpose_rules
 
 
-class PartlyKnown:
-    """The structure of a tree some of whose leaves are known.
-
-    Args:
-      treedef: the structure of the whole.
-      given: for each leaf whether it will be given.
-      known: the list of the other leaves.
-    """
-
-    def __init__(self, treedef, given, known):
-        self.treedef, self.given, self.known = treedef, given, known
-
-    def unflatten(self, leaves):
-        """Return the tree with these leaves in the places that are not known."""
-        return self.treedef.unflatten(merge(self.given, self.known, leaves))
+def look(*args, callback, **params):
+    """Call a `HostCall` for what it does."""
+    callback(*map(asarray_impl, args))
+    return []
 
 
-def operands_of(tree, is_operand):
-    """Return those leaves of a tree that are operands, and what puts them back."""
-    leaves, treedef = tree_flatten(tree)
-    given = list(map(is_operand, leaves))
-    known, operands = partition(given, leaves)
-    return operands, PartlyKnown(treedef, given, known)
-
-
-def is_array(leaf):
-    """Return whether a leaf is an array, a tracer or a number."""
-    try:
-        typeof(leaf)
-    except TypeError:
-        return False
-    return True
-
-
-debug_callback_p, debug_print_p = map(Primitive, ["debug_callback", "debug_print"])
+def _write_look(writer, eqn, operands, results):
+    callback = eqn.params["callback"]
+    name = writer.constant(callback.guarded, callback.name, f"calls {callback.name}")
+    writer.line(f"{name}({', '.join(operands)})")
 
 
 def debugging_rules(primitive):
@@ -78,18 +47,7 @@ def debugging_rules(primitive):
     transpose_rules.reasons[primitive] = "It has no result, so no cotangent arrives."
 
 
-def look(*args, callback, **params):
-    """Call a `HostCall` for what it does."""
-    callback(*map(asarray_impl, args))
-    return []
-
-
-def _write_look(writer, eqn, operands, results):
-    callback = eqn.params["callback"]
-    name = writer.constant(callback.guarded, callback.name, f"calls {callback.name}")
-    writer.line(f"{name}({', '.join(operands)})")
-
-
+debug_callback_p, debug_print_p = map(Primitive, ["debug_callback", "debug_print"])
 debugging_rules(debug_callback_p)
 debugging_rules(debug_print_p)
 print_rules[debug_print_p] = lambda eqn, writing: write_plainly(
@@ -145,46 +103,6 @@ def _in_one_call_or_two(name, function, first, args, kwargs):
     if args or kwargs:
         raise TypeError(f"{name} has arguments, {args} and {kwargs}, but no first one.")
     return function
-
-
-class FormatCheck(string.Formatter):
-    """Goes through a format without formatting, and misses what is missing."""
-
-    def get_field(self, field_name, args, kwargs):
-        key = re.split(r"[.\[]", field_name)[0]
-        key = int(key) if key.isdigit() else key
-        given = range(len(args)) if isinstance(key, int) else kwargs
-        if key not in given:
-            error = IndexError if isinstance(key, int) else KeyError
-            raise error(f"The format of debug.print asks for {key!r}; it is not given.")
-        return "", key
-
-    def format_field(self, value, format_spec):
-        return ""
-
-    def check_unused_args(self, used_args, args, kwargs):
-        unused = [arg for i, arg in enumerate(args) if i not in used_args]
-        unused += [f"{name}=..." for name in kwargs if name not in used_args]
-        if unused:
-            raise ValueError(
-                f"Unused arguments to debug.print: {unused}. Is the format an "
-                "f-string? It should be a plain string: it is filled in later."
-            )
-
-
-class Printer:
-    """Prints its arguments in a format, with NumPy's print options of now."""
-
-    def __init__(self, fmt):
-        self.__name__ = "printer"
-        self.fmt, self.options = fmt, np.get_printoptions()
-        self.fields = [field for _, field, _, _ in string.Formatter().parse(fmt)]
-
-    def __call__(self, *args, **kwargs):
-        if all(field is None for field in self.fields):
-            return print(self.fmt)
-        with np.printoptions(**self.options):
-            print(self.fmt.format(*args, **kwargs))
 
 
 def debug_print(

@@ -1,4 +1,4 @@
-# Made from chapters/14_callbacks.md by `make chapter`;
+# Made from chapters/14_callbacks_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """A Python function at the other end of a program's line.
 
@@ -8,14 +8,11 @@ Reference: ``jax.pure_callback``.
 import numpy as np
 
 from minijax.arrays.array import ArrayImpl, asbuffer
-from minijax.arrays.avals import ShapedArray, typeof
-from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.arrays.avals import typeof
 from minijax.callbacks.user_lines import user_line
-from minijax.core import Array
 from minijax.errors import JaxRuntimeError
-from minijax.pytrees.key_paths import keystr
-from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path, tree_structure
-from minijax.reverse.backwards import spell
+from minijax.jitting.programs import merge, partition
+from minijax.pytrees.treedefs import tree_flatten
 
 
 class HostCall:
@@ -66,59 +63,35 @@ def strong(x):
     return ArrayImpl(buffer, typeof(x).update(weak_type=False))
 
 
-def promised(result_shape_dtypes):
-    """Return the types of a promised result as a tuple, and its structure.
+class PartlyKnown:
+    """The structure of a tree some of whose leaves are known.
 
     Args:
-      result_shape_dtypes: a tree of things that have a `shape` and a `dtype`.
+      treedef: the structure of the whole.
+      given: for each leaf whether it will be given.
+      known: the list of the other leaves.
     """
-    leaves, tree = tree_flatten(result_shape_dtypes)
-    return tuple(map(_promised_aval, leaves)), tree
+
+    def __init__(self, treedef, given, known):
+        self.treedef, self.given, self.known = treedef, given, known
+
+    def unflatten(self, leaves):
+        """Return the tree with these leaves in the places that are not known."""
+        return self.treedef.unflatten(merge(self.given, self.known, leaves))
 
 
-def _promised_aval(leaf):
-    if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
-        raise AttributeError(
-            f"result_shape_dtypes has the leaf {leaf!r}, which has no shape and dtype. "
-            "Use minijax.ShapeDtypeStruct(shape, dtype)."
-        )
-    if canonicalize_dtype(leaf.dtype) != np.dtype(leaf.dtype):
-        raise ValueError(
-            f"result_shape_dtypes cannot specify 64-bit types, such as {leaf.dtype}, "
-            "when jax_enable_x64 is disabled."
-        )
-    return ShapedArray(leaf.shape, leaf.dtype)
+def operands_of(tree, is_operand):
+    """Return those leaves of a tree that are operands, and what puts them back."""
+    leaves, treedef = tree_flatten(tree)
+    given = list(map(is_operand, leaves))
+    known, operands = partition(given, leaves)
+    return operands, PartlyKnown(treedef, given, known)
 
 
-def kept(call, result, avals):
-    """Return the leaves of a result as arrays, if it is what was promised.
-
-    Args:
-      call: the `HostCall` that returned it.
-      result: a tree of arrays and numbers.
-      avals: the promised types.
-
-    Raises:
-      JaxRuntimeError: if the promise is broken; the message has the path of the leaf.
-    """
-    leaves = tree_leaves_with_path(result)
-    if len(leaves) != len(avals):
-        structures = f"{call.out_tree}, and returned {tree_structure(result)}"
-        raise call.failure(f"promised {structures}.")
-    pairs = zip(leaves, avals)
-    return [_kept_leaf(call, path, leaf, aval) for (path, leaf), aval in pairs]
-
-
-def _kept_leaf(call, path, leaf, aval):
-    value = leaf if isinstance(leaf, Array) else np.asanyarray(leaf)
+def is_array(leaf):
+    """Return whether a leaf is an array, a tracer or a number."""
     try:
-        found = typeof(value)
-    except (TypeError, ValueError) as error:
-        where = f"result{keystr(path)}"
-        raise call.failure(f"returned no array at {where}. {error}") from error
-    if (found.shape, found.dtype) != (aval.shape, aval.dtype):
-        raise call.failure(
-            f"promised {spell(aval)} at result{keystr(path)}, "
-            f"and returned {spell(found)}."
-        )
-    return ArrayImpl(asbuffer(value), aval)
+        typeof(leaf)
+    except TypeError:
+        return False
+    return True

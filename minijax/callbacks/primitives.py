@@ -11,7 +11,8 @@ from typing import Any
 from minijax.arrays.array import asarray_impl, asbuffer, shape_rules
 from minijax.batching.rules import vmap_rules
 from minijax.callbacks.batching import vmap_methods
-from minijax.callbacks.host_calls import HostCall, kept, promised
+from minijax.callbacks.host_calls import HostCall
+from minijax.callbacks.promises import kept, promised
 from minijax.core import Primitive, impl_rules
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import exactly
@@ -57,6 +58,28 @@ def bind_callback(primitive, function, result_shape_dtypes, arguments, **params)
     return out_tree.unflatten(outs)
 
 
+def on_buffers(callback, avals):
+    """Return a function from buffers to a list of them, for emitted programs."""
+
+    def call(*buffers):
+        outs = kept(callback, callback.guarded(*buffers), avals)
+        return [exactly(asbuffer(out), out.aval) for out in outs]
+
+    return call
+
+
+def write_call(writer, eqn, operands, results):
+    """Write the call of a Python function as a line of an emitted program."""
+    callback = eqn.params["callback"]
+    call = on_buffers(callback, eqn.params["result_avals"])
+    name = writer.constant(call, callback.name, f"calls {callback.name}")
+    targets = f"[{', '.join(results)}] = " if results else ""
+    writer.line(f"{targets}{name}({', '.join(operands)})")
+
+
+python_rules[pure_callback_p] = write_call
+
+
 def pure_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: Any,
@@ -69,7 +92,7 @@ def pure_callback(
 
     Args:
       callback: function of trees of arrays that returns a tree of arrays. It may be
-        called any number of times, and not at all if nobody needs its result.
+        called any number of times, and not at all if its result is not needed.
       result_shape_dtypes: what it returns: a tree of things with a shape and a dtype.
       *args, **kwargs: its arguments.
       sharding: accepted for compatibility; it has no influence.
@@ -105,28 +128,6 @@ def _vmap_pure_callback(axis, args, dims, vmap_method, **params):
 
 
 vmap_rules[pure_callback_p] = _vmap_pure_callback
-
-
-def on_buffers(callback, avals):
-    """Return a function from buffers to a list of them, for emitted programs."""
-
-    def call(*buffers):
-        outs = kept(callback, callback.guarded(*buffers), avals)
-        return [exactly(asbuffer(out), out.aval) for out in outs]
-
-    return call
-
-
-def write_call(writer, eqn, operands, results):
-    """Write the call of a Python function as a line of an emitted program."""
-    callback = eqn.params["callback"]
-    call = on_buffers(callback, eqn.params["result_avals"])
-    name = writer.constant(call, callback.name, f"calls {callback.name}")
-    targets = f"[{', '.join(results)}] = " if results else ""
-    writer.line(f"{targets}{name}({', '.join(operands)})")
-
-
-python_rules[pure_callback_p] = write_call
 
 
 def refuses(message):

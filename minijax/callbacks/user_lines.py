@@ -1,4 +1,4 @@
-# Made from chapters/14_callbacks.md by `make chapter`;
+# Made from chapters/14_callbacks_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Where in the user's program something was asked for.
 

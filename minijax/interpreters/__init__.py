@@ -1,4 +1,4 @@
-# Made from chapters/14_callbacks.md by `make chapter`;
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Rules of primitives, under the names that JAX has for them: `ad`, `batching`.
 

@@ -1,4 +1,4 @@
-# Made from chapters/14_callbacks.md by `make chapter`;
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Derivatives of primitives, under the names that JAX has for them.
 
@@ -13,7 +13,7 @@ from minijax.reverse.transposition import Linear, transpose_rules
 
 
 class Zero:
-    """A tangent or cotangent that is zero, and that nobody has written out.
+    """A tangent or cotangent that is zero and is not written out.
 
     Args:
       aval: its `ShapedArray`.

@@ -1,0 +1,51 @@
+# Made from chapters/14_callbacks_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""The format of a print, checked when it is written and filled in when it runs.
+
+Reference: ``jax.debug.print``.
+"""
+
+import re
+import string
+
+import numpy as np
+
+
+class FormatCheck(string.Formatter):
+    """Goes through a format without formatting, and misses what is missing."""
+
+    def get_field(self, field_name, args, kwargs):
+        key = re.split(r"[.\[]", field_name)[0]
+        key = int(key) if key.isdigit() else key
+        given = range(len(args)) if isinstance(key, int) else kwargs
+        if key not in given:
+            error = IndexError if isinstance(key, int) else KeyError
+            raise error(f"The format of debug.print asks for {key!r}; it is not given.")
+        return "", key
+
+    def format_field(self, value, format_spec):
+        return ""
+
+    def check_unused_args(self, used_args, args, kwargs):
+        unused = [arg for i, arg in enumerate(args) if i not in used_args]
+        unused += [f"{name}=..." for name in kwargs if name not in used_args]
+        if unused:
+            raise ValueError(
+                f"Unused arguments to debug.print: {unused}. Is the format an "
+                "f-string? It should be a plain string: it is filled in later."
+            )
+
+
+class Printer:
+    """Prints its arguments in a format, with NumPy's print options of now."""
+
+    def __init__(self, fmt):
+        self.__name__ = "printer"
+        self.fmt, self.options = fmt, np.get_printoptions()
+        self.fields = [field for _, field, _, _ in string.Formatter().parse(fmt)]
+
+    def __call__(self, *args, **kwargs):
+        if all(field is None for field in self.fields):
+            return print(self.fmt)
+        with np.printoptions(**self.options):
+            print(self.fmt.format(*args, **kwargs))
