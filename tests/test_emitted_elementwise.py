@@ -9,8 +9,10 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.core import rule_tables
-from minijax.emitted.elementwise import means
+from minijax.emitted.elementwise import means, number_text
 from minijax.emitted.emission import emit, python_rules
+from minijax.emitted.scopes import scalar_of
+from minijax.jaxprs.jaxpr import Literal
 from tests import array_cases as cases
 from tests.emission_cases import compare, elementwise
 
@@ -74,3 +76,42 @@ def test_what_numpy_means():
     assert means("less", int8, int8, boolean)
     assert not means("add", float32, float32, int8)
     assert not means("sign", boolean, boolean)
+
+
+NUMBERS = [
+    (np.float32(0.1), "0.1"),
+    (np.float32(-0.0), "-0.0"),
+    (np.float64(1 / 3), "0.3333333333333333"),
+    (np.float16(1e-7), "1e-07"),
+    (np.int8(-128), "-128"),
+    (np.uint64(2**64 - 1), "18446744073709551615"),
+    (np.bool(True), "True"),
+    (2.5, "2.5"),
+    (True, "True"),
+    (np.float32("inf"), None),
+    (np.float32("nan"), None),
+    (np.complex64(1 + 2j), None),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), NUMBERS, ids=str)
+def test_number_text(value, text):
+    with minijax.enable_x64():
+        literal = Literal(value)
+    assert number_text(literal) == text
+    if text is not None:
+        again = scalar_of(literal).dtype.type(eval(text))
+        assert again.tobytes() == scalar_of(literal).tobytes()
+
+
+def test_numbers_of_bfloat16_have_no_text():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    assert number_text(Literal(ml_dtypes.bfloat16(2))) is None
+
+
+def test_variables_have_no_number_text():
+    assert number_text(make_jaxpr(jnp.sin)(1.0).invars[0]) is None
+
+
+def test_scalars_have_the_dtype_of_their_literal():
+    assert repr(scalar_of(Literal(2.0))) == "np.float32(2.0)"

@@ -11,7 +11,13 @@ import pytest
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr
 from minijax.core import Primitive
-from minijax.emitted.emission import Emission, Writer, emit, python_rules
+from minijax.emitted.emission import (
+    Emission,
+    PythonWriter,
+    emit,
+    last_uses,
+    python_rules,
+)
 from minijax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 
 X = np.float32([0.1, 0.2, 0.3])
@@ -195,7 +201,7 @@ def test_inline_in_a_block():
 
 def writer_of(closed):
     """A writer, and the names of the inputs of a program."""
-    writer = Writer(Emission(closed.jaxpr))
+    writer = PythonWriter(Emission(closed.jaxpr))
     return writer, [writer.name("x") for _ in closed.invars]
 
 
@@ -234,3 +240,19 @@ def test_constants_are_named_once():
     assert writer.constant(X + 1, "table") == "table_"
     assert writer.dtype(np.dtype("float32")) == "np.float32"
     assert writer.dtype(np.dtype(bool)) == "np.bool"
+
+
+def dying(f, *args):
+    """How many variables die after each equation."""
+    return [len(variables) for variables in last_uses(make_jaxpr(f)(*args).jaxpr)]
+
+
+def test_values_die_after_their_last_use():
+    x = np.ones(3)
+    assert dying(lambda x: jnp.tanh(jnp.sin(x) * x), x) == [0, 1, 1]
+    assert dying(lambda x: (jnp.tanh(jnp.sin(x)), jnp.sin(x)), x) == [0, 1, 0]
+    assert dying(lambda x: [jnp.sin(x) * 2, x][1], x) == [0, 2]
+
+
+def test_scalars_are_left_alone():
+    assert dying(lambda x: jnp.tanh(jnp.sin(x)), 1.0) == [0, 0]

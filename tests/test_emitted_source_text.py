@@ -1,4 +1,4 @@
-"""Names, numbers, lines and liveness of emitted source."""
+"""Names, lines and comments of emitted source."""
 
 import keyword
 import re
@@ -7,18 +7,9 @@ import unicodedata
 import numpy as np
 import pytest
 
-import minijax
 import minijax.numpy as jnp
-from minijax import jit, make_jaxpr, pure_callback
-from minijax.emitted.source_text import (
-    Lines,
-    Names,
-    comment,
-    last_uses,
-    number_text,
-    scalar_of,
-)
-from minijax.jaxprs.jaxpr import Literal
+from minijax import jit, pure_callback
+from minijax.emitted.source_text import Lines, Names, comment
 from minijax.jaxprs.printing import letters
 
 
@@ -41,45 +32,6 @@ def test_names_are_identifiers(hint):
 @pytest.mark.parametrize("number", [213, 221, 226, 353, 381])
 def test_letters_that_mean_something_to_python(number):
     assert Names().fresh(letters(number)) == letters(number) + "_"
-
-
-NUMBERS = [
-    (np.float32(0.1), "0.1"),
-    (np.float32(-0.0), "-0.0"),
-    (np.float64(1 / 3), "0.3333333333333333"),
-    (np.float16(1e-7), "1e-07"),
-    (np.int8(-128), "-128"),
-    (np.uint64(2**64 - 1), "18446744073709551615"),
-    (np.bool(True), "True"),
-    (2.5, "2.5"),
-    (True, "True"),
-    (np.float32("inf"), None),
-    (np.float32("nan"), None),
-    (np.complex64(1 + 2j), None),
-]
-
-
-@pytest.mark.parametrize(("value", "text"), NUMBERS, ids=str)
-def test_number_text(value, text):
-    with minijax.enable_x64():
-        literal = Literal(value)
-    assert number_text(literal) == text
-    if text is not None:
-        again = scalar_of(literal).dtype.type(eval(text))
-        assert again.tobytes() == scalar_of(literal).tobytes()
-
-
-def test_numbers_of_bfloat16_have_no_text():
-    ml_dtypes = pytest.importorskip("ml_dtypes")
-    assert number_text(Literal(ml_dtypes.bfloat16(2))) is None
-
-
-def test_variables_have_no_number_text():
-    assert number_text(make_jaxpr(jnp.sin)(1.0).invars[0]) is None
-
-
-def test_scalars_have_the_dtype_of_their_literal():
-    assert repr(scalar_of(Literal(2.0))) == "np.float32(2.0)"
 
 
 def test_blocks_are_indented_and_never_empty():
@@ -119,22 +71,6 @@ def test_places_are_remarks_where_they_change():
     texts = [line.strip() for line in lines.lines]
     assert texts.count("# y = x + 1") == 1 and texts.count("# g.py:1:0 (g)") == 1
     assert lines.sources[2] is place and 0 not in lines.sources
-
-
-def dying(f, *args):
-    """How many variables die after each equation."""
-    return [len(variables) for variables in last_uses(make_jaxpr(f)(*args).jaxpr)]
-
-
-def test_values_die_after_their_last_use():
-    x = np.ones(3)
-    assert dying(lambda x: jnp.tanh(jnp.sin(x) * x), x) == [0, 1, 1]
-    assert dying(lambda x: (jnp.tanh(jnp.sin(x)), jnp.sin(x)), x) == [0, 1, 0]
-    assert dying(lambda x: [jnp.sin(x) * 2, x][1], x) == [0, 2]
-
-
-def test_scalars_are_left_alone():
-    assert dying(lambda x: jnp.tanh(jnp.sin(x)), 1.0) == [0, 0]
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\r\x0c b", "a\0b", "a\udcff b", "a\u2028b"])

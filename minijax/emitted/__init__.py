@@ -1,3 +1,3 @@
-# Made from chapters/13_python.md by `make chapter`;
+# Made from chapters/13_python_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Emitted Python. Who reads the paper, and at what price?"""
+"""Emitted Python: the ground. How does one write a text that Python will read?"""

@@ -1,13 +1,10 @@
-# Made from chapters/13_python.md by `make chapter`;
+# Made from chapters/13_python_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Primitives in Python: those that rearrange, cut, fold and multiply arrays."""
-
-from math import prod
+"""Primitives in Python: those that rearrange, cut and fold arrays."""
 
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import free_axes, sizes
 from minijax.arrays.numerics import wide
 from minijax.batching.collectives import pmax_p, pmin_p, ppermute_p, psum_p
 from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
@@ -15,9 +12,8 @@ from minijax.batching.named_axes import axis_index_p
 from minijax.emitted.elementwise import expression, register
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
-from minijax.emitted.source_text import scalar_of
+from minijax.emitted.scopes import scalar_of
 from minijax.jaxprs.jaxpr import Literal
-from minijax.jitting.primitive import jit_p
 from minijax.lax.reductions import countable, highest, lowest
 
 
@@ -117,23 +113,6 @@ REARRANGED = {
 register({primitive: expression(spell) for primitive, spell in REARRANGED.items()})
 
 
-def folded(name):
-    """Return the rule of a sum or product, which may need more bits on the way."""
-
-    def spell(writer, eqn, x):
-        dtype, axes = eqn.invars[0].aval.dtype, eqn.params["axes"]
-        said = "" if dtype.kind in "fc" else f", dtype={writer.dtype(wide(dtype))}"
-        if wide(dtype) == dtype:
-            return f"np.{name}.reduce({x}, axis={axes}{said})"
-        text = f"np.{name}.reduce({x}, axis={axes}, dtype=np.float32)"
-        return f"{text}.astype({writer.dtype(dtype)})"
-
-    return expression(spell)
-
-
-register({"reduce_sum": folded("add"), "reduce_prod": folded("multiply")})
-
-
 def extreme(name, end):
     """Return the rule of a maximum or minimum, where `end` is that of no elements."""
 
@@ -181,58 +160,6 @@ FOLDED_BY_CALL = """
     pad bitcast_convert_type cumsum cumprod cummax cummin cumlogsumexp
 """.split()
 register(dict.fromkeys(FOLDED_BY_CALL, write_evaluation))
-
-
-def arranged(writer, x, aval, order, dtype, shape):
-    """Return an operand of a product: transposed, converted, reshaped, if need be."""
-    if [*order] != [*range(aval.ndim)]:
-        x = f"{x}.transpose({(*order,)})"
-    if aval.dtype != dtype:
-        x = f"{x}.astype({writer.dtype(dtype)})"
-    return x if sizes(aval.shape, order) == shape else f"{x}.reshape({shape})"
-
-
-def product_axes(lhs, rhs, dimension_numbers):
-    """Return the order of axes for each side, and the sizes that `matmul` sees.
-
-    The sizes are those of the batch, a tuple, and the numbers of rows, of elements
-    that are summed, and of columns.
-    """
-    (lhs_summed, rhs_summed), (lhs_batch, rhs_batch) = dimension_numbers
-    rows = free_axes(lhs.ndim, lhs_summed, lhs_batch)
-    columns = free_axes(rhs.ndim, rhs_summed, rhs_batch)
-    orders = (*lhs_batch, *rows, *lhs_summed), (*rhs_batch, *rhs_summed, *columns)
-    merged = (lhs, rows), (lhs, lhs_summed), (rhs, columns)
-    counts = [prod(sizes(aval.shape, axes)) for aval, axes in merged]
-    return orders, sizes(lhs.shape, lhs_batch), counts
-
-
-def _dot_general(writer, eqn, x, y):
-    lhs, rhs, out = [atom.aval for atom in [*eqn.invars, *eqn.outvars]]
-    orders, batch, counts = product_axes(lhs, rhs, eqn.params["dimension_numbers"])
-    rows, summed, columns = counts
-    preferred = eqn.params["preferred_element_type"]
-    dtype = wide(preferred or np.result_type(lhs.dtype, rhs.dtype))
-    left = arranged(writer, x, lhs, orders[0], dtype, (*batch, rows, summed))
-    right = arranged(writer, y, rhs, orders[1], dtype, (*batch, summed, columns))
-    text = f"{left} @ {right}"
-    if not out.shape:
-        text = f"({text})[0, 0]"
-    elif out.shape != (*batch, rows, columns):
-        text = f"({text}).reshape({out.shape})"
-    return text if dtype == out.dtype else f"({text}).astype({writer.dtype(out.dtype)})"
-
-
-python_rules[lax.dot_general_p] = expression(_dot_general)
-
-
-def _jit(writer, eqn, operands, results):
-    function = writer.function(eqn.params["jaxpr"], eqn.params["name"])
-    left = f"[{', '.join(results)}] = " if results else ""
-    writer.line(f"{left}{function}({', '.join(operands)})")
-
-
-python_rules[jit_p] = _jit
 
 
 GONE = "Its axis is gone when a program runs: vmap has answered it."

@@ -36,19 +36,25 @@ class PythonProgram:
         try:
             outs = self.function(*map(to_buffer, args))
         except Exception as error:
-            self._explain(error)
+            explain(error, self._sources)
             raise
         buffers = map(np.asarray, outs)
         return list(map(ArrayImpl, buffers, self.out_avals))
 
-    def _explain(self, error):
-        """Add to an error the line of the user on whose behalf it happened."""
-        frame = error.__traceback__
-        while frame is not None:
-            lines = self._sources.get(frame.tb_frame.f_code.co_filename, {})
-            if frame.tb_lineno in lines:
-                error.add_note(f"It was asked for in {lines[frame.tb_lineno]}.")
-            frame = frame.tb_next
+
+def explain(error, sources):
+    """Add to an error the line of the user on whose behalf it happened.
+
+    Args:
+      error: an exception that was caught.
+      sources: the places in the user's program, by file name and line.
+    """
+    frame = error.__traceback__
+    while frame is not None:
+        lines = sources.get(frame.tb_frame.f_code.co_filename, {})
+        if frame.tb_lineno in lines:
+            error.add_note(f"It was asked for in {lines[frame.tb_lineno]}.")
+        frame = frame.tb_next
 
 
 backends["python"] = PythonProgram

@@ -10,11 +10,24 @@ from functools import cache
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.dtypes import is_inexact
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
-from minijax.emitted.source_text import number_text
+from minijax.emitted.scopes import scalar_of
 from minijax.jaxprs.jaxpr import Literal
+
+
+def number_text(atom):
+    """Return a literal as Python writes the number, or None if it needs its dtype.
+
+    NumPy gives a number of Python the dtype of the operand beside it.
+    """
+    scalar = scalar_of(atom) if isinstance(atom, Literal) else None
+    if scalar is None or scalar.dtype.kind not in "biuf" or not np.isfinite(scalar):
+        return None
+    text, kind = str(scalar), type(scalar.item())
+    same = kind is bool or scalar.dtype.type(kind(text)) == scalar
+    return text if same else None
+
 
 LOSING = "divide", "expm1"  # infinities and zeros of complex numbers
 
@@ -84,15 +97,6 @@ def infix(symbol, name):
     return expression(spell)
 
 
-def prefix(symbol, name):
-    """Return the rule of a primitive that is an operator in front of its operand."""
-
-    def spell(writer, eqn, x):
-        return f"{symbol}{x}" if same_meaning(name, eqn) else None
-
-    return expression(spell)
-
-
 INFIX = {
     "add": ("+", "add"), "sub": ("-", "subtract"), "mul": ("*", "multiply"),
     "add_any": ("+", "add"), "div": ("/", "divide"),
@@ -100,8 +104,6 @@ INFIX = {
     "le": ("<=", "less_equal"), "gt": (">", "greater"), "ge": (">=", "greater_equal"),
     "and": ("&", "bitwise_and"), "or": ("|", "bitwise_or"), "xor": ("^", "bitwise_xor"),
 }  # fmt: skip
-
-PREFIX = {"neg": ("-", "negative"), "not": ("~", "invert")}
 
 UFUNCS = {
     "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log1p": "log1p",
@@ -120,100 +122,4 @@ def register(rules):
 
 
 register({primitive: infix(*names) for primitive, names in INFIX.items()})
-register({primitive: prefix(*names) for primitive, names in PREFIX.items()})
 register({primitive: ufunc(name) for primitive, name in UFUNCS.items()})
-
-
-def _select(writer, eqn, which, *cases):
-    aval = eqn.invars[0].aval
-    if aval.dtype.kind != "b" or len(cases) != 2:
-        return None
-    if not aval.shape:
-        which = number_text(eqn.invars[0]) or which
-        return f"{cases[1]} if {which} else {cases[0]}"
-    return f"np.where({which}, {cases[1]}, {cases[0]})"
-
-
-python_rules[lax.select_n_p] = expression(_select)
-
-
-def of_floats(template):
-    """Return the rule of an expression that is right for NumPy's own floats."""
-
-    def spell(writer, eqn, *operands):
-        if eqn.invars[0].aval.dtype.kind == "f":
-            return template.format(*operands)
-
-    return expression(spell)
-
-
-def _square(writer, eqn, x):
-    aval = eqn.invars[0].aval
-    scalar = aval.dtype.kind == "c" and not aval.shape
-    return f"np.multiply({x}, {x})" if scalar else f"{x} * {x}"
-
-
-def power_text(x, y, dtype):
-    """Return the expression of an integer power of floats or integers."""
-    if y < 0:
-        return f"1 / {power_text(x, -y, dtype)}"
-    return f"np.power({x}, {np.asarray(y, dtype)})"
-
-
-def _integer_pow(writer, eqn, x):
-    y, dtype = eqn.params["y"], eqn.invars[0].aval.dtype
-    short = dtype.kind in "iuf" and 0 < abs(y) < 128
-    return power_text(x, y, dtype) if short else None
-
-
-def may_be_half(atom):
-    """Return whether an exponent may be 1/2; of most literals one knows better."""
-    return not isinstance(atom, Literal) or atom.val == 0.5
-
-
-def _pow(writer, eqn, x, y):
-    base, exponent = [atom.aval.dtype for atom in eqn.invars]
-    if base == exponent and may_be_half(eqn.invars[1]):
-        return None  # NumPy takes a square root
-    if base == exponent:
-        return f"np.power({', '.join(spelled(eqn, [x, y]))})"
-    return f"np.power({x}, {y}.astype({writer.dtype(base)}))"
-
-
-def _round(writer, eqn, x):
-    even = eqn.params["rounding_method"] == lax.RoundingMethod.TO_NEAREST_EVEN
-    return f"np.rint({x})" if even and same_meaning("rint", eqn) else None
-
-
-def _convert(writer, eqn, x):
-    old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
-    if old == new:
-        return x
-    if is_inexact(old) and new.kind in "iu":
-        return None
-    part = f"{x}.real" if old.kind == "c" and new.kind != "c" else x
-    return f"{part}.astype({writer.dtype(new)})"
-
-
-def _clamp(writer, eqn, low, x, high):
-    return f"np.minimum(np.maximum({x}, {low}), {high})"
-
-
-register({
-    "rsqrt": of_floats("1 / np.sqrt({})"),
-    "logistic": of_floats("1 / (1 + np.exp(-{}))"),
-    "rem": of_floats("np.fmod({}, {})"),
-    "atan2": of_floats("np.arctan2({}, {})"),
-    "real": expression(lambda writer, eqn, x: f"{x}.real"),
-    "imag": expression(lambda writer, eqn, x: f"{x}.imag"),
-    "copy": expression(lambda writer, eqn, x: f"{x}.copy()"),
-    "square": expression(_square), "integer_pow": expression(_integer_pow),
-    "pow": expression(_pow), "round": expression(_round),
-    "convert_element_type": expression(_convert), "clamp": expression(_clamp),
-})  # fmt: skip
-
-CALLED = """
-    sign erf erfc erf_inv lgamma digamma complex shift_left shift_right_logical
-    shift_right_arithmetic population_count clz reduce_precision nextafter
-""".split()
-register(dict.fromkeys(CALLED, write_evaluation))

@@ -6,72 +6,26 @@ A name in it stands for a NumPy array of exactly the dtype and shape that the ja
 says, or for a NumPy scalar where there are no axes.
 """
 
-import linecache
-import re
-import weakref
-from itertools import count
-
-import numpy as np
-
-from minijax.arrays.array import asbuffer
-from minijax.arrays.dtypes import short_name
 from minijax.core import RuleTable
 from minijax.emitted.evaluations import write_evaluation
-from minijax.emitted.source_text import Lines, Names, comment, last_uses, scalar_of
+from minijax.emitted.scopes import Scope
+from minijax.emitted.source_text import Names, letters_of
 from minijax.jaxprs.jaxpr import Literal
-from minijax.jaxprs.printing import Writing, shared_jaxprs, write_jaxpr
-from minijax.jitting.programs import dce_jaxpr, with_consts
+from minijax.jitting.compilation import without_waste
 
 
-class Scope(Lines):
-    """The lines of a function, its names, and what it reads from outside.
+def last_uses(jaxpr):
+    """Return, for each equation, the variables with axes that are not read after it.
 
-    Attributes:
-      constants: pairs of an object and its description, by the name that it has here.
+    They are results of equations of this jaxpr: its inputs belong to the caller.
     """
-
-    def __init__(self):
-        super().__init__()
-        self.names, self.constants, self._kept = Names(), {}, {}
-
-    def name(self, hint):
-        """Return a new name."""
-        return self.names.fresh(hint)
-
-    def constant(self, value, hint, description=None, key=None):
-        """Return the name of an object; the same object has the same name.
-
-        Args:
-          value: any object of Python.
-          hint: its name, if that is free.
-          description: what the comment in front of the function says about it.
-          key: what makes it the same; by default, its identity.
-        """
-        key = id(value) if key is None else key
-        if key not in self._kept:
-            self._kept[key] = self.name(hint)
-            description = description or f"a {type(value).__name__}"
-            self.constants[self._kept[key]] = value, description
-        return self._kept[key]
-
-    def scalar(self, literal):
-        """Return the name of a literal's value with its dtype."""
-        value = scalar_of(literal)
-        dtype = short_name(value.dtype)
-        hint = f"{dtype}_{value!s}".replace("-", "m")
-        key = dtype, value.tobytes()
-        return self.constant(value, hint, f"{value!s} of type {dtype}", key)
-
-    def dtype(self, dtype):
-        """Return an expression for a dtype."""
-        if dtype.isbuiltin == 1:
-            return f"np.{dtype.name}"
-        return self.constant(dtype, dtype.name, "a dtype")
-
-    def seen(self):
-        """Return those `constants` which the lines mention."""
-        words = set(re.findall(r"\w+", "\n".join(self.lines)))
-        return {name: pair for name, pair in self.constants.items() if name in words}
+    later, dying = {*jaxpr.outvars, *jaxpr.invars, *jaxpr.constvars}, []
+    for eqn in reversed(jaxpr.eqns):
+        here = [atom for atom in eqn.invars if not isinstance(atom, Literal)]
+        here = dict.fromkeys([*eqn.outvars, *here])
+        dying.append([var for var in here if var not in later and var.aval.shape])
+        later.update(here)
+    return dying[::-1]
 
 
 python_rules = RuleTable("python")
@@ -89,48 +43,30 @@ class EquationWriter(Scope):
 
     def __init__(self, emission):
         super().__init__()
-        self.emission, self.expressions, self._targets = emission, {}, {}
+        self.emission, self.expressions = emission, {}
 
     def read(self, atom):
         """Return an expression for a variable, or for a literal with its dtype."""
         literal = isinstance(atom, Literal)
         return self.scalar(atom) if literal else self.expressions[atom]
 
-    def define(self, var):
+    def define(self, var, name=None):
         """Return the name of a variable that the next lines define."""
-        name = self._targets.get(var) or self.emission.letters[var]
-        if var not in self._targets and name != "_":
-            name = self.name(name)
-        self.expressions[var] = name
-        return name
+        letter = self.emission.letters[var]
+        self.expressions[var] = name or (letter if letter == "_" else self.name(letter))
+        return self.expressions[var]
 
-    def equation(self, eqn):
-        """Write an equation."""
+    def equation(self, eqn, targets):
+        """Write an equation; `targets` has names for results that have one already."""
         self.on_behalf_of(eqn.source)
         operands = [self.read(atom) for atom in eqn.invars]
-        results = [self.define(var) for var in eqn.outvars]
+        results = [self.define(var, targets.get(var)) for var in eqn.outvars]
         rule = python_rules.get(eqn.primitive, write_evaluation)
         rule(self, eqn, operands, results)
 
-    def forget(self, names):
-        """Write that some names are not needed any more."""
-        names = [name for name in dict.fromkeys(names) if name != "_"]
-        if names:
-            self.line(f"del {', '.join(names)}")
 
-
-def pruned(closed):
-    """Return a program without the equations that nobody needs."""
-    jaxpr = dce_jaxpr(closed.jaxpr, (True,) * len(closed.outvars))
-    return with_consts(jaxpr, closed)
-
-
-class Writer(EquationWriter):
+class PythonWriter(EquationWriter):
     """Writes programs into the body of a function."""
-
-    def __init__(self, emission):
-        super().__init__(emission)
-        self._loose = set()
 
     def inline(self, closed, operands, results=None):
         """Write the equations of a program in place.
@@ -143,69 +79,26 @@ class Writer(EquationWriter):
         Returns:
           The list of expressions of its results.
         """
-        closed = pruned(closed)
-        self._read_inputs(closed, operands)
-        made = {var for eqn in closed.eqns for var in eqn.outvars}
-        pairs = zip(closed.outvars, results or ())
-        named = {var: name for var, name in pairs if var in made and name != "_"}
-        outer, self._targets = self._targets, self._targets | named
-        self._equations(closed.jaxpr)
-        self._targets = outer
-        made = [var for var in closed.outvars if var in made and var.aval.shape]
-        self._loose.update(map(self.expressions.get, made))
+        closed = without_waste(closed)
+        for var, const in zip(closed.constvars, closed.consts):
+            letter = self.emission.letters[var]
+            self.expressions[var] = self.array(const, letter, var.aval)
+        self.expressions.update(zip(closed.invars, operands))
+        self._equations(closed, results or ())
         values = [self.read(atom) for atom in closed.outvars]
         if results is not None:
             self.assign(results, values)
         return values if results is None else results
 
-    def assign(self, targets, values):
-        """Give names to values, all at once.
-
-        Names that are left over from `inline` are forgotten.
-        """
-        pairs = [(t, v) for t, v in zip(targets, values) if t not in (v, "_")]
-        if pairs:
-            left, right = map(", ".join, zip(*pairs))
-            self.line(f"{left} = {right}")
-        self.forget([v for v in values if v in self._loose and v not in targets])
-        self._loose -= {*values}
-
-    def end(self, values):
-        """Write the end of the function, at which everything is forgotten."""
-        while self.lines and self.lines[-1].startswith("    del "):
-            self.lines.pop()
-        self.line(f"return [{', '.join(values)}]")
-
-    def function(self, closed, hint):
-        """Return the name of the function of another program.
-
-        It takes buffers and returns a list of buffers.
-        """
-        function = self.emission.function(closed, hint)
-        return self.constant(function, function.__name__, "a function above")
-
-    def _read_inputs(self, closed, operands):
-        for var, const in zip(closed.constvars, closed.consts):
-            buffer = asbuffer(const)
-            value = buffer if buffer.ndim else buffer[()]
-            letter, kind = self.emission.letters[var], var.aval.str_short()
-            name = self.constant(value, letter, f"a constant, {kind}", id(const))
-            self.expressions[var] = name
-        self.expressions.update(zip(closed.invars, operands))
-
-    def _equations(self, jaxpr):
-        for eqn, dying in zip(jaxpr.eqns, last_uses(jaxpr)):
-            self.equation(eqn)
+    def _equations(self, closed, results):
+        made = {var for eqn in closed.eqns for var in eqn.outvars}
+        pairs = zip(closed.outvars, results)
+        targets = {var: name for var, name in pairs if var in made and name != "_"}
+        for eqn, dying in zip(closed.eqns, last_uses(closed.jaxpr)):
+            self.equation(eqn, targets)
             self.forget(self.expressions[var] for var in dying)
-
-
-def letters_of(jaxpr):
-    """Return the names that variables have where a jaxpr is printed."""
-    shared = shared_jaxprs(jaxpr)
-    writing = Writing(jaxpr, shared)
-    for each in [*shared, jaxpr]:
-        write_jaxpr(each, writing)
-    return writing.names
+        ends = [var for var in closed.outvars if var in made and var.aval.shape]
+        self.loose.update(self.expressions[var] for var in ends)
 
 
 class Emission:
@@ -233,38 +126,14 @@ class Emission:
         return self.functions[key]
 
     def _function(self, closed, name, decorators):
-        writer = Writer(self)
+        writer = PythonWriter(self)
         writer.name(name)
         inputs = [writer.name(self.letters[var]) for var in closed.invars]
         writer.end(writer.inline(closed, inputs))
-        seen = writer.seen()
-        head = [comment(f"{n}: {said}") for n, (_, said) in seen.items()]
-        head += [*decorators, f"def {name}({', '.join(inputs)}):"]
-        self.texts.append("\n".join([*head, *writer.lines, ""]))
-        namespace = {"np": np} | {n: value for n, (value, _) in seen.items()}
-        function, file = build(name, self.texts[-1], namespace)
-        first = len(head) + 1
-        self.sources[file] = {first + i: line for i, line in writer.sources.items()}
+        text, function, sources = writer.as_function(name, inputs, decorators)
+        self.texts.append(text)
+        self.sources.update(sources)
         return function
-
-
-_numbers = count(1)
-
-
-def build(name, text, namespace):
-    """Return the function that a text defines, and the name of the file it seems from.
-
-    Args:
-      name: of the function.
-      text: its source.
-      namespace: dictionary of its globals; it does not keep the function.
-    """
-    file = f"<minijax {name} {next(_numbers)}>"
-    exec(compile(text, file, "exec", dont_inherit=True), namespace)
-    function = namespace.pop(name)
-    linecache.cache[file] = len(text), None, text.splitlines(True), file
-    weakref.finalize(function, linecache.cache.pop, file, None).atexit = False
-    return function, file
 
 
 def emit(closed, name="program"):

@@ -1,4 +1,4 @@
-# Made from chapters/13_python.md by `make chapter`;
+# Made from chapters/13_python_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Primitives that have no Python of their own, as functions on buffers."""
 

@@ -1,6 +1,6 @@
-# Made from chapters/13_python.md by `make chapter`;
+# Made from chapters/13_python_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Python source that is being written: names, numbers, lines."""
+"""Python source that is being written: names, comments, lines."""
 
 import builtins
 import keyword
@@ -8,30 +8,18 @@ import unicodedata
 from contextlib import contextmanager
 from itertools import chain, count
 
-import numpy as np
-
-from minijax.jaxprs.jaxpr import Literal
-
-
-def scalar_of(literal):
-    """Return the value of a literal as a NumPy scalar of its dtype."""
-    return np.asarray(literal.val).astype(literal.aval.dtype)[()]
-
-
-def number_text(atom):
-    """Return a literal as Python writes the number, or None if it needs its dtype.
-
-    NumPy gives a number of Python the dtype of the operand beside it.
-    """
-    scalar = scalar_of(atom) if isinstance(atom, Literal) else None
-    if scalar is None or scalar.dtype.kind not in "biuf" or not np.isfinite(scalar):
-        return None
-    text, kind = str(scalar), type(scalar.item())
-    same = kind is bool or scalar.dtype.type(kind(text)) == scalar
-    return text if same else None
-
+from minijax.jaxprs.printing import Writing, shared_jaxprs, write_jaxpr
 
 RESERVED = frozenset([*keyword.kwlist, *dir(builtins), "np", "_"])
+
+
+def letters_of(jaxpr):
+    """Return the names that variables have where a jaxpr is printed."""
+    shared = shared_jaxprs(jaxpr)
+    writing = Writing(jaxpr, shared)
+    for each in [*shared, jaxpr]:
+        write_jaxpr(each, writing)
+    return writing.names
 
 
 def identifier(hint):
@@ -73,11 +61,12 @@ class Lines:
 
     Attributes:
       sources: the place in the user's program of each line that has one, by number.
+      loose: names that are forgotten once `assign` has read them.
     """
 
     def __init__(self):
         self.lines, self.sources, self.indent = [], {}, "    "
-        self._source = self._remark = None
+        self.loose, self._source, self._remark = set(), None, None
 
     def line(self, text):
         """Write one line."""
@@ -103,16 +92,23 @@ class Lines:
             self.line("pass")
         self.indent = outer
 
+    def forget(self, names):
+        """Write that some names are not needed any more."""
+        names = [name for name in dict.fromkeys(names) if name != "_"]
+        if names:
+            self.line(f"del {', '.join(names)}")
 
-def last_uses(jaxpr):
-    """Return, for each equation, the variables with axes that nobody reads after it.
+    def assign(self, targets, values):
+        """Give names to values, all at once; loose names among them are forgotten."""
+        pairs = [(t, v) for t, v in zip(targets, values) if t not in (v, "_")]
+        if pairs:
+            left, right = map(", ".join, zip(*pairs))
+            self.line(f"{left} = {right}")
+        self.forget([v for v in values if v in self.loose and v not in targets])
+        self.loose -= {*values}
 
-    They are results of equations of this jaxpr: its inputs belong to the caller.
-    """
-    later, dying = {*jaxpr.outvars, *jaxpr.invars, *jaxpr.constvars}, []
-    for eqn in reversed(jaxpr.eqns):
-        here = [atom for atom in eqn.invars if not isinstance(atom, Literal)]
-        here = dict.fromkeys([*eqn.outvars, *here])
-        dying.append([var for var in here if var not in later and var.aval.shape])
-        later.update(here)
-    return dying[::-1]
+    def end(self, values):
+        """Write the end of the function, at which everything is forgotten."""
+        while self.lines and self.lines[-1].startswith("    del "):
+            self.lines.pop()
+        self.line(f"return [{', '.join(values)}]")

@@ -15,7 +15,7 @@ def write_scan(writer, eqn, operands, results):
     """Write a scan as a loop.
 
     Args:
-      writer: the `Writer` of the function.
+      writer: the `PythonWriter` of the function.
       eqn: the equation.
       operands: expressions of its operands.
       results: the names of its results.
