@@ -19,7 +19,7 @@ from minijax.emitted.source_text import (
     scalar_of,
 )
 from minijax.jaxprs.jaxpr import Literal
-from minijax.jaxprs.printing import letters
+from minijax.jaxprs.variable_names import letters
 
 
 def test_each_name_is_given_once():
