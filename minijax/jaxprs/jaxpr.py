@@ -103,10 +103,6 @@ class _Described:
         """Return the text; the settings are those of `print_jaxpr`."""
         return print_jaxpr(self, **settings)
 
-    def replace(self, **changes):
-        """Return a copy in which some attributes are different."""
-        return dataclasses.replace(self, **changes)
-
 
 class _Closed(_Described):
     """The parts of the jaxpr inside, as attributes of the pair."""
@@ -121,7 +117,7 @@ class _Closed(_Described):
 
     def replace(self, jaxpr=None, consts=None):
         """Return a copy with another jaxpr or other constants."""
-        return type(self)(
+        return ClosedJaxpr(
             self.jaxpr if jaxpr is None else jaxpr,
             self.consts if consts is None else consts,
         )
@@ -150,6 +146,10 @@ class Jaxpr(_Described):
     invars: list
     outvars: list
     eqns: list
+
+    def replace(self, **changes):
+        """Return a copy in which some attributes are different."""
+        return dataclasses.replace(self, **changes)
 
 
 class Literal:
