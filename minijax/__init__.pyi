@@ -31,7 +31,7 @@ from minijax.callbacks.debug_settings import debug_nans as debug_nans
 from minijax.callbacks.primitives import effects_barrier as effects_barrier
 from minijax.callbacks.primitives import pure_callback as pure_callback
 from minijax.core import Array as Array
-from minijax.jaxprs.staging_api import ShapeDtypeStruct as ShapeDtypeStruct
+from minijax.jaxprs.shape_structs import ShapeDtypeStruct as ShapeDtypeStruct
 from minijax.jaxprs.staging_api import eval_shape as eval_shape
 from minijax.jaxprs.staging_api import make_jaxpr as make_jaxpr
 from minijax.jitting.api import jit as jit

@@ -5,7 +5,7 @@ PUBLIC: dict[str, dict[str, str]] = {
     "minijax": {
         "Array": "minijax.core",
         "Device": "minijax.arrays.placement",
-        "ShapeDtypeStruct": "minijax.jaxprs.staging_api",
+        "ShapeDtypeStruct": "minijax.jaxprs.shape_structs",
         "block_until_ready": "minijax.pytrees.transfer",
         "clear_caches": "minijax.jitting.switches",
         "config": "minijax.arrays.settings",

@@ -10,7 +10,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import jit, pure_callback
 from minijax.emitted.source_text import Lines, Names, comment
-from minijax.jaxprs.printing import letters
+from minijax.jaxprs.variable_names import letters
 
 
 def test_each_name_is_given_once():

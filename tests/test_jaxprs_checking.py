@@ -134,6 +134,14 @@ def test_refused(make, message):
     assert "{ lambda" in str(caught.value)
 
 
+@pytest.mark.parametrize(("make", "_"), WRONG)
+def test_the_sentence_has_one_full_stop(make, _):
+    with pytest.raises(JaxprTypeError) as caught:
+        check_jaxpr(make())
+    sentence = str(caught.value).split("\n\n{ lambda")[0]
+    assert sentence.endswith(".") and not sentence.endswith("..")
+
+
 def test_the_name_of_an_unused_result():
     a, b, c = variables(3)
     eqns = [JaxprEqn([a], [b], lax.sin_p, {}), JaxprEqn([c], [b], lax.sin_p, {})]

@@ -11,8 +11,8 @@ from minijax.arrays.avals import ShapedArray
 from minijax.core import Primitive
 from minijax.jaxprs.documents import Break, Group, Nest, Note, flatten, layout
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from minijax.jaxprs.printing import letters
 from minijax.jaxprs.staging_api import make_jaxpr
+from minijax.jaxprs.variable_names import letters
 
 x = np.ones(3, np.float32)
 m = np.ones((2, 3), np.float32)

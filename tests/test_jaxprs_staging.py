@@ -14,10 +14,12 @@ from minijax.errors import UnexpectedTracerError
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal, eval_jaxpr
+from minijax.jaxprs.origins import Origin
 from minijax.jaxprs.staging import (
+    Constants,
+    EquationTrace,
     JaxprTrace,
     JaxprTracer,
-    Origin,
     source_finder,
     trace_to_jaxpr,
 )
@@ -107,6 +109,26 @@ def test_a_literal_is_converted_on_the_spot(number, dtype, text):
     params = {"new_dtype": np.dtype(dtype), "weak_type": False}
     closed = stage(lambda: lax.convert_element_type_p.bind(number, **params))
     assert str(closed) == f"{{ lambda ; . let  in ({text},) }}"
+
+
+def test_the_smallest_trace_knows_its_own_tracers_alone():
+    trace = EquationTrace(current_trace())
+    a = trace.new_input(VECTOR)
+    [b] = trace.process_primitive(lax.mul_p, [a, a], {})
+    [eqn] = trace.eqns
+    assert eqn.invars == [a.variable] * 2 and eqn.outvars == [b.variable]
+    with pytest.raises(AttributeError):
+        trace.process_primitive(lax.mul_p, [a, 2.0], {})
+
+
+def test_constants_keep_their_arrays_alive():
+    table = np.float32([4, 5, 6])
+    constants = Constants()
+    var = constants.variable(table)
+    assert constants.variable(table) is var
+    [kept] = [array for _, _, array in constants.found.values()]
+    assert kept is table
+    assert constants.split()[0] == [var]
 
 
 def test_equal_arrays_are_two_constants():

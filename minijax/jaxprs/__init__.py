@@ -1,3 +1,3 @@
-# Made from chapters/07_jaxprs.md by `make chapter`;
+# Made from chapters/07_jaxprs_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Jaxprs. What if we wrote the calls down?"""
+"""Jaxprs: the ground. How does a text know where its lines may end?"""

@@ -1,4 +1,4 @@
-# Made from chapters/07_jaxprs.md by `make chapter`;
+# Made from chapters/07_jaxprs_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """A type checker for jaxprs: run it after anything that makes or changes one.
 
@@ -11,13 +11,8 @@ from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
 from minijax.jaxprs.documents import flatten
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal
-from minijax.jaxprs.printing import (
-    Writing,
-    _open,
-    jaxprs_in_params,
-    write_eqn,
-    write_jaxpr,
-)
+from minijax.jaxprs.printing import jaxprs_in_params, write_eqn, write_jaxpr
+from minijax.jaxprs.variable_names import Writing
 
 
 class JaxprTypeError(TypeError):
@@ -41,14 +36,13 @@ def check_jaxpr(jaxpr):
     try:
         if isinstance(jaxpr, ClosedJaxpr):
             _check_constants(jaxpr)
-            jaxpr = jaxpr.jaxpr
         defined = _define(set(), [*jaxpr.constvars, *jaxpr.invars])
         for place in enumerate(jaxpr.eqns):
             _check_eqn(place[1], defined)
         place = "the outputs"
         _read(defined, jaxpr.outvars)
     except _Fault as fault:
-        message = _describe(_open(jaxpr), place, *fault.args)
+        message = _describe(jaxpr, place, *fault.args)
         raise JaxprTypeError(message) from fault.__cause__
 
 
@@ -100,9 +94,9 @@ def _type(atom):
     return atom.aval.str_short()
 
 
-def _quote(text):
-    """Return text whose braces stand for themselves."""
-    return str(text).replace("{", "{{").replace("}", "}}")
+def _quote(error):
+    """Return a message as part of a sentence; its braces stand for themselves."""
+    return str(error).rstrip(".").replace("{", "{{").replace("}", "}}")
 
 
 def _check_literal(literal):
@@ -123,8 +117,9 @@ def _check_params(params):
         check_jaxpr(sub)
 
 
-def _check_constants(closed):
-    for number, (var, value) in enumerate(zip(closed.constvars, closed.consts)):
+def _check_constants(closed_jaxpr):
+    pairs = zip(closed_jaxpr.constvars, closed_jaxpr.consts)
+    for number, (var, value) in enumerate(pairs):
         kind = typeof(value).str_short()
         if kind != _type(var):
             raise _Fault(f"constant {number} is {kind} and its variable {_type(var)}")

@@ -14,9 +14,11 @@ from functools import partial
 
 import numpy as np
 
+from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
 from minijax.jaxprs.documents import flatten
-from minijax.jaxprs.printing import Writing, print_jaxpr, write_eqn
+from minijax.jaxprs.printing import print_jaxpr, write_eqn
+from minijax.jaxprs.variable_names import Writing
 
 
 class Var:
@@ -41,6 +43,115 @@ class Var:
         return names[self]
 
 
+@dataclasses.dataclass(slots=True, eq=False, repr=False)
+class JaxprEqn:
+    """One operation: ``outvars = primitive[params] invars``.
+
+    Attributes:
+      invars: list of operands, each a `Var` or a `Literal`.
+      outvars: list of the variables that the results define.
+      primitive: the `Primitive`.
+      params: its parameters, a dictionary with hashable values.
+      source: the place in the user's program that bound it; None where none was sought.
+    """
+
+    invars: list
+    outvars: list
+    primitive: object
+    params: dict
+    source: object = None
+
+    def __repr__(self):
+        return flatten(write_eqn(self, Writing())).rstrip()
+
+    def replace(self, **changes):
+        """Return a copy in which some attributes are different."""
+        return dataclasses.replace(self, **changes)
+
+
+def new_eqn(primitive, invars, params):
+    """Return the equation of an operation; its shape rule gives the results' types.
+
+    Args:
+      primitive: a `Primitive`.
+      invars: list of operands, each a `Var` or a `Literal`.
+      params: dictionary of its parameters.
+    """
+    avals = shape_rules[primitive](*[atom.aval for atom in invars], **params)
+    return JaxprEqn(invars, [Var(aval) for aval in avals], primitive, params)
+
+
+class _Described:
+    """What jaxprs and closed jaxprs tell about themselves."""
+
+    __slots__ = ()
+
+    @property
+    def in_avals(self):
+        """The abstract values of the arguments."""
+        return [var.aval for var in self.invars]
+
+    @property
+    def out_avals(self):
+        """The abstract values of the results."""
+        return [atom.aval for atom in self.outvars]
+
+    def __repr__(self):
+        return self.pretty_print()
+
+    def pretty_print(self, **settings):
+        """Return the text; the settings are those of `print_jaxpr`."""
+        return print_jaxpr(self, **settings)
+
+
+class _Closed(_Described):
+    """The parts of the jaxpr inside, as attributes of the pair."""
+
+    __slots__ = ()
+
+    constvars = property(lambda self: self.jaxpr.constvars)
+    invars = property(lambda self: self.jaxpr.invars)
+    outvars = property(lambda self: self.jaxpr.outvars)
+    eqns = property(lambda self: self.jaxpr.eqns)
+    literals = property(lambda self: self.consts)
+
+    def replace(self, jaxpr=None, consts=None):
+        """Return a copy with another jaxpr or other constants."""
+        return ClosedJaxpr(
+            self.jaxpr if jaxpr is None else jaxpr,
+            self.consts if consts is None else consts,
+        )
+
+
+def _check_number(kind, variables, values):
+    if len(variables) != len(values):
+        types = ", ".join(var.aval.str_short() for var in variables) or "none"
+        raise TypeError(
+            f"A jaxpr with {len(variables)} {kind} ({types}) was given {len(values)}."
+        )
+
+
+@dataclasses.dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
+class Jaxpr(_Described):
+    """A program: ``{ lambda constvars ; invars. let eqns in outvars }``.
+
+    Attributes:
+      constvars: list of variables for the arrays that the program has picked up.
+      invars: list of variables for the arguments.
+      outvars: list of results, each a `Var` or a `Literal`.
+      eqns: list of `JaxprEqn`, in the order in which they were bound.
+    """
+
+    constvars: list
+    invars: list
+    outvars: list
+    eqns: list
+
+    def replace(self, **changes):
+        """Return a copy in which some attributes are different."""
+        return dataclasses.replace(self, **changes)
+
+
 class Literal:
     """A scalar that is written into an equation in place of a variable.
 
@@ -61,70 +172,6 @@ class Literal:
         """Return the number and its type, such as ``2.0:f32[]``."""
         number = np.asarray(self.val).item() if np.ndim(self.val) == 0 else "[...]"
         return f"{number}:{self.aval.str_short()}"
-
-
-@dataclasses.dataclass(slots=True, eq=False, repr=False)
-class JaxprEqn:
-    """One operation: ``outvars = primitive[params] invars``.
-
-    Attributes:
-      invars: list of operands, each a `Var` or a `Literal`.
-      outvars: list of the variables that the results define.
-      primitive: the `Primitive`.
-      params: its parameters, a dictionary with hashable values.
-      source: the place in the user's program that bound it; None if nobody looked.
-    """
-
-    invars: list
-    outvars: list
-    primitive: object
-    params: dict
-    source: object = None
-
-    def __repr__(self):
-        return flatten(write_eqn(self, Writing())).rstrip()
-
-    def replace(self, **changes):
-        """Return a copy in which some attributes are different."""
-        return dataclasses.replace(self, **changes)
-
-
-@dataclasses.dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
-class Jaxpr:
-    """A program: ``{ lambda constvars ; invars. let eqns in outvars }``.
-
-    Attributes:
-      constvars: list of variables for the arrays that the program has picked up.
-      invars: list of variables for the arguments.
-      outvars: list of results, each a `Var` or a `Literal`.
-      eqns: list of `JaxprEqn`, in the order in which they were bound.
-    """
-
-    constvars: list
-    invars: list
-    outvars: list
-    eqns: list
-
-    @property
-    def in_avals(self):
-        """The abstract values of the arguments."""
-        return [var.aval for var in self.invars]
-
-    @property
-    def out_avals(self):
-        """The abstract values of the results."""
-        return [atom.aval for atom in self.outvars]
-
-    def __repr__(self):
-        return print_jaxpr(self)
-
-    def pretty_print(self, **settings):
-        """Return the text; the settings are those of `print_jaxpr`."""
-        return print_jaxpr(self, **settings)
-
-    def replace(self, **changes):
-        """Return a copy in which some attributes are different."""
-        return dataclasses.replace(self, **changes)
 
 
 def eval_jaxpr(jaxpr, consts, *args):
@@ -154,15 +201,7 @@ def eval_jaxpr(jaxpr, consts, *args):
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def _check_number(kind, variables, values):
-    if len(variables) != len(values):
-        types = ", ".join(var.aval.str_short() for var in variables) or "none"
-        raise TypeError(
-            f"A jaxpr with {len(variables)} {kind} ({types}) was given {len(values)}."
-        )
-
-
-class ClosedJaxpr:
+class ClosedJaxpr(_Closed):
     """A jaxpr together with the values of its `constvars`.
 
     Args:
@@ -175,28 +214,6 @@ class ClosedJaxpr:
     def __init__(self, jaxpr, consts):
         _check_number("constants", jaxpr.constvars, consts)
         self.jaxpr, self.consts = jaxpr, list(consts)
-
-    constvars = property(lambda self: self.jaxpr.constvars)
-    invars = property(lambda self: self.jaxpr.invars)
-    outvars = property(lambda self: self.jaxpr.outvars)
-    eqns = property(lambda self: self.jaxpr.eqns)
-    in_avals = property(lambda self: self.jaxpr.in_avals)
-    out_avals = property(lambda self: self.jaxpr.out_avals)
-    literals = property(lambda self: self.consts)
-
-    def __repr__(self):
-        return repr(self.jaxpr)
-
-    def pretty_print(self, **settings):
-        """Return the text; the settings are those of `print_jaxpr`."""
-        return self.jaxpr.pretty_print(**settings)
-
-    def replace(self, jaxpr=None, consts=None):
-        """Return a copy with another jaxpr or other constants."""
-        return ClosedJaxpr(
-            self.jaxpr if jaxpr is None else jaxpr,
-            self.consts if consts is None else consts,
-        )
 
 
 def jaxpr_as_fun(closed_jaxpr):

@@ -1,69 +1,18 @@
 # Made from chapters/07_jaxprs.md by `make chapter`;
 # edit the chapter, not this file.
-"""How a jaxpr is written: letters for variables, and lines of at most 80 columns.
+"""How a jaxpr is written: definitions, equations, results, in lines of 80 columns.
 
 Reference: ``str(jax.make_jaxpr(f)(x))``, ``Jaxpr.pretty_print``.
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from itertools import chain, count, repeat
 
 from minijax import lax
 from minijax.core import RuleTable
 from minijax.jaxprs.documents import Break, Group, Nest, Note, join, layout
-
-
-def letters(number):
-    """Return the name of the variable with this number: a, …, z, ba, bb, …"""
-    rest, digit = divmod(number, 26)
-    return (letters(rest) if rest else "") + chr(ord("a") + digit)
-
-
-class Writing:
-    """What the parts of one text have in common.
-
-    Args:
-      jaxpr: the outermost jaxpr, if there is one.
-      shared: names of jaxprs that are written once, in front.
-      source_info: whether to note each equation's source.
-      print_shapes: whether to write types where variables are defined.
-
-    Attributes:
-      names: the letter of each variable; a new one for a variable not met before.
-    """
-
-    def __init__(self, jaxpr=None, shared=(), source_info=False, print_shapes=True):
-        self.shared = dict(shared)
-        taken = set(self.shared.values())
-        fresh = (name for name in map(letters, count()) if name not in taken)
-        unused = unused_variables(jaxpr) if jaxpr else ()
-        self.names = defaultdict(lambda: next(fresh), dict.fromkeys(unused, "_"))
-        self.source_info, self.print_shapes = source_info, print_shapes
-
-
-def unused_variables(jaxpr):
-    """Return the results of equations that nothing reads."""
-    read = {*jaxpr.outvars}.union(*(eqn.invars for eqn in jaxpr.eqns))
-    return [var for eqn in jaxpr.eqns for var in eqn.outvars if var not in read]
-
-
-def write_uses(atoms, writing, separator=""):
-    """Return the document of variables and literals that are read."""
-    return _fill([atom.spell(writing.names) for atom in atoms], separator)
-
-
-def write_definitions(variables, writing):
-    """Return the document of variables that are defined, with their types."""
-    words = [var.spell(writing.names) for var in variables]
-    if writing.print_shapes:
-        avals = [var.aval.str_short() for var in variables]
-        words = [f"{word}:{aval}" for word, aval in zip(words, avals)]
-    return _fill(words)
-
-
-def _fill(words, separator=""):
-    return Nest(2, Group(join((separator, Group(Break())), words)))
+from minijax.jaxprs.variable_names import Writing, write_definitions, write_uses
 
 
 def write_plainly(eqn, writing, params=None):
@@ -114,36 +63,6 @@ def _open(jaxpr):
     return getattr(jaxpr, "jaxpr", jaxpr)
 
 
-def write_jaxpr(jaxpr, writing):
-    """Return the document ``{ lambda … }`` of a jaxpr."""
-    constvars = write_definitions(jaxpr.constvars, writing)
-    invars = write_definitions(jaxpr.invars, writing)
-    eqns = join(Break("; "), list(map(write_eqn, jaxpr.eqns, repeat(writing))))
-    results = write_uses(jaxpr.outvars, writing, ",")
-    end = ",)" if len(jaxpr.outvars) == 1 else ")"
-    head = ("{ lambda ", constvars, "; ", invars, ". let")
-    body = (Nest(2, (Break(), eqns)), Break(), "in (", results, end)
-    return Group((Nest(2, (head, body)), " }"))
-
-
-def print_jaxpr(jaxpr, source_info=False, print_shapes=True, width=80):
-    """Return the text of a jaxpr, as JAX writes it.
-
-    Args:
-      jaxpr: a `Jaxpr`.
-      source_info: whether to write each equation's source behind its line.
-      print_shapes: whether to write the types of variables where they are defined.
-      width: columns after which a line is ended, where it may be.
-    """
-    shared = shared_jaxprs(jaxpr)
-    writing = Writing(jaxpr, shared, source_info, print_shapes)
-    document = tuple(
-        ("let ", name, " = ", write_jaxpr(sub, writing), " in", Break())
-        for sub, name in shared.items()
-    )
-    return layout((document, write_jaxpr(jaxpr, writing)), width)
-
-
 def shared_jaxprs(jaxpr):
     """Return names for the jaxprs inside `jaxpr` that occur twice or are long."""
     uses, called, todo = Counter(), {}, [jaxpr]
@@ -186,6 +105,18 @@ print_rules[lax.broadcast_in_dim_p] = _write_broadcast_in_dim
 print_rules[lax.dot_general_p] = _write_dot_general
 
 
+def write_jaxpr(jaxpr, writing):
+    """Return the document ``{ lambda … }`` of a jaxpr."""
+    constvars = write_definitions(jaxpr.constvars, writing)
+    invars = write_definitions(jaxpr.invars, writing)
+    eqns = join(Break("; "), list(map(write_eqn, jaxpr.eqns, repeat(writing))))
+    results = write_uses(jaxpr.outvars, writing, ",")
+    end = ",)" if len(jaxpr.outvars) == 1 else ")"
+    head = ("{ lambda ", constvars, "; ", invars, ". let")
+    body = (Nest(2, (Break(), eqns)), Break(), "in (", results, end)
+    return Group((Nest(2, (head, body)), " }"))
+
+
 def jaxprs_in_params(params):
     """Return the jaxprs among an equation's parameters, closed ones opened.
 
@@ -201,3 +132,21 @@ def jaxprs_in_params(params):
 def subjaxprs(jaxpr):
     """Return the jaxprs in the parameters of a jaxpr's equations, not those in them."""
     return [sub for eqn in jaxpr.eqns for sub in jaxprs_in_params(eqn.params)]
+
+
+def print_jaxpr(jaxpr, source_info=False, print_shapes=True, width=80):
+    """Return the text of a jaxpr, as JAX writes it.
+
+    Args:
+      jaxpr: a `Jaxpr`.
+      source_info: whether to write each equation's source behind its line.
+      print_shapes: whether to write the types of variables where they are defined.
+      width: columns after which a line is ended, where it may be.
+    """
+    shared = shared_jaxprs(jaxpr)
+    writing = Writing(jaxpr, shared, source_info, print_shapes)
+    document = tuple(
+        ("let ", name, " = ", write_jaxpr(sub, writing), " in", Break())
+        for sub, name in shared.items()
+    )
+    return layout((document, write_jaxpr(jaxpr, writing)), width)

@@ -11,7 +11,7 @@ Reference: ``DynamicJaxprTrace`` in ``jax._src.interpreters.partial_eval``.
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import asarray_impl, shape_rules
+from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import typeof
 from minijax.core import (
     Trace,
@@ -21,12 +21,12 @@ from minijax.core import (
     lifetime,
     refuse_dead_tracers,
 )
-from minijax.errors import TracerArrayConversionError
-from minijax.jaxprs.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from minijax.jaxprs.jaxpr import Jaxpr, Literal, Var, new_eqn
 from minijax.jaxprs.latest import Latest
+from minijax.jaxprs.origins import Origin, ValuelessTracer, argument_positions
 
 
-class JaxprTracer(Tracer):
+class JaxprTracer(ValuelessTracer):
     """A stand-in for all arrays of one type: it is a variable of the jaxpr.
 
     Attributes:
@@ -37,73 +37,25 @@ class JaxprTracer(Tracer):
     __slots__ = ("aval", "variable")
 
     def __init__(self, trace, variable):
-        self._trace, self.variable, self.aval = trace, variable, variable.aval
-
-    def concrete(self):
-        """Return None: there is no array behind this tracer yet."""
-        return None
+        super().__init__(trace)
+        self.variable, self.aval = variable, variable.aval
 
     def provenance(self):
         """Say which function is being written down, and what this value depends on."""
-        return self._trace.provenance(self.variable)
-
-    def __repr__(self):
-        return f"JaxprTracer({self.aval.str_short()})"
-
-    def __array__(self, *args, **kwargs):
-        raise TracerArrayConversionError(
-            f"NumPy asked {self!r} for an array, and there is none yet. "
-            f"{self.provenance()} Use the function of minijax.numpy instead of numpy's."
-        )
+        trace = self._trace
+        positions = argument_positions(self.variable, trace.invars, trace.eqns)
+        return trace.origin.describe(positions)
 
 
-class Origin:
-    """What a trace writes down: a function, on behalf of a transformation.
-
-    Args:
-      transformation: its name, such as ``"make_jaxpr"``.
-      function: the name of the user's function.
-      argument_names: a function that returns the names of all flat arguments.
-    """
-
-    def __init__(self, transformation=None, function=None, argument_names=None):
-        self.transformation, self.function = transformation, function
-        self.argument_names = argument_names
-
-    def describe(self, positions):
-        """Return two sentences about a value made from the arguments at `positions`."""
-        who = self.transformation or "A transformation"
-        whom = f"the function {self.function!r}" if self.function else "a function"
-        first = f"{who} is writing down {whom} without running it."
-        return f"{first} {self._why(positions)}"
-
-    def _why(self, positions):
-        if not positions:
-            return "Even what does not depend on its arguments is written down."
-        if self.argument_names is None:
-            return "This value depends on its arguments."
-        names = self.argument_names()
-        used = " and ".join(names[position] for position in positions)
-        plural = "s" if len(positions) > 1 else ""
-        return f"This value depends on the argument{plural} {used}."
-
-
-# What returns the place in the user's program that is running: an equation's `source`.
-source_finder = Latest(lambda: None)
-
-
-class JaxprTrace(Trace):
-    """Writes down each operation as an equation.
+class EquationTrace(Trace):
+    """Writes down each operation on its own tracers as an equation.
 
     Args:
       parent: the trace that was current before; nothing is passed on to it.
-      origin: an `Origin`, for messages.
     """
 
-    def __init__(self, parent, origin=None):
-        self.parent, self.origin = parent, origin or Origin()
-        self.eqns, self.invars = [], []
-        self.constants = {}  # from an array's identity to (variable, value, array)
+    def __init__(self, parent):
+        self.parent, self.invars, self.eqns = parent, [], []
 
     def new_input(self, aval):
         """Return a tracer for a new argument of the jaxpr."""
@@ -111,59 +63,104 @@ class JaxprTrace(Trace):
         return JaxprTracer(self, self.invars[-1])
 
     def atom(self, x):
-        """Return what stands for `x` in an equation: a variable, or a scalar itself."""
-        if isinstance(x, JaxprTracer) and x._trace is self:
-            return x.variable
-        if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0:
-            aval = typeof(x)
-            return Literal(x.astype(aval.dtype, copy=False)[()], aval)
-        if isinstance(x, (bool, int, float, complex)):
-            return Literal(x)
-        return self.constant(x)
-
-    def stage_value(self, x):
-        """Return a tracer for a scalar that was made while this trace is current."""
-        aval = typeof(x)
-        number = np.asarray(x).astype(aval.dtype)[()]
-        is_weak = aval.weak_type and typeof(number.item()) == aval
-        return JaxprTracer(self, Literal(number.item() if is_weak else number, aval))
-
-    def constant(self, x):
-        """Return the variable of an array, or a tracer, that came from outside."""
-        if id(x) not in self.constants:
-            value = x if isinstance(x, Tracer) else asarray_impl(x)
-            self.constants[id(x)] = Var(typeof(x)), value, x
-        return self.constants[id(x)][0]
+        """Return what stands for `x` in an equation."""
+        return x.variable
 
     def process_primitive(self, primitive, args, params):
         """Write down an equation, and return tracers for its results."""
-        invars = [self.atom(arg) for arg in args]
-        avals = shape_rules[primitive](*[atom.aval for atom in invars], **params)
-        outvars = [Var(aval) for aval in avals]
-        if primitive is lax.convert_element_type_p and isinstance(invars[0], Literal):
-            results = impl_rules[primitive](invars[0].val, **params)
-            return [self.stage_value(result) for result in results]
-        source = source_finder.value()
-        self.eqns.append(JaxprEqn(invars, outvars, primitive, params, source))
-        return [JaxprTracer(self, var) for var in outvars]
+        return self.record(new_eqn(primitive, list(map(self.atom, args)), params))
+
+    def record(self, eqn):
+        """Keep an equation, and return tracers for its results."""
+        self.eqns.append(eqn)
+        return [JaxprTracer(self, var) for var in eqn.outvars]
+
+
+def as_literal(x):
+    """Return the `Literal` of a Python or NumPy scalar, and None for another value."""
+    if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0:
+        aval = typeof(x)
+        return Literal(x.astype(aval.dtype, copy=False)[()], aval)
+    return Literal(x) if isinstance(x, (bool, int, float, complex)) else None
+
+
+def literal_of(x):
+    """Return the `Literal` of a scalar that was computed, with its own type."""
+    aval = typeof(x)
+    number = np.asarray(x).astype(aval.dtype)[()]
+    is_weak = aval.weak_type and typeof(number.item()) == aval
+    return Literal(number.item() if is_weak else number, aval)
+
+
+def converted(eqn):
+    """Return the literal that the conversion of a literal gives, None for the rest."""
+    if eqn.primitive is not lax.convert_element_type_p:
+        return None
+    [operand] = eqn.invars
+    if not isinstance(operand, Literal):
+        return None
+    [result] = impl_rules[eqn.primitive](operand.val, **eqn.params)
+    return literal_of(result)
+
+
+class Constants:
+    """The arrays that a function used without receiving them: a variable for each."""
+
+    def __init__(self):
+        self.found = {}  # from an array's identity to (variable, value, array)
+
+    def variable(self, x):
+        """Return the variable of an array, or a tracer, that came from outside."""
+        if id(x) not in self.found:
+            value = x if isinstance(x, Tracer) else asarray_impl(x)
+            self.found[id(x)] = Var(typeof(x)), value, x
+        return self.found[id(x)][0]
+
+    def split(self):
+        """Return the list of variables and the list of their values."""
+        found = self.found.values()
+        return [var for var, _, _ in found], [value for _, value, _ in found]
+
+
+# What returns the place in the user's program that is running: an equation's `source`.
+source_finder = Latest(lambda: None)
+
+
+class JaxprTrace(EquationTrace):
+    """Writes down each operation, whatever its operands are.
+
+    Args:
+      parent: the trace that was current before; nothing is passed on to it.
+      origin: an `Origin`, for messages.
+    """
+
+    def __init__(self, parent, origin=None):
+        super().__init__(parent)
+        self.origin, self.constants = origin or Origin(), Constants()
+
+    def atom(self, x):
+        """Return what stands for `x` in an equation: a `Var` or a `Literal`."""
+        if isinstance(x, JaxprTracer) and x._trace is self:
+            return x.variable
+        return as_literal(x) or self.constants.variable(x)
+
+    def stage_value(self, x):
+        """Return a tracer for a scalar that was made while this trace is current."""
+        return JaxprTracer(self, literal_of(x))
+
+    def record(self, eqn):
+        """Keep an equation and its source; convert a literal on the spot."""
+        if (literal := converted(eqn)) is not None:
+            return [JaxprTracer(self, literal)]
+        eqn.source = source_finder.value()
+        return super().record(eqn)
 
     def to_jaxpr(self, outs):
         """Return the jaxpr whose results are `outs`, and the list of its constants."""
         refuse_dead_tracers("return", outs)
         outvars = [self.atom(out) for out in outs]
-        constants = self.constants.values()
-        constvars = [var for var, _, _ in constants]
-        jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns)
-        return jaxpr, [value for _, value, _ in constants]
-
-    def provenance(self, var):
-        """Say what is being written down, and which arguments `var` depends on."""
-        needed = {var}
-        for eqn in reversed(self.eqns):
-            if needed.intersection(eqn.outvars):
-                needed.update(eqn.invars)
-        positions = [i for i, var in enumerate(self.invars) if var in needed]
-        return self.origin.describe(positions)
+        constvars, consts = self.constants.split()
+        return Jaxpr(constvars, self.invars, outvars, self.eqns), consts
 
 
 def trace_to_jaxpr(fun, avals, origin=None):

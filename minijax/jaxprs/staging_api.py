@@ -2,74 +2,22 @@
 # edit the chapter, not this file.
 """Looking at a function's program, or at its types alone, without running it.
 
-Reference: ``jax.make_jaxpr``, ``jax.eval_shape``, ``jax.ShapeDtypeStruct``.
+Reference: ``jax.make_jaxpr``, ``jax.eval_shape``.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.arrays.avals import ShapedArray, typeof
-from minijax.arrays.dtypes import as_dtype, canonicalize_dtype
+from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.batching.trace import MappedAxis
 from minijax.core import Trace, current_trace, set_current_trace
 from minijax.jaxprs.jaxpr import ClosedJaxpr
-from minijax.jaxprs.staging import Origin, trace_to_jaxpr
+from minijax.jaxprs.origins import Origin
+from minijax.jaxprs.shape_structs import ShapeDtypeStruct
+from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.pytrees.api_util import FlatCall, check_callable, resolve_argnums
 from minijax.typing import P
-
-
-class ShapeDtypeStruct:
-    """The shape and dtype of an array, without an array.
-
-    Args:
-      shape: sequence of sizes.
-      dtype: NumPy dtype, or its name.
-      weak_type: True for what comes from Python scalars alone.
-
-    Reference: ``jax.ShapeDtypeStruct``.
-    """
-
-    __slots__ = ("dtype", "shape", "weak_type")
-
-    def __init__(self, shape, dtype, *, weak_type=False):
-        if dtype is None:
-            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        self.shape, self.dtype = tuple(shape), as_dtype(dtype)
-        self.weak_type = weak_type
-
-    @property
-    def ndim(self):
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self):
-        """The number of elements."""
-        return math.prod(self.shape)
-
-    def __len__(self):
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
-
-    def update(self, **changes):
-        """Return a copy with another `shape`, `dtype` or `weak_type`."""
-        parts = {name: getattr(self, name) for name in self.__slots__} | changes
-        return ShapeDtypeStruct(**parts)
-
-    def _key(self):
-        return self.shape, self.dtype, self.weak_type
-
-    def __eq__(self, other):
-        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
-
-    def __hash__(self):
-        return hash(self._key())
-
-    def __repr__(self):
-        weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
 
 
 def abstractify(x):
@@ -88,6 +36,59 @@ def abstractify(x):
             raise
     weak_type = getattr(x, "weak_type", False)
     return ShapedArray(x.shape, canonicalize_dtype(x.dtype), weak_type)
+
+
+def _stage(name, call):
+    origin = Origin(name, call.fun_name, call.names)
+    return ClosedJaxpr(*trace_to_jaxpr(call, call.avals, origin))
+
+
+def _shapes(call, jaxpr):
+    return call.output(
+        [
+            ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+            for aval in jaxpr.out_avals
+        ]
+    )
+
+
+def _flat_call(name, fun, args, kwargs, static_argnums):
+    static = resolve_argnums(name, static_argnums, len(args), error=ValueError)
+    for position in static:
+        try:
+            hash(args[position])
+        except TypeError as error:
+            raise ValueError(
+                f"{name}: static argument {position} is a {type(args[position])}, "
+                "which has no hash. Static arguments must be hashable: pass a tuple "
+                "instead of a list, or do not make this argument static."
+            ) from error
+    varying = tuple(i for i in range(len(args)) if i not in static)
+    return FlatCall(name, fun, args, kwargs, argnums=varying, typeof=abstractify)
+
+
+class AxisTrace(Trace):
+    """Gives a name and a size to an axis that no vmap maps, and passes everything on.
+
+    Args:
+      parent: the trace that was current before.
+      axis: a `MappedAxis`.
+    """
+
+    def __init__(self, parent, axis):
+        self.parent, self.axis = parent, axis
+
+    def process_primitive(self, primitive, args, params):
+        """Bind the operation under the parent."""
+        with set_current_trace(self.parent):
+            return primitive.bind(*args, **params)
+
+
+def _named_axes(axis_env):
+    trace = current_trace()
+    for name, size in axis_env:
+        trace = AxisTrace(trace, MappedAxis(name, size))
+    return trace
 
 
 def make_jaxpr(
@@ -122,64 +123,11 @@ def make_jaxpr(
     def make_jaxpr_f(*args, **kwargs):
         call = _flat_call("make_jaxpr", fun, args, kwargs, static_argnums)
         with set_current_trace(_named_axes(axis_env or ())):
-            closed = _stage("make_jaxpr", call)
-        return (closed, _shapes(call, closed)) if return_shape else closed
+            jaxpr = _stage("make_jaxpr", call)
+        return (jaxpr, _shapes(call, jaxpr)) if return_shape else jaxpr
 
     make_jaxpr_f.__name__ = f"make_jaxpr({getattr(fun, '__name__', 'a function')})"
     return make_jaxpr_f
-
-
-def _stage(name, call):
-    origin = Origin(name, call.fun_name, call.names)
-    return ClosedJaxpr(*trace_to_jaxpr(call, call.avals, origin))
-
-
-def _shapes(call, closed):
-    return call.output(
-        [
-            ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
-            for aval in closed.out_avals
-        ]
-    )
-
-
-def _flat_call(name, fun, args, kwargs, static_argnums):
-    static = resolve_argnums(name, static_argnums, len(args), error=ValueError)
-    for position in static:
-        try:
-            hash(args[position])
-        except TypeError as error:
-            raise ValueError(
-                f"{name}: static argument {position} is a {type(args[position])}, "
-                "which has no hash. Static arguments must be hashable: pass a tuple "
-                "instead of a list, or do not make this argument static."
-            ) from error
-    varying = tuple(i for i in range(len(args)) if i not in static)
-    return FlatCall(name, fun, args, kwargs, argnums=varying, typeof=abstractify)
-
-
-class AxisTrace(Trace):
-    """Gives a name and a size to an axis that nobody maps, and passes everything on.
-
-    Args:
-      parent: the trace that was current before.
-      axis: a `MappedAxis`.
-    """
-
-    def __init__(self, parent, axis):
-        self.parent, self.axis = parent, axis
-
-    def process_primitive(self, primitive, args, params):
-        """Bind the operation under the parent."""
-        with set_current_trace(self.parent):
-            return primitive.bind(*args, **params)
-
-
-def _named_axes(axis_env):
-    trace = current_trace()
-    for name, size in axis_env:
-        trace = AxisTrace(trace, MappedAxis(name, size))
-    return trace
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
