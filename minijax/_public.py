@@ -583,6 +583,9 @@ PUBLIC: dict[str, dict[str, str]] = {
 REGISTERS: list[str] = [
     "minijax.operators.syntax",
     "minijax.operators.methods",
+    "minijax.forward.calculus",
+    "minijax.forward.primitive_rules",
+    "minijax.forward.running",
     "minijax.jitting.remembering",
     "minijax.emitted.elementwise",
     "minijax.emitted.arrays",
