@@ -1,6 +1,6 @@
 # Made from chapters/04_forward.md by `make chapter`;
 # edit the chapter, not this file.
-"""The jvp rules of calculus: sums, products, quotients, and some functions of each kind.
+"""The jvp rules of calculus: sums, products, quotients, some functions of each kind.
 
 The result of an operation is called z, its operands x and y, their tangents x_dot and
 y_dot.
@@ -9,7 +9,6 @@ Reference: ``jax.interpreters.ad.primitive_jvps``.
 """
 
 from minijax import lax
-from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_inexact
 from minijax.forward.programs import product
 from minijax.forward.rules import (
