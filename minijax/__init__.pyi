@@ -43,7 +43,6 @@ from minijax.pytrees.forward_api import jvp as jvp
 from minijax.pytrees.transfer import block_until_ready as block_until_ready
 from minijax.pytrees.transfer import device_get as device_get
 from minijax.pytrees.transfer import device_put as device_put
-from minijax.reverse.backwards import linear_transpose as linear_transpose
 from minijax.reverse.backwards import vjp as vjp
 from minijax.reverse.gradients import grad as grad
 from minijax.reverse.gradients import value_and_grad as value_and_grad
@@ -51,3 +50,4 @@ from minijax.reverse.jacobians import hessian as hessian
 from minijax.reverse.jacobians import jacfwd as jacfwd
 from minijax.reverse.jacobians import jacobian as jacobian
 from minijax.reverse.jacobians import jacrev as jacrev
+from minijax.reverse.linear_functions import linear_transpose as linear_transpose

@@ -21,11 +21,10 @@ from minijax.jaxprs.staging_api import ShapeDtypeStruct, make_jaxpr
 from minijax.reverse.backwards import (
     Linear,
     backward_pass,
-    linear_jaxpr,
-    linear_transpose,
     vjp,
     vjp_flat,
 )
+from minijax.reverse.linear_functions import linear_jaxpr, linear_transpose
 from minijax.reverse.transpose_rules import transpose_rules
 from minijax.tree_util import tree_leaves
 from tests.forward_cases import CASES as CURVED

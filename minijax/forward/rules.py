@@ -3,7 +3,7 @@
 """How a primitive carries a tangent: the jvp table, and ways to make its rules.
 
 A rule ``rule(primals, tangents, **params)`` returns two lists, the results and their
-tangents. A tangent ``None`` is a zero that nobody wrote down; a rule is asked only if
+tangents. A tangent ``None`` is a zero that is not written down; a rule is asked only if
 at least one of its tangents is not ``None``.
 
 Reference: ``jax.interpreters.ad.primitive_jvps``, ``defjvp``, ``deflinear``.
@@ -34,24 +34,24 @@ def partials_rule(primitive, *partials):
 
     Args:
       primitive: a primitive with one result.
-      *partials: one function per operand, called as ``partial(t, z, *primals,
-        **params)`` with the operand's tangent `t` and the primitive's result `z`. It
+      *partials: one function per operand, called as ``partial(x_dot, z, *primals,
+        **params)`` with the operand's tangent and the primitive's result `z`. It
         returns the contribution to the result's tangent, or ``None`` for zero.
     """
 
     def rule(primals, tangents, **params):
         [result] = primitive.bind(*primals, **params)
         contributions = [
-            partial(t, result, *primals, **params)
-            for t, partial in zip(tangents, partials, strict=True)
-            if t is not None
+            partial(tangent, result, *primals, **params)
+            for tangent, partial in zip(tangents, partials, strict=True)
+            if tangent is not None
         ]
         return [result], [reduce(add_tangents, contributions)]
 
     return rule
 
 
-def full_like(x, value):
+def constant_like(x, value):
     """Return one number in the shape and dtype of `x`; a scalar needs no operation."""
     aval = typeof(x)
     if aval.shape:
@@ -63,7 +63,9 @@ def full_like(x, value):
 def zeros_like_tangent(x):
     """Return the zero tangent of `x`, written out; its dtype is float0 for integers."""
     aval = typeof(x)
-    return full_like(x, 0) if is_inexact(aval.dtype) else np.zeros(aval.shape, float0)
+    if not is_inexact(aval.dtype):
+        return np.zeros(aval.shape, float0)
+    return constant_like(x, 0)
 
 
 def instantiate(primals, tangents):
@@ -79,9 +81,9 @@ def slope_rule(primitive, slope):
 
     Args:
       primitive: an elementwise primitive with one operand.
-      slope: its derivative, called as ``slope(y, x)`` with the result and the operand.
+      slope: its derivative, called as ``slope(z, x)`` with the result and the operand.
     """
-    return partials_rule(primitive, lambda t, y, x: lax.mul(t, slope(y, x)))
+    return partials_rule(primitive, lambda x_dot, z, x: lax.mul(x_dot, slope(z, x)))
 
 
 def linear_rule(primitive):
@@ -98,6 +100,15 @@ def linear_rule(primitive):
     return rule
 
 
+def broadcast_like(x, z):
+    """Broadcast `x`, a scalar or an array with axes of size 1, to the shape of `z`."""
+    shape, target = typeof(x).shape, typeof(z).shape
+    if shape == target:
+        return x
+    kept = [i for i, size in enumerate(shape) if size == target[i]]
+    return lax.broadcast_in_dim(lax.reshape(x, [shape[i] for i in kept]), target, kept)
+
+
 def constant_rule(primitive):
     """Return the rule of a primitive whose results do not move with its operands."""
 
@@ -106,12 +117,3 @@ def constant_rule(primitive):
         return results, [None] * len(results)
 
     return rule
-
-
-def stretch(t, y):
-    """Broadcast `t`, a scalar or an array with axes of size 1, to the shape of `y`."""
-    shape, target = typeof(t).shape, typeof(y).shape
-    if shape == target:
-        return t
-    kept = [i for i, size in enumerate(shape) if size == target[i]]
-    return lax.broadcast_in_dim(lax.reshape(t, [shape[i] for i in kept]), target, kept)

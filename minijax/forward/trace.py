@@ -6,12 +6,9 @@ Reference: ``jax.jvp``; J. Siskind and B. Pearlmutter, "Nesting forward-mode AD 
 functional framework", Higher-Order and Symbolic Computation 21 (2008).
 """
 
-from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.core import Trace, Tracer, current_trace, lifetime, set_current_trace
 from minijax.errors import ConcretizationTypeError
-from minijax.forward.primitive_rules import array_rules, elementwise_rules
-from minijax.forward.programs import programs
 from minijax.forward.rules import jvp_rules
 
 
@@ -116,10 +113,3 @@ def program_rule(program):
         return jvp_flat(lambda *xs: [program(*xs, **params)], primals, tangents)
 
     return rule
-
-
-jvp_rules.update(elementwise_rules)
-jvp_rules.update(array_rules)
-jvp_rules.update({p: program_rule(program) for p, program in programs.items()})
-jvp_rules.reasons[lax.nextafter_p] = "It steps to the next float: no small move."
-jvp_rules.reasons[lax.digamma_p] = "Its derivative, trigamma, is not a primitive here."

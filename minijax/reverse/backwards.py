@@ -12,12 +12,10 @@ from typing import Any
 from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype
-from minijax.core import Array, current_trace, lifetime, set_current_trace
+from minijax.core import Array
 from minijax.forward.rules import add_tangents
 from minijax.jaxprs.jaxpr import Literal
-from minijax.jaxprs.staging import JaxprTrace
-from minijax.jaxprs.staging_api import abstractify
-from minijax.linear.linearization import SplitTrace, linearize_flat
+from minijax.linear.linearization import linearize_flat
 from minijax.pytrees.api_util import FlatCall, flatten_like
 from minijax.pytrees.forward_api import zeros_of_tangent
 from minijax.pytrees.key_paths import keystr
@@ -150,36 +148,6 @@ def is_float0(x):
     return getattr(x, "dtype", None) == float0
 
 
-def vjp(
-    fun: Callable[..., Any], *primals: Any, has_aux: bool = False
-) -> tuple[Any, ...]:
-    """Return the value of a function and the function that pulls cotangents back.
-
-    Args:
-      fun: a function of arrays, scalars and trees of them.
-      *primals: its arguments.
-      has_aux: whether `fun` returns a pair ``(result, aux)``.
-
-    Returns:
-      The pair ``(result, vjp_fun)``; with `has_aux` the triple ``(result, vjp_fun,
-      aux)``. `vjp_fun` takes one tree with the structure, shapes and dtypes of the
-      result and returns a tuple with a tree for each of `primals`: the vector-Jacobian
-      product. It may be called again and again, and is itself a tree of arrays.
-
-    Raises:
-      TypeError: if `fun` cannot be called or a leaf is no array or scalar.
-      ValueError: from `vjp_fun`, if the cotangents do not fit the result.
-
-    Reference: ``jax.vjp``.
-    """
-    call = FlatCall("vjp", fun, primals, has_aux=has_aux)
-    flat, pullback = vjp_flat(call, call.leaves, lambda: call.num_outs)
-    avals = list(map(typeof, flat[: call.num_outs]))
-    on_trees = PullbackOnTrees("vjp", call, avals, ValueError)
-    result = call.output(flat), Partial(on_trees, pullback)
-    return (*result, call.aux(flat)) if has_aux else result
-
-
 class PullbackOnTrees:
     """A pullback that takes a tree of cotangents and returns a tuple of them.
 
@@ -226,62 +194,31 @@ def spell(aval):
     return f"{name}[{','.join(map(str, aval.shape))}]"
 
 
-def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
-    """Return the transpose of a linear function.
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """Return the value of a function and the function that pulls cotangents back.
 
     Args:
-      fun: a function of arrays, scalars and trees of them, linear in all of them; it is
-        not differentiated.
-      *primals: examples of its arguments: arrays, scalars or `ShapeDtypeStruct`, of
-        which only the shapes and dtypes matter.
+      fun: a function of arrays, scalars and trees of them.
+      *primals: its arguments.
+      has_aux: whether `fun` returns a pair ``(result, aux)``.
 
     Returns:
-      A function from a tree with the structure, shapes and dtypes of the result of
-      `fun` to a tuple with a tree for each of `primals`.
+      The pair ``(result, vjp_fun)``; with `has_aux` the triple ``(result, vjp_fun,
+      aux)``. `vjp_fun` takes one tree with the structure, shapes and dtypes of the
+      result and returns a tuple with a tree for each of `primals`: the vector-Jacobian
+      product. It may be called again and again, and is itself a tree of arrays.
 
     Raises:
-      TypeError: if `fun` cannot be called, if arguments and results are neither all
-        inexact nor all integers, or if a cotangent does not fit.
-      NotImplementedError: if `fun` does to its arguments what is not linear.
+      TypeError: if `fun` cannot be called or a leaf is no array or scalar.
+      ValueError: from `vjp_fun`, if the cotangents do not fit the result.
 
-    Reference: ``jax.linear_transpose``.
+    Reference: ``jax.vjp``.
     """
-    call = FlatCall("linear_transpose", fun, primals, typeof=abstractify)
-    jaxpr, consts = linear_jaxpr(call, call.avals)
-    refuse_mixed_dtypes(call, jaxpr.out_avals)
-    pullback = Partial(Pullback(jaxpr, range(len(call.avals)), call.avals), consts)
-    on_trees = PullbackOnTrees("transpose", call, jaxpr.out_avals, TypeError)
-    return Partial(on_trees, pullback)
-
-
-def linear_jaxpr(f, avals):
-    """Write down a linear function; evaluate what does not depend on its arguments.
-
-    Args:
-      f: a function from arrays to a list of arrays.
-      avals: the `ShapedArray` of each argument.
-
-    Returns:
-      The `Jaxpr`, and the list of values of its constants.
-    """
-    parent = current_trace()
-    tape = JaxprTrace(parent)
-    with lifetime(tape):
-        with set_current_trace(SplitTrace(parent, tape)):
-            outs = f(*map(tape.new_input, avals))
-        return tape.to_jaxpr(outs)
-
-
-def refuse_mixed_dtypes(call, out_avals):
-    """Raise if a function turns floats into integers, or the other way round."""
-    dtypes = [aval.dtype for aval in [*call.avals, *out_avals]]
-    if len(set(map(is_inexact, dtypes))) > 1:
-        ins, outs = (
-            ", ".join(aval.dtype.name for aval in avals)
-            for avals in (call.avals, out_avals)
-        )
-        raise TypeError(
-            "linear_transpose works on functions from floats (or complex numbers) to "
-            f"such, or from integers to integers; {call.fun_name} goes from {ins} to "
-            f"{outs}."
-        )
+    call = FlatCall("vjp", fun, primals, has_aux=has_aux)
+    flat, pullback = vjp_flat(call, call.leaves, lambda: call.num_outs)
+    avals = list(map(typeof, flat[: call.num_outs]))
+    on_trees = PullbackOnTrees("vjp", call, avals, ValueError)
+    result = call.output(flat), Partial(on_trees, pullback)
+    return (*result, call.aux(flat)) if has_aux else result

@@ -1,4 +1,4 @@
-# Made from chapters/10_reverse.md by `make chapter`;
+# Made from chapters/10_reverse_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Jacobians and Hessians: derivatives in all directions at once.
 
@@ -71,6 +71,35 @@ def along_basis(f, avals):
     """
     axis = MappedAxis(None, sum(aval.size for aval in avals))
     return vmap_flat(f, standard_basis(avals), [0] * len(avals), axis)
+
+
+def blocks(x, dim, place, avals, shapes, like):
+    """Cut a result of `along_basis` into one block for each of `avals`.
+
+    Args:
+      x: the result; None, or of dtype ``float0``, where all derivatives are zero.
+      dim: its mapped axis.
+      place: where the mapped axis belongs.
+      avals: the abstract values whose basis it was mapped over.
+      shapes: the shapes of the blocks.
+      like: the abstract value that has the dtype of the blocks.
+    """
+    if x is None or is_float0(x):
+        return [lax.full(shape, 0, like.dtype) for shape in shapes]
+    sizes = [aval.size for aval in avals]
+    x = insert_axis(x, place, sum(sizes)) if dim is None else move_axis(x, dim, place)
+    pieces = split(x, sizes, place)
+    return [lax.reshape(piece, shape) for piece, shape in zip(pieces, shapes)]
+
+
+def _shapes(outs, ins):
+    """Return the shapes of the blocks of a Jacobian, one row after the other."""
+    return [(*out.shape, *aval.shape) for out in outs for aval in ins]
+
+
+def _arranged(call, argnums, rows):
+    """Put blocks together: a tree like the result, of trees like the arguments."""
+    return call.out_tree.unflatten([by_argument(call, argnums, row) for row in rows])
 
 
 def jacfwd(
@@ -201,32 +230,3 @@ def hessian(
     """
     inner = jacrev(fun, argnums, has_aux, holomorphic)
     return jacfwd(inner, argnums, has_aux, holomorphic)
-
-
-def blocks(x, dim, place, avals, shapes, like):
-    """Cut a result of `along_basis` into one block for each of `avals`.
-
-    Args:
-      x: the result; None, or of dtype ``float0``, where all derivatives are zero.
-      dim: its mapped axis.
-      place: where the mapped axis belongs.
-      avals: the abstract values whose basis it was mapped over.
-      shapes: the shapes of the blocks.
-      like: the abstract value that has the dtype of the blocks.
-    """
-    if x is None or is_float0(x):
-        return [lax.full(shape, 0, like.dtype) for shape in shapes]
-    sizes = [aval.size for aval in avals]
-    x = insert_axis(x, place, sum(sizes)) if dim is None else move_axis(x, dim, place)
-    pieces = split(x, sizes, place)
-    return [lax.reshape(piece, shape) for piece, shape in zip(pieces, shapes)]
-
-
-def _shapes(outs, ins):
-    """Return the shapes of the blocks of a Jacobian, one row after the other."""
-    return [(*out.shape, *aval.shape) for out in outs for aval in ins]
-
-
-def _arranged(call, argnums, rows):
-    """Put blocks together: a tree like the result, of trees like the arguments."""
-    return call.out_tree.unflatten([by_argument(call, argnums, row) for row in rows])

@@ -1,4 +1,4 @@
-# Made from chapters/10_reverse.md by `make chapter`;
+# Made from chapters/10_reverse_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Derivatives checked against differences of function values.
 
@@ -80,8 +80,8 @@ def check_reverse(f, args, settings, what):
     tangents = random_like(args, settings.random)
     result, vjp_fun = vjp(f, *args)
     cotangents = random_like(result, settings.random)
-    expected = product(cotangents, rate_of_change(f, args, tangents, settings.eps))
-    compare(what, product(vjp_fun(cotangents), tangents), expected, args, settings)
+    expected = pairing(cotangents, rate_of_change(f, args, tangents, settings.eps))
+    compare(what, pairing(vjp_fun(cotangents), tangents), expected, args, settings)
     return lambda *xs: inexact_leaves(vjp(f, *xs)[1](cotangents))
 
 
@@ -140,7 +140,7 @@ def wide(x):
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
-def product(cotangents, tangents):
+def pairing(cotangents, tangents):
     """Return what cotangents and tangents make together: one real number."""
     pairs = zip(tree_leaves(cotangents), tree_leaves(tangents))
     terms = [np.sum(wide(ct) * wide(t)).real for ct, t in pairs if ct.dtype != float0]

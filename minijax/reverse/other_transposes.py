@@ -1,0 +1,148 @@
+# Made from chapters/10_reverse_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Transpose rules of pieces, complex numbers and collectives; reasons for the others.
+
+Reference: ``jax.lax``, and the rules that ``jax.linear_transpose`` applies.
+"""
+
+from itertools import accumulate
+
+from minijax import lax
+from minijax.arrays.avals import typeof
+from minijax.reverse.transpose_rules import zero
+from minijax.reverse.transposition import (
+    Linear,
+    elementwise_transposes,
+    transpose_rules,
+    transposes,
+)
+
+
+def unslice(ct, x, start_indices, limit_indices, strides):
+    """Transpose a slice: put the cotangent back between zeros."""
+    config = []
+    for axis, size in enumerate(x.aval.shape):
+        start, count = start_indices[axis], typeof(ct).shape[axis]
+        step = strides[axis] if strides else 1
+        span = (count - 1) * step + 1 if count else 0
+        config.append((start, size - start - span, step - 1))
+    return lax.pad(ct, zero(ct), config)
+
+
+def unpad(ct, x, value, padding_config):
+    """Transpose padding: cut out what was padded."""
+    cut = lax.pad(ct, zero(ct), [(-low, -high, 0) for low, high, _ in padding_config])
+    steps = [interior + 1 for _, _, interior in padding_config]
+    if set(steps) <= {1}:
+        return cut
+    return lax.slice(cut, [0] * len(steps), typeof(cut).shape, steps)
+
+
+def sum_all(x):
+    """Return the sum of all elements."""
+    return lax.reduce_sum(x, range(typeof(x).ndim))
+
+
+def pad_value(ct, x, value, padding_config):
+    """Transpose padding in the value that it pads with: sum what is not the operand."""
+    return lax.sub(sum_all(ct), sum_all(unpad(ct, x, value, padding_config)))
+
+
+transposes(lax.slice_p, unslice)
+transposes(lax.pad_p, unpad, pad_value)
+
+
+def concatenate_transpose(cotangents, *operands, dimension):
+    """Transpose a concatenation: each operand gets its stretch of the cotangent."""
+    [ct] = cotangents
+    sizes = [typeof(operand).shape[dimension] for operand in operands]
+    ends = list(accumulate(sizes))
+
+    def stretch(size, end):
+        return lax.slice_in_dim(ct, end - size, end, axis=dimension)
+
+    return [
+        stretch(size, end) if isinstance(operand, Linear) else None
+        for operand, size, end in zip(operands, sizes, ends)
+    ]
+
+
+transpose_rules[lax.concatenate_p] = concatenate_transpose
+
+
+transposes(lax.copy_p, lambda ct, x: ct)
+transposes(
+    lax.reduce_precision_p,
+    lambda ct, x, **bits: lax.reduce_precision_p.bind(ct, **bits)[0],
+)
+elementwise_transposes(lax.conj_p, lambda ct, z: lax.conj(ct))
+elementwise_transposes(lax.real_p, lambda ct, z: lax.complex(ct, zero(ct, False)))
+elementwise_transposes(
+    lax.imag_p, lambda ct, z: lax.complex(zero(ct, False), lax.neg(ct))
+)
+elementwise_transposes(
+    lax.complex_p, lambda ct, x, y: lax.real(ct), lambda ct, x, y: lax.imag(lax.neg(ct))
+)
+
+
+def unpermute(ct, x, axis_name, perm):
+    """Transpose an exchange: send everything back to where it came from."""
+    back = tuple((destination, source) for source, destination in perm)
+    return lax.ppermute_p.bind(ct, axis_name=axis_name, perm=back)[0]
+
+
+def ungather(ct, x, all_gather_dimension, **params):
+    """Transpose a gathering: sum what all examples have for this one."""
+    place = all_gather_dimension
+    return lax.reduce_scatter_p.bind(ct, scatter_dimension=place, **params)[0]
+
+
+def unscatter(ct, x, scatter_dimension, **params):
+    """Transpose a scattered sum: every example gets the cotangents of all parts."""
+    place = scatter_dimension
+    return lax.all_gather_p.bind(ct, all_gather_dimension=place, **params)[0]
+
+
+def unexchange(ct, x, split_axis, concat_axis, **params):
+    """Transpose an exchange of parts: split where they were joined, and back."""
+    places = {"split_axis": concat_axis, "concat_axis": split_axis}
+    return lax.all_to_all_p.bind(ct, **places, **params)[0]
+
+
+transposes(lax.psum_p, lambda ct, x, **params: lax.psum_p.bind(ct, **params)[0])
+transposes(lax.ppermute_p, unpermute)
+transposes(lax.all_gather_p, ungather)
+transposes(lax.reduce_scatter_p, unscatter)
+transposes(lax.all_to_all_p, unexchange)
+
+
+NONLINEAR = (
+    "It is not linear: differentiation writes its tangent with other primitives, and "
+    "those are transposed."
+)
+DISCRETE = "Its results are integers or booleans, which have no cotangents."
+UNDERIVED = "It is not linear, and it has no derivative that could be transposed."
+NO_OPERANDS = "It has no operands that a cotangent could go to."
+
+
+def refuse(reason, names):
+    """Write down why the primitives with these names have no rule."""
+    for name in names.split():
+        transpose_rules.reasons[getattr(lax, f"{name}_p")] = reason
+
+
+refuse(
+    NONLINEAR,
+    "sign abs floor ceil round exp exp2 log log1p expm1 sin cos tan asin acos atan "
+    "sinh cosh tanh asinh acosh atanh logistic sqrt rsqrt cbrt square integer_pow erf "
+    "erfc erf_inv lgamma rem pow max min atan2 clamp reduce_prod "
+    "reduce_max reduce_min cumprod cummax cummin cumlogsumexp",
+)
+refuse(UNDERIVED, "digamma nextafter bitcast_convert_type pmax pmin")
+refuse(
+    DISCRETE,
+    "is_finite not population_count clz and or xor shift_left shift_right_logical "
+    "shift_right_arithmetic eq ne lt le gt ge reduce_and reduce_or reduce_xor argmax "
+    "argmin",
+)
+refuse(NO_OPERANDS, "iota axis_index")
