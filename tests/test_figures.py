@@ -168,6 +168,8 @@ def drawings():
     views = {"x": memory, "turned": memory.T, NASTY: memory[:, ::-1], "row": memory[1]}
     yield "strides empty", figures.strides(np.zeros(0), {})
     yield "strides", figures.strides(memory, views)
+    yield "ranges empty", figures.ranges(0, {})
+    yield "ranges", figures.ranges(5, {NASTY: range(5)[::-2], "none": range(5)[3:1]})
 
 
 DRAWINGS = dict(drawings())
@@ -415,6 +417,19 @@ def test_strides_refuse_what_cannot_be_drawn():
         figures.strides(memory[0], {"x": memory})
     with pytest.raises(ValueError, match="in one piece"):
         figures.strides(memory[:, 0], {})
+
+
+def test_ranges_number_places_in_the_order_of_taking():
+    figure = figures.ranges(4, {"back": range(4)[::-2], "none": range(4)[2:1]})
+    assert "back takes 3, 1; none takes none" in figure.alt
+    cells = [t.label for t in figure.texts if t.label.isdigit()]
+    assert cells == ["0", "1", "2", "3", "1", "0"]
+
+
+def test_ranges_refuse_places_outside():
+    for size, row in ((3, range(4)), (3, range(-1, 2)), (99, range(2))):
+        with pytest.raises(ValueError, match="cannot draw ranges"):
+            figures.ranges(size, {"x": row})
 
 
 def test_table_aligns_numbers_and_escapes():

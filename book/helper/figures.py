@@ -15,6 +15,7 @@ from .grids import grid, standing
 from .lattices import lattice
 from .lifetimes import lifetimes
 from .nests import nest
+from .ranges import ranges
 from .records import recorded
 from .schedules import schedule
 from .stages import stages
@@ -41,6 +42,7 @@ __all__ = [
     "nest",
     "number_line",
     "plot_style",
+    "ranges",
     "recorded",
     "schedule",
     "stack",

@@ -1,4 +1,4 @@
-# Made from chapters/03_numpy.md by `make chapter`;
+# Made from chapters/03_numpy_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Arithmetic that takes several primitives: powers, division with rest, rounding.
 
@@ -20,8 +20,8 @@ from minijax.lax.promotion import (
     promote_dtypes_numeric,
     promote_shapes,
 )
-from minijax.numpy.selection import where
-from minijax.numpy.ufuncs import as_array, by_kind, constant, kind, named, part_by_part
+from minijax.numpy.elementwise import part_by_part
+from minijax.numpy.ufuncs import as_array, by_kind, constant, kind, named, where
 from minijax.typing import ArrayLike
 
 

@@ -1,4 +1,4 @@
-# Made from chapters/03_numpy.md by `make chapter`;
+# Made from chapters/03_numpy_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Arrays from numbers and lists, ranges and patterns.
 
@@ -33,9 +33,8 @@ from minijax.numpy.shapes import (
     broadcast_shapes,
     moveaxis,
     reshape,
-    stretch,
 )
-from minijax.numpy.ufuncs import as_array, as_bool, kind
+from minijax.numpy.ufuncs import as_array, as_bool, kind, stretch
 from minijax.typing import ArrayLike
 
 

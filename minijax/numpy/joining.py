@@ -1,4 +1,4 @@
-# Made from chapters/03_numpy.md by `make chapter`;
+# Made from chapters/03_numpy_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Arrays made of pieces of arrays: joined, split, repeated, padded, turned around.
 
@@ -27,9 +27,8 @@ from minijax.numpy.shapes import (
     expand_dims,
     ravel,
     reshape,
-    stretch,
 )
-from minijax.numpy.ufuncs import as_array
+from minijax.numpy.ufuncs import as_array, stretch
 from minijax.typing import ArrayLike
 
 

@@ -1,4 +1,4 @@
-# Made from chapters/03_numpy.md by `make chapter`;
+# Made from chapters/03_numpy_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Matrices with a pattern: diagonals, triangles, grids.
 
@@ -14,7 +14,8 @@ from minijax.arrays.avals import typeof
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.creation import astype, full_like
-from minijax.numpy.shapes import arraylike, as_shape, moveaxis, reshape, stretch
+from minijax.numpy.shapes import arraylike, as_shape, moveaxis, reshape
+from minijax.numpy.ufuncs import stretch
 from minijax.typing import ArrayLike
 
 

@@ -1,4 +1,4 @@
-# Made from chapters/03_numpy.md by `make chapter`;
+# Made from chapters/03_numpy_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Products of vectors, matrices and tensors: all of them one primitive.
 
@@ -12,8 +12,9 @@ from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.core import Array
 from minijax.lax.promotion import check_arraylike, promote_dtypes
+from minijax.numpy.elementwise import conjugate
 from minijax.numpy.shapes import as_axes, broadcast_shapes, ravel
-from minijax.numpy.ufuncs import as_array, conjugate, multiply
+from minijax.numpy.ufuncs import as_array, multiply
 from minijax.typing import ArrayLike
 
 # Axes of a product, in their order: batches by their distance from the end, then these.

@@ -1,4 +1,4 @@
-# Made from chapters/03_numpy.md by `make chapter`;
+# Made from chapters/03_numpy_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Sums, means, extremes and running totals along axes.
 
@@ -13,8 +13,10 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, kind_of
+from minijax.arrays.numerics import wide
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
+from minijax.lax.reductions import highest, lowest
 from minijax.numpy.selection import masked
 from minijax.numpy.shapes import arraylike, as_axes
 from minijax.numpy.ufuncs import as_bool, kind
@@ -39,11 +41,6 @@ def with_initial(combine, initial, result):
     if initial is None:
         return result
     return combine(as_type(initial, result.dtype), result)
-
-
-def wide(dtype):
-    """Return the dtype to add numbers of `dtype` in: float32 for 16-bit floats."""
-    return np.dtype("float32") if kind_of(dtype) == "h" else dtype
 
 
 def total_dtype(name, dtype, given, promote_integers):
@@ -81,20 +78,6 @@ def accumulate(
     return as_type(result, dtype)
 
 
-def lowest(dtype):
-    """Return the least value of a dtype: minus infinity for floats."""
-    if kind_of(dtype) in "hfc":
-        return -np.inf
-    return dtype.kind != "b" and np.iinfo(dtype).min
-
-
-def highest(dtype):
-    """Return the greatest value of a dtype: infinity for floats."""
-    if kind_of(dtype) in "hfc":
-        return np.inf
-    return dtype.kind == "b" or np.iinfo(dtype).max
-
-
 EXTREMES = {
     "max": (lax.reduce_max, lax.max, lowest),
     "min": (lax.reduce_min, lax.min, highest),
@@ -112,7 +95,7 @@ def extreme(name, a, axis=None, out=None, keepdims=False, initial=None, where=No
         raise ValueError(f"zero-size array to reduction {name}, which has no identity")
     if initial is None and where is not None:
         raise ValueError(f"{name} has no identity: with where, pass initial too")
-    a = masked(a, where, last(a.dtype))
+    a = masked(a, where, np.asarray(last(a.dtype)).item())
     return with_initial(combine, initial, fold(function, a, axis, keepdims))
 
 

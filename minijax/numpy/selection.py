@@ -1,6 +1,6 @@
-# Made from chapters/03_numpy.md by `make chapter`;
+# Made from chapters/03_numpy_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Choosing between elements, and comparing whole arrays.
+"""Limits of elements, and comparisons of whole arrays.
 
 Reference: ``jax.numpy``.
 """
@@ -18,16 +18,9 @@ from minijax.lax.promotion import (
     promote_shapes,
 )
 from minijax.numpy.creation import asarray
-from minijax.numpy.shapes import broadcast_shapes, stretch
-from minijax.numpy.ufuncs import (
-    as_array,
-    as_bool,
-    constant,
-    isfinite,
-    kind,
-    maximum,
-    minimum,
-)
+from minijax.numpy.elementwise import isfinite, minimum
+from minijax.numpy.shapes import broadcast_shapes
+from minijax.numpy.ufuncs import as_array, constant, kind, maximum, where
 from minijax.typing import ArrayLike
 
 
@@ -56,36 +49,6 @@ def both_nan(a, b):
 def everywhere(condition):
     """Return whether `condition`, an array of bools, holds everywhere."""
     return lax.reduce_and(condition, range(condition.ndim))
-
-
-def where(
-    condition: ArrayLike,
-    x: ArrayLike | None = None,
-    y: ArrayLike | None = None,
-    /,
-    *,
-    size: int | None = None,
-    fill_value: Any = None,
-) -> Array:
-    """Choose, element by element, `x` where `condition` holds and `y` elsewhere.
-
-    Args:
-      condition: array of bools; numbers count as true where they are not 0.
-      x, y: arrays, promoted to one dtype; all three are broadcast together.
-
-    Reference: ``jax.numpy.where``.
-    """
-    if x is None and y is None:
-        raise NotImplementedError(
-            "where(condition) asks for the places where it holds, which is nonzero: "
-            "it comes with gather, chapter 27. Pass x and y to choose between them."
-        )
-    check_arraylike("where", condition, x, y)
-    condition, (x, y) = as_bool(condition), promote_dtypes(x, y)
-    shape = broadcast_shapes(*(typeof(each).shape for each in (condition, x, y)))
-    if typeof(condition).ndim:
-        condition = stretch(condition, shape)
-    return lax.select(condition, stretch(x, shape), stretch(y, shape))
 
 
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:

@@ -1,11 +1,10 @@
-# Made from chapters/03_numpy.md by `make chapter`;
+# Made from chapters/03_numpy_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """New shapes for old elements: reshape, transpose, broadcast, squeeze.
 
 Reference: ``jax.numpy``.
 """
 
-import builtins
 import math
 import operator
 from collections.abc import Sequence
@@ -13,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.avals import typeof
+from minijax.arrays.checks import canonicalize_axis
 from minijax.core import Array
 from minijax.lax.promotion import check_arraylike
-from minijax.numpy.ufuncs import as_array
+from minijax.numpy.ufuncs import as_array, stretch
 from minijax.typing import ArrayLike
 
 
@@ -67,10 +66,7 @@ def as_axis(axis, ndim):
     Raises:
       ValueError: if there is no such axis.
     """
-    place = operator.index(axis)
-    if not -ndim <= place < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    return place % ndim
+    return canonicalize_axis(operator.index(axis), ndim)
 
 
 def as_axes(axis, ndim):
@@ -86,29 +82,6 @@ def as_axes(axis, ndim):
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axis': {given}")
     return axes
-
-
-def stretch(x, shape):
-    """Broadcast an array or a scalar literal to `shape`.
-
-    Raises:
-      ValueError: if an axis has another size than 1 and the wanted one.
-    """
-    aval = typeof(x)
-    if aval.shape == shape:
-        return x
-    new = len(shape) - aval.ndim
-    if new < 0:
-        raise ValueError(
-            "Cannot broadcast to shape with fewer dimensions: "
-            f"arr_shape={aval.shape} shape={shape}"
-        )
-    if builtins.any(n not in (1, m) for n, m in zip(aval.shape, shape[new:])):
-        raise ValueError(
-            f"Incompatible types for broadcasting: input type={aval} and requested "
-            f"type={aval.update(shape=shape)}"
-        )
-    return lax.broadcast_in_dim(x, shape, tuple(range(new, len(shape))))
 
 
 def reshape(

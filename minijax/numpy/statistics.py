@@ -1,4 +1,4 @@
-# Made from chapters/03_numpy.md by `make chapter`;
+# Made from chapters/03_numpy_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Means, variances, places of extremes and running totals along axes.
 
@@ -13,22 +13,17 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, is_inexact
+from minijax.arrays.numerics import wide
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.creation import wrapped as as_wrapped
 from minijax.lax.promotion import to_inexact_dtype
+from minijax.numpy.elementwise import sqrt
 from minijax.numpy.matrices import diagonal
-from minijax.numpy.reductions import accumulate, fold, refuse_out, wide
+from minijax.numpy.reductions import accumulate, fold, refuse_out
 from minijax.numpy.selection import masked
-from minijax.numpy.shapes import (
-    arraylike,
-    as_axes,
-    as_axis,
-    expand_dims,
-    ravel,
-    stretch,
-)
-from minijax.numpy.ufuncs import as_bool, constant, kind, sqrt
+from minijax.numpy.shapes import arraylike, as_axes, as_axis, expand_dims, ravel
+from minijax.numpy.ufuncs import as_bool, constant, kind, stretch
 from minijax.typing import ArrayLike
 
 

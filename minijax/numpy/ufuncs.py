@@ -6,49 +6,49 @@ Reference: ``jax.numpy``.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import typeof
-from minijax.arrays.dtypes import canonicalize_dtype, kind_of
+from minijax.arrays.dtypes import kind_of
 from minijax.core import Array, current_trace
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import (
     check_arraylike,
     promote_dtypes,
     promote_dtypes_inexact,
-    promote_dtypes_numeric,
     promote_shapes,
 )
 from minijax.typing import ArrayLike
 
 
-def unary(name, function, promote=promote_dtypes) -> Callable[[ArrayLike], Array]:
-    """Make a NumPy function of one array from a function of lax.
-
-    Args:
-      name: its name in ``jax.numpy``.
-      function: what to apply to the promoted operand.
-      promote: how operands get their dtype, a function of `minijax.lax.promotion`.
-    """
-
-    def ufunc(x, /):
-        check_arraylike(name, x)
-        return function(*promote(x))
-
-    return named(ufunc, name)
-
-
 def binary(
     name, function, promote=promote_dtypes
 ) -> Callable[[ArrayLike, ArrayLike], Array]:
-    """Make a NumPy function of two arrays from a function of lax, as `unary` does."""
+    """Make a NumPy function of two arrays from a function of lax.
+
+    Args:
+      name: its name in ``jax.numpy``.
+      function: what to apply to the promoted operands.
+      promote: how operands get their dtype, a function of `minijax.lax.promotion`.
+    """
 
     def ufunc(x, y, /):
         check_arraylike(name, x, y)
         return function(*promote_shapes(*promote(x, y)))
+
+    return named(ufunc, name)
+
+
+def unary(name, function, promote=promote_dtypes) -> Callable[[ArrayLike], Array]:
+    """Make a NumPy function of one array from a function of lax, as `binary` does."""
+
+    def ufunc(x, /):
+        check_arraylike(name, x)
+        return function(*promote(x))
 
     return named(ufunc, name)
 
@@ -64,17 +64,6 @@ def named(function, name):
     return function
 
 
-def as_array(x):
-    """Return a number or a NumPy array as an array; an array or tracer as it is.
-
-    A trace that writes a program down may hold numbers as literals of the program.
-    """
-    if isinstance(x, Array):
-        return x
-    stage = None if np.ndim(x) else getattr(current_trace(), "stage_value", None)
-    return stage(x) if stage else asarray_impl(x)
-
-
 def kind(x):
     """Return the kind of an array's dtype: one of ``b i u f c``."""
     return kind_of(typeof(x).dtype).replace("h", "f")
@@ -85,68 +74,19 @@ def by_kind(kinds, function, otherwise):
     return lambda x, *args: (function if kind(x) in kinds else otherwise)(x, *args)
 
 
-def constant(x, value):
-    """Return `value` as a literal of the type of `x`, weak if that is weak."""
-    aval = typeof(x)
-    return as_type(value, aval.dtype, aval.weak_type)
-
-
 add = binary("add", by_kind("b", lax.bitwise_or, lax.add))
-multiply = binary("multiply", by_kind("b", lax.bitwise_and, lax.mul))
 subtract = binary("subtract", lax.sub)
+multiply = binary("multiply", by_kind("b", lax.bitwise_and, lax.mul))
 divide = true_divide = binary("divide", lax.div, promote_dtypes_inexact)
 negative = unary("negative", lax.neg)
-positive = unary("positive", as_array)
-absolute = abs = unary("absolute", by_kind("bu", as_array, lax.abs))
-sign = unary("sign", lax.sign)
-square = unary("square", lax.square, promote_dtypes_numeric)
 maximum = binary("maximum", lax.max)
-minimum = binary("minimum", lax.min)
+exp = unary("exp", lax.exp, promote_dtypes_inexact)
+tanh = unary("tanh", lax.tanh, promote_dtypes_inexact)
 
-
-def _reciprocal(x):
-    return lax.integer_pow(x, -1)
-
-
-def part_by_part(function):
-    """Return a function that does both parts of complex numbers, each by itself."""
-
-    def parts(x, *args):
-        return lax.complex(function(lax.real(x), *args), function(lax.imag(x), *args))
-
-    return by_kind("c", parts, function)
-
-
-def _over_log_2(x):
-    return lax.div(x, lax.log(np.asarray(2, typeof(x).dtype)))
-
-
-def _over_log_10(x):
-    return lax.mul(x, np.asarray(1 / np.log(10), typeof(x).dtype))
-
-
-def _log2(x):
-    return part_by_part(_over_log_2)(lax.log(x))
-
-
-def _log10(x):
-    return part_by_part(_over_log_10)(lax.log(x))
-
-
-def _scaled(factor):
-    return lambda x: lax.mul(x, constant(x, factor))
-
-
-def _as_float(x):
-    return as_type(as_array(x), canonicalize_dtype(float))
-
-
-def _to_even(x):
-    return lax.round(x, 1)
-
-
-def _toward_zero(x):
-    return lax.select(lax.lt(x, constant(x, 0)), lax.ceil(x), lax.floor(x))
+bitwise_and = binary("bitwise_and", lax.bitwise_and)
+bitwise_or = binary("bitwise_or", lax.bitwise_or)
+bitwise_xor = binary("bitwise_xor", lax.bitwise_xor)
+bitwise_not = bitwise_invert = invert = unary("bitwise_not", lax.bitwise_not)
 
 
 def by_parts(compare):
@@ -159,90 +99,6 @@ def by_parts(compare):
     return by_kind("c", lexical, compare)
 
 
-def as_bool(x):
-    """Return where `x` is not zero."""
-    if kind(x) == "b":
-        return x
-    zero = np.zeros((), typeof(x).dtype)
-    return lax.ne(x, zero if np.ndim(x) else constant(x, 0))
-
-
-def logical(function):
-    """Return `function`, which takes bools, as a function of all arrays."""
-    return lambda *args: function(*map(as_bool, args))
-
-
-def _zeros(x):
-    return lax.full_like(x, 0)
-
-
-def on_imag(compare):
-    """Return a function that compares the imaginary part with zero."""
-
-    def test(x):
-        part = imag(x)
-        return compare(part, constant(part, 0))
-
-    return test
-
-
-def on_parts(test, combine):
-    """Return `test`, which takes floats, as a function of complex arrays too."""
-
-    def on_complex(x):
-        return combine(test(lax.real(x)), test(lax.imag(x)))
-
-    return by_kind("c", on_complex, test)
-
-
-def _infinite(x):
-    return lax.eq(lax.abs(x), np.asarray(np.inf, typeof(x).dtype))
-
-
-def _everywhere(value):
-    return lambda x: lax.full(typeof(x).shape, np.bool_(value))
-
-
-_isinf = on_parts(_infinite, lax.bitwise_or)
-_isfinite = on_parts(lax.is_finite, lax.bitwise_and)
-
-
-exp = unary("exp", lax.exp, promote_dtypes_inexact)
-exp2 = unary("exp2", lax.exp2, promote_dtypes_inexact)
-expm1 = unary("expm1", lax.expm1, promote_dtypes_inexact)
-log = unary("log", lax.log, promote_dtypes_inexact)
-log1p = unary("log1p", lax.log1p, promote_dtypes_inexact)
-sqrt = unary("sqrt", lax.sqrt, promote_dtypes_inexact)
-cbrt = unary("cbrt", lax.cbrt, promote_dtypes_inexact)
-sin = unary("sin", lax.sin, promote_dtypes_inexact)
-cos = unary("cos", lax.cos, promote_dtypes_inexact)
-tan = unary("tan", lax.tan, promote_dtypes_inexact)
-arcsin = asin = unary("arcsin", lax.asin, promote_dtypes_inexact)
-arccos = acos = unary("arccos", lax.acos, promote_dtypes_inexact)
-arctan = atan = unary("arctan", lax.atan, promote_dtypes_inexact)
-arctan2 = atan2 = binary("arctan2", lax.atan2, promote_dtypes_inexact)
-sinh = unary("sinh", lax.sinh, promote_dtypes_inexact)
-cosh = unary("cosh", lax.cosh, promote_dtypes_inexact)
-tanh = unary("tanh", lax.tanh, promote_dtypes_inexact)
-arcsinh = asinh = unary("arcsinh", lax.asinh, promote_dtypes_inexact)
-arccosh = acosh = unary("arccosh", lax.acosh, promote_dtypes_inexact)
-arctanh = atanh = unary("arctanh", lax.atanh, promote_dtypes_inexact)
-nextafter = binary("nextafter", lax.nextafter, promote_dtypes_inexact)
-
-
-reciprocal = unary("reciprocal", _reciprocal, promote_dtypes_inexact)
-log2 = unary("log2", _log2, promote_dtypes_inexact)
-log10 = unary("log10", _log10, promote_dtypes_inexact)
-deg2rad = radians = unary("deg2rad", _scaled(np.pi / 180), promote_dtypes_inexact)
-rad2deg = degrees = unary("rad2deg", _scaled(180 / np.pi), promote_dtypes_inexact)
-
-
-floor = unary("floor", by_kind("biu", as_array, lax.floor))
-ceil = unary("ceil", by_kind("biu", as_array, lax.ceil))
-rint = unary("rint", by_kind("biu", _as_float, part_by_part(_to_even)))
-trunc = unary("trunc", by_kind("biu", as_array, _toward_zero))
-
-
 equal = binary("equal", lax.eq)
 not_equal = binary("not_equal", lax.ne)
 less = binary("less", by_parts(lax.lt))
@@ -251,30 +107,79 @@ greater = binary("greater", by_parts(lax.gt))
 greater_equal = binary("greater_equal", by_parts(lax.ge))
 
 
-logical_and = binary("logical_and", logical(lax.bitwise_and))
-logical_or = binary("logical_or", logical(lax.bitwise_or))
-logical_xor = binary("logical_xor", logical(lax.bitwise_xor))
-logical_not = unary("logical_not", logical(lax.bitwise_not))
-bitwise_and = binary("bitwise_and", lax.bitwise_and)
-bitwise_or = binary("bitwise_or", lax.bitwise_or)
-bitwise_xor = binary("bitwise_xor", lax.bitwise_xor)
-bitwise_not = bitwise_invert = invert = unary("bitwise_not", lax.bitwise_not)
-left_shift = binary("left_shift", lax.shift_left, promote_dtypes_numeric)
-right_shift = binary(
-    "right_shift",
-    by_kind("u", lax.shift_right_logical, lax.shift_right_arithmetic),
-    promote_dtypes_numeric,
-)
-bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+def stretch(x, shape):
+    """Broadcast an array or a scalar literal to `shape`.
+
+    Raises:
+      ValueError: if an axis has another size than 1 and the wanted one.
+    """
+    aval = typeof(x)
+    if aval.shape == shape:
+        return x
+    new = len(shape) - aval.ndim
+    if new < 0:
+        raise ValueError(
+            "Cannot broadcast to shape with fewer dimensions: "
+            f"arr_shape={aval.shape} shape={shape}"
+        )
+    if any(n not in (1, m) for n, m in zip(aval.shape, shape[new:])):
+        raise ValueError(
+            f"Incompatible types for broadcasting: input type={aval} and requested "
+            f"type={aval.update(shape=shape)}"
+        )
+    return lax.broadcast_in_dim(x, shape, tuple(range(new, len(shape))))
 
 
-real = unary("real", by_kind("c", lax.real, as_array))
-imag = unary("imag", by_kind("c", lax.imag, _zeros))
-conjugate = conj = unary("conjugate", by_kind("c", lax.conj, as_array))
-iscomplex = unary("iscomplex", on_imag(lax.ne))
-isreal = unary("isreal", on_imag(lax.eq))
+def as_array(x):
+    """Return a number or a NumPy array as an array; an array or tracer as it is.
+
+    A trace that writes a program down may hold numbers as literals of the program.
+    """
+    if isinstance(x, Array):
+        return x
+    stage = None if np.ndim(x) else getattr(current_trace(), "stage_value", None)
+    return stage(x) if stage else asarray_impl(x)
 
 
-isnan = unary("isnan", lambda x: lax.ne(x, x))
-isinf = unary("isinf", by_kind("fc", _isinf, _everywhere(False)))
-isfinite = unary("isfinite", by_kind("fc", _isfinite, _everywhere(True)))
+def constant(x, value):
+    """Return `value` as a literal of the type of `x`, weak if that is weak."""
+    aval = typeof(x)
+    return as_type(value, aval.dtype, aval.weak_type)
+
+
+def as_bool(x):
+    """Return where `x` is not zero."""
+    if kind(x) == "b":
+        return x
+    zero = np.zeros((), typeof(x).dtype)
+    return lax.ne(x, zero if np.ndim(x) else constant(x, 0))
+
+
+def where(
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Array:
+    """Choose, element by element, `x` where `condition` holds and `y` elsewhere.
+
+    Args:
+      condition: array of bools; numbers count as true where they are not 0.
+      x, y: arrays, promoted to one dtype; all three are broadcast together.
+
+    Reference: ``jax.numpy.where``.
+    """
+    if x is None and y is None:
+        raise NotImplementedError(
+            "where(condition) asks for the places where it holds, which is nonzero: "
+            "it comes with gather, chapter 27. Pass x and y to choose between them."
+        )
+    check_arraylike("where", condition, x, y)
+    condition, (x, y) = as_bool(condition), promote_dtypes(x, y)
+    shape = lax.broadcast_shapes(*(typeof(each).shape for each in (condition, x, y)))
+    if typeof(condition).ndim:
+        condition = stretch(condition, shape)
+    return lax.select(condition, stretch(x, shape), stretch(y, shape))

@@ -1,3 +1,3 @@
 # Made from chapters/03_numpy.md by `make chapter`;
 # edit the chapter, not this file.
-"""NumPy's clothes. How does a tiny core wear NumPy's clothes?"""
+"""NumPy. What are x[1:, ::-2] and x + 1, given primitives?"""

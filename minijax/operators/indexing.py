@@ -23,12 +23,8 @@ def as_places(entry, size):
         return range(size)[entry]
     if size == 0:
         raise IndexError(f"index {entry} is out of bounds for an axis with size 0")
-    return sorted([0, entry + size if entry < 0 else entry, size - 1])[1]
-
-
-def runs_back(place):
-    """Return whether the elements of a range stand in decreasing order."""
-    return isinstance(place, range) and place.step < 0 and len(place) > 0
+    place = entry + size if entry < 0 else entry
+    return min(max(place, 0), size - 1)
 
 
 def as_cut(place):
@@ -38,6 +34,11 @@ def as_cut(place):
     if place.step < 0:
         return (place[-1], place[0] + 1, -place.step) if place else (0, 0, 1)
     return place.start, place.stop if place else place.start, place.step
+
+
+def runs_back(place):
+    """Return whether the elements of a range stand in decreasing order."""
+    return isinstance(place, range) and place.step < 0 and len(place) > 0
 
 
 def take_box(array, places):

@@ -1,6 +1,6 @@
-# Made from chapters/03_numpy.md by `make chapter`;
+# Made from chapters/03_numpy_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""The methods of arrays: ``x.sum()`` is ``jnp.sum(x)``.
+"""The methods of arrays: ``x.sum()`` is ``jnp.sum(x)``; operators by name.
 
 Importing this module fills the table `minijax.core.methods`.
 
@@ -13,11 +13,26 @@ from minijax import lax
 from minijax.arrays.dtypes import check_dtype
 from minijax.arrays.transfer import device_put
 from minijax.errors import ConcretizationTypeError
-from minijax.numpy.arithmetic import around
+from minijax.numpy.arithmetic import (
+    around,
+    floor_divide,
+    floor_divmod,
+    power,
+    remainder,
+)
 from minijax.numpy.creation import astype, copy
+from minijax.numpy.elementwise import (
+    absolute,
+    conjugate,
+    imag,
+    left_shift,
+    positive,
+    real,
+    right_shift,
+)
 from minijax.numpy.joining import repeat
 from minijax.numpy.matrices import diagonal
-from minijax.numpy.products import dot
+from minijax.numpy.products import dot, matmul
 from minijax.numpy.reductions import REDUCTIONS
 from minijax.numpy.selection import clip
 from minijax.numpy.shapes import (
@@ -29,8 +44,19 @@ from minijax.numpy.shapes import (
     transpose,
 )
 from minijax.numpy.statistics import STATISTICS
-from minijax.numpy.ufuncs import conjugate, imag, real
-from minijax.operators.syntax import concrete, register
+from minijax.operators.syntax import concrete, register, register_operators
+
+register_operators({
+    "floordiv": ("//", floor_divide),
+    "mod": ("%", remainder),
+    "divmod": ("divmod", floor_divmod),
+    "pow": ("**", power),
+    "matmul": ("@", matmul),
+    "lshift": ("<<", left_shift),
+    "rshift": (">>", right_shift),
+})  # fmt: skip
+register({"__pos__": positive, "__abs__": absolute})
+
 
 register(REDUCTIONS | STATISTICS)
 register({

@@ -1,4 +1,4 @@
-# Made from chapters/03_numpy.md by `make chapter`;
+# Made from chapters/03_numpy_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Lengths of vectors and sizes of matrices.
 
@@ -11,10 +11,11 @@ from minijax import lax
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import promote_dtypes_inexact
 from minijax.numpy.arithmetic import power
+from minijax.numpy.elementwise import absolute, real, sqrt
 from minijax.numpy.reductions import extreme
 from minijax.numpy.shapes import arraylike, as_axes
 from minijax.numpy.statistics import squared_size, total
-from minijax.numpy.ufuncs import absolute, as_bool, kind, real, sqrt
+from minijax.numpy.ufuncs import as_bool, kind
 
 
 def root_of_squares(x, axes, keepdims):
