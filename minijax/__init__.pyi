@@ -34,10 +34,10 @@ from minijax.core import Array as Array
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct as ShapeDtypeStruct
 from minijax.jaxprs.staging_api import eval_shape as eval_shape
 from minijax.jaxprs.staging_api import make_jaxpr as make_jaxpr
+from minijax.jitting.api import clear_caches as clear_caches
+from minijax.jitting.api import disable_jit as disable_jit
+from minijax.jitting.api import explain_cache_misses as explain_cache_misses
 from minijax.jitting.api import jit as jit
-from minijax.jitting.switches import clear_caches as clear_caches
-from minijax.jitting.switches import disable_jit as disable_jit
-from minijax.jitting.switches import explain_cache_misses as explain_cache_misses
 from minijax.linear.linearization import linearize as linearize
 from minijax.pytrees.forward_api import jvp as jvp
 from minijax.pytrees.transfer import block_until_ready as block_until_ready

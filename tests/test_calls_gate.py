@@ -13,7 +13,7 @@ from minijax.calls.gate_tables import Table, kind_of_node, numbers_allowed, tree
 from minijax.calls.gated_functions import open_gate
 from minijax.calls.object_layout import UnknownLayout
 from minijax.calls.words import word
-from minijax.jitting.trace_cache import Static
+from minijax.jitting.arguments import Static
 from minijax.tree_util import tree_structure
 from tests.test_calls_gated_functions import TREES, X, same, warmed
 

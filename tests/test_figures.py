@@ -154,6 +154,8 @@ def drawings():
     numbers = [f"{k / 7:.4f}" for k in range(8)]
     yield "exchange", figures.exchange(numbers[1:], numbers, numbers[1:], numbers)
     yield "exchange nasty", figures.exchange([NASTY], [NASTY] * 2, [NASTY], ["1"] * 2)
+    yield "path empty", figures.path([], [])
+    yield "path", figures.path(["a", NASTY], [(NASTY, {"a": "1", NASTY: NASTY})] * 2)
     yield "nest empty", figures.nest([])
     yield "nest", figures.nest([(0, "for i < 4:"), (1, NASTY), (1, "for j:"), (2, "x")])
     yield "nest deep", figures.nest([(k, f"for i{k} < 9:") for k in range(9)])

@@ -8,7 +8,8 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax.jitting.trace_cache import Static, name_of_program, program_of, programs_of
+from minijax.jitting.arguments import Static
+from minijax.jitting.trace_cache import name_of_program, program_of, programs_of
 from minijax.pytrees.api_util import FlatCall
 
 V = np.float32([0.5, 1.0, 2.0])

@@ -15,6 +15,7 @@ from .grids import grid, standing
 from .lattices import lattice
 from .lifetimes import lifetimes
 from .nests import nest
+from .paths import path
 from .ranges import ranges
 from .records import recorded
 from .schedules import schedule
@@ -41,6 +42,7 @@ __all__ = [
     "lift",
     "nest",
     "number_line",
+    "path",
     "plot_style",
     "ranges",
     "recorded",

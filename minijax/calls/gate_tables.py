@@ -20,7 +20,7 @@ from minijax.arrays.placement import devices
 from minijax.arrays.settings import config
 from minijax.calls.object_layout import require
 from minijax.calls.words import word
-from minijax.jitting.trace_cache import Static
+from minijax.jitting.arguments import Static
 from minijax.memory.results import empty, scratch
 
 # What is the same for all functions.

@@ -33,9 +33,9 @@ from minijax.calls.object_layout import (
 from minijax.calls.words import half, llvm_text, word
 from minijax.core import EvalTrace, current_trace
 from minijax.errors import JaxRuntimeError
+from minijax.jitting.arguments import Static
 from minijax.jitting.functions import JitFunction, Options, jit_kind
 from minijax.jitting.remembering import cache_by_object
-from minijax.jitting.trace_cache import Static
 from minijax.kernels.llvm_compiler import Library
 from minijax.pytrees.treedefs import tree_structure
 
@@ -173,7 +173,7 @@ def record_of(ready, trees, named, around):
     """Return the record of a call that is ready.
 
     Args:
-      ready: a `Ready` that has run.
+      ready: a `PreparedCall` that has run.
       trees, named: structures of arguments, by position and by name.
       around: the `Table` of the surroundings.
 

@@ -1,19 +1,22 @@
-# Made from chapters/12_jit.md by `make chapter`;
+# Made from chapters/12_jit_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""jit: a function as a program.
+"""jit: a function as a program; and the switches of all jitted functions.
 
-Reference: ``jax.jit``.
+Reference: ``jax.jit``, ``jax.disable_jit``, ``jax.clear_caches``.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TypedDict, Unpack, overload
 
 from minijax.arrays.placement import Device, devices, platforms
+from minijax.arrays.settings import config
 from minijax.jitting.arguments import chosen, positional, signature_of
 from minijax.jitting.compilation import backends
 from minijax.jitting.functions import Options, jit_kind
 from minijax.jitting.lowering import Wrapped
+from minijax.jitting.remembering import caches
 from minijax.pytrees.api_util import check_callable
 from minijax.typing import P, R
 
@@ -117,3 +120,33 @@ def _place(device, backend):
     if backend in platforms:
         return devices(backend)[0], backend if backend in backends else None
     return device, backend
+
+
+def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
+    """Return a context manager inside which functions run as Python, not as programs.
+
+    Reference: ``jax.disable_jit``.
+    """
+    return config.override("jax_disable_jit", disable)
+
+
+def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
+    """Return a context manager inside which each tracing logs its reason, a sentence.
+
+    The logger is ``minijax.jitting.trace_cache``, the level WARNING.
+
+    Reference: ``jax.explain_cache_misses``.
+    """
+    return config.override("jax_explain_cache_misses", new_val)
+
+
+def clear_caches() -> None:
+    """Forget all programs and all executables.
+
+    Reference: ``jax.clear_caches``.
+    """
+    for cache in caches:
+        for reference in cache.keyrefs():
+            key = reference()
+            if key is not None and (once := cache.get(key)):
+                once.clear()

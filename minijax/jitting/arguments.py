@@ -1,4 +1,4 @@
-# Made from chapters/12_jit.md by `make chapter`;
+# Made from chapters/12_jit_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Static and donated arguments: what a user chose by number or by name.
 
@@ -6,6 +6,7 @@ Reference: ``static_argnums`` and ``static_argnames`` of ``jax.jit``.
 """
 
 import inspect
+import math
 import operator
 import warnings
 from contextlib import contextmanager
@@ -14,7 +15,66 @@ from typing import NamedTuple
 from minijax.arrays.array import ArrayImpl
 from minijax.core import Tracer, methods
 from minijax.errors import ConcretizationTypeError, JaxRuntimeError
-from minijax.jitting.programs import dce_program
+from minijax.jitting.programs import prune
+
+
+class Static:
+    """A value in a key: equal to others of the same type, and equal in all its parts.
+
+    Python's 1, 1.0 and True are equal and have one hash, and so are 0.0 and -0.0; as
+    keys they differ.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __hash__(self):
+        return hash(self.value)
+
+    def __eq__(self, other):
+        return isinstance(other, Static) and _same(self.value, other.value)
+
+    def __repr__(self):
+        return repr(self.value)
+
+
+def _same(a, b):
+    if type(a) is not type(b):
+        return False
+    if type(a) is tuple:
+        return len(a) == len(b) and all(map(_same, a, b))
+    if type(a) is float and a == 0.0 == b:
+        return math.copysign(1.0, a) == math.copysign(1.0, b)
+    return a is b or _equal(a, b)
+
+
+def _equal(a, b):
+    try:
+        return bool(a == b)
+    except Exception as error:
+        raise ValueError(
+            "Static arguments should be comparable by ==, and these two of type "
+            f"{type(a).__name__} are not: {type(error).__name__}: {error}"
+        ) from error
+
+
+def static_value(name, value):
+    """Return the `Static` of an argument.
+
+    Raises:
+      ValueError: if it has no hash.
+    """
+    try:
+        hash(value)
+    except TypeError as error:
+        raise ValueError(
+            "Non-hashable static arguments are not supported: the static argument "
+            f"{name} is {value!r} of type {type(value).__name__}. Give a tuple instead "
+            "of a list, or do not make this argument static."
+        ) from error
+    return Static(value)
 
 
 class Chosen(NamedTuple):
@@ -44,7 +104,7 @@ def positional(parameters):
 
 
 def signature_of(fun):
-    """Return the list of a function's parameters, or None if nobody knows them."""
+    """Return the list of a function's parameters, or None if they are unknown."""
     try:
         return list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):  # some functions written in C
@@ -181,7 +241,7 @@ def memory_given(closed, donated, keep_unused=False):
       donated: for each input whether it is donated.
       keep_unused: whether inputs that are not needed count as well.
     """
-    _, needed = dce_program(closed, (True,) * len(closed.outvars))
+    _, needed = prune(closed)
     wanted, given = [(aval.shape, aval.dtype) for aval in closed.out_avals], []
     for flag, need, aval in zip(donated, needed, closed.in_avals, strict=True):
         kind = aval.shape, aval.dtype

@@ -1,4 +1,4 @@
-# Made from chapters/12_jit.md by `make chapter`;
+# Made from chapters/12_jit_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """What a program costs, counted in the program: operations and bytes.
 

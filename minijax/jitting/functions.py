@@ -1,4 +1,4 @@
-# Made from chapters/12_jit.md by `make chapter`;
+# Made from chapters/12_jit_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Functions that are written down once, and run as programs from then on.
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import typeof
+from minijax.arrays.settings import config
 from minijax.arrays.transfer import device_put
 from minijax.core import EvalTrace, current_trace, refuse_dead_tracers, watchers
 from minijax.errors import UnexpectedTracerError, raise_if_out_of_memory
@@ -26,13 +27,14 @@ from minijax.jitting.arguments import (
     give_up,
     losing,
     memory_given,
+    static_value,
     warn_of_useless,
 )
-from minijax.jitting.compilation import compiled, surroundings
+from minijax.jitting.compilation import compile_context, compiled
 from minijax.jitting.lowering import Traced, struct_of
 from minijax.jitting.primitive import jit_p
-from minijax.jitting.remembering import cache_by_object, once_of
-from minijax.jitting.trace_cache import Static, program_of, programs_of
+from minijax.jitting.remembering import cache_by_object, once_of, trace_context
+from minijax.jitting.trace_cache import program_of, programs_of
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.treedefs import tree_flatten
 
@@ -94,24 +96,38 @@ class Options(NamedTuple):
         return tuple(flag for flag, tree in trees for _ in range(tree.num_leaves))
 
 
-def static_value(name, value):
-    """Return the `Static` of an argument.
+class CallContext(NamedTuple):
+    """What a call depends on besides the function and its arguments.
 
-    Raises:
-      ValueError: if it has no hash.
+    Attributes:
+      tracing, compiling: `trace_context` and `compile_context`.
+      disabled: whether functions run as Python.
     """
-    try:
-        hash(value)
-    except TypeError as error:
-        raise ValueError(
-            "Non-hashable static arguments are not supported: the static argument "
-            f"{name} is {value!r} of type {type(value).__name__}. Give a tuple instead "
-            "of a list, or do not make this argument static."
-        ) from error
-    return Static(value)
+
+    tracing: tuple
+    compiling: tuple
+    disabled: bool
 
 
-class Ready:
+_last = None, None, None, None  # what the last context was made from, and the context
+
+
+def call_context():
+    """Return the `CallContext` of a call: the same object, as long as nothing changes.
+
+    Whether anything has changed is seen from three objects that are replaced then.
+    """
+    global _last
+    (values, overrides), trace, last = config.state, current_trace(), _last
+    if last[0] is values and last[1] is overrides and last[2] is trace:
+        return last[3]
+    context = CallContext(trace_context(), compile_context(), config.jax_disable_jit)
+    if isinstance(trace, EvalTrace):  # the others end soon, and nothing may hold them
+        _last = values, overrides, trace, context
+    return context
+
+
+class PreparedCall:
     """A program, and all that a call of it needs.
 
     Attributes:
@@ -155,6 +171,30 @@ class Ready:
         except MemoryError as error:
             raise_if_out_of_memory(self.program.name, error)
             raise
+
+
+LEAVES = frozenset([ArrayImpl, np.ndarray, bool, int, float, complex])
+
+
+def take_apart(args, kwargs):
+    """Return the leaves of arguments, and what stands for their structure in a key."""
+    names = tuple(sorted(kwargs)) if kwargs else ()
+    leaves, trees = [], []
+    for arg in [*args, *map(kwargs.get, names)]:
+        if type(arg) in LEAVES:
+            leaves.append(arg)
+            trees.append(None)
+        else:
+            found, tree = tree_flatten(arg)
+            leaves += found
+            trees.append(tree)
+    return leaves, (names, tuple(trees))
+
+
+def placed(leaf, device):
+    """Return a leaf as an array on a device, where it may be already."""
+    there = type(leaf) is ArrayImpl and leaf.device is device
+    return leaf if there else device_put(leaf, device)
 
 
 class Inspectable:
@@ -208,30 +248,6 @@ class Inspectable:
         return type(self), (self._fun, self._options)
 
 
-LEAVES = frozenset([ArrayImpl, np.ndarray, bool, int, float, complex])
-
-
-def take_apart(args, kwargs):
-    """Return the leaves of arguments, and what stands for their structure in a key."""
-    names = tuple(sorted(kwargs)) if kwargs else ()
-    leaves, trees = [], []
-    for arg in [*args, *map(kwargs.get, names)]:
-        if type(arg) in LEAVES:
-            leaves.append(arg)
-            trees.append(None)
-        else:
-            found, tree = tree_flatten(arg)
-            leaves += found
-            trees.append(tree)
-    return leaves, (names, tuple(trees))
-
-
-def placed(leaf, device):
-    """Return a leaf as an array on a device, where it may be already."""
-    there = type(leaf) is ArrayImpl and leaf.device is device
-    return leaf if there else device_put(leaf, device)
-
-
 _lanes = cache_by_object()
 
 
@@ -259,22 +275,22 @@ class JitFunction(Inspectable):
         self._lane = once_of(_lanes, self)
 
     def __call__(self, /, *args, **kwargs):
-        here = surroundings()
-        if here.disabled:
+        context = call_context()
+        if context.disabled:
             return self._fun(*args, **kwargs)
         varying, statics = self._options.sort(args, kwargs)
         leaves, structure = take_apart(*varying)
         if self._options.device is not None:
             leaves = [placed(leaf, self._options.device) for leaf in leaves]
         avals = self._avals(leaves, args, kwargs)
-        key = structure, avals, statics, here
-        ready = self._lane.values.get(key)
-        if ready is None:
-            ready = self._prepare(key, args, kwargs)
-        return self._run(ready, leaves, args, kwargs)
+        key = structure, avals, statics, context
+        prepared = self._lane.values.get(key)
+        if prepared is None:
+            prepared = self._prepare(key, args, kwargs)
+        return self._run(prepared, leaves, args, kwargs)
 
-    def _run(self, ready, leaves, args, kwargs):
-        return ready.run(leaves)
+    def _run(self, prepared, leaves, args, kwargs):
+        return prepared.run(leaves)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else MethodType(self, instance)
@@ -303,10 +319,10 @@ class JitFunction(Inspectable):
             given = memory_given(program.closed, donated, "keep_unused" in params)
             if isinstance(current_trace(), EvalTrace):
                 warn_of_useless(program.closed, donated, given)
-        ready = Ready(program, params, given)
+        prepared = PreparedCall(program, params, given)
         if not program.captured:
-            self._lane.put(key, ready)
-        return ready
+            self._lane.put(key, prepared)
+        return prepared
 
 
 # The class of jitted functions that `jit` makes.

@@ -1,4 +1,4 @@
-# Made from chapters/12_jit.md by `make chapter`;
+# Made from chapters/12_jit_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The stages between a function and its result: traced, lowered, compiled.
 
@@ -14,7 +14,7 @@ from minijax.jaxprs.staging_api import ShapeDtypeStruct
 from minijax.jitting.arguments import check_given_once, give_up, losing, memory_given
 from minijax.jitting.compilation import backend_name, backends, compiled, dialects
 from minijax.jitting.costs import cost_analysis, memory_analysis
-from minijax.jitting.programs import dce_program, keep_inputs, partition
+from minijax.jitting.programs import keep_inputs, only, prune
 from minijax.jitting.remembering import remembered
 from minijax.pytrees.differences import differences
 from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
@@ -117,13 +117,13 @@ def dialects_of(backend):
 @remembered
 def pruned(program, keep_unused):
     """Return a program without waste, and which inputs it has left; made once."""
-    needed_part, needed = dce_program(program, (True,) * len(program.out_avals))
+    needed_part, needed = prune(program)
     kept = tuple(need or keep_unused for need in needed)
     return keep_inputs(needed_part, kept), kept
 
 
 class Pruned(Stage):
-    """A stage whose program has nothing in it that nobody needs."""
+    """A stage whose program has nothing in it that no result needs."""
 
     @property
     def _pruned(self):
@@ -137,7 +137,7 @@ class Pruned(Stage):
     @property
     def _shared(self):
         """The same for each input of the program without waste."""
-        return tuple(partition(self._pruned[1], self._given)[1])
+        return tuple(only(self._pruned[1], self._given))
 
     def _executable(self, backend=None):
         backend = backend or self.backend
@@ -263,7 +263,7 @@ class Compiled(Pruned):
                 f"{self.fun_name}; these can: {', '.join(able) or 'none'}."
             )
         leaves = self._leaves(args, kwargs)
-        return executable.profile(*partition(self._pruned[1], leaves)[1])
+        return executable.profile(*only(self._pruned[1], leaves))
 
     def memory_analysis(self):
         """Return the `CompiledMemoryStats` of the program."""
@@ -292,7 +292,7 @@ class Compiled(Pruned):
         leaves, given = self._leaves(args, kwargs), self._given
         check_given_once(given, leaves)
         with losing(given, leaves):
-            outs = self._executable()(*partition(self._pruned[1], leaves)[1])
+            outs = self._executable()(*only(self._pruned[1], leaves))
         return self.out_tree.unflatten(give_up(given, leaves, outs))
 
     call = __call__

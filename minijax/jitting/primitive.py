@@ -25,6 +25,7 @@ from minijax.jitting.programs import (
     dce_rules,
     jvp_program,
     keep_inputs,
+    only,
     partition,
     spread,
     transpose_program,
@@ -66,19 +67,24 @@ def check_operands(name, expected, given):
         raise TypeError(f"{name} is a program for ({wanted}); it was given ({got}).")
 
 
-def _shape(*avals, jaxpr, name, **params):
-    check_operands(name, jaxpr.in_avals, avals)
-    return jaxpr.out_avals
+def _with_donations(params, donated):
+    """Return parameters with other donated inputs, if any were donated before."""
+    if "donated_invars" not in params:
+        return params
+    rest = {key: params[key] for key in params if key != "donated_invars"}
+    return rest | {"donated_invars": tuple(donated)} if any(donated) else rest
 
 
-shape_rules[jit_p] = _shape
-
-
-def _impl(*args, jaxpr, name, backend=None, **params):
-    return compiled(jaxpr, backend, name)(*args)
-
-
-impl_rules[jit_p] = _impl
+def _bind_less(args, params):
+    """Bind a call without those results that are operands, and return all results."""
+    program = params["jaxpr"]
+    places = {var: i for i, var in enumerate(program.invars)}
+    new = tuple([out not in places for out in program.outvars])
+    if not all(new):
+        params = params | {"jaxpr": dce_program(program, new)[0]}
+    outs = iter(jit_p.bind(*args, **params))
+    found = [places.get(out) for out in program.outvars]
+    return [next(outs) if place is None else args[place] for place in found]
 
 
 def call_alike(names, inner, outer):
@@ -105,23 +111,28 @@ def _write(eqn, writing):
 print_rules[jit_p] = _write
 
 
-def _with_donations(params, donated):
-    """Return parameters with other donated inputs, if any were donated before."""
-    if "donated_invars" not in params:
-        return params
-    rest = {key: params[key] for key in params if key != "donated_invars"}
-    return rest | {"donated_invars": tuple(donated)} if any(donated) else rest
+def _shape(*avals, jaxpr, name, **params):
+    check_operands(name, jaxpr.in_avals, avals)
+    return jaxpr.out_avals
+
+
+shape_rules[jit_p] = _shape
+
+
+def _impl(*args, jaxpr, name, backend=None, **params):
+    return compiled(jaxpr, backend, name)(*args)
+
+
+impl_rules[jit_p] = _impl
 
 
 def _jvp(primals, tangents, jaxpr, **params):
     moving = tuple([tangent is not None for tangent in tangents])
     program, moves = jvp_program(jaxpr, moving)
-    _, moving_tangents = partition(moving, tangents)
     donated = params.get("donated_invars", (False,) * len(primals))
-    params = _with_donations(params, [*donated, *partition(moving, donated)[1]])
-    outs = jit_p.bind(*primals, *moving_tangents, jaxpr=program, **params)
-    count = len(moves)
-    return outs[:count], spread(moves, outs[count:])
+    params = _with_donations(params, [*donated, *only(moving, donated)])
+    outs = jit_p.bind(*primals, *only(moving, tangents), jaxpr=program, **params)
+    return outs[: len(moves)], spread(moves, outs[len(moves) :])
 
 
 jvp_rules[jit_p] = _jvp
@@ -143,33 +154,21 @@ def _split(split, primitive, args, on_tape, params):
         known_outs = _bind_less(known_args, params | {"jaxpr": parts.known})
     residuals = parts.residuals(known_args, known_outs)
     with set_current_trace(split.tape):
-        taken = [*parts.unknown.consts, *residuals, *tape_args]
+        operands = [*parts.unknown.consts, *residuals, *tape_args]
         unknown = without_consts(parts.unknown)
-        tape_outs = primitive.bind(*taken, **params | {"jaxpr": unknown})
+        tape_outs = primitive.bind(*operands, **params | {"jaxpr": unknown})
     return parts.results(known_outs, tape_outs)
 
 
 split_rules[jit_p] = _split
 
 
-def _bind_less(args, params):
-    """Bind a call without those results that are operands, and return all results."""
-    program = params["jaxpr"]
-    places = {var: i for i, var in enumerate(program.invars)}
-    new = tuple([out not in places for out in program.outvars])
-    if not all(new):
-        params = params | {"jaxpr": dce_program(program, new)[0]}
-    outs = iter(jit_p.bind(*args, **params))
-    found = [places.get(out) for out in program.outvars]
-    return [next(outs) if place is None else args[place] for place in found]
-
-
 def _transpose(cts, *operands, jaxpr, **params):
     linear = tuple([isinstance(x, Linear) for x in operands])
     given = tuple([ct is not None for ct in cts])
     program, arrives = transpose_program(jaxpr, linear, given)
-    values, (_, cts) = partition(linear, operands)[0], partition(given, cts)
-    arrived = jit_p.bind(*values, *cts, jaxpr=program, **params)
+    values, _ = partition(linear, operands)
+    arrived = jit_p.bind(*values, *only(given, cts), jaxpr=program, **params)
     return spread(linear, spread(arrives, arrived))
 
 
@@ -179,10 +178,10 @@ transpose_rules[jit_p] = _transpose
 def _dce(eqn, used):
     program, needed = dce_program(eqn.params["jaxpr"], used)
     donated = eqn.params.get("donated_invars", (False,) * len(needed))
-    params = _with_donations(eqn.params, partition(needed, donated)[1])
+    params = _with_donations(eqn.params, only(needed, donated))
     return eqn.replace(
-        invars=partition(needed, eqn.invars)[1],
-        outvars=partition(used, eqn.outvars)[1],
+        invars=only(needed, eqn.invars),
+        outvars=only(used, eqn.outvars),
         params=params | {"jaxpr": keep_inputs(program, needed)},
     )
 

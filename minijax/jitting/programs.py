@@ -27,6 +27,11 @@ def partition(mask, values):
     return [x for true, x in pairs if not true], [x for true, x in pairs if true]
 
 
+def only(mask, values):
+    """Return the list of the values where `mask` is True."""
+    return [x for true, x in zip(mask, values, strict=True) if true]
+
+
 def merge(mask, no, yes):
     """Return the list of which `partition` gives these two."""
     no, yes = iter(no), iter(yes)
@@ -62,10 +67,53 @@ def _acts_inside(eqn):
 effect_rules = RuleTable("effect", default=_acts_inside)
 
 
+def _variables(atoms):
+    return [atom for atom in atoms if not isinstance(atom, Literal)]
+
+
+def prune(closed):
+    """Return `dce_program` of a program whose results are all needed."""
+    return dce_program(closed, (True,) * len(closed.outvars))
+
+
 def with_consts(jaxpr, closed):
     """Close a jaxpr over those constants of `closed` that it still has."""
     values = dict(zip(closed.constvars, closed.consts))
     return ClosedJaxpr(jaxpr, [values[var] for var in jaxpr.constvars])
+
+
+def keep_inputs(closed, kept):
+    """Return a program without those inputs that are not `kept` and not needed."""
+    invars = only(kept, closed.invars)
+    return ClosedJaxpr(closed.jaxpr.replace(invars=invars), closed.consts)
+
+
+@remembered
+def without_consts(closed):
+    """Return a program whose first inputs are the constants of another one."""
+    jaxpr = closed.jaxpr
+    invars = jaxpr.constvars + jaxpr.invars
+    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), [])
+
+
+def stage(program, avals):
+    """Return the `ClosedJaxpr` of a function from flat arguments to a list."""
+    return ClosedJaxpr(*trace_to_jaxpr(program, avals))
+
+
+def _each(flag, count):
+    return (flag,) * count if isinstance(flag, bool) else tuple(flag)
+
+
+def _written_out(out, slope, wanted, aval):
+    needed = slope is None and wanted and is_inexact(aval.dtype)
+    return zeros_like_tangent(out) if needed else slope
+
+
+def _batched(aval, dim, size):
+    if dim is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
 
 
 # Rules ``rule(eqn, used)`` return an equation without those results that are not used,
@@ -80,7 +128,7 @@ def dce_jaxpr(jaxpr, used):
       jaxpr: a `Jaxpr`.
       used: for each result whether it is needed; the others go.
     """
-    _, outvars = partition(used, jaxpr.outvars)
+    outvars = only(used, jaxpr.outvars)
     needed, eqns = set(_variables(outvars)), []
     for eqn in reversed(jaxpr.eqns):
         mask = tuple([var in needed for var in eqn.outvars])
@@ -92,10 +140,6 @@ def dce_jaxpr(jaxpr, used):
         needed.update(_variables(eqn.invars))
     constvars = [var for var in jaxpr.constvars if var in needed]
     return jaxpr.replace(constvars=constvars, outvars=outvars, eqns=eqns[::-1])
-
-
-def _variables(atoms):
-    return [atom for atom in atoms if not isinstance(atom, Literal)]
 
 
 @remembered
@@ -113,15 +157,6 @@ def dce_program(closed, used):
     jaxpr = dce_jaxpr(closed.jaxpr, used)
     read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
     return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
-
-
-def _each(flag, count):
-    return (flag,) * count if isinstance(flag, bool) else tuple(flag)
-
-
-def stage(program, avals):
-    """Return the `ClosedJaxpr` of a function from flat arguments to a list."""
-    return ClosedJaxpr(*trace_to_jaxpr(program, avals))
 
 
 @remembered
@@ -144,19 +179,12 @@ def jvp_program(closed, moving, instantiate=False):
     def program(*flat):
         tangents = spread(moving, flat[count:])
         outs, slopes = jvp_flat(jaxpr_as_fun(closed), flat[:count], tangents)
-        slopes = map(_written_out, outs, slopes, wanted, closed.out_avals)
-        slopes = list(slopes)
+        slopes = list(map(_written_out, outs, slopes, wanted, closed.out_avals))
         moves.extend(slope is not None for slope in slopes)
         return outs + [slope for slope in slopes if slope is not None]
 
-    _, tangent_avals = partition(moving, closed.in_avals)
-    staged = trace_to_jaxpr(program, closed.in_avals + tangent_avals)
-    return ClosedJaxpr(*staged), tuple(moves)
-
-
-def _written_out(out, slope, wanted, aval):
-    needed = slope is None and wanted and is_inexact(aval.dtype)
-    return zeros_like_tangent(out) if needed else slope
+    avals = closed.in_avals + only(moving, closed.in_avals)
+    return ClosedJaxpr(*trace_to_jaxpr(program, avals)), tuple(moves)
 
 
 @remembered
@@ -187,26 +215,6 @@ def vmap_program(closed, axis, dims, to_front=False):
     return ClosedJaxpr(*trace_to_jaxpr(program, avals)), tuple(places)
 
 
-def _batched(aval, dim, size):
-    if dim is None:
-        return aval
-    return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
-
-
-def keep_inputs(closed, kept):
-    """Return a program without those inputs that are not `kept` and not needed."""
-    invars = partition(kept, closed.invars)[1]
-    return ClosedJaxpr(closed.jaxpr.replace(invars=invars), closed.consts)
-
-
-@remembered
-def without_consts(closed):
-    """Return a program whose first inputs are the constants of another one."""
-    jaxpr = closed.jaxpr
-    invars = jaxpr.constvars + jaxpr.invars
-    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars), [])
-
-
 @remembered
 def transpose_program(closed, linear, given, instantiate=False):
     """Return the program that runs a linear one backwards.
@@ -222,23 +230,20 @@ def transpose_program(closed, linear, given, instantiate=False):
       A `ClosedJaxpr` from the values of the other inputs, and the cotangents that are
       given, to cotangents of linear inputs; and a tuple that says of which.
     """
-    places = list(map(Linear, closed.in_avals))
     known_avals, linear_avals = partition(linear, closed.in_avals)
+    places, count = list(map(Linear, linear_avals)), len(known_avals)
     wanted, arrives = _each(instantiate, len(linear_avals)), []
 
     def program(*flat):
-        known, cts = flat[: len(known_avals)], flat[len(known_avals) :]
-        operands = merge(linear, known, partition(linear, places)[1])
-        cts = spread(given, cts)
-        cts_in = backward_pass(closed.jaxpr, closed.consts, operands, cts)
-        _, cts_in = partition(linear, cts_in)
-        cts_in = [
+        operands = merge(linear, flat[:count], places)
+        cts = spread(given, flat[count:])
+        cts = backward_pass(closed.jaxpr, closed.consts, operands, cts)
+        cts = [
             dense_cotangent(aval, ct) if dense else ct
-            for dense, aval, ct in zip(wanted, linear_avals, cts_in)
+            for dense, aval, ct in zip(wanted, linear_avals, only(linear, cts))
         ]
-        arrives.extend(ct is not None for ct in cts_in)
-        return [ct for ct in cts_in if ct is not None]
+        arrives.extend(ct is not None for ct in cts)
+        return [ct for ct in cts if ct is not None]
 
-    _, ct_avals = partition(given, closed.out_avals)
-    staged = trace_to_jaxpr(program, known_avals + ct_avals)
-    return ClosedJaxpr(*staged), tuple(arrives)
+    avals = known_avals + only(given, closed.out_avals)
+    return ClosedJaxpr(*trace_to_jaxpr(program, avals)), tuple(arrives)

@@ -1,4 +1,4 @@
-# Made from chapters/12_jit.md by `make chapter`;
+# Made from chapters/12_jit_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Things made once: for one key at a time, and for as long as a program lives.
 
@@ -96,7 +96,7 @@ caches = []
 
 
 def cache_by_object():
-    """Return a dictionary that forgets an object when nobody else holds it."""
+    """Return a dictionary that forgets an object that is held nowhere else."""
     caches.append(WeakKeyDictionary())
     return caches[-1]
 
@@ -111,7 +111,7 @@ traced_switches = ("jax_enable_x64", "jax_disable_jit")
 
 
 def trace_context():
-    """Return what tracing depends on, beside the function and its arguments.
+    """Return what tracing depends on, besides the function and its arguments.
 
     It is the pair of the values of `traced_switches` and of the named axes around.
     """

@@ -15,35 +15,6 @@ from minijax.jitting.remembering import remembered
 from minijax.linear.linearization import SplitTrace
 
 
-class Split(NamedTuple):
-    """A program that was split.
-
-    Attributes:
-      known: a `ClosedJaxpr` from the known inputs to the known results, followed by
-        residuals.
-      unknown: a `ClosedJaxpr` from the residuals, followed by the inputs on the tape,
-        to the results on the tape.
-      out_on_tape: for each result of the program whether it is on the tape.
-      sources: for each residual where it is found: its place among the known inputs,
-        followed by the outputs of `known`.
-    """
-
-    known: ClosedJaxpr
-    unknown: ClosedJaxpr
-    out_on_tape: tuple
-    sources: tuple
-
-    def residuals(self, known_args, known_outs):
-        """Return the values of the residuals."""
-        found = [*known_args, *known_outs]
-        return [found[source] for source in self.sources]
-
-    def results(self, known_outs, tape_outs):
-        """Return the results of the whole program in order."""
-        count = self.out_on_tape.count(False)
-        return merge(self.out_on_tape, known_outs[:count], tape_outs)
-
-
 @remembered
 def split_program(closed, on_tape, instantiate=False):
     """Split a program into what is known now and what is not.
@@ -74,6 +45,35 @@ def split_program(closed, on_tape, instantiate=False):
         unknown, residuals = _unknown_program(jaxpr, consts, now)
         known, sources = _known_program(now, known_outs, residuals)
     return Split(known, unknown, out_on_tape, sources)
+
+
+class Split(NamedTuple):
+    """A program that was split.
+
+    Attributes:
+      known: a `ClosedJaxpr` from the known inputs to the known results, followed by
+        residuals.
+      unknown: a `ClosedJaxpr` from the residuals, followed by the inputs on the tape,
+        to the results on the tape.
+      out_on_tape: for each result of the program whether it is on the tape.
+      sources: for each residual where it is found: its place among the known inputs,
+        followed by the outputs of `known`.
+    """
+
+    known: ClosedJaxpr
+    unknown: ClosedJaxpr
+    out_on_tape: tuple
+    sources: tuple
+
+    def residuals(self, known_args, known_outs):
+        """Return the values of the residuals."""
+        found = [*known_args, *known_outs]
+        return [found[source] for source in self.sources]
+
+    def results(self, known_outs, tape_outs):
+        """Return the results of the whole program in order."""
+        count = self.out_on_tape.count(False)
+        return merge(self.out_on_tape, known_outs[:count], tape_outs)
 
 
 def _unknown_program(jaxpr, consts, now):
