@@ -25,7 +25,6 @@ HERE = "book/tools/spine.py"
 LONG = frozenset(
     """
     03_numpy 04_forward 07_jaxprs 10_reverse 12_jit 13_python 14_callbacks
-    15_branches
     """.split()
 )
 
