@@ -7,9 +7,19 @@ import minijax.numpy as jnp
 from minijax import make_jaxpr
 from minijax.arrays.avals import ShapedArray
 from minijax.batching.trace import MappedAxis
-from minijax.branches.rewiring import place_axis, rewired, settle, vmap_program_at
+from minijax.branches.rewiring import (
+    agreed,
+    place_axis,
+    rewired,
+    unchanged,
+    vmap_program_at,
+    with_common_inputs,
+    zeros,
+)
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
+from minijax.jitting.trace_cache import program_of
+from minijax.pytrees.api_util import FlatCall
 
 closed = make_jaxpr(lambda x, y: (x - y, x, jnp.sin(y)))(1.0, 2.0)
 
@@ -42,13 +52,30 @@ def test_no_axis():
     assert place_axis(1.0, None, None, 3) == 1.0
 
 
-def test_flags_settle():
-    edges = {0: [1], 1: [2], 2: [], 3: [0]}
+def test_programs_share_what_they_have_captured():
+    x, y = jnp.ones(3), jnp.arange(3.0)
+    functions = [lambda z: x * z, lambda z: y + x - z, lambda z: z]
+    calls = [FlatCall("f", f, (jnp.full(3, 2.0),)) for f in functions]
+    programs, captured = with_common_inputs([program_of(c, hoist=True) for c in calls])
+    assert [id(value) for value in captured] == [id(x), id(y)]
+    for program, f in zip(programs, functions):
+        check_jaxpr(program)
+        [out] = jaxpr_as_fun(program)(x, y, calls[0].leaves[0])
+        np.testing.assert_array_equal(out, f(calls[0].leaves[0]))
 
-    def step(flags):
-        reached = {j for i, on in enumerate(flags) if on for j in edges[i]}
-        return tuple(i in reached for i in range(len(flags)))
 
-    assert settle(step, (True, False, False, False)) == (True, True, True, False)
-    assert settle(step, (False,) * 4) == (False,) * 4
-    assert settle(lambda flags: (), ()) == ()
+def test_results_that_are_inputs():
+    assert unchanged(closed) == [None, 0, None]
+    assert agreed((1, 1)) == 1
+    assert agreed((0, 1)) is None
+    assert agreed((None, None)) is None
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3)])
+@pytest.mark.parametrize("weak", [True, False])
+def test_zeros_have_the_type(shape, weak):
+    aval = ShapedArray(shape, np.float32, weak)
+    program = make_jaxpr(lambda: zeros(aval))()
+    [found] = program.out_avals
+    assert (found.shape, found.dtype, found.weak_type) == (shape, np.float32, weak)
+    np.testing.assert_array_equal(jaxpr_as_fun(program)()[0], np.zeros(shape))

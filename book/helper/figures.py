@@ -6,6 +6,7 @@ notebook and carry a text alternative, `.alt`.
 """
 
 from .caches import keys, visits
+from .carries import carry
 from .cells import Block, blocks
 from .charts import bars, number_line, plot_style, table
 from .exchanges import exchange
@@ -32,6 +33,7 @@ __all__ = [
     "Floor",
     "bars",
     "blocks",
+    "carry",
     "exchange",
     "fall",
     "grid",

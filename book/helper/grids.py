@@ -146,8 +146,8 @@ def _describe(counts):
     return "; ".join(lines) + "." if lines else "No tables yet."
 
 
-HEADER = re.compile(r"# Made from chapters/(\d+)_\w+?(_rest|_ground)?\.md")
-ROOMS = {"_ground": -1, None: 0, "_rest": 1}
+HEADER = re.compile(r"# Made from chapters/(\d+)_\w+?(_ground|_upper|_rest)?\.md")
+ROOMS = {"_ground": -1, None: 0, "_upper": 1, "_rest": 2}
 
 
 def _floor_of(file):

@@ -105,7 +105,7 @@ def numbers(chapters: list[Chapter]) -> str:
     words, lines, _, figures, tasks = (sum(column) for column in zip(*rows))
     rules = counts.count_rules()
     said = {
-        "chapters": len([c for c in chapters if not c.floor.room]),
+        "chapters": len([c for c in chapters if c.floor.is_spine]),
         "words": words,
         "lines of the package": lines,
         "figures": figures,
@@ -129,7 +129,7 @@ def contents(chapters: list[Chapter]) -> str:
     lines, start = ["**Before we start**", ""], -1
     for end, caption in [(0, ""), *pages.PARTS]:
         inside = [c for c in chapters if start < c.floor.number <= end]
-        found = [_entry(c) for c in inside if not c.floor.room]
+        found = [_entry(c) for c in inside if c.floor.is_spine]
         lines += ["", f"**{caption}**", ""] if found and caption else []
         lines, start = [*lines, *found], end
     return "\n".join(lines)

@@ -202,8 +202,8 @@ def _upwards(spelt: str, owner: Chapter, chapter: Chapter) -> str:
             f"{spelt} is of {owner.name}, not of a lower floor; register with a table "
             "of a lower floor instead"
         )
-    page = {-1: "a ground", 0: "a spine"}[here.room]
-    above = {0: "spine", 1: "rest"}[there.room]
+    page = {-1: "a ground", 0: "a spine", 1: "an upper spine"}[here.room]
+    above = {0: "spine", 1: "upper spine", 2: "rest"}[there.room]
     return (
         f"{spelt} is of {owner.name}, and {page} does not import its {above}; move "
         "what it needs down to its own page"

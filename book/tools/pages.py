@@ -55,9 +55,9 @@ def contents() -> str:
     start = 0
     for end, caption in PARTS:
         found = [p for p in _run() if start < floor_of(p).number <= end]
-        lines += _part(caption, [_page(p) for p in found if not floor_of(p).room])
+        lines += _part(caption, [_page(p) for p in found if floor_of(p).is_spine])
         start = end
-    rooms = [_page(path) for path in _run() if floor_of(path).room]
+    rooms = [_page(path) for path in _run() if not floor_of(path).is_spine]
     lines += _part("Back rooms", rooms)
     lines += _part("Reference", [f"book/{name}" for name in BACK if _written(name)])
     return "\n".join(lines) + "\n"

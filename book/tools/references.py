@@ -79,14 +79,18 @@ def next_page(chapter: Chapter, after: Chapter | None) -> list[str]:
 
 
 def unlinked_rooms(chapters: list[Chapter]) -> list[str]:
-    """Back rooms that the spine of their floor does not link to."""
-    spines = {c.floor.number: c for c in chapters if not c.floor.room}
+    """Back rooms that no spine of their floor links to."""
     found = []
-    for room in (c for c in chapters if c.floor.room):
-        spine = spines.get(room.floor.number)
-        text = "\n".join(line for _, line in spine.prose) if spine else ""
+    for room in (c for c in chapters if not c.floor.is_spine):
+        spines = [
+            c
+            for c in chapters
+            if c.floor.is_spine and c.floor.number == room.floor.number
+        ]
+        text = "\n".join(line for spine in spines for _, line in spine.prose)
         if f"({room.name}.ipynb" not in text:
-            here = f"{spine.name}.md" if spine else "a page that is not there"
+            names = [f"{spine.name}.md" for spine in spines]
+            here = " or ".join(names) or "a page that is not there"
             found.append(
                 f"chapters/{room.name}.md: a back room without a door; link to "
                 f"{room.name}.ipynb from the place in {here} where it is left out"
@@ -165,7 +169,7 @@ def _public() -> dict[str, set[str]]:
 
 def _neighbours(chapters: list[Chapter]) -> list[tuple[Chapter, Chapter]]:
     """Each page that a reader walks, with the one that comes next."""
-    spine = [chapter for chapter in chapters if not chapter.floor.room]
+    spine = [chapter for chapter in chapters if chapter.floor.is_spine]
     return list(zip(spine, spine[1:], strict=False))
 
 

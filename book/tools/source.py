@@ -23,7 +23,7 @@ _EXPORT = re.compile(
     r"^#\| export (?P<module>[\w/]+)(?: -> (?P<namespace>[\w.]+|\*))?$"
 )
 _NAME = re.compile(r"\d\d_\w+\.md")
-_FLOOR = re.compile(r"0*(\d+)(?:_\w+?)??(_rest|_ground)?")
+_FLOOR = re.compile(r"0*(\d+)(?:_\w+?)??(_ground|_upper|_rest)?")
 _QUESTION = re.compile(r"\*.+\?\*")
 _FOLDER = re.compile(r"floor: ([a-z]\w*)")
 _EXERCISE = re.compile(r"\*\*\d+\S*\s*★")
@@ -34,10 +34,11 @@ class BookError(ValueError):
 
 
 class Floor(NamedTuple):
-    """The place of a page in the house: 2 ground < 2 < 2 rest < 3.
+    """The place of a page in the house: 2 ground < 2 < 2 upper < 2 rest < 3.
 
-    `room` is 0 for the page that a reader walks, and for its back rooms -1 (what it
-    stands on, `NN_name_ground.md`) or 1 (the rest of the floor, `NN_name_rest.md`).
+    `room` is 0 for the page that a reader walks, and 1 for the second one of a floor
+    that has two questions (`NN_name_upper.md`). Back rooms are -1 (what the spine
+    stands on, `NN_name_ground.md`) and 2 (the rest of the floor, `NN_name_rest.md`).
     """
 
     number: int
@@ -46,8 +47,14 @@ class Floor(NamedTuple):
     def __str__(self) -> str:
         return f"{self.number}{ROOMS[self.room]}"
 
+    @property
+    def is_spine(self) -> bool:
+        """Whether a reader walks this page: it is no back room."""
+        return self.room in SPINE
 
-ROOMS = {-1: "_ground", 0: "", 1: "_rest"}
+
+ROOMS = {-1: "_ground", 0: "", 1: "_upper", 2: "_rest"}
+SPINE = (0, 1)  # the rooms that have the budget and the sections of a spine
 PROLOGUE = Floor(0)
 
 
@@ -55,7 +62,9 @@ def floor(text: str) -> Floor:
     """Read `2`, `02`, `2_rest` or `02_arrays_rest`."""
     match = _FLOOR.fullmatch(text)
     if not match:
-        raise BookError(f"{text!r} is not a floor; write 2, 2_rest or 2_ground")
+        raise BookError(
+            f"{text!r} is not a floor; write 2, 2_upper, 2_rest or 2_ground"
+        )
     room = next(room for room, name in ROOMS.items() if name == (match[2] or ""))
     return Floor(int(match[1]), room)
 

@@ -65,8 +65,8 @@ def height(cell: Cell) -> int:
 
 def is_judged(chapter: Chapter) -> bool:
     """Whether the budget is for this page: spines only, not the prologue."""
-    number, room = chapter.floor
-    return number > 0 and room == 0 and number not in PART_4
+    number = chapter.floor.number
+    return number > 0 and chapter.floor.is_spine and number not in PART_4
 
 
 def faults(chapter: Chapter) -> list[str]:

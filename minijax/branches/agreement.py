@@ -1,4 +1,4 @@
-# Made from chapters/15_branches.md by `make chapter`;
+# Made from chapters/15_branches_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """What has to agree: branches with each other, and the carry of a loop with itself.
 
@@ -29,26 +29,30 @@ def check_branches(name, labels, results):
     Raises:
       TypeError: it names the leaves that differ by their paths.
     """
-    (tree, avals), first = results[0], labels[0]
-    for label, (other, others) in zip(labels[1:], results[1:]):
-        if other != tree:
-            lines = differences(tree, _structure(other), exact=True, name="result")
-            raise TypeError(
-                f"{name}: all branches must return one tree structure, that of {first},"
-                f" but {label} returns another one:{_listed(lines)}"
-            )
-        if not all(map(same_type, avals, others)):
-            paths = [path for path, _ in tree_leaves_with_path(_structure(tree))]
-            lines = [
-                f"result{keystr(path)} is {one} from {first} and {two} from {label} "
-                f"({_what_differs(one, two)})"
-                for path, one, two in zip(paths, avals, others)
-                if not same_type(one, two)
-            ]
-            raise TypeError(
-                f"{name}: all branches must return arrays of the same types:"
-                f"{_listed(lines)}\nConvert or reshape the results of a branch."
-            )
+    for label, result in zip(labels[1:], results[1:]):
+        _check_pair(name, labels[0], results[0], label, result)
+
+
+def _check_pair(name, first, result, label, other_result):
+    (tree, avals), (other, others) = result, other_result
+    if other != tree:
+        lines = differences(tree, _structure(other), exact=True, name="result")
+        raise TypeError(
+            f"{name}: all branches must return one tree structure, that of {first},"
+            f" but {label} returns another one:{_listed(lines)}"
+        )
+    if not all(map(same_type, avals, others)):
+        paths = [path for path, _ in tree_leaves_with_path(_structure(tree))]
+        lines = [
+            f"result{keystr(path)} is {one} from {first} and {two} from {label} "
+            f"({_what_differs(one, two)})"
+            for path, one, two in zip(paths, avals, others)
+            if not same_type(one, two)
+        ]
+        raise TypeError(
+            f"{name}: all branches must return arrays of the same types:"
+            f"{_listed(lines)}\nConvert or reshape the results of a branch."
+        )
 
 
 class _Leaf:
@@ -119,14 +123,17 @@ def check_carry(name, fun, in_tree, in_avals, out_tree, out_avals):
         )
     if not all(map(same_type, in_avals, out_avals)):
         names = argument_names(fun, (_structure(in_tree),), {})
-        lines = [
-            f"{path} comes in as {one} and goes out as {two} "
-            f"({_what_differs(one, two)})"
-            for path, one, two in zip(names, in_avals, out_avals)
-            if not same_type(one, two)
-        ]
-        raise TypeError(
-            f"{name}: the carry that a step returns must have the types of the carry "
-            f"that it gets, since the next step gets it:{_listed(lines)}\nConvert it "
-            "in the step, or start with a value of the right type."
-        )
+        _refuse_types(name, names, in_avals, out_avals)
+
+
+def _refuse_types(name, paths, in_avals, out_avals):
+    lines = [
+        f"{path} comes in as {one} and goes out as {two} ({_what_differs(one, two)})"
+        for path, one, two in zip(paths, in_avals, out_avals)
+        if not same_type(one, two)
+    ]
+    raise TypeError(
+        f"{name}: the carry that a step returns must have the types of the carry "
+        f"that it gets, since the next step gets it:{_listed(lines)}\nConvert it "
+        "in the step, or start with a value of the right type."
+    )

@@ -11,19 +11,17 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import primitive_rules
-from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.avals import ShapedArray
 from minijax.batching.rules import at_front, move_axis, vmap_rules
 from minijax.branches.conditionals import cond_p
-from minijax.branches.rewiring import rewired
-from minijax.callbacks.debugging import debug_callback_p, debug_print_p
+from minijax.branches.rewiring import rewired, zeros
+from minijax.branches.selecting import choose, refuse_io
 from minijax.core import Primitive, set_current_trace
 from minijax.forward.rules import constant_rule, jvp_rules
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
-from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jitting.programs import (
     dce_program,
     dce_rules,
-    effect_rules,
     jvp_program,
     keep_inputs,
     partition,
@@ -55,16 +53,8 @@ def _cond_jvp(primals, tangents, branches):
 jvp_rules[cond_p] = _cond_jvp
 
 
-stop_gradient_p = Primitive("stop_gradient")
-primitive_rules(stop_gradient_p, lambda x: [x], lambda xp, x: x)
-
-
-def _cond_vmap(axis, args, dims, branches):
-    (index, *operands), (index_dim, *dims) = args, dims
-    if index_dim is not None:
-        operands = [at_front(x, d, axis.size) for x, d in zip(operands, dims)]
-        index = at_front(index, index_dim, axis.size)
-        return _run_all(axis, index, operands, branches)
+def _run_one(axis, index, operands, dims, branches):
+    """Run the same branch for all examples."""
     pairs = zip(operands, dims)
     operands = [x if dim is None else move_axis(x, dim, 0) for x, dim in pairs]
     dims = tuple([None if dim is None else 0 for dim in dims])
@@ -75,6 +65,10 @@ def _cond_vmap(axis, args, dims, branches):
     return outs, [0 if front else None for front in fronts]
 
 
+stop_gradient_p = Primitive("stop_gradient")
+primitive_rules(stop_gradient_p, lambda x: [x], lambda xp, x: x)
+
+
 def _run_all(axis, index, operands, branches):
     """Run every branch on all examples, and choose among the results."""
     refuse_io("a cond whose predicate differs between examples", *branches)
@@ -82,54 +76,21 @@ def _run_all(axis, index, operands, branches):
     for number, branch in enumerate(branches):
         program, _ = vmap_program(branch, axis, (0,) * len(operands), True)
         mine = lax.eq(index, np.int32(number))
-        sheltered = [
-            choose(mine, stop_gradient_p.bind(x)[0], x) for x in operands
-        ]
+        sheltered = [choose(mine, stop_gradient_p.bind(x)[0], x) for x in operands]
         results.append(jaxpr_as_fun(program)(*sheltered))
     outs = [choose(index, *cases) for cases in zip(*results)]
     return outs, [0] * len(outs)
 
 
+def _cond_vmap(axis, args, dims, branches):
+    (index, *operands), (index_dim, *dims) = args, dims
+    if index_dim is None:
+        return _run_one(axis, index, operands, dims, branches)
+    operands = [at_front(x, dim, axis.size) for x, dim in zip(operands, dims)]
+    return _run_all(axis, at_front(index, index_dim, axis.size), operands, branches)
+
+
 vmap_rules[cond_p] = _cond_vmap
-
-
-def choose(which, *cases):
-    """Select among arrays by `which`, which has the first of their axes."""
-    shape = typeof(cases[0]).shape
-    if typeof(which).ndim != len(shape):
-        which = lax.broadcast_in_dim(which, shape, range(typeof(which).ndim))
-    return lax.select_n(which, *cases)
-
-
-def refuse_io(what, *programs):
-    """Raise if programs do more outside than print, where it could not be undone."""
-    if any(map(does_io, programs)):
-        raise NotImplementedError(
-            f"Effects on the world (io_callback) are not supported in {what}: under "
-            "vmap it runs for examples that did not ask for it. Take the effect out of "
-            "it, or map over the examples with lax.map."
-        )
-
-
-def does_io(jaxpr):
-    """Return whether a program has an effect besides printing what it computes."""
-    return any(
-        (eqn.primitive in effect_rules and eqn.primitive not in PRINTING)
-        or any(map(does_io, jaxprs_in_params(eqn.params)))
-        for eqn in jaxpr.eqns
-    )
-
-
-PRINTING = {debug_callback_p, debug_print_p}
-
-jvp_rules[stop_gradient_p] = constant_rule(stop_gradient_p)
-vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
-    stop_gradient_p.bind(*args),
-    list(dims),
-)
-transpose_rules.reasons[stop_gradient_p] = (
-    "It has no tangent, so no cotangent ever arrives at it."
-)
 
 
 def numbered(avals):
@@ -193,9 +154,21 @@ def _empty(aval):
     return lax.broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
 
 
-vmap_rules.reasons[empty_p] = "It has no operands, so no example differs."
-jvp_rules.reasons[empty_p] = "It has no operands, so it has no tangent."
-transpose_rules.reasons[empty_p] = "It has no operands that a cotangent could go to."
+def split_branches(branches, on_tape):
+    """Split programs so that a result is on the tape in all of them or in none."""
+    found = [split_program(branch, on_tape).out_on_tape for branch in branches]
+    return [split_program(branch, on_tape, for_any(found)) for branch in branches]
+
+
+def _with_slots(parts):
+    """Return the known programs and the unknown ones, with slots between them."""
+    avals = [part.unknown.in_avals[: len(part.sources)] for part in parts]
+    slots, places = common_slots(avals)
+    count = parts[0].out_on_tape.count(False)
+    pairs = list(zip(parts, places))
+    known = [fill_slots(p.known, count, p.sources, slots, own) for p, own in pairs]
+    unknown = [_read_slots(p.unknown, slots, own) for p, own in pairs]
+    return tuple(known), tuple(unknown)
 
 
 def _read_slots(unknown, slots, places):
@@ -204,10 +177,18 @@ def _read_slots(unknown, slots, places):
     return rewired(unknown, [*front, *range(len(places), len(unknown.invars))])
 
 
-def split_branches(branches, on_tape):
-    """Split programs so that a result is on the tape in all of them or in none."""
-    found = [split_program(branch, on_tape).out_on_tape for branch in branches]
-    return [split_program(branch, on_tape, for_any(found)) for branch in branches]
+vmap_rules.reasons[empty_p] = "It has no operands, so no example differs."
+jvp_rules.reasons[empty_p] = "It has no operands, so it has no tangent."
+transpose_rules.reasons[empty_p] = "It has no operands that a cotangent could go to."
+
+jvp_rules[stop_gradient_p] = constant_rule(stop_gradient_p)
+vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
+    stop_gradient_p.bind(*args),
+    list(dims),
+)
+transpose_rules.reasons[stop_gradient_p] = (
+    "It has no tangent, so no cotangent ever arrives at it."
+)
 
 
 def _cond_split(split, primitive, args, on_tape, params):
@@ -224,17 +205,6 @@ def _cond_split(split, primitive, args, on_tape, params):
     with set_current_trace(split.tape):
         tape_outs = cond_p.bind(args[0], *residuals, *tape_args, branches=unknown)
     return parts[0].results(outs, tape_outs)
-
-
-def _with_slots(parts):
-    """Return the known programs and the unknown ones, with slots between them."""
-    avals = [part.unknown.in_avals[: len(part.sources)] for part in parts]
-    slots, places = common_slots(avals)
-    count = parts[0].out_on_tape.count(False)
-    pairs = list(zip(parts, places))
-    known = [fill_slots(p.known, count, p.sources, slots, own) for p, own in pairs]
-    unknown = [_read_slots(p.unknown, slots, own) for p, own in pairs]
-    return tuple(known), tuple(unknown)
 
 
 split_rules[cond_p] = _cond_split
@@ -271,15 +241,9 @@ def fill_zeros(closed, made, avals):
 
     def program(*args):
         outs = spread(made, jaxpr_as_fun(closed)(*args))
-        return [_zero(a) if out is None else out for a, out in zip(avals, outs)]
+        return [zeros(a) if out is None else out for a, out in zip(avals, outs)]
 
     return stage(program, closed.in_avals)
-
-
-def _zero(aval):
-    zero = np.zeros((), aval.dtype)
-    zero = zero.item() if aval.weak_type else zero
-    return lax.full(aval.shape, zero) if aval.shape else zero
 
 
 def _cond_dce(eqn, used):

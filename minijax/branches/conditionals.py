@@ -15,7 +15,7 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.settings import config
 from minijax.batching.trace import program_primitives
 from minijax.branches.agreement import check_branches
-from minijax.branches.rewiring import rewired
+from minijax.branches.rewiring import agreed, rewired, unchanged, with_common_inputs
 from minijax.core import Primitive, Tracer, impl_rules
 from minijax.jitting.compilation import compiled
 from minijax.jitting.primitive import check_operands
@@ -33,13 +33,12 @@ def _cond_shape(index, *operands, branches):
     return branches[0].out_avals
 
 
+shape_rules[cond_p] = _cond_shape
+
+
 def _cond_impl(index, *operands, branches):
     outs = compiled(branches[int(index)])(*operands)
     return list(map(of_type, outs, branches[0].out_avals))
-
-
-shape_rules[cond_p] = _cond_shape
-impl_rules[cond_p] = _cond_impl
 
 
 def of_type(x, aval):
@@ -47,51 +46,27 @@ def of_type(x, aval):
     return x if x.aval == aval else ArrayImpl(asbuffer(x), aval, x.device)
 
 
-def _join_inputs(programs):
-    """Give programs the same inputs in front: all that one of them has captured."""
-    captured = {id(x): x for program in programs for x in program.captured}
-    joined = []
-    for closed, own, *_ in programs:
-        places = {id(x): place for place, x in enumerate(own)}
-        front = [places.get(key, typeof(x)) for key, x in captured.items()]
-        joined.append(rewired(closed, [*front, *range(len(own), len(closed.invars))]))
-    return joined, list(captured.values())
+impl_rules[cond_p] = _cond_impl
 
 
 def _write_branches(name, functions, labels, operands):
-    """Write functions down as programs with the same inputs and results.
-
-    Returns:
-      The programs; their inputs; for each result of the functions the input that it is,
-      None if a program computes it; the structure of the results.
-    """
+    """Return functions as programs of the same types, their inputs, their tree."""
     calls = [FlatCall(name, function, operands) for function in functions]
     programs = [program_of(call, hoist=True) for call in calls]
     check_branches(name, labels, [(p.out_tree, p.closed.out_avals) for p in programs])
-    branches, captured = _join_inputs(programs)
-    passed = list(map(_agreed, zip(*map(unchanged, branches))))
+    branches, captured = with_common_inputs(programs)
+    return branches, [*captured, *calls[0].leaves], programs[0].out_tree
+
+
+def _bind_cond(index, branches, inputs, out_tree):
+    """Bind a choice; a result that is the same input in all branches is no result."""
+    passed = list(map(agreed, zip(*map(unchanged, branches))))
     computed = [i for i, place in enumerate(passed) if place is None]
-    inputs = [*captured, *calls[0].leaves]
     branches = [rewired(b, range(len(inputs)), computed) for b in branches]
-    return branches, inputs, passed, programs[0].out_tree
-
-
-def _bind_cond(index, branches, inputs, passed, out_tree):
     outs = iter(cond_p.bind(index, *inputs, branches=tuple(branches)))
     return out_tree.unflatten(
         [next(outs) if place is None else lift(inputs[place]) for place in passed]
     )
-
-
-def unchanged(closed):
-    """Return, for each result, which input it is; None for one that is computed."""
-    places = {var: place for place, var in enumerate(closed.invars)}
-    return [places.get(atom) for atom in closed.outvars]
-
-
-def _agreed(places):
-    """Return the place that all branches name, or None."""
-    return places[0] if len(set(places)) == 1 else None
 
 
 _nothing = object()

@@ -1,4 +1,4 @@
-# Made from chapters/15_branches.md by `make chapter`;
+# Made from chapters/15_branches_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Values whose derivative is taken to be zero (stop-gradient).
 

@@ -1,4 +1,4 @@
-# Made from chapters/15_branches.md by `make chapter`;
+# Made from chapters/15_branches_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Programs whose inputs and results stand in other places than they were written in.
 
@@ -6,9 +6,10 @@ Rules for control flow need one program with its inputs in another order, with i
 that it ignores, or without some of its results.
 """
 
-from operator import or_
+import numpy as np
 
-from minijax.arrays.avals import ShapedArray
+from minijax import lax
+from minijax.arrays.avals import ShapedArray, typeof
 from minijax.batching.rules import insert_axis, move_axis
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Var, jaxpr_as_fun
 from minijax.jitting.programs import stage, vmap_program
@@ -43,16 +44,33 @@ def _rewired(closed, inputs, results):
     return ClosedJaxpr(jaxpr, closed.consts)
 
 
-def settle(step, flags):
-    """Return the flags that are on in the end, if each one may turn others on.
+def with_common_inputs(programs):
+    """Give programs the same inputs in front: all that one of them has captured.
 
     Args:
-      step: a function from a tuple of flags to the flags that follow from them.
-      flags: a tuple of booleans to begin with.
+      programs: a list of `Program`, each with the values that it has captured.
+
+    Returns:
+      The list of `ClosedJaxpr`, and the list of the captured values.
     """
-    while (found := tuple(map(or_, flags, step(flags)))) != flags:
-        flags = found
-    return flags
+    captured = {id(x): x for program in programs for x in program.captured}
+    joined = []
+    for closed, own, *_ in programs:
+        places = {id(x): place for place, x in enumerate(own)}
+        front = [places.get(key, typeof(x)) for key, x in captured.items()]
+        joined.append(rewired(closed, [*front, *range(len(own), len(closed.invars))]))
+    return joined, list(captured.values())
+
+
+def unchanged(closed):
+    """Return, for each result, which input it is; None for one that is computed."""
+    places = {var: place for place, var in enumerate(closed.invars)}
+    return [places.get(atom) for atom in closed.outvars]
+
+
+def agreed(places):
+    """Return the place that all programs name, or None."""
+    return places[0] if len(set(places)) == 1 else None
 
 
 @remembered
@@ -80,3 +98,10 @@ def place_axis(x, dim, place, size):
     if place is None:
         return x
     return insert_axis(x, place, size) if dim is None else move_axis(x, dim, place)
+
+
+def zeros(aval):
+    """Return the zeros of an abstract value; a scalar needs no operation."""
+    zero = np.zeros((), aval.dtype)[()]
+    zero = zero.item() if aval.weak_type else zero
+    return lax.broadcast_in_dim(zero, aval.shape, ()) if aval.shape else zero

@@ -1,4 +1,4 @@
-# Made from chapters/15_branches.md by `make chapter`;
+# Made from chapters/15_while_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """Repetition until a condition fails, as an equation.
 
@@ -9,9 +9,9 @@ from minijax.arrays.array import shape_rules
 from minijax.arrays.settings import config
 from minijax.batching.trace import program_primitives
 from minijax.branches.agreement import check_carry, promote_weak
-from minijax.branches.conditional_rules import choose
-from minijax.branches.conditionals import of_type, unchanged
-from minijax.branches.rewiring import rewired
+from minijax.branches.conditionals import of_type
+from minijax.branches.rewiring import rewired, unchanged
+from minijax.branches.selecting import choose
 from minijax.core import Primitive, impl_rules
 from minijax.errors import ConcretizationTypeError
 from minijax.jitting.compilation import compiled
@@ -44,17 +44,17 @@ def _while_impl(*args, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     test, step = compiled(cond_jaxpr), compiled(body_jaxpr)
     while (going := test(*cond_consts, *carry)[0]).any():
         stepped = step(*body_consts, *carry)
-        carry = [go_on(going, old, new) for old, new in zip(carry, stepped)]
+        carry = [_unless_done(going, old, new) for old, new in zip(carry, stepped)]
     return [of_type(lift(x), aval) for x, aval in zip(carry, body_jaxpr.out_avals)]
+
+
+def _unless_done(going, old, new):
+    """Return `new`, but `old` for those examples of a batch whose loop has ended."""
+    return choose(going, old, new) if going.ndim else new
 
 
 shape_rules[while_p] = _while_shape
 impl_rules[while_p] = _while_impl
-
-
-def go_on(going, old, new):
-    """Return `new`, and `old` for those examples that are not `going` any more."""
-    return choose(going, old, new) if going.ndim else new
 
 
 def _write_loop(cond_fun, body_fun, call):
@@ -74,40 +74,23 @@ def _write_loop(cond_fun, body_fun, call):
 
 def _write_both(cond_fun, body_fun, call):
     test = program_of(FlatCall("while_loop", cond_fun, call.args), hoist=True)
-    body = program_of(call, hoist=True)
+    _check_answer(test)
+    return test, program_of(call, hoist=True)
+
+
+def _check_answer(test):
+    """Raise if a condition does not return a boolean scalar."""
     avals = test.closed.out_avals
     found = [(aval.shape, aval.dtype) for aval in avals]
-    if test.out_tree.kind is not None or found != [((), bool)]:
-        returned = ", ".join(map(str, avals))
-        if test.out_tree.kind is not None:
-            returned = f"{test.out_tree} of ({returned})"
-        raise TypeError(
-            "while_loop: cond_fun must return a boolean scalar, but it returned "
-            f"{returned}. Compare, or take jnp.all or jnp.any."
-        )
-    return test, body
-
-
-def _bind_while(test, body, carry):
-    """Bind a loop; what its body hands on unchanged becomes a constant of the body."""
-    num_test, num_body = len(test.captured), len(body.captured)
-    program, needed = dce_program(test.closed, (True,))
-    same = [place == num_body + i for i, place in enumerate(unchanged(body.closed))]
-    fixed = [a and not b for a, b in zip(same, needed[num_test:])]
-    kept, gone = partition(fixed, range(len(carry)))
-    condition = program if gone else test.closed
-    condition = rewired(condition, [*range(num_test), *(num_test + i for i in kept)])
-    front = [num_body + i for i in gone]
-    steps = [*front, *range(num_body), *(num_body + i for i in kept)]
-    constants = [carry[i] for i in gone]
-    outs = while_p.bind(
-        *[*test.captured, *constants, *body.captured, *(carry[i] for i in kept)],
-        cond_nconsts=num_test,
-        cond_jaxpr=condition,
-        body_nconsts=num_body + len(gone),
-        body_jaxpr=rewired(body.closed, steps, kept),
+    if test.out_tree.kind is None and found == [((), bool)]:
+        return
+    returned = ", ".join(map(str, avals))
+    if test.out_tree.kind is not None:
+        returned = f"{test.out_tree} of ({returned})"
+    raise TypeError(
+        "while_loop: cond_fun must return a boolean scalar, but it returned "
+        f"{returned}. Compare, or take jnp.all or jnp.any."
     )
-    return merge(fixed, outs, map(lift, constants))
 
 
 def while_loop(cond_fun, body_fun, init_val):
@@ -147,3 +130,37 @@ def _in_python(cond_fun, body_fun, carry):
     while cond_fun(carry):
         carry = tree_map(lift, body_fun(carry))
     return carry
+
+
+def _bind_while(test, body, carry):
+    """Bind a loop; what its body hands on unchanged becomes a constant of the body."""
+    condition, fixed = _fixed_carry(test, body)
+    kept, constants = partition(fixed, carry)
+    own, moving, _ = _places(test, fixed)
+    condition = rewired(condition, own + moving)
+    own, moving, still = _places(body, fixed)
+    results, _ = partition(fixed, range(len(carry)))
+    outs = while_p.bind(
+        *[*test.captured, *constants, *body.captured, *kept],
+        cond_nconsts=len(test.captured),
+        cond_jaxpr=condition,
+        body_nconsts=len(constants) + len(body.captured),
+        body_jaxpr=rewired(body.closed, still + own + moving, results),
+    )
+    return merge(fixed, outs, map(lift, constants))
+
+
+def _fixed_carry(test, body):
+    """Return the condition, and for each part of the carry whether it is a constant."""
+    program, asked = dce_program(test.closed, (True,))
+    first = len(body.captured)
+    same = [place == first + i for i, place in enumerate(unchanged(body.closed))]
+    fixed = [a and not b for a, b in zip(same, asked[len(test.captured) :])]
+    return (program if any(fixed) else test.closed), fixed
+
+
+def _places(program, fixed):
+    """Return where a program has what it captured, the moving and the fixed carry."""
+    first = len(program.captured)
+    moving, still = partition(fixed, range(first, first + len(fixed)))
+    return [*range(first)], [*moving], [*still]

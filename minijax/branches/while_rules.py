@@ -1,4 +1,4 @@
-# Made from chapters/15_branches.md by `make chapter`;
+# Made from chapters/15_while_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """The rules of while: derivatives, batches, splitting, and no transposition.
 
@@ -6,10 +6,12 @@ Reference: the rules of ``while_p`` in ``jax._src.lax.control_flow.loops``.
 """
 
 from minijax.batching.rules import vmap_rules
-from minijax.branches.conditional_rules import refuse_io
-from minijax.branches.rewiring import place_axis, rewired, settle, vmap_program_at
+from minijax.branches.rewiring import place_axis, rewired, vmap_program_at
+from minijax.branches.selecting import refuse_io
+from minijax.branches.settling import settle
 from minijax.branches.while_loops import parts_of_while, while_p
 from minijax.core import set_current_trace
+from minijax.emitted.emission import python_rules
 from minijax.forward.rules import jvp_rules, zeros_like_tangent
 from minijax.jitting.programs import jvp_program, merge, partition, spread, vmap_program
 from minijax.jitting.splitting import split_program
@@ -19,27 +21,29 @@ from minijax.reverse.transposition import transpose_rules
 
 def _while_jvp(primals, tangents, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     counts = cond_nconsts, body_nconsts
-    moving = tuple([tangent is not None for tangent in tangents])
-    _, consts_move, carry_moves = parts_of_while(moving, *counts)
-
-    def step(moves):
-        return jvp_program(body_jaxpr, consts_move + moves, moves)
-
-    carry_moves = settle(lambda moves: step(moves)[1], carry_moves)
-    body, _ = step(carry_moves)
     *_, carry = parts_of_while(primals, *counts)
-    _, const_rates, rates = parts_of_while(tangents, *counts)
-    _, const_rates = partition(consts_move, const_rates)
-    _, rates = partition(carry_moves, map(_written_out, carry, rates))
-    rate_avals = body.in_avals[len(body.in_avals) - len(rates) :]
+    _, const_tangents, carry_tangents = parts_of_while(tangents, *counts)
+    body, consts_move, moves = _moving_body(body_jaxpr, const_tangents, carry_tangents)
+    _, const_tangents = partition(consts_move, const_tangents)
+    _, carry_tangents = partition(moves, map(_written_out, carry, carry_tangents))
+    avals = body.in_avals[len(body.in_avals) - len(carry_tangents) :]
     outs = while_p.bind(
-        *[*primals[: sum(counts)], *const_rates, *carry, *rates],
+        *[*primals[: sum(counts)], *const_tangents, *carry, *carry_tangents],
         cond_nconsts=cond_nconsts,
-        cond_jaxpr=_ignoring(cond_jaxpr, rate_avals),
-        body_nconsts=body_nconsts + len(const_rates),
-        body_jaxpr=_consts_first(body, body_nconsts, len(carry), len(const_rates)),
+        cond_jaxpr=_ignoring(cond_jaxpr, avals),
+        body_nconsts=body_nconsts + len(const_tangents),
+        body_jaxpr=_consts_first(body, body_nconsts, len(carry), len(const_tangents)),
     )
-    return outs[: len(carry)], spread(carry_moves, outs[len(carry) :])
+    return outs[: len(carry)], spread(moves, outs[len(carry) :])
+
+
+def _moving_body(body, const_tangents, carry_tangents):
+    """Return the jvp of a body, which of its constants move, and which of its carry."""
+    flags = [tangent is not None for tangent in const_tangents]
+    consts = tuple(flags)
+    start = tuple([tangent is not None for tangent in carry_tangents])
+    moves = settle(lambda moves: jvp_program(body, consts + moves, moves)[1], start)
+    return jvp_program(body, consts + moves, moves)[0], consts, moves
 
 
 jvp_rules[while_p] = _while_jvp
@@ -50,12 +54,12 @@ def _ignoring(closed, avals):
     return rewired(closed, [*range(len(closed.invars)), *avals])
 
 
-def _consts_first(body, num_consts, num_carry, num_rates):
-    """Bring the rates of the constants, which follow the carry, in front of it."""
-    front, end = num_consts + num_carry, len(body.invars)
-    order = [*range(num_consts), *range(front, front + num_rates)]
-    order += [*range(num_consts, front), *range(front + num_rates, end)]
-    return rewired(body, order)
+def _consts_first(body, num_consts, num_carry, num_tangents):
+    """Bring the tangents of the constants, which follow the carry, in front of it."""
+    places, front = [*range(len(body.invars))], num_consts + num_carry
+    tangents = places[front : front + num_tangents]
+    carry = places[num_consts:front] + places[front + num_tangents :]
+    return rewired(body, places[:num_consts] + tangents + carry)
 
 
 def _written_out(primal, tangent):
@@ -94,15 +98,43 @@ def _mapped_carry(axis, body, body_dims, carry_dims):
     return settle(step, _are_mapped(carry_dims))
 
 
-vmap_rules[while_p] = _while_vmap
-
-
 def _at(place, flags):
     return tuple([place if flag else None for flag in flags])
 
 
 def _are_mapped(dims):
     return tuple([dim is not None for dim in dims])
+
+
+vmap_rules[while_p] = _while_vmap
+
+
+def write_while(writer, eqn, operands, results):
+    """Write a loop; where examples stop at different steps, each keeps its carry."""
+    counts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+    test_consts, consts, carry = parts_of_while(operands, *counts)
+    state = [writer.name("carry") if name == "_" else name for name in results]
+    writer.assign(state, carry)
+    [pred] = eqn.params["cond_jaxpr"].out_avals
+    with writer.block("while True:"):
+        [going] = writer.inline(eqn.params["cond_jaxpr"], test_consts + state)
+        writer.line(f"if not {going}{'.any()' if pred.ndim else ''}:")
+        writer.line("    break")
+        stepped = writer.inline(eqn.params["body_jaxpr"], consts + state)
+        if pred.ndim:
+            ranks = [var.aval.ndim - pred.ndim for var in eqn.outvars]
+            stepped = [
+                f"np.where({_with_axes(going, rank)}, {new}, {old})"
+                for new, old, rank in zip(stepped, state, ranks)
+            ]
+        writer.assign(state, stepped)
+
+
+def _with_axes(going, count):
+    return f"{going}[..., {', '.join(['None'] * count)}]" if count else going
+
+
+python_rules[while_p] = write_while
 
 
 def _while_split(split, primitive, args, on_tape, params):
@@ -117,6 +149,9 @@ def _while_split(split, primitive, args, on_tape, params):
         known_outs = while_p.bind(*known_args, **loop)
     later = later[len(later) - len(tape_outs) :]
     return merge(later, known_outs, partition(later, tape_outs)[1])
+
+
+split_rules[while_p] = _while_split
 
 
 def _known_loop(on_tape, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
@@ -143,9 +178,6 @@ def _known_loop(on_tape, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
         "body_nconsts": body_later.count(False),
         "body_jaxpr": rewired(body, range(len(body.invars)), results),
     }
-
-
-split_rules[while_p] = _while_split
 
 
 def _while_transpose(*operands, **params):

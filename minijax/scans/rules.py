@@ -6,7 +6,8 @@ Reference: ``jax.lax.scan``.
 """
 
 from minijax.batching.rules import at_front, move_axis, vmap_rules
-from minijax.branches.rewiring import rewired, settle
+from minijax.branches.rewiring import rewired
+from minijax.branches.settling import settle
 from minijax.forward.rules import jvp_rules, zeros_like_tangent
 from minijax.jitting.costs import cost_analysis, cost_rules
 from minijax.jitting.programs import (

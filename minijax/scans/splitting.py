@@ -9,7 +9,8 @@ Reference: ``jax.linearize`` of a scan.
 
 from typing import NamedTuple
 
-from minijax.branches.rewiring import rewired, settle
+from minijax.branches.rewiring import rewired
+from minijax.branches.settling import settle
 from minijax.core import set_current_trace
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.jitting.programs import has_effects, merge, partition, stage

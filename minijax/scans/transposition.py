@@ -7,10 +7,8 @@ Reference: ``jax.lax.scan``, its transpose.
 
 from typing import NamedTuple
 
-import numpy as np
-
-from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.branches.rewiring import zeros
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.jaxprs.latest import Latest
 from minijax.jitting.programs import merge, partition, spread, stage
@@ -20,13 +18,6 @@ from minijax.reverse.backwards import backward_pass
 from minijax.reverse.transposition import Linear, transpose_rules
 from minijax.scans.primitive import bind_scan, groups, row_aval, scan_p
 from minijax.scans.rules import needed_step
-
-
-def zeros(aval):
-    """Return the zeros of an abstract value; a scalar needs no operation."""
-    zero = np.zeros((), aval.dtype)[()]
-    zero = zero.item() if aval.weak_type else zero
-    return lax.broadcast_in_dim(zero, aval.shape, ()) if aval.shape else zero
 
 
 @remembered

@@ -32,6 +32,8 @@ def test_a_module_lies_on_one_page_of_a_floor(tmp_path):
         ("2", "2_rest", "a spine does not import its rest"),
         ("2_ground", "2", "a ground does not import its spine"),
         ("2_ground", "2_rest", "a ground does not import its rest"),
+        ("2", "2_upper", "a spine does not import its upper spine"),
+        ("2_upper", "2_rest", "an upper spine does not import its rest"),
         ("2", "3", "is of 03_floor3, not of a lower floor; register"),
     ],
 )

@@ -79,11 +79,19 @@ def test_back_rooms_are_not_next(tmp_path):
     assert (first, second) == (pages[0], pages[3])
 
 
+def test_the_second_spine_of_a_floor_is_next(tmp_path):
+    pages = [draft(tmp_path, number) for number in (2, "2_upper", "2_rest", 3)]
+    found = references._neighbours(pages)
+    assert found == [(pages[0], pages[1]), (pages[1], pages[3])]
+
+
 def test_a_back_room_is_linked_from_its_spine(tmp_path):
     rest, link = draft(tmp_path, "2_rest"), "> See [the rest](02_floor2_rest.ipynb)."
     [found] = references.unlinked_rooms([draft(tmp_path, 2), rest])
     assert "link to 02_floor2_rest.ipynb from the place in 02_floor2.md" in found
     assert not references.unlinked_rooms([draft(tmp_path, 2, link), rest])
+    pages = [draft(tmp_path, 2), draft(tmp_path, "2_upper", link), rest]
+    assert not references.unlinked_rooms(pages)
     assert "not there" in references.unlinked_rooms([rest])[0]
 
 

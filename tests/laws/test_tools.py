@@ -207,11 +207,16 @@ def test_one_chapter_alone_keeps_the_names_of_the_others(tmp_path):
 
 
 def test_a_floor_has_back_rooms(tmp_path):
-    made = [draft(tmp_path, n, "x = 1") for n in ("3", "2_rest", "2", "2_ground")]
+    order = "3", "2_rest", "2_upper", "2", "2_ground"
+    made = [draft(tmp_path, n, "x = 1") for n in order]
     (tmp_path / "notes.md").touch()
     names = [c.name for c in sorted(made, key=lambda c: c.floor)]
-    rooms = ["02_floor2_ground", "02_floor2", "02_floor2_rest", "03_floor3"]
-    assert names == rooms
+    rooms = [f"02_floor2{room}" for room in ("_ground", "", "_upper", "_rest")]
+    assert names == [*rooms, "03_floor3"]
+    assert [c.floor.is_spine for c in sorted(made, key=lambda c: c.floor)] == [
+        *(False, True, True, False),
+        True,
+    ]
     assert [path.stem for path in chapter_paths(tmp_path)] == names
     assert find_chapter(floor("2_rest"), tmp_path).stem == "02_floor2_rest"
     assert str(floor("02_arrays_rest")) == "2_rest"
