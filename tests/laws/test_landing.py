@@ -4,8 +4,9 @@ import re
 
 import pytest
 
+from book.helper.figures import FLOORS
 from book.helper.rides import Storey, ride
-from book.tools import landing, owner
+from book.tools import landing, owner, pages
 from book.tools.source import ROOT, read_chapters
 
 
@@ -32,6 +33,11 @@ def test_slots_are_filled(page):
     assert "<!--" not in page and page.startswith("# ")
     assert f"github/{owner.current()}/minijax/blob/{owner.reference()}/chapters" in page
     assert len(re.findall(r":::\{button-", page)) == 3
+
+
+def test_the_parts_of_the_lift_are_those_of_the_contents():
+    parts = dict.fromkeys(floor.part for floor in FLOORS)
+    assert [part.replace("  ", " · ") for part in parts] == [p for _, p in pages.PARTS]
 
 
 def test_a_ride_needs_a_storey_with_a_text():
