@@ -9,8 +9,12 @@ ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = ROOT / "chapters"
 PACKAGE = "minijax"
 DOORS = frozenset(
-    "debug dlpack flatten_util stages test_util tree tree_util".split()
-)  # modules at the top of the package, since JAX has them there
+    """
+    core debug dlpack errors experimental extend extend/core flatten_util
+    interpreters interpreters/ad interpreters/batching lax numpy numpy/linalg
+    stages test_util tree tree_util typing
+    """.split()
+)  # what users import, under the paths that JAX has: from the top of the package
 
 FOLDED = frozenset({"hide-cell", "hide-input", "hide-output"})  # tags that fold
 
@@ -139,7 +143,7 @@ class Chapter:
     def path(self, module: str) -> str:
         """Where a module is that a cell names: `jaxpr` in the folder of the floor.
 
-        A name with a slash is a path from the top of the package, and that of a door.
+        The name of a door, or one with a slash, is a path from the top of the package.
         """
         inside = self.folder and "/" not in module and module not in DOORS
         return f"{self.folder}/{module}" if inside else module
