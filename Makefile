@@ -172,8 +172,9 @@ counts: $(STAMP)
 	@$(RUN) -m book.tools.counts
 
 ## make owner NAME=you  set the account in every address of the repository; AT=v0.1.0: the tag, before a release
-owner: $(STAMP)
-	@$(RUN) -m book.tools.owner $(NAME) $(if $(AT),--at $(AT))
+owner:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed (make PYTHON=...)"; exit 1; }
+	@$(PYTHON) -m book.tools.owner $(NAME) $(if $(AT),--at $(AT))
 
 ## make clean           remove the environments and all that was built
 clean:
