@@ -17,6 +17,8 @@ from book.tools import links, page_source
 
 LONG, LIMIT = 60, 200  # a paragraph that says something; a description
 LATEX = LatexToMathML()
+CARD = "_static/card.png"  # made by `make card`
+CARD_SAYS = "One line of a function on its way through the parts of the book"
 
 
 class Drawing(nodes.General, nodes.Element):
@@ -71,6 +73,9 @@ def describe(app, page, template, context, doctree):
     said = description(doctree) if doctree else ""
     pairs = {"og:title": title, "og:type": "article", "og:site_name": "minijax"}
     pairs |= {"og:description": said} if said else {}
+    home = app.config.html_baseurl
+    pairs |= {"og:url": f"{home}{page}.html", "og:image": home + CARD}
+    pairs |= {"og:image:alt": CARD_SAYS, "twitter:card": "summary_large_image"}
     tags = [f'<meta property="{k}" content="{_plain(v)}" />' for k, v in pairs.items()]
     if said:
         tags.append(f'<meta name="description" content="{_plain(said)}" />')

@@ -1,12 +1,13 @@
 """The first page: everything on it is made, and agrees with what there is."""
 
 import re
+import struct
 
 import pytest
 
 from book.helper.figures import FLOORS
 from book.helper.rides import Storey, ride
-from book.tools import landing, owner, pages
+from book.tools import card, landing, owner, pages
 from book.tools.source import ROOT, read_chapters
 
 
@@ -57,3 +58,15 @@ def test_a_ride_needs_a_storey_with_a_text():
 )
 def test_addresses_are_found(text, name):
     assert owner.ADDRESS.findall(text) == ([name] if name else [])
+
+
+def test_the_card_of_links_is_that_of_today():
+    png = card.PICTURE.read_bytes()
+    assert card.stored(png) == card.digest(landing.card()), "run `make card`, commit"
+    assert struct.unpack(">II", png[16:24]) == landing.CARD
+
+
+def test_a_picture_keeps_the_hash_of_its_text():
+    png = card.PICTURE.read_bytes()
+    assert card.stored(card.label(png, "<svg/>")) == card.digest("<svg/>")
+    assert card.stored(b"") == ""
