@@ -24,7 +24,7 @@ KERNEL := PYTHONPATH=$(CURDIR) PYTHONWARNINGS=default PYTHONHASHSEED=0 OMP_NUM_T
 title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters \
-  oracle oracle-record hunt bench colab browser counts owner clean
+  oracle oracle-record hunt bench colab browser card counts owner clean
 .NOTPARALLEL:
 
 help:
@@ -161,19 +161,24 @@ ifeq ($(CHROMIUM),)
 else
 	@test -e $(BROWSER)/.installed || $(PYTHON) -m venv $(BROWSER)
 	@test -e $(BROWSER)/.installed || \
-	  $(BROWSER)/bin/python $(PIP) -c constraints.txt pytest playwright
+	  $(BROWSER)/bin/python $(PIP) -c constraints.txt pytest playwright axe-playwright-python
 	@touch $(BROWSER)/.installed
 	@BROWSER_PATH=$(CHROMIUM) $(BROWSER)/bin/python -m pytest -q --noconftest \
 	  -c /dev/null --rootdir . -p no:cacheprovider tests/browser
 endif
+
+## make card            draw the preview of links, book/_static/card.png, in chromium
+card: $(STAMP)
+	@$(RUN) -m book.tools.card "$(CHROMIUM)"
 
 ## make counts          words, lines, cells, figures, exercises, rules
 counts: $(STAMP)
 	@$(RUN) -m book.tools.counts
 
 ## make owner NAME=you  set the account in every address of the repository; AT=v0.1.0: the tag, before a release
-owner: $(STAMP)
-	@$(RUN) -m book.tools.owner $(NAME) $(if $(AT),--at $(AT))
+owner:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed (make PYTHON=...)"; exit 1; }
+	@$(PYTHON) -m book.tools.owner $(NAME) $(if $(AT),--at $(AT))
 
 ## make clean           remove the environments and all that was built
 clean:

@@ -529,10 +529,6 @@ PUBLIC: dict[str, dict[str, str]] = {
     "minijax.numpy.linalg": {
         "norm": "minijax.numpy.linalg.norms",
     },
-    "minijax.operators.conversions": {},
-    "minijax.operators.indexing": {},
-    "minijax.operators.methods": {},
-    "minijax.operators.syntax": {},
     "minijax.stages": {
         "ArgInfo": "minijax.jitting.lowering",
         "Compiled": "minijax.jitting.lowering",

@@ -1,5 +1,6 @@
 """What a user's type checker knows of the package: mypy, with no settings of ours."""
 
+import importlib
 import importlib.util
 import os
 import re
@@ -37,6 +38,10 @@ reveal_type(lax.add(1, 2.0) + 1)
 reveal_type(-jnp.sin(1.0))
 jit(loss).lower(1.0, 2.0)
 minijax.tree_util.tree_map(jnp.sin, [1.0])
+minijax.tree.map(jnp.sin, [1.0])
+minijax.debug.print("{}", 1.0)
+minijax.tree.mapp(jnp.sin, [1.0])
+minijax.debug.printt("{}", 1.0)
 minijax.gradd(loss)
 jnp.sinn(1.0)
 jnp.sin("text")
@@ -58,6 +63,8 @@ Array
 """.strip().split("\n")
 
 WRONG = """
+Module has no attribute "mapp"
+Module has no attribute "printt"
 Module has no attribute "gradd"
 Module has no attribute "sinn"
 Argument 1 has incompatible type "str"
@@ -104,3 +111,10 @@ def test_what_is_array_like():
     values = minijax.numpy.ones(2), True, 1, 2.0, 1j
     assert all(isinstance(x, ArrayLike) for x in values)
     assert not isinstance("text", ArrayLike) and not isinstance([1], ArrayLike)
+
+
+@pytest.mark.parametrize("name", ["tree", "debug"])
+def test_a_stub_knows_the_names_that_the_module_hands_out(name):
+    text = (ROOT / "minijax" / f"{name}.pyi").read_text(encoding="utf-8")
+    given = re.findall(r"^(\w+) = ", text, re.MULTILINE)
+    assert given == dir(importlib.import_module(f"minijax.{name}"))

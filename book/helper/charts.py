@@ -2,6 +2,7 @@
 
 from html import escape
 
+from . import plots
 from .svg import PALETTE, ROLES, Canvas, check_role, clip, soft, text_width
 
 
@@ -146,9 +147,14 @@ def table(rows, header=(), caption=""):
 
 
 def plot_style():
-    """Set matplotlib's defaults to the book's; returns the colours by role."""
+    """Set matplotlib's defaults to the book's; returns the colours by role.
+
+    In a notebook plots are shown as figures of the book from then on.
+    """
     import matplotlib as mpl
     from cycler import cycler
+
+    plots.show_in_notebooks()
 
     colors = {role: PALETTE[role][0] for role in ROLES}
     order = [colors[r] for r in ("primal", "tangent", "cotangent", "batch", "device")]
@@ -164,9 +170,14 @@ def plot_style():
             "figure.dpi": 110,
             "figure.constrained_layout.use": True,
             "font.size": 11,
+            "axes.facecolor": "none",
+            "figure.facecolor": "none",
+            "savefig.facecolor": "none",
             "legend.frameon": False,
             "svg.hashsalt": "minijax",
             "svg.fonttype": "none",
+            **dict.fromkeys(plots.INK.split(), PALETTE["ink"][0]),
+            **dict.fromkeys(plots.LINES.split(), PALETTE["line"][0]),
         }
     )
     return colors

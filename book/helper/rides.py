@@ -48,7 +48,10 @@ def _storey(canvas, storey, y, lit):
     role = "tangent" if lit else "primal"
     fill, edge = (f"{role}-soft", role) if storey.text else ("paper", "line")
     dash = {} if storey.text else {"stroke_dasharray": "4 3"}
-    canvas.rect(LEFT, y + 3, WIDTH - LEFT - 10, STEP - 6, fill, edge, 5, **dash)
+    width = WIDTH - LEFT - 10
+    canvas.rect(
+        LEFT, y + 3, width, STEP - 6, fill, edge, 5, title=storey.name, **dash
+    )  # fmt: skip
     ink = "ink" if storey.text else "muted"
     room = WIDTH - LEFT - 34
     canvas.text(LEFT + 12, y + 22, storey.name, 13, ink, bold=True)

@@ -226,7 +226,7 @@ class Canvas:
         return Figure(self, width, height, title, desc)
 
 
-def _rules(used, tone, prefix=""):
+def rules(used, tone, prefix=""):
     """CSS rules giving each used class its light (0) or dark (1) colour."""
     names = {"f": "fill", "s": "stroke"}
     return "".join(
@@ -235,11 +235,19 @@ def _rules(used, tone, prefix=""):
     )
 
 
+def palette_variables(tone, where):
+    """CSS that gives plots their light (0) or dark (1) colours."""
+    pairs = "".join(f"--mjf-{name}:{both[tone]};" for name, both in PALETTE.items())
+    return f"{where}{{{pairs}}}"
+
+
 def palette_css():
     """The style sheet by which figures follow the page's light/dark switch."""
     everything = {(letter, token) for letter in "fs" for token in PALETTE}
-    light = _rules(everything, 0, 'html[data-theme="light"] ')
-    dark = _rules(everything, 1, 'html[data-theme="dark"] ')
+    light = rules(everything, 0, 'html[data-theme="light"] ')
+    dark = rules(everything, 1, 'html[data-theme="dark"] ')
+    light += palette_variables(0, 'html[data-theme="light"] .mjf')
+    dark += palette_variables(1, 'html[data-theme="dark"] .mjf')
     return (light + dark).replace("}", "}\n")
 
 
@@ -263,10 +271,13 @@ class Figure:
         return f"{self.title}. {self.desc}".strip()
 
     def _assemble(self, canvas):
-        body = "\n".join(canvas.parts)
+        dark = rules(canvas.used | {("f", "paper")}, 1)
+        return self._frame("\n".join(canvas.parts), dark)
+
+    def _frame(self, body, dark):
+        """The drawing with its title, description, card and colours for the dark."""
         seed = f"{body}{self.title}{self.desc}{self.width}x{self.height}"
         key = "mjf-" + hashlib.sha256(seed.encode()).hexdigest()[:10]
-        dark = _rules(canvas.used | {("f", "paper")}, 1)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="mjf" role="img" '
             f'aria-labelledby="{key}-t {key}-d" width="{self.width}" '

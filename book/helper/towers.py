@@ -24,7 +24,7 @@ P1, P2, P3, P4, P5, P6, P7 = (
     "IV  The machine",
     "V  The library",
     "VI  Many processors",
-    "VII  The end",
+    "VII  Was it worth it?",
 )
 FLOORS = (
     Floor(P1, "Interception", "every operation becomes a call: bind(mul, w, x)"),
@@ -61,7 +61,7 @@ FLOORS = (
     Floor(P5, "NumPy, all of it", "three hundred names become a dozen primitives"),
     Floor(P6, "GPU", "loops become thousands of threads"),
     Floor(P6, "Devices", "one device becomes a mesh"),
-    Floor(P7, "Was it worth it?", "the program becomes a trained network"),
+    Floor(P7, "Experiments", "the program becomes a trained network"),
 )
 
 WIDTH, SHAFT, TOWER = 460, 24, 216

@@ -11,7 +11,6 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Collection
 from pathlib import Path
 
 from book.tools import files, laws, public
@@ -60,7 +59,9 @@ def make_one(wanted: Floor, chapters: list[Chapter], folder: Path) -> Files:
     made |= {marker: front(chapter) for marker, maker in markers if maker is chapter}
     gone = {dotted(path) for path in left_over(wanted, made, folder)}
     tables = public.merge(public.read(folder), package, chapter, gone)
-    return made | _shared(tables, {*made, *_present(folder)})
+    there = _present(folder) - {*left_over(wanted, made, folder)}
+    texts = {path: (folder / path).read_text(encoding="utf-8") for path in there}
+    return made | _shared(tables, texts | made)
 
 
 def made_by(path: Path) -> Floor | None:
@@ -194,9 +195,9 @@ def _height(chapter: Chapter) -> Floor:
     return chapter.floor
 
 
-def _shared(tables: Tables, paths: Collection[str]) -> Files:
+def _shared(tables: Tables, texts: Files) -> Files:
     made = {"_public.py": public.render(*tables), "py.typed": ""}
-    return made | public.stubs(tables[0], paths)
+    return made | public.stubs(tables[0], texts)
 
 
 def _present(folder: Path) -> set[str]:

@@ -18,6 +18,7 @@ from book.tools.source import PACKAGE, ROOT, Chapter, exercises, read_chapters
 
 TEMPLATE = ROOT / "book" / "landing.md"
 PICTURE = "book/_static/ride.svg"
+CARD = (1200, 630)  # width and height of the preview of a link
 FAVICON = "book/_static/favicon.svg"
 FOLDED = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
 WORDS, LINES = 190, 20  # read in a minute
@@ -179,6 +180,22 @@ def favicon() -> str:
     canvas.rect(0, 0, 32, 32, "tangent", None, 6)
     canvas.text(16, 24, "ƒ", 24, "paper", "middle", bold=True)
     return canvas.figure(32, 32, "minijax", "").svg
+
+
+def card() -> str:
+    """The preview of a link: name, sentence, and the ride."""
+    (width, height), canvas, ridden = CARD, Canvas(), picture()
+    canvas.text(70, 210, "minijax", 84, bold=True)
+    canvas.text(72, 290, "JAX, built from nothing", 40)
+    canvas.text(72, 340, "a book of notebooks, and the package", 26, "muted")
+    canvas.text(72, 376, "that comes out of it", 26, "muted")
+    frame = canvas.figure(width, height, "minijax", "").svg
+    scale = (height - 60) / ridden.height
+    left = width - ridden.width * scale - 50
+    moved = f'<g transform="translate({left:.0f} 30) scale({scale:.3f})">'
+    dark = re.compile(r"<style>.*?</style>", re.DOTALL)
+    inside = ridden.svg.replace("max-width:100%;height:auto;", "")
+    return dark.sub("", frame.replace("</svg>", f"{moved}{inside}</g></svg>"))
 
 
 def _shown(figure: Figure) -> str:

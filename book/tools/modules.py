@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from book.tools import syntax
-from book.tools.source import PACKAGE, BookError, Cell, Chapter
+from book.tools.source import DOORS, PACKAGE, BookError, Cell, Chapter
 
 
 @dataclass
@@ -95,21 +95,9 @@ class Package:
 
     @cached_property
     def doors(self) -> list[str]:
-        """The modules that users import, under the paths that they have in JAX.
-
-        They hand names out, and list them, or they lie in no folder that hides its
-        modules: those of the floors do, and those whose modules define its names.
-        """
-        spaces = {cell.namespace for m in self.modules.values() for cell in m.cells}
-        folders = {str(space).partition(".")[2].replace(".", "/") for space in spaces}
-        hiding = {*folders, *[chapter.folder for chapter in self.chapters]} - {""}
-        return [
-            module.dotted
-            for module in self.modules.values()
-            if "__dir__" in module.defined
-            or module.path.rpartition("/")[0] not in hiding
-            and not module.path.rpartition("/")[2].startswith("_")
-        ]
+        """The package itself, and those of its modules that users import."""
+        names = {f"{PACKAGE}.{path}".replace("/", ".") for path in DOORS} | {PACKAGE}
+        return [name for name in self.by_name if name in names]
 
     @cached_property
     def registers(self) -> list[str]:

@@ -14,14 +14,12 @@ their stored outputs stay.
 """
 
 import argparse
-import hashlib
 import os
 import re
 import shutil
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +37,7 @@ from book.tools.source import (
     BookError,
     Chapter,
     after_front_matter,
+    cell_ids,
     chapter_paths,
     find_chapter,
     floor,
@@ -73,14 +72,13 @@ def convert(text: Path) -> Notebook:
     lines = text.read_text(encoding="utf-8").split("\n")
     body = "\n".join(lines[after_front_matter(lines) :])
     book = jupytext.reads(body, fmt="md:myst")
-    seen: Counter[str] = Counter()
     for cell in book.cells:
         cell.source = cell.source.strip("\n")
-        key = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()
-        seen[key] += 1
         if HIDDEN & {*cell.metadata.get("tags", ())}:
             cell.metadata.update(cellView="form", jupyter={"source_hidden": True})
-        cell.id = key[:8] + (f"-{seen[key]}" if seen[key] > 1 else "")
+    ids = cell_ids([(cell.cell_type, cell.source) for cell in book.cells])
+    for cell, key in zip(book.cells, ids, strict=True):
+        cell.id = key
     add_titles(book, read_chapter(text))
     book.metadata = nbformat.from_dict({"kernelspec": KERNEL})
     book.nbformat, book.nbformat_minor = 4, 5

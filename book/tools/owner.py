@@ -5,18 +5,17 @@
 
 The address in `pyproject.toml` is the source; the others are copies of it. Notebooks of
 a release install that release: before it is tagged its name is written into them.
+It is the first command after forking, and needs nothing but Python.
 """
 
 import argparse
+import json
 import re
 import sys
 import tomllib
 from pathlib import Path
 
-import nbformat
-
-from book.tools import notebook
-from book.tools.source import ROOT, chapter_paths
+from book.tools.source import CHAPTERS, ROOT, cell_ids
 
 ADDRESS = re.compile(
     r"(?<=github\.com/)[\w.-]+(?=/minijax)"
@@ -70,20 +69,21 @@ def rename(name: str, at: str) -> None:
         if new != old:
             path.write_text(new, encoding="utf-8")
             print(f"changed {path.relative_to(ROOT)}")
-    for text in chapter_paths():
-        stored = text.with_suffix(".ipynb")
-        if stored.exists():
-            _restore(text, stored)
+    for stored in sorted(CHAPTERS.glob("*.ipynb")):
+        _rename_cells(stored, name, at)
 
 
-def _restore(text: Path, stored: Path) -> None:
-    """Make the notebook anew, with the outputs which it has, cell by cell."""
-    new, old = notebook.convert(text), nbformat.read(stored, as_version=4)
-    for cell, before in zip(new.cells, old.cells, strict=True):
-        if cell.cell_type == "code":
-            cell.outputs = before.outputs
-            cell.execution_count = before.execution_count
-    nbformat.write(new, stored)
+def _rename_cells(stored: Path, name: str, at: str) -> None:
+    """The same in a notebook: cells whose text changes get the ids of the new text."""
+    book = json.loads(stored.read_text(encoding="utf-8"))
+    for cell in book["cells"]:
+        text = "".join(cell["source"])
+        cell["source"] = REFERENCE.sub(at, ADDRESS.sub(name, text)).splitlines(True)
+    pairs = [(cell["cell_type"], "".join(cell["source"])) for cell in book["cells"]]
+    for cell, key in zip(book["cells"], cell_ids(pairs), strict=True):
+        cell["id"] = key
+    text = json.dumps(book, ensure_ascii=False, indent=1, sort_keys=True)
+    stored.write_text(text + "\n", encoding="utf-8")
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ _OPENING = re.compile(r"""(\s*\w?(\"{3}|'{3}))\\?(.*)""")
 _INSTALLS = re.compile(r"^\s*%pip install", re.MULTILINE)
 _ENDS = (".", "!", "?", ":")
 EXPORTED_TO = "exported_to"  # metadata of a cell on the page: the path of its module
+NUMBER = "number"  # and its place among the cells of the chapter
 
 
 @cache
@@ -56,6 +57,7 @@ def edit(cells: list[dict], chapter: Chapter) -> None:
     """
     made = [cell for cell in cells if cell["cell_type"] == "code"]
     for entry, cell in zip(made, chapter.cells, strict=True):
+        entry["metadata"][NUMBER] = cell.index
         if cell.module:
             entry["metadata"][EXPORTED_TO] = f"{PACKAGE}/{cell.module}.py"
         if not is_seen(chapter, cell):

@@ -1,10 +1,12 @@
 """A Sphinx extension: pages show less of a cell than its notebook holds.
 
 Notebooks are read as `book.tools.page` shows them, modules are captions of their code,
-and a fold is announced by its title.
+a fold is announced by its title, and a name in code leads to its definition.
 """
 
+import functools
 import json
+from contextlib import suppress
 from html import escape
 from typing import Any
 
@@ -12,7 +14,7 @@ from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 
-from book.tools import page
+from book.tools import links, page
 from book.tools.source import CHAPTERS, read_chapter
 
 
@@ -32,6 +34,48 @@ def add_captions(app: Sphinx, tree: nodes.document) -> None:
         path = source.parent.get("cell_metadata", {}).get(page.EXPORTED_TO)
         if path:
             source.insert(0, nodes.paragraph(path, path, classes=["exported-to"]))
+
+
+class LinkedCode(nodes.literal_block):
+    """The code of a cell, with anchors and links."""
+
+
+def add_links(app: Sphinx, tree: nodes.document) -> None:
+    """Find the definitions to which the code of a chapter leads."""
+    folder, _, name = app.env.docname.rpartition("/")
+    text = CHAPTERS / f"{name}.md"
+    if folder != CHAPTERS.name or not text.exists():
+        return
+    index = links.index()
+    chapter = next(each for each in index.chapters if each.name == name)
+    scopes = {cell.index: (cell, scope) for cell, scope in index.scopes(chapter)}
+    for source in list(tree.findall(_is_source)):
+        number = source.parent.get("cell_metadata", {}).get(page.NUMBER)
+        old = next(source.findall(nodes.literal_block), None)
+        if number in scopes and old is not None:
+            cell, scope = scopes[number]
+            new = LinkedCode(old.rawsource, old.rawsource, **old.attributes)
+            new["ids"] = [*old["ids"], *links.anchors(cell, index)]
+            found = links.in_code(old.rawsource, scope, index)
+            new["links"] = [x for x in found if x.target.anchor not in new["ids"]]
+            old.replace_self(new)
+
+
+def write_code(translator: Any, node: LinkedCode) -> None:
+    """Write code as ever, then put the links into it."""
+    here, builder = translator.builder.current_docname, translator.builder
+    with suppress(nodes.SkipNode):
+        translator.visit_literal_block(node)
+    way = functools.partial(address, builder, here)
+    linked = links.into_html(translator.body[-1], node["links"], way)
+    translator.body[-1] = linked
+    raise nodes.SkipNode
+
+
+def address(builder: Any, here: str, place: links.Target) -> str:
+    """The way from one page to a place."""
+    way = builder.get_relative_uri(here, place.page)
+    return f"{way}#{place.anchor}" if place.anchor else way
 
 
 def _is_source(node: nodes.Node) -> bool:
@@ -59,6 +103,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the extension."""
     app.setup_extension("myst_nb")
     app.add_node(HideCodeCellNode, override=True, html=(open_fold, close_fold))
+    app.add_node(LinkedCode, html=(write_code, None))
     app.connect("source-read", edit_source)
+    app.connect("doctree-read", add_links)
     app.connect("doctree-read", add_captions)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,9 +13,10 @@ import re
 import sys
 from pathlib import Path
 
-from book.tools import export, files, modules
+from book.tools import export, files, links, modules
 from book.tools.source import (
     PACKAGE,
+    PARTS,
     ROOT,
     BookError,
     Chapter,
@@ -34,15 +35,6 @@ BACK = """
 MADE = ["one_function", "names", "grid", "speed"]
 RECORD = ROOT / "benchmarks" / "recorded.json"
 COPY = "book/helper/recorded.json"  # chapters show rows of it
-PARTS = [
-    (6, "I · Interpreters"),
-    (11, "II · Programs as data"),
-    (16, "III · Staging out"),
-    (26, "IV · The machine"),
-    (32, "V · The library"),
-    (34, "VI · Many processors"),
-    (99, "VII · Was it worth it?"),
-]
 
 
 def contents() -> str:
@@ -109,12 +101,14 @@ def rule_tables() -> list:
 def grid_page(tables: list) -> str:
     """All rules in one table: a dot, a ring for a default, a number for a reason."""
     lines = ["# All rules in one table", "", _GRID_TEXT, ""]
-    names = [table.name for table in tables]
+    index = links.index()
+    names = [_linked(table.name, table.name, index.tables) for table in tables]
     lines += [f"| primitive | {' | '.join(names)} |", f"|{'---|' * (len(names) + 1)}"]
     reasons: list[str] = []
     for primitive in primitives(tables):
         cells = [_grid_cell(table, primitive, reasons) for table in tables]
-        lines.append(f"| `{primitive.name}` | {' | '.join(cells)} |")
+        name = _linked(f"`{primitive.name}`", primitive.name, index.primitives)
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     if not primitives(tables):
         lines[-2:] = ["There is no primitive yet."]
     lines += ["", *(f"{n}. {text}" for n, text in enumerate(reasons, start=1))]
@@ -219,6 +213,11 @@ def _letters(entry: tuple[tuple[str, str], object]) -> tuple[str, str]:
 def _part(caption: str, files: list[str]) -> list[str]:
     lines = [f"- caption: {caption}", "  chapters:"]
     return [*lines, *(f"  - file: {file}" for file in files)] if files else []
+
+
+def _linked(text: str, name: str, places: dict[str, links.Target]) -> str:
+    place = places.get(name)
+    return f"[{text}](../{place.page}.ipynb#{place.section})" if place else text
 
 
 def _grid_cell(table: dict, primitive: object, reasons: list[str]) -> str:

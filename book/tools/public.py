@@ -5,9 +5,10 @@ are; Python does not read those.
 """
 
 import ast
-from collections.abc import Collection
+from collections.abc import Container, Mapping
 from pathlib import Path
 
+from book.tools import syntax
 from book.tools.modules import Package
 from book.tools.source import PACKAGE, Chapter
 
@@ -84,25 +85,50 @@ def render(public: Names, registers: list[str]) -> str:
     return "".join([*lines, "}\n\nREGISTERS: list[str] = [", *listed, "]\n"])
 
 
-def stubs(public: Names, paths: Collection[str]) -> dict[str, str]:
+def stubs(public: Names, texts: Mapping[str, str]) -> dict[str, str]:
     """The texts of the stubs, by their paths.
 
     Args:
       public: from modules for users to their names, and the modules that have these.
-      paths: of all modules of the package.
+      texts: of the modules of the package, by their paths.
     """
     found = {}
     for space, names in public.items():
         lines = [f"from {names[name]} import {name} as {name}\n" for name in names]
         below = [x.rpartition(".")[2] for x in public if x.rpartition(".")[0] == space]
         lines += [f"from {space} import {name} as {name}\n" for name in below]
+        path = _path(space, texts)
+        lines += _shorter(space, public, texts.get(path.removesuffix("i"), ""))
         if lines:
             head = STUB + "__version__: str\n" * (space == PACKAGE)
-            found[_path(space, paths)] = head + "".join(sorted(lines))
+            found[path] = head + "".join(sorted(lines, key=_order))
     return found
 
 
-def _path(space: str, paths: Collection[str]) -> str:
+def _shorter(space: str, public: Names, text: str) -> list[str]:
+    """What a module hands out under shorter names: `tree.map` is `tree_map`.
+
+    They are the functions which it imports, or which its neighbour `tree_util` has.
+    """
+    if "def __getattr__" not in text:
+        return []
+    prefix = space.rpartition(".")[2] + "_"
+    found = dict(public.get(f"{space}_util", {}))
+    for node in syntax.imports(text):
+        if isinstance(node, ast.ImportFrom):
+            found |= {alias.name: str(node.module) for alias in node.names}
+    lines = []
+    for name in (name for name in found if name.startswith(prefix)):
+        lines.append(f"from {found[name]} import {name} as _{name}\n")
+        lines.append(f"{name.removeprefix(prefix)} = _{name}\n")
+    return lines
+
+
+def _order(line: str) -> tuple[bool, str]:
+    return not line.startswith("from "), line
+
+
+def _path(space: str, paths: Container[str]) -> str:
     path = space.partition(".")[2].replace(".", "/")
     is_file = f"{path}.py" in paths
     return f"{path}.pyi" if is_file else f"{path}/__init__.pyi".lstrip("/")

@@ -1,6 +1,8 @@
 """Read a chapter: its headings, its prose and its code cells, with line numbers."""
 
+import hashlib
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -9,8 +11,22 @@ ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = ROOT / "chapters"
 PACKAGE = "minijax"
 DOORS = frozenset(
-    "debug dlpack flatten_util stages test_util tree tree_util".split()
-)  # modules at the top of the package, since JAX has them there
+    """
+    core debug dlpack errors experimental extend extend/core flatten_util
+    interpreters interpreters/ad interpreters/batching lax numpy numpy/linalg
+    stages test_util tree tree_util typing
+    """.split()
+)  # what users import, under the paths that JAX has: from the top of the package
+
+PARTS = [  # the parts of the book: the last floor of each, and its caption
+    (6, "I · Interpreters"),
+    (11, "II · Programs as data"),
+    (16, "III · Staging out"),
+    (26, "IV · The machine"),
+    (32, "V · The library"),
+    (34, "VI · Many processors"),
+    (99, "VII · Was it worth it?"),
+]
 
 FOLDED = frozenset({"hide-cell", "hide-input", "hide-output"})  # tags that fold
 
@@ -148,7 +164,7 @@ class Chapter:
     def path(self, module: str) -> str:
         """Where a module is that a cell names: `jaxpr` in the folder of the floor.
 
-        A name with a slash is a path from the top of the package, and that of a door.
+        The name of a door, or one with a slash, is a path from the top of the package.
         """
         inside = self.folder and "/" not in module and module not in DOORS
         return f"{self.folder}/{module}" if inside else module
@@ -200,6 +216,17 @@ def slug(heading: str) -> str:
     """The anchor which the book gives to a heading."""
     text = re.sub(r"[`*_]", "", heading).lower()
     return re.sub(r"[^\w\- ]", "", text).strip().replace(" ", "-")
+
+
+def cell_ids(cells: list[tuple[str, str]]) -> list[str]:
+    """The ids of the cells of a notebook, from their kinds and texts."""
+    seen: Counter[str] = Counter()
+    ids = []
+    for kind, text in cells:
+        key = hashlib.sha256(f"{kind}\n{text}".encode()).hexdigest()
+        seen[key] += 1
+        ids.append(key[:8] + (f"-{seen[key]}" if seen[key] > 1 else ""))
+    return ids
 
 
 def after_front_matter(lines: list[str]) -> int:

@@ -19,14 +19,6 @@ EXPORTED, CODE, CELL, FOLDS = 250, 500, 25, 4  # at most
 HIDDEN = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
 PART_4 = range(17, 27)  # pages that are cut anew with their redesign
 
-HERE = "book/tools/spine.py"
-
-# Pages that are still over their budget. The list only shrinks.
-LONG = frozenset(
-    """
-    03_numpy 04_forward 07_jaxprs 10_reverse 12_jit 13_python 15_branches
-    """.split()
-)
 
 
 @dataclass(frozen=True)
@@ -76,15 +68,6 @@ def faults(chapter: Chapter) -> list[str]:
     if is_judged(chapter):
         found += _of_size(chapter, row) + _of_cells(chapter)
     return found
-
-
-def complaints(chapter: Chapter) -> list[str]:
-    """What the law says of a page: its faults, unless it is known to be long."""
-    found = faults(chapter)
-    if chapter.name not in LONG:
-        return found
-    done = f"chapters/{chapter.name}.md keeps its budget: take it off LONG in {HERE}"
-    return folds_without_title(chapter) if found else [done]
 
 
 def folds_without_title(chapter: Chapter) -> list[str]:

@@ -1,18 +1,24 @@
 """What the pages have besides their text: a local extension of Sphinx.
 
 Formulas are set when the book is built, as MathML, so that a page fetches nothing.
-Figures keep out of the index of the search: labels are no sentences. Each page has a
+Figures keep out of the index of the search: labels are no sentences. The lift and the
+grid of rules lead to the pages that they name. Each page has a
 description for search engines and link previews.
 """
 
+import functools
 import html
 
 from docutils import nodes
 from math_core import LatexToMathML
 from sphinx.util.math import get_node_equation_number
 
+from book.tools import links, page_source
+
 LONG, LIMIT = 60, 200  # a paragraph that says something; a description
 LATEX = LatexToMathML()
+CARD = "_static/card.png"  # made by `make card`
+CARD_SAYS = "One line of a function on its way through the parts of the book"
 
 
 class Drawing(nodes.General, nodes.Element):
@@ -27,8 +33,11 @@ def hide_labels(app, doctree):
 
 
 def visit_drawing(translator, node):
-    """Write the figure as it is."""
-    translator.body.append(node["svg"])
+    """Write the figure, with links to the pages of floors and names."""
+    builder = translator.builder
+    address = functools.partial(page_source.address, builder, builder.current_docname)
+    svg = links.into_drawing(node["svg"], links.index(), address)
+    translator.body.append(svg)
     raise nodes.SkipNode
 
 
@@ -64,6 +73,9 @@ def describe(app, page, template, context, doctree):
     said = description(doctree) if doctree else ""
     pairs = {"og:title": title, "og:type": "article", "og:site_name": "minijax"}
     pairs |= {"og:description": said} if said else {}
+    home = app.config.html_baseurl
+    pairs |= {"og:url": f"{home}{page}.html", "og:image": home + CARD}
+    pairs |= {"og:image:alt": CARD_SAYS, "twitter:card": "summary_large_image"}
     tags = [f'<meta property="{k}" content="{_plain(v)}" />' for k, v in pairs.items()]
     if said:
         tags.append(f'<meta name="description" content="{_plain(said)}" />')

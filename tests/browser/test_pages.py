@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 playwright = pytest.importorskip("playwright.sync_api")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "html"
 TOC = (ROOT / "_toc.yml").read_text(encoding="utf-8")
@@ -18,6 +19,7 @@ PAGES = re.findall(r"(?:root|file): (\S+)", TOC)
 BROWSERS = "chromium", "chromium-browser", "google-chrome", "chrome"
 FOUND = filter(None, map(shutil.which, BROWSERS))
 BROWSER = os.environ.get("BROWSER_PATH") or next(FOUND, None)
+OPTIONS = {"preload": False, "resultTypes": ["violations"]}  # of axe
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -101,12 +103,50 @@ def test_page_opens_at_a_desk_and_on_a_phone_in_light_and_dark(page, site, name)
         assert overflow(page) <= 0, size
 
 
+def serious(page, **options):
+    """What axe finds on a page that keeps a reader out."""
+    made = axe.Axe().run(page, options=OPTIONS | options)
+    return [
+        f"{rule['id']}: {node['html'][:200]} {node['failureSummary']}"
+        for rule in made.response["violations"]
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"][:4]
+    ]
+
+
+@pytest.mark.parametrize("name", [*PAGES, "search", "404"])
+def test_nothing_serious_keeps_a_reader_out(page, site, name):
+    settled(page, f"{site}/{name}.html")
+    found = serious(page, rules={"color-contrast": {"enabled": False}})
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["index", "book/notation", "chapters/06_vmap"])
+def test_text_stands_out_from_its_ground(page, site, name, scheme):
+    page.emulate_media(color_scheme=scheme)
+    settled(page, f"{site}/{name}.html")
+    found = serious(page, runOnly=["color-contrast"])
+    assert not found, "\n".join(found)
+
+
 def test_search_finds_sentences(page, site):
     settled(page, f"{site}/search.html?q=cotangent")
     page.wait_for_selector("#search-results li p.context")
     texts = page.locator("#search-results li p.context").all_inner_texts()
     assert len(texts) > 3 and any("cotangent" in text for text in texts)
     assert not any("Many processors" in text for text in texts)  # a label of the lift
+
+
+def test_search_leads_to_sections(page, site):
+    settled(page, f"{site}/search.html?q=perturbation+confusion")
+    section = page.locator("#search-results ul.sections a").first
+    section.wait_for()
+    place = section.get_attribute("href")
+    assert re.fullmatch(r"(chapters|book)/\w+\.html#[\w-]+", place)
+    section.click()
+    page.wait_for_url(f"{site}/{place}")
+    assert page.locator(f"section#{place.partition('#')[2]}").count() == 1
 
 
 def neighbour(name, way):
@@ -132,6 +172,32 @@ def test_folds_open_by_keyboard(page, site):
     fold.locator("summary").focus()
     page.keyboard.press("Enter")
     assert fold.get_attribute("open") is not None
+
+
+def test_a_name_in_code_leads_to_the_cell_that_defines_it(page, site):
+    settled(page, f"{site}/chapters/06_vmap.html")
+    link = page.locator("pre a.definition").first
+    page.keyboard.press("Tab")
+    link.focus()
+    assert "minijax/" in link.get_attribute("title")
+    place = link.get_attribute("href")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site}/chapters/{place}")
+    assert page.locator(f"[id='{place.partition('#')[2]}']").count() == 1
+
+
+def test_a_floor_of_the_lift_leads_to_its_page(page, site):
+    settled(page, f"{site}/chapters/06_vmap.html")
+    page.locator(".mjf-boxes a[aria-label^='Pytrees']").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site}/chapters/05_pytrees.html")
+
+
+def test_rows_and_columns_of_the_grid_lead_to_pages(page, site):
+    settled(page, f"{site}/book/grid.html")
+    for text in ("add", "jvp"):
+        place = page.locator("article table a", has_text=text).first
+        assert place.get_attribute("href").startswith("../chapters/")
 
 
 def test_a_line_of_the_function_lights_all_floors(page, site):

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from book.tools import export
-from book.tools.source import BookError, read_chapter
+from book.tools.modules import Package
+from book.tools.source import DOORS, BookError, read_chapter, read_chapters
 from tests.laws.drafts import INIT, draft
 
 A = "#| export a\nx = 1"
@@ -111,3 +112,9 @@ def test_doors_do_not_count(tmp_path):
     cells = [f"#| export {door}\nd{n} = 1" for n, door in enumerate(doors)]
     cells += [f"#| export m{n}\nx{n} = 1" for n in range(12)]
     export.make([draft(tmp_path, 1, INIT, *cells)])
+
+
+def test_each_door_is_there_and_names_are_handed_out_by_doors_alone():
+    package = Package(read_chapters())
+    doors = {f"minijax.{path}".replace("/", ".") for path in DOORS} | {"minijax"}
+    assert {*package.doors} == doors == package.public.keys()

@@ -1,11 +1,13 @@
 """The first page: everything on it is made, and agrees with what there is."""
 
 import re
+import struct
 
 import pytest
 
+from book.helper.figures import FLOORS
 from book.helper.rides import Storey, ride
-from book.tools import landing, owner
+from book.tools import card, landing, owner, pages
 from book.tools.source import ROOT, read_chapters
 
 
@@ -34,6 +36,11 @@ def test_slots_are_filled(page):
     assert len(re.findall(r":::\{button-", page)) == 3
 
 
+def test_the_parts_of_the_lift_are_those_of_the_contents():
+    parts = dict.fromkeys(floor.part for floor in FLOORS)
+    assert [part.replace("  ", " · ") for part in parts] == [p for _, p in pages.PARTS]
+
+
 def test_a_ride_needs_a_storey_with_a_text():
     with pytest.raises(ValueError, match="no storey"):
         ride("x", [Storey("V", "to come")])
@@ -51,3 +58,15 @@ def test_a_ride_needs_a_storey_with_a_text():
 )
 def test_addresses_are_found(text, name):
     assert owner.ADDRESS.findall(text) == ([name] if name else [])
+
+
+def test_the_card_of_links_is_that_of_today():
+    png = card.PICTURE.read_bytes()
+    assert card.stored(png) == card.digest(landing.card()), "run `make card`, commit"
+    assert struct.unpack(">II", png[16:24]) == landing.CARD
+
+
+def test_a_picture_keeps_the_hash_of_its_text():
+    png = card.PICTURE.read_bytes()
+    assert card.stored(card.label(png, "<svg/>")) == card.digest("<svg/>")
+    assert card.stored(b"") == ""

@@ -51,7 +51,8 @@ def test_the_notebook_of_a_page_says_where_code_goes(tmp_path):
     made[3]["outputs"] = ["something"]
     page.edit([{"cell_type": "markdown"}, *made], chapter)
     assert made[1]["source"] == "x = 1"
-    assert made[1]["metadata"] == {page.EXPORTED_TO: "minijax/floor2/m.py"}
+    where = {page.EXPORTED_TO: "minijax/floor2/m.py", page.NUMBER: 2}
+    assert made[1]["metadata"] == where
     assert made[4]["source"] == "1 + 1"
     tags = [cell["metadata"].get("tags", []) for cell in made]
     assert tags == [["remove-cell"], [], ["remove-cell"], ["remove-input"], []]

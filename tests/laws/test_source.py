@@ -1,6 +1,7 @@
 """Laws 1 to 3: one source, every line in the book, one owner."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -139,3 +140,25 @@ def test_defined_terms_are_in_the_glossary(name):
         t for t in defined_in(name) if not {t, t.removesuffix("s")} & known.keys()
     }
     assert not unknown, "set in bold where it is defined, but not in book/glossary.md"
+
+
+def test_the_account_is_set_with_nothing_but_python(tmp_path):
+    kept = shutil.ignore_patterns("*.py", "*.svg", "_build", "__pycache__")
+    for name in ("book", "chapters", ".github"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=kept)
+    shutil.copytree(ROOT / "book/tools", tmp_path / "book/tools", dirs_exist_ok=True)
+    for name in ("pyproject.toml", "_config.yml", "README.md", "CITATION.cff"):
+        shutil.copy(ROOT / name, tmp_path)
+    paths = [path for path in tmp_path.rglob("*") if path.suffix in {".md", ".ipynb"}]
+    before = {path: path.read_bytes() for path in paths}
+    command = [sys.executable, "-S", "-m", "book.tools.owner", "me", "--at"]
+    subprocess.run([*command, "v1.0"], cwd=tmp_path, check=True, capture_output=True)
+    text = tmp_path / "chapters" / "01_interception.md"
+    stored = nbformat.read(text.with_suffix(".ipynb"), as_version=4)
+    made = notebook.convert(text)
+    assert any("me/minijax@v1.0" in cell.source for cell in made.cells)
+    assert [cell.id for cell in stored.cells] == [cell.id for cell in made.cells]
+    command[4:5] = [owner.current()]
+    command = [*command, owner.reference()]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert before == {path: path.read_bytes() for path in paths}

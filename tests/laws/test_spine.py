@@ -15,12 +15,8 @@ MANY = "> " + "word " * 3000
 
 @pytest.mark.parametrize("path", PATHS, ids=NAMES)
 def test_page_keeps_its_budget(path):
-    found = spine.complaints(read_chapter(path))
+    found = spine.faults(read_chapter(path))
     assert not found, "\n".join(found)
-
-
-def test_the_list_of_long_pages_names_pages():
-    assert set(NAMES) >= spine.LONG, "take what is gone off LONG"
 
 
 def test_measure(tmp_path):
@@ -56,7 +52,7 @@ CODE = "#| export m\n" + "x = 1\n" * 25
     ],
 )
 def test_a_broken_budget_is_refused(tmp_path, cells, message):
-    found = spine.complaints(draft(tmp_path, 2, *cells))
+    found = spine.faults(draft(tmp_path, 2, *cells))
     assert len(found) == (message is not None), found
     assert not message or re.search(message, found[0])
 
@@ -65,15 +61,8 @@ def test_back_rooms_prologue_and_part_four_need_titles_only(tmp_path):
     untitled = "print()", "hide-input"
     for number in (0, "2_rest", "2_ground", 17):
         page = draft(tmp_path, number, *["x = 1\n" * 40] * 20, untitled)
-        [fault] = spine.complaints(page)
+        [fault] = spine.faults(page)
         assert "fold without a title" in fault
-
-
-def test_a_page_that_is_known_to_be_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(spine, "LONG", {"02_floor2"})
-    assert not spine.complaints(draft(tmp_path, 2, "> Few words."))
-    [praise] = spine.complaints(draft(tmp_path, 2, MANY))
-    assert "02_floor2.md keeps its budget: take it off LONG" in praise
 
 
 def test_the_table_has_a_line_for_each_page(tmp_path):

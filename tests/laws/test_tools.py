@@ -74,8 +74,8 @@ def house(folder):
     """A chapter with four doors: behind one there is a folder of names."""
     one = draft(folder, 1, INIT, "#| export _own\nx = 1", "#| export errors\ny = 1",
         f"#| export lax/__init__\n{DOOR}", "#| export lax/a -> minijax.lax\nc = b = 1",
-        "#| export rooms/d -> minijax\ne = 1", "#| export old/ad\nz = 1",
-        f"#| export old/__init__\n{DOOR}",
+        "#| export rooms/d -> minijax\ne = 1", "#| export interpreters/ad\nz = 1",
+        f"#| export interpreters/__init__\n{DOOR}",
     )  # fmt: skip
     one.folder = "rooms"
     return one
@@ -83,20 +83,22 @@ def house(folder):
 
 def test_users_import_doors_and_not_what_is_behind_them(tmp_path):
     doors = Package([house(tmp_path)]).doors
-    names = "errors lax old.ad old".split()
-    assert doors == [f"minijax.{name}" for name in names]
+    names = "errors lax interpreters.ad interpreters".split()
+    assert doors == ["minijax", *[f"minijax.{name}" for name in names]]
 
 
 def test_stubs_tell_what_the_public_names_are(tmp_path):
     one, two = house(tmp_path), draft(tmp_path, 2, "#| export g -> minijax\nh = 1")
     stubs = {k: v for k, v in export.make([one]).items() if k.endswith(".pyi")}
     told = {path: text.splitlines()[2:] for path, text in stubs.items()}
-    names = ["minijax import errors as errors", "minijax import lax as lax"]
-    names += ["minijax import old as old", "minijax.rooms.d import e as e"]
+    doors = "errors interpreters lax".split()
+    names = [f"minijax import {name} as {name}" for name in doors]
+    names += ["minijax.rooms.d import e as e"]
     assert told["__init__.pyi"] == ["__version__: str", *[f"from {x}" for x in names]]
     names = "from minijax.lax.a import b as b", "from minijax.lax.a import c as c"
     assert told["lax/__init__.pyi"] == [*names]
-    assert told.keys() == {"__init__.pyi", "lax/__init__.pyi", "old/__init__.pyi"}
+    folders = {f"{name}__init__.pyi" for name in ("", "lax/", "interpreters/")}
+    assert told.keys() == folders
     export.write(export.make([one]), tmp_path / "out")
     made = export.make_one(floor("2"), [one, two], tmp_path / "out")
     assert made["lax/__init__.pyi"] == stubs["lax/__init__.pyi"]
@@ -200,7 +202,7 @@ def test_one_chapter_alone_keeps_the_names_of_the_others(tmp_path):
     assert export.left_over(floor("1"), made, out) == ["old.py"]
     export.write(made, out)
     names = {"x": "minijax.a", "y": "minijax.other"}
-    spaces = {"minijax": names, "minijax.a": {}}
+    spaces = {"minijax": names}
     assert public.read(out) == (spaces, ["minijax.much"])
     export.write(export.make_one(floor("2"), [one, two], out), out)
     assert public.read(out) == (spaces, ["minijax.floor2.b", "minijax.much"])
@@ -325,7 +327,7 @@ def test_writing_then_checking_finds_no_difference(tmp_path, capsys):
     export.remove(["b.py"], tmp_path / "out")
     assert not export.differences(made_files, tmp_path / "out")
     assert "removed minijax/b.py" in capsys.readouterr().out
-    assert public.read(tmp_path / "out") == ({"minijax.a": {}}, [])
+    assert public.read(tmp_path / "out") == ({"minijax": {}}, [])
 
 
 def test_packages_are_listed_for_the_wheel(tmp_path):

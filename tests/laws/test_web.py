@@ -44,3 +44,16 @@ def test_description_is_question_and_first_paragraph():
     said = web.description(document(*paragraphs))
     assert said.startswith("Why? long long") and said.endswith("long…")
     assert len(said) <= web.LIMIT and web.description(document()) == ""
+
+
+def test_links_are_previewed_with_the_card():
+    class App:
+        class config:
+            project, html_baseurl = "minijax", "https://OWNER.github.io/minijax/"
+
+    context = {"title": "6 · vmap"}
+    web.describe(App, "chapters/06_vmap", "page.html", context, None)
+    tags = context["metatags"]
+    assert 'property="og:title" content="6 · vmap"' in tags
+    assert "https://OWNER.github.io/minijax/_static/card.png" in tags
+    assert (ROOT / "book" / web.CARD).exists()
