@@ -5,7 +5,8 @@
 Reference: ``jax.lax.cond``, ``jax.lax.switch``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,13 @@ def _bind_cond(index, branches, inputs, out_tree):
 _nothing = object()
 
 
-def cond(pred, true_fun, false_fun, *operands, operand=_nothing):
+def cond(
+    pred: Any,
+    true_fun: Any,
+    false_fun: Any,
+    *operands: Any,
+    operand: Any = _nothing,
+) -> Any:
     """Apply one of two functions; both are written down, one of them is run.
 
     Args:
@@ -140,7 +147,9 @@ def _truth(pred):
     return pred if aval.dtype.kind == "b" else pred != 0
 
 
-def switch(index, branches, *operands, operand=_nothing):
+def switch(
+    index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _nothing
+) -> Any:
     """Apply one of several functions; all are written down, one of them is run.
 
     Args:

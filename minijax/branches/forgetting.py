@@ -5,11 +5,13 @@
 Reference: ``jax.lax.stop_gradient``.
 """
 
+from typing import Any
+
 from minijax.branches.conditional_rules import stop_gradient_p
 from minijax.tree_util import tree_map
 
 
-def stop_gradient(x):
+def stop_gradient(x: Any) -> Any:
     """Return the arrays of a tree as they are, without the way they were made.
 
     What is computed with them has no derivative with respect to what they were

@@ -21,7 +21,7 @@ def write_cond(writer, eqn, operands, results):
     """Write a choice as an if statement, of which one branch runs.
 
     Args:
-      writer: the `Writer` of the function.
+      writer: the `PythonWriter` of the function.
       eqn: the equation.
       operands: expressions of its operands.
       results: the names of its results.

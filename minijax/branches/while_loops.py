@@ -5,6 +5,9 @@
 Reference: ``jax.lax.while_loop``.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from minijax.arrays.array import shape_rules
 from minijax.arrays.settings import config
 from minijax.batching.trace import program_primitives
@@ -93,7 +96,9 @@ def _check_answer(test):
     )
 
 
-def while_loop(cond_fun, body_fun, init_val):
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
     """Apply a function again and again, as long as a condition holds.
 
     Args:

@@ -5,10 +5,12 @@
 Reference: ``jax.debug_nans``, ``jax.debug_infs``.
 """
 
+from contextlib import AbstractContextManager
+
 from minijax.arrays.settings import config
 
 
-def debug_nans(new_val=True):
+def debug_nans(new_val: bool = True) -> AbstractContextManager:
     """Return a context manager inside which a result that is nan is an error.
 
     Reference: ``jax.debug_nans``.
@@ -16,7 +18,7 @@ def debug_nans(new_val=True):
     return config.override("jax_debug_nans", new_val)
 
 
-def debug_infs(new_val=True):
+def debug_infs(new_val: bool = True) -> AbstractContextManager:
     """Return a context manager inside which a result that is infinite is an error.
 
     Reference: ``jax.debug_infs``.

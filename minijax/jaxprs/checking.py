@@ -5,6 +5,8 @@
 Reference: ``jax.extend.core.check_jaxpr``, ``JaxprTypeError``.
 """
 
+from typing import Any
+
 import numpy as np
 
 from minijax.arrays.array import shape_rules
@@ -19,7 +21,7 @@ class JaxprTypeError(TypeError):
     """A jaxpr is not a program: the message shows where, and why."""
 
 
-def check_jaxpr(jaxpr):
+def check_jaxpr(jaxpr: Any) -> None:
     """Raise if a jaxpr is not well formed.
 
     Each variable is defined once, and before it is used; literals are scalars; the

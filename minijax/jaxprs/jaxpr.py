@@ -10,6 +10,7 @@ Reference: ``jax.extend.core`` (``Jaxpr``, ``ClosedJaxpr``, ``JaxprEqn``, ``Var`
 """
 
 import dataclasses
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -216,7 +217,7 @@ class ClosedJaxpr(_Closed):
         self.jaxpr, self.consts = jaxpr, list(consts)
 
 
-def jaxpr_as_fun(closed_jaxpr):
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list]:
     """Return the function, from arrays to a list of arrays, that a jaxpr describes.
 
     Args:

@@ -8,6 +8,7 @@ Reference: ``str(jax.make_jaxpr(f)(x))``, ``Jaxpr.pretty_print``.
 import re
 from collections import Counter
 from itertools import chain, count, repeat
+from typing import Any
 
 from minijax import lax
 from minijax.core import RuleTable
@@ -117,7 +118,7 @@ def write_jaxpr(jaxpr, writing):
     return Group((Nest(2, (head, body)), " }"))
 
 
-def jaxprs_in_params(params):
+def jaxprs_in_params(params: dict[str, Any]) -> list:
     """Return the jaxprs among an equation's parameters, closed ones opened.
 
     Args:
@@ -129,7 +130,7 @@ def jaxprs_in_params(params):
     return [_open(value) for value in values if _is_jaxpr(value)]
 
 
-def subjaxprs(jaxpr):
+def subjaxprs(jaxpr: Any) -> list:
     """Return the jaxprs in the parameters of a jaxpr's equations, not those in them."""
     return [sub for eqn in jaxpr.eqns for sub in jaxprs_in_params(eqn.params)]
 

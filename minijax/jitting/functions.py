@@ -179,7 +179,8 @@ LEAVES = frozenset([ArrayImpl, np.ndarray, bool, int, float, complex])
 def take_apart(args, kwargs):
     """Return the leaves of arguments, and what stands for their structure in a key."""
     names = tuple(sorted(kwargs)) if kwargs else ()
-    leaves, trees = [], []
+    leaves: list = []
+    trees: list = []
     for arg in [*args, *map(kwargs.get, names)]:
         if type(arg) in LEAVES:
             leaves.append(arg)

@@ -113,7 +113,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     return lax.select(mask, values, full_like(values, 0))
 
 
-def diag_indices(n, ndim=2):
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """Return the indices of the main diagonal of an array with `ndim` axes of size `n`.
 
     Reference: ``jax.numpy.diag_indices``.

@@ -6,7 +6,9 @@ Reference: ``jax.numpy``.
 """
 
 import math
+from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -120,7 +122,7 @@ promote_types, issubdtype = promotion.promote_types, dtypes.issubdtype
 from_dlpack = transfer.from_dlpack
 
 
-def result_type(*args):
+def result_type(*args: Any) -> np.dtype:
     """Return the dtype that arrays, numbers and dtypes have together.
 
     Reference: ``jax.numpy.result_type``.
@@ -137,7 +139,7 @@ def _node(x):
     return lattice_node(x)
 
 
-def shape(a):
+def shape(a: Any) -> tuple[int, ...]:
     """Return the shape of an array, a number, or nested sequences of numbers.
 
     Reference: ``jax.numpy.shape``.
@@ -145,7 +147,7 @@ def shape(a):
     return typeof(a).shape if is_arraylike(a) else np.shape(a)
 
 
-def ndim(a):
+def ndim(a: Any) -> int:
     """Return the number of axes of an array.
 
     Reference: ``jax.numpy.ndim``.
@@ -153,7 +155,7 @@ def ndim(a):
     return len(shape(a))
 
 
-def size(a, axis=None):
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """Return the number of elements of an array, or its size along axes.
 
     Reference: ``jax.numpy.size``.
@@ -162,7 +164,7 @@ def size(a, axis=None):
     return math.prod(sizes[i] for i in as_axes(axis, len(sizes)))
 
 
-def isscalar(element):
+def isscalar(element: Any) -> Any:
     """Return whether `element` is a number or an array without axes.
 
     Reference: ``jax.numpy.isscalar``.
@@ -172,7 +174,7 @@ def isscalar(element):
     return is_arraylike(element) and not typeof(element).shape
 
 
-def iscomplexobj(x):
+def iscomplexobj(x: Any) -> Any:
     """Return whether the dtype of an array, or of nested sequences, is complex.
 
     Reference: ``jax.numpy.iscomplexobj``.
@@ -182,7 +184,7 @@ def iscomplexobj(x):
     return typeof(x if is_arraylike(x) else array(x)).dtype.kind == "c"
 
 
-def isrealobj(x):
+def isrealobj(x: Any) -> Any:
     """Return whether the dtype of an array is not complex.
 
     Reference: ``jax.numpy.isrealobj``.

@@ -8,6 +8,7 @@ Reference: ``jax.numpy``.
 import math
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -230,7 +231,7 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     return [stretch(array, shape) for array in arrays]
 
 
-def atleast_1d(*arys):
+def atleast_1d(*arys: ArrayLike) -> Any:
     """Give arrays at least one axis.
 
     Reference: ``jax.numpy.atleast_1d``.
@@ -238,7 +239,7 @@ def atleast_1d(*arys):
     return _each(lambda a: a if a.ndim else expand_dims(a, 0), "atleast_1d", arys)
 
 
-def atleast_2d(*arys):
+def atleast_2d(*arys: ArrayLike) -> Any:
     """Give arrays at least two axes, by new axes in front.
 
     Reference: ``jax.numpy.atleast_2d``.
@@ -250,7 +251,7 @@ def _as_matrix(a):
     return stretch(a, (1,) * (2 - a.ndim) + a.shape)
 
 
-def atleast_3d(*arys):
+def atleast_3d(*arys: ArrayLike) -> Any:
     """Give arrays at least three axes: a vector becomes ``(1, n, 1)``.
 
     Reference: ``jax.numpy.atleast_3d``.

@@ -5,9 +5,13 @@
 Reference: ``jax.numpy.linalg``.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from minijax import lax
+from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import promote_dtypes_inexact
 from minijax.numpy.arithmetic import power
@@ -16,6 +20,7 @@ from minijax.numpy.reductions import extreme
 from minijax.numpy.shapes import arraylike, as_axes
 from minijax.numpy.statistics import squared_size, total
 from minijax.numpy.ufuncs import as_bool, kind
+from minijax.typing import ArrayLike
 
 
 def root_of_squares(x, axes, keepdims):
@@ -58,7 +63,12 @@ def matrix_norm(x, ord, axes, keepdims):
     return result if keepdims else lax.squeeze(result, axes)
 
 
-def norm(x, ord=None, axis=None, keepdims=False):
+def norm(
+    x: ArrayLike,
+    ord: Any = None,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+) -> Array:
     """Return the norm of vectors or matrices.
 
     Args:
