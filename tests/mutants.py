@@ -20,14 +20,20 @@ _TWICE = {"i8": "i16", "i16": "i32", "i32": "i64"}
 
 
 @contextmanager
-def _instead(owner, name, new):
-    """Another function in the place of one, while nothing else is remembered."""
+def fresh_caches():
+    """Nothing is remembered from before the block, nor after it."""
     clear_caches()
     try:
-        with patch.object(owner, name, new):
-            yield
+        yield
     finally:
         clear_caches()
+
+
+@contextmanager
+def _instead(owner, name, new):
+    """Another function in the place of one, while nothing else is remembered."""
+    with fresh_caches(), patch.object(owner, name, new):
+        yield
 
 
 def wide_row_end():

@@ -19,16 +19,7 @@ from minijax.emitted.elementwise import expression
 from minijax.emitted.emission import python_rules
 from minijax.lax.conversion import astype
 from minijax.numpy import arithmetic
-
-
-@contextmanager
-def fresh():
-    """Clear the caches before and after."""
-    minijax.clear_caches()
-    try:
-        yield
-    finally:
-        minijax.clear_caches()
+from tests.mutants import fresh_caches
 
 
 @contextmanager
@@ -44,7 +35,7 @@ def uncounted_places():
         "minijax.kernels.rules.countable",
     ]
     one, two, three = [mock.patch(place, anything) for place in places]
-    with fresh(), one, two, three:
+    with fresh_caches(), one, two, three:
         yield
 
 
@@ -59,7 +50,7 @@ def overflowing_round():
         factor = astype(10.0**decimals, aval.dtype, aval.weak_type)
         return lax.div(lax.round(lax.mul(x, factor), 1), factor)
 
-    with fresh(), mock.patch.object(arithmetic, "_round", faulty):
+    with fresh_caches(), mock.patch.object(arithmetic, "_round", faulty):
         yield
 
 
@@ -68,7 +59,7 @@ def half_as_square_root():
     """``(-inf) ** 0.5`` is NaN when it is evaluated, as NumPy's `power` has it."""
     rules = [computations, impl_rules, python_rules]
     kept = [table[lax.pow_p] for table in rules]
-    with fresh():
+    with fresh_caches():
         primitive_rules(
             lax.pow_p, shape_rules[lax.pow_p], lambda xp, x, y: np.power(x, y)
         )

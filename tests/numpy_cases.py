@@ -340,6 +340,12 @@ jnp.power(x, 3)
 jnp.power(2, i)
 jnp.power(i, 2)
 x ** -1
+jnp.power(np.float16(3), jnp.array(2))
+jnp.power(np.int8(3), jnp.array(2))
+jnp.power(np.int8(3), jnp.array(-2))
+jnp.power(np.int8(3), jnp.array([2]))
+jnp.power(np.float16(3), jnp.array(True))
+x ** jnp.uint8(2)
 x ** i
 2.0 ** i
 i ** 2.0

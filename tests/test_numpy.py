@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import minijax
 import minijax.numpy as jnp
-from minijax import lax
+from minijax import jit, lax, make_jaxpr
 from minijax._public import PUBLIC
 from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
@@ -118,6 +118,15 @@ def test_integer_powers(x, n):
 def test_static_powers_multiply(x, n):
     assume(n >= 0 or abs(x) > 0.1)
     agree(jnp.power(np.float32(x), n), np.float32(x) ** np.float32(n), 1e-4)
+
+
+@pytest.mark.parametrize("exponent", [2, np.int8(2), jnp.array(2), jnp.uint8(2)])
+def test_an_exponent_with_a_known_value_is_part_of_the_program(exponent):
+    assert jnp.power(np.int8(3), exponent).dtype == "int8"
+    assert "integer_pow[y=2]" in str(make_jaxpr(lambda x: x**exponent)(3.0))
+    assert jit(jnp.power)(np.int8(3), np.int32(2)).dtype == "int32"
+    with pytest.raises(TypeError, match="negative"):
+        jnp.power(np.int8(3), jnp.array(-2))
 
 
 def test_shapes_do_not_change_what_is_added():

@@ -12,7 +12,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import is_python_scalar, typeof
-from minijax.core import Array
+from minijax.core import Array, Tracer
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import (
     check_arraylike,
@@ -106,11 +106,12 @@ divmod = floor_divmod
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Raise `x1` to the power `x2`.
 
-    A Python integer as `x2` is part of the program: ``x ** 2`` multiplies, and can be
-    differentiated at 0. Other exponents go through the primitive ``pow``.
+    An integer as `x2` whose value is known is part of the program: ``x ** 2``
+    multiplies, and can be differentiated at 0. Other exponents go through the
+    primitive ``pow``.
 
     Raises:
-      TypeError: for a negative Python integer as the exponent of integers.
+      TypeError: for a negative integer as the known exponent of integers.
 
     Reference: ``jax.numpy.power``.
     """
@@ -128,7 +129,12 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def _static_integer(x):
-    if isinstance(x, Array) or np.ndim(x):
+    """Return the integer that an exponent is, or None if it is none or not known."""
+    if isinstance(x, Array):
+        value = x.concrete() if isinstance(x, Tracer) else x
+        known = value is not None and not value.shape and kind(value) in "iu"
+        return int(value) if known else None
+    if np.ndim(x):
         return None
     try:
         return operator.index(x)
