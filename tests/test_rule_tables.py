@@ -188,9 +188,9 @@ def test_grid_page_has_all_columns(column):
     names = [re.sub(r"\[(\w+)\]\(.*", r"\1", head.strip(" |")) for head in heads[1:]]
     assert names == [table.name for table in rule_tables]
     assert {"print", "split", "dce", "effect", "cost"} <= {*names}
-    last = {row[0]: row[-1].strip(" |") for row in rows}
-    assert (last["| `sin`"], last["| `tan`"]) == ("●", "○")
-    reason = f"{last['| `cos`']}. It is a cosine, and no more."
+    last = {row[0].split("](")[0].strip("| ["): row[-1].strip(" |") for row in rows}
+    assert (last["`sin`"], last["`tan`"]) == ("●", "○")
+    reason = f"{last['`cos`']}. It is a cosine, and no more."
     assert reason in page and " " not in last.values()
 
 
