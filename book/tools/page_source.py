@@ -99,6 +99,15 @@ def close_fold(translator: Any, node: HideCodeCellNode) -> None:
     translator.body.append("</details>\n")
 
 
+def drop_false_lists(
+    app: Sphinx, name: str, template: str, context: dict[str, Any], tree: Any
+) -> None:
+    """Take the role of a list from works that are cited: links stand between them."""
+    works = 'class="citation-list"'
+    body = context.get("body", "")
+    context["body"] = body.replace(f'role="list" {works}', works)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the extension."""
     app.setup_extension("myst_nb")
@@ -107,4 +116,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", edit_source)
     app.connect("doctree-read", add_links)
     app.connect("doctree-read", add_captions)
+    app.connect("html-page-context", drop_false_lists)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
