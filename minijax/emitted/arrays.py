@@ -9,7 +9,7 @@ from minijax.arrays.numerics import wide
 from minijax.batching.collectives import pmax_p, pmin_p, ppermute_p, psum_p
 from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
 from minijax.batching.named_axes import axis_index_p
-from minijax.emitted.elementwise import expression, register
+from minijax.emitted.elementwise import add_rules, expression
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.emitted.scopes import scalar_of
@@ -110,7 +110,7 @@ REARRANGED = {
     "broadcast_in_dim": _broadcast, "transpose": _transpose, "squeeze": _squeeze,
     "rev": _rev, "concatenate": _concatenate, "iota": _iota,
 }  # fmt: skip
-register({primitive: expression(spell) for primitive, spell in REARRANGED.items()})
+add_rules({primitive: expression(spell) for primitive, spell in REARRANGED.items()})
 
 
 def extreme(name, end):
@@ -151,15 +151,15 @@ def bitwise(name):
     return expression(spell)
 
 
-register({f"reduce_{name}": bitwise(name) for name in ("and", "or", "xor")})
-register({
+add_rules({f"reduce_{name}": bitwise(name) for name in ("and", "or", "xor")})
+add_rules({
     "reduce_max": extreme("maximum", lowest), "reduce_min": extreme("minimum", highest),
     "argmax": place("argmax"), "argmin": place("argmin"),
 })  # fmt: skip
 FOLDED_BY_CALL = """
     pad bitcast_convert_type cumsum cumprod cummax cummin cumlogsumexp
 """.split()
-register(dict.fromkeys(FOLDED_BY_CALL, write_evaluation))
+add_rules(dict.fromkeys(FOLDED_BY_CALL, write_evaluation))
 
 
 GONE = "Its axis is gone when a program runs: vmap has answered it."

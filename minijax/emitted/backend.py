@@ -1,6 +1,6 @@
 # Made from chapters/13_python.md by `make chapter`;
 # edit the chapter, not this file.
-"""The backend that runs programs as functions of Python."""
+"""The backend that runs programs as Python functions."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def to_buffer(x):
 
 
 class PythonProgram:
-    """A program as a function of Python over NumPy.
+    """A program as a Python function over NumPy.
 
     Args:
       closed: a `ClosedJaxpr`.

@@ -19,7 +19,7 @@ from minijax.jaxprs.jaxpr import Literal
 def number_text(atom):
     """Return a literal as Python writes the number, or None if it needs its dtype.
 
-    NumPy gives a number of Python the dtype of the operand beside it.
+    NumPy gives a Python number the dtype of the operand beside it.
     """
     scalar = scalar_of(atom) if isinstance(atom, Literal) else None
     if scalar is None or scalar.dtype.kind not in "biuf" or not np.isfinite(scalar):
@@ -84,7 +84,7 @@ def ufunc(name):
 
 
 def infix(symbol, name):
-    """Return the rule of a primitive that is an operator of Python."""
+    """Return the rule of a primitive that is a Python operator."""
 
     def spell(writer, eqn, *operands):
         if not same_meaning(name, eqn):
@@ -115,11 +115,11 @@ UFUNCS = {
 }  # fmt: skip
 
 
-def register(rules):
+def add_rules(rules):
     """Add rules to the table, by the names of primitives of `lax`."""
     for primitive, rule in rules.items():
         python_rules[getattr(lax, f"{primitive}_p")] = rule
 
 
-register({primitive: infix(*names) for primitive, names in INFIX.items()})
-register({primitive: ufunc(name) for primitive, name in UFUNCS.items()})
+add_rules({primitive: infix(*names) for primitive, names in INFIX.items()})
+add_rules({primitive: ufunc(name) for primitive, name in UFUNCS.items()})

@@ -7,9 +7,9 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.dtypes import is_inexact
 from minijax.emitted.elementwise import (
+    add_rules,
     expression,
     number_text,
-    register,
     same_meaning,
     spelled,
 )
@@ -29,7 +29,7 @@ def prefix(symbol, name):
     return expression(spell)
 
 
-register({primitive: prefix(*names) for primitive, names in PREFIX.items()})
+add_rules({primitive: prefix(*names) for primitive, names in PREFIX.items()})
 
 
 def _select(writer, eqn, which, *cases):
@@ -107,7 +107,7 @@ def _clamp(writer, eqn, low, x, high):
     return f"np.minimum(np.maximum({x}, {low}), {high})"
 
 
-register({
+add_rules({
     "rsqrt": of_floats("1 / np.sqrt({})"),
     "logistic": of_floats("1 / (1 + np.exp(-{}))"),
     "rem": of_floats("np.fmod({}, {})"),
@@ -124,4 +124,4 @@ CALLED = """
     sign erf erfc erf_inv lgamma digamma complex shift_left shift_right_logical
     shift_right_arithmetic population_count clz reduce_precision nextafter
 """.split()
-register(dict.fromkeys(CALLED, write_evaluation))
+add_rules(dict.fromkeys(CALLED, write_evaluation))

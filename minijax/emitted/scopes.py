@@ -56,7 +56,7 @@ class Scope(Lines):
         """Return the name of an object; the same object has the same name.
 
         Args:
-          value: any object of Python.
+          value: any Python object.
           hint: its name, if that is free.
           description: what the comment in front of the function says about it.
           key: what makes it the same; by default, its identity.

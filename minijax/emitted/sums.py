@@ -9,11 +9,11 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.checks import free_axes, sizes
 from minijax.arrays.numerics import wide
-from minijax.emitted.elementwise import expression, register
+from minijax.emitted.elementwise import add_rules, expression
 from minijax.emitted.emission import python_rules
 
 
-def folded(name):
+def reduction(name):
     """Return the rule of a sum or product, which may need more bits on the way."""
 
     def spell(writer, eqn, x):
@@ -27,7 +27,7 @@ def folded(name):
     return expression(spell)
 
 
-register({"reduce_sum": folded("add"), "reduce_prod": folded("multiply")})
+add_rules({"reduce_sum": reduction("add"), "reduce_prod": reduction("multiply")})
 
 
 def arranged(writer, x, aval, order, dtype, shape):

@@ -67,10 +67,11 @@ def check_operands(name, expected, given):
         raise TypeError(f"{name} is a program for ({wanted}); it was given ({got}).")
 
 
-def _with_donations(params, donated):
-    """Return parameters with other donated inputs, if any were donated before."""
+def _with_donations(params, choose):
+    """Return parameters with the donated inputs that `choose` makes of those before."""
     if "donated_invars" not in params:
         return params
+    donated = choose(params["donated_invars"])
     rest = {key: params[key] for key in params if key != "donated_invars"}
     return rest | {"donated_invars": tuple(donated)} if any(donated) else rest
 
@@ -119,6 +120,19 @@ def _shape(*avals, jaxpr, name, **params):
 shape_rules[jit_p] = _shape
 
 
+def _dce(eqn, used):
+    program, needed = dce_program(eqn.params["jaxpr"], used)
+    params = _with_donations(eqn.params, lambda given: only(needed, given))
+    return eqn.replace(
+        invars=only(needed, eqn.invars),
+        outvars=only(used, eqn.outvars),
+        params=params | {"jaxpr": keep_inputs(program, needed)},
+    )
+
+
+dce_rules[jit_p] = _dce
+
+
 def _impl(*args, jaxpr, name, backend=None, **params):
     return compiled(jaxpr, backend, name)(*args)
 
@@ -129,8 +143,7 @@ impl_rules[jit_p] = _impl
 def _jvp(primals, tangents, jaxpr, **params):
     moving = tuple([tangent is not None for tangent in tangents])
     program, moves = jvp_program(jaxpr, moving)
-    donated = params.get("donated_invars", (False,) * len(primals))
-    params = _with_donations(params, [*donated, *only(moving, donated)])
+    params = _with_donations(params, lambda given: [*given, *only(moving, given)])
     outs = jit_p.bind(*primals, *only(moving, tangents), jaxpr=program, **params)
     return outs[: len(moves)], spread(moves, outs[len(moves) :])
 
@@ -148,7 +161,7 @@ vmap_rules[jit_p] = _vmap
 
 def _split(split, primitive, args, on_tape, params):
     parts = split_program(params["jaxpr"], tuple(on_tape))
-    params = _with_donations(params, ())
+    params = _with_donations(params, lambda given: ())
     known_args, tape_args = partition(on_tape, args)
     with set_current_trace(split.parent):
         known_outs = _bind_less(known_args, params | {"jaxpr": parts.known})
@@ -173,17 +186,3 @@ def _transpose(cts, *operands, jaxpr, **params):
 
 
 transpose_rules[jit_p] = _transpose
-
-
-def _dce(eqn, used):
-    program, needed = dce_program(eqn.params["jaxpr"], used)
-    donated = eqn.params.get("donated_invars", (False,) * len(needed))
-    params = _with_donations(eqn.params, only(needed, donated))
-    return eqn.replace(
-        invars=only(needed, eqn.invars),
-        outvars=only(used, eqn.outvars),
-        params=params | {"jaxpr": keep_inputs(program, needed)},
-    )
-
-
-dce_rules[jit_p] = _dce
