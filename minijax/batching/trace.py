@@ -24,9 +24,6 @@ from minijax.pytrees.api_util import FlatCall, check_callable
 from minijax.pytrees.operations import flatten_axes
 from minijax.typing import P, R
 
-# Primitives that contain programs, in which a collective may name an axis.
-program_primitives = set()
-
 
 class MappedAxis(NamedTuple):
     """The axis that a vmap maps over.
@@ -93,16 +90,21 @@ class BatchTrace(Trace):
         values, dims = [value for value, _ in pairs], [dim for _, dim in pairs]
         with set_current_trace(self.parent):
             alike = all(dim is None for dim in dims)
-            if alike and not self._may_use_axis(primitive, params):
+            if alike and not names_axis(primitive, params, self.axis.name):
                 return primitive.bind(*values, **params)
             rule = vmap_rules[primitive]
             results, dims_out = rule(self.axis, values, dims, **params)
         return [self.pack(*pair) for pair in zip(results, dims_out, strict=True)]
 
-    def _may_use_axis(self, primitive, params):
-        name = self.axis.name
-        inside = name is not None and primitive in program_primitives
-        return inside or name in params.get("axis_name", ())
+
+# Primitives that contain programs, in which a collective may name an axis.
+program_primitives = set()
+
+
+def names_axis(primitive, params, name):
+    """Return whether a primitive uses the axis called `name`, or may do so inside."""
+    inside = name is not None and primitive in program_primitives
+    return inside or name in params.get("axis_name", ())
 
 
 def vmap_flat(f, values, dims, axis):

@@ -130,17 +130,6 @@ def stretch(x, shape):
     return lax.broadcast_in_dim(x, shape, tuple(range(new, len(shape))))
 
 
-def as_array(x):
-    """Return a number or a NumPy array as an array; an array or tracer as it is.
-
-    A trace that writes a program down may hold numbers as literals of the program.
-    """
-    if isinstance(x, Array):
-        return x
-    stage = None if np.ndim(x) else getattr(current_trace(), "stage_value", None)
-    return stage(x) if stage else asarray_impl(x)
-
-
 def constant(x, value):
     """Return `value` as a literal of the type of `x`, weak if that is weak."""
     aval = typeof(x)
@@ -183,3 +172,14 @@ def where(
     if typeof(condition).ndim:
         condition = stretch(condition, shape)
     return lax.select(condition, stretch(x, shape), stretch(y, shape))
+
+
+def as_array(x):
+    """Return a number or a NumPy array as an array; an array or tracer as it is.
+
+    A trace that writes a program down may hold numbers as literals of the program.
+    """
+    if isinstance(x, Array):
+        return x
+    stage = None if np.ndim(x) else getattr(current_trace(), "stage_value", None)
+    return stage(x) if stage else asarray_impl(x)

@@ -45,7 +45,7 @@ def as_int(x):
 
 
 def as_number(x):
-    """Return an array without axes as a number of Python.
+    """Return an array without axes as a Python number.
 
     A tracer is refused even if its numbers are known: the number would silently lose
     what the tracer carries, such as a derivative.

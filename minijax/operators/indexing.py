@@ -161,6 +161,12 @@ def expand_ellipsis(entries, ndim):
     return entries[:place] + [slice(None)] * (ndim - used) + entries[place + 1 :]
 
 
+def with_truths(array, entries):
+    """Return the part that an index names which has bools among its entries."""
+    others = tuple([each for each in entries if not isinstance(each, bool)])
+    return add_truth(getitem(array, others), entries)
+
+
 def add_truth(box, entries):
     """Add the axis that bools in an index make, of size 1, or 0 if one is False.
 
@@ -189,8 +195,7 @@ def getitem(array, index):
     """
     entries = expand_ellipsis(as_entries(index), array.ndim)
     if bool in map(type, entries):
-        others = tuple([each for each in entries if not isinstance(each, bool)])
-        return add_truth(getitem(array, others), entries)
+        return with_truths(array, entries)
     sizes = iter(array.shape)
     places = [as_places(each, next(sizes)) for each in entries if each is not None]
     dropped = [axis for axis, place in enumerate(places) if isinstance(place, int)]

@@ -102,7 +102,7 @@ def to_device(x, device):
 
 
 def item(x, *place):
-    """Return one element as a number of Python; the only one, or the one at `place`.
+    """Return one element as a Python number; the only one, or the one at `place`.
 
     Args:
       x: array; as a tracer, a ConcretizationTypeError is raised.

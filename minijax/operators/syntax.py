@@ -84,7 +84,7 @@ def binary_operator(symbol, function, reflected=False):
     """Return the method behind an operator with two operands.
 
     It returns NotImplemented for an operand that is no array, so that Python asks the
-    operand; a container of Python is refused, since it would never compare as an array.
+    operand; a Python container is refused, since it would never compare as an array.
     """
 
     def operator(self, other):

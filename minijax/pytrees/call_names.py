@@ -1,11 +1,14 @@
 # Made from chapters/05_pytrees.md by `make chapter`;
 # edit the chapter, not this file.
-"""The arguments of a call: which vary, and names for messages, ``x['w'][0]``."""
+"""The arguments of a call: which vary, names for messages, ``x['w'][0]``, checks."""
 
 import inspect
 import operator
 
-from minijax.arrays.avals import typeof
+import numpy as np
+
+from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.dtypes import float0, tangent_dtype
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_leaves_with_path
 
@@ -150,3 +153,54 @@ class CallNames:
             f"With has_aux=True, {self.fun_name} should return a pair (result, aux), "
             f"but it returned {result!r} of type {type(result).__name__}."
         )
+
+
+def check_sequences(primals, tangents):
+    """Raise a TypeError unless both are tuples or lists, one entry for an argument."""
+    if not (isinstance(primals, (tuple, list)) and isinstance(tangents, (tuple, list))):
+        raise TypeError(
+            "jvp takes a tuple (or list) of primals, one for each argument, and a "
+            f"tuple of tangents; got a {type(primals).__name__} and a "
+            f"{type(tangents).__name__}. With one argument, write (x,) and (t,)."
+        )
+
+
+def direction(call, i, tangent):
+    """Return the tangent of leaf `i` if it fits: None for integers, which stay put."""
+    primal, given = call.avals[i], _tangent_aval(call, i, tangent)
+    expected = tangent_dtype(primal.dtype)
+    if given.dtype != expected:
+        raise TypeError(
+            f"jvp: the primal {call.name_of(i)} has dtype {primal.dtype.name}, so its "
+            f"tangent must have dtype {_name(expected)}, not {_name(given.dtype)}."
+            + _advice(expected)
+        )
+    if given.shape != primal.shape:
+        raise ValueError(
+            f"jvp: a tangent has the shape of its primal, but the primal "
+            f"{call.name_of(i)} has shape {primal.shape} and its tangent {given.shape}."
+        )
+    return None if expected == float0 else tangent
+
+
+def _tangent_aval(call, i, tangent):
+    if isinstance(tangent, np.ndarray) and tangent.dtype == float0:
+        return ShapedArray(tangent.shape, float0)
+    try:
+        return typeof(tangent)
+    except (TypeError, ValueError) as error:
+        message = f"jvp: the tangent of {call.name_of(i)}: {error}"
+        raise type(error)(message) from None
+
+
+def _name(dtype):
+    return "float0" if dtype == float0 else dtype.name
+
+
+def _advice(expected):
+    if expected != float0:
+        return ""
+    return (
+        " Integers and booleans have no directions to move in: pass "
+        "np.zeros(shape, minijax.arrays.dtypes.float0), or a float for the primal."
+    )

@@ -11,63 +11,13 @@ from typing import Any
 import numpy as np
 
 from minijax.arrays.array import asarray_impl
-from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import float0, tangent_dtype
 from minijax.forward.trace import jvp_flat
 from minijax.lax import broadcast_in_dim
 from minijax.pytrees.api_util import FlatCall, flatten_like
-from minijax.pytrees.call_names import check_callable
+from minijax.pytrees.call_names import check_callable, check_sequences, direction
 from minijax.pytrees.treedefs import tree_structure
-
-
-def _check_sequences(primals, tangents):
-    if not (isinstance(primals, (tuple, list)) and isinstance(tangents, (tuple, list))):
-        raise TypeError(
-            "jvp takes a tuple (or list) of primals, one for each argument, and a "
-            f"tuple of tangents; got a {type(primals).__name__} and a "
-            f"{type(tangents).__name__}. With one argument, write (x,) and (t,)."
-        )
-
-
-def _direction(call, i, tangent):
-    """Return the tangent of leaf `i` if it fits: None for integers, which stay put."""
-    primal, given = call.avals[i], _tangent_aval(call, i, tangent)
-    expected = tangent_dtype(primal.dtype)
-    if given.dtype != expected:
-        raise TypeError(
-            f"jvp: the primal {call.name_of(i)} has dtype {primal.dtype.name}, so its "
-            f"tangent must have dtype {_name(expected)}, not {_name(given.dtype)}."
-            + _advice(expected)
-        )
-    if given.shape != primal.shape:
-        raise ValueError(
-            f"jvp: a tangent has the shape of its primal, but the primal "
-            f"{call.name_of(i)} has shape {primal.shape} and its tangent {given.shape}."
-        )
-    return None if expected == float0 else tangent
-
-
-def _tangent_aval(call, i, tangent):
-    if isinstance(tangent, np.ndarray) and tangent.dtype == float0:
-        return ShapedArray(tangent.shape, float0)
-    try:
-        return typeof(tangent)
-    except (TypeError, ValueError) as error:
-        message = f"jvp: the tangent of {call.name_of(i)}: {error}"
-        raise type(error)(message) from None
-
-
-def _name(dtype):
-    return "float0" if dtype == float0 else dtype.name
-
-
-def _advice(expected):
-    if expected != float0:
-        return ""
-    return (
-        " Integers and booleans have no directions to move in: pass "
-        "np.zeros(shape, minijax.arrays.dtypes.float0), or a float for the primal."
-    )
 
 
 def dense_tangent(primal, tangent):
@@ -113,11 +63,11 @@ def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tu
     Reference: ``jax.jvp``.
     """
     check_callable(fun)
-    _check_sequences(primals, tangents)
+    check_sequences(primals, tangents)
     call = FlatCall("jvp", fun, primals, has_aux=has_aux)
     structure = tree_structure(primals)
     given = flatten_like(structure, tangents, "tangents", "primals", TypeError)
-    directions = [_direction(call, i, tangent) for i, tangent in enumerate(given)]
+    directions = [direction(call, i, tangent) for i, tangent in enumerate(given)]
     values, slopes = jvp_flat(call, call.leaves, directions)
     slopes = [dense_tangent(x, t) for x, t in zip(values[: call.num_outs], slopes)]
     results = call.output(values), call.output(slopes)

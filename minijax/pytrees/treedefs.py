@@ -40,12 +40,6 @@ class _Outline:
     def __hash__(self):
         return hash((id(self.kind), _hash(self.aux), tuple(self._children)))
 
-
-class _Described(_Outline):
-    """An outline that can be printed and asked for its parts."""
-
-    __slots__ = ()
-
     def children(self):
         """Return the structures of the children, a list."""
         return list(self._children)
@@ -53,11 +47,6 @@ class _Described(_Outline):
     def node_data(self):
         """Return the type and the auxiliary data of the outermost container."""
         return None if self.kind is None else (self.kind.type, self.aux)
-
-    @property
-    def num_nodes(self):
-        """How many containers and leaves there are."""
-        return 1 + sum(child.num_nodes for child in self._children)
 
     def __repr__(self):
         return f"PyTreeDef({self._text()})"
@@ -90,7 +79,14 @@ def _flatten_up_to(treedef, tree, subtrees):
     return all(_flatten_up_to(inner, child, subtrees) for inner, child in pairs)
 
 
-class PyTreeDef(_Described):
+def _compose(treedef, inner):
+    if treedef.kind is None:
+        return inner
+    children = [_compose(child, inner) for child in treedef._children]
+    return PyTreeDef(treedef.kind, treedef.aux, children)
+
+
+class PyTreeDef(_Outline):
     """The structure of a tree: everything about it but the leaves.
 
     Attributes:
@@ -130,10 +126,12 @@ class PyTreeDef(_Described):
 
     def compose(self, inner):
         """Return this structure with the structure `inner` in place of each leaf."""
-        if self.kind is None:
-            return inner
-        children = [child.compose(inner) for child in self._children]
-        return PyTreeDef(self.kind, self.aux, children)
+        return _compose(self, inner)
+
+    @property
+    def num_nodes(self):
+        """How many containers and leaves there are."""
+        return 1 + sum(child.num_nodes for child in self._children)
 
 
 _LEAF = PyTreeDef(None, None, [])
