@@ -1,4 +1,4 @@
-# Made from chapters/01_interception.md by `make chapter`;
+# Made from chapters/01_interception_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """minijax: JAX, built from nothing, every line of it explained in a book."""
 

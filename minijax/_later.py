@@ -1,4 +1,4 @@
-# Made from chapters/01_interception.md by `make chapter`;
+# Made from chapters/01_interception_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Public names of JAX that chapters to come will bring, by the topic of the chapter.
 

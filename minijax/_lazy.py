@@ -1,4 +1,4 @@
-# Made from chapters/01_interception.md by `make chapter`;
+# Made from chapters/01_interception_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Names that import their module when they are first used (PEP 562)."""
 

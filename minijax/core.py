@@ -21,18 +21,12 @@ from minijax.errors import (
 )
 
 
-class Array:
-    """What every array is to its user: operators, methods and properties.
-
-    They are registered in the table `methods` by the floors that define them, so that
-    one definition serves concrete arrays and tracers alike.
-    """
+class _Operators:
+    """The operators of `Array` for a type checker, which sees no registration."""
 
     __slots__ = ()
-    __array_priority__ = 100  # ndarray * Array is ours: NumPy's operators step back
-    __hash__ = None
 
-    if TYPE_CHECKING:  # a type checker does not see what is registered
+    if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
         def _operator(self, other: Any) -> "Array": ...
@@ -44,6 +38,18 @@ class Array:
         __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _operator
         __lt__ = __le__ = __gt__ = __ge__ = __lshift__ = __rshift__ = _operator
         __getitem__, __neg__, __pos__, __abs__ = _operator, *[_function] * 3
+
+
+class Array(_Operators):
+    """What every array is to its user: operators, methods and properties.
+
+    They are registered in the table `methods` by the floors that define them, so that
+    one definition serves concrete arrays and tracers alike.
+    """
+
+    __slots__ = ()
+    __array_priority__ = 100  # ndarray * Array is ours: NumPy's operators step back
+    __hash__ = None
 
 
 class MethodTable(dict):
@@ -141,20 +147,10 @@ class EvalTrace(Trace):
         return results
 
 
-class Tracer(Array):
-    """A stand-in for an array, which a trace lets a function hold.
+class _Opaque(Array):
+    """What a stand-in answers to those who look for numbers in it: it has none."""
 
-    Args:
-      trace: the trace that made it, and the only one that looks inside.
-    """
-
-    __slots__ = ("__weakref__", "_trace")
-
-    def __init__(self, trace):
-        self._trace = trace
-
-    def __repr__(self):
-        return f"{type(self).__name__}({type(self._trace).__name__})"
+    __slots__ = ()
 
     def __copy__(self):
         return self
@@ -170,6 +166,22 @@ class Tracer(Array):
             f"{self!r} stands for an array that NumPy cannot see. Use the function of "
             "minijax.numpy instead of the one of numpy."
         )
+
+
+class Tracer(_Opaque):
+    """A stand-in for an array, which a trace lets a function hold.
+
+    Args:
+      trace: the trace that made it, and the only one that looks inside.
+    """
+
+    __slots__ = ("__weakref__", "_trace")
+
+    def __init__(self, trace):
+        self._trace = trace
+
+    def __repr__(self):
+        return f"{type(self).__name__}({type(self._trace).__name__})"
 
 
 _current_trace = ContextVar("current_trace", default=EvalTrace())

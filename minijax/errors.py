@@ -1,4 +1,4 @@
-# Made from chapters/01_interception.md by `make chapter`;
+# Made from chapters/01_interception_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Errors that users meet, under the names that JAX gives them.
 
@@ -45,11 +45,11 @@ givers: list = []
 
 
 def out_of_memory(what, shape, dtype):
-    """Return the error of somebody who wanted memory for an array.
+    """Return the error that says that there is no memory for an array.
 
     Args:
       what: what the array is for.
-      shape, dtype: of the array; a shape of None is one that nobody knows.
+      shape, dtype: of the array; a shape of None is not known.
     """
     for give in givers:
         give()

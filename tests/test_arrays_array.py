@@ -14,7 +14,7 @@ from minijax.arrays.array import (
     ArrayImpl,
     asarray_impl,
     asbuffer,
-    evaluate,
+    impl_rule_of,
     shape_rules,
 )
 from minijax.arrays.avals import ShapedArray, typeof
@@ -140,7 +140,7 @@ def test_a_tracer_has_no_buffer():
 def test_evaluate_asks_the_shape_rule_first():
     twice_p = Primitive("twice")
     shape_rules[twice_p] = lambda x: [x.update(dtype=np.int8), x]
-    impl_rules[twice_p] = evaluate(twice_p, lambda xp, x: [x + x, xp.negative(x)])
+    impl_rules[twice_p] = impl_rule_of(twice_p, lambda xp, x: [x + x, xp.negative(x)])
     first, second = twice_p.bind(np.float32([1, 2]))
     assert (first.dtype, second.dtype) == (np.int8, np.float32)
     np.testing.assert_array_equal(np.asarray(first), [2, 4])

@@ -56,14 +56,7 @@ shape_rules = RuleTable("shape")
 computations = {}  # what each primitive does to plain buffers
 
 
-def primitive_rules(primitive, shape, compute):
-    """Give a primitive its first two rules: its shape rule and its evaluation."""
-    shape_rules[primitive] = shape
-    computations[primitive] = compute
-    impl_rules[primitive] = evaluate(primitive, compute)
-
-
-def evaluate(primitive, compute):
+def impl_rule_of(primitive, compute):
     """Return the impl rule that applies `compute` to the buffers of the operands.
 
     Args:
@@ -91,3 +84,10 @@ def evaluate(primitive, compute):
 def wrap(result, aval, device):
     """Return what a rule has computed as an array with the dtype of `aval`."""
     return ArrayImpl(device.array_module.asarray(result, aval.dtype), aval, device)
+
+
+def primitive_rules(primitive, shape, compute):
+    """Give a primitive its first two rules: its shape rule and its evaluation."""
+    shape_rules[primitive] = shape
+    computations[primitive] = compute
+    impl_rules[primitive] = impl_rule_of(primitive, compute)

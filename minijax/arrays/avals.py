@@ -105,7 +105,7 @@ PYTHON_SCALARS = (bool, int, float, complex)
 
 
 def is_python_scalar(x):
-    """Return whether `x` is a number of Python itself, and not one of NumPy's."""
+    """Return whether `x` is a Python number, and not one of NumPy's."""
     return isinstance(x, PYTHON_SCALARS) and not isinstance(x, np.generic)
 
 

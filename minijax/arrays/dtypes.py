@@ -2,7 +2,7 @@
 # edit the chapter, not this file.
 """Data types: which there are, and which are in force.
 
-A number of Python has a kind but no width: `PYTHON_TYPES` says how wide it is at its
+A Python number has a kind but no width: `PYTHON_TYPES` says how wide it is at its
 widest.
 
 Reference: ``jax.dtypes``.

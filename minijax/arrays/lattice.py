@@ -2,7 +2,7 @@
 # edit the chapter, not this file.
 """The lattice of data types: what two of them become together.
 
-A number of Python has a kind but no width. Its type is *weak*, is written with a
+A Python number has a kind but no width. Its type is *weak*, is written with a
 star, and gives way to the width of what it meets.
 
 Reference: ``jax.dtypes``; the lattice is JAX's, from
@@ -13,7 +13,6 @@ import functools
 
 from minijax.arrays.dtypes import DTYPES, NAMES, as_dtype, canonicalize_dtype, kind_of
 
-# From every type to those directly above it.
 # From every type to those directly above it.
 ABOVE = {
     "bool": ["int*"],

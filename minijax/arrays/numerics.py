@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 
+from minijax.arrays.checks import free_axes, sizes
 from minijax.arrays.complex_numbers import divide_inexact
 from minijax.arrays.dtypes import kind_of
 
@@ -84,6 +85,24 @@ def in_blocks(xp, x, axis, dtype):
     sums = xp.sum(whole.reshape(length, count, *rows.shape[1:]), 0, dtype)
     sums[: len(rest)] += rest
     return xp.moveaxis(sums, 0, axis)
+
+
+def contracted(xp, lhs, rhs, dimension_numbers, preferred_element_type):
+    """Multiply, and sum over the contracting axes, by one product of matrices."""
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    lhs_free = free_axes(lhs.ndim, lhs_contract, lhs_batch)
+    rhs_free = free_axes(rhs.ndim, rhs_contract, rhs_batch)
+    batch, summed = sizes(lhs.shape, lhs_batch), sizes(lhs.shape, lhs_contract)
+    rows, columns = sizes(lhs.shape, lhs_free), sizes(rhs.shape, rhs_free)
+    a = lhs.transpose((*lhs_batch, *lhs_free, *lhs_contract))
+    b = rhs.transpose((*rhs_batch, *rhs_contract, *rhs_free))
+    dtype = wide(preferred_element_type or xp.result_type(a, b))
+    a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+    product = xp.matmul(
+        a.reshape((*batch, math.prod(rows), math.prod(summed))),
+        b.reshape((*batch, math.prod(summed), math.prod(columns))),
+    )
+    return product.reshape((*batch, *rows, *columns))
 
 
 def divide(xp, x, y):

@@ -6,7 +6,6 @@ Reference: ``jax.lax.dot_general``.
 """
 
 import enum
-import math
 from typing import Any
 
 from minijax.arrays.array import primitive_rules
@@ -14,28 +13,11 @@ from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.checks import all_weak, free_axes, integers, sizes
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.lattice import from_node, join, lattice_node
-from minijax.arrays.numerics import wide
+from minijax.arrays.numerics import contracted
 from minijax.core import Array, Primitive
 from minijax.typing import ArrayLike
 
 dot_general_p = Primitive("dot_general")
-
-
-def _dot(xp, lhs, rhs, dimension_numbers, preferred_element_type):
-    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    lhs_free = free_axes(lhs.ndim, lhs_contract, lhs_batch)
-    rhs_free = free_axes(rhs.ndim, rhs_contract, rhs_batch)
-    batch, summed = sizes(lhs.shape, lhs_batch), sizes(lhs.shape, lhs_contract)
-    rows, columns = sizes(lhs.shape, lhs_free), sizes(rhs.shape, rhs_free)
-    a = lhs.transpose((*lhs_batch, *lhs_free, *lhs_contract))
-    b = rhs.transpose((*rhs_batch, *rhs_contract, *rhs_free))
-    dtype = wide(preferred_element_type or xp.result_type(a, b))
-    a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
-    product = xp.matmul(
-        a.reshape((*batch, math.prod(rows), math.prod(summed))),
-        b.reshape((*batch, math.prod(summed), math.prod(columns))),
-    )
-    return product.reshape((*batch, *rows, *columns))
 
 
 def _check_axes(side, x, contracting, batch):
@@ -78,7 +60,7 @@ def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type):
     return [ShapedArray(shape, dtype, all_weak([lhs, rhs]))]
 
 
-primitive_rules(dot_general_p, _dot_shape, _dot)
+primitive_rules(dot_general_p, _dot_shape, contracted)
 
 
 class Precision(enum.Enum):

@@ -69,8 +69,7 @@ def binary(
     return primitive, documented(function, name)
 
 
-# Which kinds of dtypes can hold a number of Python.
-# Which kinds of dtypes can hold a number of Python.
+# Which kinds of dtypes can hold a Python number.
 SCALAR_FITS = {bool: "b", int: NUMBER, float: INEXACT, complex: "c"}
 
 
@@ -82,7 +81,7 @@ def by_name(name):
 def unify(*args):
     """Give Python scalars the dtype of the arrays among `args`, where it can hold them.
 
-    Beside weak arrays and complex numbers alone they stay numbers of Python.
+    Beside weak arrays and complex numbers alone they stay Python numbers.
     """
     if not any(map(is_python_scalar, args)):
         return args
