@@ -13,7 +13,6 @@ from minijax.arrays.dtypes import is_inexact
 from minijax.forward.programs import product
 from minijax.forward.rules import (
     broadcast_like,
-    constant_like,
     constant_rule,
     jvp_rules,
     linear_rule,
@@ -89,19 +88,6 @@ constant = (
 jvp_rules.update({p: constant_rule(p) for p in constant})
 
 
-def converted(x_dot, z, x, new_dtype, weak_type):
-    """Return the tangent of a conversion: none, if it ends in integers or booleans."""
-    if not is_inexact(new_dtype):
-        return None
-    primitive = lax.convert_element_type_p
-    return primitive.bind(x_dot, new_dtype=new_dtype, weak_type=weak_type)[0]
-
-
-jvp_rules[lax.convert_element_type_p] = partials_rule(
-    lax.convert_element_type_p, converted
-)
-
-
 jvp_rules[lax.div_p] = partials_rule(
     lax.div_p,
     lambda x_dot, z, x, y: lax.div(x_dot, y),
@@ -114,22 +100,6 @@ jvp_rules[lax.dot_general_p] = partials_rule(
 )
 
 
-def winning_share(mine, other, best):
-    """Return 1 where `mine` alone is the `best`, 1/2 where `other` is too, else 0."""
-    won = lax.eq(mine, best)
-    share = lax.select(won, constant_like(best, 1), constant_like(best, 0))
-    tied = lax.eq(other, best)
-    winners = lax.select(tied, constant_like(best, 2), constant_like(best, 1))
-    return lax.div(share, winners)
-
-
-share_partials = (
-    lambda x_dot, z, x, y: lax.mul(x_dot, winning_share(x, y, z)),
-    lambda y_dot, z, x, y: lax.mul(y_dot, winning_share(y, x, z)),
-)
-jvp_rules[lax.max_p] = partials_rule(lax.max_p, *share_partials)
-
-
 def integer_pow_partial(x_dot, z, x, y):
     """Return x_dot y xʸ⁻¹ for a fixed integer y, never computing x⁻¹ for x⁰."""
     if y in (0, 1):
@@ -138,6 +108,19 @@ def integer_pow_partial(x_dot, z, x, y):
 
 
 jvp_rules[lax.integer_pow_p] = partials_rule(lax.integer_pow_p, integer_pow_partial)
+
+
+def converted_tangent(x_dot, z, x, new_dtype, weak_type):
+    """Return the tangent of a conversion: none, if it ends in integers or booleans."""
+    if not is_inexact(new_dtype):
+        return None
+    primitive = lax.convert_element_type_p
+    return primitive.bind(x_dot, new_dtype=new_dtype, weak_type=weak_type)[0]
+
+
+jvp_rules[lax.convert_element_type_p] = partials_rule(
+    lax.convert_element_type_p, converted_tangent
+)
 
 
 jvp_rules[lax.reduce_prod_p] = program_rule(product)

@@ -15,7 +15,6 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_inexact
-from minijax.forward.calculus import share_partials
 from minijax.forward.rules import (
     broadcast_like,
     constant_like,
@@ -88,6 +87,22 @@ def abs_partial(x_dot, z, x):
     length = lax.convert_element_type(z, typeof(x).dtype)
     safe = lax.select(lax.eq(length, 0.0), constant_like(length, 1), length)
     return lax.real(lax.mul(x_dot, lax.div(conjugate, safe)))
+
+
+def winning_share(mine, other, best):
+    """Return 1 where `mine` alone is the `best`, 1/2 where `other` is too, else 0."""
+    won = lax.eq(mine, best)
+    share = lax.select(won, constant_like(best, 1), constant_like(best, 0))
+    tied = lax.eq(other, best)
+    winners = lax.select(tied, constant_like(best, 2), constant_like(best, 1))
+    return lax.div(share, winners)
+
+
+share_partials = (
+    lambda x_dot, z, x, y: lax.mul(x_dot, winning_share(x, y, z)),
+    lambda y_dot, z, x, y: lax.mul(y_dot, winning_share(y, x, z)),
+)
+jvp_rules[lax.max_p] = partials_rule(lax.max_p, *share_partials)
 
 
 partials = {

@@ -82,7 +82,7 @@ def new_eqn(primitive, invars, params):
     return JaxprEqn(invars, [Var(aval) for aval in avals], primitive, params)
 
 
-class _Described:
+class _Program:
     """What jaxprs and closed jaxprs tell about themselves."""
 
     __slots__ = ()
@@ -105,7 +105,7 @@ class _Described:
         return print_jaxpr(self, **settings)
 
 
-class _Closed(_Described):
+class _Closed(_Program):
     """The parts of the jaxpr inside, as attributes of the pair."""
 
     __slots__ = ()
@@ -133,7 +133,7 @@ def _check_number(kind, variables, values):
 
 
 @dataclasses.dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
-class Jaxpr(_Described):
+class Jaxpr(_Program):
     """A program: ``{ lambda constvars ; invars. let eqns in outvars }``.
 
     Attributes:

@@ -16,3 +16,7 @@ class Latest:
 
     def __init__(self, value):
         self.value = value
+
+
+# What returns the place in the user's program that is running: an equation's `source`.
+source_finder = Latest(lambda: None)

@@ -1,4 +1,4 @@
-# Made from chapters/07_jaxprs.md by `make chapter`;
+# Made from chapters/07_jaxprs_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """How a jaxpr is written: definitions, equations, results, in lines of 80 columns.
 

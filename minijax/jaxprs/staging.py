@@ -22,7 +22,7 @@ from minijax.core import (
     refuse_dead_tracers,
 )
 from minijax.jaxprs.jaxpr import Jaxpr, Literal, Var, new_eqn
-from minijax.jaxprs.latest import Latest
+from minijax.jaxprs.latest import source_finder
 from minijax.jaxprs.origins import Origin, ValuelessTracer, argument_positions
 
 
@@ -84,7 +84,7 @@ def as_literal(x):
     return Literal(x) if isinstance(x, (bool, int, float, complex)) else None
 
 
-def literal_of(x):
+def computed_literal(x):
     """Return the `Literal` of a scalar that was computed, with its own type."""
     aval = typeof(x)
     number = np.asarray(x).astype(aval.dtype)[()]
@@ -92,7 +92,7 @@ def literal_of(x):
     return Literal(number.item() if is_weak else number, aval)
 
 
-def converted(eqn):
+def converted_literal(eqn):
     """Return the literal that the conversion of a literal gives, None for the rest."""
     if eqn.primitive is not lax.convert_element_type_p:
         return None
@@ -100,7 +100,7 @@ def converted(eqn):
     if not isinstance(operand, Literal):
         return None
     [result] = impl_rules[eqn.primitive](operand.val, **eqn.params)
-    return literal_of(result)
+    return computed_literal(result)
 
 
 class Constants:
@@ -120,10 +120,6 @@ class Constants:
         """Return the list of variables and the list of their values."""
         found = self.found.values()
         return [var for var, _, _ in found], [value for _, value, _ in found]
-
-
-# What returns the place in the user's program that is running: an equation's `source`.
-source_finder = Latest(lambda: None)
 
 
 class JaxprTrace(EquationTrace):
@@ -146,11 +142,11 @@ class JaxprTrace(EquationTrace):
 
     def stage_value(self, x):
         """Return a tracer for a scalar that was made while this trace is current."""
-        return JaxprTracer(self, literal_of(x))
+        return JaxprTracer(self, computed_literal(x))
 
     def record(self, eqn):
         """Keep an equation and its source; convert a literal on the spot."""
-        if (literal := converted(eqn)) is not None:
+        if (literal := converted_literal(eqn)) is not None:
             return [JaxprTracer(self, literal)]
         eqn.source = source_finder.value()
         return super().record(eqn)

@@ -94,6 +94,28 @@ def _dense(out, slope):
     return zeros_of_tangent(aval) if aval.shape else np.zeros((), aval.dtype)
 
 
+def _tangent_aval(call, i, tangent):
+    primal = call.avals[i]
+    expected = primal.shape, tangent_dtype(primal.dtype)
+    is_float0 = isinstance(tangent, np.ndarray) and tangent.dtype == float0
+    given = tangent if is_float0 else typeof(tangent)
+    if (given.shape, given.dtype) != expected:
+        raise ValueError(
+            f"The function was linearized with {call.name_of(i)} of type {primal}, so "
+            f"the tangent there needs shape {expected[0]} and dtype "
+            f"{_name(expected[1])}, not {given.shape} and {_name(given.dtype)}."
+        )
+    return given
+
+
+def _name(dtype):
+    return "float0" if dtype == float0 else dtype.name
+
+
+def _tangent_of_result(aval, tangent):
+    return tangent if is_inexact(aval.dtype) else np.zeros(aval.shape, float0)
+
+
 class LinearMap:
     """The derivative of a function at a point, as a function of tangents.
 
@@ -121,28 +143,6 @@ class LinearMap:
         ]
         outs = eval_jaxpr(self.jaxpr, consts, *moving)
         return self.call.output(list(map(_tangent_of_result, self.out_avals, outs)))
-
-
-def _tangent_aval(call, i, tangent):
-    primal = call.avals[i]
-    expected = primal.shape, tangent_dtype(primal.dtype)
-    is_float0 = isinstance(tangent, np.ndarray) and tangent.dtype == float0
-    given = tangent if is_float0 else typeof(tangent)
-    if (given.shape, given.dtype) != expected:
-        raise ValueError(
-            f"The function was linearized with {call.name_of(i)} of type {primal}, so "
-            f"the tangent there needs shape {expected[0]} and dtype "
-            f"{_name(expected[1])}, not {given.shape} and {_name(given.dtype)}."
-        )
-    return given
-
-
-def _name(dtype):
-    return "float0" if dtype == float0 else dtype.name
-
-
-def _tangent_of_result(aval, tangent):
-    return tangent if is_inexact(aval.dtype) else np.zeros(aval.shape, float0)
 
 
 def linearize(

@@ -52,6 +52,12 @@ transposes(lax.slice_p, unslice)
 transposes(lax.pad_p, unpad, pad_value)
 
 
+transposes(
+    lax.cumsum_p,
+    lambda ct, x, axis, reverse: lax.cumsum(ct, axis=axis, reverse=not reverse),
+)
+
+
 def concatenate_transpose(cotangents, *operands, dimension):
     """Transpose a concatenation: each operand gets its stretch of the cotangent."""
     [ct] = cotangents

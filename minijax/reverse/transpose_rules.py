@@ -31,13 +31,6 @@ def transpose_eqn(eqn, cotangents, operands):
     return transpose_rules[eqn.primitive](cotangents, *operands, **eqn.params)
 
 
-def zero(x, may_be_weak=True):
-    """Return a scalar zero of the dtype of `x`, weak if `x` is and it may be."""
-    aval = typeof(x)
-    return astype(0.0, aval.dtype, may_be_weak and aval.weak_type)
-
-
-elementwise_transposes(lax.neg_p, lambda ct, x: lax.neg(ct))
 elementwise_transposes(lax.add_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
 elementwise_transposes(lax.add_any_p, lambda ct, x, y: ct, lambda ct, x, y: ct)
 elementwise_transposes(lax.sub_p, lambda ct, x, y: ct, lambda ct, x, y: lax.neg(ct))
@@ -70,12 +63,6 @@ def unstretch(ct, x, shape, broadcast_dimensions):
 transposes(lax.broadcast_in_dim_p, unstretch)
 
 
-transposes(
-    lax.cumsum_p,
-    lambda ct, x, axis, reverse: lax.cumsum(ct, axis=axis, reverse=not reverse),
-)
-
-
 transposes(lax.reshape_p, lambda ct, x, new_sizes: lax.reshape(ct, x.aval.shape))
 transposes(lax.squeeze_p, lambda ct, x, dimensions: lax.expand_dims(ct, dimensions))
 transposes(
@@ -98,6 +85,12 @@ def unconvert(ct, x, new_dtype, weak_type):
 
 
 transposes(lax.convert_element_type_p, unconvert)
+
+
+def zero(x, may_be_weak=True):
+    """Return a scalar zero of the dtype of `x`, weak if `x` is and it may be."""
+    aval = typeof(x)
+    return astype(0.0, aval.dtype, may_be_weak and aval.weak_type)
 
 
 def select_n_transpose(cotangents, which, *cases):

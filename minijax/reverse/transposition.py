@@ -70,6 +70,9 @@ def refuse_nonlinear(primitive, parts, linear, bilinear):
         )
 
 
+transposes(lax.neg_p, lambda ct, x: lax.neg(ct))
+
+
 def unbroadcast(ct, operand):
     """Sum a cotangent over the axes along which its operand was stretched.
 
