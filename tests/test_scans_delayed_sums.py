@@ -15,8 +15,8 @@ from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.jaxprs.staging_api import abstractify
 from minijax.jitting.programs import effect_rules, stage
 from minijax.scans.body_sums import ADDITIVE, BILINEAR
-from minijax.scans.delayed_sums import delay_sums
-from minijax.scans.transposition import sum_planner
+from minijax.scans.delayed_sums import delay_sums, sum_at_the_end
+from minijax.scans.transposition import loop_with_sums
 from tests.transpose_cases import CASES, cases_of_products
 
 _random = np.random.default_rng(12)
@@ -541,4 +541,4 @@ def test_hessian_and_batches_of_a_recurrent_network():
 
 
 def test_scans_that_run_backwards_use_it():
-    assert sum_planner.value is delay_sums
+    assert loop_with_sums.value is sum_at_the_end

@@ -136,7 +136,7 @@ def fill_slots(known, count, sources, slots, places):
       count: how many of its results are no residuals.
       sources: where its residuals are, among its inputs and results.
       slots: the types of all slots.
-      places: the slot of each residual. The others get a value that nobody reads.
+      places: the slot of each residual. The others get a value that is never read.
     """
 
     def program(*args):

@@ -184,9 +184,9 @@ def _while_transpose(*operands, **params):
     raise ValueError(
         "Reverse-mode differentiation does not work for lax.while_loop, or for "
         "lax.fori_loop with bounds that are not known before the loop runs: backwards, "
-        "each step needs values of the step that it undoes, and nobody can say how "
-        "many there will be to keep. Use lax.scan, lax.fori_loop with bounds that are "
-        "Python numbers, or forward mode (minijax.jvp, minijax.jacfwd)."
+        "each step needs values of the step that it undoes, and how many there will be "
+        "to keep is not known. Use lax.scan, lax.fori_loop with bounds that are Python "
+        "numbers, or forward mode (minijax.jvp, minijax.jacfwd)."
     )
 
 

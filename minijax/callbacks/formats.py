@@ -16,12 +16,17 @@ class FormatCheck(string.Formatter):
 
     def get_field(self, field_name, args, kwargs):
         key = re.split(r"[.\[]", field_name)[0]
-        key = int(key) if key.isdigit() else key
-        given = range(len(args)) if isinstance(key, int) else kwargs
-        if key not in given:
-            error = IndexError if isinstance(key, int) else KeyError
-            raise error(f"The format of debug.print asks for {key!r}; it is not given.")
-        return "", key
+        asks = "The format of debug.print asks for"
+        if not key.isdigit():
+            if key not in kwargs:
+                raise KeyError(f"{asks} {key!r}, and no argument has that name.")
+            return "", key
+        if int(key) >= len(args):
+            raise IndexError(
+                f"{asks} positional argument {key}, counted from 0, and {len(args)} "
+                "in all are given."
+            )
+        return "", int(key)
 
     def format_field(self, value, format_spec):
         return ""

@@ -12,7 +12,7 @@ from minijax.arrays.array import asarray_impl, asbuffer, shape_rules
 from minijax.batching.rules import vmap_rules
 from minijax.callbacks.batching import vmap_methods
 from minijax.callbacks.host_calls import HostCall
-from minijax.callbacks.promises import kept, promised
+from minijax.callbacks.promises import checked_result, promised
 from minijax.core import Primitive, impl_rules
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import exactly
@@ -27,7 +27,7 @@ pure_callback_p = Primitive("pure_callback")
 def call_back(*args, callback, result_avals, **params):
     """Call a `HostCall`, and hold it to its promise."""
     result = callback.guarded(*map(asarray_impl, args))
-    return kept(callback, result, result_avals)
+    return checked_result(callback, result, result_avals)
 
 
 def as_promised(*avals, result_avals, **params):
@@ -62,7 +62,7 @@ def on_buffers(callback, avals):
     """Return a function from buffers to a list of them, for emitted programs."""
 
     def call(*buffers):
-        outs = kept(callback, callback.guarded(*buffers), avals)
+        outs = checked_result(callback, callback.guarded(*buffers), avals)
         return [exactly(asbuffer(out), out.aval) for out in outs]
 
     return call
@@ -144,7 +144,7 @@ jvp_rules[pure_callback_p] = refuses(
     "known. Give the function that calls it a derivative of its own (custom_jvp)."
 )
 transpose_rules[pure_callback_p] = refuses(
-    "Pure callbacks do not support transpose: nobody can run a Python function "
+    "Pure callbacks do not support transpose: a Python function cannot be run "
     "backwards. Give the function that calls it a derivative of its own (custom_vjp)."
 )
 

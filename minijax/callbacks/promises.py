@@ -40,7 +40,7 @@ def _promised_aval(leaf):
     return ShapedArray(leaf.shape, leaf.dtype)
 
 
-def kept(call, result, avals):
+def checked_result(call, result, avals):
     """Return the leaves of a result as arrays, if it is what was promised.
 
     Args:
@@ -56,10 +56,10 @@ def kept(call, result, avals):
         structures = f"{call.out_tree}, and returned {tree_structure(result)}"
         raise call.failure(f"promised {structures}.")
     pairs = zip(leaves, avals)
-    return [_kept_leaf(call, path, leaf, aval) for (path, leaf), aval in pairs]
+    return [_checked_leaf(call, path, leaf, aval) for (path, leaf), aval in pairs]
 
 
-def _kept_leaf(call, path, leaf, aval):
+def _checked_leaf(call, path, leaf, aval):
     value = leaf if isinstance(leaf, Array) else np.asanyarray(leaf)
     try:
         found = typeof(value)

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from minijax import lax
+from minijax.branches.rewiring import zeros
 from minijax.callbacks.user_lines import readers
 from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var, eval_jaxpr, jaxpr_as_fun
 from minijax.jitting.primitive import jit_p
@@ -18,8 +19,8 @@ from minijax.jitting.programs import dce_jaxpr, stage, with_consts
 from minijax.jitting.remembering import remembered
 from minijax.lax.conversion import astype
 from minijax.scans.body_sums import BILINEAR, Step, work_after_all
-from minijax.scans.primitive import groups
-from minijax.scans.transposition import sum_planner
+from minijax.scans.primitive import bind_scan, groups
+from minijax.scans.transposition import loop_with_sums
 
 
 def contract_steps(eqn, lhs, rhs):
@@ -240,4 +241,31 @@ def delay_sums(body, num_consts, num_carry, num_sums, length, delay=True):
     return DelayedSums(body, *sizes, delay)
 
 
-sum_planner.value = delay_sums
+def run_planned(plan, consts, carry, xs, num_ys, **how):
+    """Run the loop of a plan.
+
+    Args:
+      plan: the `DelayedSums`.
+      consts, carry, xs: lists of the loop's operands, without the sums.
+      num_ys: how many arrays of rows are results.
+      **how: `length`, `reverse` and `unroll`.
+
+    Returns:
+      The list of the totals, the list of the last carry, and the list of the ys.
+    """
+    carry, ys = [*map(zeros, plan.sum_avals), *carry], []
+    if plan.body.outvars:
+        carry, ys = bind_scan(plan.body, consts, carry, xs, **how)
+    sums, carry = groups(carry, len(plan.sum_avals))
+    ys, stacks = groups(ys, num_ys)
+    return plan.totals(consts, xs, ys, stacks, sums), carry, ys
+
+
+def sum_at_the_end(step, consts, carry, xs, num_sums, **how):
+    """Run a loop whose step returns the terms of sums; let those wait that can."""
+    plan = delay_sums(step, len(consts), len(carry), num_sums, how["length"])
+    num_ys = len(step.outvars) - num_sums - len(carry)
+    return run_planned(plan, consts, carry, xs, num_ys, **how)
+
+
+loop_with_sums.value = sum_at_the_end

@@ -80,7 +80,7 @@ def scan(
 
 
 def scan_in_python(f, init, xs, length, reverse):
-    """Do what `scan` does in a loop of Python: for `disable_jit`."""
+    """Do what `scan` does in a Python loop: for `disable_jit`."""
     if length == 0:
         raise ValueError(
             "A zero-length scan has no step to learn the types of its results from, "

@@ -5,11 +5,9 @@
 Reference: ``jax.lax.scan``, its transpose.
 """
 
-from typing import NamedTuple
-
 from minijax.arrays.avals import typeof
 from minijax.branches.rewiring import zeros
-from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.jaxprs.latest import Latest
 from minijax.jitting.programs import merge, partition, spread, stage
 from minijax.jitting.remembering import remembered
@@ -54,46 +52,45 @@ def transposed_step(step, linear, ct_avals, num_consts, num_carry):
     return stage(program, consts + partition(given, ct_avals)[1] + rows)
 
 
-class SumsInCarry(NamedTuple):
-    """A step that adds its terms to sums which it carries along.
-
-    Attributes:
-      body: a `ClosedJaxpr` from constants, sums, carry and rows to sums, carry and rows
-        of results.
-      sum_avals: the types of the sums, which start at zero.
-    """
-
-    body: ClosedJaxpr
-    sum_avals: list
-
-    def totals(self, consts, xs, ys, stacks, sums):
-        """Return the sums of all terms: `sums`, as the loop has kept each of them."""
-        return sums
-
-
 @remembered
-def carry_sums(body, num_consts, num_carry, num_sums, length):
+def adding_step(step, num_consts, num_sums):
     """Let the step of a loop add to sums what it returned as their terms.
 
     Args:
-      body: the step, a `ClosedJaxpr` from constants, carry and rows to the terms of
-        sums, carry and rows of results.
-      num_consts, num_carry: how many of its inputs are of either kind.
+      step: a `ClosedJaxpr` from constants, carry and rows to the terms of sums, carry
+        and rows of results.
+      num_consts: how many of its inputs are constants.
       num_sums: how many of its results are terms of sums.
-      length: the number of steps.
+
+    Returns:
+      A `ClosedJaxpr` in whose carry the sums come first.
     """
-    consts, others = groups(body.in_avals, num_consts)
-    sums = body.out_avals[:num_sums]
+    consts, others = groups(step.in_avals, num_consts)
+    sums = step.out_avals[:num_sums]
 
     def program(*flat):
         consts, sums, others = groups(flat, num_consts, num_sums)
-        terms, outs = groups(jaxpr_as_fun(body)(*consts, *others), num_sums)
+        terms, outs = groups(jaxpr_as_fun(step)(*consts, *others), num_sums)
         return [add_any(total, term) for total, term in zip(sums, terms)] + outs
 
-    return SumsInCarry(stage(program, [*consts, *sums, *others]), sums)
+    return stage(program, [*consts, *sums, *others])
 
 
-sum_planner = Latest(carry_sums)
+def sum_in_carry(step, consts, carry, xs, num_sums, **how):
+    """Run a loop whose step returns the terms of sums, and then what steps return.
+
+    Returns:
+      The list of the totals, the list of the last carry, and the list of the ys.
+    """
+    sums = list(map(zeros, step.out_avals[:num_sums]))
+    ys = []
+    if step.outvars:
+        step = adding_step(step, len(consts), num_sums)
+        carry, ys = bind_scan(step, consts, sums + carry, xs, **how)
+    return *groups(carry, num_sums), ys
+
+
+loop_with_sums = Latest(sum_in_carry)
 
 
 def run_backwards(cts, operands, step, num_consts, num_carry, **how):
@@ -112,14 +109,8 @@ def run_backwards(cts, operands, step, num_consts, num_carry, **how):
     back = transposed_step(step, tuple(linear), tuple(ct_avals), *sizes)
     flags, values = (groups(row, *sizes) for row in (linear, operands))
     consts, rows = (partition(flags[i], values[i])[0] for i in (0, 2))
-    counts = len(consts), num_carry, sum(flags[0])
-    plan = sum_planner.value(back, *counts, how["length"])
-    carry, xs, ys = [*(zeros(a) for a in plan.sum_avals), *ct_carry], ct_ys + rows, []
-    if plan.body.outvars:
-        carry, ys = bind_scan(plan.body, consts, carry, xs, **how)
-    sums, ct_carry = groups(carry, len(plan.sum_avals))
-    ct_rows, stacks = groups(ys, sum(flags[2]))
-    totals = plan.totals(consts, xs, ct_rows, stacks, sums)
+    run, xs = loop_with_sums.value, ct_ys + rows
+    totals, ct_carry, ct_rows = run(back, consts, ct_carry, xs, sum(flags[0]), **how)
     return spread(linear, totals + ct_carry + ct_rows)
 
 
