@@ -43,7 +43,8 @@ def test_the_format_is_checked_when_it_is_written():
         debug.print("{} {}", x)
 
     for run in (f, jit(f), vmap(f)):
-        with pytest.raises(IndexError, match="argument 1, counted from 0, and 1 in all"):
+        refusal = "argument 1, counted from 0, and 1 in all"
+        with pytest.raises(IndexError, match=refusal):
             run(X)
     with pytest.raises(ValueError, match="f-string"):
         debug.print(f"{X}", x=X)

@@ -37,7 +37,7 @@ def write_cond(writer, eqn, operands, results):
             writer.inline(branch, operands, results)
 
 
-def dearest(eqn):
+def most_expensive(eqn):
     """Return, of each cost, that of the branch in which it is largest."""
     return reduce(or_, map(cost_analysis, eqn.params["branches"]))
 
@@ -49,4 +49,4 @@ python_rules[empty_p] = lambda writer, eqn, operands, results: writer.assign(
 python_rules[stop_gradient_p] = lambda writer, eqn, operands, results: writer.assign(
     results, operands
 )
-cost_rules[cond_p] = dearest
+cost_rules[cond_p] = most_expensive
