@@ -111,3 +111,19 @@ def test_the_environment_names_a_platform_that_is_not_here():
     lines = run(PLATFORMS, JAX_PLATFORMS="cuda").splitlines()
     assert len(lines) == 3 and all(re.search(told, line) for line in lines)
     assert run(PLATFORMS, JAX_PLATFORMS="cuda,cpu") == ""
+
+
+NO_LOCK_OF_OTHERS = """
+import sys
+
+import minijax.numpy as jnp
+
+jnp.add(1, 2)
+assert "minijax.jitting.cache_misses" in sys.modules
+assert "logging" not in sys.modules
+"""
+
+
+def test_loading_takes_no_lock_that_a_fork_takes_before_ours():
+    """A fork that had logging's lock waited for ours, and we waited for logging's."""
+    subprocess.run([sys.executable, "-c", NO_LOCK_OF_OTHERS], check=True)

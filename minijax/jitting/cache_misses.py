@@ -5,7 +5,6 @@
 Reference: ``jax.explain_cache_misses``.
 """
 
-import logging
 from itertools import zip_longest
 from weakref import WeakKeyDictionary
 
@@ -15,14 +14,16 @@ from minijax.jitting.trace_cache import note_miss
 from minijax.pytrees.call_names import argument_names
 from minijax.pytrees.differences import differences
 
-_logger = logging.getLogger("minijax.jitting.trace_cache")
+_LOGGER = "minijax.jitting.trace_cache"
 _traced = WeakKeyDictionary()  # from code to the names of functions that it made
 
 
 def log_reason(call, key, once):
     """Log why the function of a call has to be traced, if the user wants to know."""
     if config.jax_explain_cache_misses:
-        _logger.warning(reason_of(call, key, once))
+        import logging  # not earlier: a fork takes logging's lock before ours
+
+        logging.getLogger(_LOGGER).warning(reason_of(call, key, once))
 
 
 note_miss.value = log_reason
