@@ -164,7 +164,7 @@ def where(
     if x is None and y is None:
         raise NotImplementedError(
             "where(condition) asks for the places where it holds, which is nonzero: "
-            "it comes with gather, chapter 27. Pass x and y to choose between them."
+            "it arrives with the chapter on gather and scatter. Pass x and y to choose."
         )
     check_arraylike("where", condition, x, y)
     condition, (x, y) = as_bool(condition), promote_dtypes(x, y)

@@ -137,8 +137,8 @@ def refuse(entry):
         )
     raise NotImplementedError(
         f"An index of type {aval} needs the primitive gather, which arrives with "
-        "chapter 27. Until then indices are integers and slices whose values are known "
-        "while tracing."
+        "the chapter on gather and scatter. Until then indices are integers and slices "
+        "whose values are known while tracing."
     )
 
 

@@ -188,7 +188,7 @@ def to_memory(f, dtype, x, lanes):
 
 
 def _half(f, name, x, lanes):
-    """Write the call of one of chapter 17's functions, made wide."""
+    """Write the call of one of the elementary functions, made wide."""
     old, new = ("i16", "float") if name.startswith("from") else ("float", "i16")
     wide, text = wide_function(name, lanes)
     result = f.call(vector_type(new, lanes), wide, (vector_type(old, lanes), x))

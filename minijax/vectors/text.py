@@ -103,7 +103,7 @@ HALVES_BY_NAME = {head.partition("@")[2]: text for head, text in HALVES.items()}
 
 @functools.cache
 def wide_function(name, lanes):
-    """Return the name and the text of one of chapter 17's functions, made wide."""
+    """Return the name and the text of one of the elementary functions, made wide."""
     text = HALVES_BY_NAME[name]
     if not lanes:
         return name, text

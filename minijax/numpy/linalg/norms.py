@@ -52,7 +52,7 @@ def matrix_norm(x, ord, axes, keepdims):
         return root_of_squares(x, axes, keepdims)
     if ord in ("nuc", 2, -2):
         raise NotImplementedError(
-            f"The order {ord!r} needs singular values, chapter 30."
+            f"The order {ord!r} needs singular values: linear algebra is to come."
         )
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError(f"Invalid order '{ord}' for matrix norm.")
