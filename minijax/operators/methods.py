@@ -190,8 +190,9 @@ def view(x, dtype=None, type=None):
 def at(x):
     """Raise the error for ``x.at[index].set(y)``."""
     raise NotImplementedError(
-        "x.at[index].set(y) needs the primitive scatter, which arrives with the chapter "
-        "on gather and scatter; until then jnp.where(mask, y, x) makes the new array."
+        "x.at[index].set(y) needs the primitive scatter, which arrives with the "
+        "chapter on gather and scatter; until then jnp.where(mask, y, x) makes the new "
+        "array."
     )
 
 
