@@ -19,9 +19,9 @@ def fails():
 
 
 def error_under(mode):
-    with config.override("jax_traceback_filtering", mode):
-        with pytest.raises(ValueError, match="matmul") as caught:
-            fails()
+    override = config.override("jax_traceback_filtering", mode)
+    with override, pytest.raises(ValueError, match="matmul") as caught:
+        fails()
     return caught.value
 
 

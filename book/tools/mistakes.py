@@ -15,14 +15,12 @@ from book.tools.source import PACKAGE, ROOT
 
 PAGE = "book/errors.md"
 RECORD = ROOT / "tests" / "data" / "mistakes.json"
-HEAD = """\
-# Errors, one by one
-
-Classic mistakes, each with the message that it gets here and the one of JAX \
-{version}, why it is raised, and what to do. The page is made by running them: \
-`python -m book.tools.mistakes`. How the lines below a message come about is the subject of \
-[chapter 8](../chapters/08_errors.ipynb).
-"""
+HEAD = (
+    "# Errors, one by one\n\nClassic mistakes, each with the message that it gets here "
+    "and the one of JAX {version}, why it is raised, and what to do. The page is made "
+    "by running them: `python -m book.tools.mistakes`. How the lines below a message "
+    "come about is the subject of [chapter 8](../chapters/08_errors.ipynb).\n"
+)
 
 
 def entry(title, mistake, ours, theirs) -> str:
