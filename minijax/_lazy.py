@@ -34,7 +34,13 @@ def namespace(package):
         try:
             value = awake(lambda: _load(package, name, names.get(name)))
         except AttributeError as error:
-            raise _told(error, name, package) from None
+            told = _told(error, name, package)
+            if told is not error:
+                raise told from None
+            error.__traceback__ = None  # the user's line is enough
+            _suggest(error, name, names)
+            raise
+        value = _decorated(value, package, name)
         if _awake.is_set() or not _has_tables():
             setattr(sys.modules[package], name, value)
         return value
@@ -46,6 +52,19 @@ def namespace(package):
         return sorted({*_names(package)} | modules)
 
     return __getattr__, __dir__
+
+
+# Functions that turn a public object into what its user gets.
+decorators: list = []
+
+
+def _decorated(value, package, name):
+    given = value
+    for decorator in decorators:
+        value = decorator(value)
+    if value is not given and value.__module__ == given.__module__:
+        value.__module__, value.__qualname__ = package, name  # where pickle finds it
+    return value
 
 
 def awake(load):
@@ -115,6 +134,13 @@ def _missing(package, name):
         if name in spaces.get(package, "").split():
             return f"{package}.{name} arrives with the chapter on {topic}."
     return f"module {package!r} has no attribute {name!r}"
+
+
+def _suggest(error, name, names):
+    """Note the public name that is most like one that there is not."""
+    close = import_module("difflib").get_close_matches(name, names, 1)
+    if close and str(error).startswith("module "):
+        error.add_note(f"  Did you mean {close[0]}?")
 
 
 def _told(error, name, package):

@@ -40,6 +40,16 @@ class JaxRuntimeError(RuntimeError):
 # Functions that find the line of the user's program that is running, or None.
 line_finders: list = []
 
+# Functions ``presenter(error)`` that make an error ready for its reader.
+presenters: list = []
+
+
+def present(error):
+    """Make an error ready for its reader; what caught it then raises it again."""
+    for presenter in presenters:
+        presenter(error)
+
+
 # Functions that give memory back which is kept for later; then the next call works.
 givers: list = []
 

@@ -34,7 +34,7 @@ FLOORS = (
     Floor(P1, "Pytrees", "arguments become leaves: {'w': *, 'b': *}"),
     Floor(P1, "vmap", "one example becomes a batch: x[3] → x[8,3]"),
     Floor(P2, "Jaxprs", "calls become text: { lambda ; w x y. let … }"),
-    Floor(P2, "Errors", "failures become sentences that name your line", stands=False),
+    Floor(P2, "Errors", "failures become sentences that name your line"),
     Floor(P2, "Linearize", "one program becomes two: a known and a linear one"),
     Floor(P2, "Transpose & grad", "the linear program runs backwards"),
     Floor(P2, "Custom rules", "a rule of ours replaces the derivative", stands=False),

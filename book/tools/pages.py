@@ -30,7 +30,7 @@ from book.tools.speed import speed_page
 
 FRONT = ["how_to_read", "notation"]
 BACK = """
-    one_function names grid speed glossary differences how_built bibliography
+    one_function errors names grid speed glossary differences how_built bibliography
 """.split()
 MADE = ["one_function", "names", "grid", "speed"]
 RECORD = ROOT / "benchmarks" / "recorded.json"

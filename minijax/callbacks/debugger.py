@@ -15,8 +15,8 @@ from minijax.arrays.avals import typeof
 from minijax.callbacks.debugging import bind_debug, debug_callback_p
 from minijax.callbacks.host_calls import HostCall, operands_of
 from minijax.callbacks.primitives import pure_callback
-from minijax.callbacks.user_lines import UserLine, is_ours
 from minijax.core import Tracer
+from minijax.diagnostics.user_lines import UserLine, is_ours
 from minijax.pytrees.functions import tree_map
 from minijax.pytrees.treedefs import tree_flatten
 

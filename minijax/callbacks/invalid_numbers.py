@@ -13,8 +13,8 @@ import numpy as np
 from minijax.arrays.array import asarray_impl, asbuffer
 from minijax.arrays.dtypes import is_inexact
 from minijax.arrays.settings import _on_or_off, config
-from minijax.callbacks.user_lines import user_line
 from minijax.core import impl_rules, watchers
+from minijax.diagnostics.user_lines import user_line
 from minijax.jaxprs.printing import jaxprs_in_params
 
 SEARCHES = {"jax_debug_nans": ("nan", np.isnan), "jax_debug_infs": ("inf", np.isinf)}

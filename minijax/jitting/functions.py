@@ -18,7 +18,7 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.settings import config
 from minijax.arrays.transfer import device_put
 from minijax.core import EvalTrace, current_trace, refuse_dead_tracers, watchers
-from minijax.errors import UnexpectedTracerError, raise_if_out_of_memory
+from minijax.errors import UnexpectedTracerError, present, raise_if_out_of_memory
 from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging_api import abstractify
 from minijax.jitting.arguments import (
@@ -276,19 +276,23 @@ class JitFunction(Inspectable):
         self._lane = once_of(_lanes, self)
 
     def __call__(self, /, *args, **kwargs):
-        context = call_context()
-        if context.disabled:
-            return self._fun(*args, **kwargs)
-        varying, statics = self._options.sort(args, kwargs)
-        leaves, structure = take_apart(*varying)
-        if self._options.device is not None:
-            leaves = [placed(leaf, self._options.device) for leaf in leaves]
-        avals = self._avals(leaves, args, kwargs)
-        key = structure, avals, statics, context
-        prepared = self._lane.values.get(key)
-        if prepared is None:
-            prepared = self._prepare(key, args, kwargs)
-        return self._run(prepared, leaves, args, kwargs)
+        try:
+            context = call_context()
+            if context.disabled:
+                return self._fun(*args, **kwargs)
+            varying, statics = self._options.sort(args, kwargs)
+            leaves, structure = take_apart(*varying)
+            if self._options.device is not None:
+                leaves = [placed(leaf, self._options.device) for leaf in leaves]
+            avals = self._avals(leaves, args, kwargs)
+            key = structure, avals, statics, context
+            prepared = self._lane.values.get(key)
+            if prepared is None:
+                prepared = self._prepare(key, args, kwargs)
+            return self._run(prepared, leaves, args, kwargs)
+        except Exception as error:
+            present(error)
+            raise
 
     def _run(self, prepared, leaves, args, kwargs):
         return prepared.run(leaves)

@@ -14,6 +14,7 @@ import numpy as np
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype
 from minijax.core import RuleTable, Trace, current_trace, lifetime, set_current_trace
+from minijax.diagnostics.tracebacks import guarded
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.staging import JaxprTrace, JaxprTracer
@@ -131,6 +132,7 @@ class LinearMap:
     def __repr__(self):
         return f"LinearMap({self.call.fun_name}, {self.jaxpr!r})"
 
+    @guarded
     def __call__(self, consts, *tangents):
         """Return the tangents of the results, a tree like the function's result."""
         leaves = flatten_like(

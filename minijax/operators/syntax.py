@@ -13,7 +13,7 @@ import builtins
 import numpy as np
 
 from minijax.core import methods
-from minijax.errors import TracerBoolConversionError
+from minijax.errors import TracerBoolConversionError, present
 from minijax.lax.promotion import is_arraylike
 from minijax.numpy.ufuncs import (
     add,
@@ -95,7 +95,11 @@ def binary_operator(symbol, function, reflected=False):
             )
         if not is_arraylike(other):
             return NotImplemented
-        return function(other, self) if reflected else function(self, other)
+        try:
+            return function(other, self) if reflected else function(self, other)
+        except Exception as error:
+            present(error)
+            raise
 
     return operator
 

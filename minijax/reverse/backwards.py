@@ -13,6 +13,8 @@ from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype
 from minijax.core import Array
+from minijax.diagnostics.tracebacks import guarded
+from minijax.diagnostics.user_lines import readers
 from minijax.forward.rules import add_tangents
 from minijax.jaxprs.jaxpr import Literal
 from minijax.linear.linearization import linearize_flat
@@ -90,6 +92,10 @@ def backward_pass(jaxpr, consts, operands, cotangents):
     return [ct if isinstance(x, Linear) else None for ct, x in zip(arrived, operands)]
 
 
+for reader in (linear_eqns, backward_pass):  # what they bind is the equation's doing
+    readers.add(reader)
+
+
 def vjp_flat(f, primals, num_outs=None):
     """Run a function forwards, and get ready to run its derivative backwards.
 
@@ -163,6 +169,7 @@ class PullbackOnTrees:
         self.in_tree, self.out_tree = call.args_tree, call.out_tree
         self.out_avals, self.error = out_avals, error
 
+    @guarded
     def __call__(self, pullback, cotangents):
         """Check `cotangents`, pull them back, and put the arguments' together."""
         given, expected = f"the argument of {self.name}", "the function's result"

@@ -12,7 +12,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.branches.rewiring import zeros
-from minijax.callbacks.user_lines import readers
+from minijax.diagnostics.user_lines import readers
 from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var, eval_jaxpr, jaxpr_as_fun
 from minijax.jitting.primitive import jit_p
 from minijax.jitting.programs import dce_jaxpr, stage, with_consts

@@ -105,18 +105,25 @@ class StepProgram:
         count = len(self.carry)
         call.avals[count:] = [row_aval(aval) for aval in call.avals[count:]]
         self.program = program_of(call, hoist=True)
-        self.carry_tree, _ = _pair(call, self.program.out_tree)
-        outs = self.program.closed.out_avals[: self.carry_tree.num_leaves]
+        outs = self.program.closed.out_avals
+        self.carry_tree, _ = _pair(call, self.program.out_tree, outs)
+        outs = outs[: self.carry_tree.num_leaves]
         return call.avals[:count], outs
 
 
-def _pair(call, out_tree):
+def _spelled(tree, outs):
+    """Return what a step returned instead of a pair: its types, in their tree."""
+    types = [aval.str_short() for aval in outs]
+    return types[0] if tree.kind is None else str(tree.unflatten(types))
+
+
+def _pair(call, out_tree, outs):
     parts = out_tree.children()
     if len(parts) == 2 and issubclass(out_tree.kind.type, (tuple, list)):
         return parts
     raise TypeError(
         "The function of a scan returns a pair, of the carry and of what a step adds "
-        f"to the results; {call.fun_name} returned {out_tree}."
+        f"to the results; {call.fun_name} returned {_spelled(out_tree, outs)}."
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from minijax import grad, hessian, jit, jvp, linearize, make_jaxpr, vjp, vmap
 from minijax import numpy as jnp
-from minijax.callbacks.user_lines import UserLine, is_ours, user_line
+from minijax.diagnostics.user_lines import UserLine, is_ours, user_line
 
 X = np.arange(3, dtype="float32")
 
@@ -53,7 +53,7 @@ def test_equations_know_their_line(name):
 def test_spelling():
     [tanh, *_] = make_jaxpr(curve)(X).eqns
     line = curve.__code__.co_firstlineno + 1
-    assert str(tanh.source) == f"test_callbacks_user_lines.py:{line}:8 (curve)"
+    assert str(tanh.source) == f"test_diagnostics_user_lines.py:{line}:8 (curve)"
     assert tanh.source.quoted.startswith(f"{__file__}:{line}:8 (curve): y = jnp")
 
 

@@ -1,4 +1,4 @@
-# Made from chapters/14_callbacks_ground.md by `make chapter`;
+# Made from chapters/08_errors.md by `make chapter`;
 # edit the chapter, not this file.
 """Where in the user's program something was asked for.
 
@@ -15,10 +15,9 @@ import minijax
 from minijax.errors import line_finders
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.staging import source_finder
-from minijax.reverse.backwards import backward_pass, linear_eqns
 
 
-class UserLine:
+class Position:
     """A place in a program; its line and its text are looked up when they are wanted.
 
     Args:
@@ -43,10 +42,16 @@ class UserLine:
         """The text of the line; empty if there is no file."""
         return linecache.getline(self.code.co_filename, self.position[0]).strip()
 
+
+class UserLine(Position):
+    """A place in the user's program, as messages spell it."""
+
+    __slots__ = ()
+
     @property
     def file(self):
-        """The path of the file, or ``cell`` in a notebook."""
-        return re.sub(r".*ipykernel_\d+\W\d+\.py", "cell", self.code.co_filename)
+        """The path of the file, or ``cell In[7]`` in a notebook."""
+        return re.sub(r".*ipykernel_\d+\W\d+\.py", _cell, self.code.co_filename)
 
     def spell(self, file):
         """Return ``file:line:column (function)``."""
@@ -57,9 +62,28 @@ class UserLine:
         return self.spell(os.path.basename(self.file))
 
     @property
+    def brief(self):
+        """The name of the file, and the text of the line."""
+        return f"{self}: {self.text}"
+
+    @property
+    def place(self):
+        """The name of the file and the number of the line."""
+        return f"{os.path.basename(self.file)}:{self.position[0]}"
+
+    @property
     def quoted(self):
         """The whole path, and the text of the line, for error messages."""
         return f"{self.spell(self.file)}: {self.text}"
+
+
+def _cell(found):
+    """Return what a notebook calls the cell that is kept under a name of a file."""
+    notebook = sys.modules.get("IPython")
+    shell = notebook and notebook.get_ipython()
+    cells = getattr(getattr(shell, "compile", None), "_filename_map", {})
+    number = cells.get(found[0])
+    return "cell" if number is None else f"cell In[{number}]"
 
 
 HOME = os.path.dirname(minijax.__file__) + os.sep
@@ -90,8 +114,7 @@ def is_ours(file_name):
     return readers[file_name] is not None
 
 
-for reader in (eval_jaxpr, backward_pass, linear_eqns):
-    readers.add(reader)
+readers.add(eval_jaxpr)
 
 
 def user_line():

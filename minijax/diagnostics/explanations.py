@@ -1,0 +1,140 @@
+# Made from chapters/08_errors_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""What is said of errors about tracers, and of calls that a transformation refuses.
+
+Reference: ``jax.errors``.
+"""
+
+import inspect
+import re
+
+from minijax import errors
+from minijax.core import Tracer, refuse_dead_tracers
+from minijax.diagnostics.scenes import (
+    about,
+    argument,
+    explainers,
+    is_told,
+    made,
+    name_in,
+    staged,
+)
+from minijax.diagnostics.user_lines import UserLine
+from minijax.jaxprs.origins import argument_positions
+from minijax.jaxprs.staging import JaxprTracer
+from minijax.pytrees.api_util import FlatCall
+
+
+def running(scene, function):
+    """Return the innermost frame of ours that runs a function, or None."""
+    code = function.__code__
+    return next((f for f in reversed(scene.below) if f.f_code is code), None)
+
+
+def about_leaks(error, scene):
+    """Say of a tracer that is used after its time who made it, and in which line."""
+    frame = running(scene, refuse_dead_tracers)
+    if frame is None:
+        return []
+    tracer = frame.f_locals["arg"]
+    lines = [f"It was made by {maker(tracer)}."]
+    inner = recorded(tracer)
+    if inner is not None and (source := made(inner)):
+        lines.append(f"The line that made it: {source.brief}")
+    if inner is not None and (found := argument(inner)):
+        lines.append(f"It is {found}.")
+    return [*lines, f"The line that used it: {scene.line.brief}"]
+
+
+MAKERS = {"JVPTrace": "jvp", "BatchTrace": "vmap"}
+
+
+def recorded(tracer):
+    """Return a `JaxprTracer` in which a tracer is written down, or its tangent."""
+    inner = staged(tracer)
+    return staged(getattr(tracer, "tangent", None)) if inner is None else inner
+
+
+def maker(tracer):
+    """Return the name of the transformation that made a tracer, and of what."""
+    inner = staged(tracer)
+    if inner is None:
+        on_tape = isinstance(getattr(tracer, "tangent", None), JaxprTracer)
+        kind = type(tracer._trace).__name__
+        return "grad, vjp or linearize" if on_tape else MAKERS.get(kind, kind)
+    origin = inner._trace.origin
+    who = origin.transformation or "a transformation"
+    return f"{who} of {origin.function}" if origin.function else who
+
+
+REMEDIES = {
+    errors.TracerBoolConversionError: "jnp.where(test, a, b) chooses between values, "
+    "lax.cond(test, f, g, x) between computations.",
+    errors.TracerIntegerConversionError: "A length or an index that Python asks for "
+    "must be known when the program is written; lax.fori_loop counts in the program.",
+    errors.TracerArrayConversionError: "Use the function of minijax.numpy, or "
+    "pure_callback for a function that has no other form.",
+    errors.NonConcreteBooleanIndexError: "jnp.where(mask, x, 0) keeps the shape.",
+    errors.ConcretizationTypeError: "x.astype(dtype) converts in the program.",
+}
+
+
+def about_numbers(error, scene):
+    """Say where Python asked for a number that a tracer lacks, and what to do."""
+    remedy = next((REMEDIES[c] for c in type(error).__mro__ if c in REMEDIES), None)
+    tracers = [x for x in scene.operands if isinstance(x, Tracer)]
+    is_shape = remedy is None and "concrete values" in str(error)
+    if not tracers or (remedy is None and not is_shape):
+        return []
+    tracer = tracers[0]
+    lines, inner = [f"The line that asked: {scene.line.brief}"], staged(tracer)
+    if not is_shape and name_in(scene.frame, tracer):
+        lines.append(about(scene, "first", tracer))
+    if inner is not None and is_shape:
+        lines.append(inner.provenance())
+    remedy = remedy or "Shapes are part of the program and must be known."
+    return [*lines, f"{remedy} {static_advice(inner)}".rstrip()]
+
+
+def static_advice(tracer):
+    """Return how to make the arguments static that a tracer depends on, or nothing."""
+    if tracer is None or tracer._trace.origin.argument_names is None:
+        return ""
+    trace = tracer._trace
+    positions = argument_positions(tracer.variable, trace.invars, trace.eqns)
+    scalars = [i for i in positions if not trace.invars[i].aval.shape]
+    found = {re.split(r"\W", trace.origin.argument_names()[i])[0] for i in scalars}
+    whole = [i for i in scalars if trace.invars[i].aval.dtype.kind in "bi"]
+    if not whole or len(scalars) < len(positions):
+        return ""
+    advice = as_static(trace.origin.argument_names.__self__, sorted(found))
+    return advice and f"If {' and '.join(sorted(found))} may be known: {advice}."
+
+
+def as_static(call, names):
+    """Return the sentence that says how some parameters of a call become static."""
+    known = list(inspect.signature(call.fun).parameters)
+    numbers = [known.index(name) for name in names if name in known]
+    if len(numbers) < len(names):
+        return ""
+    nums = numbers[0] if len(numbers) == 1 else tuple(numbers)
+    return f"{call.name}(..., static_argnums={nums})"
+
+
+def about_calls(error, scene):
+    """Say of a call that a transformation refuses where its function is written."""
+    held = [f.f_locals.get(name) for f in scene.below for name in ("call", "self")]
+    call = next((c for c in reversed(held) if isinstance(c, FlatCall)), None)
+    code = getattr(call and call.fun, "__code__", None)
+    if code is None or is_told(error):
+        return []
+    lines = [f"{call.fun_name} is defined in {UserLine(code, 0).place}"]
+    frame = running(scene, FlatCall._input_aval)
+    if frame is not None and call.name in ("jit", "make_jaxpr"):
+        name = re.split(r"\W", call.name_of(frame.f_locals["i"]))[0]
+        advice = as_static(call, [name])
+        lines.append(f"What is no array may be static, if it has a hash: {advice}")
+    return lines
+
+
+explainers += [about_leaks, about_numbers, about_calls]

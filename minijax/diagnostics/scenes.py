@@ -1,0 +1,190 @@
+# Made from chapters/08_errors.md by `make chapter`;
+# edit the chapter, not this file.
+"""Where an error was raised, and what our function had been given there: diagnostics.
+
+An explainer looks at a `Scene` and returns lines that are added to the error.
+
+Reference: ``jax.errors``, ``BaseException.add_note``.
+"""
+
+import contextlib
+import dis
+import inspect
+import re
+
+import numpy as np
+
+from minijax import errors
+from minijax.arrays.avals import typeof
+from minijax.core import Array, Tracer
+from minijax.diagnostics.tracebacks import guarded, of_user, steps_of
+from minijax.diagnostics.user_lines import UserLine, is_ours
+from minijax.errors import presenters
+from minijax.jaxprs.staging import JaxprTracer
+from minijax.pytrees.key_paths import keystr
+from minijax.pytrees.treedefs import tree_leaves, tree_leaves_with_path
+
+
+class Scene:
+    """Where an error was raised: the user's line, and our frames under it.
+
+    Attributes:
+      frame: the innermost frame of the user, or None.
+      line: its `UserLine`.
+      below: the frames of ours that it had called, outermost first.
+    """
+
+    def __init__(self, error):
+        steps = steps_of(error.__traceback__)
+        users = [i for i, step in enumerate(steps) if step in of_user(steps)]
+        cut = users[-1] + 1 if users else 0
+        self.below = [step.tb_frame for step in steps[cut:]]
+        self.frame, instruction = None, 0
+        if users:
+            self.frame, instruction = steps[cut - 1].tb_frame, steps[cut - 1].tb_lasti
+        elif steps:
+            self.frame = caller_of(steps[0].tb_frame)
+            instruction = self.frame.f_lasti if self.frame else 0
+        self.line = self.frame and UserLine(self.frame.f_code, instruction)
+
+    @property
+    def operands(self):
+        """The arrays and tracers that our function was given, each once."""
+        frames = [f for f in self.below if f.f_code is not GUARD]
+        leaves = tree_leaves(arguments_of(frames[0])) if frames else []
+        found = {id(x): x for x in leaves if isinstance(x, ARRAYS)}
+        return list(found.values())
+
+
+ARRAYS = (Array, np.ndarray, np.generic)
+GUARD = guarded(steps_of).__code__
+
+
+def caller_of(frame):
+    """Return the innermost frame of the user that a frame of ours runs under."""
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def arguments_of(frame):
+    """Return the values of the parameters of the function that a frame runs."""
+    values = inspect.getargvalues(frame)
+    names = [*values.args, values.varargs, values.keywords]
+    return [values.locals[name] for name in names if name in values.locals]
+
+
+def name_in(frame, value):
+    """Return what a frame of the user calls a value: a variable, with a path."""
+    variables = [(k, v) for k, v in frame.f_locals.items() if not k.startswith("_")]
+    for name, held in variables:
+        if held is value:
+            return name
+    for name, held in variables:
+        if isinstance(held, (dict, list, tuple)):
+            for path, leaf in tree_leaves_with_path(held):
+                if leaf is value:
+                    return name + keystr(path)
+    return None
+
+
+def assigned(line, name):
+    """Return the `UserLine` that gave a variable its value, before `line`, or None."""
+    found = None
+    for step in dis.get_instructions(line.code):
+        if step.offset >= line.instruction:
+            break
+        names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        if step.opname.startswith("STORE_") and name in names:
+            found = UserLine(line.code, step.offset)
+    return found
+
+
+def staged(value):
+    """Return the `JaxprTracer` under the tracers of other traces, or None."""
+    while isinstance(value, Tracer) and not isinstance(value, JaxprTracer):
+        value = getattr(value, "primal", getattr(value, "value", None))
+    return value if isinstance(value, JaxprTracer) else None
+
+
+def made(tracer):
+    """Return the `UserLine` whose equation made a tracer, or None."""
+    for eqn in tracer._trace.eqns:
+        if tracer.variable in eqn.outvars:
+            return eqn.source
+    return None
+
+
+def argument(tracer):
+    """Return which argument of the function that is traced a tracer is, or None."""
+    trace = tracer._trace
+    names, function = trace.origin.argument_names, trace.origin.function
+    if names is None or tracer.variable not in trace.invars:
+        return None
+    return f"the argument {names()[trace.invars.index(tracer.variable)]} of {function}"
+
+
+def birth(line, name, value):
+    """Return where a value comes from, for a message; empty if that is not known."""
+    tracer = staged(value)
+    if tracer is not None and (found := argument(tracer)):
+        return found
+    source = made(tracer) if tracer is not None else None
+    source = source or (name and assigned(line, re.split(r"\W", name)[0]))
+    if source:
+        return f"from {source.brief}"
+    parameters = line.code.co_varnames[: line.code.co_argcount]
+    known = name and re.split(r"\W", name)[0] in parameters
+    return f"an argument of {line.code.co_name}" if known else ""
+
+
+PLACES = "first", "second", "third", "fourth"
+
+
+def about_operands(error, scene):
+    """Say of each operand what the user calls it, its type, and where it comes from."""
+    operands = scene.operands
+    numeric = isinstance(error, (TypeError, ValueError)) and not is_told(error)
+    if not numeric or not of_arrays(scene) or len(operands) > len(PLACES):
+        return []
+    return [about(scene, *pair) for pair in zip(PLACES, operands)]
+
+
+def about(scene, place, value):
+    """Return the line about one operand."""
+    name = name_in(scene.frame, value)
+    parts = [f"{name or f'the {place} operand'}: {typeof(value)}"]
+    return ", ".join([*parts, *filter(None, [birth(scene.line, name, value)])])
+
+
+def is_told(error):
+    """Return whether an error is one of ours about tracers, which has its own lines."""
+    return type(error).__module__ == errors.__name__
+
+
+def of_arrays(scene):
+    """Return whether the user had called a function of arrays."""
+    frames = [f for f in scene.below if f.f_code is not GUARD]
+    name = frames[0].f_globals.get("__name__", "") if frames else ""
+    return name.startswith(("minijax.lax", "minijax.numpy", "minijax.operators"))
+
+
+# Functions ``explainer(error, scene)`` that return lines; each knows its own errors.
+explainers = [about_operands]
+
+
+def explain(error):
+    """Add to an error, once, the lines that its explainers have for it."""
+    if hasattr(error, "_is_explained") or error.__traceback__ is None:
+        return
+    error._is_explained = True
+    scene = Scene(error)
+    if scene.frame is None or not scene.below:
+        return
+    for explainer in explainers:
+        with contextlib.suppress(Exception):  # whatever it is, it is not the user's
+            for line in explainer(error, scene):
+                error.add_note(f"  {line}")
+
+
+presenters.insert(0, explain)

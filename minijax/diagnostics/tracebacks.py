@@ -1,0 +1,188 @@
+# Made from chapters/08_errors.md by `make chapter`;
+# edit the chapter, not this file.
+"""Traceback filtering: the user's frames are shown, the package's are folded away.
+
+Reference: ``jax._src.traceback_util``, ``jax.config.jax_traceback_filtering``.
+"""
+
+import contextlib
+import functools
+import os
+import sys
+from types import FunctionType, TracebackType
+
+import numpy as np
+
+from minijax._lazy import decorators
+from minijax.arrays.settings import config
+from minijax.core import methods
+from minijax.diagnostics.user_lines import is_ours
+from minijax.errors import present, presenters
+from minijax.operators import conversions, syntax
+from minijax.operators import methods as array_methods
+
+
+def steps_of(traceback):
+    """Return the entries of a traceback, outermost first."""
+    steps = []
+    while traceback is not None:
+        steps.append(traceback)
+        traceback = traceback.tb_next
+    return steps
+
+
+# Code that the package runs on its way, and that is no user's.
+HELPERS = (contextlib.__file__, functools.__file__, os.path.dirname(np.__file__))
+
+
+def of_user(steps):
+    """Return the entries of the user: not ours, nor of a helper that we have called."""
+    kept, before = [], True
+    for step in steps:
+        name = step.tb_frame.f_code.co_filename
+        ours = is_ours(name) or (not before and name.startswith(HELPERS))
+        kept += [] if ours else [step]
+        before = not ours
+    return kept
+
+
+MODES = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
+
+
+def _mode(value):
+    if value not in MODES:
+        raise ValueError(f"{value!r} is not one of {', '.join(MODES)}.")
+    return value
+
+
+config.define(
+    "jax_traceback_filtering", os.environ.get("JAX_TRACEBACK_FILTERING", "auto"), _mode
+)
+
+
+def linked(steps):
+    """Return a traceback of these entries alone."""
+    traceback = None
+    for step in reversed(steps):
+        traceback = TracebackType(
+            traceback, step.tb_frame, step.tb_lasti, step.tb_lineno
+        )
+    return traceback
+
+
+class UnfilteredStackTrace(Exception):
+    """The error as it was raised, with all frames: the cause of one that has few."""
+
+
+FOLDED = "(Frames of minijax are folded away: JAX_TRACEBACK_FILTERING=off shows them.)"
+
+
+def fold(error, mode):
+    """Take the frames of the package out of the traceback of an error."""
+    whole = error.__traceback__
+    steps = steps_of(whole)
+    kept = of_user(steps)
+    if len(kept) == len(steps):
+        return
+    error.__traceback__ = linked(kept)
+    has_whole = isinstance(error.__cause__, UnfilteredStackTrace)
+    if mode == "remove_frames" and not has_whole:
+        cause = UnfilteredStackTrace(f"{type(error).__name__}: {error}")
+        cause.__cause__, cause.__context__ = error.__cause__, error.__context__
+        error.__cause__ = cause.with_traceback(whole)
+    elif mode != "remove_frames" and FOLDED not in getattr(error, "__notes__", ()):
+        error.add_note(FOLDED)
+
+
+def hide(error):
+    """Mark the frames of the package as hidden, as pytest and IPython understand it."""
+    steps = steps_of(error.__traceback__)
+    kept = of_user(steps)
+    for step in steps:
+        if step not in kept:
+            step.tb_frame.f_locals["__tracebackhide__"] = True
+
+
+def chosen_mode():
+    """Return the mode of filtering, with ``auto`` resolved."""
+    mode = config.jax_traceback_filtering
+    if mode != "auto":
+        return mode
+    notebook = sys.modules.get("IPython")
+    inside = notebook is not None and notebook.get_ipython() is not None
+    hides = inside and notebook.version_info[:2] >= (7, 17)
+    return "tracebackhide" if hides else "quiet_remove_frames"
+
+
+def filter_error(error):
+    """Fold the package's frames away, in an error and in what caused it."""
+    mode = chosen_mode()
+    if mode == "tracebackhide":
+        hide(error)
+    elif mode != "off":
+        fold(error, mode)
+        for other in (error.__cause__, error.__context__):
+            if other is not None and not isinstance(other, UnfilteredStackTrace):
+                other.__traceback__ = linked(of_user(steps_of(other.__traceback__)))
+
+
+presenters.append(filter_error)
+
+
+def guarded(function):
+    """Return a function that does what `function` does; its errors are presented.
+
+    What it returns is guarded as well if it is a function that the package has made.
+    """
+
+    @functools.wraps(function)
+    def guard(*args, **kwargs):
+        try:
+            result = function(*args, **kwargs)
+        except Exception as error:
+            present(error)
+            raise
+        return guard_made(result) if type(result) is FunctionType else result
+
+    return guard
+
+
+def guard_made(value):
+    """Return a function of the package with a guard, anything else as it is."""
+    made = type(value) is FunctionType and is_ours(value.__code__.co_filename)
+    return guarded(value) if made else value
+
+
+_public: dict = {}  # from a function to the one that its user gets
+
+
+def guard_public(value):
+    """Return a public object as its user gets it: always the same one."""
+    if type(value) is not FunctionType:
+        return value
+    if value not in _public:
+        _public[value] = guard_made(value)
+    return _public[value]
+
+
+decorators.append(guard_public)
+
+
+# The modules that fill the table of methods; they have to be there first.
+FILLED = syntax, array_methods, conversions
+
+
+def guard_methods():
+    """Put a guard around the methods of arrays that have none of their own."""
+    for name, method in list(methods.items()):
+        own = name.startswith("__") and name not in ASKED
+        if type(method) is FunctionType and not own:
+            methods[name] = guarded(method)
+
+
+# What Python asks of an array in other words than those of operators.
+ASKED = {
+    f"__{name}__"
+    for name in "bool float int index complex getitem setitem".split()
+}
+guard_methods()

@@ -1,0 +1,72 @@
+"""Traceback filtering: the modes of JAX, and what the guard leaves alone."""
+
+import pickle
+import traceback
+
+import numpy as np
+import pytest
+
+import minijax
+from minijax import numpy as jnp
+from minijax.arrays.settings import config
+from minijax.diagnostics.tracebacks import MODES, UnfilteredStackTrace, steps_of
+
+V = np.ones(3, np.float32)
+
+
+def fails():
+    minijax.jit(lambda x: minijax.vmap(lambda y: y @ y @ y)(x))(V)
+
+
+def error_under(mode):
+    override = config.override("jax_traceback_filtering", mode)
+    with override, pytest.raises(ValueError, match="matmul") as caught:
+        fails()
+    return caught.value
+
+
+def files(error):
+    return [step.tb_frame.f_code.co_filename for step in steps_of(error.__traceback__)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_frames(mode):
+    inside = any("/minijax/" in name for name in files(error_under(mode)))
+    assert inside == (mode in ("off", "tracebackhide"))
+
+
+def test_the_whole_is_the_cause():
+    cause = error_under("remove_frames").__cause__
+    assert isinstance(cause, UnfilteredStackTrace)
+    assert any("/minijax/" in name for name in files(cause))
+
+
+def test_hidden_frames_are_marked():
+    steps = steps_of(error_under("tracebackhide").__traceback__)
+    marks = [step.tb_frame.f_locals.get("__tracebackhide__") for step in steps]
+    assert marks[-1] and not marks[0]
+
+
+def test_the_mode_is_one_of_jax():
+    with pytest.raises(ValueError, match="tracebackhide"):
+        config.update("jax_traceback_filtering", "loud")
+
+
+def test_explained_once():
+    text = "".join(traceback.format_exception(error_under("auto")))
+    assert text.count("folded away") == 1 and "y @ y" in text
+
+
+def test_frames_of_a_callback_stay():
+    def root(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError) as caught:
+        minijax.make_jaxpr(root)(1.0)
+    assert files(caught.value)[-1] == __file__
+
+
+def test_public_functions_are_themselves():
+    for f in (jnp.abs, minijax.grad, minijax.tree_util.tree_map):
+        assert pickle.loads(pickle.dumps(f)) is f
+    assert jnp.abs is jnp.absolute and minijax.jacobian is minijax.jacrev
