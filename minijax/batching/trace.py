@@ -81,7 +81,7 @@ class BatchTrace(Trace):
 
     def unpack(self, x):
         """Return the array behind `x` and its mapped axis: None for a constant."""
-        mine = isinstance(x, BatchTracer) and x._trace is self
+        mine = isinstance(x, BatchTracer) and x._trace.axis is self.axis
         return (x.value, x.dim) if mine else (x, None)
 
     def pack(self, value, dim):
@@ -101,8 +101,9 @@ class BatchTrace(Trace):
 
     def _may_use_axis(self, primitive, params):
         name = self.axis.name
-        inside = name is not None and primitive in program_primitives
-        return inside or name in params.get("axis_name", ())
+        if primitive in program_primitives:  # a function's closure may hold examples
+            return name is not None or any(map(callable, params.values()))
+        return name in params.get("axis_name", ())
 
 
 def vmap_flat(f, values, dims, axis):
