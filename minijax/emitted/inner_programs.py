@@ -4,7 +4,7 @@
 
 from minijax.emitted.emission import python_rules
 from minijax.jitting.primitive import jit_p
-from minijax.own_rules.cotangent_rules import custom_vjp_call_p
+from minijax.own_rules.cotangent_rules import custom_lin_p, custom_vjp_call_p
 from minijax.own_rules.function_calls import callee_rules
 from minijax.own_rules.tangent_rules import custom_jvp_call_p
 
@@ -19,3 +19,4 @@ def _call(writer, eqn, operands, results):
 
 for _calls in (jit_p, custom_jvp_call_p, custom_vjp_call_p):
     python_rules[_calls] = _call
+python_rules.reasons[custom_lin_p] = "It is never run, only transposed."
