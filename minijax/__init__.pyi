@@ -39,6 +39,8 @@ from minijax.jitting.api import disable_jit as disable_jit
 from minijax.jitting.api import explain_cache_misses as explain_cache_misses
 from minijax.jitting.api import jit as jit
 from minijax.linear.linearization import linearize as linearize
+from minijax.own_rules.cotangent_rules import custom_vjp as custom_vjp
+from minijax.own_rules.tangent_rules import custom_jvp as custom_jvp
 from minijax.pytrees.forward_api import jvp as jvp
 from minijax.pytrees.transfer import block_until_ready as block_until_ready
 from minijax.pytrees.transfer import device_get as device_get

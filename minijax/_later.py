@@ -10,7 +10,7 @@ LATER = {
     "derivative rules of one's own, and forgetting": {
         "minijax": """
             checkpoint checkpoint_policies closure_convert custom_batching
-            custom_derivatives custom_gradient custom_jvp custom_vjp remat
+            custom_derivatives custom_gradient remat
         """,
         "minijax.lax": """
             custom_linear_solve custom_root linear_solve_p optimization_barrier

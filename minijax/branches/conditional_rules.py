@@ -17,7 +17,7 @@ from minijax.branches.conditionals import cond_p
 from minijax.branches.rewiring import rewired, zeros
 from minijax.branches.selecting import choose, refuse_io
 from minijax.core import Primitive, set_current_trace
-from minijax.forward.rules import constant_rule, jvp_rules
+from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.jitting.programs import (
     dce_program,
@@ -33,6 +33,7 @@ from minijax.jitting.programs import (
 from minijax.jitting.remembering import remembered
 from minijax.jitting.splitting import split_program
 from minijax.linear.linearization import split_rules
+from minijax.own_rules.stopped_gradients import stop_gradient_p
 from minijax.reverse.transposition import Linear, transpose_rules
 
 
@@ -63,10 +64,6 @@ def _run_one(axis, index, operands, dims, branches):
     batched = tuple([vmap_program(b, axis, dims, fronts)[0] for b in branches])
     outs = cond_p.bind(index, *operands, branches=batched)
     return outs, [0 if front else None for front in fronts]
-
-
-stop_gradient_p = Primitive("stop_gradient")
-primitive_rules(stop_gradient_p, lambda x: [x], lambda xp, x: x)
 
 
 def _run_all(axis, index, operands, branches):
@@ -180,15 +177,6 @@ def _read_slots(unknown, slots, places):
 vmap_rules.reasons[empty_p] = "It has no operands, so no example differs."
 jvp_rules.reasons[empty_p] = "It has no operands, so it has no tangent."
 transpose_rules.reasons[empty_p] = "It has no operands that a cotangent could go to."
-
-jvp_rules[stop_gradient_p] = constant_rule(stop_gradient_p)
-vmap_rules[stop_gradient_p] = lambda axis, args, dims: (
-    stop_gradient_p.bind(*args),
-    list(dims),
-)
-transpose_rules.reasons[stop_gradient_p] = (
-    "It has no tangent, so no cotangent ever arrives at it."
-)
 
 
 def _cond_split(split, primitive, args, on_tape, params):

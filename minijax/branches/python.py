@@ -10,11 +10,12 @@ from operator import or_
 
 import numpy as np
 
-from minijax.branches.conditional_rules import empty_p, stop_gradient_p
+from minijax.branches.conditional_rules import empty_p
 from minijax.branches.conditionals import cond_p
 from minijax.emitted.emission import python_rules
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jitting.costs import cost_analysis, cost_rules
+from minijax.own_rules.stopped_gradients import stop_gradient_p
 
 
 def write_cond(writer, eqn, operands, results):

@@ -4,13 +4,19 @@
 
 from minijax.emitted.emission import python_rules
 from minijax.jitting.primitive import jit_p
+from minijax.own_rules.cotangent_rules import custom_lin_p, custom_vjp_call_p
+from minijax.own_rules.function_calls import callee_rules
+from minijax.own_rules.tangent_rules import custom_jvp_call_p
 
 
-def _jit(writer, eqn, operands, results):
-    inner = writer.emission.function(eqn.params["jaxpr"], eqn.params["name"])
+def _call(writer, eqn, operands, results):
+    callee = callee_rules[eqn.primitive](eqn)
+    inner = writer.emission.function(callee, eqn.params["name"])
     name = writer.constant(inner, inner.__name__, "a function above")
     left = f"[{', '.join(results)}] = " if results else ""
     writer.line(f"{left}{name}({', '.join(operands)})")
 
 
-python_rules[jit_p] = _jit
+for _calls in (jit_p, custom_jvp_call_p, custom_vjp_call_p):
+    python_rules[_calls] = _call
+python_rules.reasons[custom_lin_p] = "It is never run, only transposed."

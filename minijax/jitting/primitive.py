@@ -34,6 +34,7 @@ from minijax.jitting.programs import (
 )
 from minijax.jitting.splitting import split_program
 from minijax.linear.linearization import split_rules
+from minijax.own_rules.function_calls import callee_rules
 from minijax.reverse.transposition import Linear, transpose_rules
 
 
@@ -51,6 +52,7 @@ class JitPrimitive(Primitive):
 
 jit_p = JitPrimitive("jit")
 program_primitives.add(jit_p)
+callee_rules[jit_p] = lambda eqn: eqn.params["jaxpr"]
 
 
 def check_operands(name, expected, given):

@@ -7,7 +7,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.checks import without
 from minijax.arrays.numerics import by_squaring
-from minijax.branches.conditional_rules import empty_p, stop_gradient_p
+from minijax.branches.conditional_rules import empty_p
 from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import while_p
 from minijax.callbacks.debugging import debug_callback_p, debug_print_p
@@ -27,6 +27,10 @@ from minijax.kernels.layouts import (
 )
 from minijax.kernels.program_steps import by_scalar_op, elementwise, kernel_rules
 from minijax.lax.reductions import countable
+from minijax.own_rules.cotangent_rules import custom_lin_p, custom_vjp_call_p
+from minijax.own_rules.function_calls import callee_rules
+from minijax.own_rules.stopped_gradients import stop_gradient_p
+from minijax.own_rules.tangent_rules import custom_jvp_call_p
 from minijax.scans.primitive import scan_p
 
 for _op in """
@@ -297,9 +301,11 @@ for _how, _folds in {
 }.items():  # fmt: skip
     kernel_rules[_folds] = folding(_how)
 
-kernel_rules[jit_p] = lambda lowering, eqn, *operands: lowering.program(
-    eqn.params["jaxpr"], operands
-)
+for _calls in (jit_p, custom_jvp_call_p, custom_vjp_call_p):
+    kernel_rules[_calls] = lambda lowering, eqn, *operands: lowering.program(
+        callee_rules[eqn.primitive](eqn), operands
+    )
+kernel_rules.reasons[custom_lin_p] = "It is never run, only transposed."
 
 
 def _empty(lowering, eqn):

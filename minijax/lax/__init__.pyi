@@ -22,7 +22,6 @@ from minijax.batching.named_axes import axis_size as axis_size
 from minijax.branches.conditionals import cond as cond
 from minijax.branches.conditionals import cond_p as cond_p
 from minijax.branches.conditionals import switch as switch
-from minijax.branches.forgetting import stop_gradient as stop_gradient
 from minijax.branches.while_loops import while_loop as while_loop
 from minijax.branches.while_loops import while_p as while_p
 from minijax.lax.arithmetic import add as add
@@ -228,6 +227,8 @@ from minijax.lax.shaping import squeeze as squeeze
 from minijax.lax.shaping import squeeze_p as squeeze_p
 from minijax.lax.shaping import transpose as transpose
 from minijax.lax.shaping import transpose_p as transpose_p
+from minijax.own_rules.stopped_gradients import stop_gradient as stop_gradient
+from minijax.own_rules.stopped_gradients import stop_gradient_p as stop_gradient_p
 from minijax.scans.associative import associative_scan as associative_scan
 from minijax.scans.loops import fori_loop as fori_loop
 from minijax.scans.loops import scan as scan

@@ -4,6 +4,9 @@
 
 from minijax.jaxprs.jaxpr import JaxprEqn, Var
 from minijax.jitting.primitive import jit_p
+from minijax.own_rules.cotangent_rules import custom_vjp_call_p
+from minijax.own_rules.function_calls import callee_rules
+from minijax.own_rules.tangent_rules import custom_jvp_call_p
 from minijax.passes.sweeping import INSIDE, constants_in, sweeping
 
 
@@ -29,8 +32,8 @@ def inline_call(sweep, eqn):
     """A rule: in place of a call, the equations of what is called."""
     if eqn.params.get("backend"):
         return None
-    return inline(sweep, eqn.params["jaxpr"], eqn.invars)
+    return inline(sweep, callee_rules[eqn.primitive](eqn), eqn.invars)
 
 
-INLINING = {jit_p}, inline_call
+INLINING = {jit_p, custom_jvp_call_p, custom_vjp_call_p}, inline_call
 inline_calls = sweeping(INLINING, INSIDE)

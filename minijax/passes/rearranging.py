@@ -7,7 +7,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.checks import without
 from minijax.arrays.dtypes import kind_of
-from minijax.branches.conditional_rules import stop_gradient_p
+from minijax.own_rules.stopped_gradients import stop_gradient_p
 from minijax.passes.algebra import scalar_in
 from minijax.passes.sweeping import INSIDE, sweeping
 

@@ -1,0 +1,177 @@
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""A user's function with a derivative rule, as a function of flat arguments.
+
+Reference: ``resolve_kwargs``, ``argnums_partial`` in ``jax._src.api_util``.
+"""
+
+import functools
+import inspect
+from typing import Any
+
+from minijax.arrays.avals import typeof
+from minijax.core import Tracer
+from minijax.errors import UnexpectedTracerError
+from minijax.pytrees.treedefs import tree_flatten, tree_leaves
+
+
+def name_of(fun):
+    """Return what a function is called in messages and programs."""
+    inner = fun.func if isinstance(fun, functools.partial) else fun
+    return getattr(inner, "__name__", None) or type(inner).__name__
+
+
+def positional(kind, fun, args, kwargs):
+    """Return all arguments of a call by position, defaults included.
+
+    Args:
+      kind: of the decorated function, ``"custom_jvp"`` or ``"custom_vjp"``.
+      fun: the function that was decorated.
+      args, kwargs: the arguments of the call.
+
+    Raises:
+      TypeError: if that cannot be done.
+    """
+    try:
+        return _bound(fun, args, kwargs)
+    except TypeError as error:
+        raise TypeError(
+            f"The input arguments to the {kind}-decorated function {name_of(fun)} "
+            "could not be resolved to positional-only arguments. Binding failed with "
+            f"the error:\n{error}"
+        ) from error
+
+
+def _bound(fun, args, kwargs):
+    if isinstance(fun, functools.partial):  # its signature names what is filled in
+        return (lambda *args: args)(*args, **kwargs)
+    bound = inspect.signature(fun).bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(
+            "The following keyword arguments could not be resolved to positions: "
+            + ", ".join(bound.kwargs)
+        )
+    return bound.args
+
+
+def nondiff_positions(fun, argnums, argnames):
+    """Return the sorted positions of arguments that no derivative concerns.
+
+    Args:
+      fun: the function that is decorated.
+      argnums: an integer, or a sequence of them.
+      argnames: a name, or a sequence of them.
+
+    Raises:
+      ValueError: if `fun` has no argument of one of the names.
+    """
+    nums = [argnums] if isinstance(argnums, int) else [*argnums]
+    names = [argnames] if isinstance(argnames, str) else [*argnames]
+    known = list(inspect.signature(fun).parameters) if names else []
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"nondiff_argnames names {name!r}, but the arguments of "
+                f"{name_of(fun)} are {', '.join(known)}."
+            )
+    return tuple(sorted({*nums, *map(known.index, names)}))
+
+
+class FlatFunction:
+    """One call of a function on trees, as a function of flat arguments.
+
+    Args:
+      fun: the user's function, with positional arguments only.
+      in_tree: the structure of the tuple of its arguments, static ones left out.
+      in_avals: the abstract values of their leaves.
+      static: dictionary from positions to the static arguments.
+
+    Attributes:
+      out_tree, out_avals: the structure of the result, and the abstract values of its
+        leaves; None before the first call.
+    """
+
+    def __init__(self, fun, in_tree, in_avals, static):
+        self.fun, self.in_tree, self.in_avals = fun, in_tree, in_avals
+        self.static, self.name = static, name_of(fun)
+        self.out_tree, self.out_avals = None, None
+
+    def __call__(self, *flat):
+        """Return the leaves of the result, a list."""
+        outs, self.out_tree = tree_flatten(self.apply(self.fun, flat))
+        self.out_avals = list(map(typeof, outs))
+        return outs
+
+    def apply(self, fun, flat):
+        """Call a function of the same arguments as the user's."""
+        others = iter(self.in_tree.unflatten(flat))
+        count = len(self.in_tree.children()) + len(self.static)
+        static = self.static
+        return fun(*[static[i] if i in static else next(others) for i in range(count)])
+
+    def ask(self, rule, *args):
+        """Call a rule, which gets the static arguments before all others."""
+        return rule(*[self.static[i] for i in sorted(self.static)], *args)
+
+
+def take_apart(fun, args, nondiff):
+    """Return the leaves of arguments, and the `FlatFunction` that takes them.
+
+    Args:
+      fun: the user's function.
+      args: its arguments.
+      nondiff: positions of those that are static.
+
+    Raises:
+      TypeError: if a leaf of the others is no array or scalar.
+    """
+    static = {i: args[i] for i in nondiff if i < len(args)}
+    others = tuple([arg for i, arg in enumerate(args) if i not in static])
+    leaves, in_tree = tree_flatten(others)
+    return leaves, FlatFunction(fun, in_tree, list(map(typeof, leaves)), static)
+
+
+class Decorated:
+    """A function to which rules can be given, as an object that is called like it.
+
+    Args:
+      fun: the function.
+      nondiff_argnums, nondiff_argnames: positions and names of static arguments.
+    """
+
+    kind = ""  # for messages
+
+    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function; each kind binds a primitive of its own."""
+        raise NotImplementedError
+
+    def refuse_without(self, rule):
+        """Raise if a rule is missing; `rule` is what messages call it."""
+        raise AttributeError(
+            f"No {rule} defined for {self.kind} function {name_of(self.fun)} using "
+            f"def{rule.lower()}."
+        )
+
+    def positional(self, args, kwargs):
+        """Return all arguments of a call by position."""
+        return positional(self.kind, self.fun, args, kwargs)
+
+
+def refuse_tracers(static):
+    """Raise if a value that a rule of reverse mode holds belongs to a trace."""
+    if any(isinstance(leaf, Tracer) for leaf in tree_leaves(static)):
+        raise UnexpectedTracerError(
+            "Found a JAX Tracer object passed as an argument to a custom_vjp function "
+            "in a position indicated by nondiff_argnums as non-differentiable. Tracers "
+            "cannot be passed as non-differentiable arguments to custom_vjp functions; "
+            "instead, nondiff_argnums should only be used for arguments that can't be "
+            "or contain JAX tracers, e.g. function-valued arguments. In particular, "
+            "array-valued arguments should typically not be indicated as "
+            "nondiff_argnums."
+        )

@@ -1,0 +1,61 @@
+"""Rules of one's own beside real JAX: values, programs and messages."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+
+import minijax
+from tests import own_rules_cases
+
+PACKAGES = minijax, jax
+FUNCTIONS = tuple(map(own_rules_cases.functions, PACKAGES))
+WAYS = tuple(map(own_rules_cases.transformations, PACKAGES))
+PROGRAMS = tuple(map(own_rules_cases.programs, PACKAGES))
+MISTAKES = tuple(map(own_rules_cases.mistakes, PACKAGES))
+DEEP = "bent", "turned", "counted"  # the others are stacked once
+CASES = [(name, (way,)) for name in FUNCTIONS[0] for way in WAYS[0]]
+CASES += [(name, s) for name in DEEP for s in itertools.product(WAYS[0], repeat=2)]
+CASES = [case for case in CASES if own_rules_cases.is_possible(*case)]
+
+
+def outcome(functions, ways, name, stack):
+    """The value, or the class of the error."""
+    f = functions[name]
+    for way in stack:
+        f = ways[way](f)
+    try:
+        return np.asarray(f(1.25))
+    except Exception as error:
+        return type(error).__name__
+
+
+@pytest.mark.parametrize(("name", "stack"), CASES)
+def test_values(name, stack):
+    ours, theirs = (
+        outcome(*pair, name, stack) for pair in zip(FUNCTIONS, WAYS, strict=True)
+    )
+    if isinstance(theirs, str):
+        assert isinstance(ours, str)
+    else:
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", PROGRAMS[0])
+def test_texts_of_programs(name):
+    texts = []
+    for package, programs in zip(PACKAGES, PROGRAMS, strict=True):
+        f, args = programs[name]
+        texts.append(str(package.make_jaxpr(f)(*args)))
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("name", sorted(MISTAKES[0]))
+def test_messages(name):
+    found = []
+    for mistakes in MISTAKES:
+        with pytest.raises(Exception) as caught:
+            mistakes[name]()
+        found.append((type(caught.value).__name__, str(caught.value).split("\nSee")[0]))
+    assert found[0] == found[1]
