@@ -39,7 +39,11 @@ for module in pkgutil.walk_packages(minijax.__path__, "minijax."):
 TALKING = {*test_batching_trace.COLLECTIVE, "axis_index"}
 # They call functions of Python: tests/test_callbacks_primitives.py.
 CALLING = {"pure_callback", "io_callback", "debug_callback", "debug_print"}
-APART = TALKING | CALLING
+# They act on keys, which are no numbers: tests/test_randomness_keys.py.
+KEYED = {
+    f"random_{name}" for name in "seed wrap unwrap split fold_in bits clone".split()
+}
+APART = TALKING | CALLING | KEYED
 SILENT = [primitive for primitive in shape_rules if primitive.name not in APART]
 CURVED = {
     **forward_cases.CASES,
