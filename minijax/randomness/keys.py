@@ -19,7 +19,7 @@ from minijax.core import Primitive
 from minijax.randomness.threefry import by_numpy, numbered, threefry2x32
 
 
-class prng_key(np.void):
+class prng_key(np.void):  # type: ignore[misc]  # as np.record is one
     """The kind of dtypes of keys: ``jnp.issubdtype(x.dtype, prng_key)``.
 
     Reference: ``jax.dtypes.prng_key``.
