@@ -185,3 +185,33 @@ def logistic(jax, examples, features):
 
     gradient = jax.jit(jax.grad(loss))
     return lambda: gradient(w, x, y)
+
+
+def _of_a_key(jax, function):
+    key, function = jax.random.key(0), jax.jit(function)
+    return lambda: function(key)
+
+
+@row("uniform random numbers, 1e6", 0.5, 0.25)
+def uniform(jax):
+    """A million floats below 1: the cipher, a shift and a subtraction."""
+    return _of_a_key(jax, lambda key: jax.random.uniform(key, (1_000_000,)))
+
+
+@row("normal random numbers, 1e6", 0.6, 0.4)
+def normal(jax):
+    """The same, sent through the inverse of the error function."""
+    return _of_a_key(jax, lambda key: jax.random.normal(key, (1_000_000,)))
+
+
+@row("dropout, 1000x1000", 0.6, 0.4)
+def dropout(jax):
+    """Mask and scaling in one kernel with the bits of the mask."""
+    jnp = jax.numpy
+    x, key = jnp.ones((1000, 1000)), jax.random.key(0)
+
+    def drop(key, x):
+        return jnp.where(jax.random.uniform(key, x.shape) < 0.9, x / 0.9, 0.0)
+
+    drop = jax.jit(drop)
+    return lambda: drop(key, x)

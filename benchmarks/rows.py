@@ -42,7 +42,6 @@ LATER = {
     "convolution, 3x3, forward and both gradients": "chapter 29",
     "step of an all-convolutional network, CIFAR-10": "chapter 29",
     "sort, 1e6": "chapter 28",
-    "uniform random numbers, 1e6": "chapter 31",
 }
 
 # A package of which only the array functions are there: NumPy's.

@@ -11,6 +11,7 @@ from minijax import flatten_util as flatten_util
 from minijax import interpreters as interpreters
 from minijax import lax as lax
 from minijax import numpy as numpy
+from minijax import random as random
 from minijax import stages as stages
 from minijax import test_util as test_util
 from minijax import tree as tree

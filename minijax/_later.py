@@ -47,6 +47,7 @@ LATER = {
             sort sort_complex trim_zeros union1d unique unique_all unique_counts
             unique_inverse unique_values
         """,
+        "minijax.random": "choice permutation",
     },
     "windows and convolution": {
         "minijax.lax": """
@@ -70,12 +71,20 @@ LATER = {
             qr slogdet solve svd svdvals tensordot tensorinv tensorsolve trace vecdot
             vector_norm
         """,
+        "minijax.random": "multivariate_normal orthogonal",
     },
     "random numbers": {
-        "minijax": "debug_key_reuse default_prng_impl random threefry_partitionable",
+        "minijax": "debug_key_reuse default_prng_impl threefry_partitionable",
         "minijax.lax": """
             RandomAlgorithm random_gamma_grad rng_bit_generator rng_bit_generator_p
             rng_uniform rng_uniform_p
+        """,
+        "minijax.random": """
+            ball bernoulli beta binomial categorical cauchy chisquare dirichlet
+            double_sided_maxwell exponential f gamma generalized_normal geometric gumbel
+            key_dtype laplace loggamma logistic lognormal maxwell multinomial pareto
+            poisson rademacher randint random_gamma_p rayleigh t triangular
+            truncated_normal wald weibull_min
         """,
     },
     "NumPy's other functions, nn and scipy": {

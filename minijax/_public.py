@@ -532,6 +532,19 @@ PUBLIC: dict[str, dict[str, str]] = {
     "minijax.numpy.linalg": {
         "norm": "minijax.numpy.linalg.norms",
     },
+    "minijax.random": {
+        "PRNGKey": "minijax.randomness.making_keys",
+        "bits": "minijax.randomness.uniform",
+        "clone": "minijax.randomness.making_keys",
+        "fold_in": "minijax.randomness.making_keys",
+        "key": "minijax.randomness.making_keys",
+        "key_data": "minijax.randomness.making_keys",
+        "key_impl": "minijax.randomness.making_keys",
+        "normal": "minijax.randomness.normal",
+        "split": "minijax.randomness.making_keys",
+        "uniform": "minijax.randomness.uniform",
+        "wrap_key_data": "minijax.randomness.making_keys",
+    },
     "minijax.stages": {
         "ArgInfo": "minijax.jitting.lowering",
         "Compiled": "minijax.jitting.lowering",
@@ -627,4 +640,5 @@ REGISTERS: list[str] = [
     "minijax.calls.gated_functions",
     "minijax.calls.object_cache",
     "minijax.threads.shared_text",
+    "minijax.randomness.key_rules",
 ]

@@ -151,6 +151,9 @@ def check_against_loop(f, args, dims):
 
 COLLECTIVE = "psum pmax pmin ppermute all_gather reduce_scatter all_to_all".split()
 NOT_HERE = ["iota", "empty2", "axis_index", *COLLECTIVE]
+# Those that act on keys, which are no numbers: tests/test_randomness_keys.py.
+KEYED = "seed wrap unwrap split fold_in bits clone".split()
+NOT_HERE += [f"random_{name}" for name in KEYED]
 FLOOR_2 = [p for p in computations if p.name not in NOT_HERE]
 
 

@@ -35,6 +35,15 @@ NAMES = {dtype: dtype.name for dtype in DTYPES}  # dtype.name itself takes its t
 # The type of tangents of integers: it has no values, and no arithmetic.
 float0 = np.dtype([("float0", np.void, 0)])
 
+# Dtypes of what is no number, such as keys of generators: their names. Shapes may be
+# changed; arithmetic and NumPy's sight of the elements are refused.
+EXTENDED: dict = {}
+
+
+def name_of(dtype):
+    """Return the name of a dtype in texts of arrays."""
+    return EXTENDED.get(dtype) or dtype.name
+
 
 PYTHON_TYPES = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
 KINDS = {
@@ -98,7 +107,9 @@ def tangent_dtype(dtype):
 def short_name(dtype):
     """Return the spelling of jaxprs: ``f32`` for float32."""
     dtype = np.dtype(dtype)
-    return "float0" if dtype == float0 else DTYPES.get(dtype) or str(dtype)
+    if dtype == float0:
+        return "float0"
+    return DTYPES.get(dtype) or EXTENDED.get(dtype) or str(dtype)
 
 
 def check_dtype(dtype, name):

@@ -8,7 +8,7 @@ Reference: ``jax.Array``.
 import numpy as np
 
 from minijax.arrays.capsules import lend
-from minijax.arrays.dtypes import short_name
+from minijax.arrays.dtypes import EXTENDED, name_of, short_name
 from minijax.arrays.placement import platforms
 from minijax.core import Array
 
@@ -39,7 +39,7 @@ class Record:
 
     def __str__(self):
         sizes = ",".join(map(str, self.shape))
-        return f"{'~' * self.weak_type}{self.dtype.name}[{sizes}]"
+        return f"{'~' * self.weak_type}{name_of(self.dtype)}[{sizes}]"
 
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
@@ -61,6 +61,12 @@ def rule_of_class(rules, x):
     )
 
 
+NO_NUMBERS = (
+    "An array of dtype {} cannot be converted to a NumPy array: its elements are no "
+    "numbers. minijax.random.key_data(array) returns the words that they are made of."
+)
+
+
 class Interchange(Array):
     """What others may have of an array: its numbers, and no means to change them."""
 
@@ -70,12 +76,16 @@ class Interchange(Array):
         return repr_of_array(self._buffer, self.aval)
 
     def __str__(self):
-        return str(self._buffer)
+        return repr(self) if self.aval.dtype in EXTENDED else str(self._buffer)
 
     def __format__(self, spec):
+        if self.aval.dtype in EXTENDED:
+            return format(str(self), spec)
         return format(self._buffer[()] if self.aval.ndim == 0 else self._buffer, spec)
 
     def __array__(self, dtype=None, copy=None):
+        if self.aval.dtype in EXTENDED:
+            raise TypeError(NO_NUMBERS.format(name_of(self.aval.dtype)))
         return np.array(self._buffer.view(), dtype=dtype, copy=copy)
 
     def __dlpack__(self, *, max_version=None, **kwargs):
@@ -107,6 +117,9 @@ class Interchange(Array):
 
 def repr_of_array(buffer, aval):
     """Return ``Array([1., 2.], dtype=float32)``, as JAX writes it."""
+    if aval.dtype in EXTENDED:
+        words = buffer[aval.dtype.names[0]]
+        return f"Array({aval.shape}, dtype={name_of(aval.dtype)}) overlaying:\n{words}"
     width = np.get_printoptions()["linewidth"]
     weak = ", weak_type=True" if aval.weak_type else ""
     dtype = f"dtype={aval.dtype.name}{weak})"

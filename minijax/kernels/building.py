@@ -34,6 +34,10 @@ class Pair(NamedTuple):
     imag: Node
 
 
+# Dtypes of what is no number, and integers of their size, as which kernels move them.
+carriers: dict = {}
+
+
 class NodeWriter:
     """Writes nodes, one after the other.
 
@@ -143,7 +147,8 @@ class KernelBuilder(NodeWriter):
 
     def place(self, layout, written=False):
         """Return the buffer, and the place in it, of an array's element."""
-        key = slot, dtype = layout.source, layout.dtype
+        dtype = carriers.get(layout.dtype, layout.dtype)
+        key = slot, dtype = layout.source, dtype
         if key not in self.buffers:
             name = new_name(self.buffers.values(), written)
             size = slot.size * slot.dtype.itemsize // dtype.itemsize
