@@ -43,6 +43,7 @@ pages: $(STAMP)
 	@$(RUN) -m book.tools.pages
 	@$(RUN) -m book.tools.landing
 	@$(RUN) -m book.tools.one_function
+	@$(RUN) -m book.tools.mistakes
 
 ## make serve PORT=8000 show the built book on this machine
 serve:

@@ -1,5 +1,6 @@
 """Traceback filtering: the modes of JAX, and what the guard leaves alone."""
 
+import inspect
 import pickle
 import traceback
 
@@ -70,3 +71,20 @@ def test_public_functions_are_themselves():
     for f in (jnp.abs, minijax.grad, minijax.tree_util.tree_map):
         assert pickle.loads(pickle.dumps(f)) is f
     assert jnp.abs is jnp.absolute and minijax.jacobian is minijax.jacrev
+
+
+@pytest.mark.parametrize("name", "grad vmap value_and_grad jacfwd jacrev jit".split())
+def test_what_is_made_of_a_function_remembers_it(name):
+    def f(x, *, scale=2.0):
+        """A text."""
+        return x * scale
+
+    made = getattr(minijax, name)(f)
+    assert made.__wrapped__ is f and made.__name__ == "f"
+    assert inspect.signature(made) == inspect.signature(f)
+
+
+def test_signatures_and_texts_are_those_of_the_function():
+    for f in (jnp.sin, minijax.grad, minijax.lax.scan, minijax.random.normal):
+        assert inspect.signature(f) == inspect.signature(f.__wrapped__)
+        assert f.__doc__ == f.__wrapped__.__doc__ and f.__doc__

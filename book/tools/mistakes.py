@@ -48,8 +48,9 @@ def page() -> str:
 
 
 def main() -> None:
-    """Run from the command line."""
-    files.write(ROOT / PAGE, page())
+    """Write the page, if its text changed."""
+    if files.write(ROOT / PAGE, page()):
+        print(f"wrote {PAGE}")
 
 
 if __name__ == "__main__":

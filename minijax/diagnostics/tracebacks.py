@@ -144,6 +144,7 @@ def guarded(function):
             raise
         return guard_made(result) if type(result) is FunctionType else result
 
+    guard.__wrapped__ = getattr(function, "__wrapped__", function)  # the user's own
     return guard
 
 

@@ -51,7 +51,7 @@ class UserLine(Position):
     @property
     def file(self):
         """The path of the file, or ``cell In[7]`` in a notebook."""
-        return re.sub(r".*ipykernel_\d+\W\d+\.py", _cell, self.code.co_filename)
+        return re.sub(CELL, _cell, self.code.co_filename)
 
     def spell(self, file):
         """Return ``file:line:column (function)``."""
@@ -75,6 +75,10 @@ class UserLine(Position):
     def quoted(self):
         """The whole path, and the text of the line, for error messages."""
         return f"{self.spell(self.file)}: {self.text}"
+
+
+# The names of cells in Jupyter, and in IPython's own terminal.
+CELL = r".*ipykernel_\d+\W\d+\.py|<ipython-input-\d+-\w+>"
 
 
 def _cell(found):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from book.tools import export, files, laws, modules, public, syntax
+from book.tools import export, files, laws, mistakes, modules, public, syntax
 from book.tools.modules import Package
 from book.tools.source import (
     BookError,
@@ -421,3 +421,8 @@ def test_the_page_of_measurements_names_rows_that_are_behind():
     assert "| HMM fit | 4.000 | 0.001 | 2.000 | 4,000 |" in kept
     few = row | {"ratio": {"jax": 0.5}}
     assert "##" not in speed_page({"versions": about, "rows": {"few": few}})
+
+
+def test_the_page_of_errors_is_what_its_mistakes_say_now():
+    page = (mistakes.ROOT / mistakes.PAGE).read_text(encoding="utf-8")
+    assert page == mistakes.page(), "python -m book.tools.mistakes writes it"
