@@ -12,10 +12,10 @@ from typing import NamedTuple
 from minijax.branches.rewiring import rewired
 from minijax.branches.settling import settle
 from minijax.core import set_current_trace
+from minijax.forgetting.programs import has_effects, merge, partition, stage
+from minijax.forgetting.remembering import remembered
+from minijax.forgetting.splitting import Split, split_program
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
-from minijax.jitting.programs import has_effects, merge, partition, stage
-from minijax.jitting.remembering import remembered
-from minijax.jitting.splitting import Split, split_program
 from minijax.linear.linearization import split_rules
 from minijax.scans.primitive import bind_scan, groups, scan_p
 
