@@ -583,6 +583,7 @@ REGISTERS: list[str] = [
     "minijax.operators.methods",
     "minijax.forward.calculus",
     "minijax.forward.primitive_rules",
+    "minijax.forward.programs",
     "minijax.forward.running",
     "minijax.reverse.other_transposes",
     "minijax.jitting.remembering",
