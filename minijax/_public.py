@@ -599,6 +599,7 @@ REGISTERS: list[str] = [
     "minijax.operators.methods",
     "minijax.forward.calculus",
     "minijax.forward.primitive_rules",
+    "minijax.forward.programs",
     "minijax.forward.running",
     "minijax.diagnostics.user_lines",
     "minijax.diagnostics.tracebacks",

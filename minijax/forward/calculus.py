@@ -10,7 +10,6 @@ Reference: ``jax.interpreters.ad.primitive_jvps``.
 
 from minijax import lax
 from minijax.arrays.dtypes import is_inexact
-from minijax.forward.programs import product
 from minijax.forward.rules import (
     broadcast_like,
     constant_rule,
@@ -19,7 +18,6 @@ from minijax.forward.rules import (
     partials_rule,
     slope_rule,
 )
-from minijax.forward.trace import program_rule
 from minijax.lax.elementwise import add_any_p
 
 jvp_rules[lax.mul_p] = partials_rule(
@@ -121,6 +119,3 @@ def converted_tangent(x_dot, z, x, new_dtype, weak_type):
 jvp_rules[lax.convert_element_type_p] = partials_rule(
     lax.convert_element_type_p, converted_tangent
 )
-
-
-jvp_rules[lax.reduce_prod_p] = program_rule(product)

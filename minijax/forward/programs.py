@@ -1,4 +1,4 @@
-# Made from chapters/04_forward.md by `make chapter`;
+# Made from chapters/04_forward_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The product of an array as a program of multiplications.
 
@@ -9,6 +9,8 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.forward.rules import jvp_rules
+from minijax.forward.trace import jvp_flat
 
 
 def cut(x, axis, start, limit, stride=1):
@@ -29,3 +31,20 @@ def product(x, axes):
             rest = [cut(x, axis, 2 * half, size)] if size % 2 else []
             x = lax.concatenate([lax.mul(left, right), *rest], axis)
     return lax.squeeze(x, axes)
+
+
+def program_rule(program):
+    """Return the rule of a primitive that does what `program` does.
+
+    Args:
+      program: a function of the same operands and parameters, written with other
+        primitives, that returns one array.
+    """
+
+    def rule(primals, tangents, **params):
+        return jvp_flat(lambda *xs: [program(*xs, **params)], primals, tangents)
+
+    return rule
+
+
+jvp_rules[lax.reduce_prod_p] = program_rule(product)

@@ -12,9 +12,8 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
-from minijax.forward.programs import cut
+from minijax.forward.programs import cut, program_rule
 from minijax.forward.rules import jvp_rules
-from minijax.forward.trace import program_rule
 
 
 def running(combine):

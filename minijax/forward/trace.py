@@ -99,17 +99,3 @@ def jvp_flat(f, primals, tangents, parent=None):
         results = f(*map(trace.pack, primals, tangents))
         primals_out, tangents_out = unzip2(map(trace.unpack, results))
     return list(primals_out), list(tangents_out)
-
-
-def program_rule(program):
-    """Return the rule of a primitive that does what `program` does.
-
-    Args:
-      program: a function of the same operands and parameters, written with other
-        primitives, that returns one array.
-    """
-
-    def rule(primals, tangents, **params):
-        return jvp_flat(lambda *xs: [program(*xs, **params)], primals, tangents)
-
-    return rule

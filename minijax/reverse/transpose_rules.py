@@ -133,6 +133,7 @@ def dot_transpose(ct, linear, known, contract, batch, ct_contract, result_dtype)
     numbers = (ct_contract, known_free), (ct_batch, batch[1])
     known = with_dtype(known, typeof(ct).dtype)
     product = lax.dot_general(ct, known, numbers, None, result_dtype)
+    # Its last axes are the contracted ones of `known`, in the order they have there.
     contracted = [contract[0][i] for i in inverse(contract[1])]
     order = inverse([*batch[0], *free, *contracted])
     return with_dtype(lax.transpose(product, order), linear.aval.dtype)
