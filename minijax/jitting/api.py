@@ -17,7 +17,7 @@ from minijax.jitting.compilation import backends
 from minijax.jitting.functions import Options, jit_kind
 from minijax.jitting.lowering import Wrapped
 from minijax.jitting.remembering import caches
-from minijax.pytrees.api_util import check_callable
+from minijax.pytrees.call_names import check_callable
 from minijax.typing import P, R
 
 _no_function = object()
