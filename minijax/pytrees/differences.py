@@ -101,3 +101,20 @@ def differences(treedef, tree, exact=False, name="", path=()):
     for inner, (key, child) in zip(treedef.children(), kind.keyed_children(tree)):
         found += differences(inner, child, exact, name, (*path, key))
     return found
+
+
+def subtrees(caller, treedef, tree):
+    """Return what `tree` has at the leaves of a structure.
+
+    Args:
+      caller: the name of the function that asks, for the message.
+      treedef: a `PyTreeDef`.
+      tree: a tree that begins with this structure.
+
+    Raises:
+      ValueError: if it does not; the message shows the paths.
+    """
+    try:
+        return treedef.flatten_up_to(tree)
+    except ValueError as error:
+        raise ValueError(f"{caller}: {error}") from None
