@@ -35,7 +35,8 @@ class Record:
 
     def update(self, shape=None, dtype=None, weak_type=None):
         """Return a copy with some of its parts replaced."""
-        return type(self)(
+        kind: type = type(self)
+        return kind(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,

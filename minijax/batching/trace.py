@@ -99,7 +99,7 @@ class BatchTrace(Trace):
 
 
 # Primitives that contain programs, in which a collective may name an axis.
-program_primitives = set()
+program_primitives: set = set()
 
 
 def names_axis(primitive, params, name):

@@ -49,8 +49,9 @@ class Outline:
         """Return this structure with the structure `inner` in place of each leaf."""
         if self.kind is None:
             return inner
+        structure: type = type(self)
         children = [child.compose(inner) for child in self._children]
-        return type(self)(self.kind, self.aux, children)
+        return structure(self.kind, self.aux, children)
 
     def __repr__(self):
         return f"PyTreeDef({self._text()})"
