@@ -5,13 +5,11 @@
 Reference: ``jax.Array``.
 """
 
-import numpy as np
-
 from minijax.arrays.avals import typeof
 from minijax.arrays.interchange import Interchange, device_of
-from minijax.arrays.placement import devices
+from minijax.arrays.placement import computed, copied, devices
 from minijax.core import Array, RuleTable, impl_rules
-from minijax.errors import UnexpectedTracerError, raise_if_out_of_memory
+from minijax.errors import UnexpectedTracerError
 
 _cpu = devices("cpu")[0]
 
@@ -40,11 +38,7 @@ def asbuffer(x, device=_cpu):
         return x._buffer
     if isinstance(x, Array):
         raise UnexpectedTracerError(f"{x!r} stands for an array; it has no numbers.")
-    try:
-        return device.array_module.array(x, dtype=typeof(x).dtype)
-    except MemoryError as error:
-        raise_if_out_of_memory("a copy", error)
-        raise
+    return copied(device, x, typeof(x).dtype)
 
 
 def asarray_impl(x):
@@ -69,21 +63,10 @@ def impl_rule_of(primitive, compute):
         avals = shape_rules[primitive](*map(typeof, args), **params)
         device = device_of(args)
         buffers = [asbuffer(arg, device) for arg in args]
-        try:
-            with np.errstate(all="ignore"):
-                results = compute(device.array_module, *buffers, **params)
-                results = results if isinstance(results, list) else [results]
-                return [wrap(x, aval, device) for x, aval in zip(results, avals)]
-        except (MemoryError, OverflowError, ValueError) as error:
-            raise_if_out_of_memory(str(primitive), error, avals)
-            raise
+        results = computed(primitive, device, compute, buffers, params, avals)
+        return [ArrayImpl(x, aval, device) for x, aval in zip(results, avals)]
 
     return rule
-
-
-def wrap(result, aval, device):
-    """Return what a rule has computed as an array with the dtype of `aval`."""
-    return ArrayImpl(device.array_module.asarray(result, aval.dtype), aval, device)
 
 
 def primitive_rules(primitive, shape, compute):

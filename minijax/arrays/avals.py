@@ -44,14 +44,6 @@ class ShapedArray(Record):
     ndim = property(lambda self: len(self.shape), doc="Number of axes.")
     size = property(lambda self: math.prod(self.shape), doc="Number of elements.")
 
-    def update(self, shape=None, dtype=None, weak_type=None):
-        """Return a copy with some of its parts replaced."""
-        return ShapedArray(
-            self.shape if shape is None else shape,
-            self.dtype if dtype is None else dtype,
-            self.weak_type if weak_type is None else weak_type,
-        )
-
 
 # From types to functions which give a value of the type its abstract value.
 aval_rules: dict = {}

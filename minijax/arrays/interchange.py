@@ -33,6 +33,15 @@ class Record:
     def __reduce__(self):
         return type(self), self._key()
 
+    def update(self, shape=None, dtype=None, weak_type=None):
+        """Return a copy with some of its parts replaced."""
+        kind: type = type(self)
+        return kind(
+            self.shape if shape is None else shape,
+            self.dtype if dtype is None else dtype,
+            self.weak_type if weak_type is None else weak_type,
+        )
+
     def str_short(self):
         """Return the spelling of jaxprs, such as ``f32[3,4]``."""
         return f"{short_name(self.dtype)}[{','.join(map(str, self.shape))}]"

@@ -10,6 +10,7 @@ import os
 import numpy as np
 
 from minijax.arrays.settings import config
+from minijax.errors import raise_if_out_of_memory
 
 
 class Device:
@@ -115,3 +116,35 @@ def device_count(backend: str | None = None) -> int:
 def local_device_count(backend: str | None = None) -> int:
     """Return the number of devices of a platform that this process owns."""
     return len(local_devices(backend=backend))
+
+
+def copied(device, x, dtype):
+    """Return the numbers of `x` in a new buffer."""
+    try:
+        return device.array_module.array(x, dtype=dtype)
+    except MemoryError as error:
+        raise_if_out_of_memory("a copy", error)
+        raise
+
+
+def computed(primitive, device, compute, buffers, params, avals):
+    """Return the list of buffers that `compute` makes, of the dtypes of `avals`.
+
+    Args:
+      primitive: what is named if memory runs out.
+      device: whose array module computes.
+      compute: a function of an array module, buffers and parameters, which returns a
+        buffer, or a list of them.
+      buffers: of the operands.
+      params: of the primitive.
+      avals: what the results are.
+    """
+    xp = device.array_module
+    try:
+        with np.errstate(all="ignore"):
+            results = compute(xp, *buffers, **params)
+            results = results if isinstance(results, list) else [results]
+            return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
+    except (MemoryError, OverflowError, ValueError) as error:
+        raise_if_out_of_memory(str(primitive), error, avals)
+        raise

@@ -20,7 +20,8 @@ from minijax.batching.axes import (
 )
 from minijax.batching.rules import example_aval, vmap_rules
 from minijax.core import Trace, Tracer, current_trace, lifetime, set_current_trace
-from minijax.pytrees.api_util import FlatCall, check_callable
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.call_names import check_callable
 from minijax.pytrees.operations import flatten_axes
 from minijax.typing import P, R
 
@@ -78,7 +79,7 @@ class BatchTrace(Trace):
 
     def unpack(self, x):
         """Return the array behind `x` and its mapped axis: None for a constant."""
-        mine = isinstance(x, BatchTracer) and x._trace.axis is self.axis
+        mine = isinstance(x, BatchTracer) and x._trace is self
         return (x.value, x.dim) if mine else (x, None)
 
     def pack(self, value, dim):
@@ -97,16 +98,14 @@ class BatchTrace(Trace):
         return [self.pack(*pair) for pair in zip(results, dims_out, strict=True)]
 
 
-# Primitives that contain programs or functions: a collective inside may name an axis,
-# and the closure of a function may hold examples.
-program_primitives = set()
+# Primitives that contain programs, in which a collective may name an axis.
+program_primitives: set = set()
 
 
 def names_axis(primitive, params, name):
     """Return whether a primitive uses the axis called `name`, or may do so inside."""
-    if primitive in program_primitives:
-        return name is not None or any(map(callable, params.values()))
-    return name in params.get("axis_name", ())
+    inside = name is not None and primitive in program_primitives
+    return inside or name in params.get("axis_name", ())
 
 
 def vmap_flat(f, values, dims, axis):

@@ -16,7 +16,8 @@ from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.jaxprs.origins import Origin
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct
 from minijax.jaxprs.staging import trace_to_jaxpr
-from minijax.pytrees.api_util import FlatCall, check_callable, resolve_argnums
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.call_names import check_callable, resolve_argnums
 from minijax.typing import P
 
 

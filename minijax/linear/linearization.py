@@ -19,7 +19,7 @@ from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.staging import JaxprTrace, JaxprTracer
 from minijax.pytrees.api_util import FlatCall, flatten_like
-from minijax.pytrees.forward_api import zeros_of_tangent
+from minijax.pytrees.call_names import zeros_of_tangent
 from minijax.pytrees.registration import Partial
 
 

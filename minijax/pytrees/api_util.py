@@ -9,38 +9,12 @@ offers the function in flat form, and puts the results together.
 Reference: ``jax.api_util``.
 """
 
-from minijax.arrays.avals import typeof
-from minijax.pytrees.call_names import CallNames, check_callable, resolve_argnums
+from minijax.pytrees.call_names import CallArguments
 from minijax.pytrees.differences import differences
 from minijax.pytrees.treedefs import tree_flatten
 
 
-class _TakenApart(CallNames):
-    """The arguments of one call, as leaves and a structure."""
-
-    def __init__(
-        self,
-        name,
-        fun,
-        args,
-        kwargs=None,
-        *,
-        argnums=None,
-        constants=None,
-        has_aux=False,
-        typeof=typeof,
-    ):
-        check_callable(fun)
-        self.name, self.fun, self.args, self.has_aux = name, fun, tuple(args), has_aux
-        self.kwargs, self.constants = kwargs or {}, constants or {}
-        chosen = tuple(range(len(args))) if argnums is None else argnums
-        self.argnums = resolve_argnums(name, chosen, len(args))
-        varying = tuple([args[i] for i in self.argnums])
-        self.leaves, self.in_tree = tree_flatten((varying, self.kwargs))
-        self.avals = [self._input_aval(typeof, i) for i in range(len(self.leaves))]
-
-
-class FlatCall(_TakenApart):
+class FlatCall(CallArguments):
     """One call of a function on trees, offered as a function on a flat list of leaves.
 
     Args:

@@ -1,16 +1,18 @@
 # Made from chapters/05_pytrees.md by `make chapter`;
 # edit the chapter, not this file.
-"""The arguments of a call: which vary, names for messages, ``x['w'][0]``, checks."""
+"""The arguments of a call: leaves, names for messages, ``x['w'][0]``, and tangents."""
 
 import inspect
 import operator
 
 import numpy as np
 
+from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import float0, tangent_dtype
+from minijax.lax import broadcast_in_dim
 from minijax.pytrees.key_paths import keystr
-from minijax.pytrees.treedefs import tree_leaves_with_path
+from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path
 
 
 def check_callable(fun):
@@ -99,8 +101,29 @@ def _positional_names(fun, count):
     return [*names, *(f"{label}[{i}]" for i in range(count - len(names)))][:count]
 
 
-class CallNames:
-    """What is asked of a call: what function, arguments and results are called."""
+class CallArguments:
+    """The arguments of one call, as leaves and a structure, and what each is called."""
+
+    def __init__(
+        self,
+        name,
+        fun,
+        args,
+        kwargs=None,
+        *,
+        argnums=None,
+        constants=None,
+        has_aux=False,
+        typeof=typeof,
+    ):
+        check_callable(fun)
+        self.name, self.fun, self.args, self.has_aux = name, fun, tuple(args), has_aux
+        self.kwargs, self.constants = kwargs or {}, constants or {}
+        chosen = tuple(range(len(args))) if argnums is None else argnums
+        self.argnums = resolve_argnums(name, chosen, len(args))
+        varying = tuple([args[i] for i in self.argnums])
+        self.leaves, self.in_tree = tree_flatten((varying, self.kwargs))
+        self.avals = [self._input_aval(typeof, i) for i in range(len(self.leaves))]
 
     @property
     def args_tree(self):
@@ -204,3 +227,23 @@ def _advice(expected):
         " Integers and booleans have no directions to move in: pass "
         "np.zeros(shape, minijax.arrays.dtypes.float0), or a float for the primal."
     )
+
+
+def dense_tangent(primal, tangent):
+    """Return a tangent as an array: zeros of the right kind where it is None.
+
+    Args:
+      primal: the value that it is a tangent of.
+      tangent: an array, or None, which stands for zero.
+    """
+    return zeros_of_tangent(typeof(primal)) if tangent is None else tangent
+
+
+def zeros_of_tangent(aval):
+    """Return the zero tangent of a primal with the given abstract value."""
+    dtype = tangent_dtype(aval.dtype)
+    if dtype == float0:
+        return np.zeros(aval.shape, float0)
+    zero = np.zeros((), dtype)
+    array = asarray_impl(zero.item() if aval.weak_type else zero)
+    return broadcast_in_dim(array, aval.shape, ()) if aval.shape else array

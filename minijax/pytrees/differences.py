@@ -1,9 +1,65 @@
 # Made from chapters/05_pytrees.md by `make chapter`;
 # edit the chapter, not this file.
-"""Where two trees part: the paths, and in words what is different there."""
+"""How structures are compared and printed, and where a tree departs from one."""
 
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.node_kinds import node_kind
+
+
+def _hash(aux):
+    try:
+        return hash(aux)
+    except TypeError:  # == alone will tell such data apart
+        return 0
+
+
+class Outline:
+    """What is compared, hashed and printed: a kind, its aux, and the same of children.
+
+    Attributes:
+      kind: the `NodeKind` of the outermost container; None for a leaf.
+      aux: what this container holds besides its children, such as dictionary keys.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        if not isinstance(other, Outline):
+            return NotImplemented
+        mine = (self.kind, self.aux, self._children)
+        return mine == (other.kind, other.aux, other._children)
+
+    def __hash__(self):
+        return hash((id(self.kind), _hash(self.aux), tuple(self._children)))
+
+    def children(self):
+        """Return the structures of the children, a list."""
+        return list(self._children)
+
+    def node_data(self):
+        """Return the type and the auxiliary data of the outermost container."""
+        return None if self.kind is None else (self.kind.type, self.aux)
+
+    @property
+    def num_nodes(self):
+        """How many containers and leaves there are."""
+        return 1 + sum(child.num_nodes for child in self._children)
+
+    def compose(self, inner):
+        """Return this structure with the structure `inner` in place of each leaf."""
+        if self.kind is None:
+            return inner
+        structure: type = type(self)
+        children = [child.compose(inner) for child in self._children]
+        return structure(self.kind, self.aux, children)
+
+    def __repr__(self):
+        return f"PyTreeDef({self._text()})"
+
+    def _text(self):
+        if self.kind is None:
+            return "*"
+        return self.kind.text(self.aux, [child._text() for child in self._children])
 
 
 def _difference_here(treedef, kind, tree):
@@ -46,3 +102,20 @@ def differences(treedef, tree, exact=False, name="", path=()):
     for inner, (key, child) in zip(treedef.children(), kind.keyed_children(tree)):
         found += differences(inner, child, exact, name, (*path, key))
     return found
+
+
+def subtrees(caller, treedef, tree):
+    """Return what `tree` has at the leaves of a structure.
+
+    Args:
+      caller: the name of the function that asks, for the message.
+      treedef: a `PyTreeDef`.
+      tree: a tree that begins with this structure.
+
+    Raises:
+      ValueError: if it does not; the message shows the paths.
+    """
+    try:
+        return treedef.flatten_up_to(tree)
+    except ValueError as error:
+        raise ValueError(f"{caller}: {error}") from None

@@ -8,36 +8,15 @@ Reference: ``jax.jvp``.
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from minijax.arrays.array import asarray_impl
-from minijax.arrays.avals import typeof
-from minijax.arrays.dtypes import float0, tangent_dtype
 from minijax.forward.trace import jvp_flat
-from minijax.lax import broadcast_in_dim
 from minijax.pytrees.api_util import FlatCall, flatten_like
-from minijax.pytrees.call_names import check_callable, check_sequences, direction
+from minijax.pytrees.call_names import (
+    check_callable,
+    check_sequences,
+    dense_tangent,
+    direction,
+)
 from minijax.pytrees.treedefs import tree_structure
-
-
-def dense_tangent(primal, tangent):
-    """Return a tangent as an array: zeros of the right kind where it is None.
-
-    Args:
-      primal: the value that it is a tangent of.
-      tangent: an array, or None, which stands for zero.
-    """
-    return zeros_of_tangent(typeof(primal)) if tangent is None else tangent
-
-
-def zeros_of_tangent(aval):
-    """Return the zero tangent of a primal with the given abstract value."""
-    dtype = tangent_dtype(aval.dtype)
-    if dtype == float0:
-        return np.zeros(aval.shape, float0)
-    zero = np.zeros((), dtype)
-    array = asarray_impl(zero.item() if aval.weak_type else zero)
-    return broadcast_in_dim(array, aval.shape, ()) if aval.shape else array
 
 
 def jvp(fun: Callable, primals: Any, tangents: Any, has_aux: bool = False) -> tuple:

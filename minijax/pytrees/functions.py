@@ -8,24 +8,8 @@ Reference: ``jax.tree_util.tree_map``.
 from collections.abc import Callable
 from typing import Any
 
+from minijax.pytrees.differences import subtrees
 from minijax.pytrees.treedefs import tree_flatten
-
-
-def subtrees(caller, treedef, tree):
-    """Return what `tree` has at the leaves of a structure.
-
-    Args:
-      caller: the name of the function that asks, for the message.
-      treedef: a `PyTreeDef`.
-      tree: a tree that begins with this structure.
-
-    Raises:
-      ValueError: if it does not; the message shows the paths.
-    """
-    try:
-        return treedef.flatten_up_to(tree)
-    except ValueError as error:
-        raise ValueError(f"{caller}: {error}") from None
 
 
 def tree_map(f: Callable, tree: Any, *rest: Any, is_leaf: Any = None) -> Any:

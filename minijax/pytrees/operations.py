@@ -9,8 +9,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minijax.pytrees.differences import differences
-from minijax.pytrees.functions import subtrees
+from minijax.pytrees.differences import differences, subtrees
 from minijax.pytrees.treedefs import (
     PyTreeDef,
     tree_flatten,

@@ -11,50 +11,8 @@ Reference: ``jax.tree_util``.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minijax.pytrees.differences import differences
+from minijax.pytrees.differences import Outline, differences
 from minijax.pytrees.node_kinds import node_kind, node_kinds
-
-
-def _hash(aux):
-    try:
-        return hash(aux)
-    except TypeError:  # == alone will tell such data apart
-        return 0
-
-
-class _Outline:
-    """A container's kind, its auxiliary data, and the outlines of its children."""
-
-    __slots__ = ("_children", "aux", "kind", "num_leaves")
-
-    def __init__(self, kind, aux, children):
-        self.kind, self.aux, self._children = kind, aux, children
-        self.num_leaves = 1 if kind is None else sum([c.num_leaves for c in children])
-
-    def __eq__(self, other):
-        if not isinstance(other, _Outline):
-            return NotImplemented
-        mine = (self.kind, self.aux, self._children)
-        return mine == (other.kind, other.aux, other._children)
-
-    def __hash__(self):
-        return hash((id(self.kind), _hash(self.aux), tuple(self._children)))
-
-    def children(self):
-        """Return the structures of the children, a list."""
-        return list(self._children)
-
-    def node_data(self):
-        """Return the type and the auxiliary data of the outermost container."""
-        return None if self.kind is None else (self.kind.type, self.aux)
-
-    def __repr__(self):
-        return f"PyTreeDef({self._text()})"
-
-    def _text(self):
-        if self.kind is None:
-            return "*"
-        return self.kind.text(self.aux, [child._text() for child in self._children])
 
 
 def _unflatten(treedef, leaves):
@@ -79,14 +37,7 @@ def _flatten_up_to(treedef, tree, subtrees):
     return all(_flatten_up_to(inner, child, subtrees) for inner, child in pairs)
 
 
-def _compose(treedef, inner):
-    if treedef.kind is None:
-        return inner
-    children = [_compose(child, inner) for child in treedef._children]
-    return PyTreeDef(treedef.kind, treedef.aux, children)
-
-
-class PyTreeDef(_Outline):
+class PyTreeDef(Outline):
     """The structure of a tree: everything about it but the leaves.
 
     Attributes:
@@ -97,7 +48,11 @@ class PyTreeDef(_Outline):
     Reference: ``jax.tree_util.PyTreeDef``.
     """
 
-    __slots__ = ()
+    __slots__ = ("_children", "aux", "kind", "num_leaves")
+
+    def __init__(self, kind, aux, children):
+        self.kind, self.aux, self._children = kind, aux, children
+        self.num_leaves = 1 if kind is None else sum([c.num_leaves for c in children])
 
     def unflatten(self, leaves):
         """Return the tree of this structure with the given leaves.
@@ -123,15 +78,6 @@ class PyTreeDef(_Outline):
             lines = "\n  ".join(differences(self, tree))
             raise ValueError(f"The tree does not begin with {self}:\n  {lines}")
         return subtrees
-
-    def compose(self, inner):
-        """Return this structure with the structure `inner` in place of each leaf."""
-        return _compose(self, inner)
-
-    @property
-    def num_nodes(self):
-        """How many containers and leaves there are."""
-        return 1 + sum(child.num_nodes for child in self._children)
 
 
 _LEAF = PyTreeDef(None, None, [])

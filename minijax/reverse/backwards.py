@@ -19,7 +19,7 @@ from minijax.forward.rules import add_tangents
 from minijax.jaxprs.jaxpr import Literal
 from minijax.linear.linearization import linearize_flat
 from minijax.pytrees.api_util import FlatCall, flatten_like
-from minijax.pytrees.forward_api import zeros_of_tangent
+from minijax.pytrees.call_names import zeros_of_tangent
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.registration import Partial
 from minijax.pytrees.treedefs import tree_leaves_with_path

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from minijax.arrays.avals import typeof
-from minijax.pytrees.api_util import FlatCall, check_callable, resolve_argnums
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.call_names import check_callable, resolve_argnums
 from minijax.reverse.backwards import vjp_flat
 from minijax.reverse.derivative_checks import check_inputs, check_outputs, check_scalar
 from minijax.typing import P, R
