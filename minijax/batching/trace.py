@@ -79,7 +79,7 @@ class BatchTrace(Trace):
 
     def unpack(self, x):
         """Return the array behind `x` and its mapped axis: None for a constant."""
-        mine = isinstance(x, BatchTracer) and x._trace is self
+        mine = isinstance(x, BatchTracer) and x._trace.axis is self.axis
         return (x.value, x.dim) if mine else (x, None)
 
     def pack(self, value, dim):
@@ -98,14 +98,16 @@ class BatchTrace(Trace):
         return [self.pack(*pair) for pair in zip(results, dims_out, strict=True)]
 
 
-# Primitives that contain programs, in which a collective may name an axis.
+# Primitives that contain programs or functions: a collective inside may name an axis,
+# and the closure of a function may hold examples.
 program_primitives: set = set()
 
 
 def names_axis(primitive, params, name):
     """Return whether a primitive uses the axis called `name`, or may do so inside."""
-    inside = name is not None and primitive in program_primitives
-    return inside or name in params.get("axis_name", ())
+    if primitive in program_primitives:
+        return name is not None or any(map(callable, params.values()))
+    return name in params.get("axis_name", ())
 
 
 def vmap_flat(f, values, dims, axis):
