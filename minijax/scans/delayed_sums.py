@@ -19,7 +19,8 @@ from minijax.jitting.programs import dce_jaxpr, stage, with_consts
 from minijax.jitting.remembering import remembered
 from minijax.lax.conversion import astype
 from minijax.scans.body_sums import BILINEAR, Step, work_after_all
-from minijax.scans.primitive import bind_scan, groups
+from minijax.scans.primitive import bind_scan
+from minijax.scans.steps import groups
 from minijax.scans.transposition import loop_with_sums
 
 

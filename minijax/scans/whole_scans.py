@@ -15,12 +15,12 @@ from minijax.jitting.programs import merge, partition, stage
 from minijax.jitting.remembering import remembered
 from minijax.scans.primitive import (
     bind_scan,
-    groups,
     row_aval,
     scan_p,
     stacked_aval,
     step_by_step,
 )
+from minijax.scans.steps import groups
 
 
 @remembered
