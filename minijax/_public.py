@@ -605,7 +605,7 @@ REGISTERS: list[str] = [
     "minijax.diagnostics.scenes",
     "minijax.diagnostics.explanations",
     "minijax.reverse.other_transposes",
-    "minijax.jitting.remembering",
+    "minijax.forgetting.remembering",
     "minijax.jitting.cache_misses",
     "minijax.emitted.elementwise",
     "minijax.emitted.sums",

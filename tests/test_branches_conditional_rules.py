@@ -21,8 +21,8 @@ from minijax.arrays.avals import ShapedArray
 from minijax.branches.conditional_rules import common_slots, for_any
 from minijax.debug import print as debug_print
 from minijax.experimental import io_callback
+from minijax.forgetting.programs import dce_program
 from minijax.jaxprs.checking import check_jaxpr
-from minijax.jitting.programs import dce_program
 from minijax.test_util import check_grads
 
 F32, I32 = ShapedArray((), np.float32), ShapedArray((), np.int32)

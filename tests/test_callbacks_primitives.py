@@ -22,8 +22,8 @@ from minijax.arrays.array import ArrayImpl
 from minijax.callbacks.batching import vmap_methods
 from minijax.errors import JaxRuntimeError
 from minijax.experimental import io_callback
+from minijax.forgetting.programs import effect_rules, has_effects
 from minijax.jitting.compilation import backends, compiled
-from minijax.jitting.programs import effect_rules, has_effects
 
 SCALAR, VECTOR = ShapeDtypeStruct((), "float32"), ShapeDtypeStruct((3,), "float32")
 X = np.arange(3, dtype="float32")

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from minijax.calls.interruptions import uninterrupted
-from minijax.jitting.remembering import Once
+from minijax.forgetting.remembering import Once
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 

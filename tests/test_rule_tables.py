@@ -23,10 +23,10 @@ from minijax.batching.trace import program_primitives
 from minijax.branches.conditional_rules import empty_p
 from minijax.core import Primitive, RuleTable, impl_rules, rule_tables
 from minijax.extend.core import check_jaxpr, jaxpr_as_fun
+from minijax.forgetting.programs import dce_rules
 from minijax.forward.rules import instantiate, jvp_rules
 from minijax.forward.trace import jvp_flat
 from minijax.jitting.compilation import backends, compiled
-from minijax.jitting.programs import dce_rules
 from minijax.linear.linearization import split_rules
 from minijax.reverse.transpose_rules import transpose_rules
 from minijax.reverse.transposition import transpose_rules as _same_table

@@ -10,10 +10,10 @@ from minijax import enable_x64, grad, jit, jvp, lax, make_jaxpr, vmap
 from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.core import Primitive, impl_rules
+from minijax.forgetting.programs import effect_rules, stage
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.jaxprs.staging_api import abstractify
-from minijax.jitting.programs import effect_rules, stage
 from minijax.scans.body_sums import ADDITIVE, BILINEAR
 from minijax.scans.delayed_sums import delay_sums, sum_at_the_end
 from minijax.scans.transposition import loop_with_sums

@@ -15,9 +15,9 @@ from minijax import (
     make_jaxpr,
     vmap,
 )
+from minijax.forgetting.programs import dce_program
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jitting.costs import cost_analysis
-from minijax.jitting.programs import dce_program
 from minijax.scans.primitive import scan_p
 from minijax.test_util import check_grads
 from minijax.tree_util import tree_leaves, tree_map

@@ -17,9 +17,7 @@ from minijax.branches.conditionals import cond_p
 from minijax.branches.rewiring import rewired, zeros
 from minijax.branches.selecting import choose, refuse_io
 from minijax.core import Primitive, set_current_trace
-from minijax.forward.rules import jvp_rules
-from minijax.jaxprs.jaxpr import jaxpr_as_fun
-from minijax.jitting.programs import (
+from minijax.forgetting.programs import (
     dce_program,
     dce_rules,
     jvp_program,
@@ -30,8 +28,10 @@ from minijax.jitting.programs import (
     transpose_program,
     vmap_program,
 )
-from minijax.jitting.remembering import remembered
-from minijax.jitting.splitting import split_program
+from minijax.forgetting.remembering import remembered
+from minijax.forgetting.splitting import split_program
+from minijax.forward.rules import jvp_rules
+from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.linear.linearization import split_rules
 from minijax.own_rules.stopped_gradients import stop_gradient_p
 from minijax.reverse.transposition import Linear, transpose_rules

@@ -11,9 +11,9 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.batching.rules import insert_axis, move_axis
+from minijax.forgetting.programs import stage, vmap_program
+from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Var, jaxpr_as_fun
-from minijax.jitting.programs import stage, vmap_program
-from minijax.jitting.remembering import remembered
 
 
 def rewired(closed, inputs, results=None):

@@ -5,8 +5,8 @@
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.callbacks.debugging import debug_callback_p, debug_print_p
+from minijax.forgetting.programs import effect_rules
 from minijax.jaxprs.printing import jaxprs_in_params
-from minijax.jitting.programs import effect_rules
 
 PRINTING = {debug_callback_p, debug_print_p}
 

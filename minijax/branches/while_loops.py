@@ -17,9 +17,9 @@ from minijax.branches.rewiring import rewired, unchanged
 from minijax.branches.selecting import choose
 from minijax.core import Primitive, impl_rules
 from minijax.errors import ConcretizationTypeError
+from minijax.forgetting.programs import dce_program, merge, partition
 from minijax.jitting.compilation import compiled
 from minijax.jitting.primitive import check_operands
-from minijax.jitting.programs import dce_program, merge, partition
 from minijax.jitting.trace_cache import program_of
 from minijax.lax.promotion import lift
 from minijax.pytrees.api_util import FlatCall

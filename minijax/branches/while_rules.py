@@ -12,9 +12,15 @@ from minijax.branches.settling import settle
 from minijax.branches.while_loops import parts_of_while, while_p
 from minijax.core import set_current_trace
 from minijax.emitted.emission import python_rules
+from minijax.forgetting.programs import (
+    jvp_program,
+    merge,
+    partition,
+    spread,
+    vmap_program,
+)
+from minijax.forgetting.splitting import split_program
 from minijax.forward.rules import jvp_rules, zeros_like_tangent
-from minijax.jitting.programs import jvp_program, merge, partition, spread, vmap_program
-from minijax.jitting.splitting import split_program
 from minijax.linear.linearization import split_rules
 from minijax.reverse.transposition import transpose_rules
 

@@ -12,9 +12,9 @@ from minijax.callbacks.formats import FormatCheck, Printer
 from minijax.callbacks.host_calls import HostCall, is_array, operands_of
 from minijax.core import Primitive, impl_rules
 from minijax.emitted.emission import python_rules
+from minijax.forgetting.programs import effect_rules
 from minijax.forward.rules import constant_rule, jvp_rules
 from minijax.jaxprs.printing import print_rules, write_plainly
-from minijax.jitting.programs import effect_rules
 from minijax.reverse.transposition import transpose_rules
 
 

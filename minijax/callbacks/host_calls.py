@@ -11,7 +11,7 @@ from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.arrays.avals import typeof
 from minijax.diagnostics.user_lines import user_line
 from minijax.errors import JaxRuntimeError
-from minijax.jitting.programs import merge, partition
+from minijax.forgetting.programs import merge, partition
 from minijax.pytrees.treedefs import tree_flatten
 
 

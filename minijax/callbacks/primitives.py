@@ -16,8 +16,8 @@ from minijax.callbacks.promises import checked_result, promised
 from minijax.core import Primitive, impl_rules
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import exactly
+from minijax.forgetting.programs import effect_rules
 from minijax.forward.rules import jvp_rules
-from minijax.jitting.programs import effect_rules
 from minijax.pytrees.api_util import FlatCall
 from minijax.reverse.transposition import transpose_rules
 

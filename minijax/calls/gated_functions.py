@@ -33,9 +33,9 @@ from minijax.calls.object_layout import (
 from minijax.calls.words import half, llvm_text, word
 from minijax.core import EvalTrace, current_trace
 from minijax.errors import JaxRuntimeError
+from minijax.forgetting.remembering import cache_by_object
 from minijax.jitting.arguments import Static
 from minijax.jitting.functions import JitFunction, Options, jit_kind
-from minijax.jitting.remembering import cache_by_object
 from minijax.kernels.llvm_compiler import Library
 from minijax.pytrees.treedefs import tree_structure
 

@@ -9,7 +9,7 @@ import sys
 import threading
 from contextlib import contextmanager, suppress
 
-from minijax.jitting.remembering import caches
+from minijax.forgetting.remembering import caches
 
 
 @contextmanager

@@ -12,11 +12,11 @@ from typing import TypedDict, Unpack, overload
 
 from minijax.arrays.placement import Device, devices, platforms
 from minijax.arrays.settings import config
+from minijax.forgetting.remembering import caches
 from minijax.jitting.arguments import chosen, positional, signature_of
 from minijax.jitting.compilation import backends
 from minijax.jitting.functions import Options, jit_kind
 from minijax.jitting.lowering import Wrapped
-from minijax.jitting.remembering import caches
 from minijax.pytrees.api_util import check_callable
 from minijax.typing import P, R
 

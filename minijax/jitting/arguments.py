@@ -15,7 +15,7 @@ from typing import NamedTuple
 from minijax.arrays.array import ArrayImpl
 from minijax.core import Tracer, methods
 from minijax.errors import ConcretizationTypeError, JaxRuntimeError
-from minijax.jitting.programs import prune
+from minijax.forgetting.programs import prune
 
 
 class Static:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from weakref import WeakKeyDictionary
 
 from minijax.arrays.settings import config
-from minijax.jitting.remembering import traced_switches
+from minijax.forgetting.remembering import traced_switches
 from minijax.jitting.trace_cache import note_miss
 from minijax.pytrees.call_names import argument_names
 from minijax.pytrees.differences import differences

@@ -10,10 +10,10 @@ import os
 from minijax.arrays.array import ArrayImpl, asarray_impl
 from minijax.arrays.settings import config
 from minijax.core import EvalTrace, set_current_trace
+from minijax.forgetting.programs import prune
+from minijax.forgetting.remembering import cache_by_object, once_of
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.latest import Latest
-from minijax.jitting.programs import prune
-from minijax.jitting.remembering import cache_by_object, once_of
 
 # From names to functions of a `ClosedJaxpr` and its name that make an executable: a
 # callable from arrays to a list of arrays, with the attribute `text`. One with a true

@@ -19,6 +19,7 @@ from minijax.arrays.settings import config
 from minijax.arrays.transfer import device_put
 from minijax.core import EvalTrace, current_trace, refuse_dead_tracers, watchers
 from minijax.errors import UnexpectedTracerError, present, raise_if_out_of_memory
+from minijax.forgetting.remembering import cache_by_object, once_of, trace_context
 from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging_api import abstractify
 from minijax.jitting.arguments import (
@@ -33,7 +34,6 @@ from minijax.jitting.arguments import (
 from minijax.jitting.compilation import compile_context, compiled
 from minijax.jitting.lowering import Traced, struct_of
 from minijax.jitting.primitive import jit_p
-from minijax.jitting.remembering import cache_by_object, once_of, trace_context
 from minijax.jitting.trace_cache import program_of, programs_of
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.treedefs import tree_flatten

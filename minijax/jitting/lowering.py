@@ -10,12 +10,12 @@ from typing import Any, Protocol, TypeVar
 
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.core import Tracer
+from minijax.forgetting.programs import keep_inputs, only, prune
+from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.staging_api import ShapeDtypeStruct
 from minijax.jitting.arguments import check_given_once, give_up, losing, memory_given
 from minijax.jitting.compilation import backend_name, backends, compiled, dialects
 from minijax.jitting.costs import cost_analysis, memory_analysis
-from minijax.jitting.programs import keep_inputs, only, prune
-from minijax.jitting.remembering import remembered
 from minijax.pytrees.differences import differences
 from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
 from minijax.typing import P

@@ -15,27 +15,27 @@ from minijax.core import (
     refuse_dead_tracers,
     set_current_trace,
 )
+from minijax.forgetting.program_calls import (
+    dce_call,
+    jvp_call,
+    transpose_call,
+    vmap_call,
+)
+from minijax.forgetting.programs import (
+    dce_program,
+    dce_rules,
+    partition,
+    without_consts,
+)
+from minijax.forgetting.splitting import split_program
 from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.jaxpr import Var, eval_jaxpr
 from minijax.jaxprs.printing import print_rules, write_plainly
 from minijax.jaxprs.staging import JaxprTrace
 from minijax.jitting.compilation import compiled
-from minijax.jitting.programs import (
-    dce_program,
-    dce_rules,
-    jvp_program,
-    keep_inputs,
-    only,
-    partition,
-    spread,
-    transpose_program,
-    vmap_program,
-    without_consts,
-)
-from minijax.jitting.splitting import split_program
 from minijax.linear.linearization import split_rules
 from minijax.own_rules.function_calls import callee_rules
-from minijax.reverse.transposition import Linear, transpose_rules
+from minijax.reverse.transposition import transpose_rules
 
 
 class JitPrimitive(Primitive):
@@ -122,19 +122,6 @@ def _shape(*avals, jaxpr, name, **params):
 shape_rules[jit_p] = _shape
 
 
-def _dce(eqn, used):
-    program, needed = dce_program(eqn.params["jaxpr"], used)
-    params = _with_donations(eqn.params, lambda given: only(needed, given))
-    return eqn.replace(
-        invars=only(needed, eqn.invars),
-        outvars=only(used, eqn.outvars),
-        params=params | {"jaxpr": keep_inputs(program, needed)},
-    )
-
-
-dce_rules[jit_p] = _dce
-
-
 def _impl(*args, jaxpr, name, backend=None, **params):
     return compiled(jaxpr, backend, name)(*args)
 
@@ -142,23 +129,10 @@ def _impl(*args, jaxpr, name, backend=None, **params):
 impl_rules[jit_p] = _impl
 
 
-def _jvp(primals, tangents, jaxpr, **params):
-    moving = tuple([tangent is not None for tangent in tangents])
-    program, moves = jvp_program(jaxpr, moving)
-    params = _with_donations(params, lambda given: [*given, *only(moving, given)])
-    outs = jit_p.bind(*primals, *only(moving, tangents), jaxpr=program, **params)
-    return outs[: len(moves)], spread(moves, outs[len(moves) :])
-
-
-jvp_rules[jit_p] = _jvp
-
-
-def _vmap(axis, args, dims, jaxpr, **params):
-    program, dims_out = vmap_program(jaxpr, axis, tuple(dims))
-    return jit_p.bind(*args, jaxpr=program, **params), list(dims_out)
-
-
-vmap_rules[jit_p] = _vmap
+dce_rules[jit_p] = dce_call(_with_donations)
+jvp_rules[jit_p] = jvp_call(jit_p, _with_donations)
+vmap_rules[jit_p] = vmap_call(jit_p)
+transpose_rules[jit_p] = transpose_call(jit_p)
 
 
 def _split(split, primitive, args, on_tape, params):
@@ -176,15 +150,3 @@ def _split(split, primitive, args, on_tape, params):
 
 
 split_rules[jit_p] = _split
-
-
-def _transpose(cts, *operands, jaxpr, **params):
-    linear = tuple([isinstance(x, Linear) for x in operands])
-    given = tuple([ct is not None for ct in cts])
-    program, arrives = transpose_program(jaxpr, linear, given)
-    values, _ = partition(linear, operands)
-    arrived = jit_p.bind(*values, *only(given, cts), jaxpr=program, **params)
-    return spread(linear, spread(arrives, arrived))
-
-
-transpose_rules[jit_p] = _transpose

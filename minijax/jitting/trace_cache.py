@@ -8,11 +8,11 @@ Reference: the tracing cache of ``jax.jit``.
 from typing import NamedTuple
 
 from minijax.core import Tracer, current_trace, lifetime
+from minijax.forgetting.programs import partition
+from minijax.forgetting.remembering import Once, cache_by_object, once_of, trace_context
 from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging import JaxprTrace, Origin
-from minijax.jitting.programs import partition
-from minijax.jitting.remembering import Once, cache_by_object, once_of, trace_context
 from minijax.pytrees.treedefs import PyTreeDef
 
 

@@ -2,8 +2,8 @@
 # edit the chapter, not this file.
 """Loops and choices in the text of programs."""
 
+from minijax.forgetting.programs import partition
 from minijax.jitting.costs import nbytes
-from minijax.jitting.programs import partition
 from minijax.kernels.llvm_text import type_in_memory, write_loop
 from minijax.machine.nested import Branch, Repeat, While
 from minijax.machine.program_text import SMALL, step_writers, typed, write_steps

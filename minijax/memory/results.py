@@ -16,7 +16,7 @@ import numpy as np
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.arrays.settings import config
 from minijax.errors import givers, out_of_memory
-from minijax.jitting.remembering import cache_by_object
+from minijax.forgetting.remembering import cache_by_object
 from minijax.memory.arenas import ALIGNMENT
 
 LARGE, HUGE_PAGE = 4 * 2**20, 2 * 2**20

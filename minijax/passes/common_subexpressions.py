@@ -8,8 +8,8 @@ import math
 import numpy as np
 
 from minijax import lax
+from minijax.forgetting.programs import acts
 from minijax.jaxprs.jaxpr import Literal
-from minijax.jitting.programs import acts
 from minijax.passes.sweeping import INSIDE, sweeping
 
 COMMUTATIVE = frozenset(

@@ -2,7 +2,7 @@
 # edit the chapter, not this file.
 """Dead-code elimination: equations whose results are not used, taken away."""
 
-from minijax.jitting.programs import acts, dce_rules, with_consts
+from minijax.forgetting.programs import acts, dce_rules, with_consts
 from minijax.passes.sweeping import INSIDE, Rules, Settling, swept
 
 

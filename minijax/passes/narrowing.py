@@ -2,8 +2,8 @@
 # edit the chapter, not this file.
 """Programs inside of equations that are given less."""
 
+from minijax.forgetting.programs import partition
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
-from minijax.jitting.programs import partition
 
 
 def with_places(closed, invars, outvars=None, eqns=None, names=()):

@@ -10,10 +10,10 @@ from minijax.arrays.settings import _on_or_off, config
 from minijax.batching.trace import program_primitives
 from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import parts_of_while, while_p
+from minijax.forgetting.programs import acts, merge, partition
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.printing import jaxprs_in_params
-from minijax.jitting.programs import acts, merge, partition
 from minijax.passes.algebra import ALGEBRA, do_algebra
 from minijax.passes.common_subexpressions import SHARING, key_of, share_subexpressions
 from minijax.passes.constant_folding import FOLDING, fold

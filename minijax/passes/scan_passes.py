@@ -3,9 +3,9 @@
 """Loops with a known number of steps, with less to do in each of them."""
 
 from minijax import lax
+from minijax.forgetting.programs import acts, partition
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jitting.costs import nbytes
-from minijax.jitting.programs import acts, partition
 from minijax.passes.constant_folding import stretched_to
 from minijax.passes.inlining import inline
 from minijax.passes.loop_invariants import moved_before

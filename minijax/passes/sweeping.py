@@ -11,8 +11,8 @@ import numpy as np
 from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules
 from minijax.arrays.dtypes import DTYPES
 from minijax.batching.trace import program_primitives
+from minijax.forgetting.remembering import cache_by_object, once_of
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from minijax.jitting.remembering import cache_by_object, once_of
 from minijax.lax.conversion import convert_element_type_p
 
 

@@ -8,8 +8,8 @@ Neural Networks on GPUs* (2016), for the gradients of a recurrent network.
 
 from minijax import lax
 from minijax.arrays.dtypes import is_inexact
+from minijax.forgetting.programs import has_effects
 from minijax.jaxprs.jaxpr import Literal
-from minijax.jitting.programs import has_effects
 from minijax.numpy.scalar_types import finfo
 
 # What is linear in all of its operands together, and what is so in one at a time.

@@ -13,10 +13,10 @@ import numpy as np
 from minijax import lax
 from minijax.branches.rewiring import zeros
 from minijax.diagnostics.user_lines import readers
+from minijax.forgetting.programs import dce_jaxpr, stage, with_consts
+from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var, eval_jaxpr, jaxpr_as_fun
 from minijax.jitting.primitive import jit_p
-from minijax.jitting.programs import dce_jaxpr, stage, with_consts
-from minijax.jitting.remembering import remembered
 from minijax.lax.conversion import astype
 from minijax.scans.body_sums import BILINEAR, Step, work_after_all
 from minijax.scans.primitive import bind_scan

@@ -13,7 +13,7 @@ from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.arrays.settings import config
 from minijax.core import Tracer
-from minijax.jitting.remembering import cache_by_object
+from minijax.forgetting.remembering import cache_by_object
 from minijax.pytrees.functions import tree_map
 from minijax.pytrees.treedefs import tree_leaves
 from minijax.scans.primitive import order_of_rows

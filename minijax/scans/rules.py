@@ -9,9 +9,7 @@ from minijax.batching.rules import at_front, move_axis, vmap_rules
 from minijax.branches.rewiring import rewired
 from minijax.branches.settling import settle
 from minijax.core import set_current_trace
-from minijax.forward.rules import jvp_rules, zeros_like_tangent
-from minijax.jitting.costs import cost_analysis, cost_rules
-from minijax.jitting.programs import (
+from minijax.forgetting.programs import (
     dce_rules,
     jvp_program,
     merge,
@@ -19,7 +17,9 @@ from minijax.jitting.programs import (
     spread,
     vmap_program,
 )
-from minijax.jitting.remembering import remembered
+from minijax.forgetting.remembering import remembered
+from minijax.forward.rules import jvp_rules, zeros_like_tangent
+from minijax.jitting.costs import cost_analysis, cost_rules
 from minijax.linear.linearization import split_rules
 from minijax.scans.primitive import bind_scan, scan_p
 from minijax.scans.steps import groups, interleaved, needed_step, split_step

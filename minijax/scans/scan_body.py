@@ -15,8 +15,8 @@ from minijax.branches.agreement import check_carry, promote_weak
 from minijax.branches.rewiring import rewired
 from minijax.core import Tracer
 from minijax.errors import ConcretizationTypeError
+from minijax.forgetting.programs import merge, partition
 from minijax.jaxprs.staging_api import abstractify
-from minijax.jitting.programs import merge, partition
 from minijax.jitting.trace_cache import program_of
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.key_paths import keystr

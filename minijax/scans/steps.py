@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 from minijax.branches.rewiring import rewired
 from minijax.branches.settling import settle
-from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
-from minijax.jitting.programs import (
+from minijax.forgetting.programs import (
     dce_program,
     has_effects,
     keep_inputs,
     partition,
     stage,
 )
-from minijax.jitting.remembering import remembered
-from minijax.jitting.splitting import Split, split_program
+from minijax.forgetting.remembering import remembered
+from minijax.forgetting.splitting import Split, split_program
+from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 
 
 def groups(values, *sizes):

@@ -7,10 +7,10 @@ Reference: ``jax.lax.scan``, its transpose.
 
 from minijax.arrays.avals import typeof
 from minijax.branches.rewiring import zeros
+from minijax.forgetting.programs import merge, partition, spread, stage
+from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.jaxprs.latest import Latest
-from minijax.jitting.programs import merge, partition, spread, stage
-from minijax.jitting.remembering import remembered
 from minijax.lax.elementwise import add_any
 from minijax.reverse.backwards import backward_pass
 from minijax.reverse.transposition import Linear, transpose_rules

@@ -9,10 +9,10 @@ from minijax.arrays.avals import typeof
 from minijax.batching.rules import move_axis
 from minijax.callbacks.batching import vmap_methods
 from minijax.core import impl_rules
+from minijax.forgetting.programs import merge, partition, stage
+from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.jitting.compilation import backend_name, compiled
-from minijax.jitting.programs import merge, partition, stage
-from minijax.jitting.remembering import remembered
 from minijax.scans.primitive import (
     bind_scan,
     row_aval,

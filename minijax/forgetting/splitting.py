@@ -1,4 +1,4 @@
-# Made from chapters/12_jit.md by `make chapter`;
+# Made from chapters/11_remat_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """A program in two: what can be done now, and what only the tape will know.
 
@@ -8,10 +8,10 @@ Reference: ``partial_eval_jaxpr_nounits`` in ``jax._src.interpreters.partial_eva
 from typing import NamedTuple
 
 from minijax.core import current_trace, lifetime, set_current_trace
+from minijax.forgetting.programs import _each, dce_jaxpr, merge, partition, with_consts
+from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.jaxpr import ClosedJaxpr, eval_jaxpr
 from minijax.jaxprs.staging import JaxprTrace, JaxprTracer
-from minijax.jitting.programs import _each, dce_jaxpr, merge, partition, with_consts
-from minijax.jitting.remembering import remembered
 from minijax.linear.linearization import SplitTrace
 
 

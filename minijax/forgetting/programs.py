@@ -1,4 +1,4 @@
-# Made from chapters/12_jit.md by `make chapter`;
+# Made from chapters/11_remat_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """Programs made from programs: what each transformation does to a whole jaxpr.
 
@@ -11,12 +11,12 @@ from minijax.arrays.dtypes import is_inexact
 from minijax.batching.rules import at_front
 from minijax.batching.trace import vmap_flat
 from minijax.core import RuleTable
+from minijax.forgetting.remembering import remembered
 from minijax.forward.rules import zeros_like_tangent
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal, jaxpr_as_fun
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jaxprs.staging import trace_to_jaxpr
-from minijax.jitting.remembering import remembered
 from minijax.reverse.backwards import backward_pass, dense_cotangent
 from minijax.reverse.transposition import Linear
 
@@ -116,49 +116,6 @@ def _batched(aval, dim, size):
     return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
 
 
-# Rules ``rule(eqn, used)`` return an equation without those results that are not used,
-# and without what only they need: a primitive that contains a program has one.
-dce_rules = RuleTable("dce", default=lambda eqn, used: eqn)
-
-
-def dce_jaxpr(jaxpr, used):
-    """Return a jaxpr without the equations, and constants, that nothing needs.
-
-    Args:
-      jaxpr: a `Jaxpr`.
-      used: for each result whether it is needed; the others go.
-    """
-    outvars = only(used, jaxpr.outvars)
-    needed, eqns = set(_variables(outvars)), []
-    for eqn in reversed(jaxpr.eqns):
-        mask = tuple([var in needed for var in eqn.outvars])
-        if not any(mask) and not acts(eqn):
-            continue
-        if not all(mask):
-            eqn = dce_rules[eqn.primitive](eqn, mask)
-        eqns.append(eqn)
-        needed.update(_variables(eqn.invars))
-    constvars = [var for var in jaxpr.constvars if var in needed]
-    return jaxpr.replace(constvars=constvars, outvars=outvars, eqns=eqns[::-1])
-
-
-@remembered
-def dce_program(closed, used):
-    """Return a program without what its `used` results do not need.
-
-    Args:
-      closed: a `ClosedJaxpr`.
-      used: for each result whether it is needed; the others go.
-
-    Returns:
-      A `ClosedJaxpr` with the same inputs, and a tuple: for each of them whether it is
-      still needed.
-    """
-    jaxpr = dce_jaxpr(closed.jaxpr, used)
-    read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
-    return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
-
-
 @remembered
 def jvp_program(closed, moving, instantiate=False):
     """Return the program of values and rates.
@@ -213,6 +170,49 @@ def vmap_program(closed, axis, dims, to_front=False):
 
     avals = [_batched(aval, dim, axis.size) for aval, dim in zip(closed.in_avals, dims)]
     return ClosedJaxpr(*trace_to_jaxpr(program, avals)), tuple(places)
+
+
+# Rules ``rule(eqn, used)`` return an equation without those results that are not used,
+# and without what only they need: a primitive that contains a program has one.
+dce_rules: RuleTable = RuleTable("dce", default=lambda eqn, used: eqn)
+
+
+def dce_jaxpr(jaxpr, used):
+    """Return a jaxpr without the equations, and constants, that nothing needs.
+
+    Args:
+      jaxpr: a `Jaxpr`.
+      used: for each result whether it is needed; the others go.
+    """
+    outvars = only(used, jaxpr.outvars)
+    needed, eqns = set(_variables(outvars)), []
+    for eqn in reversed(jaxpr.eqns):
+        mask = tuple([var in needed for var in eqn.outvars])
+        if not any(mask) and not acts(eqn):
+            continue
+        if not all(mask):
+            eqn = dce_rules[eqn.primitive](eqn, mask)
+        eqns.append(eqn)
+        needed.update(_variables(eqn.invars))
+    constvars = [var for var in jaxpr.constvars if var in needed]
+    return jaxpr.replace(constvars=constvars, outvars=outvars, eqns=eqns[::-1])
+
+
+@remembered
+def dce_program(closed, used):
+    """Return a program without what its `used` results do not need.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      used: for each result whether it is needed; the others go.
+
+    Returns:
+      A `ClosedJaxpr` with the same inputs, and a tuple: for each of them whether it is
+      still needed.
+    """
+    jaxpr = dce_jaxpr(closed.jaxpr, used)
+    read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
+    return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
 
 
 @remembered

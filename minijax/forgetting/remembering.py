@@ -1,53 +1,5 @@
----
-jupytext:
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
-floor: jitting
----
-
-# 12 · Jit: the ground
-
-*How does a program remember?*
-
-```{code-cell} ipython3
-:tags: [remove-input]
-
-try:
-    import minijax
-    import minijax_book
-except ModuleNotFoundError:
-    address = "git+https://github.com/OWNER/minijax@main"
-    if "/OWNER/" in address:
-        raise RuntimeError("Replace OWNER by this book's GitHub account.") from None
-    %pip install -q "minijax-book @ {address}"
-    %pip install -q "minijax-figures @ {address}#subdirectory=book/helper"
-    import minijax
-    import minijax_book
-```
-
-Three things lie under [chapter 12](12_jit.ipynb): a dictionary whose values are made once, however many threads ask; caches that do not keep alive what they are about; and the list of what tracing depends on besides a function and its arguments.
-
-```{code-cell} ipython3
-:tags: [hide-input]
-
-from minijax_book import figures
-
-figures.lift(12)
-```
-
-## Made once
-
-Suppose eight threads call a fresh function at the same moment. Each looks into the dictionary of programs, each finds nothing, and each begins to trace. The answers would be right, and the work would be done eight times; with a compiler behind it, that may be minutes. We would rather have seven of them wait.
-
-```{code-cell} ipython3
-:tags: [hide-cell]
-
-#| export remembering -> *
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
+# edit the chapter, not this file.
 """Things made once: for one key at a time, and for as long as a program lives.
 
 Reference: the caches of ``jax.jit``, ``jax.clear_caches``.
@@ -64,10 +16,7 @@ from minijax.core import current_trace
 
 for _switch in ("jax_disable_jit", "jax_explain_cache_misses"):
     config.define(_switch, os.environ.get(_switch.upper(), "0"), _on_or_off)
-```
 
-```{code-cell} ipython3
-#| export remembering
 
 class Once:
     """A dictionary whose values are made when they are first asked for, each once.
@@ -140,37 +89,8 @@ class Once:
     def unlock(self):
         """Forget who is making what: after a fork, no other thread is there."""
         self._making, self._lock = {}, Lock()
-```
-
-Different keys do not wait for each other: the lock of a *key* is held while its value is made. It is an `RLock`, which one thread may take twice. A function that calls its own jitted self asks for a key whose value it is about to make; with an ordinary lock the thread would wait for itself for ever, and with this one Python raises a `RecursionError`. The method `put` holds the lock of the *table* instead, and drops the oldest value when there are too many, so that no cache grows without a bound. Programs that may not be kept are offered with a flag, and `refused` notes that there was one.
-
-```{code-cell} ipython3
-import threading
-import time
-
-made, once = [], Once()
 
 
-def slowly():
-    made.append("a program")
-    time.sleep(0.05)
-    return made[-1]
-
-
-threads = [threading.Thread(target=once.get, args=("key", slowly)) for _ in range(8)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-print(len(threads), "threads,", len(made), "made")
-```
-
-## Forgotten in time
-
-How long should a program be kept? As long as a call may ask for it, and without the function no call can. So the dictionary from functions to programs must not keep the functions alive. Python has one of this kind, the `WeakKeyDictionary`:
-
-```{code-cell} ipython3
-#| export remembering
 # What `clear_caches` empties: dictionaries from an object to its `Once`.
 caches = []
 
@@ -184,32 +104,8 @@ def cache_by_object():
 def once_of(cache, key):
     """Return the `Once` that a dictionary of `cache_by_object` has for an object."""
     return cache.get(key) or cache.setdefault(key, Once())
-```
-
-```{code-cell} ipython3
-from minijax import make_jaxpr
-
-programs = cache_by_object()
 
 
-def double(x):
-    return 2.0 * x
-
-
-once_of(programs, double).get("some key", lambda: make_jaxpr(double)(1.0))
-print(len(programs))
-del double
-print(len(programs))
-```
-
-The function dies, and its program goes with it, at once: no cycle keeps them for the garbage collector. A program that held the function (in a message for errors, say) would spoil this: the entry would keep its own key alive, and stay for ever. The list `caches` is for [`clear_caches`](12_jit_rest.ipynb#why-again), which empties all of them.
-
-## What tracing depends on
-
-A function can learn things from where it is called. Is the 64-bit switch on? Then `1.0` is of another type. Is there a mapped axis called `"batch"` around the call, and how long is it? Then `psum` computes something else. Both belong to the key of a program:
-
-```{code-cell} ipython3
-#| export remembering
 # The switches that change what tracing writes down.
 traced_switches = ("jax_enable_x64", "jax_disable_jit")
 
@@ -227,26 +123,7 @@ def trace_context():
             axes.append(axis)
         trace = trace.parent
     return switches, tuple(axes)
-```
 
-```{code-cell} ipython3
-import numpy as np
-
-from minijax import vmap
-
-contexts = [trace_context()]
-rows = np.ones((8, 3), np.float32)
-vmap(lambda row: contexts.append(trace_context()) or row, axis_name="batch")(rows)
-for switches, axes in contexts:
-    print(switches, axes)
-```
-
-## Programs made from programs
-
-The transformations of chapter 12 take a program and return one. Each should do its work once for each program, and what it returns is kept for as long as the program lives that it was made from:
-
-```{code-cell} ipython3
-#| export remembering
 
 def remembered(make):
     """Keep what ``make(closed, *key)`` returns for as long as the program lives."""
@@ -265,15 +142,3 @@ def remembered(make):
         return value
 
     return made
-```
-
-```{code-cell} ipython3
-@remembered
-def shout(closed, times):
-    print("working")
-    return str(closed).upper() * times
-
-
-program = make_jaxpr(lambda x: 2.0 * x)(1.0)
-print(shout(program, 1) is shout(program, 1))
-```

@@ -5,9 +5,9 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
+from minijax.forgetting.splitting import split_program
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
-from minijax.jitting.splitting import split_program
 
 V, W = np.float32([0.5, 1.0, 2.0]), np.float32([1.0, -1.0, 3.0])
 TABLE = jnp.arange(3.0)

@@ -7,8 +7,8 @@ import time
 import pytest
 
 import minijax
-from minijax.jitting import remembering
-from minijax.jitting.remembering import (
+from minijax.forgetting import remembering
+from minijax.forgetting.remembering import (
     Once,
     cache_by_object,
     once_of,

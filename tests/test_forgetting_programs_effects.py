@@ -3,7 +3,7 @@
 import minijax
 from minijax.arrays.array import primitive_rules
 from minijax.core import Primitive
-from minijax.jitting.programs import dce_program, effect_rules, has_effects
+from minijax.forgetting.programs import dce_program, effect_rules, has_effects
 
 shout_p = Primitive("shout")
 primitive_rules(shout_p, lambda x: [x], lambda xp, x: x)

@@ -6,9 +6,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax.batching.trace import MappedAxis
-from minijax.jaxprs.checking import check_jaxpr
-from minijax.jaxprs.jaxpr import jaxpr_as_fun
-from minijax.jitting.programs import (
+from minijax.forgetting.programs import (
     dce_program,
     jvp_program,
     keep_inputs,
@@ -19,6 +17,8 @@ from minijax.jitting.programs import (
     vmap_program,
     without_consts,
 )
+from minijax.jaxprs.checking import check_jaxpr
+from minijax.jaxprs.jaxpr import jaxpr_as_fun
 
 V = np.float32([0.5, 1.0, 2.0])
 
