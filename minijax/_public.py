@@ -619,7 +619,6 @@ REGISTERS: list[str] = [
     "minijax.branches.python",
     "minijax.branches.while_rules",
     "minijax.scans.rules",
-    "minijax.scans.splitting",
     "minijax.scans.transposition",
     "minijax.scans.python",
     "minijax.scans.whole_scans",

@@ -14,7 +14,8 @@ from minijax.kernels.building import KernelBuilder
 from minijax.kernels.layouts import Slot, stretched, whole
 from minijax.kernels.program_steps import Schedule, kernel_rules
 from minijax.machine.nested import Branch, Repeat, While
-from minijax.scans.primitive import groups, row_aval, scan_p
+from minijax.scans.primitive import row_aval, scan_p
+from minijax.scans.steps import groups
 
 
 def fills(layout):

@@ -11,7 +11,8 @@ from minijax.passes.inlining import inline
 from minijax.passes.loop_invariants import moved_before
 from minijax.passes.narrowing import narrowed, variables_read, with_places
 from minijax.passes.sweeping import literal
-from minijax.scans.primitive import groups, scan_p
+from minijax.scans.primitive import scan_p
+from minijax.scans.steps import groups
 
 
 def scan_groups(eqn, values):

@@ -19,7 +19,8 @@ from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var, eval_jaxpr, jaxpr_as_fu
 from minijax.jitting.primitive import jit_p
 from minijax.lax.conversion import astype
 from minijax.scans.body_sums import BILINEAR, Step, work_after_all
-from minijax.scans.primitive import bind_scan, groups
+from minijax.scans.primitive import bind_scan
+from minijax.scans.steps import groups
 from minijax.scans.transposition import loop_with_sums
 
 

@@ -10,23 +10,16 @@ carry, and a row for each of the *ys*, the arrays in which these rows are stacke
 Reference: ``jax.lax.scan``.
 """
 
-from itertools import accumulate, pairwise
-
 from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules
 from minijax.arrays.interchange import device_of
 from minijax.batching.trace import program_primitives
 from minijax.core import Primitive, impl_rules
 from minijax.jitting.compilation import compiled
 from minijax.jitting.primitive import check_operands
+from minijax.scans.steps import groups
 
 scan_p = Primitive("scan")
 program_primitives.add(scan_p)
-
-
-def groups(values, *sizes):
-    """Return a list or tuple cut into groups of these sizes, and what is left."""
-    ends = [0, *accumulate(sizes), len(values)]
-    return [values[start:end] for start, end in pairwise(ends)]
 
 
 def row_aval(aval):

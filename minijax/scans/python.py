@@ -8,7 +8,8 @@ Reference: ``jax.lax.scan``.
 from collections import Counter
 
 from minijax.emitted.emission import python_rules
-from minijax.scans.primitive import groups, scan_p
+from minijax.scans.primitive import scan_p
+from minijax.scans.steps import groups
 
 
 def write_scan(writer, eqn, operands, results):

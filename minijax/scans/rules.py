@@ -1,6 +1,6 @@
 # Made from chapters/16_scan.md by `make chapter`;
 # edit the chapter, not this file.
-"""What a scan means to jvp and vmap, what of it is dead code, and what it costs.
+"""What a scan means to jvp, split and vmap, what of it is dead code, and what it costs.
 
 Reference: ``jax.lax.scan``.
 """
@@ -8,11 +8,11 @@ Reference: ``jax.lax.scan``.
 from minijax.batching.rules import at_front, move_axis, vmap_rules
 from minijax.branches.rewiring import rewired
 from minijax.branches.settling import settle
+from minijax.core import set_current_trace
 from minijax.forgetting.programs import (
-    dce_program,
     dce_rules,
     jvp_program,
-    keep_inputs,
+    merge,
     partition,
     spread,
     vmap_program,
@@ -20,20 +20,9 @@ from minijax.forgetting.programs import (
 from minijax.forgetting.remembering import remembered
 from minijax.forward.rules import jvp_rules, zeros_like_tangent
 from minijax.jitting.costs import cost_analysis, cost_rules
-from minijax.scans.primitive import bind_scan, groups, scan_p
-
-
-def interleaved(*rows):
-    """Return the places of things that come in groups, sorted by column.
-
-    Args:
-      *rows: lists of sizes: the things come in groups of these sizes, row by row.
-    """
-    sizes = [size for row in rows for size in row]
-    places = groups(range(sum(sizes)), *sizes)
-    columns = [column for row in rows for column in range(len(row))]
-    by_column = sorted(zip(columns, places), key=lambda pair: pair[0])
-    return tuple([place for _, group in by_column for place in group])
+from minijax.linear.linearization import split_rules
+from minijax.scans.primitive import bind_scan, scan_p
+from minijax.scans.steps import groups, interleaved, needed_step, split_step
 
 
 @remembered
@@ -64,14 +53,19 @@ def jvp_step(step, moving, num_consts, num_carry):
     return program, consts + carry + xs, moves
 
 
+def _with_rates(primals, tangents, moving):
+    """Return the values of a group, followed by the rates of those that move."""
+    pairs = [(x, t) for x, t, moves in zip(primals, tangents, moving) if moves]
+    return [*primals, *(zeros_like_tangent(x) if t is None else t for x, t in pairs)]
+
+
 def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
+    sizes = num_consts, num_carry
     moving = tuple([t is not None for t in tangents])
-    step, moving, moves = jvp_step(jaxpr, moving, num_consts, num_carry)
-    triples = zip(primals, tangents, moving)
-    dots = [zeros_like_tangent(x) if m and t is None else t for x, t, m in triples]
-    rows = [groups(row, num_consts, num_carry) for row in (primals, dots)]
-    both = [[*xs, *(t for t in ts if t is not None)] for xs, ts in zip(*rows)]
-    carry, ys = bind_scan(step, *both, **how)
+    step, moving, moves = jvp_step(jaxpr, moving, *sizes)
+    by_group = zip(*[groups(row, *sizes) for row in (primals, tangents, moving)])
+    consts, carry, xs = [_with_rates(*group) for group in by_group]
+    carry, ys = bind_scan(step, consts, carry, xs, **how)
     carry, carry_dot = groups(carry, num_carry)
     ys, ys_dot = groups(ys, len(jaxpr.outvars) - num_carry)
     return carry + ys, spread(moves, carry_dot + ys_dot)
@@ -80,29 +74,30 @@ def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
 jvp_rules[scan_p] = _jvp
 
 
-@remembered
-def needed_step(step, used, num_consts, num_carry):
-    """Return a step without the equations and operands that no used result needs.
+def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
+    """Run what is known of a scan, and leave the rest to the tape.
 
     Args:
-      step: a `ClosedJaxpr`.
-      used: for each result of the scan whether it is needed.
-      num_consts, num_carry: how many operands are constants, and carry.
-
-    Returns:
-      A `ClosedJaxpr`; for each operand whether it is still there; and for each result.
-      A carry stays if a step needs it for one that stays.
+      split: a `SplitTrace`.
+      args: the operands; `on_tape` says which of them only the tape will know.
+      jaxpr, num_consts, num_carry, **how: the parameters of the scan.
     """
-    carry, ys = groups(used, num_carry)
+    step, outs = split_step(jaxpr, tuple(on_tape), num_consts, num_carry), []
+    (consts, carry, xs), later = step.operands(args)
+    with set_current_trace(split.parent):
+        decided, in_loop = step.decide(consts)
+        if step.first:
+            outs = sum(bind_scan(step.first, in_loop, carry, xs, **how), [])
+        known, fixed, rows = step.results([*consts, *carry, *xs], decided, outs)
+    consts, carry, xs = later
+    with set_current_trace(split.tape):
+        outs = bind_scan(step.second, fixed + consts, carry, xs + rows, **how)
+    return merge(step.out_on_tape, known, sum(outs, []))
 
-    def program_for(carry):
-        program, needed = dce_program(step, carry + ys)
-        return program, *groups(needed, num_consts, num_carry)
 
-    carry = settle(lambda carry: program_for(carry)[2], carry)
-    program, consts, _, xs = program_for(carry)
-    kept = consts + carry + xs
-    return keep_inputs(program, kept), kept, carry + ys
+split_rules[scan_p] = lambda split, _, args, on_tape, params: split_scan(
+    split, args, on_tape, **params
+)
 
 
 def _dce(eqn, used):

@@ -21,7 +21,8 @@ from minijax.jitting.trace_cache import program_of
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path
-from minijax.scans.primitive import bind_scan, groups, row_aval
+from minijax.scans.primitive import bind_scan, row_aval
+from minijax.scans.steps import groups
 
 
 def count_steps(xs, length=None):

@@ -14,8 +14,8 @@ from minijax.jaxprs.latest import Latest
 from minijax.lax.elementwise import add_any
 from minijax.reverse.backwards import backward_pass
 from minijax.reverse.transposition import Linear, transpose_rules
-from minijax.scans.primitive import bind_scan, groups, row_aval, scan_p
-from minijax.scans.rules import needed_step
+from minijax.scans.primitive import bind_scan, row_aval, scan_p
+from minijax.scans.steps import groups, needed_step
 
 
 @remembered

@@ -15,12 +15,12 @@ from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.jitting.compilation import backend_name, compiled
 from minijax.scans.primitive import (
     bind_scan,
-    groups,
     row_aval,
     scan_p,
     stacked_aval,
     step_by_step,
 )
+from minijax.scans.steps import groups
 
 
 @remembered

@@ -1,0 +1,183 @@
+# Made from chapters/16_scan_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""The step of a scan: its operands in groups, its dead code, and its two halves.
+
+Loop-invariant code motion: what the constants of a loop decide is done before it.
+
+Reference: ``jax.lax.scan``; ``jax.linearize`` of a scan.
+"""
+
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from minijax.branches.rewiring import rewired
+from minijax.branches.settling import settle
+from minijax.forgetting.programs import (
+    dce_program,
+    has_effects,
+    keep_inputs,
+    partition,
+    stage,
+)
+from minijax.forgetting.remembering import remembered
+from minijax.forgetting.splitting import Split, split_program
+from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
+
+
+def groups(values, *sizes):
+    """Return a list or tuple cut into groups of these sizes, and what is left."""
+    ends = [0, *accumulate(sizes), len(values)]
+    return [values[start:end] for start, end in pairwise(ends)]
+
+
+def interleaved(*rows):
+    """Return the places of things that come in groups, sorted by column.
+
+    Args:
+      *rows: lists of sizes: the things come in groups of these sizes, row by row.
+    """
+    sizes = [size for row in rows for size in row]
+    places = groups(range(sum(sizes)), *sizes)
+    columns = [column for row in rows for column in range(len(row))]
+    by_column = sorted(zip(columns, places), key=lambda pair: pair[0])
+    return tuple([place for _, group in by_column for place in group])
+
+
+@remembered
+def needed_step(step, used, num_consts, num_carry):
+    """Return a step without the equations and operands that no used result needs.
+
+    Args:
+      step: a `ClosedJaxpr`.
+      used: for each result of the scan whether it is needed.
+      num_consts, num_carry: how many operands are constants, and carry.
+
+    Returns:
+      A `ClosedJaxpr`; for each operand whether it is still there; and for each result.
+      A carry stays if a step needs it for one that stays.
+    """
+    carry, ys = groups(used, num_carry)
+
+    def program_for(carry):
+        program, needed = dce_program(step, carry + ys)
+        return program, *groups(needed, num_consts, num_carry)
+
+    carry = settle(lambda carry: program_for(carry)[2], carry)
+    program, consts, _, xs = program_for(carry)
+    kept = consts + carry + xs
+    return keep_inputs(program, kept), kept, carry + ys
+
+
+class SplitStep(NamedTuple):
+    """A step that was split.
+
+    Attributes:
+      sizes: how many operands of the scan are constants, and carry.
+      on_tape: for each operand of the scan whether only the tape will know it.
+      out_on_tape: the same for each result.
+      hoisted: a `Split` of the known step: its `known` part, decided by the constants,
+        is done before the loop, and its `unknown` part is the step of the loop that
+        runs now. Its results are the known ones, and new residuals.
+      second: the `ClosedJaxpr` of the step on the tape.
+      sources: for each residual where it is found: its place among the known operands,
+        followed by the new residuals.
+      stacked: for each residual whether it has a row for each step.
+    """
+
+    sizes: tuple
+    on_tape: tuple
+    out_on_tape: tuple
+    hoisted: Split
+    second: ClosedJaxpr
+    sources: tuple
+    stacked: tuple
+
+    @property
+    def first(self):
+        """The step of the loop that runs now; None if there is nothing to run."""
+        step = self.hoisted.unknown
+        return step if step.outvars or has_effects(step) else None
+
+    def operands(self, args):
+        """Return the known operands and those on the tape: consts, carry and xs."""
+        pairs = zip(groups(self.on_tape, *self.sizes), groups(args, *self.sizes))
+        known, later = zip(*[partition(flags, values) for flags, values in pairs])
+        return known, later
+
+    def decide(self, consts):
+        """Run what the known constants decide; return it, and the loop's constants."""
+        before = self.hoisted.known
+        decided_by, others = groups(consts, len(before.invars))
+        decided = jaxpr_as_fun(before)(*decided_by)
+        return decided, self.hoisted.residuals(decided_by, decided) + others
+
+    def results(self, known, decided, outs):
+        """Return the known results, and the residuals without rows, and with them.
+
+        Args:
+          known: the known operands.
+          decided: what the constants decide.
+          outs: the results of the first loop.
+        """
+        outs = self.hoisted.results(decided, outs)
+        count = self.out_on_tape.count(False)
+        found = [*known, *outs[count:]]
+        residuals = [found[source] for source in self.sources]
+        return outs[:count], *partition(self.stacked, residuals)
+
+
+def _hoisted(step, varies, in_loop):
+    """Split a step into what is done before the loop, and the rest; effects stay."""
+    if not has_effects(step):
+        return split_program(step, varies, in_loop)
+    return Split(stage(lambda: [], []), step, (True,) * len(in_loop), ())
+
+
+def _rows_last(unknown, stacked):
+    """Return a program whose residuals with a row for each step come after the rest."""
+    invariant, rows = partition(stacked, range(len(stacked)))
+    rest = range(len(stacked), len(unknown.invars))
+    return rewired(unknown, [*invariant, *rest, *rows])
+
+
+def _known_step(parts, num_consts, num_carry, num_xs):
+    """Return the `Split` of the known step, and where residuals come from, and how."""
+    varies = (False,) * num_consts + (True,) * (num_carry + num_xs)
+    carry = range(num_consts, num_consts + num_carry)
+    new = [s for s in dict.fromkeys(parts.sources) if s in carry or s >= len(varies)]
+    step, num_outs = parts.known, parts.out_on_tape.count(False)
+    atoms = step.invars + step.outvars
+    outvars = step.outvars[:num_outs] + [atoms[source] for source in new]
+    step = step.replace(jaxpr=step.jaxpr.replace(outvars=outvars))
+    hoisted = _hoisted(step, varies, (True,) * num_outs + (False,) * len(new))
+    places = {source: len(varies) + i for i, source in enumerate(new)}
+    sources = tuple([places.get(source, source) for source in parts.sources])
+    varies += hoisted.out_on_tape[num_outs:]
+    return hoisted, sources, tuple([varies[source] for source in sources])
+
+
+@remembered
+def split_step(step, on_tape, num_consts, num_carry):
+    """Split the step of a scan.
+
+    Args:
+      step: a `ClosedJaxpr`.
+      on_tape: for each operand of the scan whether only the tape will know it.
+      num_consts, num_carry: how many operands are constants, and carry.
+
+    Returns:
+      A `SplitStep`. A carry that some step puts on the tape is there from the start.
+    """
+    consts, carry, xs = groups(on_tape, num_consts, num_carry)
+    rows = (False,) * (len(step.outvars) - num_carry)
+
+    def parts_for(carry):
+        return split_program(step, consts + carry + xs, carry + rows)
+
+    carry = settle(lambda carry: parts_for(carry).out_on_tape[:num_carry], carry)
+    parts, on_tape = parts_for(carry), consts + carry + xs
+    counts = [group.count(False) for group in (consts, carry, xs)]
+    hoisted, sources, stacked = _known_step(parts, *counts)
+    second = _rows_last(parts.unknown, stacked)
+    sizes, outs = (num_consts, num_carry), parts.out_on_tape
+    return SplitStep(sizes, on_tape, outs, hoisted, second, sources, stacked)
