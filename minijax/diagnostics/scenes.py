@@ -11,6 +11,7 @@ import contextlib
 import dis
 import inspect
 import re
+import sys
 
 import numpy as np
 
@@ -184,7 +185,24 @@ def explain(error):
     for explainer in explainers:
         with contextlib.suppress(Exception):  # whatever it is, it is not the user's
             for line in explainer(error, scene):
-                error.add_note(f"  {line}")
+                say(error, f"  {line}")
 
 
 presenters.insert(0, explain)
+
+
+def shows_notes():
+    """Return whether the program that prints tracebacks shows the notes of an error."""
+    notebook = sys.modules.get("IPython")
+    if notebook is None or notebook.get_ipython() is None:
+        return True
+    return "__notes__" in inspect.getsource(notebook.core.ultratb)
+
+
+def say(error, line):
+    """Add a line to an error: as a note, or to its message where none are shown."""
+    message, *others = error.args or (None,)
+    if isinstance(message, str) and not shows_notes():
+        error.args = (f"{message}\n{line}", *others)
+    else:
+        error.add_note(line)

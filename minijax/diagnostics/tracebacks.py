@@ -14,6 +14,7 @@ from types import FunctionType, TracebackType
 import numpy as np
 
 from minijax._lazy import decorators
+from minijax.arrays.interchange import Interchange
 from minijax.arrays.settings import config
 from minijax.core import methods
 from minijax.diagnostics.user_lines import is_ours
@@ -179,6 +180,8 @@ def guard_methods():
         own = name.startswith("__") and name not in ASKED
         if type(method) is FunctionType and not own:
             methods[name] = guarded(method)
+    for name in SPELLED:
+        setattr(Interchange, name, guarded(getattr(Interchange, name)))
 
 
 # What Python asks of an array in other words than those of operators.
@@ -186,4 +189,6 @@ ASKED = {
     f"__{name}__"
     for name in "bool float int index complex getitem setitem".split()
 }
+# What Python asks of the array itself, which may have been deleted.
+SPELLED = "__repr__", "__str__", "__format__", "__array__"
 guard_methods()
