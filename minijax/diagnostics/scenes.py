@@ -11,14 +11,13 @@ import contextlib
 import dis
 import inspect
 import re
-import sys
 
 import numpy as np
 
 from minijax import errors
 from minijax.arrays.avals import typeof
 from minijax.core import Array, Tracer
-from minijax.diagnostics.tracebacks import guarded, of_user, steps_of
+from minijax.diagnostics.tracebacks import guarded, of_user, say, steps_of
 from minijax.diagnostics.user_lines import UserLine, is_ours
 from minijax.errors import presenters
 from minijax.jaxprs.staging import JaxprTracer
@@ -189,20 +188,3 @@ def explain(error):
 
 
 presenters.insert(0, explain)
-
-
-def shows_notes():
-    """Return whether the program that prints tracebacks shows the notes of an error."""
-    notebook = sys.modules.get("IPython")
-    if notebook is None or notebook.get_ipython() is None:
-        return True
-    return "__notes__" in inspect.getsource(notebook.core.ultratb)
-
-
-def say(error, line):
-    """Add a line to an error: as a note, or to its message where none are shown."""
-    message, *others = error.args or (None,)
-    if isinstance(message, str) and not shows_notes():
-        error.args = (f"{message}\n{line}", *others)
-    else:
-        error.add_note(line)

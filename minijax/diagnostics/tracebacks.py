@@ -7,6 +7,7 @@ Reference: ``jax._src.traceback_util``, ``jax.config.jax_traceback_filtering``.
 
 import contextlib
 import functools
+import inspect
 import os
 import sys
 from types import FunctionType, TracebackType
@@ -104,20 +105,9 @@ def hide(error):
             step.tb_frame.f_locals["__tracebackhide__"] = True
 
 
-def chosen_mode():
-    """Return the mode of filtering, with ``auto`` resolved."""
-    mode = config.jax_traceback_filtering
-    if mode != "auto":
-        return mode
-    notebook = sys.modules.get("IPython")
-    inside = notebook is not None and notebook.get_ipython() is not None
-    hides = inside and notebook.version_info[:2] >= (7, 17)
-    return "tracebackhide" if hides else "quiet_remove_frames"
-
-
 def filter_error(error):
     """Fold the package's frames away, in an error and in what caused it."""
-    mode = chosen_mode()
+    mode = config.jax_traceback_filtering
     if mode == "tracebackhide":
         hide(error)
     elif mode != "off":
@@ -128,6 +118,23 @@ def filter_error(error):
 
 
 presenters.append(filter_error)
+
+
+def shows_notes():
+    """Return whether the program that prints tracebacks shows the notes of an error."""
+    notebook = sys.modules.get("IPython")
+    if notebook is None or notebook.get_ipython() is None:
+        return True
+    return "__notes__" in inspect.getsource(notebook.core.ultratb)
+
+
+def say(error, line):
+    """Add a line to an error: as a note, or to its message where none are shown."""
+    message, *others = error.args or (None,)
+    if isinstance(message, str) and not shows_notes():
+        error.args = (f"{message}\n{line}", *others)
+    else:
+        error.add_note(line)
 
 
 def guarded(function):
