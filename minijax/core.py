@@ -213,10 +213,10 @@ def refuse_dead_tracers(primitive, args):
     for arg in args:
         if isinstance(arg, Tracer) and not arg._trace.alive:
             raise UnexpectedTracerError(
-                f"'{primitive}' was applied to {arg!r}, a stand-in that has left the "
-                "transformed function it belongs to. Return it from that function "
-                "instead of storing it in a global variable, an attribute, a list or "
-                "a closure."
+                f"Encountered an unexpected tracer: '{primitive}' was applied to "
+                f"{arg!r}. A transformed function had a side effect, by which this "
+                "stand-in has left it. Return it from that function instead of storing "
+                "it in a global variable, an attribute, a list or a closure."
             )
 
 

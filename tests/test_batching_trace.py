@@ -396,8 +396,8 @@ ERRORS = [
     ),
     (
         ValueError,
-        r"map x\['w'\] along axis 3, which implies that its rank should be at least 4, "
-        r"but is only 1 \(its shape is \(3,\)\)",
+        r"along axis 3, which implies that its rank should be at least 4, "
+        r"but is only 1 \(its shape is \(3,\)\): x\['w'\]",
         lambda: vmap(identity, 3)({"w": X}),
     ),
     (

@@ -11,7 +11,14 @@ https://docs.jax.dev/en/latest/type_promotion.html.
 
 import functools
 
-from minijax.arrays.dtypes import DTYPES, NAMES, as_dtype, canonicalize_dtype, kind_of
+from minijax.arrays.dtypes import (
+    DTYPES,
+    NAMES,
+    as_dtype,
+    canonicalize_dtype,
+    kind_of,
+    name_of,
+)
 
 # From every type to those directly above it.
 ABOVE = {
@@ -52,7 +59,7 @@ def lattice_node(dtype, weak_type=False):
         return PYTHON_NODES[dtype]
     dtype = as_dtype(dtype)
     if dtype not in DTYPES:
-        raise TypeError(f"dtype {dtype} is not a type of numbers")
+        raise TypeError(f"dtype {name_of(dtype)} is not a type of numbers")
     return WEAK_NODES.get(kind_of(dtype), "bool") if weak_type else NAMES[dtype]
 
 

@@ -93,9 +93,9 @@ def _input_axis(call, i, axis):
     if -len(shape) <= axis < len(shape):
         return axis % len(shape)
     raise ValueError(
-        f"vmap was requested to map {call.name_of(i)} along axis {axis}, which implies "
+        f"vmap was requested to map its argument along axis {axis}, which implies "
         f"that its rank should be at least {axis + 1 if axis >= 0 else -axis}, but is "
-        f"only {len(shape)} (its shape is {shape})"
+        f"only {len(shape)} (its shape is {shape}): {call.name_of(i)}"
     )
 
 
@@ -109,9 +109,9 @@ def mapped_size(call, dims, axis_size):
         return next(iter(sizes))
     if not sizes:
         raise ValueError(
-            "vmap needs something to map over: pass at least one array with a "
-            f"non-None entry in in_axes, or axis_size. {call.fun_name} got "
-            f"{len(call.leaves)} arrays or scalars."
+            "vmap must have at least one non-None value in in_axes, or axis_size: it "
+            f"needs something to map over. {call.fun_name} got {len(call.leaves)} "
+            "arrays or scalars."
         )
     raise ValueError(
         "vmap got inconsistent sizes for array axes to be mapped:\n"

@@ -38,8 +38,8 @@ def _check_pair(name, first, result, label, other_result):
     if other != tree:
         lines = differences(tree, _structure(other), exact=True, name="result")
         raise TypeError(
-            f"{name}: all branches must return one tree structure, that of {first},"
-            f" but {label} returns another one:{_listed(lines)}"
+            f"{name} branch outputs must have the same pytree structure, but they "
+            f"differ, that of {first} and that of {label}:{_listed(lines)}"
         )
     if not all(map(same_type, avals, others)):
         paths = [path for path, _ in tree_leaves_with_path(_structure(tree))]
@@ -50,7 +50,7 @@ def _check_pair(name, first, result, label, other_result):
             if not same_type(one, two)
         ]
         raise TypeError(
-            f"{name}: all branches must return arrays of the same types:"
+            f"{name} branches must have equal output types but they differ:"
             f"{_listed(lines)}\nConvert or reshape the results of a branch."
         )
 
@@ -118,8 +118,8 @@ def check_carry(name, fun, in_tree, in_avals, out_tree, out_avals):
         [carry] = argument_names(fun, (0,), {})
         lines = differences(in_tree, _structure(out_tree), exact=True, name=carry)
         raise TypeError(
-            f"{name}: the carry that a step returns must have the tree structure of "
-            f"the carry that it gets, but it differs:{_listed(lines)}"
+            f"{name} body function carry input and carry output must have the same "
+            f"pytree structure, but they differ:{_listed(lines)}"
         )
     if not all(map(same_type, in_avals, out_avals)):
         names = argument_names(fun, (_structure(in_tree),), {})
@@ -133,7 +133,7 @@ def _refuse_types(name, paths, in_avals, out_avals):
         if not same_type(one, two)
     ]
     raise TypeError(
-        f"{name}: the carry that a step returns must have the types of the carry "
-        f"that it gets, since the next step gets it:{_listed(lines)}\nConvert it "
+        f"{name} body function carry input and carry output must have equal types, "
+        f"but they differ:{_listed(lines)}\nThe next step gets it: convert it "
         "in the step, or start with a value of the right type."
     )

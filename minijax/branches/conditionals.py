@@ -134,11 +134,11 @@ def is_concrete(x):
 def _truth(pred):
     """Return a predicate as a boolean scalar."""
     if pred is None or callable(pred) or isinstance(pred, Sequence):
-        raise TypeError(f"cond: the predicate must be a scalar, got {pred!r}.")
+        raise TypeError(f"cond: Pred must be a scalar, got {pred!r}.")
     aval = typeof(pred)
     if aval.shape:
         raise TypeError(
-            f"cond: the predicate must be a scalar, got one of shape {aval.shape}. To "
+            f"cond: Pred must be a scalar, got one of shape {aval.shape}. To "
             "choose element by element there is jnp.where; to ask whether all or any "
             "hold, jnp.all and jnp.any."
         )

@@ -91,7 +91,7 @@ def _check_answer(test):
     if test.out_tree.kind is not None:
         returned = f"{test.out_tree} of ({returned})"
     raise TypeError(
-        "while_loop: cond_fun must return a boolean scalar, but it returned "
+        "while_loop: cond_fun must return a boolean scalar, but got output type(s) "
         f"{returned}. Compare, or take jnp.all or jnp.any."
     )
 

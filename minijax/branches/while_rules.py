@@ -188,8 +188,8 @@ def _known_loop(on_tape, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
 
 def _while_transpose(*operands, **params):
     raise ValueError(
-        "Reverse-mode differentiation does not work for lax.while_loop, or for "
-        "lax.fori_loop with bounds that are not known before the loop runs: backwards, "
+        "Reverse-mode differentiation does not work for lax.while_loop or "
+        "lax.fori_loop with dynamic start/stop values: backwards, "
         "each step needs values of the step that it undoes, and how many there will be "
         "to keep is not known. Use lax.scan, lax.fori_loop with bounds that are Python "
         "numbers, or forward mode (minijax.jvp, minijax.jacfwd)."

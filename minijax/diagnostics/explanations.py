@@ -19,7 +19,7 @@ from minijax.diagnostics.scenes import (
     name_in,
     staged,
 )
-from minijax.diagnostics.user_lines import UserLine
+from minijax.diagnostics.user_lines import UserLine, is_ours
 from minijax.jaxprs.origins import argument_positions
 from minijax.jaxprs.staging import JaxprTracer
 from minijax.pytrees.api_util import FlatCall
@@ -78,11 +78,15 @@ REMEDIES = {
     errors.ConcretizationTypeError: "x.astype(dtype) converts in the program.",
 }
 
+SHAPES = "Shapes are part of the program and must be known."
+
 
 def about_numbers(error, scene):
     """Say where Python asked for a number that a tracer lacks, and what to do."""
     remedy = next((REMEDIES[c] for c in type(error).__mro__ if c in REMEDIES), None)
     tracers = [x for x in scene.operands if isinstance(x, Tracer)]
+    if "decide the shape" in str(error):
+        remedy = SHAPES
     is_shape = remedy is None and "concrete values" in str(error)
     if not tracers or (remedy is None and not is_shape):
         return []
@@ -92,8 +96,7 @@ def about_numbers(error, scene):
         lines.append(about(scene, "first", tracer))
     if inner is not None and is_shape:
         lines.append(inner.provenance())
-    remedy = remedy or "Shapes are part of the program and must be known."
-    return [*lines, f"{remedy} {static_advice(inner)}".rstrip()]
+    return [*lines, f"{remedy or SHAPES} {static_advice(inner)}".rstrip()]
 
 
 def static_advice(tracer):
@@ -121,14 +124,21 @@ def as_static(call, names):
     return f"{call.name}(..., static_argnums={nums})"
 
 
+def definition(fun):
+    """Return the `UserLine` of the first line of a user's function, or None."""
+    code = getattr(inspect.unwrap(fun) if callable(fun) else None, "__code__", None)
+    ours = code is None or is_ours(code.co_filename)
+    return None if ours else UserLine(code, 0)
+
+
 def about_calls(error, scene):
     """Say of a call that a transformation refuses where its function is written."""
     held = [f.f_locals.get(name) for f in scene.below for name in ("call", "self")]
     call = next((c for c in reversed(held) if isinstance(c, FlatCall)), None)
-    code = getattr(call and call.fun, "__code__", None)
-    if code is None or is_told(error):
+    found = definition(call and call.fun)
+    if found is None or is_told(error):
         return []
-    lines = [f"{call.fun_name} is defined in {UserLine(code, 0).place}"]
+    lines = [f"{call.fun_name} is defined in {found.place}"]
     frame = running(scene, FlatCall._input_aval)
     if frame is not None and call.name in ("jit", "make_jaxpr"):
         name = re.split(r"\W", call.name_of(frame.f_locals["i"]))[0]
@@ -137,4 +147,27 @@ def about_calls(error, scene):
     return lines
 
 
-explainers += [about_leaks, about_numbers, about_calls]
+def about_rules(error, scene):
+    """Say of a rule of the user's that returns something wrong where it is written."""
+    held = [frame.f_locals.get("self") for frame in reversed(scene.below)]
+    rules = [getattr(owner, "rule", None) for owner in held]
+    found = next(((r, d) for r in rules if r and (d := definition(r))), None)
+    if found is None:
+        return []
+    return [f"The rule {found[0].__name__} is defined in {found[1].place}"]
+
+
+def about_keys(error, scene):
+    """Say what a sampler wants in the place of a key."""
+    if "PRNG key data" not in str(error) or not scene.below:
+        return []
+    keyless = [f for f in scene.below if "key" in f.f_code.co_varnames]
+    names = [f.f_code.co_name for f in keyless if not f.f_code.co_name.startswith("_")]
+    what = names[0] if names else "it"
+    return [
+        f"The first argument of {what} is a key: random.key(0) makes one of a seed, "
+        "split(key) more of one."
+    ]
+
+
+explainers += [about_leaks, about_numbers, about_calls, about_rules, about_keys]

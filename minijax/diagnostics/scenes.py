@@ -17,7 +17,7 @@ import numpy as np
 from minijax import errors
 from minijax.arrays.avals import typeof
 from minijax.core import Array, Tracer
-from minijax.diagnostics.tracebacks import guarded, of_user, steps_of
+from minijax.diagnostics.tracebacks import guarded, of_user, say, steps_of
 from minijax.diagnostics.user_lines import UserLine, is_ours
 from minijax.errors import presenters
 from minijax.jaxprs.staging import JaxprTracer
@@ -184,7 +184,7 @@ def explain(error):
     for explainer in explainers:
         with contextlib.suppress(Exception):  # whatever it is, it is not the user's
             for line in explainer(error, scene):
-                error.add_note(f"  {line}")
+                say(error, f"  {line}")
 
 
 presenters.insert(0, explain)

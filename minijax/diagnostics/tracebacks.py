@@ -7,6 +7,7 @@ Reference: ``jax._src.traceback_util``, ``jax.config.jax_traceback_filtering``.
 
 import contextlib
 import functools
+import inspect
 import os
 import sys
 from types import FunctionType, TracebackType
@@ -14,6 +15,7 @@ from types import FunctionType, TracebackType
 import numpy as np
 
 from minijax._lazy import decorators
+from minijax.arrays.interchange import Interchange
 from minijax.arrays.settings import config
 from minijax.core import methods
 from minijax.diagnostics.user_lines import is_ours
@@ -103,20 +105,9 @@ def hide(error):
             step.tb_frame.f_locals["__tracebackhide__"] = True
 
 
-def chosen_mode():
-    """Return the mode of filtering, with ``auto`` resolved."""
-    mode = config.jax_traceback_filtering
-    if mode != "auto":
-        return mode
-    notebook = sys.modules.get("IPython")
-    inside = notebook is not None and notebook.get_ipython() is not None
-    hides = inside and notebook.version_info[:2] >= (7, 17)
-    return "tracebackhide" if hides else "quiet_remove_frames"
-
-
 def filter_error(error):
     """Fold the package's frames away, in an error and in what caused it."""
-    mode = chosen_mode()
+    mode = config.jax_traceback_filtering
     if mode == "tracebackhide":
         hide(error)
     elif mode != "off":
@@ -127,6 +118,23 @@ def filter_error(error):
 
 
 presenters.append(filter_error)
+
+
+def shows_notes():
+    """Return whether the program that prints tracebacks shows the notes of an error."""
+    notebook = sys.modules.get("IPython")
+    if notebook is None or notebook.get_ipython() is None:
+        return True
+    return "__notes__" in inspect.getsource(notebook.core.ultratb)
+
+
+def say(error, line):
+    """Add a line to an error: as a note, or to its message where none are shown."""
+    message, *others = error.args or (None,)
+    if isinstance(message, str) and not shows_notes():
+        error.args = (f"{message}\n{line}", *others)
+    else:
+        error.add_note(line)
 
 
 def guarded(function):
@@ -179,6 +187,8 @@ def guard_methods():
         own = name.startswith("__") and name not in ASKED
         if type(method) is FunctionType and not own:
             methods[name] = guarded(method)
+    for name in SPELLED:
+        setattr(Interchange, name, guarded(getattr(Interchange, name)))
 
 
 # What Python asks of an array in other words than those of operators.
@@ -186,4 +196,6 @@ ASKED = {
     f"__{name}__"
     for name in "bool float int index complex getitem setitem".split()
 }
+# What Python asks of the array itself, which may have been deleted.
+SPELLED = "__repr__", "__str__", "__format__", "__array__"
 guard_methods()

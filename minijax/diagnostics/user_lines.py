@@ -78,15 +78,19 @@ class UserLine(Position):
 
 
 # The names of cells in Jupyter, and in IPython's own terminal.
-CELL = r".*ipykernel_\d+\W\d+\.py|<ipython-input-\d+-\w+>"
+CELL = r".*ipykernel_\d+\W\d+\.py|<ipython-input-(\d+)-\w+>"
 
 
 def _cell(found):
     """Return what a notebook calls the cell that is kept under a name of a file."""
     notebook = sys.modules.get("IPython")
     shell = notebook and notebook.get_ipython()
-    cells = getattr(getattr(shell, "compile", None), "_filename_map", {})
-    number = cells.get(found[0])
+    compiler = getattr(shell, "compile", None)
+    number = getattr(compiler, "_filename_map", {}).get(found[0], found[1])
+    if number is None and hasattr(compiler, "get_code_name"):  # IPython 7 keeps no map
+        for i, text in enumerate(shell.history_manager.input_hist_raw):
+            if compiler.get_code_name(text, text, i) == found[0]:
+                number = i
     return "cell" if number is None else f"cell In[{number}]"
 
 

@@ -73,6 +73,7 @@ class ValuelessTracer(Tracer):
 
     def __array__(self, *args, **kwargs):
         raise TracerArrayConversionError(
-            f"NumPy asked {self!r} for an array, and there is none yet. "
-            f"{self.provenance()} Use the function of minijax.numpy instead of numpy's."
+            "The numpy.ndarray conversion method __array__() was called on traced "
+            f"array {self!r}. {self.provenance()} Use the function of minijax.numpy "
+            "instead of numpy's."
         )

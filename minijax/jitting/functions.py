@@ -18,6 +18,7 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.settings import config
 from minijax.arrays.transfer import device_put
 from minijax.core import EvalTrace, current_trace, refuse_dead_tracers, watchers
+from minijax.diagnostics.tracebacks import guarded
 from minijax.errors import UnexpectedTracerError, present, raise_if_out_of_memory
 from minijax.forgetting.remembering import cache_by_object, once_of, trace_context
 from minijax.jaxprs.latest import Latest
@@ -201,6 +202,7 @@ def placed(leaf, device):
 class Inspectable:
     """What can be asked of a jitted function besides its result."""
 
+    @guarded
     def trace(self, /, *args, **kwargs):
         """Write the function down for these arguments, and return a `Traced`.
 
@@ -224,10 +226,12 @@ class Inspectable:
             backend=self._options.params.get("backend"),
         )
 
+    @guarded
     def lower(self, /, *args, **kwargs):
         """Write the function down for these arguments, and return a `Lowered`."""
         return self.trace(*args, **kwargs).lower()
 
+    @guarded
     def eval_shape(self, /, *args, **kwargs):
         """Return the shapes and dtypes of the result, a tree of `ShapeDtypeStruct`."""
         program = program_of(*self._flat_call(args, kwargs, abstractify))

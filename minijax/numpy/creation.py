@@ -278,8 +278,9 @@ def _static_number(x):
     value = x.concrete() if hasattr(x, "concrete") else x
     if value is None:
         raise ConcretizationTypeError(
-            "jnp.arange needs numbers that are known while tracing, since they decide "
-            f"the shape of its result; got {x!r}. {getattr(x, 'provenance', str)()}"
+            "Abstract tracer value encountered where concrete value is expected: the "
+            f"arguments of jnp.arange decide the shape of its result; got {x!r}. "
+            f"{getattr(x, 'provenance', str)()}"
         )
     return np.asarray(value).item()
 

@@ -34,14 +34,23 @@ def as_index(x):
             "Only integer scalar arrays can be converted to a scalar index; got "
             f"{x.aval}"
         )
-    what = "An index or a size"
+    what = "The __index__() method was called on traced array (as index or size)"
     return int(np.asarray(concrete(x, TracerIntegerConversionError, what)))
+
+
+ABSTRACT = "Abstract tracer value encountered where concrete value is expected"
+
+
+def numbers_of(x, what):
+    """Return an array as NumPy's; a tracer without numbers is refused."""
+    what = f"{ABSTRACT}, in {what}"
+    return np.asarray(concrete(x, ConcretizationTypeError, what))
 
 
 def as_int(x):
     """Return an array without axes as an ``int``, cut off towards zero."""
     check_scalar(x)
-    return int(np.asarray(concrete(x, ConcretizationTypeError, "int()")).item())
+    return int(numbers_of(x, "int()").item())
 
 
 def as_number(x):
@@ -54,9 +63,9 @@ def as_number(x):
     if isinstance(x, Tracer):
         provenance = getattr(x, "provenance", str)()
         raise ConcretizationTypeError(
-            f"A float or complex number of Python would lose what {x!r} carries, which "
-            f"stands for {x.aval}. x.astype(float) converts inside the program. "
-            f"{provenance}".rstrip()
+            f"{ABSTRACT}: a float or complex number of Python would lose what {x!r} "
+            f"carries, which stands for {x.aval}. x.astype(float) converts inside the "
+            f"program. {provenance}".rstrip()
         )
     return np.asarray(x).item()
 

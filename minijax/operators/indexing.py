@@ -14,6 +14,7 @@ from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import kind_of
 from minijax.core import Tracer
+from minijax.errors import NonConcreteBooleanIndexError
 from minijax.lax.promotion import is_arraylike
 
 
@@ -134,6 +135,10 @@ def refuse(entry):
         raise TypeError(
             "Indexer must have integer or boolean type, got indexer with type "
             f"{aval.dtype}"
+        )
+    if aval.dtype == bool and known_value(entry) is None:
+        raise NonConcreteBooleanIndexError(
+            f"Array boolean indices must be concrete; got {aval}"
         )
     raise NotImplementedError(
         f"An index of type {aval} needs the primitive gather, which arrives with "

@@ -12,7 +12,6 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.dtypes import check_dtype
 from minijax.arrays.transfer import device_put
-from minijax.errors import ConcretizationTypeError
 from minijax.numpy.arithmetic import (
     around,
     floor_divide,
@@ -44,7 +43,8 @@ from minijax.numpy.shapes import (
     transpose,
 )
 from minijax.numpy.statistics import STATISTICS
-from minijax.operators.syntax import concrete, register, register_operators
+from minijax.operators.conversions import numbers_of
+from minijax.operators.syntax import register, register_operators
 
 register_operators({
     "floordiv": ("//", floor_divide),
@@ -108,23 +108,22 @@ def item(x, *place):
       x: array; as a tracer, a ConcretizationTypeError is raised.
       *place: its index, or its position in row-major order.
     """
-    return np.asarray(concrete(x, ConcretizationTypeError, "item()")).item(*place)
+    return numbers_of(x, "item()").item(*place)
 
 
 def tolist(x):
     """Return the elements as numbers in nested lists."""
-    return np.asarray(concrete(x, ConcretizationTypeError, "tolist()")).tolist()
+    return numbers_of(x, "tolist()").tolist()
 
 
 def tobytes(x, order="C"):
     """Return the bytes of the elements in row-major order."""
-    return np.asarray(concrete(x, ConcretizationTypeError, "tobytes()")).tobytes(order)
+    return numbers_of(x, "tobytes()").tobytes(order)
 
 
 def unsafe_buffer_pointer(x):
     """Return the address of the first element."""
-    what = "unsafe_buffer_pointer()"
-    return np.asarray(concrete(x, ConcretizationTypeError, what)).ctypes.data
+    return numbers_of(x, "unsafe_buffer_pointer()").ctypes.data
 
 
 def check_width(aval, dtype):

@@ -128,8 +128,8 @@ def concrete(x, error, what):
     value = known_value(x)
     if value is None:
         provenance = getattr(x, "provenance", str)()
-        message = f"{what} needs the numbers of {x!r}, which stands for {x.aval} and "
-        raise error(f"{message}has none while it is traced. {provenance}".rstrip())
+        message = f"{what}: {x!r} stands for {x.aval} and has no numbers while it is "
+        raise error(f"{message}traced. {provenance}".rstrip())
     return value
 
 
@@ -140,7 +140,7 @@ def truth(x):
             f"The truth value of an array with shape {x.shape} is ambiguous. Use "
             "x.any() or x.all(), or x.size > 0."
         )
-    what = "A decision by if, while, and, or, not (jnp.where chooses in the program)"
+    what = "Attempted boolean conversion of traced array (by if, while, and, or, not)"
     return builtins.bool(np.asarray(concrete(x, TracerBoolConversionError, what)))
 
 

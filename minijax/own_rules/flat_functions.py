@@ -11,6 +11,7 @@ from typing import Any
 
 from minijax.arrays.avals import typeof
 from minijax.core import Tracer
+from minijax.diagnostics.tracebacks import guarded
 from minijax.errors import UnexpectedTracerError
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves
 
@@ -141,6 +142,9 @@ class Decorated:
     """
 
     kind = ""  # for messages
+
+    def __init_subclass__(cls):
+        cls.__call__ = guarded(cls.__call__)
 
     def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
         functools.update_wrapper(self, fun)

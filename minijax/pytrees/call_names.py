@@ -41,8 +41,9 @@ def resolve_argnums(name, argnums, num_args, error=TypeError):
         position = _as_integer(name, argnum)
         if position >= num_args:
             raise error(
-                f"{name} with argnums={argnums} needs at least {position + 1} "
-                f"positional arguments, but the call has {num_args}."
+                f"{name}: differentiating with respect to argnums={argnums} requires "
+                f"at least {position + 1} positional arguments to be passed by the "
+                f"caller, but got only {num_args} positional arguments."
             )
         if position < -num_args:
             raise ValueError(
@@ -200,7 +201,7 @@ def direction(call, i, tangent):
         )
     if given.shape != primal.shape:
         raise ValueError(
-            f"jvp: a tangent has the shape of its primal, but the primal "
+            "jvp called with different primal and tangent shapes: the primal "
             f"{call.name_of(i)} has shape {primal.shape} and its tangent {given.shape}."
         )
     return None if expected == float0 else tangent

@@ -18,9 +18,10 @@ def check_inputs(call, holomorphic, allow_int):
             _require_complex(call, "inputs", name, dtype)
         elif not (allow_int or is_inexact(dtype)):
             raise TypeError(
-                f"{call.name} requires real- or complex-valued inputs, but {name} has "
-                f"dtype {dtype.name}. Pass a float; or set allow_int=True, or use vjp, "
-                "for a derivative of dtype float0."
+                f"{call.name} requires real- or complex-valued inputs (input dtype "
+                f"that is a sub-dtype of np.inexact), but got {dtype.name} for {name}. "
+                "Pass a float; or set allow_int=True, or use vjp, for a derivative of "
+                "dtype float0."
             )
 
 
@@ -61,14 +62,14 @@ def check_outputs_forward(call, flat, holomorphic):
 def check_scalar(call, flat):
     """Raise unless the result `flat` of a call is one array without axes."""
     if call.num_outs != 1 or not treedef_is_leaf(call.out_tree):
-        found = f"returned {call.output(flat)!r}"
+        found = f"was {call.output(flat)!r}"
     elif typeof(flat[0]).shape:
-        found = f"returned an array of shape {typeof(flat[0]).shape}"
+        found = f"had shape: {typeof(flat[0]).shape}"
     else:
         return
     raise TypeError(
-        f"Gradient only defined for scalar-output functions, but {call.fun_name} "
-        f"{found}. For more outputs than one use jacrev, jacfwd or vjp."
+        f"Gradient only defined for scalar-output functions. Output {found}. It is "
+        f"that of {call.fun_name}; for several outputs use jacrev, jacfwd or vjp."
     )
 
 

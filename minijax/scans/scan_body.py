@@ -44,7 +44,9 @@ def count_steps(xs, length=None):
         raise ValueError("scan needs xs to scan over, or a `length`.")
     if len(set(told.values())) > 1:
         numbers = ", ".join(f"{name}: {number}" for name, number in told.items())
-        raise ValueError(f"scan takes one row of each of xs per step, but {numbers}.")
+        sizes = ", ".join(map(str, told.values()))
+        words = f"scan got values with different leading axis sizes: {sizes}"
+        raise ValueError(f"{words} ({numbers}).")
     return next(iter(told.values()))
 
 
@@ -53,8 +55,8 @@ def _count_rows(path, x):
         return typeof(x).shape[0]
     error = ValueError if is_python_scalar(x) else IndexError
     raise error(
-        f"scan takes the rows of xs one after the other, but xs{keystr(path)} is the "
-        f"scalar {x!r}, which has no leading axis."
+        f"scan got value with no leading axis to scan over: {x!r}. It is "
+        f"xs{keystr(path)}, whose rows the steps would get."
     )
 
 
@@ -123,8 +125,8 @@ def _pair(call, out_tree, outs):
     if len(parts) == 2 and issubclass(out_tree.kind.type, (tuple, list)):
         return parts
     raise TypeError(
-        "The function of a scan returns a pair, of the carry and of what a step adds "
-        f"to the results; {call.fun_name} returned {_spelled(out_tree, outs)}."
+        f"scan body output must be a pair, got {_spelled(out_tree, outs)}. "
+        f"{call.fun_name} returns the carry, and what a step adds to the results."
     )
 
 

@@ -1,0 +1,134 @@
+"""An error of the user's line, under every transformation: no frame of the package."""
+
+import importlib.util
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import minijax
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.diagnostics import tracebacks
+from minijax.diagnostics.tracebacks import steps_of
+
+V = np.ones(3, np.float32)
+
+
+def wrong(x):
+    y = jnp.sin(x)
+    return (y + jnp.ones(5)).sum()  # guilty
+
+
+def written(x):
+    return minijax.make_jaxpr(wrong)(x)
+
+
+def custom_rule(x):
+    f = minijax.custom_vjp(lambda x: x.sum())
+    f.defvjp(lambda x: (jnp.sum(x), x), lambda kept, g: (wrong(kept) * kept,))
+    return minijax.grad(f)(x)
+
+
+def custom_tangents(x):
+    f = minijax.custom_jvp(lambda x: x.sum())
+    f.defjvp(lambda primals, tangents: (f(*primals), wrong(*tangents)))
+    return minijax.jvp(f, (x,), (x,))
+
+
+def called_back(x):
+    shape = minijax.ShapeDtypeStruct((), np.float32)
+    return minijax.jit(lambda x: minijax.pure_callback(wrong, shape, x))(x)
+
+
+EVERYWHERE = {
+    "plain": wrong,
+    "jit": minijax.jit(wrong),
+    "jit of jit": minijax.jit(minijax.jit(wrong)),
+    "make_jaxpr": written,
+    "grad": minijax.grad(wrong),
+    "jit of grad": minijax.jit(minijax.value_and_grad(wrong)),
+    "grad of jit": minijax.grad(minijax.jit(wrong)),
+    "jvp": lambda x: minijax.jvp(wrong, (x,), (x,)),
+    "vjp": lambda x: minijax.vjp(wrong, x),
+    "linearize": lambda x: minijax.linearize(wrong, x),
+    "jacfwd": minijax.jacfwd(wrong),
+    "hessian": minijax.hessian(wrong),
+    "vmap": lambda x: minijax.vmap(wrong)(jnp.stack([x, x])),
+    "jit of vmap of grad": lambda x: minijax.jit(minijax.vmap(minijax.grad(wrong)))(
+        jnp.stack([x, x])
+    ),
+    "scan": lambda x: lax.scan(lambda c, _: (wrong(c) + c, None), x, length=2),
+    "map": lambda x: lax.map(lambda _: wrong(x), jnp.ones(2)),
+    "fori_loop": lambda x: lax.fori_loop(0, 2, lambda i, c: c + wrong(c), x),
+    "while_loop": lambda x: lax.while_loop(lambda c: wrong(c) < 1, lambda c: c, x),
+    "cond": lambda x: lax.cond(x[0] > 0, wrong, jnp.sum, x),
+    "switch": lambda x: lax.switch(1, [jnp.sum, wrong], x),
+    "associative_scan": lambda x: lax.associative_scan(
+        lambda a, b: wrong(a) + wrong(b), jnp.ones((4, 3))
+    ),
+    "jit of scan of cond": minijax.jit(
+        lambda x: lax.scan(
+            lambda c, _: (c + lax.cond(True, wrong, jnp.sum, c), None), x, length=2
+        )
+    ),
+    "backward rule": custom_rule,
+    "tangent rule": custom_tangents,
+    "eval_shape": lambda x: minijax.eval_shape(wrong, x),
+    "lower": lambda x: minijax.jit(wrong).lower(x),
+    "trace": lambda x: minijax.jit(wrong).trace(x),
+    "disable_jit": lambda x: minijax.disable_jit()(minijax.jit(wrong))(x),
+    "tree_map": lambda x: minijax.tree_util.tree_map(wrong, [x, x]),
+}
+
+
+def caught(f):
+    with pytest.raises(Exception, match="roadcast") as found:
+        f(V)
+    return found.value
+
+
+@pytest.mark.parametrize("way", EVERYWHERE)
+def test_the_last_frame_is_the_guilty_line(way):
+    steps = steps_of(caught(EVERYWHERE[way]).__traceback__)
+    names = [step.tb_frame.f_code.co_filename for step in steps]
+    assert not [name for name in names if "/minijax/" in name]
+    assert steps[-1].tb_frame.f_code is wrong.__code__
+
+
+def test_a_callback_shows_its_call_and_its_cause():
+    error = caught(called_back)
+    for part, name in ((error, "called_back"), (error.__cause__, "wrong")):
+        assert steps_of(part.__traceback__)[-1].tb_frame.f_code.co_name == name
+    assert "y: float32[3], from" in "\n".join(error.__cause__.__notes__)
+
+
+@pytest.mark.parametrize("way", EVERYWHERE)
+def test_both_operands_are_named_once(way):
+    notes = "\n".join(caught(EVERYWHERE[way]).__notes__)
+    assert notes.count("  y: float32[") == notes.count("y = jnp.sin(x)") == 1
+    assert "the second operand: float32[5]" in notes
+
+
+def test_where_notes_are_not_shown_the_message_has_them(monkeypatch):
+    monkeypatch.setattr(tracebacks, "shows_notes", lambda: False)
+    assert "\n  y: float32[3], from" in str(caught(wrong))
+
+
+SESSION = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_cell("import minijax, minijax.numpy as jnp", store_history=True)
+shell.run_cell("def f(w, x):\\n    h = jnp.tanh(x)\\n    return h @ w", True)
+shell.run_cell("minijax.jit(f)(jnp.ones((5, 2)), jnp.ones((8, 4)))", True)
+"""
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("IPython"), reason="no IPython here")
+def test_notebook():
+    command = [sys.executable, "-c", SESSION]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "h: float32[8,4], from cell In[2]:2:8 (f): h = jnp.tanh(x)" in said
+    assert "w: float32[5,2], the argument w of f" in said
+    assert "contraction.py" not in said
