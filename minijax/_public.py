@@ -208,6 +208,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "le_p": "minijax.lax.elementwise",
         "lgamma": "minijax.lax.elementwise",
         "lgamma_p": "minijax.lax.elementwise",
+        "linear_solve_p": "minijax.own_rules.implicit_solutions",
         "log": "minijax.lax.elementwise",
         "log1p": "minijax.lax.elementwise",
         "log1p_p": "minijax.lax.elementwise",

@@ -115,12 +115,8 @@ def custom_root(
     guess = tree_flatten(initial_guess)[0]
     one, two = (initial_guess,), (initial_guess, initial_guess)
     equation = written("f", f, one, initial_guess)
-    solver = written(
-        "solve", functools.partial(solve, f), one, initial_guess, has_aux
-    )
-    tangent = written(
-        "tangent_solve", solve_linearized, two, initial_guess, wanted="x"
-    )
+    solver = written("solve", functools.partial(solve, f), one, initial_guess, has_aux)
+    tangent = written("tangent_solve", solve_linearized, two, initial_guess, wanted="x")
 
     @custom_jvp
     def _custom_root(of_f, of_solve, of_tangent, guess):
@@ -142,6 +138,9 @@ def custom_root(
     return solver.out_tree.unflatten(_custom_root(*consts, guess))
 
 
+linear_solve_p = Primitive("custom_linear_solve")
+
+
 class _LinearSolveTuple(NamedTuple):
     """Something for each of the four programs; its name is JAX's, and is printed."""
 
@@ -152,12 +151,7 @@ class _LinearSolveTuple(NamedTuple):
 
     def transpose(self):
         """Return it with the two pairs exchanged."""
-        return type(self)(
-            self.vecmat, self.matvec, self.transpose_solve, self.solve
-        )
-
-
-linear_solve_p = Primitive("custom_linear_solve")
+        return type(self)(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
 def groups(values, lengths):
