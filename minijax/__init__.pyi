@@ -2,6 +2,8 @@
 
 __version__: str
 from minijax import core as core
+from minijax import custom_batching as custom_batching
+from minijax import custom_derivatives as custom_derivatives
 from minijax import debug as debug
 from minijax import dlpack as dlpack
 from minijax import errors as errors
@@ -40,6 +42,9 @@ from minijax.jitting.api import disable_jit as disable_jit
 from minijax.jitting.api import explain_cache_misses as explain_cache_misses
 from minijax.jitting.api import jit as jit
 from minijax.linear.linearization import linearize as linearize
+from minijax.own_rules.closures import closure_convert as closure_convert
+from minijax.own_rules.closures import custom_gradient as custom_gradient
+from minijax.own_rules.closures import may_move as may_move
 from minijax.own_rules.cotangent_rules import custom_vjp as custom_vjp
 from minijax.own_rules.tangent_rules import custom_jvp as custom_jvp
 from minijax.pytrees.forward_api import jvp as jvp

@@ -8,14 +8,8 @@ not listed.
 
 LATER = {
     "derivative rules of one's own, and forgetting": {
-        "minijax": """
-            checkpoint checkpoint_policies closure_convert custom_batching
-            custom_derivatives custom_gradient remat
-        """,
-        "minijax.lax": """
-            custom_linear_solve custom_root linear_solve_p optimization_barrier
-            optimization_barrier_p
-        """,
+        "minijax": "checkpoint checkpoint_policies remat",
+        "minijax.lax": "optimization_barrier optimization_barrier_p",
     },
     "gather and scatter": {
         "minijax": "ops",

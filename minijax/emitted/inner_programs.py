@@ -4,19 +4,20 @@
 
 from minijax.emitted.emission import python_rules
 from minijax.jitting.primitive import jit_p
-from minijax.own_rules.cotangent_rules import custom_lin_p, custom_vjp_call_p
+from minijax.own_rules.calls import CALLS
+from minijax.own_rules.cotangent_rules import custom_lin_p
 from minijax.own_rules.function_calls import callee_rules
-from minijax.own_rules.tangent_rules import custom_jvp_call_p
 
 
 def _call(writer, eqn, operands, results):
     callee = callee_rules[eqn.primitive](eqn)
-    inner = writer.emission.function(callee, eqn.params["name"])
+    hint = eqn.params.get("name", eqn.primitive.name)
+    inner = writer.emission.function(callee, hint)
     name = writer.constant(inner, inner.__name__, "a function above")
     left = f"[{', '.join(results)}] = " if results else ""
     writer.line(f"{left}{name}({', '.join(operands)})")
 
 
-for _calls in (jit_p, custom_jvp_call_p, custom_vjp_call_p):
+for _calls in (jit_p, *CALLS):
     python_rules[_calls] = _call
 python_rules.reasons[custom_lin_p] = "It is never run, only transposed."

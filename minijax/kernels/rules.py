@@ -27,10 +27,10 @@ from minijax.kernels.layouts import (
 )
 from minijax.kernels.program_steps import by_scalar_op, elementwise, kernel_rules
 from minijax.lax.reductions import countable
-from minijax.own_rules.cotangent_rules import custom_lin_p, custom_vjp_call_p
+from minijax.own_rules.calls import CALLS
+from minijax.own_rules.cotangent_rules import custom_lin_p
 from minijax.own_rules.function_calls import callee_rules
 from minijax.own_rules.stopped_gradients import stop_gradient_p
-from minijax.own_rules.tangent_rules import custom_jvp_call_p
 from minijax.scans.primitive import scan_p
 
 for _op in """
@@ -301,7 +301,7 @@ for _how, _folds in {
 }.items():  # fmt: skip
     kernel_rules[_folds] = folding(_how)
 
-for _calls in (jit_p, custom_jvp_call_p, custom_vjp_call_p):
+for _calls in (jit_p, *CALLS):
     kernel_rules[_calls] = lambda lowering, eqn, *operands: lowering.program(
         callee_rules[eqn.primitive](eqn), operands
     )

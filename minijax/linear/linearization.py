@@ -57,6 +57,13 @@ class SplitTrace(Trace):
             return primitive.bind(*args, **params)
 
 
+UNKNOWN_RESULT = (
+    "Linearization failed to produce known values for all output primals. This is "
+    "typically caused by attempting to differentiate a function uses an operation that "
+    "does not support reverse-mode autodiff."
+)
+
+
 def linearize_flat(f, primals, num_outs=None):
     """Run a function, and write down how its results move with its arguments.
 
@@ -77,6 +84,8 @@ def linearize_flat(f, primals, num_outs=None):
         split = SplitTrace(parent, tape)
         outs, slopes = jvp_flat(f, primals, directions, parent=split)
         count = len(outs) if num_outs is None else num_outs()
+        if any(map(split.on_tape, outs[:count])):
+            raise ValueError(UNKNOWN_RESULT)
         slopes = map(_dense, outs[:count], slopes)
         jaxpr, consts = tape.to_jaxpr(list(slopes))
     return outs, jaxpr, consts

@@ -155,10 +155,11 @@ class BwdRule(CallRule):
 
     def placed(self, found, dims, axis):
         """Sum over the examples where they share an argument."""
-        return [ct if ct is None else _at(ct, dim) for ct, dim in zip(found, dims)]
+        return [ct if ct is None else at_place(ct, dim) for ct, dim in zip(found, dims)]
 
 
-def _at(ct, dim):
+def at_place(ct, dim):
+    """Return a cotangent with its mapped axis at `dim`; summed, if that is None."""
     return lax.reduce_sum(ct, (0,)) if dim is None else move_axis(ct, 0, dim)
 
 

@@ -68,6 +68,15 @@ def _value(leaf):
     return leaf.value
 
 
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """Return the zero tangent of a value, as an array or as a `SymbolicZero`.
+
+    Reference: ``jax.custom_derivatives.zero_from_primal``.
+    """
+    aval = typeof(val)
+    return written_out(None, aval, symbolic_zeros)
+
+
 def tangent_aval(aval):
     """Return the abstract value of the tangents of a primal."""
     return aval.update(dtype=tangent_dtype(aval.dtype))

@@ -4,9 +4,8 @@
 
 from minijax.jaxprs.jaxpr import JaxprEqn, Var
 from minijax.jitting.primitive import jit_p
-from minijax.own_rules.cotangent_rules import custom_vjp_call_p
+from minijax.own_rules.calls import CALLS
 from minijax.own_rules.function_calls import callee_rules
-from minijax.own_rules.tangent_rules import custom_jvp_call_p
 from minijax.passes.sweeping import INSIDE, constants_in, sweeping
 
 
@@ -35,5 +34,5 @@ def inline_call(sweep, eqn):
     return inline(sweep, callee_rules[eqn.primitive](eqn), eqn.invars)
 
 
-INLINING = {jit_p, custom_jvp_call_p, custom_vjp_call_p}, inline_call
+INLINING = {jit_p, *CALLS}, inline_call
 inline_calls = sweeping(INLINING, INSIDE)

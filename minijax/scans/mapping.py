@@ -11,6 +11,8 @@ from typing import Any
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.batching.trace import vmap
+from minijax.jitting.programs import merge, partition
+from minijax.own_rules.batch_rules import custom_vmap
 from minijax.pytrees.functions import tree_map
 from minijax.pytrees.treedefs import tree_flatten
 from minijax.scans.loops import made_once, scan
@@ -74,3 +76,28 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     if count == batches * batch_size:
         return tree_map(_rows_of_batches, ys)
     return tree_map(_joined, ys, vmap(f)(rest))
+
+
+def sequential_vmap(f: Callable) -> custom_vmap:
+    """Return a function whose batch is a loop over the examples.
+
+    Args:
+      f: a function of trees of arrays.
+
+    Reference: ``jax.custom_batching.sequential_vmap``.
+    """
+    f = custom_vmap(f)
+
+    @f.def_vmap
+    def rule(axis_size, in_batched, *args):
+        leaves, tree = tree_flatten(list(args))
+        batched = tree.flatten_up_to(in_batched)
+        shared, rows = partition(batched, leaves)
+
+        def one(row):
+            return f(*tree.unflatten(merge(batched, shared, row)))
+
+        out = scan(made_once(_row_step, one), (), rows)[1]
+        return out, tree_map(lambda leaf: True, out)
+
+    return f
