@@ -68,17 +68,9 @@ LATER = {
         "minijax.random": "multivariate_normal orthogonal",
     },
     "random numbers": {
-        "minijax": "debug_key_reuse default_prng_impl threefry_partitionable",
         "minijax.lax": """
-            RandomAlgorithm random_gamma_grad rng_bit_generator rng_bit_generator_p
-            rng_uniform rng_uniform_p
-        """,
-        "minijax.random": """
-            ball bernoulli beta binomial categorical cauchy chisquare dirichlet
-            double_sided_maxwell exponential f gamma generalized_normal geometric gumbel
-            key_dtype laplace loggamma logistic lognormal maxwell multinomial pareto
-            poisson rademacher randint random_gamma_p rayleigh t triangular
-            truncated_normal wald weibull_min
+            RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform
+            rng_uniform_p
         """,
     },
     "NumPy's other functions, nn and scipy": {

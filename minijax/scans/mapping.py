@@ -11,7 +11,7 @@ from typing import Any
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.batching.trace import vmap
-from minijax.jitting.programs import merge, partition
+from minijax.forgetting.programs import merge, partition
 from minijax.own_rules.batch_rules import custom_vmap
 from minijax.pytrees.functions import tree_map
 from minijax.pytrees.treedefs import tree_flatten
