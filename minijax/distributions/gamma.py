@@ -21,11 +21,11 @@ from minijax.distributions.inversion import exponential
 from minijax.distributions.sampling import filled, start
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
+from minijax.forgetting.remembering import Once, trace_context
 from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.jitting.api import jit
-from minijax.jitting.remembering import Once, trace_context
 from minijax.kernels.program_steps import kernel_rules
 from minijax.own_rules.function_calls import callee_rules
 from minijax.passes.inlining import INLINING
