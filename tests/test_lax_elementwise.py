@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from minijax import lax
+from minijax import jit, lax, make_jaxpr
 from minijax.arrays.array import asarray_impl, shape_rules
 from minijax.arrays.avals import typeof
 from minijax.arrays.numerics import log_gamma
@@ -258,3 +258,22 @@ def test_small_powers_of_infinite_complex_numbers_are_products(dtype):
 def test_log_gamma_of_the_largest_number_is_infinite():
     assert lax.lgamma(np.float32(3e38)) == np.inf
     assert log_gamma(1.7e308) == np.inf
+
+
+def test_an_elementwise_primitive_refuses_parameters_that_it_does_not_have():
+    def sine(x):
+        return lax.sin_p.bind(x, zz=1)
+
+    for run in (sine, make_jaxpr(sine), jit(sine)):
+        with pytest.raises(TypeError, match="sin.. got an unexpected .* 'zz'"):
+            run(1.0)
+
+
+@pytest.mark.parametrize("params", [{}, {"x": 2}, {"y": 2, "zz": 1}])
+def test_an_elementwise_primitive_with_parameters_takes_these_alone(params):
+    def power(x):
+        return lax.integer_pow_p.bind(x, **params)
+
+    for run in (power, make_jaxpr(power), jit(power)):
+        with pytest.raises(TypeError, match="integer_pow has y; it was given"):
+            run(2.0)

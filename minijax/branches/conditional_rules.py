@@ -66,19 +66,6 @@ def _run_one(axis, index, operands, dims, branches):
     return outs, [0 if front else None for front in fronts]
 
 
-def _run_all(axis, index, operands, branches):
-    """Run every branch on all examples, and choose among the results."""
-    refuse_io("a cond whose predicate differs between examples", *branches)
-    results = []
-    for number, branch in enumerate(branches):
-        program, _ = vmap_program(branch, axis, (0,) * len(operands), True)
-        mine = lax.eq(index, np.int32(number))
-        sheltered = [choose(mine, stop_gradient_p.bind(x)[0], x) for x in operands]
-        results.append(jaxpr_as_fun(program)(*sheltered))
-    outs = [choose(index, *cases) for cases in zip(*results)]
-    return outs, [0] * len(outs)
-
-
 def _cond_vmap(axis, args, dims, branches):
     (index, *operands), (index_dim, *dims) = args, dims
     if index_dim is None:
@@ -247,3 +234,16 @@ def _cond_dce(eqn, used):
 
 
 dce_rules[cond_p] = _cond_dce
+
+
+def _run_all(axis, index, operands, branches):
+    """Run every branch on all examples, and choose among the results."""
+    refuse_io("a cond whose predicate differs between examples", *branches)
+    results = []
+    for number, branch in enumerate(branches):
+        program, _ = vmap_program(branch, axis, (0,) * len(operands), True)
+        mine = lax.eq(index, np.int32(number))
+        sheltered = [choose(mine, stop_gradient_p.bind(x)[0], x) for x in operands]
+        results.append(jaxpr_as_fun(program)(*sheltered))
+    outs = [choose(index, *cases) for cases in zip(*results)]
+    return outs, [0] * len(outs)

@@ -98,9 +98,8 @@ def cond(
 
     Reference: ``jax.lax.cond``.
     """
-    if not (callable(true_fun) and callable(false_fun)):
-        return _cond_of_pairs(pred, true_fun, false_fun, *operands)
-    operands = _all_operands("cond", operands, operand)
+    given = true_fun, false_fun, operands, operand
+    true_fun, false_fun, operands = _functions_and_operands(*given)
     pred = _truth(pred)
     if config.jax_disable_jit and is_concrete(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
@@ -110,12 +109,19 @@ def cond(
     return _bind_cond(index, branches[::-1], *rest)
 
 
-def _cond_of_pairs(pred, x, true_fun, *more):
+def _functions_and_operands(true_fun, false_fun, operands, operand):
+    """Return both functions and all operands; accept the two older ways of calling."""
+    if not (callable(true_fun) and callable(false_fun)):
+        return _of_pairs(true_fun, false_fun, *operands)
+    return true_fun, false_fun, _all_operands("cond", operands, operand)
+
+
+def _of_pairs(x, true_fun, *more):
     """Accept ``cond(pred, x, true_fun, y, false_fun)``, as JAX does."""
     if not (callable(true_fun) and len(more) == 2 and callable(more[1])):
         raise TypeError("cond: true_fun and false_fun must be callable.")
     y, false_fun = more
-    return cond(pred, lambda x, y: true_fun(x), lambda x, y: false_fun(y), x, y)
+    return lambda x, y: true_fun(x), lambda x, y: false_fun(y), (x, y)
 
 
 def _all_operands(name, operands, operand):

@@ -1,3 +1,3 @@
-# Made from chapters/12_jit.md by `make chapter`;
+# Made from chapters/12_jit_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Jit. What exactly does jit cache?"""
+"""Jit: the ground. How is a traced function kept?"""

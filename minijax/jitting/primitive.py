@@ -8,13 +8,7 @@ Reference: ``jit_p`` in ``jax.extend.core.primitives``.
 from minijax.arrays.array import shape_rules
 from minijax.batching.rules import vmap_rules
 from minijax.batching.trace import program_primitives
-from minijax.core import (
-    Primitive,
-    current_trace,
-    impl_rules,
-    refuse_dead_tracers,
-    set_current_trace,
-)
+from minijax.core import impl_rules, set_current_trace
 from minijax.forgetting.program_calls import (
     dce_call,
     jvp_call,
@@ -29,26 +23,13 @@ from minijax.forgetting.programs import (
 )
 from minijax.forgetting.splitting import split_program
 from minijax.forward.rules import jvp_rules
-from minijax.jaxprs.jaxpr import Var, eval_jaxpr
+from minijax.jaxprs.jaxpr import Var
 from minijax.jaxprs.printing import print_rules, write_plainly
-from minijax.jaxprs.staging import JaxprTrace
 from minijax.jitting.compilation import compiled
+from minijax.jitting.inlining import JitPrimitive
 from minijax.linear.linearization import split_rules
 from minijax.own_rules.function_calls import callee_rules
 from minijax.reverse.transposition import transpose_rules
-
-
-class JitPrimitive(Primitive):
-    """A call; one that is to be inlined vanishes when it is written down."""
-
-    def bind(self, *args, jaxpr, **params):
-        """Return the list of the results of the program `jaxpr`."""
-        trace = current_trace()
-        if params.get("inline") and isinstance(trace, JaxprTrace):
-            return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
-        refuse_dead_tracers(self, args)
-        return trace.process_primitive(self, args, {"jaxpr": jaxpr, **params})
-
 
 jit_p = JitPrimitive("jit")
 program_primitives.add(jit_p)

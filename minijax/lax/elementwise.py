@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from minijax.arrays.array import primitive_rules
+from minijax.arrays.array import primitive_rules, shape_rules
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import (
     ANY,
@@ -130,9 +130,27 @@ population_count_p, population_count = unary("population_count", INT, count_ones
 clz_p, clz = unary("clz", INT, count_leading_zeros)
 
 
-integer_pow_p = elementwise("integer_pow", NUMBER, integer_power)
-round_p = elementwise("round", FLOAT, round_to_integer)
-reduce_precision_p = elementwise("reduce_precision", FLOAT, reduced)
+def _with_parameters(primitive, *names):
+    """Return an elementwise primitive, which from now on takes these parameters."""
+    of_operands = shape_rules[primitive]
+
+    def rule(*avals, **params):
+        if params.keys() != {*names}:
+            has, given = ", ".join(names), ", ".join(params) or "none"
+            raise TypeError(f"{primitive} has {has}; it was given {given}.")
+        return of_operands(*avals)
+
+    shape_rules[primitive] = rule
+    return primitive
+
+
+integer_pow_p = _with_parameters(elementwise("integer_pow", NUMBER, integer_power), "y")
+round_p = _with_parameters(
+    elementwise("round", FLOAT, round_to_integer), "rounding_method"
+)
+reduce_precision_p = _with_parameters(
+    elementwise("reduce_precision", FLOAT, reduced), "exponent_bits", "mantissa_bits"
+)
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:

@@ -30,12 +30,13 @@ from minijax.typing import ArrayLike
 def elementwise_shape(name, accepts, result_dtype):
     """Return the shape rule of an elementwise primitive."""
 
-    def rule(*avals, **params):
+    def rule(*avals):
         check_kind(name, accepts, avals)
         check_same_dtype(name, avals)
         shape = broadcast_strictly(name, [aval.shape for aval in avals])
         return [ShapedArray(shape, result_dtype(avals[0].dtype), all_weak(avals))]
 
+    rule.__qualname__ = name  # what Python calls it if it is given a parameter
     return rule
 
 
