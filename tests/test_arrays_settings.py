@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import types
 
 import pytest
 
@@ -43,14 +44,63 @@ def test_a_word_that_says_neither_on_nor_off(word):
     assert not config.jax_enable_x64
 
 
-def test_unknown_switches_are_named_with_the_known_ones():
+def test_unknown_switches_are_named_with_one_that_is_like_them():
     for use in (
-        lambda: config.update("jax_nonsense", 1),
-        lambda: config.jax_nonsense,
-        lambda: config.override("jax_nonsense", 1).__enter__(),
+        lambda: config.update("jax_enable_x46", 1),
+        lambda: config.jax_enable_x46,
+        lambda: config.override("jax_enable_x46", 1).__enter__(),
+        lambda: config.read("jax_enable_x46"),
     ):
-        with pytest.raises(AttributeError, match="jax_nonsense.*jax_enable_x64"):
+        with pytest.raises(AttributeError) as caught:
             use()
+        assert str(caught.value) == (
+            "Unrecognized config option: jax_enable_x46. Did you mean jax_enable_x64?"
+        )
+    with pytest.raises(AttributeError, match=r"option: other\.$"):
+        config.update("other", 1)
+
+
+def test_values_are_those_of_this_thread():
+    assert config.values["jax_enable_x64"] is False
+    with enable_x64():
+        assert config.values["jax_enable_x64"] is config.read("jax_enable_x64") is True
+        assert config.x64_enabled
+    assert not config.x64_enabled
+
+
+def test_the_command_line_sets_switches(monkeypatch):
+    switches = Config()
+    switches.define("jax_deep", False, _on_or_off)
+    switches.define("jax_depth", 1, lambda value: value)
+    switches.define("jax_name", None, lambda value: value)
+    switches.define("jax_late", 0, lambda value: value)
+    words = "run.py --jax_deep --jax_depth=3 --jax_name=a=b --jax_other=1 jax_late=1 -x"
+    monkeypatch.setattr(sys, "argv", [*words.split(), "--", "--jax_late=1"])
+    switches.parse_flags_with_absl()
+    assert switches.values == {
+        "jax_deep": True, "jax_depth": 3, "jax_name": "a=b", "jax_late": 0
+    }  # fmt: skip
+
+
+def test_absl_sets_switches_as_its_program_starts(monkeypatch):
+    flags, app = types.ModuleType("absl.flags"), types.ModuleType("absl.app")
+    flags.FLAGS, started = {}, []
+
+    def define(name, default, help):
+        flags.FLAGS[name] = types.SimpleNamespace(value=default, present=0)
+
+    flags.DEFINE_bool = flags.DEFINE_string = define
+    app.call_after_init = started.append
+    for name, module in ("absl.flags", flags), ("absl.app", app):
+        monkeypatch.setitem(sys.modules, name, module)
+    switches = Config()
+    switches.define("jax_deep", False, _on_or_off)
+    switches.define("jax_depth", 1, lambda value: value)
+    switches.config_with_absl()
+    assert flags.FLAGS["jax_depth"].value == "1"
+    flags.FLAGS["jax_depth"] = types.SimpleNamespace(value="4", present=1)
+    started[0]()
+    assert (switches.jax_deep, switches.jax_depth) == (False, 4)
 
 
 def test_override_ends_with_the_block_even_after_an_error():

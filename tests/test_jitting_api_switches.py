@@ -1,5 +1,7 @@
 """Programs off for a while, and reasons told."""
 
+import pytest
+
 import minijax
 
 
@@ -27,3 +29,21 @@ def test_explain_cache_misses(caplog):
     with minijax.explain_cache_misses():
         f(1.0), f(2.0)
     assert len(caplog.records) == 1
+
+
+def test_a_compilation_is_logged(caplog):
+    with minijax.log_compiles():
+        minijax.jit(lambda x: x + 1)(2.0)
+    [record] = caplog.records
+    assert "Compiling <lambda> with global shapes and types [" in record.getMessage()
+
+
+def test_tracing_can_be_refused():
+    known = minijax.jit(lambda x: x + 1)
+    known(2.0)
+    with minijax.no_tracing():
+        assert known(3.0) == 4.0
+        with pytest.raises(
+            RuntimeError, match="re-tracing function .* 'no_tracing' is"
+        ):
+            minijax.jit(lambda x: x - 1)(2.0)

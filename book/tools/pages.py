@@ -1,6 +1,6 @@
 """Make the pages that nobody writes: contents, index of names, rule grid, speed.
 
-python -m book.tools.pages           write book/names.md, book/grid.md, book/speed.md
+python -m book.tools.pages           write the made pages of book/: names, grid, ...
 python -m book.tools.pages --toc     write _toc.yml too
 python -m book.tools.pages --check   exit 1 if _toc.yml is not up to date
 python -m book.tools.pages --built   exit 1 if a page is missing in _build/html
@@ -30,9 +30,10 @@ from book.tools.speed import speed_page
 
 FRONT = ["how_to_read", "notation"]
 BACK = """
-    one_function errors names grid speed glossary differences how_built bibliography
+    one_function errors names grid switches speed glossary differences how_built
+    bibliography
 """.split()
-MADE = ["one_function", "names", "grid", "speed"]
+MADE = ["one_function", "names", "grid", "switches", "speed"]
 RECORD = ROOT / "benchmarks" / "recorded.json"
 COPY = "book/helper/recorded.json"  # chapters show rows of it
 
@@ -131,10 +132,25 @@ def state(table: dict, primitive: object) -> str:
     return "defaults" if has_default else "holes"
 
 
+def switches_page() -> str:
+    """Each switch of JAX, its default, and what it means here."""
+    known = importlib.import_module(f"{PACKAGE}.switches.known")
+    values = importlib.import_module(PACKAGE).config.values
+    lines = ["# Switches", "", _SWITCHES_TEXT]
+    for status, text in _STATUSES.items():
+        lines += ["", f"## {status.capitalize()}", "", text, ""]
+        lines += ["| switch | by default | here |", "|---|---|---|"]
+        found = [switch for switch in known.statuses() if switch[1] == status]
+        for name, _, meaning in sorted(found):
+            lines += [f"| `{name}` | `{values[name]!r}` | {meaning} |"]
+    return "\n".join(lines) + "\n"
+
+
 def write_pages() -> None:
     """Write the made pages, those whose text changed."""
     _write("book/names.md", names_page([read_chapter(path) for path in _run()]))
     _write("book/grid.md", grid_page(rule_tables()))
+    _write("book/switches.md", switches_page())
     record = RECORD.read_text(encoding="utf-8")
     _write("book/speed.md", speed_page(json.loads(record)))
     _write(COPY, record)
@@ -181,6 +197,22 @@ _LATER_TEXT = (
 _NAMES_TEXT = (
     "Each public name and its floor. A name leads to the section that defines it."
 )
+_SWITCHES_TEXT = (
+    "The switches of `jax.config` in JAX 0.10.2, as they are set where this page was "
+    "made. A switch is set by `jax.config.update(name, value)`, by the environment "
+    "variable with its name in capital letters, on the command line "
+    "(`jax.config.parse_flags_with_absl()` reads it), or for a block by its context "
+    "manager, which is called like the switch without `jax_`. Another name is an "
+    "`AttributeError`, as in JAX."
+)
+_STATUSES = {
+    "done": "These mean what they mean in JAX.",
+    "accepted": "These take the values that JAX takes, keep them, and change nothing.",
+    "refused": (
+        "These would promise what does not happen: a value that is not the default is "
+        "a `NotImplementedError` with the sentence below."
+    ),
+}
 
 _MARKS = {"rules": "●", "defaults": "○", "holes": " "}
 _GRID_TEXT = (

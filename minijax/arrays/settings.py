@@ -6,8 +6,11 @@ Reference: ``jax.config``.
 """
 
 import os
+import sys
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from importlib import import_module
+from itertools import takewhile
 from threading import Lock
 
 
@@ -17,6 +20,10 @@ class Config:
     Attributes:
       state: two dictionaries, of the process and of this thread, which are replaced
         and never changed: as long as they are the same two, so are all values.
+      values: the value of each switch in this thread, by its name.
+      x64_enabled: whether 64-bit types exist.
+
+    Reference: ``jax.config``.
     """
 
     __slots__ = ("_accepts", "_held", "_lock", "_overrides", "_told", "_values")
@@ -27,6 +34,8 @@ class Config:
         self._told, self._held = {}, {}
 
     state = property(lambda self: (self._values, self._overrides.get()))
+    values = property(lambda self: {**self._values, **self._overrides.get()})
+    x64_enabled = property(lambda self: self.jax_enable_x64)
 
     def define(self, name, default, accepts=bool, told=None):
         """Add a switch.
@@ -77,6 +86,42 @@ class Config:
             self._overrides.reset(token)
             self._tell(name, goes=[value])
 
+    def read(self, name):
+        """Return the value of a switch in this thread."""
+        self._known(name)
+        return getattr(self, name)
+
+    def parse_flags_with_absl(self):
+        """Set the switches that the command line names: ``--jax_enable_x64=1``.
+
+        Of its words, those that begin with ``--jax`` and stand before ``--`` count. A
+        name alone means true. As in JAX, names that are no switches are passed over,
+        since they may be meant for others; absl is not needed.
+        """
+        words = takewhile(lambda word: word != "--", sys.argv[1:])
+        for word in words:
+            name, _, value = word.removeprefix("--").partition("=")
+            if word.startswith("--jax") and name in self._accepts:
+                self.update(name, _number_or_word(value or "true"))
+
+    def config_with_absl(self):
+        """Make the switches flags of absl, which sets them as its program starts."""
+        app, flags = map(import_module, ("absl.app", "absl.flags"))
+        for name, value in self.values.items():
+            if not isinstance(value, bool | None):
+                value = str(value)
+            kind = "bool" if isinstance(value, bool) else "string"
+            define = getattr(flags, f"DEFINE_{kind}")
+            define(name, value, f"The switch {name} of minijax.")
+        app.call_after_init(lambda: self.complete_absl_config(flags))
+
+    def complete_absl_config(self, absl_flags):
+        """Set the switches that absl has found on the command line."""
+        for name in self.values:
+            if name in absl_flags.FLAGS and absl_flags.FLAGS[name].present:
+                value = absl_flags.FLAGS[name].value
+                self.update(name, _number_or_word(str(value)))
+
     def _tell(self, name, comes=(), goes=()):
         if name in self._told:
             with self._lock:
@@ -96,9 +141,19 @@ class Config:
 
     def _known(self, name):
         if name.startswith("__") or name not in self._accepts:
-            known = ", ".join(sorted(self._accepts))
-            raise AttributeError(f"Unrecognized config option: {name}; known: {known}")
+            close = import_module("difflib").get_close_matches(name, self._accepts)
+            meant = f" Did you mean {close[0]}?" if close else ""
+            raise AttributeError(f"Unrecognized config option: {name}.{meant}")
         return self._accepts[name]
+
+
+def _number_or_word(text):
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _on_or_off(value):

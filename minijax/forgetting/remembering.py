@@ -14,7 +14,10 @@ from weakref import WeakKeyDictionary
 from minijax.arrays.settings import _on_or_off, config
 from minijax.core import current_trace
 
-for _switch in ("jax_disable_jit", "jax_explain_cache_misses"):
+SWITCHES = """
+    jax_disable_jit jax_explain_cache_misses jax_log_compiles jax_no_tracing
+""".split()
+for _switch in SWITCHES:
     config.define(_switch, os.environ.get(_switch.upper(), "0"), _on_or_off)
 
 
@@ -107,7 +110,9 @@ def once_of(cache, key):
 
 
 # The switches that change what tracing writes down.
-traced_switches = ("jax_enable_x64", "jax_disable_jit")
+traced_switches = """
+    jax_enable_x64 jax_disable_jit jax_numpy_dtype_promotion jax_numpy_rank_promotion
+""".split()
 
 
 def trace_context():

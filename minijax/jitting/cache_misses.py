@@ -19,11 +19,26 @@ _traced = WeakKeyDictionary()  # from code to the names of functions that it mad
 
 
 def log_reason(call, key, once):
-    """Log why the function of a call has to be traced, if the user wants to know."""
-    if config.jax_explain_cache_misses:
-        import logging  # not earlier: a fork takes logging's lock before ours
+    """Log why the function of a call has to be traced, if the user wants to know.
 
-        logging.getLogger(_LOGGER).warning(reason_of(call, key, once))
+    Raises:
+      RuntimeError: if the switch ``jax_no_tracing`` is on.
+    """
+    if config.jax_no_tracing:
+        raise RuntimeError(
+            f"re-tracing function {call.fun_name} for `jit`, but 'no_tracing' is set"
+        )
+    if config.jax_explain_cache_misses:
+        _log(reason_of(call, key, once))
+    if config.jax_log_compiles:
+        types = ", ".join(map(str, call.avals))
+        _log(f"Compiling {call.fun_name} with global shapes and types [{types}].")
+
+
+def _log(text):
+    import logging  # not earlier: a fork takes logging's lock before ours
+
+    logging.getLogger(_LOGGER).warning(text)
 
 
 note_miss.value = log_reason

@@ -22,6 +22,7 @@ from minijax.lax.promotion import (
 )
 from minijax.numpy.elementwise import part_by_part
 from minijax.numpy.ufuncs import as_array, by_kind, constant, kind, named, where
+from minijax.switches.promotion import check_operands
 from minijax.typing import ArrayLike
 
 
@@ -83,7 +84,7 @@ def division(name, on_integers, on_floats):
     """Make a NumPy function of a dividend and a divisor, real ones of one dtype."""
 
     def function(x1, x2, /):
-        check_arraylike(name, x1, x2)
+        check_operands(name, x1, x2)
         x1, x2 = promote_shapes(*promote_dtypes_numeric(x1, x2))
         if kind(x1) == "c":
             raise TypeError(f"{name} does not support complex numbers.")
@@ -120,6 +121,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if exponent is not None:
         [x] = promote_dtypes_numeric(x1)
         return lax.integer_pow(x, exponent)
+    check_operands("power", x1, x2)
     if kind(x1) in "biu" and kind(x2) in "biu":
         return _power_of_integers(*promote_dtypes_numeric(x1, x2))
     base, exponent = promote_dtypes_inexact(x1, x2)
@@ -162,7 +164,7 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Reference: ``jax.numpy.logaddexp``.
     """
-    check_arraylike("logaddexp", x1, x2)
+    check_operands("logaddexp", x1, x2)
     x, y = promote_shapes(*promote_dtypes_inexact(x1, x2))
     real = lax.real if kind(x) == "c" else lambda x: x
     ordered = lax.ge(real(x), real(y))
@@ -185,7 +187,7 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Reference: ``jax.numpy.hypot``.
     """
-    check_arraylike("hypot", x1, x2)
+    check_operands("hypot", x1, x2)
     if "c" in (kind(x1), kind(x2)):
         raise ValueError("hypot is of real numbers; take abs of complex ones first.")
     x, y = promote_shapes(*map(lax.abs, promote_dtypes_inexact(x1, x2)))

@@ -35,6 +35,7 @@ from minijax.numpy.shapes import (
     reshape,
 )
 from minijax.numpy.ufuncs import as_array, as_bool, kind, stretch
+from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
 
 
@@ -126,6 +127,7 @@ def _from_sequence(sequence, dtype):
     for leaf in {type(leaf): leaf for leaf in leaves}.values():
         typeof(leaf)  # raises for what is no array, and for masked ones
     if dtype is None:
+        check_dtypes("array", leaves)
         dtype = common_type(*leaves)[0] if leaves else float
     dtype = canonicalize_dtype(dtype)
     if not builtins.any(isinstance(leaf, Array) for leaf in leaves):

@@ -29,6 +29,7 @@ from minijax.numpy.shapes import (
     reshape,
 )
 from minijax.numpy.ufuncs import as_array, stretch
+from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
 
 
@@ -38,6 +39,7 @@ def as_operands(name, arrays, dtype=None):
         raise ValueError(f"Need at least one array to {name}.")
     check_arraylike(name, *arrays)
     if dtype is None:
+        check_dtypes(name, arrays)
         return [as_array(each) for each in promote_dtypes(*arrays)]
     dtype = check_dtype(dtype, name)
     return [lax.convert_element_type(as_array(each), dtype) for each in arrays]

@@ -15,6 +15,7 @@ from minijax.lax.promotion import check_arraylike, promote_dtypes
 from minijax.numpy.elementwise import conjugate
 from minijax.numpy.shapes import as_axes, broadcast_shapes, ravel
 from minijax.numpy.ufuncs import as_array, multiply
+from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
 
 # Axes of a product, in their order: batches by their distance from the end, then these.
@@ -51,6 +52,7 @@ def _without(items, others):
 def operands(name, *args):
     """Return arrays in their common dtype, or raise a TypeError."""
     check_arraylike(name, *args)
+    check_dtypes(name, args)
     return [as_array(arg) for arg in promote_dtypes(*args)]
 
 

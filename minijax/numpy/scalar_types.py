@@ -16,11 +16,13 @@ from minijax.arrays import dtypes, transfer
 from minijax.arrays.avals import is_python_scalar, typeof
 from minijax.arrays.dtypes import as_dtype
 from minijax.arrays.lattice import from_node, join, lattice_node
+from minijax.arrays.settings import config
 from minijax.core import Array
 from minijax.lax import promotion
 from minijax.lax.promotion import is_arraylike
 from minijax.numpy.creation import array
 from minijax.numpy.shapes import as_axes
+from minijax.switches.promotion import check_strict
 
 
 class ScalarType(type):
@@ -118,7 +120,7 @@ def iinfo(int_type):
     return np.iinfo(dtype_like(type(int_type) if of_number else int_type))
 
 
-promote_types, issubdtype = promotion.promote_types, dtypes.issubdtype
+issubdtype = dtypes.issubdtype
 from_dlpack = transfer.from_dlpack
 
 
@@ -129,7 +131,20 @@ def result_type(*args: Any) -> np.dtype:
     """
     if not args:
         raise ValueError("at least one array or dtype is required")
-    return from_node(join(*map(_node, args)))[0]
+    nodes = {*map(_node, args)}
+    if config.jax_numpy_dtype_promotion == "strict":
+        check_strict(nodes)
+    return from_node(join(*nodes))[0]
+
+
+def promote_types(a: Any, b: Any) -> np.dtype:
+    """Return the dtype in which values of types `a` and `b` meet, if they do.
+
+    Reference: ``jax.numpy.promote_types``.
+    """
+    if config.jax_numpy_dtype_promotion == "strict":
+        check_strict({lattice_node(a), lattice_node(b)})
+    return promotion.promote_types(a, b)
 
 
 def _node(x):

@@ -21,6 +21,7 @@ from minijax.numpy.creation import asarray
 from minijax.numpy.elementwise import isfinite, minimum
 from minijax.numpy.shapes import broadcast_shapes
 from minijax.numpy.ufuncs import as_array, constant, kind, maximum, where
+from minijax.switches.promotion import check_operands
 from minijax.typing import ArrayLike
 
 
@@ -75,6 +76,7 @@ def isclose(
     Reference: ``jax.numpy.isclose``.
     """
     check_arraylike("isclose", a, b, rtol, atol)
+    check_operands("isclose", a, b)
     operands = promote_shapes(*promote_dtypes_inexact(a, b))
     a, b = (as_type(each, typeof(each).dtype) for each in operands)
     distance, size = lax.abs(lax.sub(a, b)), lax.abs(b)

@@ -22,6 +22,7 @@ from minijax.lax.promotion import (
     promote_dtypes_inexact,
     promote_shapes,
 )
+from minijax.switches.promotion import check_dtypes, check_operands
 from minijax.typing import ArrayLike
 
 
@@ -37,7 +38,7 @@ def binary(
     """
 
     def ufunc(x, y, /):
-        check_arraylike(name, x, y)
+        check_operands(name, x, y)
         return function(*promote_shapes(*promote(x, y)))
 
     return named(ufunc, name)
@@ -167,6 +168,7 @@ def where(
             "it arrives with the chapter on gather and scatter. Pass x and y to choose."
         )
     check_arraylike("where", condition, x, y)
+    check_dtypes("where", (x, y))
     condition, (x, y) = as_bool(condition), promote_dtypes(x, y)
     shape = lax.broadcast_shapes(*(typeof(each).shape for each in (condition, x, y)))
     if typeof(condition).ndim:

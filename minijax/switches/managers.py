@@ -1,0 +1,96 @@
+# Made from chapters/02_arrays_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Context managers that set switches in this thread, for a block or a function.
+
+Reference: the context managers of ``jax``.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+from minijax.arrays.settings import config
+from minijax.core import EvalTrace, set_current_trace
+
+_no_value = object()
+
+
+def _manager(name, default=_no_value) -> Callable[..., AbstractContextManager[None]]:
+    """Return a context manager for a switch, with the value it has by default."""
+
+    def manager(new_val=default):
+        if new_val is _no_value:
+            raise TypeError(
+                f"Context manager for {manager.__name__} config option requires an "
+                "argument representing the new value for the config option."
+            )
+        return config.override(name, new_val)
+
+    manager.__name__ = manager.__qualname__ = name.removeprefix("jax_")
+    manager.__doc__ = f"""Return a context manager that sets the switch ``{name}``.
+
+    Reference: ``jax.{manager.__name__}``.
+    """
+    return manager
+
+
+allow_f16_reductions = _manager("jax_allow_f16_reductions", True)
+array_garbage_collection_guard = _manager("jax_array_garbage_collection_guard")
+auto_pcast = _manager("jax_auto_pcast", True)
+check_tracer_leaks = _manager("jax_check_tracer_leaks", True)
+debug_key_reuse = _manager("jax_debug_key_reuse", True)
+default_device = _manager("jax_default_device")
+default_matmul_precision = _manager("jax_default_matmul_precision")
+default_prng_impl = _manager("jax_default_prng_impl")
+enable_checks = _manager("jax_enable_checks", True)
+enable_custom_prng = _manager("jax_enable_custom_prng", True)
+jax2tf_associative_scan_reductions = _manager(
+    "jax2tf_associative_scan_reductions", True
+)
+legacy_prng_key = _manager("jax_legacy_prng_key")
+log_compiles = _manager("jax_log_compiles", True)
+no_execution = _manager("jax_no_execution", True)
+no_tracing = _manager("jax_no_tracing", True)
+numpy_dtype_promotion = _manager("jax_numpy_dtype_promotion")
+numpy_rank_promotion = _manager("jax_numpy_rank_promotion")
+remove_size_one_mesh_axis_from_type = _manager(
+    "jax_remove_size_one_mesh_axis_from_type", True
+)
+softmax_custom_jvp = _manager("jax_softmax_custom_jvp", True)
+thread_guard = _manager("jax_thread_guard", True)
+threefry_partitionable = _manager("jax_threefry_partitionable", True)
+transfer_guard_device_to_device = _manager("jax_transfer_guard_device_to_device")
+transfer_guard_device_to_host = _manager("jax_transfer_guard_device_to_host")
+transfer_guard_host_to_device = _manager("jax_transfer_guard_host_to_device")
+
+
+def checking_leaks() -> AbstractContextManager[None]:
+    """Return a context manager that sets the switch ``jax_check_tracer_leaks``.
+
+    Reference: ``jax.checking_leaks``.
+    """
+    return check_tracer_leaks(True)
+
+
+@contextmanager
+def transfer_guard(new_val: str) -> Iterator[None]:
+    """Set the guards of all three directions in which arrays may be transferred.
+
+    Reference: ``jax.transfer_guard``.
+    """
+    ways = "", "_host_to_device", "_device_to_device", "_device_to_host"
+    with ExitStack() as stack:
+        for way in ways:
+            stack.enter_context(config.override(f"jax_transfer_guard{way}", new_val))
+        yield
+
+
+@contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Compute at once what is inside the block, even while a program is written down.
+
+    What the block is given has to have values: a tracer there is an error.
+
+    Reference: ``jax.ensure_compile_time_eval``.
+    """
+    with set_current_trace(EvalTrace()):
+        yield
