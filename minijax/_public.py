@@ -12,6 +12,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "custom_jvp": "minijax.own_rules.tangent_rules",
         "custom_vjp": "minijax.own_rules.cotangent_rules",
         "debug_infs": "minijax.callbacks.debug_settings",
+        "debug_key_reuse": "minijax.randomness.generator_settings",
         "debug_nans": "minijax.callbacks.debug_settings",
         "default_backend": "minijax.arrays.placement",
         "default_prng_impl": "minijax.randomness.generator_settings",
@@ -677,4 +678,6 @@ REGISTERS: list[str] = [
     "minijax.calls.object_cache",
     "minijax.threads.shared_text",
     "minijax.randomness.key_rules",
+    "minijax.randomness.generator_switches",
+    "minijax.randomness.key_watch",
 ]
