@@ -33,6 +33,10 @@ class NonConcreteBooleanIndexError(IndexError):
     """A tracer was used as a boolean mask, so that the result has no known shape."""
 
 
+class KeyReuseError(TypeError):
+    """A random key was used twice, while ``jax_debug_key_reuse`` was on."""
+
+
 class JaxRuntimeError(RuntimeError):
     """Something failed while a program was running."""
 

@@ -1,26 +1,16 @@
 # Made from chapters/31_random_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""What samplers ask of their arguments, and the switches that they read.
+"""What samplers ask of their arguments.
 
 Reference: ``_check_shape``, ``_check_broadcast_shapes`` in ``jax._src.random.core``.
 """
-
-import os
 
 import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.settings import _on_or_off, config
 from minijax.numpy.shapes import as_shape
 from minijax.randomness.making_keys import check_one_key, float_dtype
-
-config.define(
-    "jax_high_dynamic_range_gumbel",
-    os.environ.get("JAX_HIGH_DYNAMIC_RANGE_GUMBEL", "0"),
-    _on_or_off,
-)
-
 
 WORDS = (
     "{} parameter shapes must be broadcast-compatible with shape argument, and the "

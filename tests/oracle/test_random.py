@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import minijax
+from tests.sampler_cases import CASES, COUNTED, EXACT, FLOATS
 
 SEEDS = [0, 1, -1, 2**31, 2**32 + 5, -(2**40), 123456789]
 WIDTHS = ["uint8", "uint16", "uint32"]
@@ -70,3 +71,146 @@ def test_texts(call):
     texts = both(lambda m, k: str(m.make_jaxpr(lambda k: call(m, k))(k)), 0)
     assert texts[0] == texts[1]
     assert len({repr(k) for k in keys(3)}) == 1
+
+
+def both_draws(case, shape, seed=31):
+    found = [case(m.random, k, shape) for m, k in zip((minijax, jax), keys(seed))]
+    ours, theirs = map(np.asarray, found)
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+    return ours, theirs
+
+
+SHAPES = [(), (1,), (7,), (33,), (3, 5)]
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_samplers_of_bits(name):
+    for shape in [(12_000,), *SHAPES]:
+        same(*both_draws(EXACT[name], shape))
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_samplers_of_counts(name):
+    for shape in [(12_000,), *SHAPES]:
+        ours, theirs = both_draws(COUNTED[name], shape)
+        assert (ours != theirs).sum() <= 2  # where rounding has moved an end
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_samplers_of_floats(name):
+    for shape in [(12_000,), (), (33,)]:
+        ours, theirs = both_draws(FLOATS[name], shape)
+        np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "name",
+    "exponential laplace logistic gumbel maxwell truncated_normal pareto".split(),
+)
+def test_samplers_of_halves(name, dtype):
+    args = {"truncated_normal": (-1.0, 2.0), "pareto": (2.5,)}.get(name, ())
+    found = [
+        getattr(m.random, name)(k, *args, shape=(10_000,), dtype=jax.numpy.dtype(dtype))
+        for m, k in zip((minijax, jax), keys(5))
+    ]
+    assert found[0].dtype == found[1].dtype
+    ours, theirs = (np.asarray(x).astype(float) for x in found)
+    far = ~np.isclose(ours, theirs, rtol=0.05, atol=0.05)
+    assert far.mean() < 0.005  # of the ends, where half a digit is all there is
+
+
+@pytest.mark.parametrize(
+    "name", ["exponential", "gumbel", "gamma", "beta", "poisson few"]
+)
+def test_samplers_of_doubles(name):
+    with minijax.enable_x64(), jax.enable_x64(True):
+        ours, theirs = both_draws(CASES[name], (1000,))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+def test_broadcast_parameters():
+    a, b = np.float32([[0.5], [2], [9]]), np.float32([1, 3])
+    for call in (
+        lambda r, k, s: r.beta(k, a, b),
+        lambda r, k, s: r.f(k, a, b, (4, 3, 2)),
+        lambda r, k, s: r.gamma(k, a, (3, 7)),
+        lambda r, k, s: r.dirichlet(k, a + b),
+        lambda r, k, s: r.triangular(k, -a, 0.0, b),
+        lambda r, k, s: r.multinomial(k, 50.0, np.float32([[0.5, 0.5], [0.1, 0.9]])),
+        lambda r, k, s: r.randint(k, (3, 2), a.astype(int), b.astype(int) + 9),
+        lambda r, k, s: r.categorical(k, a + b, 0, (5, 2)),
+    ):
+        np.testing.assert_allclose(*both_draws(call, None), rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["gamma", "loggamma", "beta", "chisquare", "t"])
+def test_slopes_of_gamma(name):
+    args = {"beta": (2.5, 0.7)}.get(name, (2.5,))
+    places = tuple(range(len(args)))
+    found = [
+        m.grad(lambda *xs: getattr(m.random, name)(k, *xs, shape=(50,)).sum(), places)(  # noqa: B023
+            *args
+        )
+        for m, k in zip((minijax, jax), keys(8))
+    ]
+    np.testing.assert_allclose(*found, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["randint", "gamma", "poisson few", "categorical"])
+def test_samplers_over_keys(name):
+    def draws(m, k):
+        return m.jit(m.vmap(lambda k: CASES[name](m.random, k, (5,))))(
+            m.random.split(k, 9)
+        )
+
+    np.testing.assert_allclose(*both(draws, 4), rtol=1e-4)
+
+
+STEPS = {
+    "split": lambda m, k, x: (m.random.split(k)[0], x),
+    "fold": lambda m, k, x: (m.random.fold_in(k, 3), x),
+    "normal": lambda m, k, x: (k, x + m.random.normal(k, x.shape)),
+    "uniform": lambda m, k, x: (k, x * m.random.uniform(k)),
+    "coins": lambda m, k, x: (
+        k,
+        m.numpy.where(m.random.bernoulli(k, 0.5, x.shape), x, 0.5),
+    ),
+    "dice": lambda m, k, x: (k, x + m.random.randint(k, x.shape, 0, 6)),
+    "many": lambda m, k, x: (
+        m.random.split(k, 2)[1],
+        x + m.vmap(m.random.exponential)(m.random.split(k, x.shape[0])),
+    ),
+    "scan": lambda m, k, x: m.lax.scan(
+        lambda c, v: ((m.random.split(c)[1]), v + m.random.normal(c)), k, x
+    ),
+    "cond": lambda m, k, x: (
+        k,
+        m.lax.cond(
+            m.random.bernoulli(k), lambda k: x + m.random.laplace(k), lambda k: -x, k
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_random_programs_with_keys(block):
+    for seed in range(30 * block, 30 * block + 30):
+        rng = np.random.default_rng(seed)
+        names = rng.choice([*STEPS], rng.integers(2, 6))
+        x = rng.normal(size=rng.choice([1, 7, 16])).astype(np.float32)
+
+        def program(m, k):
+            value = m.numpy.asarray(x)  # noqa: B023
+            for name in names:  # noqa: B023
+                k, value = STEPS[name](m, k, value)
+            return value
+
+        theirs = np.asarray(program(jax, jax.random.key(seed)))
+        with minijax.disable_jit():
+            eager = program(minijax, minijax.random.key(seed))
+        jitted = minijax.jit(lambda k: program(minijax, k))(minijax.random.key(seed))  # noqa: B023
+        for ours in (eager, jitted):
+            np.testing.assert_allclose(
+                ours, theirs, 1e-3, 1e-3, err_msg=str([seed, *names])
+            )
