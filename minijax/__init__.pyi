@@ -51,9 +51,6 @@ from minijax.pytrees.forward_api import jvp as jvp
 from minijax.pytrees.transfer import block_until_ready as block_until_ready
 from minijax.pytrees.transfer import device_get as device_get
 from minijax.pytrees.transfer import device_put as device_put
-from minijax.randomness.generator_settings import debug_key_reuse as debug_key_reuse
-from minijax.randomness.generator_settings import default_prng_impl as default_prng_impl
-from minijax.randomness.generator_settings import threefry_partitionable as threefry_partitionable
 from minijax.reverse.backwards import vjp as vjp
 from minijax.reverse.gradients import grad as grad
 from minijax.reverse.gradients import value_and_grad as value_and_grad

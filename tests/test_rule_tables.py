@@ -41,20 +41,16 @@ TALKING = {*test_batching_trace.COLLECTIVE, "axis_index"}
 # They call functions of Python: tests/test_callbacks_primitives.py.
 CALLING = {"pure_callback", "io_callback", "debug_callback", "debug_print"}
 # They call functions with rules of their own: tests/test_own_rules_function_calls.py.
-<<<<<<< HEAD
 RULED = {"custom_jvp_call", "custom_vjp_call", "custom_lin"} | {
     "custom_vmap_call",
     "linear_call",
     "custom_linear_solve",
 }
-# They act on keys, which are no numbers: tests/test_randomness_keys.py.
-=======
-RULED = {"custom_jvp_call", "custom_vjp_call", "custom_lin"}
 # They act on keys, which are no numbers: tests/test_randomness_keys.py and, for gamma,
 # tests/test_distributions_sampling.py.
->>>>>>> 1a47e1b1a74a4fa7d53ac4d48efe125fc5dff71a
 KEYED = {
-    f"random_{name}" for name in "seed wrap unwrap split fold_in bits clone gamma".split()
+    f"random_{name}"
+    for name in "seed wrap unwrap split fold_in bits clone gamma".split()
 }
 APART = TALKING | CALLING | RULED | KEYED
 SILENT = [primitive for primitive in shape_rules if primitive.name not in APART]

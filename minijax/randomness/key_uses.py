@@ -16,7 +16,7 @@ from minijax.callbacks.debugging import debug_callback_p, debug_print_p
 from minijax.core import RuleTable
 from minijax.distributions.gamma import random_gamma_p
 from minijax.errors import KeyReuseError
-from minijax.jitting.remembering import remembered
+from minijax.forgetting.remembering import remembered
 from minijax.own_rules.function_calls import callee_rules
 from minijax.own_rules.stopped_gradients import stop_gradient_p
 from minijax.randomness.keys import (

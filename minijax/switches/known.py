@@ -32,6 +32,10 @@ DONE = {
     "jax_enable_compilation_cache": "Machine code is kept on disk.",
     "jax_compilation_cache_dir": "Where machine code is kept.",
     "jax_compilation_cache_max_size": "How many bytes of machine code are kept.",
+    "jax_default_prng_impl": "The generator of keys: Threefry; others are refused.",
+    "jax_threefry_partitionable": "Always on; the other layout is refused.",
+    "jax_high_dynamic_range_gumbel": "Gumbel numbers are made of 64 random bits.",
+    "jax_debug_key_reuse": "A key that is used twice is an error.",
 }
 
 PRECISIONS = """
@@ -175,14 +179,10 @@ ACCEPTED = {
 
 REFUSED = {
     "Keys are those of Threefry, in the layout that JAX has by default.": {
-        "jax_default_prng_impl": "threefry2x32", "jax_threefry_partitionable": True,
-        "jax_random_seed_offset": 0, "jax_high_dynamic_range_gumbel": False,
+        "jax_random_seed_offset": 0,
     },
     "`PRNGKey` makes a key of two integers, and `key` a typed one.": {
         "jax_enable_custom_prng": False, "jax_legacy_prng_key": "allow",
-    },
-    "The use of a key for a second time is not noticed yet.": {
-        "jax_debug_key_reuse": False,
     },
     "A compiled program cannot be kept from running.": {"jax_no_execution": False},
     "Use `jax_debug_nans` and `jax_debug_infs`, which name the line.": {

@@ -209,7 +209,7 @@ def test_random_programs_with_keys(block):
         theirs = np.asarray(program(jax, jax.random.key(seed)))
         with minijax.disable_jit():
             eager = program(minijax, minijax.random.key(seed))
-        jitted = minijax.jit(lambda k: program(minijax, k))(minijax.random.key(seed))  # noqa: B023
+        jitted = minijax.jit(lambda k: program(minijax, k))(minijax.random.key(seed))
         for ours in (eager, jitted):
             np.testing.assert_allclose(
                 ours, theirs, 1e-3, 1e-3, err_msg=str([seed, *names])
