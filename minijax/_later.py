@@ -9,12 +9,10 @@ not listed.
 LATER = {
     "derivative rules of one's own, and forgetting": {
         "minijax": """
-            checkpoint checkpoint_policies closure_convert custom_batching
-            custom_derivatives custom_gradient remat
+            closure_convert custom_batching custom_derivatives custom_gradient
         """,
         "minijax.lax": """
-            custom_linear_solve custom_root linear_solve_p optimization_barrier
-            optimization_barrier_p
+            custom_linear_solve custom_root linear_solve_p
         """,
     },
     "gather and scatter": {

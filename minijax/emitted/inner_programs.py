@@ -3,6 +3,10 @@
 """Primitives in Python: a program inside of a program, as a function that is called."""
 
 from minijax.emitted.emission import python_rules
+from minijax.forgetting.barriers import optimization_barrier_p
+from minijax.forgetting.policies import name_p
+from minijax.forgetting.rematerialisation import remat_p
+from minijax.jitting.costs import cost_rules
 from minijax.jitting.primitive import jit_p
 from minijax.own_rules.cotangent_rules import custom_lin_p, custom_vjp_call_p
 from minijax.own_rules.function_calls import callee_rules
@@ -11,12 +15,18 @@ from minijax.own_rules.tangent_rules import custom_jvp_call_p
 
 def _call(writer, eqn, operands, results):
     callee = callee_rules[eqn.primitive](eqn)
-    inner = writer.emission.function(callee, eqn.params["name"])
+    called = eqn.params.get("name", eqn.primitive.name)
+    inner = writer.emission.function(callee, called)
     name = writer.constant(inner, inner.__name__, "a function above")
     left = f"[{', '.join(results)}] = " if results else ""
     writer.line(f"{left}{name}({', '.join(operands)})")
 
 
-for _calls in (jit_p, custom_jvp_call_p, custom_vjp_call_p):
+for _calls in (jit_p, remat_p, custom_jvp_call_p, custom_vjp_call_p):
     python_rules[_calls] = _call
+for _same in (optimization_barrier_p, name_p):  # they cost nothing
+    python_rules[_same] = lambda writer, eqn, operands, results: writer.assign(
+        results, operands
+    )
+    cost_rules[_same] = lambda eqn: {}
 python_rules.reasons[custom_lin_p] = "It is never run, only transposed."

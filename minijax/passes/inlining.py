@@ -2,6 +2,7 @@
 # edit the chapter, not this file.
 """Inlining: calls of programs, replaced by what is called."""
 
+from minijax.forgetting.rematerialisation import remat_p
 from minijax.jaxprs.jaxpr import JaxprEqn, Var
 from minijax.jitting.primitive import jit_p
 from minijax.own_rules.cotangent_rules import custom_vjp_call_p
@@ -35,5 +36,5 @@ def inline_call(sweep, eqn):
     return inline(sweep, callee_rules[eqn.primitive](eqn), eqn.invars)
 
 
-INLINING = {jit_p, custom_jvp_call_p, custom_vjp_call_p}, inline_call
+INLINING = {jit_p, remat_p, custom_jvp_call_p, custom_vjp_call_p}, inline_call
 inline_calls = sweeping(INLINING, INSIDE)
