@@ -127,9 +127,9 @@ def save_from_both_policies(
 
 def _refuse_offloading(*_: Any, **__: Any) -> Callable[..., bool]:
     raise NotImplementedError(
-        "Offloading moves residuals to another memory, and here arrays have one memory. "
-        "Keep them with dots_with_no_batch_dims_saveable or save_only_these_names, or "
-        "let them be computed again."
+        "Offloading moves residuals to another memory, and here arrays have one "
+        "memory. Keep them with dots_with_no_batch_dims_saveable or "
+        "save_only_these_names, or let them be computed again."
     )
 
 

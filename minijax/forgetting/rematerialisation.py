@@ -163,9 +163,9 @@ def traced(values):
 
 
 _CONCRETE = (
-    "The `concrete` option to `jax.checkpoint` was deprecated in JAX v0.8.2, and removed "
-    "in JAX v0.10.0. In its place please use `static_argnums`; for details refer to "
-    "https://docs.jax.dev/en/latest/jep/11830-new-remat-checkpoint.html."
+    "The `concrete` option to `jax.checkpoint` was deprecated in JAX v0.8.2, and "
+    "removed in JAX v0.10.0. In its place please use `static_argnums`; for details "
+    "refer to https://docs.jax.dev/en/latest/jep/11830-new-remat-checkpoint.html."
 )
 _STATIC = "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` "
 

@@ -37,7 +37,8 @@ def _saved_residuals(call):
 
     jaxpr, _ = trace_to_jaxpr(residuals, call.avals)
     kept = {*[atom for atom in jaxpr.outvars if not isinstance(atom, Literal)]}
-    found = [(x.aval, "from a literal") for x in jaxpr.outvars if isinstance(x, Literal)]
+    literals = [atom for atom in jaxpr.outvars if isinstance(atom, Literal)]
+    found = [(atom.aval, "from a literal") for atom in literals]
     found += [(v.aval, "from a constant") for v in jaxpr.constvars if v in kept]
     found += [
         (var.aval, f"from the argument {name}")
