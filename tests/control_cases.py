@@ -48,6 +48,7 @@ def forgetting(jax, jnp):
             lambda lax, x: jax.checkpoint(wave, policy=kept)(x),
             [X],
         ),
+        "name": (lambda lax, x: jnp.sin(named(x * x, "kept")), [X]),
         "checkpoint constants": (
             lambda lax, x: jax.checkpoint(lambda a: a * weights)(x),
             [X],

@@ -104,7 +104,7 @@ def programs(jax):
 
 
 def networks(jax):
-    """Return for each policy a function with arguments, whose residuals are compared."""
+    """Return a function for each policy; what they keep is compared."""
     jnp, policies = jax.numpy, jax.checkpoint_policies
     named = import_module(f"{jax.__name__}.ad_checkpoint").checkpoint_name
 
