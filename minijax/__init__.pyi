@@ -1,6 +1,7 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
 __version__: str
+from minijax import ad_checkpoint as ad_checkpoint
 from minijax import core as core
 from minijax import custom_batching as custom_batching
 from minijax import custom_derivatives as custom_derivatives
@@ -34,6 +35,9 @@ from minijax.callbacks.debug_settings import debug_nans as debug_nans
 from minijax.callbacks.primitives import effects_barrier as effects_barrier
 from minijax.callbacks.primitives import pure_callback as pure_callback
 from minijax.core import Array as Array
+from minijax.forgetting.policies import checkpoint_policies as checkpoint_policies
+from minijax.forgetting.rematerialisation import checkpoint as checkpoint
+from minijax.forgetting.rematerialisation import remat as remat
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct as ShapeDtypeStruct
 from minijax.jaxprs.staging_api import eval_shape as eval_shape
 from minijax.jaxprs.staging_api import make_jaxpr as make_jaxpr

@@ -7,10 +7,6 @@ not listed.
 """
 
 LATER = {
-    "derivative rules of one's own, and forgetting": {
-        "minijax": "checkpoint checkpoint_policies remat",
-        "minijax.lax": "optimization_barrier optimization_barrier_p",
-    },
     "gather and scatter": {
         "minijax": "ops",
         "minijax.lax": """

@@ -4,6 +4,8 @@
 takes the namespace ``lax`` and the operands.
 """
 
+from importlib import import_module
+
 import numpy as np
 
 X, Y = np.array([0.3, 0.5, 0.7]), np.array([0.6, 0.2, 0.4])
@@ -19,7 +21,40 @@ def integer(x):
 def cases(jax):
     """Return the calls, written against a package."""
     jnp = jax.numpy
-    return {**jitted(jax, jnp), **branches(jnp), **loops(jnp)}
+    return {
+        **jitted(jax, jnp),
+        **forgetting(jax, jnp),
+        **branches(jnp),
+        **loops(jnp),
+    }
+
+
+def forgetting(jax, jnp):
+    named = import_module(f"{jax.__name__}.ad_checkpoint").checkpoint_name
+    weights = np.arange(3.0, dtype="float32")
+    policies = jax.checkpoint_policies
+    kept = policies.save_only_these_names("kept")
+
+    def wave(a):
+        return jnp.sin(named(jnp.sin(a), "kept") * a)
+
+    return {
+        "checkpoint": (lambda lax, x: jax.checkpoint(wave)(x), [X]),
+        "checkpoint of two": (
+            lambda lax, x, y: jax.checkpoint(lambda a, b: jnp.tanh(a * b) * a)(x, y),
+            [X, Y],
+        ),
+        "checkpoint with names": (
+            lambda lax, x: jax.checkpoint(wave, policy=kept)(x),
+            [X],
+        ),
+        "name": (lambda lax, x: jnp.sin(named(x * x, "kept")), [X]),
+        "checkpoint constants": (
+            lambda lax, x: jax.checkpoint(lambda a: a * weights)(x),
+            [X],
+        ),
+        "barrier": (lambda lax, x: lax.optimization_barrier((x * x, x))[0] * x, [X]),
+    }
 
 
 def jitted(jax, jnp):

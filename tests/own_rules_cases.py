@@ -93,6 +93,7 @@ def transformations(jax):
         "grad": jax.grad,
         "vjp": lambda f: lambda x: jax.vjp(f, x)[1](jnp.ones_like(f(x)))[0],
         "jit": jax.jit,
+        "checkpoint": jax.checkpoint,
         "vmap": lambda f: lambda x: jax.vmap(f)(jnp.stack([x, x * 0.5])).sum(),
         "scan": lambda f: lambda x: jax.lax.scan(
             lambda c, _: (f(c) * 0.5, None), x, None, length=2

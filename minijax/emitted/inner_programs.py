@@ -3,6 +3,9 @@
 """Primitives in Python: a program inside of a program, as a function that is called."""
 
 from minijax.emitted.emission import python_rules
+from minijax.forgetting.barriers import optimization_barrier_p
+from minijax.forgetting.policies import name_p
+from minijax.jitting.costs import cost_rules
 from minijax.jitting.primitive import jit_p
 from minijax.own_rules.calls import CALLS
 from minijax.own_rules.cotangent_rules import custom_lin_p
@@ -20,4 +23,9 @@ def _call(writer, eqn, operands, results):
 
 for _calls in (jit_p, *CALLS):
     python_rules[_calls] = _call
+for _same in (optimization_barrier_p, name_p):  # they cost nothing
+    python_rules[_same] = lambda writer, eqn, operands, results: writer.assign(
+        results, operands
+    )
+    cost_rules[_same] = lambda eqn: {}
 python_rules.reasons[custom_lin_p] = "It is never run, only transposed."

@@ -5,6 +5,7 @@
 Reference: the rules of ``jit_p`` in ``jax._src.pjit``.
 """
 
+from minijax.core import Trace, current_trace, set_current_trace
 from minijax.forgetting.programs import (
     dce_program,
     jvp_program,
@@ -12,9 +13,12 @@ from minijax.forgetting.programs import (
     only,
     partition,
     spread,
+    stage,
     transpose_program,
     vmap_program,
 )
+from minijax.jaxprs.jaxpr import JaxprEqn, jaxpr_as_fun
+from minijax.own_rules.function_calls import callee_rules
 from minijax.reverse.transposition import Linear
 
 
@@ -80,3 +84,33 @@ def transpose_call(primitive):
         return spread(linear, spread(arrives, arrived))
 
     return rule
+
+
+class Opening(Trace):
+    """Runs what calls call; everything else goes to its parent.
+
+    Args:
+      parent: the trace around.
+      shut: a set of primitives whose calls are left as they are.
+    """
+
+    def __init__(self, parent, shut):
+        self.parent, self.shut = parent, shut
+
+    def process_primitive(self, primitive, args, params):
+        callee = callee_rules[primitive](JaxprEqn([], [], primitive, params))
+        if callee is None or primitive in self.shut:
+            with set_current_trace(self.parent):
+                return primitive.bind(*args, **params)
+        with set_current_trace(self):
+            return jaxpr_as_fun(callee)(*args)
+
+
+def opened(closed, shut=()):
+    """Return a program with the equations of what it calls in place of the calls."""
+
+    def program(*flat):
+        with set_current_trace(Opening(current_trace(), shut)):
+            return jaxpr_as_fun(closed)(*flat)
+
+    return stage(program, closed.in_avals)

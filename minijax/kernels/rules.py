@@ -13,6 +13,8 @@ from minijax.branches.while_loops import while_p
 from minijax.callbacks.debugging import debug_callback_p, debug_print_p
 from minijax.callbacks.primitives import io_callback_p, pure_callback_p
 from minijax.emitted.arrays import COLLECTIVES, GONE
+from minijax.forgetting.barriers import optimization_barrier_p
+from minijax.forgetting.policies import name_p
 from minijax.jitting.primitive import jit_p
 from minijax.kernels.building import KernelBuilder, NoKernel, Pair, dtype_of, parts
 from minijax.kernels.kernel import Affine, Guard
@@ -315,7 +317,8 @@ def _empty(lowering, eqn):
 
 
 kernel_rules[empty_p] = _empty
-kernel_rules[stop_gradient_p] = viewing(lambda _, x: x)
+for _same in (stop_gradient_p, name_p, optimization_barrier_p):
+    kernel_rules[_same] = lambda lowering, eqn, *operands: list(operands)
 
 
 _CALLS = {

@@ -25,6 +25,8 @@ from minijax.branches.conditionals import switch as switch
 from minijax.branches.while_loops import while_loop as while_loop
 from minijax.branches.while_loops import while_p as while_p
 from minijax.distributions.gamma_slopes import random_gamma_grad as random_gamma_grad
+from minijax.forgetting.barriers import optimization_barrier as optimization_barrier
+from minijax.forgetting.barriers import optimization_barrier_p as optimization_barrier_p
 from minijax.lax.arithmetic import add as add
 from minijax.lax.arithmetic import add_p as add_p
 from minijax.lax.arithmetic import lt as lt

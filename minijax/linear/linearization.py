@@ -29,9 +29,15 @@ def put_on_tape(split, primitive, args, on_tape, params):
         return primitive.bind(*args, **params)
 
 
-# How an operation with an operand on the tape is done, as far as that can be done now:
-# ``rule(split, primitive, args, on_tape, params)`` returns the list of results.
+# ``rule(split, primitive, args, on_tape, params)`` does what can be done now of it.
 split_rules = RuleTable("split", default=put_on_tape)
+
+
+UNKNOWN_RESULT = (  # JAX's words
+    "Linearization failed to produce known values for all output primals. This is "
+    "typically caused by attempting to differentiate a function uses an operation that "
+    "does not support reverse-mode autodiff."
+)
 
 
 class SplitTrace(Trace):
@@ -55,13 +61,6 @@ class SplitTrace(Trace):
             return split_rules[primitive](self, primitive, args, on_tape, params)
         with set_current_trace(self.parent):
             return primitive.bind(*args, **params)
-
-
-UNKNOWN_RESULT = (
-    "Linearization failed to produce known values for all output primals. This is "
-    "typically caused by attempting to differentiate a function uses an operation that "
-    "does not support reverse-mode autodiff."
-)
 
 
 def linearize_flat(f, primals, num_outs=None):

@@ -1,0 +1,4 @@
+# Made from the chapters by `make chapters`; edit them, not this file.
+
+from minijax.forgetting.policies import checkpoint_name as checkpoint_name
+from minijax.forgetting.residuals import print_saved_residuals as print_saved_residuals

@@ -1,0 +1,149 @@
+# Made from chapters/11_own_rules_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""What a derivative may keep: policies for `checkpoint`, and names for values.
+
+Reference: ``jax.checkpoint_policies``, ``jax.ad_checkpoint.checkpoint_name``.
+"""
+
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from minijax import lax
+from minijax.arrays.array import asarray_impl, shape_rules
+from minijax.batching.rules import vmap_rules
+from minijax.core import Primitive, impl_rules
+from minijax.forward.rules import jvp_rules
+from minijax.pytrees.functions import tree_map
+from minijax.reverse.transposition import transpose_rules
+
+name_p = Primitive("name")
+impl_rules[name_p] = lambda x, name: [asarray_impl(x)]
+shape_rules[name_p] = lambda aval, name: [aval]
+jvp_rules[name_p] = lambda primals, tangents, name: (
+    name_p.bind(*primals, name=name),
+    list(tangents),
+)
+vmap_rules[name_p] = lambda axis, args, dims, name: (
+    name_p.bind(*args, name=name),
+    list(dims),
+)
+transpose_rules.reasons[name_p] = (
+    "Its tangent has no name, so no cotangent ever arrives at it."
+)
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """Return a tree of arrays as it is, under a name that a policy can ask for.
+
+    Args:
+      x: a tree of arrays.
+      name: the name.
+
+    Reference: ``jax.ad_checkpoint.checkpoint_name``.
+    """
+    return tree_map(lambda leaf: name_p.bind(leaf, name=name)[0], x)
+
+
+def everything_saveable(*_: Any, **__: Any) -> bool:
+    """Keep everything that is needed, as if there were no `checkpoint`."""
+    return True
+
+
+def nothing_saveable(*_: Any, **__: Any) -> bool:
+    """Keep nothing but the arguments, as without a policy."""
+    return False
+
+
+@dataclass(frozen=True)
+class DotsSaveable:
+    """Keep matrix products; perhaps only those without axes of a batch."""
+
+    only_if_no_batch_dims: bool
+
+    def __call__(self, prim: Any, *_: Any, **params: Any) -> bool:
+        if prim is not lax.dot_general_p:
+            return False
+        batched = any(params["dimension_numbers"][1])
+        return not (self.only_if_no_batch_dims and batched)
+
+
+@dataclass(frozen=True)
+class SaveOnlyTheseNames:
+    """Keep values with one of these names."""
+
+    saveable_names: frozenset[str]
+
+    def __call__(self, prim: Any, *_: Any, **params: Any) -> bool:
+        return prim is name_p and params["name"] in self.saveable_names
+
+
+@dataclass(frozen=True)
+class SaveAnyNamesButThese:
+    """Keep values with a name, except for these names."""
+
+    names: frozenset[str]
+
+    def __call__(self, prim: Any, *_: Any, **params: Any) -> bool:
+        return prim is name_p and params["name"] not in self.names
+
+
+def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., bool]:
+    """Return the policy that keeps values with one of these names."""
+    return SaveOnlyTheseNames(frozenset(names_which_can_be_saved))
+
+
+def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., bool]:
+    """Return the policy that keeps values with a name that is none of these."""
+    return SaveAnyNamesButThese(frozenset(names_not_to_save))
+
+
+def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., bool]:
+    """Return a policy that keeps everything; so it is in JAX 0.10.2.
+
+    A value is there before it has its name, and without it.
+    """
+    return lambda *_, **__: True
+
+
+def save_from_both_policies(
+    policy_1: Callable[..., bool], policy_2: Callable[..., bool]
+) -> Callable[..., bool]:
+    """Return the policy that keeps what one of two policies keeps."""
+
+    def policy(prim, *args, **params):
+        wanted = [p(prim, *args, **params) for p in (policy_1, policy_2)]
+        if not all(isinstance(keep, bool) for keep in wanted):
+            raise ValueError(
+                "The return value of the policies should be a boolean. Got: "
+                f"{wanted[0]} and {wanted[1]}. Please write a custom policy function "
+                "directly, rather than using this helper function."
+            )
+        return any(wanted)
+
+    return policy
+
+
+def _refuse_offloading(*_: Any, **__: Any) -> Callable[..., bool]:
+    raise NotImplementedError(
+        "Offloading moves residuals to another memory, and here arrays have one "
+        "memory. Keep them with dots_with_no_batch_dims_saveable or "
+        "save_only_these_names, or let them be computed again."
+    )
+
+
+checkpoint_policies = types.SimpleNamespace(
+    everything_saveable=everything_saveable,
+    nothing_saveable=nothing_saveable,
+    dots_saveable=DotsSaveable(False),
+    checkpoint_dots=DotsSaveable(False),
+    dots_with_no_batch_dims_saveable=DotsSaveable(True),
+    checkpoint_dots_with_no_batch_dims=DotsSaveable(True),
+    offload_dot_with_no_batch_dims=_refuse_offloading,
+    save_anything_except_these_names=save_anything_except_these_names,
+    save_any_names_but_these=save_any_names_but_these,
+    save_only_these_names=save_only_these_names,
+    save_from_both_policies=save_from_both_policies,
+    save_and_offload_only_these_names=_refuse_offloading,
+)

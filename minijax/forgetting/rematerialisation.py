@@ -1,0 +1,282 @@
+# Made from chapters/11_remat_upper.md by `make chapter`;
+# edit the chapter, not this file.
+"""Rematerialisation: calls of programs that are run again for their derivative.
+
+Reference: ``jax.checkpoint``; ``remat_p`` in ``jax._src.ad_checkpoint``.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.arrays.array import shape_rules
+from minijax.batching.rules import vmap_rules
+from minijax.batching.trace import program_primitives
+from minijax.core import Primitive, Tracer, impl_rules, set_current_trace
+from minijax.forgetting.barriers import optimization_barrier_p
+from minijax.forgetting.program_calls import (
+    dce_call,
+    jvp_call,
+    opened,
+    transpose_call,
+    vmap_call,
+)
+from minijax.forgetting.programs import (
+    acts,
+    dce_rules,
+    has_effects,
+    keep_inputs,
+    only,
+    partition,
+    prune,
+    stage,
+    without_consts,
+)
+from minijax.forgetting.remembering import (
+    cache_by_object,
+    once_of,
+    remembered,
+    trace_context,
+)
+from minijax.forgetting.splitting import Split, split_program
+from minijax.forward.rules import jvp_rules
+from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from minijax.jaxprs.origins import Origin
+from minijax.jaxprs.staging import trace_to_jaxpr
+from minijax.linear.linearization import split_rules
+from minijax.own_rules.cotangent_rules import custom_vjp_call_p
+from minijax.own_rules.function_calls import callee_rules
+from minijax.own_rules.tangent_rules import custom_jvp_call_p
+from minijax.pytrees.api_util import FlatCall
+from minijax.reverse.transposition import transpose_rules
+
+remat_p = Primitive("remat2")
+program_primitives.add(remat_p)
+impl_rules[remat_p] = lambda *args, jaxpr, **params: jaxpr_as_fun(jaxpr)(*args)
+shape_rules[remat_p] = lambda *avals, jaxpr, **params: jaxpr.out_avals
+
+
+def keeps(policy, eqn):
+    """Return whether results of an equation may be kept; those of effects have to."""
+    avals = [x.aval for x in eqn.invars]
+    return acts(eqn) or bool(policy and policy(eqn.primitive, *avals, **eqn.params))
+
+
+def run_again(known, kept, parts):
+    """Return the program from values that are kept to what the tape has to know.
+
+    Args:
+      known: a `ClosedJaxpr`, the known half of `parts`.
+      kept: list of its variables.
+      parts: a `Split`.
+
+    Returns:
+      A `ClosedJaxpr` from `kept`, the known inputs, and the inputs on the tape.
+    """
+    places, count = [*known.invars, *known.outvars], len(parts.sources)
+    body = known.jaxpr.replace(
+        invars=[*kept, *known.invars],
+        outvars=[places[source] for source in parts.sources],
+        eqns=[eqn for eqn in known.eqns if not {*kept}.issuperset(eqn.outvars)],
+    )
+    first = jaxpr_as_fun(ClosedJaxpr(body, known.consts))
+    later, ours = jaxpr_as_fun(parts.unknown), len(body.invars)
+    avals = [*body.in_avals, *parts.unknown.in_avals[count:]]
+    return stage(lambda *xs: later(*first(*xs[:ours]), *xs[ours:]), avals)
+
+
+# Calls that a policy does not look into: they have rules that must not be lost.
+SHUT = {remat_p, custom_jvp_call_p, custom_vjp_call_p}
+
+
+@remembered
+def forgetful_split(closed, on_tape, policy):
+    """Split a program so that its residuals are inputs, and what a policy keeps.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      on_tape: for each input whether only the tape will know it.
+      policy: what may be kept; None keeps nothing.
+    """
+    parts = split_program(closed, on_tape)
+    looks_in = policy or has_effects(closed)
+    known = opened(parts.known, SHUT) if looks_in else parts.known
+    kept = [var for eqn in known.eqns if keeps(policy, eqn) for var in eqn.outvars]
+    again, needed = prune(run_again(known, kept, parts))
+    values = [*kept, *known.invars]
+    needed, rates = needed[: len(values)], needed[len(values) :]
+    chosen, count = only(needed, values), parts.out_on_tape.count(False)
+    more = [value for value in chosen if value not in known.invars]
+    jaxpr = known.jaxpr.replace(outvars=[*known.outvars[:count], *more])
+    now, _ = prune(ClosedJaxpr(jaxpr, known.consts))
+    again = keep_inputs(again, [*needed, *[True] * len(rates)])
+    there = [*known.invars, *jaxpr.outvars]
+    return Split(now, again, parts.out_on_tape, tuple(map(there.index, chosen)))
+
+
+def _split(split, primitive, args, on_tape, params):
+    parts = forgetful_split(params["jaxpr"], tuple(on_tape), params["policy"])
+    known_args, tape_args = partition(on_tape, args)
+    with set_current_trace(split.parent):
+        known_outs = jaxpr_as_fun(parts.known)(*known_args)
+    residuals = parts.residuals(known_args, known_outs)
+    params = params | {"jaxpr": parts.unknown, "differentiated": True}
+    with set_current_trace(split.tape):
+        tape_outs = primitive.bind(*residuals, *tape_args, **params)
+    return parts.results(known_outs, tape_outs)
+
+
+split_rules[remat_p] = _split
+jvp_rules[remat_p], vmap_rules[remat_p] = jvp_call(remat_p), vmap_call(remat_p)
+transpose_rules[remat_p], dce_rules[remat_p] = transpose_call(remat_p), dce_call()
+
+
+_programs = cache_by_object()
+
+
+def written(call):
+    """Return the program of a call, its first operands, and the result's structure."""
+    origin = Origin(call.name, call.fun_name, call.names)
+    closed = ClosedJaxpr(*trace_to_jaxpr(call, call.avals, origin))
+    return without_consts(closed), closed.consts, call.out_tree
+
+
+def written_once(call, statics):
+    """Return `written` of a call; it is kept with the function, if that can be.
+
+    Args:
+      call: a `FlatCall`.
+      statics: what the program depends on besides, a tuple.
+    """
+    key = call.in_tree, tuple(call.avals), statics, trace_context()
+    try:
+        once = once_of(_programs, call.fun)
+        hash(key)
+    except TypeError:  # no hash, or no weak references
+        return written(call)
+    return once.get(key, lambda: written(call), lambda found: not traced(found[1]))
+
+
+def traced(values):
+    """Return whether one of the values belongs to a trace."""
+    return any(isinstance(value, Tracer) for value in values)
+
+
+_CONCRETE = (
+    "The `concrete` option to `jax.checkpoint` was deprecated in JAX v0.8.2, and "
+    "removed in JAX v0.10.0. In its place please use `static_argnums`; for details "
+    "refer to https://docs.jax.dev/en/latest/jep/11830-new-remat-checkpoint.html."
+)
+_STATIC = "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` "
+
+
+def _moving_positions(static, args):
+    """Return the positions of the arguments that are traced."""
+    static = (static,) if type(static) is int else static
+    if type(static) is not tuple or any(type(at) is not int for at in static):
+        wanted = "must be an int, tuple of ints or, bool, but got value "
+        raise TypeError(f"{_STATIC}{wanted}{static}")
+    count = len(args)
+    if not all(-count <= at < count for at in static):
+        raise ValueError(
+            f"{_STATIC}can only take integer values greater than or equal to "
+            f"`-len(args)` and less than `len(args)`, but got {static}, while "
+            f"`len(args)` = {count}"
+        )
+    fixed = {at % count for at in static}
+    return tuple([at for at in range(count) if at not in fixed])
+
+
+def checkpoint(
+    fun: Callable[..., Any],
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., bool] | None = None,
+    static_argnums: int | tuple[int, ...] = (),
+    static_argnames: str | Sequence[str] = (),
+    concrete: Any = None,
+) -> Callable[..., Any]:
+    """Return a function that keeps its arguments for its derivative, and little else.
+
+    What its derivative needs besides is computed again when it is needed.
+
+    Args:
+      fun: a function of trees of arrays.
+      prevent_cse: whether compilers are kept from merging what is computed again with
+        what was computed before; of several flags, one for each argument, any.
+      policy: from a primitive, the abstract values of its operands and its parameters
+        to whether its results may be kept; see `checkpoint_policies`.
+      static_argnums: positions of arguments that are not traced.
+      static_argnames: names of keyword arguments that are not traced.
+
+    Raises:
+      TypeError, ValueError: for options that do not fit.
+      NotImplementedError: if `concrete` is given.
+
+    Reference: ``jax.checkpoint``.
+    """
+    if concrete is not None:
+        raise NotImplementedError(_CONCRETE)
+    if not isinstance(prevent_cse, (bool, Sequence)):
+        raise TypeError(
+            "prevent_cse must be a bool or tuple of bools, got "
+            f"type(prevent_cse)={type(prevent_cse)}"
+        )
+    params = {"policy": policy, "differentiated": False}
+    params["prevent_cse"] = prevent_cse is True or (prevent_cse and any(prevent_cse))
+    names = static_argnames
+    names = {names} if isinstance(names, str) else {*names}
+
+    @functools.wraps(fun)
+    def fun_remat(*args, **kwargs):
+        moving = _moving_positions(static_argnums, args)
+        fixed = {name: kwargs.pop(name) for name in sorted(names & kwargs.keys())}
+        options = {"argnums": moving, "constants": fixed}
+        call = FlatCall("checkpoint", fun, args, kwargs, **options)
+        static = [(i, args[i]) for i in range(len(args)) if i not in moving]
+        statics = tuple([(at, type(x), x) for at, x in [*static, *fixed.items()]])
+        jaxpr, consts, out_tree = written_once(call, statics)
+        outs = remat_p.bind(*consts, *call.leaves, jaxpr=jaxpr, **params)
+        return out_tree.unflatten(outs)
+
+    return fun_remat
+
+
+def remat(
+    fun: Callable[..., Any],
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., bool] | None = None,
+    static_argnums: int | tuple[int, ...] = (),
+    concrete: Any = None,
+) -> Callable[..., Any]:
+    """Return what `checkpoint` returns.
+
+    Reference: ``jax.remat``.
+    """
+    return checkpoint(
+        fun,
+        prevent_cse=prevent_cse,
+        policy=policy,
+        static_argnums=static_argnums,
+        concrete=concrete,
+    )
+
+
+@remembered
+def behind_barrier(closed):
+    """Return a program that uses its inputs only when all of them are there."""
+
+    def program(*flat):
+        held = optimization_barrier_p.bind(*flat) if flat else flat
+        return jaxpr_as_fun(closed)(*held)
+
+    return stage(program, closed.in_avals)
+
+
+def _callee(eqn):
+    again = eqn.params["differentiated"] and eqn.params["prevent_cse"]
+    return behind_barrier(eqn.params["jaxpr"]) if again else eqn.params["jaxpr"]
+
+
+callee_rules[remat_p] = _callee

@@ -1,0 +1,70 @@
+"""Forgetful calls beside real JAX: values, programs, residuals and messages."""
+
+import itertools
+import re
+from importlib import import_module
+
+import jax
+import numpy as np
+import pytest
+
+import minijax
+from tests import own_rules_cases, remat_cases
+
+PACKAGES = minijax, jax
+FUNCTIONS = tuple(map(remat_cases.functions, PACKAGES))
+WAYS = tuple(map(own_rules_cases.transformations, PACKAGES))
+PROGRAMS = tuple(map(remat_cases.programs, PACKAGES))
+NETWORKS = tuple(map(remat_cases.networks, PACKAGES))
+MISTAKES = tuple(map(remat_cases.mistakes, PACKAGES))
+DEEP = "wave", "jit inside", "custom jvp", "everything of jit", "closed over"
+PLACE = re.compile(r" from \S*/(?=\w+\.py:)")
+SILENT = re.compile(r" ?(out_sharding=None|memory_space=\S+Device)")  # not in ours
+# JAX writes zero tangents out, and prints a program that is called twice twice.
+OTHER_TEXT = {"grad barrier", "grad custom jvp", "grad custom vjp"}
+CASES = [(name, (way,)) for name in FUNCTIONS[0] for way in WAYS[0]]
+CASES += [(name, s) for name in DEEP for s in itertools.product(WAYS[0], repeat=2)]
+CASES = [case for case in CASES if remat_cases.is_possible(*case)]
+
+
+@pytest.mark.parametrize(("name", "stack"), CASES)
+def test_values(name, stack):
+    found = []
+    for functions, ways in zip(FUNCTIONS, WAYS, strict=True):
+        f = functions[name]
+        for way in stack:
+            f = ways[way](f)
+        found.append(np.asarray(f(1.25)))
+    np.testing.assert_allclose(*found, rtol=3e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted({*PROGRAMS[0]} - OTHER_TEXT))
+def test_texts_of_programs(name):
+    texts = []
+    for package, programs in zip(PACKAGES, PROGRAMS, strict=True):
+        f, args = programs[name]
+        texts.append(SILENT.sub("", str(package.make_jaxpr(f)(*args))))
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("name", NETWORKS[0])
+def test_residuals(name, capsys):
+    """The types and the sources are JAX's; so are the lines, but for their files."""
+    texts = []
+    for package, networks in zip(PACKAGES, NETWORKS, strict=True):
+        w, x = package.numpy.ones((3, 3)), package.numpy.ones((2, 3))
+        module = import_module(f"{package.__name__}.ad_checkpoint")
+        module.print_saved_residuals(networks[name], w, x)
+        lines = capsys.readouterr().out.split("\n")
+        texts.append(sorted(PLACE.sub(" from ", line) for line in lines))
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("name", sorted(MISTAKES[0]))
+def test_messages(name):
+    found = []
+    for mistakes in MISTAKES:
+        with pytest.raises(Exception) as caught:
+            mistakes[name]()
+        found.append((type(caught.value).__name__, str(caught.value)))
+    assert found[0] == found[1]

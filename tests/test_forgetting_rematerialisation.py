@@ -1,0 +1,237 @@
+"""Forgetful calls: the values of plain ones, fewer residuals, less memory."""
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import checkpoint, checkpoint_policies, grad, jit, lax, make_jaxpr
+from minijax.ad_checkpoint import checkpoint_name, print_saved_residuals
+from minijax.forgetting.program_calls import opened
+from minijax.forgetting.rematerialisation import remat_p
+from minijax.jaxprs.checking import check_jaxpr
+from minijax.jitting.compilation import backends, default_backend
+from minijax.passes.pipeline import simplify
+from tests import own_rules_cases, remat_cases
+
+
+class Remembering:
+    """The package, with a `checkpoint` that does nothing."""
+
+    def checkpoint(self, fun, static_argnums=None, **options):
+        return fun
+
+    def __getattr__(self, name):
+        return getattr(minijax, name)
+
+
+FUNCTIONS = remat_cases.functions(minijax)
+PLAIN = remat_cases.functions(Remembering())
+WAYS = own_rules_cases.transformations(minijax)
+CASES = [(name, way) for name in FUNCTIONS for way in WAYS]
+CASES = [(name, way) for name, way in CASES if remat_cases.is_possible(name, (way,))]
+
+
+@pytest.mark.parametrize(("name", "way"), CASES)
+def test_values_are_those_of_plain_calls(name, way):
+    found, wanted = WAYS[way](FUNCTIONS[name]), WAYS[way](PLAIN[name])
+    np.testing.assert_allclose(found(1.25), wanted(1.25), rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_all_backends_agree(name):
+    way = "grad" if remat_cases.is_possible(name, ("grad",)) else "jvp"
+    f = WAYS[way](FUNCTIONS[name])
+    check_jaxpr(make_jaxpr(f)(1.25).jaxpr)
+    wanted = np.asarray(f(1.25))
+    for backend in ("interpreter", "python", default_backend.value):
+        assert backend in backends
+        found = jit(f, backend=backend)(1.25)
+        np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-6)
+
+
+def chain(forget, depth=16, count=4):
+    """Return the sum after many layers, in pieces."""
+    w = jnp.asarray(np.random.default_rng(0).normal(size=(32, 32)), np.float32)
+
+    @forget
+    def piece(x):
+        for _ in range(depth // count):
+            x = jnp.sin(jnp.tanh(x @ w))
+        return x
+
+    def f(x):
+        for _ in range(count):
+            x = piece(x)
+        return x.sum()
+
+    return f
+
+
+def rounds(forget):
+    """Return the sum after a scan whose rounds have several layers."""
+
+    @forget
+    def body(x, y):
+        for _ in range(4):
+            x = jnp.sin(jnp.tanh(x @ x) * y)
+        return x, None
+
+    return lambda x: lax.scan(body, x, jnp.arange(1.0, 9.0))[0].sum()
+
+
+def temporaries(f, x):
+    """Return the bytes that the compiled gradient has besides arguments and result."""
+    compiled = jit(grad(f)).lower(x).compile()
+    return compiled.memory_analysis().temp_size_in_bytes
+
+
+@pytest.mark.parametrize("program", [chain, rounds])
+def test_the_compiled_gradient_needs_less_memory(program):
+    x = jnp.ones((32, 32))
+    plain, forgetful = program(lambda f: f), program(checkpoint)
+    np.testing.assert_allclose(jit(grad(plain))(x), jit(grad(forgetful))(x), rtol=1e-5)
+    assert temporaries(forgetful, x) < 0.6 * temporaries(plain, x)
+
+
+def test_without_a_barrier_the_compiler_remembers():
+    x = jnp.ones((32, 32))
+    careless = chain(lambda f: checkpoint(f, prevent_cse=False))
+    assert temporaries(careless, x) == temporaries(chain(lambda f: f), x)
+    assert temporaries(rounds(checkpoint), x) == temporaries(
+        rounds(lambda f: checkpoint(f, prevent_cse=False)), x
+    )
+
+
+def test_passes_keep_the_barrier_and_drop_names():
+    def f(x):
+        return jnp.sin(checkpoint_name(jnp.sin(x), "inner"))
+
+    less = simplify(make_jaxpr(grad(checkpoint(f)))(1.0))
+    found = [eqn.primitive.name for eqn in less.eqns]
+    assert "optimization_barrier" in found
+    assert "name" not in found and "remat2" not in found
+
+
+def test_a_barrier_costs_nothing():
+    f = jit(lambda x, y: lax.optimization_barrier((x, y)))
+    assert not f.lower(1.0, 2).cost_analysis().get("flops", 0)
+    assert "optimization_barrier" not in f.lower(1.0, 2).compile().as_text()
+
+
+def kept(f, *args):
+    return len(minijax.linearize(f, *args)[1].args[0])
+
+
+@pytest.mark.parametrize(
+    ("policy", "count"),
+    [
+        (None, 2),
+        ("nothing_saveable", 2),
+        ("everything_saveable", 6),
+        ("dots_saveable", 4),
+        ("dots_with_no_batch_dims_saveable", 4),
+    ],
+)
+def test_residuals_of_policies(policy, count):
+    def network(w, x):
+        return jnp.tanh(jnp.sin(x @ w) @ w)
+
+    w, x = jnp.ones((3, 3)), jnp.ones((2, 3))
+    policy = policy and getattr(checkpoint_policies, policy)
+    assert kept(checkpoint(network, policy=policy), w, x) == count
+
+
+def test_batched_products_may_be_told_apart():
+    a = jnp.ones((2, 3, 3))
+    f = lambda x: jnp.sin(jnp.matmul(x, x))  # noqa: E731
+    policies = checkpoint_policies
+    plain = policies.dots_with_no_batch_dims_saveable
+    assert kept(checkpoint(f, policy=plain), a) == 1
+    assert kept(checkpoint(f, policy=policies.dots_saveable), a) == 2
+
+
+def test_a_policy_looks_into_calls():
+    f = jit(lambda x: jnp.sin(checkpoint_name(jnp.sin(x), "a")))
+    policy = checkpoint_policies.save_only_these_names("a")
+    text = str(make_jaxpr(grad(checkpoint(f, policy=policy)))(1.0))
+    assert text.count("= sin") == 2 and text.count("= cos") == 2
+
+
+def test_effects_happen_once(capfd):
+    def f(x):
+        minijax.debug.print("x is {}", x)
+        return jnp.sin(jnp.sin(x))
+
+    for g in (f, jit(f)):
+        grad(checkpoint(g))(1.0)
+        minijax.effects_barrier()
+        assert capfd.readouterr().out.count("x is") == 1
+
+
+def test_a_function_is_written_down_once():
+    runs = []
+
+    @checkpoint
+    def f(x):
+        runs.append(x)
+        return jnp.sin(x)
+
+    for x in (1.0, 2.0):
+        f(x), grad(f)(x)
+    assert len(runs) == 1
+    f(jnp.ones(3))
+    assert len(runs) == 2
+
+
+def test_a_tracer_from_outside_is_not_kept():
+    state = []
+    f = checkpoint(lambda y: jnp.sin(state[0] * y))
+
+    def g(x):
+        state[:] = [x]
+        return f(2.0)
+
+    for x in (1.0, 3.0):
+        np.testing.assert_allclose(grad(g)(x), 2.0 * np.cos(2.0 * x), rtol=1e-5)
+
+
+def test_static_arguments():
+    def power(x, n, *, up):
+        return x**n if up else x
+
+    with pytest.raises(minijax.errors.TracerBoolConversionError):
+        checkpoint(power, static_argnums=(-1,))(2.0, 3, up=True)
+    f = checkpoint(power, static_argnums=1, static_argnames="up")
+    assert f(2.0, 3, up=True) == 8.0 and f(2.0, 3, up=False) == 2.0
+    assert grad(lambda x: f(x, 3, up=True))(2.0) == 12.0
+
+
+def test_offloading_is_refused():
+    for name in ("offload_dot_with_no_batch_dims", "save_and_offload_only_these_names"):
+        with pytest.raises(NotImplementedError, match="arrays have one memory"):
+            getattr(checkpoint_policies, name)("device", "pinned_host")
+
+
+def test_residuals_are_told_by_source(capsys):
+    def f(w, x):
+        return jnp.sin(checkpoint_name(x @ w, "product")) * 2.0
+
+    policy = checkpoint_policies.save_only_these_names("product")
+    print_saved_residuals(checkpoint(f, policy=policy), jnp.ones((3, 3)), jnp.ones(3))
+    lines = sorted(capsys.readouterr().out.split("\n")[:-1])
+    assert lines[:2] == ["f32[3,3] from the argument w", "f32[3] from the argument x"]
+    assert lines[2].startswith("f32[3] named 'product' from test_forgetting_remat")
+
+
+def test_opened_has_no_calls():
+    closed = make_jaxpr(jit(checkpoint(lambda x: jit(jnp.sin)(x))))(1.0)
+    assert [eqn.primitive.name for eqn in opened(closed).eqns] == ["sin"]
+    assert [eqn.primitive for eqn in opened(closed, {remat_p}).eqns] == [remat_p]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_programs(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        remat_cases.check_random(minijax, Remembering(), rng)
