@@ -129,7 +129,7 @@ def test_places_of_a_ball_and_parts_of_a_whole():
 @pytest.mark.parametrize("times", [0.9, 1.5])
 @pytest.mark.parametrize("a", [0.2, 1.0, 4.0])
 def test_the_slope_of_gamma_is_that_of_its_quantile(a, times):
-    """F(a, x) is an integral, here a mean over midpoints; its slopes are differences."""
+    """F(a, x) is an integral, here a mean over midpoints; slopes are differences."""
     t = (np.arange(200_000) + 0.5) / 200_000
 
     def below(a, x):
