@@ -140,7 +140,7 @@ def _link(first, second, slot, reader, node):
 
 def _meet(made, place):
     """Return whether two places can be one: real parts never are imaginary ones."""
-    gap = place.offset - made.offset
+    gap = abs(place.offset - made.offset)
     return not gap or not gap % (math.gcd(*place.strides, *made.strides) or gap + 1)
 
 

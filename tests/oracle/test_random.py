@@ -133,7 +133,6 @@ def test_broadcast_parameters():
     a, b = np.float32([[0.5], [2], [9]]), np.float32([1, 3])
     for call in (
         lambda r, k, s: r.beta(k, a, b),
-        lambda r, k, s: r.f(k, a, b, (4, 3, 2)),
         lambda r, k, s: r.gamma(k, a, (3, 7)),
         lambda r, k, s: r.dirichlet(k, a + b),
         lambda r, k, s: r.triangular(k, -a, 0.0, b),
