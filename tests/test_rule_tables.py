@@ -48,15 +48,8 @@ RULED = {"custom_jvp_call", "custom_vjp_call", "custom_lin"} | {
 }
 # They act on keys, which are no numbers: tests/test_randomness_keys.py and, for gamma,
 # tests/test_distributions_sampling.py.
-<<<<<<< HEAD
-KEYED = {
-    f"random_{name}"
-    for name in "seed wrap unwrap split fold_in bits clone gamma".split()
-}
-=======
 KEYS = "seed wrap unwrap split fold_in bits clone gamma".split()
 KEYED = {f"random_{name}" for name in KEYS}
->>>>>>> a2ccf8c1ee7f7c9372ab099af8a40b7486930db2
 APART = TALKING | CALLING | RULED | KEYED
 SILENT = [primitive for primitive in shape_rules if primitive.name not in APART]
 CURVED = {
