@@ -5,6 +5,14 @@
 Reference: ``jax.numpy``.
 """
 
+from importlib import import_module
+
 from minijax._lazy import namespace
 
+__array_api_version__ = "2024.12"
 __getattr__, __dir__ = namespace(__name__)
+
+
+def __array_namespace_info__():
+    """Return what the Array API standard lets one ask: dtypes, devices, limits."""
+    return import_module("minijax.catalogue.namespaces").NamespaceInfo()

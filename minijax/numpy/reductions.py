@@ -246,6 +246,9 @@ def ptp(
     return lax.sub(max(a, axis, None, keepdims), min(a, axis, None, keepdims))
 
 
+amax, amin, _sum, _all = max, min, sum, all
+
+
 REDUCTIONS = {
     "sum": sum,
     "prod": prod,

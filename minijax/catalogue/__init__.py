@@ -1,0 +1,3 @@
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Functions of NumPy that are made of other functions of NumPy."""

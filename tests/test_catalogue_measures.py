@@ -1,0 +1,21 @@
+"""Differences, averages and products, beside NumPy."""
+
+import numpy as np
+import pytest
+
+import minijax
+from minijax import numpy as jnp
+from tests.catalogue_cases import calls, difference_from_numpy
+
+
+@pytest.mark.parametrize("text", calls("measures"))
+def test_numbers_are_those_of_numpy(text):
+    assert difference_from_numpy(text, jnp) is None
+
+
+def test_derivatives_of_averages_and_differences():
+    t = jnp.float32([1, 2, 4])
+    slopes = minijax.grad(lambda w: jnp.average(t, weights=w))(t)
+    assert np.allclose(slopes, (t - jnp.average(t, weights=t)) / 7, atol=1e-6)
+    assert np.array_equal(minijax.grad(lambda x: jnp.diff(x)[0])(t), [-1, 1, 0])
+    assert minijax.grad(lambda x: jnp.polyval(t, x))(3.0) == 8.0
