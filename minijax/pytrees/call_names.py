@@ -102,29 +102,8 @@ def _positional_names(fun, count):
     return [*names, *(f"{label}[{i}]" for i in range(count - len(names)))][:count]
 
 
-class CallArguments:
-    """The arguments of one call, as leaves and a structure, and what each is called."""
-
-    def __init__(
-        self,
-        name,
-        fun,
-        args,
-        kwargs=None,
-        *,
-        argnums=None,
-        constants=None,
-        has_aux=False,
-        typeof=typeof,
-    ):
-        check_callable(fun)
-        self.name, self.fun, self.args, self.has_aux = name, fun, tuple(args), has_aux
-        self.kwargs, self.constants = kwargs or {}, constants or {}
-        chosen = tuple(range(len(args))) if argnums is None else argnums
-        self.argnums = resolve_argnums(name, chosen, len(args))
-        varying = tuple([args[i] for i in self.argnums])
-        self.leaves, self.in_tree = tree_flatten((varying, self.kwargs))
-        self.avals = [self._input_aval(typeof, i) for i in range(len(self.leaves))]
+class CallNames:
+    """What a call, its leaves and its results are called in messages."""
 
     @property
     def args_tree(self):
@@ -248,3 +227,28 @@ def zeros_of_tangent(aval):
     zero = np.zeros((), dtype)
     array = asarray_impl(zero.item() if aval.weak_type else zero)
     return broadcast_in_dim(array, aval.shape, ()) if aval.shape else array
+
+
+class CallArguments(CallNames):
+    """The arguments of one call, as leaves and a structure, and what each is called."""
+
+    def __init__(
+        self,
+        name,
+        fun,
+        args,
+        kwargs=None,
+        *,
+        argnums=None,
+        constants=None,
+        has_aux=False,
+        typeof=typeof,
+    ):
+        check_callable(fun)
+        self.name, self.fun, self.args, self.has_aux = name, fun, tuple(args), has_aux
+        self.kwargs, self.constants = kwargs or {}, constants or {}
+        chosen = tuple(range(len(args))) if argnums is None else argnums
+        self.argnums = resolve_argnums(name, chosen, len(args))
+        varying = tuple([args[i] for i in self.argnums])
+        self.leaves, self.in_tree = tree_flatten((varying, self.kwargs))
+        self.avals = [self._input_aval(typeof, i) for i in range(len(self.leaves))]

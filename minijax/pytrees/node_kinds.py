@@ -10,8 +10,8 @@ Reference: ``jax.tree_util.register_pytree_node``.
 import copyreg
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 from minijax.pytrees.key_paths import (
     DictKey,
@@ -21,7 +21,8 @@ from minijax.pytrees.key_paths import (
 )
 
 
-class NodeKind(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Container:
     """How containers of one type come apart and go together again.
 
     Attributes:
@@ -29,13 +30,22 @@ class NodeKind(NamedTuple):
       flatten: from a container to ``(children, aux)``; what is not a child is in
         `aux`, which can be compared and hashed.
       unflatten: from ``aux, children`` to a container.
-      flatten_with_keys: from a container to ``([(key, child), ...], aux)``, or None.
-      spell: from ``aux`` and the children's texts to the text of a structure, or None.
     """
 
     type: type
     flatten: Callable
     unflatten: Callable
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKind(Container):
+    """A row of the table: how containers come apart, and what messages say of them.
+
+    Attributes:
+      flatten_with_keys: from a container to ``([(key, child), ...], aux)``, or None.
+      spell: from ``aux`` and the children's texts to the text of a structure, or None.
+    """
+
     flatten_with_keys: Callable | None = None
     spell: Callable | None = None
 

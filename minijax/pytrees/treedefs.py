@@ -22,10 +22,10 @@ def _unflatten(treedef, leaves):
     return treedef.kind.unflatten(treedef.aux, children)
 
 
-def _flatten_up_to(treedef, tree, subtrees):
-    """Append the subtrees at the leaves of `treedef`; return whether `tree` fits."""
+def _flatten_up_to(treedef, tree, found):
+    """Append to `found` what is at the leaves; return whether `tree` fits."""
     if treedef.kind is None:
-        subtrees.append(tree)
+        found.append(tree)
         return True
     if node_kind(tree) is not treedef.kind:
         return False
@@ -34,7 +34,7 @@ def _flatten_up_to(treedef, tree, subtrees):
     if aux != treedef.aux or len(children) != len(treedef._children):
         return False
     pairs = zip(treedef._children, children)
-    return all(_flatten_up_to(inner, child, subtrees) for inner, child in pairs)
+    return all(_flatten_up_to(inner, child, found) for inner, child in pairs)
 
 
 class PyTreeDef(Outline):
@@ -73,11 +73,11 @@ class PyTreeDef(Outline):
         Raises:
           ValueError: if `tree` does not begin with this structure.
         """
-        subtrees = []
-        if not _flatten_up_to(self, tree, subtrees):
+        found = []
+        if not _flatten_up_to(self, tree, found):
             lines = "\n  ".join(differences(self, tree))
             raise ValueError(f"The tree does not begin with {self}:\n  {lines}")
-        return subtrees
+        return found
 
 
 _LEAF = PyTreeDef(None, None, [])

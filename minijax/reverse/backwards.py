@@ -92,10 +92,6 @@ def backward_pass(jaxpr, consts, operands, cotangents):
     return [ct if isinstance(x, Linear) else None for ct, x in zip(arrived, operands)]
 
 
-for reader in (linear_eqns, backward_pass):  # what they bind is the equation's doing
-    readers.add(reader)
-
-
 def vjp_flat(f, primals, num_outs=None):
     """Run a function forwards, and get ready to run its derivative backwards.
 
@@ -140,6 +136,10 @@ class Pullback:
         return [
             dense_cotangent(aval, found.get(i)) for i, aval in enumerate(self.avals)
         ]
+
+
+for reader in (linear_eqns, backward_pass):  # errors in a rule name the user's line
+    readers.add(reader)
 
 
 def dense_cotangent(aval, ct):

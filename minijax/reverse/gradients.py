@@ -5,17 +5,20 @@
 Reference: ``jax.grad``, ``jax.value_and_grad``.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from minijax.arrays.avals import typeof
-from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.call_names import check_callable, resolve_argnums
+from minijax.pytrees.call_names import check_callable
 from minijax.reverse.backwards import vjp_flat
-from minijax.reverse.derivative_checks import check_inputs, check_outputs, check_scalar
+from minijax.reverse.derivative_calls import (
+    by_argument,
+    check_inputs,
+    check_outputs,
+    check_scalar,
+    described,
+    flat_call,
+    unit,
+)
 from minijax.typing import P, R
 
 
@@ -63,46 +66,6 @@ def value_and_grad(
         return ((value, call.aux(flat)) if has_aux else value), gradient
 
     return value_and_grad_f
-
-
-def unit(x):
-    """Return the scalar 1 in the dtype of `x`, and as weak as it."""
-    aval = typeof(x)
-    one = np.ones((), aval.dtype)
-    return one.item() if aval.weak_type else one
-
-
-def by_argument(call, argnums, leaves):
-    """Return one tree like the argument, or a tuple of them if `argnums` is one."""
-    trees = call.args_tree.unflatten(leaves)
-    return trees if isinstance(argnums, (tuple, list)) else trees[0]
-
-
-def flat_call(name, fun, args, kwargs, argnums, has_aux, error=TypeError):
-    """Return the `FlatCall` in which only the arguments at `argnums` vary.
-
-    Args:
-      error: the class of the error if there are not that many arguments.
-    """
-    positions = resolve_argnums(name, argnums, len(args), error=error)
-    return FlatCall(
-        name, fun, args, argnums=positions, constants=kwargs, has_aux=has_aux
-    )
-
-
-def described(what, fun, argnums):
-    """Return a decorator that names a derived function after `fun`."""
-
-    def decorate(derived):
-        derived = functools.wraps(fun)(derived)
-        name = getattr(fun, "__name__", repr(fun))
-        derived.__doc__ = (
-            f"{what} of {name} with respect to the arguments at {argnums}; takes what "
-            f"{name} takes."
-        )
-        return derived
-
-    return decorate
 
 
 def grad(

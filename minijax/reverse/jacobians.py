@@ -20,13 +20,15 @@ from minijax.lax.conversion import astype
 from minijax.lax.promotion import promote_types
 from minijax.pytrees.call_names import check_callable
 from minijax.reverse.backwards import is_float0, vjp_flat
-from minijax.reverse.derivative_checks import (
+from minijax.reverse.derivative_calls import (
+    by_argument,
     check_inputs,
     check_inputs_forward,
     check_outputs,
     check_outputs_forward,
+    described,
+    flat_call,
 )
-from minijax.reverse.gradients import by_argument, described, flat_call
 from minijax.typing import P
 
 

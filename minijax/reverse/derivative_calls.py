@@ -1,14 +1,60 @@
 # Made from chapters/10_reverse.md by `make chapter`;
 # edit the chapter, not this file.
-"""What can be differentiated: checks of dtypes and of scalars.
+"""Calls for a derivative: which arguments vary, and what can be differentiated.
 
-Each raises a TypeError that names the leaf. The calls are instances of
+Each check raises a TypeError that names the leaf. The calls are instances of
 `minijax.pytrees.api_util.FlatCall`.
 """
 
+import functools
+
+import numpy as np
+
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_float, is_inexact
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.call_names import resolve_argnums
 from minijax.pytrees.treedefs import treedef_is_leaf
+
+
+def unit(x):
+    """Return the scalar 1 in the dtype of `x`, and as weak as it."""
+    aval = typeof(x)
+    one = np.ones((), aval.dtype)
+    return one.item() if aval.weak_type else one
+
+
+def by_argument(call, argnums, leaves):
+    """Return one tree like the argument, or a tuple of them if `argnums` is one."""
+    trees = call.args_tree.unflatten(leaves)
+    return trees if isinstance(argnums, (tuple, list)) else trees[0]
+
+
+def flat_call(name, fun, args, kwargs, argnums, has_aux, error=TypeError):
+    """Return the `FlatCall` in which only the arguments at `argnums` vary.
+
+    Args:
+      error: the class of the error if there are not that many arguments.
+    """
+    positions = resolve_argnums(name, argnums, len(args), error=error)
+    return FlatCall(
+        name, fun, args, argnums=positions, constants=kwargs, has_aux=has_aux
+    )
+
+
+def described(what, fun, argnums):
+    """Return a decorator that names a derived function after `fun`."""
+
+    def decorate(derived):
+        derived = functools.wraps(fun)(derived)
+        name = getattr(fun, "__name__", repr(fun))
+        derived.__doc__ = (
+            f"{what} of {name} with respect to the arguments at {argnums}; takes what "
+            f"{name} takes."
+        )
+        return derived
+
+    return decorate
 
 
 def check_inputs(call, holomorphic, allow_int):
