@@ -145,7 +145,7 @@ def _rademacher(key, shape, dtype):
 def _geometric(key, p, shape, dtype):
     [p] = promote_dtypes_inexact(arraylike("geometric", p))
     u = uniform(key, shape, p.dtype)
-    log_u = lax.log(jnp.where(u == 0, 1, u))
+    log_u = lax.log(jnp.where(jnp.equal(u, 0), 1, u))
     misses = jnp.broadcast_to(lax.log1p(-p), shape)
     return (lax.floor(lax.div(log_u, misses)) + 1).astype(dtype)
 

@@ -103,7 +103,8 @@ def _stirling_tail(k):
     series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (place + 1)
     exact = lax.full_like(k, 0)
     for number, tail in enumerate(STIRLING):
-        exact = lax.select(jnp.floor(place) == number, lax.full_like(k, tail), exact)
+        is_this = jnp.equal(jnp.floor(place), number)
+        exact = lax.select(is_this, lax.full_like(k, tail), exact)
     return lax.select(k <= 9, exact, series)
 
 

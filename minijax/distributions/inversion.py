@@ -131,10 +131,10 @@ def _as_float(high, low):
     """Return 64 bits behind the point as a float32, rounded down."""
     zeros, more = lax.clz(high), lax.clz(low)
     below = lax.shift_right_logical(low, np.uint32(32) - zeros)
-    below = jnp.where(zeros == 32, lax.shift_left(low, more), below)
+    below = jnp.where(jnp.equal(zeros, 32), lax.shift_left(low, more), below)
     bits = lax.shift_left(high, zeros) | below
     mantissa = lax.shift_right_logical(bits, np.uint32(8))
-    exponent = np.uint32(126) - jnp.where(zeros == 32, 32 + more, zeros)
+    exponent = np.uint32(126) - jnp.where(jnp.equal(zeros, 32), 32 + more, zeros)
     exponent = lax.shift_left(exponent, np.uint32(23)) & np.uint32(0x3FC00000)
     word = exponent | (mantissa & np.uint32(0x7FFFFF))
     return lax.bitcast_convert_type(word, np.float32)

@@ -161,7 +161,7 @@ def _vmap_rule(primitive):
 
 # Rules ``rule(eqn)`` return the `ClosedJaxpr` that an equation calls, None if it is no
 # call: to run such an equation is to run that program.
-callee_rules = RuleTable("callee", default=lambda eqn: None)
+callee_rules: RuleTable = RuleTable("callee", default=lambda eqn: None)
 
 
 def _write(eqn, writing):
