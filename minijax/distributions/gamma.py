@@ -46,7 +46,8 @@ def one_gamma(key, a, log_space):
         u = 1 - uniform(rest, (), a.dtype)
         return d * v * lax.select(large, lax.full_like(a, 1), lax.pow(u, 1 / a))
     log_u = lax.neg(exponential(rest, (), a.dtype))
-    boost = lax.select(large | jnp.equal(log_u, 0), lax.full_like(a, 0), log_u * (1 / a))
+    no_boost = large | jnp.equal(log_u, 0)
+    boost = lax.select(no_boost, lax.full_like(a, 0), log_u * (1 / a))
     return lax.log(d) + lax.log(v) + boost
 
 
