@@ -82,17 +82,17 @@ def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
       args: the operands; `on_tape` says which of them only the tape will know.
       jaxpr, num_consts, num_carry, **how: the parameters of the scan.
     """
-    step, outs = split_step(jaxpr, tuple(on_tape), num_consts, num_carry), []
-    (consts, carry, xs), later = step.operands(args)
+    halves, outs = split_step(jaxpr, tuple(on_tape), num_consts, num_carry), []
+    (consts, carry, xs), later = halves.operands(args)
     with set_current_trace(split.parent):
-        decided, in_loop = step.decide(consts)
-        if step.first:
-            outs = sum(bind_scan(step.first, in_loop, carry, xs, **how), [])
-        known, fixed, rows = step.results([*consts, *carry, *xs], decided, outs)
+        decided, in_loop = halves.decide(consts)
+        if halves.first:
+            outs = sum(bind_scan(halves.first, in_loop, carry, xs, **how), [])
+        known, fixed, rows = halves.results([*consts, *carry, *xs], decided, outs)
     consts, carry, xs = later
     with set_current_trace(split.tape):
-        outs = bind_scan(step.second, fixed + consts, carry, xs + rows, **how)
-    return merge(step.out_on_tape, known, sum(outs, []))
+        outs = bind_scan(halves.second, fixed + consts, carry, xs + rows, **how)
+    return merge(halves.out_on_tape, known, sum(outs, []))
 
 
 split_rules[scan_p] = lambda split, _, args, on_tape, params: split_scan(

@@ -36,7 +36,7 @@ def transposed_step(step, linear, ct_avals, num_consts, num_carry):
     given = [aval is not None for aval in ct_avals]
     carry_avals, xs = ct_avals[:num_carry], num_consts + num_carry
     avals = (*step.in_avals[:num_consts], *carry_avals, *step.in_avals[xs:])
-    consts, _ = partition(linear[:num_consts], avals[:num_consts])
+    consts, _ = partition(linear[:num_consts], avals[:num_consts])  # those known
     rows, _ = partition(linear[xs:], avals[xs:])
     _, places = partition(linear, avals)
 
