@@ -76,8 +76,8 @@ def against_jax(name, stacks, counts):
             wanted = as_refused_at_once(answers[corpus.meaning(stack)])
             counts["refused" if isinstance(wanted, Exception) else "values"] += 1
             problem = composition.difference(ours, wanted, types=True)
-            if problem and jax_forgets_rule(name, stack, ours):
-                counts["forgotten"] += 1
+            if problem and known(name, stack, ours, wanted):
+                counts["known"] += 1
             elif problem:
                 yield f"{name} under {stack}: {problem}"
 
@@ -86,6 +86,20 @@ def as_refused_at_once(answer):
     """JAX's error, as when nothing is staged: staged, jvp of jvp has another class."""
     late = "'custom_lin' not implemented" in str(answer)
     return TypeError(str(answer)) if late else answer
+
+
+def known(name, stack, ours, wanted):
+    """Whether this is one of the differences that are understood.
+
+    JAX stops in a check of its own, as it writes down what is linearised; or refuses a
+    derivative forwards in a branch, which we refuse if that branch is taken; or forgets
+    a rule.
+    """
+    if isinstance(wanted, AssertionError):
+        return "non-canonical constant" in str(wanted)
+    if isinstance(wanted, TypeError):
+        return "cond" in stack and refused(stack) and not isinstance(ours, Exception)
+    return jax_forgets_rule(name, stack, ours)
 
 
 def jax_forgets_rule(name, stack, ours):
@@ -127,7 +141,7 @@ def main(arguments=None):
         composition.own_answer.cache_clear()
     print(f"{len(names())} transformations, {len(stacks)} stacks, ", end="")
     print(f"{counts['values']} values, {counts['refused']} refusals, ", end="")
-    print(f"{counts['forgotten']} rules that JAX forgets, {bad} disagreements")
+    print(f"{counts['known']} known differences, {bad} disagreements")
     return bool(bad)
 
 
