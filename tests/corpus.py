@@ -15,7 +15,7 @@ from itertools import product
 
 import numpy as np
 
-from tests import control_corpus
+from tests import control_corpus, rules_corpus
 
 SCALAR = np.array(0.7)
 VECTOR = np.array([0.3, 1.1, 0.8])
@@ -206,8 +206,9 @@ def transformations(jax):
 
     named = (jvp, linearize, vjp, grad, vmap, jaxpr)
     plain = {f.__name__: f for f in named}
-    twins = {f"plain {name}": f for name, f in control_corpus.plain(jax).items()}
-    return plain | control_corpus.wrappers(jax) | twins
+    wrappers = control_corpus.wrappers(jax) | rules_corpus.wrappers(jax)
+    straight = control_corpus.plain(jax) | rules_corpus.plain(jax)
+    return plain | wrappers | {f"plain {name}": f for name, f in straight.items()}
 
 
 def as_function(jax):
@@ -219,6 +220,7 @@ DERIVING = ("jvp", "linearize", "vjp", "grad", "vmap", "jaxpr")
 NAMES = (*DERIVING, "jit", "cond", "scan", "while", "fori")
 SAME = {"linearize": "jvp", "grad": "vjp"}
 STRAIGHT = {name: f"plain {name}" for name in ("cond", "scan", "while", "fori")}
+STRAIGHT |= {name: f"plain {name}" for name in rules_corpus.NAMES}
 BASES = ("sin times x", "softmax", "named axis", "scan over rows")
 
 

@@ -130,13 +130,30 @@ def jax_control(seed):
     return told(comparison.found and report(seed, comparison))
 
 
+def compared_rules(seed, alone):
+    from tests.random_rules import RulesComparison, report
+
+    comparison = RulesComparison(seed, alone, 3)
+    return told(comparison.found and report(seed, comparison))
+
+
+def rules(seed):
+    """Own rules, forgetting and random keys."""
+    return compared_rules(seed, alone=True)
+
+
+def jax_rules(seed):
+    """Own rules, forgetting and random keys beside real JAX."""
+    return compared_rules(seed, alone=False)
+
+
 FAMILIES = {
     each.__name__: each
-    for each in (edges, lines, control, kernels, threads, fusion, memory)
+    for each in (edges, lines, control, rules, kernels, threads, fusion, memory)
 }
 if hasattr(os, "fork"):
     FAMILIES["cold"] = cold
-WITH_JAX = {each.__name__: each for each in (jax_lines, jax_control)}
+WITH_JAX = {each.__name__: each for each in (jax_lines, jax_control, jax_rules)}
 OFTEN = {"edges": 5, "lines": 2, "control": 2}  # of ten or so blocks
 
 

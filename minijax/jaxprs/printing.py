@@ -71,13 +71,19 @@ def shared_jaxprs(jaxpr):
         for eqn in outer.eqns:
             for sub in jaxprs_in_params(eqn.params):
                 uses[sub] += 1 + (len(sub.eqns) > 10)
-                called.setdefault(sub, str(eqn.params.get("name", "jaxpr")).strip("<>"))
+                called.setdefault(sub, _name_of_call(eqn.params))
                 if uses[sub] <= 4:  # enough to know: long ones count double
                     todo.append(sub)
     names = {}
     for sub in [sub for sub, number in uses.items() if number > 1]:
         names[sub] = _unlike(called[sub], names.values())
     return names
+
+
+def _name_of_call(params):
+    """Return the name of what is called; one with rules of its own has none in JAX."""
+    name = "jaxpr" if "call_jaxpr" in params else params.get("name", "jaxpr")
+    return str(name).strip("<>")
 
 
 def _unlike(name, taken):

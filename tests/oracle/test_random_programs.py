@@ -9,6 +9,7 @@ jax = pytest.importorskip("jax")
 
 from tests.random_control import ControlComparison, report  # noqa: E402
 from tests.random_programs import Comparison  # noqa: E402
+from tests.random_rules import RulesComparison  # noqa: E402
 
 
 @pytest.mark.parametrize("block", range(15))
@@ -29,3 +30,12 @@ def test_block_of_ten_with_control_flow(block):
         assert not comparison.found, report(seed, comparison)
         checked += comparison.checked
     assert checked >= 160
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("block", range(10))
+def test_block_of_ten_with_rules_and_keys(block):
+    jax.clear_caches()
+    for seed in range(10 * block, 10 * block + 10):
+        comparison = RulesComparison(seed, length=3)
+        assert not comparison.found, report(seed, comparison)

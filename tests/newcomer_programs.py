@@ -1,0 +1,411 @@
+"""Twenty programs as a newcomer writes them, each after a page of JAX's documentation.
+
+The page is named in each docstring; the code and the words are this book's own. Each
+takes the package as its argument, `minijax` or `jax`, and returns what it would print,
+as a dictionary of arrays and numbers.
+"""
+
+PROGRAMS = {}
+
+
+def program(f):
+    PROGRAMS[f.__name__] = f
+    return f
+
+
+# Custom derivative rules.
+
+
+@program
+def softplus_that_does_not_overflow(jax):
+    """Page "Custom derivative rules": a stable slope where the formula overflows."""
+    jnp = jax.numpy
+
+    def plain(x):
+        return jnp.log(1.0 + jnp.exp(x))
+
+    stable = jax.custom_jvp(plain)
+    stable.defjvps(lambda t, out, x: t * (1.0 - 1.0 / (1.0 + jnp.exp(x))))
+    xs = jnp.array([-3.0, 0.0, 3.0, 120.0])
+    return {
+        "plain": jax.vmap(jax.grad(plain))(xs),
+        "stable": jax.vmap(jax.grad(stable))(xs),
+        "second": jax.vmap(jax.grad(jax.grad(stable)))(xs[:3]),
+    }
+
+
+@program
+def square_root_at_zero(jax):
+    """Page "Custom derivative rules": enforce a convention at the edge of a domain."""
+    jnp = jax.numpy
+
+    @jax.custom_jvp
+    def length(v):
+        return jnp.sqrt((v * v).sum())
+
+    @length.defjvp
+    def length_jvp(primals, tangents):
+        (v,), (v_dot,) = primals, tangents
+        out = length(v)
+        safe = jnp.where(out > 0, out, 1.0)
+        return out, jnp.where(out > 0, (v * v_dot).sum() / safe, 0.0)
+
+    at = jnp.array([[3.0, 4.0], [0.0, 0.0]])
+    return {"lengths": jax.vmap(length)(at), "slopes": jax.vmap(jax.grad(length))(at)}
+
+
+@program
+def clipped_gradient(jax):
+    """Page "Custom derivative rules": clip what flows back through a value."""
+    jnp = jax.numpy
+
+    def limited(low, high, x):
+        return x
+
+    limited = jax.custom_vjp(limited, nondiff_argnums=(0, 1))
+    limited.defvjp(
+        lambda low, high, x: (x, None),
+        lambda low, high, _, ct: (jnp.clip(ct, low, high),),
+    )
+
+    def loss(x):
+        return (10.0 * limited(-0.5, 2.0, x) ** 3).sum()
+
+    return {"slope": jax.jit(jax.grad(loss))(jnp.array([-1.0, 0.1, 0.3]))}
+
+
+@program
+def implicit_fixed_point(jax):
+    """Page "Custom derivative rules": differentiate a fixed point implicitly."""
+    jnp, lax = jax.numpy, jax.lax
+
+    def iterate(f, start):
+        def going(pair):
+            return jnp.abs(pair[1] - pair[0]) > 1e-6
+
+        return lax.while_loop(going, lambda p: (p[1], f(p[1])), (start, f(start)))[1]
+
+    def settle(f, a, start):
+        return iterate(lambda x: f(a, x), start)
+
+    def forwards(f, a, start):
+        x = settle(f, a, start)
+        return x, (a, x)
+
+    def backwards(f, kept, ct):
+        a, x = kept
+        _, by_a = jax.vjp(lambda a: f(a, x), a)
+        _, by_x = jax.vjp(lambda x: f(a, x), x)
+        u = iterate(lambda u: ct + by_x(u)[0], ct)
+        return by_a(u)[0], jnp.zeros_like(x)
+
+    settle = jax.custom_vjp(settle, nondiff_argnums=(0,))
+    settle.defvjp(forwards, backwards)
+
+    def root(a):
+        return settle(lambda a, x: 0.5 * (x + a / x), a, jnp.float32(1.5))
+
+    return {"root": root(2.0), "slope": jax.grad(root)(2.0), "exact": 0.5 / 2.0**0.5}
+
+
+@program
+def a_rule_for_a_tree(jax):
+    """Page "Custom derivative rules": arguments and results that are trees."""
+    jnp = jax.numpy
+
+    @jax.custom_vjp
+    def rotate(point):
+        return {"x": point["y"], "y": -point["x"]}
+
+    rotate.defvjp(
+        lambda point: (rotate(point), ()),
+        lambda _, ct: ({"x": -ct["y"], "y": 3.0 * ct["x"]},),
+    )
+
+    def height(point):
+        turned = rotate(point)
+        return jnp.sin(turned["x"]) * turned["y"]
+
+    return jax.grad(height)({"x": 0.4, "y": 1.2})
+
+
+# The autodiff cookbook, and automatic differentiation.
+
+
+@program
+def logistic_regression(jax):
+    """Page "The Autodiff Cookbook": gradients of a small classifier, and a check."""
+    jnp = jax.numpy
+    rows = jnp.array([[0.5, 1.1, -0.6], [0.9, -1.2, 0.3], [0.2, 0.4, 1.5]])
+    labels = jnp.array([True, False, True])
+
+    def loss(w, b):
+        chance = jax.lax.logistic(rows @ w + b)
+        return -jnp.sum(jnp.log(jnp.where(labels, chance, 1.0 - chance)))
+
+    w, b = jnp.array([0.1, -0.3, 0.2]), 0.05
+    value, (slope_w, slope_b) = jax.value_and_grad(loss, (0, 1))(w, b)
+    step = 1e-2
+    tested = (loss(w, b + step) - loss(w, b - step)) / (2 * step)
+    return {"loss": value, "w": slope_w, "b": slope_b, "tested": jnp.round(tested, 2)}
+
+
+@program
+def jacobians_and_hessians(jax):
+    """Page "The Autodiff Cookbook": Jacobians by rows and by columns, Hessians."""
+    jnp = jax.numpy
+
+    def f(x):
+        return jnp.stack([x[0] * jnp.sin(x[1]), x[1] ** 2 * x[2], x.sum()])
+
+    def g(x):
+        return f(x)[0] * f(x)[1]
+
+    x = jnp.array([0.5, 1.5, -0.7])
+    return {
+        "rows": jax.jacrev(f)(x),
+        "columns": jax.jacfwd(f)(x),
+        "hessian": jax.hessian(g)(x),
+        "other": jax.jacrev(jax.jacrev(g))(x),
+    }
+
+
+@program
+def hessian_vector_products(jax):
+    """Page "The Autodiff Cookbook": a Hessian times a vector, two ways round."""
+    jnp = jax.numpy
+
+    def f(x):
+        return jnp.sum(jnp.tanh(x) ** 2) * x[0]
+
+    def over(x, v):
+        return jax.jvp(jax.grad(f), (x,), (v,))[1]
+
+    def under(x, v):
+        return jax.grad(lambda x: jnp.vdot(jax.grad(f)(x), v))(x)
+
+    x, v = jnp.arange(1.0, 4.0) / 4, jnp.array([1.0, -2.0, 0.5])
+    return {"over": jax.jit(over)(x, v), "under": jax.jit(under)(x, v)}
+
+
+@program
+def gradient_of_each_example(jax):
+    """Page "Advanced automatic differentiation": gradients of single examples."""
+    jnp = jax.numpy
+
+    def loss(params, x, y):
+        return (jnp.tanh(params["w"] @ x + params["b"]) - y) ** 2
+
+    params = {"w": jnp.array([0.3, -0.8]), "b": jnp.float32(0.1)}
+    xs, ys = (
+        jnp.array([[1.0, 2.0], [0.0, -1.0], [2.0, 0.5]]),
+        jnp.array([1.0, 0.0, -1.0]),
+    )
+    return jax.jit(jax.vmap(jax.grad(loss), in_axes=(None, 0, 0)))(params, xs, ys)
+
+
+@program
+def a_target_that_stands_still(jax):
+    """Page "Advanced automatic differentiation": a target without a gradient."""
+    jnp, lax = jax.numpy, jax.lax
+
+    def value(theta, state):
+        return jnp.dot(theta, state)
+
+    def surprise(theta, before, reward, after, stop):
+        target = reward + 0.9 * value(theta, after)
+        return (stop(target) - value(theta, before)) ** 2
+
+    theta = jnp.array([0.1, -0.1, 0.0])
+    given = jnp.array([1.0, 2.0, -1.0]), 1.0, jnp.array([2.0, 1.0, 0.0])
+    slope = jax.grad(surprise)
+    return {
+        "stopped": slope(theta, *given, lax.stop_gradient),
+        "not": slope(theta, *given, lambda x: x),
+    }
+
+
+@program
+def straight_through(jax):
+    """Page "Advanced automatic differentiation": a step with the slope of a line."""
+    jnp, lax = jax.numpy, jax.lax
+
+    def rounded(x):
+        return x + lax.stop_gradient(jnp.round(x) - x)
+
+    xs = jnp.array([0.2, 1.7, -2.6])
+    f = jax.vmap(jax.value_and_grad(lambda x: rounded(x) ** 2))
+    return dict(zip(("values", "slopes"), f(xs)))
+
+
+# Pseudorandom numbers.
+
+
+@program
+def keys_are_split(jax):
+    """Page "Pseudorandom numbers": split a key, and use each part once."""
+    random = jax.random
+    key, drawn = random.key(42), []
+    for _ in range(3):
+        key, sub = random.split(key)
+        drawn.append(random.normal(sub))
+    again = random.normal(sub)
+    return {"drawn": drawn, "again": again, "key": random.key_data(key)}
+
+
+@program
+def one_by_one_or_at_once(jax):
+    """Page "Pseudorandom numbers": single draws and an array of them differ."""
+    jnp, random = jax.numpy, jax.random
+    keys = random.split(random.key(7), 3)
+    single = jnp.stack([random.uniform(key) for key in keys])
+    return {
+        "single": single,
+        "mapped": jax.vmap(random.uniform)(keys),
+        "array": random.uniform(random.key(7), (3,)),
+    }
+
+
+@program
+def random_walks(jax):
+    """Page "Pseudorandom numbers": keys in a compiled loop, one walk for each."""
+    jnp, random, lax = jax.numpy, jax.random, jax.lax
+
+    @jax.jit
+    def walk(key):
+        def step(place, key):
+            place = place + jnp.where(random.uniform(key) < 0.5, -1, 1)
+            return place, place
+
+        return lax.scan(step, 0, random.split(key, 6))[1]
+
+    return {"walks": jax.vmap(walk)(random.split(random.key(0), 4))}
+
+
+@program
+def dropout_in_training(jax):
+    """Page "Pseudorandom numbers": a fresh key for each step, from its number."""
+    jnp, random = jax.numpy, jax.random
+    x, key = jnp.linspace(-1.0, 1.0, 8), random.key(3)
+
+    def loss(w, key):
+        kept = random.uniform(key, w.shape) < 0.75
+        return jnp.mean((jnp.where(kept, w / 0.75, 0.0) * x - 1.0) ** 2)
+
+    @jax.jit
+    def update(i, w):
+        return w - 0.5 * jax.grad(loss)(w, random.fold_in(key, i))
+
+    return {"w": jax.lax.fori_loop(0, 5, update, jnp.zeros(8))}
+
+
+# Control flow, stateful computations, and forgetting.
+
+
+@program
+def branches_and_loops(jax):
+    """Page "Control flow and logical operators with JIT": cond, while, fori, scan."""
+    jnp, lax = jax.numpy, jax.lax
+
+    @jax.jit
+    def steps(n):
+        def once(pair):
+            n, count = pair
+            odd = n % 2 == 1
+            return lax.cond(odd, lambda n: 3 * n + 1, lambda n: n // 2, n), count + 1
+
+        return lax.while_loop(lambda pair: pair[0] != 1, once, (n, 0))[1]
+
+    total = lax.fori_loop(0, 5, lambda i, t: t + i * i, 0)
+    largest, running = lax.scan(
+        lambda c, x: (jnp.maximum(c, x), jnp.maximum(c, x)),
+        -jnp.inf,
+        jnp.array([1.0, 3, 2]),
+    )
+    return {
+        "steps": jnp.stack([steps(n) for n in (1, 6, 7)]),
+        "total": total,
+        "largest": largest,
+        "running": running,
+    }
+
+
+@program
+def a_loop_differentiated(jax):
+    """Page "Control flow and logical operators with JIT": gradients of loops."""
+    jnp, lax = jax.numpy, jax.lax
+
+    def power(x):
+        return lax.scan(lambda c, _: (c * x, c), 1.0, None, length=4)[0]
+
+    def piecewise(x):
+        return lax.switch(
+            jnp.int32(x > 0) + jnp.int32(x > 2), [lambda x: -x, jnp.square, jnp.exp], x
+        )
+
+    xs = jnp.array([-1.0, 1.0, 3.0])
+    return {
+        "power": jax.grad(power)(1.5),
+        "piecewise": jax.vmap(jax.grad(piecewise))(xs),
+        "forward": jax.jvp(
+            lambda x: lax.fori_loop(0, 3, lambda i, c: c * x, x), (2.0,), (1.0,)
+        ),
+    }
+
+
+@program
+def a_counter_without_state(jax):
+    """Page "Stateful computations": state goes in and comes out."""
+
+    @jax.jit
+    def count(state):
+        return {"n": state["n"] + 1, "sum": state["sum"] + state["n"]}, state["n"]
+
+    state, seen = {"n": 0, "sum": 0}, []
+    for _ in range(4):
+        state, n = count(state)
+        seen.append(n)
+    return {"state": state, "seen": seen}
+
+
+@program
+def a_line_is_fitted(jax):
+    """Page "Stateful computations": parameters, gradients, an update of a tree."""
+    jnp, random = jax.numpy, jax.random
+    noise, start = random.split(random.key(1))
+    x = jnp.linspace(0.0, 1.0, 20)
+    y = 3.0 * x - 1.0 + 0.1 * random.normal(noise, x.shape)
+
+    def loss(params):
+        return jnp.mean((params["w"] * x + params["b"] - y) ** 2)
+
+    @jax.jit
+    def update(params, _):
+        value, slope = jax.value_and_grad(loss)(params)
+        return jax.tree_util.tree_map(lambda p, s: p - 0.3 * s, params, slope), value
+
+    params = {"w": random.normal(start), "b": jnp.float32(0.0)}
+    params, losses = jax.lax.scan(update, params, None, length=50)
+    return {"params": params, "first": losses[0], "last": losses[-1]}
+
+
+@program
+def layers_that_forget(jax):
+    """Page "Gradient checkpointing": layers in a scan are computed again."""
+    jnp = jax.numpy
+    weights = jnp.stack([jnp.eye(3) * 0.5 + 0.1 * i for i in range(3)])
+
+    def layer(h, w):
+        return jnp.tanh(w @ h), None
+
+    def loss(weights, layer):
+        return jnp.sum(jax.lax.scan(layer, jnp.arange(3.0), weights)[0] ** 2)
+
+    policy = jax.checkpoint_policies.dots_with_no_batch_dims_saveable
+    ways = {
+        "plain": layer,
+        "again": jax.checkpoint(layer),
+        "saved": jax.checkpoint(layer, policy=policy),
+    }
+    slope = jax.jit(jax.grad(loss), static_argnums=1)
+    return {name: slope(weights, way) for name, way in ways.items()}

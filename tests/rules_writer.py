@@ -1,0 +1,255 @@
+"""Random programs with own rules, forgetting and random keys, besides control flow.
+
+`RulesProgram` is a `tests.program_writer.Program` with more kinds of statements: calls
+of functions with a `custom_jvp`, a `custom_vjp` or a `checkpoint`, and of functions
+that are given keys, in loops, branches and batches. Keys are not among the values of a
+scope, since nothing but `jax.random` takes them; `keys` has the names of those in
+sight. The rules make derivatives half as large again, so that one that is left out is
+seen.
+"""
+
+from functools import partial
+
+from tests.program_writer import Program, indented
+from tests.random_programs import Gaps
+
+OWN = "custom_jvp custom_vjp remat split fold keyed_scan carried_key keyed_map".split()
+OWN += ["keyed_cond", "keyed_jit"]
+OTHERS = "cond scan fori while vmap jit grad jvp".split()
+DRAWS = [
+    "jax.random.normal({key}, {x}.shape) * {o}",
+    "jax.random.uniform({key}, {x}.shape)",
+    "jax.random.uniform({key}, (), minval={few}, maxval=5)",
+    "jax.random.normal({key}, (2, 3))",
+    "(jax.random.bits({key}, (3,), 'uint8') % 7).astype('int32')",
+    "(jax.random.bits({key}) % 5).astype('int32')",
+    "jnp.where(jax.random.uniform({key}, {x}.shape) < 0.7, {x}, 0)",
+    "jnp.sin(jax.random.key_data({key}).astype('float32'))",
+]
+SMALLER = "jax.tree_util.tree_map(lambda t: 1.5 * t, {})"
+REMAT = ["", "", ", prevent_cse=False", ", policy=jax.checkpoint_policies.{policy}"]
+POLICIES = "everything_saveable nothing_saveable dots_saveable".split()
+POLICIES += ["dots_with_no_batch_dims_saveable"]
+
+
+class KeyGaps(Gaps):
+    """Fills the gaps of a template, that for a key among them."""
+
+    def __init__(self, rng, values, keys):
+        super().__init__(rng, values)
+        self.keys = keys
+
+    def draw_key(self):
+        return self.pick(self.keys)
+
+
+class RulesProgram(Program):
+    """A random program with rules and keys; see `Program`."""
+
+    def __init__(self, seed, judges, length=5, depth=2):
+        self.keys = ["jax.random.key(5)"]
+        self.kinds_here = [*OWN, *OTHERS]
+        if not all(hasattr(judge.jax, "checkpoint") for judge in judges):
+            self.kinds_here.remove("remat")
+        super().__init__(seed, judges, length, depth)
+
+    def statement(self, scope, depth):
+        if depth == 0 or self.chance(0.4):
+            name = self.new()
+            return [f"{name} = {self.expression(scope)}"], [name], "line"
+        kind = self.pick(self.kinds_here)
+        lines, names = getattr(self, f"write_{kind}")(scope, depth - 1)
+        return lines, names, kind
+
+    def expression(self, scope):
+        if not self.chance(0.35):
+            return super().expression(scope)
+        values = {name: scope[name] for name in list(scope)[-5:]}
+        return self.pick(DRAWS).format_map(KeyGaps(self.rng, values, self.keys))
+
+    def judged(self, lines, names, scope):
+        """Judge the lines, with a constant key for each that is in sight."""
+        known = [key for key in self.keys if key.isidentifier()]
+        heads = [f"{key} = jax.random.key({n})" for n, key in enumerate(known)]
+        return super().judged([*heads, *lines], names, scope)
+
+    def within(self, key, write):
+        """Return what `write` returns if there is one more key."""
+        before, self.keys = self.keys, [*self.keys, *([key] * 3 if key else [])]
+        try:
+            return write()
+        finally:
+            self.keys = before
+
+    def function(self, hint, parameters, scope, depth, results, unpack=()):
+        write = super().function
+        return self.within(
+            None, lambda: write(hint, parameters, scope, depth, results, unpack)
+        )
+
+    # Keys.
+
+    def key(self):
+        return self.pick(self.keys[-4:])
+
+    def write_split(self, scope, depth):
+        names = [self.new("k"), self.new("k")]
+        line = f"{', '.join(names)} = jax.random.split({self.key()})"
+        self.keys = [*self.keys, *names]
+        return [line], []
+
+    def write_fold(self, scope, depth):
+        name, line = self.new("k"), f"jax.random.fold_in({self.key()}, "
+        line += f"{self.pick([self.number(scope), '7'])})"
+        self.keys = [*self.keys, name]
+        return [f"{name} = {line}"], []
+
+    def keyed(self, head, key, parameters, scope, depth, results, unpack=()):
+        """Return the name and text of a function that sees one more key."""
+        name, lines = self.within(
+            key,
+            lambda: self.function("keyed", parameters, scope, depth, results, unpack),
+        )
+        lines[0] = f"def {name}({head}):"
+        return name, lines
+
+    def outs(self, inner, scope, keep):
+        """Choose results, and write them as a list."""
+        new = {n: t for n, t in inner.items() if n not in scope} or inner
+        keep.extend(self.some(new, 1, 3))
+        return f"[{', '.join(keep)}]"
+
+    def write_keyed_scan(self, scope, depth):
+        carried, types, initial = self.state(scope, 1)
+        key, keep, unpack = self.new("k"), [], f"({', '.join(carried)},) = carry"
+
+        def results(inner):
+            outs = self.outs(inner, scope, keep)
+            return f"({self.next_state(inner, carried, types)}), {outs}"
+
+        name, lines = self.keyed(
+            f"carry, {key}", key, dict(zip(carried, types)), scope, depth, results,
+            [unpack],
+        )  # fmt: skip
+        ends, outs = [self.new() for _ in carried], [self.new() for _ in keep]
+        keys = f"jax.random.split({self.key()}, {self.rng.integers(1, 4)})"
+        call = f"lax.scan({name}, ({', '.join(initial)},), {keys})"
+        left = f"({', '.join(ends)},), [{', '.join(outs)}]"
+        return [*lines, f"{left} = {call}"], [*ends, *outs]
+
+    def write_carried_key(self, scope, depth):
+        carried, types, initial = self.state(scope, 1)
+        key, sub = self.new("k"), self.new("k")
+        unpack = [f"({key}, {', '.join(carried)},) = state"]
+        step = f"jax.random.fold_in({key}, i)"
+        unpack += [f"{key}, {sub} = jax.random.split({self.pick([key, step])})"]
+
+        def results(inner):
+            return f"({key}, {self.next_state(inner, carried, types)})"
+
+        name, lines = self.keyed(
+            "i, state", sub, dict(zip(carried, types)), scope, depth, results, unpack
+        )
+        ends = [self.new() for _ in carried]
+        high = self.pick(["3", "2", self.number(scope)])
+        start = f"({self.key()}, {', '.join(initial)},)"
+        call = f"lax.fori_loop(0, {high}, {name}, {start})"
+        return [*lines, f"(_, {', '.join(ends)},) = {call}"], ends
+
+    def write_keyed_map(self, scope, depth):
+        key, keep = self.new("k"), []
+        results = partial(self.outs, scope=scope, keep=keep)
+        name, lines = self.keyed(key, key, {}, scope, depth, results)
+        names = [self.new() for _ in keep]
+        keys = f"jax.random.split({self.key()}, {self.rng.integers(1, 4)})"
+        how = self.pick([f"jax.vmap({name})({keys})", f"lax.map({name}, {keys})"])
+        return [*lines, f"[{', '.join(names)}] = {how}"], names
+
+    def write_keyed_cond(self, scope, depth):
+        key, name = self.new("k"), self.new()
+        shape = self.pick(["()", "(3,)"])
+        found = [
+            f"lambda {key}: jax.random.{draw}({key}, {shape})"
+            for draw in self.pick([["normal", "uniform"], ["uniform", "normal"]])
+        ]
+        call = f"lax.cond({self.predicate(scope)}, {', '.join(found)}, {self.key()})"
+        return [f"{name} = {call}"], [name]
+
+    def write_keyed_jit(self, scope, depth):
+        key, keep = self.new("k"), []
+        operands = self.some(scope, 1, 3)
+        parameters = self.parameters(operands, scope)
+        head = ", ".join([key, *parameters])
+        results = partial(self.outs, scope=scope, keep=keep)
+        name, lines = self.keyed(head, key, parameters, scope, depth, results)
+        names = [self.new() for _ in keep]
+        wrap = self.pick(["jax.jit", "jax.jit", "jax.checkpoint"])
+        if "remat" not in self.kinds_here:
+            wrap = "jax.jit"
+        call = f"{wrap}({name})({', '.join([self.key(), *operands])})"
+        return [*lines, f"[{', '.join(names)}] = {call}"], names
+
+    # Rules.
+
+    def closed(self, scope, depth):
+        """Return a function of floats alone, its text, operands, and the results."""
+        operands = self.some(scope, 1, 3, lambda t: t.dtype.kind == "f") or ["a"]
+        parameters, keep = self.parameters(operands, scope), []
+
+        def results(inner):
+            keep.extend(self.some(inner, 1, 3, lambda t: t.dtype.kind == "f"))
+            return f"[{', '.join(keep)}]"
+
+        before, self.keys = self.keys, self.keys[:1]
+        name, lines = self.function("inner", parameters, {}, depth, results)
+        self.keys = before
+        return name, lines, operands, keep
+
+    def called(self, name, operands, keep):
+        names = [self.new() for _ in keep]
+        return f"[{', '.join(names)}] = {name}({', '.join(operands)})", names
+
+    def write_custom_jvp(self, scope, depth):
+        name, lines, operands, keep = self.closed(scope, depth)
+        ruled = self.new("ruled")
+        call, names = self.called(ruled, operands, keep)
+        value = self.pick([f"{ruled}(*primals)", "out"])
+        rule = [
+            f"out, slope = jax.jvp({name}, primals, tangents)",
+            f"return {value}, {SMALLER.format('slope')}",
+        ]
+        return [
+            *lines, f"{ruled} = jax.custom_jvp({name})", f"@{ruled}.defjvp",
+            "def rule(primals, tangents):", *indented(rule), call,
+        ], names  # fmt: skip
+
+    def write_custom_vjp(self, scope, depth):
+        name, lines, operands, keep = self.closed(scope, depth)
+        ruled, key = self.new("ruled"), self.chance(0.3)
+        call, names = self.called(ruled, operands, keep)
+        forwards, backwards = self.new("fwd"), self.new("bwd")
+        last = [
+            f"back = jax.vjp({name}, *kept['args'])[1](cts)",
+            f"return {SMALLER.format('back')}",
+        ]
+        if key:  # a key, of which there is no derivative, is an operand as well
+            last[-1] += " + (None,)"
+            call = call[:-1] + f", {self.key()})"
+        apply = f"lambda *args: {name}(*args[:-1])" if key else name
+        kept = "args[:-1]" if key else "args"
+        return [
+            *lines, f"{ruled} = jax.custom_vjp({apply})",
+            f"def {forwards}(*args):", f"    kept = {kept}",
+            f"    return {name}(*kept), " + "{'args': kept}",
+            f"def {backwards}(kept, cts):", *indented(last),
+            f"{ruled}.defvjp({forwards}, {backwards})", call,
+        ], names  # fmt: skip
+
+    def write_remat(self, scope, depth):
+        operands = self.some(scope, 1, 3)
+        parameters, keep = self.parameters(operands, scope), []
+        results = partial(self.outs, scope=scope, keep=keep)
+        name, lines = self.function("again", parameters, scope, depth, results)
+        options = self.pick(REMAT).format(policy=self.pick(POLICIES))
+        call, names = self.called(f"jax.checkpoint({name}{options})", operands, keep)
+        return [*lines, call], names
