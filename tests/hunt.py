@@ -131,7 +131,7 @@ def jax_control(seed):
 
 
 def compared_rules(seed, alone):
-    from tests.random_rules import RulesComparison, report
+    from tests.random_calls import RulesComparison, report
 
     comparison = RulesComparison(seed, alone, 3)
     return told(comparison.found and report(seed, comparison))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.random_rules import RulesComparison, report
+from tests.random_calls import RulesComparison, report
 
 
 @pytest.mark.parametrize("block", range(4))
