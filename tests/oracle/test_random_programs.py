@@ -7,9 +7,9 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from tests.random_calls import RulesComparison  # noqa: E402
 from tests.random_control import ControlComparison, report  # noqa: E402
 from tests.random_programs import Comparison  # noqa: E402
-from tests.random_calls import RulesComparison  # noqa: E402
 
 
 @pytest.mark.parametrize("block", range(15))
