@@ -48,7 +48,6 @@ from minijax.jitting.api import jit as jit
 from minijax.linear.linearization import linearize as linearize
 from minijax.own_rules.closures import closure_convert as closure_convert
 from minijax.own_rules.closures import custom_gradient as custom_gradient
-from minijax.own_rules.closures import may_move as may_move
 from minijax.own_rules.cotangent_rules import custom_vjp as custom_vjp
 from minijax.own_rules.tangent_rules import custom_jvp as custom_jvp
 from minijax.pytrees.forward_api import jvp as jvp

@@ -230,7 +230,6 @@ from minijax.lax.shaping import squeeze as squeeze
 from minijax.lax.shaping import squeeze_p as squeeze_p
 from minijax.lax.shaping import transpose as transpose
 from minijax.lax.shaping import transpose_p as transpose_p
-from minijax.own_rules.implicit_solutions import checked_shapes as checked_shapes
 from minijax.own_rules.implicit_solutions import custom_linear_solve as custom_linear_solve
 from minijax.own_rules.implicit_solutions import custom_root as custom_root
 from minijax.own_rules.implicit_solutions import linear_solve_p as linear_solve_p

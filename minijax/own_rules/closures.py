@@ -100,7 +100,7 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list]:
     """
     leaves, function = take_apart(fun, example_args, ())
     jaxpr, consts = trace_to_jaxpr(function, list(map(typeof, leaves)))
-    hoisted = [may_move(const) for const in consts]
+    hoisted = [_may_move(const) for const in consts]
 
     def converted(*args):
         count = len(args) - sum(hoisted)
@@ -119,10 +119,10 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list]:
     return converted, [const for h, const in zip(hoisted, consts) if h]
 
 
-def may_move(x):
+def _may_move(x):
     """Return whether a derivative may be taken with respect to a value."""
     if isinstance(x, BatchTracer):
-        return may_move(x.value)
+        return _may_move(x.value)
     return isinstance(x, JVPTracer) or (
         isinstance(x, Tracer) and is_inexact(typeof(x).dtype)
     )

@@ -289,7 +289,7 @@ def custom_linear_solve(
         return linear_transpose(matvec, b)(y)[0]
 
     def write(name, fun, has_aux=False):
-        fun = functools.partial(checked_shapes, name, fun, b, has_aux)
+        fun = functools.partial(_checked_shapes, name, fun, b, has_aux)
         return written(name, fun, (b,), b, has_aux, wanted="b")
 
     back = matvec if symmetric else vecmat
@@ -309,7 +309,7 @@ def custom_linear_solve(
     return found[2].out_tree.unflatten(outs)
 
 
-def checked_shapes(name, fun, b, has_aux, x):
+def _checked_shapes(name, fun, b, has_aux, x):
     """Return ``fun(x)``, which has the shapes of `b`.
 
     Raises:

@@ -8,10 +8,10 @@ from minijax.randomness.keys import KEY
 from minijax.randomness.making_keys import check_implementation
 
 
-def key_dtype(impl: str | None = None) -> np.dtype:
+def key_dtype(impl_spec: str | None = None) -> np.dtype:
     """Return the dtype of the keys of a generator.
 
     Reference: ``jax.random.key_dtype``.
     """
-    check_implementation(impl)
+    check_implementation(impl_spec)
     return KEY
