@@ -36,7 +36,12 @@ def _jvp(primals, tangents, jvp, num_consts, **params):
     return jvp(primals[num_consts:], tangents[num_consts:])
 
 
+def _transpose(cts, *operands, call_jaxpr, **params):
+    return backward_pass(call_jaxpr.jaxpr, call_jaxpr.consts, operands, cts)
+
+
 jvp_rules[custom_jvp_call_p] = _jvp
+transpose_rules[custom_jvp_call_p] = _transpose
 
 
 class JvpRule(CallRule):
@@ -155,10 +160,3 @@ def summed_rule(function, jvps):
 def _stopped(tree):
     """Return a static argument, no part of which moves."""
     return tree_map(lambda x: stop_gradient(x) if isinstance(x, Tracer) else x, tree)
-
-
-def _transpose(cts, *operands, call_jaxpr, **params):
-    return backward_pass(call_jaxpr.jaxpr, call_jaxpr.consts, operands, cts)
-
-
-transpose_rules[custom_jvp_call_p] = _transpose
