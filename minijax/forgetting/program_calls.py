@@ -57,21 +57,6 @@ def vmap_call(primitive):
     return rule
 
 
-def dce_call(per_operand=unchanged):
-    """Return the dce rule of a primitive that calls its parameter `jaxpr`."""
-
-    def rule(eqn, used):
-        program, needed = dce_program(eqn.params["jaxpr"], used)
-        params = per_operand(eqn.params, lambda given: only(needed, given))
-        return eqn.replace(
-            invars=only(needed, eqn.invars),
-            outvars=only(used, eqn.outvars),
-            params=params | {"jaxpr": keep_inputs(program, needed)},
-        )
-
-    return rule
-
-
 def transpose_call(primitive):
     """Return the transpose rule of a primitive that calls its parameter `jaxpr`."""
 
@@ -114,3 +99,18 @@ def opened(closed, shut=()):
             return jaxpr_as_fun(closed)(*flat)
 
     return stage(program, closed.in_avals)
+
+
+def dce_call(per_operand=unchanged):
+    """Return the dce rule of a primitive that calls its parameter `jaxpr`."""
+
+    def rule(eqn, used):
+        program, needed = dce_program(eqn.params["jaxpr"], used)
+        params = per_operand(eqn.params, lambda given: only(needed, given))
+        return eqn.replace(
+            invars=only(needed, eqn.invars),
+            outvars=only(used, eqn.outvars),
+            params=params | {"jaxpr": keep_inputs(program, needed)},
+        )
+
+    return rule

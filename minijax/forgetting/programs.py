@@ -76,6 +76,23 @@ def prune(closed):
     return dce_program(closed, (True,) * len(closed.outvars))
 
 
+@remembered
+def dce_program(closed, used):
+    """Return a program without what its `used` results do not need.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      used: for each result whether it is needed; the others go.
+
+    Returns:
+      A `ClosedJaxpr` with the same inputs, and a tuple: for each of them whether it is
+      still needed.
+    """
+    jaxpr = dce_jaxpr(closed.jaxpr, used)
+    read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
+    return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
+
+
 def with_consts(jaxpr, closed):
     """Close a jaxpr over those constants of `closed` that it still has."""
     values = dict(zip(closed.constvars, closed.consts))
@@ -196,23 +213,6 @@ def dce_jaxpr(jaxpr, used):
         needed.update(_variables(eqn.invars))
     constvars = [var for var in jaxpr.constvars if var in needed]
     return jaxpr.replace(constvars=constvars, outvars=outvars, eqns=eqns[::-1])
-
-
-@remembered
-def dce_program(closed, used):
-    """Return a program without what its `used` results do not need.
-
-    Args:
-      closed: a `ClosedJaxpr`.
-      used: for each result whether it is needed; the others go.
-
-    Returns:
-      A `ClosedJaxpr` with the same inputs, and a tuple: for each of them whether it is
-      still needed.
-    """
-    jaxpr = dce_jaxpr(closed.jaxpr, used)
-    read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
-    return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
 
 
 @remembered

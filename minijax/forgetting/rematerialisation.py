@@ -99,17 +99,20 @@ def forgetful_split(closed, on_tape, policy):
       policy: what may be kept; None keeps nothing.
     """
     parts = split_program(closed, on_tape)
+    # What may be kept?
     looks_in = policy or has_effects(closed)
     known = opened(parts.known, SHUT) if looks_in else parts.known
     kept = [var for eqn in known.eqns if keeps(policy, eqn) for var in eqn.outvars]
+    # What does the program that runs again need of it?
     again, needed = prune(run_again(known, kept, parts))
     values = [*kept, *known.invars]
     needed, rates = needed[: len(values)], needed[len(values) :]
+    again = keep_inputs(again, [*needed, *[True] * len(rates)])
+    # The program that runs now returns the known results, and what is needed.
     chosen, count = only(needed, values), parts.out_on_tape.count(False)
     more = [value for value in chosen if value not in known.invars]
     jaxpr = known.jaxpr.replace(outvars=[*known.outvars[:count], *more])
     now, _ = prune(ClosedJaxpr(jaxpr, known.consts))
-    again = keep_inputs(again, [*needed, *[True] * len(rates)])
     there = [*known.invars, *jaxpr.outvars]
     return Split(now, again, parts.out_on_tape, tuple(map(there.index, chosen)))
 
@@ -129,6 +132,53 @@ def _split(split, primitive, args, on_tape, params):
 split_rules[remat_p] = _split
 jvp_rules[remat_p], vmap_rules[remat_p] = jvp_call(remat_p), vmap_call(remat_p)
 transpose_rules[remat_p], dce_rules[remat_p] = transpose_call(remat_p), dce_call()
+
+
+def checkpoint(
+    fun: Callable[..., Any],
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., bool] | None = None,
+    static_argnums: int | tuple[int, ...] = (),
+    static_argnames: str | Sequence[str] = (),
+    concrete: Any = None,
+) -> Callable[..., Any]:
+    """Return a function that keeps its arguments for its derivative, and little else.
+
+    What its derivative needs besides is computed again when it is needed.
+
+    Args:
+      fun: a function of trees of arrays.
+      prevent_cse: whether compilers are kept from merging what is computed again with
+        what was computed before; of several flags, one for each argument, any.
+      policy: from a primitive, the abstract values of its operands and its parameters
+        to whether its results may be kept; see `checkpoint_policies`.
+      static_argnums: positions of arguments that are not traced.
+      static_argnames: names of keyword arguments that are not traced.
+
+    Raises:
+      TypeError, ValueError: for options that do not fit.
+      NotImplementedError: if `concrete` is given.
+
+    Reference: ``jax.checkpoint``.
+    """
+    params = _options(prevent_cse, policy, concrete)
+    names = static_argnames
+    names = {names} if isinstance(names, str) else {*names}
+
+    @functools.wraps(fun)
+    def fun_remat(*args, **kwargs):
+        moving = _moving_positions(static_argnums, args)
+        fixed = {name: kwargs.pop(name) for name in sorted(names & kwargs.keys())}
+        options = {"argnums": moving, "constants": fixed}
+        call = FlatCall("checkpoint", fun, args, kwargs, **options)
+        static = [(i, args[i]) for i in range(len(args)) if i not in moving]
+        statics = tuple([(at, type(x), x) for at, x in [*static, *fixed.items()]])
+        jaxpr, consts, out_tree = written_once(call, statics)
+        outs = remat_p.bind(*consts, *call.leaves, jaxpr=jaxpr, **params)
+        return out_tree.unflatten(outs)
+
+    return fun_remat
 
 
 _programs = cache_by_object()
@@ -187,34 +237,8 @@ def _moving_positions(static, args):
     return tuple([at for at in range(count) if at not in fixed])
 
 
-def checkpoint(
-    fun: Callable[..., Any],
-    *,
-    prevent_cse: bool | Sequence[bool] = True,
-    policy: Callable[..., bool] | None = None,
-    static_argnums: int | tuple[int, ...] = (),
-    static_argnames: str | Sequence[str] = (),
-    concrete: Any = None,
-) -> Callable[..., Any]:
-    """Return a function that keeps its arguments for its derivative, and little else.
-
-    What its derivative needs besides is computed again when it is needed.
-
-    Args:
-      fun: a function of trees of arrays.
-      prevent_cse: whether compilers are kept from merging what is computed again with
-        what was computed before; of several flags, one for each argument, any.
-      policy: from a primitive, the abstract values of its operands and its parameters
-        to whether its results may be kept; see `checkpoint_policies`.
-      static_argnums: positions of arguments that are not traced.
-      static_argnames: names of keyword arguments that are not traced.
-
-    Raises:
-      TypeError, ValueError: for options that do not fit.
-      NotImplementedError: if `concrete` is given.
-
-    Reference: ``jax.checkpoint``.
-    """
+def _options(prevent_cse, policy, concrete):
+    """Return the parameters of `remat_p` that say how to forget."""
     if concrete is not None:
         raise NotImplementedError(_CONCRETE)
     if not isinstance(prevent_cse, (bool, Sequence)):
@@ -224,22 +248,7 @@ def checkpoint(
         )
     params = {"policy": policy, "differentiated": False}
     params["prevent_cse"] = prevent_cse is True or (prevent_cse and any(prevent_cse))
-    names = static_argnames
-    names = {names} if isinstance(names, str) else {*names}
-
-    @functools.wraps(fun)
-    def fun_remat(*args, **kwargs):
-        moving = _moving_positions(static_argnums, args)
-        fixed = {name: kwargs.pop(name) for name in sorted(names & kwargs.keys())}
-        options = {"argnums": moving, "constants": fixed}
-        call = FlatCall("checkpoint", fun, args, kwargs, **options)
-        static = [(i, args[i]) for i in range(len(args)) if i not in moving]
-        statics = tuple([(at, type(x), x) for at, x in [*static, *fixed.items()]])
-        jaxpr, consts, out_tree = written_once(call, statics)
-        outs = remat_p.bind(*consts, *call.leaves, jaxpr=jaxpr, **params)
-        return out_tree.unflatten(outs)
-
-    return fun_remat
+    return params
 
 
 def remat(
