@@ -8,6 +8,7 @@ import pytest
 
 import minijax
 from tests import own_rules_programs
+from tests.oracle.raised import raised
 
 PACKAGES = minijax, jax
 NEWCOMERS = tuple(map(own_rules_programs.newcomers, PACKAGES))
@@ -36,9 +37,5 @@ def test_texts_of_programs(name):
 
 @pytest.mark.parametrize("name", MISTAKES[0])
 def test_messages(name):
-    found = []
-    for mistakes in MISTAKES:
-        with pytest.raises(Exception) as caught:
-            mistakes[name]()
-        found.append((type(caught.value).__name__, str(caught.value).split("\nSee")[0]))
-    assert found[0] == found[1]
+    ours, theirs = (raised(mistakes[name]) for mistakes in MISTAKES)
+    assert ours == theirs

@@ -10,6 +10,7 @@ import pytest
 
 import minijax
 from tests import own_rules_cases, remat_cases
+from tests.oracle.raised import raised
 
 PACKAGES = minijax, jax
 FUNCTIONS = tuple(map(remat_cases.functions, PACKAGES))
@@ -62,9 +63,5 @@ def test_residuals(name, capsys):
 
 @pytest.mark.parametrize("name", sorted(MISTAKES[0]))
 def test_messages(name):
-    found = []
-    for mistakes in MISTAKES:
-        with pytest.raises(Exception) as caught:
-            mistakes[name]()
-        found.append((type(caught.value).__name__, str(caught.value)))
-    assert found[0] == found[1]
+    ours, theirs = (raised(mistakes[name]) for mistakes in MISTAKES)
+    assert ours == theirs
