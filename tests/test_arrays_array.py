@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+import pkgutil
 import weakref
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from minijax import lax
 from minijax.arrays.array import (
     ArrayImpl,
     asarray_impl,
@@ -260,3 +263,11 @@ def test_arrays_are_not_lent_to_other_devices():
     array = asarray_impl(np.ones(2))
     with pytest.raises(BufferError):
         array.__dlpack__(dl_device=(17, 0))
+
+
+def test_the_floor_has_the_ninety_five_primitives_that_its_pages_speak_of():
+    names = [module.name for module in pkgutil.iter_modules(lax.__path__)]
+    modules = [import_module(f"minijax.lax.{name}") for name in names]
+    values = [value for module in modules for value in vars(module).values()]
+    primitives = {value for value in values if isinstance(value, Primitive)}
+    assert len(primitives) == 95 and primitives <= shape_rules.keys()

@@ -108,3 +108,11 @@ def test_issubdtype_is_numpy_s_elsewhere():
     assert dtypes.issubdtype("float32", np.floating)
     assert not dtypes.issubdtype("int8", np.floating)
     assert dtypes.issubdtype(np.int8, np.signedinteger)
+
+
+def test_the_numbers_of_numpy_get_the_dtype_in_force():
+    assert dtypes.dtype_of_numbers(np.ones(2)) == np.float32
+    with enable_x64():
+        assert dtypes.dtype_of_numbers(np.int64(1)) == np.int64
+    with pytest.raises(TypeError, match="<U1 is not a valid array type"):
+        dtypes.dtype_of_numbers(np.array(["a"]))

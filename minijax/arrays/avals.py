@@ -5,21 +5,15 @@
 Reference: ``jax.core.ShapedArray``, ``jax.typeof``.
 """
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
-from minijax.arrays.dtypes import (
-    DTYPES,
-    NARROW,
-    PYTHON_TYPES,
-    canonicalize_dtype,
-    float0,
-)
+from minijax.arrays.dtypes import canonicalize_dtype, dtype_of_numbers
 from minijax.arrays.interchange import Record, rule_of_class
 from minijax.arrays.settings import config
-from minijax.core import methods
 
 
 class ShapedArray(Record):
@@ -64,35 +58,6 @@ def typeof(x: Any) -> ShapedArray:
     return rule_of_class(aval_rules, x)(x) if aval is None else aval
 
 
-def _weak_scalar(kind):
-    wide = np.dtype(PYTHON_TYPES[kind])
-    avals = {
-        True: ShapedArray((), wide, True),
-        False: ShapedArray((), NARROW[wide], True),
-    }
-    return lambda x: avals[config.jax_enable_x64]
-
-
-def _numpy_aval(x):
-    if type(x) is not np.ndarray and hasattr(x, "filled"):
-        raise ValueError(
-            "numpy masked arrays are not supported: their masks would be lost. "
-            "Use arr.filled() to convert the value to a standard numpy array."
-        )
-    if x.dtype not in DTYPES and x.dtype != float0:
-        known = ", ".join(map(str, DTYPES))
-        raise TypeError(f"dtype {x.dtype} is not a valid array type, of {known}.")
-    return ShapedArray(x.shape, canonicalize_dtype(x.dtype))
-
-
-aval_rules[bool] = lambda x: ShapedArray((), bool)
-aval_rules[int] = _weak_scalar(int)
-aval_rules[float] = _weak_scalar(float)
-aval_rules[complex] = _weak_scalar(complex)
-aval_rules[np.ndarray] = _numpy_aval
-aval_rules[np.generic] = _numpy_aval
-
-
 PYTHON_SCALARS = (bool, int, float, complex)
 
 
@@ -101,10 +66,14 @@ def is_python_scalar(x):
     return isinstance(x, PYTHON_SCALARS) and not isinstance(x, np.generic)
 
 
-methods["shape"] = property(lambda x: x.aval.shape)
-methods["dtype"] = property(lambda x: x.aval.dtype)
-methods["ndim"] = property(lambda x: x.aval.ndim)
-methods["size"] = property(lambda x: x.aval.size)
-methods["itemsize"] = property(lambda x: x.aval.dtype.itemsize)
-methods["nbytes"] = property(lambda x: x.aval.size * x.aval.dtype.itemsize)
-methods["weak_type"] = property(lambda x: x.aval.weak_type)
+@functools.cache
+def _weak_scalar(kind, wide):  # the dtype in force depends on `wide`
+    return ShapedArray((), canonicalize_dtype(kind), weak_type=True)
+
+
+aval_rules[bool] = lambda x: ShapedArray((), bool)
+aval_rules[int] = lambda x: _weak_scalar(int, config.jax_enable_x64)
+aval_rules[float] = lambda x: _weak_scalar(float, config.jax_enable_x64)
+aval_rules[complex] = lambda x: _weak_scalar(complex, config.jax_enable_x64)
+aval_rules[np.ndarray] = lambda x: ShapedArray(x.shape, dtype_of_numbers(x))
+aval_rules[np.generic] = aval_rules[np.ndarray]

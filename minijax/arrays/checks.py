@@ -10,7 +10,6 @@ import numpy as np
 from minijax.arrays.dtypes import kind_of
 
 # Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one.
-# Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one.
 FLOAT, INEXACT, INT, REAL, NUMBER = "hf", "hfc", "iu", "iuhf", "iuhfc"
 BITS, ORDERED, ANY = "biu", "biuhf", "biuhfc"
 KIND_NAMES = {

@@ -138,6 +138,24 @@ def check_dtype(dtype, name):
     return canonical
 
 
+def dtype_of_numbers(x):
+    """Return the dtype in force for the numbers of a NumPy array or scalar.
+
+    Raises:
+      TypeError: if there are no arrays of its dtype.
+      ValueError: if it is a masked array, since arrays have no masks.
+    """
+    if type(x) is not np.ndarray and hasattr(x, "filled"):
+        raise ValueError(
+            "numpy masked arrays are not supported: their masks would be lost. "
+            "Use arr.filled() to convert the value to a standard numpy array."
+        )
+    if x.dtype not in DTYPES and x.dtype != float0:
+        known = ", ".join(map(str, DTYPES))
+        raise TypeError(f"dtype {x.dtype} is not a valid array type, of {known}.")
+    return canonicalize_dtype(x.dtype)
+
+
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Return whether type `arg1` is of the kind `arg2`; bfloat16 counts as floating.
 

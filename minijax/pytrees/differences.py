@@ -104,6 +104,21 @@ def differences(treedef, tree, exact=False, name="", path=()):
     return found
 
 
+def fits(treedef, tree, found):
+    """Append to `found` what is at the leaves; return whether `tree` fits."""
+    if treedef.kind is None:
+        found.append(tree)
+        return True
+    if node_kind(tree) is not treedef.kind:
+        return False
+    children, aux = treedef.kind.flatten(tree)
+    children = list(children)
+    if aux != treedef.aux or len(children) != len(treedef.children()):
+        return False
+    pairs = zip(treedef.children(), children)
+    return all(fits(inner, child, found) for inner, child in pairs)
+
+
 def subtrees(caller, treedef, tree):
     """Return what `tree` has at the leaves of a structure.
 

@@ -21,31 +21,39 @@ from minijax.pytrees.key_paths import (
 )
 
 
+def _flatten_dict(mapping):
+    keys = _sorted_keys(mapping)
+    return [mapping[key] for key in keys], keys
+
+
+def _sorted_keys(mapping):
+    """Return the keys in an order that does not depend on how they came in."""
+    try:
+        return tuple(sorted(mapping))
+    except TypeError as error:
+        raise ValueError(
+            f"A dictionary in a tree has its keys sorted, and {list(mapping)!r} cannot "
+            f"be: {error}. Use keys of one type, or an OrderedDict, which keeps the "
+            "order of its items."
+        ) from None
+
+
 @dataclass(frozen=True, slots=True)
-class Container:
-    """How containers of one type come apart and go together again.
+class NodeKind:
+    """A row of the table: how containers come apart, and what messages say of them.
 
     Attributes:
       type: the class of the containers.
       flatten: from a container to ``(children, aux)``; what is not a child is in
         `aux`, which can be compared and hashed.
       unflatten: from ``aux, children`` to a container.
+      flatten_with_keys: from a container to ``([(key, child), ...], aux)``, or None.
+      spell: from ``aux`` and the children's texts to the text of a structure, or None.
     """
 
     type: type
     flatten: Callable
     unflatten: Callable
-
-
-@dataclass(frozen=True, slots=True)
-class NodeKind(Container):
-    """A row of the table: how containers come apart, and what messages say of them.
-
-    Attributes:
-      flatten_with_keys: from a container to ``([(key, child), ...], aux)``, or None.
-      spell: from ``aux`` and the children's texts to the text of a structure, or None.
-    """
-
     flatten_with_keys: Callable | None = None
     spell: Callable | None = None
 
@@ -81,25 +89,6 @@ node_kinds[tuple] = NodeKind(
     _counted,
     lambda _, texts: f"({', '.join(texts)}{',' * (len(texts) == 1)})",
 )
-
-
-def _sorted_keys(mapping):
-    """Return the keys in an order that does not depend on how they came in."""
-    try:
-        return tuple(sorted(mapping))
-    except TypeError as error:
-        raise ValueError(
-            f"A dictionary in a tree has its keys sorted, and {list(mapping)!r} cannot "
-            f"be: {error}. Use keys of one type, or an OrderedDict, which keeps the "
-            "order of its items."
-        ) from None
-
-
-def _flatten_dict(mapping):
-    keys = _sorted_keys(mapping)
-    return [mapping[key] for key in keys], keys
-
-
 node_kinds[type(None)] = NodeKind(
     type(None),
     lambda _: ((), None),

@@ -11,7 +11,7 @@ Reference: ``jax.tree_util``.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from minijax.pytrees.differences import Outline, differences
+from minijax.pytrees.differences import Outline, differences, fits
 from minijax.pytrees.node_kinds import node_kind, node_kinds
 
 
@@ -20,21 +20,6 @@ def _unflatten(treedef, leaves):
         return next(leaves)
     children = [_unflatten(child, leaves) for child in treedef._children]
     return treedef.kind.unflatten(treedef.aux, children)
-
-
-def _flatten_up_to(treedef, tree, found):
-    """Append to `found` what is at the leaves; return whether `tree` fits."""
-    if treedef.kind is None:
-        found.append(tree)
-        return True
-    if node_kind(tree) is not treedef.kind:
-        return False
-    children, aux = treedef.kind.flatten(tree)
-    children = list(children)
-    if aux != treedef.aux or len(children) != len(treedef._children):
-        return False
-    pairs = zip(treedef._children, children)
-    return all(_flatten_up_to(inner, child, found) for inner, child in pairs)
 
 
 class PyTreeDef(Outline):
@@ -74,7 +59,7 @@ class PyTreeDef(Outline):
           ValueError: if `tree` does not begin with this structure.
         """
         found = []
-        if not _flatten_up_to(self, tree, found):
+        if not fits(self, tree, found):
             lines = "\n  ".join(differences(self, tree))
             raise ValueError(f"The tree does not begin with {self}:\n  {lines}")
         return found
