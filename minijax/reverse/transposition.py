@@ -70,6 +70,20 @@ def refuse_nonlinear(primitive, parts, linear, bilinear):
         )
 
 
+def elementwise_transposes(primitive, *parts, bilinear=False):
+    """Give an elementwise primitive its rule; the arguments are those of `transposes`.
+
+    The parts need not think of shapes: where an operand was stretched, its cotangent is
+    summed.
+    """
+
+    def fitted(i, part):
+        return lambda ct, *xs, **params: unbroadcast(part(ct, *xs, **params), xs[i])
+
+    fitting = [part and fitted(i, part) for i, part in enumerate(parts)]
+    transposes(primitive, *fitting, bilinear=bilinear)
+
+
 transposes(lax.neg_p, lambda ct, x: lax.neg(ct))
 
 
@@ -86,17 +100,3 @@ def unbroadcast(ct, operand):
     small, large = operand.aval.shape, typeof(ct).shape
     axes = [i for i, size in enumerate(large) if not small or small[i] != size]
     return lax.reshape(lax.reduce_sum(ct, axes), small) if axes else ct
-
-
-def elementwise_transposes(primitive, *parts, bilinear=False):
-    """Give an elementwise primitive its rule; the arguments are those of `transposes`.
-
-    The parts need not think of shapes: where an operand was stretched, its cotangent is
-    summed.
-    """
-
-    def fitted(i, part):
-        return lambda ct, *xs, **params: unbroadcast(part(ct, *xs, **params), xs[i])
-
-    fitting = [part and fitted(i, part) for i, part in enumerate(parts)]
-    transposes(primitive, *fitting, bilinear=bilinear)

@@ -59,6 +59,27 @@ def _with_rates(primals, tangents, moving):
     return [*primals, *(zeros_like_tangent(x) if t is None else t for x, t in pairs)]
 
 
+def _dce(eqn, used):
+    sizes = eqn.params["num_consts"], eqn.params["num_carry"]
+    step, kept, used = needed_step(eqn.params["jaxpr"], tuple(used), *sizes)
+    consts, carry, _ = groups(kept, *sizes)
+    changes = {"jaxpr": step, "num_consts": sum(consts), "num_carry": sum(carry)}
+    return eqn.replace(
+        invars=partition(kept, eqn.invars)[1],
+        outvars=partition(used, eqn.outvars)[1],
+        params=eqn.params | changes,
+    )
+
+
+def _cost(eqn):
+    once = cost_analysis(eqn.params["jaxpr"].jaxpr)
+    return {kind: eqn.params["length"] * amount for kind, amount in once.items()}
+
+
+dce_rules[scan_p] = _dce
+cost_rules[scan_p] = _cost
+
+
 def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
     sizes = num_consts, num_carry
     moving = tuple([t is not None for t in tangents])
@@ -98,27 +119,6 @@ def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
 split_rules[scan_p] = lambda split, _, args, on_tape, params: split_scan(
     split, args, on_tape, **params
 )
-
-
-def _dce(eqn, used):
-    sizes = eqn.params["num_consts"], eqn.params["num_carry"]
-    step, kept, used = needed_step(eqn.params["jaxpr"], tuple(used), *sizes)
-    consts, carry, _ = groups(kept, *sizes)
-    changes = {"jaxpr": step, "num_consts": sum(consts), "num_carry": sum(carry)}
-    return eqn.replace(
-        invars=partition(kept, eqn.invars)[1],
-        outvars=partition(used, eqn.outvars)[1],
-        params=eqn.params | changes,
-    )
-
-
-def _cost(eqn):
-    once = cost_analysis(eqn.params["jaxpr"].jaxpr)
-    return {kind: eqn.params["length"] * amount for kind, amount in once.items()}
-
-
-dce_rules[scan_p] = _dce
-cost_rules[scan_p] = _cost
 
 
 @remembered

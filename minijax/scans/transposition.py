@@ -25,7 +25,7 @@ def transposed_step(step, linear, ct_avals, num_consts, num_carry):
     Args:
       step: a `ClosedJaxpr`.
       linear: for each of its inputs whether it is linear in it; in all the carry it is.
-      ct_avals: for each of its results the type of its cotangent, or None.
+      ct_avals: for each of its results the type of its cotangent.
       num_consts, num_carry: how many inputs are constants, and carry.
 
     Returns:
@@ -33,23 +33,20 @@ def transposed_step(step, linear, ct_avals, num_consts, num_carry):
       and the known rows, to the terms of the cotangents of linear constants, the
       cotangents of the carry before the step, and those of linear rows.
     """
-    given = [aval is not None for aval in ct_avals]
-    carry_avals, xs = ct_avals[:num_carry], num_consts + num_carry
-    avals = (*step.in_avals[:num_consts], *carry_avals, *step.in_avals[xs:])
-    consts, _ = partition(linear[:num_consts], avals[:num_consts])  # those known
-    rows, _ = partition(linear[xs:], avals[xs:])
-    _, places = partition(linear, avals)
+    avals = [*step.in_avals]
+    avals[num_consts : num_consts + num_carry] = ct_avals[:num_carry]
+    known, places = partition(linear, avals)
+    consts, rows = groups(known, linear[:num_consts].count(False))
 
     def program(*flat):
-        known_consts, cts, known_rows = groups(flat, len(consts), sum(given))
+        known_consts, cts, known_rows = groups(flat, len(consts), len(ct_avals))
         known = known_consts + known_rows
         operands = merge(linear, known, [Linear(aval) for aval in places])
-        cts = spread(given, cts)
         arrived = backward_pass(step.jaxpr, step.consts, operands, cts)
         _, arrived = partition(linear, arrived)
         return [zeros(a) if ct is None else ct for a, ct in zip(places, arrived)]
 
-    return stage(program, consts + partition(given, ct_avals)[1] + rows)
+    return stage(program, [*consts, *ct_avals, *rows])
 
 
 @remembered
@@ -100,17 +97,18 @@ def run_backwards(cts, operands, step, num_consts, num_carry, **how):
       For each operand its cotangent, or None if the scan is not linear in it.
     """
     cts = [zeros(a) if ct is None else ct for ct, a in zip(cts, step.out_avals)]
-    linear = [isinstance(x, Linear) for x in operands]
-    linear[num_consts : num_consts + num_carry] = [True] * num_carry  # zeros, if known
     ct_carry, ct_ys = groups(cts, num_carry)
     ct_avals = [typeof(ct) for ct in ct_carry]
     ct_avals += [row_aval(typeof(ct)) for ct in ct_ys]
-    sizes = num_consts, num_carry
-    back = transposed_step(step, tuple(linear), tuple(ct_avals), *sizes)
-    flags, values = (groups(row, *sizes) for row in (linear, operands))
-    consts, rows = (partition(flags[i], values[i])[0] for i in (0, 2))
+    linear = [isinstance(x, Linear) for x in operands]
+    linear[num_consts : num_consts + num_carry] = [True] * num_carry  # zeros, if known
+    num_sums = sum(linear[:num_consts])
+    known, _ = partition(linear, operands)
+    consts, rows = groups(known, num_consts - num_sums)
+
+    back = transposed_step(step, tuple(linear), tuple(ct_avals), num_consts, num_carry)
     run, xs = loop_with_sums.value, ct_ys + rows
-    totals, ct_carry, ct_rows = run(back, consts, ct_carry, xs, sum(flags[0]), **how)
+    totals, ct_carry, ct_rows = run(back, consts, ct_carry, xs, num_sums, **how)
     return spread(linear, totals + ct_carry + ct_rows)
 
 
