@@ -773,6 +773,7 @@ REGISTERS: list[str] = [
     "minijax.scans.delayed_sums",
     "minijax.kernels.rules",
     "minijax.kernels.backends",
+    "minijax.llvm.backend",
     "minijax.functions.kernel_rules",
     "minijax.memory.backend",
     "minijax.vectors.held_rows",

@@ -7,8 +7,8 @@ from minijax.functions.scalar_functions import inline, write_function
 from minijax.kernels.building import NodeWriter
 from minijax.kernels.interpreter import interpret
 from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, load
-from minijax.kernels.llvm_compiler import Library
-from minijax.kernels.llvm_kernels import emit_llvm
+from minijax.llvm.compiler import Library
+from minijax.llvm.kernel_text import emit_llvm
 
 F32, F64 = np.dtype("float32"), np.dtype("float64")
 DTYPES = [F32, F64]

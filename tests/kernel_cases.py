@@ -28,9 +28,9 @@ from minijax.kernels.kernel import (
     load,
 )
 from minijax.kernels.layouts import collapse
-from minijax.kernels.llvm_compiler import Library
-from minijax.kernels.llvm_kernels import emit_llvm
 from minijax.kernels.scalar_ops import foldings, in_registers, scalar_ops
+from minijax.llvm.compiler import Library
+from minijax.llvm.kernel_text import emit_llvm
 from tests import array_cases as cases
 from tests import emission_cases
 from tests.commands import options_of, reported
@@ -144,7 +144,7 @@ class Chance:
         if self.rng.random() < 0.3:
             dtype = cases.dtype_of(self.one(cases.DTYPES[:-2]))
             return apply("convert", arg, dtype=in_registers(dtype))
-        names = [n for n, op in scalar_ops.items() if arg.dtype.kind in op.llvm]
+        names = [n for n, op in scalar_ops.items() if arg.dtype.kind in op.kinds]
         name = self.one(sorted({*names} - DELICATE))
         peers = [n for n in nodes if n.dtype == arg.dtype] or [constant(1, arg.dtype)]
         args = [self.one(peers) for _ in range(scalar_ops[name].arity)]

@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 from minijax import clear_caches
 from minijax.kernels import building as kernel_building
+from minijax.llvm import loads_and_stores as vector_memory
 from minijax.vectors import kernels as vector_kernels
-from minijax.vectors import loads_and_stores as vector_memory
 
 _TWICE = {"i8": "i16", "i16": "i32", "i32": "i64"}
 
@@ -78,7 +78,6 @@ def import_order():
 
     The same numbers come of it, from other texts: streams come before held rows.
     """
-    places = dict(vector_kernels.nest_changes)
-    order = ["tiles", "vectors", "streams", "rows", "row ends"]
-    changed = {place: places[place] for place in order}
-    return _instead(vector_kernels, "nest_changes", changed)
+    tiles, vectors, rows, ends, streams, marks = vector_kernels.PASSES
+    changed = tiles, vectors, streams, rows, ends, marks
+    return _instead(vector_kernels, "PASSES", changed)

@@ -8,8 +8,8 @@ from pathlib import Path
 from minijax.arrays.settings import config
 from minijax.calls import object_cache
 from minijax.calls.object_cache import CODE, HEAD, key_of
-from minijax.kernels.llvm_compiler import Library
-from tests.test_kernels_llvm_compiler import TEXT, call
+from minijax.llvm.compiler import Library
+from tests.test_llvm_compiler import TEXT, call
 
 
 @contextmanager

@@ -171,11 +171,11 @@ SECOND_CALL = """
 import sys
 import minijax
 from minijax.calls.gated_functions import Records, _opened
-from minijax.kernels import llvm_compiler
+from minijax.llvm import compiler
 
 f, x = minijax.jit(lambda x: x * 2 + 1), minijax.numpy.ones(4)
-made, maker = [], llvm_compiler.engine_maker.value
-llvm_compiler.engine_maker.value = lambda library: made.append(1) or maker(library)
+made, maker = [], compiler.engine_maker.value
+compiler.engine_maker.value = lambda library: made.append(1) or maker(library)
 f(x)
 modules, first = len(sys.modules), len(made)
 for count in range(2, Records.warm):

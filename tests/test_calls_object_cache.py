@@ -14,9 +14,9 @@ from minijax.arrays.settings import config
 from minijax.calls import object_cache
 from minijax.calls.object_cache import CODE, START, key_of, make_room, read, write
 from minijax.calls.own_files import Folder, user
-from minijax.kernels.llvm_compiler import Library, object_code
+from minijax.llvm.compiler import Library, object_code
 from tests.mutants_cache import forged_entries, swapped_entries, unbound_entries
-from tests.test_kernels_llvm_compiler import TEXT, call
+from tests.test_llvm_compiler import TEXT, call
 
 posix = pytest.mark.skipif(user() is None, reason="folders of POSIX")
 
@@ -344,7 +344,7 @@ print(len(made), np.asarray(y).tobytes().hex(), np.asarray(z).tobytes().hex())
 AT_ONCE = """
 import ctypes, os
 from minijax.calls import object_cache
-from minijax.kernels.llvm_compiler import Library
+from minijax.llvm.compiler import Library
 
 def numbers():
     for k in range(3):

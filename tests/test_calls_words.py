@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minijax.calls.words import as_float32, byte, call, half, llvm_text, room, word
-from minijax.kernels.llvm_compiler import Library
+from minijax.llvm.compiler import Library
 
 LIMIT = 5
 

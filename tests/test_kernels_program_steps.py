@@ -7,9 +7,10 @@ import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr
 from minijax.arrays.array import primitive_rules
 from minijax.core import Primitive, rule_tables
-from minijax.kernels.backends import KernelProgram, LLVMProgram
+from minijax.kernels.backends import KernelProgram
 from minijax.kernels.interpreter import check_kernel
 from minijax.kernels.program_steps import Evaluate, elementwise, kernel_rules, lower
+from minijax.llvm.backend import LLVMProgram
 
 X = np.arange(12, dtype="float32").reshape(3, 4)
 

@@ -5,8 +5,8 @@ import pytest
 
 import minijax
 from minijax.core import rule_tables
-from minijax.kernels.backends import LLVMProgram
 from minijax.kernels.program_steps import kernel_rules
+from minijax.llvm.backend import LLVMProgram
 from tests import array_cases as cases
 from tests import emission_cases
 from tests.kernel_cases import alike, compare

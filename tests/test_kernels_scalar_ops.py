@@ -11,9 +11,9 @@ from minijax.kernels.kernel import (
     apply,
     load,
 )
-from minijax.kernels.llvm_compiler import Library
-from minijax.kernels.llvm_kernels import emit_llvm
 from minijax.kernels.scalar_ops import foldings, in_registers, scalar_ops
+from minijax.llvm.compiler import Library
+from minijax.llvm.kernel_text import emit_llvm
 from tests import array_cases as cases
 from tests.kernel_cases import alike
 
@@ -53,7 +53,7 @@ def kernel_of(name, args, result):
 CASES = [
     (name, dtype)
     for name, op in scalar_ops.items()
-    for kind in op.llvm
+    for kind in op.kinds
     for dtype in KINDS[kind]
 ]
 
@@ -82,7 +82,7 @@ def test_rows(name):
     row = scalar_ops[name]
     assert row.cost in ("flops", "transcendentals", "")
     assert not row.note or row.note[0].isupper() and row.note.endswith(".")
-    assert {*row.llvm} <= {*"biuf"} and row.arity in (1, 2, 3)
+    assert {*row.kinds} <= {*"biuf"} and row.arity in (1, 2, 3)
 
 
 @pytest.mark.parametrize("how", foldings)

@@ -17,9 +17,9 @@ from minijax.kernels.kernel import (
     load,
 )
 from minijax.kernels.layouts import collapse
-from minijax.kernels.llvm_compiler import Library
-from minijax.kernels.llvm_kernels import emit_llvm
-from minijax.vectors.kernels import kernel_function, module_text
+from minijax.llvm.compiler import Library
+from minijax.llvm.kernel_text import emit_llvm, module_text
+from minijax.vectors.kernels import kernel_function
 from minijax.vectors.targets import TargetLibrary, current_target
 
 FAR = 2**33  # elements; their places take 34 bits, their addresses 36

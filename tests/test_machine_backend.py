@@ -13,7 +13,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr, vmap
 from minijax.jitting.compilation import backends
-from minijax.kernels.llvm_compiler import object_code
+from minijax.llvm.compiler import object_code
 from minijax.machine.backend import CPUProgram
 from minijax.machine.profiling import Profile
 from minijax.matmul.lowering import Product

@@ -9,13 +9,13 @@ import pytest
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.arrays.dtypes import short_name
-from minijax.kernels.llvm_text import LLVMFunction
 from minijax.kernels.program_steps import lower
+from minijax.llvm.kernel_text import module_text
+from minijax.llvm.writing import LLVMFunction
 from minijax.matmul.calls import signature, write_call
 from minijax.matmul.gemm import LIMITS, Limits, address, function, library, workspace
 from minijax.matmul.lowering import Product
 from minijax.matmul.tiles import tile_of
-from minijax.vectors.kernels import module_text
 from minijax.vectors.targets import TargetLibrary, forced_target, host_target
 
 # The widths that this computer has. One is like aarch64: 32 registers of 16 bytes.

@@ -15,9 +15,9 @@ from minijax.kernels.kernel import (
     load,
 )
 from minijax.kernels.layouts import Slot
-from minijax.kernels.llvm_compiler import Library
-from minijax.kernels.llvm_kernels import emit_llvm
 from minijax.kernels.program_steps import Launch
+from minijax.llvm.compiler import Library
+from minijax.llvm.kernel_text import emit_llvm
 from minijax.memory.in_place import in_one_buffer, may_overwrite
 
 FLOAT, INT = np.dtype("float32"), np.dtype("int32")

@@ -16,8 +16,9 @@ import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr
 from minijax.calls.words import word
 from minijax.kernels.interpreter import check_kernel, interpret
-from minijax.kernels.llvm_compiler import Library
 from minijax.kernels.program_steps import Launch
+from minijax.llvm.compiler import Library
+from minijax.llvm.kernel_text import module_text
 from minijax.machine.backend import CPUProgram
 from minijax.machine.program_text import step_writers, write_launch, write_product
 from minijax.matmul.lowering import Product
@@ -33,7 +34,7 @@ from minijax.threads.pool import (
     pool_text,
 )
 from minijax.threads.ranges import outermost, range_function, unit_of
-from minijax.vectors.kernels import kernel_function, module_text
+from minijax.vectors.kernels import kernel_function
 from minijax.vectors.targets import TargetLibrary, current_target
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -11,10 +11,11 @@ import pytest
 import minijax.numpy as jnp
 from minijax import enable_x64, jit
 from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, load
-from minijax.kernels.loop_nests import Start
+from minijax.kernels.loop_nests import Loop, Start
+from minijax.llvm.kernel_text import module_text
 from minijax.vectors.held_rows import Keep, Recall
-from minijax.vectors.kernels import kernel_function, module_text, vector_nest
-from minijax.vectors.nests import VectorLoop, everything
+from minijax.vectors.kernels import kernel_function, vector_nest
+from minijax.vectors.nests import everything
 from minijax.vectors.streaming import Stream
 from minijax.vectors.targets import (
     Target,
@@ -92,7 +93,7 @@ def test_every_way_is_tried():
         for step in everything(vector_nest(kernel, host_target())):
             seen[type(step)] += 1
             seen.update(map(type, step.body if isinstance(step, Tile) else ()))
-    assert all(seen[kind] for kind in (VectorLoop, Stream, Tile, Keep, Recall))
+    assert all(seen[kind] for kind in (Loop, Stream, Tile, Keep, Recall))
 
 
 def text_of(kernel, target):
@@ -156,7 +157,7 @@ def test_ends_of_rows_are_done_by_vectors():
     """Exponentials of sums of rows; not in large kernels, nor where rows are few."""
     for rows, lying in [(40, {1, 2}), (10, {2}), (10_000, {2})]:
         steps = everything(vector_nest(cases.ends(2, rows, 33, F32), host_target()))
-        assert {s.axis for s in steps if isinstance(s, VectorLoop)} == lying
+        assert {s.axis for s in steps if isinstance(s, Loop) and s.lanes} == lying
 
 
 def test_lanes_that_do_not_count_ask_for_nothing_rare():

@@ -4,7 +4,7 @@ import numpy as np
 
 from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, fold, load
 from minijax.kernels.loop_nests import loop_nest
-from minijax.vectors.nests import VectorLoop, cost, everything, with_vectors
+from minijax.vectors.nests import cost, everything, is_loop, with_vectors
 from minijax.vectors.targets import forced_target
 
 F32 = np.dtype("float32")
@@ -22,7 +22,7 @@ def function_of_sums(rows, columns, op):
 def axes_of_vectors(kernel):
     """The axes that vectors lie along."""
     nest = with_vectors(kernel, loop_nest(kernel), forced_target("plain"))
-    return [step.axis for step in everything(nest) if isinstance(step, VectorLoop)]
+    return [step.axis for step in everything(nest) if is_loop(step) and step.lanes]
 
 
 def test_functions_of_a_few_short_rows_are_done_at_once():

@@ -22,9 +22,10 @@ from minijax.kernels.kernel import (
     fold,
     load,
 )
+from minijax.llvm import kernel_text
+from minijax.llvm.kernel_text import module_text
 from minijax.passes.pipeline import simplify
-from minijax.vectors import kernels as vector_kernels
-from minijax.vectors.kernels import kernel_function, module_text
+from minijax.vectors.kernels import kernel_function
 from minijax.vectors.targets import TargetLibrary, forced_target, host_target
 from tests import kernel_cases
 from tests.array_cases import dtype_of
@@ -352,7 +353,7 @@ def main():
         blocks=False,
     )
     if options.blocks:
-        vector_kernels.MANY = 4  # turns of the shortest loop that has them
+        kernel_text.MANY = 4  # turns of the shortest loop that has them
     if options.programs:
         recorder = FusedRecorder if options.fused else kernel_cases.Recorder
         wrong, met = kernel_cases.of_programs(options.every, recorder)

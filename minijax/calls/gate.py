@@ -61,7 +61,7 @@ from minijax.calls.object_layout import (
     TUPLE_ITEMS,
 )
 from minijax.calls.words import call, llvm_text, room, word
-from minijax.kernels.llvm_compiler import Library
+from minijax.llvm.compiler import Library
 
 MISS, STATUS = 1, 0xFFFFFFFF
 

@@ -36,7 +36,7 @@ from minijax.errors import JaxRuntimeError
 from minijax.forgetting.remembering import cache_by_object
 from minijax.jitting.arguments import Static
 from minijax.jitting.functions import JitFunction, Options, jit_kind
-from minijax.kernels.llvm_compiler import Library
+from minijax.llvm.compiler import Library
 from minijax.pytrees.treedefs import tree_structure
 
 config.define("minijax_gate", os.environ.get("MINIJAX_GATE", "1"), _on_or_off)

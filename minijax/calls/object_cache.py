@@ -25,7 +25,7 @@ from minijax.calls.own_files import (
     is_own,
     secret_in,
 )
-from minijax.kernels.llvm_compiler import engine_maker, loaded, object_code
+from minijax.llvm.compiler import engine_maker, loaded, object_code
 
 
 def key_of(library):

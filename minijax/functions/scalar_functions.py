@@ -14,13 +14,16 @@ import numpy as np
 from minijax.kernels.building import NodeWriter
 from minijax.kernels.kernel import Node, apply, needed
 from minijax.kernels.scalar_ops import define, recastings
+from minijax.llvm.instructions import spell
 
 define(
     "fma",
     lambda x, y, z: x * y + z,
-    f="call {t} @llvm.fmuladd.{s}({t} {0}, {t} {1}, {t} {2})",
+    "f",
+    arity=3,
     note="Rounded once where the processor can do that, and twice elsewhere.",
 )
+spell("fma", f="call {t} @llvm.fmuladd.{s}({t} {x}, {t} {y}, {t} {z})")
 
 
 class Rare(NamedTuple):

@@ -1,3 +1,3 @@
 # Made from chapters/17_kernels.md by `make chapter`;
 # edit the chapter, not this file.
-"""Kernels. How does a sum become instructions?"""
+"""Kernels. What is a loop, written down?"""

@@ -10,8 +10,6 @@ from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.jitting.compilation import backends
 from minijax.kernels.interpreter import interpret
 from minijax.kernels.layouts import Slot
-from minijax.kernels.llvm_compiler import Library
-from minijax.kernels.llvm_kernels import emit_llvm
 from minijax.kernels.program_steps import Evaluate, Launch, lower
 
 
@@ -126,29 +124,5 @@ def view(layout, memory):
     return np.ndarray(layout.shape, layout.dtype, data, offset, strides)[()]
 
 
-class LLVMProgram(KernelProgram):
-    """Runs the steps of a program, one after the other; the kernels are machine code.
-
-    Attributes:
-      text: what LLVM is given.
-      library: the `Library` that was made of it.
-    """
-
-    def compile(self, kernels):
-        """Return functions of the buffers' memory, by the labels of the kernels."""
-        self.text = emit_llvm(kernels)
-        self.library = Library(self.text)
-        return {label: self.called(label, kernel) for label, kernel in kernels.items()}
-
-    def called(self, name, kernel):
-        """Return a function that hands the addresses of buffers to machine code."""
-        function = self.library.function(name, len(kernel.buffers))
-        return lambda *memory: function(*[data.ctypes.data for data in memory])
-
-
-LLVMProgram.dialects = {
-    "kernels": lambda program: str(program.schedule),
-    "assembly": lambda program: program.library.assembly,
-}
+KernelProgram.dialects = {"kernels": lambda program: str(program.schedule)}
 backends["kernels"] = KernelProgram
-backends["llvm"] = LLVMProgram

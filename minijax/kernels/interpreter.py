@@ -147,7 +147,7 @@ def _check_operation(node):
     if node.op == "select":
         _require(dtypes.pop(0).kind == "b", "it selects by a bool")
     _require(len(set(dtypes)) == 1, f"its operands have dtypes {dtypes}")
-    _require(dtypes[0].kind in row.llvm, f"it is not for {dtypes[0]}")
+    _require(dtypes[0].kind in row.kinds, f"it is not for {dtypes[0]}")
     _require(node.dtype == (row.result or dtypes[0]), "its dtype is wrong")
 
 

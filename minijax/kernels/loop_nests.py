@@ -31,12 +31,23 @@ class Combine(NamedTuple):
 class Loop(NamedTuple):
     """A step of a nest: do the steps of `body` for each index along an axis.
 
-    The running values of `folds` go through the loop.
+    Attributes:
+      axis: which one.
+      body: steps.
+      folds: those whose running values go through the loop.
+      lanes: for how many indices at once the body is done; 0 for one after the other.
+      unrolled: whether the turns stand in the text one after the other.
+      blocked: whether sums over many turns are made in blocks.
+      parallel: whether the function does some of the turns only, as its caller says.
     """
 
     axis: int
     body: list
     folds: tuple
+    lanes: int = 0
+    unrolled: bool = False
+    blocked: bool = False
+    parallel: bool = False
 
 
 def loop_nest(kernel):
@@ -106,26 +117,33 @@ def _loop(kernel, axis, goals, moving, done):
     return Loop(axis, body, tuple(folds))
 
 
-def print_nest(kernel):
-    """Return the text of a kernel's loops."""
-    return "\n".join("  " * depth + text for depth, text in nest_lines(kernel))
+def print_nest(kernel, steps=None):
+    """Return the text of a kernel's loops; `steps` are its nest, if it is another."""
+    return "\n".join("  " * depth + text for depth, text in nest_lines(kernel, steps))
 
 
-def nest_lines(kernel):
+def nest_lines(kernel, steps=None):
     """Return the steps of a kernel's loops as pairs of a depth and a text."""
-    return _lines(loop_nest(kernel), kernel, names_of(kernel), 0)
+    steps = loop_nest(kernel) if steps is None else steps
+    return _lines(steps, kernel, names_of(kernel), 0)
 
 
 def _lines(steps, kernel, names, depth):
     lines = []
     for step in steps:
         if isinstance(step, Loop):
-            axis = step.axis
-            lines.append((depth, f"for {AXES[axis]} < {kernel.sizes[axis]}:"))
+            lines.append((depth, _head(step, kernel.sizes[step.axis])))
             lines += _lines(step.body, kernel, names, depth + 1)
         elif not isinstance(step, Node) or step.op != "constant":
             lines.append((depth, _line(step, names)))
     return lines
+
+
+def _head(loop, size):
+    marks = [f"{loop.lanes} at once"] if loop.lanes else []
+    names = "unrolled", "blocked", "parallel"
+    marks += [name for name in names if getattr(loop, name)]
+    return ", ".join([f"for {AXES[loop.axis]} < {size}", *marks]) + ":"
 
 
 def _line(step, names):

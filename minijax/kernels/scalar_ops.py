@@ -1,15 +1,12 @@
 # Made from chapters/17_kernels.md by `make chapter`;
 # edit the chapter, not this file.
-"""Operations on scalars: what each means, how NumPy does it, and how LLVM does it.
+"""Operations on scalars: what each means, for which dtypes, and how NumPy does it.
 
-Every machine for which kernels are emitted has its column here, so that what an
-operation means is settled in one place.
-
-Reference: the LLVM Language Reference, https://llvm.org/docs/LangRef.html.
+What an operation means is settled here; how a machine does it is said by a table of
+that machine, which has the same names.
 """
 
 import math
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -33,149 +30,91 @@ class ScalarOp(NamedTuple):
 
     Attributes:
       numpy: a function that does it to arrays.
-      llvm: instructions, by the kind of dtype: b(ool), i(nteger), u(nsigned), f(loat).
+      kinds: of the dtypes that it is for: b(ool), i(nteger), u(nsigned), f(loat).
+      arity: the number of operands.
       result: the dtype of the result, where it is not that of the operands.
       cost: what it counts as: "flops", "transcendentals", or nothing.
       note: what is subtle about it.
     """
 
     numpy: Callable
-    llvm: dict
-    result: np.dtype | None
-    cost: str
-    note: str
-
-    @property
-    def arity(self):
-        """Number of operands: of the places that the instructions mention."""
-        return len(set(re.findall(r"\{(\d)\}", next(iter(self.llvm.values())))))
+    kinds: str
+    arity: int = 2
+    result: np.dtype | None = None
+    cost: str = "flops"
+    note: str = ""
 
 
 scalar_ops = {}
 
 
-def define(name, numpy, result=None, cost="flops", note="", **llvm):
-    """Add a row; `llvm` has instructions by letters of kinds, such as ``iu="..."``."""
-    by_kind = {kind: text for kinds, text in llvm.items() for kind in kinds}
-    scalar_ops[name] = ScalarOp(numpy, by_kind, result, cost, note)
+def define(name, *columns, **more):
+    """Add a row."""
+    scalar_ops[name] = ScalarOp(*columns, **more)
 
 
-define("add", np.add, iu="add {t} {0}, {1}", f="fadd {t} {0}, {1}")
-define("sub", np.subtract, iu="sub {t} {0}, {1}", f="fsub {t} {0}, {1}")
-define("mul", np.multiply, iu="mul {t} {0}, {1}", f="fmul {t} {0}, {1}")
+define("add", np.add, "iuf")
+define("sub", np.subtract, "iuf")
+define("mul", np.multiply, "iuf")
 define(
     "div",
     lambda x, y: divide(np, x, y),
-    i="sdiv {t} {0}, {1}",
-    u="udiv {t} {0}, {1}",
-    f="fdiv {t} {0}, {1}",
+    "iuf",
     note="Integers: towards zero; never by 0, and never the least integer by -1.",
 )
-define(
-    "max",
-    np.maximum,
-    f="a = fcmp uno {t} {0}, {0}; b = fcmp ogt {t} {0}, {1}; c = or i1 {a}, {b}; "
-    "select i1 {c}, {t} {0}, {t} {1}",
-    i="a = icmp sgt {t} {0}, {1}; select i1 {a}, {t} {0}, {t} {1}",
-    bu="a = icmp ugt {t} {0}, {1}; select i1 {a}, {t} {0}, {t} {1}",
-    note="NaN if one of the operands is. Of two zeros, either.",
-)
+define("max", np.maximum, "biuf", note="NaN if an operand is. Of two zeros, either.")
 define(
     "select",
     np.where,
-    bifu="select i1 {0}, {t} {1}, {t} {2}",
+    "biuf",
+    arity=3,
     cost="",
     note="The second operand where the first is true, and the third elsewhere.",
 )
 
 
-define(
-    "min",
-    np.minimum,
-    f="a = fcmp uno {t} {0}, {0}; b = fcmp olt {t} {0}, {1}; c = or i1 {a}, {b}; "
-    "select i1 {c}, {t} {0}, {t} {1}",
-    i="a = icmp slt {t} {0}, {1}; select i1 {a}, {t} {0}, {t} {1}",
-    bu="a = icmp ult {t} {0}, {1}; select i1 {a}, {t} {0}, {t} {1}",
-    note="NaN if one of the operands is. Of two zeros, either.",
-)
+define("min", np.minimum, "biuf", note="NaN if an operand is. Of two zeros, either.")
 define(
     "rem",
     lambda x, y: remainder(np, x, y),
-    i="srem {t} {0}, {1}",
-    u="urem {t} {0}, {1}",
-    f="frem {t} {0}, {1}",
+    "iuf",
     note="It has the sign of the first operand. Integers: as for div.",
 )
-define("neg", np.negative, iu="sub {t} 0, {0}", f="fneg {t} {0}")
+define("neg", np.negative, "iuf", arity=1)
 define(
     "abs",
     np.abs,
-    i="a = sub {t} 0, {0}; b = icmp slt {t} {0}, 0; select i1 {b}, {t} {a}, {t} {0}",
-    f="call {t} @llvm.fabs.{s}({t} {0})",
+    "if",
+    arity=1,
     note="The least integer has no positive partner, and stays as it is.",
 )
-define("and", np.bitwise_and, biu="and {t} {0}, {1}")
-define("or", np.bitwise_or, biu="or {t} {0}, {1}")
-define("xor", np.bitwise_xor, biu="xor {t} {0}, {1}")
-define("not", np.invert, biu="xor {t} {0}, -1")
-define(
-    "shift_left",
-    np.left_shift,
-    iu="shl {t} {0}, {1}",
-    note="By less than the number of bits.",
-)
+define("and", np.bitwise_and, "biu")
+define("or", np.bitwise_or, "biu")
+define("xor", np.bitwise_xor, "biu")
+define("not", np.invert, "biu", arity=1)
+define("shift_left", np.left_shift, "iu", note="By less than the number of bits.")
 define(
     "shift_right",
     np.right_shift,
-    i="ashr {t} {0}, {1}",
-    u="lshr {t} {0}, {1}",
+    "iu",
     note="By less than the number of bits; the sign moves into the gap.",
 )
 define(
-    "population_count",
-    lambda x: count_ones(np, x).astype(x.dtype),
-    iu="call {t} @llvm.ctpop.{s}({t} {0})",
+    "population_count", lambda x: count_ones(np, x).astype(x.dtype), "iu", arity=1
 )
-define(
-    "clz",
-    lambda x: count_leading_zeros(np, x).astype(x.dtype),
-    iu="call {t} @llvm.ctlz.{s}({t} {0}, i1 false)",
-)
+define("clz", lambda x: count_leading_zeros(np, x).astype(x.dtype), "iu", arity=1)
 
 _COMPARISONS = {
-    "eq": (np.equal, "oeq", "eq", "eq"),
-    "ne": (np.not_equal, "une", "ne", "ne"),
-    "lt": (np.less, "olt", "slt", "ult"),
-    "le": (np.less_equal, "ole", "sle", "ule"),
-    "gt": (np.greater, "ogt", "sgt", "ugt"),
-    "ge": (np.greater_equal, "oge", "sge", "uge"),
-}
-for _name, (_function, *_conditions) in _COMPARISONS.items():
-    _f, _i, _u = _conditions
-    define(
-        _name,
-        _function,
-        np.dtype(bool),
-        f=f"fcmp {_f} {{t}} {{0}}, {{1}}",
-        i=f"icmp {_i} {{t}} {{0}}, {{1}}",
-        bu=f"icmp {_u} {{t}} {{0}}, {{1}}",
-        note="Nothing but ne is true of NaN.",
-    )
-
-_INTRINSICS = {
-    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint,
-    "sqrt": np.sqrt, "copysign": np.copysign,
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
+    "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
+for _name, _function in _COMPARISONS.items():
+    _note = "Nothing but ne is true of NaN."
+    define(_name, _function, "biuf", result=np.dtype(bool), note=_note)
 
-# In the mathematical library of every system; with an f at the end for 32 bits.
-_LIBRARY = {
-    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
-    "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "tan": np.tan,
-    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
-    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh,
-    "acosh": np.arccosh, "atanh": np.arctanh, "cbrt": np.cbrt, "pow": np.power,
-    "hypot": np.hypot, "erf": math.erf, "erfc": math.erfc, "lgamma": log_gamma,
-}  # fmt: skip
+for _name in ("floor", "ceil", "trunc", "rint", "sqrt"):
+    define(_name, getattr(np, _name), "f", arity=1)
+define("copysign", np.copysign, "f")
 
 
 def _of_arrays(function):
@@ -183,17 +122,19 @@ def _of_arrays(function):
     return lambda x: each(np, x).astype(x.dtype)
 
 
-def _operands(name):
-    two = name in ("copysign", "atan2", "pow", "hypot")
-    return "{t} {0}, {t} {1}" if two else "{t} {0}"
-
-
-for _name, _function in _INTRINSICS.items():
-    define(_name, _function, f=f"call {{t}} @llvm.{_name}.{{s}}({_operands(_name)})")
+# In the mathematical library of every system.
+_LIBRARY = {
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
+    "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "tan": np.tan,
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
+    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh,
+    "acosh": np.arccosh, "atanh": np.arctanh, "cbrt": np.cbrt, "pow": np.power,
+    "hypot": np.hypot, "erf": _of_arrays(math.erf), "erfc": _of_arrays(math.erfc),
+    "lgamma": _of_arrays(log_gamma),
+}  # fmt: skip
 for _name, _function in _LIBRARY.items():
-    _numpy = _function if isinstance(_function, np.ufunc) else _of_arrays(_function)
-    _call = f"call {{t}} @{_name}{{m}}({_operands(_name)})"
-    define(_name, _numpy, cost="transcendentals", f=_call)
+    _arity = 2 if _name in ("atan2", "pow", "hypot") else 1
+    define(_name, _function, "f", arity=_arity, cost="transcendentals")
 
 
 class Folding(NamedTuple):

@@ -17,8 +17,8 @@ from minijax.jitting.compilation import backends, default_backend
 from minijax.jitting.costs import BYTES, FLOPS, TRANSCENDENTALS, nbytes
 from minijax.kernels.building import KernelBuilder
 from minijax.kernels.layouts import Slot, whole
-from minijax.kernels.llvm_compiler import object_code
 from minijax.kernels.program_steps import Launch, lower
+from minijax.llvm.compiler import object_code
 from minijax.machine.costs import cost_of_schedule
 from minijax.machine.host_steps import Host
 from minijax.machine.nested import While

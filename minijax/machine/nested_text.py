@@ -4,7 +4,7 @@
 
 from minijax.forgetting.programs import partition
 from minijax.jitting.costs import nbytes
-from minijax.kernels.llvm_text import type_in_memory, write_loop
+from minijax.llvm.types import type_in_memory
 from minijax.machine.nested import Branch, Repeat, While
 from minijax.machine.program_text import SMALL, step_writers, typed, write_steps
 
@@ -92,7 +92,7 @@ def write_repeat(f, step):
         return carry.advance(names)
 
     if step.length:
-        names = write_loop(f, step.length, names, turn)
+        names = f.loop(step.length, names, turn)
     else:
         names = [name for _, name in names]
     carry.end(names)

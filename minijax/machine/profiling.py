@@ -6,12 +6,14 @@ from time import perf_counter_ns
 
 import numpy as np
 
-from minijax.kernels.backends import LLVMProgram, view
+from minijax.kernels.backends import view
 from minijax.kernels.program_steps import Lowering
+from minijax.llvm.backend import LLVMProgram
+from minijax.llvm.kernel_text import module_text
 from minijax.matmul.gemm import library, name_of_gemm
 from minijax.matmul.lowering import Product
 from minijax.memory.results import scratch
-from minijax.vectors.kernels import kernel_function, module_text
+from minijax.vectors.kernels import kernel_function
 from minijax.vectors.targets import TargetLibrary
 
 

@@ -11,9 +11,9 @@ with those of constants. It returns 0, or 1 if Python has raised an error.
 import hashlib
 
 from minijax.jitting.costs import nbytes
-from minijax.kernels.llvm_kernels import pointer_to
-from minijax.kernels.llvm_text import LLVMFunction, type_in_memory
 from minijax.kernels.program_steps import Launch
+from minijax.llvm.types import pointer_to, type_in_memory
+from minijax.llvm.writing import LLVMFunction
 from minijax.machine.locations import Locations, calls
 from minijax.matmul.calls import signature, write_call
 from minijax.matmul.gemm import address, name_of_gemm
@@ -51,7 +51,7 @@ class ProgramText:
     def __init__(self, plan, target):
         self.locations, self.target = Locations(plan), target
         self.inputs = len(plan.schedule.inputs)
-        self.functions, self.hosted, self.declared = [], [], set()
+        self.functions, self.hosted = [], []
         self.kernels, self.needed = {}, {}
         self.uses = self.locations.uses(plan.steps)
         self.function("program", plan.steps, [])
@@ -63,12 +63,12 @@ class ProgramText:
         """
         f = FunctionText(self, steps, slots, stack)
         write_steps(f, steps)
-        self.declared |= f.declared
+        self.needed |= f.needed
         params = "".join(f", i8* {f.addresses[slot]}" for slot in slots)
         head = f"i32 @{name}(i8** %memory, i8* %arena, i8** %context{params})"
         linkage = "define" if name == "program" else "define internal"
-        for turn, size in f.turns.items():
-            f.head.insert(0, f"  %{turn} = alloca i8, i64 {size}, align 64")
+        for name, size in f.shared.items():
+            f.head.insert(0, f"  %{name} = alloca i8, i64 {size}, align 64")
         lines = [f"{linkage} {head} nounwind noinline {{", "entry:", *f.head, *f.lines]
         self.functions.append("\n".join([*lines, *f.end, "}"]))
 
@@ -86,7 +86,7 @@ class ProgramText:
     def __str__(self):
         pairs = self.needed.items()
         needed = [called_or_copied(*pair, self.functions) for pair in pairs]
-        return "\n\n".join([*sorted(self.declared), *needed, *self.functions])
+        return "\n\n".join([*needed, *self.functions])
 
 
 def called_or_copied(name, text, functions):
@@ -103,13 +103,13 @@ class FunctionText(LLVMFunction):
       head: lines that come first.
       addresses: from slots to the names of their addresses.
       stack, room: how many bytes its variables may take, and may still take.
-      turns: memory that steps use in turn, from names to sizes.
+      shared: memory that steps use in turn, from names to sizes.
     """
 
     def __init__(self, program, steps, slots, stack=STACK):
         super().__init__()
         self.stack = self.room = stack
-        self.turns = {}
+        self.shared = {}
         self.program, self.head = program, []
         self.addresses = {slot: self.name("s") for slot in slots}
         self.end = ["  ret i32 0"]
@@ -159,7 +159,7 @@ class FunctionText(LLVMFunction):
 
     def in_turn(self, name, size):
         """Return the address of memory that steps use one after the other."""
-        self.turns[name] = max(self.turns.get(name, 0), size)
+        self.shared[name] = max(self.shared.get(name, 0), size)
         return f"%{name}"
 
     def _placed(self, slot, kind, number):
@@ -178,7 +178,7 @@ class FunctionText(LLVMFunction):
 
     def copy(self, to, source, slot):
         """Write what copies as many bytes as a slot has."""
-        self.declared.add(f"declare void {MEMCPY}(i8*, i8*, i64, i1)")
+        self.declare(f"declare void {MEMCPY}(i8*, i8*, i64, i1)")
         args = f"i8* {to}, i8* {source}, i64 {nbytes(slot)}, i1 false"
         self.line(f"call void {MEMCPY}({args})")
 
@@ -257,7 +257,7 @@ def write_product(f, step):
     which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
     name = f"{name_of_gemm(dtype)}_{which}"
     make_known(name, address(dtype, target))
-    f.declared.add(f"declare void @{name}({signature(dtype)})")
+    f.declare(f"declare void @{name}({signature(dtype)})")
     slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
     space = f.program.locations.workspaces.get(id(step), 0)
     write_call(f, step, slots, f.offset("%arena", space), f"@{name}")

@@ -2,8 +2,7 @@
 # edit the chapter, not this file.
 """Calls of the function for matrix products from the text of other functions."""
 
-from minijax.kernels.llvm_kernels import pointer_to
-from minijax.kernels.llvm_text import type_of, write_loop
+from minijax.llvm.types import pointer_to, type_of
 from minijax.matmul.gemm import name_of_gemm, parameters
 from minijax.matmul.text import MatrixText
 
@@ -52,7 +51,7 @@ def write_calls(f, step, starts, axis, call):
         write_calls(f, step, inner, axis + 1, call)
         return []
 
-    return write_loop(f, batch[axis], [], turn)
+    return f.loop(batch[axis], [], turn)
 
 
 def arguments(step, starts):

@@ -10,8 +10,9 @@ import functools
 from typing import NamedTuple
 
 from minijax.arrays.dtypes import short_name
-from minijax.kernels.llvm_kernels import pointer_to
-from minijax.matmul.text import MatrixText, function_text, write_if, write_times
+from minijax.llvm.kernel_text import FunctionText, module_text
+from minijax.llvm.types import pointer_to
+from minijax.matmul.text import MatrixText, function_text, write_times
 from minijax.matmul.tiles import (
     any_tile_function,
     name_of,
@@ -22,7 +23,6 @@ from minijax.matmul.tiles import (
     tile_function,
     tile_of,
 )
-from minijax.vectors.kernels import FunctionText, module_text
 from minijax.vectors.targets import TargetLibrary
 
 
@@ -131,7 +131,7 @@ def write_packing(f, block, size):
         args += f"i64 {row}, i64 {column}, {f.pointer} {packed}"
         moves = f.emit(f"xor i1 {block.stays(f, count)}, true")
         call = f"call void @{name_of_pack(f.dtype, width)}({args})"
-        write_if(f, moves, lambda: f.line(call))
+        f.when(moves, lambda: f.line(call))
 
     write_panels(f, size, width, panel)
 

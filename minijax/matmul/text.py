@@ -5,9 +5,9 @@
 Reference: the LLVM Language Reference, https://llvm.org/docs/LangRef.html.
 """
 
-from minijax.kernels.llvm_kernels import pointer_to
-from minijax.kernels.llvm_text import LLVMFunction, type_of, write_loop
-from minijax.vectors.kernels import FunctionText
+from minijax.llvm.kernel_text import FunctionText
+from minijax.llvm.types import pointer_to, type_of
+from minijax.llvm.writing import LLVMFunction
 
 
 class MatrixText(LLVMFunction):
@@ -83,20 +83,10 @@ def multiply_add(f, x, y, z, lanes):
         return f.emit(f"add {vector} {f.emit(f'mul {vector} {x}, {y}')}, {z}")
     bits, result = f"f{8 * f.dtype.itemsize}", f.name()
     name = f"@llvm.fmuladd.{f'v{lanes}' if lanes > 1 else ''}{bits}"
-    f.declared.add(f"declare {vector} {name}({vector}, {vector}, {vector})")
+    f.declare(f"declare {vector} {name}({vector}, {vector}, {vector})")
     args = f"{vector} {x}, {vector} {y}, {vector} {z}"
     f.line(f"{result} = call {vector} {name}({args})")
     return result
-
-
-def write_if(f, condition, body):
-    """Write what is done under a condition only."""
-    number = f.count = f.count + 1
-    f.line(f"br i1 {condition}, label %then{number}, label %after{number}")
-    f.start(f"then{number}")
-    body()
-    f.line(f"br label %after{number}")
-    f.start(f"after{number}")
 
 
 def write_times(f, count, body):
@@ -107,11 +97,11 @@ def write_times(f, count, body):
         return []
 
     some = f.emit(f"icmp ne i64 {count}, 0")
-    write_if(f, some, lambda: write_loop(f, count, [], turn))
+    f.when(some, lambda: f.loop(count, [], turn))
 
 
 def function_text(f, name, params, linkage="internal "):
     """Return the `FunctionText` of what has been written."""
     head = f"define {linkage}void @{name}({params}) nounwind noinline {{"
     text = "\n".join([head, "entry:", *f.lines, "  ret void", "}"])
-    return FunctionText(text, {line: line for line in sorted(f.declared)})
+    return FunctionText(text, f.needed)

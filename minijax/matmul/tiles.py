@@ -10,7 +10,6 @@ import itertools
 from typing import NamedTuple
 
 from minijax.arrays.dtypes import short_name
-from minijax.kernels.llvm_text import write_loop
 from minijax.matmul.text import (
     MatrixText,
     function_text,
@@ -60,7 +59,7 @@ def write_sums(f, tile):
 
     zeros = [(f.vector(tile.lanes), "zeroinitializer")] * len(tile.places)
     carried = [(f.pointer, "%a"), (f.pointer, "%b"), *zeros]
-    return write_loop(f, "%k", carried, body)[2:]
+    return f.loop("%k", carried, body)[2:]
 
 
 def write_tile(f, tile, finish=None):

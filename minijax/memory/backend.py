@@ -8,9 +8,10 @@ from minijax.arrays.array import ArrayImpl, asbuffer, computations
 from minijax.fusion.fusion_pass import fuse
 from minijax.jitting.compilation import backends, dialects
 from minijax.jitting.costs import nbytes
-from minijax.kernels.backends import LLVMProgram, as_bytes
-from minijax.kernels.llvm_compiler import object_code
+from minijax.kernels.backends import as_bytes
 from minijax.kernels.program_steps import Evaluate, lower
+from minijax.llvm.backend import LLVMProgram
+from minijax.llvm.compiler import object_code
 from minijax.memory.assignment import memory_stats
 from minijax.memory.planning import plan
 from minijax.memory.results import empty, given, scratch

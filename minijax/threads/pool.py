@@ -18,7 +18,7 @@ from minijax.arrays.settings import config
 from minijax.calls.interruptions import uninterrupted
 from minijax.calls.words import llvm_text, word
 from minijax.forgetting.remembering import Once
-from minijax.kernels.llvm_compiler import Library
+from minijax.llvm.compiler import Library
 from minijax.matmul.gemm import workspace
 from minijax.threads.atomics import atomics_text, quotient
 from minijax.threads.pool_code import (

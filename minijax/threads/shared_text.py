@@ -7,9 +7,9 @@ import math
 from typing import NamedTuple
 
 from minijax.jitting.costs import nbytes
-from minijax.kernels.llvm_kernels import pointer_to
-from minijax.kernels.llvm_text import LLVMFunction, type_in_memory, type_of
 from minijax.kernels.program_steps import Launch
+from minijax.llvm.types import pointer_to, type_in_memory, type_of
+from minijax.llvm.writing import LLVMFunction
 from minijax.machine.program_text import (
     make_known,
     step_writers,
@@ -63,7 +63,7 @@ class Task(NamedTuple):
 
 def write_share(f, task, addresses, space="null"):
     """Write how a program has a task done: a table of addresses, and a call."""
-    f.declared.add(f"declare i64 @minijax_share({', '.join(['i64'] * 7)})")
+    f.declare(f"declare i64 @minijax_share({', '.join(['i64'] * 7)})")
     whole = f.in_turn("table", 8 * len(addresses))
     table = f.first(f"bitcast i8* {whole} to i8**", "l")
     for number, each in enumerate(addresses):
@@ -160,7 +160,7 @@ def known_product(f, dtype):
     which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
     name = f"{name_of_gemm(dtype)}_{which}"
     make_known(name, address(dtype, target))
-    f.declared.add(f"declare void @{name}({signature(dtype)})")
+    f.declare(f"declare void @{name}({signature(dtype)})")
     return name
 
 

@@ -3,8 +3,9 @@
 """Programs run step by step in planned memory, by kernels with vectors."""
 
 from minijax.jitting.compilation import backends
+from minijax.llvm.kernel_text import module_text
 from minijax.memory.backend import PlannedProgram
-from minijax.vectors.kernels import kernel_function, module_text
+from minijax.vectors.kernels import kernel_function
 from minijax.vectors.targets import TargetLibrary, current_target
 
 

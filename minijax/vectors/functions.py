@@ -5,8 +5,8 @@
 import functools
 
 from minijax.functions import elementary
-from minijax.kernels.llvm_text import number_text, type_of
-from minijax.vectors.text import VectorText, splat, vector_type
+from minijax.llvm.types import number_text, splat, type_of, vector_type
+from minijax.llvm.writing import LLVMFunction
 
 
 def write_function_call(f, op, args, dtype, lanes):
@@ -30,7 +30,7 @@ def function_name(function, lanes):
 @functools.cache
 def function_texts(op, dtype, lanes):
     """Return the texts of an elementary function and of what it needs, by names."""
-    function, f = elementary.function(op, dtype), VectorText()
+    function, f = elementary.function(op, dtype), LLVMFunction()
     names = {node: f"%x{node.detail}" for node in function.args}
     write_nodes(f, function.nodes, names, lanes)
     result, label = names[function.result], function_name(function, lanes)
@@ -113,7 +113,7 @@ def _one_by_one(f, function, lanes):
 
 def _rare_texts(function):
     """Return the function that is right for all numbers, and takes one at a time."""
-    f, names = VectorText(), {node: f"%x{node.detail}" for node in function.args}
+    f, names = LLVMFunction(), {node: f"%x{node.detail}" for node in function.args}
     write_nodes(f, [*function.nodes, *function.rare.nodes], names, 0)
     args = [function.rare.condition, function.rare.result, function.result]
     dtype, label = function.result.dtype, f"{function.label}_rare"

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from minijax.kernels.kernel import Affine, Node, Store, needed
 from minijax.kernels.loop_nests import Combine, Loop, Start
-from minijax.vectors.kernels import nest_changes, step_writers
-from minijax.vectors.loads_and_stores import read_own, write_own
-from minijax.vectors.nests import VectorLoop, cheapest, everything, is_function, is_loop
+from minijax.llvm.kernel_text import step_writers
+from minijax.llvm.loads_and_stores import read_own, write_own
+from minijax.vectors.nests import cheapest, everything, is_function, is_loop
 
 
 class Row(NamedTuple):
@@ -68,7 +68,7 @@ def hold_rows(kernel, steps, target=None, moving=(), lanes=1):
 def _inside(kernel, step, moving, lanes):
     if not is_loop(step):
         return step
-    lanes = step.lanes if isinstance(step, VectorLoop) else lanes
+    lanes = step.lanes or lanes
     body = hold_rows(kernel, step.body, None, (*moving, step.axis), lanes)
     return step._replace(body=body)
 
@@ -82,7 +82,7 @@ def nodes_in(loop):
 
 def lying(loop, node):
     """Return the axes along which vectors of a node lie in a loop, and their lanes."""
-    steps = [step for step in everything([loop]) if isinstance(step, VectorLoop)]
+    steps = [step for step in everything([loop]) if is_loop(step) and step.lanes]
     return {step.axis: step.lanes for step in steps if node in nodes_in(step)}
 
 
@@ -225,7 +225,6 @@ def place_in_row(f, row):
     return place_in(row, f.kernel, f.lanes if together else 1)
 
 
-nest_changes["rows"] = hold_rows
 step_writers.update({Keep: write_keep, Recall: write_recall})
 
 
@@ -247,7 +246,7 @@ def with_row_ends(kernel, steps, target):
 
 def _sweeps(kernel, loop, target):
     """Return a step, or the two sweeps that do the same."""
-    if not isinstance(loop, Loop):
+    if not is_loop(loop) or loop.lanes:
         return [loop]
     loop = loop._replace(body=with_row_ends(kernel, loop.body, target))
     first, second = cut(loop)
@@ -261,7 +260,7 @@ def _sweeps(kernel, loop, target):
     if not own or any(row.node.dtype.itemsize > short for row in rows):
         return [loop]
     ends = cheapest(kernel, second, target)[1]
-    if isinstance(ends, Loop):
+    if not ends.lanes:
         return [loop]
     return [first, ends] if first.body else [ends]
 
@@ -304,6 +303,3 @@ def _with_keeps(body, rows):
             ended = step.folds if is_loop(step) else ()
             kept += [Keep(row) for row in rows if row.node in ended]
     return kept
-
-
-nest_changes["row ends"] = with_row_ends

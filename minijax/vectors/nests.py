@@ -3,7 +3,6 @@
 """Vectorisation: which loop of a nest is done by vectors, and how long they are."""
 
 import math
-from typing import NamedTuple
 
 from minijax.functions import elementary
 from minijax.kernels.kernel import Node, Store
@@ -11,18 +10,9 @@ from minijax.kernels.loop_nests import Loop
 from minijax.kernels.scalar_ops import scalar_ops
 
 
-class VectorLoop(NamedTuple):
-    """A step of a nest: a loop whose body is done for `lanes` indices at once."""
-
-    axis: int
-    body: list
-    folds: tuple
-    lanes: int
-
-
 def is_loop(step):
     """Return whether a step has a body."""
-    return isinstance(step, (Loop, VectorLoop))
+    return isinstance(step, Loop)
 
 
 def everything(steps):
@@ -37,7 +27,7 @@ def with_vectors(kernel, steps, target):
     """Return the steps of a nest with vectors in some of the loops."""
     return [
         step
-        if any(isinstance(inner, VectorLoop) for inner in everything([step]))
+        if any(is_loop(inner) and inner.lanes for inner in everything([step]))
         else cheapest(kernel, step, target)[1]
         if isinstance(step, Loop)
         else step
@@ -65,7 +55,7 @@ def cheapest(kernel, loop, target):
     wide = math.ceil(size / lanes) * registers
     wide *= cost_at_once(kernel, loop.body, loop.axis, lanes)
     if size > 1 and wide < inside:
-        return wide, VectorLoop(loop.axis, loop.body, loop.folds, lanes)
+        return wide, loop._replace(lanes=lanes)
     return inside, loop._replace(body=[step for _, step in pairs])
 
 
@@ -125,10 +115,8 @@ def is_short(kernel, loop):
 def length(kernel, steps):
     """Return how many steps are done, if each vector is one."""
     return sum(
-        kernel.sizes[step.axis] * length(kernel, step.body)
-        if isinstance(step, Loop)
-        else length(kernel, step.body)
-        if isinstance(step, VectorLoop)
+        (1 if step.lanes else kernel.sizes[step.axis]) * length(kernel, step.body)
+        if is_loop(step)
         else 1
         for step in steps
     )

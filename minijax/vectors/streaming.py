@@ -6,15 +6,10 @@ from typing import NamedTuple
 
 from minijax.kernels.kernel import Affine, Node
 from minijax.kernels.loop_nests import Loop, Start
-from minijax.vectors.folds import combined, first_values
-from minijax.vectors.kernels import (
-    block_length,
-    nest_changes,
-    step_writers,
-    write_steps,
-)
-from minijax.vectors.loads_and_stores import read_own, write_own
-from minijax.vectors.nests import VectorLoop, is_loop, widest
+from minijax.llvm.folds import combined, first_values
+from minijax.llvm.kernel_text import block_length, step_writers, write_steps
+from minijax.llvm.loads_and_stores import read_own, write_own
+from minijax.vectors.nests import is_loop, widest
 
 
 class Stream(NamedTuple):
@@ -44,7 +39,7 @@ def with_streams(kernel, steps, target):
     """Return the steps of a nest, with streams where rows are many and not too long."""
     found = []
     for step in steps:
-        if isinstance(step, VectorLoop):
+        if is_loop(step) and step.lanes:
             step = streamed(kernel, step, target) or step
         elif is_loop(step):
             step = step._replace(body=with_streams(kernel, step.body, target))
@@ -127,7 +122,6 @@ def add_rows(f, stream, index, number):
         del f.open[each]
 
 
-nest_changes["streams"] = with_streams
 step_writers[Stream] = write_stream
 
 

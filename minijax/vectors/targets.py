@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from minijax.arrays.settings import config
 from minijax.jitting.compilation import processor
-from minijax.kernels.llvm_compiler import Library, give_back
+from minijax.llvm.compiler import Library, give_back
 
 _X86 = ("x86_64", "amd64")
 

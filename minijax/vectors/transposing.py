@@ -6,11 +6,12 @@ import functools
 from typing import NamedTuple
 
 from minijax.kernels.kernel import Node, Store
-from minijax.kernels.llvm_text import type_in_memory
-from minijax.vectors.kernels import nest_changes, step_writers, write_steps
-from minijax.vectors.loads_and_stores import from_memory, read_row, width_of
-from minijax.vectors.nests import VectorLoop, everything, is_loop, widest
-from minijax.vectors.text import VectorText, listed, vector_type
+from minijax.kernels.loop_nests import Loop
+from minijax.llvm.kernel_text import step_writers, write_steps
+from minijax.llvm.loads_and_stores import from_memory, read_row, width_of
+from minijax.llvm.types import listed, type_in_memory, vector_type
+from minijax.llvm.writing import LLVMFunction
+from minijax.vectors.nests import everything, is_loop, widest
 
 
 def turned(f, kind, vectors):
@@ -35,7 +36,7 @@ def turned(f, kind, vectors):
 
 
 class Tile(NamedTuple):
-    """A step of a nest inside of a `VectorLoop`: a loop over `axis`, tile by tile.
+    """A step of a nest inside of a loop with vectors: a loop over `axis`, tile by tile.
 
     The loads in `turned` lie in rows along `axis`, not along that of the vectors.
     """
@@ -68,7 +69,7 @@ def tiled(kernel, loop, target):
         for across in axes:
             turned = [step for step in body if _is_turned(step, along, across)]
             if turned and lanes > 2:
-                nest = VectorLoop(along, [Tile(across, body, turned)], (), lanes)
+                nest = Loop(along, [Tile(across, body, turned)], (), lanes)
                 for axis in reversed(stores[0].place.axes):
                     if axis not in (along, across):
                         nest = loop._replace(axis=axis, body=[nest])
@@ -131,7 +132,6 @@ def write_line(f, node, square, number):
     return from_memory(f, dtype, read_row(f, kind, start, None), f.lanes)
 
 
-nest_changes["tiles"] = with_tiles
 step_writers[Tile] = write_tiles
 
 
@@ -164,7 +164,7 @@ def square_function(kind, lanes):
 
     Its arguments are the first number, the stride between rows, and the scratch memory.
     """
-    f, name = VectorText(), f"transpose_{kind}_v{lanes}"
+    f, name = LLVMFunction(), f"transpose_{kind}_v{lanes}"
     vector, width, vectors = vector_type(kind, lanes), width_of(kind), []
     for lane in range(lanes):
         at = f.emit(f"mul i64 %stride, {lane}", "a")

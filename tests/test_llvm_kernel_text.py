@@ -18,8 +18,8 @@ from minijax.kernels.kernel import (
     fold,
     load,
 )
-from minijax.kernels.llvm_compiler import Library
-from minijax.kernels.llvm_kernels import emit_llvm
+from minijax.llvm.compiler import Library
+from minijax.llvm.kernel_text import emit_llvm
 from tests.kernel_cases import alike
 
 F32 = np.dtype("float32")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minijax.kernels.llvm_compiler import Library
+from minijax.llvm.compiler import Library
 
 TEXT = """
 define void @add(float* %x, float* %out) {

@@ -5,17 +5,11 @@ import ctypes
 import numpy as np
 import pytest
 
-from minijax.kernels.llvm_compiler import Library
-from minijax.kernels.llvm_kernels import emit_llvm
-from minijax.kernels.llvm_text import (
-    LLVMFunction,
-    declaration,
-    number_text,
-    type_in_memory,
-    type_of,
-    write_loop,
-)
-from minijax.kernels.scalar_ops import scalar_ops
+from minijax.llvm.compiler import Library
+from minijax.llvm.instructions import instructions
+from minijax.llvm.kernel_text import emit_llvm
+from minijax.llvm.types import number_text, type_in_memory, type_of
+from minijax.llvm.writing import LLVMFunction, declaration
 from tests import array_cases as cases
 from tests.test_kernels_scalar_ops import kernel_of
 
@@ -80,21 +74,21 @@ def test_declarations():
 
 def test_steps_of_a_template_get_names():
     f = LLVMFunction()
-    result = f.instructions("a = neg {t} {0}; b = add {t} {a}, {1}; mul {b}, {a}",
-                            ["%x", "%y"], t="i8")  # fmt: skip
+    template = "a = neg i8 {x}; b = add i8 {a}, {y}; mul i8 {b}, {a}"
+    result = f.instructions(template, ["%x", "%y"])
     assert f.lines == [
-        "  %v1 = neg i8 %x",
-        "  %v2 = add i8 %v1, %y",
-        f"  {result} = mul %v2, %v1",
+        "  %v.1 = neg i8 %x",
+        "  %v.2 = add i8 %v.1, %y",
+        f"  {result} = mul i8 %v.2, %v.1",
     ]
 
 
 def test_loops_carry_values():
     f = LLVMFunction()
-    [total] = write_loop(
-        f, 4, [("i64", "5")],
-        lambda i, c: write_loop(
-            f, 3, [("i64", c[0])], lambda j, d: [f.emit(f"add i64 {d[0]}, {i}")]
+    [total] = f.loop(
+        4, [("i64", "5")],
+        lambda i, c: f.loop(
+            3, [("i64", c[0])], lambda j, d: [f.emit(f"add i64 {d[0]}, {i}")]
         ),
     )  # fmt: skip
     body = "\n".join([*f.lines, f"  ret i64 {total}"])
@@ -146,8 +140,8 @@ def test_rounding_to_halves(name):
 
 
 def test_no_row_writes_what_it_does_not_use():
-    for row in scalar_ops.values():
-        for template in row.llvm.values():
+    for templates in instructions.values():
+        for template in templates.values():
             *steps, last = template.split("; ")
             for step in steps:
                 assert template.count(f"{{{step[0]}}}") > 0, template

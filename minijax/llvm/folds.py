@@ -1,13 +1,12 @@
-# Made from chapters/22_vectors.md by `make chapter`;
+# Made from chapters/17_llvm_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """Folds of vectors: many running values at once, and how they become one."""
 
 import numpy as np
 
-from minijax.kernels.llvm_text import number_text, type_of
 from minijax.kernels.scalar_ops import foldings
-from minijax.vectors.lanes import Ahead, steps
-from minijax.vectors.text import listed, splat, vector_type
+from minijax.llvm.lanes import Ahead, steps
+from minijax.llvm.types import listed, number_text, splat, type_of, vector_type
 
 BOOL, INT64 = np.dtype(bool), np.dtype(np.int64)
 

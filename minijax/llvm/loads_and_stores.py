@@ -1,13 +1,20 @@
-# Made from chapters/22_vectors.md by `make chapter`;
+# Made from chapters/17_llvm_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """Vectors from memory and into it: in a row, backwards, spread out, behind masks."""
 
 from minijax.arrays.dtypes import short_name
 from minijax.kernels.kernel import Buffer
-from minijax.kernels.llvm_text import number_text, type_in_memory, type_of
 from minijax.kernels.scalar_ops import in_registers
-from minijax.vectors.lanes import steps
-from minijax.vectors.text import listed, splat, vector_type, wide_function
+from minijax.llvm.halves import half_function
+from minijax.llvm.lanes import steps
+from minijax.llvm.types import (
+    listed,
+    number_text,
+    splat,
+    type_in_memory,
+    type_of,
+    vector_type,
+)
 
 
 def write_load(f, buffer, place, guards, other):
@@ -188,11 +195,11 @@ def to_memory(f, dtype, x, lanes):
 
 
 def _half(f, name, x, lanes):
-    """Write the call of one of the elementary functions, made wide."""
+    """Write the call of one of the conversions of narrow floats."""
     old, new = ("i16", "float") if name.startswith("from") else ("float", "i16")
-    wide, text = wide_function(name, lanes)
-    result = f.call(vector_type(new, lanes), wide, (vector_type(old, lanes), x))
-    f.needed[wide] = text
+    label, text = half_function(name, lanes)
+    result = f.call(vector_type(new, lanes), label, (vector_type(old, lanes), x))
+    f.needed[label] = text
     return result
 
 

@@ -1,116 +1,14 @@
-# Made from chapters/22_vectors.md by `make chapter`;
+# Made from chapters/17_llvm_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""The text of LLVM with vectors: types, constants, and operations on many lanes.
+"""The text of one function of LLVM, in the making.
 
 Reference: the LLVM Language Reference, https://llvm.org/docs/LangRef.html.
 """
 
-import functools
-import re
 from typing import NamedTuple
 
-from minijax.kernels.llvm_text import HALVES, LLVMFunction, write_operation
-
-
-def vector_type(kind, lanes):
-    """Return the type of so many numbers of a type; the type itself for 0 lanes."""
-    return f"<{lanes} x {kind}>" if lanes else kind
-
-
-def splat(kind, literal, lanes):
-    """Return the constant that has the same number in each lane."""
-    if not lanes:
-        return literal
-    one = f"<1 x {kind}> <{kind} {literal}>, <1 x {kind}> undef"
-    return f"shufflevector ({one}, <{lanes} x i32> zeroinitializer)"
-
-
-def listed(kind, numbers):
-    """Return the constant that has these numbers in its lanes."""
-    return f"<{', '.join(f'{kind} {number}' for number in numbers)}>"
-
-
-_TYPE = re.compile(r"(?<!\.)\b(?:i1|i8|i16|i32|i64|float|double)\b(?! false)")
-_LITERAL = re.compile(r"(?<= )(-?\d+(?:\.\d+)?(?:e[+-]\d+)?|0x[0-9A-F]{16})(?=,|$)")
-_SUFFIX = re.compile(r"\.([fi]\d+)(?=[.(])")
-_ROUNDED = re.compile(r"\b(fadd|fsub|fmul) ")
-
-
-def widened(instruction, lanes):
-    """Return an instruction on scalars as one on vectors.
-
-    A number in it has the type in front of it, or else that of the first operand.
-    """
-    pieces = _LITERAL.split(instruction)
-    kinds = [_TYPE.findall(text) for text in pieces[::2]]
-    pieces[::2] = [_TYPE.sub(rf"<{lanes} x \g<0>>", text) for text in pieces[::2]]
-    pieces[::2] = [_SUFFIX.sub(rf".v{lanes}\1", text) for text in pieces[::2]]
-    for place in range(1, len(pieces), 2):
-        typed = pieces[place - 1].endswith("> ")
-        kind = kinds[place // 2][-1] if typed else kinds[0][0]
-        pieces[place] = splat(kind, pieces[place], lanes)
-    return "".join(pieces)
-
-
-class Template(NamedTuple):
-    """Instructions with places for operands, and texts of functions that they call."""
-
-    text: str
-    needed: dict
-
-
-@functools.cache
-def operation(op, arity, dtype, result, lanes, flags=""):
-    """Return the `Template` of a scalar operation on vectors.
-
-    Chapter 17's writer writes it for scalars; here it is made wide.
-    """
-    f, needed = LLVMFunction(), {}
-    last = write_operation(f, op, [f"%x{k}" for k in range(arity)], dtype, result)
-    steps = [line.strip() for line in f.lines]
-    if lanes:
-        steps = [widened(step, lanes) for step in steps]
-    steps = [_ROUNDED.sub(rf"\1 {flags}", step) for step in steps]
-    for place, step in enumerate(steps):
-        if " = call " in step:
-            steps[place], more = _linked(step, lanes)
-            needed |= more
-    if steps:
-        last = steps.pop().partition(" = ")[2]
-    text = "; ".join([*[step.removeprefix("%") for step in steps], last])
-    text = re.sub(r"%x(\d+)", r"{\1}", text)
-    return Template(re.sub(r"%(\w+)", r"{\1}", text), needed)
-
-
-def _linked(step, lanes):
-    """Return a call of the right function, and that function by its name."""
-    name = step.partition("@")[2].partition("(")[0]
-    if name in HALVES_BY_NAME:
-        wide, text = wide_function(name, lanes)
-        return step.replace(f"@{name}(", f"@{wide}("), {wide: text}
-    return step, {name: declaration_of(step.partition(" = ")[2])}
-
-
-def declaration_of(call):
-    """Return the declaration of the function that an instruction calls."""
-    head, _, args = call.removeprefix("call ").removesuffix(")").partition("(")
-    types = [arg.rpartition(" ")[0] for arg in args.split(", ")]
-    return f"declare {head}({', '.join(types)})"
-
-
-HALVES_BY_NAME = {head.partition("@")[2]: text for head, text in HALVES.items()}
-
-
-@functools.cache
-def wide_function(name, lanes):
-    """Return the name and the text of one of the elementary functions, made wide."""
-    text = HALVES_BY_NAME[name]
-    if not lanes:
-        return name, text
-    lines = [line.partition(" ;")[0] for line in text.splitlines()]
-    lines[:-1] = [widened(line, lanes) for line in lines[:-1]]
-    wide = f"{name}_v{lanes}"
-    return wide, "\n".join(lines).replace(f"@{name}(", f"@{wide}(")
+from minijax.llvm.instructions import OPERANDS, operation
+from minijax.llvm.types import splat, vector_type
 
 
 class Scope(NamedTuple):
@@ -120,10 +18,12 @@ class Scope(NamedTuple):
     memo: dict
 
 
-class VectorText(LLVMFunction):
+class LLVMFunction:
     """The text of one function in the making, in which loops are open.
 
     Attributes:
+      lines: those of the innermost loop that is open.
+      block: the label of the block that is being written.
       scopes: the function's `Scope`, then those of the open loops.
       depth: the number of the scope that is written to.
       depths: from names to the depth where they are known.
@@ -131,11 +31,11 @@ class VectorText(LLVMFunction):
     """
 
     def __init__(self):
-        super().__init__()
+        self.block, self.count = "entry", 0
         self.scopes, self.depths, self.needed = [Scope([], {})], {}, {}
-        self.at(0)
+        self.at_depth(0)
 
-    def at(self, depth):
+    def at_depth(self, depth):
         """Write to the scope at this depth from now on."""
         self.depth, self.lines = depth, self.scopes[depth].lines
 
@@ -144,12 +44,39 @@ class VectorText(LLVMFunction):
         self.count += 1
         return f"%{hint}.{self.count}"
 
+    def line(self, text):
+        """Write an instruction."""
+        self.lines.append(f"  {text}")
+
     def emit(self, text, hint="v"):
         """Write an instruction, and return the name of its result."""
         name = self.name(hint)
         self.line(f"{name} = {text}")
         self.depths[name] = self.depth
         return name
+
+    def declare(self, text):
+        """Say that a function is called, by its declaration."""
+        self.needed.setdefault(text.partition("@")[2].partition("(")[0], text)
+
+    def start(self, label):
+        """Begin a block."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def instructions(self, template, args):
+        """Write instructions with operands filled in; return the last result's name."""
+        names = dict(zip(OPERANDS, args))
+        for step in template.split("; "):
+            name, _, text = step.rpartition(" = ")
+            if text.startswith("call "):
+                self.declare(declaration(text))
+            names[name] = self.emit(text.format_map(names))
+        return names[""]
+
+    def operation(self, op, args, dtype, result, lanes=0, flags=""):
+        """Write a scalar operation, or one on vectors; return the result's name."""
+        return self.instructions(operation(op, dtype, result, lanes, flags), args)
 
     def once(self, key, depth, *texts):
         """Write instructions in a scope, once; return the name of the last result.
@@ -168,9 +95,9 @@ class VectorText(LLVMFunction):
         """Call a function that writes to a scope, once; return what it has returned."""
         memo, here = self.scopes[depth].memo, self.depth
         if key not in memo:
-            self.at(depth)
+            self.at_depth(depth)
             memo[key] = write()
-            self.at(here)
+            self.at_depth(here)
         return memo[key]
 
     def call(self, result, name, *args):
@@ -180,12 +107,6 @@ class VectorText(LLVMFunction):
         operands = ", ".join(f"{kind} {arg}" for kind, arg in args)
         text = f"call {result} @{name}({operands})"
         return self.line(text) if result == "void" else self.emit(text)
-
-    def operation(self, op, args, dtype, result, lanes, flags=""):
-        """Write a scalar operation on vectors; return the name of the result."""
-        template = operation(op, len(args), dtype, result, lanes, flags)
-        self.needed |= template.needed
-        return self.instructions(template.text, args)
 
     def wide(self, kind, name, lanes):
         """Return a scalar as a vector, made where the scalar is known."""
@@ -210,13 +131,22 @@ class VectorText(LLVMFunction):
         if count < 2:
             values = [value for _, value in carried]
             return body(first, values) if count else values
+        return self.loop(first + step * count, carried, body, first, step)
+
+    def loop(self, limit, carried, body, first=0, step=1):
+        """Write a loop of one turn at least; return the names of its last values.
+
+        Args:
+          limit: an int or a name; the index is below it.
+          carried, body, first, step: as for `turns`; the index is a name.
+        """
         number = self.count = self.count + 1
         index, names = f"%i{number}", [self.name("c") for _ in carried]
         entry, self.block = self.block, f"loop{number}"
         self._open([index, *names])
         results = body(index, names)
         following = self.emit(f"add nuw nsw i64 {index}, {step}", "n")
-        more = self.emit(f"icmp ult i64 {following}, {first + step * count}", "b")
+        more = self.emit(f"icmp ult i64 {following}, {limit}", "b")
         self.line(f"br i1 {more}, label %loop{number}, label %done{number}")
         rows = [(index, "i64", first, following)]
         rows += [(name, *pair, x) for name, pair, x in zip(names, carried, results)]
@@ -224,10 +154,24 @@ class VectorText(LLVMFunction):
         self.depths |= dict.fromkeys(results, self.depth)
         return results
 
+    def when(self, condition, write):
+        """Write what is done under a condition only; `write` writes it."""
+        number = self.count = self.count + 1
+        self._open([])
+        self.block = f"then{number}"
+        write()
+        self.line(f"br label %after{number}")
+        inside = self.scopes.pop().lines
+        self.at_depth(self.depth - 1)
+        self.line(f"br i1 {condition}, label %then{number}, label %after{number}")
+        self.start(f"then{number}")
+        self.lines.extend(inside)
+        self.start(f"after{number}")
+
     def _put_loop(self, number, entry, rows):
         """End a loop, and put its text into that of the scope around it."""
         last, inside = self.block, self.scopes.pop().lines
-        self.at(self.depth - 1)
+        self.at_depth(self.depth - 1)
         self.line(f"br label %loop{number}")
         self.start(f"loop{number}")
         for name, kind, first, following in rows:
@@ -238,5 +182,12 @@ class VectorText(LLVMFunction):
 
     def _open(self, names):
         self.scopes.append(Scope([], {}))
-        self.at(self.depth + 1)
+        self.at_depth(self.depth + 1)
         self.depths |= dict.fromkeys(names, self.depth)
+
+
+def declaration(call):
+    """Return the declaration of the function that an instruction calls."""
+    head, _, args = call.removeprefix("call ").removesuffix(")").partition("(")
+    types = [arg.rpartition(" ")[0] for arg in args.split(", ")]
+    return f"declare {head}({', '.join(types)})"

@@ -1,11 +1,11 @@
-# Made from chapters/22_vectors.md by `make chapter`;
+# Made from chapters/17_llvm_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """Lanes: where the elements of a vector are, and masks for those that count."""
 
 from typing import NamedTuple
 
-from minijax.kernels.llvm_text import type_in_memory
-from minijax.vectors.text import VectorText, listed, splat, vector_type
+from minijax.llvm.types import listed, splat, type_in_memory, vector_type
+from minijax.llvm.writing import LLVMFunction
 
 
 class Ahead(NamedTuple):
@@ -15,7 +15,7 @@ class Ahead(NamedTuple):
     number: int
 
 
-class Elements(VectorText):
+class Elements(LLVMFunction):
     """The text of a function that reads and writes elements of buffers.
 
     Attributes:

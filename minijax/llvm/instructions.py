@@ -1,0 +1,155 @@
+# Made from chapters/17_llvm_upper.md by `make chapter`;
+# edit the chapter, not this file.
+"""Scalar operations in LLVM's instructions, for one number or for many at once.
+
+Reference: the LLVM Language Reference, https://llvm.org/docs/LangRef.html.
+"""
+
+import functools
+
+import numpy as np
+
+from minijax.kernels.scalar_ops import scalar_ops
+from minijax.llvm.types import Kind, type_of
+
+# From names in `scalar_ops` to instructions by the kind of dtype: b(ool), i(nteger),
+# u(nsigned), f(loat).
+instructions: dict = {}
+
+
+def spell(name, **templates):
+    """Say what an operation is in LLVM, by letters of kinds, such as ``iu="..."``.
+
+    In a template ``{x}``, ``{y}`` and ``{z}`` are the operands, ``{t}`` is their type,
+    ``{t:1}`` a number of it, and ``{flags}`` stands where LLVM may be told to contract.
+    Instructions are split by semicolons; all but the last have names.
+    """
+    instructions[name] = {
+        kind: text for kinds, text in templates.items() for kind in kinds
+    }
+
+
+spell("add", iu="add {t} {x}, {y}", f="fadd {flags}{t} {x}, {y}")
+spell("sub", iu="sub {t} {x}, {y}", f="fsub {flags}{t} {x}, {y}")
+spell("mul", iu="mul {t} {x}, {y}", f="fmul {flags}{t} {x}, {y}")
+spell("div", i="sdiv {t} {x}, {y}", u="udiv {t} {x}, {y}", f="fdiv {t} {x}, {y}")
+spell("select", bifu="select {i1} {x}, {t} {y}, {t} {z}")
+spell(
+    "max",
+    f="a = fcmp uno {t} {x}, {x}; b = fcmp ogt {t} {x}, {y}; c = or {i1} {a}, {b}; "
+    "select {i1} {c}, {t} {x}, {t} {y}",
+    i="a = icmp sgt {t} {x}, {y}; select {i1} {a}, {t} {x}, {t} {y}",
+    bu="a = icmp ugt {t} {x}, {y}; select {i1} {a}, {t} {x}, {t} {y}",
+)
+
+
+spell(
+    "min",
+    f="a = fcmp uno {t} {x}, {x}; b = fcmp olt {t} {x}, {y}; c = or {i1} {a}, {b}; "
+    "select {i1} {c}, {t} {x}, {t} {y}",
+    i="a = icmp slt {t} {x}, {y}; select {i1} {a}, {t} {x}, {t} {y}",
+    bu="a = icmp ult {t} {x}, {y}; select {i1} {a}, {t} {x}, {t} {y}",
+)
+spell("rem", i="srem {t} {x}, {y}", u="urem {t} {x}, {y}", f="frem {t} {x}, {y}")
+spell("neg", iu="sub {t} {t:0}, {x}", f="fneg {t} {x}")
+spell(
+    "abs",
+    i="a = sub {t} {t:0}, {x}; b = icmp slt {t} {x}, {t:0}; "
+    "select {i1} {b}, {t} {a}, {t} {x}",
+    f="call {t} @llvm.fabs.{s}({t} {x})",
+)
+spell("and", biu="and {t} {x}, {y}")
+spell("or", biu="or {t} {x}, {y}")
+spell("xor", biu="xor {t} {x}, {y}")
+spell("not", biu="xor {t} {x}, {t:-1}")
+spell("shift_left", iu="shl {t} {x}, {y}")
+spell("shift_right", i="ashr {t} {x}, {y}", u="lshr {t} {x}, {y}")
+spell("population_count", iu="call {t} @llvm.ctpop.{s}({t} {x})")
+spell("clz", iu="call {t} @llvm.ctlz.{s}({t} {x}, i1 false)")
+spell("copysign", f="call {t} @llvm.copysign.{s}({t} {x}, {t} {y})")
+for _name in ("floor", "ceil", "trunc", "rint", "sqrt"):
+    spell(_name, f=f"call {{t}} @llvm.{_name}.{{s}}({{t}} {{x}})")
+
+_ORDERED = {
+    "eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge",
+}  # fmt: skip
+for _name, _float in _ORDERED.items():
+    _signed, _unsigned = (
+        (_name, _name) if _name in ("eq", "ne") else (f"s{_name}", f"u{_name}")
+    )
+    spell(
+        _name,
+        f=f"fcmp {_float} {{t}} {{x}}, {{y}}",
+        i=f"icmp {_signed} {{t}} {{x}}, {{y}}",
+        bu=f"icmp {_unsigned} {{t}} {{x}}, {{y}}",
+    )
+
+OPERANDS = "xyz"
+
+# In the mathematical library of every system; with an f at the end for 32 bits.
+for _name, _row in scalar_ops.items():
+    if _row.cost == "transcendentals":
+        _args = ", ".join(f"{{t}} {{{letter}}}" for letter in OPERANDS[: _row.arity])
+        spell(_name, f=f"call {{t}} @{_name}{{m}}({_args})")
+
+
+class Known(dict):
+    """What is known of a template; the places of all else stay."""
+
+    def __missing__(self, key):
+        return f"{{{key}}}"
+
+
+@functools.cache
+def operation(op, dtype, result, lanes=0, flags=""):
+    """Return the instructions of an operation, with places for operands.
+
+    Args:
+      op: a name in `scalar_ops` or `recastings`.
+      dtype, result: of the operands and of the result, in registers.
+      lanes: how many numbers are computed at once; 0 for one that is no vector.
+      flags: what LLVM may do to sums and products.
+    """
+    if op == "convert":
+        template = conversion(dtype, result)
+    elif op == "bitcast":
+        template = "bitcast {t} {x} to {r}"
+    else:
+        template = instructions[op][dtype.kind]
+    return filled(template, lanes, dtype, result, flags)
+
+
+def filled(template, lanes, dtype=None, result=None, flags=""):
+    """Return a template with its types filled in."""
+    kinds = {kind: Kind(kind, lanes) for kind in ("i1", "i16", "i32", "float")}
+    types = Known(kinds, flags=flags, m="f" if dtype == np.float32 else "")
+    if dtype:
+        types |= {"t": Kind(type_of(dtype), lanes), "s": suffix(dtype, lanes)}
+        types |= {"r": Kind(type_of(result), lanes), "rs": suffix(result, lanes)}
+    return template.format_map(types)
+
+
+def suffix(dtype, lanes):
+    """Return what stands for a type in the names of intrinsics: ``f32``, ``v8i32``."""
+    many = f"v{lanes}" if lanes else ""
+    return f"{many}{'f' if dtype.kind == 'f' else 'i'}{dtype.itemsize * 8}"
+
+
+def conversion(old, new):
+    """Return the template that converts numbers to another dtype."""
+    if new.kind == "b":
+        floats = old.kind == "f"
+        return "fcmp une {t} {x}, {t:0.0}" if floats else "icmp ne {t} {x}, {t:0}"
+    signed = (new if old.kind == "f" else old).kind == "i"
+    if old.kind == "f" and new.kind != "f":  # stops at the limits; 0 for NaN
+        verb = "fptosi" if signed else "fptoui"
+        return f"call {{r}} @llvm.{verb}.sat.{{rs}}.{{s}}({{t}} {{x}})"
+    if old.kind == new.kind == "f":
+        verbs = "fpext", "bitcast", "fptrunc"
+    elif new.kind == "f":
+        verbs = ("sitofp" if signed else "uitofp",) * 3
+    else:
+        verbs = "sext" if signed else "zext", "bitcast", "trunc"
+    bits = [1 if dtype.kind == "b" else 8 * dtype.itemsize for dtype in (old, new)]
+    verb = verbs[1 + (bits[0] > bits[1]) - (bits[0] < bits[1])]
+    return f"{verb} {{t}} {{x}} to {{r}}"

@@ -1,0 +1,303 @@
+# Made from chapters/17_llvm_upper.md by `make chapter`;
+# edit the chapter, not this file.
+"""Kernels as functions of LLVM: any nest, whatever its loops say.
+
+A loop of a nest may be written turn by turn, with vectors, or in blocks; its marks
+say which (`minijax.kernels.loop_nests.Loop`), and nothing is decided here.
+"""
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from minijax.kernels.kernel import Node, Store
+from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest
+from minijax.kernels.scalar_ops import scalar_ops
+from minijax.llvm.folds import (
+    all_running,
+    first_values,
+    fold_lanes,
+    set_running,
+    value_types,
+    with_new_values,
+    write_combination,
+    write_index,
+)
+from minijax.llvm.lanes import Elements
+from minijax.llvm.loads_and_stores import write_load, write_store
+from minijax.llvm.types import (
+    number_text,
+    pointer_to,
+    type_in_memory,
+    type_of,
+    vector_type,
+)
+
+
+class FunctionText(NamedTuple):
+    """A function of LLVM.
+
+    Attributes:
+      text: its definition.
+      needed: what has to stand in the module besides: texts, by names.
+    """
+
+    text: str
+    needed: dict
+
+
+class KernelText(Elements):
+    """The text of a kernel's function, in the making.
+
+    Args:
+      kernel: a `Kernel`.
+      functions: what writes the call of an elementary function, or returns None: a
+        function of the text, a scalar operation, operands, their dtype, and lanes.
+
+    Attributes:
+      names: what the result of each node is called.
+      running: what the running values of each fold are called, a list.
+      open: folds in whose loops we are, with the lanes of their values.
+      products: nodes that may be multiplied and added to a sum in one instruction.
+    """
+
+    def __init__(self, kernel, functions: Callable | None = None):
+        super().__init__(kernel)
+        self.names, self.running, self.open = {}, {}, {}
+        self.functions, self.products = functions, products_in(kernel)
+
+    def lanes_of(self, node):
+        """Return how many numbers stand for a node here; 0 for a scalar."""
+        return self.lanes if self.axis in node.level else 0
+
+    def operand(self, node, lanes):
+        """Return what a node is called, made a vector where one is asked for."""
+        name = self.names[node]
+        return (
+            name if self.lanes_of(node) else self.wide(type_of(node.dtype), name, lanes)
+        )
+
+
+def write_steps(f, steps):
+    """Write steps of a nest."""
+    for step in steps:
+        step_writers[type(step)](f, step)
+
+
+def write_node(f, node):
+    """Write the instructions of a node; return the name of its result."""
+    lanes = f.lanes_of(node)
+    if node.op == "constant":
+        return number_text(node.detail)
+    if node.op == "index":
+        return write_index(f, node.detail)
+    if node.op == "load":
+        return write_load(f, *node.detail)
+    args, dtype = [f.operand(arg, lanes) for arg in node.args], node.args[-1].dtype
+    found = f.functions and f.functions(f, node.op, args, dtype, lanes)
+    if not found and lanes and is_library(node):
+        found = write_one_by_one(f, node, args, lanes)
+    flags = "contract " if node in f.products else ""
+    return found or f.operation(node.op, args, dtype, node.dtype, lanes, flags)
+
+
+def products_in(kernel):
+    """Return the products that a sum needs, and nothing else."""
+    uses = Counter(arg for node in kernel.nodes for arg in node.args)
+    uses.update(store.node for store in kernel.stores)
+    sums = [x for x in kernel.nodes if x.op == "fold" and x.detail.how == "add"]
+    args = [arg for node in sums for arg in node.args if arg.op == "mul"]
+    return {node for node in args if uses[node] == 1}
+
+
+def is_library(node):
+    """Return whether an operation calls the mathematical library, for one number."""
+    return node.op in scalar_ops and scalar_ops[node.op].cost == "transcendentals"
+
+
+def write_one_by_one(f, node, args, lanes):
+    """Write an operation that exists for scalars alone, for each lane."""
+    kind = type_of(node.dtype)
+    vector, x = vector_type(kind, lanes), "undef"
+    for lane in range(f.live):
+        each = [f.emit(f"extractelement {vector} {a}, i32 {lane}", "e") for a in args]
+        y = f.operation(node.op, each, node.dtype, node.dtype, 0)
+        x = f.emit(f"insertelement {vector} {x}, {kind} {y}, i32 {lane}", "x")
+    return x
+
+
+def write_loop(f, loop):
+    """Write a loop as its marks say; folds are begun and ended."""
+    new = [each for each in loop.folds if each not in f.open]
+    spread = {each: spread_lanes(loop, each) for each in new}
+    for each in new:
+        f.open[each] = spread[each] or f.lanes_of(each.args[0])
+        f.running[each] = first_values(each, f.open[each])
+    write_turns(f, loop)
+    for each in new:
+        values, lanes = f.running.pop(each), f.open.pop(each)
+        if spread[each]:
+            values = fold_lanes(f, each, values, lanes)
+        f.names[each] = values[-1]
+
+
+def spread_lanes(loop, fold):
+    """Return the lanes of vectors that lie along one of the loops of a fold, or 0."""
+    if loop.lanes:
+        return loop.lanes
+    loops = [step for step in loop.body if isinstance(step, Loop)]
+    further = [step for step in loops if fold in step.folds]
+    return spread_lanes(further[0], fold) if further else 0
+
+
+def write_turns(f, loop):
+    """Write the turns of a loop, of scalars or of vectors."""
+    if loop.lanes:
+        return f.vectors(loop.axis, loop.lanes, functools.partial(turns, f, loop))
+    return turns(f, loop, 0, 1, f.kernel.sizes[loop.axis])
+
+
+def turns(f, loop, first, step, count):
+    """Write turns of a loop, through which the running values of its folds go."""
+
+    def body(index):
+        f.indices[loop.axis] = index
+        write_steps(f, loop.body)
+
+    if loop.parallel:
+        write_part(f, first, step, count, body)
+    elif loop.unrolled:
+        write_out(f, loop.folds, count, body)
+    elif loop.blocked:
+        write_blocks(f, loop.folds, first, step, count, body)
+    else:
+        carry_folds(f, loop.folds, first, step, count, body)
+
+
+def carry_folds(f, folds, first, step, count, body):
+    """Write a loop that carries the running values of some folds."""
+
+    def inside(index, names):
+        set_running(f, folds, names)
+        body(index)
+        return all_running(f, folds)
+
+    kinds = [kind for each in folds for kind in value_types(each, f.open[each])]
+    carried = list(zip(kinds, all_running(f, folds)))
+    set_running(f, folds, f.turns(first, step, count, carried, inside))
+
+
+def write_part(f, first, step, count, body):
+    """Write those turns of a loop whose indices are from ``%lo`` to below ``%hi``."""
+
+    def turn(index, _):
+        body(index)
+        return []
+
+    end = first + step * count
+    if count > 1:
+        below = f.emit(f"icmp ult i64 %hi, {end}", "b")
+        limit = f.emit(f"select i1 {below}, i64 %hi, i64 {end}", "b")
+        some = f.emit(f"icmp ult i64 %lo, {limit}", "b")
+        f.when(some, lambda: f.loop(limit, [], turn, "%lo", step))
+    elif count:
+        mine = f.emit(f"icmp ugt i64 %hi, {first}", "b")
+        f.when(mine, lambda: body(first))
+
+
+def write_out(f, folds, count, body):
+    """Write turns one after the other; outside of all loops, in blocks."""
+    length = max(1, count if f.depth else math.isqrt(count))
+    for start in range(0, count, length):
+        block = range(start, min(start + length, count))
+        anew = folds if start else ()  # the first block goes on
+        with_new_values(f, anew, lambda block=block: [*map(body, block)])
+
+
+MANY = 128  # turns of a loop whose sums are made in blocks
+
+
+def is_rounded(fold):
+    """Return whether each turn of a fold loses digits."""
+    return fold.detail.how in ("add", "mul") and fold.dtype.kind == "f"
+
+
+def block_length(folds, count):
+    """Return how many turns of a loop make a block; all of them, if nothing is lost."""
+    many = count >= MANY and any(map(is_rounded, folds))
+    return max(MANY // 4, math.isqrt(count)) if many else count
+
+
+def write_blocks(f, folds, first, step, count, body):
+    """Write a loop in blocks, each of which begins its folds anew."""
+    length = block_length(folds, count)
+    if length == count:
+        return carry_folds(f, folds, first, step, count, body)
+
+    def block(start):
+        turns = 0, step, length, lambda index: body(f.sum(start, index))
+        with_new_values(f, folds, lambda: carry_folds(f, folds, *turns))
+
+    blocks, rest = divmod(count, length)
+    carry_folds(f, folds, first, step * length, blocks, block)
+    carry_folds(f, folds, first + step * (count - rest), step, rest, body)
+
+
+# From types of steps to functions that write one.
+step_writers: dict = {
+    Node: lambda f, step: f.names.update({step: write_node(f, step)}),
+    Store: lambda f, step: write_store(
+        f, step.buffer, step.place, f.operand(step.node, f.lanes)
+    ),
+    Loop: write_loop,
+    Start: lambda f, step: None,  # a fold begins with its loop
+    Combine: lambda f, step: f.running.update(
+        {step.fold: write_combination(f, step.fold)}
+    ),
+}
+
+
+def function_of(f, name, steps, attributes="", more=()):
+    """Write a kernel; return its `FunctionText`; arguments are addresses of buffers.
+
+    Args:
+      f: the `KernelText` to write to.
+      name: of the function.
+      steps: those of the kernel's nest.
+      attributes: what LLVM is told of the function besides.
+      more: parameters behind those for the buffers.
+    """
+    write_steps(f, steps)
+    written = {store.buffer for store in f.kernel.stores}
+    params = [
+        f"{pointer_to(type_in_memory(buffer.dtype))} noalias "
+        f"{'' if buffer in written else 'readonly '}%{buffer.name}"
+        for buffer in f.kernel.buffers
+    ]
+    params = ", ".join([*params, *more])
+    head = f"define void @{name}({params}) nounwind {attributes}{{"
+    begin, end = f.owned_memory()
+    text = "\n".join([head, "entry:", *begin, *f.lines, *end, "  ret void", "}"])
+    return FunctionText(text, f.needed)
+
+
+def module_text(functions):
+    """Return the text of a module of some `FunctionText`."""
+    needed = {}
+    for function in functions:
+        needed |= function.needed
+    return "\n\n".join([*needed.values(), *[function.text for function in functions]])
+
+
+def emit_llvm(kernels):
+    """Return the text of a module with a function for each kernel, turn by turn.
+
+    Args:
+      kernels: from names of functions to kernels. A function takes the addresses of
+        its kernel's buffers.
+    """
+    return module_text(
+        [function_of(KernelText(k), name, loop_nest(k)) for name, k in kernels.items()]
+    )

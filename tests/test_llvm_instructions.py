@@ -1,0 +1,124 @@
+"""Scalar operations in LLVM's instructions, for scalars and for many lanes."""
+
+import numpy as np
+import pytest
+
+from minijax.kernels.scalar_ops import scalar_ops
+from minijax.llvm.halves import half_function
+from minijax.llvm.instructions import instructions, operation
+from minijax.llvm.types import splat, type_of
+from minijax.llvm.writing import LLVMFunction
+from minijax.vectors.targets import TargetLibrary, host_target
+
+F32, F64, I32, BOOL = map(np.dtype, ("float32", "float64", "int32", "bool"))
+
+
+@pytest.mark.parametrize(
+    ("op", "dtypes", "scalar", "vector"),
+    [
+        ("add", (F32, F32), "fadd float {x}, {y}", "fadd <4 x float> {x}, {y}"),
+        ("neg", (F64, F64), "fneg double {x}", "fneg <4 x double> {x}"),
+        (
+            "clz",
+            (I32, I32),
+            "call i32 @llvm.ctlz.i32(i32 {x}, i1 false)",
+            "call <4 x i32> @llvm.ctlz.v4i32(<4 x i32> {x}, i1 false)",
+        ),
+        (
+            "convert",
+            (F32, I32),
+            "call i32 @llvm.fptosi.sat.i32.f32(float {x})",
+            "call <4 x i32> @llvm.fptosi.sat.v4i32.v4f32(<4 x float> {x})",
+        ),
+        (
+            "select",
+            (F32, F32),
+            "select i1 {x}, float {y}, float {z}",
+            "select <4 x i1> {x}, <4 x float> {y}, <4 x float> {z}",
+        ),
+    ],
+)
+def test_lanes(op, dtypes, scalar, vector):
+    assert operation(op, *dtypes) == scalar
+    assert operation(op, *dtypes, 4) == vector
+
+
+def test_numbers_become_constants_of_their_type():
+    assert operation("neg", I32, I32) == "sub i32 0, {x}"
+    assert (
+        operation("neg", I32, I32, 8) == f"sub <8 x i32> {splat('i32', '0', 8)}, {{x}}"
+    )
+
+
+def test_there_are_instructions_for_each_kind_of_each_operation():
+    """What the table of meanings accepts can be written, and nothing else."""
+    assert {name: {*row.kinds} for name, row in scalar_ops.items()} == {
+        name: {*templates} for name, templates in instructions.items()
+    }
+    for name, row in scalar_ops.items():
+        for template in instructions[name].values():
+            used = [letter for letter in "xyz" if f"{{{letter}}}" in template]
+            assert len(used) == row.arity, name
+
+
+DTYPES = [
+    np.dtype(n) for n in ("bool", "int8", "uint32", "int64", "float32", "float64")
+]
+
+
+@pytest.mark.parametrize("op", sorted(scalar_ops))
+def test_every_operation_parses(op):
+    """LLVM takes each operation on vectors that is no call of the library."""
+    f, row = LLVMFunction(), scalar_ops[op]
+    for dtype in [dtype for dtype in DTYPES if dtype.kind in row.kinds]:
+        kind, template = f"<8 x {type_of(dtype)}>", instructions[op][dtype.kind]
+        arity = row.arity - (op == "select")
+        if "@llvm." not in template and "call" in template:
+            continue
+        names = [f.emit(f"freeze {kind} undef") for _ in range(arity)]
+        if op == "select":
+            names.insert(0, f.emit("freeze <8 x i1> undef"))
+        f.operation(op, names, dtype, row.result or dtype, 8)
+    lines = "\n".join([*f.needed.values(), "define void @f() {", *f.lines])
+    TargetLibrary(f"{lines}\n  ret void\n}}", host_target())
+
+
+def test_flags_are_for_rounded_operations():
+    assert operation("add", F32, F32, 4, "contract ") == (
+        "fadd contract <4 x float> {x}, {y}"
+    )
+    assert "contract" not in operation("lt", F32, BOOL, 4, "contract ")
+    assert "contract" not in operation("add", I32, I32, 4, "contract ")
+
+
+def test_halves_are_made_wide():
+    name, text = half_function("to_bf16", 8)
+    assert name == "to_bf16_v8"
+    assert "define internal <8 x i16> @to_bf16_v8(<8 x float> %x)" in text
+    assert half_function("to_bf16", 0)[0] == "to_bf16"
+    TargetLibrary(f"{text}\n{half_function('from_f16', 3)[1]}", host_target())
+
+
+def test_what_does_not_change_is_written_outside_of_a_loop():
+    f = LLVMFunction()
+
+    def body(index, names):
+        f.once("a", 0, "add i64 %n, 1")
+        f.once("b", 1, f"add i64 {index}, 1")
+        return [f.emit(f"add i64 {names[0]}, {index}")]
+
+    [last] = f.turns(0, 2, 5, [("i64", "0")], body)
+    text = "\n".join(f.lines)
+    assert text.index("%n, 1") < text.index("loop1:") < text.index("%i1, 1")
+    assert "icmp ult i64" in text and ", 10" in text
+    assert f.depths[last] == 0
+
+
+def test_one_turn_is_no_loop():
+    f = LLVMFunction()
+    assert f.turns(7, 3, 1, [("i64", "5")], lambda index, names: [*names, index]) == [
+        "5",
+        7,
+    ]
+    assert f.turns(7, 3, 0, [("i64", "5")], None) == ["5"]
+    assert f.lines == []
