@@ -5,8 +5,9 @@
 import math
 from typing import NamedTuple
 
-from minijax.kernels.kernel import Affine, Node, Store, needed
+from minijax.kernels.kernel import Affine, Node, Store
 from minijax.kernels.loop_nests import Combine, Loop, Start
+from minijax.kernels.nest_checking import step_checks
 from minijax.llvm.kernel_text import step_writers
 from minijax.llvm.loads_and_stores import read_own, write_own
 from minijax.vectors.nests import cheapest, everything, is_function, is_loop
@@ -163,15 +164,25 @@ def _with_body(loop, place, new):
     return loop._replace(body=[*loop.body[:place], *new, *loop.body[place + 1 :]])
 
 
-def leading_to(goals, ends):
-    """Return the nodes that some steps need, as far as the nodes where one stops."""
-    return needed([node for step in goals for node in used_by(step)], ends)
+def leading_to(goals, own, ends=()):
+    """Return the nodes that some steps need, among those of a loop.
+
+    What the nodes in `ends` are computed from does not matter, nor what those are that
+    an earlier loop has left.
+    """
+    found, open_ends = set(), [node for step in goals for node in used_by(step)]
+    while open_ends:
+        node = open_ends.pop()
+        if node in own and node not in found:
+            found.add(node)
+            open_ends.extend(() if node in ends else node.args)
+    return found
 
 
 def _with_recall(loop, rows):
     """Return a loop that recalls nodes, and leaves out what only those needed."""
     kept, own = {row.node: row for row in rows}, {*nodes_in(loop)}
-    needed = leading_to(_goals(loop, own), kept)
+    needed = leading_to(_goals(loop, own), own, kept)
     return _only(loop, needed - kept.keys(), own, kept)
 
 
@@ -228,6 +239,25 @@ def place_in_row(f, row):
 step_writers.update({Keep: write_keep, Recall: write_recall})
 
 
+def check_keep(walk, keep):
+    """Check that what is put into a row is known, and the row's axes move."""
+    row = keep.row
+    walk.require(row.node in walk.known, keep, "there is no number to keep")
+    walk.require({*row.axes} <= walk.axes, keep, "an axis of the row does not move")
+    walk.kept.add(row)
+
+
+def check_recall(walk, recall):
+    """Check that there is a row to take a number from, and its axes move."""
+    row = recall.row
+    walk.require(row in walk.kept, recall, "nothing was kept")
+    walk.require({*row.axes} <= walk.axes, recall, "an axis of the row does not move")
+    walk.known.add(row.node)
+
+
+step_checks.update({Keep: check_keep, Recall: check_recall})
+
+
 SMALL, ENOUGH = 2**17, 4
 
 
@@ -272,7 +302,9 @@ def cut(loop):
     """
     goals = [step for step in loop.body if is_goal(step)]
     folds = [step.fold for step in loop.body if isinstance(step, Start)]
-    after = leading_to(goals, folds)
+    recalled = [step.row.node for step in loop.body if isinstance(step, Recall)]
+    own, ends = {*nodes_in(loop), *recalled}, {*folds, *recalled}
+    after = leading_to(goals, own, ends)
     rows = [Row(fold, (loop.axis,), 0) for fold in folds if fold in after]
     again = [step for step in loop.body if is_goal(step) or _found(step) in after]
     ended = [step.fold for step in goals if isinstance(step, Combine)]
@@ -295,10 +327,11 @@ def _found(step):
 def _with_keeps(body, rows):
     """Return the loops of a body, and what they need, and that folds are kept."""
     body = [step for step in body if not is_goal(step)]
-    needed = leading_to([step for step in everything(body) if is_goal(step)], ())
+    nodes = filter(None, map(_found, everything(body)))
+    needed = leading_to(filter(is_goal, everything(body)), {*nodes})
     kept, loops = [], any(map(is_loop, body))
     for step in body if loops else ():
-        if not isinstance(step, Node) or step in needed:
+        if _found(step) is None or _found(step) in needed:
             kept.append(step)
             ended = step.folds if is_loop(step) else ()
             kept += [Keep(row) for row in rows if row.node in ended]

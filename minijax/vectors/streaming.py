@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from minijax.kernels.kernel import Affine, Node
 from minijax.kernels.loop_nests import Loop, Start
+from minijax.kernels.nest_checking import step_checks
 from minijax.llvm.folds import combined, first_values
 from minijax.llvm.kernel_text import block_length, step_writers, write_steps
 from minijax.llvm.loads_and_stores import read_own, write_own
@@ -123,6 +124,15 @@ def add_rows(f, stream, index, number):
 
 
 step_writers[Stream] = write_stream
+
+
+def check_stream(walk, stream):
+    """Check the loops that a stream stands for: rows inside, and what comes after."""
+    across = Loop(stream.axis, [*stream.before, stream.rows, *stream.after], ())
+    step_checks[Loop](walk, across._replace(lanes=stream.lanes))
+
+
+step_checks[Stream] = check_stream
 
 
 def write_begin(f, stream, which):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from minijax.kernels.kernel import Node, Store
 from minijax.kernels.loop_nests import Loop
+from minijax.kernels.nest_checking import step_checks
 from minijax.llvm.kernel_text import step_writers, write_steps
 from minijax.llvm.loads_and_stores import from_memory, read_row, width_of
 from minijax.llvm.types import listed, type_in_memory, vector_type
@@ -133,6 +134,16 @@ def write_line(f, node, square, number):
 
 
 step_writers[Tile] = write_tiles
+
+
+def check_tile(walk, tile):
+    """Check a tile: its loads are read from it, and its body is that of a loop."""
+    lanes = [loop.lanes for loop in walk.loops if loop.lanes]
+    walk.require(lanes, tile, "no vectors lie along the other axis")
+    step_checks[Loop](walk, Loop(tile.axis, tile.body, ()))
+
+
+step_checks[Tile] = check_tile
 
 
 def write_edge(f, axis, index, node, live, square):

@@ -1,0 +1,154 @@
+"""The checker of loops: what passes make is fine, and what is broken is refused."""
+
+import numpy as np
+import pytest
+
+from minijax.kernels.kernel import Store
+from minijax.kernels.loop_nests import Loop, Start, loop_nest
+from minijax.kernels.nest_checking import NestError, check_nest
+from minijax.vectors.kernels import PASSES, vector_nest
+from minijax.vectors.targets import forced_target
+from tests import kernel_cases
+from tests import vector_cases as cases
+
+F32, F64 = np.dtype("float32"), np.dtype("float64")
+TARGETS = [forced_target(name) for name in ("plain", "avx2", "avx512")]
+KERNELS = [
+    cases.row_program(3, 70, F32),
+    cases.row_program(300, 700, F64),
+    cases.turned(33, 70, F32),
+    cases.parts(600, 500, F32, along=0),
+    cases.parts(600, 500, F32, along=1),
+    cases.ends(2, 40, 33, F32),
+    cases.function_row(75, "log", F32),
+]
+
+
+def check_each_pass(kernel, target):
+    """Check a nest after each pass; return the last."""
+    steps = check_nest(kernel, loop_nest(kernel))
+    for change in PASSES:
+        steps = check_nest(kernel, change(kernel, steps, target))
+    return steps
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.cpu)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.label)
+def test_what_passes_make_is_fine(kernel, target):
+    check_each_pass(kernel, target)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_kernels(seed):
+    for kernel, *_ in kernel_cases.random_kernels(seed, 15):
+        for target in TARGETS:
+            check_each_pass(kernel, target)
+
+
+def without_one(steps):
+    """Yield nests in which one step that matters is missing, and that step."""
+    for place, step in enumerate(steps):
+        before, after = steps[:place], steps[place + 1 :]
+        if not isinstance(step, Start) and getattr(step, "op", "") != "constant":
+            yield [*before, *after], step
+        if isinstance(step, Loop):
+            for body, gone in without_one(step.body):
+                yield [*before, step._replace(body=body), *after], gone
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.label)
+@pytest.mark.parametrize("passes", [(), PASSES], ids=["plain", "scheduled"])
+def test_no_step_may_be_missing(kernel, passes):
+    found = 0
+    for steps, gone in without_one(vector_nest(kernel, TARGETS[1], passes)):
+        with pytest.raises(NestError):
+            pytest.fail(f"{gone} is missing") if check_nest(kernel, steps) else None
+        found += 1
+    assert found > 2
+
+
+def twice(steps):
+    """Return a nest in which the last store is done twice."""
+    return _last(steps, lambda step: isinstance(step, Store), lambda step: [step, step])
+
+
+def _last(steps, wanted, change):
+    """Return steps with the last one of a kind changed, in the innermost loop."""
+    for place in reversed(range(len(steps))):
+        step = steps[place]
+        before, after = steps[:place], steps[place + 1 :]
+        if isinstance(step, Loop):
+            body = _last(step.body, wanted, change)
+            if body is not step.body:
+                return [*before, step._replace(body=body), *after]
+        if wanted(step):
+            return [*before, *change(step), *after]
+    return steps
+
+
+def _is_inner(step):
+    return isinstance(step, Loop) and bool(step.folds)
+
+
+BROKEN = {
+    "a store done twice": ("not done once", twice),
+    "no outer loop": (
+        "does not move",
+        lambda steps: [*steps[0].body] if isinstance(steps[0], Loop) else steps[::-1],
+    ),
+    "a loop in a loop along the same axis": (
+        "moves already",
+        lambda s: _last(s, _is_inner, lambda loop: [loop._replace(body=[loop])]),
+    ),
+    "a fold that its loop does not carry": (
+        "do not carry it",
+        lambda s: _last(s, _is_inner, lambda loop: [loop._replace(folds=())]),
+    ),
+    "vectors in vectors": (
+        "along another axis",
+        lambda s: [
+            s[0]._replace(
+                lanes=2,
+                body=_last(s[0].body, _is_inner, lambda o: [o._replace(lanes=2)]),
+            )
+        ],
+    ),
+    "more lanes than indices": (
+        "more lanes",
+        lambda s: _last(s, _is_inner, lambda loop: [loop._replace(lanes=128)]),
+    ),
+    "a fold by many": (
+        "depend on others",
+        lambda s: _last(s, _is_inner, lambda loop: [loop._replace(parallel=True)]),
+    ),
+    "a node before its operand": (
+        "missing",
+        lambda s: _last(
+            s, _is_inner, lambda loop: [loop._replace(body=loop.body[::-1])]
+        ),
+    ),
+    "a fold that is no loop": (
+        "needs a loop",
+        lambda s: _last(
+            s, _is_inner, lambda o: [o._replace(body=[*o.body, o.folds[0]])]
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_nests_are_refused(name):
+    complaint, change = BROKEN[name]
+    kernel = KERNELS[0]
+    steps = loop_nest(kernel)
+    assert check_nest(kernel, steps) is steps
+    with pytest.raises(NestError, match=complaint):
+        check_nest(kernel, change(steps))
+
+
+def test_a_complaint_names_the_step_and_the_kernel():
+    kernel = KERNELS[0]
+    with pytest.raises(
+        NestError, match=r"(?s)out\[.*in the loops of\n\n" + kernel.name
+    ):
+        check_nest(kernel, twice(loop_nest(kernel)))
