@@ -56,6 +56,10 @@ impl_rules[remat_p] = lambda *args, jaxpr, **params: jaxpr_as_fun(jaxpr)(*args)
 shape_rules[remat_p] = lambda *avals, jaxpr, **params: jaxpr.out_avals
 
 
+jvp_rules[remat_p], vmap_rules[remat_p] = jvp_call(remat_p), vmap_call(remat_p)
+transpose_rules[remat_p], dce_rules[remat_p] = transpose_call(remat_p), dce_call()
+
+
 def keeps(policy, eqn):
     """Return whether results of an equation may be kept; those of effects have to."""
     avals = [x.aval for x in eqn.invars]
@@ -130,8 +134,6 @@ def _split(split, primitive, args, on_tape, params):
 
 
 split_rules[remat_p] = _split
-jvp_rules[remat_p], vmap_rules[remat_p] = jvp_call(remat_p), vmap_call(remat_p)
-transpose_rules[remat_p], dce_rules[remat_p] = transpose_call(remat_p), dce_call()
 
 
 def checkpoint(
