@@ -176,7 +176,7 @@ def checkpoint(
         call = FlatCall("checkpoint", fun, args, kwargs, **options)
         static = [(i, args[i]) for i in range(len(args)) if i not in moving]
         statics = tuple([(at, type(x), x) for at, x in [*static, *fixed.items()]])
-        jaxpr, consts, out_tree = written_once(call, statics)
+        jaxpr, consts, out_tree = _written_once(call, statics)
         outs = remat_p.bind(*consts, *call.leaves, jaxpr=jaxpr, **params)
         return out_tree.unflatten(outs)
 
@@ -186,15 +186,15 @@ def checkpoint(
 _programs = cache_by_object()
 
 
-def written(call):
+def _written(call):
     """Return the program of a call, its first operands, and the result's structure."""
     origin = Origin(call.name, call.fun_name, call.names)
     closed = ClosedJaxpr(*trace_to_jaxpr(call, call.avals, origin))
     return without_consts(closed), closed.consts, call.out_tree
 
 
-def written_once(call, statics):
-    """Return `written` of a call; it is kept with the function, if that can be.
+def _written_once(call, statics):
+    """Return `_written` of a call; it is kept with the function, if that can be.
 
     Args:
       call: a `FlatCall`.
@@ -205,11 +205,11 @@ def written_once(call, statics):
         once = once_of(_programs, call.fun)
         hash(key)
     except TypeError:  # no hash, or no weak references
-        return written(call)
-    return once.get(key, lambda: written(call), lambda found: not traced(found[1]))
+        return _written(call)
+    return once.get(key, lambda: _written(call), lambda found: not _traced(found[1]))
 
 
-def traced(values):
+def _traced(values):
     """Return whether one of the values belongs to a trace."""
     return any(isinstance(value, Tracer) for value in values)
 
