@@ -170,12 +170,7 @@ def checkpoint(
 
     @functools.wraps(fun)
     def fun_remat(*args, **kwargs):
-        moving = _moving_positions(static_argnums, args)
-        fixed = {name: kwargs.pop(name) for name in sorted(names & kwargs.keys())}
-        options = {"argnums": moving, "constants": fixed}
-        call = FlatCall("checkpoint", fun, args, kwargs, **options)
-        static = [(i, args[i]) for i in range(len(args)) if i not in moving]
-        statics = tuple([(at, type(x), x) for at, x in [*static, *fixed.items()]])
+        call, statics = _taken_apart(fun, args, kwargs, static_argnums, names)
         jaxpr, consts, out_tree = _written_once(call, statics)
         outs = remat_p.bind(*consts, *call.leaves, jaxpr=jaxpr, **params)
         return out_tree.unflatten(outs)
@@ -212,6 +207,16 @@ def _written_once(call, statics):
 def _traced(values):
     """Return whether one of the values belongs to a trace."""
     return any(isinstance(value, Tracer) for value in values)
+
+
+def _taken_apart(fun, args, kwargs, static_argnums, static_names):
+    """Return the `FlatCall` of what is traced, and the static arguments, a tuple."""
+    moving = _moving_positions(static_argnums, args)
+    fixed = {name: kwargs.pop(name) for name in sorted(static_names & kwargs.keys())}
+    options = {"argnums": moving, "constants": fixed}
+    call = FlatCall("checkpoint", fun, args, kwargs, **options)
+    static = [(i, args[i]) for i in range(len(args)) if i not in moving]
+    return call, tuple([(at, type(x), x) for at, x in [*static, *fixed.items()]])
 
 
 _CONCRETE = (
