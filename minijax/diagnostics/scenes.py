@@ -24,6 +24,23 @@ from minijax.jaxprs.staging import JaxprTracer
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_leaves, tree_leaves_with_path
 
+ARRAYS = (Array, np.ndarray, np.generic)
+GUARD = guarded(steps_of).__code__
+
+
+def caller_of(frame):
+    """Return the innermost frame of the user that a frame of ours runs under."""
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def arguments_of(frame):
+    """Return the values of the parameters of the function that a frame runs."""
+    values = inspect.getargvalues(frame)
+    names = [*values.args, values.varargs, values.keywords]
+    return [values.locals[name] for name in names if name in values.locals]
+
 
 class Scene:
     """Where an error was raised: the user's line, and our frames under it.
@@ -54,24 +71,6 @@ class Scene:
         leaves = tree_leaves(arguments_of(frames[0])) if frames else []
         found = {id(x): x for x in leaves if isinstance(x, ARRAYS)}
         return list(found.values())
-
-
-ARRAYS = (Array, np.ndarray, np.generic)
-GUARD = guarded(steps_of).__code__
-
-
-def caller_of(frame):
-    """Return the innermost frame of the user that a frame of ours runs under."""
-    while frame is not None and is_ours(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
-
-
-def arguments_of(frame):
-    """Return the values of the parameters of the function that a frame runs."""
-    values = inspect.getargvalues(frame)
-    names = [*values.args, values.varargs, values.keywords]
-    return [values.locals[name] for name in names if name in values.locals]
 
 
 def name_in(frame, value):
@@ -138,6 +137,18 @@ def birth(line, name, value):
     return f"an argument of {line.code.co_name}" if known else ""
 
 
+def is_told(error):
+    """Return whether an error is one of ours about tracers, which has its own lines."""
+    return type(error).__module__ == errors.__name__
+
+
+def of_arrays(scene):
+    """Return whether the user had called a function of arrays."""
+    frames = [f for f in scene.below if f.f_code is not GUARD]
+    name = frames[0].f_globals.get("__name__", "") if frames else ""
+    return name.startswith(("minijax.lax", "minijax.numpy", "minijax.operators"))
+
+
 PLACES = "first", "second", "third", "fourth"
 
 
@@ -155,18 +166,6 @@ def about(scene, place, value):
     name = name_in(scene.frame, value)
     parts = [f"{name or f'the {place} operand'}: {typeof(value)}"]
     return ", ".join([*parts, *filter(None, [birth(scene.line, name, value)])])
-
-
-def is_told(error):
-    """Return whether an error is one of ours about tracers, which has its own lines."""
-    return type(error).__module__ == errors.__name__
-
-
-def of_arrays(scene):
-    """Return whether the user had called a function of arrays."""
-    frames = [f for f in scene.below if f.f_code is not GUARD]
-    name = frames[0].f_globals.get("__name__", "") if frames else ""
-    return name.startswith(("minijax.lax", "minijax.numpy", "minijax.operators"))
 
 
 # Functions ``explainer(error, scene)`` that return lines; each knows its own errors.

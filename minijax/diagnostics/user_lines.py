@@ -43,6 +43,23 @@ class Position:
         return linecache.getline(self.code.co_filename, self.position[0]).strip()
 
 
+# The names of cells in Jupyter, and in IPython's own terminal.
+CELL = r".*ipykernel_\d+\W\d+\.py|<ipython-input-(\d+)-\w+>"
+
+
+def _cell(found):
+    """Return what a notebook calls the cell that is kept under a name of a file."""
+    notebook = sys.modules.get("IPython")
+    shell = notebook and notebook.get_ipython()
+    compiler = getattr(shell, "compile", None)
+    number = getattr(compiler, "_filename_map", {}).get(found[0], found[1])
+    if number is None and hasattr(compiler, "get_code_name"):  # IPython 7 keeps no map
+        for i, text in enumerate(shell.history_manager.input_hist_raw):
+            if compiler.get_code_name(text, text, i) == found[0]:
+                number = i
+    return "cell" if number is None else f"cell In[{number}]"
+
+
 class UserLine(Position):
     """A place in the user's program, as messages spell it."""
 
@@ -75,23 +92,6 @@ class UserLine(Position):
     def quoted(self):
         """The whole path, and the text of the line, for error messages."""
         return f"{self.spell(self.file)}: {self.text}"
-
-
-# The names of cells in Jupyter, and in IPython's own terminal.
-CELL = r".*ipykernel_\d+\W\d+\.py|<ipython-input-(\d+)-\w+>"
-
-
-def _cell(found):
-    """Return what a notebook calls the cell that is kept under a name of a file."""
-    notebook = sys.modules.get("IPython")
-    shell = notebook and notebook.get_ipython()
-    compiler = getattr(shell, "compile", None)
-    number = getattr(compiler, "_filename_map", {}).get(found[0], found[1])
-    if number is None and hasattr(compiler, "get_code_name"):  # IPython 7 keeps no map
-        for i, text in enumerate(shell.history_manager.input_hist_raw):
-            if compiler.get_code_name(text, text, i) == found[0]:
-                number = i
-    return "cell" if number is None else f"cell In[{number}]"
 
 
 HOME = os.path.dirname(minijax.__file__) + os.sep

@@ -71,6 +71,21 @@ def transpose_call(primitive):
     return rule
 
 
+def dce_call(per_operand=unchanged):
+    """Return the dce rule of a primitive that calls its parameter `jaxpr`."""
+
+    def rule(eqn, used):
+        program, needed = dce_program(eqn.params["jaxpr"], used)
+        params = per_operand(eqn.params, lambda given: only(needed, given))
+        return eqn.replace(
+            invars=only(needed, eqn.invars),
+            outvars=only(used, eqn.outvars),
+            params=params | {"jaxpr": keep_inputs(program, needed)},
+        )
+
+    return rule
+
+
 class Opening(Trace):
     """Runs what calls call; everything else goes to its parent.
 
@@ -99,18 +114,3 @@ def opened(closed, shut=()):
             return jaxpr_as_fun(closed)(*flat)
 
     return stage(program, closed.in_avals)
-
-
-def dce_call(per_operand=unchanged):
-    """Return the dce rule of a primitive that calls its parameter `jaxpr`."""
-
-    def rule(eqn, used):
-        program, needed = dce_program(eqn.params["jaxpr"], used)
-        params = per_operand(eqn.params, lambda given: only(needed, given))
-        return eqn.replace(
-            invars=only(needed, eqn.invars),
-            outvars=only(used, eqn.outvars),
-            params=params | {"jaxpr": keep_inputs(program, needed)},
-        )
-
-    return rule

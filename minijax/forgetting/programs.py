@@ -1,4 +1,4 @@
-# Made from chapters/11_remat_upper.md by `make chapter`;
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Programs made from programs: what each transformation does to a whole jaxpr.
 
@@ -44,53 +44,9 @@ def spread(mask, values):
     return [next(values) if chosen else None for chosen in mask]
 
 
-def has_effects(jaxpr):
-    """Return whether running a jaxpr does more than return results.
-
-    Args:
-      jaxpr: a `Jaxpr` or a `ClosedJaxpr`.
-    """
-    return any(map(acts, jaxpr.eqns))
-
-
-def acts(eqn):
-    """Return whether an equation does more than return results."""
-    return effect_rules[eqn.primitive](eqn)
-
-
-def _acts_inside(eqn):
-    """Return whether a program in an equation does more than return results."""
-    return any(map(has_effects, jaxprs_in_params(eqn.params)))
-
-
-# Rules ``rule(eqn)`` say whether an equation does more than return results.
-effect_rules = RuleTable("effect", default=_acts_inside)
-
-
-def _variables(atoms):
-    return [atom for atom in atoms if not isinstance(atom, Literal)]
-
-
-def prune(closed):
-    """Return `dce_program` of a program whose results are all needed."""
-    return dce_program(closed, (True,) * len(closed.outvars))
-
-
-@remembered
-def dce_program(closed, used):
-    """Return a program without what its `used` results do not need.
-
-    Args:
-      closed: a `ClosedJaxpr`.
-      used: for each result whether it is needed; the others go.
-
-    Returns:
-      A `ClosedJaxpr` with the same inputs, and a tuple: for each of them whether it is
-      still needed.
-    """
-    jaxpr = dce_jaxpr(closed.jaxpr, used)
-    read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
-    return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
+def flags_of(flag, count):
+    """Return one flag for each of `count` things, of a single flag or of them all."""
+    return (flag,) * count if isinstance(flag, bool) else tuple(flag)
 
 
 def with_consts(jaxpr, closed):
@@ -118,21 +74,6 @@ def stage(program, avals):
     return ClosedJaxpr(*trace_to_jaxpr(program, avals))
 
 
-def _each(flag, count):
-    return (flag,) * count if isinstance(flag, bool) else tuple(flag)
-
-
-def _written_out(out, slope, wanted, aval):
-    needed = slope is None and wanted and is_inexact(aval.dtype)
-    return zeros_like_tangent(out) if needed else slope
-
-
-def _batched(aval, dim, size):
-    if dim is None:
-        return aval
-    return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
-
-
 @remembered
 def jvp_program(closed, moving, instantiate=False):
     """Return the program of values and rates.
@@ -148,7 +89,7 @@ def jvp_program(closed, moving, instantiate=False):
       results, and the tangents of some; and a tuple that says which.
     """
     count, moves = len(closed.invars), []
-    wanted = _each(instantiate, len(closed.outvars))
+    wanted = flags_of(instantiate, len(closed.outvars))
 
     def program(*flat):
         tangents = spread(moving, flat[count:])
@@ -159,6 +100,11 @@ def jvp_program(closed, moving, instantiate=False):
 
     avals = closed.in_avals + only(moving, closed.in_avals)
     return ClosedJaxpr(*trace_to_jaxpr(program, avals)), tuple(moves)
+
+
+def _written_out(out, slope, wanted, aval):
+    needed = slope is None and wanted and is_inexact(aval.dtype)
+    return zeros_like_tangent(out) if needed else slope
 
 
 @remembered
@@ -175,7 +121,7 @@ def vmap_program(closed, axis, dims, to_front=False):
     Returns:
       A `ClosedJaxpr`, and a tuple with the mapped axis of each result, or None.
     """
-    fronts, places = _each(to_front, len(closed.outvars)), []
+    fronts, places = flags_of(to_front, len(closed.outvars)), []
 
     def program(*values):
         outs, found = vmap_flat(jaxpr_as_fun(closed), values, dims, axis)
@@ -187,6 +133,69 @@ def vmap_program(closed, axis, dims, to_front=False):
 
     avals = [_batched(aval, dim, axis.size) for aval, dim in zip(closed.in_avals, dims)]
     return ClosedJaxpr(*trace_to_jaxpr(program, avals)), tuple(places)
+
+
+def _batched(aval, dim, size):
+    if dim is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
+
+
+@remembered
+def transpose_program(closed, linear, given, instantiate=False):
+    """Return the program that runs a linear one backwards.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      linear: for each input whether the program is linear in it.
+      given: for each result whether it has a cotangent.
+      instantiate: whether zero cotangents of linear inputs are written out: one flag,
+        or one for each of them.
+
+    Returns:
+      A `ClosedJaxpr` from the values of the other inputs, and the cotangents that are
+      given, to cotangents of linear inputs; and a tuple that says of which.
+    """
+    known_avals, linear_avals = partition(linear, closed.in_avals)
+    places, count = list(map(Linear, linear_avals)), len(known_avals)
+    wanted, arrives = flags_of(instantiate, len(linear_avals)), []
+
+    def program(*flat):
+        operands = merge(linear, flat[:count], places)
+        cts = spread(given, flat[count:])
+        cts = backward_pass(closed.jaxpr, closed.consts, operands, cts)
+        cts = [
+            dense_cotangent(aval, ct) if dense else ct
+            for dense, aval, ct in zip(wanted, linear_avals, only(linear, cts))
+        ]
+        arrives.extend(ct is not None for ct in cts)
+        return [ct for ct in cts if ct is not None]
+
+    avals = known_avals + only(given, closed.out_avals)
+    return ClosedJaxpr(*trace_to_jaxpr(program, avals)), tuple(arrives)
+
+
+def has_effects(jaxpr):
+    """Return whether running a jaxpr does more than return results.
+
+    Args:
+      jaxpr: a `Jaxpr` or a `ClosedJaxpr`.
+    """
+    return any(map(acts, jaxpr.eqns))
+
+
+def acts(eqn):
+    """Return whether an equation does more than return results."""
+    return effect_rules[eqn.primitive](eqn)
+
+
+def _acts_inside(eqn):
+    """Return whether a program in an equation does more than return results."""
+    return any(map(has_effects, jaxprs_in_params(eqn.params)))
+
+
+# Rules ``rule(eqn)`` say whether an equation does more than return results.
+effect_rules = RuleTable("effect", default=_acts_inside)
 
 
 # Rules ``rule(eqn, used)`` return an equation without those results that are not used,
@@ -215,35 +224,27 @@ def dce_jaxpr(jaxpr, used):
     return jaxpr.replace(constvars=constvars, outvars=outvars, eqns=eqns[::-1])
 
 
+def _variables(atoms):
+    return [atom for atom in atoms if not isinstance(atom, Literal)]
+
+
+def prune(closed):
+    """Return `dce_program` of a program whose results are all needed."""
+    return dce_program(closed, (True,) * len(closed.outvars))
+
+
 @remembered
-def transpose_program(closed, linear, given, instantiate=False):
-    """Return the program that runs a linear one backwards.
+def dce_program(closed, used):
+    """Return a program without what its `used` results do not need.
 
     Args:
       closed: a `ClosedJaxpr`.
-      linear: for each input whether the program is linear in it.
-      given: for each result whether it has a cotangent.
-      instantiate: whether zero cotangents of linear inputs are written out: one flag,
-        or one for each of them.
+      used: for each result whether it is needed; the others go.
 
     Returns:
-      A `ClosedJaxpr` from the values of the other inputs, and the cotangents that are
-      given, to cotangents of linear inputs; and a tuple that says of which.
+      A `ClosedJaxpr` with the same inputs, and a tuple: for each of them whether it is
+      still needed.
     """
-    known_avals, linear_avals = partition(linear, closed.in_avals)
-    places, count = list(map(Linear, linear_avals)), len(known_avals)
-    wanted, arrives = _each(instantiate, len(linear_avals)), []
-
-    def program(*flat):
-        operands = merge(linear, flat[:count], places)
-        cts = spread(given, flat[count:])
-        cts = backward_pass(closed.jaxpr, closed.consts, operands, cts)
-        cts = [
-            dense_cotangent(aval, ct) if dense else ct
-            for dense, aval, ct in zip(wanted, linear_avals, only(linear, cts))
-        ]
-        arrives.extend(ct is not None for ct in cts)
-        return [ct for ct in cts if ct is not None]
-
-    avals = known_avals + only(given, closed.out_avals)
-    return ClosedJaxpr(*trace_to_jaxpr(program, avals)), tuple(arrives)
+    jaxpr = dce_jaxpr(closed.jaxpr, used)
+    read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
+    return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])

@@ -8,7 +8,13 @@ Reference: ``partial_eval_jaxpr_nounits`` in ``jax._src.interpreters.partial_eva
 from typing import NamedTuple
 
 from minijax.core import current_trace, lifetime, set_current_trace
-from minijax.forgetting.programs import _each, dce_jaxpr, merge, partition, with_consts
+from minijax.forgetting.programs import (
+    dce_jaxpr,
+    flags_of,
+    merge,
+    partition,
+    with_consts,
+)
 from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.jaxpr import ClosedJaxpr, eval_jaxpr
 from minijax.jaxprs.staging import JaxprTrace, JaxprTracer
@@ -28,7 +34,7 @@ def split_program(closed, on_tape, instantiate=False):
     Returns:
       A `Split`.
     """
-    wanted = _each(instantiate, len(closed.outvars))
+    wanted = flags_of(instantiate, len(closed.outvars))
     now = JaxprTrace(current_trace())
     with lifetime(now), lifetime(JaxprTrace(now)) as tape:
         args = [

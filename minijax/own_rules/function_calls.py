@@ -8,13 +8,13 @@ Reference: ``custom_jvp_call_p``, ``custom_vjp_call_p`` in
 
 from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
-from minijax.batching.rules import at_front, vmap_rules
-from minijax.batching.trace import program_primitives, vmap_flat
+from minijax.batching.rules import vmap_rules
+from minijax.batching.trace import program_primitives
 from minijax.core import Primitive, RuleTable, current_trace, impl_rules
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.jaxprs.printing import print_rules, write_plainly
 from minijax.jaxprs.staging import JaxprTrace, trace_to_jaxpr
-from minijax.pytrees.treedefs import tree_flatten
+from minijax.own_rules.flat_functions import CallRule, MappedRule, mapped
 
 
 def write_down(fun, args):
@@ -65,79 +65,6 @@ def _impl(*args, call_jaxpr, **params):
 
 def _shape(*avals, call_jaxpr, **params):
     return call_jaxpr.out_avals
-
-
-def mapped(fun, dims, axis):
-    """Return a function for all examples at once; its results have the axis in front.
-
-    Args:
-      fun: a function from flat arguments to a list.
-      dims: the mapped axis of each argument, or None.
-      axis: the `MappedAxis`.
-    """
-
-    def all_examples(*values):
-        outs, places = vmap_flat(fun, values, dims, axis)
-        return [at_front(out, dim, axis.size) for out, dim in zip(outs, places)]
-
-    return all_examples
-
-
-def map_trees(fun, trees, dims, axis):
-    """Call a function of trees for all examples; return a tree, the axis in front.
-
-    Args:
-      fun: a function of trees of arrays that returns one; None holds no array.
-      trees: its arguments.
-      dims: for each of their leaves the mapped axis, or None.
-      axis: the `MappedAxis`.
-    """
-    leaves, in_tree = tree_flatten(trees)
-    found = []
-
-    def flat(*values):
-        outs, out_tree = tree_flatten(fun(*in_tree.unflatten(values)))
-        found.append(out_tree)
-        return outs
-
-    outs = mapped(flat, dims, axis)(*leaves)
-    return found[0].unflatten(outs)
-
-
-class CallRule:
-    """A rule that comes with a call, as a function of flat lists; None is zero."""
-
-    name = ""  # what the user calls it
-
-    def __repr__(self):
-        return self.name
-
-    def dims_of(self, dims, *trees):
-        """Return the mapped axes of the arguments' leaves, from those of the call."""
-        raise NotImplementedError
-
-    def placed(self, found, dims, axis):
-        """Return what it found for all examples, with the mapped axes where they go."""
-        return found
-
-
-class MappedRule(CallRule):
-    """A rule for all examples at once.
-
-    Args:
-      rule: the rule for one.
-      dims: the mapped axes of the arguments of the call, or None.
-      axis: the `MappedAxis`.
-    """
-
-    def __init__(self, rule, dims, axis):
-        self.rule, self.dims, self.axis, self.name = rule, dims, axis, rule.name
-        self.dims_of, self.placed = rule.dims_of, rule.placed
-
-    def __call__(self, *trees):
-        dims = self.dims_of(self.dims, *trees)
-        found = map_trees(self.rule, trees, dims, self.axis)
-        return self.placed(found, self.dims, self.axis)
 
 
 def _vmap_rule(primitive):

@@ -25,8 +25,8 @@ from minijax.jaxprs.jaxpr import ClosedJaxpr, Var, jaxpr_as_fun
 from minijax.jaxprs.printing import print_rules, write_plainly
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.linear.linearization import linearize
-from minijax.own_rules.flat_functions import take_apart
-from minijax.own_rules.function_calls import callee_rules, mapped, write_down
+from minijax.own_rules.flat_functions import mapped, take_apart
+from minijax.own_rules.function_calls import callee_rules, write_down
 from minijax.own_rules.tangent_rules import custom_jvp
 from minijax.pytrees.forward_api import jvp
 from minijax.pytrees.treedefs import tree_flatten

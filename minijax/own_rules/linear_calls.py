@@ -17,8 +17,8 @@ from minijax.forward.rules import add_tangents, instantiate, jvp_rules
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.own_rules.cotangent_rules import at_place
-from minijax.own_rules.flat_functions import take_apart
-from minijax.own_rules.function_calls import callee_rules, mapped, write_down
+from minijax.own_rules.flat_functions import mapped, take_apart
+from minijax.own_rules.function_calls import callee_rules, write_down
 from minijax.pytrees.call_names import zeros_of_tangent
 from minijax.pytrees.treedefs import tree_flatten
 from minijax.reverse.transposition import transpose_rules

@@ -49,23 +49,6 @@ def enciphering(k, lowering, keys, size):
     return threefry2x32(k.apply, key, (high, low))
 
 
-def lower_split(lowering, eqn, keys):
-    """Add one kernel that stores the two words of each new key."""
-    out = lowering.slot(eqn.outvars[0].aval)
-    flat = reshaped(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
-    k = KernelBuilder("random_split", flat.shape)
-    words = enciphering(k, lowering, keys, size)
-    return store_keys(lowering, k, words, out, flat)
-
-
-def store_keys(lowering, k, words, out, flat):
-    """Add the kernel that stores the two words of each key; return the keys."""
-    for half, word in zip(halves(flat), words):
-        k.store(half, word)
-    lowering.steps.append(Launch(*k.kernel()))
-    return [out]
-
-
 def lower_bits(lowering, eqn, keys):
     """Add one kernel for random numbers, which others can be fused into."""
     out = lowering.slot(eqn.outvars[0].aval)
@@ -82,6 +65,23 @@ def joined(k, first, second, dtype):
         return k.convert(k.xor(first, second), dtype)
     high = k.shift_left(k.convert(first, dtype), 32)
     return k.apply("or", high, k.convert(second, dtype))
+
+
+def lower_split(lowering, eqn, keys):
+    """Add one kernel that stores the two words of each new key."""
+    out = lowering.slot(eqn.outvars[0].aval)
+    flat = reshaped(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
+    k = KernelBuilder("random_split", flat.shape)
+    words = enciphering(k, lowering, keys, size)
+    return store_keys(lowering, k, words, out, flat)
+
+
+def store_keys(lowering, k, words, out, flat):
+    """Add the kernel that stores the two words of each key; return the keys."""
+    for half, word in zip(halves(flat), words):
+        k.store(half, word)
+    lowering.steps.append(Launch(*k.kernel()))
+    return [out]
 
 
 def lower_fold_in(lowering, eqn, keys, data):
