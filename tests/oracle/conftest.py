@@ -1,8 +1,24 @@
-"""What all comparisons with JAX share."""
+"""What all comparisons with JAX share.
+
+Nearly all of their time goes to XLA, which compiles thousands of programs that run once
+each. So it compiles them quickly here, without the passes that make fast code; bits of
+sums and of elementary functions may differ, which no comparison asks for.
+`XLA_FLAGS= make oracle` compares with programs as XLA compiles them for users.
+"""
 
 import itertools
+import os
 
 import pytest
+
+QUICKLY = [
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+    "--xla_cpu_enable_concurrency_optimized_scheduler=false",
+]
+os.environ.setdefault("XLA_FLAGS", " ".join(QUICKLY))
 
 numbers = itertools.count(1)
 
