@@ -52,7 +52,7 @@ serve:
 	$(call title,http://127.0.0.1:$(PORT))
 	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
-## make test            lint, types, made files, tests, notebooks, book
+## make test            lint, types, made files, tests, notebooks, book; LONG=1: more random programs
 test: $(STAMP) lint types made book notebooks unit
 
 lint: $(STAMP)
@@ -91,7 +91,7 @@ chapters: $(STAMP)
 	@$(RUN) -m book.tools.notebook
 	@$(RUN) -m book.tools.pages --toc
 
-## make oracle          compare with real JAX, in an environment of its own
+## make oracle          compare with real JAX, in an environment of its own; LONG=1 as well
 oracle: $(ORACLE)/.installed
 	$(call title,oracle)
 	@MINIJAX_ORACLE=1 $(ORACLE)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal tests/oracle
