@@ -1,6 +1,6 @@
 """What all comparisons with JAX share.
 
-Nearly all of their time goes to XLA, which compiles thousands of programs that run once
+Much of their time goes to XLA, which compiles thousands of programs that run once
 each. So it compiles them quickly here, without the passes that make fast code; bits of
 sums and of elementary functions may differ, which no comparison asks for.
 `XLA_FLAGS= make oracle` compares with programs as XLA compiles them for users, from
