@@ -12,7 +12,7 @@ from pathlib import Path
 from book.tools.source import ROOT, BookError
 
 LOCK = ROOT / "_build" / "lock"
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 @contextmanager
