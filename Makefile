@@ -53,7 +53,7 @@ serve:
 	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 ## make test            lint, types, made files, tests, notebooks, book; LONG=1: more random programs
-test: $(STAMP) lint types made book notebooks unit
+test: $(STAMP) lint types book notebooks unit
 
 lint: $(STAMP)
 	$(call title,lint)
@@ -63,6 +63,7 @@ types: $(STAMP)
 	$(call title,types)
 	@$(RUN) -m mypy
 
+# Part of the tests already (tests/laws/test_source.py), and quicker alone.
 made: $(STAMP)
 	$(call title,modules and notebooks agree with the chapters)
 	@$(RUN) -m book.tools.export --check; modules=$$?; \
