@@ -8,7 +8,7 @@ PORT ?= 8000
 N ?= 1
 WORKERS ?= 2
 RUN := $(VENV)/bin/python
-PIP := -m pip install -qq --no-input --disable-pip-version-check
+PIP := -m pip install -qq --no-input --disable-pip-version-check --no-compile
 STAMP := $(VENV)/.installed
 COLAB := .venv-colab
 NOTEBOOKS ?= chapters/*.ipynb
@@ -21,6 +21,8 @@ SECONDS ?= 60
 HUNT := $(if $(LLVMLITE),.venv-llvmlite-$(LLVMLITE),$(if $(wildcard $(ORACLE)/.installed),$(ORACLE),$(VENV)))
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 KERNEL := PYTHONPATH=$(CURDIR) PYTHONWARNINGS=default PYTHONHASHSEED=0 OMP_NUM_THREADS=1 PYDEVD_DISABLE_FILE_VALIDATION=1
+# Where JAX is installed, all else comes from $(VENV), which has it already.
+export BELOW := import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))
 title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters \
@@ -50,8 +52,8 @@ serve:
 	$(call title,http://127.0.0.1:$(PORT))
 	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
-## make test            lint, types, made files, tests, notebooks, book
-test: $(STAMP) lint types made book notebooks unit
+## make test            lint, types, made files, tests, notebooks, book; LONG=1: more random programs
+test: $(STAMP) lint types book notebooks unit
 
 lint: $(STAMP)
 	$(call title,lint)
@@ -61,6 +63,7 @@ types: $(STAMP)
 	$(call title,types)
 	@$(RUN) -m mypy
 
+# Part of the tests already (tests/laws/test_source.py), and quicker alone.
 made: $(STAMP)
 	$(call title,modules and notebooks agree with the chapters)
 	@$(RUN) -m book.tools.export --check; modules=$$?; \
@@ -89,7 +92,7 @@ chapters: $(STAMP)
 	@$(RUN) -m book.tools.notebook
 	@$(RUN) -m book.tools.pages --toc
 
-## make oracle          compare with real JAX, in an environment of its own
+## make oracle          compare with real JAX, in an environment of its own; LONG=1 as well
 oracle: $(ORACLE)/.installed
 	$(call title,oracle)
 	@MINIJAX_ORACLE=1 $(ORACLE)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal tests/oracle
@@ -115,12 +118,11 @@ oracle-record: $(ORACLE)/.installed
 	$(call title,record)
 	@MINIJAX_ORACLE=record $(ORACLE)/bin/python -m pytest -q tests/oracle
 
-$(ORACLE)/.installed: requirements.txt constraints.txt pyproject.toml
+$(ORACLE)/.installed: $(STAMP)
 	$(call title,environment with JAX)
-	@$(PYTHON) -m venv $(ORACLE)
-	@$(ORACLE)/bin/python $(PIP) -c constraints.txt setuptools pytest pytest-xdist \
-	  hypothesis mpmath numpy ml_dtypes scikit-learn tqdm jax==0.10.2 llvmlite
-	@$(ORACLE)/bin/python $(PIP) --no-build-isolation --no-deps -e .
+	@rm -rf $(ORACLE) && $(PYTHON) -m venv $(ORACLE)
+	@$(RUN) -c "$$BELOW" > $$(echo $(ORACLE)/lib/python*/site-packages)/below.pth
+	@$(ORACLE)/bin/python $(PIP) -c constraints.txt jax==0.10.2
 	@touch $@
 
 ## make hunt SECONDS=600  new random programs until the time is over; LLVMLITE=0.44.0: with another LLVM

@@ -4,6 +4,9 @@ A battery is a module of this folder that can be run: python -m tests.vector_cas
 """
 
 import argparse
+import os
+
+LONG = bool(os.environ.get("LONG"))  # `make test LONG=1`: all that tests can take
 
 
 def options_of(about, arguments=None, **defaults):
@@ -20,6 +23,11 @@ def options_of(about, arguments=None, **defaults):
         how = {"action": "store_true"} if default is False else kind
         parser.add_argument(f"--{name}", default=default, **how)
     return parser.parse_args(arguments)
+
+
+def blocks(few, many, start=0):
+    """Numbers of blocks of random programs: few, or with `LONG=1` many."""
+    return range(start, start + (many if LONG else few))
 
 
 def reported(compared, wrong):

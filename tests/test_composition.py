@@ -1,8 +1,8 @@
 """Every stack of transformations of the corpus gives what a simpler stack gives.
 
 The simpler stack has no loops, branches or compiled programs (`corpus.simplest`). Here
-is every third stack of each program; `python -m tests.composition` takes all,
-and `tests/oracle` asks real JAX about all of them.
+is every sixth stack of each program; `LONG=1` and `python -m tests.composition` take
+all, and `tests/oracle` asks real JAX.
 """
 
 import numpy as np
@@ -10,12 +10,13 @@ import pytest
 
 import minijax
 from tests import composition, corpus
+from tests.commands import LONG
 from tests.composition import PROGRAMS, TABLE
 
 
 @pytest.mark.parametrize("name, part", composition.CASES)
 def test_stacks_that_mean_the_same_agree(name, part):
-    found = list(composition.against_itself(name, part, every=3))
+    found = list(composition.against_itself(name, part, every=1 if LONG else 6))
     assert not found, "\n\n".join(found)
 
 

@@ -1,11 +1,15 @@
-"""Random programs of control flow mean the same in every way of running them."""
+"""Random programs of control flow mean the same in every way of running them.
+
+`tests/oracle` takes the next ones, and asks JAX. `make unit LONG=1` takes more.
+"""
 
 import pytest
 
+from tests.commands import blocks
 from tests.random_control import ControlComparison, report
 
 
-@pytest.mark.parametrize("block", range(20))
+@pytest.mark.parametrize("block", blocks(8, 20))
 def test_block_of_ten(block):
     checked = 0
     for seed in range(10 * block, 10 * block + 10):

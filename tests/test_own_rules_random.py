@@ -3,12 +3,13 @@
 import pytest
 
 import minijax
+from tests.commands import blocks
 from tests.random_rules import Program, agree
 
 BACKENDS = "python", "cpu"
 
 
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", blocks(3, 6))
 def test_block_of_ten(block):
     checked = 0
     for seed in range(10 * block, 10 * block + 10):

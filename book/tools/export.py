@@ -102,6 +102,7 @@ def write_lower_floors(wanted: Floor, folder: Path) -> None:
         lower = below(above, ROOT / PACKAGE)
     for path, text in lower.items():
         files.write(folder / PACKAGE / path, text)
+        files.keep_compiled(ROOT / PACKAGE / path, folder / PACKAGE / path)
 
 
 def differences(made: Files, folder: Path) -> str:

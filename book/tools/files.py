@@ -2,15 +2,17 @@
 
 import fcntl
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from book.tools.source import ROOT, BookError
 
 LOCK = ROOT / "_build" / "lock"
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 @contextmanager
@@ -39,6 +41,15 @@ def write(path: Path, text: str) -> bool:
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)
     return True
+
+
+def keep_compiled(original: Path, copy: Path) -> None:
+    """Give a copy what Python has compiled the original to, if both are the same."""
+    there, here = (Path(cache_from_source(path)) for path in (original, copy))
+    if there.exists() and original.read_bytes() == copy.read_bytes():
+        here.parent.mkdir(exist_ok=True)
+        shutil.copyfile(there, here)
+        shutil.copystat(original, copy)  # Python looks at the time of the source
 
 
 def _taken(file: int) -> bool:

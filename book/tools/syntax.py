@@ -19,6 +19,8 @@ def parse(code: str) -> ast.Module:
 
 def without_magics(code: str) -> str:
     """The code with each line of IPython magic replaced by `pass`."""
+    if not _MAGIC.search(code):
+        return code
     try:
         ast.parse(code)
     except SyntaxError:
@@ -71,6 +73,7 @@ def imports(code: str) -> list[ast.Import | ast.ImportFrom]:
     return [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
+@cache
 def all_imports(code: str) -> list[ast.Import | ast.ImportFrom]:
     """The import statements anywhere in the code."""
     nodes = ast.walk(ast.parse(code))
@@ -172,6 +175,8 @@ class _Generators(ast.NodeTransformer):
 
 
 def _symbols(code: str) -> symtable.SymbolTable:
+    if sys.version_info < (3, 12):
+        return symtable.symtable(code, "cell", "exec")
     tree = ast.fix_missing_locations(_Generators().visit(ast.parse(code)))
     return symtable.symtable(ast.unparse(tree), "cell", "exec")
 

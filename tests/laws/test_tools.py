@@ -1,5 +1,7 @@
 """The exporter: what it makes of a chapter, and what it refuses."""
 
+import os
+import py_compile
 import subprocess
 import sys
 
@@ -313,6 +315,24 @@ def test_the_floors_below_are_taken_from_the_package(tmp_path):
     assert high == export.make([zero, one, two])
     lowest = export.below(floor("2"), tmp_path / "out")
     assert set(lowest) == shared - {"__init__.pyi"}  # there is no name yet
+
+
+def test_a_copy_keeps_what_python_has_compiled(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "m.py").write_text("def f(): pass")
+    original, copy = tmp_path / "one/m.py", tmp_path / "two/m.py"
+    os.utime(original, (1, 1))
+    files.keep_compiled(original, copy)  # there is nothing yet
+    py_compile.compile(str(original), doraise=True)
+    files.keep_compiled(original, copy)
+    code = "import m; print(m.f.__code__.co_filename)"
+    run = [sys.executable, "-v", "-c", code]
+    done = subprocess.run(run, cwd=copy.parent, capture_output=True, text=True)
+    assert done.stdout == f"{copy}\n" and "matches" in done.stderr
+    copy.write_text("def g(): pass")
+    files.keep_compiled(original, copy)  # another text now
+    assert copy.stat().st_mtime > 1
 
 
 def test_writing_then_checking_finds_no_difference(tmp_path, capsys):

@@ -1,9 +1,51 @@
-"""What all comparisons with JAX share."""
+"""What all comparisons with JAX share.
 
+Much of their time goes to XLA, which compiles thousands of programs that run once
+each. So it compiles them quickly here, without the passes that make fast code; bits of
+sums and of elementary functions may differ, which no comparison asks for.
+`XLA_FLAGS= make oracle` compares with programs as XLA compiles them for users, from
+which the tables are recorded.
+"""
+
+import functools
 import itertools
+import os
 
+import jax
 import pytest
+from jax._src import compiler
 
+QUICKLY = [
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+    "--xla_cpu_enable_concurrency_optimized_scheduler=false",
+]
+if os.environ.get("MINIJAX_ORACLE") != "record":
+    os.environ.setdefault("XLA_FLAGS", " ".join(QUICKLY))
+
+
+def with_other_emitters(compile):
+    """Compile once more what is not implemented in XLA's older, quicker emitters."""
+
+    @functools.wraps(compile)
+    def compiled(backend, module, devices, options, *rest):
+        try:
+            return compile(backend, module, devices, options, *rest)
+        except jax.errors.JaxRuntimeError as error:
+            if " unimplemented for " not in str(error):  # Clamp, of bools and complex
+                raise
+        others = [*options.env_option_overrides, ("xla_cpu_use_fusion_emitters", True)]
+        options.env_option_overrides = others
+        return compile(backend, module, devices, options, *rest)
+
+    return compiled
+
+
+compiler.backend_compile_and_load = with_other_emitters(
+    compiler.backend_compile_and_load
+)
 numbers = itertools.count(1)
 
 
@@ -12,6 +54,4 @@ def compiled_programs_are_forgotten():
     """Let go of JAX's programs now and then; thousands of them fill gigabytes."""
     yield
     if next(numbers) % 100 == 0:
-        import jax
-
         jax.clear_caches()

@@ -1,10 +1,11 @@
-"""Every stack of transformations of the corpus gives JAX's values, or its error.
+"""Stacks of transformations of the corpus give JAX's values, or its error.
 
 JAX is asked once for each meaning (a linearized function is a jvp, and so on: see
 `tests.corpus.meaning`), in 64 bits, for values, dtypes, weak types and classes of
-errors; and once for each program and single transformation in 32 bits. Our programs
+errors; and once for each program and single transformation in 32 bits. Here is every
+third meaning; `LONG=1` and `python -m tests.composition --jax` take all. Our programs
 are emitted as Python here, which compiles faster; `tests/test_composition.py` compares
-the same stacks on the default backend.
+stacks on the default backend.
 """
 
 from concurrent.futures import ProcessPoolExecutor
@@ -14,6 +15,7 @@ import pytest
 
 from minijax import config
 from tests import composition
+from tests.commands import LONG
 
 pytest.importorskip("jax")
 
@@ -28,15 +30,15 @@ def narrow():
         yield pool
 
 
-def problems(search, *arguments):
+def problems(search, *arguments, **options):
     """Return what a search finds if our programs are emitted Python."""
     with config.override("minijax_backend", "python"):
-        return list(search(*arguments))
+        return list(search(*arguments, **options))
 
 
 @pytest.mark.parametrize("name, part", composition.CASES)
 def test_answers_are_jax_s(name, part):
-    found = problems(composition.against_jax, name, part)
+    found = problems(composition.against_jax, name, part, every=1 if LONG else 3)
     assert not found, "\n\n".join(found)
 
 

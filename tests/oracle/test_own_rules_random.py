@@ -4,10 +4,11 @@ import jax
 import pytest
 
 import minijax
+from tests.commands import blocks
 from tests.random_rules import Program, agree
 
 
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", blocks(3, 6))
 def test_block_of_twenty(block):
     checked = 0
     for seed in range(20 * block, 20 * block + 20):

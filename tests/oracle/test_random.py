@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import minijax
+from tests.commands import blocks
 from tests.sampler_cases import CASES, COUNTED, EXACT, FLOATS
 
 SEEDS = [0, 1, -1, 2**31, 2**32 + 5, -(2**40), 123456789]
@@ -192,7 +193,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", blocks(5, 10))
 def test_random_programs_with_keys(block):
     for seed in range(30 * block, 30 * block + 30):
         rng = np.random.default_rng(seed)

@@ -1,18 +1,20 @@
 """Random programs mean the same in minijax and in JAX.
 
-See `tests.random_programs` and `tests.random_control`.
+See `tests.random_programs` and `tests.random_control`. Programs with control flow begin
+after those which `tests/test_control_random.py` has compared with themselves.
 """
 
 import pytest
 
 jax = pytest.importorskip("jax")
 
+from tests.commands import blocks  # noqa: E402
 from tests.random_calls import RulesComparison  # noqa: E402
 from tests.random_control import ControlComparison, report  # noqa: E402
 from tests.random_programs import Comparison  # noqa: E402
 
 
-@pytest.mark.parametrize("block", range(15))
+@pytest.mark.parametrize("block", blocks(10, 15))
 def test_block_of_ten(block):
     comparisons = [Comparison(seed) for seed in range(10 * block, 10 * block + 10)]
     assert sum(comparison.checked for comparison in comparisons) > 70
@@ -21,7 +23,7 @@ def test_block_of_ten(block):
 
 
 @pytest.mark.filterwarnings("ignore")  # complex to real: the two warn by other classes
-@pytest.mark.parametrize("block", range(20))
+@pytest.mark.parametrize("block", blocks(10, 20, start=8))
 def test_block_of_ten_with_control_flow(block):
     jax.clear_caches()
     checked = 0
@@ -33,7 +35,7 @@ def test_block_of_ten_with_control_flow(block):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", blocks(2, 3))
 def test_block_of_ten_with_rules_and_keys(block):
     jax.clear_caches()
     for seed in range(10 * block, 10 * block + 10):
