@@ -13,7 +13,6 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import ShapedArray
-from minijax.arrays.placement import devices
 from minijax.arrays.settings import _on_or_off, config
 from minijax.calls.gate import Door, gate_library
 from minijax.calls.gate_tables import (
@@ -134,8 +133,8 @@ class GatedFunction(JitFunction):
 
     def _is_plain(self, ready):
         """Return whether the gate could do what Python does for this call."""
-        elsewhere = self._options.device not in (None, devices("cpu")[0])
-        special = elsewhere, ready.gives, ready.program.captured
+        elsewhere = ready.placement.device.platform != "cpu"
+        special = elsewhere, ready.moves, ready.gives, ready.program.captured
         entry = getattr(ready.executable, "entry", None)
         evaluating = isinstance(current_trace(), EvalTrace) and not config.state[1]
         return (
@@ -184,6 +183,7 @@ def record_of(ready, trees, named, around):
     record = record_table(
         around, trees, named, program.closed.in_avals,
         program.out_tree, program.closed.out_avals, executable.entry,
+        ready.places, ready.placement,
     )  # fmt: skip
     record[FAILURE] = getattr(executable, "raise_failure", None)
     record.held += [ready, executable]
@@ -206,7 +206,9 @@ def try_out(door):
     function, x = GatedFunction(abs, Options()), ArrayImpl(np.array(6, np.int32), aval)
     counts = [word[id(obj) + REFS] for obj in (x, aval, x._buffer)]
     function._gate[1] = around.address
-    function._ready.add(record_table(around, [leaf], {}, [aval], leaf, [aval], entry))
+    kinds = [leaf], {}, [aval], leaf, [aval]
+    where = [x.placement], x.placement
+    function._ready.add(record_table(around, *kinds, entry, *where))
     found = [door.call(function, (x,), None) for _ in range(3 * KEPT)]
     require([int(y._buffer) for y in found] == [7] * 3 * KEPT, "results")
     require(door.call(function, (x, x), None) == (x, x), "calls in Python")
