@@ -406,7 +406,7 @@ SAID = {
     "first": "3",
     "negative": "1",
     "late": "RuntimeError: jax_num_cpu_devices config should be updated before",
-    "after an array": "RuntimeError: jax_num_cpu_devices config should be updated before",
+    "after an array": "RuntimeError: jax_num_cpu_devices config should be",
     "the same": "1",
     "zero": "ValueError: jax_num_cpu_devices: new int config value must be of type int",
     "text": "ValueError: jax_num_cpu_devices: new int config value must be of type int",

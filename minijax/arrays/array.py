@@ -48,7 +48,10 @@ def asbuffer(x, device=None):
 
 def asarray_impl(x):
     """Return an array, a number or a NumPy array as an `ArrayImpl`."""
-    return x if isinstance(x, ArrayImpl) else ArrayImpl(asbuffer(x), typeof(x))
+    if isinstance(x, ArrayImpl):
+        return x
+    placement = default_placement()
+    return ArrayImpl(asbuffer(x, placement.device), typeof(x), placement)
 
 
 shape_rules = RuleTable("shape")

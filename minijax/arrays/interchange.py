@@ -101,7 +101,8 @@ class Interchange(Array):
     def __array__(self, dtype=None, copy=None):
         if self.aval.dtype in EXTENDED:
             raise TypeError(NO_NUMBERS.format(name_of(self.aval.dtype)))
-        return np.array(self._numbers().view(), dtype=dtype, copy=copy)
+        numbers = self.placement.device.fetch(self._buffer)
+        return np.array(numbers.view(), dtype=dtype, copy=copy)
 
     def __dlpack__(self, *, max_version=None, **kwargs):
         if max_version is None or max_version < (1, 0):  # cannot say "read-only"

@@ -206,9 +206,7 @@ def try_out(door):
     function, x = GatedFunction(abs, Options()), ArrayImpl(np.array(6, np.int32), aval)
     counts = [word[id(obj) + REFS] for obj in (x, aval, x._buffer)]
     function._gate[1] = around.address
-    kinds = [leaf], {}, [aval], leaf, [aval]
-    where = [x.placement], x.placement
-    function._ready.add(record_table(around, *kinds, entry, *where))
+    function._ready.add(record_table(around, [leaf], {}, [aval], leaf, [aval], entry))
     found = [door.call(function, (x,), None) for _ in range(3 * KEPT)]
     require([int(y._buffer) for y in found] == [7] * 3 * KEPT, "results")
     require(door.call(function, (x, x), None) == (x, x), "calls in Python")
