@@ -153,7 +153,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "axis_index_p": "minijax.batching.named_axes",
         "axis_size": "minijax.batching.named_axes",
         "batch_matmul": "minijax.lax.contraction",
-        "beside": "minijax.lax.creation",
         "bitcast_convert_type": "minijax.lax.creation",
         "bitcast_convert_type_p": "minijax.lax.creation",
         "bitwise_and": "minijax.lax.elementwise",

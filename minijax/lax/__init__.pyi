@@ -48,7 +48,6 @@ from minijax.lax.contraction import dot as dot
 from minijax.lax.contraction import dot_general as dot_general
 from minijax.lax.contraction import dot_general_p as dot_general_p
 from minijax.lax.conversion import convert_element_type_p as convert_element_type_p
-from minijax.lax.creation import beside as beside
 from minijax.lax.creation import bitcast_convert_type as bitcast_convert_type
 from minijax.lax.creation import bitcast_convert_type_p as bitcast_convert_type_p
 from minijax.lax.creation import broadcasted_iota as broadcasted_iota

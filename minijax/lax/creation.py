@@ -180,11 +180,11 @@ def full_like(
     weak_type = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
     value = astype(wrapped(fill_value, dtype), dtype, weak_type)
-    value = beside(value, x) if shape is None else value
+    value = _beside(value, x) if shape is None else value
     return broadcast_in_dim(value, aval.shape if shape is None else shape, ())
 
 
-def beside(value, x):
+def _beside(value, x):
     """Return a value on the device of `x`, if that is an array committed to it."""
     stays = isinstance(x, ArrayImpl) and x.committed
     return device_put(value, x.sharding) if stays else value

@@ -20,7 +20,7 @@ from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.core import Array
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.conversion import astype as as_type
-from minijax.lax.creation import beside
+from minijax.lax.creation import _beside
 from minijax.lax.creation import wrapped as as_wrapped
 from minijax.lax.promotion import (
     check_arraylike,
@@ -216,7 +216,7 @@ def full_like(
     weak_type = dtype is None and getattr(like, "weak_type", False)
     dtype = like.dtype if dtype is None else check_dtype(dtype, "full_like")
     value = as_type(as_wrapped(fill_value, dtype), dtype, weak_type)
-    value = beside(value, a) if shape is None else value
+    value = _beside(value, a) if shape is None else value
     return as_array(stretch(value, like.shape if shape is None else as_shape(shape)))
 
 

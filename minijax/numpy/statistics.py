@@ -16,7 +16,6 @@ from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, is_inexact
 from minijax.arrays.numerics import wide
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
-from minijax.lax.creation import beside
 from minijax.lax.creation import wrapped as as_wrapped
 from minijax.lax.promotion import to_inexact_dtype
 from minijax.numpy.elementwise import sqrt
