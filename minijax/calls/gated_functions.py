@@ -133,7 +133,8 @@ class GatedFunction(JitFunction):
 
     def _is_plain(self, ready):
         """Return whether the gate could do what Python does for this call."""
-        elsewhere = ready.placement.device.platform != "cpu"
+        where = ready.placement  # None as long as the program was not evaluated
+        elsewhere = where is None or where.device.platform != "cpu"
         special = elsewhere, ready.moves, ready.gives, ready.program.captured
         entry = getattr(ready.executable, "entry", None)
         evaluating = isinstance(current_trace(), EvalTrace) and not config.state[1]
