@@ -23,7 +23,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 KERNEL := PYTHONPATH=$(CURDIR) PYTHONWARNINGS=default PYTHONHASHSEED=0 OMP_NUM_THREADS=1 PYDEVD_DISABLE_FILE_VALIDATION=1
 title = @printf '── %s ──\n' "$(1)"
 
-.PHONY: help book pages serve test lint types made unit notebooks chapter chapters \
+.PHONY: help book pages serve test lint types made unit notebooks chapter chapters elsewhere \
   oracle oracle-record hunt bench colab browser card counts owner clean
 .NOTPARALLEL:
 
@@ -88,6 +88,12 @@ chapters: $(STAMP)
 	$(call title,notebooks)
 	@$(RUN) -m book.tools.notebook
 	@$(RUN) -m book.tools.pages --toc
+
+## make elsewhere       chosen tests with all arrays on a second device
+ELSEWHERE ?= $(addprefix tests/test_,$(addsuffix .py,arrays_array arrays_placement \
+  jitting_functions jitting_placing scans_loops branches_while_loops reverse_gradients))
+elsewhere: $(STAMP)
+	@MINIJAX_TEST_DEVICE=1 $(RUN) -m pytest -q $(ELSEWHERE)
 
 ## make oracle          compare with real JAX, in an environment of its own
 oracle: $(ORACLE)/.installed
