@@ -29,11 +29,11 @@ from minijax.arrays.placement import device_count as device_count
 from minijax.arrays.placement import devices as devices
 from minijax.arrays.placement import local_device_count as local_device_count
 from minijax.arrays.placement import local_devices as local_devices
-from minijax.arrays.placement import process_count as process_count
-from minijax.arrays.placement import process_index as process_index
-from minijax.arrays.placement import process_indices as process_indices
 from minijax.arrays.settings import config as config
 from minijax.arrays.settings import enable_x64 as enable_x64
+from minijax.arrays.transfer import process_count as process_count
+from minijax.arrays.transfer import process_index as process_index
+from minijax.arrays.transfer import process_indices as process_indices
 from minijax.batching.trace import vmap as vmap
 from minijax.callbacks.debug_settings import debug_infs as debug_infs
 from minijax.callbacks.debug_settings import debug_nans as debug_nans

@@ -392,18 +392,3 @@ def device_count(backend: str | None = None) -> int:
 def local_device_count(backend: str | None = None) -> int:
     """Return the number of devices of a platform that this process owns."""
     return len(local_devices(backend=backend))
-
-
-def process_index(backend: str | None = None) -> int:
-    """Return the number of this process: 0, as there is one."""
-    return devices(backend)[0].process_index
-
-
-def process_count(backend: str | None = None) -> int:
-    """Return the number of processes: 1."""
-    return len(process_indices(backend))
-
-
-def process_indices(backend: str | None = None) -> list[int]:
-    """Return the numbers of all processes."""
-    return sorted({device.process_index for device in devices(backend)})

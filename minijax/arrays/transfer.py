@@ -106,6 +106,21 @@ methods["is_fully_addressable"] = _only_arrays("is_fully_addressable", call=Fals
 methods["addressable_shards"] = _only_arrays("addressable_shards", call=False)
 
 
+def process_index(backend: str | None = None) -> int:
+    """Return the number of this process: 0, as there is one."""
+    return devices(backend)[0].process_index
+
+
+def process_count(backend: str | None = None) -> int:
+    """Return the number of processes: 1."""
+    return len(process_indices(backend))
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """Return the numbers of all processes."""
+    return sorted({device.process_index for device in devices(backend)})
+
+
 _PLATFORMS = {1: "cpu", 2: "cuda", 3: "cuda", 10: "rocm"}  # by DLPack's numbers
 
 

@@ -31,11 +31,12 @@ def where_to_run(params, places, labels=None):
     committed = {place for place in places if place and place.committed}
     if len(committed) > 1:
         raise apart(name, closed.in_avals, places, labels)
+    placement = next(iter(committed), None)
     for device in devices_inside(closed.jaxpr):
-        if committed and device.committed not in committed:
-            raise _apart_inside(name, *committed, device)
-        committed = {device.committed}
-    return committed.pop() if committed else default_placement()
+        if placement not in (None, device.committed):
+            raise _apart_inside(name, placement, device)
+        placement = device.committed
+    return placement or default_placement()
 
 
 def needs(closed):
