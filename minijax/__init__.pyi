@@ -15,12 +15,14 @@ from minijax import interpreters as interpreters
 from minijax import lax as lax
 from minijax import numpy as numpy
 from minijax import random as random
+from minijax import sharding as sharding
 from minijax import stages as stages
 from minijax import test_util as test_util
 from minijax import tree as tree
 from minijax import tree_util as tree_util
 from minijax import typing as typing
 from minijax.arrays.avals import typeof as typeof
+from minijax.arrays.interchange import Shard as Shard
 from minijax.arrays.placement import Device as Device
 from minijax.arrays.placement import default_backend as default_backend
 from minijax.arrays.placement import device_count as device_count
@@ -29,6 +31,9 @@ from minijax.arrays.placement import local_device_count as local_device_count
 from minijax.arrays.placement import local_devices as local_devices
 from minijax.arrays.settings import config as config
 from minijax.arrays.settings import enable_x64 as enable_x64
+from minijax.arrays.transfer import process_count as process_count
+from minijax.arrays.transfer import process_index as process_index
+from minijax.arrays.transfer import process_indices as process_indices
 from minijax.batching.trace import vmap as vmap
 from minijax.callbacks.debug_settings import debug_infs as debug_infs
 from minijax.callbacks.debug_settings import debug_nans as debug_nans
@@ -52,6 +57,7 @@ from minijax.own_rules.cotangent_rules import custom_vjp as custom_vjp
 from minijax.own_rules.tangent_rules import custom_jvp as custom_jvp
 from minijax.pytrees.forward_api import jvp as jvp
 from minijax.pytrees.transfer import block_until_ready as block_until_ready
+from minijax.pytrees.transfer import copy_to_host_async as copy_to_host_async
 from minijax.pytrees.transfer import device_get as device_get
 from minijax.pytrees.transfer import device_put as device_put
 from minijax.reverse.backwards import vjp as vjp

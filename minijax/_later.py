@@ -88,15 +88,19 @@ LATER = {
     },
     "many devices": {
         "minijax": """
-            NamedSharding P Shard copy_to_host_async distributed live_arrays
-            make_array_from_callback make_array_from_process_local_data
-            make_array_from_single_device_arrays make_mesh pmap process_count
-            process_index process_indices reshard set_mesh shard_map sharding smap
+            NamedSharding P distributed live_arrays make_array_from_callback
+            make_array_from_process_local_data make_array_from_single_device_arrays
+            make_mesh pmap reshard set_mesh shard_map smap
         """,
         "minijax.lax": """
             pbroadcast pcast platform_dependent precv psend pshuffle pswapaxes
             ragged_all_to_all ragged_all_to_all_p sharding_constraint_p
             with_sharding_constraint
+        """,
+        "minijax.sharding": """
+            AbstractDevice AbstractMesh AxisType ManualAxisType Mesh NamedSharding
+            PartitionSpec auto_axes explicit_axes get_abstract_mesh get_mesh
+            make_single_device_sharding reshard set_mesh use_abstract_mesh
         """,
     },
 }

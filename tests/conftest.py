@@ -18,6 +18,9 @@ from hypothesis import HealthCheck, settings
 import minijax
 from minijax.core import rule_tables
 
+minijax.config.update("jax_num_cpu_devices", 2)  # a second place for arrays
+ELSEWHERE = os.environ.get("MINIJAX_TEST_DEVICE")  # "1": all arrays are on cpu:1
+
 ORACLE = Path(__file__).parent / "oracle"
 
 os.environ.setdefault("JAX_ENABLE_COMPILATION_CACHE", "0")  # all code is made here
@@ -60,6 +63,28 @@ def pytest_make_collect_report(collector):
     report = yield
     tidy(collector.path)
     return report
+
+
+if ELSEWHERE:
+    minijax.config.update("jax_default_device", minijax.devices()[int(ELSEWHERE)])
+
+
+@pytest.fixture(autouse=bool(ELSEWHERE))
+def nothing_is_left_on_the_first_device():
+    """Let a test make no array on another device than the one that was chosen."""
+    from minijax.arrays.array import ArrayImpl
+
+    astray, make = [], ArrayImpl.__init__
+
+    def watched(self, buffer, aval, placement=None):
+        make(self, buffer, aval, placement)
+        if self.placement is minijax.devices()[0].uncommitted:
+            astray.append(aval)
+
+    ArrayImpl.__init__ = watched
+    yield
+    ArrayImpl.__init__ = make
+    assert not astray, f"arrays were made on another device: {astray[:5]}"
 
 
 @pytest.fixture(autouse=True)

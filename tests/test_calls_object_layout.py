@@ -23,7 +23,7 @@ def known():
 def test_slots():
     x = ArrayImpl(np.zeros(3, "float32"), ShapedArray((3,), "float32"))
     found = [word[id(x) + place_of(ArrayImpl, name)] for name in ArrayImpl.__slots__]
-    assert found == [id(x._buffer), id(x.aval), id(x.device)]
+    assert found == [id(x._buffer), id(x.aval), id(x.placement)]
     f = GatedFunction(abs, Options())
     assert word[id(f) + object_layout.GATE] == id(f._gate)
 

@@ -61,7 +61,7 @@ REFUSED = {
     "device and backend": (
         lambda: minijax.jit(f, device=minijax.devices()[0], backend="cpu"),
         ValueError,
-        "a device or a backend",
+        "can't specify both a device and a backend for jit, got device=CpuDevice",
     ),
     "backend": (
         lambda: minijax.jit(f, backend="abacus")(1.0, 2.0),
@@ -86,6 +86,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name):
     call, error, text = REFUSED[name]

@@ -135,8 +135,12 @@ def test_copies():
 
 def test_device():
     device = minijax.devices()[0]
-    assert minijax.jit(scaled, device=device)(V).device is device
-    assert minijax.jit(scaled, backend="cpu")(V).device is device
+    with pytest.warns(DeprecationWarning, match="device argument on jit is deprecated"):
+        result = minijax.jit(scaled, device=device)(V)
+    assert result.device is device and result.committed
+    result = minijax.jit(scaled, backend="cpu")(V)
+    assert result.device is device and result.committed
+    assert not minijax.jit(scaled, backend="interpreter")(V).committed
 
 
 def test_closures_over_tracers():

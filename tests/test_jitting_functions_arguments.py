@@ -2,9 +2,11 @@
 
 import numpy as np
 
+import minijax
 import minijax.numpy as jnp
 from minijax import devices
-from minijax.jitting.functions import placed, take_apart
+from minijax.arrays.placement import default_placement
+from minijax.jitting.functions import places_of, take_apart
 
 
 def test_plain_leaves_need_no_tree():
@@ -18,8 +20,8 @@ def test_containers_and_names():
     assert [tree and tree.num_leaves for tree in trees] == [2, 1, None]
 
 
-def test_leaves_that_are_there_stay_what_they_are():
-    device, x = devices("cpu")[0], jnp.arange(3)
-    assert placed(x, device) is x
-    assert placed(np.arange(3), device).device is device
-    assert placed(2.0, device).weak_type
+def test_arrays_that_name_no_device_have_no_places_in_the_key():
+    here, x = default_placement(), jnp.arange(3)
+    assert places_of([x, np.arange(3), 2.0], here) is None
+    there = minijax.device_put(x, devices("cpu")[0])
+    assert places_of([x, 2.0, there], here) == (here, None, there.placement)

@@ -213,7 +213,7 @@ def test_methods_that_differ_from_functions():
     assert m.transpose().shape == m.transpose(None).shape == (3, 2)
     assert m.astype(int).dtype == np.int32 and m.astype(None).dtype == np.float32
     assert m.astype(int, copy=True).dtype == np.int32
-    assert m.to_device(m.device) is m
+    assert m.to_device(m.device).committed and m.to_device(None) is m
     assert m.item(1, 2) == m.item(5) == 5.0
     assert m.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     assert m.tobytes() == np.asarray(m).tobytes()

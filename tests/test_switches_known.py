@@ -1,7 +1,6 @@
 """The switches of JAX: known, with JAX's defaults, and their words."""
 
 import json
-import warnings
 from pathlib import Path
 
 import pytest
@@ -59,19 +58,11 @@ def test_other_values_are_refused_with_a_sentence(name):
 
 
 def test_numbers_are_numbers():
-    with pytest.raises(ValueError, match="must be None or of type int, got x of type"):
+    with pytest.raises(ValueError, match="must be of type int, and not 0, got x of ty"):
         config.update("jax_num_cpu_devices", "x")
     with pytest.raises(ValueError, match="must be None or of type float"):
         config.update("jax_memory_fitting_effort", "x")
     config.update("jax_memory_fitting_effort", 1)
-
-
-def test_more_devices_than_there_are_is_a_warning():
-    with pytest.warns(UserWarning, match="jax_num_cpu_devices=8: there is one device"):
-        config.update("jax_num_cpu_devices", 8)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        config.update("jax_num_cpu_devices", 1)
 
 
 def test_the_default_device():

@@ -14,8 +14,8 @@ DOORS = frozenset(
     """
     ad_checkpoint core custom_batching custom_derivatives debug dlpack errors
     experimental extend extend/core flatten_util interpreters interpreters/ad
-    interpreters/batching lax numpy numpy/linalg random stages test_util tree tree_util
-    typing
+    interpreters/batching lax numpy numpy/linalg random sharding stages test_util tree
+    tree_util typing
     """.split()
 )  # what users import, under the paths that JAX has: from the top of the package
 

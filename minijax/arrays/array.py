@@ -6,44 +6,52 @@ Reference: ``jax.Array``.
 """
 
 from minijax.arrays.avals import typeof
-from minijax.arrays.interchange import Interchange, device_of
-from minijax.arrays.placement import computed, copied, devices
+from minijax.arrays.interchange import Interchange, placement_of
+from minijax.arrays.placement import default_placement
 from minijax.core import Array, RuleTable, impl_rules
 from minijax.errors import UnexpectedTracerError
 
-_cpu = devices("cpu")[0]
-
 
 class ArrayImpl(Interchange):
-    """An immutable array: a buffer, its abstract value, and its device.
+    """An immutable array: a buffer, its abstract value, and its placement.
 
     Args:
       buffer: an array of the device's array module, which no caller writes to any more.
       aval: its `ShapedArray`.
-      device: where the buffer lives.
+      placement: the device where the buffer lives, and whether it has to stay there; by
+        default, the default device, uncommitted.
 
     Reference: ``jax.Array``.
     """
 
-    __slots__ = ("_buffer", "aval", "device")
+    __slots__ = ("_buffer", "aval", "placement")
 
-    def __init__(self, buffer, aval, device=_cpu):
+    def __init__(self, buffer, aval, placement=None):
         buffer.flags.writeable = False
-        self._buffer, self.aval, self.device = buffer, aval, device
+        self._buffer, self.aval = buffer, aval
+        self.placement = placement or default_placement()
 
 
-def asbuffer(x, device=_cpu):
-    """Return the buffer of an array; of a number or NumPy array, a copy as a buffer."""
+def asbuffer(x, device=None):
+    """Return the buffer of an array; of a number or NumPy array, a copy as a buffer.
+
+    If a device is given, it is a buffer there.
+    """
     if isinstance(x, ArrayImpl):
-        return x._buffer
+        if device is None or x.placement.device is device:
+            return x._buffer
+        return device.put(x._numbers())
     if isinstance(x, Array):
         raise UnexpectedTracerError(f"{x!r} stands for an array; it has no numbers.")
-    return copied(device, x, typeof(x).dtype)
+    return (device or default_placement().device).put(x, typeof(x).dtype)
 
 
 def asarray_impl(x):
     """Return an array, a number or a NumPy array as an `ArrayImpl`."""
-    return x if isinstance(x, ArrayImpl) else ArrayImpl(asbuffer(x), typeof(x))
+    if isinstance(x, ArrayImpl):
+        return x
+    placement = default_placement()
+    return ArrayImpl(asbuffer(x, placement.device), typeof(x), placement)
 
 
 shape_rules = RuleTable("shape")
@@ -61,10 +69,11 @@ def impl_rule_of(primitive, compute):
 
     def rule(*args, **params):
         avals = shape_rules[primitive](*map(typeof, args), **params)
-        device = device_of(args)
+        placement = placement_of(args, primitive)
+        device = placement.device
         buffers = [asbuffer(arg, device) for arg in args]
-        results = computed(primitive, device, compute, buffers, params, avals)
-        return [ArrayImpl(x, aval, device) for x, aval in zip(results, avals)]
+        results = device.evaluate(primitive, compute, buffers, params, avals)
+        return [ArrayImpl(x, aval, placement) for x, aval in zip(results, avals)]
 
     return rule
 

@@ -5,20 +5,14 @@
 Reference: ``jax.Array``.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from minijax.arrays.capsules import lend
 from minijax.arrays.dtypes import EXTENDED, name_of, short_name
-from minijax.arrays.placement import platforms
-from minijax.core import Array, methods
-
-methods["shape"] = property(lambda x: x.aval.shape)
-methods["dtype"] = property(lambda x: x.aval.dtype)
-methods["ndim"] = property(lambda x: x.aval.ndim)
-methods["size"] = property(lambda x: x.aval.size)
-methods["itemsize"] = property(lambda x: x.aval.dtype.itemsize)
-methods["nbytes"] = property(lambda x: x.aval.size * x.aval.dtype.itemsize)
-methods["weak_type"] = property(lambda x: x.aval.weak_type)
+from minijax.arrays.placement import Device, default_placement
+from minijax.core import Array
 
 
 class Record:
@@ -89,21 +83,26 @@ class Interchange(Array):
 
     __slots__ = ("__weakref__",)
 
+    def _numbers(self):
+        return self.placement.device.fetch(self._buffer)
+
     def __repr__(self):
-        return repr_of_array(self._buffer, self.aval)
+        return repr_of_array(self._numbers(), self.aval)
 
     def __str__(self):
-        return repr(self) if self.aval.dtype in EXTENDED else str(self._buffer)
+        return repr(self) if self.aval.dtype in EXTENDED else str(self._numbers())
 
     def __format__(self, spec):
         if self.aval.dtype in EXTENDED:
             return format(str(self), spec)
-        return format(self._buffer[()] if self.aval.ndim == 0 else self._buffer, spec)
+        numbers = self._numbers()
+        return format(numbers[()] if self.aval.ndim == 0 else numbers, spec)
 
     def __array__(self, dtype=None, copy=None):
         if self.aval.dtype in EXTENDED:
             raise TypeError(NO_NUMBERS.format(name_of(self.aval.dtype)))
-        return np.array(self._buffer.view(), dtype=dtype, copy=copy)
+        numbers = self.placement.device.fetch(self._buffer)
+        return np.array(numbers.view(), dtype=dtype, copy=copy)
 
     def __dlpack__(self, *, max_version=None, **kwargs):
         if max_version is None or max_version < (1, 0):  # cannot say "read-only"
@@ -115,21 +114,62 @@ class Interchange(Array):
 
     def __copy__(self):
         kind: type = type(self)
-        return kind(self._buffer, self.aval, self.device)
+        return kind(self._buffer, self.aval, self.placement)
 
     def __deepcopy__(self, memo):
         return self.__copy__()
 
     def __reduce__(self):
-        return type(self), (self._buffer.copy(), self.aval)
+        return type(self), (self._numbers().copy(), self.aval)
+
+    device = property(lambda self: self.placement.device)
+    sharding = property(lambda self: self.placement.sharding)
+    committed = property(lambda self: self.placement.committed)
+    is_fully_addressable = property(lambda self: self.sharding.is_fully_addressable)
+    is_fully_replicated = property(lambda self: self.sharding.is_fully_replicated)
 
     def devices(self):
         """Return the set of devices that hold the array."""
-        return {self.device}
+        self._check_not_deleted()
+        return self.sharding.device_set
 
     def block_until_ready(self):
         """Return the array when its numbers are there."""
+        self.device.wait(self._buffer)
         return self
+
+    def is_ready(self):
+        """Return whether the numbers are there already."""
+        self._check_not_deleted()
+        return True
+
+    def copy_to_host_async(self):
+        """Begin to copy the numbers to the host, where they may be already."""
+        self._check_not_deleted()
+
+    def platform(self):
+        """Return the name of the platform of the device."""
+        return self.device.platform
+
+    def on_device_size_in_bytes(self):
+        """Return how many bytes the numbers take."""
+        return self._buffer.nbytes
+
+    @property
+    def addressable_shards(self):
+        """The list of the parts, a `Shard` for each device of this process."""
+        self._check_not_deleted()
+        slices = self.sharding.devices_indices_map(self.aval.shape)
+        return [Shard(device, index, 0, self) for device, index in slices.items()]
+
+    global_shards = addressable_shards
+
+    def addressable_data(self, index):
+        """Return the part of the device with this number, an array."""
+        return self.addressable_shards[index].data
+
+    def _check_not_deleted(self):
+        return self._buffer  # which raises if there is none any more
 
 
 def repr_of_array(buffer, aval):
@@ -150,9 +190,82 @@ def repr_of_array(buffer, aval):
     return f"Array({values},{gap}{dtype}"
 
 
-def device_of(args):
-    """Return the device of the first array among `args`, or the CPU."""
+class Shard(NamedTuple):
+    """A part of an array, on one device.
+
+    Attributes:
+      device: the `Device`.
+      index: the slices of the whole array that it is.
+      replica_id: the number of this copy; there is one.
+      data: the part, an array on that device.
+
+    Reference: ``jax.Shard``.
+    """
+
+    device: Device
+    index: tuple
+    replica_id: int
+    data: Any
+
+    def __repr__(self):
+        return (
+            f"Shard(device={self.device!r}, index={self.index}, "
+            f"replica_id={self.replica_id}, data={self.data})"
+        )
+
+
+def placement_of(args, name, labels=None):
+    """Return where an operation on `args` happens, and where its results are.
+
+    Args:
+      args: operands: arrays, and what has no place, such as numbers.
+      name: of the operation, for messages.
+      labels: what messages call the operands; by default ``args[0]`` and so on.
+
+    Raises:
+      ValueError: if two of them are committed to different devices.
+    """
+    found = None
     for arg in args:
         if isinstance(arg, Interchange):
-            return arg.device
-    return platforms["cpu"][0]
+            place = arg.placement
+            if place.committed and place is not found:
+                if found is not None:
+                    raise apart(name, args, [spot_of(x) for x in args], labels)
+                found = place
+    return found or default_placement()
+
+
+def spot_of(x):
+    """Return the placement of an array, and None for what has none."""
+    return x.placement if isinstance(x, Interchange) else None
+
+
+def apart(name, avals, places, labels=None):
+    """Return the error that operands are committed to different devices.
+
+    Args:
+      name: of the operation.
+      avals: operands, or their abstract values.
+      places: the placement of each, or None.
+      labels: what they are called; by default ``args[0]`` and so on.
+    """
+    held = [i for i, place in enumerate(places) if place and place.committed]
+    other = next(i for i in held if places[i] is not places[held[0]])
+    named = {i: labels[i] if labels else f"args[{i}]" for i in (held[0], other)}
+    found = " and ".join(
+        f"argument {label} of {name} with shape {name_of(avals[i].dtype)}"
+        f"[{','.join(map(str, avals[i].shape))}] and with {ids_of(places[i])}"
+        for i, label in named.items()
+    )
+    here, there = named.values()
+    return ValueError(
+        f"Received incompatible devices for jitted computation. Got {found}. Put them "
+        f"on one device, for example by minijax.device_put({there}, {here}.device)."
+    )
+
+
+def ids_of(placement):
+    """Return the numbers of the devices of a placement, as messages have them."""
+    ids = sorted(device.id for device in placement.sharding.device_set)
+    return f"device ids {ids} on platform {placement.device.platform.upper()}"

@@ -2,10 +2,12 @@
 # edit the chapter, not this file.
 """Devices: where buffers live and programs run.
 
-Reference: ``jax.Device``, ``jax.devices``.
+Reference: ``jax.Device``, ``jax.devices``, ``jax.sharding``.
 """
 
 import os
+import re
+from threading import Lock
 
 import numpy as np
 
@@ -21,6 +23,10 @@ class Device:
       id: number of the device on its platform.
       array_module: the module whose arrays are the buffers, and which computes.
 
+    Attributes:
+      uncommitted, committed: the `Placement` of arrays that are here because they have
+        to be somewhere, and of those that were put here.
+
     Reference: ``jax.Device``.
     """
 
@@ -28,7 +34,10 @@ class Device:
 
     def __init__(self, platform, id, array_module):
         self.platform, self.id, self.array_module = platform, id, array_module
-        self.device_kind = platform
+        self.device_kind, self.local_hardware_id = platform, id
+        sharding = SingleDeviceSharding(self)
+        self.uncommitted = Placement(sharding, False)
+        self.committed = Placement(sharding, True)
 
     def __repr__(self):
         return f"{self.platform.title()}Device(id={self.id})"
@@ -36,9 +45,251 @@ class Device:
     def __str__(self):
         return f"{self.platform}:{self.id}"
 
+    def __reduce__(self):
+        return _numbered, (self.platform, self.id)
+
+    def put(self, x, dtype=None):
+        """Return the numbers of `x`, of the host, in a new buffer."""
+        try:
+            return self.array_module.array(x, dtype=dtype)
+        except MemoryError as error:
+            raise_if_out_of_memory("a copy", error)
+            raise
+
+    def fetch(self, buffer):
+        """Return the numbers of a buffer as an array of NumPy, which is not changed."""
+        return buffer
+
+    def wait(self, buffer):
+        """Return when the numbers of a buffer are there."""
+
+    def memory_stats(self):
+        """Return None: how much memory is in use is not known here, as in JAX."""
+
+    def evaluate(self, primitive, compute, buffers, params, avals):
+        """Return the list of buffers that `compute` makes, of the dtypes of `avals`.
+
+        Args:
+          primitive: what is named if memory runs out.
+          compute: a function of an array module, buffers and parameters, which returns
+            a buffer, or a list of them.
+          buffers: of the operands.
+          params: of the primitive.
+          avals: what the results are.
+        """
+        xp = self.array_module
+        try:
+            with np.errstate(all="ignore"):
+                results = compute(xp, *buffers, **params)
+                results = results if isinstance(results, list) else [results]
+                return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
+        except (MemoryError, OverflowError, ValueError) as error:
+            raise_if_out_of_memory(str(primitive), error, avals)
+            raise
+
+
+class Sharding:
+    """Where the parts of an array lie.
+
+    Attributes:
+      device_set: the set of all devices that have a part.
+      placement: that of the arrays which are put there.
+
+    Reference: ``jax.sharding.Sharding``.
+    """
+
+    is_fully_addressable = has_addressable_devices = True
+    addressable_devices = property(lambda self: self.device_set)
+    num_devices = property(lambda self: len(self.device_set))
+
+    def is_equivalent_to(self, other, ndim):
+        """Return whether another sharding places arrays of `ndim` axes the same way."""
+        return self == other
+
+    def addressable_devices_indices_map(self, global_shape):
+        """Return `devices_indices_map` of the devices of this process."""
+        return self.devices_indices_map(global_shape)
+
+
+class SingleDeviceSharding(Sharding):
+    """All of an array lies on one device.
+
+    Args:
+      device: a `Device`.
+      memory_kind: ``"device"``, the memory that each device has.
+
+    Raises:
+      ValueError: if `device` is none, or there is no such memory.
+
+    Reference: ``jax.sharding.SingleDeviceSharding``.
+    """
+
+    is_fully_replicated, memory_kind = True, "device"
+
+    def __init__(self, device, *, memory_kind=None):
+        if not isinstance(device, Device):
+            raise ValueError(
+                "SingleDeviceSharding takes a device of minijax.devices(), not "
+                f"{device!r}."
+            )
+        if memory_kind not in (None, "device"):
+            raise ValueError(
+                f"Could not find memory addressable by device {device.device_kind}. "
+                f"Device {device.device_kind} can address the following memory kinds: "
+                f"device. Got memory kind: {memory_kind}"
+            )
+        self._device = device
+
+    device_set = property(lambda self: {self._device})
+    placement = property(lambda self: self._device.committed)
+
+    def __eq__(self, other):
+        return isinstance(other, SingleDeviceSharding) and other._device is self._device
+
+    def __hash__(self):
+        return hash(self._device)
+
+    def __repr__(self):
+        return f"SingleDeviceSharding(device={self._device!r}, memory_kind=device)"
+
+    def __reduce__(self):
+        return SingleDeviceSharding, (self._device,)
+
+    def with_memory_kind(self, kind):
+        """Return the same sharding in a memory of another kind."""
+        return SingleDeviceSharding(self._device, memory_kind=kind)
+
+    def devices_indices_map(self, global_shape):
+        """Return a dictionary from the device to the slices that it has: all."""
+        return {self._device: tuple([slice(None)] * len(global_shape))}
+
+    def shard_shape(self, global_shape):
+        """Return the shape of the part that a device has."""
+        return tuple(global_shape)
+
+
+class Placement:
+    """Where an array lies, and whether its user has said so.
+
+    There is one object for each; they are compared by identity.
+
+    Attributes:
+      sharding: a `Sharding`.
+      committed: whether arrays stay there.
+      device: the one device of the sharding, or the sharding, if it has several.
+    """
+
+    __slots__ = ("committed", "device", "sharding")
+
+    def __init__(self, sharding, committed):
+        self.sharding, self.committed = sharding, committed
+        self.device = getattr(sharding, "_device", sharding)
+
+    def __repr__(self):
+        return f"{'' if self.committed else 'un'}committed {self.device}"
+
 
 # The devices of each platform; the first platform is the default.
 platforms = {"cpu": [Device("cpu", 0, np)]}
+
+
+def _numbered(platform, id):
+    """Return the device of a number: what a pickled device becomes."""
+    return devices(platform)[id]
+
+
+class _Default:
+    """Where arrays lie that name no device.
+
+    Attributes:
+      placement: that placement, or None before first use and while threads differ.
+      used: whether the devices were counted, as one of them was used.
+      apart: the switches that have a value of their own in some thread.
+    """
+
+    def __init__(self):
+        self.placement, self.used, self.apart, self.lock = None, False, set(), Lock()
+
+    def unlock(self):
+        """Make a new lock after a fork: no other thread is there to release it."""
+        self.lock = Lock()
+
+    def told(self, name, values):
+        """Forget the placement, as the switch `name` now has these values."""
+        with self.lock:
+            (self.apart.add if len(values) > 1 else self.apart.discard)(name)
+            self.placement = None
+
+    def count(self):
+        """Make the devices of the CPU, as many as are asked for; once."""
+        with self.lock:
+            for id in range(1, 1 if self.used else _wanted()):
+                platforms["cpu"].append(Device("cpu", id, np))
+            self.used = True
+
+    def chosen(self):
+        """Return the placement that the switches choose, and keep it if that may be."""
+        self.used or self.count()
+        with self.lock:
+            device = config.jax_default_device
+            device = device if isinstance(device, Device) else devices(device)[0]
+            if not self.apart:
+                self.placement = device.uncommitted
+            return device.uncommitted
+
+
+_default = _Default()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_default.unlock)
+
+
+def default_placement():
+    """Return where arrays lie that name no device: on the default one, uncommitted."""
+    return _default.placement or _default.chosen()
+
+
+def _wanted():
+    """Return how many devices the CPU is to have."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    found = re.findall(r"--xla_force_host_platform_device_count=(\d+)", flags)
+    number = config.jax_num_cpu_devices
+    return int(found[-1]) if number < 0 and found else number
+
+
+def _number_of_devices(value):
+    """Return the value of ``jax_num_cpu_devices`` if it can still be set."""
+    if type(value) is str and re.fullmatch(r"-?\d+", value):  # of the environment
+        value = int(value)
+    if not isinstance(value, int) or value == 0:
+        raise ValueError(
+            "new int config value must be of type int, and not 0, "
+            f"got {value} of type {type(value)}"
+        )
+    if _default.used and value != config.jax_num_cpu_devices:
+        raise RuntimeError(
+            "jax_num_cpu_devices config should be updated before backends are "
+            "initialized i.e. before any JAX operation is executed. You should "
+            "initialize this config immediately after `import minijax`."
+        )
+    return value
+
+
+def _device_or_platform(value):
+    """Return a device, the name of a platform that is here, or None."""
+    if isinstance(value, Device | None):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(NO_DEVICE.format(value))
+    if value not in platforms:
+        named = value.partition(":")[0] in platforms
+        raise ValueError(NO_DEVICE.format(value)) if named else _unknown(value)
+    return value
+
+
+NO_DEVICE = (
+    "jax.default_device must be passed either a Device object (e.g. "
+    "`jax.devices('cpu')[0]`) or a platform name string like 'cpu' or 'gpu', got: {!r}"
+)
 
 
 def default_backend() -> str:
@@ -75,8 +326,25 @@ def _present(names):
     return names
 
 
-config.define("jax_platforms", os.environ.get("JAX_PLATFORMS"), _present)
-config.define("jax_platform_name", os.environ.get("JAX_PLATFORM_NAME", ""), _present)
+def _unknown(backend):
+    """Return the error that there is no such platform."""
+    return RuntimeError(
+        f"Unknown backend: {backend!r} requested, but no platforms that are instances "
+        f"of {backend} are present. Platforms present are: {','.join(platforms)}"
+    )
+
+
+def _define(name, default, accepts):
+    config.define(
+        name, os.environ.get(name.upper(), default), accepts,
+        told=lambda values: _default.told(name, values),
+    )  # fmt: skip
+
+
+_define("jax_platforms", None, _present)
+_define("jax_platform_name", "", _present)
+_define("jax_default_device", None, _device_or_platform)
+_define("jax_num_cpu_devices", -1, _number_of_devices)
 
 
 def devices(backend: str | None = None) -> list[Device]:
@@ -88,23 +356,31 @@ def devices(backend: str | None = None) -> list[Device]:
     Raises:
       RuntimeError: if there is no such platform.
     """
-    backend = default_backend() if backend is None else backend
+    _default.used or _default.count()
+    backend = backend or default_backend()
     if backend not in platforms:
-        names = ", ".join(platforms)
-        raise RuntimeError(f"Unknown backend {backend!r}. Present here: {names}.")
+        raise _unknown(backend)
     return list(platforms[backend])
 
 
 def local_devices(
-    process_index: int | None = None, backend: str | None = None
+    process_index: int | None = None,
+    backend: str | None = None,
+    host_id: int | None = None,
 ) -> list[Device]:
     """Return the devices of this process.
+
+    Args:
+      process_index: 0, the number of this process.
+      backend: name of the platform.
+      host_id: an older name of `process_index`.
 
     Raises:
       ValueError: if there is no process of this number.
     """
-    if process_index not in (None, 0):
-        raise ValueError(f"Unknown process_index {process_index}: this is process 0.")
+    number = process_index if host_id is None else host_id
+    if number not in (None, 0):
+        raise ValueError(f"Unknown process_index {number}: this is process 0.")
     return devices(backend)
 
 
@@ -116,35 +392,3 @@ def device_count(backend: str | None = None) -> int:
 def local_device_count(backend: str | None = None) -> int:
     """Return the number of devices of a platform that this process owns."""
     return len(local_devices(backend=backend))
-
-
-def copied(device, x, dtype):
-    """Return the numbers of `x` in a new buffer."""
-    try:
-        return device.array_module.array(x, dtype=dtype)
-    except MemoryError as error:
-        raise_if_out_of_memory("a copy", error)
-        raise
-
-
-def computed(primitive, device, compute, buffers, params, avals):
-    """Return the list of buffers that `compute` makes, of the dtypes of `avals`.
-
-    Args:
-      primitive: what is named if memory runs out.
-      device: whose array module computes.
-      compute: a function of an array module, buffers and parameters, which returns a
-        buffer, or a list of them.
-      buffers: of the operands.
-      params: of the primitive.
-      avals: what the results are.
-    """
-    xp = device.array_module
-    try:
-        with np.errstate(all="ignore"):
-            results = compute(xp, *buffers, **params)
-            results = results if isinstance(results, list) else [results]
-            return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
-    except (MemoryError, OverflowError, ValueError) as error:
-        raise_if_out_of_memory(str(primitive), error, avals)
-        raise

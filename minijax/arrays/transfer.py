@@ -9,34 +9,61 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl, asarray_impl
+from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer
 from minijax.arrays.avals import typeof
 from minijax.arrays.capsules import borrow
 from minijax.arrays.dtypes import DTYPES
-from minijax.arrays.placement import Device, devices
-from minijax.core import Array, Tracer
+from minijax.arrays.placement import Device, Sharding, devices
+from minijax.core import Array, Tracer, methods
+from minijax.errors import ConcretizationTypeError
 
 
-def device_put(x: Any, device: Any = None) -> Any:
+def placement_at(where):
+    """Return the placement of arrays that are put on a device, or in a sharding.
+
+    Raises:
+      ValueError: if `where` is neither.
+    """
+    if isinstance(where, Device):
+        return where.committed
+    if isinstance(where, Sharding):
+        return where.placement
+    raise ValueError(
+        "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device` "
+        f"or a pytree of these values. Received invalid value: {where}. The devices "
+        "are those of minijax.devices()."
+    )
+
+
+def moved(array, placement, copy=False):
+    """Return an array at a placement; on the device where it is, in the same buffer."""
+    device = placement.device
+    buffer = asbuffer(array, device)
+    if copy and buffer is array._buffer:
+        buffer = device.put(array._numbers())
+    return ArrayImpl(buffer, array.aval, placement)
+
+
+def device_put(x: Any, device: Any = None, copy: bool = False) -> Any:
     """Return the array `x` on a device; a tracer is where its trace wants it.
 
     Args:
       x: an array, a number, a NumPy array or a tracer.
-      device: a `Device`; by default, the array stays where it is.
+      device: a `Device`, or a `Sharding`: the array is committed to it. By default, the
+        array stays where it is.
+      copy: whether the result has a buffer of its own in any case.
 
     Raises:
-      ValueError: if `device` is not a device.
+      ValueError: if `device` is neither.
     """
-    if device is not None and not isinstance(device, Device):
-        raise ValueError(
-            f"device_put takes a device of minijax.devices(), not {device!r}"
-        )
+    placement = None if device is None else placement_at(device)
     if isinstance(x, Tracer):
         return x
     array = asarray_impl(x)
-    if device is None or device is array.device:
+    array._check_not_deleted()
+    if placement is None and (not copy or array is not x):
         return array
-    return ArrayImpl(device.array_module.array(np.asarray(array)), array.aval, device)
+    return moved(array, placement or array.placement, copy)
 
 
 def device_get(x: Any) -> Any:
@@ -47,6 +74,51 @@ def device_get(x: Any) -> Any:
 def block_until_ready(x: Any) -> Any:
     """Return `x` when its numbers are there."""
     return x.block_until_ready() if isinstance(x, ArrayImpl) else x
+
+
+def brought(args, device):
+    """Return operands with each array that is on another device moved to this one."""
+    return [
+        moved(x, device.uncommitted)
+        if isinstance(x, ArrayImpl) and x.placement.device is not device
+        else x
+        for x in args
+    ]
+
+
+def _only_arrays(name, call):
+    """Return what a tracer answers to one who asks where it is."""
+
+    def refuse(x, *args):
+        what = f"The {name}() method was called on" if call else f"{name!r} of"
+        raise ConcretizationTypeError(
+            "Abstract tracer value encountered where concrete value is expected: "
+            f"{what} {x!r}, which stands for an array and lies nowhere. Ask the array "
+            "outside of the transformed function."
+        )
+
+    return refuse if call else property(refuse)
+
+
+methods["devices"] = _only_arrays("devices", call=True)
+methods["committed"] = _only_arrays("committed", call=False)
+methods["is_fully_addressable"] = _only_arrays("is_fully_addressable", call=False)
+methods["addressable_shards"] = _only_arrays("addressable_shards", call=False)
+
+
+def process_index(backend: str | None = None) -> int:
+    """Return the number of this process: 0, as there is one."""
+    return devices(backend)[0].process_index
+
+
+def process_count(backend: str | None = None) -> int:
+    """Return the number of processes: 1."""
+    return len(process_indices(backend))
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """Return the numbers of all processes."""
+    return sorted({device.process_index for device in devices(backend)})
 
 
 _PLATFORMS = {1: "cpu", 2: "cuda", 3: "cuda", 10: "rocm"}  # by DLPack's numbers
@@ -87,14 +159,16 @@ def from_dlpack(x: Any, /, device: Any = None, copy: bool | None = None) -> Arra
         raise TypeError(
             f"from_dlpack cannot read from a device of DLPack's type {int(kind)}."
         )
-    home, buffer = devices(_PLATFORMS[kind])[number], borrow(x)
+    home, buffer = devices(_PLATFORMS[kind])[number].committed, borrow(x)
+    there = home if device is None else placement_at(device)
     aval = typeof(buffer)
-    odd = not buffer.flags.aligned or device not in (None, home)
+    odd = not buffer.flags.aligned or there is not home
     if odd and copy is False:
         raise ValueError(
-            f"from_dlpack would have to copy this array of {buffer.dtype} to {device}, "
+            "from_dlpack would have to copy this array of "
+            f"{buffer.dtype} to {there.device}, "
             "or to another address, and copy=False. Use copy=None."
         )
     if copy or odd or aval.dtype != buffer.dtype:
         buffer = buffer.astype(aval.dtype)
-    return device_put(ArrayImpl(buffer, aval, home), device)
+    return moved(ArrayImpl(buffer, aval, home), there)

@@ -18,7 +18,7 @@ from minijax.batching.trace import program_primitives
 from minijax.branches.agreement import check_branches
 from minijax.branches.rewiring import agreed, rewired, unchanged, with_common_inputs
 from minijax.core import Primitive, Tracer, impl_rules
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import run_program
 from minijax.jitting.primitive import check_operands
 from minijax.jitting.trace_cache import program_of
 from minijax.lax.promotion import lift
@@ -38,13 +38,13 @@ shape_rules[cond_p] = _cond_shape
 
 
 def _cond_impl(index, *operands, branches):
-    outs = compiled(branches[int(index)])(*operands)
+    outs = run_program(branches[int(index)], operands, name="cond")
     return list(map(of_type, outs, branches[0].out_avals))
 
 
 def of_type(x, aval):
     """Return an array as one of the type `aval`, which differs in weakness at most."""
-    return x if x.aval == aval else ArrayImpl(asbuffer(x), aval, x.device)
+    return x if x.aval == aval else ArrayImpl(asbuffer(x), aval, x.placement)
 
 
 impl_rules[cond_p] = _cond_impl

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.arrays.array import shape_rules
+from minijax.arrays.interchange import placement_of
 from minijax.arrays.settings import config
+from minijax.arrays.transfer import brought
 from minijax.batching.trace import program_primitives
 from minijax.branches.agreement import check_carry, promote_weak
 from minijax.branches.conditionals import of_type
@@ -43,8 +45,11 @@ def _while_shape(*avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
 
 
 def _while_impl(*args, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    placement = placement_of(args, while_p)
+    args = brought(args, placement.device)
     cond_consts, body_consts, carry = parts_of_while(args, cond_nconsts, body_nconsts)
-    test, step = compiled(cond_jaxpr), compiled(body_jaxpr)
+    test = compiled(cond_jaxpr, placement=placement)
+    step = compiled(body_jaxpr, placement=placement)
     while (going := test(*cond_consts, *carry)[0]).any():
         stepped = step(*body_consts, *carry)
         carry = [_unless_done(going, old, new) for old, new in zip(carry, stepped)]

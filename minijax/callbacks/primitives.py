@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.arrays.array import asarray_impl, asbuffer, shape_rules
+from minijax.arrays.interchange import placement_of
+from minijax.arrays.transfer import moved
 from minijax.batching.rules import vmap_rules
 from minijax.callbacks.batching import vmap_methods
 from minijax.callbacks.host_calls import HostCall
@@ -26,8 +28,10 @@ pure_callback_p = Primitive("pure_callback")
 
 def call_back(*args, callback, result_avals, **params):
     """Call a `HostCall`, and hold it to its promise."""
+    placement = placement_of(args, pure_callback_p)
     result = callback.guarded(*map(asarray_impl, args))
-    return checked_result(callback, result, result_avals)
+    results = checked_result(callback, result, result_avals)
+    return [moved(x, placement) for x in results]
 
 
 def as_promised(*avals, result_avals, **params):

@@ -8,11 +8,11 @@ These are functions of `words`: they are made machine code, and run as Python as
 from minijax.calls.gate_tables import (
     AROUND,
     ARRAY,
+    ARRAYS_ONLY,
     AS_INTEGER,
     BOOL,
     CHILDREN,
     CONTAINER,
-    CPU,
     DICT,
     FLOAT,
     GET_ITEM,
@@ -22,6 +22,7 @@ from minijax.calls.gate_tables import (
     KNOWN_DESCR,
     KNOWN_DIMS,
     KNOWN_NDIM,
+    KNOWN_PLACE,
     KNOWN_WEAK,
     LEAF,
     LENGTH,
@@ -41,13 +42,13 @@ from minijax.calls.object_layout import (
     BUFFER,
     DATA,
     DESCR,
-    DEVICE,
     DIMS,
     FLAGS,
     FLOAT_VALUE,
     LIST_ITEMS,
     NDIM,
     ORDERED,
+    PLACEMENT,
     SCALAR_VALUE,
     SIZE,
     TUPLE_ITEMS,
@@ -123,13 +124,16 @@ def take_leaf(x, known, record, out):
     """Note where a leaf's numbers are, and who holds them; return 0 if it differs."""
     around = word[record + AROUND]
     kind = word[x + TYPE]
+    place = word[known + KNOWN_PLACE]
     word[out] = 0
-    if kind == word[around + ARRAY] and word[x + DEVICE] == word[around + CPU]:
+    if kind == word[around + ARRAY] and word[x + PLACEMENT] == place:
         aval = word[x + AVAL]
         x = word[x + BUFFER]
         same = aval == word[known + KNOWN_AVAL]
         if same or word[aval + WEAK] == word[known + KNOWN_WEAK]:
             word[out] = fits(x, known, around)
+    elif word[known + ARRAYS_ONLY] != 0:
+        return 0
     elif kind == word[around + NDARRAY]:
         if word[known + KNOWN_WEAK] != word[around + TRUE]:
             word[out] = fits(x, known, around)

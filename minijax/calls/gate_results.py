@@ -11,7 +11,6 @@ from minijax.calls.gate_tables import (
     CALL,
     CHILDREN,
     CONTAINER,
-    CPU,
     DECREF,
     DICT,
     EMPTY,
@@ -22,6 +21,7 @@ from minijax.calls.gate_tables import (
     KNOWN_DESCR,
     KNOWN_DIMS,
     KNOWN_NDIM,
+    KNOWN_PLACE,
     LEAF,
     LENGTH,
     LIST,
@@ -42,9 +42,9 @@ from minijax.calls.gate_tables import (
 from minijax.calls.object_layout import (
     AVAL,
     BUFFER,
-    DEVICE,
     FLAGS,
     LIST_ITEMS,
+    PLACEMENT,
     REFS,
     SIZE,
     TUPLE_ITEMS,
@@ -111,9 +111,9 @@ def new_result(known, around):
         return 0
     word[x + BUFFER] = buffer
     word[x + AVAL] = word[known + KNOWN_AVAL]
-    word[x + DEVICE] = word[around + CPU]
+    word[x + PLACEMENT] = word[known + KNOWN_PLACE]
     call(word[around + INCREF], word[x + AVAL])
-    call(word[around + INCREF], word[x + DEVICE])
+    call(word[around + INCREF], word[x + PLACEMENT])
     keep(x, known, around)
     return x
 

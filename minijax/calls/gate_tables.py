@@ -16,7 +16,7 @@ from minijax import core
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import DTYPES, NARROW, canonicalize_dtype
-from minijax.arrays.placement import devices
+from minijax.arrays.placement import default_placement
 from minijax.arrays.settings import config
 from minijax.calls.object_layout import require
 from minijax.calls.words import word
@@ -26,13 +26,13 @@ from minijax.memory.results import empty, scratch
 # What is the same for all functions.
 (
     _, AROUND, TRACE, EVALUATOR, OVERRIDES, UNCHANGED, CONFIG, WATCHERS, PYTHON,
-    ARRAY, NDARRAY, CPU, NONE, FLOAT, INT, BOOL, TRUE, EMPTY,
-) = range(0, 8 * 18, 8)  # fmt: skip
+    ARRAY, NDARRAY, NONE, FLOAT, INT, BOOL, TRUE, EMPTY,
+) = range(0, 8 * 17, 8)  # fmt: skip
 # Functions of Python and NumPy.
 (
     INCREF, DECREF, GET_VARIABLE, NEW_METHOD, CALL, NEW_TUPLE, NEW_LIST, NEW_DICT,
     GET_ITEM, SET_ITEM, ALLOCATE, AS_INTEGER, UNLOCK, LOCK, NEW_NDARRAY,
-) = range(8 * 18, 8 * 33, 8)  # fmt: skip
+) = range(8 * 17, 8 * 32, 8)  # fmt: skip
 C_FUNCTIONS = (
     "Py_IncRef", "Py_DecRef", "PyContextVar_Get", "PyMethod_New", "PyObject_Call",
     "PyTuple_New", "PyList_New", "PyDict_New", "PyDict_GetItem", "PyDict_SetItem",
@@ -47,8 +47,8 @@ C_FUNCTIONS = (
 # What is known of an argument or a result.
 (
     KNOWN_AVAL, KNOWN_WEAK, KNOWN_DESCR, KNOWN_NDIM, KNOWN_DIMS, NUMBER, SPARES, TURN,
-    MAKER, SCALAR, WIDE, PARTS, NEXT_VALUE,
-) = range(0, 8 * 13, 8)  # fmt: skip
+    MAKER, SCALAR, WIDE, PARTS, KNOWN_PLACE, ARRAYS_ONLY, NEXT_VALUE,
+) = range(0, 8 * 15, 8)  # fmt: skip
 # A node of a tree, and the kinds of nodes.
 KIND, CONTAINER, LENGTH, CHILDREN = range(0, 32, 8)
 LEAF, TUPLE, NAMED, LIST, DICT, NOTHING, STATIC = range(7)
@@ -106,11 +106,11 @@ def surroundings_table(in_python):
       in_python: a function that is called like a method with what the gate leaves.
     """
     types = {ARRAY: ArrayImpl, NDARRAY: np.ndarray, FLOAT: float, INT: int, BOOL: bool}
-    table = Table(33).update(types).update({
+    table = Table(32).update(types).update({
         TRACE: core._current_trace, EVALUATOR: Context().run(core.current_trace),
         OVERRIDES: config._overrides, UNCHANGED: Context().run(config._overrides.get),
         CONFIG: config, WATCHERS: core.watchers, PYTHON: in_python,
-        CPU: devices("cpu")[0], NONE: None, TRUE: True, EMPTY: (),
+        NONE: None, TRUE: True, EMPTY: (),
     })  # fmt: skip
     for i, name in enumerate(C_FUNCTIONS):
         table[INCREF + 8 * i] = address_of(name)
@@ -148,8 +148,15 @@ def scalars_allowed(aval):
 SMALL, KEPT = 2**14, 4  # bytes, results
 
 
-def fill_value(table, start, aval):
-    """Write what is known of an argument or a result into a table."""
+def fill_value(table, start, aval, placement, arrays_only=False):
+    """Write what is known of an argument or a result into a table.
+
+    Args:
+      table: a `Table`.
+      start: where to write in it.
+      aval, placement: of the argument or result, if it is one of our arrays.
+      arrays_only: whether the argument can be nothing else.
+    """
     dims = np.array(aval.shape, np.int64)
     small = aval.size * aval.dtype.itemsize <= SMALL
     known = {
@@ -158,16 +165,26 @@ def fill_value(table, start, aval):
         NUMBER: numbers_allowed(aval), SPARES: [None] * KEPT if small else [],
         MAKER: 0 if small else partial(empty, aval.shape, aval.dtype),
         **dict(zip((SCALAR, WIDE, PARTS), scalars_allowed(aval))),
+        KNOWN_PLACE: placement, ARRAYS_ONLY: int(arrays_only),
     }  # fmt: skip
     table.held.append(dims)
     return table.update({start + place: value for place, value in known.items()})
 
 
-def values_table(avals):
-    """Return the `Table` of what is known of some arguments or results."""
-    table = Table(NEXT_VALUE // 8 * len(avals))
-    for i, aval in enumerate(avals):
-        fill_value(table, NEXT_VALUE * i, aval)
+def values_table(avals, places=None, placement=None):
+    """Return the `Table` of what is known of some arguments or results.
+
+    Args:
+      avals: their types.
+      places: the placement of each, None for an argument that is no array of ours; by
+        default, none of them is.
+      placement: where the program runs, None for the default.
+    """
+    table, default = Table(NEXT_VALUE // 8 * len(avals)), default_placement()
+    placement = placement or default
+    for i, (aval, place) in enumerate(zip(avals, places or [None] * len(avals))):
+        only = place not in (None, default)  # numbers would mean another device
+        fill_value(table, NEXT_VALUE * i, aval, place or placement, only)
     return table
 
 
@@ -225,7 +242,10 @@ def tree_table(tree, leaves, depth=0):
     return node_table(kind, tree.kind.type, children, tree.aux if kind == DICT else ())
 
 
-def record_table(around, trees, named, in_avals, out_tree, out_avals, entry):
+def record_table(
+    around, trees, named, in_avals, out_tree, out_avals, entry, places=None,
+    placement=None,
+):  # fmt: skip
     """Return the `Table` of what is ready for calls of one kind.
 
     Args:
@@ -235,8 +255,10 @@ def record_table(around, trees, named, in_avals, out_tree, out_avals, entry):
       in_avals, out_avals: types of the leaves of arguments and results.
       out_tree: the structure of the result.
       entry: the entry of the program.
+      places, placement: see `values_table`; the results are at `placement`.
     """
-    known, results = values_table(in_avals), values_table(out_avals)
+    known = values_table(in_avals, places, placement)
+    results = values_table(out_avals, placement=placement)
     places = iter([known.address + NEXT_VALUE * i for i in range(len(in_avals))])
     nodes = [tree_table(tree, places) for tree in trees]
     by_name = [tree_table(tree, places) for tree in named.values()]

@@ -13,7 +13,6 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import ShapedArray
-from minijax.arrays.placement import devices
 from minijax.arrays.settings import _on_or_off, config
 from minijax.calls.gate import Door, gate_library
 from minijax.calls.gate_tables import (
@@ -134,8 +133,9 @@ class GatedFunction(JitFunction):
 
     def _is_plain(self, ready):
         """Return whether the gate could do what Python does for this call."""
-        elsewhere = self._options.device not in (None, devices("cpu")[0])
-        special = elsewhere, ready.gives, ready.program.captured
+        where = ready.placement  # None as long as the program was not evaluated
+        elsewhere = where is None or where.device.platform != "cpu"
+        special = elsewhere, ready.moves, ready.gives, ready.program.captured
         entry = getattr(ready.executable, "entry", None)
         evaluating = isinstance(current_trace(), EvalTrace) and not config.state[1]
         return (
@@ -184,6 +184,7 @@ def record_of(ready, trees, named, around):
     record = record_table(
         around, trees, named, program.closed.in_avals,
         program.out_tree, program.closed.out_avals, executable.entry,
+        ready.places, ready.placement,
     )  # fmt: skip
     record[FAILURE] = getattr(executable, "raise_failure", None)
     record.held += [ready, executable]

@@ -53,7 +53,9 @@ def place_of(kind, slot):
     return size_of(kind.__base__) + 8 * sorted(kind.__slots__).index(slot)
 
 
-BUFFER, AVAL, DEVICE = [place_of(ArrayImpl, name) for name in ArrayImpl.__slots__]
+BUFFER, AVAL, PLACEMENT = [
+    place_of(ArrayImpl, name) for name in ArrayImpl.__slots__
+]
 WEAK, CONFIG_VALUES = place_of(ShapedArray, "weak_type"), place_of(Config, "_values")
 WEAK_REFERENCES = getattr(ArrayImpl, "__weakrefoffset__", 0)
 GATE = size_of(JitFunction)  # the one slot of a class derived from it

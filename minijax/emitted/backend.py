@@ -2,6 +2,8 @@
 # edit the chapter, not this file.
 """The backend that runs programs as Python functions."""
 
+from itertools import repeat
+
 import numpy as np
 
 from minijax.arrays.array import ArrayImpl, asbuffer
@@ -27,6 +29,8 @@ class PythonProgram:
       function: from buffers to a list of buffers.
     """
 
+    placement = None
+
     def __init__(self, closed, name="program"):
         self.text, self.function, self._sources = emit(closed, name)
         self.out_avals = closed.out_avals
@@ -39,7 +43,7 @@ class PythonProgram:
             explain(error, self._sources)
             raise
         buffers = map(np.asarray, outs)
-        return list(map(ArrayImpl, buffers, self.out_avals))
+        return list(map(ArrayImpl, buffers, self.out_avals, repeat(self.placement)))
 
 
 def explain(error, sources):

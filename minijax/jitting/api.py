@@ -5,6 +5,7 @@
 Reference: ``jax.jit``, ``jax.disable_jit``, ``jax.clear_caches``.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -20,6 +21,11 @@ from minijax.jitting.lowering import Wrapped
 from minijax.pytrees.call_names import check_callable
 from minijax.typing import P, R
 
+_DEPRECATED = (
+    "backend and device argument on jit is deprecated. You can use "
+    '`jax.device_put(..., jax.local_devices(backend="cpu")[0])` on the inputs to the '
+    "jitted function to get the same behavior."
+)
 _no_function = object()
 
 
@@ -70,7 +76,8 @@ def jit(
       donate_argnums, donate_argnames: arguments that the caller gives up: if a result
         has the shape and dtype of such an array, the array is deleted.
       keep_unused: whether arguments that do not matter stay inputs of the program.
-      device: a `Device` on which arguments are put.
+      device: a `Device` to which arguments are brought. Deprecated, as in JAX: use
+        `device_put` on the arguments.
       backend: the name of what runs the program, such as ``"interpreter"``, or of a
         platform, such as ``"cpu"``.
       inline: whether a call vanishes in a program that it is written into.
@@ -98,9 +105,10 @@ def jit(
     _check_apart(static, donate)
     device, backend = _place(device, backend)
     given = {"keep_unused": keep_unused, "inline": inline, "backend": backend}
+    given["device"] = device
     params = {name: value for name, value in given.items() if value}
     labels = tuple(positional(parameters or []))
-    return jit_kind.value(fun, Options(static, donate, labels, params, device))
+    return jit_kind.value(fun, Options(static, donate, labels, params))
 
 
 def _check_apart(static, donate):
@@ -113,8 +121,13 @@ def _check_apart(static, donate):
 
 def _place(device, backend):
     """Return a device and the name of a backend that runs programs, or None."""
+    if device is not None:
+        warnings.warn(_DEPRECATED, DeprecationWarning, stacklevel=3)
     if device is not None and backend is not None:
-        raise ValueError(f"jit takes a device or a backend: {device=}, {backend=}.")
+        raise ValueError(
+            "can't specify both a device and a backend for jit, got "
+            f"{device=} and {backend=}"
+        )
     if device is not None and not isinstance(device, Device):
         raise ValueError(f"jit takes a device of minijax.devices(), not {device!r}.")
     if backend in platforms:

@@ -210,7 +210,6 @@ class DeletedArray(ArrayImpl):
         )
 
     _buffer = device = property(_refuse)
-    block_until_ready = _refuse
 
 
 def delete(x):
@@ -283,7 +282,7 @@ def give_up(given, operands, outs):
     arrays = [x for x in arrays if isinstance(x, ArrayImpl)]
     ids = {id(x) for x in arrays}
     outs = [
-        ArrayImpl(out._buffer, out.aval, out.device) if id(out) in ids else out
+        ArrayImpl(out._buffer, out.aval, out.placement) if id(out) in ids else out
         for out in outs
     ]
     for x in arrays:

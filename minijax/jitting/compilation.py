@@ -5,19 +5,26 @@
 Reference: ``jax.stages.Compiled``.
 """
 
+import copy
+import operator
 import os
+from contextlib import nullcontext
 
-from minijax.arrays.array import ArrayImpl, asarray_impl
+from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer
+from minijax.arrays.interchange import placement_of
+from minijax.arrays.placement import default_placement
 from minijax.arrays.settings import config
+from minijax.arrays.transfer import brought
 from minijax.core import EvalTrace, set_current_trace
-from minijax.forgetting.programs import prune
+from minijax.forgetting.programs import only, prune
 from minijax.forgetting.remembering import cache_by_object, once_of
-from minijax.jaxprs.jaxpr import eval_jaxpr
+from minijax.jaxprs.jaxpr import ClosedJaxpr, eval_jaxpr
 from minijax.jaxprs.latest import Latest
 
 # From names to functions of a `ClosedJaxpr` and its name that make an executable: a
-# callable from arrays to a list of arrays, with the attribute `text`. One with a true
-# attribute `donates` takes a keyword `donated` as well.
+# callable from arrays to a list of arrays, with the attributes `text` and `placement`,
+# that of its results. A function with a true attribute `donates` takes a keyword
+# `donated` as well, one with `per_device` a keyword `device`.
 backends = {}
 
 
@@ -29,6 +36,8 @@ class Interpreter:
       name: what the program is called.
     """
 
+    placement = None
+
     def __init__(self, closed, name="program"):
         self.jaxpr, self.consts, self.name = closed.jaxpr, closed.consts, name
         self.out_avals = closed.out_avals
@@ -38,9 +47,9 @@ class Interpreter:
     def __call__(self, *args):
         """Return the list of results."""
         inside = config.override("minijax_backend", "interpreter")
-        with set_current_trace(EvalTrace()), inside:
+        with set_current_trace(EvalTrace()), inside, _on_device_of(self.placement):
             outs = eval_jaxpr(self.jaxpr, self.consts, *args)
-        return list(map(_typed, outs, self.out_avals))
+        return [_typed(*pair, self.placement) for pair in zip(outs, self.out_avals)]
 
 
 backends["interpreter"] = Interpreter
@@ -48,6 +57,7 @@ backends["interpreter"] = Interpreter
 
 config.define("minijax_backend", os.environ.get("MINIJAX_BACKEND"), lambda name: name)
 default_backend = Latest("interpreter")
+default_backends = {"cpu": default_backend}  # by platform; the interpreter serves all
 
 # What returns the kind of processor that code is made for, as a switch names it.
 processor = Latest(lambda: None)
@@ -57,19 +67,31 @@ processor = Latest(lambda: None)
 dialects = {}
 
 
-def _typed(x, aval):
+def _typed(x, aval, placement):
     """Return a result as an array; one that is a literal is as weak as it was."""
     x = asarray_impl(x)
-    return x if x.aval == aval else ArrayImpl(x._buffer, aval, x.device)
+    placement = placement or x.placement
+    if x.aval == aval and x.placement is placement:
+        return x
+    return ArrayImpl(asbuffer(x, placement.device), aval, placement)
 
 
-def backend_name(name=None):
-    """Return the name of a backend: this one, the configured one, or the default.
+def _on_device_of(placement):
+    """Return a context manager inside which new arrays are on the same device."""
+    if placement is None or placement.device is default_placement().device:
+        return nullcontext()
+    return config.override("jax_default_device", placement.device)
+
+
+def backend_name(name=None, platform=None):
+    """Return the name of a backend: this one, the configured, or a platform's default.
 
     Raises:
       RuntimeError: if there is no such backend.
     """
-    name = name or config.minijax_backend or default_backend.value
+    platform = platform or default_placement().device.platform
+    latest = default_backends.get(platform)
+    name = name or config.minijax_backend or (latest.value if latest else "interpreter")
     if name not in backends:
         known = ", ".join(backends)
         raise RuntimeError(f"Unknown backend {name!r}; there are: {known}.")
@@ -86,32 +108,83 @@ def without_waste(closed):
     return prune(closed)[0]
 
 
-def _options(backend, donated):
+def _options(backend, donated, device):
     """Return the keyword arguments that a backend takes besides program and name."""
     takes = any(donated) and getattr(backend, "donates", False)
-    return {"donated": tuple(donated)} if takes else {}
+    options = {"device": device} if getattr(backend, "per_device", False) else {}
+    return options | ({"donated": tuple(donated)} if takes else {})
+
+
+def _with_consts_on(closed, device):
+    """Return a program whose constants are on a device, and uncommitted."""
+    consts = [
+        x
+        if not isinstance(x, ArrayImpl) or x.placement is device.uncommitted
+        else ArrayImpl(asbuffer(x, device), x.aval, device.uncommitted)
+        for x in closed.consts
+    ]
+    same = all(map(operator.is_, consts, closed.consts))
+    return closed if same else ClosedJaxpr(closed.jaxpr, consts)
+
+
+def _at(executable, placement):
+    """Return an executable with another placement of its results."""
+    if getattr(executable, "placement", placement) is placement:
+        return executable
+    twin = copy.copy(executable)
+    twin.placement = placement
+    return twin
+
+
+def run_program(closed, args, backend=None, name="program", placement=None):
+    """Run a program where its operands are, and return the list of results.
+
+    Operands that no result needs have no say in where that is.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      args: its operands.
+      backend, name: see `compiled`.
+      placement: where to run it instead.
+    """
+    default = default_placement()
+    if placement is None and any(
+        isinstance(x, ArrayImpl) and x.placement is not default for x in args
+    ):
+        needed = prune(closed)[1]
+        labels = [f"args[{i}]" for i in only(needed, range(len(args)))]
+        placement = placement_of(list(only(needed, args)), name, labels)
+    placement = placement or default
+    args = brought(args, placement.device)
+    return compiled(closed, backend, name, placement=placement)(*args)
 
 
 _executables = cache_by_object()
 
 
-def compiled(closed, backend=None, name="program", donated=()):
-    """Return the executable of a program; it is made once.
+def compiled(closed, backend=None, name="program", donated=(), placement=None):
+    """Return the executable of a program; it is made once for each device.
 
     Args:
       closed: a `ClosedJaxpr`.
-      backend: the name of a backend, or None for the default.
+      backend: the name of a backend, or None for the default of the platform.
       name: what the program is called.
       donated: for each input whether its memory may be written to; () for none.
+      placement: where operands are, and results will be; None for the default.
     """
-    backend = backend_name(backend)
-    options = _options(backends[backend], donated)
-    key = backend, compile_context(), options.get("donated")
+    placement = placement or default_placement()
+    device = placement.device
+    backend = backend_name(backend, device.platform)
+    options = _options(backends[backend], donated, device)
+    key = backend, compile_context(), options.get("donated"), placement.sharding
     once = once_of(_executables, closed)
     if (value := once.values.get(key)) is not None:
-        return value
+        return _at(value, placement)
     with once.turn(key) as value:
         if value is None:
-            value = backends[backend](without_waste(closed), name, **options)
+            program = _with_consts_on(without_waste(closed), device)
+            value = backends[backend](program, name, **options)
+            if hasattr(value, "placement"):
+                value.placement = placement
             once.offer(key, value)
-    return value
+    return _at(value, placement)

@@ -15,8 +15,10 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import typeof
+from minijax.arrays.interchange import spot_of
+from minijax.arrays.placement import Placement, default_placement
 from minijax.arrays.settings import config
-from minijax.arrays.transfer import device_put
+from minijax.arrays.transfer import brought
 from minijax.core import EvalTrace, current_trace, refuse_dead_tracers, watchers
 from minijax.diagnostics.tracebacks import guarded
 from minijax.errors import UnexpectedTracerError, present, raise_if_out_of_memory
@@ -34,6 +36,7 @@ from minijax.jitting.arguments import (
 )
 from minijax.jitting.compilation import compile_context, compiled
 from minijax.jitting.lowering import Traced, struct_of
+from minijax.jitting.placing import where_to_run
 from minijax.jitting.primitive import jit_p
 from minijax.jitting.trace_cache import program_of, programs_of
 from minijax.pytrees.api_util import FlatCall
@@ -47,14 +50,12 @@ class Options(NamedTuple):
       static, donate: the `Chosen` arguments that are static, and that are donated.
       labels: names of the positional parameters.
       params: parameters of `jit_p`.
-      device: where arguments are put, or None.
     """
 
     static: Chosen = Chosen()
     donate: Chosen = Chosen()
     labels: tuple = ()
     params: dict = {}
-    device: object = None
 
     def sort(self, args, kwargs):
         """Return the varying arguments as a pair, and the static ones.
@@ -103,11 +104,13 @@ class CallContext(NamedTuple):
     Attributes:
       tracing, compiling: `trace_context` and `compile_context`.
       disabled: whether functions run as Python.
+      placement: where arrays lie that name no device.
     """
 
     tracing: tuple
     compiling: tuple
     disabled: bool
+    placement: Placement
 
 
 _last = None, None, None, None  # what the last context was made from, and the context
@@ -122,7 +125,8 @@ def call_context():
     (values, overrides), trace, last = config.state, current_trace(), _last
     if last[0] is values and last[1] is overrides and last[2] is trace:
         return last[3]
-    context = CallContext(trace_context(), compile_context(), config.jax_disable_jit)
+    parts = trace_context(), compile_context(), config.jax_disable_jit
+    context = CallContext(*parts, default_placement())
     if isinstance(trace, EvalTrace):  # the others end soon, and nothing may hold them
         _last = values, overrides, trace, context
     return context
@@ -135,11 +139,15 @@ class PreparedCall:
       program: a `Program`.
       params: the parameters of its call.
       given: for each operand whether a result takes its memory.
+      placement: where the program runs; None until it is evaluated.
+      places: the `Placement` of each operand then, None for what has none.
+      moves: whether an operand is on another device.
     """
 
     def __init__(self, program, params, given):
         self.program, self.params, self.given = program, params, given
         self.gives, self.executable = any(given), None
+        self.placement, self.places, self.moves = None, (), False
         alone = program.out_tree.kind is None
         self._build = itemgetter(0) if alone else program.out_tree.unflatten
 
@@ -148,6 +156,10 @@ class PreparedCall:
         operands = self.program.captured + leaves
         if not isinstance(current_trace(), EvalTrace):
             return self._build(jit_p.bind(*operands, **self.params))
+        if self.placement is None:
+            self.settle(operands)
+        if self.moves:
+            operands = brought(operands, self.placement.device)
         if self.gives:
             check_given_once(self.given, operands)
         if watchers:
@@ -156,14 +168,29 @@ class PreparedCall:
             outs = self._evaluate(operands)
         return self._build(give_up(self.given, operands, outs) if self.gives else outs)
 
+    def settle(self, operands, names=None):
+        """Find out where the program runs.
+
+        Args:
+          operands: arrays and numbers.
+          names: what messages call the arguments.
+
+        Raises:
+          ValueError: if operands that matter are committed to different devices.
+        """
+        labels = names and ["a value from outside"] * len(self.program.captured) + names
+        self.places = tuple(map(spot_of, operands))
+        self.placement = where_to_run(self.params, self.places, labels)
+        devices = {place.device for place in self.places if place}
+        self.moves = not devices <= {self.placement.device}
+
     def _evaluate(self, operands):
         """Do what binding the call would do in the end."""
         refuse_dead_tracers(jit_p, operands)
         if self.executable is None:
             params = self.params
-            self.executable = compiled(
-                params["jaxpr"], params.get("backend"), params["name"], self.given
-            )
+            choices = params.get("backend"), params["name"], self.given, self.placement
+            self.executable = compiled(params["jaxpr"], *choices)
         try:
             if not self.gives:
                 return self.executable(*operands)
@@ -193,10 +220,12 @@ def take_apart(args, kwargs):
     return leaves, (names, tuple(trees))
 
 
-def placed(leaf, device):
-    """Return a leaf as an array on a device, where it may be already."""
-    there = type(leaf) is ArrayImpl and leaf.device is device
-    return leaf if there else device_put(leaf, device)
+def places_of(leaves, default):
+    """Return the placement of each array, or None if it is `default` for all."""
+    for leaf in leaves:
+        if type(leaf) is ArrayImpl and leaf.placement is not default:
+            return tuple(map(spot_of, leaves))
+    return None
 
 
 class Inspectable:
@@ -224,6 +253,8 @@ class Inspectable:
             donated=self._options.donated(call),
             keep_unused=self._options.params.get("keep_unused", False),
             backend=self._options.params.get("backend"),
+            device=self._options.params.get("device"),
+            places=tuple(map(spot_of, call.leaves)),
         )
 
     @guarded
@@ -286,10 +317,9 @@ class JitFunction(Inspectable):
                 return self._fun(*args, **kwargs)
             varying, statics = self._options.sort(args, kwargs)
             leaves, structure = take_apart(*varying)
-            if self._options.device is not None:
-                leaves = [placed(leaf, self._options.device) for leaf in leaves]
             avals = self._avals(leaves, args, kwargs)
-            key = structure, avals, statics, context
+            places = places_of(leaves, context.placement)
+            key = structure, avals, statics, context, places
             prepared = self._lane.values.get(key)
             if prepared is None:
                 prepared = self._prepare(key, args, kwargs)
@@ -306,7 +336,10 @@ class JitFunction(Inspectable):
 
     def _avals(self, leaves, args, kwargs):
         try:
-            return tuple([typeof(leaf) for leaf in leaves])
+            return tuple([
+                leaf.aval if type(leaf) is ArrayImpl else typeof(leaf)
+                for leaf in leaves
+            ])  # fmt: skip
         except (TypeError, ValueError):
             self._options.flat_call(self._kept_by, args, kwargs)  # raises with a name
             raise
@@ -329,6 +362,8 @@ class JitFunction(Inspectable):
             if isinstance(current_trace(), EvalTrace):
                 warn_of_useless(program.closed, donated, given)
         prepared = PreparedCall(program, params, given)
+        if isinstance(current_trace(), EvalTrace):
+            prepared.settle(program.captured + call.leaves, call.names())
         if not program.captured:
             self._lane.put(key, prepared)
         return prepared

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.interchange import spot_of
+from minijax.arrays.placement import Device, Placement
+from minijax.arrays.transfer import brought
 from minijax.core import Tracer
 from minijax.forgetting.programs import keep_inputs, only, prune
 from minijax.forgetting.remembering import remembered
@@ -16,6 +19,7 @@ from minijax.jaxprs.staging_api import ShapeDtypeStruct
 from minijax.jitting.arguments import check_given_once, give_up, losing, memory_given
 from minijax.jitting.compilation import backend_name, backends, compiled, dialects
 from minijax.jitting.costs import cost_analysis, memory_analysis
+from minijax.jitting.placing import where_to_run
 from minijax.pytrees.differences import differences
 from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
 from minijax.typing import P
@@ -52,6 +56,9 @@ class Stage:
       donated: for each leaf of the arguments whether it is donated.
       keep_unused: whether arguments that are not needed stay inputs.
       backend: the name of a backend, or None for the default.
+      device: where the program runs, whatever the arguments say, or None.
+      places: for each leaf of the arguments its placement, or None.
+      placement: where the program runs, once it is lowered.
     """
 
     fun_name: str
@@ -62,6 +69,9 @@ class Stage:
     donated: tuple
     keep_unused: bool
     backend: str | None
+    device: Device | None = None
+    places: tuple = ()
+    placement: Placement | None = None
 
     @property
     def in_avals(self):
@@ -84,8 +94,9 @@ class Stage:
         """The numbers of the leaves that are donated."""
         return tuple(i for i, donated in enumerate(self.donated) if donated)
 
-    def _next(self, kind):
-        return kind(**{name: getattr(self, name) for name in Stage.__annotations__})
+    def _next(self, kind, **changes):
+        parts = {name: getattr(self, name) for name in Stage.__annotations__}
+        return kind(**parts | changes)
 
 
 class Traced(Stage):
@@ -105,8 +116,16 @@ class Traced(Stage):
         return self.out_tree.unflatten(self.program.out_avals)
 
     def lower(self):
-        """Return the next stage, a `Lowered`."""
-        return self._next(Lowered)
+        """Return the next stage, a `Lowered`.
+
+        Raises:
+          ValueError: if arguments are committed to different devices.
+        """
+        params = {"jaxpr": self.program, "name": self.fun_name, "device": self.device}
+        params["keep_unused"] = self.keep_unused
+        places = self.places or [None] * len(self.names)
+        placement = where_to_run(params, places, self.names)
+        return self._next(Lowered, placement=placement)
 
 
 def dialects_of(backend):
@@ -139,15 +158,21 @@ class Pruned(Stage):
         """The same for each input of the program without waste."""
         return tuple(only(self._pruned[1], self._given))
 
+    @property
+    def _backend(self):
+        platform = self.placement and self.placement.device.platform
+        return backend_name(self.backend, platform)
+
     def _executable(self, backend=None):
         backend = backend or self.backend
-        return compiled(self._pruned[0], backend, self.fun_name, self._shared)
+        choices = backend, self.fun_name, self._shared, self.placement
+        return compiled(self._pruned[0], *choices)
 
     def _text(self, dialect, debug_info=False):
         program, _ = self._pruned
         if dialect == "jaxpr":
             return program.pretty_print(source_info=debug_info)
-        backend = backend_name(self.backend)
+        backend = self._backend
         own = dialects_of(backend)
         if dialect in own:
             return own[dialect](self._executable())
@@ -259,7 +284,7 @@ class Compiled(Pruned):
         if not hasattr(executable, "profile"):
             able = [name for name in backends if hasattr(backends[name], "profile")]
             raise ValueError(
-                f"The backend {backend_name(self.backend)!r} cannot profile "
+                f"The backend {self._backend!r} cannot profile "
                 f"{self.fun_name}; these can: {', '.join(able) or 'none'}."
             )
         leaves = self._leaves(args, kwargs)
@@ -288,6 +313,7 @@ class Compiled(Pruned):
         Raises:
           TypeError: if their structure, shapes or dtypes are not those of the program,
             or if there is a tracer among them.
+          ValueError: if one is committed to another device than that of the program.
         """
         leaves, given = self._leaves(args, kwargs), self._given
         check_given_once(given, leaves)
@@ -303,7 +329,41 @@ class Compiled(Pruned):
             self._refuse_tree((args, kwargs))
         for name, expected, leaf in zip(self.names, self.program.in_avals, leaves):
             self._check(name, expected, leaf)
-        return leaves
+        self._check_places(list(map(spot_of, leaves)))
+        return brought(leaves, self.placement.device)
+
+    def _check_places(self, places):
+        """Raise if an argument that matters is committed to another device."""
+        here = self.placement
+        wrong = [
+            i for i, (place, used) in enumerate(zip(places, self._pruned[1]))
+            if used and place and place.committed and place.device is not here.device
+        ]  # fmt: skip
+        if wrong:
+            avals = [aval.update(weak_type=False) for aval in self.program.in_avals]
+            lines = [
+                f"\nArgument {self.names[i]} with shape {avals[i]}:"
+                f"\n  Passed sharding: {places[i].sharding}"
+                f"\n  Required sharding: {here.sharding}"
+                for i in wrong
+            ]
+            raise ValueError(
+                "Computation was compiled for input shardings that disagree with the "
+                "shardings of arguments passed to it. Here are the "
+                f"{len(wrong)} mismatches:{''.join(lines)}"
+            )
+
+    @property
+    def input_shardings(self):
+        """The shardings of the arguments, a pair of a tuple and a dictionary."""
+        leaves = [self.placement.sharding] * len(self.names)
+        return self.in_tree.unflatten(leaves)
+
+    @property
+    def output_shardings(self):
+        """The shardings of the results, a tree like them."""
+        leaves = [self.placement.sharding] * len(self.program.out_avals)
+        return self.out_tree.unflatten(leaves)
 
     def _refuse_tree(self, given):
         lines = differences(self.in_tree, given, exact=True, name="(args, kwargs)")

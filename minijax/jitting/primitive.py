@@ -25,7 +25,7 @@ from minijax.forgetting.splitting import split_program
 from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.jaxpr import Var
 from minijax.jaxprs.printing import print_rules, write_plainly
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import run_program
 from minijax.jitting.inlining import JitPrimitive
 from minijax.linear.linearization import split_rules
 from minijax.own_rules.function_calls import callee_rules
@@ -103,8 +103,9 @@ def _shape(*avals, jaxpr, name, **params):
 shape_rules[jit_p] = _shape
 
 
-def _impl(*args, jaxpr, name, backend=None, **params):
-    return compiled(jaxpr, backend, name)(*args)
+def _impl(*args, jaxpr, name, backend=None, device=None, **params):
+    placement = device and device.committed
+    return run_program(jaxpr, args, backend, name, placement)
 
 
 impl_rules[jit_p] = _impl

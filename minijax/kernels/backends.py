@@ -25,6 +25,8 @@ class KernelProgram:
       text: its kernels.
     """
 
+    placement = None
+
     def __init__(self, closed, name="program"):
         self.schedule, self.name = self.lowered(closed), name
         self.out_avals = closed.out_avals
@@ -52,9 +54,11 @@ class KernelProgram:
         memory.update(zip(self.schedule.inputs, map(as_bytes, map(asbuffer, args))))
         for step in self.steps:
             step(memory)
+        pairs = zip(self.schedule.outputs, self.out_avals)
+        buffers = [np.ndarray(aval.shape, aval.dtype, memory[x]) for x, aval in pairs]
         return [
-            ArrayImpl(np.ndarray(aval.shape, aval.dtype, memory[slot]), aval)
-            for slot, aval in zip(self.schedule.outputs, self.out_avals)
+            ArrayImpl(buffer, aval, self.placement)
+            for buffer, aval in zip(buffers, self.out_avals)
         ]
 
 

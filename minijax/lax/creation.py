@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays.array import asarray_impl, primitive_rules
+from minijax.arrays.array import ArrayImpl, asarray_impl, primitive_rules
 from minijax.arrays.avals import ShapedArray, is_python_scalar, typeof
 from minijax.arrays.checks import NUMBER, check_kind, integers
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.numerics import convert, fitting
+from minijax.arrays.transfer import device_put
 from minijax.core import Array, Primitive
 from minijax.lax.broadcasting import broadcast_in_dim
 from minijax.lax.conversion import astype, convert_element_type_p
@@ -171,7 +172,7 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None) -> Array:
 def full_like(
     x: ArrayLike, fill_value: ArrayLike, dtype: Any = None, shape: Any = None
 ) -> Array:
-    """Return an array like `x`, filled with one value.
+    """Return an array like `x`, filled with one value, and there if `x` is committed.
 
     Reference: ``jax.lax.full_like``.
     """
@@ -179,4 +180,11 @@ def full_like(
     weak_type = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
     value = astype(wrapped(fill_value, dtype), dtype, weak_type)
+    value = _beside(value, x) if shape is None else value
     return broadcast_in_dim(value, aval.shape if shape is None else shape, ())
+
+
+def _beside(value, x):
+    """Return a value on the device of `x`, if that is an array committed to it."""
+    stays = isinstance(x, ArrayImpl) and x.committed
+    return device_put(value, x.sharding) if stays else value

@@ -7,6 +7,7 @@ import ctypes
 import functools
 import gc
 import os
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -70,7 +71,7 @@ class CPUProgram:
       text: what LLVM is given.
     """
 
-    donates = True
+    donates, placement = True, None
 
     @collector_at_rest()
     def __init__(self, closed, name="program", donated=()):
@@ -129,7 +130,7 @@ class CPUProgram:
         memory = table(map(address_of, [*inputs, *results]))
         if self.function(memory, address_of(arena), self.context):
             self.host.raise_error()
-        return list(map(ArrayImpl, results, self.out_avals))
+        return list(map(ArrayImpl, results, self.out_avals, repeat(self.placement)))
 
     def _result(self, place, aval, inputs):
         if place.kind == "input":

@@ -132,7 +132,7 @@ class PlannedProgram(LLVMProgram):
         for step in self.steps:
             step(memory)
         return [
-            ArrayImpl(shaped(buffers[slot], aval), aval)
+            ArrayImpl(shaped(buffers[slot], aval), aval, self.placement)
             for slot, aval in zip(outputs, self.out_avals)
         ]
 

@@ -20,6 +20,7 @@ from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.core import Array
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.conversion import astype as as_type
+from minijax.lax.creation import _beside
 from minijax.lax.creation import wrapped as as_wrapped
 from minijax.lax.promotion import (
     check_arraylike,
@@ -214,9 +215,9 @@ def full_like(
     like = a if hasattr(a, "shape") and hasattr(a, "dtype") else typeof(a)
     weak_type = dtype is None and getattr(like, "weak_type", False)
     dtype = like.dtype if dtype is None else check_dtype(dtype, "full_like")
-    shape = like.shape if shape is None else as_shape(shape)
     value = as_type(as_wrapped(fill_value, dtype), dtype, weak_type)
-    return as_array(stretch(value, shape))
+    value = _beside(value, a) if shape is None else value
+    return as_array(stretch(value, like.shape if shape is None else as_shape(shape)))
 
 
 def zeros_like(a: ArrayLike, dtype: Any = None, shape: Any = None) -> Array:

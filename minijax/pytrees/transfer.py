@@ -14,23 +14,56 @@ from minijax.pytrees.operations import flatten_axes
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves
 
 
-def device_put(x: Any, device: Any = None) -> Any:
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: Any = False,
+    may_alias: Any = None,
+) -> Any:
     """Return a tree of arrays on a device.
 
     Args:
       x: a tree of arrays and scalars.
-      device: a `Device`, or a tree of devices that is a prefix of `x`; by default,
-        each array stays where it is.
+      device: a `Device`, a `Sharding`, or a tree of them that is a prefix of `x`; by
+        default, or for None, each array stays where it is.
+      src: where the arrays are now; they know it themselves.
+      donate: whether the arrays of `x` may be given up, or a prefix of `x`. Those that
+        move to another device are deleted.
+      may_alias: False gives each result numbers of its own, or a prefix of `x`.
 
     Raises:
       TypeError: if a leaf is no array or scalar.
-      ValueError: if `device` is no device, or no prefix of `x`.
+      ValueError: if `device` is no device, or no prefix of `x`, or if an array is to be
+        given up and shared.
 
     Reference: ``jax.device_put``.
     """
     leaves, treedef = tree_flatten(x)
-    devices = flatten_axes("device_put device", device, x)
-    return treedef.unflatten(map(transfer.device_put, leaves, devices))
+    given = {"device": device, "donate": donate, "may_alias": may_alias}
+    chosen = [flatten_axes(f"device_put {name}", given[name], x) for name in given]
+    return treedef.unflatten(map(_put, leaves, *chosen))
+
+
+def _put(leaf, device, donate, may_alias):
+    if donate and may_alias:
+        raise ValueError("may_alias and donate cannot be True at the same time.")
+    there = transfer.device_put(leaf, device, copy=may_alias is False)
+    if donate and isinstance(leaf, ArrayImpl) and there.device is not leaf.device:
+        leaf.delete()
+    return there
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Begin to copy all arrays of a tree to the host, and return the tree.
+
+    Reference: ``jax.copy_to_host_async``.
+    """
+    for leaf in tree_leaves(x):
+        if isinstance(leaf, ArrayImpl):
+            leaf.copy_to_host_async()
+    return x
 
 
 def device_get(x: Any) -> Any:

@@ -11,7 +11,8 @@ Reference: ``jax.lax.scan``.
 """
 
 from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules
-from minijax.arrays.interchange import device_of
+from minijax.arrays.interchange import placement_of
+from minijax.arrays.transfer import brought
 from minijax.batching.trace import program_primitives
 from minijax.core import Primitive, impl_rules
 from minijax.jitting.compilation import compiled
@@ -53,8 +54,9 @@ def order_of_rows(length, reverse):
 
 def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
     """Evaluate a scan: run the program of its step as often as it says."""
-    step, device = compiled(jaxpr), device_of(args)
-    args = [asarray_impl(arg) for arg in args]
+    placement = placement_of(args, scan_p)
+    step, device = compiled(jaxpr, placement=placement), placement.device
+    args = [asarray_impl(arg) for arg in brought(args, device)]
     consts, carry, xs = groups(args, num_consts, num_carry)
     carry_avals, row_avals = groups(jaxpr.out_avals, num_carry)
     avals = [stacked_aval(aval, length) for aval in row_avals]
@@ -65,11 +67,11 @@ def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
         for y, row in zip(ys, rows):
             y[i] = asbuffer(row)
     results = zip([*(asbuffer(c) for c in carry), *ys], [*carry_avals, *avals])
-    return [ArrayImpl(buffer, aval, device) for buffer, aval in results]
+    return [ArrayImpl(buffer, aval, placement) for buffer, aval in results]
 
 
 def _row(x, i):
-    return ArrayImpl(asbuffer(x)[i, ...], row_aval(x.aval), x.device)
+    return ArrayImpl(asbuffer(x)[i, ...], row_aval(x.aval), x.placement)
 
 
 impl_rules[scan_p] = step_by_step

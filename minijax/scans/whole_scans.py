@@ -12,7 +12,7 @@ from minijax.core import impl_rules
 from minijax.forgetting.programs import merge, partition, stage
 from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.jaxpr import ClosedJaxpr
-from minijax.jitting.compilation import backend_name, compiled
+from minijax.jitting.compilation import backend_name, run_program
 from minijax.scans.primitive import (
     bind_scan,
     row_aval,
@@ -50,7 +50,7 @@ def _run_whole(*args, jaxpr, **params):
     if backend_name() == "interpreter":
         return step_by_step(*args, jaxpr=jaxpr, **params)
     key = [params[name] for name in _parameters]
-    return compiled(program_of_scan(jaxpr, *key))(*args)
+    return run_program(program_of_scan(jaxpr, *key), args, name="scan")
 
 
 impl_rules[scan_p] = _run_whole

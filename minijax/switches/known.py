@@ -9,16 +9,16 @@ Reference: ``jax.config.values``.
 """
 
 import os
-import warnings
 from functools import partial
 
-from minijax.arrays.placement import Device, devices
 from minijax.arrays.settings import _on_or_off, config
 
 DONE = {
     "jax_enable_x64": "64-bit types exist.",
     "jax_platforms": "The platforms to choose from, the default one first.",
     "jax_platform_name": "The platform that is the default.",
+    "jax_default_device": "Where arrays lie that name no device.",
+    "jax_num_cpu_devices": "How many devices the CPU has; set before the first use.",
     "jax_numpy_dtype_promotion": "`strict` refuses to mix dtypes in `jnp`.",
     "jax_numpy_rank_promotion": "`warn` and `raise` tell of new leading axes in `jnp`.",
     "jax_traceback_filtering": "Which frames a traceback shows.",
@@ -76,8 +76,7 @@ ACCEPTED = {
     "Products are computed in full precision, whatever is asked for.": {
         "jax_default_matmul_precision": None,
     },
-    "There is one device until the chapter on many devices.": {
-        "jax_default_device": None, "jax_num_cpu_devices": -1,
+    "There is one process until the chapter on many devices.": {
         "jax_sort_devices_by_process_index": True, "jax_cuda_visible_devices": "all",
         "jax_rocm_visible_devices": "all", "jax_oneapi_visible_devices": "all",
         "jax_mock_gpu_topology": "", "mock_num_gpu_processes": 0,
@@ -239,41 +238,10 @@ def _of_kind(kind, value):
     return value
 
 
-def _device(value):
-    """Return a device, the name of a platform, or None."""
-    if isinstance(value, Device | None):
-        return value
-    if not isinstance(value, str):
-        raise ValueError(
-            "jax.default_device must be passed either a Device object (e.g. "
-            "`jax.devices('cpu')[0]`) or a platform name string like 'cpu' or 'gpu', "
-            f"got: {value!r}"
-        )
-    return devices(value) and value
-
-
-def _number_of_devices(value):
-    if (_of_kind(int, value) or 0) > 1:
-        warnings.warn(
-            f"jax_num_cpu_devices={value}: there is one device until the chapter on "
-            "many devices, and `devices()` lists that one.",
-            stacklevel=4,
-        )
-    return value
-
-
-OF_DEVICES = {
-    "jax_default_device": _device,
-    "jax_num_cpu_devices": _number_of_devices,
-}
-
-
 def _accepts(name, default):
     """Return what turns a value of a switch into a valid one, or raises."""
     if name in CHOICES:
         return partial(_one_of, CHOICES[name])
-    if name in OF_DEVICES:
-        return OF_DEVICES[name]
     if isinstance(default, bool):
         return _on_or_off
     if isinstance(default, int | float):

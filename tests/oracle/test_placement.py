@@ -1,0 +1,340 @@
+"""Where arrays are and where programs run, on two devices, beside JAX."""
+
+import jax
+import numpy as np
+import pytest
+
+import minijax
+
+
+class Side:
+    """One of the two libraries, with arrays in all places there are."""
+
+    def __init__(self, top):
+        self.top, self.jnp, self.lax = top, top.numpy, top.lax
+        self.first, self.second = top.devices()
+        self.free = self.jnp.arange(3.0)
+        self.here = top.device_put(self.free, self.first)
+        self.there = top.device_put(self.free, self.second)
+        with top.default_device(self.second):
+            self.strayed = self.jnp.arange(3.0)
+        self.sharding = top.sharding.SingleDeviceSharding(self.second)
+
+    def donated(self, donated, other):
+        """Return the result of a sum that may take the memory of its first operand."""
+        donated = self.top.device_put(donated, may_alias=False)
+        result = self.top.jit(lambda x, y: x + y, donate_argnums=0)(donated, other)
+        return result, donated.is_deleted()
+
+    def deleted(self):
+        """Return an array that has been deleted."""
+        x = self.jnp.ones(3)
+        x.delete()
+        return x
+
+
+def names(function):
+    """Return the functions of a class by name, without the class."""
+    return {k: v for k, v in vars(function).items() if not k.startswith("_")}
+
+
+@names
+class PROGRAMS:
+    def eager(s):
+        return [s.free + 1, s.there + 1, s.free + s.there, s.there * np.ones(3)]
+
+    def strayed(s):
+        return [s.strayed, s.strayed + 1, s.strayed + s.free, s.strayed[0]]
+
+    def jitted(s):
+        f = s.top.jit(lambda x, y: x + y)
+        return [f(s.free, s.there), f(s.free, s.free), f(s.here, 1.0), f(s.strayed, 1)]
+
+    def jitted_identity(s):
+        f = s.top.jit(lambda x, y: (x, y + 1))
+        return [f(s.there, s.free), f(s.strayed, s.free)]
+
+    def unneeded(s):
+        f = s.top.jit(lambda x, y: x + 1)
+        return [f(s.free, s.there), f(s.here, s.there), f(s.there, s.here)]
+
+    def kept(s):
+        return s.top.jit(lambda x, y: x + 1, keep_unused=True)(s.free, s.there)
+
+    def closed_over(s):
+        f = s.top.jit(lambda x: x + s.there)
+        return [f(s.free), f(s.here), f(s.there)]
+
+    def results_of_constants(s):
+        return s.top.jit(lambda x: (x, s.jnp.ones(3), 1.0))(s.there)
+
+    def nothing_given(s):
+        return s.top.jit(lambda: s.jnp.ones(2))()
+
+    def twice(s):
+        f = s.top.jit(lambda x: x * 2)
+        return [f(x) for x in (s.free, s.there, s.here, s.free, s.there, s.here) * 3]
+
+    def gradients(s):
+        f = s.top.jit(lambda x, y: (x * y).sum())
+        grad = s.top.grad(f)
+        return [grad(s.there, s.there), s.top.jit(grad)(s.free, s.there)]
+
+    def jvps(s):
+        return s.top.jvp(lambda x: s.jnp.sin(x) * x, (s.there,), (s.free,))
+
+    def batches(s):
+        return s.top.vmap(lambda x, y: x * y, (0, None))(s.free, s.there)
+
+    def like(s):
+        like = s.jnp.zeros_like, s.jnp.ones_like, s.jnp.asarray, s.jnp.array
+        return [f(x) for f in like for x in (s.free, s.there, s.strayed)]
+
+    def shapes(s):
+        x = s.there
+        return [x.reshape(3, 1), x.T, x[0], x.astype("int32"), x.copy(), list(x)]
+
+    def loops(s):
+        lax = s.lax
+        return [
+            lax.scan(lambda c, x: (c + x, c), 0.0, s.there),
+            lax.while_loop(lambda x: x[0] < 3, lambda x: x + 1, s.there),
+            lax.cond(True, lambda x: x + 1, lambda x: x, s.there),
+            lax.fori_loop(0, 3, lambda i, x: x + i, s.there),
+        ]
+
+    def keys(s):
+        key = s.top.random.key(0)
+        return s.top.random.normal(s.top.device_put(key, s.second), (3,))
+
+    def called_back(s):
+        shape = s.top.ShapeDtypeStruct((3,), "float32")
+        return s.top.pure_callback(lambda x: np.asarray(x) * 2, shape, s.there)
+
+    def default_device(s):
+        with s.top.default_device(s.second):
+            f = s.top.jit(lambda x: x + 1)
+            made = s.jnp.ones(3), s.jnp.array([1]), s.lax.iota("int32", 2)
+            put = s.top.device_put(np.ones(3)), s.top.device_put(s.free)
+            ran = f(s.free), f(s.here), f(1.0), s.free * 2, s.here * 2
+            scanned = s.lax.scan(lambda c, x: (c + x, c), 0.0, s.free)
+            return made, put, ran, scanned, s.top.random.key(0)
+
+    def default_platform(s):
+        with s.top.default_device("cpu"):
+            return s.jnp.ones(3)
+
+    def put(s):
+        put = s.top.device_put
+        places = None, s.first, s.second, s.sharding
+        arrays = s.free, s.here, s.there, s.strayed, 1.0, np.ones(3)
+        return [put(x, place) for x in arrays for place in places]
+
+    def put_trees(s):
+        tree = {"x": [s.free, 1.0], "y": s.there}
+        return s.top.device_put(tree, {"x": s.second, "y": None})
+
+    def put_in_a_program(s):
+        f = s.top.jit(lambda x: s.top.device_put(x, s.second) * 2)
+        return [f(s.free), f(s.here)]
+
+    def donated(s):
+        pairs = (s.free, s.there), (s.there, s.free), (s.free, s.free)
+        return [s.donated(*pair) for pair in pairs]
+
+    def jitted_for_a_device(s):
+        f = s.top.jit(lambda x: x + 1, device=s.second)
+        return [f(x) for x in (s.free, s.here, s.there, 1.0)]
+
+    def jitted_for_a_platform(s):
+        f = s.top.jit(lambda x: x + 1, backend="cpu")
+        return [f(x) for x in (s.free, s.here, s.there, 1.0)]
+
+    def jitted_for_a_device_inside(s):
+        inner = s.top.jit(lambda x: x * 2, device=s.second)
+        f = s.top.jit(lambda x: inner(x) + 1)
+        return [f(s.free), f(s.there), inner(s.free)]
+
+    def compiled(s):
+        f = s.top.jit(lambda x, y: x + y)
+        there = f.lower(s.there, s.free).compile()
+        here = f.lower(s.free, s.free).compile()
+        return [
+            there(s.free, s.free), there(s.there, np.ones(3, "float32")),
+            here(s.free, s.here), here(s.strayed, s.free),
+            str(there.input_shardings), str(here.output_shardings),
+        ]  # fmt: skip
+
+    def compiled_for_the_default(s):
+        with s.top.default_device(s.second):
+            run = s.top.jit(lambda x: x + 1).lower(s.free).compile()
+        return [run(s.free), run(np.ones(3, "float32"))]
+
+    def asked(s):
+        return [
+            [str(x.sharding), x.sharding == s.sharding, x.is_fully_addressable,
+             str(x.addressable_shards), x.addressable_data(0), str(x.devices()),
+             x.is_ready(), x.on_device_size_in_bytes(), x.platform(),
+             x.copy_to_host_async(), x.is_fully_replicated]
+            for x in (s.free, s.here, s.there)
+        ]  # fmt: skip
+
+    def shardings(s):
+        sharding = s.sharding
+        return [
+            sharding.is_equivalent_to(s.here.sharding, 1), sharding.memory_kind,
+            sharding.shard_shape((3, 2)), str(sharding.devices_indices_map((3, 2))),
+            str(sharding.addressable_devices), sharding.num_devices, str(sharding),
+        ]  # fmt: skip
+
+    def devices(s):
+        top, second = s.top, s.second
+        return [
+            str(top.devices()), str(top.local_devices(0)), top.device_count("cpu"),
+            top.local_device_count(), top.process_index(), top.process_count(),
+            top.process_indices(), str(second), repr(second), second.id,
+            second.platform, second.device_kind, second.local_hardware_id,
+            isinstance(second, top.Device), second.memory_stats(),
+            second.process_index,
+        ]  # fmt: skip
+
+    def deleted(s):
+        x = s.deleted()
+        return [str(x.sharding), x.committed, x.is_fully_addressable]
+
+    def borrowed(s):
+        numbers = np.ones(64, "float32")
+        top = s.top.dlpack.from_dlpack
+        return [top(numbers), top(numbers, device=s.second)]
+
+
+MIXED = {
+    "add": lambda s: s.lax.add(s.there, s.here),
+    "concatenate": lambda s: s.lax.concatenate([s.here, s.there], 0),
+    "jit": lambda s: s.top.jit(minus)(s.there, s.here),
+    "jit of trees": lambda s: s.top.jit(total)({"u": s.there, "v": s.here}),
+    "jit, by name": lambda s: s.top.jit(total_of)(p={"u": s.there, "v": s.here}),
+    "jit, identity": lambda s: s.top.jit(both)(s.there, s.here),
+    "kept": lambda s: s.top.jit(first, keep_unused=True)(s.here, s.there),
+    "lower": lambda s: s.top.jit(minus).lower(s.there, s.here),
+}
+
+REFUSED = {
+    "put on a word": lambda s: s.top.device_put(s.free, "cpu"),
+    "put on a number": lambda s: s.top.device_put(s.free, 0),
+    "put a word": lambda s: s.top.device_put("text", s.first),
+    "put and share": lambda s: s.top.device_put(
+        s.free, s.second, donate=True, may_alias=True
+    ),
+    "wrong prefix": lambda s: s.top.device_put({"x": s.free}, {"z": s.second}),
+    "too many": lambda s: s.top.config.update("jax_num_cpu_devices", 3),
+    "no platform": lambda s: s.top.devices("gpu"),
+    "no process": lambda s: s.top.local_devices(3),
+    "no device": lambda s: s.top.devices()[2],
+    "default": lambda s: s.top.config.update("jax_default_device", "cpu:1"),
+    "kind of memory": lambda s: s.top.sharding.SingleDeviceSharding(
+        s.first, memory_kind="foo"
+    ),
+    "device and backend": lambda s: s.top.jit(first, device=s.first, backend="cpu"),
+    "jit inside": lambda s: s.top.jit(
+        lambda x: s.top.jit(lambda y: y * 2, device=s.second)(x)
+    )(s.here),
+    "compiled": lambda s: s.top.jit(minus).lower(s.there, s.free).compile()(
+        s.there, s.here
+    ),
+    "compiled for the first": lambda s: s.top.jit(minus)
+    .lower(s.free, s.free)
+    .compile()(s.there, s.free),
+    "deleted": lambda s: s.top.device_put(s.deleted(), s.second),
+    "deleted, device": lambda s: s.deleted().device,
+    "deleted, devices": lambda s: s.deleted().devices(),
+    "deleted, shards": lambda s: s.deleted().addressable_shards,
+    "deleted, copied": lambda s: s.deleted().copy_to_host_async(),
+    "tracer": lambda s: s.top.jit(lambda x: x.devices())(1.0),
+    "tracer, committed": lambda s: s.top.jit(lambda x: x.committed)(1.0),
+    "tracer, device": lambda s: s.top.jit(lambda x: x.device)(1.0),
+    "grad": lambda s: s.top.grad(lambda x, y: (x * y).sum())(s.there, s.here),
+    "jvp": lambda s: s.top.jvp(lambda x: x * x, (s.here,), (s.there,)),
+    "vmap": lambda s: s.top.vmap(lambda x, y: x * y)(s.here, s.there),
+    "scan": lambda s: s.lax.scan(lambda c, x: (c + x, c), s.here[0], s.there),
+    "while": lambda s: s.lax.while_loop(
+        lambda p: p[0][0] < 3, lambda p: (p[0] + 1, p[1]), (s.here, s.there)
+    ),
+    "stack": lambda s: s.jnp.stack([s.here, s.there]),
+}
+
+
+def minus(x, y):
+    return x - y
+
+
+def total(p):
+    return p["u"] + p["v"]
+
+
+def total_of(*, p):
+    return total(p)
+
+
+def both(x, y):
+    return x, y
+
+
+def first(x, y):
+    return x + 1
+
+
+def told(x):
+    """Return what is compared of a result: for an array, where it is as well."""
+    if isinstance(x, (list, tuple)):
+        return [told(part) for part in x]
+    if isinstance(x, dict):
+        return {name: told(part) for name, part in x.items()}
+    if hasattr(x, "committed"):
+        place = x.device.id, x.committed, str(x.sharding)
+        return (*place, x.shape, numbers_of(x))
+    return x
+
+
+def numbers_of(x):
+    """Return numbers with so many digits as two libraries have in common."""
+    try:
+        return np.asarray(x, "float64").round(5).tolist()
+    except TypeError:  # typed keys
+        return "no numbers"
+
+
+@pytest.fixture
+def sides():
+    return Side(minijax), Side(jax)
+
+
+@pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:Some donated buffers:UserWarning")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_where_jax_has_them(name, sides):
+    ours, theirs = (told(PROGRAMS[name](side)) for side in sides)
+    assert ours == theirs
+
+
+def raised(call, side):
+    with pytest.raises(Exception) as caught:
+        call(side)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_two_devices_are_refused_in_the_words_of_jax(name, sides):
+    ours, theirs = (raised(MIXED[name], side) for side in sides)
+    assert type(ours) is type(theirs) is ValueError
+    assert str(ours).startswith(str(theirs))
+    assert "Put them on one device, for example by" in str(ours)
+
+
+@pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
+@pytest.mark.parametrize("name", REFUSED)
+def test_mistakes_are_of_the_classes_of_jax(name, sides):
+    ours, theirs = (raised(REFUSED[name], side) for side in sides)
+    assert type(ours).__name__ == type(theirs).__name__, (ours, theirs)
+    if str(theirs).startswith("Computation was compiled"):
+        assert str(ours) == str(theirs)
