@@ -92,17 +92,13 @@ chapters: $(STAMP)
 	@$(RUN) -m book.tools.notebook
 	@$(RUN) -m book.tools.pages --toc
 
-<<<<<<< HEAD
-## make oracle          compare with real JAX, in an environment of its own; LONG=1 as well
-=======
 ## make elsewhere       chosen tests with all arrays on a second device
 ELSEWHERE ?= $(addprefix tests/test_,$(addsuffix .py,arrays_array arrays_placement \
   jitting_functions jitting_placing scans_loops branches_while_loops reverse_gradients))
 elsewhere: $(STAMP)
 	@MINIJAX_TEST_DEVICE=1 $(RUN) -m pytest -q $(ELSEWHERE)
 
-## make oracle          compare with real JAX, in an environment of its own
->>>>>>> 81e2286902116e5715d7848344d615cd681fe9e8
+## make oracle          compare with real JAX, in an environment of its own; LONG=1 as well
 oracle: $(ORACLE)/.installed
 	$(call title,oracle)
 	@MINIJAX_ORACLE=1 $(ORACLE)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal tests/oracle

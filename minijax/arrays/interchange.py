@@ -12,7 +12,15 @@ import numpy as np
 from minijax.arrays.capsules import lend
 from minijax.arrays.dtypes import EXTENDED, name_of, short_name
 from minijax.arrays.placement import Device, default_placement
-from minijax.core import Array
+from minijax.core import Array, methods
+
+methods["shape"] = property(lambda x: x.aval.shape)
+methods["dtype"] = property(lambda x: x.aval.dtype)
+methods["ndim"] = property(lambda x: x.aval.ndim)
+methods["size"] = property(lambda x: x.aval.size)
+methods["itemsize"] = property(lambda x: x.aval.dtype.itemsize)
+methods["nbytes"] = property(lambda x: x.aval.size * x.aval.dtype.itemsize)
+methods["weak_type"] = property(lambda x: x.aval.weak_type)
 
 
 class Record:

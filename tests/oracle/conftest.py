@@ -15,7 +15,6 @@ import jax
 import pytest
 from jax._src import compiler
 
-<<<<<<< HEAD
 QUICKLY = [
     "--xla_backend_optimization_level=0",
     "--xla_llvm_disable_expensive_passes=true",
@@ -47,10 +46,8 @@ def with_other_emitters(compile):
 compiler.backend_compile_and_load = with_other_emitters(
     compiler.backend_compile_and_load
 )
-=======
 jax.config.update("jax_num_cpu_devices", 2)  # as tests/conftest.py says of minijax
 
->>>>>>> 81e2286902116e5715d7848344d615cd681fe9e8
 numbers = itertools.count(1)
 
 
