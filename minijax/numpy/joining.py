@@ -12,11 +12,15 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import check_dtype
-from minijax.core import Array
+from minijax.arrays.interchange import promised
+from minijax.core import Array, Tracer
+from minijax.errors import ConcretizationTypeError
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import check_arraylike, promote_dtypes
-from minijax.numpy.creation import from_object
+from minijax.numpy.arithmetic import remainder
+from minijax.numpy.creation import astype, from_object
 from minijax.numpy.shapes import (
     arraylike,
     as_axes,
@@ -29,6 +33,7 @@ from minijax.numpy.shapes import (
     reshape,
 )
 from minijax.numpy.ufuncs import as_array, stretch
+from minijax.operators.indexing import known_value
 from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
 
@@ -37,6 +42,7 @@ def as_operands(name, arrays, dtype=None):
     """Return a sequence of arrays, or the rows of an array, in one dtype."""
     if not len(arrays):
         raise ValueError(f"Need at least one array to {name}.")
+    arrays = [promised(each) for each in arrays]
     check_arraylike(name, *arrays)
     if dtype is None:
         check_dtypes(name, arrays)
@@ -183,6 +189,7 @@ def repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Repeat each element along an axis; without one, each of all elements.
 
@@ -193,8 +200,15 @@ def repeat(
       total_repeat_length: size of the axis in the result: what is too much is cut off,
         and the last element makes up for what is missing.
 
+    Raises:
+      ConcretizationTypeError: if the values of `repeats` are not known, and neither
+        is the size of the result.
+      NotImplementedError: if they are not known.
+
     Reference: ``jax.numpy.repeat``.
     """
+    refuse_sharding("repeat", out_sharding)
+    a, repeats = promised(a), _known_repeats(promised(repeats), total_repeat_length)
     check_arraylike("repeat", a, repeats)
     if axis is None:
         return repeat(ravel(a), repeats, 0, total_repeat_length=total_repeat_length)
@@ -206,6 +220,26 @@ def repeat(
     pieces = [lax.slice_in_dim(a, i, i + 1, axis=axis) for i in range(a.shape[axis])]
     repeated = [_repeat_all(each, n, axis) for each, n in zip(pieces, counts) if n]
     return concatenate(repeated or [lax.slice_in_dim(a, 0, 0, axis=axis)], axis)
+
+
+def _known_repeats(repeats, total):
+    if not isinstance(repeats, Tracer):
+        return repeats
+    value = known_value(repeats)
+    if value is None and total is None:
+        raise ConcretizationTypeError(
+            "Abstract tracer value encountered where concrete value is expected: "
+            f"{repeats!r}. When jit-compiling jnp.repeat, the total number of repeats "
+            "must be static. To fix this, either specify a static value for `repeats`, "
+            "or pass a static value to `total_repeat_length`."
+        )
+    if value is None:
+        raise NotImplementedError(
+            "jnp.repeat with traced repeats looks its elements up, by minijax.lax."
+            "gather, which arrives with the chapter on gather and scatter. Until then, "
+            "let repeats be an argument of static_argnums, or a NumPy array."
+        )
+    return value
 
 
 def _repeat_all(a, repeats, axis):
@@ -220,7 +254,8 @@ def _repeat_counts(size, repeats, total):
     places = np.repeat(np.arange(size), repeats)
     if total is not None:
         missing = total - places.size
-        places = np.pad(places[:total], (0, missing if missing > 0 else 0), "edge")
+        rest = np.full(missing if missing > 0 else 0, size - 1)
+        places = np.concatenate([places[:total], rest])
     return np.bincount(places, minlength=size).tolist()
 
 
@@ -238,7 +273,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
 
     Args:
       a: array.
-      shift: an integer, or one for each axis.
+      shift: an integer, or one for each axis; they may be traced.
       axis: the axes; without one, all elements are a single row.
 
     Reference: ``jax.numpy.roll``.
@@ -247,8 +282,34 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    for step, place in np.broadcast(as_shape(shift), axes):
-        a = _roll(a, step, as_axis(place, a.ndim))
+    for step, place in _steps(shift, axes):
+        move = _roll_by_bits if isinstance(step, Array) else _roll
+        a = move(a, step, as_axis(place, a.ndim))
+    return a
+
+
+def _steps(shift, axes):
+    """Return pairs of an amount, an integer or a traced one, and an axis."""
+    try:
+        return list(np.broadcast(as_shape(shift), axes))
+    except TypeError:
+        shift = astype(from_object(shift, None), np.int32)
+    if shift.ndim > 1:
+        raise ValueError(
+            "'shift' and 'axis' arguments to roll should be scalars or 1D arrays"
+        )
+    steps = stretch(ravel(shift), np.broadcast_shapes((shift.size,), (len(axes),)))
+    each = [lax.index_in_dim(steps, i, keepdims=False) for i in range(steps.size)]
+    return list(zip(each, np.broadcast_to(axes, steps.shape)))
+
+
+def _roll_by_bits(a, shift, axis):
+    """Roll by an amount whose value is not known: for each of its bits, or not."""
+    size = a.shape[axis]
+    places = remainder(shift, size or 1)
+    for bit in range((size - 1).bit_length() if size else 0):
+        is_set = lax.ne(lax.bitwise_and(places, np.int32(1 << bit)), np.int32(0))
+        a = lax.select(is_set, _roll(a, 1 << bit, axis), a)
     return a
 
 

@@ -16,9 +16,16 @@ from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path
 
 
 def check_callable(fun):
-    """Raise a TypeError if `fun` cannot be called."""
+    """Raise a TypeError if `fun` is no function that returns its result."""
+    if isinstance(fun, staticmethod):
+        raise TypeError(
+            f"staticmethod arguments are not supported, got {fun}. Take the function "
+            "from its class, or from fun.__func__."
+        )
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}.")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"Expected a function, got a generator function: {fun}")
 
 
 def resolve_argnums(name, argnums, num_args, error=TypeError):
