@@ -134,7 +134,7 @@ def _load(package, name, module):
 
 def _moved(package, name, place):
     message = f"{package}.{name} is deprecated. Use {place}.{name}."
-    warnings.warn(message, DeprecationWarning, stacklevel=5)
+    warnings.warn(message, DeprecationWarning, stacklevel=6)
     return getattr(import_module(place), name)
 
 

@@ -129,7 +129,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "JaxprEqn": "minijax.jaxprs.jaxpr",
         "JaxprTypeError": "minijax.jaxprs.checking",
         "Literal": "minijax.jaxprs.jaxpr",
-        "OpaqueTraceState": "minijax.doorways.extension_names",
         "Primitive": "minijax.callbacks.extension",
         "Var": "minijax.jaxprs.jaxpr",
         "array_types": "minijax.doorways.extension_names",

@@ -77,7 +77,7 @@ def find_top_trace(_: Any) -> Trace:
     return current_trace()
 
 
-class OpaqueTraceState:
+class _OpaqueTraceState:
     """Which trace was current; equal to another if that is the same one."""
 
     __slots__ = ("trace",)
@@ -86,18 +86,18 @@ class OpaqueTraceState:
         self.trace = weakref.ref(trace)
 
     def __eq__(self, other):
-        return isinstance(other, OpaqueTraceState) and self.trace == other.trace
+        return isinstance(other, _OpaqueTraceState) and self.trace == other.trace
 
     def __hash__(self):
         return hash(self.trace)
 
 
-def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
+def get_opaque_trace_state(convention: Any = None) -> _OpaqueTraceState:
     """Return what can be compared, later, with the trace that is current then.
 
     Reference: ``jax.extend.core.get_opaque_trace_state``.
     """
-    return OpaqueTraceState(current_trace())
+    return _OpaqueTraceState(current_trace())
 
 
 class take_current_trace:

@@ -183,7 +183,7 @@ def full(
     fill_value = promised(fill_value)
     check_arraylike("full", fill_value)
     aval = typeof(fill_value)
-    weak_type = dtype is None and aval.weak_type
+    weak_type = dtype is None and aval.weak_type and device is None  # as in JAX
     dtype = aval.dtype if dtype is None else check_dtype(dtype, "full")
     value = as_type(as_wrapped(fill_value, dtype), dtype, weak_type)
     result = as_array(stretch(value, as_shape(shape)))

@@ -212,7 +212,7 @@ def _advice(expected):
         return ""
     return (
         " Integers and booleans have no directions to move in: pass "
-        "np.zeros(shape, minijax.arrays.dtypes.float0), or a float for the primal."
+        "np.zeros(shape, minijax.dtypes.float0), or a float for the primal."
     )
 
 

@@ -5,7 +5,6 @@ from minijax.doorways.extension_names import DropVar as DropVar
 from minijax.doorways.extension_names import Effect as Effect
 from minijax.doorways.extension_names import Effects as Effects
 from minijax.doorways.extension_names import InconclusiveDimensionOperation as InconclusiveDimensionOperation
-from minijax.doorways.extension_names import OpaqueTraceState as OpaqueTraceState
 from minijax.doorways.extension_names import array_types as array_types
 from minijax.doorways.extension_names import concrete_or_error as concrete_or_error
 from minijax.doorways.extension_names import find_top_trace as find_top_trace
