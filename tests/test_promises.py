@@ -37,7 +37,7 @@ def test_a_promise_of_a_tracer_is_traced():
 
 
 def test_transformations_and_lax_refuse_a_promise_with_its_name():
-    with pytest.raises(ValueError, match="argument x is of type Promise.*__jax_array__"):
+    with pytest.raises(ValueError, match="x is of type Promise.*__jax_array__"):
         jit(lambda x: x)(PROMISE)
     for function in (lax.sin, jnp.sin, minijax.typeof, minijax.device_put):
         with pytest.raises(ValueError, match="explicitly convert your object"):
