@@ -64,27 +64,12 @@ def binary(
 ) -> tuple[Primitive, Callable[[ArrayLike, ArrayLike], Array]]:
     """Make a primitive of two operands; return it, and the function that binds it."""
     primitive = elementwise(name, accepts, compute, result_dtype)
-    bind = _into_dtype if name == "mul" else _both
-    return primitive, documented(bind(primitive), name)
 
-
-def _both(primitive):
     def function(x, y):
         [result] = primitive.bind(*unify(x, y))
         return result
 
-    return function
-
-
-def _into_dtype(primitive):
-    def function(x, y, *, out_dtype=None):
-        if out_dtype is not None:
-            dtype = canonicalize_dtype(out_dtype)
-            x, y = astype(x, dtype), astype(y, dtype)
-        [result] = primitive.bind(*unify(x, y))
-        return result
-
-    return function
+    return primitive, documented(function, name)
 
 
 # Which kinds of dtypes can hold a Python number.
@@ -155,8 +140,19 @@ def _accurate(primitive):
     return function
 
 
+def _into_dtype(multiply):
+    def function(x, y, *, out_dtype=None):
+        if out_dtype is not None:
+            dtype = canonicalize_dtype(out_dtype)
+            x, y = astype(x, dtype), astype(y, dtype)
+        return multiply(x, y)
+
+    return function
+
+
 def documented(function, name):
     """Give a function made in a factory its name and a docstring."""
+    function = _into_dtype(function) if name == "mul" else function
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Elementwise {name}. Reference: ``jax.lax.{name}``."
     return function
