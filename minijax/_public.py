@@ -757,7 +757,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "result_type": "minijax.numpy.scalar_types",
         "right_shift": "minijax.numpy.elementwise",
         "rint": "minijax.numpy.elementwise",
-        "roll": "minijax.numpy.joining",
+        "roll": "minijax.catalogue.rolls",
         "rollaxis": "minijax.catalogue.arrangements",
         "rot90": "minijax.catalogue.arrangements",
         "round": "minijax.numpy.arithmetic",

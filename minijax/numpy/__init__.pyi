@@ -62,6 +62,7 @@ from minijax.catalogue.missing_numbers import nansum as nansum
 from minijax.catalogue.missing_numbers import nanvar as nanvar
 from minijax.catalogue.ranges import arange as arange
 from minijax.catalogue.ranges import linspace as linspace
+from minijax.catalogue.rolls import roll as roll
 from minijax.catalogue.standard import can_cast as can_cast
 from minijax.catalogue.standard import isdtype as isdtype
 from minijax.catalogue.standard import iterable as iterable
@@ -156,7 +157,6 @@ from minijax.numpy.joining import flip as flip
 from minijax.numpy.joining import hstack as hstack
 from minijax.numpy.joining import pad as pad
 from minijax.numpy.joining import repeat as repeat
-from minijax.numpy.joining import roll as roll
 from minijax.numpy.joining import split as split
 from minijax.numpy.joining import stack as stack
 from minijax.numpy.joining import tile as tile
