@@ -15,8 +15,8 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import extended as extended
 from minijax.arrays.dtypes import float0 as float0
 from minijax.arrays.lattice import from_node, join, lattice_node
-from minijax.numpy import finfo as finfo
-from minijax.numpy import iinfo as iinfo
+from minijax.numpy.scalar_types import finfo as finfo
+from minijax.numpy.scalar_types import iinfo as iinfo
 from minijax.switches.promotion import TypePromotionError as TypePromotionError
 
 bfloat16 = known_dtypes.bfloat16
