@@ -7,6 +7,7 @@ from minijax import custom_batching as custom_batching
 from minijax import custom_derivatives as custom_derivatives
 from minijax import debug as debug
 from minijax import dlpack as dlpack
+from minijax import dtypes as dtypes
 from minijax import errors as errors
 from minijax import experimental as experimental
 from minijax import extend as extend
@@ -40,6 +41,7 @@ from minijax.callbacks.debug_settings import debug_nans as debug_nans
 from minijax.callbacks.primitives import effects_barrier as effects_barrier
 from minijax.callbacks.primitives import pure_callback as pure_callback
 from minijax.core import Array as Array
+from minijax.doorways.dtype_names import float0 as float0
 from minijax.forgetting.policies import checkpoint_policies as checkpoint_policies
 from minijax.forgetting.rematerialisation import checkpoint as checkpoint
 from minijax.forgetting.rematerialisation import remat as remat

@@ -5,6 +5,7 @@
 import os
 import sys
 import threading
+import warnings
 from importlib import import_module
 
 _lock = threading.RLock()
@@ -41,7 +42,7 @@ def namespace(package):
             _suggest(error, name, names)
             raise
         value = _decorated(value, package, name)
-        if _awake.is_set() or not _has_tables():
+        if name in names and (_awake.is_set() or not _has_tables()):
             setattr(sys.modules[package], name, value)
         return value
 
@@ -126,13 +127,24 @@ def _load(package, name, module):
     except ModuleNotFoundError as error:
         if error.name != f"{package}.{name}":
             raise
-        raise AttributeError(_missing(package, name)) from None
+    if name in (moved := import_module("minijax._moved").MOVED.get(package, {})):
+        return _moved(package, name, moved[name])
+    raise AttributeError(_missing(package, name))
+
+
+def _moved(package, name, place):
+    message = f"{package}.{name} is deprecated. Use {place}.{name}."
+    warnings.warn(message, DeprecationWarning, stacklevel=6)
+    return getattr(import_module(place), name)
 
 
 def _missing(package, name):
     for topic, spaces in import_module("minijax._later").LATER.items():
         if name in spaces.get(package, "").split():
             return f"{package}.{name} arrives with the chapter on {topic}."
+    removed = import_module("minijax._moved").REMOVED.get(package, {})
+    if name in removed:
+        return f"{package}.{name} was {removed[name]}"
     return f"module {package!r} has no attribute {name!r}"
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from minijax._lazy import namespace
 from minijax.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -228,3 +229,6 @@ def lifetime(trace):
             yield trace
         finally:
             trace.alive = False
+
+
+__getattr__, __dir__ = namespace(__name__)

@@ -9,11 +9,19 @@ import math
 import sys
 
 
-class UnexpectedTracerError(TypeError):
+class JAXTypeError(TypeError):
+    """What a program did cannot be done with values of these types."""
+
+
+class JAXIndexError(IndexError):
+    """What a program asked for cannot be an index."""
+
+
+class UnexpectedTracerError(JAXTypeError):
     """A tracer was used after its transformation had ended, or outside of it."""
 
 
-class ConcretizationTypeError(TypeError):
+class ConcretizationTypeError(JAXTypeError):
     """Python asked a tracer for the number that it stands for, and there is none."""
 
 
@@ -21,19 +29,27 @@ class TracerBoolConversionError(ConcretizationTypeError):
     """Python asked a tracer for its truth: ``if tracer:``, ``tracer and ...``."""
 
 
-class TracerIntegerConversionError(TypeError):
+class TracerIntegerConversionError(JAXTypeError):
     """Python asked a tracer for an integer: ``range(tracer)``, ``items[tracer]``."""
 
 
-class TracerArrayConversionError(TypeError):
+class TracerArrayConversionError(JAXTypeError):
     """NumPy asked a tracer for its buffer: ``numpy.sin(tracer)``."""
 
 
-class NonConcreteBooleanIndexError(IndexError):
+class NonConcreteBooleanIndexError(JAXIndexError):
     """A tracer was used as a boolean mask, so that the result has no known shape."""
 
 
-class KeyReuseError(TypeError):
+class InconclusiveDimensionOperation(Exception):
+    """Two sizes of axes cannot be compared; sizes are numbers here, so all can."""
+
+
+class JaxprTypeError(TypeError):
+    """A jaxpr is not a program: the message shows where, and why."""
+
+
+class KeyReuseError(JAXTypeError):
     """A random key was used twice, while ``jax_debug_key_reuse`` was on."""
 
 

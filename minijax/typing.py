@@ -5,12 +5,21 @@
 Reference: ``jax.typing``.
 """
 
-from typing import ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from minijax.core import Array
 
+
+class SupportsDType(Protocol):
+    """What has a dtype."""
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+
 ArrayLike: TypeAlias = Array | np.ndarray | np.generic | bool | int | float | complex
+DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
 P = ParamSpec("P")  # the parameters of a function that is transformed
 R = TypeVar("R")  # its result

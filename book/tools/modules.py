@@ -156,7 +156,7 @@ def _check_syntax(cell: Cell) -> None:
 
 
 def _publish(table: dict[str, str], cell: Cell, module: Module) -> None:
-    names = syntax.defined(cell.code)
+    names = syntax.defined(cell.code) | syntax.handed_on(cell.code)
     for name in (n for n in names if not n.startswith("_")):
         if table.setdefault(name, module.dotted) != module.dotted:
             raise BookError(

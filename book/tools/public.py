@@ -5,6 +5,7 @@ are; Python does not read those.
 """
 
 import ast
+import re
 from collections.abc import Container, Mapping
 from pathlib import Path
 
@@ -98,11 +99,29 @@ def stubs(public: Names, texts: Mapping[str, str]) -> dict[str, str]:
         below = [x.rpartition(".")[2] for x in public if x.rpartition(".")[0] == space]
         lines += [f"from {space} import {name} as {name}\n" for name in below]
         path = _path(space, texts)
-        lines += _shorter(space, public, texts.get(path.removesuffix("i"), ""))
+        text = texts.get(path.removesuffix("i"), "")
+        if _has_its_own(text):
+            continue
+        lines += _placed(text) + _shorter(space, public, text)
         if lines:
             head = STUB + "__version__: str\n" * (space == PACKAGE)
             found[path] = head + "".join(sorted(lines, key=_order))
     return found
+
+
+def _has_its_own(text: str) -> bool:
+    """Whether a module defines names that a stub of its public ones would hide."""
+    return "\n__getattr__" in text and bool(re.search("^class ", text, re.MULTILINE))
+
+
+def _placed(text: str) -> list[str]:
+    """What a module hands out from the places that its table `PLACES` names."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PLACES":
+            places = ast.literal_eval(node.value).items()
+            names = [(place, name) for place, text in places for name in text.split()]
+            return [f"from {place} import {name} as {name}\n" for place, name in names]
+    return []
 
 
 def _shorter(space: str, public: Names, text: str) -> list[str]:

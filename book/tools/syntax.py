@@ -43,6 +43,13 @@ def defined(code: str) -> set[str]:
 
 
 @cache
+def handed_on(code: str) -> set[str]:
+    """Names which the code imports `as` themselves: it hands them on."""
+    found = [alias for node in imports(code) for alias in node.names]
+    return {alias.name for alias in found if alias.asname == alias.name}
+
+
+@cache
 def used(code: str) -> set[str]:
     """Names which the code looks up at module level or beyond."""
     names = set()

@@ -3,6 +3,7 @@
 """What shape rules share: kinds of dtypes, axes, and refusals that name both."""
 
 import builtins
+import enum
 from collections.abc import Sequence
 
 import numpy as np
@@ -42,6 +43,15 @@ def check_kind(name, accepts, avals):
                 f"{name} does not accept dtype {aval.dtype} at position {position}. "
                 f"Accepted kinds of dtypes: {kinds}."
             )
+
+
+def refuse_sharding(name, sharding):
+    """Raise unless `sharding` is None: arrays lie on one device here."""
+    if sharding is not None:
+        raise NotImplementedError(
+            f"The argument out_sharding of {name} has to be None, got {sharding!r}: "
+            "an array lies on one device. device_put moves it to another one."
+        )
 
 
 def all_weak(avals):
@@ -84,6 +94,48 @@ def broadcast_strictly(name, shapes):
             f"{name} got incompatible shapes for broadcasting: {listing(shapes)}."
         )
     return tuple(size for [size] in sizes)
+
+
+class AccuracyMode(enum.Enum):
+    """How exact an elementary function is asked to be; here, there is one of each.
+
+    Reference: ``jax.lax.AccuracyMode``.
+    """
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance:
+    """What error a result may have: at most two of the three may be given.
+
+    Args:
+      atol: absolute error.
+      rtol: relative error.
+      ulps: distance from the exact result, in neighbouring floats.
+
+    Raises:
+      ValueError: if one is negative, or all are zero.
+
+    Reference: ``jax.lax.Tolerance``.
+    """
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
+        if min(atol, rtol, ulps) < 0:
+            raise ValueError("Tolerances must be non-negative.")
+        if max(atol, rtol, ulps) == 0:
+            raise ValueError("At least one of atol, rtol, or ulps must be set.")
+        self.atol, self.rtol, self.ulps = atol, rtol, ulps
+
+
+def check_accuracy(accuracy):
+    """Raise unless `accuracy` is None or of a class that says how exact a result is.
+
+    It changes nothing: of each elementary function there is one version, and chapter
+    19 has its error.
+    """
+    if not isinstance(accuracy, AccuracyMode | Tolerance | None):
+        raise NotImplementedError(f"Accuracy {accuracy} not supported")
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:

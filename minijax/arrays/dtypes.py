@@ -40,9 +40,16 @@ float0 = np.dtype([("float0", np.void, 0)])
 EXTENDED: dict = {}
 
 
+class extended(np.void):  # type: ignore[misc]  # as np.record is one
+    """The kind of dtypes of what is no number: ``issubdtype(x.dtype, extended)``.
+
+    Reference: ``jax.dtypes.extended``.
+    """
+
+
 def name_of(dtype):
     """Return the name of a dtype in texts of arrays."""
-    return EXTENDED.get(dtype) or dtype.name
+    return "float0" if dtype == float0 else EXTENDED.get(dtype) or dtype.name
 
 
 PYTHON_TYPES = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}

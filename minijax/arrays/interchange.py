@@ -65,15 +65,36 @@ class Record:
         return f"ShapedArray({str(self).lstrip('~')}{weak})"
 
 
+def promised(x):
+    """Return the array that `x` promises, or anything else as it is."""
+    return x.__jax_array__() if hasattr(x, "__jax_array__") else x
+
+
+def refuse_promise(x):
+    """Raise if `x` only promises an array: its method is called by functions of NumPy.
+
+    Raises:
+      ValueError: if it has a method ``__jax_array__``.
+    """
+    if hasattr(x, "__jax_array__"):
+        raise ValueError(
+            "Triggering __jax_array__() during abstractification is no longer "
+            "supported. To avoid this error, either explicitly convert your object "
+            "using jax.numpy.array(), or register your object as a pytree."
+        )
+
+
 def rule_of_class(rules, x):
     """Return the entry of a table for the class of `x`, or the nearest base class.
 
     Raises:
       TypeError: if there is none, so that `x` is no operand.
+      ValueError: if `x` only promises an array.
     """
     for kind in type(x).__mro__:
         if kind in rules:
             return rules[kind]
+    refuse_promise(x)
     raise TypeError(
         f"{x!r} of type {type(x)} is not a valid array type: "
         "an array, a NumPy array or a number is expected."

@@ -12,6 +12,7 @@ import numpy as np
 from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer
 from minijax.arrays.avals import typeof
 from minijax.arrays.capsules import borrow
+from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import DTYPES
 from minijax.arrays.placement import Device, Sharding, devices
 from minijax.core import Array, Tracer, methods
@@ -64,6 +65,27 @@ def device_put(x: Any, device: Any = None, copy: bool = False) -> Any:
     if placement is None and (not copy or array is not x):
         return array
     return moved(array, placement or array.placement, copy)
+
+
+def placed(name, x, device=None, out_sharding=None):
+    """Return an array where the caller of a function wants it, who may not care.
+
+    Args:
+      name: the function that was called.
+      x: its result.
+      device: what `device_put` takes.
+      out_sharding: has to be None.
+
+    Raises:
+      ValueError: if both are given.
+    """
+    if device is not None and out_sharding is not None:
+        raise ValueError(
+            "Only one of `device` or `out_sharding` can be set. Got "
+            f"{device=} and {out_sharding=}"
+        )
+    refuse_sharding(name, out_sharding)
+    return x if device is None else device_put(x, device)
 
 
 def device_get(x: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.checks import canonicalize_axis
+from minijax.catalogue.ranges import linspace
 from minijax.core import Array
 from minijax.lax.promotion import (
     check_arraylike,
@@ -21,7 +22,7 @@ from minijax.lax.promotion import (
     promote_dtypes_inexact,
 )
 from minijax.numpy.arithmetic import power
-from minijax.numpy.creation import asarray, astype, full, linspace, zeros, zeros_like
+from minijax.numpy.creation import asarray, astype, full, zeros, zeros_like
 from minijax.numpy.elementwise import absolute, conjugate, log10, sign
 from minijax.numpy.joining import concatenate, stack
 from minijax.numpy.products import matmul

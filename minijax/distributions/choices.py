@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import check_dtype, issubdtype
 from minijax.core import Array
 from minijax.distributions.inversion import gumbel
@@ -25,7 +26,12 @@ from minijax.typing import ArrayLike
 
 
 def bernoulli(
-    key: ArrayLike, p: ArrayLike = 0.5, shape: Any = None, mode: str = "low"
+    key: ArrayLike,
+    p: ArrayLike = 0.5,
+    shape: Any = None,
+    mode: str = "low",
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return bools that are True with chance `p`.
 
@@ -37,6 +43,7 @@ def bernoulli(
 
     Reference: ``jax.random.bernoulli``.
     """
+    refuse_sharding("bernoulli", out_sharding)
     if mode not in ("high", "low"):
         raise ValueError(f"got {mode=}, expected 'high' or 'low'")
     key, _ = check_one_key("bernoulli", key)
@@ -49,11 +56,14 @@ def bernoulli(
     return _bernoulli(key, lax.convert_element_type(p, dtype), shape, mode)
 
 
-def rademacher(key: ArrayLike, shape: Any = (), dtype: Any = None) -> Array:
+def rademacher(
+    key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Return -1 and 1, with equal chances.
 
     Reference: ``jax.random.rademacher``.
     """
+    refuse_sharding("rademacher", out_sharding)
     key, _ = check_one_key("rademacher", key)
     dtype = check_dtype(int if dtype is None else dtype, "rademacher")
     return _rademacher(key, as_shape(shape), dtype)
@@ -65,11 +75,14 @@ def randint(
     minval: ArrayLike,
     maxval: ArrayLike,
     dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return integers of equal chance, from `minval` up to, and without, `maxval`.
 
     Reference: ``jax.random.randint``.
     """
+    refuse_sharding("randint", out_sharding)
     key, _ = check_one_key("randint", key)
     dtype = check_dtype(int if dtype is None else dtype, "randint")
     if not issubdtype(dtype, np.integer):
@@ -83,12 +96,18 @@ def randint(
 
 
 def geometric(
-    key: ArrayLike, p: ArrayLike, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return the number of coins of chance `p` that are thrown up to the first hit.
 
     Reference: ``jax.random.geometric``.
     """
+    refuse_sharding("geometric", out_sharding)
     key, _ = check_one_key("geometric", key)
     words = "an int dtype"
     dtype = sampled_dtype("geometric", dtype, int, np.integer, words)
@@ -102,6 +121,8 @@ def categorical(
     shape: Any = None,
     replace: bool = True,
     mode: str | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return places along an axis, with chances in the ratio of ``exp(logits)``.
 
@@ -115,6 +136,7 @@ def categorical(
 
     Reference: ``jax.random.categorical``.
     """
+    refuse_sharding("categorical", out_sharding)
     key, _ = check_one_key("categorical", key)
     logits = arraylike("categorical", logits)
     batch_shape = tuple(np.delete(logits.shape, axis).tolist())

@@ -14,6 +14,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import check_dtype
 from minijax.core import Array
 from minijax.distributions.sampling import filled, start
@@ -185,12 +186,18 @@ def _both_ways(key, n, q, dtype):
 
 
 def poisson(
-    key: ArrayLike, lam: ArrayLike, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    lam: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return numbers of events, `lam` on average.
 
     Reference: ``jax.random.poisson``.
     """
+    refuse_sharding("poisson", out_sharding)
     key, _ = check_one_key("poisson", key)
     dtype = check_dtype(int if dtype is None else dtype, "poisson")
     shape = np.shape(lam) if shape is None else as_shape(shape)

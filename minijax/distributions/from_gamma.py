@@ -13,6 +13,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import check_dtype
 from minijax.core import Array
 from minijax.distributions.choices import rademacher
@@ -27,17 +28,29 @@ from minijax.typing import ArrayLike
 
 
 def beta(
-    key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return floats of density proportional to x**(a - 1) (1 - x)**(b - 1).
 
     Reference: ``jax.random.beta``.
     """
+    refuse_sharding("beta", out_sharding)
     return _beta(*start("beta", key, shape, dtype, a, b, cast=True), a, b)
 
 
 def dirichlet(
-    key: ArrayLike, alpha: ArrayLike, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    alpha: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return positive floats that add up to 1 along the last axis.
 
@@ -49,6 +62,7 @@ def dirichlet(
 
     Reference: ``jax.random.dirichlet``.
     """
+    refuse_sharding("dirichlet", out_sharding)
     key, _ = check_one_key("dirichlet", key)
     dtype = float_dtype("dirichlet", dtype)
     if np.ndim(alpha) < 1:
@@ -62,12 +76,18 @@ def dirichlet(
 
 
 def chisquare(
-    key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return sums of `df` squares of normal numbers.
 
     Reference: ``jax.random.chisquare``.
     """
+    refuse_sharding("chisquare", out_sharding)
     return _chisquare(*start("chisquare", key, shape, dtype, df, cast=True), df)
 
 
@@ -77,44 +97,66 @@ def f(
     dfden: ArrayLike,
     shape: Any = None,
     dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return ratios of two mean squares of normal numbers.
 
     Reference: ``jax.random.f``.
     """
+    refuse_sharding("f", out_sharding)
     degrees = dfnum, dfden
     return _f(*start("f", key, shape, dtype, *degrees, cast=True), *degrees)
 
 
 def t(
-    key: ArrayLike, df: ArrayLike, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return normal numbers over the root of a mean of `df` squares of such.
 
     Reference: ``jax.random.t``.
     """
+    refuse_sharding("t", out_sharding)
     return _t(*start("t", key, shape, dtype, df, cast=True), df)
 
 
 def generalized_normal(
-    key: ArrayLike, p: ArrayLike, shape: Any = (), dtype: Any = None
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: Any = (),
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return floats of density proportional to exp(-|x|**p).
 
     Reference: ``jax.random.generalized_normal``.
     """
+    refuse_sharding("generalized_normal", out_sharding)
     key, _ = check_one_key("generalized_normal", key)
     dtype = check_dtype(float if dtype is None else dtype, "generalized_normal")
     return _generalized_normal(key, as_shape(shape), dtype, p)
 
 
 def ball(
-    key: ArrayLike, d: int, p: ArrayLike = 2, shape: Any = (), dtype: Any = None
+    key: ArrayLike,
+    d: int,
+    p: ArrayLike = 2,
+    shape: Any = (),
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return points of equal chance in the unit ball of the p-norm in `d` dimensions.
 
     Reference: ``jax.random.ball``.
     """
+    refuse_sharding("ball", out_sharding)
     key, _ = check_one_key("ball", key)
     dtype = check_dtype(float if dtype is None else dtype, "ball")
     return _ball(key, as_shape(shape), dtype, operator.index(d), p)

@@ -13,6 +13,7 @@ from typing import Any
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.array import shape_rules
+from minijax.arrays.checks import refuse_sharding
 from minijax.batching.rules import at_front, vmap_rules
 from minijax.batching.trace import vmap
 from minijax.core import Array, Primitive, impl_rules
@@ -152,7 +153,12 @@ jvp_rules[random_gamma_p] = _jvp
 
 
 def gamma(
-    key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return floats of density proportional to x**(a - 1) exp(-x).
 
@@ -164,16 +170,23 @@ def gamma(
 
     Reference: ``jax.random.gamma``.
     """
+    refuse_sharding("gamma", out_sharding)
     return _gamma(*start("gamma", key, shape, dtype, a), a)
 
 
 def loggamma(
-    key: ArrayLike, a: ArrayLike, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return logarithms of gamma numbers, which do not vanish for small `a`.
 
     Reference: ``jax.random.loggamma``.
     """
+    refuse_sharding("loggamma", out_sharding)
     return _gamma(*start("gamma", key, shape, dtype, a), a, log_space=True)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.settings import config
 from minijax.core import Array
 from minijax.distributions.sampling import start
@@ -20,40 +21,57 @@ from minijax.randomness.uniform import bits_of_key, uniform
 from minijax.typing import ArrayLike
 
 
-def exponential(key: ArrayLike, shape: Any = (), dtype: Any = None) -> Array:
+def exponential(
+    key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Return waiting times of mean 1: the density is exp(-x).
 
     Reference: ``jax.random.exponential``.
     """
+    refuse_sharding("exponential", out_sharding)
     return _exponential(*start("exponential", key, shape, dtype))
 
 
-def laplace(key: ArrayLike, shape: Any = (), dtype: Any = None) -> Array:
+def laplace(
+    key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Return floats of density exp(-|x|) / 2.
 
     Reference: ``jax.random.laplace``.
     """
+    refuse_sharding("laplace", out_sharding)
     return _laplace(*start("laplace", key, shape, dtype))
 
 
-def logistic(key: ArrayLike, shape: Any = (), dtype: Any = None) -> Array:
+def logistic(
+    key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Return floats whose sigmoid is uniform.
 
     Reference: ``jax.random.logistic``.
     """
+    refuse_sharding("logistic", out_sharding)
     return _logistic(*start("logistic", key, shape, dtype))
 
 
-def cauchy(key: ArrayLike, shape: Any = (), dtype: Any = None) -> Array:
+def cauchy(
+    key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Return floats of density 1 / (pi (1 + x**2)).
 
     Reference: ``jax.random.cauchy``.
     """
+    refuse_sharding("cauchy", out_sharding)
     return _cauchy(*start("cauchy", key, shape, dtype))
 
 
 def gumbel(
-    key: ArrayLike, shape: Any = (), dtype: Any = None, mode: str | None = None
+    key: ArrayLike,
+    shape: Any = (),
+    dtype: Any = None,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return floats of density exp(-(x + exp(-x))).
 
@@ -65,6 +83,7 @@ def gumbel(
 
     Reference: ``jax.random.gumbel``.
     """
+    refuse_sharding("gumbel", out_sharding)
     key, shape, dtype = start("gumbel", key, shape, dtype)
     if mode is None:
         mode = "high" if config.jax_high_dynamic_range_gumbel else "low"

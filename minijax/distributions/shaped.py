@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.checks import refuse_sharding
 from minijax.core import Array
 from minijax.distributions.choices import rademacher
 from minijax.distributions.inversion import exponential
@@ -24,32 +25,50 @@ from minijax.typing import ArrayLike
 
 
 def pareto(
-    key: ArrayLike, b: ArrayLike, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    b: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return floats from 1 up whose density falls as x**(-b - 1).
 
     Reference: ``jax.random.pareto``.
     """
+    refuse_sharding("pareto", out_sharding)
     return _pareto(*start("pareto", key, shape, dtype, b, cast=True), b)
 
 
 def rayleigh(
-    key: ArrayLike, scale: ArrayLike, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    scale: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return lengths of vectors of two normal numbers of deviation `scale`.
 
     Reference: ``jax.random.rayleigh``.
     """
+    refuse_sharding("rayleigh", out_sharding)
     return _rayleigh(*start("rayleigh", key, shape, dtype, scale, cast=True), scale)
 
 
 def wald(
-    key: ArrayLike, mean: ArrayLike, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    mean: ArrayLike,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return times at which a Brownian motion with drift 1 / mean arrives at 1.
 
     Reference: ``jax.random.wald``.
     """
+    refuse_sharding("wald", out_sharding)
     return _wald(*start("wald", key, shape, dtype, mean, cast=True), mean)
 
 
@@ -60,11 +79,14 @@ def triangular(
     right: ArrayLike,
     shape: Any = None,
     dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return floats from `left` to `right`, most often near `mode`.
 
     Reference: ``jax.random.triangular``.
     """
+    refuse_sharding("triangular", out_sharding)
     corners = left, mode, right
     return _triangular(
         *start("triangular", key, shape, dtype, *corners, cast=True), *corners
@@ -73,14 +95,17 @@ def triangular(
 
 def lognormal(
     key: ArrayLike,
-    sigma: ArrayLike = np.float32(1),  # noqa: B008  # as JAX has it
+    sigma: ArrayLike = np.float32(1),  # noqa: B008 # as JAX has it
     shape: Any = None,
     dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return exponentials of normal numbers of deviation `sigma`.
 
     Reference: ``jax.random.lognormal``.
     """
+    refuse_sharding("lognormal", out_sharding)
     key, _ = check_one_key("lognormal", key)
     words = "a float or complex dtype"
     dtype = sampled_dtype("lognormal", dtype, float, np.inexact, words)
@@ -104,11 +129,14 @@ def weibull_min(
     return _weibull_min(*begin, scale, concentration)
 
 
-def maxwell(key: ArrayLike, shape: Any = (), dtype: Any = None) -> Array:
+def maxwell(
+    key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Return lengths of vectors of three normal numbers.
 
     Reference: ``jax.random.maxwell``.
     """
+    refuse_sharding("maxwell", out_sharding)
     return _maxwell(*start("maxwell", key, shape, dtype))
 
 
@@ -133,11 +161,14 @@ def truncated_normal(
     upper: ArrayLike,
     shape: Any = None,
     dtype: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return normal numbers strictly between two ends.
 
     Reference: ``jax.random.truncated_normal``.
     """
+    refuse_sharding("truncated_normal", out_sharding)
     ends = lower, upper
     return _truncated_normal(
         *start("truncated_normal", key, shape, dtype, *ends), *ends

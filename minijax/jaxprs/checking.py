@@ -11,14 +11,11 @@ import numpy as np
 
 from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
+from minijax.errors import JaxprTypeError as JaxprTypeError
 from minijax.jaxprs.documents import flatten
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal
 from minijax.jaxprs.printing import jaxprs_in_params, write_eqn, write_jaxpr
 from minijax.jaxprs.variable_names import Writing
-
-
-class JaxprTypeError(TypeError):
-    """A jaxpr is not a program: the message shows where, and why."""
 
 
 def check_jaxpr(jaxpr: Any) -> None:

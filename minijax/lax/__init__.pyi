@@ -1,5 +1,7 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
+from minijax.arrays.checks import AccuracyMode as AccuracyMode
+from minijax.arrays.checks import Tolerance as Tolerance
 from minijax.arrays.checks import broadcast_shapes as broadcast_shapes
 from minijax.batching.collectives import pmax as pmax
 from minijax.batching.collectives import pmax_p as pmax_p

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl, asarray_impl, primitive_rules
+from minijax.arrays.array import asarray_impl, primitive_rules
 from minijax.arrays.avals import ShapedArray, is_python_scalar, typeof
-from minijax.arrays.checks import NUMBER, check_kind, integers
+from minijax.arrays.checks import NUMBER, check_kind, integers, refuse_sharding
 from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import convert, fitting
-from minijax.arrays.transfer import device_put
+from minijax.arrays.transfer import placed
 from minijax.core import Array, Primitive
 from minijax.lax.broadcasting import broadcast_in_dim
 from minijax.lax.conversion import astype, convert_element_type_p
@@ -38,7 +39,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     if new_dtype is None:
         raise ValueError("dtype must be specified.")
     dtype = canonicalize_dtype(new_dtype)
-    operand = wrapped(operand, dtype)
+    operand = wrapped(promised(operand), dtype)
     if is_python_scalar(operand):
         params = {"new_dtype": dtype, "weak_type": False}
         [result] = convert_element_type_p.bind(fitting(operand, dtype), **params)
@@ -129,11 +130,14 @@ def _iota(xp, dtype, shape, dimension):
 primitive_rules(iota_p, _iota_shape, _iota)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
+def broadcasted_iota(
+    dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None
+) -> Array:
     """Return an array that counts 0, 1, 2, … along the axis `dimension`.
 
     Reference: ``jax.lax.broadcasted_iota``.
     """
+    refuse_sharding("broadcasted_iota", out_sharding)
     dtype, shape = canonicalize_dtype(dtype), integers(shape)
     [result] = iota_p.bind(dtype=dtype, shape=shape, dimension=int(dimension))
     return result
@@ -147,13 +151,16 @@ def iota(dtype: Any, size: int) -> Array:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def full(shape: Any, fill_value: ArrayLike, dtype: Any = None) -> Array:
+def full(
+    shape: Any, fill_value: ArrayLike, dtype: Any = None, *, sharding: Any = None
+) -> Array:
     """Return an array of `shape`, filled with one value.
 
     Args:
       shape: a tuple of sizes, or one size.
       fill_value: a scalar.
       dtype: its dtype by default.
+      sharding: None, or a device.
 
     Reference: ``jax.lax.full``.
     """
@@ -166,13 +173,17 @@ def full(shape: Any, fill_value: ArrayLike, dtype: Any = None) -> Array:
     dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
     shape = shape if hasattr(shape, "__iter__") else (shape,)
     value = astype(wrapped(fill_value, dtype), dtype, weak_type)
-    return broadcast_in_dim(value, shape, ())
+    return placed("full", broadcast_in_dim(value, shape, ()), sharding)
 
 
 def full_like(
-    x: ArrayLike, fill_value: ArrayLike, dtype: Any = None, shape: Any = None
+    x: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: Any = None,
+    shape: Any = None,
+    sharding: Any = None,
 ) -> Array:
-    """Return an array like `x`, filled with one value, and there if `x` is committed.
+    """Return an array like `x`, filled with one value.
 
     Reference: ``jax.lax.full_like``.
     """
@@ -180,11 +191,5 @@ def full_like(
     weak_type = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
     value = astype(wrapped(fill_value, dtype), dtype, weak_type)
-    value = _beside(value, x) if shape is None else value
-    return broadcast_in_dim(value, aval.shape if shape is None else shape, ())
-
-
-def _beside(value, x):
-    """Return a value on the device of `x`, if that is an array committed to it."""
-    stays = isinstance(x, ArrayImpl) and x.committed
-    return device_put(value, x.sharding) if stays else value
+    shape = aval.shape if shape is None else shape
+    return placed("full_like", broadcast_in_dim(value, shape, ()), sharding)

@@ -16,14 +16,16 @@ from minijax.arrays.checks import (
     NUMBER,
     all_weak,
     broadcast_strictly,
+    check_accuracy,
     check_axes,
     check_kind,
     check_same_dtype,
     integers,
     without,
 )
-from minijax.arrays.dtypes import kind_of
+from minijax.arrays.dtypes import canonicalize_dtype, kind_of
 from minijax.core import Array, Primitive
+from minijax.lax.conversion import astype
 from minijax.typing import ArrayLike
 
 
@@ -110,16 +112,47 @@ def unary(
 ) -> tuple[Primitive, Callable[[ArrayLike], Array]]:
     """Make a primitive of one operand; return it, and the function that binds it."""
     primitive = elementwise(name, accepts, compute, result_dtype)
+    bind = _accurate if name in ACCURATE else _plain
+    return primitive, documented(bind(primitive), name)
 
+
+# The functions that JAX lets a user ask for an accuracy.
+ACCURATE = frozenset(
+    "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh".split()
+)
+
+
+def _plain(primitive):
     def function(x):
         [result] = primitive.bind(x)
         return result
 
-    return primitive, documented(function, name)
+    return function
+
+
+def _accurate(primitive):
+    def function(x, *, accuracy=None):
+        if accuracy is not None:
+            check_accuracy(accuracy)
+        [result] = primitive.bind(x)
+        return result
+
+    return function
+
+
+def _into_dtype(multiply):
+    def function(x, y, *, out_dtype=None):
+        if out_dtype is not None:
+            dtype = canonicalize_dtype(out_dtype)
+            x, y = astype(x, dtype), astype(y, dtype)
+        return multiply(x, y)
+
+    return function
 
 
 def documented(function, name):
     """Give a function made in a factory its name and a docstring."""
+    function = _into_dtype(function) if name == "mul" else function
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Elementwise {name}. Reference: ``jax.lax.{name}``."
     return function

@@ -17,6 +17,7 @@ from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import PYTHON_SCALARS, typeof
 from minijax.arrays.checks import broadcast_shapes
 from minijax.arrays.dtypes import NARROW, PYTHON_TYPES, is_inexact
+from minijax.arrays.interchange import refuse_promise
 from minijax.arrays.lattice import PYTHON_TYPE_OF, from_node, join, lattice_node
 from minijax.arrays.settings import config
 from minijax.core import Array
@@ -70,6 +71,7 @@ def check_arraylike(name, *args):
     """Raise a TypeError that names the function and the place of a non-array."""
     for position, arg in enumerate(args):
         if not isinstance(arg, ARRAYLIKE):
+            refuse_promise(arg)
             raise TypeError(
                 f"{name} requires ndarray or scalar arguments, got {type(arg)} at "
                 f"position {position}."

@@ -14,17 +14,20 @@ from typing import Any
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import canonicalize_axis, integers, without
+from minijax.arrays.checks import canonicalize_axis, integers, refuse_sharding, without
 from minijax.core import Array, Primitive
 from minijax.lax.broadcasting import broadcast_in_dim
 from minijax.typing import ArrayLike
 
 
-def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
+def broadcast(
+    operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None
+) -> Array:
     """Repeat `operand` along new leading axes of `sizes`.
 
     Reference: ``jax.lax.broadcast``.
     """
+    refuse_sharding("broadcast", out_sharding)
     shape = (*sizes, *typeof(operand).shape)
     return broadcast_in_dim(operand, shape, range(len(sizes), len(shape)))
 
@@ -67,6 +70,8 @@ def reshape(
     operand: ArrayLike,
     new_sizes: Sequence[int],
     dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Give the elements, in row-major order, a new shape.
 
@@ -77,6 +82,7 @@ def reshape(
 
     Reference: ``jax.lax.reshape``.
     """
+    refuse_sharding("reshape", out_sharding)
     new_sizes = integers(new_sizes if hasattr(new_sizes, "__iter__") else (new_sizes,))
     if dimensions is not None:
         operand = transpose(operand, dimensions)

@@ -60,6 +60,9 @@ from minijax.catalogue.missing_numbers import nanprod as nanprod
 from minijax.catalogue.missing_numbers import nanstd as nanstd
 from minijax.catalogue.missing_numbers import nansum as nansum
 from minijax.catalogue.missing_numbers import nanvar as nanvar
+from minijax.catalogue.ranges import arange as arange
+from minijax.catalogue.ranges import linspace as linspace
+from minijax.catalogue.rolls import roll as roll
 from minijax.catalogue.standard import can_cast as can_cast
 from minijax.catalogue.standard import isdtype as isdtype
 from minijax.catalogue.standard import iterable as iterable
@@ -75,7 +78,6 @@ from minijax.numpy.arithmetic import pow as pow
 from minijax.numpy.arithmetic import power as power
 from minijax.numpy.arithmetic import remainder as remainder
 from minijax.numpy.arithmetic import round as round
-from minijax.numpy.creation import arange as arange
 from minijax.numpy.creation import array as array
 from minijax.numpy.creation import asarray as asarray
 from minijax.numpy.creation import astype as astype
@@ -84,7 +86,6 @@ from minijax.numpy.creation import empty as empty
 from minijax.numpy.creation import empty_like as empty_like
 from minijax.numpy.creation import full as full
 from minijax.numpy.creation import full_like as full_like
-from minijax.numpy.creation import linspace as linspace
 from minijax.numpy.creation import ones as ones
 from minijax.numpy.creation import ones_like as ones_like
 from minijax.numpy.creation import zeros as zeros
@@ -156,7 +157,6 @@ from minijax.numpy.joining import flip as flip
 from minijax.numpy.joining import hstack as hstack
 from minijax.numpy.joining import pad as pad
 from minijax.numpy.joining import repeat as repeat
-from minijax.numpy.joining import roll as roll
 from minijax.numpy.joining import split as split
 from minijax.numpy.joining import stack as stack
 from minijax.numpy.joining import tile as tile

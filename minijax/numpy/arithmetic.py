@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import is_python_scalar, typeof
+from minijax.arrays.interchange import promised
 from minijax.core import Array, Tracer
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import (
@@ -116,6 +117,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Reference: ``jax.numpy.power``.
     """
+    x1, x2 = promised(x1), promised(x2)
     check_arraylike("power", x1, x2)
     exponent = _static_integer(x2)
     if exponent is not None:

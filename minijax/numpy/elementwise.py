@@ -10,9 +10,11 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import promote_dtypes_inexact, promote_dtypes_numeric
 from minijax.numpy.ufuncs import as_array, as_bool, binary, by_kind, constant, unary
+from minijax.typing import ArrayLike
 
 
 def _reciprocal(x):
@@ -138,7 +140,7 @@ rad2deg = degrees = unary("rad2deg", _scaled(180 / np.pi), promote_dtypes_inexac
 floor = unary("floor", by_kind("biu", as_array, lax.floor))
 ceil = unary("ceil", by_kind("biu", as_array, lax.ceil))
 rint = unary("rint", by_kind("biu", _as_float, part_by_part(_to_even)))
-trunc = unary("trunc", by_kind("biu", as_array, _toward_zero))
+_trunc = unary("trunc", by_kind("biu", as_array, _toward_zero))
 
 
 logical_and = binary("logical_and", logical(lax.bitwise_and))
@@ -157,10 +159,34 @@ bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 real = unary("real", by_kind("c", lax.real, as_array))
 imag = unary("imag", by_kind("c", lax.imag, _zeros))
 conjugate = conj = unary("conjugate", by_kind("c", lax.conj, as_array))
-iscomplex = unary("iscomplex", on_imag(lax.ne))
-isreal = unary("isreal", on_imag(lax.eq))
+_iscomplex = unary("iscomplex", on_imag(lax.ne))
+_isreal = unary("isreal", on_imag(lax.eq))
 
 
 isnan = unary("isnan", lambda x: lax.ne(x, x))
 isinf = unary("isinf", by_kind("fc", _isinf, _everywhere(False)))
 isfinite = unary("isfinite", by_kind("fc", _isfinite, _everywhere(True)))
+
+
+def iscomplex(x: ArrayLike) -> Array:
+    """Return where the imaginary part is not zero.
+
+    Reference: ``jax.numpy.iscomplex``.
+    """
+    return _iscomplex(x)
+
+
+def isreal(x: ArrayLike) -> Array:
+    """Return where the imaginary part is zero.
+
+    Reference: ``jax.numpy.isreal``.
+    """
+    return _isreal(x)
+
+
+def trunc(x: ArrayLike) -> Array:
+    """Round towards zero.
+
+    Reference: ``jax.numpy.trunc``.
+    """
+    return _trunc(x)

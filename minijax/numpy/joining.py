@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import check_dtype
-from minijax.core import Array
+from minijax.arrays.interchange import promised
+from minijax.core import Array, Tracer
+from minijax.errors import ConcretizationTypeError
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import check_arraylike, promote_dtypes
 from minijax.numpy.creation import from_object
@@ -29,6 +32,7 @@ from minijax.numpy.shapes import (
     reshape,
 )
 from minijax.numpy.ufuncs import as_array, stretch
+from minijax.operators.indexing import known_value
 from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
 
@@ -37,6 +41,7 @@ def as_operands(name, arrays, dtype=None):
     """Return a sequence of arrays, or the rows of an array, in one dtype."""
     if not len(arrays):
         raise ValueError(f"Need at least one array to {name}.")
+    arrays = [promised(each) for each in arrays]
     check_arraylike(name, *arrays)
     if dtype is None:
         check_dtypes(name, arrays)
@@ -183,6 +188,7 @@ def repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Repeat each element along an axis; without one, each of all elements.
 
@@ -193,8 +199,15 @@ def repeat(
       total_repeat_length: size of the axis in the result: what is too much is cut off,
         and the last element makes up for what is missing.
 
+    Raises:
+      ConcretizationTypeError: if the values of `repeats` are not known, and neither
+        is the size of the result.
+      NotImplementedError: if they are not known.
+
     Reference: ``jax.numpy.repeat``.
     """
+    refuse_sharding("repeat", out_sharding)
+    a, repeats = promised(a), _known_repeats(promised(repeats), total_repeat_length)
     check_arraylike("repeat", a, repeats)
     if axis is None:
         return repeat(ravel(a), repeats, 0, total_repeat_length=total_repeat_length)
@@ -206,6 +219,26 @@ def repeat(
     pieces = [lax.slice_in_dim(a, i, i + 1, axis=axis) for i in range(a.shape[axis])]
     repeated = [_repeat_all(each, n, axis) for each, n in zip(pieces, counts) if n]
     return concatenate(repeated or [lax.slice_in_dim(a, 0, 0, axis=axis)], axis)
+
+
+def _known_repeats(repeats, total):
+    if not isinstance(repeats, Tracer):
+        return repeats
+    value = known_value(repeats)
+    if value is None and total is None:
+        raise ConcretizationTypeError(
+            "Abstract tracer value encountered where concrete value is expected: "
+            f"{repeats!r}. When jit-compiling jnp.repeat, the total number of repeats "
+            "must be static. To fix this, either specify a static value for `repeats`, "
+            "or pass a static value to `total_repeat_length`."
+        )
+    if value is None:
+        raise NotImplementedError(
+            "jnp.repeat with traced repeats looks its elements up, by minijax.lax."
+            "gather, which arrives with the chapter on gather and scatter. Until then, "
+            "let repeats be an argument of static_argnums, or a NumPy array."
+        )
+    return value
 
 
 def _repeat_all(a, repeats, axis):
@@ -220,7 +253,8 @@ def _repeat_counts(size, repeats, total):
     places = np.repeat(np.arange(size), repeats)
     if total is not None:
         missing = total - places.size
-        places = np.pad(places[:total], (0, missing if missing > 0 else 0), "edge")
+        rest = np.full(missing if missing > 0 else 0, size - 1)
+        places = np.concatenate([places[:total], rest])
     return np.bincount(places, minlength=size).tolist()
 
 
@@ -231,35 +265,6 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """
     m = arraylike("flip", m)
     return lax.rev(m, as_axes(axis, m.ndim))
-
-
-def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """Move elements `shift` places on; those that fall off come back in front.
-
-    Args:
-      a: array.
-      shift: an integer, or one for each axis.
-      axis: the axes; without one, all elements are a single row.
-
-    Reference: ``jax.numpy.roll``.
-    """
-    a = arraylike("roll", a)
-    if axis is None:
-        return reshape(roll(ravel(a), shift, 0), a.shape)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    for step, place in np.broadcast(as_shape(shift), axes):
-        a = _roll(a, step, as_axis(place, a.ndim))
-    return a
-
-
-def _roll(a, shift, axis):
-    size = a.shape[axis]
-    if not size or not shift % size:
-        return a
-    start = size - int(shift) % size
-    ends = (start, size), (0, start)
-    parts = [lax.slice_in_dim(a, i, j, axis=axis) for i, j in ends]
-    return lax.concatenate(parts, axis)
 
 
 def pad(

@@ -35,7 +35,14 @@ def check_offset(name, k, error):
         raise error(f"jnp.{name}: k must be a scalar integer; got {k!r}")
 
 
-def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
+def eye(
+    N: int,
+    M: int | None = None,
+    k: Any = 0,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+) -> Array:
     """Make a matrix with ones on the diagonal `k` places right of the main one.
 
     Args:
@@ -48,7 +55,7 @@ def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
     M = N if M is None else M
     if not isinstance(k, Array):  # beyond the matrix, all diagonals are alike
         k = int(np.clip(k, *as_shape((-N, M))))
-    return astype(diagonal_mask(N, M, k, lax.eq), dtype)
+    return astype(diagonal_mask(N, M, k, lax.eq), dtype, device=device)
 
 
 def identity(n: int, dtype: Any = None) -> Array:

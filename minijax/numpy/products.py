@@ -10,6 +10,8 @@ from typing import Any
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.arrays.checks import refuse_sharding
+from minijax.arrays.interchange import promised
 from minijax.core import Array
 from minijax.lax.promotion import check_arraylike, promote_dtypes
 from minijax.numpy.elementwise import conjugate
@@ -51,6 +53,7 @@ def _without(items, others):
 
 def operands(name, *args):
     """Return arrays in their common dtype, or raise a TypeError."""
+    args = [promised(arg) for arg in args]
     check_arraylike(name, *args)
     check_dtypes(name, args)
     return [as_array(arg) for arg in promote_dtypes(*args)]
@@ -68,6 +71,7 @@ def dot(
     *,
     precision: Any = None,
     preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Sum products over the last axis of `a` and the second-last (or only) one of `b`.
 
@@ -81,6 +85,7 @@ def dot(
 
     Reference: ``jax.numpy.dot``.
     """
+    refuse_sharding("dot", out_sharding)
     a, b = operands("dot", a, b)
     axes = (a.ndim - 1,), (b.ndim - 2 if b.ndim > 1 else 0,)
     axes = axes if a.ndim and b.ndim else ((), ())
@@ -93,6 +98,7 @@ def matmul(
     *,
     precision: Any = None,
     preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Multiply matrices; axes in front of the last two are batches and broadcast.
 
@@ -108,6 +114,7 @@ def matmul(
 
     Reference: ``jax.numpy.matmul``.
     """
+    refuse_sharding("matmul", out_sharding)
     a, b = operands("matmul", a, b)
     for position, ndim in enumerate((a.ndim, b.ndim)):
         if not ndim:
@@ -177,6 +184,7 @@ def tensordot(
     *,
     precision: Any = None,
     preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Sum products over pairs of axes.
 
@@ -190,6 +198,7 @@ def tensordot(
 
     Reference: ``jax.numpy.tensordot``.
     """
+    refuse_sharding("tensordot", out_sharding)
     a, b = operands("tensordot", a, b)
     pairs = _pairs(axes, a, b)
     return contract(a, b, pairs, precision, preferred_element_type)

@@ -40,6 +40,10 @@ def with_initial(combine, initial, result):
     """Combine a result with the value that the fold was to start from, if any."""
     if initial is None:
         return result
+    if np.ndim(initial):
+        raise ValueError(
+            f"initial value must be a scalar. Got array of shape {np.shape(initial)}"
+        )
     return combine(as_type(initial, result.dtype), result)
 
 

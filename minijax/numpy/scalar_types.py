@@ -15,6 +15,7 @@ import numpy as np
 from minijax.arrays import dtypes, transfer
 from minijax.arrays.avals import is_python_scalar, typeof
 from minijax.arrays.dtypes import as_dtype
+from minijax.arrays.interchange import promised
 from minijax.arrays.lattice import from_node, join, lattice_node
 from minijax.arrays.settings import config
 from minijax.core import Array
@@ -159,6 +160,7 @@ def shape(a: Any) -> tuple[int, ...]:
 
     Reference: ``jax.numpy.shape``.
     """
+    a = promised(a)
     return typeof(a).shape if is_arraylike(a) else np.shape(a)
 
 
@@ -186,6 +188,7 @@ def isscalar(element: Any) -> Any:
     """
     if isinstance(element, (str, bytes)):
         return True
+    element = promised(element)
     return is_arraylike(element) and not typeof(element).shape
 
 

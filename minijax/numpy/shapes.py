@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import canonicalize_axis
+from minijax.arrays.checks import canonicalize_axis, refuse_sharding
+from minijax.arrays.interchange import promised
 from minijax.core import Array
 from minijax.lax.promotion import check_arraylike
 from minijax.numpy.ufuncs import as_array, stretch
@@ -22,6 +23,7 @@ from minijax.typing import ArrayLike
 
 def arraylike(name, x):
     """Return `x` as an array, or raise a TypeError that names the function."""
+    x = promised(x)
     check_arraylike(name, x)
     return as_array(x)
 
@@ -91,6 +93,7 @@ def reshape(
     order: str = "C",
     *,
     copy: bool | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Give the elements of `a` a new shape.
 
@@ -105,6 +108,7 @@ def reshape(
 
     Reference: ``jax.numpy.reshape``.
     """
+    refuse_sharding("reshape", out_sharding)
     a = arraylike("reshape", a)
     sizes = complete_shape(a.shape, as_shape(shape))
     if order == "F":
@@ -114,13 +118,13 @@ def reshape(
     return lax.reshape(a, sizes)
 
 
-def ravel(a: ArrayLike, order: str = "C") -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """Return the elements of `a` as a vector.
 
     Reference: ``jax.numpy.ravel``.
     """
     a = arraylike("ravel", a)
-    return reshape(a, (a.size,), order)
+    return reshape(a, (a.size,), order, out_sharding=out_sharding)
 
 
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
@@ -210,7 +214,9 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 broadcast_shapes = lax.broadcast_shapes
 
 
-def broadcast_to(array: ArrayLike, shape: int | Sequence[int]) -> Array:
+def broadcast_to(
+    array: ArrayLike, shape: int | Sequence[int], *, out_sharding: Any = None
+) -> Array:
     """Stretch axes of size 1, and add leading axes, until `array` has `shape`.
 
     Raises:
@@ -218,6 +224,7 @@ def broadcast_to(array: ArrayLike, shape: int | Sequence[int]) -> Array:
 
     Reference: ``jax.numpy.broadcast_to``.
     """
+    refuse_sharding("broadcast_to", out_sharding)
     return stretch(arraylike("broadcast_to", array), as_shape(shape))
 
 

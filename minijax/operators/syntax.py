@@ -12,6 +12,7 @@ import builtins
 
 import numpy as np
 
+from minijax.arrays.interchange import promised
 from minijax.core import methods
 from minijax.errors import TracerBoolConversionError, present
 from minijax.lax.promotion import is_arraylike
@@ -83,8 +84,9 @@ COMPARISONS = {
 def binary_operator(symbol, function, reflected=False):
     """Return the method behind an operator with two operands.
 
-    It returns NotImplemented for an operand that is no array, so that Python asks the
-    operand; a Python container is refused, since it would never compare as an array.
+    It returns NotImplemented for an operand that is no array, and promises none by
+    ``__jax_array__``, so that Python asks the operand; a Python container is refused,
+    since it would never compare as an array.
     """
 
     def operator(self, other):
@@ -93,6 +95,7 @@ def binary_operator(symbol, function, reflected=False):
                 f"unsupported operand types for {symbol}: an array and a "
                 f"{type(other).__name__}; make it an array with jnp.array."
             )
+        other = promised(other)
         if not is_arraylike(other):
             return NotImplemented
         try:

@@ -16,9 +16,16 @@ from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path
 
 
 def check_callable(fun):
-    """Raise a TypeError if `fun` cannot be called."""
+    """Raise a TypeError if `fun` is no function that returns its result."""
+    if isinstance(fun, staticmethod):
+        raise TypeError(
+            f"staticmethod arguments are not supported, got {fun}. Take the function "
+            "from its class, or from fun.__func__."
+        )
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}.")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"Expected a function, got a generator function: {fun}")
 
 
 def resolve_argnums(name, argnums, num_args, error=TypeError):
@@ -205,7 +212,7 @@ def _advice(expected):
         return ""
     return (
         " Integers and booleans have no directions to move in: pass "
-        "np.zeros(shape, minijax.arrays.dtypes.float0), or a float for the primal."
+        "np.zeros(shape, minijax.dtypes.float0), or a float for the primal."
     )
 
 

@@ -14,12 +14,12 @@ import numpy as np
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray
 from minijax.arrays.checks import broadcast_strictly
-from minijax.arrays.dtypes import EXTENDED, kind_of
+from minijax.arrays.dtypes import EXTENDED, extended, kind_of
 from minijax.core import Primitive
 from minijax.randomness.threefry import by_numpy, numbered, threefry2x32
 
 
-class prng_key(np.void):  # type: ignore[misc]  # as np.record is one
+class prng_key(extended):  # type: ignore[misc]  # as np.record is one
     """The kind of dtypes of keys: ``jnp.issubdtype(x.dtype, prng_key)``.
 
     Reference: ``jax.dtypes.prng_key``.

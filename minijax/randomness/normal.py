@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.checks import refuse_sharding
 from minijax.core import Array
 from minijax.jitting.api import jit
 from minijax.numpy.shapes import as_shape
@@ -19,11 +20,14 @@ from minijax.randomness.uniform import uniform
 from minijax.typing import ArrayLike
 
 
-def normal(key: ArrayLike, shape: Any = (), dtype: Any = None) -> Array:
+def normal(
+    key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Return floats or complex numbers of mean 0 and variance 1.
 
     Reference: ``jax.random.normal``.
     """
+    refuse_sharding("normal", out_sharding)
     key, _ = check_one_key("normal", key)
     words = "a float or complex dtype"
     dtype = sampled_dtype("normal", dtype, float, np.inexact, words)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
 from minijax.jitting.api import jit
@@ -38,11 +39,14 @@ def unit_floats(key, shape, dtype):
     return lax.bitcast_convert_type(random, dtype) - dtype.type(1)
 
 
-def bits(key: ArrayLike, shape: Any = (), dtype: Any = None) -> Array:
+def bits(
+    key: ArrayLike, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Return unsigned integers of equal chance.
 
     Reference: ``jax.random.bits``.
     """
+    refuse_sharding("bits", out_sharding)
     key, _ = check_one_key("bits", key)
     words, default = "an unsigned int dtype", canonicalize_dtype(np.uint64)
     dtype = sampled_dtype("bits", dtype, default, np.unsignedinteger, words)
@@ -55,11 +59,14 @@ def uniform(
     dtype: Any = None,
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return floats of equal chance, from `minval` up to, and without, `maxval`.
 
     Reference: ``jax.random.uniform``.
     """
+    refuse_sharding("uniform", out_sharding)
     key, _ = check_one_key("uniform", key)
     dtype = float_dtype("uniform", dtype)
     return _uniform(key, minval, maxval, as_shape(shape), dtype)

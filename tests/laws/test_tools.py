@@ -107,6 +107,34 @@ def test_stubs_tell_what_the_public_names_are(tmp_path):
     assert "from minijax.floor2.g import h as h" in made["__init__.pyi"]
 
 
+def test_names_that_are_imported_as_themselves_are_handed_on(tmp_path):
+    cell = "#| export names -> minijax\n"
+    cell += "from math import pi as pi, tau, e as number\nx = 1"
+    out = made(tmp_path, cell)
+    assert '"pi": "minijax.names"' in out["_public.py"]
+    assert "tau" not in out["_public.py"]
+    assert "from math import e as number" in out["names.py"]
+    assert "number" not in out["_public.py"]
+    assert "from minijax.names import pi as pi" in out["__init__.pyi"]
+
+
+def test_a_stub_does_not_hide_what_a_door_defines_itself(tmp_path):
+    own = f"#| export core\n{DOOR}\n\n\nclass Trace: pass"
+    cells = own, "#| export names -> minijax.core\nx = 1"
+    out = made(tmp_path, *cells)
+    assert '"x": "minijax.names"' in out["_public.py"]
+    assert "core.py" in out and "core.pyi" not in out
+    out = made(tmp_path, f"#| export core\n{DOOR}", cells[1])
+    assert "from minijax.names import x as x" in out["core.pyi"]
+
+
+def test_a_stub_has_the_names_of_a_table_of_places(tmp_path):
+    places = 'PLACES = {"minijax.rooms.d": "e f"}'
+    out = made(tmp_path, f"#| export core\n{places}\n\n\ndef __getattr__(name): ...")
+    told = out["core.pyi"].splitlines()[2:]
+    assert told == [f"from minijax.rooms.d import {name} as {name}" for name in "ef"]
+
+
 def test_definitions_know_their_cell(tmp_path):
     one = draft(tmp_path, 1, INIT, "#| export core -> minijax\nh = 2")
     assert modules.definitions([one])["minijax", "h"].index == 2

@@ -1,0 +1,135 @@
+# Made from chapters/03_numpy_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Arrays that count.
+
+Reference: ``jax.numpy``.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
+from minijax.arrays.interchange import promised
+from minijax.arrays.transfer import placed
+from minijax.core import Array
+from minijax.errors import ConcretizationTypeError
+from minijax.lax.conversion import astype as as_type
+from minijax.lax.promotion import check_arraylike, common_type, promote_dtypes_inexact
+from minijax.numpy.creation import astype
+from minijax.numpy.shapes import broadcast_shapes, moveaxis, reshape
+from minijax.numpy.ufuncs import as_array, stretch
+from minijax.typing import ArrayLike
+
+
+def arange(
+    start: ArrayLike,
+    stop: ArrayLike | None = None,
+    step: ArrayLike | None = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Count from `start` (by default 0) up to, not including, `stop`.
+
+    Args:
+      start, stop, step: numbers with known values; without a `stop`, the first is it.
+      dtype: dtype of the result; by default the one that the numbers promote to.
+
+    Returns:
+      A vector of ``ceil((stop - start) / step)`` elements.
+
+    Reference: ``jax.numpy.arange``.
+    """
+    given = [each for each in (start, stop, step) if each is not None]
+    ends = (0, start) if stop is None else (start, stop)
+    start, stop = map(_static_number, ends)
+    distance = 1 if step is None else _static_number(step)
+    dtype = common_type(*given)[0] if dtype is None else check_dtype(dtype, "arange")
+    result = lax.iota(dtype, _count(start, stop, distance))
+    if step is not None:
+        result = lax.mul(np.asarray(distance).astype(dtype), result)
+    if step is not None or start:
+        result = lax.add(np.asarray(start).astype(dtype), result)
+    return placed("arange", result, device, out_sharding)
+
+
+def _static_number(x):
+    x = promised(x)
+    check_arraylike("arange", x)
+    if typeof(x).shape or typeof(x).dtype.kind == "c":
+        raise ValueError(f"arange needs real scalars, got {typeof(x)}.")
+    value = x.concrete() if hasattr(x, "concrete") else x
+    if value is None:
+        raise ConcretizationTypeError(
+            "Abstract tracer value encountered where concrete value is expected: the "
+            f"arguments of jnp.arange decide the shape of its result; got {x!r}. "
+            f"{getattr(x, 'provenance', str)()}"
+        )
+    return np.asarray(value).item()
+
+
+def _count(start, stop, step):
+    size = math.ceil((stop - start) / step)
+    return size if size > 0 else 0
+
+
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """Return `num` numbers with equal distances from `start` to `stop`.
+
+    Args:
+      start, stop: numbers, or arrays for several ranges at once.
+      num: how many.
+      endpoint: whether `stop` is the last of them.
+      retstep: whether to return the distance too.
+      dtype: dtype of the result; for integers the numbers are rounded down.
+      axis: where the new axis stands in the result.
+
+    Reference: ``jax.numpy.linspace``.
+    """
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    check_arraylike("linspace", start, stop)
+    ends = promote_dtypes_inexact(start, stop)
+    shape = broadcast_shapes(*(typeof(end).shape for end in ends))
+    start, stop = (
+        stretch(as_type(end, typeof(end).dtype), (1, *shape)) for end in ends
+    )
+    steps = num - 1 if endpoint else num
+    samples = moveaxis(_samples(start, stop, num, steps), 0, axis)
+    if dtype is not None and canonicalize_dtype(dtype).kind in "iu":
+        samples = lax.floor(samples)
+    samples = samples if dtype is None else astype(samples, dtype)
+    samples = placed("linspace", samples, device)
+    return (samples, _distance(start, stop, steps)) if retstep else samples
+
+
+def _samples(start, stop, num, steps):
+    if steps < 1:
+        return lax.slice_in_dim(start, 0, num)
+    place = lax.div(lax.iota(start.dtype, steps), np.asarray(steps, start.dtype))
+    place = reshape(place, (steps,) + (1,) * (start.ndim - 1))
+    rest = lax.sub(np.asarray(1, start.dtype), place)
+    samples = lax.add(lax.mul(start, rest), lax.mul(stop, place))
+    return samples if steps == num else lax.concatenate([samples, stop], 0)
+
+
+def _distance(start, stop, steps):
+    if steps < 1:
+        return as_array(np.asarray(np.nan, start.dtype))
+    steps = np.asarray(steps, start.dtype)
+    return lax.squeeze(lax.div(lax.sub(stop, start), steps), (0,))

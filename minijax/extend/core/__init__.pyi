@@ -1,0 +1,35 @@
+# Made from the chapters by `make chapters`; edit them, not this file.
+
+from minijax.callbacks.extension import Primitive as Primitive
+from minijax.doorways.extension_names import DropVar as DropVar
+from minijax.doorways.extension_names import Effect as Effect
+from minijax.doorways.extension_names import Effects as Effects
+from minijax.doorways.extension_names import InconclusiveDimensionOperation as InconclusiveDimensionOperation
+from minijax.doorways.extension_names import array_types as array_types
+from minijax.doorways.extension_names import concrete_or_error as concrete_or_error
+from minijax.doorways.extension_names import find_top_trace as find_top_trace
+from minijax.doorways.extension_names import gensym as gensym
+from minijax.doorways.extension_names import get_opaque_trace_state as get_opaque_trace_state
+from minijax.doorways.extension_names import mapped_aval as mapped_aval
+from minijax.doorways.extension_names import new_jaxpr_eqn as new_jaxpr_eqn
+from minijax.doorways.extension_names import no_effects as no_effects
+from minijax.doorways.extension_names import nonempty_axis_env_DO_NOT_USE as nonempty_axis_env_DO_NOT_USE
+from minijax.doorways.extension_names import primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype
+from minijax.doorways.extension_names import set_current_trace as set_current_trace
+from minijax.doorways.extension_names import take_current_trace as take_current_trace
+from minijax.doorways.extension_names import unmapped_aval as unmapped_aval
+from minijax.doorways.extension_names import unsafe_am_i_under_a_jit_DO_NOT_USE as unsafe_am_i_under_a_jit_DO_NOT_USE
+from minijax.doorways.extension_names import unsafe_am_i_under_a_vmap_DO_NOT_USE as unsafe_am_i_under_a_vmap_DO_NOT_USE
+from minijax.doorways.extension_names import unsafe_get_axis_names_DO_NOT_USE as unsafe_get_axis_names_DO_NOT_USE
+from minijax.doorways.extension_names import valid_jaxtype as valid_jaxtype
+from minijax.extend.core import primitives as primitives
+from minijax.jaxprs.checking import JaxprTypeError as JaxprTypeError
+from minijax.jaxprs.checking import check_jaxpr as check_jaxpr
+from minijax.jaxprs.jaxpr import ClosedJaxpr as ClosedJaxpr
+from minijax.jaxprs.jaxpr import Jaxpr as Jaxpr
+from minijax.jaxprs.jaxpr import JaxprEqn as JaxprEqn
+from minijax.jaxprs.jaxpr import Literal as Literal
+from minijax.jaxprs.jaxpr import Var as Var
+from minijax.jaxprs.jaxpr import jaxpr_as_fun as jaxpr_as_fun
+from minijax.jaxprs.printing import jaxprs_in_params as jaxprs_in_params
+from minijax.jaxprs.printing import subjaxprs as subjaxprs

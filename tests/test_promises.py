@@ -1,0 +1,164 @@
+"""Objects that promise an array, places of results, amounts that are traced."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import grad, jit, lax, random, vmap
+
+
+class Promise:
+    def __init__(self, x):
+        self.x = x
+
+    def __jax_array__(self):
+        return self.x
+
+
+PROMISE = Promise(jnp.array([1.0, 2.0, 3.0]))
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_promise_is_an_operand(back):
+    x = jnp.arange(3.0)
+    for operate in (lambda a, b: a - b, lambda a, b: a < b, lambda a, b: a**b):
+        pair = (PROMISE, x) if back else (x, PROMISE)
+        plain = (PROMISE.x, x) if back else (x, PROMISE.x)
+        assert np.array_equal(operate(*pair), operate(*plain))
+
+
+def test_a_promise_of_a_tracer_is_traced():
+    w = jit(lambda a, b: a * Promise(b) + jnp.stack([Promise(a), b]).sum())
+    assert np.array_equal(w(jnp.ones(2), jnp.ones(2)), [5, 5])
+    assert grad(lambda a: (Promise(a) * a).sum())(jnp.ones(2)).tolist() == [2, 2]
+
+
+def test_transformations_and_lax_refuse_a_promise_with_its_name():
+    with pytest.raises(ValueError, match="x is of type Promise.*__jax_array__"):
+        jit(lambda x: x)(PROMISE)
+    for function in (lax.sin, jnp.sin, minijax.typeof, minijax.device_put):
+        with pytest.raises(ValueError, match="explicitly convert your object"):
+            function(PROMISE)
+
+
+def test_what_neither_is_nor_promises_an_array_is_no_operand():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        _ = jnp.ones(2) + object()
+
+
+@pytest.mark.parametrize("name", "zeros ones empty".split())
+def test_results_lie_on_the_device_that_is_asked_for(name):
+    device = minijax.devices()[0]
+    assert getattr(jnp, name)(2, device=device).devices() == {device}
+    like = getattr(jnp, f"{name}_like")(jnp.ones(2), device=device)
+    assert like.devices() == {device}
+    with pytest.raises(ValueError, match="takes a device"):
+        getattr(jnp, name)(2, device="the moon")
+
+
+REFUSALS = {
+    "jnp.zeros": lambda s: jnp.zeros(2, out_sharding=s),
+    "jnp.reshape": lambda s: jnp.reshape(jnp.ones(2), (2, 1), out_sharding=s),
+    "jnp.matmul": lambda s: jnp.matmul(jnp.ones(2), jnp.ones(2), out_sharding=s),
+    "jnp.arange": lambda s: jnp.arange(2, out_sharding=s),
+    "jnp.repeat": lambda s: jnp.repeat(jnp.ones(2), 2, out_sharding=s),
+    "lax.broadcast": lambda s: lax.broadcast(jnp.ones(2), (2,), out_sharding=s),
+    "random.normal": lambda s: random.normal(random.key(0), (2,), out_sharding=s),
+    "random.gamma": lambda s: random.gamma(random.key(0), 2.0, out_sharding=s),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_sharding_is_refused_with_a_sentence_and_none_is_taken(name):
+    REFUSALS[name](None)
+    with pytest.raises(NotImplementedError, match="out_sharding of .* has to be None"):
+        REFUSALS[name]("rows")
+
+
+def test_a_device_and_a_sharding_are_one_too_many():
+    with pytest.raises(ValueError, match="Only one of `device` or `out_sharding`"):
+        jnp.ones(2, device=minijax.devices()[0], out_sharding="rows")
+
+
+@pytest.mark.parametrize("name", "cbrt exp log1p logistic rsqrt tanh".split())
+def test_an_accuracy_changes_nothing(name):
+    function, x = getattr(lax, name), jnp.array([0.25, 1.0])
+    for accuracy in (None, lax.AccuracyMode.HIGHEST, lax.Tolerance(rtol=1e-3)):
+        assert np.array_equal(function(x, accuracy=accuracy), function(x))
+    with pytest.raises(NotImplementedError, match="Accuracy high not supported"):
+        function(x, accuracy="high")
+
+
+def test_a_product_in_another_dtype_does_not_overflow():
+    x = np.float16([300, 2])
+    assert not np.isfinite(lax.mul(x, x)[0])
+    product = lax.mul(x, x, out_dtype="float32")
+    assert product.dtype == np.float32 and product.tolist() == [90000, 4]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 8])
+def test_a_roll_by_a_traced_amount_is_that_of_numpy(size):
+    x = np.arange(size * 2).reshape(2, size)
+    roll = jit(lambda n: jnp.roll(x, n, axis=1))
+    for n in range(-2 * size - 1, 2 * size + 2):
+        assert np.array_equal(roll(n), np.roll(x, n, axis=1))
+
+
+def test_traced_rolls_compose():
+    x = jnp.arange(5.0)
+    rolled = vmap(lambda n: jnp.roll(x, n))(jnp.arange(5))
+    assert np.array_equal(rolled, [np.roll(x, n) for n in range(5)])
+    slope = jit(grad(lambda x, n: (jnp.roll(x, n) * jnp.arange(5.0)).sum()))
+    assert np.array_equal(slope(x, 2), np.roll(np.arange(5.0), -2))
+    both = jit(lambda n: jnp.roll(jnp.ones((2, 3)), n, axis=(0, 1)))
+    assert both(jnp.array([1, 2])).shape == (2, 3)
+
+
+def test_traced_repeats_are_refused_with_the_remedy():
+    with pytest.raises(minijax.errors.ConcretizationTypeError, match="must be static"):
+        jit(lambda n: jnp.repeat(jnp.ones(2), n))(2)
+    with pytest.raises(NotImplementedError, match="gather and scatter"):
+        jit(lambda n: jnp.repeat(jnp.ones(2), n, total_repeat_length=4))(2)
+
+
+def test_repeats_end_with_the_last_element():
+    found = jnp.repeat(jnp.array([1, 2, 3]), np.array([1, 2, 0]), total_repeat_length=5)
+    assert found.tolist() == [1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("name", "sum prod max min".split())
+def test_a_fold_starts_from_one_number(name):
+    fold, x = getattr(jnp, name), jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    plain = getattr(np, name)(np.asarray(x), axis=0, initial=2.5)
+    assert np.array_equal(fold(x, axis=0, initial=jnp.float32(2.5)), plain)
+    assert np.array_equal(jit(lambda i: fold(x, axis=0, initial=i))(2.5), plain)
+    with pytest.raises(ValueError, match="must be a scalar. Got array of shape"):
+        fold(x, axis=0, initial=jnp.ones(2))
+
+
+def numbers(x):
+    yield x
+
+
+class Holder:
+    static = staticmethod(lambda x: x)
+
+
+@pytest.mark.parametrize("transform", [jit, grad, vmap, minijax.jacfwd])
+def test_generators_and_static_methods_are_refused_at_once(transform):
+    for generator in (numbers, functools.partial(numbers)):
+        with pytest.raises(TypeError, match="got a generator function"):
+            transform(generator)
+    with pytest.raises(TypeError, match="staticmethod arguments are not supported"):
+        transform(Holder.__dict__["static"])
+    assert transform(Holder.static)(1.0) is not None if transform is not vmap else True
+
+
+def test_gradients_of_integers_are_float0():
+    for run in (grad, lambda f, **kw: jit(grad(f, **kw))):
+        slope = run(lambda n: (n * 2.0).sum(), allow_int=True)(jnp.arange(3))
+        assert slope.dtype == minijax.float0 and slope.shape == (3,)
+    assert str(minijax.typeof(np.zeros(2, minijax.float0))) == "float0[2]"
