@@ -12,17 +12,10 @@ CHAPTERS = ROOT / "chapters"
 PACKAGE = "minijax"
 DOORS = frozenset(
     """
-<<<<<<< HEAD
-    ad_checkpoint core custom_batching custom_derivatives debug dlpack errors
-    experimental extend extend/core flatten_util interpreters interpreters/ad
-    interpreters/batching lax numpy numpy/linalg random sharding stages test_util tree
-    tree_util typing
-=======
     ad_checkpoint core custom_batching custom_derivatives debug dlpack dtypes
     errors experimental extend extend/core extend/core/primitives flatten_util
     interpreters interpreters/ad interpreters/batching lax numpy numpy/linalg random
-    stages test_util tree tree_util typing
->>>>>>> 8d73b50d526de1447aea56cfd1d98a7696a67984
+    sharding stages test_util tree tree_util typing
     """.split()
 )  # what users import, under the paths that JAX has: from the top of the package
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays.array import asarray_impl, primitive_rules
+from minijax.arrays.array import ArrayImpl, asarray_impl, primitive_rules
 from minijax.arrays.avals import ShapedArray, is_python_scalar, typeof
 from minijax.arrays.checks import NUMBER, check_kind, integers, refuse_sharding
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import convert, fitting
-from minijax.arrays.transfer import placed
+from minijax.arrays.transfer import device_put, placed
 from minijax.core import Array, Primitive
 from minijax.lax.broadcasting import broadcast_in_dim
 from minijax.lax.conversion import astype, convert_element_type_p
@@ -183,7 +183,7 @@ def full_like(
     shape: Any = None,
     sharding: Any = None,
 ) -> Array:
-    """Return an array like `x`, filled with one value.
+    """Return an array like `x`, filled with one value, and there if `x` is committed.
 
     Reference: ``jax.lax.full_like``.
     """
@@ -191,5 +191,12 @@ def full_like(
     weak_type = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
     value = astype(wrapped(fill_value, dtype), dtype, weak_type)
+    value = _beside(value, x) if shape is None else value
     shape = aval.shape if shape is None else shape
     return placed("full_like", broadcast_in_dim(value, shape, ()), sharding)
+
+
+def _beside(value, x):
+    """Return a value on the device of `x`, if that is an array committed to it."""
+    stays = isinstance(x, ArrayImpl) and x.committed
+    return device_put(value, x.sharding) if stays else value

@@ -20,6 +20,7 @@ from minijax.arrays.interchange import promised
 from minijax.arrays.transfer import placed
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
+from minijax.lax.creation import _beside
 from minijax.lax.creation import wrapped as as_wrapped
 from minijax.lax.promotion import check_arraylike, common_type, is_arraylike
 from minijax.numpy.shapes import arraylike, as_shape
@@ -255,8 +256,9 @@ def full_like(
     like = like if hasattr(like, "shape") and hasattr(like, "dtype") else typeof(like)
     weak_type = dtype is None and getattr(like, "weak_type", False)
     dtype = like.dtype if dtype is None else check_dtype(dtype, "full_like")
-    shape = like.shape if shape is None else as_shape(shape)
     value = as_type(as_wrapped(promised(fill_value), dtype), dtype, weak_type)
+    value = _beside(value, a) if shape is None else value
+    shape = like.shape if shape is None else as_shape(shape)
     result = as_array(stretch(value, shape))
     return placed("full_like", result, device, out_sharding)
 
