@@ -13,6 +13,7 @@ from minijax.arrays.array import shape_rules
 from minijax.batching.rules import vmap_rules
 from minijax.batching.trace import program_primitives
 from minijax.core import Primitive, Tracer, impl_rules, set_current_trace
+from minijax.diagnostics.user_lines import readers
 from minijax.forgetting.barriers import optimization_barrier_p
 from minijax.forgetting.program_calls import (
     dce_call,
@@ -205,6 +206,9 @@ def written_once(call, statics):
     except TypeError:  # no hash, or no weak references
         return written(call)
     return once.get(key, lambda: written(call), lambda found: not traced(found[1]))
+
+
+readers.add(written_once, keeps=True)
 
 
 def traced(values):
