@@ -9,7 +9,6 @@ import linecache
 import os
 import re
 import sys
-from functools import partial
 from types import FrameType
 
 import minijax
@@ -150,6 +149,10 @@ def user_line(to_keep=False):
     return None
 
 
-line_to_keep = partial(user_line, to_keep=True)
+def line_to_keep():
+    """Return the `UserLine` of an equation, or None if its program's calls have it."""
+    return user_line(to_keep=True)
+
+
 source_finder.value = line_to_keep
 line_finders.append(user_line)

@@ -210,7 +210,8 @@ class custom_vjp(Decorated):
         if self.fwd is None or self.bwd is None:
             self.refuse_without("VJP")
         args = self.positional(args, kwargs)
-        leaves, function = take_apart(self.fun, args, self.nondiff_argnums)
+        static = self.nondiff_argnums
+        leaves, function = take_apart(self.kind, self.fun, args, static)
         refuse_tracers(function.static)
         params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
         params["fwd"] = FwdRule(self.fwd, function, self.symbolic_zeros)

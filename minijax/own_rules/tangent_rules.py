@@ -128,7 +128,8 @@ class custom_jvp(Decorated):
         args = self.positional(args, kwargs)
         fixed = self.nondiff_argnums
         args = [_stopped(x) if i in fixed else x for i, x in enumerate(args)]
-        leaves, function = take_apart(self.fun, args, self.nondiff_argnums)
+        static = self.nondiff_argnums
+        leaves, function = take_apart(self.kind, self.fun, args, static)
         params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
         params["jvp"] = JvpRule(self.jvp, function, self.symbolic_zeros)
         outs = custom_jvp_call_p.bind(*leaves, call_jaxpr=function, **params)

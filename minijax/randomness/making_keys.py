@@ -16,6 +16,7 @@ from minijax.arrays.dtypes import check_dtype, issubdtype
 from minijax.core import Array
 from minijax.jitting.api import jit
 from minijax.numpy.creation import asarray
+from minijax.numpy.shapes import as_shape
 from minijax.randomness.keys import (
     KEY,
     random_clone_p,
@@ -96,6 +97,21 @@ def sampled_dtype(name, dtype, default, kind, words):
     return dtype
 
 
+def shape_asked(shape):
+    """Return the shape that a sampler was asked for, as a tuple.
+
+    Raises:
+      TypeError: if a size is no integer, or negative.
+    """
+    sizes = as_shape(shape)
+    if any(size < 0 for size in sizes):
+        raise TypeError(
+            "Only non-negative indices are allowed when broadcasting static shapes, "
+            f"but got shape {sizes}."
+        )
+    return sizes
+
+
 def float_dtype(name, dtype):
     """Return the dtype of a sampler of floats."""
     return sampled_dtype(name, dtype, float, np.floating, "a float dtype")
@@ -152,7 +168,7 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
     Reference: ``jax.random.split``.
     """
     key, raw = check_one_key("split", key)
-    shape = tuple(num) if isinstance(num, Sequence) else (num,)
+    shape = shape_asked(tuple(num) if isinstance(num, Sequence) else num)
     return _like(split_keys(key, shape), raw)
 
 

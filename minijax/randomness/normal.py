@@ -13,8 +13,12 @@ import numpy as np
 from minijax import lax
 from minijax.core import Array
 from minijax.jitting.api import jit
-from minijax.numpy.shapes import as_shape
-from minijax.randomness.making_keys import check_one_key, sampled_dtype, split_keys
+from minijax.randomness.making_keys import (
+    check_one_key,
+    sampled_dtype,
+    shape_asked,
+    split_keys,
+)
 from minijax.randomness.uniform import uniform
 from minijax.typing import ArrayLike
 
@@ -27,7 +31,7 @@ def normal(key: ArrayLike, shape: Any = (), dtype: Any = None) -> Array:
     key, _ = check_one_key("normal", key)
     words = "a float or complex dtype"
     dtype = sampled_dtype("normal", dtype, float, np.inexact, words)
-    return _normal(key, as_shape(shape), dtype)
+    return _normal(key, shape_asked(shape), dtype)
 
 
 @partial(jit, static_argnums=(1, 2))
