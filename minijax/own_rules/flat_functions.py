@@ -211,6 +211,10 @@ class Decorated:
         """Return all arguments of a call by position."""
         return positional(self.kind, self.fun, args, kwargs)
 
+    def take_apart(self, args):
+        """Return the leaves of arguments, and the `FlatFunction` that takes them."""
+        return take_apart(self.kind, self.fun, args, self.nondiff_argnums)
+
 
 def refuse_tracers(static):
     """Raise if a value that a rule of reverse mode holds belongs to a trace."""
