@@ -289,7 +289,7 @@ CALLS = {
 }
 
 
-# NumPy multiplies bytes in wider words, and keeps the sign of a zero behind infinity; of
+# NumPy multiplies bytes in wider words and keeps the sign of a zero after infinity; of
 # points in one place it takes the last for `interp`; it drops zeros of a product. The
 # last three answers are no numbers.
 UNLIKE_NUMPY = {

@@ -247,7 +247,7 @@ def apply_along_axis(
 
 
 def apply_over_axes(
-    func: Callable[[Any, int], Array], a: ArrayLike, axes: Sequence[int]
+    func: Callable[[Any, int], Array], a: Any, axes: Sequence[int]
 ) -> Array:
     """Call a function of an array and an axis for one axis after the other.
 

@@ -5,6 +5,8 @@
 Reference: ``jax.numpy.gcd``, ``jax.numpy.lcm``.
 """
 
+from typing import Any
+
 from minijax import lax
 from minijax.branches.while_loops import while_loop
 from minijax.core import Array
@@ -45,6 +47,6 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     Reference: ``jax.numpy.lcm``.
     """
     x1, x2 = _integers("lcm", x1, x2)
-    divisor = gcd(x1, x2)
+    divisor: Any = gcd(x1, x2)
     none = divisor == 0
     return where(none, 0, x1 * (x2 // where(none, 1, divisor)))

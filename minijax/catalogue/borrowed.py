@@ -18,7 +18,7 @@ character, flexible, object_ = np.character, np.flexible, np.object_
 ComplexWarning = np.exceptions.ComplexWarning
 
 
-def get_printoptions() -> dict:
+def get_printoptions() -> Any:
     """Return how NumPy prints arrays, and these.
 
     Reference: ``jax.numpy.get_printoptions``.

@@ -229,7 +229,7 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
 def mask_indices(
     n: int, mask_func: Callable, k: int = 0, *, size: int | None = None
-) -> tuple[Array, Array]:
+) -> tuple[Array, ...]:
     """Return the places of an n by n matrix of ones that a function leaves there.
 
     Args:

@@ -142,10 +142,10 @@ def cov(
     if given[0].ndim > 2:
         raise ValueError("m has more than 2 dimensions")
     _check_inexact("cov", dtype)
-    rows = [_variables(x, rowvar, first=x is given[0]) for x in given]
-    if not rows[0].shape[0]:
+    parts = [_variables(x, rowvar, first=x is given[0]) for x in given]
+    if not parts[0].shape[0]:
         return reshape(array([]), (0, 0))
-    rows = concatenate(rows, 0)
+    rows: Any = concatenate(parts, 0)
     if not rows.shape[1]:
         count = rows.shape[0]
         return full(() if count == 1 else (count, count), np.nan, rows.dtype)
@@ -188,8 +188,9 @@ def _weights_of_observations(count, fweights, aweights):
         None if each is None else absolute(asarray(each))
         for each in (fweights, aweights)
     ]
-    both = often is not None and much is not None
-    return often * much if both else much if often is None else often, much
+    if often is None or much is None:
+        return much if often is None else often, much
+    return often * much, much
 
 
 def _covariance(rows, weights, of_each, ddof):
@@ -228,7 +229,7 @@ def corrcoef(
     return lax.complex(limited, clip(imag(found), -1, 1))
 
 
-def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
+def polyadd(a1: Any, a2: Any) -> Array:
     """Add polynomials whose highest coefficients come first.
 
     Reference: ``jax.numpy.polyadd``.
@@ -242,7 +243,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     return a1 + a2
 
 
-def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
+def polysub(a1: Any, a2: Any) -> Array:
     """Subtract a polynomial from another one.
 
     Reference: ``jax.numpy.polysub``.
@@ -252,7 +253,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     return polyadd(a1, -a2)
 
 
-def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
+def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     """Multiply polynomials.
 
     Args:
@@ -286,7 +287,7 @@ def _sums_of_diagonals(x):
     return _sum(reshape(reshape(x, (-1,))[: rows * size], (rows, size)), 0)
 
 
-def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
+def polyint(p: Any, m: int = 1, k: Any | None = None) -> Array:
     """Integrate a polynomial `m` times.
 
     Args:

@@ -8,6 +8,7 @@ Reference: ``jax.numpy.select``, ``jax.numpy.interp``, ``jax.numpy.packbits``.
 import builtins
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -132,12 +133,12 @@ def isin(
 
 
 def interp(
-    x: ArrayLike,
-    xp: ArrayLike,
-    fp: ArrayLike,
-    left: ArrayLike | str | None = None,
-    right: ArrayLike | str | None = None,
-    period: ArrayLike | None = None,
+    x: Any,
+    xp: Any,
+    fp: Any,
+    left: Any | str | None = None,
+    right: Any | str | None = None,
+    period: Any | None = None,
 ) -> Array:
     """Return the values at `x` of the function with straight lines between points.
 
@@ -196,10 +197,10 @@ def _picked(on, values):
 
 
 def unwrap(
-    p: ArrayLike,
-    discont: ArrayLike | None = None,
+    p: Any,
+    discont: Any | None = None,
     axis: int = -1,
-    period: ArrayLike = 2 * math.pi,
+    period: Any = 2 * math.pi,
 ) -> Array:
     """Return angles without jumps: multiples of the period are added behind each.
 

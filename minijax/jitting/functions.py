@@ -163,7 +163,7 @@ class PreparedCall:
         """Do what binding the call would do in the end."""
         refuse_dead_tracers(jit_p, operands)
         warm = self.executable is not None
-        if not warm:
+        if self.executable is None:
             params = self.params
             self.executable = compiled(
                 params["jaxpr"], params.get("backend"), params["name"], self.given
