@@ -590,6 +590,17 @@ def donated_buffer(j):
     print(x)
 
 
+@mistake("step(x)", "deleted", "donate", cause="The memory of x was given away.",
+         cure="Use the result of the call, or do not donate.")
+def donated_twice(j):
+    """A donated array is donated again."""
+    step = j.jit(lambda x: x + 1.0, donate_argnums=0)
+    x = j.numpy.ones(3)
+    y = step(x)
+    step(x)
+    return y
+
+
 @mistake("f(1.0)", "defvjp", cause="A rule of one's own has to be given.",
          cure="`f.defvjp(forward, backward)`.")
 def custom_vjp_without_rule(j):
@@ -679,6 +690,56 @@ def custom_jvp_shape(j):
     j.jvp(f, (v,), (v,))
 
 
+@mistake("j.vmap(f)(v, v)", "rule", "pair", "which parts are mapped",
+         cause="The rule says which parts of its result are mapped.",
+         cure="`return v * w, True`.")
+def custom_vmap_without_pair(j):
+    """A custom_vmap rule without a pair."""
+    f = j.custom_batching.custom_vmap(lambda v, w: v * w)
+
+    @f.def_vmap
+    def rule(size, mapped, v, w):
+        return v * w
+
+    v = ones(3)
+    j.vmap(f)(v, v)
+
+
+@mistake("f('a', 1.0)", "custom_vmap", "argument v",
+         cause="A function with a rule takes arrays.",
+         cure="Give what is no array in a closure.")
+def text_to_custom_vmap(j):
+    """A string is given to a function with a rule."""
+    f = j.custom_batching.custom_vmap(lambda v, w: w)
+    f.def_vmap(lambda size, mapped, v, w: (w, mapped[1]))
+    f('a', 1.0)
+
+
+@mistake("j.grad(square)(2.0)", "square", "pair", "cotangent",
+         cause="custom_gradient wants the result and the backward rule.",
+         cure="`return x * x, lambda g: 2.0 * x * g`.")
+def custom_gradient_without_pair(j):
+    """A custom_gradient function without a pair."""
+
+    @j.custom_gradient
+    def square(x):
+        return x * x
+
+    j.grad(square)(2.0)
+
+
+@mistake("j.closure_convert(f, 'a')", "argument x", "closure_convert",
+         cause="The example arguments are arrays, or trees of them.",
+         cure="Give an array of the right shape and dtype.")
+def closure_of_text(j):
+    """closure_convert with a string as an example."""
+
+    def f(x):
+        return x
+
+    j.closure_convert(f, 'a')
+
+
 @mistake("j.vmap(f, in_axes=1)(v)", "axis", cause="There is no such axis.",
          cure="in_axes is less than the number of axes of the argument.")
 def vmap_axis_beyond(j):
@@ -730,6 +791,15 @@ def several_keys(j):
     """Several keys in the place of one."""
     keys = j.random.split(j.random.key(0), 3)
     j.random.uniform(keys)
+
+
+@mistake("j.random.randint(key, (-1, 3), 0, 6)", "(-1, 3)", "non-negative",
+         cause="No array has fewer than no elements.",
+         cure="A size is 0 or more; -1 has a meaning in `reshape` only.")
+def negative_sample(j):
+    """A sample of negative shape."""
+    key = j.random.key(0)
+    j.random.randint(key, (-1, 3), 0, 6)
 
 
 @mistake("key + 1", "key", cause="A key is no number.", cure="`fold_in(key, 1)`.")

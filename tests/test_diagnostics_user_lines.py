@@ -2,13 +2,16 @@
 
 import sys
 import types
+from functools import partial
 
 import numpy as np
 import pytest
 
-from minijax import grad, hessian, jit, jvp, linearize, make_jaxpr, vjp, vmap
+from minijax import grad, hessian, jit, jvp, linearize, make_jaxpr, random, vjp, vmap
 from minijax import numpy as jnp
+from minijax.arrays.settings import config
 from minijax.diagnostics.user_lines import UserLine, is_ours, user_line
+from minijax.passes.inlining import inline_calls
 
 X = np.arange(3, dtype="float32")
 
@@ -48,6 +51,73 @@ def test_equations_know_their_line(name):
     assert {"first", "second"} <= marks | {"first"} and None not in found.values()
     if "mul" in found:
         assert found["mul"].text.endswith(("# first", "# second"))
+
+
+def lines_within(jaxpr):
+    """Yield for each equation, also of inner programs, the mark at its line's end."""
+    for eqn in jaxpr.eqns:
+        yield eqn.source and eqn.source.text.partition("# ")[2]
+        for inner in eqn.params.values():
+            yield from lines_within(inner) if hasattr(inner, "eqns") else ()
+
+
+def two_callers(key):
+    one = random.bits(key, (3,))  # first
+    return one, random.bits(key, (3,))  # second
+
+
+def test_an_inlined_helper_takes_the_line_of_each_caller():
+    key = random.key(0)
+    assert [*lines_within(make_jaxpr(two_callers)(key))] == ["first", "second"]
+    vmapped = make_jaxpr(vmap(jit(two_callers)))(random.split(key))
+    assert [*lines_within(vmapped.eqns[0].params["jaxpr"])] == ["first", "second"]
+
+
+def two_uniforms(key):
+    one = random.uniform(key)  # first
+    return one + random.uniform(key)  # second
+
+
+def test_a_kept_program_leaves_the_line_to_its_calls():
+    jaxpr = make_jaxpr(two_uniforms)(random.key(1))
+    assert {*lines_within(jaxpr)} == {"first", "second", None}
+    inlined = [*lines_within(inline_calls(jaxpr))]
+    half = (len(inlined) - 1) // 2
+    assert inlined == half * ["first"] + half * ["second"] + ["second"]
+
+
+def test_a_helper_of_the_user_keeps_its_own_lines():
+    @partial(jit, inline=True)
+    def helper(x):
+        return jnp.sin(x)  # inner
+
+    def f(x):
+        return helper(x) + helper(x)  # outer
+
+    assert [*lines_within(make_jaxpr(f)(X))] == ["inner", "inner", "outer"]
+
+
+def test_derived_programs_leave_the_line_to_their_calls_too():
+    helper = jit(jnp.log1p)
+
+    def f(x):
+        y = helper(x)  # first
+        return helper(y)  # second
+
+    found = [*lines_within(inline_calls(make_jaxpr(grad(f))(1.0)))]
+    assert {"first", "second"} <= {*found} and None not in found
+    assert found.count("first") == found.count("second")
+
+
+def test_errors_in_a_kept_program_name_the_present_caller():
+    helper = jit(jnp.log)
+    with config.override("jax_debug_nans", True):
+        for mark in range(2):
+            with pytest.raises(FloatingPointError, match=f"# call {mark}"):
+                if mark == 0:
+                    helper(-1.0)  # call 0
+                else:
+                    helper(-1.0)  # call 1
 
 
 def test_spelling():

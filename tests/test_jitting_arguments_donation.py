@@ -59,6 +59,25 @@ def test_a_deleted_array_is_of_no_use(use, gone):
         USES[use](gone)
 
 
+def donated():
+    x = ones()
+    minijax.jit(lambda x: x + 1.0, donate_argnums=0)(x)
+    return x
+
+
+def test_a_donated_array_is_refused_as_in_jax(gone):
+    """What has run before raises the error of JAX's runtime; its Python another."""
+    double, words = minijax.jit(lambda x: x * 2), "Buffer has been deleted or donated"
+    with pytest.raises(RuntimeError, match=GONE):
+        double(donated())
+    double(ones())
+    for _ in range(3):
+        with pytest.raises(ValueError, match=f"{words}.*{GONE}.*donate_argnums"):
+            double(donated())
+    with pytest.raises(RuntimeError, match=rf"{GONE}.*delete\(\)"):
+        double(gone)
+
+
 def test_memory_is_free():
     x = ones()
     buffer = weakref.ref(x._buffer)

@@ -154,7 +154,8 @@ def about_rules(error, scene):
     found = next(((r, d) for r in rules if r and (d := definition(r))), None)
     if found is None:
         return []
-    return [f"The rule {found[0].__name__} is defined in {found[1].place}"]
+    name = inspect.unwrap(found[0]).__name__
+    return [f"The rule {name} is defined in {found[1].place}"]
 
 
 def about_keys(error, scene):

@@ -101,17 +101,18 @@ class Readers(dict):
     """From names of files to the code of readers in them; to None for a user's file.
 
     A reader is a function that binds one equation after the other, and calls each
-    `eqn`. Code is known by its identity.
+    `eqn`. Code is known by its identity; beside it stands whether the function keeps
+    the program that it makes, for callers to come.
     """
 
     def __missing__(self, file_name):
         ours = file_name.startswith((HOME, "<minijax"))
         ours = ours or linecache.getline(file_name, 1).startswith("#| export")
-        return self.setdefault(file_name, set() if ours else None)
+        return self.setdefault(file_name, {} if ours else None)
 
-    def add(self, function):
-        """Note a reader."""
-        self[function.__code__.co_filename].add(id(function.__code__))
+    def add(self, function, keeps=False):
+        """Note a reader, or a function that keeps programs."""
+        self[function.__code__.co_filename][id(function.__code__)] = keeps
 
 
 readers = Readers()
@@ -125,15 +126,22 @@ def is_ours(file_name):
 readers.add(eval_jaxpr)
 
 
-def user_line():
-    """Return the `UserLine` that asked for what is going on, or None."""
+def user_line(to_keep=False):
+    """Return the `UserLine` that asked for what is going on, or None.
+
+    Args:
+      to_keep: whether to stop at a function that keeps programs: none of its callers
+        is the one who asks.
+    """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         known = readers[code.co_filename]
         if known is None:
             return UserLine(code, frame.f_lasti)
-        if known and id(code) in known:
+        if known and (keeps := known.get(id(code))) is not None:
+            if keeps and to_keep:
+                return None
             eqn = frame.f_locals.get("eqn")
             if eqn is not None and eqn.source is not None:
                 return eqn.source
@@ -141,5 +149,10 @@ def user_line():
     return None
 
 
-source_finder.value = user_line
+def line_to_keep():
+    """Return the `UserLine` of an equation, or None if its program's calls have it."""
+    return user_line(to_keep=True)
+
+
+source_finder.value = line_to_keep
 line_finders.append(user_line)

@@ -19,8 +19,13 @@ from minijax.distributions.inversion import gumbel
 from minijax.distributions.sampling import check_shape, sample_shape
 from minijax.jitting.api import jit
 from minijax.lax.promotion import promote_dtypes_inexact
-from minijax.numpy.shapes import arraylike, as_shape
-from minijax.randomness.making_keys import check_one_key, sampled_dtype, split_keys
+from minijax.numpy.shapes import arraylike
+from minijax.randomness.making_keys import (
+    check_one_key,
+    sampled_dtype,
+    shape_asked,
+    split_keys,
+)
 from minijax.randomness.uniform import bits_of_key, uniform
 from minijax.typing import ArrayLike
 
@@ -66,7 +71,7 @@ def rademacher(
     refuse_sharding("rademacher", out_sharding)
     key, _ = check_one_key("rademacher", key)
     dtype = check_dtype(int if dtype is None else dtype, "rademacher")
-    return _rademacher(key, as_shape(shape), dtype)
+    return _rademacher(key, shape_asked(shape), dtype)
 
 
 def randint(
@@ -92,7 +97,7 @@ def randint(
         wide, low, high = np.dtype(np.int32), int(info.min), int(info.max)
         minval = jnp.asarray(minval).astype(wide).clip(low, high)
         maxval = jnp.asarray(maxval).astype(wide).clip(low, high + 1)
-    return _randint(key, minval, maxval, as_shape(shape), wide).astype(dtype)
+    return _randint(key, minval, maxval, shape_asked(shape), wide).astype(dtype)
 
 
 def geometric(
@@ -140,7 +145,7 @@ def categorical(
     key, _ = check_one_key("categorical", key)
     logits = arraylike("categorical", logits)
     batch_shape = tuple(np.delete(logits.shape, axis).tolist())
-    shape = batch_shape if shape is None else as_shape(shape)
+    shape = batch_shape if shape is None else shape_asked(shape)
     check_shape("categorical", shape, batch_shape)
     if not replace:
         raise NotImplementedError(

@@ -20,8 +20,8 @@ from minijax.core import Array
 from minijax.distributions.sampling import filled, start
 from minijax.jitting.api import jit
 from minijax.lax.promotion import promote_dtypes_inexact
-from minijax.numpy.shapes import arraylike, as_shape
-from minijax.randomness.making_keys import check_one_key, split_keys
+from minijax.numpy.shapes import arraylike
+from minijax.randomness.making_keys import check_one_key, shape_asked, split_keys
 from minijax.randomness.uniform import uniform
 from minijax.typing import ArrayLike
 
@@ -200,7 +200,7 @@ def poisson(
     refuse_sharding("poisson", out_sharding)
     key, _ = check_one_key("poisson", key)
     dtype = check_dtype(int if dtype is None else dtype, "poisson")
-    shape = np.shape(lam) if shape is None else as_shape(shape)
+    shape = np.shape(lam) if shape is None else shape_asked(shape)
     return _poisson(key, filled(lam, np.dtype(np.float32), shape), shape, dtype)
 
 
@@ -240,7 +240,7 @@ def multinomial(
     key, _ = check_one_key("multinomial", key)
     n, p = (arraylike("multinomial", x) for x in (n, p))
     n, p = promote_dtypes_inexact(n, p)
-    shape = p.shape if shape is None else as_shape(shape)
+    shape = p.shape if shape is None else shape_asked(shape)
     n, p = jnp.broadcast_to(n, shape[:-1]), jnp.broadcast_to(p, shape)
     counts = _row_of_counts(key, n, jnp.moveaxis(p, -1, 0), unroll)
     return jnp.moveaxis(counts, 0, -1).astype(dtype)

@@ -21,8 +21,12 @@ from minijax.distributions.gamma import gamma, loggamma
 from minijax.distributions.inversion import exponential
 from minijax.distributions.sampling import check_shape, filled, start
 from minijax.jitting.api import jit
-from minijax.numpy.shapes import as_shape
-from minijax.randomness.making_keys import check_one_key, float_dtype, split_keys
+from minijax.randomness.making_keys import (
+    check_one_key,
+    float_dtype,
+    shape_asked,
+    split_keys,
+)
 from minijax.randomness.normal import normal
 from minijax.typing import ArrayLike
 
@@ -70,7 +74,7 @@ def dirichlet(
             f"dirichlet requires alpha.ndim >= 1, got alpha.ndim == {np.ndim(alpha)}"
         )
     *batch, size = np.shape(alpha)
-    shape = tuple(batch) if shape is None else as_shape(shape)
+    shape = tuple(batch) if shape is None else shape_asked(shape)
     check_shape("dirichlet", shape, tuple(batch))
     return _dirichlet(key, (*shape, size), dtype, alpha)
 
@@ -140,7 +144,7 @@ def generalized_normal(
     refuse_sharding("generalized_normal", out_sharding)
     key, _ = check_one_key("generalized_normal", key)
     dtype = check_dtype(float if dtype is None else dtype, "generalized_normal")
-    return _generalized_normal(key, as_shape(shape), dtype, p)
+    return _generalized_normal(key, shape_asked(shape), dtype, p)
 
 
 def ball(
@@ -159,7 +163,7 @@ def ball(
     refuse_sharding("ball", out_sharding)
     key, _ = check_one_key("ball", key)
     dtype = check_dtype(float if dtype is None else dtype, "ball")
-    return _ball(key, as_shape(shape), dtype, operator.index(d), p)
+    return _ball(key, shape_asked(shape), dtype, operator.index(d), p)
 
 
 @partial(jit, static_argnums=(1, 2))

@@ -9,8 +9,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.numpy.shapes import as_shape
-from minijax.randomness.making_keys import check_one_key, float_dtype
+from minijax.randomness.making_keys import check_one_key, float_dtype, shape_asked
 
 WORDS = (
     "{} parameter shapes must be broadcast-compatible with shape argument, and the "
@@ -31,7 +30,7 @@ def sample_shape(name, shape, *params):
     shapes = [np.shape(x) for x in params]
     if shape is None:
         return lax.broadcast_shapes(*shapes)
-    shape = as_shape(shape)
+    shape = shape_asked(shape)
     check_shape(name, shape, *shapes)
     return shape
 

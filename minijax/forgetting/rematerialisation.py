@@ -13,6 +13,7 @@ from minijax.arrays.array import shape_rules
 from minijax.batching.rules import vmap_rules
 from minijax.batching.trace import program_primitives
 from minijax.core import Primitive, Tracer, impl_rules, set_current_trace
+from minijax.diagnostics.user_lines import readers
 from minijax.forgetting.barriers import optimization_barrier_p
 from minijax.forgetting.program_calls import (
     dce_call,
@@ -54,10 +55,6 @@ remat_p = Primitive("remat2")
 program_primitives.add(remat_p)
 impl_rules[remat_p] = lambda *args, jaxpr, **params: jaxpr_as_fun(jaxpr)(*args)
 shape_rules[remat_p] = lambda *avals, jaxpr, **params: jaxpr.out_avals
-
-
-jvp_rules[remat_p], vmap_rules[remat_p] = jvp_call(remat_p), vmap_call(remat_p)
-transpose_rules[remat_p], dce_rules[remat_p] = transpose_call(remat_p), dce_call()
 
 
 def keeps(policy, eqn):
@@ -134,6 +131,8 @@ def _split(split, primitive, args, on_tape, params):
 
 
 split_rules[remat_p] = _split
+jvp_rules[remat_p], vmap_rules[remat_p] = jvp_call(remat_p), vmap_call(remat_p)
+transpose_rules[remat_p], dce_rules[remat_p] = transpose_call(remat_p), dce_call()
 
 
 def checkpoint(
@@ -170,8 +169,13 @@ def checkpoint(
 
     @functools.wraps(fun)
     def fun_remat(*args, **kwargs):
-        call, statics = _taken_apart(fun, args, kwargs, static_argnums, names)
-        jaxpr, consts, out_tree = _written_once(call, statics)
+        moving = _moving_positions(static_argnums, args)
+        fixed = {name: kwargs.pop(name) for name in sorted(names & kwargs.keys())}
+        options = {"argnums": moving, "constants": fixed}
+        call = FlatCall("checkpoint", fun, args, kwargs, **options)
+        static = [(i, args[i]) for i in range(len(args)) if i not in moving]
+        statics = tuple([(at, type(x), x) for at, x in [*static, *fixed.items()]])
+        jaxpr, consts, out_tree = written_once(call, statics)
         outs = remat_p.bind(*consts, *call.leaves, jaxpr=jaxpr, **params)
         return out_tree.unflatten(outs)
 
@@ -181,15 +185,15 @@ def checkpoint(
 _programs = cache_by_object()
 
 
-def _written(call):
+def written(call):
     """Return the program of a call, its first operands, and the result's structure."""
     origin = Origin(call.name, call.fun_name, call.names)
     closed = ClosedJaxpr(*trace_to_jaxpr(call, call.avals, origin))
     return without_consts(closed), closed.consts, call.out_tree
 
 
-def _written_once(call, statics):
-    """Return `_written` of a call; it is kept with the function, if that can be.
+def written_once(call, statics):
+    """Return `written` of a call; it is kept with the function, if that can be.
 
     Args:
       call: a `FlatCall`.
@@ -200,23 +204,16 @@ def _written_once(call, statics):
         once = once_of(_programs, call.fun)
         hash(key)
     except TypeError:  # no hash, or no weak references
-        return _written(call)
-    return once.get(key, lambda: _written(call), lambda found: not _traced(found[1]))
+        return written(call)
+    return once.get(key, lambda: written(call), lambda found: not traced(found[1]))
 
 
-def _traced(values):
+readers.add(written_once, keeps=True)
+
+
+def traced(values):
     """Return whether one of the values belongs to a trace."""
     return any(isinstance(value, Tracer) for value in values)
-
-
-def _taken_apart(fun, args, kwargs, static_argnums, static_names):
-    """Return the `FlatCall` of what is traced, and the static arguments, a tuple."""
-    moving = _moving_positions(static_argnums, args)
-    fixed = {name: kwargs.pop(name) for name in sorted(static_names & kwargs.keys())}
-    options = {"argnums": moving, "constants": fixed}
-    call = FlatCall("checkpoint", fun, args, kwargs, **options)
-    static = [(i, args[i]) for i in range(len(args)) if i not in moving]
-    return call, tuple([(at, type(x), x) for at, x in [*static, *fixed.items()]])
 
 
 _CONCRETE = (

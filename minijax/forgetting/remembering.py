@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from minijax.arrays.settings import _on_or_off, config
 from minijax.core import current_trace
+from minijax.diagnostics.user_lines import readers
 
 SWITCHES = """
     jax_disable_jit jax_explain_cache_misses jax_log_compiles jax_no_tracing
@@ -146,4 +147,5 @@ def remembered(make):
                 once.offer(full_key, value)
         return value
 
+    readers.add(made, keeps=True)
     return made

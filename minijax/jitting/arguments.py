@@ -203,20 +203,32 @@ class DeletedArray(ArrayImpl):
 
     __slots__ = ()
 
+    why = "Its method delete() was called."
+
     def _refuse(self, *args):
-        raise RuntimeError(
-            f"Array has been deleted with shape={self.aval}. It was given to a program "
-            "by donate_argnums or donate_argnames, or delete() was called."
-        )
+        raise RuntimeError(f"Array has been deleted with shape={self.aval}. {self.why}")
 
     _buffer = device = property(_refuse)
 
 
+class DonatedArray(DeletedArray):
+    """An array whose memory a program has taken."""
+
+    __slots__ = ()
+
+    why = "It was given to a program by donate_argnums or donate_argnames."
+
+
 def delete(x):
     """Give up the numbers of an array, and their memory."""
+    lose(x, DeletedArray)
+
+
+def lose(x, kind):
+    """Take the numbers of an array away; `kind` is its class from then on."""
     if not is_deleted(x):
         x._buffer = None
-        x.__class__ = DeletedArray
+        x.__class__ = kind
 
 
 def is_deleted(x):
@@ -224,6 +236,19 @@ def is_deleted(x):
     if isinstance(x, Tracer):
         raise ConcretizationTypeError(f"{x!r} has no memory to give up.")
     return isinstance(x, DeletedArray)
+
+
+def raise_if_donated(error, warm):
+    """Raise another error if a call has met an array that was donated before.
+
+    Args:
+      error: what the call has raised.
+      warm: whether the program has run before. It is the runtime that refuses the
+        array then, in JAX, with an error of its own.
+    """
+    if warm and DonatedArray.why in str(error):
+        words = "INVALID_ARGUMENT: Buffer has been deleted or donated."
+        raise ValueError(f"{words} {error}") from None
 
 
 methods["delete"] = delete
@@ -286,7 +311,7 @@ def give_up(given, operands, outs):
         for out in outs
     ]
     for x in arrays:
-        delete(x)
+        lose(x, DonatedArray)
     return outs
 
 

@@ -27,10 +27,13 @@ from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging_api import abstractify
 from minijax.jitting.arguments import (
     Chosen,
+    DeletedArray,
+    DonatedArray,
     check_given_once,
     give_up,
     losing,
     memory_given,
+    raise_if_donated,
     static_value,
     warn_of_useless,
 )
@@ -187,6 +190,7 @@ class PreparedCall:
     def _evaluate(self, operands):
         """Do what binding the call would do in the end."""
         refuse_dead_tracers(jit_p, operands)
+        warm = self.executable is not None
         if self.executable is None:
             params = self.params
             choices = params.get("backend"), params["name"], self.given, self.placement
@@ -199,9 +203,14 @@ class PreparedCall:
         except MemoryError as error:
             raise_if_out_of_memory(self.program.name, error)
             raise
+        except RuntimeError as error:
+            raise_if_donated(error, warm)
+            raise
 
 
-LEAVES = frozenset([ArrayImpl, np.ndarray, bool, int, float, complex])
+LEAVES = frozenset(
+    [ArrayImpl, DeletedArray, DonatedArray, np.ndarray, bool, int, float, complex]
+)
 
 
 def take_apart(args, kwargs):

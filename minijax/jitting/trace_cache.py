@@ -8,6 +8,7 @@ Reference: the tracing cache of ``jax.jit``.
 from typing import NamedTuple
 
 from minijax.core import Tracer, current_trace, lifetime
+from minijax.diagnostics.user_lines import readers
 from minijax.forgetting.programs import partition
 from minijax.forgetting.remembering import Once, cache_by_object, once_of, trace_context
 from minijax.jaxprs.jaxpr import ClosedJaxpr
@@ -106,3 +107,6 @@ def program_of(call, statics=(), hoist=False):
             alone = not any(isinstance(x, Tracer) for x in program.captured)
             once.offer(key, program, alone)
     return program
+
+
+readers.add(program_of, keeps=True)

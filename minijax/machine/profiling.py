@@ -118,7 +118,7 @@ class Sources(Lowering):
 
     def equation(self, eqn, operands):
         """Add the steps of an equation; return the layouts of its results."""
-        around, self.line = self.line, str(eqn.source or "")
+        around, self.line = self.line, str(eqn.source or self.line)
         layouts = super().equation(eqn, operands)
         self.line = around
         return layouts

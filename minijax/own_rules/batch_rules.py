@@ -14,10 +14,17 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_inexact
 from minijax.batching.rules import at_front, move_axis, vmap_rules
 from minijax.core import Primitive, impl_rules
+from minijax.diagnostics.tracebacks import guarded
 from minijax.forward.rules import instantiate, jvp_rules
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
-from minijax.own_rules.flat_functions import name_of, positional, take_apart
+from minijax.own_rules.flat_functions import (
+    as_pair,
+    name_of,
+    positional,
+    refuse_result,
+    take_apart,
+)
 from minijax.own_rules.function_calls import callee_rules, write_down
 from minijax.pytrees.treedefs import tree_flatten, tree_structure, treedef_tuple
 from minijax.reverse.backwards import backward_pass
@@ -73,7 +80,10 @@ class BatchRule:
                 "adapting the rule."
             )
         _, args = self.in_tree.unflatten(args)
-        out, flags = self.rule(size, [*mapped], *args)
+        name, wanted = name_of(self.rule), "the result and which parts are mapped"
+        found = self.rule(size, [*mapped], *args)
+        out, flags = as_pair(found, f"The custom vmap rule {name}", wanted)
+        refuse_result(f"The custom vmap rule {name}", out)
         outs, tree = tree_flatten(out)
         flags, flag_tree = tree_flatten(flags)
         self._check(tree, flag_tree)
@@ -127,6 +137,7 @@ class custom_vmap:
         self.vmap_rule = vmap_rule
         return vmap_rule
 
+    @guarded
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
         args = positional("custom_vmap", self.fun, args, kwargs)
@@ -135,7 +146,7 @@ class custom_vmap:
                 f"No batching rule defined for custom_vmap function "
                 f"{name_of(self.fun)} using def_vmap."
             )
-        leaves, function = take_apart(self.fun, args, ())
+        leaves, function = take_apart("custom_vmap", self.fun, args, ())
         call, consts = write_down(function, leaves)
         in_tree = treedef_tuple([tree_structure(consts), function.in_tree])
         trees = {"in_tree": in_tree, "out_tree": function.out_tree}

@@ -13,11 +13,12 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_inexact
 from minijax.batching.trace import BatchTracer
 from minijax.core import Tracer
+from minijax.diagnostics.tracebacks import guarded
 from minijax.forward.trace import JVPTracer
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.own_rules.cotangent_rules import custom_vjp
-from minijax.own_rules.flat_functions import take_apart
+from minijax.own_rules.flat_functions import as_pair, name_of, refuse_result, take_apart
 from minijax.own_rules.symbolic_zeros import tangent_aval
 from minijax.pytrees.registration import Partial
 from minijax.pytrees.treedefs import tree_flatten, treedef_is_leaf
@@ -48,7 +49,7 @@ def write_rule(rule, out):
       rule: a function of the cotangent of `out`.
       out: a tree of arrays.
     """
-    leaves, function = take_apart(rule, (out,), ())
+    leaves, function = take_apart("custom_gradient", rule, (out,), ())
     avals = [tangent_aval(typeof(leaf)) for leaf in leaves]
     jaxpr, consts = trace_to_jaxpr(function, avals)
     return Partial(WrittenRule(jaxpr, function.out_tree), consts)
@@ -66,20 +67,30 @@ def custom_gradient(fun: Callable) -> custom_vjp:
     Reference: ``jax.custom_gradient``.
     """
 
-    @custom_vjp
+    who = f"The function {name_of(fun)} of custom_gradient"
+
+    def both(*args, **kwargs):
+        wanted = "its result and a function of the cotangent"
+        out, rule = as_pair(fun(*args, **kwargs), who, wanted)
+        if not callable(rule):
+            raise TypeError(f"{who} must return a pair, {wanted}, not {rule!r}.")
+        refuse_result(who, out)
+        return out, rule
+
     def wrapped_fun(*args, **kwargs):
-        out, _ = fun(*args, **kwargs)
-        return out
+        return both(*args, **kwargs)[0]
 
     def fwd(*args, **kwargs):
-        out, rule = fun(*args, **kwargs)
+        out, rule = both(*args, **kwargs)
         return out, write_rule(rule, out)
 
     def bwd(rule, ct):
         return rule(ct)
 
-    wrapped_fun.defvjp(fwd, bwd)
-    return wrapped_fun
+    wrapped_fun.users = bwd.__wrapped__ = fun  # this is what messages speak of
+    function = custom_vjp(wrapped_fun)
+    function.defvjp(fwd, bwd)
+    return function
 
 
 def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list]:
@@ -98,10 +109,11 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list]:
 
     Reference: ``jax.closure_convert``.
     """
-    leaves, function = take_apart(fun, example_args, ())
+    leaves, function = take_apart("closure_convert", fun, example_args, ())
     jaxpr, consts = trace_to_jaxpr(function, list(map(typeof, leaves)))
     hoisted = [_may_move(const) for const in consts]
 
+    @guarded
     def converted(*args):
         count = len(args) - sum(hoisted)
         given = iter(args[count:])

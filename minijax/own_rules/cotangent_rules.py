@@ -16,14 +16,8 @@ from minijax.batching.rules import move_axis, vmap_rules
 from minijax.core import Primitive, impl_rules
 from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.printing import print_rules, write_plainly
-from minijax.own_rules.flat_functions import (
-    CallRule,
-    Decorated,
-    name_of,
-    refuse_tracers,
-    take_apart,
-)
-from minijax.own_rules.function_calls import call_primitive
+from minijax.own_rules.flat_functions import Decorated, name_of, refuse_tracers
+from minijax.own_rules.function_calls import CallRule, call_primitive
 from minijax.own_rules.rule_results import (
     NOT_BOTH,
     check_pair,
@@ -211,7 +205,7 @@ class custom_vjp(Decorated):
         if self.fwd is None or self.bwd is None:
             self.refuse_without("VJP")
         args = self.positional(args, kwargs)
-        leaves, function = take_apart(self.fun, args, self.nondiff_argnums)
+        leaves, function = self.take_apart(args)
         refuse_tracers(function.static)
         params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
         params["fwd"] = FwdRule(self.fwd, function, self.symbolic_zeros)

@@ -15,7 +15,9 @@ from minijax.batching.trace import vmap_flat
 from minijax.core import Tracer
 from minijax.diagnostics.tracebacks import guarded
 from minijax.errors import UnexpectedTracerError
-from minijax.pytrees.treedefs import tree_flatten, tree_leaves
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.key_paths import keystr
+from minijax.pytrees.treedefs import tree_flatten, tree_leaves, tree_leaves_with_path
 
 
 def name_of(fun):
@@ -102,8 +104,13 @@ class FlatFunction:
 
     def __call__(self, *flat):
         """Return the leaves of the result, a list."""
-        outs, self.out_tree = tree_flatten(self.apply(self.fun, flat))
-        self.out_avals = list(map(typeof, outs))
+        result = self.apply(self.fun, flat)
+        outs, self.out_tree = tree_flatten(result)
+        try:
+            self.out_avals = list(map(typeof, outs))
+        except (TypeError, ValueError):
+            refuse_result(self.name, result)
+            raise
         return outs
 
     def apply(self, fun, flat):
@@ -118,10 +125,41 @@ class FlatFunction:
         return rule(*[self.static[i] for i in sorted(self.static)], *args)
 
 
-def take_apart(fun, args, nondiff):
+def refuse_result(name, result):
+    """Raise an error that says where a result holds something that is no array."""
+    for path, leaf in tree_leaves_with_path(result):
+        try:
+            typeof(leaf)
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"{name} returned a value of type {type(leaf).__name__} at "
+                f"result{keystr(path)}. {error}"
+            ) from None
+
+
+def as_pair(found, name, wanted):
+    """Return the two parts of what a user's function returned, or raise.
+
+    Args:
+      found: what it returned.
+      name: of the function, for the message.
+      wanted: what the two are, in words.
+    """
+    try:
+        first, second = found
+    except (TypeError, ValueError) as error:
+        kind = type(found).__name__
+        raise type(error)(
+            f"{name} must return a pair, {wanted}; it returned {kind}: {error}."
+        ) from None
+    return first, second
+
+
+def take_apart(kind, fun, args, nondiff):
     """Return the leaves of arguments, and the `FlatFunction` that takes them.
 
     Args:
+      kind: what the function was given to, such as ``"custom_jvp"``, for messages.
       fun: the user's function.
       args: its arguments.
       nondiff: positions of those that are static.
@@ -132,7 +170,14 @@ def take_apart(fun, args, nondiff):
     static = {i: args[i] for i in nondiff if i < len(args)}
     others = tuple([arg for i, arg in enumerate(args) if i not in static])
     leaves, in_tree = tree_flatten(others)
-    return leaves, FlatFunction(fun, in_tree, list(map(typeof, leaves)), static)
+    try:
+        avals = list(map(typeof, leaves))
+    except (TypeError, ValueError):
+        moving = tuple([i for i in range(len(args)) if i not in static])
+        fun = getattr(fun, "users", fun)
+        FlatCall(kind, fun, args, argnums=moving)  # its error names the argument
+        raise
+    return leaves, FlatFunction(fun, in_tree, avals, static)
 
 
 class Decorated:
@@ -167,6 +212,10 @@ class Decorated:
     def positional(self, args, kwargs):
         """Return all arguments of a call by position."""
         return positional(self.kind, self.fun, args, kwargs)
+
+    def take_apart(self, args):
+        """Return the leaves of arguments, and the `FlatFunction` that takes them."""
+        return take_apart(self.kind, self.fun, args, self.nondiff_argnums)
 
 
 def refuse_tracers(static):

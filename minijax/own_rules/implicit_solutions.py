@@ -64,7 +64,7 @@ def written(name, fun, args, like, has_aux=False, wanted="initial_guess"):
       TypeError: if the structure of its result is another one.
       ValueError: if it should return a pair and does not.
     """
-    leaves, function = take_apart(fun, args, ())
+    leaves, function = take_apart(name, fun, args, ())
     program, consts = write_down(function, leaves)
     tree, expected = function.out_tree, tree_flatten(like)[1]
     skeleton = tree.unflatten([None] * tree.num_leaves)

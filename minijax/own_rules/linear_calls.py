@@ -125,7 +125,8 @@ def linear_call(
     """
     residuals, res_tree = tree_flatten(residual_args)
     operands, in_tree = tree_flatten(linear_args)
-    _, function = take_apart(fun, (residual_args, linear_args), ())
+    args = residual_args, linear_args
+    _, function = take_apart("linear_call", fun, args, ())
 
     def there(residuals, xs):
         return function(*residuals, *xs)

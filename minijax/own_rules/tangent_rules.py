@@ -12,8 +12,8 @@ from typing import Any
 from minijax.arrays.avals import typeof
 from minijax.core import Tracer
 from minijax.forward.rules import add_tangents, jvp_rules, zeros_like_tangent
-from minijax.own_rules.flat_functions import CallRule, Decorated, name_of, take_apart
-from minijax.own_rules.function_calls import call_primitive
+from minijax.own_rules.flat_functions import Decorated, name_of
+from minijax.own_rules.function_calls import CallRule, call_primitive
 from minijax.own_rules.rule_results import (
     check_pair,
     check_result,
@@ -128,7 +128,7 @@ class custom_jvp(Decorated):
         args = self.positional(args, kwargs)
         fixed = self.nondiff_argnums
         args = [_stopped(x) if i in fixed else x for i, x in enumerate(args)]
-        leaves, function = take_apart(self.fun, args, self.nondiff_argnums)
+        leaves, function = self.take_apart(args)
         params = {"name": function.name, "symbolic_zeros": self.symbolic_zeros}
         params["jvp"] = JvpRule(self.jvp, function, self.symbolic_zeros)
         outs = custom_jvp_call_p.bind(*leaves, call_jaxpr=function, **params)

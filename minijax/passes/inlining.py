@@ -18,11 +18,12 @@ def inline(sweep, closed, args):
       args: what stands for its inputs.
     """
     names = constants_in(sweep, closed) | dict(zip(closed.invars, args))
+    caller = sweep.source
     for eqn in closed.eqns:
         invars = [names.get(x, x) for x in eqn.invars]
         outvars = [Var(var.aval) for var in eqn.outvars]
-        sweep.source = eqn.source
-        copy = JaxprEqn(invars, outvars, eqn.primitive, eqn.params, eqn.source)
+        sweep.source = eqn.source or caller
+        copy = JaxprEqn(invars, outvars, eqn.primitive, eqn.params, sweep.source)
         names.update(zip(eqn.outvars, sweep.add(copy)))
     return [names.get(x, x) for x in closed.outvars]
 

@@ -16,6 +16,7 @@ from minijax.arrays.dtypes import check_dtype, issubdtype
 from minijax.core import Array
 from minijax.jitting.api import jit
 from minijax.numpy.creation import asarray
+from minijax.numpy.shapes import as_shape
 from minijax.randomness.keys import (
     KEY,
     random_clone_p,
@@ -96,6 +97,21 @@ def sampled_dtype(name, dtype, default, kind, words):
     return dtype
 
 
+def shape_asked(shape):
+    """Return the shape that a sampler was asked for, as a tuple.
+
+    Raises:
+      TypeError: if a size is no integer, or negative.
+    """
+    sizes = as_shape(shape)
+    if any(size < 0 for size in sizes):
+        raise TypeError(
+            "Only non-negative indices are allowed when broadcasting static shapes, "
+            f"but got shape {sizes}."
+        )
+    return sizes
+
+
 def float_dtype(name, dtype):
     """Return the dtype of a sampler of floats."""
     return sampled_dtype(name, dtype, float, np.floating, "a float dtype")
@@ -111,30 +127,16 @@ def seed_key(seed):
     return random_seed_p.bind(seed, impl="fry")[0]
 
 
-@partial(jit, inline=True)
-def fold_key(keys, data):
-    """Return keys with a number stirred into each."""
-    return random_fold_in_p.bind(keys, data)[0]
-
-
 @partial(jit, inline=True, static_argnums=1)
 def split_keys(keys, shape):
     """Return, for each key, an array of new ones."""
     return random_split_p.bind(keys, shape=shape)[0]
 
 
-def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
-    """Return new keys, made of one.
-
-    Args:
-      key: a key, not to be used again.
-      num: how many, or the shape of the array of new keys.
-
-    Reference: ``jax.random.split``.
-    """
-    key, raw = check_one_key("split", key)
-    shape = tuple(num) if isinstance(num, Sequence) else (num,)
-    return _like(split_keys(key, shape), raw)
+@partial(jit, inline=True)
+def fold_key(keys, data):
+    """Return keys with a number stirred into each."""
+    return random_fold_in_p.bind(keys, data)[0]
 
 
 def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) -> Array:
@@ -154,6 +156,20 @@ def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) ->
         raise ValueError("Cannot specify both `impl` and `dtype` arguments to key")
     check_implementation(dtype if impl is None else impl)
     return _made("key", seed)
+
+
+def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
+    """Return new keys, made of one.
+
+    Args:
+      key: a key, not to be used again.
+      num: how many, or the shape of the array of new keys.
+
+    Reference: ``jax.random.split``.
+    """
+    key, raw = check_one_key("split", key)
+    shape = shape_asked(tuple(num) if isinstance(num, Sequence) else num)
+    return _like(split_keys(key, shape), raw)
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:

@@ -14,8 +14,12 @@ from minijax import lax
 from minijax.arrays.checks import refuse_sharding
 from minijax.core import Array
 from minijax.jitting.api import jit
-from minijax.numpy.shapes import as_shape
-from minijax.randomness.making_keys import check_one_key, sampled_dtype, split_keys
+from minijax.randomness.making_keys import (
+    check_one_key,
+    sampled_dtype,
+    shape_asked,
+    split_keys,
+)
 from minijax.randomness.uniform import uniform
 from minijax.typing import ArrayLike
 
@@ -31,7 +35,7 @@ def normal(
     key, _ = check_one_key("normal", key)
     words = "a float or complex dtype"
     dtype = sampled_dtype("normal", dtype, float, np.inexact, words)
-    return _normal(key, as_shape(shape), dtype)
+    return _normal(key, shape_asked(shape), dtype)
 
 
 @partial(jit, static_argnums=(1, 2))

@@ -16,9 +16,13 @@ from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
 from minijax.jitting.api import jit
 from minijax.numpy.scalar_types import finfo
-from minijax.numpy.shapes import as_shape
 from minijax.randomness.keys import random_bits_p
-from minijax.randomness.making_keys import check_one_key, float_dtype, sampled_dtype
+from minijax.randomness.making_keys import (
+    check_one_key,
+    float_dtype,
+    sampled_dtype,
+    shape_asked,
+)
 from minijax.typing import ArrayLike
 
 
@@ -50,7 +54,7 @@ def bits(
     key, _ = check_one_key("bits", key)
     words, default = "an unsigned int dtype", canonicalize_dtype(np.uint64)
     dtype = sampled_dtype("bits", dtype, default, np.unsignedinteger, words)
-    return bits_of_key(key, dtype.itemsize * 8, as_shape(shape))
+    return bits_of_key(key, dtype.itemsize * 8, shape_asked(shape))
 
 
 def uniform(
@@ -69,7 +73,7 @@ def uniform(
     refuse_sharding("uniform", out_sharding)
     key, _ = check_one_key("uniform", key)
     dtype = float_dtype("uniform", dtype)
-    return _uniform(key, minval, maxval, as_shape(shape), dtype)
+    return _uniform(key, minval, maxval, shape_asked(shape), dtype)
 
 
 @partial(jit, static_argnums=(3, 4))

@@ -38,13 +38,16 @@ def test_calls(text):
 SMOOTH = """
     sinc logaddexp2 copysign fmax fmin nan_to_num modf nansum nanmean nanvar nanprod
     nanmax nancumsum average diff trapezoid vecdot cross kron rot90
-    insert delete ediff1d unstack angle
+    insert delete ediff1d unstack angle gradient unwrap cov corrcoef interp piecewise
+    apply_along_axis
 """.split()
 ARGUMENTS = {
     "insert": (1, 2.0),
     "delete": (1,),
     "kron": (ARRAYS["x"],),
     "cross": (ARRAYS["y"],),
+    "interp": (ARRAYS["t"], ARRAYS["t"] ** 2, "extrapolate"),
+    "piecewise": ([ARRAYS["y"] > 0], [lambda x: x * x, lambda x: 3 * x]),
 }
 TWO = ("logaddexp2", "copysign", "fmax", "fmin", "vecdot")
 
@@ -55,12 +58,14 @@ def test_transformations(name, how):
     x = ARRAYS["x"][:, :3] if name == "cross" else ARRAYS["x"]
     rest = (ARRAYS["y"],) if name in TWO else ARGUMENTS.get(name, ())
     rest = (ARRAYS["y"][:, :3],) if name == "cross" else rest
+    along = name == "apply_along_axis"
 
     def result(library):
         function = getattr(library.numpy, name)
 
         def f(x):
-            return sum((leaf * leaf).sum() for leaf in leaves(function(x, *rest)))
+            given = (lambda row: row * row.sum(), 1, x) if along else (x, *rest)
+            return sum((leaf * leaf).sum() for leaf in leaves(function(*given)))
 
         if how == "grad":
             return library.grad(f)(x)

@@ -1,0 +1,45 @@
+"""Choices, tables, angles and bits, beside NumPy."""
+
+import numpy as np
+import pytest
+
+import minijax
+from minijax import numpy as jnp
+from tests.catalogue_cases import calls, difference_from_numpy
+
+
+@pytest.mark.parametrize("text", calls("selections"))
+def test_numbers_are_those_of_numpy(text):
+    assert difference_from_numpy(text, jnp) is None
+
+
+@pytest.mark.parametrize("order", ["big", "little"])
+def test_bits_there_and_back(order):
+    numbers = np.arange(256, dtype=np.uint8)
+    bits = minijax.jit(lambda x: jnp.unpackbits(x, bitorder=order))(numbers)
+    assert np.array_equal(bits, np.unpackbits(numbers, bitorder=order))
+    assert np.array_equal(jnp.packbits(bits, bitorder=order), numbers)
+
+
+def test_slopes_of_a_table():
+    xp, fp = jnp.float32([0, 1, 3]), jnp.float32([0, 2, -2])
+    slope = minijax.vmap(minijax.grad(lambda x: jnp.interp(x, xp, fp)))
+    assert np.array_equal(slope(jnp.float32([-1, 0.5, 2, 9])), [0, 2, -2, 0])
+    by_values = minijax.grad(lambda fp: jnp.interp(2.0, xp, fp))(fp)
+    assert np.allclose(by_values, [0, 0.5, 0.5])
+    with pytest.raises(NotImplementedError, match="sort"):
+        jnp.interp(1.0, xp, fp, period=4)
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "python", "cpu"])
+def test_a_table_on_backends(backend):
+    x = np.linspace(-1, 7, 50, dtype=np.float32)
+    xp = np.float32([0, 1, 1.5, 4, 6])
+    found = minijax.jit(lambda x: jnp.interp(x, xp, xp**2), backend=backend)(x)
+    assert np.allclose(found, np.interp(x, xp, xp**2), rtol=1e-5)
+
+
+def test_choices_that_are_not_known():
+    which = minijax.jit(lambda i: jnp.choose(i, [1, 2]))
+    with pytest.raises(minijax.errors.ConcretizationTypeError, match="mode='wrap'"):
+        which(np.array([0]))
