@@ -16,11 +16,12 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.arrays.settings import config
+from minijax.catalogue.ranges import arange, linspace
 from minijax.core import Array
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.promotion import check_arraylike, promote_dtypes
 from minijax.numpy.arithmetic import mod
-from minijax.numpy.creation import arange, array, asarray, astype, linspace, ones
+from minijax.numpy.creation import array, asarray, astype, ones
 from minijax.numpy.joining import concatenate, stack
 from minijax.numpy.matrices import diag_indices, meshgrid
 from minijax.numpy.scalar_types import result_type

@@ -15,6 +15,7 @@ import numpy as np
 from minijax import lax
 from minijax.catalogue.floats import copysign
 from minijax.catalogue.grids import _in_bounds
+from minijax.catalogue.ranges import arange
 from minijax.core import Array
 from minijax.lax.promotion import (
     check_arraylike,
@@ -23,7 +24,7 @@ from minijax.lax.promotion import (
     promote_dtypes_numeric,
 )
 from minijax.numpy.arithmetic import mod
-from minijax.numpy.creation import arange, astype, full_like, ones, zeros
+from minijax.numpy.creation import astype, full_like, ones, zeros
 from minijax.numpy.elementwise import absolute, nextafter
 from minijax.numpy.joining import concatenate, pad, stack
 from minijax.numpy.reductions import _sum

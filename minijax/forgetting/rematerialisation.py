@@ -57,6 +57,10 @@ impl_rules[remat_p] = lambda *args, jaxpr, **params: jaxpr_as_fun(jaxpr)(*args)
 shape_rules[remat_p] = lambda *avals, jaxpr, **params: jaxpr.out_avals
 
 
+jvp_rules[remat_p], vmap_rules[remat_p] = jvp_call(remat_p), vmap_call(remat_p)
+transpose_rules[remat_p], dce_rules[remat_p] = transpose_call(remat_p), dce_call()
+
+
 def keeps(policy, eqn):
     """Return whether results of an equation may be kept; those of effects have to."""
     avals = [x.aval for x in eqn.invars]
@@ -131,8 +135,6 @@ def _split(split, primitive, args, on_tape, params):
 
 
 split_rules[remat_p] = _split
-jvp_rules[remat_p], vmap_rules[remat_p] = jvp_call(remat_p), vmap_call(remat_p)
-transpose_rules[remat_p], dce_rules[remat_p] = transpose_call(remat_p), dce_call()
 
 
 def checkpoint(
@@ -169,13 +171,8 @@ def checkpoint(
 
     @functools.wraps(fun)
     def fun_remat(*args, **kwargs):
-        moving = _moving_positions(static_argnums, args)
-        fixed = {name: kwargs.pop(name) for name in sorted(names & kwargs.keys())}
-        options = {"argnums": moving, "constants": fixed}
-        call = FlatCall("checkpoint", fun, args, kwargs, **options)
-        static = [(i, args[i]) for i in range(len(args)) if i not in moving]
-        statics = tuple([(at, type(x), x) for at, x in [*static, *fixed.items()]])
-        jaxpr, consts, out_tree = written_once(call, statics)
+        call, statics = _taken_apart(fun, args, kwargs, static_argnums, names)
+        jaxpr, consts, out_tree = _written_once(call, statics)
         outs = remat_p.bind(*consts, *call.leaves, jaxpr=jaxpr, **params)
         return out_tree.unflatten(outs)
 
@@ -185,15 +182,15 @@ def checkpoint(
 _programs = cache_by_object()
 
 
-def written(call):
+def _written(call):
     """Return the program of a call, its first operands, and the result's structure."""
     origin = Origin(call.name, call.fun_name, call.names)
     closed = ClosedJaxpr(*trace_to_jaxpr(call, call.avals, origin))
     return without_consts(closed), closed.consts, call.out_tree
 
 
-def written_once(call, statics):
-    """Return `written` of a call; it is kept with the function, if that can be.
+def _written_once(call, statics):
+    """Return `_written` of a call; it is kept with the function, if that can be.
 
     Args:
       call: a `FlatCall`.
@@ -204,16 +201,26 @@ def written_once(call, statics):
         once = once_of(_programs, call.fun)
         hash(key)
     except TypeError:  # no hash, or no weak references
-        return written(call)
-    return once.get(key, lambda: written(call), lambda found: not traced(found[1]))
+        return _written(call)
+    return once.get(key, lambda: _written(call), lambda found: not _traced(found[1]))
 
 
-readers.add(written_once, keeps=True)
+readers.add(_written_once, keeps=True)
 
 
-def traced(values):
+def _traced(values):
     """Return whether one of the values belongs to a trace."""
     return any(isinstance(value, Tracer) for value in values)
+
+
+def _taken_apart(fun, args, kwargs, static_argnums, static_names):
+    """Return the `FlatCall` of what is traced, and the static arguments, a tuple."""
+    moving = _moving_positions(static_argnums, args)
+    fixed = {name: kwargs.pop(name) for name in sorted(static_names & kwargs.keys())}
+    options = {"argnums": moving, "constants": fixed}
+    call = FlatCall("checkpoint", fun, args, kwargs, **options)
+    static = [(i, args[i]) for i in range(len(args)) if i not in moving]
+    return call, tuple([(at, type(x), x) for at, x in [*static, *fixed.items()]])
 
 
 _CONCRETE = (

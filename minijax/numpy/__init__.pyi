@@ -21,6 +21,7 @@ from minijax.catalogue.arrangements import insert as insert
 from minijax.catalogue.arrangements import kron as kron
 from minijax.catalogue.arrangements import permute_dims as permute_dims
 from minijax.catalogue.arrangements import resize as resize
+from minijax.catalogue.arrangements import roll as roll
 from minijax.catalogue.arrangements import rollaxis as rollaxis
 from minijax.catalogue.arrangements import rot90 as rot90
 from minijax.catalogue.arrangements import unstack as unstack
@@ -100,6 +101,8 @@ from minijax.catalogue.missing_numbers import nanprod as nanprod
 from minijax.catalogue.missing_numbers import nanstd as nanstd
 from minijax.catalogue.missing_numbers import nansum as nansum
 from minijax.catalogue.missing_numbers import nanvar as nanvar
+from minijax.catalogue.ranges import arange as arange
+from minijax.catalogue.ranges import linspace as linspace
 from minijax.catalogue.samples import corrcoef as corrcoef
 from minijax.catalogue.samples import cov as cov
 from minijax.catalogue.samples import gradient as gradient
@@ -135,7 +138,6 @@ from minijax.numpy.arithmetic import pow as pow
 from minijax.numpy.arithmetic import power as power
 from minijax.numpy.arithmetic import remainder as remainder
 from minijax.numpy.arithmetic import round as round
-from minijax.numpy.creation import arange as arange
 from minijax.numpy.creation import array as array
 from minijax.numpy.creation import asarray as asarray
 from minijax.numpy.creation import astype as astype
@@ -144,7 +146,6 @@ from minijax.numpy.creation import empty as empty
 from minijax.numpy.creation import empty_like as empty_like
 from minijax.numpy.creation import full as full
 from minijax.numpy.creation import full_like as full_like
-from minijax.numpy.creation import linspace as linspace
 from minijax.numpy.creation import ones as ones
 from minijax.numpy.creation import ones_like as ones_like
 from minijax.numpy.creation import zeros as zeros
@@ -216,7 +217,6 @@ from minijax.numpy.joining import flip as flip
 from minijax.numpy.joining import hstack as hstack
 from minijax.numpy.joining import pad as pad
 from minijax.numpy.joining import repeat as repeat
-from minijax.numpy.joining import roll as roll
 from minijax.numpy.joining import split as split
 from minijax.numpy.joining import stack as stack
 from minijax.numpy.joining import tile as tile

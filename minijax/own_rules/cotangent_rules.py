@@ -16,8 +16,13 @@ from minijax.batching.rules import move_axis, vmap_rules
 from minijax.core import Primitive, impl_rules
 from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.printing import print_rules, write_plainly
-from minijax.own_rules.flat_functions import Decorated, name_of, refuse_tracers
-from minijax.own_rules.function_calls import CallRule, call_primitive
+from minijax.own_rules.flat_functions import (
+    CallRule,
+    Decorated,
+    name_of,
+    refuse_tracers,
+)
+from minijax.own_rules.function_calls import call_primitive
 from minijax.own_rules.rule_results import (
     NOT_BOTH,
     check_pair,

@@ -127,16 +127,30 @@ def seed_key(seed):
     return random_seed_p.bind(seed, impl="fry")[0]
 
 
+@partial(jit, inline=True)
+def fold_key(keys, data):
+    """Return keys with a number stirred into each."""
+    return random_fold_in_p.bind(keys, data)[0]
+
+
 @partial(jit, inline=True, static_argnums=1)
 def split_keys(keys, shape):
     """Return, for each key, an array of new ones."""
     return random_split_p.bind(keys, shape=shape)[0]
 
 
-@partial(jit, inline=True)
-def fold_key(keys, data):
-    """Return keys with a number stirred into each."""
-    return random_fold_in_p.bind(keys, data)[0]
+def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
+    """Return new keys, made of one.
+
+    Args:
+      key: a key, not to be used again.
+      num: how many, or the shape of the array of new keys.
+
+    Reference: ``jax.random.split``.
+    """
+    key, raw = check_one_key("split", key)
+    shape = shape_asked(tuple(num) if isinstance(num, Sequence) else num)
+    return _like(split_keys(key, shape), raw)
 
 
 def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) -> Array:
@@ -156,20 +170,6 @@ def key(seed: int | ArrayLike, *, impl: str | None = None, dtype: Any = None) ->
         raise ValueError("Cannot specify both `impl` and `dtype` arguments to key")
     check_implementation(dtype if impl is None else impl)
     return _made("key", seed)
-
-
-def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
-    """Return new keys, made of one.
-
-    Args:
-      key: a key, not to be used again.
-      num: how many, or the shape of the array of new keys.
-
-    Reference: ``jax.random.split``.
-    """
-    key, raw = check_one_key("split", key)
-    shape = shape_asked(tuple(num) if isinstance(num, Sequence) else num)
-    return _like(split_keys(key, shape), raw)
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
