@@ -132,8 +132,8 @@ made_of(top_k_p, largest)
 jvp_rules[top_k_p], vmap_rules[top_k_p] = _top_k_jvp, _top_k_batch
 
 
-def _axis_of(x, params):
-    return canonicalize_axis(params["reduction_dimension"], typeof(x).ndim)
+def _axis_of(x, reduction_dimension, **_):
+    return canonicalize_axis(reduction_dimension, len(x.shape))
 
 
 def _approximate_shape(x, k, aggregate_to_topk, **params):
@@ -146,7 +146,7 @@ def _approximate_shape(x, k, aggregate_to_topk, **params):
             "aggregate_to_topk=False leaves the size of the result to XLA; here it is "
             "always k."
         )
-    return _check_k(x, k, _axis_of(x, params) if x.ndim else 0)
+    return _check_k(x, k, _axis_of(x, **params) if x.ndim else 0)
 
 
 def _best_first(x, is_max_k):
@@ -155,13 +155,13 @@ def _best_first(x, is_max_k):
 
 
 def _approximate(x, k, is_max_k, **params):
-    axis = _axis_of(x, params)
+    axis = _axis_of(x, **params)
     return first_by(_best_first(x, is_max_k), k, axis, x, places_along(x, axis))
 
 
 def _approximate_jvp(primals, tangents, **params):
     [x], [x_dot] = primals, tangents
-    words, axis = _best_first(x, params["is_max_k"]), _axis_of(x, params)
+    words, axis = _best_first(x, params["is_max_k"]), _axis_of(x, **params)
     [moved] = first_by(words, params["k"], axis, x_dot)
     return approx_top_k_p.bind(x, **params), [moved, None]
 

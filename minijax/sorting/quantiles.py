@@ -16,7 +16,8 @@ from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import promote_dtypes_inexact
-from minijax.numpy.reductions import _all, _any, _sum
+from minijax.numpy.reductions import _all, _sum
+from minijax.numpy.reductions import any as _any
 from minijax.numpy.shapes import arraylike, as_axes, expand_dims
 from minijax.numpy.statistics import cumsum
 from minijax.numpy.ufuncs import kind

@@ -17,6 +17,7 @@ from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.shapes import arraylike, as_axis, ravel, swapaxes
 from minijax.numpy.ufuncs import kind
+from minijax.sorting.largest import top_k
 from minijax.typing import ArrayLike
 
 
@@ -142,10 +143,10 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     Reference: ``jax.numpy.partition``.
     """
     a, kth, axis = _parted("partition", a, kth, axis)
-    bottom = lax.neg(lax.top_k(_negative(a), kth + 1)[0])
+    bottom = lax.neg(top_k(_negative(a), kth + 1)[0])
     if kind(a) == "u":
         bottom = lax.sub(bottom, lax.full_like(bottom, 1))
-    top, _ = lax.top_k(a, a.shape[-1] - kth - 1)
+    top, _ = top_k(a, a.shape[-1] - kth - 1)
     return swapaxes(lax.concatenate([bottom, top], a.ndim - 1), -1, axis)
 
 
@@ -156,7 +157,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """
     a, kth, axis = _parted("argpartition", a, kth, axis)
     last, size = a.ndim - 1, a.shape[-1]
-    _, places = lax.top_k(_negative(a), size)
+    _, places = top_k(_negative(a), size)
     bottom = lax.slice_in_dim(places, 0, kth + 1, axis=last)
     top = lax.sort(lax.slice_in_dim(places, kth + 1, size, axis=last))
     return swapaxes(lax.concatenate([bottom, top], last), -1, axis)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minijax import lax
 from minijax.arrays.avals import ShapedArray
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct
 from minijax.jaxprs.staging_api import make_jaxpr
@@ -25,6 +24,7 @@ from minijax.kernels.llvm_text import write_loop
 from minijax.kernels.program_steps import kernel_rules
 from minijax.machine.costs import moved, step_costs
 from minijax.machine.program_text import make_known, step_writers
+from minijax.sorting.primitive import sort_p
 from minijax.sorting.radix import padded, sort_address, workspace
 from minijax.sorting.words import words_of_key
 
@@ -102,7 +102,7 @@ def in_rows(lowering, x):
     return lowering.copy(x, ShapedArray(x.shape, x.dtype))
 
 
-kernel_rules[lax.sort_p] = lower_sort
+kernel_rules[sort_p] = lower_sort
 
 
 def sorted_by_numpy(program, step):
@@ -125,15 +125,17 @@ def write_sort(f, step):
     places = f.emit(f"bitcast i8* {space} to i32*")
     rest = f.offset(space, 4 * padded(n))
     starts = {layout: start_of(f, layout) for part in step for layout in part}
-    sizes = f"i64 {n}, i64 {padded(n)}"
+    size = f"i64 {n}"
 
     def row(index, _):
         at = {x: row_of(f, x, start, index, n) for x, start in starts.items()}
         write_loop(f, n, [], lambda i, _: write_place(f, places, i))
         for word in reversed(step.words):
-            call(f, "sort_places", word, sizes, at[word], f"i32* {places}, i8* {rest}")
+            args = f"{size}, i64 {padded(n)}, {at[word]}, i32* {places}, i8* {rest}"
+            write_known(f, "sort_places", word, args)
         for x, result in zip(step.operands, step.results):
-            call(f, "sort_take", x, f"i64 {n}", at[x], f"i32* {places}, {at[result]}")
+            args = f"{size}, {at[x]}, i32* {places}, {at[result]}"
+            write_known(f, "sort_take", x, args)
         return []
 
     write_loop(f, rows, [], row)
@@ -166,13 +168,12 @@ def write_place(f, places, index):
     return []
 
 
-def call(f, name, layout, sizes, row, rest):
+def write_known(f, name, layout, args):
     """Write a call of one of the functions that are in no program."""
     size, target = layout.dtype.itemsize, f.program.target
     which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
     known = f"{name}_{size}_{which}"
     make_known(known, sort_address(name, size, target))
-    args = f"{sizes}, {row}, {rest}"
     kinds = ", ".join(arg.split()[0] for arg in args.split(", "))
     f.declared.add(f"declare void @{known}({kinds})")
     f.line(f"call void @{known}({args})")
