@@ -45,7 +45,7 @@ def special(x, rng):
 
 
 def order(*keys):
-    """The places of rows in order, by Python's sort of tuples: NaN last, zeros equal."""
+    """The places in order, by Python's sort of tuples: NaN last, zeros equal."""
 
     def rank(x):
         x = float(x)
@@ -54,7 +54,8 @@ def order(*keys):
     def key(place):
         found = []
         for x in keys:
-            parts = [x[place].real, x[place].imag] if x.dtype.kind == "c" else [x[place]]
+            value = x[place]
+            parts = [value.real, value.imag] if x.dtype.kind == "c" else [value]
             found += map(rank, parts)
         return found
 

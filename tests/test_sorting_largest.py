@@ -46,8 +46,8 @@ def test_top_k_along_axes_and_in_batches():
         each = vmap(lambda row: lax.top_k(row, 2, axis=axis % 2), axis)(x)  # noqa: B023
         assert each[0].shape[0] == x.shape[axis]
         assert values.shape == places.shape
-    check_grads(lambda x: lax.top_k(x, 2, axis=0)[0], (np.sin(x[0] * 0 + 1) * 0
-                + np.arange(20.0, dtype="f4").reshape(4, 5),), order=2)  # fmt: skip
+    smooth = np.sin(np.arange(20.0)).astype("float32").reshape(4, 5)
+    check_grads(lambda x: lax.top_k(x, 2, axis=0)[0], (smooth,), order=2)
 
 
 def test_refused():
@@ -61,9 +61,9 @@ def test_refused():
         (TypeError, "'kind' argument", lambda: jnp.sort(jnp.arange(3), kind="heap")),
         (TypeError, "'order' argument", lambda: jnp.argsort(jnp.arange(3), order="x")),
         (TypeError, "len > 0", lambda: jnp.lexsort(())),
-        (ValueError, "same shape", lambda: jnp.lexsort(([1, 2], [1]))),
+        (ValueError, "same shape", lambda: jnp.lexsort((jnp.ones(2), jnp.ones(1)))),
         (NotImplementedError, "complex", lambda: jnp.partition(jnp.ones(3) * 1j, 1)),
-        (ValueError, "method can only", lambda: jnp.quantile(jnp.ones(3), 0.5, method="x")),
+        (ValueError, "method can", lambda: jnp.quantile(jnp.ones(3), 0, method="x")),
         (ValueError, "complex", lambda: jnp.median(jnp.ones(3) * 1j)),
         (ValueError, "out != None", lambda: jnp.median(jnp.ones(3), out=1)),
         (ValueError, "1-dimensional", lambda: jnp.searchsorted(jnp.ones((2, 2)), 1)),
@@ -105,12 +105,13 @@ def test_partition(name):
     x = np.random.default_rng(0).permutation(30).astype(name).reshape(2, 15)
     for kth in (0, 4, -1):
         found, places = jnp.partition(x, kth), jnp.argpartition(x, kth)
-        assert np.array_equal(np.take_along_axis(x, np.asarray(places), 1), found) or (
-            np.array_equal(np.sort(found), np.sort(x))
-        )
+        taken = np.take_along_axis(x, np.asarray(places), 1)
+        assert np.array_equal(np.sort(taken), np.sort(found))
+        assert np.array_equal(taken[:, kth], np.asarray(found)[:, kth])
         rows = np.sort(x)
         assert np.array_equal(np.asarray(found)[:, kth], rows[:, kth])
-        assert np.array_equal(np.sort(np.asarray(found)[:, : kth % 15]), rows[:, : kth % 15])
+        low = kth % 15
+        assert np.array_equal(np.sort(np.asarray(found)[:, :low]), rows[:, :low])
     assert jnp.partition(x, 1, axis=0).shape == x.shape
 
 

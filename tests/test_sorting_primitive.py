@@ -62,7 +62,7 @@ def test_what_is_refused():
         (TypeError, "equal shapes", lambda: lax.sort((x, jnp.arange(4)))),
         (ValueError, "axis 1 is out of bounds", lambda: lax.sort(x, 1)),
         (ValueError, "out of bounds", lambda: lax.sort(jnp.float32(3))),
-        (TypeError, "does not accept dtype", lambda: lax.sort(minijax.random.split(KEY))),
+        (TypeError, "not accept", lambda: lax.sort(minijax.random.split(KEY))),
     ]
     for error, words, call in cases:
         with pytest.raises(error, match=words):

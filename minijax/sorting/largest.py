@@ -15,6 +15,7 @@ from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import canonicalize_axis
 from minijax.arrays.dtypes import kind_of
+from minijax.arrays.settings import enable_x64
 from minijax.batching.rules import vmap_rules
 from minijax.core import Array, Primitive, impl_rules
 from minijax.emitted.emission import python_rules
@@ -102,11 +103,13 @@ def made_of(primitive, function):
 
     def evaluate(x, **params):
         shape_rules[primitive](typeof(x), **params)
-        return function(x, **params)
+        with enable_x64():  # words are as wide as numbers, whatever the switch says
+            return function(x, **params)
 
     def lower(lowering, eqn, operand):
-        struct = ShapeDtypeStruct(operand.shape, operand.dtype)
-        closed = make_jaxpr(partial(function, **eqn.params))(struct)
+        with enable_x64():
+            struct = ShapeDtypeStruct(operand.shape, operand.dtype)
+            closed = make_jaxpr(partial(function, **eqn.params))(struct)
         return lowering.program(closed, [operand])
 
     impl_rules[primitive], kernel_rules[primitive] = evaluate, lower

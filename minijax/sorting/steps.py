@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.arrays.avals import ShapedArray
+from minijax.arrays.settings import enable_x64
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct
 from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.costs import FLOPS
@@ -77,9 +78,14 @@ def lower_sort(lowering, eqn, *operands):
     """Add the kernels of the words, and the step that sorts by them."""
     count, words = eqn.params["num_keys"], []
     for layout in operands[:count]:
-        closed = make_jaxpr(words_of_key)(ShapeDtypeStruct(layout.shape, layout.dtype))
+        with enable_x64():  # words are as wide as numbers, whatever the switch says
+            struct = ShapeDtypeStruct(layout.shape, layout.dtype)
+            closed = make_jaxpr(words_of_key)(struct)
         words += lowering.program(closed, [layout])
     return add_sort(lowering, eqn.params["dimension"], words, operands)
+
+
+kernel_rules[sort_p] = lower_sort
 
 
 def add_sort(lowering, axis, words, operands):
@@ -100,9 +106,6 @@ def in_rows(lowering, x):
     if isinstance(x.source, Slot) and x.strides == row_major(x.shape):
         return x
     return lowering.copy(x, ShapedArray(x.shape, x.dtype))
-
-
-kernel_rules[sort_p] = lower_sort
 
 
 def sorted_by_numpy(program, step):
