@@ -19,24 +19,13 @@ LATER = {
         """,
         "minijax.numpy": """
             argwhere bincount choose compress diag_indices_from extract fill_diagonal
-            flatnonzero indices ix_ mask_indices nonzero place put put_along_axis
-            ravel_multi_index select take take_along_axis tril_indices tril_indices_from
-            triu_indices triu_indices_from unravel_index
+            flatnonzero histogram histogram2d histogram_bin_edges histogramdd indices
+            intersect1d isin ix_ mask_indices nonzero place put put_along_axis
+            ravel_multi_index select setdiff1d setxor1d take take_along_axis
+            tril_indices tril_indices_from trim_zeros triu_indices triu_indices_from
+            union1d unique unique_all unique_counts unique_inverse unique_values
+            unravel_index
         """,
-    },
-    "sorting": {
-        "minijax.lax": """
-            approx_max_k approx_min_k approx_top_k_p sort sort_key_val sort_p top_k
-            top_k_p
-        """,
-        "minijax.numpy": """
-            argpartition argsort digitize histogram histogram2d histogram_bin_edges
-            histogramdd intersect1d isin lexsort median nanmedian nanpercentile
-            nanquantile partition percentile quantile searchsorted setdiff1d setxor1d
-            sort sort_complex trim_zeros union1d unique unique_all unique_counts
-            unique_inverse unique_values
-        """,
-        "minijax.random": "choice permutation",
     },
     "windows and convolution": {
         "minijax.lax": """

@@ -99,12 +99,27 @@ CASES["cumlogsumexp complex"] = (
     [np.array([1 + 3j, 2 + 3j, -1 - 3j, 2.5 + 2j])],
 )
 
+CASES["sort"] = _method("sort"), [_between(-1, 1, (3, 4))]
+CASES["sort along the first axis"] = _method("sort", 0), [_between(-1, 1, (5, 2))]
+CASES["sort complex"] = _method("sort"), [_complex(-1, 1)]
+CASES["sort by two keys"] = (
+    lambda lax, *xs: lax.sort(xs, num_keys=2)[2],
+    [np.array([2.0, 1.0, 2.0, 1.0]), _between(0, 1, 4), _between(0, 1, 4)],
+)
+CASES["top_k"] = lambda lax, x: lax.top_k(x, 2)[0], [_between(-1, 1, (3, 4))]
+CASES["approx_min_k"] = (
+    lambda lax, x: lax.approx_min_k(x, 2)[0],
+    [_between(-1, 1, (3, 4))],
+)
+
 # Called on these, but with a second derivative that is no primitive.
 ONCE = {"lgamma": (_method("lgamma"), [_between(0.2, 3)])}
 
 # Where a derivative has a corner, JAX's choice counts; no finite difference knows it.
 _tied = np.array([1.0, 2.0, 2.0, 1.0, 2.0])
 TIES = {
+    "sort": (_method("sort"), [_tied]),
+    "top_k": (lambda lax, x: lax.top_k(x, 3)[0], [_tied]),
     "abs at 0": (_method("abs"), [np.array([0.0, -0.0, 1.0])]),
     "abs at 0 complex": (_method("abs"), [np.array([0j, 1j])]),
     "max": (_method("max"), [_tied, _tied[::-1].copy()]),

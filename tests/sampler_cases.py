@@ -1,8 +1,18 @@
 """Each sampler with parameters, for tests with and without JAX: draws of a shape."""
 
+import math
+
 import numpy as np
 
 LOGITS = np.log(np.float32([1, 2, 7]))
+
+WEIGHTS = np.float32([0.1, 0.3, 0.05, 0.2, 0.35])
+
+
+def grid(shape):
+    """Numbers in rows of three, as many rows as a sample has elements."""
+    return np.arange(3 * math.prod(shape), dtype=np.float32).reshape(-1, 3)
+
 
 # Deterministic arithmetic of bits: equal to JAX's in every bit.
 EXACT = {
@@ -18,11 +28,18 @@ EXACT = {
     "randint empty": lambda r, k, s: r.randint(k, s, 5, 5),
     "rademacher": lambda r, k, s: r.rademacher(k, s),
     "rademacher int8": lambda r, k, s: r.rademacher(k, s, "int8"),
+    "permutation": lambda r, k, s: r.permutation(k, 5 + math.prod(s)),
+    "permutation of rows": lambda r, k, s: r.permutation(k, grid(s)),
+    "permutation of columns": lambda r, k, s: r.permutation(k, grid(s), 1),
+    "permutation alone": lambda r, k, s: r.permutation(k, grid(s), 0, True),
+    "choice": lambda r, k, s: r.choice(k, 50_000, s),
+    "choice once": lambda r, k, s: r.choice(k, 50_000, s, replace=False),
 }
 # Integers that come of floats: a rounding may move one of many.
 COUNTED = {
     "categorical": lambda r, k, s: r.categorical(k, LOGITS, shape=s),
     "categorical high": lambda r, k, s: r.categorical(k, LOGITS, shape=s, mode="high"),
+    "choice weighted": lambda r, k, s: r.choice(k, 5, s, p=WEIGHTS),
     "geometric": lambda r, k, s: r.geometric(k, np.float32(0.2), s),
     "poisson few": lambda r, k, s: r.poisson(k, 3.0, s),
     "poisson many": lambda r, k, s: r.poisson(k, 40.0, s),

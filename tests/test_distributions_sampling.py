@@ -206,9 +206,24 @@ def test_switches():
         (lambda: random.geometric(KEY, 0.5, dtype=float), ValueError, "an int dtype"),
         (lambda: random.dirichlet(KEY, 1.0), ValueError, "requires alpha.ndim >= 1"),
         (
-            lambda: random.categorical(KEY, jnp.ones(3), replace=False),
+            lambda: random.categorical(KEY, jnp.ones(3), shape=(4,), replace=False),
+            ValueError,
+            "cannot exceed number of categories",
+        ),
+        (
+            lambda: random.choice(KEY, 3, (4,), replace=False),
+            ValueError,
+            "Cannot take a larger sample",
+        ),
+        (
+            lambda: random.choice(KEY, jnp.ones(3), (2,)),
             NotImplementedError,
-            "chapter on sorting",
+            "comes with floor 27",
+        ),
+        (
+            lambda: random.permutation(KEY, 1.5),
+            TypeError,
+            "integer or at least 1-dim",
         ),
         (
             lambda: random.t(random.split(KEY), 1.0),

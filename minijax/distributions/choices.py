@@ -5,6 +5,7 @@
 Reference: ``jax.random``.
 """
 
+import math
 from functools import partial
 from typing import Any
 
@@ -148,9 +149,7 @@ def categorical(
     shape = batch_shape if shape is None else shape_asked(shape)
     check_shape("categorical", shape, batch_shape)
     if not replace:
-        raise NotImplementedError(
-            "categorical(replace=False) sorts; it arrives with the chapter on sorting."
-        )
+        return _without_return(key, logits, shape, len(batch_shape), axis, mode)
     return _categorical(key, logits, shape, len(shape) - len(batch_shape), axis, mode)
 
 
@@ -183,6 +182,19 @@ def _categorical(key, logits, shape, more, axis, mode):
     wide.insert(last % logits.ndim, logits.shape[axis])
     noise = gumbel(key, (*shape[:more], *wide), logits.dtype, mode)
     return jnp.argmax(noise + lax.expand_dims(logits, range(more)), axis=last)
+
+
+def _without_return(key, logits, shape, ndim, axis, mode):
+    """Return the places of the largest sums: as many as all draws of a category."""
+    count, size = math.prod(shape[: len(shape) - ndim]), logits.shape[axis]
+    if count > size:
+        raise ValueError(
+            f"Number of samples without replacement ({count}) cannot exceed number of "
+            f"categories ({size})."
+        )
+    sums = logits + gumbel(key, logits.shape, logits.dtype, mode)
+    _, places = lax.top_k(jnp.moveaxis(sums, axis, -1), count)
+    return jnp.reshape(jnp.moveaxis(places, -1, 0), shape)
 
 
 @partial(jit, static_argnums=(3, 4))

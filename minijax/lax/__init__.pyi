@@ -241,3 +241,10 @@ from minijax.scans.associative import associative_scan as associative_scan
 from minijax.scans.loops import fori_loop as fori_loop
 from minijax.scans.loops import scan as scan
 from minijax.scans.mapping import map as map
+from minijax.sorting.largest import approx_max_k as approx_max_k
+from minijax.sorting.largest import approx_min_k as approx_min_k
+from minijax.sorting.largest import top_k as top_k
+from minijax.sorting.largest import top_k_p as top_k_p
+from minijax.sorting.primitive import sort as sort
+from minijax.sorting.primitive import sort_key_val as sort_key_val
+from minijax.sorting.primitive import sort_p as sort_p

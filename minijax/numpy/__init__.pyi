@@ -347,3 +347,17 @@ from minijax.numpy.ufuncs import subtract as subtract
 from minijax.numpy.ufuncs import tanh as tanh
 from minijax.numpy.ufuncs import true_divide as true_divide
 from minijax.numpy.ufuncs import where as where
+from minijax.sorting.quantiles import median as median
+from minijax.sorting.quantiles import nanmedian as nanmedian
+from minijax.sorting.quantiles import nanpercentile as nanpercentile
+from minijax.sorting.quantiles import nanquantile as nanquantile
+from minijax.sorting.quantiles import percentile as percentile
+from minijax.sorting.quantiles import quantile as quantile
+from minijax.sorting.searching import digitize as digitize
+from minijax.sorting.searching import searchsorted as searchsorted
+from minijax.sorting.sorted_arrays import argpartition as argpartition
+from minijax.sorting.sorted_arrays import argsort as argsort
+from minijax.sorting.sorted_arrays import lexsort as lexsort
+from minijax.sorting.sorted_arrays import partition as partition
+from minijax.sorting.sorted_arrays import sort as sort
+from minijax.sorting.sorted_arrays import sort_complex as sort_complex

@@ -23,6 +23,8 @@ from minijax.distributions.inversion import exponential as exponential
 from minijax.distributions.inversion import gumbel as gumbel
 from minijax.distributions.inversion import laplace as laplace
 from minijax.distributions.inversion import logistic as logistic
+from minijax.distributions.permutations import choice as choice
+from minijax.distributions.permutations import permutation as permutation
 from minijax.distributions.shaped import double_sided_maxwell as double_sided_maxwell
 from minijax.distributions.shaped import lognormal as lognormal
 from minijax.distributions.shaped import maxwell as maxwell

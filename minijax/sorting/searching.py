@@ -1,0 +1,85 @@
+# Made from chapters/28_sorting_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Places in arrays that are in order.
+
+Reference: ``jax.numpy.searchsorted``.
+"""
+
+from minijax import lax
+from minijax.core import Array
+from minijax.lax.promotion import promote_dtypes
+from minijax.numpy.shapes import arraylike, ravel, reshape
+from minijax.numpy.ufuncs import where as choose
+from minijax.sorting.sorted_arrays import rearranged
+from minijax.typing import ArrayLike
+
+SEARCHES = "scan", "scan_unrolled", "sort", "compare_all", "default"
+
+
+def merged_places(a, v, side):
+    """Return how many elements of `a` come before each one of `v`: two sorts."""
+    ours, size = [lax.full(x.shape, x is a, int) for x in (v, a)], v.shape[0] + a.size
+    parts = [v, a] if side == "left" else [a, v]
+    ours = lax.concatenate(ours if side == "left" else ours[::-1], 0)
+    numbers = lax.iota(int, size)
+    _, ours, numbers = lax.sort((lax.concatenate(parts, 0), ours, numbers))
+    _, before = lax.sort((numbers, lax.cumsum(ours)))
+    start = 0 if side == "left" else a.size
+    return lax.slice_in_dim(before, start, start + v.shape[0])
+
+
+def searchsorted(
+    a: ArrayLike,
+    v: ArrayLike,
+    side: str = "left",
+    sorter: ArrayLike | None = None,
+    *,
+    method: str = "scan",
+) -> Array:
+    """Return the places at which numbers keep an array in order.
+
+    Args:
+      a: a vector in order.
+      v: numbers.
+      side: ``"left"``, before all elements that are equal, or ``"right"``, behind them.
+      sorter: the places of the elements in order, if `a` is not in order.
+      method: one of JAX's; all have the same result, and one way is taken.
+
+    Reference: ``jax.numpy.searchsorted``.
+    """
+    a, v = arraylike("searchsorted", a), arraylike("searchsorted", v)
+    if a.ndim != 1:
+        raise ValueError("a should be 1-dimensional")
+    if side not in ("left", "right"):
+        raise ValueError(f"{side!r} is an invalid value for keyword 'side'.")
+    if method not in SEARCHES:
+        raise ValueError(f"{method!r} is an invalid value for keyword 'method'.")
+    if sorter is not None:
+        a = rearranged(arraylike("searchsorted", sorter), a)
+    a, v = promote_dtypes(a, v)
+    places = lax.convert_element_type(merged_places(a, ravel(v), side), "int32")
+    return reshape(places, v.shape)
+
+
+def digitize(
+    x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
+) -> Array:
+    """Return for each number which of the bins it is in.
+
+    Args:
+      x: numbers.
+      bins: edges that rise, or that fall.
+      right: whether a bin contains its right edge.
+      method: as in `searchsorted`.
+
+    Reference: ``jax.numpy.digitize``.
+    """
+    x, bins = arraylike("digitize", x), arraylike("digitize", bins)
+    if bins.ndim != 1:
+        raise ValueError(f"digitize: bins must be a 1-dimensional array; got {bins=}")
+    if not bins.size:
+        return lax.full(x.shape, 0, "int32")
+    side, method = "left" if right else "right", method or "scan"
+    rising = searchsorted(bins, x, side, method=method)
+    falling = searchsorted(lax.rev(bins, [0]), x, side, method=method)
+    return choose(bins[-1] >= bins[0], rising, bins.size - falling)
