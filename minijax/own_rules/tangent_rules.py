@@ -12,7 +12,7 @@ from typing import Any
 from minijax.arrays.avals import typeof
 from minijax.core import Tracer
 from minijax.forward.rules import add_tangents, jvp_rules, zeros_like_tangent
-from minijax.own_rules.flat_functions import CallRule, Decorated, name_of, take_apart
+from minijax.own_rules.flat_functions import CallRule, Decorated, name_of
 from minijax.own_rules.function_calls import call_primitive
 from minijax.own_rules.rule_results import (
     check_pair,

@@ -7,8 +7,7 @@ Reference: D. Knuth, *The Art of Computer Programming*, volume 3, section 5.2.5.
 
 import functools
 
-from minijax.kernels.llvm_text import LLVMFunction, write_loop
-from minijax.matmul.text import write_if
+from minijax.llvm.writing import LLVMFunction
 from minijax.vectors.targets import TargetLibrary
 
 BOXES, COUNTS_BYTES = 256, 1024
@@ -37,7 +36,7 @@ class SortText(LLVMFunction):
 
     def each(self, size, body):
         """Write a loop; `body` is a function of the index."""
-        write_loop(self, size, [], lambda i, _: body(i) or [])
+        self.loop(size, [], lambda i, _: body(i) or [])
 
 
 def bits_of(kind):
@@ -76,7 +75,7 @@ def write_starts(f):
         f.store("i32", total[0], "%counts", box)
         return [f.emit(f"add i32 {total[0]}, {count}")]
 
-    write_loop(f, BOXES, [("i32", "0")], start)
+    f.loop(BOXES, [("i32", "0")], start)
 
 
 def write_moves(f, word):
@@ -104,7 +103,7 @@ def pass_text(word):
     box = write_box(f, word, f.load(word, "%keys", 0))
     most = f.index("i32", f.load("i32", "%counts", box))
     differ = f.emit(f"icmp ne i64 {most}, %n")
-    write_if(f, differ, lambda: [write_starts(f), write_moves(f, word)])
+    f.when(differ, lambda: [write_starts(f), write_moves(f, word)])
     params = f"i64 %n, {word} %shift, {word}* %keys, i32* %places, {word}* %new_keys, "
     params += "i32* %new_places, i32* %counts"
     return text_of(f, "i1", "sort_pass", params, differ)
@@ -122,7 +121,7 @@ def write_passes(f, word, now, later, counts):
         now = [f.emit(f"{choice}, {kind} {b}, {kind} {a}") for kind, a, b in pairs]
         later = [f.emit(f"{choice}, {kind} {a}, {kind} {b}") for kind, a, b in pairs]
     elsewhere = f.emit(f"icmp ne i32* {now[1]}, %places")
-    write_if(f, elsewhere, lambda: write_copy(f, now[1]))
+    f.when(elsewhere, lambda: write_copy(f, now[1]))
 
 
 def write_copy(f, places):
@@ -144,7 +143,7 @@ def write_few(f, word, keys, new_places):
             front = f.emit(f"zext i1 {f.emit(f'or i1 {less}, {before}')} to i64")
             return [f.emit(f"add i64 {total[0]}, {front}")]
 
-        [place] = write_loop(f, "%n", [("i64", "0")], count)
+        [place] = f.loop("%n", [("i64", "0")], count)
         f.store("i32", f.load("i32", "%places", i), new_places, place)
 
     f.each("%n", rank)
@@ -168,9 +167,9 @@ def order_text(word):
     f.each("%n", gather)
     few = f.emit(f"icmp ule i64 %n, {FEW}")
     many = f.emit(f"xor i1 {few}, true")
-    write_if(f, few, lambda: write_few(f, word, keys, new_places))
+    f.when(few, lambda: write_few(f, word, keys, new_places))
     now, later = (keys, "%places"), (new_keys, new_places)
-    write_if(f, many, lambda: write_passes(f, word, now, later, counts))
+    f.when(many, lambda: write_passes(f, word, now, later, counts))
     params = f"i64 %n, i64 %padded, {word}* %words, i32* %places, i8* %space"
     return text_of(f, "void", f"sort_places_{size}", params)
 

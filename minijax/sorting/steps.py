@@ -21,7 +21,6 @@ from minijax.jitting.costs import FLOPS
 from minijax.kernels.backends import step_runners, view
 from minijax.kernels.building import NoKernel
 from minijax.kernels.layouts import Slot, permuted, row_major
-from minijax.kernels.llvm_text import write_loop
 from minijax.kernels.program_steps import kernel_rules
 from minijax.machine.costs import moved, step_costs
 from minijax.machine.program_text import make_known, step_writers
@@ -132,7 +131,7 @@ def write_sort(f, step):
 
     def row(index, _):
         at = {x: row_of(f, x, start, index, n) for x, start in starts.items()}
-        write_loop(f, n, [], lambda i, _: write_place(f, places, i))
+        f.loop(n, [], lambda i, _: write_place(f, places, i))
         for word in reversed(step.words):
             args = f"{size}, i64 {padded(n)}, {at[word]}, i32* {places}, i8* {rest}"
             write_known(f, "sort_places", word, args)
@@ -141,7 +140,7 @@ def write_sort(f, step):
             write_known(f, "sort_take", x, args)
         return []
 
-    write_loop(f, rows, [], row)
+    f.loop(rows, [], row)
 
 
 def kind_of_element(layout):
@@ -178,7 +177,7 @@ def write_known(f, name, layout, args):
     known = f"{name}_{size}_{which}"
     make_known(known, sort_address(name, size, target))
     kinds = ", ".join(arg.split()[0] for arg in args.split(", "))
-    f.declared.add(f"declare void @{known}({kinds})")
+    f.declare(f"declare void @{known}({kinds})")
     f.line(f"call void @{known}({args})")
 
 
