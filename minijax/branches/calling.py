@@ -15,9 +15,10 @@ import numpy as np
 from minijax.arrays.checks import canonicalize_axis
 from minijax.batching.trace import vmap
 from minijax.branches.conditionals import switch
+from minijax.catalogue.ranges import arange
 from minijax.core import Array
 from minijax.lax.promotion import check_arraylike
-from minijax.numpy.creation import arange, asarray, astype, zeros_like
+from minijax.numpy.creation import asarray, astype, zeros_like
 from minijax.numpy.joining import concatenate
 from minijax.numpy.shapes import (
     arraylike,

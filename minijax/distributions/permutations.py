@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from operator import index
-from typing import Any
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def permutation(
     if not x.ndim:
         if not issubdtype(x.dtype, np.integer):
             raise TypeError("x must be an integer or at least 1-dimensional")
-        return _shuffle(key, jnp.arange(index(whole)), axis)
+        return _shuffle(key, jnp.arange(index(cast(SupportsIndex, whole))), axis)
     shuffle = _shuffle if independent or x.ndim == 1 else _shuffled_rows
     return shuffle(key, x, axis)
 
@@ -106,7 +106,8 @@ def choice(
         )
     shape, array = as_shape(shape), arraylike("choice", a)
     axis = canonicalize_axis(axis, array.ndim) if array.ndim else 0
-    size, count = array.shape[axis] if array.ndim else index(a), math.prod(shape)
+    whole = index(cast(SupportsIndex, a)) if not array.ndim else array.shape[axis]
+    size, count = whole, math.prod(shape)
     if not count:
         return jnp.zeros(shape, array.dtype)
     _check_draws(size, count, replace, array)

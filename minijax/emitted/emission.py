@@ -28,7 +28,7 @@ def last_uses(jaxpr):
     return dying[::-1]
 
 
-python_rules = RuleTable("python")
+python_rules: RuleTable = RuleTable("python")
 
 
 class EquationWriter(Scope):

@@ -30,7 +30,7 @@ def put_on_tape(split, primitive, args, on_tape, params):
 
 
 # ``rule(split, primitive, args, on_tape, params)`` does what can be done now of it.
-split_rules = RuleTable("split", default=put_on_tape)
+split_rules: RuleTable = RuleTable("split", default=put_on_tape)
 
 
 UNKNOWN_RESULT = (  # JAX's words

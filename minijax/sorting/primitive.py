@@ -6,6 +6,7 @@ Reference: ``jax.lax.sort``.
 """
 
 from collections.abc import Sequence
+from typing import Any, overload
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import typeof
@@ -40,12 +41,20 @@ sort_p = Primitive("sort")
 primitive_rules(sort_p, _sort_shape, _sorted)
 
 
+@overload
 def sort(
-    operand: ArrayLike | Sequence[ArrayLike],
-    dimension: int = -1,
-    is_stable: bool = True,
-    num_keys: int = 1,
-) -> Array | tuple[Array, ...]:
+    operand: ArrayLike, dimension: int = ..., is_stable: bool = ...
+) -> Array: ...
+@overload
+def sort(
+    operand: Sequence[ArrayLike],
+    dimension: int = ...,
+    is_stable: bool = ...,
+    num_keys: int = ...,
+) -> tuple[Array, ...]: ...
+def sort(
+    operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Any:
     """Sort an array, or several in the order of the first ones, along an axis.
 
     Of floats, -0.0 and 0.0 are equal, and NaN comes last. Complex numbers are in the

@@ -224,8 +224,9 @@ def percentile(
     Reference: ``jax.numpy.percentile``.
     """
     q = _hundredth("percentile", q)
-    how = {"out": out, "overwrite_input": overwrite_input, "weights": weights}
-    return quantile(a, q, axis, method=method, keepdims=keepdims, **how)
+    return quantile(
+        a, q, axis, out, overwrite_input, method, keepdims, weights=weights
+    )
 
 
 def nanpercentile(
@@ -244,8 +245,9 @@ def nanpercentile(
     Reference: ``jax.numpy.nanpercentile``.
     """
     q = _hundredth("nanpercentile", q)
-    how = {"out": out, "overwrite_input": overwrite_input, "weights": weights}
-    return nanquantile(a, q, axis, method=method, keepdims=keepdims, **how)
+    return nanquantile(
+        a, q, axis, out, overwrite_input, method, keepdims, weights=weights
+    )
 
 
 def median(
@@ -259,8 +261,7 @@ def median(
 
     Reference: ``jax.numpy.median``.
     """
-    how = {"out": out, "overwrite_input": overwrite_input, "keepdims": keepdims}
-    return quantile(a, 0.5, axis, method="midpoint", **how)
+    return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
 def nanmedian(
@@ -274,8 +275,7 @@ def nanmedian(
 
     Reference: ``jax.numpy.nanmedian``.
     """
-    how = {"out": out, "overwrite_input": overwrite_input, "keepdims": keepdims}
-    return nanquantile(a, 0.5, axis, method="midpoint", **how)
+    return nanquantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
 def _refuse_buffers(name: str, out: Any, overwrite_input: Any) -> None:

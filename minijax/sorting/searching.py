@@ -18,9 +18,9 @@ SEARCHES = "scan", "scan_unrolled", "sort", "compare_all", "default"
 
 def merged_places(a, v, side):
     """Return how many elements of `a` come before each one of `v`: two sorts."""
-    ours, size = [lax.full(x.shape, x is a, int) for x in (v, a)], v.shape[0] + a.size
+    marks, size = [lax.full(x.shape, x is a, int) for x in (v, a)], v.shape[0] + a.size
     parts = [v, a] if side == "left" else [a, v]
-    ours = lax.concatenate(ours if side == "left" else ours[::-1], 0)
+    ours = lax.concatenate(marks if side == "left" else marks[::-1], 0)
     numbers = lax.iota(int, size)
     _, ours, numbers = lax.sort((lax.concatenate(parts, 0), ours, numbers))
     _, before = lax.sort((numbers, lax.cumsum(ours)))
@@ -74,12 +74,12 @@ def digitize(
 
     Reference: ``jax.numpy.digitize``.
     """
-    x, bins = arraylike("digitize", x), arraylike("digitize", bins)
-    if bins.ndim != 1:
+    x, edges = arraylike("digitize", x), arraylike("digitize", bins)
+    if edges.ndim != 1:
         raise ValueError(f"digitize: bins must be a 1-dimensional array; got {bins=}")
-    if not bins.size:
+    if not edges.size:
         return lax.full(x.shape, 0, "int32")
     side, method = "left" if right else "right", method or "scan"
-    rising = searchsorted(bins, x, side, method=method)
-    falling = searchsorted(lax.rev(bins, [0]), x, side, method=method)
-    return choose(bins[-1] >= bins[0], rising, bins.size - falling)
+    rising = searchsorted(edges, x, side, method=method)
+    falling = searchsorted(lax.rev(edges, [0]), x, side, method=method)
+    return choose(edges[-1] >= edges[0], rising, edges.size - falling)
