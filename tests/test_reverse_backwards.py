@@ -71,9 +71,10 @@ def test_every_rule_has_a_case():
     talking = {"psum", "ppermute", "all_gather", "reduce_scatter", "all_to_all"}
     linear = {p.name for p in transpose_rules if p not in program_primitives}
     refusing = {"pure_callback", "io_callback"}
-    # Calls with rules of their own, and a barrier: tests of floor 11 try them.
+    # Calls with own rules, a barrier, sorts: the tests of floors 11 and 28 try them.
     ruled = "custom_lin custom_linear_solve custom_vmap_call linear_call".split()
-    assert linear <= seen | talking | refusing | {*ruled, "optimization_barrier"}
+    ruled += ["optimization_barrier", "sort"]
+    assert linear <= seen | talking | refusing | {*ruled}
 
 
 def test_every_primitive_has_a_rule_or_a_reason():
