@@ -260,11 +260,14 @@ def _number_of_devices(value):
     """Return the value of ``jax_num_cpu_devices`` if it can still be set."""
     if type(value) is str and re.fullmatch(r"-?\d+", value):  # of the environment
         value = int(value)
-    if not isinstance(value, int) or value == 0:
+    value = -1 if value is None else value
+    if not isinstance(value, int):
         raise ValueError(
-            "new int config value must be of type int, and not 0, "
+            "new int config value must be None or of type int, "
             f"got {value} of type {type(value)}"
         )
+    if value == 0:
+        raise ValueError("There is no computer with 0 devices.")
     if _default.used and value != config.jax_num_cpu_devices:
         raise RuntimeError(
             "jax_num_cpu_devices config should be updated before backends are "

@@ -15,7 +15,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.checks import canonicalize_axis
+from minijax.arrays.checks import canonicalize_axis, refuse_sharding
 from minijax.arrays.dtypes import issubdtype
 from minijax.core import Array
 from minijax.distributions.choices import randint
@@ -49,7 +49,12 @@ def _shuffled_rows(key, x, axis):
 
 
 def permutation(
-    key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False
+    key: ArrayLike,
+    x: int | ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Return the numbers below an integer, or an array, shuffled along an axis.
 
@@ -61,6 +66,7 @@ def permutation(
 
     Reference: ``jax.random.permutation``.
     """
+    refuse_sharding("permutation", out_sharding)
     key, _ = check_one_key("permutation", key)
     whole, x = x, arraylike("permutation", x)
     axis = canonicalize_axis(axis, x.ndim or 1)

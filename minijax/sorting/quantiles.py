@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
@@ -218,11 +219,13 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: ArrayLike | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Return quantiles for `q` in percent; see `quantile`.
 
     Reference: ``jax.numpy.percentile``.
     """
+    refuse_sharding("percentile", out_sharding)
     q = _hundredth("percentile", q)
     return quantile(
         a, q, axis, out, overwrite_input, method, keepdims, weights=weights

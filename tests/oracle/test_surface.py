@@ -55,7 +55,6 @@ UFUNC = "a keyword of jnp.ufunc, which comes with NumPy's other functions"
 NAMED_AXES = "a keyword of explicit sharding: the chapter on many devices"
 GONE = "JAX accepts one value of it, which is its default"
 KEYWORDS = {
-    "device_put": dict.fromkeys(["src", "donate", "may_alias"], SHARDED),
     "grad": {"reduce_axes": GONE},
     "jit": {
         "in_shardings": SHARDED,
@@ -63,7 +62,6 @@ KEYWORDS = {
         "compiler_options": "options of XLA's compiler",
     },
     "linear_transpose": {"reduce_axes": GONE},
-    "local_devices": {"host_id": "there is one process"},
     "value_and_grad": {"reduce_axes": GONE},
     "vjp": {"reduce_axes": GONE},
     "vmap": {"sum_match": NAMED_AXES},
