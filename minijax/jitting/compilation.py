@@ -22,9 +22,7 @@ from minijax.jaxprs.jaxpr import ClosedJaxpr, eval_jaxpr
 from minijax.jaxprs.latest import Latest
 
 # From names to functions of a `ClosedJaxpr` and its name that make an executable: a
-# callable from arrays to a list of arrays, with the attributes `text` and `placement`,
-# that of its results. A function with a true attribute `donates` takes a keyword
-# `donated` as well, one with `per_device` a keyword `device`.
+# callable from arrays to a list of arrays, with `text` and its results' `placement`.
 backends = {}
 
 
@@ -109,7 +107,10 @@ def without_waste(closed):
 
 
 def _options(backend, donated, device):
-    """Return the keyword arguments that a backend takes besides program and name."""
+    """Return the keyword arguments that a backend takes besides program and name.
+
+    One with a true attribute `donates` takes `donated`; with `per_device`, `device`.
+    """
     takes = any(donated) and getattr(backend, "donates", False)
     options = {"device": device} if getattr(backend, "per_device", False) else {}
     return options | ({"donated": tuple(donated)} if takes else {})

@@ -40,7 +40,7 @@ def _where_they_meet(types, wide):
 
 
 def promote_dtypes(*args):
-    """Give `args` their common dtype; what is alone may even be a weak bool."""
+    """Give `args` their common dtype; what is alone stays as it is."""
     dtype, weak_type = common_type(*args)
     if len(args) == 1:
         weak_type = typeof(*args).weak_type
