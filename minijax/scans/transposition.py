@@ -116,7 +116,8 @@ def _transpose(cts, *operands, jaxpr, num_consts, num_carry, reverse, **how):
     used = tuple([ct is not None for ct in cts])
     step, kept, used = needed_step(jaxpr, used, num_consts, num_carry)
     consts, carry, _ = groups(kept, num_consts, num_carry)
-    cts, needed = partition(used, cts)[1], partition(kept, operands)[1]
+    _, cts = partition(used, cts)  # of the results that are used
+    _, needed = partition(kept, operands)  # those that the step still reads
     how = {"reverse": not reverse, **how}
     arrived = run_backwards(cts, needed, step, sum(consts), sum(carry), **how)
     cts = spread(kept, arrived)

@@ -14,6 +14,31 @@ BOXES, COUNTS_BYTES = 256, 1024
 FEW = 24  # so many words are sorted by counting smaller ones
 
 
+def write_box(f, word, x):
+    """Write the number of a word's box: the digit at ``%shift``."""
+    digit = f.emit(f"lshr {word} {x}, %shift")
+    return f.index(word, f.emit(f"and {word} {digit}, {BOXES - 1}"))
+
+
+def write_next(f, box):
+    """Write the counting up of a box; return what its counter was."""
+    count = f.load("i32", "%counts", box)
+    f.store("i32", f.emit(f"add i32 {count}, 1"), "%counts", box)
+    return f.index("i32", count)
+
+
+def write_moves(f, word):
+    """Write the walk that puts each word, and its old place, into its box."""
+
+    def move(i):
+        key, place = f.load(word, "%keys", i), f.load("i32", "%places", i)
+        new = write_next(f, write_box(f, word, key))
+        f.store(word, key, "%new_keys", new)
+        f.store("i32", place, "%new_places", new)
+
+    f.each("%n", move)
+
+
 class SortText(LLVMFunction):
     """The text of a function on arrays of integers, in the making."""
 
@@ -44,19 +69,6 @@ def bits_of(kind):
     return int(kind[1:])
 
 
-def write_box(f, word, x):
-    """Write the number of a word's box: the digit at ``%shift``."""
-    digit = f.emit(f"lshr {word} {x}, %shift")
-    return f.index(word, f.emit(f"and {word} {digit}, {BOXES - 1}"))
-
-
-def write_next(f, box):
-    """Write the counting up of a box; return what its counter was."""
-    count = f.load("i32", "%counts", box)
-    f.store("i32", f.emit(f"add i32 {count}, 1"), "%counts", box)
-    return f.index("i32", count)
-
-
 def write_counts(f, word):
     """Write how many words go into each box."""
     f.each(BOXES, lambda box: f.store("i32", 0, "%counts", box))
@@ -76,18 +88,6 @@ def write_starts(f):
         return [f.emit(f"add i32 {total[0]}, {count}")]
 
     f.loop(BOXES, [("i32", "0")], start)
-
-
-def write_moves(f, word):
-    """Write the walk that puts each word, and its old place, into its box."""
-
-    def move(i):
-        key, place = f.load(word, "%keys", i), f.load("i32", "%places", i)
-        new = write_next(f, write_box(f, word, key))
-        f.store(word, key, "%new_keys", new)
-        f.store("i32", place, "%new_places", new)
-
-    f.each("%n", move)
 
 
 def text_of(f, result, name, params, value=""):
