@@ -123,6 +123,18 @@ def argument(tracer):
     return f"the argument {names()[trace.invars.index(tracer.variable)]} of {function}"
 
 
+def is_told(error):
+    """Return whether an error is one of ours about tracers, which has its own lines."""
+    return type(error).__module__ == errors.__name__
+
+
+def of_arrays(scene):
+    """Return whether the user had called a function of arrays."""
+    frames = [f for f in scene.below if f.f_code is not GUARD]
+    name = frames[0].f_globals.get("__name__", "") if frames else ""
+    return name.startswith(("minijax.lax", "minijax.numpy", "minijax.operators"))
+
+
 def birth(line, name, value):
     """Return where a value comes from, for a message; empty if that is not known."""
     tracer = staged(value)
@@ -135,18 +147,6 @@ def birth(line, name, value):
     parameters = line.code.co_varnames[: line.code.co_argcount]
     known = name and re.split(r"\W", name)[0] in parameters
     return f"an argument of {line.code.co_name}" if known else ""
-
-
-def is_told(error):
-    """Return whether an error is one of ours about tracers, which has its own lines."""
-    return type(error).__module__ == errors.__name__
-
-
-def of_arrays(scene):
-    """Return whether the user had called a function of arrays."""
-    frames = [f for f in scene.below if f.f_code is not GUARD]
-    name = frames[0].f_globals.get("__name__", "") if frames else ""
-    return name.startswith(("minijax.lax", "minijax.numpy", "minijax.operators"))
 
 
 PLACES = "first", "second", "third", "fourth"

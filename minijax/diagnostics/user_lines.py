@@ -137,9 +137,9 @@ def user_line(to_keep=False):
     while frame is not None:
         code = frame.f_code
         known = readers[code.co_filename]
-        if known is None:
+        if known is None:  # a file of the user
             return UserLine(code, frame.f_lasti)
-        if known and (keeps := known.get(id(code))) is not None:
+        if known and (keeps := known.get(id(code))) is not None:  # ours, and a reader
             if keeps and to_keep:
                 return None
             eqn = frame.f_locals.get("eqn")
