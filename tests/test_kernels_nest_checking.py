@@ -5,7 +5,8 @@ import pytest
 
 from minijax.kernels.kernel import Store
 from minijax.kernels.loop_nests import Loop, Start, loop_nest
-from minijax.kernels.nest_checking import NestError, check_nest
+from minijax.kernels.nest_checking import NestError, check_nest, step_checks
+from minijax.llvm.kernel_text import step_writers
 from minijax.vectors.kernels import PASSES, vector_nest
 from minijax.vectors.targets import forced_target
 from tests import kernel_cases
@@ -43,6 +44,11 @@ def test_random_kernels(seed):
     for kernel, *_ in kernel_cases.random_kernels(seed, 15):
         for target in TARGETS:
             check_each_pass(kernel, target)
+
+
+def test_what_can_be_written_can_be_checked():
+    """A step of a nest has a writer and a check, whichever floor it comes from."""
+    assert {*step_writers} == {*step_checks}
 
 
 def without_one(steps):

@@ -2,8 +2,8 @@
 # edit the chapter, not this file.
 """Kernels as functions of LLVM: any nest, whatever its loops say.
 
-A loop of a nest may be written turn by turn, with vectors, or in blocks; its marks
-say which (`minijax.kernels.loop_nests.Loop`), and nothing is decided here.
+A loop of a nest may be written turn by turn, with vectors, or in blocks; which it is
+to be stands in its marks (`minijax.kernels.loop_nests.Loop`).
 """
 
 import functools

@@ -63,7 +63,7 @@ def read_early(f, kind, address, mask):
 
 
 def read_one(f, buffer, place, scalar, mask):
-    """Write the load of one element; of the first, where nobody asks for any."""
+    """Write the load of one element; of the first, where no lane asks for one."""
     kind = type_in_memory(buffer.dtype)
     address = f.address(buffer, place)
     if mask:
