@@ -71,9 +71,9 @@ def test_every_rule_has_a_case():
     talking = {"psum", "ppermute", "all_gather", "reduce_scatter", "all_to_all"}
     linear = {p.name for p in transpose_rules if p not in program_primitives}
     refusing = {"pure_callback", "io_callback"}
-    # Calls with own rules, a barrier, sorts: the tests of floors 11 and 28 try them.
+    # Calls with own rules, a barrier, sorts, moves: the tests of their floors try them.
     ruled = "custom_lin custom_linear_solve custom_vmap_call linear_call".split()
-    ruled += ["optimization_barrier", "sort"]
+    ruled += ["device_put", "optimization_barrier", "sort"]
     assert linear <= seen | talking | refusing | {*ruled}
 
 
