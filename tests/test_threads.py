@@ -19,6 +19,7 @@ from minijax.kernels.interpreter import check_kernel, interpret
 from minijax.kernels.program_steps import Launch
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import module_text
+from minijax.llvm.targets import TargetLibrary, current_target
 from minijax.machine.backend import CPUProgram
 from minijax.machine.program_text import step_writers, write_launch, write_product
 from minijax.matmul.lowering import Product
@@ -35,7 +36,6 @@ from minijax.threads.pool import (
 )
 from minijax.threads.ranges import outermost, range_function, unit_of
 from minijax.vectors.kernels import kernel_function
-from minijax.vectors.targets import TargetLibrary, current_target
 
 ROOT = Path(__file__).resolve().parents[1]
 WORD = ctypes.c_int64

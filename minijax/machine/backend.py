@@ -20,6 +20,7 @@ from minijax.kernels.building import KernelBuilder
 from minijax.kernels.layouts import Slot, whole
 from minijax.kernels.program_steps import Launch, lower
 from minijax.llvm.compiler import object_code
+from minijax.llvm.targets import TargetLibrary, current_target
 from minijax.machine.costs import cost_of_schedule
 from minijax.machine.host_steps import Host
 from minijax.machine.nested import While
@@ -30,7 +31,6 @@ from minijax.memory.backend import settled
 from minijax.memory.planning import plan
 from minijax.memory.results import empty, given, scratch
 from minijax.passes.pipeline import simplify
-from minijax.vectors.targets import TargetLibrary, current_target
 
 _at_rest: list = []  # for each program that is being made: was the collector on?
 

@@ -10,11 +10,11 @@ from minijax.kernels.backends import view
 from minijax.kernels.program_steps import Lowering
 from minijax.llvm.backend import LLVMProgram
 from minijax.llvm.kernel_text import module_text
+from minijax.llvm.targets import TargetLibrary
 from minijax.matmul.gemm import library, name_of_gemm
 from minijax.matmul.lowering import Product
 from minijax.memory.results import scratch
 from minijax.vectors.kernels import kernel_function
-from minijax.vectors.targets import TargetLibrary
 
 
 class Profile(LLVMProgram):
