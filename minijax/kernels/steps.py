@@ -68,7 +68,7 @@ def _holes_in_rules(rules):
     if not callable(rules.run):
         yield "StepKind.run: a function that returns how the step is done"
     if not callable(rules.cost):
-        yield "StepKind.cost: a function that returns a Counter; perhaps `cost_of_moving`"
+        yield "StepKind.cost: a function that returns a Counter"
 
 
 step_kinds = StepKinds()

@@ -22,6 +22,7 @@ from minijax.kernels.layouts import Slot, whole
 from minijax.kernels.program_steps import Launch, jaxpr_passes, lower
 from minijax.kernels.steps import cost_of_schedule
 from minijax.llvm.compiler import object_code
+from minijax.llvm.targets import TargetLibrary, current_target
 from minijax.machine.host_steps import Host
 from minijax.machine.nested import While
 from minijax.machine.program_text import ProgramText
@@ -29,7 +30,6 @@ from minijax.memory.assignment import memory_stats
 from minijax.memory.backend import settled
 from minijax.memory.planning import plan
 from minijax.memory.results import empty, given, scratch
-from minijax.vectors.targets import TargetLibrary, current_target
 
 # What makes a profile of a program: a function of a `CPUProgram`.
 profiler = Latest(None)

@@ -7,11 +7,11 @@ from time import perf_counter_ns
 from minijax.kernels.backends import KernelProgram
 from minijax.kernels.program_steps import Lowering, Schedule
 from minijax.kernels.steps import step_kinds
+from minijax.llvm.targets import TargetLibrary
 from minijax.machine.backend import profiler
 from minijax.machine.program_text import ProgramText, hosted_slots
 from minijax.memory.planning import plan
 from minijax.memory.results import scratch
-from minijax.vectors.targets import TargetLibrary
 
 
 class Profile(KernelProgram):

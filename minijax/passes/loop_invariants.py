@@ -8,7 +8,6 @@ from minijax.forgetting.programs import acts
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jitting.costs import FLOPS, TRANSCENDENTALS, cost_of, nbytes
-from minijax.kernels.program_steps import jaxpr_passes
 from minijax.passes.dead_code import without_dead_code
 from minijax.passes.inlining import inline
 from minijax.passes.narrowing import variables_read, with_places
