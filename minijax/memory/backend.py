@@ -1,4 +1,4 @@
-# Made from chapters/21_memory.md by `make chapter`;
+# Made from chapters/21_memory_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Programs run step by step, in memory that was planned."""
 
