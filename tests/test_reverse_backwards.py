@@ -255,6 +255,15 @@ def test_results_without_tangents():
     assert (float(ct), ct.dtype) == (0.0, F32)
 
 
+@pytest.mark.parametrize("ct", [np.zeros(3, float0), np.ones(3, int), np.ones(3, F32)])
+def test_any_cotangent_will_do_for_an_integer(ct):
+    x = normal(3)
+    _, vjp_fun = vjp(lambda x: (lax.sin(x), lax.gt(x, 0.0)), x)
+    np.testing.assert_allclose(vjp_fun((np.ones(3, F32), ct))[0], np.cos(x), rtol=1e-6)
+    with pytest.raises(ValueError, match=r"result\[1\].*float0\[3\]"):
+        vjp_fun((np.ones(3, F32), ct[:2]))
+
+
 def test_residuals_of_a_dead_trace_are_refused():
     kept = []
 

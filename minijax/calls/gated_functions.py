@@ -135,7 +135,8 @@ class GatedFunction(JitFunction):
         """Return whether the gate could do what Python does for this call."""
         where = ready.placement  # None as long as the program was not evaluated
         elsewhere = where is None or where.device.platform != "cpu"
-        special = elsewhere, ready.moves, ready.gives, ready.program.captured
+        takes = ready.moves, ready.gives, ready.program.captured
+        special = elsewhere, *takes, ready.empty
         entry = getattr(ready.executable, "entry", None)
         evaluating = isinstance(current_trace(), EvalTrace) and not config.state[1]
         return (
