@@ -12,7 +12,7 @@ from minijax.jaxprs.checking import check_jaxpr
 from minijax.jaxprs.printing import subjaxprs
 from minijax.passes.pipeline import passes, simplify
 from minijax.passes.sweeping import Sweep
-from tests import corpus
+from tests import corpus, pass_programs
 from tests.pass_cases import difference, evaluated
 from tests.program_writer import Program, Types, namespace
 from tests.random_control import TRANSFORMATIONS, runnable
@@ -93,6 +93,22 @@ def test_random_control_flow(seed):
                 check_jaxpr(new)
                 same(closed, new, leaves)
             fixed(new)
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("block", range(8))
+def test_programs_of_bad_numbers(block):
+    for seed in range(40 * block, 40 * block + 40):
+        assert not pass_programs.wrong(seed), seed
+
+
+def test_what_is_empty_along_another_axis_counts():
+    closed, args = program_of(
+        lambda x: jnp.concatenate([jnp.concatenate([x, x]), x]), jnp.ones((2, 0))
+    )
+    for run in EVERY.values():
+        assert run(closed).out_avals == closed.out_avals
+        same(closed, run(closed), args)
 
 
 X = jnp.asarray(np.linspace(-1.0, 2.0, 12, dtype="float32").reshape(3, 4))

@@ -147,7 +147,7 @@ def join_once(sweep, eqn):
     for x in eqn.invars:
         inner = sweep.definition(x, lax.concatenate_p)
         inside = inner is not None and inner.params["dimension"] == axis
-        parts += inner.invars if inside else [x] if x.aval.size else []
+        parts += inner.invars if inside else [x] if x.aval.shape[axis] else []
     if len(parts) == 1:
         return parts
     if not parts or parts == eqn.invars:
