@@ -18,18 +18,21 @@ from minijax import lax, make_jaxpr
 from minijax.arrays.dtypes import kind_of
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.passes.pipeline import passes, simplify
-from tests.pass_cases import difference, evaluated
+from tests.pass_cases import adds_in_loops, difference, evaluated
 
 EVERY = {**passes, "simplify": simplify}
 DTYPES = """
     bool int8 int32 uint8 uint32 int64 uint64 float16 bfloat16 float32 float64
     complex64 complex128
 """.split()
-SHAPES = [(), (1,), (3,), (4,), (2, 3), (3, 3), (1, 3), (3, 1), (2, 0), (2, 1, 3)]
+SHAPES = [(), (1,), (3,), (4,), (2, 3), (3, 3), (1, 3), (3, 1), (2, 0)]
+SHAPES += [(2, 1, 3)]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -8.0, 3.0, 0.1, 1e-42, 3e38]
 FLOATS += [np.inf, -np.inf, np.nan, 65504.0, 2.0**-24]
-UNARY = "neg abs sign square bitwise_not conj real imag floor round exp log sqrt".split()
+UNARY = "neg abs sign square bitwise_not conj real imag".split()
+UNARY += "floor round exp log sqrt".split()
 BINARY = "add sub mul div max min and or xor rem shift_left".split()
+MOVES = "transpose rev reshape slice pad concat broadcast".split()
 COMPARE = "eq ne lt le gt ge".split()
 
 
@@ -96,6 +99,9 @@ class Writer:
         found = getattr(lax, name)(x, y)
         if self.rng.random() < 0.5:
             found = lax.bitwise_not(found)
+        if self.rng.random() < 0.3:
+            which = lax.convert_element_type(found, "int32")
+            return lax.select_n(which, x, x, self.number(x.shape).astype(x.dtype))
         y = self.pick()
         same = y.shape == x.shape and y.dtype == x.dtype
         return [found, lax.select(found, x, y if same else lax.neg(x))]
@@ -104,8 +110,7 @@ class Writer:
         return lax.integer_pow(x, int(self.rng.integers(-1, 4)))
 
     def move(self, x):
-        name = self.rng.choice("transpose rev reshape slice pad concat broadcast".split())
-        return getattr(self, name)(x)
+        return getattr(self, self.rng.choice(MOVES))(x)
 
     def transpose(self, x):
         return lax.transpose(x, tuple(map(int, self.rng.permutation(x.ndim))))
@@ -190,7 +195,8 @@ class Writer:
             return body(c, y), (y, c, row)
 
         if way == 1:
-            rows = lax.broadcast_in_dim(x, (length, *shape), tuple(range(1, x.ndim + 1)))
+            axes = tuple(range(1, x.ndim + 1))
+            rows = lax.broadcast_in_dim(x, (length, *shape), axes)
             c, stacks = lax.scan(step, x, rows)
             return [c, *stacks]
         return lax.fori_loop(0, length, lambda i, c: step(c, i)[0], x)
@@ -217,6 +223,13 @@ def program(seed):
     return make_jaxpr(f)(*args), args
 
 
+def about_the_same(x, y):
+    """Whether two results differ by rounding."""
+    x, y = np.asarray(x), np.asarray(y)
+    rtol = 0.05 if kind_of(x.dtype) == "h" else 1e-5
+    return x.shape == y.shape and np.allclose(x, y, rtol, 1e-6, equal_nan=True)
+
+
 def wrong(seed, some=EVERY):
     """The passes that change what a program computes, each with what differs."""
     with minijax.enable_x64(True), np.errstate(all="ignore"):
@@ -227,7 +240,8 @@ def wrong(seed, some=EVERY):
             check_jaxpr(new)
             after = evaluated(new, args)
             for place, pair in enumerate(zip(before, after, strict=True)):
-                if said := difference(*pair):
+                said = difference(*pair)
+                if said and not (adds_in_loops(closed) and about_the_same(*pair)):
                     found[name] = f"result {place}: {said}"
         return found
 
