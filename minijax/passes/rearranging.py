@@ -254,9 +254,8 @@ def turn_operands(sweep, eqn):
     if operands == eqn.invars:
         return None
     numbers = tuple([tuple([side[i] for side in sides]) for i in (1, 2)])
-    return put(
-        sweep, lax.dot_general_p, *operands, **eqn.params | {"dimension_numbers": numbers}
-    )
+    params = eqn.params | {"dimension_numbers": numbers}
+    return put(sweep, lax.dot_general_p, *operands, **params)
 
 
 def untransposed(sweep, x, contracting, batch):
