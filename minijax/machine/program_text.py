@@ -260,7 +260,7 @@ def write_product(f, step):
     f.declare(f"declare void @{name}({signature(dtype)})")
     slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
     space = f.program.locations.workspaces.get(id(step), 0)
-    write_call(f, step, slots, f.offset("%arena", space), f"@{name}")
+    write_call(f, step, slots, f.offset("%arena", space), name)
 
 
 def make_known(name, where):
