@@ -3,9 +3,13 @@
 """Calls of the function for matrix products from the text of other functions."""
 
 import functools
+import hashlib
 
+from minijax.kernels.steps import StepKind, step_kinds
+from minijax.llvm.compiler import make_known
 from minijax.llvm.types import type_of
-from minijax.matmul.gemm import name_of_gemm, parameters
+from minijax.matmul.gemm import address, name_of_gemm, parameters
+from minijax.matmul.lowering import Product, cost_of_product, multiplied
 from minijax.matmul.sizes import reckon
 
 
@@ -62,3 +66,18 @@ def arguments(step, starts):
     for layout, start in zip((step.lhs, step.rhs, step.out), starts):
         sizes += [start, *(0, *layout.strides)[-3:]]
     return sizes[:-1]  # the columns of out lie side by side
+
+
+def write_product_step(f, step):
+    """Write the call of the function for matrix products, which is in no program."""
+    dtype, target = step.out.dtype, f.program.target
+    which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
+    name = f"{name_of_gemm(dtype)}_{which}"
+    make_known(name, address(dtype, target))
+    f.declare(f"declare void @{name}({signature(dtype)})")
+    slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
+    space = f.program.locations.workspaces.get(id(step), 0)
+    write_call(f, step, slots, f.offset("%arena", space), name)
+
+
+step_kinds[Product] = StepKind(multiplied, cost_of_product, write_product_step)
