@@ -12,10 +12,10 @@ from minijax.jitting.costs import nbytes
 from minijax.kernels.backends import cost_of_launch, launched
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.steps import StepKind, step_kinds
+from minijax.llvm.schedules import kernel_function
 from minijax.llvm.types import pointer_to, type_in_memory
 from minijax.llvm.writing import LLVMFunction
 from minijax.machine.locations import Locations, calls
-from minijax.vectors.kernels import kernel_function
 
 # A temporary with at most so many bytes is a local variable of its function, as long
 # as these take no more of the stack than that; a function called by it has half of it.

@@ -1,4 +1,4 @@
-# Made from chapters/23_matmul.md by `make chapter`;
+# Made from chapters/23_matmul_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Matrix products as steps of a program: which are kernels, and which are not.
 
