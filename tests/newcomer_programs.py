@@ -1,9 +1,14 @@
-"""Twenty programs as a newcomer writes them, each after a page of JAX's documentation.
+"""Programs as a newcomer writes them, each after a page of JAX's documentation.
 
-The page is named in each docstring; the code and the words are this book's own. Each
-takes the package as its argument, `minijax` or `jax`, and returns what it would print,
-as a dictionary of arrays and numbers.
+Twenty of them are on own rules, forgetting, random numbers and errors. The page is
+named in each docstring; the code and the words are this book's own. Each takes the
+package as its argument, `minijax` or `jax`, and returns what it would print, as a
+dictionary of arrays and numbers.
 """
+
+from importlib import import_module
+
+import numpy as np
 
 PROGRAMS = {}
 
@@ -127,6 +132,41 @@ def a_rule_for_a_tree(jax):
         return jnp.sin(turned["x"]) * turned["y"]
 
     return jax.grad(height)({"x": 0.4, "y": 1.2})
+
+
+@program
+def a_slope_that_is_no_longer_than_one(jax):
+    """Page "jax.custom_gradient": value and pullback from one function."""
+    jnp = jax.numpy
+
+    @jax.custom_gradient
+    def gentle(x):
+        def back(ct):
+            slope = ct * 2.0 * x
+            return slope / jnp.maximum(1.0, jnp.abs(slope))
+
+        return x * x, back
+
+    xs = jnp.array([-2.0, 0.25, 7.0])
+    return {"values": gentle(xs), "slopes": jax.vmap(jax.grad(gentle))(xs)}
+
+
+@program
+def a_batch_with_a_rule_of_its_own(jax):
+    """Page "jax.custom_batching.custom_vmap": all examples in one product."""
+    jnp = jax.numpy
+
+    @jax.custom_batching.custom_vmap
+    def energy(w, x):
+        return x @ w @ x
+
+    @energy.def_vmap
+    def energies(size, batched, w, xs):
+        assert batched == [False, True]
+        return jnp.sum((xs @ w) * xs, axis=-1), True
+
+    w, xs = jnp.arange(9.0).reshape(3, 3) / 9, jnp.arange(6.0).reshape(2, 3)
+    return {"one": energy(w, xs[0]), "all": jax.vmap(energy, (None, 0))(w, xs)}
 
 
 # The autodiff cookbook, and automatic differentiation.
@@ -299,6 +339,112 @@ def dropout_in_training(jax):
     return {"w": jax.lax.fori_loop(0, 5, update, jnp.zeros(8))}
 
 
+@program
+def epochs_in_a_new_order(jax):
+    """Page "jax.random module": shuffled batches, and a subset without doubles."""
+    random, rows = jax.random, jax.numpy.arange(8.0)
+
+    def epoch(key):
+        first, second = random.split(key)
+        picked = random.choice(second, rows, (3,), replace=False)
+        return random.permutation(first, rows).reshape(4, 2).sum(1), picked
+
+    return {"epochs": jax.vmap(epoch)(random.split(random.key(1), 2))}
+
+
+@program
+def the_largest_of_noisy_scores(jax):
+    """Page "jax.random module": a category, and the same by Gumbel noise."""
+    jnp, random = jax.numpy, jax.random
+    key, logits = random.key(11), jnp.log(jnp.array([0.1, 0.6, 0.3]))
+    noisy = logits + random.gumbel(key, (500, 3))
+    drawn = random.categorical(key, logits, shape=(500,))
+    return {
+        "same": (jnp.argmax(noisy, -1) == drawn).mean(),
+        "part": (drawn == 1).mean(),
+    }
+
+
+# Errors.
+
+
+def raised(f, *args):
+    """Return the names of the classes of the error that a call raises."""
+    try:
+        f(*args)
+    except Exception as error:
+        return [each.__name__ for each in type(error).__mro__ if "Error" in str(each)]
+    return []
+
+
+def telling(jax, f, cured, *args, wanted):
+    """Return whether a program is refused with a class of error, and its cure."""
+    names = raised(jax.jit(f), *args)
+    return {"refused": wanted in names, "cured": cured(*args)}
+
+
+@program
+def a_branch_on_a_tracer(jax):
+    """Page "JAX Errors": TracerBoolConversionError, cured by a choice of values."""
+
+    def size(x):
+        return x if x > 0 else -x
+
+    cured = jax.jit(lambda x: jax.numpy.where(x > 0, x, -x))
+    return telling(jax, size, cured, -2.5, wanted="TracerBoolConversionError")
+
+
+@program
+def a_shape_that_is_not_known(jax):
+    """Page "JAX Errors": a shape of a traced number, cured by a static argument."""
+
+    def ramp(n):
+        return jax.numpy.arange(n) * 2.0
+
+    cured = jax.jit(ramp, static_argnums=0)
+    return telling(jax, ramp, cured, 4, wanted="ConcretizationTypeError")
+
+
+@program
+def numpy_of_a_tracer(jax):
+    """Page "JAX Errors": TracerArrayConversionError, cured by jax.numpy."""
+
+    def grown(x):
+        return np.log1p(x)
+
+    cured = jax.jit(lambda x: jax.numpy.log1p(x))
+    x = jax.numpy.arange(3.0)
+    return telling(jax, grown, cured, x, wanted="TracerArrayConversionError")
+
+
+@program
+def a_mask_of_unknown_size(jax):
+    """Page "JAX Errors": NonConcreteBooleanIndexError, cured by a choice."""
+    jnp = jax.numpy
+
+    def total(x):
+        return x[x > 0].sum()
+
+    cured = jax.jit(lambda x: jnp.where(x > 0, x, 0.0).sum())
+    x = jnp.array([3.0, -1.0, 2.0])
+    return telling(jax, total, cured, x, wanted="NonConcreteBooleanIndexError")
+
+
+@program
+def a_value_that_got_out(jax):
+    """Page "JAX Errors": UnexpectedTracerError, cured by a result."""
+    kept = []
+
+    def remember(x):
+        kept.append(x * 2.0)
+        return x
+
+    jax.jit(remember)(1.0)
+    names = raised(lambda: kept[0] + 1.0)
+    cured = jax.jit(lambda x: (x, x * 2.0))(1.0)
+    return {"refused": "UnexpectedTracerError" in names, "cured": cured}
+
+
 # Control flow, stateful computations, and forgetting.
 
 
@@ -409,3 +555,66 @@ def layers_that_forget(jax):
     }
     slope = jax.jit(jax.grad(loss), static_argnums=1)
     return {name: slope(weights, way) for name, way in ways.items()}
+
+
+@program
+def a_chain_in_halves(jax):
+    """Page "Gradient checkpointing": recursive checkpointing of a chain."""
+    jnp = jax.numpy
+
+    def chain(functions):
+        if len(functions) == 1:
+            return functions[0]
+        middle = len(functions) // 2
+        first, second = chain(functions[:middle]), chain(functions[middle:])
+        return lambda x: second(jax.checkpoint(first)(x))
+
+    def loss(x):
+        return chain([jnp.sin, jnp.cos, jnp.tanh] * 3)(x).sum()
+
+    return {"slope": jax.jit(jax.grad(loss))(jnp.arange(4.0))}
+
+
+@program
+def only_what_has_a_name(jax):
+    """Page "Gradient checkpointing": names for what a policy may keep."""
+    jnp, policies = jax.numpy, jax.checkpoint_policies
+    named = import_module(f"{jax.__name__}.ad_checkpoint").checkpoint_name
+    w, x = jnp.eye(3) + 0.2, jnp.arange(3.0)
+
+    def loss(w):
+        hidden = named(jnp.tanh(w @ x), "hidden")
+        return jnp.sum(jnp.sin(w @ hidden) ** 2)
+
+    policy = policies.save_only_these_names("hidden")
+    slopes = [jax.grad(f)(w) for f in (loss, jax.checkpoint(loss, policy=policy))]
+    return {"slope": slopes[1], "same": jnp.allclose(*slopes)}
+
+
+@program
+def a_flag_and_a_batch_that_forget(jax):
+    """Page "Gradient checkpointing": static arguments, and vmap around."""
+    jnp = jax.numpy
+
+    def block(x, training):
+        return jnp.sin(x) * x if training else x
+
+    forgetful = jax.checkpoint(block, static_argnums=1)
+    xs = jnp.array([0.5, 1.5])
+    slopes = jax.vmap(jax.grad(forgetful), (0, None))
+    return {"training": slopes(xs, True), "not": slopes(xs, False)}
+
+
+SUBJECTS = {
+    "own rules": ("Custom", "jax.custom"),
+    "forgetting": ("Gradient checkpointing",),
+    "random numbers": ("Pseudorandom", "jax.random"),
+    "errors": ("JAX Errors",),
+}
+
+
+def subject(f):
+    """Return the subject of a program, one of those of `SUBJECTS`, or None."""
+    page = f.__doc__.removeprefix('Page "')
+    found = [name for name, pages in SUBJECTS.items() if page.startswith(pages)]
+    return found[0] if found else None

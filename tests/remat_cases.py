@@ -150,7 +150,24 @@ def networks(jax):
             policies.save_only_these_names("second"), policies.nothing_saveable
         ),
     }
-    return {k: jax.checkpoint(network, policy=policy) for k, policy in chosen.items()}
+    found = {k: jax.checkpoint(network, policy=policy) for k, policy in chosen.items()}
+    loops = {"dots": policies.dots_saveable, "nothing": policies.nothing_saveable}
+    loops["second"] = policies.save_only_these_names("second")
+
+    def recurrent(w, x):
+        def step(x, _):
+            hidden = named(jnp.sin(x @ w), "first")
+            return named(jnp.sin(hidden), "second"), None
+
+        return jax.lax.scan(step, x, None, length=4)[0].sum()
+
+    def nested(w, x):
+        return jax.lax.scan(lambda x, _: (x + recurrent(w, x), None), x, length=2)[0]
+
+    for name, policy in loops.items():
+        found[f"loop, {name}"] = jax.checkpoint(recurrent, policy=policy)
+        found[f"loops, {name}"] = jax.checkpoint(nested, policy=policy)
+    return found
 
 
 def mistakes(jax):

@@ -10,11 +10,11 @@ seen.
 
 from functools import partial
 
-from tests.program_writer import Program, indented
+from tests.program_writer import Program
 from tests.random_programs import Gaps
 
-OWN = "custom_jvp custom_vjp remat split fold keyed_scan carried_key keyed_map".split()
-OWN += ["keyed_cond", "keyed_jit"]
+OWN = "custom_jvp custom_vjp custom_gradient remat split fold keyed_scan".split()
+OWN += ["carried_key", "keyed_map", "keyed_cond", "keyed_jit"]
 OTHERS = "cond scan fori while vmap jit grad jvp".split()
 DRAWS = [
     "jax.random.normal({key}, {x}.shape) * {o}",
@@ -27,6 +27,74 @@ DRAWS = [
     "jnp.sin(jax.random.key_data({key}).astype('float32'))",
 ]
 SMALLER = "jax.tree_util.tree_map(lambda t: 1.5 * t, {})"
+DENSE = "jnp.zeros(t.shape, t.dtype) if type(t) is zero else t"
+RATES = "jax.jvp({inner}, primals, tangents)"
+# By name: the function, options, what is given in a call, and the lines of the rule.
+JVP_RULES = {
+    "jvp": ("{inner}", "", "{operands}", [
+        "@{ruled}.defjvp", "def rule(primals, tangents):",
+        f"    out, slope = {RATES}", f"    return out, {SMALLER.format('slope')}",
+    ]),
+    "jvp that calls": ("{inner}", "", "{operands}", [
+        "@{ruled}.defjvp", "def rule(primals, tangents):",
+        f"    return {{ruled}}(*primals), {SMALLER.format(f'{RATES}[1]')}",
+    ]),
+    "jvps": ("{inner}", "", "{operands}", [
+        "def slope_of(i):",
+        "    def slope(t, out, *xs):",
+        "        f = lambda x: {inner}(*xs[:i], x, *xs[i + 1:])",
+        f"        return {SMALLER.format('jax.jvp(f, (xs[i],), (t,))[1]')}",
+        "    return slope",
+        "{ruled}.defjvps(*map(slope_of, range(len(({operands},)))))",
+    ]),
+    "jvp of a tree": ("lambda tree: {inner}(*tree['xs'])", "",
+        "{{'xs': ({operands},), 'none': None}}", [
+        "@{ruled}.defjvp", "def rule(primals, tangents):",
+        "    primals, tangents = primals[0]['xs'], tangents[0]['xs']",
+        f"    out, slope = {RATES}", f"    return out, {SMALLER.format('slope')}",
+    ]),
+    "jvp with a static": ("lambda f, *xs: f(*xs)", ", nondiff_argnums=(0,)",
+        "{inner}, {operands}", [
+        "@{ruled}.defjvp", "def rule(f, primals, tangents):",
+        f"    return {{ruled}}(f, *primals), {SMALLER.format(f'{RATES}[1]')}",
+    ]),
+    "jvp with zeros": ("{inner}", "", "{operands}", [
+        "def rule(primals, tangents):",
+        "    zero = jax.custom_derivatives.SymbolicZero",
+        f"    tangents = tuple([{DENSE} for t in tangents])",
+        f"    out, slope = {RATES}", f"    return out, {SMALLER.format('slope')}",
+        "{ruled}.defjvp(rule, symbolic_zeros=True)",
+    ]),
+}  # fmt: skip
+BACK = SMALLER.format("jax.vjp({inner}, *kept['xs'])[1](cts)")
+FORWARDS = ["def {fwd}(*xs):", "    return {inner}(*xs), {{'xs': xs}}"]
+VJP_RULES = {
+    "vjp": ("{inner}", ("", ""), "{operands}", [
+        *FORWARDS, "def {bwd}(kept, cts):", f"    return {BACK}",
+    ]),
+    # A key, of which there is no derivative, is an operand as well.
+    "vjp with a key": ("lambda *xs: {inner}(*xs[:-1])", ("", ""), "{operands}, {key}", [
+        "def {fwd}(*xs):", "    return {inner}(*xs[:-1]), {{'xs': xs[:-1]}}",
+        "def {bwd}(kept, cts):", f"    return {BACK} + (None,)",
+    ]),
+    "vjp of a tree": ("lambda tree: {inner}(*tree['xs'])", ("", ""),
+        "{{'xs': ({operands},), 'none': None}}", [
+        "def {fwd}(tree):", "    return {inner}(*tree['xs']), tree",
+        "def {bwd}(kept, cts):", f"    return {{{{'xs': {BACK}, 'none': None}}}},",
+    ]),
+    "vjp with a static": ("lambda f, *xs: f(*xs)", (", nondiff_argnums=(0,)", ""),
+        "{inner}, {operands}", [
+        "def {fwd}(f, *xs):", "    return f(*xs), {{'xs': xs}}",
+        "def {bwd}(f, kept, cts):", f"    return {BACK}",
+    ]),
+    "vjp with zeros": ("{inner}", ("", ", symbolic_zeros=True"), "{operands}", [
+        "def {fwd}(*xs):", "    xs = tuple([x.value for x in xs])",
+        "    return {inner}(*xs), {{'xs': xs}}",
+        "def {bwd}(kept, cts):",
+        "    zero = jax.custom_derivatives.SymbolicZero",
+        f"    cts = [{DENSE} for t in cts]", f"    return {BACK}",
+    ]),
+}  # fmt: skip
 REMAT = ["", "", ", prevent_cse=False", ", policy=jax.checkpoint_policies.{policy}"]
 POLICIES = "everything_saveable nothing_saveable dots_saveable".split()
 POLICIES += ["dots_with_no_batch_dims_saveable"]
@@ -44,10 +112,14 @@ class KeyGaps(Gaps):
 
 
 class RulesProgram(Program):
-    """A random program with rules and keys; see `Program`."""
+    """A random program with rules and keys; see `Program`.
+
+    Attributes:
+      rules: the kinds of rules that were drawn.
+    """
 
     def __init__(self, seed, judges, length=5, depth=2):
-        self.keys = ["jax.random.key(5)"]
+        self.keys, self.rules = ["jax.random.key(5)"], []
         self.kinds_here = [*OWN, *OTHERS]
         if not all(hasattr(judge.jax, "checkpoint") for judge in judges):
             self.kinds_here.remove("remat")
@@ -211,39 +283,39 @@ class RulesProgram(Program):
 
     def write_custom_jvp(self, scope, depth):
         name, lines, operands, keep = self.closed(scope, depth)
-        ruled = self.new("ruled")
-        call, names = self.called(ruled, operands, keep)
-        value = self.pick([f"{ruled}(*primals)", "out"])
-        rule = [
-            f"out, slope = jax.jvp({name}, primals, tangents)",
-            f"return {value}, {SMALLER.format('slope')}",
-        ]
+        ruled, how = self.new("ruled"), self.pick([*JVP_RULES])
+        parameters, options, given, rule = JVP_RULES[how]
+        names = {"inner": name, "ruled": ruled, "operands": ", ".join(operands)}
+        call, results = self.called(ruled, [given.format(**names)], keep)
+        self.rules.append(how)
         return [
-            *lines, f"{ruled} = jax.custom_jvp({name})", f"@{ruled}.defjvp",
-            "def rule(primals, tangents):", *indented(rule), call,
-        ], names  # fmt: skip
+            *lines, f"{ruled} = jax.custom_jvp({parameters.format(**names)}{options})",
+            *[line.format(**names) for line in rule], call,
+        ], results  # fmt: skip
 
     def write_custom_vjp(self, scope, depth):
         name, lines, operands, keep = self.closed(scope, depth)
-        ruled, key = self.new("ruled"), self.chance(0.3)
-        call, names = self.called(ruled, operands, keep)
-        forwards, backwards = self.new("fwd"), self.new("bwd")
-        last = [
-            f"back = jax.vjp({name}, *kept['args'])[1](cts)",
-            f"return {SMALLER.format('back')}",
-        ]
-        if key:  # a key, of which there is no derivative, is an operand as well
-            last[-1] += " + (None,)"
-            call = call[:-1] + f", {self.key()})"
-        apply = f"lambda *args: {name}(*args[:-1])" if key else name
-        kept = "args[:-1]" if key else "args"
+        ruled, how = self.new("ruled"), self.pick([*VJP_RULES])
+        parameters, options, given, rule = VJP_RULES[how]
+        names = {"inner": name, "ruled": ruled, "operands": ", ".join(operands)}
+        names |= {"fwd": self.new("fwd"), "bwd": self.new("bwd"), "key": self.key()}
+        call, results = self.called(ruled, [given.format(**names)], keep)
+        self.rules.append(how)
         return [
-            *lines, f"{ruled} = jax.custom_vjp({apply})",
-            f"def {forwards}(*args):", f"    kept = {kept}",
-            f"    return {name}(*kept), " + "{'args': kept}",
-            f"def {backwards}(kept, cts):", *indented(last),
-            f"{ruled}.defvjp({forwards}, {backwards})", call,
-        ], names  # fmt: skip
+            *lines, *[line.format(**names) for line in rule],
+            f"{ruled} = jax.custom_vjp({parameters.format(**names)}{options[0]})",
+            "{ruled}.defvjp({fwd}, {bwd}".format(**names) + options[1] + ")", call,
+        ], results  # fmt: skip
+
+    def write_custom_gradient(self, scope, depth):
+        name, lines, operands, keep = self.closed(scope, depth)
+        ruled = self.new("ruled")
+        call, results = self.called(ruled, operands, keep)
+        rates = SMALLER.format(f"jax.vjp({name}, *args)[1](cts)")
+        return [
+            *lines, "@jax.custom_gradient", f"def {ruled}(*args):",
+            f"    return {name}(*args), lambda cts: {rates}", call,
+        ], results  # fmt: skip
 
     def write_remat(self, scope, depth):
         operands = self.some(scope, 1, 3)

@@ -111,6 +111,44 @@ def test_without_a_barrier_the_compiler_remembers():
     )
 
 
+POLICIES = {
+    "none": None,
+    "dots": checkpoint_policies.dots_saveable,
+    "everything": checkpoint_policies.everything_saveable,
+    "named": checkpoint_policies.save_only_these_names("inside"),
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_policy_looks_into_loops(name, deep):
+    """The sines inside are computed twice, or kept; a product is kept as well."""
+
+    def step(x, w):
+        return jnp.sin(checkpoint_name(jnp.sin(x) @ w, "inside")), x.sum()
+
+    def loop(x, ws):
+        if deep:
+            return lax.scan(lambda x, w: (loop_of_two(x, w), None), x, ws)[0].sum()
+        return lax.scan(step, x, ws)[0].sum()
+
+    def loop_of_two(x, w):
+        return lax.scan(lambda x, _: step(x, w), x, length=2)[0]
+
+    x, ws = jnp.arange(3.0), jnp.arange(36.0).reshape(4, 3, 3) / 20
+    forgetful = checkpoint(loop, policy=POLICIES[name])
+    for f in (grad(forgetful, (0, 1)), jit(grad(forgetful, (0, 1)))):
+        for ours, plain in zip(f(x, ws), grad(loop, (0, 1))(x, ws)):
+            np.testing.assert_allclose(ours, plain, rtol=2e-5)
+    program = make_jaxpr(grad(forgetful))(x, ws)
+    check_jaxpr(program)
+    [again] = [eqn for eqn in program.eqns if eqn.primitive is remat_p]
+    text = str(again.params["jaxpr"])
+    products_twice = text.count("dot_general") - 1  # one is of the gradient
+    assert products_twice == (name == "none")
+    assert (text.count(" sin ") == 0) == (name == "everything")
+
+
 def test_a_flag_for_each_argument():
     """What depends on a protected argument is computed twice, and nothing else is."""
 

@@ -8,12 +8,12 @@ Reference: ``jax.checkpoint``; ``remat_p`` in ``jax._src.ad_checkpoint``.
 import functools
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from minijax.arrays.array import shape_rules
 from minijax.batching.rules import vmap_rules
 from minijax.batching.trace import program_primitives
-from minijax.core import Primitive, Tracer, impl_rules, set_current_trace
+from minijax.core import Primitive, RuleTable, Tracer, impl_rules, set_current_trace
 from minijax.diagnostics.user_lines import readers
 from minijax.forgetting.barriers import optimization_barrier_p
 from minijax.forgetting.program_calls import (
@@ -86,26 +86,62 @@ def keeps(policy, eqn):
     return acts(eqn) or bool(policy and policy(eqn.primitive, *avals, **eqn.params))
 
 
-def run_again(known, kept, parts):
-    """Return the program from values that are kept to what the tape has to know.
+class Keeping(NamedTuple):
+    """A program, or an equation, of which a policy keeps something.
+
+    Attributes:
+      now: what returns the kept values after its results.
+      again: what takes them after its inputs; None if nothing is left to do.
+      kept: the variables of these values.
+    """
+
+    now: Any
+    again: Any
+    kept: list
+
+
+def keep_results(eqn, policy):
+    """Return the `Keeping` of an equation whose results are kept, or computed again."""
+    if keeps(policy, eqn):
+        return Keeping(eqn, None, eqn.outvars)
+    return Keeping(eqn, eqn, [])
+
+
+# Rules ``rule(eqn, policy)`` return a `Keeping`: a loop has one, which looks inside.
+keep_rules: RuleTable = RuleTable("keep", default=keep_results)
+
+
+@remembered
+def keeping(closed, policy):
+    """Return the `Keeping` of a program."""
+    closed = opened(closed, SHUT)
+    found = [keep_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns]
+    kept = [var for each in found for var in each.kept]
+    now, rest = [each.now for each in found], [each.again for each in found]
+    jaxpr, rest = closed.jaxpr, [eqn for eqn in rest if eqn is not None]
+    now = jaxpr.replace(eqns=now, outvars=[*jaxpr.outvars, *kept])
+    again = jaxpr.replace(eqns=rest, invars=[*jaxpr.invars, *kept])
+    programs = [ClosedJaxpr(each, closed.consts) for each in (now, again)]
+    return Keeping(*programs, kept)
+
+
+def run_again(known, values, parts):
+    """Return the program from values that are known to what the tape has to know.
 
     Args:
-      known: a `ClosedJaxpr`, the known half of `parts`.
-      kept: list of its variables.
+      known: a `ClosedJaxpr`, the known half of `parts`, or what is left to do of it.
+      values: its inputs, in another order.
       parts: a `Split`.
 
     Returns:
-      A `ClosedJaxpr` from `kept`, the known inputs, and the inputs on the tape.
+      A `ClosedJaxpr` from `values`, and the inputs on the tape.
     """
-    places, count = [*known.invars, *known.outvars], len(parts.sources)
-    body = known.jaxpr.replace(
-        invars=[*kept, *known.invars],
-        outvars=[places[source] for source in parts.sources],
-        eqns=[eqn for eqn in known.eqns if not {*kept}.issuperset(eqn.outvars)],
-    )
-    first = jaxpr_as_fun(ClosedJaxpr(body, known.consts))
-    later, ours = jaxpr_as_fun(parts.unknown), len(body.invars)
-    avals = [*body.in_avals, *parts.unknown.in_avals[count:]]
+    places = [*known.invars[: len(parts.known.invars)], *known.outvars]
+    needed = [places[source] for source in parts.sources]
+    body = known.jaxpr.replace(invars=values, outvars=needed)
+    first, later = jaxpr_as_fun(ClosedJaxpr(body, known.consts)), parts.unknown
+    avals = [*body.in_avals, *later.in_avals[len(needed) :]]
+    later, ours = jaxpr_as_fun(later), len(values)
     return stage(lambda *xs: later(*first(*xs[:ours]), *xs[ours:]), avals)
 
 
@@ -125,19 +161,20 @@ def forgetful_split(closed, on_tape, policy):
     parts = split_program(closed, on_tape)
     # What may be kept?
     looks_in = policy or has_effects(closed)
-    known = opened(parts.known, SHUT) if looks_in else parts.known
-    kept = [var for eqn in known.eqns if keeps(policy, eqn) for var in eqn.outvars]
+    plainly = Keeping(parts.known, parts.known, [])
+    known = keeping(parts.known, policy) if looks_in else plainly
     # What does the program that runs again need of it?
-    again, needed = prune(run_again(known, kept, parts))
-    values = [*kept, *known.invars]
+    values = [*known.kept, *known.now.invars]
+    again, needed = prune(run_again(known.again, values, parts))
     needed, rates = needed[: len(values)], needed[len(values) :]
     again = keep_inputs(again, [*needed, *[True] * len(rates)])
     # The program that runs now returns the known results, and what is needed.
     chosen, count = only(needed, values), parts.out_on_tape.count(False)
-    more = [value for value in chosen if value not in known.invars]
-    jaxpr = known.jaxpr.replace(outvars=[*known.outvars[:count], *more])
-    now, _ = prune(ClosedJaxpr(jaxpr, known.consts))
-    there = [*known.invars, *jaxpr.outvars]
+    more = [value for value in chosen if value not in known.now.invars]
+    jaxpr = known.now.jaxpr
+    jaxpr = jaxpr.replace(outvars=[*jaxpr.outvars[:count], *more])
+    now, _ = prune(ClosedJaxpr(jaxpr, known.now.consts))
+    there = [*jaxpr.invars, *jaxpr.outvars]
     return Split(now, again, parts.out_on_tape, tuple(map(there.index, chosen)))
 
 

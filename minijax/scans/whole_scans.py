@@ -9,9 +9,16 @@ from minijax.arrays.avals import typeof
 from minijax.batching.rules import move_axis
 from minijax.callbacks.batching import vmap_methods
 from minijax.core import impl_rules
-from minijax.forgetting.programs import merge, partition, stage
+from minijax.forgetting.programs import dce_rules, merge, partition, stage
+from minijax.forgetting.rematerialisation import (
+    Keeping,
+    keep_results,
+    keep_rules,
+    keeping,
+    keeps,
+)
 from minijax.forgetting.remembering import remembered
-from minijax.jaxprs.jaxpr import ClosedJaxpr
+from minijax.jaxprs.jaxpr import ClosedJaxpr, Var
 from minijax.jitting.compilation import backend_name, run_program
 from minijax.scans.primitive import (
     bind_scan,
@@ -75,3 +82,22 @@ def one_per_step(primitive, axis, args, dims, params):
 
 
 vmap_methods["sequential"] = one_per_step
+
+
+def _keep(eqn, policy):
+    step = keeping(eqn.params["jaxpr"], policy)
+    if keeps(policy, eqn) or not step.kept:
+        return keep_results(eqn, policy)
+    length, params = eqn.params["length"], eqn.params
+    rows = [Var(stacked_aval(var.aval, length)) for var in step.kept]
+    now = eqn.replace(
+        outvars=[*eqn.outvars, *rows], params=params | {"jaxpr": step.now}
+    )
+    again = eqn.replace(
+        invars=[*eqn.invars, *rows], params=params | {"jaxpr": step.again}
+    )
+    again = dce_rules[scan_p](again, (True,) * len(again.outvars))
+    return Keeping(now, again, rows)
+
+
+keep_rules[scan_p] = _keep

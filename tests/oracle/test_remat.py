@@ -23,6 +23,7 @@ PLACE = re.compile(r" from \S*/(?=\w+\.py:)")
 SILENT = re.compile(r" ?(out_sharding=None|memory_space=\S+Device)")  # not in ours
 # JAX writes zero tangents out, and prints a program that is called twice twice.
 OTHER_TEXT = {"grad barrier", "grad custom jvp", "grad custom vjp"}
+OTHER_TEXT |= {"flags, with a policy"}  # JAX rounds what is kept to its own precision
 CASES = [(name, (way,)) for name in FUNCTIONS[0] for way in WAYS[0]]
 CASES += [(name, s) for name in DEEP for s in itertools.product(WAYS[0], repeat=2)]
 CASES = [case for case in CASES if remat_cases.is_possible(*case)]
@@ -56,7 +57,8 @@ def test_residuals(name, capsys):
         w, x = package.numpy.ones((3, 3)), package.numpy.ones((2, 3))
         module = import_module(f"{package.__name__}.ad_checkpoint")
         module.print_saved_residuals(networks[name], w, x)
-        lines = capsys.readouterr().out.split("\n")
+        text = capsys.readouterr().out.replace("closed_call", "scan")  # JAX wraps it
+        lines = text.split("\n")
         texts.append(sorted(PLACE.sub(" from ", line) for line in lines))
     assert texts[0] == texts[1]
 
