@@ -557,7 +557,7 @@ def test_other_layouts_are_left_to_python(monkeypatch):
         raise UnknownLayout("a test")
 
     monkeypatch.setattr(gated_functions, "check_layout", refuse)
-    assert gated_functions._open() is None
+    assert gated_functions._proved() is None
     monkeypatch.setattr(gated_functions, "_opened", [None])
     f = tiny()
     for _ in range(4):

@@ -108,6 +108,16 @@ def test_a_disk_that_is_full(made, folder, monkeypatch):
     assert result() == 2 and not list(folder.iterdir())
 
 
+def test_a_disk_for_reading_only(made, folder, monkeypatch):
+    def refused(*args, **names):
+        raise OSError(30, "Read-only file system")
+
+    result()
+    for name in ("utime", "replace", "mkdir", "unlink"):
+        monkeypatch.setattr(os, name, refused)
+    assert result() == 2 and len(made) == 1
+
+
 def key(start):
     """A key that begins like this."""
     return f"{start}".ljust(64, "e")

@@ -1,4 +1,4 @@
-"""Machine code that many programs call: threads that make it at once all keep theirs."""
+"""Machine code that many programs call: threads that make it at once keep theirs."""
 
 import gc
 import threading

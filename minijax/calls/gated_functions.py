@@ -6,6 +6,7 @@ Reference: the C++ fast path of ``jax.jit``.
 """
 
 import os
+from contextlib import suppress
 from threading import Lock
 from types import SimpleNamespace
 
@@ -232,25 +233,30 @@ def open_gate():
     """
     with _lock:
         if not _opened:
-            _opened.append(_open())
+            _opened.append(_proved())
+            if _opened[0] is not None:
+                _install(*_opened[0])
     if _opened[0] is None:
         raise UnknownLayout("the gate is closed")
-    return _opened[0]
+    return _opened[0][0]
 
 
-def _open():
-    try:
+def _proved():
+    """Return the `Table` of the surroundings and the `Door`, or None if one fails."""
+    with suppress(UnknownLayout, ImportError, OSError):
         check_layout()
         around, door = surroundings_table(GatedFunction.__call__), Door()
         try_out(door)
-    except (UnknownLayout, ImportError, OSError):
-        return None
+        return around, door
+    return None
+
+
+def _install(around, door):
+    """Have calls go through the door; whatever happens, `_opened` holds both."""
     Records.around = around.address
     for records in _records.data.copy().values():
         records.head[1] = around.address
-    around.held.append(door)
     word[id(GatedFunction) + TP_CALL] = door.address
-    return around
 
 
 jit_kind.value = GatedFunction

@@ -116,7 +116,8 @@ def read(path, key):
         content = folder.read(key + CODE, LARGEST)
         start, code = content[:START], content[START:]
         if hmac.compare_digest(start, seal(key, code)):
-            os.utime(**folder.at(key + CODE))  # used: the oldest file goes first
+            with suppress(OSError):  # the disk may be for reading only
+                os.utime(**folder.at(key + CODE))  # used: the oldest file goes first
             return code
     return None
 

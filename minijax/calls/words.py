@@ -11,6 +11,7 @@ import ast
 import ctypes
 import linecache
 from collections import deque
+from contextlib import suppress
 from functools import lru_cache
 
 from minijax.llvm.compiler import Library
@@ -86,8 +87,20 @@ def llvm_text(*functions, outside=()):
 @lru_cache(maxsize=8)
 def parsed(lines):
     """Return the functions of a text by the numbers of their first lines."""
-    nodes = ast.walk(ast.parse("".join(lines)))
+    nodes = ast.walk(syntax_tree("".join(lines)))
     return {node.lineno: node for node in nodes if isinstance(node, ast.FunctionDef)}
+
+
+def syntax_tree(text, tries=20):
+    """Return the tree of a text; try again if another thread has made one meanwhile.
+
+    Python 3.11 counts the depth of trees for all threads together, and raises
+    `SystemError` (https://github.com/python/cpython/issues/106905).
+    """
+    for _ in range(tries):
+        with suppress(SystemError):
+            return ast.parse(text)
+    return ast.parse(text)
 
 
 def tree_of(function):

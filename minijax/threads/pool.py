@@ -203,7 +203,7 @@ def _new_pool():
     threads = config.minijax_num_threads or available()
     with uninterrupted():
         made = Pool(threads - 1 if os.getpid() == _process else 0)
-    atexit.register(made.stop)
+        atexit.register(made.stop)
     return made
 
 
