@@ -46,8 +46,9 @@ def arguments(name, dtype, count):
     xs = [cases.arguments(name, wide, seed, count) for seed in range(_arity(name))]
     with np.errstate(all="ignore"):
         xs = [x.astype(dtype)[: x.size // 32 * 32 - 1] for x in xs]
-    if len(xs) == 2:  # mpmath has no -0.0; zeros are corners, which have their tests
-        xs = [np.where(x == 0, dtype.type(1), x) for x in xs]
+    if len(xs) == 2:  # zeros and infinities of two numbers have tests of their own
+        usual = [(x != 0) & (abs(x.astype("float64")) < np.inf) for x in xs]
+        xs = [np.where(some, x, dtype.type(1)) for some, x in zip(usual, xs)]
     return xs
 
 

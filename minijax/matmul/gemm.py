@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from minijax.arrays.dtypes import short_name
 from minijax.llvm.kernel_text import FunctionText, module_text
+from minijax.llvm.targets import TargetLibrary
 from minijax.llvm.types import pointer_to
 from minijax.matmul.text import MatrixText, function_text, write_times
 from minijax.matmul.tiles import (
@@ -23,7 +24,6 @@ from minijax.matmul.tiles import (
     tile_function,
     tile_of,
 )
-from minijax.vectors.targets import TargetLibrary
 
 
 class Limits(NamedTuple):
@@ -247,10 +247,15 @@ def name_of_gemm(dtype):
     return f"gemm_{short_name(dtype)}"
 
 
+_kept: list = []  # two threads may make the same one, and programs call both
+
+
 @functools.cache
 def library(dtype, target):
-    """Return the machine code of `function`; it is made once."""
-    return TargetLibrary(module_text([function(dtype, target)]), target)
+    """Return the machine code of `function`, which stays as long as the process."""
+    made = TargetLibrary(module_text([function(dtype, target)]), target)
+    _kept.append(made)
+    return made
 
 
 def address(dtype, target):

@@ -4,6 +4,7 @@
 
 from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import while_p
+from minijax.kernels.program_steps import jaxpr_passes
 from minijax.passes.algebra import ALGEBRA
 from minijax.passes.combining import together
 from minijax.passes.common_subexpressions import SHARING, share_subexpressions
@@ -59,3 +60,4 @@ simplify = together(
     *(INLINING, INSIDE, *BRANCHES, *SCANS, *WHILES),
     *(FOLDING, *ALGEBRA, *MOVES, CONTRACTIONS, SHARING),
 )
+jaxpr_passes.value = simplify

@@ -7,6 +7,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.checks import free_axes, without
 from minijax.arrays.dtypes import kind_of
+from minijax.arrays.transfer import device_put_p
 from minijax.forgetting.policies import name_p
 from minijax.own_rules.stopped_gradients import stop_gradient_p
 from minijax.passes.algebra import scalar_in
@@ -237,7 +238,7 @@ MOVES = [
     ({lax.slice_p}, cut_once),
     ({lax.concatenate_p}, join_once),
     ({lax.pad_p}, pad_nothing),
-    ({lax.copy_p, stop_gradient_p, name_p}, only_itself),
+    ({lax.copy_p, stop_gradient_p, name_p, device_put_p}, only_itself),
     ({lax.convert_element_type_p}, convert_once),
     (REDUCTIONS, reduce_once),
 ]
