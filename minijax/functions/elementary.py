@@ -1,4 +1,4 @@
-# Made from chapters/19_functions.md by `make chapter`;
+# Made from chapters/19_functions_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Elementary functions of floats, made of scalar operations.
 
@@ -6,17 +6,17 @@
 kernel.
 """
 
-import dataclasses
 import functools
 
 from minijax.functions.angles import cos, sin, tan
 from minijax.functions.error_functions import erf, erfc
-from minijax.functions.exponentials import cosh, exp, exp2, expm1, sinh, tanh
+from minijax.functions.exponentials import exp, tanh
+from minijax.functions.hyperbolics import cosh, exp2, expm1, sinh
 from minijax.functions.inverse_angles import acos, asin, atan, atan2
-from minijax.functions.logarithms import acosh, asinh, atanh, log, log1p
+from minijax.functions.inverse_hyperbolics import acosh, asinh, atanh, log1p
+from minijax.functions.logarithms import log
 from minijax.functions.powers import cbrt, hypot, power
-from minijax.functions.scalar_functions import FORMATS, inline, write_function
-from minijax.kernels.building import NodeWriter
+from minijax.functions.scalar_functions import FORMATS, write_function, written_out
 from minijax.kernels.scalar_ops import scalar_ops
 
 bodies = {
@@ -45,14 +45,4 @@ def function(op, dtype):
 
 def expand(kernel):
     """Return a kernel in which elementary functions are written out."""
-    k, new = NodeWriter(), {}
-    for node in kernel.nodes:
-        args = tuple(new[arg] for arg in node.args)
-        found = args and function(node.op, args[-1].dtype)
-        if found:
-            new[node] = inline(k, found, args)
-        else:
-            new[node] = k.write(dataclasses.replace(node, args=args))
-    stores = [store._replace(node=new[store.node]) for store in kernel.stores]
-    nodes = tuple(dict.fromkeys(k.nodes))
-    return dataclasses.replace(kernel, nodes=nodes, stores=(*stores,))
+    return written_out(kernel, function)

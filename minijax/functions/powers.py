@@ -1,10 +1,10 @@
-# Made from chapters/19_functions.md by `make chapter`;
+# Made from chapters/19_functions_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Powers, roots and lengths."""
 
 import numpy as np
 
-from minijax.functions.exponentials import ENDS_OF_EXP2, exp2_of_sum
+from minijax.functions.hyperbolics import ENDS_OF_EXP2, exp2_of_sum
 from minijax.functions.inverse_angles import chosen
 from minijax.functions.logarithms import parts_of
 from minijax.functions.scalar_functions import (

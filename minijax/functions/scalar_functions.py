@@ -7,6 +7,7 @@ it has, and without branches: so it can be done to one number, or to as many as 
 a register, on every machine for which kernels are emitted.
 """
 
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
@@ -228,3 +229,24 @@ def not_above(k, x, limit):
 def not_below(k, x, limit):
     """Write the greater of a number and a limit; NaN stays."""
     return k.select(k.lt(x, limit), limit, x)
+
+
+def written_out(kernel, find):
+    """Return a kernel in which functions are written out.
+
+    Args:
+      kernel: a `Kernel`.
+      find: from the name of a scalar operation and a dtype to a `ScalarFunction`, or
+        None.
+    """
+    k, new = NodeWriter(), {}
+    for node in kernel.nodes:
+        args = tuple(new[arg] for arg in node.args)
+        found = args and find(node.op, args[-1].dtype)
+        if found:
+            new[node] = inline(k, found, args)
+        else:
+            new[node] = k.write(dataclasses.replace(node, args=args))
+    stores = tuple(store._replace(node=new[store.node]) for store in kernel.stores)
+    nodes = tuple(dict.fromkeys(k.nodes))
+    return dataclasses.replace(kernel, nodes=nodes, stores=stores)
