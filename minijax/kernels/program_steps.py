@@ -221,7 +221,7 @@ def lower(closed, rules=None):
     lowering = Lowering(rules)
     inputs = [lowering.slot(aval) for aval in closed.in_avals]
     outputs = [
-        layout if _fills_a_slot(layout) else lowering.copy(layout, aval)
+        layout if fills_a_slot(layout) else lowering.copy(layout, aval)
         for layout, aval in zip(lowering.program(closed, inputs), closed.out_avals)
     ]
     constants = [(layout.source, value) for layout, value in lowering.constants]
@@ -229,7 +229,8 @@ def lower(closed, rules=None):
     return Schedule(slots[0], slots[1], constants, lowering.steps)
 
 
-def _fills_a_slot(layout):
+def fills_a_slot(layout):
+    """Return whether a layout is all of a slot, row by row."""
     slot = layout.source
     if not isinstance(slot, Slot) or slot.size != math.prod(layout.shape):
         return False
