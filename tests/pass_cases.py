@@ -39,3 +39,9 @@ def difference(x, y):
 
 def _signed(x):
     return x.dtype.kind in "fV"
+
+
+def adds_in_loops(closed):
+    """Return whether a loop of a program has, or feeds, a sum."""
+    text = str(closed)
+    return "scan[" in text and ("reduce_sum" in text or "dot_general" in text)

@@ -1,5 +1,6 @@
 """Functions with forgetful calls in them, for `minijax` and for JAX alike."""
 
+from functools import partial
 from importlib import import_module
 
 import numpy as np
@@ -99,7 +100,27 @@ def programs(jax):
     found["vmap"] = jax.vmap(made["wave"]), (jnp.arange(3.0),)
     found["vmap of grad"] = jax.vmap(jax.grad(made["wave"])), (jnp.arange(3.0),)
     found["grad of grad"] = jax.grad(jax.grad(made["wave"])), (1.5,)
+    found |= {f"flags, {k}": pair for k, pair in protected(jax).items()}
     found["jvp"] = lambda x, t: jax.jvp(made["wave"], (x,), (t,)), (1.5, 1.0)
+    return found
+
+
+def protected(jax):
+    """Return pairs of a function and arguments, where flags protect some of these."""
+    jnp, found = jax.numpy, {}
+    for flags in [(True, False), (False, True), [False, False], (False, {"a": True})]:
+        f = jax.checkpoint(lambda x, d: jnp.sin(x) * d["a"], prevent_cse=flags)
+        found[f"{flags}"] = f, (1.5, {"a": 0.5})
+        found[f"{flags}, slopes"] = jax.grad(f, (0, 1)), (1.5, {"a": 0.5})
+        found[f"{flags}, one slope"] = jax.grad(f, 1), (1.5, {"a": 0.5})
+        stacked = jnp.arange(3.0), {"a": jnp.ones(3)}
+        found[f"{flags}, batch"] = jax.vmap(jax.grad(f)), stacked
+        found[f"{flags}, rates"] = partial(jax.jvp, f), (stacked, stacked)
+    kept = jax.checkpoint_policies.everything_saveable
+    f = jax.checkpoint(lambda x, y: jnp.sin(x) * y, prevent_cse=(0, 1), policy=kept)
+    found["with a policy"] = jax.grad(f, (0, 1)), (1.5, 0.5)
+    f = jax.checkpoint(lambda x, k: jnp.sin(x) * k, prevent_cse=(False, True))
+    found["by name"] = jax.grad(lambda x: f(x, k=x)), (1.5,)
     return found
 
 

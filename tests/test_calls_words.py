@@ -6,17 +6,25 @@ import random
 import numpy as np
 import pytest
 
-from minijax.calls.words import as_float32, byte, call, half, llvm_text, room, word
-from minijax.llvm.compiler import Library
+from minijax.calls.words import (
+    WordsLibrary,
+    as_float32,
+    byte,
+    call,
+    half,
+    llvm_text,
+    room,
+    word,
+)
 
 LIMIT = 5
 
 
 def compiled(*functions):
-    library = Library(llvm_text(*functions))
+    library = WordsLibrary(llvm_text(*functions))
     name, arity = functions[-1].__name__, functions[-1].__code__.co_argcount
     kind = ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + arity))
-    found = kind(library.engine.get_function_address(name))
+    found = kind(library.place(name))
     found.library = library
     return found
 
@@ -70,7 +78,21 @@ def memory(a, b):
     return word[place] + word[place + 8] + half[place + 8] + byte[place + 1]
 
 
-PROGRAMS = [(arithmetic,), (conditions,), (loops,), (twice, calls), (memory,)]
+def changed(a, b):
+    """Parameters, some of which change."""
+    if a > b:
+        a = b
+    return 3 * a + b
+
+
+PROGRAMS = [
+    (changed,),
+    (arithmetic,),
+    (conditions,),
+    (loops,),
+    (twice, calls),
+    (memory,),
+]
 
 
 @pytest.mark.parametrize("functions", PROGRAMS, ids=lambda fs: fs[-1].__name__)
@@ -107,3 +129,11 @@ def test_functions_without_text():
     exec("def f(x):\n    return x", namespace)
     with pytest.raises(OSError, match="text"):
         llvm_text(namespace["f"])
+
+
+def test_functions_that_can_be_called_from_outside():
+    inside = llvm_text(twice, calls)
+    outside = llvm_text(twice, calls, outside=["twice"])
+    assert "define internal i64 @twice" in inside and "define i64 @calls" in inside
+    assert "internal" not in outside
+    assert WordsLibrary(outside).place("twice")

@@ -5,7 +5,15 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import checkpoint, checkpoint_policies, grad, jit, lax, make_jaxpr
+from minijax import (
+    checkpoint,
+    checkpoint_policies,
+    grad,
+    jit,
+    lax,
+    make_jaxpr,
+    value_and_grad,
+)
 from minijax.ad_checkpoint import checkpoint_name, print_saved_residuals
 from minijax.forgetting.program_calls import opened
 from minijax.forgetting.rematerialisation import remat_p
@@ -101,6 +109,23 @@ def test_without_a_barrier_the_compiler_remembers():
     assert temporaries(rounds(checkpoint), x) == temporaries(
         rounds(lambda f: checkpoint(f, prevent_cse=False)), x
     )
+
+
+def test_a_flag_for_each_argument():
+    """What depends on a protected argument is computed twice, and nothing else is."""
+
+    def sines(flags):
+        f = checkpoint(lambda x, y: jnp.sin(x) * jnp.sin(jnp.sin(y)), prevent_cse=flags)
+        program = make_jaxpr(value_and_grad(f, (0, 1)))(1.0, 1.0)
+        return str(simplify(program)).count(" sin ")
+
+    flags = [False, True, (False, False), (True, False), (False, True), (True, True)]
+    assert [*map(sines, flags)] == [3, 6, 3, 4, 5, 6]
+
+
+def test_flags_that_do_not_fit():
+    with pytest.raises(ValueError, match="expected a tuple of length 1, got length 2"):
+        checkpoint(lambda x, y: x * y, prevent_cse=[True])(1.0, 2.0)
 
 
 def test_passes_keep_the_barrier_and_drop_names():

@@ -61,6 +61,17 @@ def test_what_a_jitted_function_shows():
     assert inspect.signature(f) == inspect.signature(scaled)
 
 
+def test_results_of_dtype_float0_are_numpys():
+    slope = jit(grad(lambda x: (x * 2.0).sum(), allow_int=True))
+    x = jnp.arange(3)
+    for _ in range(9):  # the gate does not answer instead
+        assert type(slope(x)) is np.ndarray and slope(x).dtype == minijax.float0
+    compiled = slope.lower(x).compile()
+    assert type(compiled(x)) is np.ndarray and compiled(x).shape == (3,)
+    pair = jit(lambda x: (slope(x), x * 2))(x)
+    assert type(pair[0]) is np.ndarray and pair[1].tolist() == [0, 2, 4]
+
+
 def test_methods():
     class Model:
         def __init__(self, n):

@@ -668,3 +668,12 @@ def test_results_that_are_never_weak():
     assert jnp.hypot(3, 4.0).weak_type
     assert jnp.hypot(3.0, True).weak_type
     assert jnp.rint(2.0).weak_type
+
+
+def test_an_array_of_a_number_that_is_differentiated():
+    """As in JAX: inside of a derivative, too, asarray makes an array of a number."""
+    for make in (jnp.asarray, jnp.array, lambda x: jnp.asarray(x, jnp.float32)):
+        primal, tangent = minijax.jvp(make, (1.5,), (2.0,))
+        assert isinstance(primal, Array) and isinstance(tangent, Array)
+        assert isinstance(minijax.vjp(make, 1.5)[0], Array)
+        assert minijax.grad(lambda x, make=make: make(x) ** 2)(3.0) == 6.0

@@ -12,8 +12,8 @@ from minijax.jaxprs.checking import check_jaxpr
 from minijax.jaxprs.printing import subjaxprs
 from minijax.passes.pipeline import passes, simplify
 from minijax.passes.sweeping import Sweep
-from tests import corpus
-from tests.pass_cases import difference, evaluated
+from tests import corpus, pass_programs
+from tests.pass_cases import adds_in_loops, difference, evaluated
 from tests.program_writer import Program, Types, namespace
 from tests.random_control import TRANSFORMATIONS, runnable
 
@@ -47,12 +47,6 @@ def same(closed, new, args, close=False):
             np.testing.assert_allclose(x, y, rtol=1e-12 if exact else 1e-5, atol=1e-6)
         else:
             assert not found
-
-
-def adds_in_loops(closed):
-    """Return whether a loop of a program has, or feeds, a sum."""
-    text = str(closed)
-    return "scan[" in text and ("reduce_sum" in text or "dot_general" in text)
 
 
 def fixed(new):
@@ -93,6 +87,48 @@ def test_random_control_flow(seed):
                 check_jaxpr(new)
                 same(closed, new, leaves)
             fixed(new)
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("block", range(8))
+def test_programs_of_bad_numbers(block):
+    for seed in range(40 * block, 40 * block + 40):
+        assert not pass_programs.wrong(seed), seed
+
+
+def test_what_is_empty_along_another_axis_counts():
+    closed, args = program_of(
+        lambda x: jnp.concatenate([jnp.concatenate([x, x]), x]), jnp.ones((2, 0))
+    )
+    for run in EVERY.values():
+        assert run(closed).out_avals == closed.out_avals
+        same(closed, run(closed), args)
+
+
+def test_a_loop_of_no_rounds_asks_nothing():
+    def ask(n):
+        raise AssertionError("nothing was to be asked")
+
+    def walk(x, n):
+        number = np.zeros((), "float32")
+        return lax.while_loop(
+            lambda x: x < 1.0,
+            lambda x: x + jnp.exp(minijax.pure_callback(ask, number, n)),
+            x,
+        )
+
+    closed, args = program_of(walk, np.float32(2.0), 3)
+    assert "pure_callback" not in names(simplify(closed))
+    same(closed, simplify(closed), args)
+
+
+@pytest.mark.parametrize("axes", [(), (0,)])
+@pytest.mark.parametrize("reduce", [lax.reduce_max, lax.reduce_min])
+def test_the_maximum_of_one_complex_number_begins_at_infinity(reduce, axes):
+    for sign in (1, -1):
+        x = jnp.asarray(np.array([[complex(sign * np.inf, sign)]], "complex64"))
+        closed, args = program_of(lambda x: reduce(x, axes), x)
+        same(closed, simplify(closed), args)
 
 
 X = jnp.asarray(np.linspace(-1.0, 2.0, 12, dtype="float32").reshape(3, 4))

@@ -71,9 +71,9 @@ def test_every_rule_has_a_case():
     talking = {"psum", "ppermute", "all_gather", "reduce_scatter", "all_to_all"}
     linear = {p.name for p in transpose_rules if p not in program_primitives}
     refusing = {"pure_callback", "io_callback"}
-    # Calls with own rules, a barrier, sorts: the tests of floors 11 and 28 try them.
+    # Calls with own rules, a barrier, sorts, moves: the tests of their floors try them.
     ruled = "custom_lin custom_linear_solve custom_vmap_call linear_call".split()
-    ruled += ["optimization_barrier", "sort"]
+    ruled += ["device_put", "optimization_barrier", "sort"]
     assert linear <= seen | talking | refusing | {*ruled}
 
 
@@ -253,6 +253,15 @@ def test_results_without_tangents():
     _, vjp_fun = vjp(lambda x: lax.gt(x, 0.0), F32(1))
     [ct] = vjp_fun(np.zeros((), float0))
     assert (float(ct), ct.dtype) == (0.0, F32)
+
+
+@pytest.mark.parametrize("ct", [np.zeros(3, float0), np.ones(3, int), np.ones(3, F32)])
+def test_any_cotangent_will_do_for_an_integer(ct):
+    x = normal(3)
+    _, vjp_fun = vjp(lambda x: (lax.sin(x), lax.gt(x, 0.0)), x)
+    np.testing.assert_allclose(vjp_fun((np.ones(3, F32), ct))[0], np.cos(x), rtol=1e-6)
+    with pytest.raises(ValueError, match=r"result\[1\].*float0\[3\]"):
+        vjp_fun((np.ones(3, F32), ct[:2]))
 
 
 def test_residuals_of_a_dead_trace_are_refused():

@@ -26,7 +26,7 @@ from minijax.machine.program_text import write_launch
 from minijax.matmul.calls import write_product_step
 from minijax.matmul.lowering import Product
 from minijax.threads import pool_code
-from minijax.threads.atomics import PAUSES, added, atomics_text, quotient, seen, swapped
+from minijax.threads.atomics import PAUSES, added, pause_text, quotient, seen, swapped
 from minijax.threads.partial_folds import in_two
 from minijax.threads.pool import (
     Pool,
@@ -196,7 +196,7 @@ def test_text_for_other_systems(triple):
 
     binding.parse_assembly(pool_text(triple)).verify()
     known = triple.startswith(tuple(name for names in PAUSES for name in names))
-    assert ("call void @llvm" in atomics_text(triple)) == known
+    assert ("call void @llvm" in pause_text(triple)) == known
 
 
 KERNELS = {

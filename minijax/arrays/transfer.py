@@ -5,18 +5,33 @@
 Reference: ``jax.device_put``, ``jax.device_get``, ``jax.block_until_ready``.
 """
 
+import enum
 from typing import Any
 
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer
+from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules
 from minijax.arrays.avals import typeof
 from minijax.arrays.capsules import borrow
 from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import DTYPES
 from minijax.arrays.placement import Device, Sharding, devices
-from minijax.core import Array, Tracer, methods
+from minijax.core import Array, Primitive, Tracer, impl_rules, methods
 from minijax.errors import ConcretizationTypeError
+
+
+class ArrayCopySemantics(enum.IntEnum):
+    """What becomes of the buffers of arrays that are put somewhere.
+
+    Reference: ``ArrayCopySemantics`` of JAX's runtime.
+    """
+
+    ALWAYS_COPY, REUSE_INPUT, DONATE_INPUT = range(3)
+
+    def __repr__(self):
+        return str(self)
+
+    __str__ = enum.Enum.__str__
 
 
 def placement_at(where):
@@ -45,8 +60,35 @@ def moved(array, placement, copy=False):
     return ArrayImpl(buffer, array.aval, placement)
 
 
+def _put(x, device, how):
+    """Return the array `x` on a device, or where it is if that is None."""
+    copy = how is ArrayCopySemantics.ALWAYS_COPY
+    array = asarray_impl(x)
+    array._check_not_deleted()
+    if device is None and (not copy or array is not x):
+        return array
+    wanted = array.placement if device is None else placement_at(device)
+    there = moved(array, wanted, copy)
+    if how is ArrayCopySemantics.DONATE_INPUT and there.device is not array.device:
+        array.delete()
+    return there
+
+
+def _put_shape(*avals, devices, srcs, copy_semantics):
+    for device in devices:
+        device is None or placement_at(device)
+    return list(avals)
+
+
+device_put_p = Primitive("device_put")
+shape_rules[device_put_p] = _put_shape
+impl_rules[device_put_p] = lambda *xs, devices, srcs, copy_semantics: list(
+    map(_put, xs, devices, copy_semantics)
+)
+
+
 def device_put(x: Any, device: Any = None, copy: bool = False) -> Any:
-    """Return the array `x` on a device; a tracer is where its trace wants it.
+    """Return the array `x` on a device.
 
     Args:
       x: an array, a number, a NumPy array or a tracer.
@@ -57,14 +99,13 @@ def device_put(x: Any, device: Any = None, copy: bool = False) -> Any:
     Raises:
       ValueError: if `device` is neither.
     """
-    placement = None if device is None else placement_at(device)
+    how = ArrayCopySemantics.ALWAYS_COPY if copy else ArrayCopySemantics.REUSE_INPUT
     if isinstance(x, Tracer):
-        return x
-    array = asarray_impl(x)
-    array._check_not_deleted()
-    if placement is None and (not copy or array is not x):
-        return array
-    return moved(array, placement or array.placement, copy)
+        if device is None and not copy:
+            return x
+        params = {"devices": (device,), "srcs": (None,), "copy_semantics": (how,)}
+        return device_put_p.bind(x, **params)[0]
+    return _put(x, device, how)
 
 
 def placed(name, x, device=None, out_sharding=None):

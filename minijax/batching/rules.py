@@ -14,6 +14,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.arrays.transfer import device_put_p
 from minijax.core import RuleTable
 
 vmap_rules = RuleTable("vmap")
@@ -104,6 +105,9 @@ ELEMENTWISE = """
     convert_element_type bitcast_convert_type reduce_precision copy
 """
 vmap_rules.update({p: elementwise_rule(p) for p in primitives(ELEMENTWISE)})
+vmap_rules[device_put_p] = lambda axis, args, dims, **params: (
+    device_put_p.bind(*args, **params), list(dims)
+)  # fmt: skip
 
 
 def beside(axes, dim):

@@ -60,8 +60,7 @@ from minijax.calls.object_layout import (
     SIZE,
     TUPLE_ITEMS,
 )
-from minijax.calls.words import call, llvm_text, room, word
-from minijax.llvm.compiler import Library
+from minijax.calls.words import WordsLibrary, call, half, llvm_text, room, word
 
 MISS, STATUS = 1, 0xFFFFFFFF
 
@@ -206,20 +205,23 @@ GATE_FUNCTIONS = (
 )  # fmt: skip
 
 
+def successor(table, arena, context):
+    """A program for a trial: the next integer of 32 bits."""
+    half[word[table + 8]] = half[word[table]] + 1
+    return 0
+
+
 class Door:
-    """Machine code that answers calls.
+    """Machine code that answers calls, and a program to try it with.
 
     Attributes:
-      address: of the function.
-      call: the function, of an object, a tuple, and None.
+      address, trial: of the two functions.
+      call: the first, of an object, a tuple, and None.
     """
 
-    def __init__(self, library, name):
-        self.library, self.address = library, library.engine.get_function_address(name)
+    def __init__(self):
+        text = llvm_text(successor, *GATE_FUNCTIONS, outside=["successor"])
+        self.library = WordsLibrary(text)
+        self.address, self.trial = map(self.library.place, ("gate", "successor"))
         words = [ctypes.py_object] * 3 + [ctypes.c_void_p]
         self.call = ctypes.PYFUNCTYPE(*words)(self.address)
-
-
-def gate_library():
-    """Return the `Door` of the gate."""
-    return Door(Library(llvm_text(*GATE_FUNCTIONS)), "gate")

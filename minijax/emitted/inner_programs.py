@@ -2,6 +2,7 @@
 # edit the chapter, not this file.
 """Primitives in Python: a program inside of a program, as a function that is called."""
 
+from minijax.arrays.transfer import device_put_p
 from minijax.emitted.emission import python_rules
 from minijax.forgetting.barriers import optimization_barrier_p
 from minijax.forgetting.policies import name_p
@@ -23,7 +24,7 @@ def _call(writer, eqn, operands, results):
 
 for _calls in (jit_p, *CALLS):
     python_rules[_calls] = _call
-for _same in (optimization_barrier_p, name_p):  # they cost nothing
+for _same in (optimization_barrier_p, name_p, device_put_p):  # they cost nothing
     python_rules[_same] = lambda writer, eqn, operands, results: writer.assign(
         results, operands
     )

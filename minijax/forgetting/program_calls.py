@@ -57,7 +57,7 @@ def vmap_call(primitive):
     return rule
 
 
-def transpose_call(primitive):
+def transpose_call(primitive, per_operand=unchanged):
     """Return the transpose rule of a primitive that calls its parameter `jaxpr`."""
 
     def rule(cts, *operands, jaxpr, **params):
@@ -65,7 +65,10 @@ def transpose_call(primitive):
         given = tuple([ct is not None for ct in cts])
         program, arrives = transpose_program(jaxpr, linear, given)
         values, _ = partition(linear, operands)
-        arrived = primitive.bind(*values, *only(given, cts), jaxpr=program, **params)
+        cts = only(given, cts)
+        new = [None] * len(cts)
+        params = per_operand(params, lambda x: [*partition(linear, x)[0], *new])
+        arrived = primitive.bind(*values, *cts, jaxpr=program, **params)
         return spread(linear, spread(arrives, arrived))
 
     return rule

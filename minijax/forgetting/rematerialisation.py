@@ -7,6 +7,7 @@ Reference: ``jax.checkpoint``; ``remat_p`` in ``jax._src.ad_checkpoint``.
 
 import functools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from minijax.arrays.array import shape_rules
@@ -25,8 +26,10 @@ from minijax.forgetting.program_calls import (
 from minijax.forgetting.programs import (
     acts,
     dce_rules,
+    flags_of,
     has_effects,
     keep_inputs,
+    merge,
     only,
     partition,
     prune,
@@ -49,6 +52,7 @@ from minijax.own_rules.cotangent_rules import custom_vjp_call_p
 from minijax.own_rules.function_calls import callee_rules
 from minijax.own_rules.tangent_rules import custom_jvp_call_p
 from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.operations import broadcast_prefix
 from minijax.reverse.transposition import transpose_rules
 
 remat_p = Primitive("remat2")
@@ -57,8 +61,23 @@ impl_rules[remat_p] = lambda *args, jaxpr, **params: jaxpr_as_fun(jaxpr)(*args)
 shape_rules[remat_p] = lambda *avals, jaxpr, **params: jaxpr.out_avals
 
 
-jvp_rules[remat_p], vmap_rules[remat_p] = jvp_call(remat_p), vmap_call(remat_p)
-transpose_rules[remat_p], dce_rules[remat_p] = transpose_call(remat_p), dce_call()
+def _per_operand(params, choose):
+    """Return parameters with flags for other operands; new ones are protected."""
+    flags = params["prevent_cse"]
+    if isinstance(flags, bool):
+        return params
+    found = [True if flag is None else flag for flag in choose(flags)]
+    return params | {"prevent_cse": tuple(found)}
+
+
+def _with_rates(params, choose):
+    return _per_operand(params, lambda x: [*x, *[None] * (len(choose(x)) - len(x))])
+
+
+jvp_rules[remat_p] = jvp_call(remat_p, _with_rates)
+vmap_rules[remat_p] = vmap_call(remat_p)
+transpose_rules[remat_p] = transpose_call(remat_p, _per_operand)
+dce_rules[remat_p] = dce_call(_per_operand)
 
 
 def keeps(policy, eqn):
@@ -128,10 +147,17 @@ def _split(split, primitive, args, on_tape, params):
     with set_current_trace(split.parent):
         known_outs = jaxpr_as_fun(parts.known)(*known_args)
     residuals = parts.residuals(known_args, known_outs)
+    params = _per_operand(params, partial(_flags_of_split, parts, on_tape))
     params = params | {"jaxpr": parts.unknown, "differentiated": True}
     with set_current_trace(split.tape):
         tape_outs = primitive.bind(*residuals, *tape_args, **params)
     return parts.results(known_outs, tape_outs)
+
+
+def _flags_of_split(parts, on_tape, given):
+    known, later = partition(on_tape, given)
+    known = dict(enumerate(known))
+    return [*map(known.get, parts.sources), *later]
 
 
 split_rules[remat_p] = _split
@@ -153,7 +179,8 @@ def checkpoint(
     Args:
       fun: a function of trees of arrays.
       prevent_cse: whether compilers are kept from merging what is computed again with
-        what was computed before; of several flags, one for each argument, any.
+        what was computed before. Of several flags, one for each argument, that of an
+        argument says whether what is computed from it alone may be merged.
       policy: from a primitive, the abstract values of its operands and its parameters
         to whether its results may be kept; see `checkpoint_policies`.
       static_argnums: positions of arguments that are not traced.
@@ -165,7 +192,7 @@ def checkpoint(
 
     Reference: ``jax.checkpoint``.
     """
-    params = _options(prevent_cse, policy, concrete)
+    flags, params = _options(prevent_cse, policy, concrete)
     names = static_argnames
     names = {names} if isinstance(names, str) else {*names}
 
@@ -173,7 +200,8 @@ def checkpoint(
     def fun_remat(*args, **kwargs):
         call, statics = _taken_apart(fun, args, kwargs, static_argnums, names)
         jaxpr, consts, out_tree = _written_once(call, statics)
-        outs = remat_p.bind(*consts, *call.leaves, jaxpr=jaxpr, **params)
+        how = params | {"prevent_cse": _flags_of_leaves(flags, call, len(consts))}
+        outs = remat_p.bind(*consts, *call.leaves, jaxpr=jaxpr, **how)
         return out_tree.unflatten(outs)
 
     return fun_remat
@@ -249,7 +277,7 @@ def _moving_positions(static, args):
 
 
 def _options(prevent_cse, policy, concrete):
-    """Return the parameters of `remat_p` that say how to forget."""
+    """Return the flags `prevent_cse`, and the other parameters of `remat_p`."""
     if concrete is not None:
         raise NotImplementedError(_CONCRETE)
     if not isinstance(prevent_cse, (bool, Sequence)):
@@ -257,9 +285,17 @@ def _options(prevent_cse, policy, concrete):
             "prevent_cse must be a bool or tuple of bools, got "
             f"type(prevent_cse)={type(prevent_cse)}"
         )
-    params = {"policy": policy, "differentiated": False}
-    params["prevent_cse"] = prevent_cse is True or (prevent_cse and any(prevent_cse))
-    return params
+    flags = prevent_cse if isinstance(prevent_cse, bool) else tuple(prevent_cse)
+    return flags, {"policy": policy, "differentiated": False}
+
+
+def _flags_of_leaves(flags, call, consts):
+    """Return one flag, or one for each operand: first for what is closed over."""
+    if isinstance(flags, bool):
+        return flags
+    args, kwargs = call.in_tree.unflatten(call.leaves)
+    whole = (args, kwargs) if kwargs else args
+    return (*[False] * consts, *broadcast_prefix(flags, whole))
 
 
 def remat(
@@ -284,19 +320,22 @@ def remat(
 
 
 @remembered
-def behind_barrier(closed):
-    """Return a program that uses its inputs only when all of them are there."""
+def behind_barrier(closed, flags):
+    """Return a program that uses the flagged inputs when all of them are there."""
 
     def program(*flat):
-        held = optimization_barrier_p.bind(*flat) if flat else flat
-        return jaxpr_as_fun(closed)(*held)
+        free, held = partition(flags, flat)
+        held = optimization_barrier_p.bind(*held) if held else held
+        return jaxpr_as_fun(closed)(*merge(flags, free, held))
 
     return stage(program, closed.in_avals)
 
 
 def _callee(eqn):
-    again = eqn.params["differentiated"] and eqn.params["prevent_cse"]
-    return behind_barrier(eqn.params["jaxpr"]) if again else eqn.params["jaxpr"]
+    closed = eqn.params["jaxpr"]
+    flags = flags_of(eqn.params["prevent_cse"], len(closed.invars))
+    again = eqn.params["differentiated"] and any(flags)
+    return behind_barrier(closed, flags) if again else closed
 
 
 callee_rules[remat_p] = _callee

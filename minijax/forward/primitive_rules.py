@@ -15,10 +15,12 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_inexact
+from minijax.arrays.transfer import device_put_p
 from minijax.forward.rules import (
     broadcast_like,
     constant_like,
     constant_rule,
+    instantiate,
     jvp_rules,
     linear_rule,
     partials_rule,
@@ -205,6 +207,23 @@ other_constant = (
     *(lax.iota_p, lax.bitcast_convert_type_p, lax.argmax_p, lax.argmin_p),
     *(lax.reduce_and_p, lax.reduce_or_p, lax.reduce_xor_p),
 )
+
+
+def moved_tangents(primals, tangents, srcs, **params):
+    """Put tangents where their primals are put, and note where these were."""
+    sources = tuple(map(place_of, primals))
+    tangents = instantiate(primals, tangents)
+    moved = device_put_p.bind(*tangents, srcs=sources, **params)
+    return device_put_p.bind(*primals, srcs=srcs, **params), moved
+
+
+def place_of(x):
+    """Return the sharding of an array, or None."""
+    placement = getattr(x, "placement", None)
+    return placement and placement.sharding
+
+
+jvp_rules[device_put_p] = moved_tangents
 for extreme in (lax.reduce_max_p, lax.reduce_min_p):
     jvp_rules[extreme] = partials_rule(extreme, mean_of_winners)
 jvp_rules.update({p: linear_rule(p) for p in other_linear})

@@ -1,4 +1,4 @@
-# Made from chapters/12_jit.md by `make chapter`;
+# Made from chapters/12_jit_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """From a program to something that runs it: backends, and what they have made.
 

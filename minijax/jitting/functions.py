@@ -15,6 +15,7 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import float0
 from minijax.arrays.interchange import spot_of
 from minijax.arrays.placement import Placement, default_placement
 from minijax.arrays.settings import config
@@ -38,7 +39,7 @@ from minijax.jitting.arguments import (
     warn_of_useless,
 )
 from minijax.jitting.compilation import compile_context, compiled
-from minijax.jitting.lowering import Traced, struct_of
+from minijax.jitting.lowering import Traced, numpy_if_empty, struct_of
 from minijax.jitting.placing import where_to_run
 from minijax.jitting.primitive import jit_p
 from minijax.jitting.trace_cache import program_of, programs_of
@@ -142,6 +143,7 @@ class PreparedCall:
       program: a `Program`.
       params: the parameters of its call.
       given: for each operand whether a result takes its memory.
+      empty: whether a result is of dtype float0; NumPy's arrays stand for such.
       placement: where the program runs; None until it is evaluated.
       places: the `Placement` of each operand then, None for what has none.
       moves: whether an operand is on another device.
@@ -151,8 +153,12 @@ class PreparedCall:
         self.program, self.params, self.given = program, params, given
         self.gives, self.executable = any(given), None
         self.placement, self.places, self.moves = None, (), False
-        alone = program.out_tree.kind is None
-        self._build = itemgetter(0) if alone else program.out_tree.unflatten
+        self.empty = any(aval.dtype == float0 for aval in program.closed.out_avals)
+        alone = program.out_tree.kind is None and not self.empty
+        self._build = itemgetter(0) if alone else self._unflatten
+
+    def _unflatten(self, outs):
+        return self.program.out_tree.unflatten(map(numpy_if_empty, outs))
 
     def run(self, leaves):
         """Return the result, a tree, for the leaves of the arguments."""

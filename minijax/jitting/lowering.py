@@ -8,7 +8,11 @@ Reference: ``jax.stages``.
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
+from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.dtypes import float0
 from minijax.arrays.interchange import spot_of
 from minijax.arrays.placement import Device, Placement
 from minijax.arrays.transfer import brought
@@ -42,6 +46,12 @@ class ArgInfo:
 def struct_of(aval):
     """Return the `ShapeDtypeStruct` of an abstract value."""
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+def numpy_if_empty(x):
+    """Return a result as it is handed back: NumPy's array for one of dtype float0."""
+    empty = isinstance(x, ArrayImpl) and x.dtype == float0
+    return np.zeros(x.shape, float0) if empty else x
 
 
 @dataclass(frozen=True)
@@ -319,7 +329,8 @@ class Compiled(Pruned):
         check_given_once(given, leaves)
         with losing(given, leaves):
             outs = self._executable()(*only(self._pruned[1], leaves))
-        return self.out_tree.unflatten(give_up(given, leaves, outs))
+        outs = map(numpy_if_empty, give_up(given, leaves, outs))
+        return self.out_tree.unflatten(outs)
 
     call = __call__
 

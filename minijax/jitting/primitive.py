@@ -50,25 +50,12 @@ def check_operands(name, expected, given):
         raise TypeError(f"{name} is a program for ({wanted}); it was given ({got}).")
 
 
-def _with_donations(params, choose):
-    """Return parameters with the donated inputs that `choose` makes of those before."""
-    if "donated_invars" not in params:
-        return params
-    donated = choose(params["donated_invars"])
-    rest = {key: params[key] for key in params if key != "donated_invars"}
-    return rest | {"donated_invars": tuple(donated)} if any(donated) else rest
+def _shape(*avals, jaxpr, name, **params):
+    check_operands(name, jaxpr.in_avals, avals)
+    return jaxpr.out_avals
 
 
-def _bind_less(args, params):
-    """Bind a call without those results that are operands, and return all results."""
-    program = params["jaxpr"]
-    places = {var: i for i, var in enumerate(program.invars)}
-    new = tuple([out not in places for out in program.outvars])
-    if not all(new):
-        params = params | {"jaxpr": dce_program(program, new)[0]}
-    outs = iter(jit_p.bind(*args, **params))
-    found = [places.get(out) for out in program.outvars]
-    return [next(outs) if place is None else args[place] for place in found]
+shape_rules[jit_p] = _shape
 
 
 def call_alike(names, inner, outer):
@@ -95,12 +82,25 @@ def _write(eqn, writing):
 print_rules[jit_p] = _write
 
 
-def _shape(*avals, jaxpr, name, **params):
-    check_operands(name, jaxpr.in_avals, avals)
-    return jaxpr.out_avals
+def _with_donations(params, choose):
+    """Return parameters with the donated inputs that `choose` makes of those before."""
+    if "donated_invars" not in params:
+        return params
+    donated = choose(params["donated_invars"])
+    rest = {key: params[key] for key in params if key != "donated_invars"}
+    return rest | {"donated_invars": tuple(donated)} if any(donated) else rest
 
 
-shape_rules[jit_p] = _shape
+def _bind_less(args, params):
+    """Bind a call without those results that are operands, and return all results."""
+    program = params["jaxpr"]
+    places = {var: i for i, var in enumerate(program.invars)}
+    new = tuple([out not in places for out in program.outvars])
+    if not all(new):
+        params = params | {"jaxpr": dce_program(program, new)[0]}
+    outs = iter(jit_p.bind(*args, **params))
+    found = [places.get(out) for out in program.outvars]
+    return [next(outs) if place is None else args[place] for place in found]
 
 
 def _impl(*args, jaxpr, name, backend=None, device=None, **params):

@@ -7,6 +7,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.checks import without
 from minijax.arrays.numerics import by_squaring
+from minijax.arrays.transfer import device_put_p
 from minijax.branches.conditional_rules import empty_p
 from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import while_p
@@ -317,7 +318,7 @@ def _empty(lowering, eqn):
 
 
 kernel_rules[empty_p] = _empty
-for _same in (stop_gradient_p, name_p, optimization_barrier_p):
+for _same in (stop_gradient_p, name_p, optimization_barrier_p, device_put_p):
     kernel_rules[_same] = lambda lowering, eqn, *operands: list(operands)
 
 

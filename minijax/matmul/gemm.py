@@ -247,10 +247,15 @@ def name_of_gemm(dtype):
     return f"gemm_{short_name(dtype)}"
 
 
+_kept: list = []  # two threads may make the same one, and programs call both
+
+
 @functools.cache
 def library(dtype, target):
-    """Return the machine code of `function`; it is made once."""
-    return TargetLibrary(module_text([function(dtype, target)]), target)
+    """Return the machine code of `function`, which stays as long as the process."""
+    made = TargetLibrary(module_text([function(dtype, target)]), target)
+    _kept.append(made)
+    return made
 
 
 def address(dtype, target):

@@ -119,11 +119,21 @@ def from_object(object, dtype):
     object = seen_as_array(object)
     typeof(object)
     if dtype is None:
-        return as_array(object)
+        return as_array(_without_python_number(object))
     dtype = check_dtype(dtype, "array")
     is_truth = isinstance(object, np.ndarray) and dtype.kind == "b"
     convert = np.array if is_truth or is_python_scalar(object) else as_type
     return as_array(convert(object, dtype))
+
+
+def _without_python_number(x):
+    """Return a value that is an array also where a derivative knows its number."""
+    number = getattr(x, "concrete", lambda: None)()
+    if not is_python_scalar(number):
+        return x
+    aval = typeof(x)
+    how = {"new_dtype": aval.dtype, "weak_type": aval.weak_type}
+    return lax.convert_element_type_p.bind(x, **how)[0]
 
 
 def _from_sequence(sequence, dtype):

@@ -77,6 +77,33 @@ class JvpRule(CallRule):
         return [*dims, *(d for d, t in zip(dims, tangents) if t is not None)]
 
 
+def summed_rule(function, jvps):
+    """Return a rule that sums what rules for single arguments return.
+
+    Args:
+      function: the decorated function.
+      jvps: for each argument a function ``jvp(tangent, result, *primals)``, or None.
+    """
+    if function.nondiff_argnums:
+        raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
+
+    def jvp(primals, tangents):
+        out = function(*primals)
+        zeros = tree_map(zeros_like_tangent, out)
+        parts = [
+            rule(tangent, out, *primals) if rule else zeros
+            for tangent, rule in zip(tangents, jvps)
+        ]
+        return out, tree_map(lambda *ts: reduce(add_tangents, ts), *parts)
+
+    return jvp
+
+
+def _stopped(tree):
+    """Return a static argument, no part of which moves."""
+    return tree_map(lambda x: stop_gradient(x) if isinstance(x, Tracer) else x, tree)
+
+
 class custom_jvp(Decorated):
     """A function with a derivative of its own, for forward mode and all that uses it.
 
@@ -133,30 +160,3 @@ class custom_jvp(Decorated):
         params["jvp"] = JvpRule(self.jvp, function, self.symbolic_zeros)
         outs = custom_jvp_call_p.bind(*leaves, call_jaxpr=function, **params)
         return function.out_tree.unflatten(outs)
-
-
-def summed_rule(function, jvps):
-    """Return a rule that sums what rules for single arguments return.
-
-    Args:
-      function: the decorated function.
-      jvps: for each argument a function ``jvp(tangent, result, *primals)``, or None.
-    """
-    if function.nondiff_argnums:
-        raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
-
-    def jvp(primals, tangents):
-        out = function(*primals)
-        zeros = tree_map(zeros_like_tangent, out)
-        parts = [
-            rule(tangent, out, *primals) if rule else zeros
-            for tangent, rule in zip(tangents, jvps)
-        ]
-        return out, tree_map(lambda *ts: reduce(add_tangents, ts), *parts)
-
-    return jvp
-
-
-def _stopped(tree):
-    """Return a static argument, no part of which moves."""
-    return tree_map(lambda x: stop_gradient(x) if isinstance(x, Tracer) else x, tree)

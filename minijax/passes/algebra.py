@@ -1,178 +1,14 @@
-# Made from chapters/18_passes.md by `make chapter`;
+# Made from chapters/18_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Algebraic simplification: equations replaced by simpler ones, by a table."""
+"""Algebraic simplification by arithmetic of its own, besides the identities."""
 
-import functools
-import itertools
 import math
-from collections import defaultdict
-
-import numpy as np
 
 from minijax import lax
-from minijax.arrays.dtypes import DTYPES, kind_of
-from minijax.jaxprs.jaxpr import Literal
-from minijax.passes.common_subexpressions import COMMUTATIVE, key_of
-from minijax.passes.constant_folding import number_in, number_of, stretched_to
-from minijax.passes.identities import identities
-from minijax.passes.sweeping import INSIDE, literal, sweeping
-
-
-@functools.cache
-def primitive_named(name):
-    """Return the primitive of a term."""
-    return getattr(lax, f"{name}_p")
-
-
-def variants(term):
-    """Return a term in all orders in which its operands may stand."""
-    if not isinstance(term, tuple):
-        return [term]
-    name, *args = term
-    orders = [args]
-    if primitive_named(name) in COMMUTATIVE and args[0] != args[1]:
-        orders.append(args[::-1])
-    return [
-        (name, *found)
-        for order in orders
-        for found in itertools.product(*map(variants, order))
-    ]
-
-
-def looks(term):
-    """Return what to look for first in a term: pairs of a place, and what is there."""
-    _, *args = term
-    found = [(i, arg) for i, arg in enumerate(args) if not isinstance(arg, str)]
-    terms = [(i, arg) for i, arg in found if isinstance(arg, tuple)]
-    if terms or found:
-        place, arg = (terms or found)[0]
-        return place, primitive_named(arg[0]) if terms else repr(arg)
-    return None, None
-
-
-def dtypes_of(row):
-    """Return the dtypes that the last operand of the left hand side may have."""
-    inside = row.left[-1]
-    other = isinstance(inside, tuple) and inside[0] in _ANOTHER_DTYPE
-    own = not other and row.left[0] != "select_n"
-    return [dtype for dtype in DTYPES if not own or kind_of(dtype) in row.kinds]
-
-
-_ANOTHER_DTYPE = ("eq", "ne", "lt", "le", "gt", "ge", "complex", "real", "imag")
-
-
-def index_of(rows):
-    """Return identities by all that can be seen of an equation at first sight.
-
-    Args:
-      rows: list of `Identity`.
-
-    Returns:
-      A dictionary from pairs of a primitive and the dtype of the last operand to
-      dictionaries from a place among the operands to dictionaries from what is there, a
-      primitive or the text of a number, to lists of pairs of a term and its
-      `Identity`. The place None has the terms of variables alone.
-    """
-    index = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    for row in rows:
-        for left in variants(row.left) if row.kinds else ():
-            primitive, (place, what) = primitive_named(left[0]), looks(left)
-            for dtype in dtypes_of(row):
-                index[primitive, dtype][place][what].append((left, row))
-    return {
-        key: [(place, {**table}) for place, table in places.items()]
-        for key, places in index.items()
-    }
-
-
-_numbers = {repr(x): x for x in (0, -0.0, 1, -1)}
-
-
-def texts_of_numbers():
-    """Return the texts of the numbers in the table, by dtype and bytes."""
-    texts = defaultdict(tuple)
-    for dtype in DTYPES:
-        for text, x in _numbers.items():
-            texts[dtype, np.asarray(x).astype(dtype).tobytes()] += (text,)
-    return {**texts}
-
-
-_texts = texts_of_numbers()
-
-
-def seen_at(sweep, atom):
-    """Return what an atom is, for the index: primitives, or texts of numbers."""
-    if type(atom) is Literal:
-        return _texts.get(key_of(atom), ())
-    eqn = sweep.definitions.get(atom)
-    if eqn is None:
-        return ()
-    if eqn.primitive is lax.broadcast_in_dim_p and type(eqn.invars[0]) is Literal:
-        return seen_at(sweep, eqn.invars[0])
-    return (eqn.primitive,)
-
-
-def using(rows):
-    """Return the pair, for `Rules`, of the primitives and the rule of some identities.
-
-    Args:
-      rows: list of `Identity`.
-    """
-    index = index_of(rows)
-
-    def use_identity(sweep, eqn):
-        for place, table in index.get((eqn.primitive, eqn.invars[-1].aval.dtype), ()):
-            whats = (None,) if place is None else seen_at(sweep, eqn.invars[place])
-            for left, row in [pair for what in whats for pair in table.get(what, ())]:
-                names = {}
-                if matches(sweep, left, eqn, names) and applies(row, names):
-                    return [built(sweep, row.right, names, eqn.outvars[0].aval)]
-        return None
-
-    return frozenset(primitive for primitive, _ in index), use_identity
-
-
-def matches(sweep, term, eqn, names):
-    """Return whether an equation is what a term says; note what its variables are."""
-    _, *args = term
-    if len(args) != len(eqn.invars):
-        return False
-    return all(_matches(sweep, arg, atom, names) for arg, atom in zip(args, eqn.invars))
-
-
-def _matches(sweep, term, atom, names):
-    if type(term) is str:
-        other = names.setdefault(term, atom)
-        return other is atom or key_of(other) == key_of(atom)
-    if isinstance(term, tuple):
-        eqn = sweep.definitions.get(atom)
-        same = eqn is not None and eqn.primitive is primitive_named(term[0])
-        return same and matches(sweep, term, eqn, names)
-    return repr(term) in seen_at(sweep, atom)
-
-
-def applies(row, names):
-    """Return whether an identity holds for the dtype of its first variable."""
-    first = next(iter(names.values()))
-    return kind_of(first.aval.dtype) in row.kinds
-
-
-def built(sweep, term, names, aval):
-    """Return what stands for a term, of the shape of `aval`.
-
-    A number has its dtype as well.
-    """
-    if isinstance(term, str):
-        return stretched_to(sweep, names[term], aval.shape)
-    if isinstance(term, tuple):
-        name, *args = term
-        [x] = sweep.put(primitive_named(name), *[names[arg] for arg in args])
-        return stretched_to(sweep, x, aval.shape)
-    number = literal(np.asarray(term).astype(aval.dtype), aval.update(shape=()))
-    return stretched_to(sweep, number, aval.shape)
-
-
-IDENTITIES = using(identities)
+from minijax.arrays.dtypes import kind_of
+from minijax.passes.constant_folding import number_in, number_of
+from minijax.passes.identities import IDENTITIES, built
+from minijax.passes.sweeping import literal, put, stretched_to
 
 
 def simpler_power(sweep, eqn):
@@ -194,7 +30,7 @@ def multiply_instead(sweep, eqn):
     if abs(mantissa) != 0.5 or not -14 < exponent < 15:
         return None
     factor = stretched_to(sweep, literal(1 / value, number.aval), y.aval.shape)
-    return sweep.put(lax.mul_p, x, factor)
+    return put(sweep, lax.mul_p, x, factor)
 
 
 def factor_and_number(sweep, eqn):
@@ -222,7 +58,7 @@ def other_sign(sweep, eqn):
     if found is None:
         return None
     x, y = found
-    return sweep.put(lax.mul_p, x, number_of(sweep, lax.neg_p, y))
+    return put(sweep, lax.mul_p, x, number_of(sweep, lax.neg_p, y))
 
 
 def negated_factor(sweep, eqn):
@@ -234,7 +70,7 @@ def negated_factor(sweep, eqn):
     if found[1].aval.dtype.kind == "c":
         return None
     number = number_of(sweep, lax.neg_p, found[1])
-    return sweep.put(lax.mul_p, *negation.invars, number)
+    return put(sweep, lax.mul_p, *negation.invars, number)
 
 
 def join_numbers(sweep, eqn):
@@ -246,7 +82,7 @@ def join_numbers(sweep, eqn):
     if first is None:
         return None
     number = number_of(sweep, eqn.primitive, first[1], found[1])
-    return sweep.put(eqn.primitive, first[0], number)
+    return put(sweep, eqn.primitive, first[0], number)
 
 
 STRETCHING = frozenset(
@@ -266,7 +102,7 @@ def let_stretch(sweep, eqn):
         return None
     if eqn.outvars[0].aval.shape not in (a.aval.shape, b.aval.shape):
         return None
-    return sweep.put(eqn.primitive, a, b, **eqn.params)
+    return put(sweep, eqn.primitive, a, b, **eqn.params)
 
 
 def scalar_in(sweep, atom):
@@ -287,4 +123,3 @@ ALGEBRA = [
     ({lax.add_p, lax.mul_p}, join_numbers),
     (STRETCHING, let_stretch),
 ]
-do_algebra = sweeping(INSIDE, *ALGEBRA)

@@ -32,6 +32,10 @@ def use_twin(sweep, eqn):
     return twin.outvars
 
 
+SHARING = None, use_twin
+share_subexpressions = sweeping(INSIDE, SHARING)
+
+
 def key_of(atom):
     """Return what two atoms have in common if they are bit by bit the same."""
     if type(atom) is not Literal:
@@ -57,7 +61,3 @@ def identical(a, b):
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(identical, a, b))
     return repr(a) == repr(b) if isinstance(a, float) else a == b
-
-
-SHARING = None, use_twin
-share_subexpressions = sweeping(INSIDE, SHARING)

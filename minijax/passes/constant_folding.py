@@ -1,4 +1,4 @@
-# Made from chapters/18_passes.md by `make chapter`;
+# Made from chapters/18_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Constant folding: what depends on known numbers alone, computed beforehand."""
 
@@ -7,7 +7,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import ArrayImpl, asbuffer, computations, shape_rules
 from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var
-from minijax.passes.sweeping import INSIDE, constant, literal, sweeping
+from minijax.passes.sweeping import constant, literal, stretched_to
 
 # Larger arrays are left alone.
 LIMIT = 4096
@@ -88,15 +88,6 @@ def fold_uniform(sweep, eqn):
     return [stretched_to(sweep, number, var.aval.shape)]
 
 
-def stretched_to(sweep, atom, shape):
-    """Return an atom stretched to a shape, if it is not of this shape."""
-    if atom.aval.shape == shape:
-        return atom
-    places = tuple(range(len(shape))) if atom.aval.shape else ()
-    params = {"shape": shape, "broadcast_dimensions": places}
-    return sweep.put(lax.broadcast_in_dim_p, atom, **params)[0]
-
-
 def number_of(sweep, primitive, *atoms):
     """Return what stands for a primitive applied to atoms that are one number each."""
     avals = shape_rules[primitive](*[x.aval for x in atoms])
@@ -105,4 +96,3 @@ def number_of(sweep, primitive, *atoms):
 
 
 FOLDING = None, fold_constants
-fold = sweeping(INSIDE, FOLDING)

@@ -11,12 +11,9 @@ def without_dead_code(closed):
     needed, eqns = set(closed.outvars), []
     for eqn in reversed(closed.eqns):
         used = [var in needed for var in eqn.outvars]
-        if not any(used) and not acts(eqn):
-            continue
-        if not all(used):
-            eqn = trimmed(eqn, tuple(used))
-        eqns.append(eqn)
-        needed.update(eqn.invars)
+        if any(used) or acts(eqn):
+            eqns.append(eqn if all(used) else trimmed(eqn, tuple(used)))
+            needed.update(eqns[-1].invars)
     constvars = [var for var in closed.constvars if var in needed]
     eqns.reverse()
     if eqns == closed.eqns and constvars == closed.constvars:

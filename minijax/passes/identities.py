@@ -6,7 +6,18 @@ A *term* is a variable, which is a letter; a number; or a tuple of the name of a
 primitive and its operands, which are terms.
 """
 
+import functools
+import itertools
+from collections import defaultdict
 from typing import NamedTuple
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays.dtypes import DTYPES, kind_of
+from minijax.jaxprs.jaxpr import Literal
+from minijax.passes.common_subexpressions import COMMUTATIVE, key_of
+from minijax.passes.sweeping import literal, put, stretched_to
 
 
 class Identity(NamedTuple):
@@ -123,3 +134,158 @@ identities = [
     Identity(("complex", ("real", "x"), ("imag", "x")), "x", "c"),
     Identity(("conj", ("conj", "x")), "x", "c"),
 ]
+
+
+@functools.cache
+def primitive_named(name):
+    """Return the primitive of a term."""
+    return getattr(lax, f"{name}_p")
+
+
+def matches(sweep, term, atom, names):
+    """Return whether an atom is what a term says; note what its variables are."""
+    if isinstance(term, str):
+        return key_of(names.setdefault(term, atom)) == key_of(atom)
+    if not isinstance(term, tuple):
+        return repr(term) in seen_at(sweep, atom)
+    eqn = sweep.definition(atom, primitive_named(term[0]))
+    return eqn is not None and all_match(sweep, term[1:], eqn.invars, names)
+
+
+def all_match(sweep, terms, atoms, names):
+    """Return whether atoms are what as many terms say."""
+    pairs = zip(terms, atoms)
+    return len(terms) == len(atoms) and all(matches(sweep, *p, names) for p in pairs)
+
+
+def built(sweep, term, names, aval):
+    """Return what stands for a term, of the shape of `aval`.
+
+    A number has its dtype as well.
+    """
+    if isinstance(term, str):
+        found = names[term]
+    elif isinstance(term, tuple):
+        name, *args = term
+        [found] = put(sweep, primitive_named(name), *[names[arg] for arg in args])
+    else:
+        number = np.asarray(term).astype(aval.dtype)
+        found = literal(number, aval.update(shape=()))
+    return stretched_to(sweep, found, aval.shape)
+
+
+def variants(term):
+    """Return a term in all orders in which its operands may stand."""
+    if not isinstance(term, tuple):
+        return [term]
+    name, *args = term
+    swaps = primitive_named(name) in COMMUTATIVE and args[0] != args[1]
+    return [
+        (name, *found)
+        for order in ([args, args[::-1]] if swaps else [args])
+        for found in itertools.product(*map(variants, order))
+    ]
+
+
+def looks(term):
+    """Return what to look for first in a term: a place, or None, and what is there."""
+    _, *args = term
+    found = [(i, arg) for i, arg in enumerate(args) if not isinstance(arg, str)]
+    for place, arg in found:
+        if isinstance(arg, tuple):
+            return place, primitive_named(arg[0])
+    return (found[0][0], repr(found[0][1])) if found else (None, None)
+
+
+def dtypes_of(row):
+    """Return the dtypes that the last operand of the left hand side may have."""
+    inside = row.left[-1]
+    other = isinstance(inside, tuple) and inside[0] in _ANOTHER_DTYPE
+    own = not other and row.left[0] != "select_n"
+    return [dtype for dtype in DTYPES if not own or kind_of(dtype) in row.kinds]
+
+
+_ANOTHER_DTYPE = ("eq", "ne", "lt", "le", "gt", "ge", "complex", "real", "imag")
+
+
+def index_of(rows):
+    """Return identities by what can be seen of an equation at first sight.
+
+    Args:
+      rows: list of `Identity`.
+
+    Returns:
+      A dictionary from pairs of a primitive and the dtype of the last operand to lists
+      of a place among the operands, or None; what is there, a primitive or the text of
+      a number; a term; and its `Identity`.
+    """
+    index = defaultdict(list)
+    for row in rows:
+        for left in variants(row.left) if row.kinds else ():
+            for dtype in dtypes_of(row):
+                entry = *looks(left), left, row
+                index[primitive_named(left[0]), dtype].append(entry)
+    return {**index}
+
+
+def texts_of_numbers():
+    """Return the texts of the numbers in the table, by dtype and bytes."""
+    texts = defaultdict(tuple)
+    for dtype in DTYPES:
+        for x in (0, -0.0, 1, -1):
+            texts[dtype, np.asarray(x).astype(dtype).tobytes()] += (repr(x),)
+    return {**texts}
+
+
+_texts = texts_of_numbers()
+
+
+def seen_at(sweep, atom):
+    """Return what an atom is, for the index: primitives, or texts of numbers."""
+    if type(atom) is Literal:
+        return _texts.get(key_of(atom), ())
+    eqn = sweep.definitions.get(atom)
+    if eqn is None:
+        return ()
+    if eqn.primitive is lax.broadcast_in_dim_p and type(eqn.invars[0]) is Literal:
+        return seen_at(sweep, eqn.invars[0])
+    return (eqn.primitive,)
+
+
+def candidates(index, sweep, eqn):
+    """Return the pairs of a term and its `Identity` that may apply to an equation."""
+    entries = index.get((eqn.primitive, eqn.invars[-1].aval.dtype), ())
+    if not entries:
+        return ()
+    seen = [seen_at(sweep, x) for x in eqn.invars]
+    return [
+        (left, row)
+        for place, what, left, row in entries
+        if place is None or what in seen[place]
+    ]
+
+
+def using(rows):
+    """Return the pair, for `Rules`, of the primitives and the rule of some identities.
+
+    Args:
+      rows: list of `Identity`.
+    """
+    index = index_of(rows)
+
+    def use_identity(sweep, eqn):
+        for left, row in candidates(index, sweep, eqn):
+            names = {}
+            if all_match(sweep, left[1:], eqn.invars, names) and applies(row, names):
+                return [built(sweep, row.right, names, eqn.outvars[0].aval)]
+        return None
+
+    return frozenset(primitive for primitive, _ in index), use_identity
+
+
+def applies(row, names):
+    """Return whether an identity holds for the dtype of its first variable."""
+    return kind_of(next(iter(names.values())).aval.dtype) in row.kinds
+
+
+IDENTITIES = using(identities)

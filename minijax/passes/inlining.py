@@ -2,11 +2,10 @@
 # edit the chapter, not this file.
 """Inlining: calls of programs, replaced by what is called."""
 
-from minijax.jaxprs.jaxpr import JaxprEqn, Var
 from minijax.jitting.primitive import jit_p
 from minijax.own_rules.calls import CALLS
 from minijax.own_rules.function_calls import callee_rules
-from minijax.passes.sweeping import INSIDE, constants_in, sweeping
+from minijax.passes.sweeping import INSIDE, constants_in, rewrite, sweeping
 
 
 def inline(sweep, closed, args):
@@ -18,13 +17,7 @@ def inline(sweep, closed, args):
       args: what stands for its inputs.
     """
     names = constants_in(sweep, closed) | dict(zip(closed.invars, args))
-    caller = sweep.source
-    for eqn in closed.eqns:
-        invars = [names.get(x, x) for x in eqn.invars]
-        outvars = [Var(var.aval) for var in eqn.outvars]
-        sweep.source = eqn.source or caller
-        copy = JaxprEqn(invars, outvars, eqn.primitive, eqn.params, sweep.source)
-        names.update(zip(eqn.outvars, sweep.add(copy)))
+    rewrite(sweep, closed.eqns, names, renew=True)
     return [names.get(x, x) for x in closed.outvars]
 
 

@@ -1,32 +1,42 @@
-# Made from chapters/18_passes.md by `make chapter`;
+# Made from chapters/18_passes_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """Loop-invariant code motion: what is the same in every step is computed once."""
 
-from minijax.branches.while_loops import while_p
+from minijax import lax
+from minijax.branches.while_loops import parts_of_while, while_p
 from minijax.callbacks.primitives import pure_callback_p
 from minijax.forgetting.programs import acts
-from minijax.jaxprs.jaxpr import Literal
+from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jitting.costs import FLOPS, TRANSCENDENTALS, cost_of, nbytes
 from minijax.passes.dead_code import without_dead_code
 from minijax.passes.inlining import inline
-from minijax.passes.narrowing import variables_read, with_places
+from minijax.passes.sweeping import put
+from minijax.scans.steps import groups
 
 
-def fixed_eqns(closed, num_consts):
+def fixed_eqns(closed, num_consts, in_vain=False):
     """Return the equations that give the same in each step of a loop, in order.
 
     Args:
       closed: the step, whose first inputs are the constants.
       num_consts: how many of its inputs are constants.
+      in_vain: whether there may be no step, so that all of them have to end.
     """
     fixed, eqns = {*closed.constvars, *closed.invars[:num_consts]}, []
     for eqn in closed.eqns:
         known = all(x in fixed or isinstance(x, Literal) for x in eqn.invars)
-        if known and not acts(eqn):
+        if known and not acts(eqn) and not (in_vain and may_not_end(eqn)):
             fixed.update(eqn.outvars)
             eqns.append(eqn)
     return eqns
+
+
+def may_not_end(eqn):
+    """Return whether an equation should not be moved to where it may run in vain."""
+    inside = [sub.eqns for sub in jaxprs_in_params(eqn.params)]
+    special = eqn.primitive in (while_p, pure_callback_p)
+    return special or any(may_not_end(sub) for eqns in inside for sub in eqns)
 
 
 # What an operation counts in bytes that are read from memory.
@@ -56,6 +66,41 @@ def variables_of(eqn):
     return dict.fromkeys(x for x in eqn.invars if not isinstance(x, Literal))
 
 
+def with_places(closed, invars, outvars=None, eqns=None, names=()):
+    """Return a program with other inputs, results or equations.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      invars, outvars, eqns: lists; None for those that it has.
+      names: dictionary from variables to what is read instead of them.
+    """
+    eqns = closed.eqns if eqns is None else eqns
+    outvars = closed.outvars if outvars is None else outvars
+    if names:
+        eqns = [e.replace(invars=[names.get(x, x) for x in e.invars]) for e in eqns]
+        outvars = [names.get(x, x) for x in outvars]
+    return ClosedJaxpr(Jaxpr(closed.constvars, invars, outvars, eqns), closed.consts)
+
+
+def variables_read(closed):
+    """Return the set of the variables that a program reads or returns."""
+    return {x for eqn in closed.eqns for x in eqn.invars}.union(closed.outvars)
+
+
+def without_moved(closed, moved):
+    """Return a step with the results of some equations as inputs, and those results.
+
+    Args:
+      closed: the step, a `ClosedJaxpr`.
+      moved: set of some of its equations.
+    """
+    left = [eqn for eqn in closed.eqns if eqn not in moved]
+    read = variables_read(with_places(closed, [], eqns=left))
+    results = [x for eqn in closed.eqns if eqn in moved for x in eqn.outvars]
+    front = [var for var in results if var in read]
+    return with_places(closed, [*front, *closed.invars], eqns=left), front
+
+
 def needed_for(moved, eqns):
     """Return those of some equations that others, among them, depend on; in order."""
     wanted, found = {var for eqn in moved for var in eqn.outvars}, []
@@ -66,40 +111,130 @@ def needed_for(moved, eqns):
     return found[::-1]
 
 
-def may_not_end(eqn):
-    """Return whether an equation should not be moved to where it may run in vain."""
-    inside = [sub.eqns for sub in jaxprs_in_params(eqn.params)]
-    special = eqn.primitive in (while_p, pure_callback_p)
-    return special or any(may_not_end(sub) for eqns in inside for sub in eqns)
-
-
-def moved_before(sweep, closed, num_consts, operands, in_vain=False):
-    """Add what a step computes in vain each time, before its loop.
+def moved_before(sweep, closed, operands, in_vain=False):
+    """Add what a step computes anew each time, before its loop.
 
     Args:
       sweep: a `Sweep`.
-      closed: the step, a `ClosedJaxpr`.
-      num_consts: how many of its inputs are constants.
+      closed: the step, a `ClosedJaxpr`, whose first inputs are its constants.
       operands: what stands for these.
       in_vain: whether there may be no step at all.
 
     Returns:
-      None, or a pair: the step with further inputs, which come first, and what stands
-      for them.
+      The step with further inputs, which come first, and what stands for them; as it
+      was, and an empty list, if there is nothing to move.
     """
-    eqns = fixed_eqns(closed, num_consts)
-    if in_vain:
-        eqns = needed_for([eqn for eqn in eqns if not may_not_end(eqn)], eqns)
-    moved = worth_moving(eqns)
+    fixed = fixed_eqns(closed, len(operands), in_vain)
+    moved = {*worth_moving(fixed)}
     if not moved:
-        return None
-    gone = {*moved}
-    left = [eqn for eqn in closed.eqns if eqn not in gone]
-    read = variables_read(with_places(closed, [], eqns=left))
-    front = [var for eqn in moved for var in eqn.outvars if var in read]
-    before = with_places(
-        closed, closed.invars[:num_consts], front, needed_for(moved, eqns)
-    )
+        return closed, []
+    step, front = without_moved(closed, moved)
+    consts = closed.invars[: len(operands)]
+    before = with_places(closed, consts, front, needed_for(moved, fixed))
     results = inline(sweep, before, operands)
-    step = with_places(closed, [*front, *closed.invars], eqns=left)
     return sweep.inside.settled(without_dead_code(step) or step), results
+
+
+def scan_groups(eqn, values):
+    """Return what belongs to constants, to the carry, and to rows, of some values."""
+    return groups(values, eqn.params["num_consts"], eqn.params["num_carry"])
+
+
+def scan_again(sweep, eqn, step, operands, outvars):
+    """Add a scan in the place of another; return the list of its results."""
+    sizes = {"num_consts": len(operands[0]), "num_carry": len(operands[1])}
+    params = eqn.params | sizes | {"jaxpr": step}
+    new = eqn.replace(invars=sum(operands, []), outvars=outvars, params=params)
+    return sweep.add(new) if outvars or acts(new) else []
+
+
+def move_before_scan(sweep, eqn):
+    """A rule for a scan: what is the same in each step is computed before the first."""
+    consts, carry, xs = scan_groups(eqn, eqn.invars)
+    step, more = moved_before(sweep, eqn.params["jaxpr"], consts)
+    if not more:
+        return None
+    return scan_again(sweep, eqn, step, [[*more, *consts], carry, xs], eqn.outvars)
+
+
+def while_parts(eqn, values):
+    """Return what belongs to the condition's constants, the body's, and the carry."""
+    counts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+    return [[*part] for part in parts_of_while(values, *counts)]
+
+
+def loop_again(sweep, eqn, test, body, operands, outvars):
+    """Add a loop in the place of another; return the list of its results.
+
+    Args:
+      sweep, eqn: the `Sweep`, and the equation.
+      test, body: the programs.
+      operands: three lists, the constants of the two and the initial carry.
+      outvars: list of variables for the results.
+    """
+    sizes = {"cond_nconsts": len(operands[0]), "body_nconsts": len(operands[1])}
+    params = eqn.params | sizes | {"cond_jaxpr": test, "body_jaxpr": body}
+    new = eqn.replace(invars=sum(operands, []), outvars=outvars, params=params)
+    return sweep.add(new)
+
+
+def move_before_loop(sweep, eqn):
+    """A rule for while: what is the same in each round is computed before the first."""
+    first, second, carry = while_parts(eqn, eqn.invars)
+    programs = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+    (test, tests), (body, bodies) = (
+        moved_before(sweep, program, consts, in_vain=True)
+        for program, consts in zip(programs, (first, second))
+    )
+    if not tests and not bodies:
+        return None
+    operands = [[*tests, *first], [*bodies, *second], carry]
+    return loop_again(sweep, eqn, test, body, operands, eqn.outvars)
+
+
+def multiply_before_scan(sweep, eqn):
+    """A rule for a scan: one product of all rows, in place of one in each step.
+
+    It is worth while where a factor, which all steps would read, is larger than what
+    they would read instead.
+    """
+    step = eqn.params["jaxpr"]
+    consts, _, rows = map(set, scan_groups(eqn, step.invars))
+    products = {e for e in step.eqns if is_product_of(e, consts, rows)}
+    if not products:
+        return None
+    outside = dict(zip(step.invars, eqn.invars))
+    inside = [e for e in step.eqns if e in products]
+    stacks = [product_of_rows(sweep, e, outside, rows) for e in inside]
+    invars = [*step.invars, *(var for e in inside for var in e.outvars)]
+    eqns = [e for e in step.eqns if e not in products]
+    less = sweep.inside.settled(with_places(step, invars, eqns=eqns))
+    consts, carry, xs = scan_groups(eqn, eqn.invars)
+    return scan_again(sweep, eqn, less, [consts, carry, [*xs, *stacks]], eqn.outvars)
+
+
+def is_product_of(eqn, consts, rows):
+    """Return whether an equation is a product of a row with a large constant."""
+    product = eqn.primitive is lax.dot_general_p
+    if not product or any(eqn.params["dimension_numbers"][1]):
+        return False
+    x, y = eqn.invars
+    x, y = (y, x) if y in rows else (x, y)
+    size = nbytes(eqn.outvars[0].aval)
+    return x in rows and y in consts and 2 * size <= nbytes(y.aval)
+
+
+def product_of_rows(sweep, eqn, outside, rows):
+    """Return what stands for the products of all rows, along a new axis in front."""
+    (left, right), batch = eqn.params["dimension_numbers"]
+    x, y = eqn.invars
+    swapped = y in rows
+    x, y, left, right = (y, x, right, left) if swapped else (x, y, left, right)
+    left = tuple([axis + 1 for axis in left])
+    params = eqn.params | {"dimension_numbers": ((left, right), batch)}
+    [stack] = put(sweep, lax.dot_general_p, outside[x], outside[y], **params)
+    free, ndim = stack.aval.ndim - (y.aval.ndim - len(right)), stack.aval.ndim
+    if not swapped or free in (1, ndim):
+        return stack
+    order = (0, *range(free, ndim), *range(1, free))
+    return put(sweep, lax.transpose_p, stack, permutation=order)[0]

@@ -1,16 +1,17 @@
-# Made from chapters/18_passes.md by `make chapter`;
+# Made from chapters/18_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Operations that only move elements, and conversions: two in a row are often one."""
 
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import without
+from minijax.arrays.checks import free_axes, without
 from minijax.arrays.dtypes import kind_of
+from minijax.arrays.transfer import device_put_p
 from minijax.forgetting.policies import name_p
 from minijax.own_rules.stopped_gradients import stop_gradient_p
 from minijax.passes.algebra import scalar_in
-from minijax.passes.sweeping import INSIDE, sweeping
+from minijax.passes.sweeping import put
 
 
 def turn_once(sweep, eqn):
@@ -20,7 +21,7 @@ def turn_once(sweep, eqn):
         return [x]
     if inner := sweep.definition(x, lax.transpose_p):
         axes = tuple([inner.params["permutation"][axis] for axis in order])
-        return sweep.put(lax.transpose_p, *inner.invars, permutation=axes)
+        return put(sweep, lax.transpose_p, *inner.invars, permutation=axes)
     if inner := sweep.definition(x, lax.broadcast_in_dim_p):
         places = inner.params["broadcast_dimensions"]
         axes = tuple([order.index(place) for place in places])
@@ -32,7 +33,7 @@ def turn_once(sweep, eqn):
 def _broadcast(sweep, x, eqn, places):
     """Stretch `x` to the shape of the result of an equation."""
     params = {"shape": eqn.outvars[0].aval.shape, "broadcast_dimensions": places}
-    return sweep.put(lax.broadcast_in_dim_p, x, **params)
+    return put(sweep, lax.broadcast_in_dim_p, x, **params)
 
 
 def stretch_once(sweep, eqn):
@@ -60,7 +61,7 @@ def reshape_once(sweep, eqn):
         return None
     if source.aval.shape == shape:
         return [source]
-    return sweep.put(lax.reshape_p, source, new_sizes=shape)
+    return put(sweep, lax.reshape_p, source, new_sizes=shape)
 
 
 def same_elements(sweep, atom):
@@ -81,7 +82,7 @@ def reverse_once(sweep, eqn):
         left = tuple(sorted({*left} ^ {*before}))
     elif left == axes:
         return None
-    return sweep.put(lax.rev_p, x, dimensions=left) if left else [x]
+    return put(sweep, lax.rev_p, x, dimensions=left) if left else [x]
 
 
 REARRANGING = frozenset(
@@ -126,7 +127,7 @@ def _cut(sweep, x, box):
     ends = [a + max(n - 1, 0) * step + (n > 0) for a, n, step in box]
     strides = None if {*strides} <= {1} else strides
     params = {"start_indices": starts, "limit_indices": tuple(ends)}
-    return sweep.put(lax.slice_p, x, **params, strides=strides)
+    return put(sweep, lax.slice_p, x, **params, strides=strides)
 
 
 def _cut_part(sweep, joined, box):
@@ -147,12 +148,12 @@ def join_once(sweep, eqn):
     for x in eqn.invars:
         inner = sweep.definition(x, lax.concatenate_p)
         inside = inner is not None and inner.params["dimension"] == axis
-        parts += inner.invars if inside else [x] if x.aval.size else []
+        parts += inner.invars if inside else [x] if x.aval.shape[axis] else []
     if len(parts) == 1:
         return parts
     if not parts or parts == eqn.invars:
         return None
-    return sweep.put(lax.concatenate_p, *parts, dimension=axis)
+    return put(sweep, lax.concatenate_p, *parts, dimension=axis)
 
 
 def pad_nothing(sweep, eqn):
@@ -204,7 +205,7 @@ def convert_once(sweep, eqn):
     alike = (old.kind in "iu") == (x.aval.dtype.kind in "iu")
     if new.kind in "iu" and not alike and not holds(new, old):
         return None
-    return sweep.put(lax.convert_element_type_p, *inner.invars, **eqn.params)
+    return put(sweep, lax.convert_element_type_p, *inner.invars, **eqn.params)
 
 
 EXACT = frozenset({lax.reduce_max_p, lax.reduce_min_p, lax.reduce_and_p})
@@ -215,15 +216,16 @@ REDUCTIONS = EXACT | {lax.reduce_sum_p, lax.reduce_prod_p}
 def reduce_once(sweep, eqn):
     """A rule for reductions: none of single elements, and none of a transpose."""
     [x], axes = eqn.invars, eqn.params["axes"]
-    exact = eqn.primitive in EXACT or x.aval.dtype.kind in "iu"
+    kind = x.aval.dtype.kind
+    exact = eqn.primitive in EXACT and kind != "c" or kind in "iu"
     if exact and all(x.aval.shape[axis] == 1 for axis in axes):
-        return sweep.put(lax.reshape_p, x, new_sizes=eqn.outvars[0].aval.shape)
+        return put(sweep, lax.reshape_p, x, new_sizes=eqn.outvars[0].aval.shape)
     if inner := sweep.definition(x, lax.transpose_p):
         order = inner.params["permutation"]
         left = without(order, axes)
         if [*left] == sorted(left):
             axes = tuple([order[axis] for axis in axes])
-            return sweep.put(eqn.primitive, *inner.invars, axes=axes)
+            return put(sweep, eqn.primitive, *inner.invars, axes=axes)
     return None
 
 
@@ -236,8 +238,41 @@ MOVES = [
     ({lax.slice_p}, cut_once),
     ({lax.concatenate_p}, join_once),
     ({lax.pad_p}, pad_nothing),
-    ({lax.copy_p, stop_gradient_p, name_p}, only_itself),
+    ({lax.copy_p, stop_gradient_p, name_p, device_put_p}, only_itself),
     ({lax.convert_element_type_p}, convert_once),
     (REDUCTIONS, reduce_once),
 ]
-rearrange = sweeping(INSIDE, *MOVES)
+
+
+def turn_operands(sweep, eqn):
+    """A rule: axes of what was transposed, in place of axes of the transpose."""
+    contracting, batch = eqn.params["dimension_numbers"]
+    sides = [
+        untransposed(sweep, x, *axes)
+        for x, *axes in zip(eqn.invars, contracting, batch)
+    ]
+    operands = [side[0] for side in sides]
+    if operands == eqn.invars:
+        return None
+    numbers = tuple([tuple([side[i] for side in sides]) for i in (1, 2)])
+    params = eqn.params | {"dimension_numbers": numbers}
+    return put(sweep, lax.dot_general_p, *operands, **params)
+
+
+def untransposed(sweep, x, contracting, batch):
+    """Return an operand of a product without its transpose, and its axes.
+
+    The transpose stays if the free axes would come in another order.
+    """
+    inner = sweep.definition(x, lax.transpose_p)
+    if inner is None:
+        return x, contracting, batch
+    order = inner.params["permutation"]
+    free = [order[axis] for axis in free_axes(x.aval.ndim, contracting, batch)]
+    if free != sorted(free):
+        return x, contracting, batch
+    axes = [tuple([order[axis] for axis in some]) for some in (contracting, batch)]
+    return inner.invars[0], *axes
+
+
+CONTRACTIONS = {lax.dot_general_p}, turn_operands

@@ -1,6 +1,6 @@
 # Made from chapters/18_passes.md by `make chapter`;
 # edit the chapter, not this file.
-"""Programs that are written anew, one equation after the other.
+"""Rewriting of programs: a walk down the equations, with rules that are asked.
 
 A rule sees each equation before it is written, with the definitions of all its
 operands behind it. It may know a better way to say the same.
@@ -8,6 +8,7 @@ operands behind it. It may know a better way to say the same.
 
 import numpy as np
 
+from minijax import lax
 from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules
 from minijax.arrays.dtypes import DTYPES
 from minijax.batching.trace import program_primitives
@@ -56,12 +57,6 @@ class Sweep:
         eqn = self.definitions.get(atom)
         return eqn if eqn is not None and eqn.primitive is primitive else None
 
-    def put(self, primitive, *operands, **params):
-        """Add an equation that was not there before; return the list of its results."""
-        avals = shape_rules[primitive](*[x.aval for x in operands], **params)
-        outvars = list(map(Var, avals))
-        return self.add(JaxprEqn([*operands], outvars, primitive, params, self.source))
-
 
 class Rules(dict):
     """From primitives to the rules that are asked about their equations, in order.
@@ -77,47 +72,36 @@ class Rules(dict):
         self.ordered = ordered
 
     def __missing__(self, primitive):
-        self[primitive] = tuple(
-            [rule for some, rule in self.ordered if some is None or primitive in some]
-        )
+        asked = [rule for some, rule in self.ordered if not some or primitive in some]
+        self[primitive] = (*asked,)
         return self[primitive]
 
 
-def rewrite(sweep, eqns, names):
+def rewrite(sweep, eqns, names, renew=False):
     """Add equations.
 
     Args:
       sweep: a `Sweep`.
       eqns: list of `JaxprEqn`.
       names: dictionary from variables to what stands for them; it grows.
+      renew: whether results get new variables, since the equations may come again.
     """
+    caller = sweep.source
     for eqn in eqns:
-        invars = [names.get(x, x) for x in eqn.invars]
-        if invars != eqn.invars:
-            eqn = JaxprEqn(invars, eqn.outvars, eqn.primitive, eqn.params, eqn.source)
-        sweep.source = eqn.source
-        results = sweep.add(eqn)
+        new = with_names(eqn, names, renew, caller)
+        sweep.source = new.source
+        results = sweep.add(new)
         if results is not eqn.outvars:
             names.update(zip(eqn.outvars, results))
 
 
-def swept(closed, rules, inside):
-    """Return a program written anew, or None if it is as before.
-
-    Args:
-      closed: a `ClosedJaxpr`.
-      rules: a `Rules`.
-      inside: a function for the programs in it, from a `ClosedJaxpr` to another one.
-    """
-    sweep = Sweep(rules, inside)
-    names = constants_in(sweep, closed)
-    rewrite(sweep, closed.eqns, names)
-    outvars = [typed(sweep, names.get(x, x), x.aval) for x in closed.outvars]
-    same = (sweep.eqns, outvars) == (closed.eqns, closed.outvars)
-    if same and [*sweep.constants] == closed.constvars:
-        return None
-    jaxpr = Jaxpr([*sweep.constants], closed.invars, outvars, sweep.eqns)
-    return ClosedJaxpr(jaxpr, [*sweep.constants.values()])
+def with_names(eqn, names, renew, caller):
+    """Return an equation with the operands that `names` says."""
+    invars = [names.get(x, x) for x in eqn.invars]
+    if invars == eqn.invars and not renew:
+        return eqn
+    outvars = [Var(x.aval) for x in eqn.outvars] if renew else eqn.outvars
+    return JaxprEqn(invars, outvars, eqn.primitive, eqn.params, eqn.source or caller)
 
 
 def constants_in(sweep, closed):
@@ -156,6 +140,25 @@ def typed(sweep, atom, aval):
     params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type}
     eqn = JaxprEqn([atom], [Var(aval)], convert_element_type_p, params)
     return sweep.write(eqn)[0]
+
+
+def swept(closed, rules, inside):
+    """Return a program written anew, or None if it is as before.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      rules: a `Rules`.
+      inside: a function for the programs in it, from a `ClosedJaxpr` to another one.
+    """
+    sweep = Sweep(rules, inside)
+    names = constants_in(sweep, closed)
+    rewrite(sweep, closed.eqns, names)
+    outvars = [typed(sweep, names.get(x, x), x.aval) for x in closed.outvars]
+    same = (sweep.eqns, outvars) == (closed.eqns, closed.outvars)
+    if same and [*sweep.constants] == closed.constvars:
+        return None
+    jaxpr = Jaxpr([*sweep.constants], closed.invars, outvars, sweep.eqns)
+    return ClosedJaxpr(jaxpr, [*sweep.constants.values()])
 
 
 def look_inside(sweep, eqn):
@@ -210,3 +213,19 @@ def sweeping(*ordered):
     """
     rules = Rules(*ordered)
     return Settling(lambda closed, inside: swept(closed, rules, inside))
+
+
+def put(sweep, primitive, *operands, **params):
+    """Add an equation that was not there before; return the list of its results."""
+    avals = shape_rules[primitive](*[x.aval for x in operands], **params)
+    eqn = JaxprEqn([*operands], [*map(Var, avals)], primitive, params, sweep.source)
+    return sweep.add(eqn)
+
+
+def stretched_to(sweep, atom, shape):
+    """Return an atom stretched to a shape, if it is not of this shape."""
+    if atom.aval.shape == shape:
+        return atom
+    places = tuple(range(len(shape))) if atom.aval.shape else ()
+    params = {"shape": shape, "broadcast_dimensions": places}
+    return put(sweep, lax.broadcast_in_dim_p, atom, **params)[0]

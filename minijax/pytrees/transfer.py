@@ -42,17 +42,24 @@ def device_put(
     """
     leaves, treedef = tree_flatten(x)
     given = {"device": device, "donate": donate, "may_alias": may_alias}
-    chosen = [flatten_axes(f"device_put {name}", given[name], x) for name in given]
-    return treedef.unflatten(map(_put, leaves, *chosen))
+    devices, *wishes = (
+        tuple(flatten_axes(f"device_put {name}", given[name], x)) for name in given
+    )
+    how = tuple(map(_semantics, *wishes))
+    params = {"devices": devices, "srcs": (None,) * len(leaves), "copy_semantics": how}
+    results = transfer.device_put_p.bind(*leaves, **params) if leaves else leaves
+    return treedef.unflatten(results)
 
 
-def _put(leaf, device, donate, may_alias):
+def _semantics(donate, may_alias):
+    """Return what becomes of the buffers of an array that is put somewhere."""
     if donate and may_alias:
         raise ValueError("may_alias and donate cannot be True at the same time.")
-    there = transfer.device_put(leaf, device, copy=may_alias is False)
-    if donate and isinstance(leaf, ArrayImpl) and there.device is not leaf.device:
-        leaf.delete()
-    return there
+    if donate:
+        return transfer.ArrayCopySemantics.DONATE_INPUT
+    copy = may_alias is not None and not may_alias
+    semantics = transfer.ArrayCopySemantics
+    return semantics.ALWAYS_COPY if copy else semantics.REUSE_INPUT
 
 
 def copy_to_host_async(x: Any) -> Any:

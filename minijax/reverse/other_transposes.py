@@ -9,6 +9,7 @@ from itertools import accumulate
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.arrays.transfer import ArrayCopySemantics, device_put_p
 from minijax.reverse.transpose_rules import zero
 from minijax.reverse.transposition import (
     Linear,
@@ -76,6 +77,19 @@ def concatenate_transpose(cotangents, *operands, dimension):
 transpose_rules[lax.concatenate_p] = concatenate_transpose
 
 
+def unmoved(cts, *operands, devices, srcs, copy_semantics):
+    """Put cotangents where the tangents came from."""
+    kept = [i for i, ct in enumerate(cts) if ct is not None]
+    moved = device_put_p.bind(
+        *[cts[i] for i in kept],
+        devices=tuple(srcs[i] for i in kept),
+        srcs=tuple(devices[i] for i in kept),
+        copy_semantics=(ArrayCopySemantics.ALWAYS_COPY,) * len(kept),
+    )
+    return [moved.pop(0) if ct is not None else None for ct in cts]
+
+
+transpose_rules[device_put_p] = unmoved
 transposes(lax.copy_p, lambda ct, x: ct)
 transposes(
     lax.reduce_precision_p,

@@ -1,6 +1,6 @@
 # Made from chapters/16_scan_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""The step of a scan: its operands in groups, its dead code, and its two halves.
+"""The step of a scan: its operands in groups, and what transformations make of it.
 
 Loop-invariant code motion: what the constants of a loop decide is done before it.
 
@@ -10,18 +10,24 @@ Reference: ``jax.lax.scan``; ``jax.linearize`` of a scan.
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from minijax.branches.rewiring import rewired
+from minijax.branches.rewiring import rewired, zeros
 from minijax.branches.settling import settle
 from minijax.forgetting.programs import (
     dce_program,
     has_effects,
+    jvp_program,
     keep_inputs,
+    merge,
     partition,
     stage,
+    vmap_program,
 )
 from minijax.forgetting.remembering import remembered
 from minijax.forgetting.splitting import Split, split_program
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from minijax.lax.elementwise import add_any
+from minijax.reverse.backwards import backward_pass
+from minijax.reverse.transposition import Linear
 
 
 def groups(values, *sizes):
@@ -41,6 +47,34 @@ def interleaved(*rows):
     columns = [column for row in rows for column in range(len(row))]
     by_column = sorted(zip(columns, places), key=lambda pair: pair[0])
     return tuple([place for _, group in by_column for place in group])
+
+
+@remembered
+def jvp_step(step, moving, num_consts, num_carry):
+    """Return the step of values and rates.
+
+    Args:
+      step: the `ClosedJaxpr` of a step.
+      moving: for each operand of the scan whether it has a tangent.
+      num_consts, num_carry: how many operands are constants, and carry.
+
+    Returns:
+      A `ClosedJaxpr`, in each group the values before the rates; for each operand
+      whether it has to have a tangent, since some step gives one to the carry; and for
+      each result whether it has one.
+    """
+    consts, carry, xs = groups(moving, num_consts, num_carry)
+    num_ys = len(step.outvars) - num_carry
+
+    def program_for(carry):
+        return jvp_program(step, consts + carry + xs, carry + (False,) * num_ys)
+
+    carry = settle(lambda carry: program_for(carry)[1][:num_carry], carry)
+    program, moves = program_for(carry)
+    ins = [len(consts), num_carry, len(xs)], [sum(consts), sum(carry), sum(xs)]
+    outs = [num_carry, num_ys], [sum(carry), sum(moves[num_carry:])]
+    program = rewired(program, interleaved(*ins), interleaved(*outs))
+    return program, consts + carry + xs, moves
 
 
 @remembered
@@ -181,3 +215,88 @@ def split_step(step, on_tape, num_consts, num_carry):
     second = _rows_last(parts.unknown, stacked)
     sizes, outs = (num_consts, num_carry), parts.out_on_tape
     return SplitStep(sizes, on_tape, outs, hoisted, second, sources, stacked)
+
+
+@remembered
+def transposed_step(step, linear, ct_avals, num_consts, num_carry):
+    """Return the step that runs a linear step backwards.
+
+    Args:
+      step: a `ClosedJaxpr`.
+      linear: for each of its inputs whether it is linear in it; in all the carry it is.
+      ct_avals: for each of its results the type of its cotangent.
+      num_consts, num_carry: how many inputs are constants, and carry.
+
+    Returns:
+      A `ClosedJaxpr` from the known constants, the cotangents of the carry and of ys,
+      and the known rows, to the terms of the cotangents of linear constants, the
+      cotangents of the carry before the step, and those of linear rows.
+    """
+    avals = [*step.in_avals]
+    avals[num_consts : num_consts + num_carry] = ct_avals[:num_carry]
+    known, places = partition(linear, avals)
+    consts, rows = groups(known, linear[:num_consts].count(False))
+
+    def program(*flat):
+        known_consts, cts, known_rows = groups(flat, len(consts), len(ct_avals))
+        known = known_consts + known_rows
+        operands = merge(linear, known, [Linear(aval) for aval in places])
+        arrived = backward_pass(step.jaxpr, step.consts, operands, cts)
+        _, arrived = partition(linear, arrived)
+        return [zeros(a) if ct is None else ct for a, ct in zip(places, arrived)]
+
+    return stage(program, [*consts, *ct_avals, *rows])
+
+
+@remembered
+def adding_step(step, num_consts, num_sums):
+    """Let the step of a loop add to sums what it returned as their terms.
+
+    Args:
+      step: a `ClosedJaxpr` from constants, carry and rows to the terms of sums, carry
+        and rows of results.
+      num_consts: how many of its inputs are constants.
+      num_sums: how many of its results are terms of sums.
+
+    Returns:
+      A `ClosedJaxpr` in whose carry the sums come first.
+    """
+    consts, others = groups(step.in_avals, num_consts)
+    sums = step.out_avals[:num_sums]
+
+    def program(*flat):
+        consts, sums, others = groups(flat, num_consts, num_sums)
+        terms, outs = groups(jaxpr_as_fun(step)(*consts, *others), num_sums)
+        return [add_any(total, term) for total, term in zip(sums, terms)] + outs
+
+    return stage(program, [*consts, *sums, *others])
+
+
+@remembered
+def vmap_step(step, axis, mapped, num_consts, num_carry):
+    """Return the step of all examples, whose mapped axes are all in front.
+
+    Args:
+      step: the `ClosedJaxpr` of a step.
+      axis: the `MappedAxis`.
+      mapped: for each operand of the scan whether it is mapped.
+      num_consts, num_carry: how many operands are constants, and carry.
+
+    Returns:
+      A `ClosedJaxpr`; for each operand whether it has to be mapped, since some step
+      maps the carry; and for each result whether it is.
+    """
+    consts, carry, xs = groups(mapped, num_consts, num_carry)
+
+    def flags(outs):
+        return consts + outs[:num_carry] + xs
+
+    def program_for(outs):
+        dims = tuple([0 if flag else None for flag in flags(outs)])
+        return vmap_program(step, axis, dims, outs)
+
+    def found(outs):
+        return tuple([dim is not None for dim in program_for(outs)[1]])
+
+    outs = settle(found, carry + (False,) * (len(step.outvars) - num_carry))
+    return program_for(outs)[0], flags(outs), outs

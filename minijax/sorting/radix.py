@@ -1,4 +1,4 @@
-# Made from chapters/28_sorting.md by `make chapter`;
+# Made from chapters/28_sorting_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Radix sort in machine code: a stable order of unsigned words, digit by digit.
 
@@ -197,14 +197,19 @@ def padded(n):
     return -(-n // 64) * 64
 
 
+_kept: list = []  # two threads may make the same one, and programs call both
+
+
 @functools.cache
 def sort_library(size, target):
-    """Return the machine code for elements of so many bytes; it is made once."""
+    """Return the machine code for elements of some bytes; it stays for good."""
     word = f"i{8 * size}"
     texts = [take_text(word)]
     if size <= 8:
         texts += [pass_text(word), order_text(word)]
-    return TargetLibrary("\n\n".join(texts), target)
+    made = TargetLibrary("\n\n".join(texts), target)
+    _kept.append(made)
+    return made
 
 
 def sort_address(name, size, target):

@@ -11,7 +11,8 @@ https://llvm.org/docs/Atomics.html.
 
 import threading
 
-from minijax.calls.words import word
+from minijax.calls.words import BUILT_IN, word
+from minijax.llvm.writing import LLVMFunction, declaration
 
 _turn = threading.RLock()
 
@@ -31,10 +32,10 @@ def seen(address):
 
 
 def put(address, value):
-    """Write a word, behind all that was written before."""
+    """Write a word, behind all that was written before; return what was there."""
     with _turn:
-        word[address] = value
-        return 0
+        before, word[address] = word[address], value
+        return before
 
 
 def swapped(address, old, new):
@@ -55,42 +56,18 @@ def pause():
     return 0
 
 
-_INLINE = "nounwind alwaysinline {"
+POINTER = "p = inttoptr i64 {x} to i64*; "
+PAIR = "cmpxchg i64* {p}, i64 {y}, i64 {z} seq_cst seq_cst"
 
-# What stands for these functions in machine code.
-ATOMICS = f"""define internal i64 @added(i64 %address, i64 %number) {_INLINE}
-  %p = inttoptr i64 %address to i64*
-  %before = atomicrmw add i64* %p, i64 %number seq_cst
-  ret i64 %before
-}}
-define internal i64 @seen(i64 %address) {_INLINE}
-  %p = inttoptr i64 %address to i64*
-  %x = load atomic i64, i64* %p seq_cst, align 8
-  ret i64 %x
-}}
-define internal i64 @put(i64 %address, i64 %value) {_INLINE}
-  %p = inttoptr i64 %address to i64*
-  store atomic i64 %value, i64* %p seq_cst, align 8
-  ret i64 0
-}}
-define internal i64 @swapped(i64 %address, i64 %old, i64 %new) {_INLINE}
-  %p = inttoptr i64 %address to i64*
-  %pair = cmpxchg i64* %p, i64 %old, i64 %new seq_cst seq_cst
-  %same = extractvalue {{ i64, i1 }} %pair, 1
-  %word = zext i1 %same to i64
-  ret i64 %word
-}}
-define internal i64 @quotient(i64 %x, i64 %y) {_INLINE}
-  %more = sub i64 %y, 1
-  %sum = add i64 %x, %more
-  %z = udiv i64 %sum, %y
-  ret i64 %z
-}}
-define internal i64 @pause() {_INLINE}
-  PAUSE
-  ret i64 0
-}}
-"""
+# What they are in machine code.
+BUILT_IN.update(
+    added=POINTER + "atomicrmw add i64* {p}, i64 {y} seq_cst",
+    seen=POINTER + "load atomic i64, i64* {p} seq_cst, align 8",
+    put=POINTER + "atomicrmw xchg i64* {p}, i64 {y} seq_cst",
+    swapped=f"{POINTER}pair = {PAIR}; "
+    "same = extractvalue {{ i64, i1 }} {pair}, 1; zext i1 {same} to i64",
+    quotient="more = sub i64 {y}, 1; sum = add i64 {x}, {more}; udiv i64 {sum}, {y}",
+)
 
 # How a processor is told that we wait: a call, where LLVM has a function for it.
 PAUSES = {
@@ -99,10 +76,12 @@ PAUSES = {
 }
 
 
-def atomics_text(triple):
-    """Return the text of the functions for a system."""
-    for names, pause in PAUSES.items():
+def pause_text(triple):
+    """Return the text of `pause` for a system."""
+    f = LLVMFunction()
+    for names, call_of_c in PAUSES.items():
         if triple.startswith(names):
-            declared = f"declare {pause}".replace("i32 1", "i32")
-            return ATOMICS.replace("PAUSE", f"call {pause}") + f"{declared}\n"
-    return ATOMICS.replace("  PAUSE\n", "")
+            f.line(f"call {call_of_c}")
+            f.declare(declaration(f"call {call_of_c}"))
+    lines = "\n".join(["define internal i64 @pause() {", *f.lines, "  ret i64 0", "}"])
+    return "\n".join([lines, *f.needed.values(), ""])

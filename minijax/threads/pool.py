@@ -16,12 +16,11 @@ import numpy as np
 
 from minijax.arrays.settings import config
 from minijax.calls.interruptions import uninterrupted
-from minijax.calls.words import llvm_text, word
+from minijax.calls.words import WordsLibrary, llvm_text, word
 from minijax.forgetting.remembering import Once
-from minijax.llvm.compiler import Library
 from minijax.llvm.targets import host_target
 from minijax.matmul.gemm import workspace
-from minijax.threads.atomics import atomics_text, quotient
+from minijax.threads.atomics import pause_text, quotient
 from minijax.threads.pool_code import (
     ACQUIRE,
     ACQUIRE_TIMED,
@@ -68,10 +67,8 @@ define i64 @minijax_share({PARAMETERS}) nounwind {{
 
 def pool_text(triple):
     """Return the text of the pool's functions."""
-    text = llvm_text(drain, offer, rest, watch, finish, wake, work, share)
-    for name in OUTSIDE:
-        text = text.replace(f"define internal i64 @{name}(", f"define i64 @{name}(")
-    return atomics_text(triple) + text + TABLE
+    functions = drain, offer, rest, watch, finish, wake, work, share
+    return pause_text(triple) + llvm_text(*functions, outside=OUTSIDE) + TABLE
 
 
 CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
@@ -111,7 +108,7 @@ class Pool:
     """
 
     def __init__(self, threads):
-        self.library = Library(pool_text(host_target().triple))
+        self.library = WordsLibrary(pool_text(host_target().triple))
         self.address = self.function("table_address", 0)()
         self.owner, self.helpers, self.spaces, self.beds = os.getpid(), [], [], []
         self._fill()
@@ -149,13 +146,10 @@ class Pool:
         helper.start()
         self.helpers.append(helper)
 
-    def place(self, name):
-        """Return the address of a function."""
-        return self.library.engine.get_function_address(name)
-
     def function(self, name, arity):
         """Return a function of words; it gives Python's lock away while it runs."""
-        return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + arity))(self.place(name))
+        kind = ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + arity))
+        return kind(self.library.place(name))
 
     def forget(self):
         """Go on alone: in a new process, the helpers are not there."""
@@ -190,7 +184,7 @@ def place_of_share():
     That is where the text of its functions is not there, or Python's locks are not.
     """
     with suppress(OSError, AttributeError):
-        return pool().place("minijax_share")
+        return pool().library.place("minijax_share")
     return None
 
 

@@ -138,6 +138,46 @@ class PROGRAMS:
         f = s.top.jit(lambda x: s.top.device_put(x, s.second) * 2)
         return [f(s.free), f(s.here)]
 
+    def put_and_differentiated(s):
+        def f(x):
+            return (s.top.device_put(x, s.second) * x[0]).sum()
+
+        def there_and_back(x):
+            x = s.top.device_put(s.jnp.sin(x), s.second)
+            return s.top.device_put(x, s.first).sum()
+
+        value = s.top.device_put(2.0, s.first)
+        return [
+            s.top.grad(lambda x: s.top.device_put(x, s.second) ** 2)(value),
+            s.top.jit(s.top.grad(f))(s.free), s.top.grad(there_and_back)(s.free),
+        ]  # fmt: skip
+
+    def put_with_tangents(s):
+        f = lambda x: s.top.device_put({"x": x, "one": 1.0}, s.second)  # noqa: E731
+        return s.top.jvp(f, (s.free,), (s.free,)), s.top.linearize(f, s.free)[1](s.here)
+
+    def put_examples(s):
+        f = lambda x: s.top.device_put((x, s.free), (s.second, None))  # noqa: E731
+        return s.top.vmap(f, out_axes=(0, None))(s.free)
+
+    def put_as_text(s):
+        put = s.top.device_put
+        programs = [
+            lambda x: put(x), lambda x: put({"x": x, "y": (x, 1.0)}, s.second),
+            lambda x: put(x, s.sharding, may_alias=True), lambda x: put(x, donate=True),
+            lambda x: put(x, may_alias=False), lambda x: put([x, x], [None, s.first]),
+            s.top.grad(lambda x: put(x, s.second).sum()),
+        ]  # fmt: skip
+        texts = [str(s.top.make_jaxpr(f)(s.free)) for f in programs]
+        return [text.replace(" out_sharding=None", "") for text in texts]
+
+    def put_in_loops(s):
+        def turn(c, x):
+            return s.top.device_put(c + x, s.second), c
+
+        f = lambda x: s.lax.scan(turn, 0.0, x)  # noqa: E731
+        return f(s.free), s.top.grad(lambda x: f(x)[0])(s.free)
+
     def donated(s):
         pairs = (s.free, s.there), (s.there, s.free), (s.free, s.free)
         return [s.donated(*pair) for pair in pairs]
@@ -260,6 +300,9 @@ REFUSED = {
     "while": lambda s: s.lax.while_loop(
         lambda p: p[0][0] < 3, lambda p: (p[0] + 1, p[1]), (s.here, s.there)
     ),
+    "put, gradient": lambda s: s.top.grad(
+        lambda x: (s.top.device_put(x, s.second) * x[0]).sum()
+    )(s.free),
     "stack": lambda s: s.jnp.stack([s.here, s.there]),
 }
 

@@ -384,7 +384,8 @@ GRADIENTS = """
     j.vmap(j.grad(f,allow_int=True))(jnp.arange(3))
     j.grad(g,allow_int=True)(jnp.array([True]))  j.vjp(g,jnp.arange(3))[1](1.0)[0]
     j.value_and_grad(f,allow_int=True)(3)[1]  j.jvp(h,(jnp.arange(3),),(z,))[1]
-    j.linearize(h,jnp.arange(3))[1](z)
+    j.linearize(h,jnp.arange(3))[1](z)  j.jit(j.grad(g,allow_int=True))(jnp.arange(2))
+    j.jit(j.grad(g,allow_int=True)).lower(jnp.arange(2)).compile()(jnp.arange(2))
 """.split()
 
 
