@@ -1040,6 +1040,7 @@ REGISTERS: list[str] = [
     "minijax.vectors.held_rows",
     "minijax.vectors.streaming",
     "minijax.vectors.transposing",
+    "minijax.vectors.kernels",
     "minijax.vectors.backend",
     "minijax.matmul.lowering",
     "minijax.matmul.calls",

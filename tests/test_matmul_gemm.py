@@ -145,7 +145,7 @@ def test_what_is_no_number_stays_in_its_row_and_column():
 def test_tiles_fill_the_registers():
     for target in TARGETS:
         for dtype in map(np.dtype, ("float32", "float64", "int8")):
-            rows, vectors, lanes = tile = tile_of(dtype, target)
+            rows, vectors, lanes, _ = tile = tile_of(dtype, target)
             assert lanes * dtype.itemsize == target.vector_bytes
             assert rows * vectors + vectors + 1 <= target.registers
             assert rows % 4 == tile.columns % 4 == 0

@@ -20,6 +20,7 @@ from minijax.kernels.program_steps import Launch
 from minijax.kernels.steps import step_kinds
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import module_text
+from minijax.llvm.schedules import kernel_function
 from minijax.llvm.targets import TargetLibrary, current_target
 from minijax.machine.backend import CPUProgram
 from minijax.machine.program_text import write_launch
@@ -37,7 +38,6 @@ from minijax.threads.pool import (
     pool_text,
 )
 from minijax.threads.ranges import outermost, range_function, unit_of
-from minijax.vectors.kernels import kernel_function
 
 ROOT = Path(__file__).resolve().parents[1]
 WORD = ctypes.c_int64

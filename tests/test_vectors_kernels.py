@@ -13,6 +13,7 @@ from minijax import enable_x64, jit
 from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, load
 from minijax.kernels.loop_nests import Loop, Start
 from minijax.llvm.kernel_text import module_text
+from minijax.llvm.schedules import kernel_function
 from minijax.llvm.targets import (
     Target,
     TargetLibrary,
@@ -21,7 +22,7 @@ from minijax.llvm.targets import (
     prepared,
 )
 from minijax.vectors.held_rows import Keep, Recall
-from minijax.vectors.kernels import kernel_function, vector_nest
+from minijax.vectors.kernels import vector_nest
 from minijax.vectors.nests import everything
 from minijax.vectors.streaming import Stream
 from minijax.vectors.transposing import Tile

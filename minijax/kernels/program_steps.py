@@ -18,7 +18,6 @@ from minijax.jaxprs.latest import Latest
 from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.kernel import Kernel
 from minijax.kernels.layouts import Slot, everywhere, whole
-from minijax.kernels.steps import no_schedules
 
 # From primitives to functions ``rule(lowering, eqn, *operands)`` from layouts to a list
 # of layouts, which add steps that compute the results.
@@ -34,7 +33,10 @@ class Launch(NamedTuple):
     kernel: Kernel
     slots: list
 
-    schedules = no_schedules
+    @property
+    def schedules(self):
+        """The programs within the step: none."""
+        return ()
 
     @property
     def reads(self):
@@ -62,7 +64,10 @@ class Evaluate(NamedTuple):
     operands: list
     results: list
 
-    schedules = no_schedules
+    @property
+    def schedules(self):
+        """The programs within the step: none."""
+        return ()
 
     @property
     def reads(self):

@@ -14,6 +14,7 @@ from minijax.llvm.types import (
     type_in_memory,
     type_of,
     vector_type,
+    width_of,
 )
 
 
@@ -134,11 +135,6 @@ def write_first(f, kind, address, x):
     """
     x = f.emit(f"extractelement {vector_type(kind, f.lanes)} {x}, i32 0", "e")
     f.line(f"store {kind} {x}, {kind}* {address}")
-
-
-def width_of(kind):
-    """Return how many bytes a number of a type of LLVM has."""
-    return {"i8": 1, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}[kind]
 
 
 def _suffix(kind, lanes):

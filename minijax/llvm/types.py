@@ -30,6 +30,11 @@ def type_in_memory(dtype):
     return "i16" if halves else "i8" if dtype.kind == "b" else type_of(dtype)
 
 
+def width_of(kind):
+    """Return how many bytes a number of a type of LLVM has."""
+    return {"i8": 1, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}[kind]
+
+
 def pointer_to(kind):
     """Return the type of addresses of a type."""
     return f"{kind}*"

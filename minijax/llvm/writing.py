@@ -8,7 +8,7 @@ Reference: the LLVM Language Reference, https://llvm.org/docs/LangRef.html.
 from typing import NamedTuple
 
 from minijax.llvm.instructions import OPERANDS, operation
-from minijax.llvm.types import splat, vector_type
+from minijax.llvm.types import listed, pointer_to, splat, vector_type, width_of
 
 
 class Scope(NamedTuple):
@@ -100,10 +100,14 @@ class LLVMFunction:
             self.at_depth(here)
         return memo[key]
 
-    def call(self, result, name, *args):
-        """Write a call; `result` is its type, and `args` are pairs of type and name."""
-        kinds = ", ".join(kind for kind, _ in args)
-        self.needed[name] = f"declare {result} @{name}({kinds})"
+    def call(self, result, name, *args, own=False):
+        """Write a call; `result` is its type, and `args` are pairs of type and name.
+
+        A function that is the module's `own` is not declared.
+        """
+        if not own:
+            kinds = ", ".join(kind for kind, _ in args)
+            self.needed[name] = f"declare {result} @{name}({kinds})"
         operands = ", ".join(f"{kind} {arg}" for kind, arg in args)
         text = f"call {result} @{name}({operands})"
         return self.line(text) if result == "void" else self.emit(text)
@@ -116,6 +120,43 @@ class LLVMFunction:
         first = f"insertelement {vector} undef, {kind} {name}, i32 0"
         every = f"shufflevector {vector} {{}}, {vector} undef, {zeros}"
         return self.once((first, lanes), self.depths[name], first, every)
+
+    def choose(self, which, x, y, kind="i64"):
+        """Write the choice of one of two values."""
+        return self.emit(f"select i1 {which}, {kind} {x}, {kind} {y}")
+
+    def shuffle(self, kind, x, y, order, lanes):
+        """Write the vector of numbers of two vectors of so many, by their places."""
+        vector, places = vector_type(kind, lanes), listed("i32", order)
+        mask = f"<{len(order)} x i32> {places}"
+        return self.emit(f"shufflevector {vector} {x}, {vector} {y}, {mask}")
+
+    def at(self, kind, base, *places):
+        """Write the address that is so many numbers behind another one."""
+        for place in places:
+            address = f"{pointer_to(kind)} {base}, i64 {place}"
+            base = self.emit(f"getelementptr {kind}, {address}", "p")
+        return base
+
+    def cast(self, old, address, new):
+        """Write an address of one type as that of another."""
+        kinds = pointer_to(old), pointer_to(new)
+        return self.emit(f"bitcast {kinds[0]} {address} to {kinds[1]}", "p")
+
+    def load(self, kind, address, lanes=0):
+        """Write the load of a number, or of so many that lie one after the other."""
+        place = self._place(kind, address, lanes)
+        return self.emit(f"load {vector_type(kind, lanes)}, {place}", "x")
+
+    def store(self, kind, x, address, lanes=0):
+        """Write the store of a number, or of a vector's, one after the other."""
+        place = self._place(kind, address, lanes)
+        self.line(f"store {vector_type(kind, lanes)} {x}, {place}")
+
+    def _place(self, kind, address, lanes):
+        vector = vector_type(kind, lanes)
+        where = self.cast(kind, address, vector) if lanes else address
+        return f"{pointer_to(vector)} {where}, align {width_of(kind)}"
 
     def turns(self, first, step, count, carried, body):
         """Write a loop; return the names of its last values.
@@ -154,19 +195,44 @@ class LLVMFunction:
         self.depths |= dict.fromkeys(results, self.depth)
         return results
 
-    def when(self, condition, write):
-        """Write what is done under a condition only; `write` writes it."""
-        number = self.count = self.count + 1
+    def when(self, condition, write, values=()):
+        """Write what is done under a condition only; return what becomes of values.
+
+        Args:
+          condition: the name of a bool.
+          write: a function that writes it, and returns the names of new values.
+          values: pairs of LLVM's type and the value where it is not done.
+        """
+        number, before = self.count + 1, self.block
+        self.count = number
         self._open([])
         self.block = f"then{number}"
-        write()
+        found = write()
         self.line(f"br label %after{number}")
-        inside = self.scopes.pop().lines
+        last, inside = self.block, self.scopes.pop().lines
         self.at_depth(self.depth - 1)
         self.line(f"br i1 {condition}, label %then{number}, label %after{number}")
         self.start(f"then{number}")
         self.lines.extend(inside)
         self.start(f"after{number}")
+        return [
+            self.emit(f"phi {kind} [ {x}, %{last} ], [ {value}, %{before} ]")
+            for (kind, value), x in zip(values, found if values else ())
+        ]
+
+    def definition(self, name, params, attributes, result=None, linkage="internal "):
+        """Return the text of the function.
+
+        Args:
+          name, attributes, linkage: in LLVM's words.
+          params: pairs of type and name.
+          result: a pair of type and name, if it returns something.
+        """
+        kind, value = result or ("void", "")
+        listed = ", ".join(f"{kind} {param}" for kind, param in params)
+        head = f"define {linkage}{kind} @{name}({listed}) {attributes} {{"
+        end = f"  ret {kind} {value}".rstrip()
+        return "\n".join([head, "entry:", *self.lines, end, "}"])
 
     def _put_loop(self, number, entry, rows):
         """End a loop, and put its text into that of the scope around it."""

@@ -4,8 +4,6 @@
 
 from itertools import repeat
 
-import numpy as np
-
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.fusion.fusion_pass import fuse
 from minijax.jitting.compilation import backends, default_backend
@@ -17,6 +15,7 @@ from minijax.machine.executables import (
     address_of,
     callable_elsewhere,
     collector_at_rest,
+    context_of,
     table,
     with_own_results,
 )
@@ -79,13 +78,6 @@ def results_of(plan, avals, inputs):
         else empty(aval.shape, aval.dtype)
         for place, aval in zip(places, avals)
     ]
-
-
-def context_of(program):
-    """Return the table that is the same from call to call; keep what it points to."""
-    constants = [asbuffer(x) for _, x in program.schedule.constants]
-    program.constants = list(map(np.ascontiguousarray, constants))
-    return table([program.host.address, *map(address_of, program.constants)])
 
 
 CPUProgram.dialects = {

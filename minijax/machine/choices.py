@@ -136,7 +136,10 @@ class While(NamedTuple):
     starts: list
     results: list
 
-    open_ended = True  # the number of turns is not known
+    @property
+    def open_ended(self):
+        """Whether the number of turns is not known."""
+        return True
 
     @property
     def schedules(self):

@@ -9,6 +9,9 @@ import gc
 import os
 from typing import NamedTuple
 
+import numpy as np
+
+from minijax.arrays.array import asbuffer
 from minijax.jaxprs.latest import Latest
 from minijax.jitting.costs import BYTES, FLOPS, TRANSCENDENTALS, nbytes
 from minijax.kernels.building import KernelBuilder
@@ -139,6 +142,13 @@ class Executable:
         profile = profiler.value(self)
         profile(*args)
         return profile
+
+
+def context_of(program):
+    """Return the table that is the same from call to call; keep what it points to."""
+    constants = [asbuffer(x) for _, x in program.schedule.constants]
+    program.constants = list(map(np.ascontiguousarray, constants))
+    return table([program.host.address, *map(address_of, program.constants)])
 
 
 def callable_elsewhere(program):

@@ -15,47 +15,6 @@ from minijax.kernels.steps import StepKind, cost_of_schedule, step_kinds
 from minijax.memory.liveness import captured
 
 
-class Repeat(NamedTuple):
-    """A step: run a schedule a number of times.
-
-    Attributes:
-      length: how often.
-      reverse: whether rows are taken from the last one to the first.
-      body: the `Schedule` of one time; from states and rows of xs to the next states
-        and rows of ys.
-      starts: list of the slots of the states at first; the step overwrites them.
-      results: list of the slots of the states in the end.
-      xs, ys: lists of the slots whose rows are read, and written.
-    """
-
-    length: int
-    reverse: bool
-    body: Schedule
-    starts: list
-    results: list
-    xs: list
-    ys: list
-
-    schedules = property(lambda step: (step.body,), doc="The schedules in the step.")
-
-    @property
-    def reads(self):
-        """The slots that the step reads."""
-        return [*self.starts, *self.xs, *captured(self.body)]
-
-    @property
-    def writes(self):
-        """The slots that the step writes to."""
-        return [*self.starts, *self.results, *self.ys]
-
-    def with_schedules(self, new):
-        """Return the step with another schedule in it."""
-        return self._replace(body=new[0])
-
-    def __str__(self):
-        return text_of_repeat(self)
-
-
 def text_of_repeat(step):
     """Return a loop as text: its first line, and the steps of its body."""
     order = " backwards" if step.reverse else ""
@@ -77,6 +36,49 @@ def _body(schedule):
 def names_of(slots):
     """Return the names of slots, as text."""
     return " ".join(slot.name for slot in slots)
+
+
+class Repeat(NamedTuple):
+    """A step: run a schedule a number of times.
+
+    Attributes:
+      length: how often.
+      reverse: whether rows are taken from the last one to the first.
+      body: the `Schedule` of one time; from states and rows of xs to the next states
+        and rows of ys.
+      starts: list of the slots of the states at first; the step overwrites them.
+      results: list of the slots of the states in the end.
+      xs, ys: lists of the slots whose rows are read, and written.
+    """
+
+    length: int
+    reverse: bool
+    body: Schedule
+    starts: list
+    results: list
+    xs: list
+    ys: list
+
+    @property
+    def schedules(self):
+        """The schedules in the step."""
+        return (self.body,)
+
+    @property
+    def reads(self):
+        """The slots that the step reads."""
+        return [*self.starts, *self.xs, *captured(self.body)]
+
+    @property
+    def writes(self):
+        """The slots that the step writes to."""
+        return [*self.starts, *self.results, *self.ys]
+
+    def with_schedules(self, new):  # the step with another body
+        return self._replace(body=new[0])
+
+    def __str__(self):
+        return text_of_repeat(self)
 
 
 def runner(program, schedule):

@@ -11,6 +11,7 @@ with those of constants. It returns 0, or 1 if Python has raised an error.
 from minijax.kernels.backends import cost_of_launch, launched
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.steps import StepKind, step_kinds
+from minijax.llvm.schedules import kernel_function
 from minijax.machine.function_text import (
     LONGEST,
     STACK,
@@ -22,7 +23,6 @@ from minijax.machine.function_text import (
 )
 from minijax.machine.host_steps import write_hosted
 from minijax.machine.locations import Locations, calls
-from minijax.vectors.kernels import kernel_function
 
 
 class ProgramText:

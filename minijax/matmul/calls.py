@@ -1,21 +1,21 @@
-# Made from chapters/23_matmul.md by `make chapter`;
+# Made from chapters/23_matmul_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Calls of the function for matrix products from the text of other functions."""
 
+import functools
 import hashlib
 
 from minijax.kernels.steps import StepKind, step_kinds
 from minijax.llvm.compiler import make_known
-from minijax.llvm.types import pointer_to, type_of
+from minijax.llvm.types import type_of
 from minijax.matmul.gemm import address, name_of_gemm, parameters
 from minijax.matmul.lowering import Product, cost_of_product, multiplied
-from minijax.matmul.text import MatrixText
+from minijax.matmul.sizes import reckon
 
 
 def signature(dtype):
     """Return the types of the function's parameters, as LLVM writes them."""
-    params = parameters(MatrixText(dtype)).split(", ")
-    return ", ".join(param.split()[0] for param in params)
+    return ", ".join(kind for kind, _ in parameters(dtype))
 
 
 def write_call(f, step, slots, space, callee=None):
@@ -28,19 +28,19 @@ def write_call(f, step, slots, space, callee=None):
       space: the address of the step's workspace, as ``i8*``.
       callee: what is called; by default, the function by its name.
     """
-    layouts, kind = (step.lhs, step.rhs, step.out), type_of(step.out.dtype)
-    starts = [
-        behind(f, kind, f.emit(f"bitcast i8* {slot} to {pointer_to(kind)}"), x.offset)
-        for slot, x in zip(slots, layouts)
-    ]
-    name = callee or f"@{name_of_gemm(step.out.dtype)}"
-    write_calls(f, step, starts, 0, lambda x: f"call void {name}({x}, i8* {space})")
+    kind, layouts = type_of(step.out.dtype), (step.lhs, step.rhs, step.out)
+    addresses = [f.cast("i8", slot, kind) for slot in slots]
+    starts = [f.at(kind, *pair) for pair in zip(addresses, [x.offset for x in layouts])]
+    dtype = step.out.dtype
+    name = callee or name_of_gemm(dtype)
+    call = functools.partial(write_one, f, name, dtype, space)
+    write_calls(f, step, starts, 0, call)
 
 
-def behind(f, kind, base, distance):
-    """Write the address that is so many numbers behind another one."""
-    place = f"{pointer_to(kind)} {base}, i64 {distance}"
-    return f.emit(f"getelementptr {kind}, {place}", "p")
+def write_one(f, name, dtype, space, numbers):
+    """Write one call: numbers are sizes, addresses and distances."""
+    kinds, _ = zip(*parameters(dtype))
+    f.call("void", name, *zip(kinds, (*numbers, space)), own=True)
 
 
 def write_calls(f, step, starts, axis, call):
@@ -48,11 +48,11 @@ def write_calls(f, step, starts, axis, call):
     layouts, kind = (step.lhs, step.rhs, step.out), type_of(step.out.dtype)
     *batch, _, _ = step.out.shape
     if axis + 1 >= len(batch):
-        return f.line(call(arguments(step, starts)))
+        return call(arguments(step, starts))
 
     def turn(index, _):
-        distances = [f.emit(f"mul i64 {index}, {x.strides[axis]}") for x in layouts]
-        inner = [behind(f, kind, *pair) for pair in zip(starts, distances)]
+        distances = [reckon(f, "mul", index, x.strides[axis]) for x in layouts]
+        inner = [f.at(kind, *pair) for pair in zip(starts, distances)]
         write_calls(f, step, inner, axis + 1, call)
         return []
 
@@ -60,14 +60,12 @@ def write_calls(f, step, starts, axis, call):
 
 
 def arguments(step, starts):
-    """Return the arguments of a call: sizes, addresses, distances."""
+    """Return the arguments of a call but the last: sizes, addresses, distances."""
     *batch, m, n = step.out.shape
-    texts = [f"i64 {size}" for size in (*batch, m, n, step.lhs.shape[-1])][-4:]
-    texts = texts if batch else ["i64 1", *texts]
+    sizes = [1, *batch, m, n, step.lhs.shape[-1]][-4:]
     for layout, start in zip((step.lhs, step.rhs, step.out), starts):
-        texts.append(f"{pointer_to(type_of(layout.dtype))} {start}")
-        texts += [f"i64 {stride}" for stride in (0, *layout.strides)[-3:]]
-    return ", ".join(texts[:-1])  # the columns of out lie side by side
+        sizes += [start, *(0, *layout.strides)[-3:]]
+    return sizes[:-1]  # the columns of out lie side by side
 
 
 def write_product_step(f, step):
@@ -79,7 +77,7 @@ def write_product_step(f, step):
     f.declare(f"declare void @{name}({signature(dtype)})")
     slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
     space = f.program.locations.workspaces.get(id(step), 0)
-    write_call(f, step, slots, f.offset("%arena", space), f"@{name}")
+    write_call(f, step, slots, f.offset("%arena", space), name)
 
 
 step_kinds[Product] = StepKind(multiplied, cost_of_product, write_product_step)

@@ -11,19 +11,22 @@ from typing import NamedTuple
 
 from minijax.arrays.dtypes import short_name
 from minijax.llvm.kernel_text import FunctionText, module_text
+from minijax.llvm.lanes import on_stack
 from minijax.llvm.targets import TargetLibrary
-from minijax.llvm.types import pointer_to
-from minijax.matmul.text import MatrixText, function_text, write_times
-from minijax.matmul.tiles import (
-    any_tile_function,
-    name_of,
-    name_of_pack,
-    pack_function,
-    parts_of,
-    quotient,
-    tile_function,
-    tile_of,
+from minijax.llvm.types import pointer_to, type_of
+from minijax.llvm.writing import LLVMFunction
+from minijax.matmul.edges import any_operands, any_tile_function, name_of_any, parts_of
+from minijax.matmul.packing import name_of_pack, pack_function
+from minijax.matmul.sizes import (
+    BOOL,
+    both,
+    holds,
+    reckon,
+    times,
+    write_panels,
+    write_parts,
 )
+from minijax.matmul.tiles import function_text, name_of, tile_function, tile_of
 
 
 class Limits(NamedTuple):
@@ -35,41 +38,6 @@ class Limits(NamedTuple):
 
 
 LIMITS = Limits()
-
-
-def write_parts(f, size, limit, unit, body):
-    """Write a loop over parts of a size: about equal, and whole units but for the last.
-
-    Args:
-      size: the name of a number.
-      limit: what no part is longer than, unless it is one unit.
-      unit: a number.
-      body: a function of the start and the length of a part.
-    """
-    count = quotient(f, size, max(limit - limit % unit, unit))
-    fair = f.i64("udiv", f.i64("add", f.i64("sub", size, 1), count), count)
-    step = f.i64("mul", quotient(f, fair, unit), unit)
-
-    def part(index):
-        start = f.i64("mul", index, step)
-        body(start, least(f, f.i64("sub", size, start), step))
-
-    write_times(f, count, part)
-
-
-def write_panels(f, size, width, body):
-    """Write a loop over panels; `body` is a function of the start and the width."""
-
-    def panel(index):
-        start = f.i64("mul", index, width)
-        body(start, least(f, f.i64("sub", size, start), width))
-
-    write_times(f, quotient(f, size, width), panel)
-
-
-def least(f, x, y):
-    """Write the smaller one of two sizes."""
-    return f.choose(f.emit(f"icmp ult i64 {x}, {y}"), x, y)
 
 
 class Side(NamedTuple):
@@ -89,95 +57,101 @@ class Side(NamedTuple):
     unit: int
 
 
-def sides(tile):
-    """Return the two sides of a product."""
-    left = Side(tile.rows, "%a_row", "%a_column", "%a_stays", 4)
-    return left, Side(tile.columns, "%b_column", "%b_row", "%b_stays", tile.columns)
+def sides(f, tile):
+    """Write which operands may stay where they are; return the two `Side`."""
+    few = holds(f, "le", "%m", 2 * tile.rows)
+    a, b = holds(f, "le", "%n", 4 * tile.columns), holds(f, "eq", "%b_column", 1)
+    wide, b = tile.columns, both(f, few, b)
+    left = Side(tile.rows, "%a_row", "%a_column", a, 4)
+    return left, Side(wide, "%b_column", "%b_row", b, wide)
 
 
 class Block(NamedTuple):
     """A block of an operand: where it is, its depth, and where it is packed."""
 
     side: Side
+    kind: str
     source: str
     depth: str
     packed: str
 
     def addresses(self, f, start):
         """Write where a panel is in memory, and where it is when it is packed."""
-        source = f.at(self.source, f.i64("mul", start, self.side.row))
-        return source, f.at(self.packed, f.i64("mul", start, self.depth))
+        places = (reckon(f, "mul", start, by) for by in (self.side.row, self.depth))
+        pairs = zip((self.source, self.packed), places)
+        return [f.at(self.kind, base, place) for base, place in pairs]
 
     def stays(self, f, count):
         """Write whether a panel of so many rows stays where it is."""
-        rest = f.i64("urem", count, self.side.unit)
-        return f.emit(f"and i1 {self.side.stays}, {f.emit(f'icmp eq i64 {rest}, 0')}")
+        rest = reckon(f, "rem", count, self.side.unit)
+        return both(f, self.side.stays, holds(f, "eq", rest, 0))
 
     def panel(self, f, start, count):
         """Write where a panel is read: its address, and two distances."""
         stays, (source, packed) = self.stays(f, count), self.addresses(f, start)
-        address = f.choose(stays, source, packed, f.pointer)
+        address = f.choose(stays, source, packed, pointer_to(self.kind))
         row = f.choose(stays, self.side.row, 1)
         return address, row, f.choose(stays, self.side.column, self.side.width)
 
 
-def write_packing(f, block, size):
+def write_packing(f, dtype, block, size):
     """Write the packing of the panels that do not stay where they are."""
     width, row, column, *_ = block.side
+    pointer = pointer_to(block.kind)
 
     def panel(start, count):
         source, packed = block.addresses(f, start)
-        args = f"i64 {count}, i64 {block.depth}, {f.pointer} {source}, "
-        args += f"i64 {row}, i64 {column}, {f.pointer} {packed}"
-        moves = f.emit(f"xor i1 {block.stays(f, count)}, true")
-        call = f"call void @{name_of_pack(f.dtype, width)}({args})"
-        f.when(moves, lambda: f.line(call))
+        sizes = [("i64", x) for x in (count, block.depth, row, column)]
+        args = [*sizes, (pointer, source), (pointer, packed)]
+        moves = f.operation("not", [block.stays(f, count)], BOOL, BOOL)
+        name = name_of_pack(dtype, width)
+        f.when(moves, lambda: f.call("void", name, *args, own=True))
 
     write_panels(f, size, width, panel)
 
 
-def write_tiles(f, left, right, c, sizes, more):
+def write_tiles(f, dtype, left, right, c, sizes, more):
     """Write the tiles of a block of the result."""
-    p, (m, n) = f.pointer, sizes
+    kinds, _ = zip(*any_operands(dtype))
 
     def columns(column, wide):
         b, _, b_row = right.panel(f, column, wide)
 
         def rows(row, high):
-            a, a_row, a_column = left.panel(f, row, high)
-            place = f.at(c, f.i64("mul", row, "%c_row"), column)
-            args = f"i64 {high}, i64 {wide}, i64 {left.depth}, "
-            args += f"{p} {a}, i64 {a_row}, i64 {a_column}, {p} {b}, i64 {b_row}, "
-            args += f"{p} {place}, i64 %c_row, i1 {more}, {p} %apart"
-            f.line(f"call void @tile_{short_name(f.dtype)}({args})")
+            a = left.panel(f, row, high)
+            place = f.at(left.kind, c, reckon(f, "mul", row, "%c_row"), column)
+            there = (place, "%c_row", more, "%apart")
+            args = zip(kinds, (high, wide, left.depth, *a, b, b_row, *there))
+            f.call("void", name_of_any(dtype), *args, own=True)
 
-        write_panels(f, m, left.side.width, rows)
+        write_panels(f, sizes[0], left.side.width, rows)
 
-    write_panels(f, n, right.side.width, columns)
+    write_panels(f, sizes[1], right.side.width, columns)
 
 
-def write_product(f, tile, limits, a, b, c):
+def write_product(f, tile, limits, both_sides, space, a, b, c):
     """Write the product of two matrices: columns, terms and rows, block by block."""
-    left_side, right_side = sides(tile)
+    left_side, right_side = both_sides
+    dtype, kind = tile.dtype, type_of(tile.dtype)
 
     def columns(column, n):
         write_parts(f, "%k", limits.depth, 4, lambda k, d: terms(column, n, k, d))
 
     def terms(column, n, term, depth):
-        source = f.at(b, f.i64("mul", term, "%b_row"))
-        source = f.at(source, f.i64("mul", column, "%b_column"))
-        right = Block(right_side, source, depth, "%space")
-        write_packing(f, right, n)
-        wide = f.i64("add", n, tile.columns)
-        space = f.at("%space", f.i64("mul", wide, depth))
-        more, begin = f.emit(f"icmp ne i64 {term}, 0"), f.i64("mul", term, "%a_column")
+        source = f.at(kind, b, reckon(f, "mul", term, "%b_row"))
+        source = f.at(kind, source, reckon(f, "mul", column, "%b_column"))
+        right = Block(right_side, kind, source, depth, space)
+        write_packing(f, dtype, right, n)
+        used = reckon(f, "mul", reckon(f, "add", n, tile.columns), depth)
+        behind, more = f.at(kind, space, used), holds(f, "ne", term, 0)
+        begin = reckon(f, "mul", term, "%a_column")
 
         def rows(row, m):
-            source = f.at(a, begin, f.i64("mul", row, "%a_row"))
-            left = Block(left_side, source, depth, space)
-            write_packing(f, left, m)
-            place = f.at(c, f.i64("mul", row, "%c_row"), column)
-            write_tiles(f, left, right, place, (m, n), more)
+            source = f.at(kind, a, begin, reckon(f, "mul", row, "%a_row"))
+            left = Block(left_side, kind, source, depth, behind)
+            write_packing(f, dtype, left, m)
+            place = f.at(kind, c, reckon(f, "mul", row, "%c_row"), column)
+            write_tiles(f, dtype, left, right, place, (m, n), more)
 
         write_parts(f, "%m", limits.rows, tile.rows, rows)
 
@@ -186,30 +160,25 @@ def write_product(f, tile, limits, a, b, c):
 
 def write_gemm(f, tile, limits):
     """Write the product of matrices, one pair of them after the other."""
-    numbers = tile.rows * tile.columns
-    apart = f.emit(f"alloca {f.kind}, i64 {numbers}, align 64", "p")
-    f.line(f"%apart = getelementptr {f.kind}, {f.pointer} {apart}, i64 0")
-    f.line(f"%space = bitcast {pointer_to('i8')} %workspace to {f.pointer}")
-    few = f.emit(f"icmp ule i64 %m, {2 * tile.rows}")
-    f.line(f"%b_stays = and i1 {few}, {f.emit('icmp eq i64 %b_column, 1')}")
-    f.line(f"%a_stays = icmp ule i64 %n, {4 * tile.columns}")
+    kind = type_of(tile.dtype)
+    f.lines += on_stack("%apart", kind, tile.rows * tile.columns * tile.dtype.itemsize)
+    space, both_sides = f.cast("i8", "%workspace", kind), sides(f, tile)
 
     def pair(index):
-        starts = [f.at(f"%{x}", f.i64("mul", index, f"%{x}_batch")) for x in "abc"]
-        write_product(f, tile, limits, *starts)
+        distances = [reckon(f, "mul", index, f"%{x}_batch") for x in "abc"]
+        starts = [f.at(kind, f"%{x}", place) for x, place in zip("abc", distances)]
+        write_product(f, tile, limits, both_sides, space, *starts)
 
-    write_times(f, "%batch", pair)
+    times(f, "%batch", pair)
 
 
-def parameters(f):
+def parameters(dtype):
     """Return the parameters: sizes, addresses, and distances in numbers."""
-    p = f.pointer
-    return (
-        "i64 %batch, i64 %m, i64 %n, i64 %k, "
-        f"{p} %a, i64 %a_batch, i64 %a_row, i64 %a_column, "
-        f"{p} %b, i64 %b_batch, i64 %b_row, i64 %b_column, "
-        f"{p} %c, i64 %c_batch, i64 %c_row, {pointer_to('i8')} %workspace"
-    )
+    kinds = {letter: pointer_to(type_of(dtype)) for letter in "abc"}
+    kinds["workspace"] = pointer_to("i8")
+    names = "batch m n k a a_batch a_row a_column b b_batch b_row b_column"
+    names = f"{names} c c_batch c_row workspace".split()
+    return [(kinds.get(name, "i64"), f"%{name}") for name in names]
 
 
 def workspace(sizes, dtype, limits=LIMITS):
@@ -227,19 +196,17 @@ def function(dtype, target, limits=LIMITS):
     Its parameters are those of `parameters`. The columns of c lie side by side;
     ``%workspace`` has as many bytes as `workspace` says.
     """
-    tile, f = tile_of(dtype, target), MatrixText(dtype)
+    tile, f = tile_of(dtype, target), LLVMFunction()
     write_gemm(f, tile, limits)
-    called = {f"tile_{short_name(dtype)}": any_tile_function(dtype, tile)}
+    made, whole = any_tile_function(tile), name_of_any(dtype)
+    called = {**f.needed, **made.needed, whole: made.text}
     for part in parts_of(tile):
-        called[name_of(dtype, part)] = tile_function(dtype, part)
+        made = tile_function(part)
+        called |= made.needed | {name_of(part): made.text}
     for width in (tile.rows, tile.columns):
-        name = name_of_pack(dtype, width)
-        called[name] = pack_function(dtype, width, tile.lanes)
-    needed = {}
-    for name, made in called.items():
-        needed |= made.needed | {name: made.text}
-    made = function_text(f, name_of_gemm(dtype), parameters(f), linkage="")
-    return FunctionText(made.text, needed)
+        called[name_of_pack(dtype, width)] = pack_function(dtype, width, tile.lanes)
+    made = function_text(f, name_of_gemm(dtype), parameters(dtype), linkage="")
+    return FunctionText(made.text, called)
 
 
 def name_of_gemm(dtype):

@@ -4,14 +4,12 @@
 
 from minijax.kernels.kernel import Node, operations, traffic
 from minijax.kernels.loop_nests import Loop
-from minijax.llvm.kernel_text import KernelText, function_of
-from minijax.vectors.functions import write_function_call
-from minijax.vectors.kernels import attributes, vector_nest
+from minijax.llvm.schedules import attributes, schedule, scheduled
 
 
 def outermost(kernel, target):
     """Return the one loop of a kernel that can be cut, or None."""
-    *before, loop = vector_nest(kernel, target) or [None]
+    *before, loop = schedule.value(kernel, target) or [None]
     if not isinstance(loop, Loop) or loop.folds or loop.unrolled:
         return None
     if not all(isinstance(step, Node) for step in before):
@@ -27,10 +25,10 @@ def unit_of(loop):
 
 def range_function(kernel, name, target):
     """Return the `FunctionText` of a kernel with ``i64 %lo, i64 %hi`` at its end."""
-    *before, loop = vector_nest(kernel, target)
+    *before, loop = schedule.value(kernel, target)
     steps = [*before, loop._replace(parallel=True)]
-    f, more = KernelText(kernel, write_function_call), ("i64 %lo", "i64 %hi")
-    return function_of(f, name, steps, attributes("noinline", target), more)
+    where, more = attributes("noinline", target), ("i64 %lo", "i64 %hi")
+    return scheduled(kernel, name, steps, where, more)
 
 
 def time_of_kernel(kernel, target):

@@ -13,9 +13,10 @@ from minijax.llvm.compiler import make_known
 from minijax.llvm.types import pointer_to, type_in_memory, type_of
 from minijax.llvm.writing import LLVMFunction
 from minijax.machine.program_text import write_launch
-from minijax.matmul.calls import arguments, behind, signature, write_product_step
+from minijax.matmul.calls import arguments, signature, write_one, write_product_step
 from minijax.matmul.gemm import address, name_of_gemm
 from minijax.matmul.lowering import Product
+from minijax.matmul.sizes import reckon
 from minijax.matmul.tiles import tile_of
 from minijax.memory.arenas import rounded
 from minijax.threads.partial_folds import in_two
@@ -167,15 +168,13 @@ def write_part(t, step, addresses, which, callee):
     operands, axis = MOVING[which]
     kind = type_of(step.out.dtype)
     for number, (slot, layout) in enumerate(zip(addresses, layouts)):
-        base = t.emit(f"bitcast i8* {slot} to {pointer_to(kind)}", "p")
-        start = behind(t, kind, base, layout.offset)
+        start = t.at(kind, t.cast("i8", slot, kind), layout.offset)
         if number in operands:
-            distance = t.emit(f"mul i64 %lo, {layout.strides[axis]}")
-            start = behind(t, kind, start, distance)
+            start = t.at(kind, start, reckon(t, "mul", "%lo", layout.strides[axis]))
         starts.append(start)
-    args = arguments(step, starts).split(", ")
-    args[which] = f"i64 {t.emit('sub i64 %hi, %lo')}"
-    t.line(f"call void @{callee}({', '.join(args)}, i8* %space)")
+    numbers = arguments(step, starts)
+    numbers[which] = reckon(t, "sub", "%hi", "%lo")
+    write_one(t, callee, step.out.dtype, "%space", numbers)
 
 
 def write_shared_product(f, step):

@@ -63,12 +63,12 @@ def _harmless(f, kind, x, lanes):
 
 def _definition(f, function, label, lanes, result, how="alwaysinline"):
     kind = vector_type(type_of(function.result.dtype), lanes)
-    params = ", ".join(
-        f"{vector_type(type_of(node.dtype), lanes)} %x{node.detail}"
+    params = [
+        (vector_type(type_of(node.dtype), lanes), f"%x{node.detail}")
         for node in function.args
-    )
-    head = f"define internal {kind} @{label}({params}) nounwind {how} {{"
-    return "\n".join([head, "entry:", *f.lines, f"  ret {kind} {result}", "}"])
+    ]
+    attributes = f"nounwind {how}"
+    return f.definition(label, params, attributes, (kind, result))
 
 
 def _write_rare(f, function, names, lanes):

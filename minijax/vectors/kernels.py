@@ -1,13 +1,13 @@
 # Made from chapters/22_vectors.md by `make chapter`;
 # edit the chapter, not this file.
-"""Kernels as functions of a processor: their nests, pass by pass, and their text.
+"""The order of schedules on a processor with vectors: from nest to nest.
 
 Reference: J. Ragan-Kelley and others, "Halide" (PLDI 2013): what is computed, and a
 schedule that says how.
 """
 
 from minijax.kernels.loop_nests import loop_nest
-from minijax.llvm.kernel_text import KernelText, function_of
+from minijax.llvm.schedules import function_writer, schedule
 from minijax.vectors.functions import write_function_call
 from minijax.vectors.held_rows import hold_rows, with_row_ends
 from minijax.vectors.marks import with_marks
@@ -29,22 +29,4 @@ def vector_nest(kernel, target, passes=None):
     return steps
 
 
-def kernel_function(kernel, name, target, inline=None, passes=None):
-    """Return the `FunctionText` of a kernel: its arguments are addresses of buffers.
-
-    Args:
-      kernel: a `Kernel`.
-      name: of the function.
-      target: the `Target` that it is meant for.
-      inline: whether callers should contain it; by default, where all axes are short.
-      passes: what is done to its nest; by default, all of `PASSES`.
-    """
-    short = all(size <= 16 for size in kernel.sizes) if inline is None else inline
-    where = attributes("alwaysinline" if short else "noinline", target)
-    f = KernelText(kernel, write_function_call)
-    return function_of(f, name, vector_nest(kernel, target, passes), where)
-
-
-def attributes(where, target):
-    """Return what LLVM is told of a function: where it stands, how wide vectors are."""
-    return f'{where} "prefer-vector-width"="{8 * target.vector_bytes}" '
+schedule.value, function_writer.value = vector_nest, write_function_call

@@ -9,8 +9,8 @@ from minijax.kernels.kernel import Node, Store
 from minijax.kernels.loop_nests import Loop
 from minijax.kernels.nest_checking import step_checks
 from minijax.llvm.kernel_text import step_writers, write_steps
-from minijax.llvm.loads_and_stores import from_memory, read_row, width_of
-from minijax.llvm.types import listed, type_in_memory, vector_type
+from minijax.llvm.loads_and_stores import from_memory, read_row
+from minijax.llvm.types import pointer_to, type_in_memory
 from minijax.llvm.writing import LLVMFunction
 from minijax.vectors.nests import everything, is_loop, widest
 
@@ -21,7 +21,6 @@ def turned(f, kind, vectors):
     Squares are exchanged across the diagonal: of half the size, of a quarter, ...
     """
     lanes = half = len(vectors)
-    vector = vector_type(kind, lanes)
     while half > 1:
         half //= 2
         orders = [
@@ -29,10 +28,9 @@ def turned(f, kind, vectors):
             [lane + lanes if lane & half else lane + half for lane in range(lanes)],
         ]
         for number in [number for number in range(lanes) if not number & half]:
-            pair = f"{vector} {vectors[number]}, {vector} {vectors[number + half]}"
+            pair = vectors[number], vectors[number + half]
             for place, order in zip((number, number + half), orders):
-                text = f"shufflevector {pair}, <{lanes} x i32> {listed('i32', order)}"
-                vectors[place] = f.emit(text, "q")
+                vectors[place] = f.shuffle(kind, *pair, order, lanes)
     return vectors
 
 
@@ -129,8 +127,8 @@ def write_line(f, node, square, number):
     """Write the load of a line of a tile."""
     dtype = node.detail.buffer.dtype
     kind, at = type_in_memory(dtype), f.emit(f"mul i64 {number}, {f.lanes}", "a")
-    start = f.emit(f"getelementptr {kind}, {kind}* {square}, i64 {at}", "p")
-    return from_memory(f, dtype, read_row(f, kind, start, None), f.lanes)
+    line = read_row(f, kind, f.at(kind, square, at), None)
+    return from_memory(f, dtype, line, f.lanes)
 
 
 step_writers[Tile] = write_tiles
@@ -157,10 +155,8 @@ def write_edge(f, axis, index, node, live, square):
 
         def cell(lane, _):
             f.indices[along] = f.sum(first, lane)
-            x = f.emit(f"load {kind}, {kind}* {f.address(buffer, place)}", "e")
-            at = f.emit(f"add i64 {start}, {lane}", "a")
-            here = f.emit(f"getelementptr {kind}, {kind}* {square}, i64 {at}", "p")
-            f.line(f"store {kind} {x}, {kind}* {here}")
+            x = f.load(kind, f.address(buffer, place))
+            f.store(kind, x, f.at(kind, square, start, lane))
             return []
 
         return f.turns(0, 1, f.live, [], cell)
@@ -175,17 +171,13 @@ def square_function(kind, lanes):
 
     Its arguments are the first number, the stride between rows, and the scratch memory.
     """
-    f, name = LLVMFunction(), f"transpose_{kind}_v{lanes}"
-    vector, width, vectors = vector_type(kind, lanes), width_of(kind), []
+    f, name, vectors = LLVMFunction(), f"transpose_{kind}_v{lanes}", []
     for lane in range(lanes):
-        at = f.emit(f"mul i64 %stride, {lane}", "a")
-        row = f.emit(f"getelementptr {kind}, {kind}* %x, i64 {at}", "p")
-        row = f.emit(f"bitcast {kind}* {row} to {vector}*", "p")
-        vectors.append(f.emit(f"load {vector}, {vector}* {row}, align {width}"))
-    start = f.emit(f"bitcast {kind}* %square to {vector}*", "p")
+        distance = f.emit(f"mul i64 %stride, {lane}", "a")
+        vectors.append(f.load(kind, f.at(kind, "%x", distance), lanes))
     for number, x in enumerate(turned(f, kind, vectors)):
-        line = f.emit(f"getelementptr {vector}, {vector}* {start}, i64 {number}", "p")
-        f.line(f"store {vector} {x}, {vector}* {line}, align {width}")
-    params = f"{kind}* noalias readonly %x, i64 %stride, {kind}* noalias %square"
-    head = f"define internal void @{name}({params}) nounwind noinline {{"
-    return name, "\n".join([head, "entry:", *f.lines, "  ret void", "}"])
+        f.store(kind, x, f.at(kind, "%square", number * lanes), lanes)
+    pointer = pointer_to(kind)
+    ends = (f"{pointer} noalias readonly", "%x"), (f"{pointer} noalias", "%square")
+    params = ends[0], ("i64", "%stride"), ends[1]
+    return name, f.definition(name, params, "nounwind noinline")

@@ -1,0 +1,88 @@
+# Made from chapters/23_matmul.md by `make chapter`;
+# edit the chapter, not this file.
+"""Remainder tiles: what is computed where a whole tile does not fit.
+
+Reference: F. Van Zee and R. van de Geijn, *BLIS: a framework for rapidly instantiating
+BLAS functionality* (ACM Transactions on Mathematical Software, 2015).
+"""
+
+from minijax.arrays.dtypes import short_name
+from minijax.llvm.types import pointer_to, type_of, vector_type
+from minijax.llvm.writing import LLVMFunction
+from minijax.matmul.sizes import both, holds, quotient, reckon, times
+from minijax.matmul.tiles import function_text, name_of, operands, write_addition
+
+
+def parts_of(tile):
+    """Return the tiles that are computed instead where a smaller one is enough."""
+    return [
+        tile._replace(rows=rows, vectors=vectors)
+        for rows in range(4, tile.rows + 1, 4)
+        for vectors in range(1, tile.vectors + 1)
+    ]
+
+
+def write_any_tile(f, tile):
+    """Write a tile of ``%rows`` rows and ``%columns`` columns, as many as fit or fewer.
+
+    The smallest tile that holds them is computed. If they do not fill it, it is
+    computed apart, and what belongs to the result is copied.
+    """
+    kind, lanes = type_of(tile.dtype), tile.lanes
+    fours, vectors = quotient(f, "%rows", 4), quotient(f, "%columns", lanes)
+    even = holds(f, "eq", reckon(f, "mul", fours, 4), "%rows")
+    filled = holds(f, "eq", reckon(f, "mul", vectors, lanes), "%columns")
+    whole = both(f, even, filled)
+    c = f.choose(whole, "%c", "%apart", pointer_to(kind))
+    c_row = f.choose(whole, "%c_row", tile.columns)
+    result = c, c_row, both(f, whole, "%more")
+    for part in parts_of(tile):
+        counts = (fours, part.rows // 4), (vectors, part.vectors)
+        fits = [holds(f, "eq", *pair) for pair in counts]
+        f.when(both(f, *fits), lambda part=part: write_part_call(f, part, result))
+    rest = f.choose(whole, 0, "%rows")
+    times(f, rest, lambda row: write_row_back(f, row, tile))
+
+
+def write_part_call(f, tile, result):
+    """Write the call that computes a tile, here or apart."""
+    kinds, names = zip(*operands(tile.dtype))
+    f.call("void", name_of(tile), *zip(kinds, (*names[:6], *result)), own=True)
+
+
+def write_row_back(f, row, tile):
+    """Write the copy of a row of the tile that was computed apart."""
+    kind, lanes = type_of(tile.dtype), tile.lanes
+    source = f.at(kind, "%apart", reckon(f, "mul", row, tile.columns))
+    place = f.at(kind, "%c", reckon(f, "mul", row, "%c_row"))
+
+    def copy(start, lanes):
+        x = f.load(kind, f.at(kind, source, start), lanes)
+        there = f.at(kind, place, start)
+        total = write_addition(f, tile.dtype, x, there, lanes)
+        x = f.choose("%more", total, x, vector_type(kind, lanes))
+        f.store(kind, x, there, lanes)
+
+    vectors = reckon(f, "div", "%columns", lanes)
+    done = reckon(f, "mul", vectors, lanes)
+    times(f, vectors, lambda i: copy(reckon(f, "mul", i, lanes), lanes))
+    rest = reckon(f, "sub", "%columns", done)
+    times(f, rest, lambda i: copy(reckon(f, "add", i, done), 0))
+
+
+def any_tile_function(tile):
+    """Return the `FunctionText` of a tile, or of a part of one."""
+    f = LLVMFunction()
+    write_any_tile(f, tile)
+    return function_text(f, name_of_any(tile.dtype), any_operands(tile.dtype))
+
+
+def any_operands(dtype):
+    """Return the parameters of `any_tile_function`."""
+    sizes = ("i64", "%rows"), ("i64", "%columns")
+    return [*sizes, *operands(dtype), (pointer_to(type_of(dtype)), "%apart")]
+
+
+def name_of_any(dtype):
+    """Return the name of the function for tiles and parts of them."""
+    return f"tile_{short_name(dtype)}"
