@@ -23,7 +23,7 @@ from minijax.jitting.arguments import is_deleted
 from minijax.jitting.costs import nbytes
 from minijax.kernels import backends as kernel_backends
 from minijax.machine import backend as cpu_backend
-from minijax.machine import program_text
+from minijax.machine import function_text
 from minijax.memory import arenas
 from minijax.memory import backend as planned_backend
 from minijax.memory import results as result_memory
@@ -211,7 +211,7 @@ class RedZones:
             rounded = arenas.rounded
             put(arenas, "rounded", lambda size: rounded(size) + ALIGNMENT)
             put(arenas.Arena, "give", lambda arena, start, size: None)
-            put(program_text, "SMALL", -1)
+            put(function_text, "SMALL", -1)
         return self
 
     def put(self, owner, name, value):

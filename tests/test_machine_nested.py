@@ -7,7 +7,9 @@ import minijax.numpy as jnp
 from minijax import lax, make_jaxpr, vmap
 from minijax.branches.conditionals import cond_p
 from minijax.kernels.program_steps import lower
-from minijax.machine.nested import Branch, Repeat, While, captured
+from minijax.machine.choices import Branch, While
+from minijax.machine.nested import Repeat
+from minijax.memory.liveness import captured
 from tests import emission_cases
 
 X, M = jnp.arange(4.0), jnp.ones((4, 4))

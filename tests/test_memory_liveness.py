@@ -4,7 +4,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.kernels.program_steps import lower
-from minijax.memory.liveness import Lifetime, around, lifetimes, temporaries
+from minijax.memory.liveness import Lifetime, captured, lifetimes, temporaries
 
 
 def schedule_of(f, *args):
@@ -40,7 +40,7 @@ def test_constants_are_there_before_all():
     schedule = schedule_of(lambda x: x * table, jnp.ones(3))
     [(slot, _)] = schedule.constants
     assert lifetimes(schedule)[slot] == Lifetime(-1, 0)
-    assert temporaries(schedule) == [] and around(schedule) == []
+    assert temporaries(schedule) == [] and captured(schedule) == []
 
 
 def test_random_programs_have_lives_in_order():

@@ -18,7 +18,6 @@ from minijax.jaxprs.latest import Latest
 from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.kernel import Kernel
 from minijax.kernels.layouts import Slot, everywhere, whole
-from minijax.kernels.steps import no_schedules
 
 # From primitives to functions ``rule(lowering, eqn, *operands)`` from layouts to a list
 # of layouts, which add steps that compute the results.
@@ -34,7 +33,10 @@ class Launch(NamedTuple):
     kernel: Kernel
     slots: list
 
-    schedules = no_schedules
+    @property
+    def schedules(self):
+        """The programs within the step: none."""
+        return ()
 
     @property
     def reads(self):
@@ -62,7 +64,10 @@ class Evaluate(NamedTuple):
     operands: list
     results: list
 
-    schedules = no_schedules
+    @property
+    def schedules(self):
+        """The programs within the step: none."""
+        return ()
 
     @property
     def reads(self):
@@ -221,7 +226,7 @@ def lower(closed, rules=None):
     lowering = Lowering(rules)
     inputs = [lowering.slot(aval) for aval in closed.in_avals]
     outputs = [
-        layout if _fills_a_slot(layout) else lowering.copy(layout, aval)
+        layout if fills_a_slot(layout) else lowering.copy(layout, aval)
         for layout, aval in zip(lowering.program(closed, inputs), closed.out_avals)
     ]
     constants = [(layout.source, value) for layout, value in lowering.constants]
@@ -229,7 +234,8 @@ def lower(closed, rules=None):
     return Schedule(slots[0], slots[1], constants, lowering.steps)
 
 
-def _fills_a_slot(layout):
+def fills_a_slot(layout):
+    """Return whether a layout is all of a slot, row by row."""
     slot = layout.source
     if not isinstance(slot, Slot) or slot.size != math.prod(layout.shape):
         return False

@@ -8,13 +8,10 @@ from typing import NamedTuple
 
 from minijax.jitting.costs import BYTES, nbytes
 
-# The attribute `schedules` of steps that have no programs within them.
-no_schedules = property(lambda step: (), doc="The programs within the step: none.")
-
 IN_THE_CLASS = {
     "reads": "a list of the slots that it reads",
     "writes": "a list of the slots that it writes to",
-    "schedules": "the programs within it, or `no_schedules`",
+    "schedules": "the programs within it, a tuple; with some, also `with_schedules`",
     "__str__": "its line in the text of a program",
 }
 
@@ -59,9 +56,6 @@ def _holes_in_class(kind):
     for name, meaning in IN_THE_CLASS.items():
         if getattr(kind, name, object.__str__) is object.__str__:
             yield f"{kind.__name__}.{name}: {meaning}"
-    inner = getattr(kind, "schedules", no_schedules) is not no_schedules
-    if inner and not hasattr(kind, "with_schedules"):
-        yield f"{kind.__name__}.with_schedules: the step with other programs in it"
 
 
 def _holes_in_rules(rules):

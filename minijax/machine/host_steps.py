@@ -1,4 +1,4 @@
-# Made from chapters/24_machine.md by `make chapter`;
+# Made from chapters/24_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Steps that Python does for a program that is machine code."""
 
@@ -10,7 +10,30 @@ import numpy as np
 from minijax.jitting.costs import nbytes
 from minijax.kernels.backends import Memory
 from minijax.kernels.steps import step_kinds
-from minijax.machine.program_text import hosted_slots
+
+
+def write_hosted(f, step):
+    """Write a call of Python, which is given the addresses of the step's slots."""
+    number, addresses = len(f.program.hosted), [*map(f.address, hosted_slots(step))]
+    f.program.hosted.append(step)
+    addresses.append(f.in_turn("status", 4))
+    status = f.first("bitcast i8* %status to i32*", "l")
+    f.line(f"store i32 1, i32* {status}")
+    whole = f.in_turn("table", 8 * len(addresses))
+    table = f.first(f"bitcast i8* {whole} to i8**", "l")
+    for place, pointer in enumerate(addresses):
+        entry = f.emit(f"getelementptr i8*, i8** {table}, i64 {place}", "p")
+        f.line(f"store i8* {pointer}, i8** {entry}")
+    host = f.entry("%context", 0)
+    function = f.first(f"bitcast i8* {host} to void (i64, i8**)*", "t")
+    f.line(f"call void {function}(i64 {number}, i8** {table})")
+    f.go_on_if_fine(f.emit(f"load i32, i32* {status}", "v"))
+
+
+def hosted_slots(step):
+    """Return the slots of a step that Python does, each once."""
+    return list(dict.fromkeys([*step.reads, *step.writes]))
+
 
 HOST = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p))
 STATUS = ctypes.sizeof(ctypes.c_int32)
@@ -51,7 +74,7 @@ class Host:
 def answering(steps, errors):
     """Return a function that does a step, and makes its status 0 if that went well.
 
-    It holds no `Host`, so that a program is gone when nobody needs it.
+    It holds no `Host`, so that a program is gone when no variable holds it.
     """
 
     def answer(number, addresses):

@@ -1,4 +1,4 @@
-# Made from chapters/24_machine.md by `make chapter`;
+# Made from chapters/24_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Where the steps of a program find their slots: one answer for all nested plans."""
 

@@ -1,27 +1,29 @@
 # Made from chapters/24_machine.md by `make chapter`;
 # edit the chapter, not this file.
-"""Nested schedules: loops and choices as steps, with schedules in them.
+"""Loops as steps: a step with a schedule in it, how it is run, and what it costs.
 
 A nested schedule has as `inputs` and `outputs` slots whose memory the step hands in
 when it runs it; the outputs are distinct, and written inside. What it reads otherwise,
 and does not write itself, it has captured from the schedule around it.
 """
 
+from collections import Counter
 from typing import NamedTuple
 
-from minijax.kernels.layouts import Slot
 from minijax.kernels.program_steps import Schedule
+from minijax.kernels.steps import StepKind, cost_of_schedule, step_kinds
+from minijax.memory.liveness import captured
 
 
-def captured(schedule):
-    """Return the slots that a nested schedule reads from around it."""
-    own = {*schedule.inputs}
-    own.update(slot for step in schedule.steps for slot in step.writes)
-    read = [slot for step in schedule.steps for slot in step.reads]
-    return [slot for slot in dict.fromkeys(read) if slot not in own]
+def text_of_repeat(step):
+    """Return a loop as text: its first line, and the steps of its body."""
+    order = " backwards" if step.reverse else ""
+    head = f"{names_of([*step.results, *step.ys])} = repeat {step.length}{order} "
+    return inner_text(head + names_of([*step.starts, *step.xs]), step.schedules)
 
 
-def _indented(head, schedules):
+def inner_text(head, schedules):
+    """Return the text of a step with schedules in it."""
     return "\n".join([head, *map(_body, schedules)])
 
 
@@ -31,47 +33,9 @@ def _body(schedule):
     return "    " + "\n".join(lines).replace("\n", "\n    ")
 
 
-def _names(slots):
+def names_of(slots):
+    """Return the names of slots, as text."""
     return " ".join(slot.name for slot in slots)
-
-
-class Branch(NamedTuple):
-    """A step: run one of several schedules.
-
-    Attributes:
-      index: the slot of the number of the branch.
-      branches: list of `Schedule`, without inputs.
-      results: list of the slots that their outputs are.
-    """
-
-    index: Slot
-    branches: list
-    results: list
-
-    @property
-    def schedules(self):
-        """The schedules in the step."""
-        return tuple(self.branches)
-
-    @property
-    def writes(self):
-        """The slots that the step writes to."""
-        return self.results
-
-    @property
-    def reads(self):
-        """The slots that the step reads."""
-        inside = [slot for branch in self.branches for slot in captured(branch)]
-        return [self.index, *inside]
-
-    def with_schedules(self, new):
-        """Return the step with other schedules in it."""
-        return self._replace(branches=list(new))
-
-    def __str__(self):
-        return _indented(
-            f"{_names(self.results)} = branch {self.index.name}", self.branches
-        )
 
 
 class Repeat(NamedTuple):
@@ -110,51 +74,60 @@ class Repeat(NamedTuple):
         """The slots that the step writes to."""
         return [*self.starts, *self.results, *self.ys]
 
-    def with_schedules(self, new):
-        """Return the step with another schedule in it."""
+    def with_schedules(self, new):  # the step with another body
         return self._replace(body=new[0])
 
     def __str__(self):
-        order = " backwards" if self.reverse else ""
-        head = f"{_names([*self.results, *self.ys])} = repeat {self.length}{order} "
-        return _indented(head + _names([*self.starts, *self.xs]), self.schedules)
+        return text_of_repeat(self)
 
 
-class While(NamedTuple):
-    """A step: run a schedule as long as another one says so.
+def runner(program, schedule):
+    """Return a function of the memory that runs a nested schedule once.
 
-    Attributes:
-      test: a `Schedule` from states to a bool.
-      body: a `Schedule` from states to the next states.
-      starts: list of the slots of the states at first; the step overwrites them.
-      results: list of the slots of the states in the end.
+    What it writes besides its outputs is gone when it runs again.
     """
+    steps = [program.prepare(step) for step in schedule.steps]
+    written = {slot for step in schedule.steps for slot in step.writes}
 
-    test: Schedule
-    body: Schedule
-    starts: list
-    results: list
+    def run(memory):
+        for slot in written:
+            memory.pop(slot, None)
+        for step in steps:
+            step(memory)
+        return [memory[slot] for slot in schedule.outputs]
 
-    @property
-    def schedules(self):
-        """The schedules in the step."""
-        return self.test, self.body
+    return run
 
-    @property
-    def writes(self):
-        """The slots that the step writes to."""
-        return [*self.starts, *self.results]
 
-    @property
-    def reads(self):
-        """The slots that the step reads."""
-        inside = [slot for part in self.schedules for slot in captured(part)]
-        return [*self.starts, *inside]
+def repeated(program, step):
+    """Return a function of the memory that runs a schedule a number of times."""
+    body, count = runner(program, step.body), len(step.starts)
+    states, rows = step.body.inputs[:count], step.body.inputs[count:]
+    numbers = range(step.length)[:: -1 if step.reverse else 1]
 
-    def with_schedules(self, new):
-        """Return the step with other schedules in it."""
-        return self._replace(test=new[0], body=new[1])
+    def run(memory):
+        memory.update(zip(states, [memory[slot] for slot in step.starts]))
+        for number in numbers:
+            for x, row in zip(step.xs, rows):
+                memory[row] = _row_of(memory[x], number, step.length)
+            found = body(memory)
+            memory.update(zip(states, found))
+            for y, row in zip(step.ys, found[count:]):
+                _row_of(memory[y], number, step.length)[:] = row
+        memory.update(zip(step.results, [memory[slot] for slot in states]))
 
-    def __str__(self):
-        head = f"{_names(self.results)} = while {_names(self.starts)}"
-        return _indented(head, self.schedules)
+    return run
+
+
+def _row_of(data, number, length):
+    size = len(data) // length
+    return data[number * size : (number + 1) * size]
+
+
+def cost_of_repeat(step):
+    """Return the costs of a loop: as often those of its body."""
+    costs = cost_of_schedule(step.body)
+    return Counter({name: step.length * count for name, count in costs.items()})
+
+
+step_kinds[Repeat] = StepKind(repeated, cost_of_repeat)

@@ -8,8 +8,9 @@ from minijax.kernels.backends import KernelProgram
 from minijax.kernels.program_steps import Lowering, Schedule
 from minijax.kernels.steps import step_kinds
 from minijax.llvm.targets import TargetLibrary
-from minijax.machine.backend import profiler
-from minijax.machine.program_text import ProgramText, hosted_slots
+from minijax.machine.executables import profiler
+from minijax.machine.host_steps import hosted_slots
+from minijax.machine.program_text import ProgramText
 from minijax.memory.planning import plan
 from minijax.memory.results import scratch
 

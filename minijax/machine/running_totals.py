@@ -1,4 +1,4 @@
-# Made from chapters/24_machine.md by `make chapter`;
+# Made from chapters/24_machine_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Kernel rules of running totals: loops whose state is the total so far."""
 

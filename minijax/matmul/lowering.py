@@ -21,7 +21,7 @@ from minijax.kernels.backends import view
 from minijax.kernels.building import KernelBuilder, Pair, parts
 from minijax.kernels.layouts import Layout, Slot, permuted, reshaped, stretched
 from minijax.kernels.program_steps import kernel_rules
-from minijax.kernels.steps import StepKind, cost_of_moving, no_schedules, step_kinds
+from minijax.kernels.steps import StepKind, cost_of_moving, step_kinds
 from minijax.matmul.gemm import workspace
 
 # Products of matrices with at most so many multiplications are kernels.
@@ -40,7 +40,10 @@ class Product(NamedTuple):
     rhs: Layout
     out: Layout
 
-    schedules = no_schedules
+    @property
+    def schedules(self):
+        """The programs within the step: none."""
+        return ()
 
     @property
     def reads(self):

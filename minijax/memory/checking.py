@@ -6,7 +6,7 @@ from minijax.jitting.costs import nbytes
 from minijax.memory.arenas import ALIGNMENT
 from minijax.memory.assignment import Place
 from minijax.memory.in_place import may_overwrite
-from minijax.memory.liveness import around, lifetimes
+from minijax.memory.liveness import captured, lifetimes
 
 
 class PlanError(TypeError):
@@ -26,7 +26,7 @@ class Contents:
         schedule = plan.schedule
         for slot in [*schedule.inputs, *[slot for slot, _ in schedule.constants]]:
             self.found[slot] = self.stretch(slot)
-        self.outside = {*around(schedule)}
+        self.outside = {*captured(schedule)}
 
     def stretch(self, slot):
         """Return the memory of a slot."""

@@ -35,7 +35,7 @@ def lifetimes(schedule):
     return found
 
 
-def around(schedule):
+def captured(schedule):
     """Return the slots of others that a schedule within a step reads."""
     own = {*schedule.inputs, *[slot for slot, _ in schedule.constants]}
     own.update(slot for step in schedule.steps for slot in step.writes)
@@ -45,6 +45,6 @@ def around(schedule):
 
 def temporaries(schedule):
     """Return the slots that are neither inputs, nor constants, nor outputs."""
-    known = {*schedule.inputs, *schedule.outputs, *around(schedule)}
+    known = {*schedule.inputs, *schedule.outputs, *captured(schedule)}
     known.update(slot for slot, _ in schedule.constants)
     return [slot for slot in lifetimes(schedule) if slot not in known]

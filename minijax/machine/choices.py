@@ -1,0 +1,274 @@
+# Made from chapters/24_machine_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Conditionals and while loops as steps: their classes, rules, runners and texts."""
+
+from functools import partial, reduce
+from operator import or_
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax.arrays.avals import ShapedArray
+from minijax.branches.conditionals import cond_p
+from minijax.branches.while_loops import parts_of_while, while_p
+from minijax.kernels.building import KernelBuilder
+from minijax.kernels.layouts import Slot, stretched
+from minijax.kernels.program_steps import Schedule, kernel_rules
+from minijax.kernels.steps import StepKind, cost_of_schedule, step_kinds
+from minijax.llvm.types import type_in_memory
+from minijax.machine.function_text import typed
+from minijax.machine.nested import inner_text, names_of, runner
+from minijax.machine.nested_rules import (
+    carried,
+    in_its_slot,
+    nested,
+    slots_for,
+    sources,
+)
+from minijax.machine.nested_text import advance, begin, carry_of, enter, finish
+from minijax.machine.program_text import write_steps
+from minijax.memory.liveness import captured
+
+
+class Branch(NamedTuple):
+    """A step: run one of several schedules.
+
+    Attributes:
+      index: the slot of the number of the branch.
+      branches: list of `Schedule`, without inputs.
+      results: list of the slots that their outputs are.
+    """
+
+    index: Slot
+    branches: list
+    results: list
+
+    @property
+    def schedules(self):
+        """The schedules in the step."""
+        return tuple(self.branches)
+
+    @property
+    def writes(self):
+        """The slots that the step writes to."""
+        return self.results
+
+    @property
+    def reads(self):
+        """The slots that the step reads."""
+        inside = [slot for branch in self.branches for slot in captured(branch)]
+        return [self.index, *inside]
+
+    def with_schedules(self, new):
+        """Return the step with other schedules in it."""
+        return self._replace(branches=list(new))
+
+    def __str__(self):
+        return inner_text(
+            f"{names_of(self.results)} = branch {self.index.name}", self.branches
+        )
+
+
+def lower_cond(lowering, eqn, index, *operands):
+    """Lower a choice; one that is made already is its branch."""
+    branches = eqn.params["branches"]
+    if not isinstance(index.source, Slot):
+        return lowering.program(branches[int(index.source)], operands)
+    avals = branches[0].out_avals
+    writers = [partial(lowering.program, branch, operands) for branch in branches]
+    schedules = [nested(lowering, [], avals, write) for write in writers]
+    results = slots_for(lowering, avals)
+    index = in_its_slot(lowering, index, eqn.invars[0].aval)
+    lowering.steps.append(Branch(index.source, schedules, sources(results)))
+    return results
+
+
+kernel_rules[cond_p] = lower_cond
+
+
+def branched(program, step):
+    """Return a function of the memory that runs one of several schedules."""
+    branches = [runner(program, branch) for branch in step.branches]
+
+    def run(memory):
+        [index] = memory[step.index].view(step.index.dtype)
+        memory.update(zip(step.results, branches[int(index)](memory)))
+
+    return run
+
+
+def cost_of_branch(step):
+    """Return, of each cost, that of the branch where it is largest."""
+    return reduce(or_, map(cost_of_schedule, step.branches))
+
+
+def write_branch(f, step):
+    """Write a choice; the last branch is run for every other number."""
+    kind = type_in_memory(step.index.dtype)
+    index = f.emit(f"load {kind}, {typed(f, f.address(step.index), step.index.dtype)}")
+    results, done = list(map(f.address, step.results)), f.label("chosen")
+    labels = [f.label("branch") for _ in step.branches]
+    cases = [f"{kind} {n}, label %{to}" for n, to in enumerate(labels[:-1])]
+    f.line(f"switch {kind} {index}, label %{labels[-1]} [ {'  '.join(cases)} ]")
+    for label, branch in zip(labels, step.branches):
+        f.start(label)
+        f.addresses |= zip(branch.outputs, results)
+        write_steps(f, branch.steps)
+        f.line(f"br label %{done}")
+    f.start(done)
+
+
+step_kinds[Branch] = StepKind(branched, cost_of_branch, write_branch)
+
+
+class While(NamedTuple):
+    """A step: run a schedule as long as another one says so.
+
+    Attributes:
+      test: a `Schedule` from states to a bool.
+      body: a `Schedule` from states to the next states.
+      starts: list of the slots of the states at first; the step overwrites them.
+      results: list of the slots of the states in the end.
+    """
+
+    test: Schedule
+    body: Schedule
+    starts: list
+    results: list
+
+    @property
+    def open_ended(self):
+        """Whether the number of turns is not known."""
+        return True
+
+    @property
+    def schedules(self):
+        """The schedules in the step."""
+        return self.test, self.body
+
+    @property
+    def writes(self):
+        """The slots that the step writes to."""
+        return [*self.starts, *self.results]
+
+    @property
+    def reads(self):
+        """The slots that the step reads."""
+        inside = [slot for part in self.schedules for slot in captured(part)]
+        return [*self.starts, *inside]
+
+    def with_schedules(self, new):
+        """Return the step with other schedules in it."""
+        return self._replace(test=new[0], body=new[1])
+
+    def __str__(self):
+        head = f"{names_of(self.results)} = while {names_of(self.starts)}"
+        return inner_text(head, self.schedules)
+
+
+def lower_while(lowering, eqn, *operands):
+    """Lower a loop that runs as long as a condition holds."""
+    [pred], params = eqn.params["cond_jaxpr"].out_avals, eqn.params
+    counts = params["cond_nconsts"], params["body_nconsts"]
+    test_consts, body_consts, carry = parts_of_while(operands, *counts)
+
+    def test(state):
+        return lowering.program(params["cond_jaxpr"], [*test_consts, *state])
+
+    def advance(state):
+        return lowering.program(params["body_jaxpr"], [*body_consts, *state])
+
+    avals = params["body_jaxpr"].out_avals
+    if not pred.ndim:
+        return _lower_while(lowering, carry, avals, test, advance)
+
+    def advance_some(state):
+        going, *olds = state
+        pairs = zip(advance(olds), olds, avals)
+        news = [_chosen(lowering, going, *each) for each in pairs]
+        return [*test(news), *news]
+
+    def test_any(state):
+        return [_any(lowering, state[0])]
+
+    first = [*test(carry), *carry]
+    return _lower_while(lowering, first, [pred, *avals], test_any, advance_some)[1:]
+
+
+def _lower_while(lowering, carry, avals, test, advance):
+    starts, states = carried(lowering, carry, avals)
+    going = nested(lowering, states, [_scalar_bool], lambda: test(states))
+    body = nested(lowering, states, avals, lambda: advance(states))
+    results = slots_for(lowering, avals)
+    lowering.steps.append(While(going, body, sources(starts), sources(results)))
+    return results
+
+
+_scalar_bool = ShapedArray((), np.dtype(bool))
+
+
+def _any(lowering, going):
+    """Add a step that computes whether one of some bools is true."""
+    k = KernelBuilder("any", going.shape)
+    found = k.fold("or", range(len(going.shape)), k.load(going))
+    return lowering.launch(k, found, _scalar_bool)
+
+
+def _chosen(lowering, going, new, old, aval):
+    """Add a step that takes the new state of examples that go on, and else the old."""
+    k = KernelBuilder("go_on", aval.shape)
+    which = stretched(going, aval.shape, range(len(going.shape)))
+    x = k.select(*map(k.load, (which, new, old)))
+    return lowering.launch(k, x, aval)
+
+
+kernel_rules[while_p] = lower_while
+
+
+def repeated_while(program, step):
+    """Return a function of the memory that runs a schedule while a condition holds."""
+    test, body = runner(program, step.test), runner(program, step.body)
+    states = step.body.inputs
+
+    def run(memory):
+        memory.update(zip(states, [memory[slot] for slot in step.starts]))
+        while test(memory)[0][0]:
+            memory.update(zip(states, body(memory)))
+        memory.update(zip(step.results, [memory[slot] for slot in states]))
+
+    return run
+
+
+def cost_of_while(step):
+    """Return the costs of one turn of a loop, as the number of turns is not known."""
+    return cost_of_schedule(step.test) + cost_of_schedule(step.body)
+
+
+def write_while(f, step):
+    """Write a loop that goes on as long as its test says so."""
+    carry, [going] = carry_of(f, step.body, step), step.test.outputs
+    first, before = begin(f, carry), f.label("before")
+    f.addresses[going] = f.variable(going)
+    f.line(f"br label %{before}")
+    f.start(before)
+    head, turn, done = f.label("while"), f.label("turn"), f.label("done")
+    f.line(f"br label %{head}")
+    f.start(head)
+    mark, names = len(f.lines), [f.name("c") for _ in first]
+    enter(f, carry, names)
+    write_steps(f, step.test.steps)
+    found = f.emit(f"load i8, i8* {f.addresses[going]}")
+    f.line(f"br i1 {f.emit(f'icmp ne i8 {found}, 0')}, label %{turn}, label %{done}")
+    f.start(turn)
+    write_steps(f, step.body.steps)
+    following = advance(f, carry, names)
+    f.line(f"br label %{head}")
+    f.lines[mark:mark] = [
+        f"  {name} = phi i8* [ {start}, %{before} ], [ {then}, %{f.block} ]"
+        for name, (_, start), then in zip(names, first, following)
+    ]
+    f.start(done)
+    finish(f, carry, names)
+
+
+step_kinds[While] = StepKind(repeated_while, cost_of_while, write_while)

@@ -1,0 +1,165 @@
+# Made from chapters/24_machine_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Executables: tables of addresses, results of their own, costs, other callers."""
+
+import contextlib
+import ctypes
+import functools
+import gc
+import os
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax.arrays.array import asbuffer
+from minijax.jaxprs.latest import Latest
+from minijax.jitting.costs import BYTES, FLOPS, TRANSCENDENTALS, nbytes
+from minijax.kernels.building import KernelBuilder
+from minijax.kernels.layouts import Slot, whole
+from minijax.kernels.program_steps import Launch
+from minijax.kernels.steps import cost_of_schedule
+from minijax.llvm.compiler import object_code
+from minijax.memory.assignment import memory_stats
+
+PROGRAM = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)
+
+
+def address_of(array):
+    """Return the address of an array's first element."""
+    return array.ctypes.data
+
+
+def table(addresses):
+    """Return addresses as a table for machine code."""
+    addresses = list(addresses)
+    return table_of(len(addresses))(*addresses)
+
+
+@functools.cache
+def table_of(count):
+    """Return the type of a table; each is made once, as it would be a cycle."""
+    return ctypes.c_void_p * count
+
+
+def with_own_results(schedule):
+    """Return a schedule in which all results are written, each to a slot of its own."""
+    given = {*schedule.inputs, *(slot for slot, _ in schedule.constants)}
+    steps, outputs = [*schedule.steps], []
+    for slot in schedule.outputs:
+        if slot in given and nbytes(slot):
+            copy = Slot(f"{slot.name}_{len(outputs)}", slot.dtype, slot.size)
+            steps.append(copied(slot, copy))
+            slot = copy
+        outputs.append(slot)
+        given.add(slot)
+    return schedule._replace(outputs=outputs, steps=steps)
+
+
+def copied(slot, copy):
+    """Return the step that copies one slot to another."""
+    k = KernelBuilder("copy", (slot.size,))
+    x = k.load(whole(slot, slot.dtype, (slot.size,)))
+    k.store(whole(copy, slot.dtype, (slot.size,)), x)
+    return Launch(*k.kernel())
+
+
+_at_rest: list = []  # for each program that is being made: was the collector on?
+
+
+@contextlib.contextmanager
+def collector_at_rest():
+    """Let Python's collector of garbage wait until something is done."""
+    was_on = gc.isenabled()
+    _at_rest.append(was_on)
+    try:
+        gc.disable()
+        yield
+    finally:
+        _at_rest.pop()
+        if was_on:
+            gc.enable()
+
+
+def _wake_collector():
+    if any(_at_rest):
+        gc.enable()
+    _at_rest.clear()
+
+
+if hasattr(os, "register_at_fork"):  # no program is being made in a new process
+    os.register_at_fork(after_in_child=_wake_collector)
+
+
+# What makes a profile of a program: a function of an `Executable`.
+profiler = Latest(None)
+
+# A loop that decides itself when it ends is taken to run so many nanoseconds.
+A_LONG_TIME = 10**6
+
+
+class Entry(NamedTuple):
+    """A program for callers that are no Python.
+
+    Attributes:
+      address: of its function.
+      arena_bytes: how much memory each call has to bring.
+      context: address of the table that the function is given.
+      nanoseconds: about how long it takes.
+    """
+
+    address: int
+    arena_bytes: int
+    context: int
+    nanoseconds: int
+
+
+def _has_bytes(slot):
+    return slot.dtype.itemsize > 0
+
+
+class Executable:
+    """What can be asked of a program that is one function of machine code.
+
+    Attributes:
+      schedule, plan: its `Schedule` and its `MemoryPlan`.
+      library: its machine code.
+      host, context: the `Host`, and the table that is the same from call to call.
+    """
+
+    donates, placement = True, None
+
+    def cost_analysis(self):
+        """Return how many operations and bytes the program takes, a dictionary."""
+        counts = cost_of_schedule(self.schedule)
+        return {name: float(counts[name]) for name in (FLOPS, TRANSCENDENTALS, BYTES)}
+
+    def memory_analysis(self):
+        """Return the `CompiledMemoryStats`."""
+        return memory_stats(self.plan, object_code(self.library))
+
+    def profile(self, *args):
+        """Run the steps one by one; return the `Profile`, which shows their times."""
+        profile = profiler.value(self)
+        profile(*args)
+        return profile
+
+
+def context_of(program):
+    """Return the table that is the same from call to call; keep what it points to."""
+    constants = [asbuffer(x) for _, x in program.schedule.constants]
+    program.constants = list(map(np.ascontiguousarray, constants))
+    return table([program.host.address, *map(address_of, program.constants)])
+
+
+def callable_elsewhere(program):
+    """Return what a caller needs to know that is no Python, or None."""
+    ends = [*program.schedule.inputs, *program.schedule.outputs]
+    closed = program.host.steps or any(program.plan.donated)
+    if closed or not all(map(_has_bytes, ends)):
+        return None
+    costs = program.cost_analysis()
+    work = costs[FLOPS] + 10 * costs[TRANSCENDENTALS]
+    context, time = ctypes.addressof(program.context), costs[BYTES] / 10 + work / 4
+    if any(getattr(step, "open_ended", False) for step in program.schedule.walk()):
+        time += A_LONG_TIME
+    return Entry(program.address, program.plan.arena, context, int(time))

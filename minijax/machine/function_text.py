@@ -1,0 +1,170 @@
+# Made from chapters/24_machine_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""The text of a function that does some steps: addresses, variables, copies."""
+
+from minijax.jitting.costs import nbytes
+from minijax.llvm.types import pointer_to, type_in_memory
+from minijax.llvm.writing import LLVMFunction
+from minijax.machine.locations import calls
+
+# A temporary with at most so many bytes is a local variable of its function, as long
+# as these take no more of the stack than that; a function called by it has half of it.
+SMALL, STACK = 256, 2**15
+
+# So many kernels are called by one function at most; LLVM is slow on long functions.
+LONGEST = 200
+
+# A function that is called in more places is not put in each of them.
+OFTEN = 16
+
+MEMCPY = "@llvm.memcpy.p0i8.p0i8.i64"
+
+
+class FunctionText(LLVMFunction):
+    """The text of a function that does some steps, in the making.
+
+    Attributes:
+      program: the `ProgramText`.
+      head: lines that come first.
+      addresses: from slots to the names of their addresses.
+      stack, room: how many bytes its variables may take, and may still take.
+      shared: memory that steps use in turn, from names to sizes.
+    """
+
+    def __init__(self, program, steps, slots, stack=STACK):
+        super().__init__()
+        self.stack = self.room = stack
+        self.shared = {}
+        self.program, self.head = program, []
+        self.addresses = {slot: self.name("s") for slot in slots}
+        self.end = ["  ret i32 0"]
+        self.places, self.first_of = program.locations.places, program.locations.first
+        own = program.locations.uses(steps).items()
+        alone = [slot for slot, count in own if count == program.uses[slot]]
+        self.local = set(filter(self._may_be_local, alone))
+
+    def _may_be_local(self, slot):
+        arena = slot in self.places and self.places[slot].kind == "arena"
+        return arena and nbytes(slot) <= SMALL
+
+    def parameters(self, slots):
+        """Return the parameters of the function, with the addresses of slots."""
+        given = "".join(f", i8* {self.addresses[slot]}" for slot in slots)
+        return f"i8** %memory, i8* %arena, i8** %context{given}"
+
+    def variables(self):
+        """Return the lines for the memory that steps use in turn."""
+        sizes = [*self.shared.items()][::-1]
+        return [f"  %{name} = alloca i8, i64 {size}, align 64" for name, size in sizes]
+
+    def first(self, text, hint):
+        """Write an instruction at the beginning; return the name of its result."""
+        name = self.name(hint)
+        self.head.append(f"  {name} = {text}")
+        return name
+
+    def variable(self, slot):
+        """Return the address of a new local variable, of the size of a slot."""
+        kind = f"[{nbytes(slot)} x i8]"
+        whole = self.first(f"alloca {kind}, align 16", "l")
+        return self.first(f"bitcast {kind}* {whole} to i8*", "l")
+
+    def entry(self, table, number):
+        """Return an address from a table, which is read at the beginning."""
+        place = self.first(f"getelementptr i8*, i8** {table}, i64 {number}", "t")
+        return self.first(f"load i8*, i8** {place}", "t")
+
+    def address(self, slot):
+        """Return the address of a slot."""
+        slot = self.first_of.get(slot, slot)
+        if slot not in self.addresses:
+            if slot in self.local and not self.takes(nbytes(slot)):
+                self.local.discard(slot)  # it stays in the arena
+            if slot not in self.local:
+                return self._placed(slot, *self.places[slot])
+            self.addresses[slot] = self.variable(slot)
+        return self.addresses[slot]
+
+    def takes(self, size):
+        """Return whether there is room for a variable, and note that it is taken."""
+        size = max(size, 16)
+        fits = size <= self.room
+        self.room -= size * fits
+        return fits
+
+    def in_turn(self, name, size):
+        """Return the address of memory that steps use one after the other."""
+        self.shared[name] = max(self.shared.get(name, 0), size)
+        return f"%{name}"
+
+    def _placed(self, slot, kind, number):
+        if kind == "arena":
+            return self.offset("%arena", number)
+        if kind == "constant":
+            self.addresses[slot] = self.entry("%context", number + 1)
+        else:
+            number += self.program.inputs if kind == "output" else 0
+            self.addresses[slot] = self.entry("%memory", number)
+        return self.addresses[slot]
+
+    def offset(self, address, distance):
+        """Return an address some bytes after another."""
+        return self.emit(f"getelementptr i8, i8* {address}, i64 {distance}", "p")
+
+    def copy(self, to, source, slot):
+        """Write what copies as many bytes as a slot has."""
+        self.declare(f"declare void {MEMCPY}(i8*, i8*, i64, i1)")
+        args = f"i8* {to}, i8* {source}, i64 {nbytes(slot)}, i1 false"
+        self.line(f"call void {MEMCPY}({args})")
+
+    def label(self, hint):
+        """Return a new name for a block."""
+        return self.name(hint)[1:]
+
+    def go_on_if_fine(self, status):
+        """Write the way out, where a call has returned an error."""
+        fine, bad = self.label("fine"), self.emit(f"icmp ne i32 {status}, 0")
+        self.line(f"br i1 {bad}, label %failed, label %{fine}")
+        self.start(fine)
+        self.end = ["  ret i32 0", "failed:", "  ret i32 1"]
+
+
+def typed(f, address, dtype):
+    """Return an address as an argument, with its type."""
+    kind = pointer_to(type_in_memory(dtype))
+    if kind == "i8*":
+        return f"i8* {address}"
+    return f"{kind} {f.emit(f'bitcast i8* {address} to {kind}', 'p')}"
+
+
+def called_or_copied(name, text, functions):
+    """Return the text of a function; one that is called often is not copied."""
+    often = sum(each.count(f"@{name}(") for each in functions) > OFTEN
+    return text.replace(" alwaysinline", " noinline", 1) if often else text
+
+
+def parted(steps):
+    """Return steps as lists, with as many calls in each as one function may have."""
+    parts, count = [[]], 0
+    for step in steps:
+        count += calls(step)
+        if count > LONGEST and parts[-1]:
+            parts.append([])
+            count = calls(step)
+        parts[-1].append(step)
+    return parts
+
+
+def write_elsewhere(f, steps):
+    """Write steps in a function of their own, and its call."""
+    inner = FunctionText(f.program, steps, [], f.stack // 2)
+    named = [s for s in f.program.locations.uses(steps) if s not in inner.local]
+    handed = {slot for slot in f.addresses if slot not in f.places}
+    shared = [slot for slot in named if slot in f.local or slot in handed]
+    name = f"part{len(f.program.functions)}"
+    args = "".join(f", i8* {f.address(slot)}" for slot in shared)
+    f.program.function(name, steps, shared, f.stack // 2)
+    args = f"i8** %memory, i8* %arena, i8** %context{args}"
+    status = f.name("v")
+    f.line(f"{status} = call i32 @{name}({args})")
+    f.go_on_if_fine(status)
