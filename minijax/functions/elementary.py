@@ -53,6 +53,6 @@ def expand(kernel):
             new[node] = inline(k, found, args)
         else:
             new[node] = k.write(dataclasses.replace(node, args=args))
-    stores = [store._replace(node=new[store.node]) for store in kernel.stores]
+    stores = [store.with_nodes(new) for store in kernel.stores]
     nodes = tuple(dict.fromkeys(k.nodes))
     return dataclasses.replace(kernel, nodes=nodes, stores=(*stores,))
