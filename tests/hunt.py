@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from minijax.vectors.targets import forced_target, host_target
+from minijax.llvm.targets import forced_target, host_target
 from tests import control_sources, edge_programs, machine_programs
 from tests.commands import options_of
 

@@ -60,8 +60,8 @@ def kernel_texts():
     import numpy as np
 
     from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, fold, load
+    from minijax.llvm.targets import forced_target
     from minijax.vectors.kernels import kernel_function
-    from minijax.vectors.targets import forced_target
 
     x, out = (Buffer(name, np.dtype("float32"), 33 * 100) for name in ("x", "out"))
     place = Affine(0, (100, 1))

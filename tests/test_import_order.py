@@ -6,8 +6,8 @@ import random
 import numpy as np
 import pytest
 
+from minijax.llvm.targets import forced_target
 from minijax.vectors.kernels import kernel_function
-from minijax.vectors.targets import forced_target
 from tests import import_orders, mutants, mutants_package, vector_cases
 
 F32 = np.dtype("float32")

@@ -1,18 +1,12 @@
 """Operations and bytes, counted in programs."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 
 import minijax
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.extend.core import Primitive
 from minijax.jitting.costs import cost_analysis, memory_analysis, peak_of_temporaries
-from minijax.kernels.backends import as_bytes, step_runners, view
-from minijax.kernels.layouts import Slot, whole
-from minijax.kernels.program_steps import kernel_rules
 
 V, M = np.ones(4, np.float32), np.ones((3, 4), np.float32)
 
@@ -68,49 +62,3 @@ def test_memory():
     assert stats.temp_size_in_bytes == 48
     assert stats.generated_code_size_in_bytes == 4
     assert stats.peak_memory_in_bytes == 64 + 12 - 16 + 48
-
-
-class Doubling(NamedTuple):
-    """A step of a kind that only has a runner."""
-
-    x: Slot
-    out: Slot
-    schedules = ()
-
-    @property
-    def reads(self):
-        """The slot that the step reads."""
-        return [self.x]
-
-    @property
-    def writes(self):
-        """The slot that the step writes to."""
-        return [self.out]
-
-
-def doubled(program, step):
-    """Return a function of the memory that does a `Doubling`."""
-    x = whole(step.x, step.x.dtype, (step.x.size,))
-
-    def run(memory):
-        memory[step.out] = as_bytes(2 * view(x, memory))
-
-    return run
-
-
-def test_steps_that_nobody_counts_move_numbers():
-    def rule(lowering, eqn, x):
-        out = lowering.slot(eqn.outvars[0].aval)
-        lowering.steps.append(Doubling(x.source, out.source))
-        return [out]
-
-    double = Primitive("double")
-    double.def_abstract_eval(lambda x: x)
-    kernel_rules[double], step_runners[Doubling] = rule, doubled
-    try:
-        compiled = minijax.jit(lambda x: double.bind(x) + 1).lower(V).compile()
-        np.testing.assert_array_equal(compiled(V), 2 * V + 1)
-        counts = compiled.cost_analysis()
-        assert (counts["flops"], counts["bytes accessed"]) == (4, 2 * 2 * V.nbytes)
-    finally:
-        del kernel_rules[double], step_runners[Doubling]

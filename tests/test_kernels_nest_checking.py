@@ -9,8 +9,8 @@ from minijax.kernels.kernel import Store
 from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest
 from minijax.kernels.nest_checking import NestError, check_nest, step_checks
 from minijax.llvm.kernel_text import step_writers
+from minijax.llvm.targets import forced_target
 from minijax.vectors.kernels import PASSES, vector_nest
-from minijax.vectors.targets import forced_target
 from tests import kernel_cases
 from tests import vector_cases as cases
 

@@ -19,8 +19,8 @@ from minijax.kernels.kernel import (
 from minijax.kernels.layouts import collapse
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm, module_text
+from minijax.llvm.targets import TargetLibrary, current_target
 from minijax.vectors.kernels import kernel_function
-from minijax.vectors.targets import TargetLibrary, current_target
 
 FAR = 2**33  # elements; their places take 34 bits, their addresses 36
 NO_RESERVE = 0x4000 if sys.platform == "linux" else 0  # promised, with no reserve

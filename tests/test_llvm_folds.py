@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, fold, load
+from minijax.llvm.targets import forced_target
 from minijax.vectors.kernels import kernel_function
-from minijax.vectors.targets import forced_target
 
 F32 = np.dtype("float32")
 

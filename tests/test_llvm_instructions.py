@@ -6,9 +6,9 @@ import pytest
 from minijax.kernels.scalar_ops import scalar_ops
 from minijax.llvm.halves import half_function
 from minijax.llvm.instructions import instructions, operation
+from minijax.llvm.targets import TargetLibrary, host_target
 from minijax.llvm.types import splat, type_of
 from minijax.llvm.writing import LLVMFunction
-from minijax.vectors.targets import TargetLibrary, host_target
 
 F32, F64, I32, BOOL = map(np.dtype, ("float32", "float64", "int32", "bool"))
 

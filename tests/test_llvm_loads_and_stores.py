@@ -13,9 +13,9 @@ from minijax.kernels.scalar_ops import in_registers
 from minijax.llvm.kernel_text import module_text
 from minijax.llvm.lanes import Elements
 from minijax.llvm.loads_and_stores import read_own, write_own
+from minijax.llvm.targets import forced_target, prepared
 from minijax.threads.ranges import outermost, range_function
 from minijax.vectors.kernels import kernel_function
-from minijax.vectors.targets import forced_target, prepared
 from tests import mutants, vector_cases
 from tests.array_cases import dtype_of
 

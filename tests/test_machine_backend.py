@@ -13,6 +13,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr, vmap
 from minijax.jitting.compilation import backends
+from minijax.kernels.program_steps import jaxpr_passes
 from minijax.llvm.compiler import object_code
 from minijax.machine.backend import CPUProgram
 from minijax.machine.profiling import Profile
@@ -40,7 +41,7 @@ def test_the_collector_rests_while_a_program_is_made(was_on, monkeypatch):
             raise KeyError("an error on the way")
         return simplify(closed)
 
-    monkeypatch.setattr("minijax.machine.backend.simplify", noticed)
+    monkeypatch.setattr(jaxpr_passes, "value", noticed)
     closed = make_jaxpr(lambda x: x + 1)(X)
     (gc.enable if was_on else gc.disable)()
     try:

@@ -17,10 +17,13 @@ from minijax import grad, jit, lax, make_jaxpr
 from minijax.calls.words import word
 from minijax.kernels.interpreter import check_kernel, interpret
 from minijax.kernels.program_steps import Launch
+from minijax.kernels.steps import step_kinds
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import module_text
+from minijax.llvm.targets import TargetLibrary, current_target
 from minijax.machine.backend import CPUProgram
-from minijax.machine.program_text import step_writers, write_launch, write_product
+from minijax.machine.program_text import write_launch
+from minijax.matmul.calls import write_product_step
 from minijax.matmul.lowering import Product
 from minijax.threads import pool_code
 from minijax.threads.atomics import PAUSES, added, atomics_text, quotient, seen, swapped
@@ -35,7 +38,6 @@ from minijax.threads.pool import (
 )
 from minijax.threads.ranges import outermost, range_function, unit_of
 from minijax.vectors.kernels import kernel_function
-from minijax.vectors.targets import TargetLibrary, current_target
 
 ROOT = Path(__file__).resolve().parents[1]
 WORD = ctypes.c_int64
@@ -378,8 +380,8 @@ def unshared(monkeypatch):
 
     def run(*args):
         with monkeypatch.context() as m:
-            m.setitem(step_writers, Launch, write_launch)
-            m.setitem(step_writers, Product, write_product)
+            for kind, write in ((Launch, write_launch), (Product, write_product_step)):
+                m.setitem(step_kinds, kind, step_kinds[kind]._replace(write=write))
             return results(*args)
 
     return run

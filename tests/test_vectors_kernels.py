@@ -13,17 +13,17 @@ from minijax import enable_x64, jit
 from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, load
 from minijax.kernels.loop_nests import Loop, Start
 from minijax.llvm.kernel_text import module_text
-from minijax.vectors.held_rows import Keep, Recall
-from minijax.vectors.kernels import kernel_function, vector_nest
-from minijax.vectors.nests import everything
-from minijax.vectors.streaming import Stream
-from minijax.vectors.targets import (
+from minijax.llvm.targets import (
     Target,
     TargetLibrary,
     forced_target,
     host_target,
     prepared,
 )
+from minijax.vectors.held_rows import Keep, Recall
+from minijax.vectors.kernels import kernel_function, vector_nest
+from minijax.vectors.nests import everything
+from minijax.vectors.streaming import Stream
 from minijax.vectors.transposing import Tile
 from tests import vector_cases as cases
 

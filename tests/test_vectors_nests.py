@@ -4,8 +4,8 @@ import numpy as np
 
 from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, fold, load
 from minijax.kernels.loop_nests import loop_nest
+from minijax.llvm.targets import forced_target
 from minijax.vectors.nests import cost, everything, is_loop, with_vectors
-from minijax.vectors.targets import forced_target
 
 F32 = np.dtype("float32")
 

@@ -16,11 +16,11 @@ import numpy as np
 from minijax.kernels.interpreter import check_kernel, interpret
 from minijax.kernels.kernel import Affine, Kernel
 from minijax.llvm.kernel_text import module_text
+from minijax.llvm.targets import TargetLibrary
 from minijax.threads.atomics import quotient
 from minijax.threads.partial_folds import cut_of, first_kernel, last_kernel
 from minijax.threads.ranges import outermost, range_function, unit_of
 from minijax.vectors.kernels import kernel_function
-from minijax.vectors.targets import TargetLibrary
 from tests import kernel_cases
 from tests.commands import options_of, reported
 from tests.red_zones import RedZones

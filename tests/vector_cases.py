@@ -29,9 +29,9 @@ from minijax.kernels.kernel import (
 )
 from minijax.llvm import kernel_text
 from minijax.llvm.kernel_text import module_text
+from minijax.llvm.targets import TargetLibrary, forced_target, host_target
 from minijax.passes.pipeline import simplify
 from minijax.vectors.kernels import kernel_function
-from minijax.vectors.targets import TargetLibrary, forced_target, host_target
 from tests import kernel_cases
 from tests.array_cases import dtype_of
 from tests.commands import options_of, reported

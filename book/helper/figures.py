@@ -17,6 +17,7 @@ from .lattices import lattice
 from .lifetimes import lifetimes
 from .nests import nest
 from .paths import path
+from .pipelines import pipeline
 from .ranges import ranges
 from .records import recorded
 from .schedules import schedule
@@ -45,6 +46,7 @@ __all__ = [
     "nest",
     "number_line",
     "path",
+    "pipeline",
     "plot_style",
     "ranges",
     "recorded",

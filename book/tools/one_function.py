@@ -104,7 +104,7 @@ def page() -> str:
     """The text of the page."""
     jax, arrays = importlib.import_module(PACKAGE), arguments()
     python = jax.jit(function(), backend="python").lower(*arrays).compile()
-    target = importlib.import_module(f"{PACKAGE}.vectors.targets").current_target()
+    target = importlib.import_module(f"{PACKAGE}.llvm.targets").current_target()
     gradient = jax.make_jaxpr(jax.grad(function()))(*arrays)
     shown = {
         "python": python_lines(),

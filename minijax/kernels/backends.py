@@ -2,15 +2,20 @@
 # edit the chapter, not this file.
 """Programs run step by step: kernels on memory, the rest by NumPy."""
 
+from collections import Counter
+
 import numpy as np
 
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.emitted.backend import PythonProgram
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.jitting.compilation import backends
+from minijax.jitting.costs import BYTES, cost_of
 from minijax.kernels.interpreter import interpret
+from minijax.kernels.kernel import operations, traffic
 from minijax.kernels.layouts import Slot
 from minijax.kernels.program_steps import Evaluate, Launch, lower
+from minijax.kernels.steps import StepKind, step_kinds
 
 
 class KernelProgram:
@@ -46,7 +51,7 @@ class KernelProgram:
 
     def prepare(self, step):
         """Return a function of the memory that does a step."""
-        return step_runners[type(step)](self, step)
+        return step_kinds[type(step)].run(self, step)
 
     def __call__(self, *args):
         """Return the list of results."""
@@ -111,9 +116,19 @@ def evaluated(program, step):
     return run
 
 
-# From types of steps to functions of a program and a step that return a function of
-# the memory, which does the step.
-step_runners = {Launch: launched, Evaluate: evaluated}
+def cost_of_launch(step):
+    """Return the costs of a kernel."""
+    kernel = step.kernel
+    return Counter(operations(kernel)) + Counter({BYTES: sum(traffic(kernel))})
+
+
+def cost_of_evaluation(step):
+    """Return the costs of an equation."""
+    return Counter(cost_of(step.eqn))
+
+
+step_kinds[Launch] = StepKind(launched, cost_of_launch)
+step_kinds[Evaluate] = StepKind(evaluated, cost_of_evaluation)
 
 
 def view(layout, memory):

@@ -7,19 +7,25 @@ learning programs via high-level tracing* (SysML 2018).
 """
 
 import math
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
 from minijax.core import RuleTable
 from minijax.jaxprs.jaxpr import Literal
+from minijax.jaxprs.latest import Latest
 from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.kernel import Kernel
 from minijax.kernels.layouts import Slot, everywhere, whole
+from minijax.kernels.steps import no_schedules
 
 # From primitives to functions ``rule(lowering, eqn, *operands)`` from layouts to a list
 # of layouts, which add steps that compute the results.
 kernel_rules = RuleTable("kernel")
+
+# What is done to a `ClosedJaxpr` before it is lowered for a machine.
+jaxpr_passes = Latest(lambda closed: closed)
 
 
 class Launch(NamedTuple):
@@ -28,10 +34,7 @@ class Launch(NamedTuple):
     kernel: Kernel
     slots: list
 
-    @property
-    def schedules(self):
-        """The programs within the step: none."""
-        return ()
+    schedules = no_schedules
 
     @property
     def reads(self):
@@ -60,10 +63,7 @@ class Evaluate(NamedTuple):
     operands: list
     results: list
 
-    @property
-    def schedules(self):
-        """The programs within the step: none."""
-        return ()
+    schedules = no_schedules
 
     @property
     def reads(self):
@@ -88,13 +88,18 @@ def _listed(layouts):
 class Lowering:
     """Writes the steps of a program.
 
+    Args:
+      rules: a target's kernel rules by primitive, which stand in front of the common
+        ones.
+
     Attributes:
-      steps: list of `Launch` and `Evaluate`.
+      steps: list of steps.
       known: from what a kernel depends on to a launch of it, and the layouts it reads.
     """
 
-    def __init__(self):
+    def __init__(self, rules=None):
         self.steps, self.constants, self.count, self.known = [], [], 0, {}
+        self.rules = rules or {}
 
     def slot(self, aval):
         """Return new memory for an array, and its layout there."""
@@ -146,11 +151,10 @@ class Lowering:
 
     def equation(self, eqn, operands):
         """Add the steps of an equation; return the layouts of its results."""
-        try:
-            if eqn.primitive in kernel_rules:
-                return kernel_rules[eqn.primitive](self, eqn, *operands)
-        except NoKernel:
-            pass
+        for rules in (self.rules, kernel_rules):
+            with suppress(NoKernel):
+                if eqn.primitive in rules:
+                    return rules[eqn.primitive](self, eqn, *operands)
         results = [self.slot(var.aval) for var in eqn.outvars]
         self.steps.append(Evaluate(eqn, operands, results))
         return results
@@ -183,7 +187,7 @@ class Schedule(NamedTuple):
     Attributes:
       inputs, outputs: list of the slots of arguments and of results.
       constants: pairs of a slot and the array that it holds.
-      steps: list of `Launch` and `Evaluate`.
+      steps: list of steps, of the types in `step_kinds`.
     """
 
     inputs: list
@@ -211,9 +215,15 @@ class Schedule(NamedTuple):
         return "\n\n".join([f"in {ends[0]}\n{steps}out {ends[1]}", *kernels])
 
 
-def lower(closed):
-    """Return the `Schedule` of a `ClosedJaxpr`."""
-    lowering = Lowering()
+def lower(closed, rules=None):
+    """Return the `Schedule` of a `ClosedJaxpr`.
+
+    Args:
+      closed: the `ClosedJaxpr`.
+      rules: a target's kernel rules by primitive; they are asked before `kernel_rules`,
+        and where one raises `NoKernel` the common one is asked.
+    """
+    lowering = Lowering(rules)
     inputs = [lowering.slot(aval) for aval in closed.in_avals]
     outputs = [
         layout if _fills_a_slot(layout) else lowering.copy(layout, aval)

@@ -70,6 +70,13 @@ def loaded(code):
     return engine
 
 
+def make_known(name, where):
+    """Tell LLVM the address of a function that texts may call by its name."""
+    from llvmlite import binding
+
+    binding.add_symbol(name, where)
+
+
 # What makes the engine of a `Library`.
 engine_maker = Latest(lambda library: loaded(object_code(library)))
 

@@ -14,23 +14,25 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.fusion.fusion_pass import fuse
+from minijax.jaxprs.latest import Latest
 from minijax.jitting.compilation import backends, default_backend
 from minijax.jitting.costs import BYTES, FLOPS, TRANSCENDENTALS, nbytes
 from minijax.kernels.building import KernelBuilder
 from minijax.kernels.layouts import Slot, whole
-from minijax.kernels.program_steps import Launch, lower
+from minijax.kernels.program_steps import Launch, jaxpr_passes, lower
+from minijax.kernels.steps import cost_of_schedule
 from minijax.llvm.compiler import object_code
-from minijax.machine.costs import cost_of_schedule
+from minijax.llvm.targets import TargetLibrary, current_target
 from minijax.machine.host_steps import Host
 from minijax.machine.nested import While
-from minijax.machine.profiling import Profile
 from minijax.machine.program_text import ProgramText
 from minijax.memory.assignment import memory_stats
 from minijax.memory.backend import settled
 from minijax.memory.planning import plan
 from minijax.memory.results import empty, given, scratch
-from minijax.passes.pipeline import simplify
-from minijax.vectors.targets import TargetLibrary, current_target
+
+# What makes a profile of a program: a function of a `CPUProgram`.
+profiler = Latest(None)
 
 _at_rest: list = []  # for each program that is being made: was the collector on?
 
@@ -76,7 +78,7 @@ class CPUProgram:
     @collector_at_rest()
     def __init__(self, closed, name="program", donated=()):
         self.name, self.out_avals = name, closed.out_avals
-        self.simplified, self.target = simplify(closed), current_target()
+        self.simplified, self.target = jaxpr_passes.value(closed), current_target()
         self.schedule = fuse(with_own_results(lower(self.simplified)))
         self.plan = plan(self.schedule, donated)
         program = ProgramText(self.plan, self.target)
@@ -117,7 +119,7 @@ class CPUProgram:
 
     def profile(self, *args):
         """Run the steps one by one; return the `Profile`, which shows their times."""
-        profile = Profile(self)
+        profile = profiler.value(self)
         profile(*args)
         return profile
 

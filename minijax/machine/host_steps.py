@@ -8,7 +8,8 @@ import threading
 import numpy as np
 
 from minijax.jitting.costs import nbytes
-from minijax.kernels.backends import Memory, step_runners
+from minijax.kernels.backends import Memory
+from minijax.kernels.steps import step_kinds
 from minijax.machine.program_text import hosted_slots
 
 HOST = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p))
@@ -37,7 +38,7 @@ class Host:
 
     def prepare(self, step):
         """Return a function of the memory that does a step."""
-        return step_runners[type(step)](self, step)
+        return step_kinds[type(step)].run(self, step)
 
     def raise_error(self):
         """Raise the error that this thread has met.

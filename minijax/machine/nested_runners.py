@@ -1,8 +1,12 @@
 # Made from chapters/24_machine.md by `make chapter`;
 # edit the chapter, not this file.
-"""Loops and choices run by Python, step by step: the clear way."""
+"""Loops and choices run by Python, step by step: the clear way; and what they cost."""
 
-from minijax.kernels.backends import step_runners
+from collections import Counter
+from functools import reduce
+from operator import or_
+
+from minijax.kernels.steps import StepKind, cost_of_schedule, step_kinds
 from minijax.machine.nested import Branch, Repeat, While
 
 
@@ -74,4 +78,22 @@ def repeated_while(program, step):
     return run
 
 
-step_runners.update({Branch: branched, Repeat: repeated, While: repeated_while})
+def cost_of_repeat(step):
+    """Return the costs of a loop: as often those of its body."""
+    costs = cost_of_schedule(step.body)
+    return Counter({name: step.length * count for name, count in costs.items()})
+
+
+def cost_of_while(step):
+    """Return the costs of one turn of a loop, as the number of turns is not known."""
+    return cost_of_schedule(step.test) + cost_of_schedule(step.body)
+
+
+def cost_of_branch(step):
+    """Return, of each cost, that of the branch where it is largest."""
+    return reduce(or_, map(cost_of_schedule, step.branches))
+
+
+step_kinds[Branch] = StepKind(branched, cost_of_branch)
+step_kinds[Repeat] = StepKind(repeated, cost_of_repeat)
+step_kinds[While] = StepKind(repeated_while, cost_of_while)

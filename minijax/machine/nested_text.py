@@ -4,9 +4,18 @@
 
 from minijax.forgetting.programs import partition
 from minijax.jitting.costs import nbytes
+from minijax.kernels.steps import StepKind, step_kinds
 from minijax.llvm.types import type_in_memory
 from minijax.machine.nested import Branch, Repeat, While
-from minijax.machine.program_text import SMALL, step_writers, typed, write_steps
+from minijax.machine.nested_runners import (
+    branched,
+    cost_of_branch,
+    cost_of_repeat,
+    cost_of_while,
+    repeated,
+    repeated_while,
+)
+from minijax.machine.program_text import SMALL, typed, write_steps
 
 
 class Carry:
@@ -98,7 +107,7 @@ def write_repeat(f, step):
     carry.end(names)
 
 
-step_writers[Repeat] = write_repeat
+step_kinds[Repeat] = StepKind(repeated, cost_of_repeat, write_repeat)
 
 
 def write_while(f, step):
@@ -128,7 +137,7 @@ def write_while(f, step):
     carry.end(names)
 
 
-step_writers[While] = write_while
+step_kinds[While] = StepKind(repeated_while, cost_of_while, write_while)
 
 
 def write_branch(f, step):
@@ -147,4 +156,4 @@ def write_branch(f, step):
     f.start(done)
 
 
-step_writers[Branch] = write_branch
+step_kinds[Branch] = StepKind(branched, cost_of_branch, write_branch)

@@ -1,23 +1,20 @@
-# Made from chapters/24_machine.md by `make chapter`;
+# Made from chapters/24_machine_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Where a program spends its time: its steps run one by one, with a clock."""
+"""Profiles: the steps of a program run one by one, with a clock."""
 
 from time import perf_counter_ns
 
-import numpy as np
-
-from minijax.kernels.backends import view
-from minijax.kernels.program_steps import Lowering
-from minijax.llvm.backend import LLVMProgram
-from minijax.llvm.kernel_text import module_text
-from minijax.matmul.gemm import library, name_of_gemm
-from minijax.matmul.lowering import Product
+from minijax.kernels.backends import KernelProgram
+from minijax.kernels.program_steps import Lowering, Schedule
+from minijax.kernels.steps import step_kinds
+from minijax.llvm.targets import TargetLibrary
+from minijax.machine.backend import profiler
+from minijax.machine.program_text import ProgramText, hosted_slots
+from minijax.memory.planning import plan
 from minijax.memory.results import scratch
-from minijax.vectors.kernels import kernel_function
-from minijax.vectors.targets import TargetLibrary
 
 
-class Profile(LLVMProgram):
+class Profile(KernelProgram):
     """Runs the steps of an executable one by one, and takes their times.
 
     Args:
@@ -37,19 +34,19 @@ class Profile(LLVMProgram):
         return self.executable.schedule
 
     def compile(self, kernels):
-        """Return functions of the buffers' memory, by the labels of the kernels."""
-        target = self.executable.target
-        pairs = kernels.items()
-        made = [kernel_function(kernel, name, target) for name, kernel in pairs]
-        self.library = TargetLibrary(module_text(made), target)
-        return {label: self.called(label, kernel) for label, kernel in kernels.items()}
+        """Return functions of the memory for the steps with a text, by their ids."""
+        steps = {id(step): step for step in self.schedule.walk() if is_written(step)}
+        text = ProgramText(plan(Schedule([], [], [], [])), self.executable.target)
+        text.locations.workspaces.update(dict.fromkeys(steps, 0))
+        for number, step in steps.items():
+            name = f"step_{number}"
+            text.function(name, [step], hosted_slots(step), linkage="define")
+        library = TargetLibrary(str(text), self.executable.target)
+        return {number: by_itself(step, library) for number, step in steps.items()}
 
     def prepare(self, step):
         """Return a function of the memory that does a step and takes the time."""
-        if isinstance(step, Product):
-            run = multiplied_by_machine(step, self.executable.target)
-        else:
-            run = super().prepare(step)
+        run = self.functions.get(id(step)) or super().prepare(step)
         if step.schedules:
             return run
         row = self.rows[id(step)] = [step, 0, 0]
@@ -74,33 +71,30 @@ class Profile(LLVMProgram):
         return "\n".join(texts)
 
 
+def is_written(step):
+    """Return whether a step has a text of its own, and no programs within it."""
+    return not step.schedules and step_kinds[type(step)].write is not None
+
+
+def by_itself(step, library):
+    """Return a function of the memory that calls the function of a step."""
+    slots = hosted_slots(step)
+    function = library.function(f"step_{id(step)}", 3 + len(slots))
+    arena = scratch(getattr(step, "workspace", 0))
+
+    def run(memory):
+        places = [memory[slot].ctypes.data for slot in slots]
+        function(None, arena.ctypes.data, None, *places)
+
+    return run
+
+
 def name_of_step(step):
     """Return a short name for a step."""
     return step.kernel.label if hasattr(step, "kernel") else str(step).split("\n")[0]
 
 
-def multiplied_by_machine(step, target):
-    """Return a function of the memory that does a `Product` as the program does it."""
-    dtype, layouts = step.out.dtype, (step.lhs, step.rhs, step.out)
-    function = library(dtype, target).function(name_of_gemm(dtype), 16)
-    space, outer = scratch(step.workspace), step.out.shape[:-2][:-1]
-
-    def run(memory):
-        views = [view(layout, memory) for layout in layouts]
-        for batch in np.ndindex(outer):
-            matrices = [x[batch] for x in views]
-            function(*sizes_and_places(matrices), space.ctypes.data)
-
-    return run
-
-
-def sizes_and_places(matrices):
-    """Return sizes, addresses and strides of stacks of matrices: lhs, rhs, and out."""
-    lhs, rhs, out = [x if x.ndim == 3 else x[None] for x in matrices]
-    numbers = [*out.shape, lhs.shape[2]]
-    for x in (lhs, rhs, out):
-        numbers += [x.ctypes.data, *[stride // x.itemsize for stride in x.strides]]
-    return numbers[:-1]  # the columns of out lie side by side
+profiler.value = Profile
 
 
 class Sources(Lowering):

@@ -8,16 +8,13 @@ that starts with the address of the function for what Python has to do, and goes
 with those of constants. It returns 0, or 1 if Python has raised an error.
 """
 
-import hashlib
-
 from minijax.jitting.costs import nbytes
+from minijax.kernels.backends import cost_of_launch, launched
 from minijax.kernels.program_steps import Launch
+from minijax.kernels.steps import StepKind, step_kinds
 from minijax.llvm.types import pointer_to, type_in_memory
 from minijax.llvm.writing import LLVMFunction
 from minijax.machine.locations import Locations, calls
-from minijax.matmul.calls import signature, write_call
-from minijax.matmul.gemm import address, name_of_gemm
-from minijax.matmul.lowering import Product
 from minijax.vectors.kernels import kernel_function
 
 # A temporary with at most so many bytes is a local variable of its function, as long
@@ -26,9 +23,6 @@ SMALL, STACK = 256, 2**15
 
 # So many kernels are called by one function at most; LLVM is slow on long functions.
 LONGEST = 200
-
-# From types of steps to functions of a `FunctionText` and a step that write it.
-step_writers: dict = {}
 
 # A function that is called in more places is not put in each of them.
 OFTEN = 16
@@ -54,9 +48,9 @@ class ProgramText:
         self.functions, self.hosted = [], []
         self.kernels, self.needed = {}, {}
         self.uses = self.locations.uses(plan.steps)
-        self.function("program", plan.steps, [])
+        self.function("program", plan.steps, [], linkage="define")
 
-    def function(self, name, steps, slots, stack=STACK):
+    def function(self, name, steps, slots, stack=STACK, linkage="define internal"):
         """Add a function that does some steps; it is given the addresses of slots.
 
         Its variables take no more than `stack` bytes.
@@ -66,7 +60,6 @@ class ProgramText:
         self.needed |= f.needed
         params = "".join(f", i8* {f.addresses[slot]}" for slot in slots)
         head = f"i32 @{name}(i8** %memory, i8* %arena, i8** %context{params})"
-        linkage = "define" if name == "program" else "define internal"
         for name, size in f.shared.items():
             f.head.insert(0, f"  %{name} = alloca i8, i64 {size}, align 64")
         lines = [f"{linkage} {head} nounwind noinline {{", "entry:", *f.head, *f.lines]
@@ -210,7 +203,7 @@ def typed(f, address, dtype):
     return f"{kind} {f.emit(f'bitcast i8* {address} to {kind}', 'p')}"
 
 
-step_writers[Launch] = write_launch
+step_kinds[Launch] = StepKind(launched, cost_of_launch, write_launch)
 
 
 def write_steps(f, steps):
@@ -221,7 +214,7 @@ def write_steps(f, steps):
             write_elsewhere(f, part)
         else:
             for step in part:
-                (step_writers.get(type(step)) or write_hosted)(f, step)
+                (step_kinds[type(step)].write or write_hosted)(f, step)
 
 
 def parted(steps):
@@ -249,28 +242,6 @@ def write_elsewhere(f, steps):
     status = f.name("v")
     f.line(f"{status} = call i32 @{name}({args})")
     f.go_on_if_fine(status)
-
-
-def write_product(f, step):
-    """Write the call of the function for matrix products, which is in no program."""
-    dtype, target = step.out.dtype, f.program.target
-    which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
-    name = f"{name_of_gemm(dtype)}_{which}"
-    make_known(name, address(dtype, target))
-    f.declare(f"declare void @{name}({signature(dtype)})")
-    slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
-    space = f.program.locations.workspaces.get(id(step), 0)
-    write_call(f, step, slots, f.offset("%arena", space), f"@{name}")
-
-
-def make_known(name, where):
-    """Tell LLVM the address of a function that texts may call by its name."""
-    from llvmlite import binding
-
-    binding.add_symbol(name, where)
-
-
-step_writers[Product] = write_product
 
 
 def write_hosted(f, step):

@@ -2,8 +2,13 @@
 # edit the chapter, not this file.
 """Calls of the function for matrix products from the text of other functions."""
 
+import hashlib
+
+from minijax.kernels.steps import StepKind, step_kinds
+from minijax.llvm.compiler import make_known
 from minijax.llvm.types import pointer_to, type_of
-from minijax.matmul.gemm import name_of_gemm, parameters
+from minijax.matmul.gemm import address, name_of_gemm, parameters
+from minijax.matmul.lowering import Product, cost_of_product, multiplied
 from minijax.matmul.text import MatrixText
 
 
@@ -25,14 +30,14 @@ def write_call(f, step, slots, space, callee=None):
     """
     layouts, kind = (step.lhs, step.rhs, step.out), type_of(step.out.dtype)
     starts = [
-        moved(f, kind, f.emit(f"bitcast i8* {slot} to {pointer_to(kind)}"), x.offset)
+        behind(f, kind, f.emit(f"bitcast i8* {slot} to {pointer_to(kind)}"), x.offset)
         for slot, x in zip(slots, layouts)
     ]
     name = callee or f"@{name_of_gemm(step.out.dtype)}"
     write_calls(f, step, starts, 0, lambda x: f"call void {name}({x}, i8* {space})")
 
 
-def moved(f, kind, base, distance):
+def behind(f, kind, base, distance):
     """Write the address that is so many numbers behind another one."""
     place = f"{pointer_to(kind)} {base}, i64 {distance}"
     return f.emit(f"getelementptr {kind}, {place}", "p")
@@ -47,7 +52,7 @@ def write_calls(f, step, starts, axis, call):
 
     def turn(index, _):
         distances = [f.emit(f"mul i64 {index}, {x.strides[axis]}") for x in layouts]
-        inner = [moved(f, kind, *pair) for pair in zip(starts, distances)]
+        inner = [behind(f, kind, *pair) for pair in zip(starts, distances)]
         write_calls(f, step, inner, axis + 1, call)
         return []
 
@@ -63,3 +68,18 @@ def arguments(step, starts):
         texts.append(f"{pointer_to(type_of(layout.dtype))} {start}")
         texts += [f"i64 {stride}" for stride in (0, *layout.strides)[-3:]]
     return ", ".join(texts[:-1])  # the columns of out lie side by side
+
+
+def write_product_step(f, step):
+    """Write the call of the function for matrix products, which is in no program."""
+    dtype, target = step.out.dtype, f.program.target
+    which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
+    name = f"{name_of_gemm(dtype)}_{which}"
+    make_known(name, address(dtype, target))
+    f.declare(f"declare void @{name}({signature(dtype)})")
+    slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
+    space = f.program.locations.workspaces.get(id(step), 0)
+    write_call(f, step, slots, f.offset("%arena", space), f"@{name}")
+
+
+step_kinds[Product] = StepKind(multiplied, cost_of_product, write_product_step)

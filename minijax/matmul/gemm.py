@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from minijax.arrays.dtypes import short_name
 from minijax.llvm.kernel_text import FunctionText, module_text
+from minijax.llvm.targets import TargetLibrary
 from minijax.llvm.types import pointer_to
 from minijax.matmul.text import MatrixText, function_text, write_times
 from minijax.matmul.tiles import (
@@ -23,7 +24,6 @@ from minijax.matmul.tiles import (
     tile_function,
     tile_of,
 )
-from minijax.vectors.targets import TargetLibrary
 
 
 class Limits(NamedTuple):

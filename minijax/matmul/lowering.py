@@ -7,6 +7,7 @@ those without a sum. The others are a step of their own.
 """
 
 import math
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +16,12 @@ from minijax import lax
 from minijax.arrays.avals import ShapedArray
 from minijax.arrays.checks import free_axes, sizes, to_real
 from minijax.arrays.numerics import wide
-from minijax.kernels.backends import step_runners, view
+from minijax.jitting.costs import FLOPS
+from minijax.kernels.backends import view
 from minijax.kernels.building import KernelBuilder, Pair, parts
 from minijax.kernels.layouts import Layout, Slot, permuted, reshaped, stretched
 from minijax.kernels.program_steps import kernel_rules
+from minijax.kernels.steps import StepKind, cost_of_moving, no_schedules, step_kinds
 from minijax.matmul.gemm import workspace
 
 # Products of matrices with at most so many multiplications are kernels.
@@ -37,10 +40,7 @@ class Product(NamedTuple):
     rhs: Layout
     out: Layout
 
-    @property
-    def schedules(self):
-        """The schedules in it: none."""
-        return ()
+    schedules = no_schedules
 
     @property
     def reads(self):
@@ -78,7 +78,13 @@ def multiplied(program, step):
     return run
 
 
-step_runners[Product] = multiplied
+def cost_of_product(step):
+    """Return the costs of a product of matrices."""
+    count, rows, columns, terms = step.sizes
+    return Counter({FLOPS: 2 * count * rows * columns * terms}) + cost_of_moving(step)
+
+
+step_kinds[Product] = StepKind(multiplied, cost_of_product)
 
 
 def suits_a_kernel(aval, batch, m, n, k):

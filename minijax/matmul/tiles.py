@@ -132,8 +132,7 @@ def tile_of(dtype, target):
     lanes = target.lanes(dtype)
     if target.vector_bytes == 64:
         return Tile(12, 2, lanes)
-    x86 = target.triple.startswith(("x86_64", "amd64"))  # 16 registers, elsewhere 32
-    return Tile(4 if x86 else 8, 3 if lanes > 2 else 2, lanes)
+    return Tile(target.registers // 4, 3 if lanes > 2 else 2, lanes)
 
 
 def write_pack(f, width, lanes):

@@ -15,38 +15,28 @@ class Arena:
 
     Attributes:
       size: how many bytes the block needs.
+      gaps: from the starts of stretches that are free to their ends.
     """
 
     def __init__(self):
-        self.size = 0
-        self._gaps, self._starts = {}, {}  # from starts to ends, and back
+        self.size, self.gaps = 0, {}
 
     def take(self, nbytes):
         """Return the offset of a stretch: in the smallest gap that is large enough."""
-        nbytes = rounded(nbytes)
-        sizes = [(end - start, start) for start, end in self._gaps.items()]
-        fitting = [pair for pair in sizes if pair[0] >= nbytes]
-        start = min(fitting)[1] if fitting else self._starts.get(self.size, self.size)
-        end = self._remove(start) if start in self._gaps else start
+        nbytes, gaps = rounded(nbytes), self.gaps.items()
+        fitting = [(end - at, at) for at, end in gaps if end - at >= nbytes]
+        last = next((at for at, end in gaps if end == self.size), self.size)
+        start = min(fitting)[1] if fitting else last
+        end = self.gaps.pop(start, start)
         if end > start + nbytes:
-            self._add(start + nbytes, end)
+            self.gaps[start + nbytes] = end
         self.size = max(self.size, start + nbytes)
         return start
 
     def give(self, start, nbytes):
         """Take a stretch back, and join it with the gaps beside it."""
         end = start + rounded(nbytes)
-        if end in self._gaps:
-            end = self._remove(end)
-        if start in self._starts:
-            start, _ = self._starts[start], self._remove(self._starts[start])
+        end = self.gaps.pop(end, end)
+        start = next((at for at, stop in self.gaps.items() if stop == start), start)
         if end > start:
-            self._add(start, end)
-
-    def _add(self, start, end):
-        self._gaps[start], self._starts[end] = end, start
-
-    def _remove(self, start):
-        end = self._gaps.pop(start)
-        del self._starts[end]
-        return end
+            self.gaps[start] = end

@@ -1,4 +1,4 @@
-# Made from chapters/21_memory.md by `make chapter`;
+# Made from chapters/21_memory_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Programs run step by step, in memory that was planned."""
 
@@ -9,13 +9,12 @@ from minijax.fusion.fusion_pass import fuse
 from minijax.jitting.compilation import backends, dialects
 from minijax.jitting.costs import nbytes
 from minijax.kernels.backends import as_bytes
-from minijax.kernels.program_steps import Evaluate, lower
+from minijax.kernels.program_steps import Evaluate, jaxpr_passes, lower
 from minijax.llvm.backend import LLVMProgram
 from minijax.llvm.compiler import object_code
 from minijax.memory.assignment import memory_stats
 from minijax.memory.planning import plan
 from minijax.memory.results import empty, given, scratch
-from minijax.passes.pipeline import simplify
 
 
 class CallMemory(dict):
@@ -86,7 +85,7 @@ def settled(buffer):
 
 def scheduled(closed):
     """Return the `Schedule` that is planned for a program."""
-    return fuse(lower(simplify(closed)))
+    return fuse(lower(jaxpr_passes.value(closed)))
 
 
 class PlannedProgram(LLVMProgram):

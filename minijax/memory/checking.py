@@ -1,6 +1,6 @@
-# Made from chapters/21_memory.md by `make chapter`;
+# Made from chapters/21_memory_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""A check that nothing is written over while somebody needs it."""
+"""A check of memory plans: nothing is written over while a step needs it."""
 
 from minijax.jitting.costs import nbytes
 from minijax.memory.arenas import ALIGNMENT

@@ -11,31 +11,17 @@ from minijax.memory.in_place import in_one_buffer, may_overwrite
 from minijax.memory.liveness import lifetimes
 
 
-class Home:
-    """Memory of a result, which others may use until the result is written.
-
-    Attributes:
-      place: the `Place`.
-      result: the slot of the result.
-      start: number of the step that first writes it.
-      busy: number of the last step that needs what is there before.
-    """
-
-    def __init__(self, place, result, start, busy=-1):
-        self.place, self.result, self.start, self.busy = place, result, start, busy
-
-
 class Planning:
-    """What is settled of a plan, by now.
+    """The plan of a schedule, while it is made.
 
     Attributes:
       schedule: the `Schedule`.
-      handed: slots that get no place, as somebody else has placed them.
+      handed: slots that get no place, since the step around the schedule places them.
       lives: the lifetimes of its slots.
       places, in_place, workspaces, blocks, nested: those of the `MemoryPlan`.
       arena: the `Arena`.
       ending: from numbers of steps to the slots in the arena that end there.
-      homes, rooms: from places to the `Home` there; and from sizes to lists of them.
+      results, of_size: the `ResultMemory` by places; and lists of them by sizes.
     """
 
     def __init__(self, schedule, handed=()):
@@ -44,97 +30,113 @@ class Planning:
         self.places, self.in_place = {}, defaultdict(list)
         self.workspaces, self.blocks, self.nested = {}, {}, {}
         self.arena, self.ending = Arena(), defaultdict(set)
-        self.homes, self.rooms = {}, defaultdict(list)
+        self.results, self.of_size = {}, defaultdict(list)
 
-    def gone(self, old, new, start):
-        """Return whether `old` is not needed any more when a step writes `new`."""
-        end = self.lives[old].end
+    def may_replace(self, new, old):
+        """Return whether a slot may be written where another one is."""
+        start, end = self.lives[new].start, self.lives[old].end
         if end == start >= 0:
             return may_overwrite(self.schedule.steps[start], old, new)
         return end < start
 
-    def ours(self, place):
-        """Return whether a place is memory that steps may write to."""
-        return place in self.homes or (place is not None and place.kind == "arena")
 
-    def may_stay(self, place, slot):
-        """Return whether a slot leaves a place before a result needs it."""
-        home = self.homes.get(place)
-        return home is None or self.gone(slot, home.result, home.start)
+class ResultMemory:
+    """Memory of a result, in which other slots may be before the result is written.
 
-    def move_in(self, home, slot):
-        """Note that a slot is in the memory of a result before that."""
-        home.busy = self.lives[slot].end
-        if home.busy == home.start:
-            self.in_place[home.start].append((slot, home.result))
+    Attributes:
+      place: the `Place`.
+      result: the slot of the result.
+      written: number of the step that first writes the result.
+      in_use: number of the last step that needs another slot there; -1 for none.
+    """
+
+    def __init__(self, place, result, written):
+        self.place, self.result, self.written = place, result, written
+        self.in_use = -1
+
+
+def place_result(p, slot, place):
+    """Place a result; return its `ResultMemory`."""
+    memory = ResultMemory(place, slot, p.lives[slot].start)
+    p.places[slot], p.results[place] = place, memory
+    p.of_size[nbytes(slot)].append(memory)
+    return memory
+
+
+def share(p, memory, slot):
+    """Note that a slot has the memory of a result before the result is written."""
+    memory.in_use = p.lives[slot].end
+    if memory.in_use == memory.written:
+        p.in_place[memory.written].append((slot, memory.result))
 
 
 def place_ends(p, donated):
     """Place the inputs, the constants and the results of a schedule."""
-    inputs = p.schedule.inputs
-    p.places.update((slot, Place("input", i)) for i, slot in enumerate(inputs))
-    for number, (slot, _) in enumerate(p.schedule.constants):
-        p.places[slot] = Place("constant", number)
+    inputs, constants = p.schedule.inputs, [slot for slot, _ in p.schedule.constants]
+    for kind, ends in (("input", inputs), ("constant", constants)):
+        p.places.update((slot, Place(kind, i)) for i, slot in enumerate(ends))
     free = [inputs[i] for i, given in enumerate(donated) if given]
-    known = {*p.places}
     for number, slot in enumerate(p.schedule.outputs):
-        if slot not in known:
-            known.add(slot)
+        if slot not in p.places:
             taken = next((old for old in free if may_take(p, old, slot)), None)
-            place_result(p, slot, Place("output", number), taken)
-            free = [old for old in free if old is not taken]
+            place = p.places.get(taken, Place("output", number))
+            memory = place_result(p, slot, place)
+            if taken is not None:
+                share(p, memory, taken)
+                free = [old for old in free if old is not taken]
 
 
 def may_take(p, old, result):
     """Return whether a result may be written where an input is."""
     alike = (old.dtype, old.size) == (result.dtype, result.size) and old.size
-    if not alike or old in p.schedule.outputs:
-        return False
-    return p.gone(old, result, p.lives[result].start)
+    return alike and old not in p.schedule.outputs and p.may_replace(result, old)
 
 
-def place_result(p, slot, place, taken):
-    """Place a result in the memory of the input that it takes, or in its own."""
-    home = Home(p.places.get(taken, place), slot, p.lives[slot].start)
-    if taken is not None:
-        p.move_in(home, taken)
-    p.places[slot], p.homes[home.place] = home.place, home
-    p.rooms[nbytes(slot)].append(home)
-
-
-def place_temporary(p, number, reads, slot):
-    """Return the place of a slot that a step, which `reads` others, writes first."""
-    size = nbytes(slot)
-    if size == 0:
+def place_temporary(p, slot, reads):
+    """Return the place of a slot that is written by a step which `reads` others."""
+    if nbytes(slot) == 0:
         return Place("arena", 0)
-    place = over_an_operand(p, number, reads, slot) or before_a_result(p, number, slot)
-    place = place or Place("arena", p.arena.take(size))
+    place = over_an_operand(p, slot, reads) or before_a_result(p, slot)
+    place = place or Place("arena", p.arena.take(nbytes(slot)))
     if place.kind == "arena":
         p.ending[p.lives[slot].end].add(slot)
     else:
-        p.move_in(p.homes[place], slot)
+        share(p, p.results[place], slot)
     return place
 
 
-def over_an_operand(p, number, reads, slot):
+def before_a_result(p, slot):
+    """Return the place of a result that is not written yet, or None."""
+    for memory in p.of_size[nbytes(slot)]:
+        free = memory.in_use < p.lives[slot].start
+        if free and p.may_replace(memory.result, slot):
+            return memory.place
+    return None
+
+
+def over_an_operand(p, slot, reads):
     """Return the place of an operand that is not needed any more, or None."""
+    number = p.lives[slot].start
     for old in reads:
-        place = p.places.get(old)
-        used = [pair[0] for pair in p.in_place[number]]
-        free = p.ours(place) and p.lives[old].end == number and old not in used
-        if free and p.gone(old, slot, number) and p.may_stay(place, slot):
+        place, used = p.places.get(old), [pair[0] for pair in p.in_place[number]]
+        if p.lives[old].end != number or old in used or not p.may_replace(slot, old):
+            continue
+        if is_ours(p, place) and leaves_in_time(p, slot, place):
             p.in_place[number].append((old, slot))
             p.ending[number].discard(old)
             return place
     return None
 
 
-def before_a_result(p, number, slot):
-    """Return the place of a result that is not there yet, or None."""
-    for home in p.rooms[nbytes(slot)]:
-        if home.busy < number and p.may_stay(home.place, slot):
-            return home.place
-    return None
+def is_ours(p, place):
+    """Return whether a place is memory that steps may write to."""
+    return place in p.results or (place is not None and place.kind == "arena")
+
+
+def leaves_in_time(p, slot, place):
+    """Return whether a slot has ended in a place when a result is written there."""
+    memory = p.results.get(place)
+    return memory is None or p.may_replace(memory.result, slot)
 
 
 def plan(schedule, donated=()):
@@ -146,15 +148,23 @@ def plan(schedule, donated=()):
     """
     p = Planning(schedule)
     place_ends(p, donated)
-    return plan_steps(p)
+    return planned_steps(p)
 
 
-def plan_inside(schedule):
-    """Return the `MemoryPlan` of a schedule within a step."""
-    return plan_steps(Planning(schedule, [*schedule.inputs, *schedule.outputs]))
+def place_step(p, number, step):
+    """Place what a step writes, and what it needs itself; return what is to be run."""
+    reads = step.reads
+    for slot in step.writes:
+        if slot not in p.places and slot not in p.handed:
+            p.places[slot] = place_temporary(p, slot, reads)
+    step = with_own_memory(p, number, step)
+    for slot in p.ending.pop(number, ()):
+        p.arena.give(p.places[slot].number, nbytes(slot))
+    pairs = p.in_place[number]
+    return in_one_buffer(step, pairs) if pairs else step
 
 
-def plan_steps(p):
+def planned_steps(p):
     """Return the `MemoryPlan`, when the ends are placed."""
     schedule = p.schedule
     steps = [place_step(p, *pair) for pair in enumerate(schedule.steps)]
@@ -164,7 +174,7 @@ def plan_steps(p):
         steps=steps,
         places=p.places,
         arena=p.arena.size,
-        donated=tuple([Place("input", i) in p.homes for i in inputs]),
+        donated=tuple([Place("input", i) in p.results for i in inputs]),
         in_place={number: pairs for number, pairs in p.in_place.items() if pairs},
         workspaces=p.workspaces,
         blocks=p.blocks,
@@ -172,17 +182,9 @@ def plan_steps(p):
     )
 
 
-def place_step(p, number, step):
-    """Place what a step writes, and what it needs itself; return what is to be run."""
-    reads = step.reads
-    for slot in step.writes:
-        if slot not in p.places and slot not in p.handed:
-            p.places[slot] = place_temporary(p, number, reads, slot)
-    step = with_own_memory(p, number, step)
-    for slot in p.ending.pop(number, ()):
-        p.arena.give(p.places[slot].number, nbytes(slot))
-    pairs = p.in_place[number]
-    return in_one_buffer(step, pairs) if pairs else step
+def plan_inside(schedule):
+    """Return the `MemoryPlan` of a schedule within a step."""
+    return planned_steps(Planning(schedule, [*schedule.inputs, *schedule.outputs]))
 
 
 def with_own_memory(p, number, step):

@@ -1,6 +1,6 @@
-# Made from chapters/21_memory.md by `make chapter`;
+# Made from chapters/21_memory_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Memory for results, used again when nobody holds them any more."""
+"""A recycling allocator: memory for results, used again when no object holds it."""
 
 import math
 import mmap
@@ -52,7 +52,7 @@ ALONE = _holders()  # what Python counts if one variable holds an object
 
 
 class Pool:
-    """Blocks of memory by size; those that nobody else holds are given out again.
+    """Blocks of memory by size; those that no other object holds are given out again.
 
     Args:
       limit: how many bytes are kept at most.
@@ -69,7 +69,7 @@ class Pool:
         self.kept, self.let_go = {}, {}
 
     def take(self, nbytes):
-        """Return a block that nobody holds."""
+        """Return a block that no other object holds."""
         size = size_class(nbytes)
         kept = self.kept.get(size)
         if kept is None:
@@ -91,7 +91,7 @@ class Pool:
         try:
             return block(size)
         except (MemoryError, OSError):
-            self.clear()  # what nobody holds goes back to the system
+            self.clear()  # what no object holds goes back to the system
             return block(size)
 
     def _worth_keeping(self, memory, size):
@@ -121,7 +121,7 @@ class Pool:
         self._make_room(0)
 
     def clear(self):
-        """Forget all blocks; the system gets those back that nobody holds."""
+        """Forget all blocks; the system gets those back that no object holds."""
         self.kept, self.let_go = {}, {}
 
     def unlock(self):
@@ -187,7 +187,7 @@ def array_in_pool(what, shape, dtype):
 
 
 def exclusive(x):
-    """Return whether nobody but the array `x` can see its numbers.
+    """Return whether no object but the array `x` can see its numbers.
 
     No other array shares them, and NumPy has no view of them.
     """
@@ -204,7 +204,7 @@ def exclusive(x):
 def given(x):
     """Return a buffer with the numbers of `x` that may be written to.
 
-    That is the buffer of `x` if nobody else can see it, and a copy otherwise.
+    That is the buffer of `x` if no other object can see it, and a copy otherwise.
     """
     if not isinstance(x, ArrayImpl):
         return asbuffer(x)  # a copy

@@ -14,6 +14,7 @@ from minijax.forgetting.programs import acts, merge, partition
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.printing import jaxprs_in_params
+from minijax.kernels.program_steps import jaxpr_passes
 from minijax.passes.algebra import ALGEBRA, do_algebra
 from minijax.passes.common_subexpressions import SHARING, key_of, share_subexpressions
 from minijax.passes.constant_folding import FOLDING, fold
@@ -270,3 +271,4 @@ def checked(closed):
 
 
 simplify = Settling(_all_at_once)
+jaxpr_passes.value = simplify

@@ -7,8 +7,8 @@ Reference: D. Knuth, *The Art of Computer Programming*, volume 3, section 5.2.5.
 
 import functools
 
+from minijax.llvm.targets import TargetLibrary
 from minijax.llvm.writing import LLVMFunction
-from minijax.vectors.targets import TargetLibrary
 
 BOXES, COUNTS_BYTES = 256, 1024
 FEW = 24  # so many words are sorted by counting smaller ones

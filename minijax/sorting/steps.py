@@ -18,12 +18,12 @@ from minijax.arrays.settings import enable_x64
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct
 from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.costs import FLOPS
-from minijax.kernels.backends import step_runners, view
+from minijax.kernels.backends import view
 from minijax.kernels.building import NoKernel
 from minijax.kernels.layouts import Slot, permuted, row_major
 from minijax.kernels.program_steps import kernel_rules
-from minijax.machine.costs import moved, step_costs
-from minijax.machine.program_text import make_known, step_writers
+from minijax.kernels.steps import StepKind, cost_of_moving, no_schedules, step_kinds
+from minijax.llvm.compiler import make_known
 from minijax.sorting.primitive import sort_p
 from minijax.sorting.radix import padded, sort_address, workspace
 from minijax.sorting.words import words_of_key
@@ -41,10 +41,7 @@ class Sort(NamedTuple):
     operands: tuple
     results: tuple
 
-    @property
-    def schedules(self):
-        """The schedules in it: none."""
-        return ()
+    schedules = no_schedules
 
     @property
     def reads(self):
@@ -184,8 +181,7 @@ def write_known(f, name, layout, args):
 def cost_of_sort(step):
     """Count a step for each digit of each word, and the bytes."""
     digits = sum(math.prod(x.shape) * x.dtype.itemsize for x in step.words)
-    return Counter({FLOPS: digits}) + moved(step)
+    return Counter({FLOPS: digits}) + cost_of_moving(step)
 
 
-step_runners[Sort], step_writers[Sort] = sorted_by_numpy, write_sort
-step_costs[Sort] = cost_of_sort
+step_kinds[Sort] = StepKind(sorted_by_numpy, cost_of_sort, write_sort)

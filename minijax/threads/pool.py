@@ -19,6 +19,7 @@ from minijax.calls.interruptions import uninterrupted
 from minijax.calls.words import llvm_text, word
 from minijax.forgetting.remembering import Once
 from minijax.llvm.compiler import Library
+from minijax.llvm.targets import host_target
 from minijax.matmul.gemm import workspace
 from minijax.threads.atomics import atomics_text, quotient
 from minijax.threads.pool_code import (
@@ -43,7 +44,6 @@ from minijax.threads.pool_code import (
     watch,
     work,
 )
-from minijax.vectors.targets import host_target
 
 MOST = 256  # threads at most
 TABLE_WORDS = WORKERS // 8 + 8 * MOST  # of the table, in words

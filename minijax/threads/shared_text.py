@@ -8,15 +8,12 @@ from typing import NamedTuple
 
 from minijax.jitting.costs import nbytes
 from minijax.kernels.program_steps import Launch
+from minijax.kernels.steps import step_kinds
+from minijax.llvm.compiler import make_known
 from minijax.llvm.types import pointer_to, type_in_memory, type_of
 from minijax.llvm.writing import LLVMFunction
-from minijax.machine.program_text import (
-    make_known,
-    step_writers,
-    write_launch,
-    write_product,
-)
-from minijax.matmul.calls import arguments, moved, signature
+from minijax.machine.program_text import write_launch
+from minijax.matmul.calls import arguments, behind, signature, write_product_step
 from minijax.matmul.gemm import address, name_of_gemm
 from minijax.matmul.lowering import Product
 from minijax.matmul.tiles import tile_of
@@ -171,10 +168,10 @@ def write_part(t, step, addresses, which, callee):
     kind = type_of(step.out.dtype)
     for number, (slot, layout) in enumerate(zip(addresses, layouts)):
         base = t.emit(f"bitcast i8* {slot} to {pointer_to(kind)}", "p")
-        start = moved(t, kind, base, layout.offset)
+        start = behind(t, kind, base, layout.offset)
         if number in operands:
             distance = t.emit(f"mul i64 %lo, {layout.strides[axis]}")
-            start = moved(t, kind, start, distance)
+            start = behind(t, kind, start, distance)
         starts.append(start)
     args = arguments(step, starts).split(", ")
     args[which] = f"i64 {t.emit('sub i64 %hi, %lo')}"
@@ -188,7 +185,7 @@ def write_shared_product(f, step):
     which, unit = cut(step, target)
     size = step.sizes[which]
     if size < 2 * unit or len(step.out.shape) > 3 or not may_share(time):
-        return write_product(f, step)
+        return write_product_step(f, step)
     callee = known_product(f, dtype)
     name = f"product{len(f.program.functions)}_task"
     write_task(f.program, name, lambda t, xs: write_part(t, step, xs, which, callee), 3)
@@ -197,4 +194,5 @@ def write_shared_product(f, step):
     return write_share(f, Task(name, time, size, unit, PANELS), slots, space)
 
 
-step_writers.update({Launch: write_shared_launch, Product: write_shared_product})
+for _kind, _write in ((Launch, write_shared_launch), (Product, write_shared_product)):
+    step_kinds[_kind] = step_kinds[_kind]._replace(write=_write)

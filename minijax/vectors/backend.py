@@ -4,9 +4,9 @@
 
 from minijax.jitting.compilation import backends
 from minijax.llvm.kernel_text import module_text
+from minijax.llvm.targets import TargetLibrary, current_target
 from minijax.memory.backend import PlannedProgram
 from minijax.vectors.kernels import kernel_function
-from minijax.vectors.targets import TargetLibrary, current_target
 
 
 class VectorProgram(PlannedProgram):

@@ -9,8 +9,11 @@ import pytest
 from minijax import jit
 from minijax.arrays.settings import config
 from minijax.jitting.compilation import backends
-from minijax.vectors.targets import (
+from minijax.kernels.scalar_ops import scalar_ops
+from minijax.llvm.targets import (
+    TARGETS,
     TargetLibrary,
+    caches,
     current_target,
     forced_target,
     host_target,
@@ -51,9 +54,8 @@ def test_lanes_and_registers():
         2,
     ]
     assert wide.lanes(np.dtype("float32")) == 16
-    if plain.triple.startswith("x86_64"):
-        assert (plain.registers, wide.registers) == (16, 32)
-    assert plain._replace(triple="aarch64-unknown-linux-gnu").registers == 32
+    assert (TARGETS["plain"].registers, wide.registers) == (16, 32)
+    assert TARGETS["aarch64"].registers == 32
 
 
 def test_plain_on_other_processors(monkeypatch):
@@ -66,8 +68,8 @@ def test_plain_on_other_processors(monkeypatch):
     host_target.cache_clear()
     try:
         with config.override("minijax_cpu", "plain"):
-            assert current_target() == (triple, "generic", "", 16)
-        assert current_target() == (triple, "neoverse-n1", "+neon", 16)
+            assert current_target()[:5] == (triple, "generic", "", 16, 32)
+        assert current_target()[:5] == (triple, "neoverse-n1", "+neon", 16, 32)
         with pytest.raises(ValueError, match="no 'avx2' on aarch64.*'plain'"):
             forced_target("avx2")
     finally:
@@ -80,6 +82,29 @@ class Features(dict):
     def flatten(self):
         """Return it as LLVM spells it."""
         return ",".join(f"+{name}" for name in self)
+
+
+def test_prices():
+    plain, gpu = TARGETS["plain"], TARGETS["gpu"]
+    free = next(name for name, row in scalar_ops.items() if not row.cost)
+    assert [plain.price(op) for op in ("add", "exp", "index", free)] == [1, 20, 1, 0]
+    assert gpu.price("exp") == gpu.function < plain.function
+    assert gpu.launch * plain.byte > plain.launch * gpu.byte
+
+
+def test_caches(tmp_path):
+    assert caches(tmp_path) == ()
+    for level, kind, size in [("1", "Data", "48K"), ("1", "Instruction", "32K")]:
+        write_cache(tmp_path / f"index{kind}", level, kind, size)
+    write_cache(tmp_path / "index2", "2", "Unified", "1024K")
+    (tmp_path / "index3").mkdir()
+    assert caches(tmp_path) == (48 * 1024, 2**20)
+
+
+def write_cache(folder, level, kind, size):
+    folder.mkdir()
+    for name, text in {"level": level, "type": kind, "size": size}.items():
+        (folder / name).write_text(f"{text}\n")
 
 
 def test_switch():
@@ -143,7 +168,7 @@ define void @halves(<2 x double>* %x, <4 x double>* %out) {
 
 
 def test_modules_that_passes_break():
-    code = "from tests.test_vectors_targets import halves; halves()"
+    code = "from tests.test_llvm_targets import halves; halves()"
     child = [sys.executable, "-c", code]
     done = subprocess.run(child, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "4.0 6.0 0.0 2.0\n"), done.stderr

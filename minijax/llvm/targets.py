@@ -1,63 +1,89 @@
-# Made from chapters/22_vectors.md by `make chapter`;
+# Made from chapters/17_targets_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Processors: what LLVM calls them, and how wide their vectors are.
+"""Targets: one record for what a processor is called, what it has, what things cost.
 
 Reference: https://llvmlite.readthedocs.io (binding layer).
 """
 
 import functools
 import os
+from pathlib import Path
 from typing import NamedTuple
 
 from minijax.arrays.settings import config
 from minijax.jitting.compilation import processor
+from minijax.kernels.scalar_ops import scalar_ops
 from minijax.llvm.compiler import Library, give_back
-
-_X86 = ("x86_64", "amd64")
 
 
 class Target(NamedTuple):
-    """A processor for which code is made.
+    """A processor for which code is made, and what things cost on it.
+
+    A cost is a number of flops: how many operations on floats take as long.
 
     Attributes:
       triple: the system, as LLVM calls it, such as ``x86_64-unknown-linux-gnu``.
       cpu: the processor, as LLVM calls it.
       features: what it can do, as LLVM spells it; empty: what LLVM knows of `cpu`.
       vector_bytes: the size of its widest vectors.
+      registers: how many registers for vectors it has.
+      caches: the bytes of its caches, the nearest first.
+      threads: how many of them run at once.
+      launch: the cost of starting a kernel.
+      byte: the cost of a byte that goes to memory or comes from it.
+      function: the cost of an elementary function.
+      near: how many numbers stay near the processor between two sweeps.
+      bandwidth: how many bytes a thread moves in a nanosecond.
     """
 
     triple: str
     cpu: str
     features: str
     vector_bytes: int
+    registers: int = 16
+    caches: tuple = (2**15, 2**19, 2**23)
+    threads: int = 1
+    launch: int = 1000
+    byte: float = 2
+    function: int = 20
+    near: int = 2**14
+    bandwidth: float = 40
 
     @property
     def key(self):
-        """A text that differs where machine code may differ."""
-        return "|".join(map(str, self))
-
-    @property
-    def registers(self):
-        """How many registers for vectors it has."""
-        few = self.vector_bytes < 64 and self.triple.startswith(_X86)
-        return 16 if few else 32
+        """A text that differs where LLVM makes other code of the same text."""
+        return "|".join(map(str, self[:4]))
 
     def lanes(self, dtype):
         """Return how many numbers of a dtype a vector holds."""
         return self.vector_bytes // dtype.itemsize
 
+    def price(self, op):
+        """Return the cost of a scalar operation, by its name in `scalar_ops`."""
+        row = scalar_ops.get(op)
+        return {"transcendentals": self.function, "": 0}.get(row.cost, 1) if row else 1
 
-# Kinds of processors: LLVM's name for the least of a kind, and bytes in a vector.
-_KINDS = {
-    "plain": ("x86-64", 16),
-    "avx2": ("x86-64-v3", 32),
-    "avx512": ("x86-64-v4", 64),
-}
+
+_X86 = ("x86_64", "amd64")
+_LINUX = "{}-unknown-linux-gnu".format
+
+# Kinds of processors by name; the last one is made up, to try what decides by costs.
+TARGETS = {
+    "plain": Target(_LINUX("x86_64"), "x86-64", "", 16),
+    "avx2": Target(_LINUX("x86_64"), "x86-64-v3", "", 32),
+    "avx512": Target(_LINUX("x86_64"), "x86-64-v4", "", 64, registers=32),
+    "aarch64": Target(_LINUX("aarch64"), "generic", "", 16, registers=32),
+    "gpu": Target(
+        "none", "made-up", "", 128, registers=255, caches=(2**17, 2**25),
+        threads=2**14, launch=10**6, byte=40, function=4, near=2**10, bandwidth=1000,
+    ),
+}  # fmt: skip
+FORCED = ("plain", "avx2", "avx512")  # what the switch ``minijax_cpu`` may name
 
 
 def _kind(name):
-    if name not in ("", *_KINDS):
-        raise ValueError(f"There is no {name!r} among {['', *_KINDS]}.")
+    if name not in ("", *FORCED):
+        raise ValueError(f"There is no {name!r} among {['', *FORCED]}.")
     return name
 
 
@@ -76,10 +102,11 @@ def host_target():
     from llvmlite import binding
 
     binding.initialize_native_target()
-    triple = binding.get_default_triple()
+    triple, name = binding.get_default_triple(), binding.get_host_cpu_name()
     features = binding.get_host_cpu_features()
     width = vector_bytes(triple, {name for name, here in features.items() if here})
-    return Target(triple, binding.get_host_cpu_name(), features.flatten(), width)
+    found = Target(triple, name, features.flatten(), width, registers(triple, width))
+    return found._replace(caches=caches() or found.caches, threads=os.cpu_count() or 1)
 
 
 def forced_target(kind):
@@ -88,13 +115,12 @@ def forced_target(kind):
     Raises:
       ValueError: if this computer is of a family that has no such processors.
     """
-    cpu, width = _KINDS[kind]
     triple = host_target().triple
-    if not triple.startswith(_X86):
-        if kind != "plain":
-            raise ValueError(f"There is no {kind!r} on {triple}; there is 'plain'.")
-        cpu = "generic"
-    return Target(triple, cpu, "", width)
+    if triple.startswith(_X86):
+        return TARGETS[kind]._replace(triple=triple)
+    if kind != "plain":
+        raise ValueError(f"There is no {kind!r} on {triple}; there is 'plain'.")
+    return TARGETS["aarch64"]._replace(triple=triple)
 
 
 def vector_bytes(triple, features):
@@ -104,6 +130,26 @@ def vector_bytes(triple, features):
     if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= features:
         return 64
     return 32 if {"avx2", "fma"} <= features else 16
+
+
+def registers(triple, width):
+    """Return how many registers for vectors of this width a processor has."""
+    return 16 if triple.startswith(_X86) and width < 64 else 32
+
+
+def caches(folder="/sys/devices/system/cpu/cpu0/cache"):
+    """Return the bytes of the caches for data, nearest first; none if not known."""
+    sizes = {}
+    for path in Path(folder).glob("index*"):
+        kind, level, size = (_line(path, name) for name in ("type", "level", "size"))
+        if kind != "Instruction" and size.endswith("K"):
+            sizes[level] = 1024 * int(size.removesuffix("K"))
+    return tuple(size for _, size in sorted(sizes.items()))
+
+
+def _line(folder, name):
+    path = folder / name
+    return path.read_text().strip() if path.exists() else ""
 
 
 def target_machine(binding, target):
