@@ -20,6 +20,7 @@ from minijax.kernels.kernel import (
     fold,
     index,
     load,
+    running,
 )
 from minijax.kernels.layouts import Slot, collapse, everywhere
 from minijax.kernels.scalar_ops import in_registers, scalar_ops
@@ -196,6 +197,14 @@ class KernelBuilder(NodeWriter):
         if how != "add":
             raise NoKernel(f"{how} of complex numbers")
         return Pair(*[self.fold(how, axes, part) for part in x])
+
+    def running(self, how, axis, x):
+        """Add the node of a running fold along an axis, the last one that it has."""
+        if not isinstance(x, Pair):
+            return self.write(running(how, axis, x))
+        if how != "add":
+            raise NoKernel(f"{how} of complex numbers")
+        return Pair(*[self.running(how, axis, part) for part in x])
 
     def kernel(self):
         """Return the `Kernel`, with as few axes as possible, and its slots."""

@@ -6,7 +6,7 @@ import math
 
 from minijax.functions import elementary
 from minijax.kernels.kernel import Node, Store, apart
-from minijax.kernels.loop_nests import Loop, runs
+from minijax.kernels.loop_nests import Combine, Loop, runs
 from minijax.kernels.scalar_ops import scalar_ops
 
 
@@ -81,6 +81,22 @@ def cost_at_once(kernel, steps, axis, lanes):
     )
 
 
+def is_turn(step):
+    """Return whether in this step a number enters a running fold."""
+    return isinstance(step, Combine) and runs(step.fold)
+
+
+def leaps(step, axis):
+    """Return whether the elements of a step's lanes are no neighbours."""
+    if isinstance(step, Store):
+        return abs(step.place.strides[axis]) > 1
+    loads = isinstance(step, Node) and step.op == "load"
+    return loads and abs(step.detail.place.strides[axis]) > 1
+
+
+WAIT = 3  # what a turn of a running fold takes, as it waits for the one before
+
+
 def cost(step, axis, lanes=1):
     """Return what a step costs; the unit is a load of neighbours.
 
@@ -94,6 +110,8 @@ def cost(step, axis, lanes=1):
         if step.update:
             return 2 if stride == 1 else 3 * lanes
         return 1 if abs(stride) == 1 else 1.5 * lanes
+    if is_turn(step) and axis is None:
+        return WAIT
     if not isinstance(step, Node) or step.op in ("constant", "index"):
         return 0.25
     if step.op == "load":
@@ -109,14 +127,17 @@ def lanes_for(kernel, loop, target):
     """Return how many numbers the vectors of a loop hold.
 
     Where there is little to do for each of them, several registers stand for a vector:
-    then the processor has something to do while it waits.
+    then the processor has something to do while it waits. Elements that are no
+    neighbours, and that enter running folds, keep it busy without.
     """
     size, lanes = kernel.sizes[loop.axis], target.lanes(widest(loop))
     if size <= lanes:
         return size
     steps = [*everything(loop.body)]
     folds = loop.folds or any(isinstance(step, Loop) for step in steps)
-    if folds and not any(is_function(step) for step in steps):
+    if folds and not any(is_function(step) for step in steps) and not (
+        any(map(is_turn, steps)) and any(leaps(step, loop.axis) for step in steps)
+    ):
         most = min(4 * lanes, size)
         while 2 * lanes <= most:
             lanes *= 2
