@@ -189,8 +189,9 @@ class Store(NamedTuple):
 
     def with_nodes(self, new):
         """Return the store with other nodes in the places of its own, by these."""
-        at = self.update and tuple([new[node] for node in self.update.at])
-        update = self.update and self.update._replace(at=at)
+        update = self.update
+        if update:
+            update = update._replace(at=tuple([new[node] for node in update.at]))
         return self._replace(node=new[self.node], update=update)
 
 

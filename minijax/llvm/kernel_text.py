@@ -94,7 +94,8 @@ def write_node(f, node):
     if node.op == "index":
         return write_index(f, node.detail)
     if node.op == "load":
-        return write_load(f, *node.detail, node.args)
+        buffer, place, guards, other, terms = node.detail
+        return write_load(f, buffer, place, guards, other, terms, node.args)
     args, dtype = [f.operand(arg, lanes) for arg in node.args], node.args[-1].dtype
     found = f.functions and f.functions(f, node.op, args, dtype, lanes)
     if not found and lanes and is_library(node):
