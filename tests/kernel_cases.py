@@ -1,6 +1,7 @@
 """Kernels to try: made at random, and those of programs, with the memory they meet.
 
 python -m tests.kernel_cases --seed 7 --count 500    random kernels, NumPy beside LLVM
+python -m tests.kernel_cases --places                with computed places, likewise
 python -m tests.kernel_cases --programs --every 9    kernels of programs, likewise
 
 Machine code runs in the process of this command, so that a crash of it ends no test.
@@ -21,11 +22,15 @@ from minijax.kernels.kernel import (
     Guard,
     Kernel,
     Store,
+    Term,
+    Update,
     apply,
     constant,
     fold,
     index,
     load,
+    running,
+    union,
 )
 from minijax.kernels.layouts import collapse
 from minijax.kernels.scalar_ops import foldings, in_registers, scalar_ops
@@ -164,6 +169,87 @@ class Chance:
         return found
 
 
+class PlacesChance(Chance):
+    """Draws kernels with computed places and running folds.
+
+    Many of the numbers are out of range, and many of the places meet.
+    """
+
+    def computed(self, nodes):
+        """Up to two pairs of a number, which is put behind the nodes, and a term."""
+        pairs = []
+        for _ in range(self.one([1, 1, 2])):
+            found = [x for x in nodes if x.dtype.kind in "iub"] or [constant(2, INT64)]
+            x = apply("convert", self.one(found), dtype=INT64)
+            step = constant(self.one([-1, 1, 2]), INT64)
+            product = apply("mul", x, step)
+            shift = constant(int(self.rng.integers(-1, 3)), INT64)
+            pairs.append(apply("add", product, shift))
+            nodes += [*x.args, x, step, product, shift, pairs[-1]]
+        terms = [(self.one([-3, -1, 0, 1, 2, 7]), self.rng.integers(7)) for _ in pairs]
+        return [*zip(pairs, [Term(int(a), int(b)) for a, b in terms])]
+
+    def reached(self, place, size, terms):
+        """A place moved so that all that terms reach lies behind 0, and the size."""
+        ends = [stride * (max(limit, 1) - 1) for stride, limit in terms]
+        down = -sum(min(end, 0) for end in ends)
+        place = place._replace(offset=place.offset + down)
+        return place, size + sum(map(abs, ends))
+
+    def kernel(self, number):
+        """A kernel that the checker accepts."""
+        sizes, kinds = self.sizes(), cases.DTYPES[:-2]
+        nodes = [index(axis) for axis in range(len(sizes))]
+        buffers = []
+        for which in range(self.rng.integers(2, 5)):
+            dtype = cases.dtype_of("int32" if which == 0 else self.one(kinds))
+            place, size = self.place(sizes)
+            place, guards = self.guarded(place, sizes)
+            pairs = self.computed(nodes) if which and self.rng.random() < 0.7 else ()
+            place, size = self.reached(place, size, [term for _, term in pairs])
+            buffers.append(Buffer(f"x{which}", dtype, size))
+            nodes.append(load(buffers[-1], place, guards, 1, pairs))
+        for _ in range(self.rng.integers(1, 7)):
+            nodes.append(self.node(nodes, sizes))
+        nodes += self.ending(nodes)
+        store = self.store(nodes, sizes)
+        name, nodes = f"places{number}", tuple(dict.fromkeys(nodes))
+        kernel = Kernel(name, sizes, (*buffers, store.buffer), nodes, (store,))
+        return check_kernel(kernel)
+
+    def node(self, nodes, sizes):
+        """A node that uses others; one of four is a fold that runs."""
+        arg = self.one(nodes)
+        hows = [how for how in RUNNING if arg.dtype.kind in foldings[how].accepts]
+        if not sizes or not hows or self.rng.random() < 0.75:
+            return super().node(nodes, sizes)
+        axis = int(self.rng.integers(max(arg.level, default=0), len(sizes)))
+        return running(self.one(hows), axis, arg)
+
+    def store(self, nodes, sizes):
+        """A store of the last node, at computed places or at affine ones."""
+        x, affine = nodes[-1], self.rng.random() < 0.3
+        place, size = self.place(sizes, size_of=True if affine else None)
+        dtype = self.stored(x.dtype)
+        if affine:
+            return Store(Buffer("out", dtype, size), place, x)
+        if self.rng.random() < 0.3:
+            place = Affine(0, (0,) * len(sizes))
+        pairs, hows = self.computed(nodes), ["set", *UPDATES]
+        at, terms = zip(*pairs)
+        hows = [h for h in hows if h == "set" or x.dtype.kind in foldings[h].accepts]
+        place, size = self.reached(place, size, terms)
+        axes = union([x.level, place.axes, *[number.level for number in at]])
+        axes = union([axes, tuple(k for k in range(len(sizes)) if self.one([0, 1]))])
+        update = Update(self.one(hows), at, terms, axes)
+        return Store(Buffer("out", dtype, size), place, x, update)
+
+
+INT64 = np.dtype("int64")
+RUNNING = [how for how, folding in foldings.items() if folding.running]
+UPDATES = ["add", "add", "mul", "min", "max"]
+
+
 def tidy(kernel):
     """The kernel without nodes that occur twice."""
     fields = {name: getattr(kernel, name) for name in Kernel.__slots__}
@@ -290,8 +376,11 @@ def of_programs(every, recorder=Recorder):
 
 def main():
     """Compare kernels; 1 if something differs."""
-    options = options_of(__doc__, seed=0, count=200, programs=False, every=1)
-    wrong, met = [], of_random_kernels(options.seed, options.count)
+    options = options_of(
+        __doc__, seed=0, count=200, programs=False, places=False, every=1
+    )
+    chance = PlacesChance if options.places else Chance
+    wrong, met = [], of_random_kernels(options.seed, options.count, chance)
     if options.programs:
         wrong, met = of_programs(options.every)
     wrong += differences(met)

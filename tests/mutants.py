@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 from minijax import clear_caches
 from minijax.kernels import building as kernel_building
+from minijax.llvm import folds as vector_folds
 from minijax.llvm import loads_and_stores as vector_memory
 from minijax.vectors import kernels as vector_kernels
 
@@ -58,6 +59,22 @@ def _was_narrowed(f, x):
     """Whether a vector comes from wider numbers, the last time it was changed."""
     made = [line for scope in f.scopes for line in scope.lines if f" {x} = " in line]
     return any(" trunc " in line or "@to_" in line for line in made)
+
+
+def limits_too_far():
+    """A computed number that is 1 too large is let through."""
+
+    def let_through(f, numbers, terms, *more):
+        further = [term._replace(limit=term.limit + 1) for term in terms]
+        return within(f, numbers, further, *more)
+
+    within = vector_memory.within
+    return _instead(vector_memory, "within", let_through)
+
+
+def running_folds_begin_anew():
+    """A fold that runs begins anew with each block of a loop."""
+    return _instead(vector_folds, "runs", lambda fold: False)
 
 
 def same_output_names():

@@ -10,13 +10,17 @@ from minijax.kernels.kernel import (
     Fold,
     Guard,
     Kernel,
+    Load,
     Node,
     Store,
+    Term,
+    Update,
     apply,
     constant,
     fold,
     index,
     load,
+    running,
 )
 
 F32, I32 = np.dtype("float32"), np.dtype("int32")
@@ -34,6 +38,45 @@ def kernel(*nodes, sizes=(3, 4), place=ALL, out=OUT, store=None):
 def changed(node, **fields):
     names = ("op", "args", "dtype", "level", "detail")
     return Node(**{name: getattr(node, name) for name in names} | fields)
+
+
+v = load(Buffer("v", np.dtype("int64"), 3), ROWS)
+BOOLS, LONGS = Buffer("out", p.dtype, 12), Buffer("out", v.dtype, 12)
+COLUMNS, FOUR = Affine(0, (0, 1)), Term(4, 3)
+
+
+def gathering(term=FOUR, place=COLUMNS, number=v, **fields):
+    """A kernel that reads rows at computed places."""
+    a = changed(load(X, place, (), 0, [(number, term)]), **fields)
+    nodes = (number, a)
+    buffers = (X, number.detail.buffer, OUT)
+    return Kernel("test", (3, 4), buffers, nodes, (Store(OUT, ALL, a),))
+
+
+def scattering(how="add", at=(v,), terms=(FOUR,), axes=(0, 1), distinct=False, **more):
+    """A kernel that stores rows at computed places."""
+    update = Update(how, at, terms, axes, distinct)
+    node, place = more.get("node", x), more.get("place", COLUMNS)
+    out = more.get("out", OUT)
+    stores = (Store(out, place, node, update), *more.get("others", ()))
+    buffers = (X, N, v.detail.buffer, out)
+    return Kernel("test", (3, 4), buffers, (x, n, v, *more.get("nodes", ())), stores)
+
+
+FINE = [
+    gathering(),
+    gathering(Term(4, 0)),
+    gathering(Term(-4, 3), Affine(8, (0, 1))),
+    *[scattering(how) for how in ("set", "add", "mul", "min", "max")],
+    scattering(distinct=True),
+    scattering(at=(), terms=(), place=Affine(0, (0, 0))),
+    kernel(x, running("add", 1, x)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(FINE)))
+def test_accepts_computed_places(number):
+    assert check_kernel(FINE[number]) is FINE[number]
 
 
 WRONG = {
@@ -64,6 +107,34 @@ WRONG = {
     "no node of the kernel": kernel(x, store=constant(1, F32)),
     "both read and written": kernel(x, out=X),
     "two have one name: x n x": kernel(x, out=Buffer("x", F32, 15)),
+    "load: it reaches elements 0 to 15": gathering(Term(4, 4)),
+    "load: it reaches elements -8 to 3": gathering(Term(-4, 3)),
+    "load: it reaches elements 9 to 20": gathering(place=Affine(9, (0, 1))),
+    "computed number needs a limit": gathering(
+        detail=Load(X, COLUMNS, (), F32.type(0), ())
+    ),
+    "a computed place is not int64": gathering(number=load(N, ROWS)),
+    "load: its level is wrong": gathering(level=(1,)),
+    "into out: it reaches elements 0 to 15": scattering(terms=(Term(4, 4),)),
+    "into out: a computed place is not": scattering(at=(n,)),
+    "into out: each computed number": scattering(at=(v, v)),
+    "no such way to store": scattering("sub"),
+    "into out: it is not for bool": scattering(node=p, nodes=(p,), out=BOOLS),
+    "not those of the kernel, in order": scattering(axes=(1, 0)),
+    "its place moves along further axes": scattering(axes=(1,), node=v, out=LONGS),
+    "the scalar varies over further axes": scattering(axes=(1,), at=(), terms=()),
+    "into out: two indices store into": scattering(
+        place=Affine(0, (0, 0)), distinct=True
+    ),
+    "another store has the same buffer": scattering(others=(Store(OUT, ALL, x),)),
+    "it stores what is no node": scattering(at=(index(0),)),
+    "it runs along one axis": kernel(x, changed(fold("add", (0, 1), x), op="running")),
+    "running: there is no such way": kernel(
+        x, changed(running("add", 1, x), detail=Fold("mean", (1,)))
+    ),
+    "running: it keeps axes behind": kernel(x, running("add", 0, x)),
+    "running: its level": kernel(x, changed(running("add", 1, x), level=(0,))),
+    "running: it is not for bool": kernel(x, p, running("add", 1, p)),
 }
 
 

@@ -1,10 +1,12 @@
 """The checker of loops: what passes make is fine, and what is broken is refused."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from minijax.kernels.kernel import Store
-from minijax.kernels.loop_nests import Loop, Start, loop_nest
+from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest
 from minijax.kernels.nest_checking import NestError, check_nest, step_checks
 from minijax.llvm.kernel_text import step_writers
 from minijax.llvm.targets import forced_target
@@ -41,7 +43,8 @@ def test_what_passes_make_is_fine(kernel, target):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_random_kernels(seed):
-    for kernel, *_ in kernel_cases.random_kernels(seed, 15):
+    chance = kernel_cases.Chance, kernel_cases.PlacesChance
+    for kernel, *_ in kernel_cases.random_kernels(seed, 15, chance[seed % 2]):
         for target in TARGETS:
             check_each_pass(kernel, target)
 
@@ -150,6 +153,79 @@ def test_broken_nests_are_refused(name):
     assert check_nest(kernel, steps) is steps
     with pytest.raises(NestError, match=complaint):
         check_nest(kernel, change(steps))
+
+
+SPREAD, TOTALS = cases.spread(4, 20, F32, "add"), cases.totals(4, 20, "add", F32)
+APART = cases.spread(4, 20, F32, "add", distinct=True)
+
+
+def marked(axis, **marks):
+    """Return a change of nests: marks of the loop along an axis."""
+
+    def change(steps):
+        return [
+            step._replace(body=change(step.body), **marks if step.axis == axis else {})
+            if isinstance(step, Loop)
+            else step
+            for step in steps
+        ]
+
+    return change
+
+
+def swapped(steps):
+    """Exchange the outer loop and the loop in it, and compute all in this."""
+    [outer] = steps
+    *before, inner = outer.body
+    body = [*before, *inner.body]
+    return [inner._replace(body=[outer._replace(body=body)])]
+
+
+def without_node(op):
+    """Return a change of nests: the last node of an operation is left out."""
+    def ours(step):
+        return getattr(step, "op", "") == op
+
+    return lambda steps: _last(steps, ours, lambda step: [])
+
+
+def combined_in(steps):
+    """Put a loop along an axis of size 1 around what enters a fold that runs."""
+
+    def combines(step):
+        return isinstance(step, Combine) and step.fold.op == "running"
+
+    return _last(steps, combines, lambda step: [Loop(2, [step], ())])
+
+
+AT_PLACES = {
+    "lanes that may meet": ("two lanes may meet", SPREAD, marked(0, lanes=2)),
+    "threads that may meet": ("two threads may meet", SPREAD, marked(0, parallel=True)),
+    "rows in the wrong order": ("another order", SPREAD, swapped),
+    "a place before its number": ("number is missing", SPREAD, without_node("convert")),
+    "an update done twice": ("not done once", SPREAD, twice),
+    "lanes along a running fold": ("has no lanes", TOTALS, marked(1, lanes=2)),
+    "threads along a running fold": ("depend on", TOTALS, marked(1, parallel=True)),
+    "a running fold without its loop": ("carry it", TOTALS, marked(1, folds=())),
+    "a running fold in another loop": ("another loop", TOTALS, combined_in),
+}
+
+
+@pytest.mark.parametrize("name", AT_PLACES)
+def test_broken_nests_at_computed_places_are_refused(name):
+    complaint, kernel, change = AT_PLACES[name]
+    steps = loop_nest(kernel)
+    assert check_nest(kernel, steps) is steps
+    wide = dataclasses.replace(kernel, sizes=(*kernel.sizes, 1))
+    with pytest.raises(NestError, match=complaint):
+        check_nest(wide, change(steps))
+
+
+@pytest.mark.parametrize("marks", [{"lanes": 2}, {"parallel": True}])
+def test_distinct_places_may_be_stored_at_once(marks):
+    for axis in (0, 1) if "lanes" in marks else (0,):
+        check_nest(APART, marked(axis, **marks)(loop_nest(APART)))
+    check_nest(SPREAD, marked(1, lanes=4)(loop_nest(SPREAD)))
 
 
 def test_a_complaint_names_the_step_and_the_kernel():

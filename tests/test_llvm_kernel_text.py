@@ -26,7 +26,12 @@ F32 = np.dtype("float32")
 
 
 @pytest.mark.parametrize(
-    "options", [["--seed", "11", "--count", "150"], ["--programs", "--every", "40"]]
+    "options",
+    [
+        ["--seed", "11", "--count", "150"],
+        ["--seed", "12", "--count", "300", "--places"],
+        ["--programs", "--every", "40"],
+    ],
 )
 def test_kernels_agree(options):
     command = [sys.executable, "-m", "tests.kernel_cases", *options]

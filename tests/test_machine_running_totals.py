@@ -41,13 +41,28 @@ def test_nan_stays():
     np.testing.assert_array_equal(found, np.maximum.accumulate(x))
 
 
+@pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("name", TOTALS)
-def test_it_is_a_loop(name):
-    total = partial(TOTALS[name], axis=1)
+def test_it_is_one_kernel_or_a_loop(name, axis):
+    total = partial(TOTALS[name], axis=axis)
     schedule = lower(make_jaxpr(total)(jnp.ones((3, 4))))
-    [loop] = [step for step in schedule.steps if isinstance(step, Repeat)]
-    assert loop.length == 4
-    assert not [step for step in schedule.walk() if isinstance(step, Evaluate)]
+    if name == "cumlogsumexp":
+        [loop] = [step for step in schedule.steps if isinstance(step, Repeat)]
+        assert loop.length == (3, 4)[axis]
+        assert not [step for step in schedule.walk() if isinstance(step, Evaluate)]
+    else:
+        [launch] = schedule.steps
+        assert [node.op for node in launch.kernel.nodes] == ["load", "running"]
+
+
+@pytest.mark.parametrize("shape", [(70, 33), (33, 70), (2, 40, 37), (5000,)])
+@pytest.mark.parametrize("name", [*TOTALS][:4])
+def test_vectors_lie_across(name, shape):
+    x = np.random.default_rng(1).integers(-2, 3, shape).astype("float32")
+    for axis in range(len(shape)):
+        for reverse in (False, True):
+            f = partial(TOTALS[name], axis=axis, reverse=reverse)
+            assert not compare("cpu", f"{name} {shape} {axis} {reverse}", f, [x])
 
 
 def test_logarithms_of_sums():

@@ -18,9 +18,14 @@ from minijax.kernels.kernel import (
     Guard,
     Kernel,
     Store,
+    Term,
+    Update,
     apply,
+    constant,
     fold,
+    index,
     load,
+    running,
 )
 from minijax.llvm import kernel_text
 from minijax.llvm.kernel_text import module_text
@@ -134,7 +139,20 @@ class SweepChance(kernel_cases.Chance):
         return apply(self.one(["add", "sub", "max"]), arg, self.one(nodes))
 
 
-CHANCES = kernel_cases.Chance, LongChance, RowChance, SweepChance
+class LongPlaces(kernel_cases.PlacesChance, LongChance):
+    """Draws kernels with computed places and running folds along such axes."""
+
+    def node(self, nodes, sizes):
+        """A node; products of many floats become sums here, too."""
+        node = super().node(nodes, sizes)
+        if node.op != "running" or node.detail.how != "mul":
+            return node
+        return running("add", *node.detail.axes, *node.args)
+
+
+CHANCES = (
+    kernel_cases.Chance, LongChance, RowChance, SweepChance, LongPlaces
+)  # fmt: skip
 
 
 class FusedRecorder(kernel_cases.Recorder):
@@ -269,6 +287,75 @@ def function_row(size, op, dtype):
     return Kernel(op, (size,), (x, out), (a, b, c), (Store(out, Affine(0, (1,)), c),))
 
 
+def taken(rows, columns, dtype):
+    """Rows of a table at computed places, and its numbers one by one; 7 outside."""
+    table, n = Buffer("table", dtype, 6 * columns), Buffer("n", np.dtype("int32"), rows)
+    outs = [Buffer(name, dtype, rows * columns) for name in ("out", "out1")]
+    v = apply("convert", load(n, Affine(0, (1, 0))), dtype=np.dtype("int64"))
+    a = load(table, Affine(0, (0, 1)), (), 7, [(v, Term(columns, 6))])
+    j = index(1)
+    w = apply("add", v, j)
+    term = Term(-1, 6 * columns)
+    b = load(table, Affine(table.size - 1, (0, 0)), (), 7, [(w, term)])
+    places = Affine(0, (columns, 1)), Affine(0, (columns, 1))
+    stores = tuple(map(Store, outs, places, (a, b)))
+    nodes = (v.args[0], v, a, j, w, b)
+    return Kernel("taken", (rows, columns), (table, n, *outs), nodes, stores)
+
+
+def spread(rows, columns, dtype, how, step=1, distinct=False):
+    """Rows that enter those of a table at computed places; or backwards, each once."""
+    n, x = Buffer("n", np.dtype("int32"), rows), Buffer("x", dtype, rows * columns)
+    out = Buffer("out", dtype, 6 * columns * step if not distinct else x.size)
+    v = apply("convert", load(n, Affine(0, (1, 0))), dtype=np.dtype("int64"))
+    at, terms, place = (v,), (Term(columns * step, 6),), Affine(0, (0, step))
+    nodes = [v.args[0], v]
+    if distinct:
+        last = [constant(size - 1, np.dtype("int64")) for size in (rows, columns)]
+        at = tuple(apply("sub", end, index(k)) for k, end in enumerate(last))
+        terms, place = (Term(columns, rows), Term(1, columns - 1)), Affine(0, (0, 0))
+        nodes = [*last, *[node.args[1] for node in at], *at]
+    y = apply("add", a := load(x, Affine(0, (columns, 1))), a)
+    update = Update(how, at, terms, (0, 1), distinct)
+    nodes += [a, y]
+    stores = (Store(out, place, y, update),)
+    return Kernel("spread", (rows, columns), (n, x, out), (*nodes,), stores)
+
+
+def totals(rows, columns, how, dtype, along=1, step=1):
+    """Running folds of rows, or columns, forward or backwards, and what is left."""
+    count = rows * columns
+    x, y = Buffer("x", dtype, count), Buffer("y", dtype, count)
+    out, ends = Buffer("out", dtype, count), Buffer("out1", dtype, rows)
+    strides = (columns, step) if along else (1, rows * step)
+    start = 0 if step > 0 else (columns - 1) * (1 if along else rows)
+    place = Affine(start, strides)
+    a, b = load(x, place), load(y, place)
+    m = running(how, 1, apply("max", a, b))
+    t = apply("sub", m, s := fold("max", (1,), m))
+    stores = (Store(out, place, t), Store(ends, Affine(0, (1, 0)), s))
+    nodes = (a, b, m.args[0], m, s, t)
+    return Kernel("totals", (rows, columns), (x, y, out, ends), nodes, stores)
+
+
+def at_computed_places():
+    """Kernels that gather, scatter, and run."""
+    numbers = [dtype_of(n) for n in ("float32", "float64", "int8", "bfloat16")]
+    for dtype in numbers:
+        for shape in [(3, 5), (20, 40), (40, 19)]:
+            yield taken(*shape, dtype)
+            yield spread(*shape, dtype, "set")
+            yield spread(*shape, dtype, "add")
+            yield spread(*shape, dtype, "max", step=3)
+            yield spread(*shape, dtype, "add", distinct=True)
+    for dtype in numbers[:3]:
+        for shape in [(3, 5), (33, 40), (300, 5)]:
+            yield totals(*shape, "add", dtype)
+            yield totals(*shape, "min", dtype, along=0)
+            yield totals(*shape, "max", dtype, step=-1)
+            yield totals(*shape, "add", dtype, along=0, step=-1)
+
+
 def made_by_hand():
     """Kernels of the kinds for which there is a way of its own."""
     numbers = [np.dtype(n) for n in ("float32", "float64", "int32", "int8", "uint16")]
@@ -298,6 +385,7 @@ def made_by_hand():
         for size in (1, 2, 5, 17, 100, 333):
             yield extreme(size, "argmax", dtype)
             yield extreme(size, "argmin", dtype)
+    yield from at_computed_places()
     for shape in [(16, 16), (33, 70)]:
         yield turned(*shape, np.dtype(bool))
     for size in (1, 15, 16, 40, 100):

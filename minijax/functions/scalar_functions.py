@@ -247,6 +247,6 @@ def written_out(kernel, find):
             new[node] = inline(k, found, args)
         else:
             new[node] = k.write(dataclasses.replace(node, args=args))
-    stores = tuple(store._replace(node=new[store.node]) for store in kernel.stores)
+    stores = tuple(store.with_nodes(new) for store in kernel.stores)
     nodes = tuple(dict.fromkeys(k.nodes))
     return dataclasses.replace(kernel, nodes=nodes, stores=stores)

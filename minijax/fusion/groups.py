@@ -128,7 +128,7 @@ def links_between(first, second):
 
 
 def _link(first, second, slot, reader, node):
-    buffer, place, guards, _ = node.detail
+    buffer, place, guards, *_ = node.detail
     place = second.along(reader, place)
     for maker, store in first.made[slot]:
         made = first.along(maker, store.place)

@@ -107,7 +107,7 @@ class Merger(NodeWriter):
         if node.op == "constant":
             detail = detail.tobytes()
         elif node.op == "load":
-            detail = (*detail[:3], detail.other.tobytes())
+            detail = (*detail[:3], detail.other.tobytes(), detail.terms)
         key = (node.op, node.dtype, detail, *map(id, node.args))
         if key not in self.known:
             self.known[key] = node
@@ -183,7 +183,7 @@ def place_of(k, instance, node):
 
     Guards that always say inside are left out; None if one always says outside.
     """
-    _, place, own, _ = node.detail
+    _, place, own, *_ = node.detail
     if not own and not instance.guards:
         return k.along(instance, place), ()
     ours = [Guard(k.along(instance, at), limit) for at, limit in own]
@@ -233,7 +233,7 @@ def rewritten(k, instance, node, args):
 
 def loaded(k, instance, node):
     """Return the node of an element: of what is made here, or of a load."""
-    buffer, _, guards, other = node.detail
+    buffer, _, guards, other, _ = node.detail
     if node not in instance.sources:
         place, guards = place_of(k, instance, node)
         if guards is None:

@@ -4,6 +4,7 @@
 
 import math
 
+from minijax.kernels.kernel import is_affine
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.scalar_ops import scalar_ops
 
@@ -118,7 +119,7 @@ def parts_among(steps):
     """Return the launches among some steps as parts, by their numbers."""
     works, parts = {}, {}
     for number, step in enumerate(steps):
-        if isinstance(step, Launch):
+        if isinstance(step, Launch) and is_affine(step.kernel):
             work = works.get(step.kernel) or Work(step.kernel)
             parts[number] = Part(number, step, works.setdefault(step.kernel, work))
     return parts

@@ -154,7 +154,7 @@ def _is_made(draft, link, read):
 
 def _moved_load(node, maps, guards, rank):
     """Return the place and all guards of a load of a part at other indices."""
-    _, place, own, _ = node.detail
+    _, place, own, *_ = node.detail
     own = [Guard(seen_along(at, maps, rank), limit) for at, limit in own]
     return seen_along(place, maps, rank), (*own, *guards)
 

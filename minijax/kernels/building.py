@@ -13,11 +13,14 @@ from minijax.kernels.kernel import (
     Kernel,
     Node,
     Store,
+    Term,
+    Update,
     apply,
     constant,
     fold,
     index,
     load,
+    running,
 )
 from minijax.kernels.layouts import Slot, collapse, everywhere
 from minijax.kernels.scalar_ops import in_registers, scalar_ops
@@ -122,19 +125,28 @@ class KernelBuilder(NodeWriter):
         """Add the node of the index along an axis."""
         return self.write(index(axis))
 
-    def load(self, layout, guards=(), other=0):
-        """Add the node of an array's element; its axes are the kernel's first ones."""
+    def load(self, layout, guards=(), other=0, terms=()):
+        """Add the node of an array's element; its axes are the kernel's first ones.
+
+        Args:
+          layout: of the array.
+          guards, other: as in a `Load`.
+          terms: computed parts of the place: a node of int64, the stride, the limit.
+        """
         if not isinstance(layout.source, Slot):
+            if terms:
+                raise NoKernel("computed places of an array without memory")
             return self.constant(layout.source, layout.dtype)
         if layout.dtype.kind == "c":
-            real, imag = parts(layout)
-            real = self.load(real, guards, other.real)
-            return Pair(real, self.load(imag, guards, other.imag))
+            terms = _of_parts(terms)
+            pairs = zip(parts(layout), (other.real, other.imag))
+            return Pair(*[self.load(x, guards, y, terms) for x, y in pairs])
         buffer, place = self.place(layout)
-        node = load(buffer, place, guards, other)
-        if node.detail not in self.loads:
-            self.loads[node.detail] = self.write(node)
-        return self.loads[node.detail]
+        node = load(buffer, place, guards, other, _computed_terms(terms))
+        key = node.detail, node.args
+        if key not in self.loads:
+            self.loads[key] = self.write(node)
+        return self.loads[key]
 
     def store(self, layout, x):
         """Say that the elements of an array are these."""
@@ -144,6 +156,26 @@ class KernelBuilder(NodeWriter):
         else:
             buffer, place = self.place(layout, written=True)
             self.stores.append(Store(buffer, place, x))
+
+    def update(self, layout, x, how, terms, distinct=False):
+        """Say that numbers enter elements of an array, for all indices of the kernel.
+
+        Args:
+          layout: of the array, along the axes of the kernel.
+          x: the node, or pair, that enters.
+          how, distinct: as in an `Update`.
+          terms: as for `load`.
+        """
+        if layout.dtype.kind == "c":
+            if how not in ("set", "add"):
+                raise NoKernel(f"{how} of complex numbers")
+            for part, node in zip(parts(layout), x):
+                self.update(part, node, how, _of_parts(terms), distinct)
+        else:
+            buffer, place = self.place(layout, written=True)
+            at, terms = zip(*_computed_terms(terms))
+            update = Update(how, at, terms, (*range(len(self.sizes)),), distinct)
+            self.stores.append(Store(buffer, place, x, update))
 
     def place(self, layout, written=False):
         """Return the buffer, and the place in it, of an array's element."""
@@ -166,11 +198,28 @@ class KernelBuilder(NodeWriter):
             raise NoKernel(f"{how} of complex numbers")
         return Pair(*[self.fold(how, axes, part) for part in x])
 
+    def running(self, how, axis, x):
+        """Add the node of a running fold along an axis, the last one that it has."""
+        if not isinstance(x, Pair):
+            return self.write(running(how, axis, x))
+        if how != "add":
+            raise NoKernel(f"{how} of complex numbers")
+        return Pair(*[self.running(how, axis, part) for part in x])
+
     def kernel(self):
         """Return the `Kernel`, with as few axes as possible, and its slots."""
         buffers, nodes = (*self.buffers.values(),), (*self.nodes,)
         kernel = Kernel(self.name, self.sizes, buffers, nodes, (*self.stores,))
         return collapse(kernel), [slot for slot, _ in self.buffers]
+
+
+def _computed_terms(terms):
+    return [(node, Term(stride, limit)) for node, stride, limit in terms]
+
+
+def _of_parts(terms):
+    """Return the terms of complex numbers as those of their parts."""
+    return [(node, 2 * stride, limit) for node, stride, limit in terms]
 
 
 def new_name(buffers, written):

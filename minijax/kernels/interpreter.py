@@ -25,8 +25,10 @@ def interpret(kernel, memory):
         for node in kernel.nodes:
             args = [values[arg] for arg in node.args]
             values[node] = _value(node, args, indices, kernel.sizes, memory)
-        for buffer, place, node in kernel.stores:
-            _store(memory[buffer.name], place, values[node], indices)
+        for store in kernel.stores:
+            args = [values[arg] for arg in store.args]
+            write = _update if store.update else _store
+            write(memory[store.buffer.name], store, args, indices, kernel.sizes)
 
 
 def _value(node, args, indices, sizes, memory):
@@ -35,19 +37,17 @@ def _value(node, args, indices, sizes, memory):
     if node.op == "index":
         return indices[node.detail]
     if node.op == "load":
-        return _load(node.detail, indices, memory)
-    if node.op == "fold":
-        return _fold(node.detail, args[0], sizes)
+        return _load(node.detail, args, indices, memory)
+    if node.op in ("fold", "running"):
+        return _fold(node, args[0], sizes)
     if node.op in recastings:
         return recastings[node.op](args[0], node.dtype)
     return scalar_ops[node.op].numpy(*args).astype(node.dtype, copy=False)
 
 
-def _load(detail, indices, memory):
-    buffer, place, guards, other = detail
-    ones = np.ones((1,) * len(indices), np.int64)
-    address = place.at(indices) * ones
-    inside = ones == 1
+def _load(detail, args, indices, memory):
+    buffer, place, guards, other, terms = detail
+    address, inside = _address(place, args, terms, indices)
     for guard in guards:
         at = guard.place.at(indices)
         inside = inside & (at >= 0) & (at < guard.limit)
@@ -57,19 +57,46 @@ def _load(detail, indices, memory):
     return np.where(inside, found.astype(in_registers(buffer.dtype)), other)
 
 
-def _fold(detail, arg, sizes):
-    shape = list(arg.shape)
-    for axis in detail.axes:
+def _address(place, numbers, terms, indices):
+    """Return a place for all indices, and whether all numbers keep their limits."""
+    ones = np.ones((1,) * len(indices), np.int64)
+    address, inside = place.at(indices) * ones, ones == 1
+    for number, (stride, limit) in zip(numbers, terms):
+        within = (number >= 0) & (number < limit)
+        address = address + stride * np.where(within, number, 0)
+        inside = inside & within
+    return address, inside
+
+
+def _fold(node, arg, sizes):
+    shape, (how, axes) = list(arg.shape), node.detail
+    for axis in axes:
         shape[axis] = sizes[axis]
-    folding = foldings[detail.how]
-    start = folding.start(arg.dtype)
-    return folding.numpy(np.broadcast_to(arg, shape), detail.axes, start)
+    folding, arg = foldings[how], np.broadcast_to(arg, shape)
+    if node.op == "running":
+        return folding.running(arg, *axes)
+    return folding.numpy(arg, axes, folding.start(arg.dtype))
 
 
-def _store(elements, place, value, indices):
-    address = np.asarray(place.at(indices))
+def _store(elements, store, args, indices, sizes):
+    address, [value] = np.asarray(store.place.at(indices)), args
     shape = np.broadcast_shapes(address.shape, value.shape)
     elements[np.broadcast_to(address, shape)] = value
+
+
+def _update(elements, store, args, indices, sizes):
+    """Store at computed places, one index after the other."""
+    how, _, terms, axes, _ = store.update
+    value, *numbers = args
+    address, inside = _address(store.place, numbers, terms, indices)
+    shape = [n if axis in axes else 1 for axis, n in enumerate(sizes)]
+    columns = [np.broadcast_to(x, shape).ravel() for x in (address, inside, value)]
+    for place, fits, x in zip(*columns):
+        if fits and how != "set":
+            old = elements[place : place + 1].astype(x.dtype)
+            x = scalar_ops[how].numpy(old, x)[0]
+        if fits:
+            elements[place] = x
 
 
 class KernelError(TypeError):
@@ -92,7 +119,8 @@ def check_kernel(kernel):
         seen.add(node)
     for store in kernel.stores:
         with _mentioning(kernel, f"the store into {store.buffer.name}"):
-            _require(store.node in seen, "it stores what is no node of the kernel")
+            known = seen.issuperset(store.args)
+            _require(known, "it stores what is no node of the kernel")
             _check_store(store, kernel)
     read = {node.detail.buffer for node in kernel.nodes if node.op == "load"}
     written = {store.buffer for store in kernel.stores}
@@ -126,7 +154,7 @@ def _require(condition, complaint):
 def _check_node(node, kernel):
     if node.op == "load":
         return _check_load(node, kernel)
-    if node.op == "fold":
+    if node.op in ("fold", "running"):
         return _check_fold(node, kernel)
     if node.op == "index":
         return _require(node.detail < len(kernel.sizes), "there is no such axis")
@@ -160,27 +188,42 @@ def _check_fold(node, kernel):
     if how.startswith("arg"):
         _require(len(axes) == 1 and kernel.sizes[axes[0]] > 0, "it folds one axis")
     kept = tuple(axis for axis in arg.level if axis not in axes)
-    _require(node.level == kept, "its level is wrong")
     order = [*kept, *axes]
     _require(axes and order == sorted(order), "it keeps axes behind those it folds")
+    if node.op == "running":
+        _require(len(axes) == 1 and foldings[how].running, "it runs along one axis")
+    level = kept if node.op == "fold" else (*kept, *axes)
+    _require(node.level == level, "its level is wrong")
 
 
 def _check_load(node, kernel):
-    buffer, place, guards, _ = node.detail
+    buffer, place, guards, _, terms = node.detail
     _require(node.dtype == in_registers(buffer.dtype), "its dtype is wrong")
-    level = union([place.axes, *[guard.place.axes for guard in guards]])
+    levels = [*[guard.place.axes for guard in guards], *[x.level for x in node.args]]
+    level = union([place.axes, *levels])
     _require(node.level == level, "its level is wrong")
+    _check_terms(node.args, terms)
     limits = [kernel.sizes[axis] for axis in level] + [limit for _, limit in guards]
     if all(limits):
-        _check_bounds(buffer, place, guards, kernel.sizes)
+        _check_bounds(buffer, place, guards, terms, kernel.sizes)
 
 
-def _check_bounds(buffer, place, guards, sizes):
+def _check_terms(numbers, terms):
+    _require(len(numbers) == len(terms), "each computed number needs a limit")
+    whole = all(number.dtype == np.int64 for number in numbers)
+    _require(whole, "a computed place is not int64")
+
+
+def _check_bounds(buffer, place, guards, terms, sizes):
     """Compare the elements that are reached with the size of a buffer.
 
-    Where a guard's number enters the place as a multiple, its limits hold.
+    Where a guard's number enters the place as a multiple, its limits hold. So do those
+    of the terms, whatever their numbers are; a limit of 0 lets nothing through.
     """
-    reach = [0, 0]
+    if not all(limit > 0 for _, limit in terms):
+        return
+    ends = [stride * (limit - 1) for stride, limit in terms]
+    reach = [sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends)]
     for (offset, strides), limit in guards:
         factor = _multiple(place.strides, strides)
         end = factor * (limit - 1)
@@ -199,17 +242,44 @@ def _multiple(strides, guarded):
 
 
 def _check_store(store, kernel):
-    buffer, place, node = store
+    buffer, place, node, update = store
     _require(node.dtype == in_registers(buffer.dtype), "its dtype is wrong")
-    _require({*node.level} <= {*place.axes}, "the scalar varies over further axes")
-    if all(kernel.sizes[axis] for axis in place.axes):
-        _check_bounds(buffer, place, (), kernel.sizes)
-        _check_distinct(place, kernel.sizes)
+    if update:
+        _check_update(store, kernel)
+    _require({*node.level} <= {*store.axes}, "the scalar varies over further axes")
+    if all(kernel.sizes[axis] for axis in store.axes):
+        terms = update.terms if update else ()
+        _check_bounds(buffer, place, (), terms, kernel.sizes)
+        _check_distinct(store, kernel.sizes)
 
 
-def _check_distinct(place, sizes):
-    """Require that different indices are different places: each stride is a leap."""
-    reach = 0
-    for stride, size in sorted((abs(place.strides[k]), sizes[k]) for k in place.axes):
+def _check_update(store, kernel):
+    how, at, terms, axes, _ = store.update
+    known = how == "set" or (how in foldings and foldings[how].running)
+    _require(known, "there is no such way to store")
+    dtype = in_registers(store.buffer.dtype)
+    kinds = dtype.kind if how == "set" else foldings[how].accepts
+    _require(dtype.kind in kinds, f"it is not for {dtype}")
+    _check_terms(at, terms)
+    known = axes == tuple(sorted({*axes} & {*range(len(kernel.sizes))}))
+    _require(known, "its axes are not those of the kernel, in order")
+    moving = {*store.place.axes, *union([number.level for number in at])}
+    _require(moving <= {*axes}, "its place moves along further axes")
+    others = [other for other in kernel.stores if other.buffer == store.buffer]
+    _require(len(others) == 1, "another store has the same buffer")
+
+
+def _check_distinct(store, sizes):
+    """Require that different indices are different places: each stride is a leap.
+
+    Along axes where the place is computed there is a promise instead, or places may
+    meet.
+    """
+    place, update, reach = store.place, store.update, 0
+    if update and not update.distinct:
+        return
+    computed = union([number.level for number in update.at]) if update else ()
+    axes = [axis for axis in store.axes if axis not in computed]
+    for stride, size in sorted((abs(place.strides[k]), sizes[k]) for k in axes):
         _require(stride > reach or size == 1, "two indices store into one element")
         reach += stride * (size - 1)

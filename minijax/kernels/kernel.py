@@ -74,7 +74,8 @@ class Node:
     """A scalar for each index: one line of a kernel.
 
     Attributes:
-      op: "constant", "index", "load", "fold", or the name of a scalar operation.
+      op: "constant", "index", "load", "fold", "running", or the name of a scalar
+        operation.
       args: the nodes that it is computed from.
       dtype: of the scalar.
       level: the axes along which it varies, a tuple.
@@ -130,13 +131,42 @@ class Guard(NamedTuple):
         return f"0 <= {self.place} < {self.limit}"
 
 
+class Term(NamedTuple):
+    """A computed part of a place: `stride` times a number, ``0 <= number < limit``."""
+
+    stride: int
+    limit: int
+
+
 class Load(NamedTuple):
-    """An element of a buffer; `other` where one of the `guards` says outside."""
+    """An element of a buffer; `other` where a guard, or a term's limit, says outside.
+
+    Each of the `terms` belongs to one of the node's arguments, which is its number.
+    """
 
     buffer: Buffer
     place: Affine
     guards: tuple = ()
     other: object = 0
+    terms: tuple = ()
+
+
+class Update(NamedTuple):
+    """How a store finds computed places, and what it does there (a scatter).
+
+    Attributes:
+      how: "set", or how what is stored enters what is there, a name in `foldings`.
+      at: nodes, the numbers of the `terms`; outside of a limit, nothing is stored.
+      terms: tuple of `Term`.
+      axes: those along which it is done, one index after the other, the last fastest.
+      distinct: whether no two indices have one place, as the caller promises.
+    """
+
+    how: str
+    at: tuple
+    terms: tuple
+    axes: tuple
+    distinct: bool = False
 
 
 class Store(NamedTuple):
@@ -145,16 +175,44 @@ class Store(NamedTuple):
     buffer: Buffer
     place: Affine
     node: Node
+    update: Update | None = None
+
+    @property
+    def axes(self):
+        """The axes along which it is done."""
+        return self.update.axes if self.update else self.place.axes
+
+    @property
+    def args(self):
+        """The nodes that it needs."""
+        return (self.node, *self.update.at) if self.update else (self.node,)
+
+    def with_nodes(self, new):
+        """Return the store with other nodes in the places of its own, by these."""
+        update = self.update
+        if update:
+            update = update._replace(at=tuple([new[node] for node in update.at]))
+        return self._replace(node=new[self.node], update=update)
 
 
-def load(buffer, place, guards=(), other=0):
-    """Return the node of an element of a buffer."""
+def load(buffer, place, guards=(), other=0, computed=()):
+    """Return the node of an element of a buffer.
+
+    Args:
+      buffer: the buffer.
+      place: an `Affine`.
+      guards: tuple of `Guard`.
+      other: the number outside.
+      computed: pairs of a node of int64 and a `Term`, which are added to the place.
+    """
+    args, terms = zip(*computed) if computed else ((), ())
     level = place.axes
-    if guards:
-        level = union([level, *[guard.place.axes for guard in guards]])
+    if guards or args:
+        levels = [*[guard.place.axes for guard in guards], *[x.level for x in args]]
+        level = union([level, *levels])
     dtype = in_registers(buffer.dtype)
-    other = dtype.type(other)
-    return Node("load", (), dtype, level, Load(buffer, place, tuple(guards), other))
+    detail = Load(buffer, place, tuple(guards), dtype.type(other), terms)
+    return Node("load", args, dtype, level, detail)
 
 
 class Fold(NamedTuple):
@@ -169,6 +227,12 @@ def fold(how, axes, arg):
     level = tuple(axis for axis in arg.level if axis not in axes)
     dtype = np.dtype(np.int64) if how.startswith("arg") else arg.dtype
     return Node("fold", (arg,), dtype, level, Fold(how, tuple(axes)))
+
+
+def running(how, axis, arg):
+    """Return the node of a running fold: at each index, of all up to this one."""
+    level = union([arg.level, (axis,)])
+    return Node("running", (arg,), arg.dtype, level, Fold(how, (axis,)))
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -221,7 +285,7 @@ def names_of(kernel):
 def spell(item, names):
     """Return the name of a node, the number of a constant, or the line of a store."""
     if isinstance(item, Store):
-        return f"{item.buffer.name}[{item.place}] = {spell(item.node, names)}"
+        return _store_text(item, names)
     if item.op == "constant":
         return f"{item.detail.item()}:{short_name(item.dtype)}"
     return names.get(item, "?")
@@ -233,18 +297,43 @@ def right_hand_side(node, names):
     if node.op == "index":
         return AXES[node.detail]
     if node.op == "load":
-        return _load_text(*node.detail)
-    if node.op == "fold":
-        along = ",".join(AXES[axis] for axis in node.detail.axes)
-        return f"fold {node.detail.how} over {along} of {args}"
+        return _load_text(node, names)
+    if node.op in ("fold", "running"):
+        over = "over" if node.op == "fold" else "along"
+        axes = ",".join(AXES[axis] for axis in node.detail.axes)
+        return f"{node.op} {node.detail.how} {over} {axes} of {args}"
     return f"{node.op} {args}"
 
 
-def _load_text(buffer, place, guards, other):
-    text = f"load {buffer.name}[{place}]"
-    if not guards:
-        return text
-    return f"{text} if {' and '.join(map(str, guards))} else {other.item()}"
+def _load_text(node, names):
+    buffer, place, guards, other, terms = node.detail
+    numbers = [spell(arg, names) for arg in node.args]
+    limits = [*map(str, guards), *_limits(numbers, terms)]
+    text = f"load {buffer.name}[{_sum(place, numbers, terms)}]"
+    return f"{text} if {' and '.join(limits)} else {other.item()}" if limits else text
+
+
+def _store_text(store, names):
+    buffer, place, node, update = store
+    if not update:
+        return f"{buffer.name}[{place}] = {spell(node, names)}"
+    numbers = [spell(x, names) for x in update.at]
+    limits = _limits(numbers, update.terms)
+    along = ",".join(AXES[axis] for axis in update.axes)
+    words = [f"{buffer.name}[{_sum(place, numbers, update.terms)}] {update.how}="]
+    words += [spell(node, names), f"for {along}" if along else "once"]
+    words += [f"if {' and '.join(limits)}"] * bool(limits)
+    return " ".join([*words, *["distinct"] * update.distinct])
+
+
+def _sum(place, numbers, terms):
+    parts = [_term(term.stride, x) for x, term in zip(numbers, terms)]
+    still = parts and str(place) == "0"
+    return " ".join([*[str(place)] * (not still), *parts]).removeprefix("+ ")
+
+
+def _limits(numbers, terms):
+    return [f"0 <= {x} < {term.limit}" for x, term in zip(numbers, terms)]
 
 
 def needed(goals, ends=()):
@@ -270,21 +359,51 @@ def elements(kernel, axes):
 
 def traffic(kernel):
     """Return how many bytes a kernel reads, and how many it writes."""
-    loads = {node.detail[:2] for node in kernel.nodes if node.op == "load"}
-    stores = {store[:2] for store in kernel.stores}
+    loads = [node for node in kernel.nodes if node.op == "load"]
+    updates = [store for store in kernel.stores if store.update]
+    read = {(x.detail.buffer, x.detail.place, x.args): _moving(x) for x in loads}
+    read |= {store[:2]: store.axes for store in updates if store.update.how != "set"}
+    written = {store[:2]: store.axes for store in kernel.stores}
     return tuple(
-        sum(elements(kernel, at.axes) * buffer.dtype.itemsize for buffer, at in places)
-        for places in (loads, stores)
+        sum(elements(kernel, axes) * key[0].dtype.itemsize for key, axes in at.items())
+        for at in (read, written)
     )
+
+
+def _moving(node):
+    """Return the axes along which the place of a load moves."""
+    return union([node.detail.place.axes, *[arg.level for arg in node.args]])
 
 
 def operations(kernel):
     """Return how many flops and transcendental functions a kernel computes."""
     counts = {"flops": 0, "transcendentals": 0}
     for node in kernel.nodes:
-        if node.op == "fold":
+        if node.op in ("fold", "running"):
             axes = {*node.args[0].level, *node.detail.axes}
             counts["flops"] += elements(kernel, axes)
         elif node.op in scalar_ops and scalar_ops[node.op].cost:
             counts[scalar_ops[node.op].cost] += elements(kernel, node.level)
+    updates = [store for store in kernel.stores if store.update]
+    added = [store.axes for store in updates if store.update.how != "set"]
+    counts["flops"] += sum(elements(kernel, axes) for axes in added)
     return counts
+
+
+def apart(store, axis):
+    """Return whether indices along an axis surely store into different elements."""
+    update, moves = store.update, bool(store.place.strides[axis])
+    if not update or update.distinct:
+        return True
+    return moves and not any(axis in number.level for number in update.at)
+
+
+def is_affine(kernel):
+    """Return whether each place of a kernel is affine, and each element made by itself.
+
+    It is not if a place is computed, or if a fold runs.
+    """
+    return not any(store.update for store in kernel.stores) and not any(
+        node.op == "running" or (node.op == "load" and node.args)
+        for node in kernel.nodes
+    )

@@ -12,12 +12,12 @@ from minijax.kernels.kernel import (
     Affine,
     Guard,
     Kernel,
-    Store,
     apply,
     constant,
     fold,
     index,
     load,
+    running,
 )
 from minijax.kernels.scalar_ops import recastings
 
@@ -162,8 +162,12 @@ def _walked_as_one(kernel, axis):
     for node in kernel.nodes:
         if node.op == "index" and node.detail in pair:
             return False
-        if node.op == "fold" and len(pair.intersection(node.detail.axes)) == 1:
+        folds = node.op in ("fold", "running")
+        if folds and len(pair.intersection(node.detail.axes)) == 1:
             return False
+    done = [store.update.axes for store in kernel.stores if store.update]
+    if any(len(pair.intersection(axes)) == 1 for axes in done):
+        return False
     strides = [place.strides for place in places(kernel)]
     return all(s[axis] == s[axis + 1] * size for s in strides)
 
@@ -188,9 +192,19 @@ def without_axis(kernel, axis, sizes):
     for node in kernel.nodes:
         new[node] = _moved(node, [new[arg] for arg in node.args], axis, still)
     nodes = dict.fromkeys(new.values())
-    stores = [Store(buffer, still(at), new[node]) for buffer, at, node in kernel.stores]
+    stores = []
+    for store in [store.with_nodes(new) for store in kernel.stores]:
+        update = store.update
+        if update:
+            update = update._replace(axes=_renumbered(update.axes, axis))
+        stores.append(store._replace(place=still(store.place), update=update))
     sizes = drop(tuple(sizes))
     return Kernel(kernel.name, sizes, kernel.buffers, (*nodes,), (*stores,))
+
+
+def _renumbered(axes, gone):
+    """Return axes as they are called when one is gone."""
+    return tuple([axis - (axis > gone) for axis in axes if axis != gone])
 
 
 def _moved(node, args, axis, still):
@@ -200,13 +214,15 @@ def _moved(node, args, axis, still):
         place = node.detail - (node.detail > axis)
         return constant(0, node.dtype) if node.detail == axis else index(place)
     if node.op == "load":
-        buffer, place, guards, other = node.detail
+        buffer, place, guards, other, terms = node.detail
         guards = [Guard(still(guard.place), guard.limit) for guard in guards]
-        return load(buffer, still(place), guards, other)
-    if node.op == "fold":
+        return load(buffer, still(place), guards, other, [*zip(args, terms)])
+    if node.op in ("fold", "running"):
         how, axes = node.detail
-        axes = [k - (k > axis) for k in axes if k != axis]
+        axes = _renumbered(axes, axis)
         if not axes:
             return constant(0, node.dtype) if how.startswith("arg") else args[0]
+        if node.op == "running":
+            return running(how, *axes, *args)
         return fold(how, axes, *args)
     return apply(node.op, *args, dtype=node.dtype if node.op in recastings else None)

@@ -61,22 +61,24 @@ def loop_nest(kernel):
 
 def _steps(kernel, goals, moving, done):
     """Return the steps that lead to some goals, each a `Store` or a `Combine`."""
-    steps, leading = [], needed(map(_wanted, goals), done)
+    steps, leading = [], needed([x for goal in goals for x in _wanted(goal)], done)
     while goals:
         nodes, folds, waiting = _computed(kernel, leading, moving, done)
-        ready = [goal for goal in goals if _wanted(goal) not in waiting]
-        goals = [goal for goal in goals if _wanted(goal) in waiting]
+        ready = [goal for goal in goals if waiting.isdisjoint(_wanted(goal))]
+        goals = [goal for goal in goals if not waiting.isdisjoint(_wanted(goal))]
         steps += [*nodes, *map(Start, folds)]
         for axis, group in _by_axis([*map(Combine, folds), *ready], moving).items():
-            loop = axis is not None and _loop(kernel, axis, group, moving, done)
-            steps += [loop] if loop else group
+            if axis is None:
+                steps += group
+            else:
+                steps += _loop(kernel, axis, group, moving, done)
         done.update(folds)
     return steps
 
 
 def _wanted(goal):
-    """Return the node that a store stores, or that enters a fold."""
-    return goal.node if isinstance(goal, Store) else goal.fold.args[0]
+    """Return the nodes that a store needs, or the one that enters a fold."""
+    return goal.args if isinstance(goal, Store) else goal.fold.args
 
 
 def _computed(kernel, leading, moving, done):
@@ -96,7 +98,7 @@ def _computed(kernel, leading, moving, done):
                 folds.append(node)
                 waiting.add(node)
             elif here:
-                nodes.append(node)
+                nodes.append(Combine(node) if node.op == "running" else node)
                 done.add(node)
     return nodes, folds, waiting
 
@@ -105,16 +107,24 @@ def _by_axis(goals, moving):
     """Return the goals by the next axis that has to move for them, or None."""
     groups = {}
     for goal in goals:
-        axes = goal.place.axes if isinstance(goal, Store) else goal.fold.detail.axes
+        axes = goal.axes if isinstance(goal, Store) else goal.fold.detail.axes
         still = [axis for axis in axes if axis not in moving]
         groups.setdefault(still[0] if still else None, []).append(goal)
     return groups
 
 
 def _loop(kernel, axis, goals, moving, done):
+    """Return a loop, behind the first values of the folds that run along its axis."""
     body = _steps(kernel, goals, moving | {axis}, set(done))
     folds = [goal.fold for goal in goals if isinstance(goal, Combine)]
-    return Loop(axis, body, tuple(folds))
+    inside = [step.fold for step in body if isinstance(step, Combine)]
+    ours = [each for each in inside if runs(each) and axis in each.detail.axes]
+    return [*map(Start, ours), Loop(axis, body, (*folds, *ours))]
+
+
+def runs(fold):
+    """Return whether a fold has a result at each index, not only at the end."""
+    return fold.op == "running"
 
 
 def print_nest(kernel, steps=None):

@@ -6,8 +6,8 @@ import dataclasses
 from collections import Counter
 from contextlib import contextmanager
 
-from minijax.kernels.kernel import Node, Store, names_of, right_hand_side, spell
-from minijax.kernels.loop_nests import Combine, Loop, Start
+from minijax.kernels.kernel import Node, Store, apart, names_of, right_hand_side, spell
+from minijax.kernels.loop_nests import Combine, Loop, Start, runs
 
 
 class NestError(TypeError):
@@ -87,22 +87,35 @@ def check_steps(walk, steps):
 
 def _visit_node(walk, node):
     walk.require(walk.known.issuperset(node.args), node, "an operand is missing")
-    walk.require(node.op != "fold", node, "a fold needs a loop")
+    walk.require(node.op not in ("fold", "running"), node, "a fold needs a loop")
     if node.op != "constant":
         walk.require(walk.axes.issuperset(node.level), node, "an axis does not move")
     walk.known.add(node)
 
 
 def _visit_store(walk, store):
-    walk.require(store.node in walk.known, store, "its number is missing")
+    walk.require(walk.known.issuperset(store.args), store, "its number is missing")
     moving = {axis for axis in walk.axes if walk.kernel.sizes[axis] > 1}
-    exact = moving <= {*store.place.axes} <= walk.axes
+    exact = moving <= {*store.axes} <= walk.axes
     walk.require(exact, store, "other axes move than those of its place")
+    if store.update and not store.update.distinct:
+        _require_order(walk, store)
     walk.stored[store] += 1
 
 
+def _require_order(walk, store):
+    """Require that one index comes after the other where places may meet."""
+    axes = [loop.axis for loop in walk.loops if walk.kernel.sizes[loop.axis] > 1]
+    walk.require(axes == sorted(axes), store, "its indices come in another order")
+    shared = any(loop.parallel for loop in walk.loops)
+    walk.require(not shared, store, "two threads may meet")
+    for loop in walk.loops:
+        inner = loop is walk.loops[-1] and apart(store, loop.axis)
+        walk.require(inner or not loop.lanes, store, "two lanes may meet")
+
+
 def _visit_start(walk, start):
-    level = {*start.fold.level}
+    level = {*start.fold.level} - {*start.fold.detail.axes}
     walk.require(level <= walk.axes, start, "an axis does not move")
     apart = walk.axes.isdisjoint(start.fold.detail.axes)
     walk.require(apart, start, "an axis that is folded moves already")
@@ -114,6 +127,11 @@ def _visit_combine(walk, combine):
     along = {loop.axis for loop in walk.loops if fold in loop.folds}
     walk.require(along == {*fold.detail.axes}, combine, "loops do not carry it")
     walk.entered.add(fold)
+    if runs(fold):
+        walk.require({*fold.level} <= walk.axes, combine, "an axis does not move")
+        inner = walk.loops[-1].axis in fold.detail.axes
+        walk.require(inner, combine, "it runs along another loop")
+        walk.known.add(fold)
 
 
 def _visit_loop(walk, loop):
@@ -121,13 +139,15 @@ def _visit_loop(walk, loop):
     walk.require(not (loop.lanes and wide), loop, "vectors lie along another axis")
     walk.require(loop.lanes <= max(size, 1), loop, "it has more lanes than indices")
     walk.require(not (loop.parallel and loop.folds), loop, "its turns depend on others")
+    turns = loop.lanes and any(map(runs, loop.folds))
+    walk.require(not turns, loop, "a fold that runs along it has no lanes")
     carried = {fold for outer in walk.loops for fold in outer.folds}
     own = {*loop.folds} - carried
     walk.entered -= own
     with walk.inside(loop):
         check_steps(walk, loop.body)
     walk.require(own <= walk.entered, loop, "nothing enters one of its folds")
-    walk.known |= own
+    walk.known |= {fold for fold in own if not runs(fold)}
 
 
 # From types of steps to functions of a `Walk` and a step.

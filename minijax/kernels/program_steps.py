@@ -42,7 +42,8 @@ class Launch(NamedTuple):
     def reads(self):
         """The slots that the step reads."""
         read = {node.detail.buffer for node in self.kernel.nodes if node.op == "load"}
-        return self._slots_of(read)
+        changed = {store.buffer for store in self.kernel.stores if store.update}
+        return self._slots_of(read | changed)
 
     @property
     def writes(self):
@@ -126,6 +127,10 @@ class Lowering:
     def launch_into(self, out, k, x):
         """Add a step that computes elements of a layout that has memory already."""
         k.store(out, x)
+        self.run(k)
+
+    def run(self, k):
+        """Add a step that runs a kernel, whose stores have been written."""
         self.steps.append(Launch(*k.kernel()))
 
     def launch_again(self, launch, old, new, aval):

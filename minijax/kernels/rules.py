@@ -6,7 +6,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.checks import without
-from minijax.arrays.numerics import by_squaring
+from minijax.arrays.numerics import by_squaring, wide
 from minijax.arrays.transfer import device_put_p
 from minijax.branches.conditional_rules import empty_p
 from minijax.branches.conditionals import cond_p
@@ -304,6 +304,31 @@ for _how, _folds in {
 }.items():  # fmt: skip
     kernel_rules[_folds] = folding(_how)
 
+
+def running_fold(how):
+    """Return the rule of a cumulative fold; its axis becomes the inner loop."""
+
+    def rule(lowering, eqn, operand):
+        aval, axis = eqn.outvars[0].aval, eqn.params["axis"]
+        if wide(aval.dtype) != aval.dtype:
+            raise NoKernel("NumPy adds these up in numbers with more digits.")
+        order = (*without(range(aval.ndim), [axis]), axis)
+        ends = [aval.ndim - 1] if eqn.params["reverse"] else []
+        out = lowering.slot(aval)
+        x, y = [reversed_along(permuted(a, order), ends) for a in (operand, out)]
+        k = KernelBuilder(eqn.primitive.name, x.shape)
+        lowering.launch_into(y, k, k.running(how, aval.ndim - 1, k.load(x)))
+        return [out]
+
+    return rule
+
+
+for _how, _running in {
+    "add": lax.cumsum_p, "mul": lax.cumprod_p, "max": lax.cummax_p,
+    "min": lax.cummin_p,
+}.items():  # fmt: skip
+    kernel_rules[_running] = running_fold(_how)
+
 for _calls in (jit_p, *CALLS):
     kernel_rules[_calls] = lambda lowering, eqn, *operands: lowering.program(
         callee_rules[eqn.primitive](eqn), operands
@@ -330,9 +355,7 @@ _CALLS = {
         pure_callback_p, io_callback_p, debug_callback_p, debug_print_p,
     ],
     "It is the work of a library, which NumPy calls.": [lax.dot_general_p],
-    "Its elements are made one from the other; a kernel makes each by itself.": [
-        lax.cumsum_p, lax.cumprod_p, lax.cummax_p, lax.cummin_p, lax.cumlogsumexp_p,
-    ],
+    "No fold runs with logarithms of sums; NumPy does it.": [lax.cumlogsumexp_p],
     GONE: COLLECTIVES,
 }  # fmt: skip
 for _why, _primitives in _CALLS.items():

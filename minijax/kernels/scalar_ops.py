@@ -144,21 +144,27 @@ class Folding(NamedTuple):
       numpy: a function of an array, axes and the first value, which keeps the axes.
       first: from dtypes to the value to start from.
       accepts: letters of the kinds of dtypes.
+      running: a function of an array and an axis, which leaves a result at each index.
     """
 
     numpy: Callable
     first: Callable
     accepts: str = "biuf"
+    running: Callable | None = None
 
     def start(self, dtype):
         """Return the scalar to start from."""
         return dtype.type(self.first(dtype))
 
 
-def _reduce(ufunc):
-    return lambda x, axes, start: ufunc.reduce(
-        x, axes, x.dtype, keepdims=True, initial=start
-    )
+def _folding(ufunc, first, accepts="biuf"):
+    def whole(x, axes, start):
+        return ufunc.reduce(x, axes, x.dtype, keepdims=True, initial=start)
+
+    def running(x, axis):
+        return ufunc.accumulate(x, axis, x.dtype)
+
+    return Folding(whole, first, accepts, running)
 
 
 def _place(argument):
@@ -166,13 +172,13 @@ def _place(argument):
 
 
 foldings = {
-    "add": Folding(_reduce(np.add), lambda dtype: 0, "iuf"),
-    "mul": Folding(_reduce(np.multiply), lambda dtype: 1, "iuf"),
-    "max": Folding(_reduce(np.maximum), lowest),
-    "min": Folding(_reduce(np.minimum), highest),
-    "and": Folding(_reduce(np.bitwise_and), lambda dtype: ~dtype.type(0), "biu"),
-    "or": Folding(_reduce(np.bitwise_or), lambda dtype: 0, "biu"),
-    "xor": Folding(_reduce(np.bitwise_xor), lambda dtype: 0, "biu"),
+    "add": _folding(np.add, lambda dtype: 0, "iuf"),
+    "mul": _folding(np.multiply, lambda dtype: 1, "iuf"),
+    "max": _folding(np.maximum, lowest),
+    "min": _folding(np.minimum, highest),
+    "and": _folding(np.bitwise_and, lambda dtype: ~dtype.type(0), "biu"),
+    "or": _folding(np.bitwise_or, lambda dtype: 0, "biu"),
+    "xor": _folding(np.bitwise_xor, lambda dtype: 0, "biu"),
     "argmax": Folding(_place(np.argmax), lowest),
     "argmin": Folding(_place(np.argmin), highest),
 }

@@ -4,6 +4,7 @@
 
 import numpy as np
 
+from minijax.kernels.loop_nests import runs
 from minijax.kernels.scalar_ops import foldings
 from minijax.llvm.lanes import Ahead, steps
 from minijax.llvm.types import listed, number_text, splat, type_of, vector_type
@@ -149,7 +150,11 @@ def set_running(f, folds, names):
 
 
 def with_new_values(f, folds, write):
-    """Write something that begins folds anew; its values enter those before."""
+    """Write something that begins folds anew; its values enter those before.
+
+    Those that run go on.
+    """
+    folds = [each for each in folds if not runs(each)]
     before = {each: f.running[each] for each in folds}
     f.running |= {each: first_values(each, f.open[each]) for each in folds}
     write()

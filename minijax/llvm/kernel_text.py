@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from minijax.kernels.kernel import Node, Store
-from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest
+from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest, runs
 from minijax.kernels.scalar_ops import scalar_ops
 from minijax.llvm.folds import (
     all_running,
@@ -26,7 +26,7 @@ from minijax.llvm.folds import (
     write_index,
 )
 from minijax.llvm.lanes import Elements
-from minijax.llvm.loads_and_stores import write_load, write_store
+from minijax.llvm.loads_and_stores import write_load, write_store, write_update
 from minijax.llvm.types import (
     number_text,
     pointer_to,
@@ -94,7 +94,8 @@ def write_node(f, node):
     if node.op == "index":
         return write_index(f, node.detail)
     if node.op == "load":
-        return write_load(f, *node.detail)
+        buffer, place, guards, other, terms = node.detail
+        return write_load(f, buffer, place, guards, other, terms, node.args)
     args, dtype = [f.operand(arg, lanes) for arg in node.args], node.args[-1].dtype
     found = f.functions and f.functions(f, node.op, args, dtype, lanes)
     if not found and lanes and is_library(node):
@@ -220,8 +221,9 @@ MANY = 128  # turns of a loop whose sums are made in blocks
 
 
 def is_rounded(fold):
-    """Return whether each turn of a fold loses digits."""
-    return fold.detail.how in ("add", "mul") and fold.dtype.kind == "f"
+    """Return whether each turn of a fold loses digits, and blocks lose fewer."""
+    rounded = fold.detail.how in ("add", "mul") and fold.dtype.kind == "f"
+    return rounded and not runs(fold)
 
 
 def block_length(folds, count):
@@ -245,17 +247,28 @@ def write_blocks(f, folds, first, step, count, body):
     carry_folds(f, folds, first + step * (count - rest), step, rest, body)
 
 
+def write_stored(f, store):
+    """Write a store."""
+    if store.update:
+        return write_update(f, store)
+    x = f.operand(store.node, f.lanes)
+    return write_store(f, store.buffer, store.place, x)
+
+
+def write_entered(f, fold):
+    """Write how a number enters a fold; one that runs has its result then."""
+    f.running[fold] = write_combination(f, fold)
+    if runs(fold):
+        [f.names[fold]] = f.running[fold]
+
+
 # From types of steps to functions that write one.
 step_writers: dict = {
     Node: lambda f, step: f.names.update({step: write_node(f, step)}),
-    Store: lambda f, step: write_store(
-        f, step.buffer, step.place, f.operand(step.node, f.lanes)
-    ),
+    Store: write_stored,
     Loop: write_loop,
     Start: lambda f, step: None,  # a fold begins with its loop
-    Combine: lambda f, step: f.running.update(
-        {step.fold: write_combination(f, step.fold)}
-    ),
+    Combine: lambda f, step: write_entered(f, step.fold),
 }
 
 

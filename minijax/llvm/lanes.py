@@ -53,12 +53,18 @@ class Elements(LLVMFunction):
             found = self.emit(f"and {kind} {found}, {mask}", "m") if found else mask
         return found
 
-    def split(self, place):
+    def split(self, place, computed=()):
         """Return the part of a place that is known now, and terms that are not.
 
-        A term is an index and its factor; those known first come first.
+        A term is an index and its factor; those known first come first. There may be
+        `computed` terms besides, names or literals of numbers and their factors.
         """
         start, terms = place.offset, []
+        for name, stride in computed:
+            if name.startswith("%"):
+                terms.append((name, stride))
+            else:
+                start += int(name) * stride
         for axis in place.axes:
             index, stride = self.indices[axis], place.strides[axis]
             name, ahead = index if isinstance(index, Ahead) else (index, 0)
@@ -83,9 +89,9 @@ class Elements(LLVMFunction):
             total = term if total == "0" else self.once(text, depth, text)
         return total
 
-    def address(self, buffer, place):
+    def address(self, buffer, place, computed=()):
         """Write the address of an element, that of the first lane; return its name."""
-        kind, (start, terms) = type_in_memory(buffer.dtype), self.split(place)
+        kind, (start, terms) = type_in_memory(buffer.dtype), self.split(place, computed)
         pointer, before = f"%{buffer.name}", 0
         for term, depth in [self.term(*term) for term in terms]:
             text = f"getelementptr {kind}, {kind}* {pointer}, i64 {term}"

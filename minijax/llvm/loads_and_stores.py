@@ -2,6 +2,8 @@
 # edit the chapter, not this file.
 """Vectors from memory and into it: in a row, backwards, spread out, behind masks."""
 
+import functools
+
 from minijax.arrays.dtypes import short_name
 from minijax.kernels.kernel import Buffer
 from minijax.kernels.scalar_ops import in_registers
@@ -18,19 +20,27 @@ from minijax.llvm.types import (
 )
 
 
-def write_load(f, buffer, place, guards, other):
-    """Write a load; return the name of a scalar, or of a vector if it varies."""
+def write_load(f, buffer, place, guards, other, terms=(), args=()):
+    """Write a load; return the name of a scalar, or of a vector if it varies.
+
+    Args:
+      f: the text of the kernel.
+      buffer, place, guards, other, terms: as in a `Load`.
+      args: the nodes of the terms' numbers.
+    """
     varies = any(f.along(p) for p in [place, *[guard.place for guard in guards]])
-    lanes, kind = f.lanes if varies else 0, type_of(buffer.dtype)
+    lanes = f.lanes if varies or any(map(f.lanes_of, args)) else 0
+    kind = type_of(buffer.dtype)
     other = splat(kind, number_text(other), lanes)
     if buffer.size == 0:
         return other
-    scalar, mask = f.inside(guards)
-    if f.along(place):
+    scalar, mask = within(f, args, terms, *f.inside(guards))
+    numbers, ahead = computed(f, args, terms)
+    if f.along(place) or ahead:
         chosen = f.masked(mask, scalar and f.wide("i1", scalar, lanes))
-        x = read(f, buffer, place, f.masked(chosen, f.living()))
+        x = read(f, buffer, place, f.masked(chosen, f.living()), numbers, ahead)
     else:
-        x = read_one(f, buffer, place, scalar, mask)
+        x = read_one(f, buffer, f.address(buffer, place, numbers), scalar, mask)
         chosen = f.masked(mask, scalar and f.wide("i1", scalar, lanes))
         x = f.wide(type_in_memory(buffer.dtype), x, lanes)
     x = from_memory(f, buffer.dtype, x, lanes)
@@ -41,19 +51,72 @@ def write_load(f, buffer, place, guards, other):
     return f.emit(f"select {choose}, {vector} {x}, {vector} {other}")
 
 
-def read(f, buffer, place, mask):
-    """Write the load of an element for each lane that `mask` lets through."""
+def within(f, numbers, terms, scalar=None, mask=None):
+    """Write whether computed numbers keep the limits of their terms.
+
+    Args:
+      f: the text of the kernel.
+      numbers: nodes.
+      terms: tuple of `Term`.
+      scalar, mask: what there is to say besides, or None.
+
+    Returns:
+      A bool and a mask, None for what does not occur.
+    """
+    for number, term in zip(numbers, terms):
+        lanes = f.lanes_of(number)
+        limit = splat("i64", str(term.limit), lanes)
+        kind, name = vector_type("i64", lanes), f.names[number]
+        fits = f.emit(f"icmp ult {kind} {name}, {limit}", "g")
+        if lanes:
+            mask = f.masked(mask, fits)
+        else:
+            scalar = f.emit(f"and i1 {scalar}, {fits}", "g") if scalar else fits
+    return scalar, mask
+
+
+def computed(f, numbers, terms):
+    """Return the computed terms of all lanes, and the name of those of each, or None.
+
+    The first are pairs of a name and a factor.
+    """
+    pairs = [(number, term.stride) for number, term in zip(numbers, terms)]
+    alike = [(f.names[x], stride) for x, stride in pairs if not f.lanes_of(x)]
+    kind, total = vector_type("i64", f.lanes), None
+    for number, stride in [pair for pair in pairs if f.lanes_of(pair[0])]:
+        factor = splat("i64", str(stride), f.lanes)
+        x = f.emit(f"mul {kind} {f.names[number]}, {factor}")
+        total = f.emit(f"add {kind} {total}, {x}") if total else x
+    return alike, total
+
+
+def read(f, buffer, place, mask, numbers=(), ahead=None):
+    """Write the load of an element for each lane that `mask` lets through.
+
+    Args:
+      f: the text of the kernel.
+      buffer: what is read.
+      place: an `Affine`.
+      mask: a mask, or None.
+      numbers: computed terms of the place, as for `split`.
+      ahead: the name of numbers, one for each lane, which are added to the place.
+    """
     kind, stride = type_in_memory(buffer.dtype), f.along(place)
+    if ahead:
+        start = f.address(buffer, place, numbers)
+        return gather(f, kind, start, buffer, stride, mask, ahead)
     if stride == 1:
-        return read_early(f, kind, f.address(buffer, place), mask)
+        return read_early(f, kind, f.address(buffer, place, numbers), mask)
     if stride == -1:
         first = place._replace(offset=place.offset - f.live + 1)
         mask = mask and flip(f, "i1", mask)
-        return flip(f, kind, read_row(f, kind, f.address(buffer, first), mask))
+        start = f.address(buffer, first, numbers)
+        return flip(f, kind, read_row(f, kind, start, mask))
     varies = mask if mask != f.living() else None
+    start = f.address(buffer, place, numbers)
     if varies or not 1 < stride <= 4:
-        return gather(f, kind, f.address(buffer, place), buffer, stride, varies)
-    return read_comb(f, kind, f.address(buffer, place), stride)
+        return gather(f, kind, start, buffer, stride, varies)
+    return read_comb(f, kind, start, stride)
 
 
 def read_early(f, kind, address, mask):
@@ -63,10 +126,9 @@ def read_early(f, kind, address, mask):
     return f.written(key, depth, lambda: read_row(f, kind, address, mask))
 
 
-def read_one(f, buffer, place, scalar, mask):
+def read_one(f, buffer, address, scalar, mask):
     """Write the load of one element; of the first, where no lane asks for one."""
     kind = type_in_memory(buffer.dtype)
-    address = f.address(buffer, place)
     if mask:
         bools = vector_type("i1", f.lanes)
         mask = f.call("i1", f"llvm.vector.reduce.or.v{f.lanes}i1", (bools, mask))
@@ -77,12 +139,11 @@ def read_one(f, buffer, place, scalar, mask):
     return f.emit(f"load {kind}, {kind}* {address}", "e")
 
 
-def gather(f, kind, start, buffer, stride, mask):
+def gather(f, kind, start, buffer, stride, mask, ahead=None):
     """Write the load of elements one by one; a masked lane takes the buffer's first."""
     vector, x = vector_type(kind, f.lanes), "undef"
     for lane in range(f.live):
-        text = f"getelementptr {kind}, {kind}* {start}, i64 {stride * lane}"
-        here = f.emit(text, "p")
+        here = lane_address(f, kind, start, stride, ahead, lane)
         if mask:
             bit = f.emit(f"extractelement <{f.lanes} x i1> {mask}, i32 {lane}", "g")
             choice = f"{kind}* {here}, {kind}* %{buffer.name}"
@@ -90,6 +151,15 @@ def gather(f, kind, start, buffer, stride, mask):
         element = f.emit(f"load {kind}, {kind}* {here}", "e")
         x = f.emit(f"insertelement {vector} {x}, {kind} {element}, i32 {lane}", "x")
     return x
+
+
+def lane_address(f, kind, start, stride, ahead, lane):
+    """Write the address of the element of a lane."""
+    here = f.emit(f"getelementptr {kind}, {kind}* {start}, i64 {stride * lane}", "p")
+    if not ahead:
+        return here
+    far = f.emit(f"extractelement <{f.lanes} x i64> {ahead}, i32 {lane}", "o")
+    return f.emit(f"getelementptr {kind}, {kind}* {here}, i64 {far}", "p")
 
 
 def read_comb(f, kind, start, stride):
@@ -167,6 +237,64 @@ def write_store(f, buffer, place, x):
             element = f.emit(f"extractelement {vector} {x}, i32 {lane}", "e")
             here = f"getelementptr {kind}, {kind}* {start}, i64 {stride * lane}"
             f.line(f"store {kind} {element}, {kind}* {f.emit(here, 'p')}")
+
+
+def write_update(f, store):
+    """Write a store at computed places; what is outside of a limit is dropped."""
+    buffer, place, node, update = store
+    if f.lanes and (f.along(place) != 1 or any(map(f.lanes_of, update.at))):
+        return write_each(f, store)
+    inside, _ = within(f, update.at, update.terms)
+    numbers, _ = computed(f, update.at, update.terms)
+
+    def write():
+        address = f.address(buffer, place, numbers)
+        write_entry(f, store, address, f.operand(node, f.lanes), f.lanes)
+
+    if buffer.size:
+        write_if(f, inside, write)
+
+
+def write_each(f, store):
+    """Write a store at computed places, one lane after the other."""
+    buffer, place, node, update = store
+    kind = type_in_memory(buffer.dtype)
+    vector = vector_type(type_of(node.dtype), f.lanes)
+    scalar, mask = within(f, update.at, update.terms)
+    numbers, ahead = computed(f, update.at, update.terms)
+    start, x = f.address(buffer, place, numbers), f.operand(node, f.lanes)
+    mask = mask and f.masked(mask, scalar and f.wide("i1", scalar, f.lanes))
+
+    def write(lane):
+        here = lane_address(f, kind, start, f.along(place), ahead, lane)
+        element = f.emit(f"extractelement {vector} {x}, i32 {lane}", "e")
+        write_entry(f, store, here, element, 0)
+
+    for lane in range(f.live if buffer.size else 0):
+        bit = f"extractelement <{f.lanes} x i1> {mask}, i32 {lane}"
+        inside = f.emit(bit, "g") if mask else scalar
+        write_if(f, inside, functools.partial(write, lane))
+
+
+def write_if(f, condition, write):
+    """Write what is done under a condition, or always if it is None."""
+    return f.when(condition, write) if condition else write()
+
+
+def write_entry(f, store, address, x, lanes):
+    """Write how a number, or neighbours, enter what is at an address."""
+    dtype, how = store.buffer.dtype, store.update.how
+    kind, wide = type_in_memory(dtype), in_registers(dtype)
+    if how != "set":
+        load = f"load {kind}, {kind}* {address}"
+        old = read_row(f, kind, address, f.living()) if lanes else f.emit(load, "e")
+        pair = [from_memory(f, dtype, old, lanes), x]
+        x = f.operation(how, pair, wide, wide, lanes)
+    x = to_memory(f, dtype, x, lanes)
+    if lanes:
+        write_row(f, kind, address, x, f.living())
+    else:
+        f.line(f"store {kind} {x}, {kind}* {address}")
 
 
 def from_memory(f, dtype, x, lanes):

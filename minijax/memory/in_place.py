@@ -5,7 +5,7 @@
 import dataclasses
 import math
 
-from minijax.kernels.kernel import Kernel, Store, needed
+from minijax.kernels.kernel import Kernel, is_affine, needed
 from minijax.kernels.program_steps import Launch
 
 
@@ -16,6 +16,8 @@ def may_overwrite(step, old, new):
     writes one of `new`, and before. No later step must need `old`.
     """
     if type(step) is not Launch or (old.dtype, old.size) != (new.dtype, new.size):
+        return False
+    if not is_affine(step.kernel):
         return False
     sources, targets = _buffers(step, old), _buffers(step, new)
     if len(sources) != 1 or len(targets) != 1:
@@ -86,7 +88,7 @@ def in_one_buffer(launch, pairs):
             detail = detail._replace(buffer=buffers[detail.buffer])
         args = tuple([new[arg] for arg in node.args])
         new[node] = dataclasses.replace(node, args=args, detail=detail)
-    stores = [Store(buffer, place, new[node]) for buffer, place, node in kernel.stores]
+    stores = [store.with_nodes(new) for store in kernel.stores]
     pairs = zip(kernel.buffers, launch.slots)
     kept, slots = zip(*[pair for pair in pairs if pair[0] not in buffers])
     nodes = tuple(new.values())

@@ -18,6 +18,7 @@ from minijax.kernels.kernel import (
     elements,
     fold,
     index,
+    is_affine,
     load,
     needed,
 )
@@ -57,7 +58,7 @@ def cut_of(kernel):
     """Return the `Cut` of a kernel, or None if it has no folds or cannot be cut."""
     folds = [node for node in kernel.nodes if node.op == "fold"]
     late = behind_folds(kernel.nodes)
-    simple = not any(
+    simple = is_affine(kernel) and not any(
         each.detail.how.startswith("arg") or each.args[0] in late for each in folds
     )
     for axis in axes_to_cut(kernel, folds) if simple else ():
@@ -124,7 +125,10 @@ def first_kernel(kernel, cut):
     nodes = [node for node in kernel.nodes if node in kept]
     for node in [*nodes, *cut.partials]:
         new[node] = respread(node, [new[arg] for arg in node.args], spread)
-    stores = [Store(buffer, spread(at), new[node]) for buffer, at, node in early]
+    stores = [
+        store._replace(place=spread(store.place), node=new[store.node])
+        for store in early
+    ]
     for each, buffer in cut.partials.items():
         strides, size = rows_of(kernel, each)
         stores.append(Store(buffer, Affine(0, (size, *strides)), new[each]))
@@ -140,7 +144,7 @@ def respread(node, args, spread):
     if node.op == "index":
         return index(node.detail + 1)
     if node.op == "load":
-        buffer, place, guards, other = node.detail
+        buffer, place, guards, other, _ = node.detail
         guards = [Guard(spread(guard.place), guard.limit) for guard in guards]
         return load(buffer, spread(place), guards, other)
     if node.op == "fold":
@@ -174,7 +178,7 @@ def last_kernel(kernel, cut):
         else:
             new[node] = node
         nodes.append(new[node])
-    stores = [Store(buffer, at, new[node]) for buffer, at, node in stores]
+    stores = [store.with_nodes(new) for store in stores]
     axes = {axis for node in nodes for axis in node.level}
     axes.update(axis for store in stores for axis in store.place.axes)
     sizes = [size if axis in axes else 1 for axis, size in enumerate(kernel.sizes)]

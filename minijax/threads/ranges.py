@@ -2,9 +2,10 @@
 # edit the chapter, not this file.
 """Kernels as functions that do some turns of their outermost loop."""
 
-from minijax.kernels.kernel import Node, operations, traffic
+from minijax.kernels.kernel import Node, Store, operations, traffic
 from minijax.kernels.loop_nests import Loop
 from minijax.llvm.schedules import attributes, schedule, scheduled
+from minijax.vectors.nests import everything
 
 
 def outermost(kernel, target):
@@ -13,6 +14,9 @@ def outermost(kernel, target):
     if not isinstance(loop, Loop) or loop.folds or loop.unrolled:
         return None
     if not all(isinstance(step, Node) for step in before):
+        return None
+    stores = [step for step in everything(loop.body) if isinstance(step, Store)]
+    if any(store.update and not store.update.distinct for store in stores):
         return None
     lanes = unit_of(loop)
     return loop if kernel.sizes[loop.axis] >= 4 * lanes else None

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from minijax.kernels.kernel import Affine, Node, Store
-from minijax.kernels.loop_nests import Combine, Loop, Start
+from minijax.kernels.loop_nests import Combine, Loop, Start, runs
 from minijax.kernels.nest_checking import step_checks
 from minijax.llvm.kernel_text import step_writers
 from minijax.llvm.loads_and_stores import read_own, write_own
@@ -77,7 +77,8 @@ def _inside(kernel, step, moving, lanes):
 def nodes_in(loop):
     """Return the nodes that are computed in a loop, folds that begin in it too."""
     steps = [*everything(loop.body)]
-    folds = [step.fold for step in steps if isinstance(step, Start)]
+    begun = [step.fold for step in steps if isinstance(step, Start)]
+    folds = [fold for fold in begun if not runs(fold)]
     return [*folds, *[step for step in steps if isinstance(step, Node)]]
 
 

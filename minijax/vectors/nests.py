@@ -5,8 +5,8 @@
 import math
 
 from minijax.functions import elementary
-from minijax.kernels.kernel import Node, Store
-from minijax.kernels.loop_nests import Loop
+from minijax.kernels.kernel import Node, Store, apart
+from minijax.kernels.loop_nests import Combine, Loop, runs
 from minijax.kernels.scalar_ops import scalar_ops
 
 
@@ -54,9 +54,21 @@ def cheapest(kernel, loop, target):
     registers = max(1, lanes // target.lanes(widest(loop)))
     wide = math.ceil(size / lanes) * registers
     wide *= cost_at_once(kernel, loop.body, loop.axis, lanes)
-    if size > 1 and wide < inside:
+    if size > 1 and wide < inside and may_have_lanes(loop):
         return wide, loop._replace(lanes=lanes)
     return inside, loop._replace(body=[step for _, step in pairs])
+
+
+def may_have_lanes(loop):
+    """Return whether the turns of a loop may be done at once.
+
+    No fold may run along it, and no two lanes may meet in a place that is computed.
+    """
+    inner = [step for step in loop.body if isinstance(step, Store)]
+    stores = [step for step in everything(loop.body) if isinstance(step, Store)]
+    meet = [step for step in stores if step.update and not step.update.distinct]
+    own = all(step in inner and apart(step, loop.axis) for step in meet)
+    return own and not any(map(runs, loop.folds))
 
 
 def cost_at_once(kernel, steps, axis, lanes):
@@ -69,6 +81,22 @@ def cost_at_once(kernel, steps, axis, lanes):
     )
 
 
+def is_turn(step):
+    """Return whether in this step a number enters a running fold."""
+    return isinstance(step, Combine) and runs(step.fold)
+
+
+def leaps(step, axis):
+    """Return whether the elements of a step's lanes are no neighbours."""
+    if isinstance(step, Store):
+        return abs(step.place.strides[axis]) > 1
+    loads = isinstance(step, Node) and step.op == "load"
+    return loads and abs(step.detail.place.strides[axis]) > 1
+
+
+WAIT = 3  # what a turn of a running fold takes, as it waits for the one before
+
+
 def cost(step, axis, lanes=1):
     """Return what a step costs; the unit is a load of neighbours.
 
@@ -79,11 +107,17 @@ def cost(step, axis, lanes=1):
     """
     if isinstance(step, Store):
         stride = step.place.strides[axis] if axis is not None else 1
+        if step.update:
+            return 2 if stride == 1 else 3 * lanes
         return 1 if abs(stride) == 1 else 1.5 * lanes
+    if is_turn(step) and axis is None:
+        return WAIT
     if not isinstance(step, Node) or step.op in ("constant", "index"):
         return 0.25
     if step.op == "load":
         stride = step.detail.place.strides[axis] if axis is not None else 1
+        if any(axis in number.level for number in step.args):
+            return 3 * lanes
         return 1 if abs(stride) <= 1 else stride if 1 < stride <= 4 else 3 * lanes
     function = elementary.function(step.op, step.args[-1].dtype)
     return 0.5 * (function.operations if function else 1)
@@ -93,14 +127,17 @@ def lanes_for(kernel, loop, target):
     """Return how many numbers the vectors of a loop hold.
 
     Where there is little to do for each of them, several registers stand for a vector:
-    then the processor has something to do while it waits.
+    then the processor has something to do while it waits. Elements that are no
+    neighbours, and that enter running folds, keep it busy without.
     """
     size, lanes = kernel.sizes[loop.axis], target.lanes(widest(loop))
     if size <= lanes:
         return size
     steps = [*everything(loop.body)]
     folds = loop.folds or any(isinstance(step, Loop) for step in steps)
-    if folds and not any(is_function(step) for step in steps):
+    if folds and not any(is_function(step) for step in steps) and not (
+        any(map(is_turn, steps)) and any(leaps(step, loop.axis) for step in steps)
+    ):
         most = min(4 * lanes, size)
         while 2 * lanes <= most:
             lanes *= 2

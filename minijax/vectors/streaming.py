@@ -5,7 +5,7 @@
 from typing import NamedTuple
 
 from minijax.kernels.kernel import Affine, Node
-from minijax.kernels.loop_nests import Loop, Start
+from minijax.kernels.loop_nests import Loop, Start, runs
 from minijax.kernels.nest_checking import step_checks
 from minijax.llvm.folds import combined, first_values
 from minijax.llvm.kernel_text import block_length, step_writers, write_steps
@@ -57,7 +57,7 @@ def streamed(kernel, loop, target):
     dtype, count = widest(loop), kernel.sizes[rows.axis]
     far = size * count * dtype.itemsize > NEAR_BYTES
     nodes = [*rows.folds, *[step for step in rows.body if isinstance(step, Node)]]
-    plain = all(loop.axis in each.level for each in rows.folds)
+    plain = all(loop.axis in x.level and not runs(x) for x in rows.folds)
     places = any(each.detail.how.startswith("arg") for each in rows.folds)
     if places or not (far and plain and rows.folds and size <= ROW_NUMBERS):
         return None

@@ -62,6 +62,8 @@ def tiled(kernel, loop, target):
     stores = [step for step in body if isinstance(step, Store)]
     if not all(isinstance(step, Node | Store) for step in body) or len(stores) != 1:
         return None
+    if stores[0].update:
+        return None
     lanes = min(target.lanes(widest(loop)), 16)
     axes = [axis for axis in stores[0].place.axes if kernel.sizes[axis] >= lanes]
     for along in [k for k in axes if stores[0].place.strides[k] == 1]:
@@ -78,7 +80,9 @@ def tiled(kernel, loop, target):
 
 def _is_turned(step, along, across):
     """Return whether a step is a load whose neighbours lie in the other direction."""
-    if not isinstance(step, Node) or step.op != "load" or step.detail.guards:
+    if not isinstance(step, Node) or step.op != "load":
+        return False
+    if step.detail.guards or step.args:
         return False
     strides = step.detail.place.strides
     return strides[across] == 1 and abs(strides[along]) > 1
