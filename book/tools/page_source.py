@@ -99,13 +99,20 @@ def close_fold(translator: Any, node: HideCodeCellNode) -> None:
     translator.body.append("</details>\n")
 
 
-def drop_false_lists(
+TABLE = '<div class="pst-scrollable-table-container"'
+
+
+def mend_body(
     app: Sphinx, name: str, template: str, context: dict[str, Any], tree: Any
 ) -> None:
-    """Take the role of a list from works that are cited: links stand between them."""
+    """Make a page fit for readers by keyboard and by ear.
+
+    Links stand between the works that are cited, so they have not the role of a list; a
+    wide table, which scrolls by itself, can be scrolled by keys.
+    """
     works = 'class="citation-list"'
-    body = context.get("body", "")
-    context["body"] = body.replace(f'role="list" {works}', works)
+    body = context.get("body", "").replace(f'role="list" {works}', works)
+    context["body"] = body.replace(f"{TABLE}>", f'{TABLE} tabindex="0">')
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -116,5 +123,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", edit_source)
     app.connect("doctree-read", add_links)
     app.connect("doctree-read", add_captions)
-    app.connect("html-page-context", drop_false_lists)
+    app.connect("html-page-context", mend_body)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

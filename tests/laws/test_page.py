@@ -105,3 +105,15 @@ def test_a_fold_is_named_by_its_title():
     text = "".join(translator.body)
     assert "aria-label" not in text
     assert text.count("1 &lt; 2") == 2
+
+
+def test_a_wide_table_can_be_scrolled_by_keys():
+    context = {"body": '<div class="pst-scrollable-table-container"><table>'}
+    page_source.mend_body(None, "book/switches", "page.html", context, None)
+    assert ' tabindex="0"><table>' in context["body"]
+
+
+def test_cited_works_are_no_list():
+    context = {"body": '<div role="list" class="citation-list">'}
+    page_source.mend_body(None, "book/bibliography", "page.html", context, None)
+    assert context["body"] == '<div class="citation-list">'
