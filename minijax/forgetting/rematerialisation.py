@@ -121,8 +121,8 @@ def keeping(closed, policy):
     jaxpr, rest = closed.jaxpr, [eqn for eqn in rest if eqn is not None]
     now = jaxpr.replace(eqns=now, outvars=[*jaxpr.outvars, *kept])
     again = jaxpr.replace(eqns=rest, invars=[*jaxpr.invars, *kept])
-    programs = [ClosedJaxpr(each, closed.consts) for each in (now, again)]
-    return Keeping(*programs, kept)
+    now, again = (ClosedJaxpr(each, closed.consts) for each in (now, again))
+    return Keeping(now, again, kept)
 
 
 def run_again(known, values, parts):
