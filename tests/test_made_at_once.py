@@ -7,9 +7,9 @@ import weakref
 import numpy as np
 import pytest
 
+from minijax.llvm.targets import host_target
 from minijax.matmul import gemm
 from minijax.sorting import radix
-from minijax.vectors.targets import host_target
 
 MAKERS = {
     "products": (gemm, gemm.library, np.dtype("float32")),

@@ -74,16 +74,6 @@ BUILT_IN = {
 }
 
 
-def llvm_text(*functions, outside=()):
-    """Return the text of an LLVM module with some functions, which may call each other.
-
-    The last one can be called from outside, and those whose names are in `outside`.
-    """
-    shown = {*outside, functions[-1].__name__}
-    inner = ["" if each.__name__ in shown else "internal " for each in functions]
-    return "\n".join([Writer(*pair).text() for pair in zip(functions, inner)])
-
-
 @lru_cache(maxsize=8)
 def parsed(lines):
     """Return the functions of a text by the numbers of their first lines."""
@@ -267,6 +257,16 @@ class Writer:
         if bits < 64:
             value = self.f.emit(f"trunc i64 {value} to i{bits}")
         return self.f.line(f"store i{bits} {value}, i{bits}* {pointer}")
+
+
+def llvm_text(*functions, outside=()):
+    """Return the text of an LLVM module with some functions, which may call each other.
+
+    The last one can be called from outside, and those whose names are in `outside`.
+    """
+    shown = {*outside, functions[-1].__name__}
+    inner = ["" if each.__name__ in shown else "internal " for each in functions]
+    return "\n".join([Writer(*pair).text() for pair in zip(functions, inner)])
 
 
 class WordsLibrary(Library):

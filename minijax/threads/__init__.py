@@ -1,3 +1,3 @@
-# Made from chapters/26_threads.md by `make chapter`;
+# Made from chapters/26_threads_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Threads. Who does the other half?"""
+"""Threads: the ground. How is a sum cut for any number of threads?"""
