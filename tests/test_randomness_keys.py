@@ -193,3 +193,19 @@ def test_normal_has_its_moments():
     assert abs(x.mean()) < 0.01 and abs(x.var() - 1) < 0.02
     z = np.asarray(random.normal(KEYS[1], (200_000,), np.complex64))
     assert abs(z.real.var() - 0.5) < 0.01 and abs((z.real * z.imag).mean()) < 0.01
+
+
+@pytest.mark.parametrize("x", [2.0, -2.0])
+def test_a_key_that_only_one_branch_keeps(x):
+    """A gradient keeps it for that branch; the other has to hand on some key."""
+    key = random.key(3)
+
+    def forgetful(x, key):
+        return minijax.checkpoint(lambda x: x * random.uniform(key) * x)(x)
+
+    def f(x):
+        return minijax.lax.cond(x > 0, forgetful, lambda x, key: x, x, key)
+
+    wanted = 2 * x * random.uniform(key) if x > 0 else 1.0
+    for slope in (minijax.grad(f), minijax.jit(minijax.grad(f))):
+        np.testing.assert_allclose(slope(x), wanted, rtol=1e-6)

@@ -133,7 +133,13 @@ def fill_slots(known, count, sources, slots, places):
     return stage(program, known.in_avals)
 
 
+# From dtypes that have no zero to functions from a `ShapedArray` to some value of it.
+fillers: dict = {}
+
+
 def _empty(aval):
+    if aval.dtype in fillers:
+        return fillers[aval.dtype](aval)
     [scalar] = empty_p.bind(dtype=aval.dtype)
     return lax.broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
 
