@@ -17,7 +17,7 @@ from book.tools.source import Cell, Chapter, read_chapters
 WORDS = range(2800, 5201)
 EXPORTED, CODE, CELL, FOLDS = 250, 500, 25, 4  # at most
 HIDDEN = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
-PART_4 = range(17, 27)  # pages that are cut anew with their redesign
+PART_4 = {17, 18, 19, *range(21, 27)}  # pages that are cut anew with their redesign
 
 
 
