@@ -118,10 +118,11 @@ class Fusion:
             return first, None
         links = links if linked else []
         found = arranged(first, second, links, maps, self.uses)
-        return first, found and self.worth_it(*found, links, order)
+        return first, found and self.worth_it(found, links, order)
 
-    def worth_it(self, first, second, turned, links, order):
+    def worth_it(self, found, links, order):
         """Return the group of two that have axes in common, or None."""
+        first, second, turned = found
         if not pays(first, second, links, self.uses, self.target):
             return None
         group = joined(first, second, links, self.uses, order)

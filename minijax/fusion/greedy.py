@@ -110,7 +110,7 @@ def pasted(first, second, uses, target):
     found = [paired(first, second, link) for link in links]
     maps, cut = found[0]
     if cut:
-        second = moved_to(second, *split_axis(*cut, second.sizes))
+        second = moved_to(second, *split_axis(cut[0], cut[1], second.sizes))
         return pasted(first, second, uses, target)
     if maps is None or any(other != maps for other, _ in found):
         return None
@@ -151,7 +151,7 @@ def fuse_greedily(schedule, target=None):
         if number < max(nest.homes):
             continue
         if len(nest.homes) > 1:
-            step = merged(Merger(*nest, uses), needed)
+            step = merged(Merger(nest.sizes, nest.homes, uses), needed)
         elif step.schedules:
             inner = [fuse_greedily(each, target) for each in step.schedules]
             step = step.with_schedules(inner)

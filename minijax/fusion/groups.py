@@ -179,7 +179,7 @@ def matched(first, second, links):
             return first, maps
         if cut[0] in first.solid:
             return first, None
-        first = renested(first, *split_axis(*cut, first.sizes))
+        first = renested(first, *split_axis(cut[0], cut[1], first.sizes))
 
 
 def _matched(first, second, links):

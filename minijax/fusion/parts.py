@@ -83,8 +83,8 @@ class Part(NamedTuple):
     number: int
     kernel: object
     facts: Facts
-    loads: tuple
-    stores: tuple
+    loads: list
+    stores: list
 
 
 def parts_among(steps, target):
