@@ -15,13 +15,14 @@ from minijax import (
     pure_callback,
     value_and_grad,
 )
-from minijax.fusion.fusion_pass import fuse
-from minijax.fusion.parts import NEAR, parts_among
+from minijax.fusion.fusion_pass import Fusion, check_fusion, fuse
+from minijax.fusion.parts import parts_among
 from minijax.kernels.backends import KernelProgram
 from minijax.kernels.interpreter import check_kernel
 from minijax.kernels.kernel import traffic
 from minijax.kernels.loop_nests import Loop, loop_nest
 from minijax.kernels.program_steps import Evaluate, Launch, Schedule, lower
+from minijax.llvm.targets import TARGETS, current_target
 from minijax.passes.pipeline import simplify
 from tests import fusion_cases
 from tests.fusion_cases import FusedProgram, compare
@@ -32,7 +33,9 @@ LARGE = jnp.ones((200, 300))
 
 def fused(f, *args):
     """The checked fused schedule of a function."""
-    schedule = fuse(lower(simplify(make_jaxpr(f)(*args))))
+    schedule = lower(simplify(make_jaxpr(f)(*args)))
+    check_fusion(Fusion(schedule, current_target()))
+    schedule = fuse(schedule)
     for kernel in schedule.kernels.values():
         check_kernel(kernel)
     return schedule
@@ -132,7 +135,8 @@ def test_a_row_is_read_from_memory_once():
 
 
 def test_rows_just_near_enough():
-    for size, count in ((NEAR, 1), (NEAR + 1, 3)):
+    near = current_target().near
+    for size, count in ((near, 1), (near + 1, 3)):
         assert len(fused(softmax, jnp.ones((2, size))).steps) == count
 
 
@@ -309,5 +313,40 @@ def test_fused_program_is_called_often():
 
 def test_what_a_kernel_does_is_found_out_once():
     steps = lower(make_jaxpr(lambda x: jnp.exp(jnp.exp(x) * x) * x)(X)).steps
-    works = [part.work for part in parts_among(steps).values()]
-    assert works[0] is works[2] and works[1] is works[3] and works[0] is not works[1]
+    parts = parts_among(steps, current_target()).values()
+    facts = [part.facts for part in parts]
+    assert facts[0] is facts[2] and facts[1] is facts[3] and facts[0] is not facts[1]
+
+
+def test_the_program_and_the_target_decide_and_nothing_else():
+    schedule = lower(make_jaxpr(shifted)(LARGE))
+    before = str(schedule)
+    texts = {str(fuse(schedule, target)) for target in [*TARGETS.values()] * 2}
+    assert str(schedule) == before and len(texts) == 2
+    near_by, far_away = (fuse(schedule, TARGETS[name]) for name in ("avx2", "gpu"))
+    assert len(near_by.steps) == 2 and len(far_away.steps) == 1
+
+
+def test_a_fusion_prints_its_groups():
+    schedule = lower(simplify(make_jaxpr(column_norm)(LARGE)))
+    text = str(Fusion(schedule, current_target()))
+    assert text.count("group at") == 2 and "i < 300, j < 200" in text
+    assert text.count("  step ") == len(schedule.steps)
+
+
+@pytest.mark.parametrize(
+    "broken, wrong",
+    [
+        (lambda group: group._replace(orders=frozenset({(1, 0)})), "wrong order"),
+        (lambda group: group._replace(order=-1, needs={0}), "wrong order"),
+        (lambda group: group._replace(sizes=(7,) * len(group.sizes)), "is computed at"),
+        (lambda group: group._replace(homes={}), "in no group"),
+    ],
+)
+def test_groups_that_do_not_fit_are_refused(broken, wrong):
+    fusion = Fusion(lower(make_jaxpr(softmax)(X)), current_target())
+    check_fusion(fusion)
+    [(number, group)] = fusion.groups.items()
+    fusion.groups[number] = broken(group)
+    with pytest.raises(ValueError, match=wrong):
+        check_fusion(fusion)

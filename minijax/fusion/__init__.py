@@ -1,3 +1,3 @@
 # Made from chapters/20_fusion.md by `make chapter`;
 # edit the chapter, not this file.
-"""Fusion. Why are four ops slower than one?"""
+"""Fusion. Why are four operations slower than one?"""

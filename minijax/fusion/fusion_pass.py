@@ -1,238 +1,189 @@
-# Made from chapters/20_fusion.md by `make chapter`;
+# Made from chapters/20_fusion_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The fusion pass: kernels of a schedule merged where that saves memory traffic."""
 
+from minijax.fusion.choices import cheap_slots, is_in_rows, is_straight, pays
 from minijax.fusion.groups import (
-    Group,
-    dependents,
+    arranged,
+    group_of,
+    joined,
     links_between,
     matched,
+    same_loops,
     shared_reads,
 )
-from minijax.fusion.index_maps import unit
 from minijax.fusion.merging import Merger, merged
-from minijax.fusion.parts import BYTE, LAUNCH, LIMIT, Uses, parts_among
-from minijax.fusion.plans import Plan, arranged, walk_alike
-from minijax.kernels.program_steps import Launch
-
-
-def order_of_both(first, second):
-    """Return where a group of two can stand, or None."""
-    if all(user is second or user.order > second.order for user in first.users):
-        return second.order
-    if all(need is first or need.order < first.order for need in second.needs):
-        return first.order
-    return None
-
-
-def replace(old, new):
-    """Put one group in the place of another among the groups that need each other."""
-    new.needs |= old.needs
-    new.users |= old.users
-    for other in old.needs:
-        other.users.discard(old)
-        other.users.add(new)
-    for other in old.users:
-        other.needs.discard(old)
-        other.needs.add(new)
-    new.needs -= {new, old}
-    new.users -= {new, old}
-
-
-def absorb(first, second, plan):
-    """Put the parts of the second group into the first."""
-    if plan.sizes != first.sizes or plan.maps[0] != unit(len(plan.sizes)):
-        first.rewrite(plan.maps[0], plan.sizes)
-    if plan.sizes != second.sizes or plan.maps[1] != unit(len(plan.sizes)):
-        second.rewrite(plan.maps[1], plan.sizes)
-    first.parts.update(second.parts)
-    first.homes.update(second.homes)
-    first.made.update(second.made)
-    first.folded.update(second.folded)
-    first.flops.update(second.flops)
-    first.counts.update(second.counts)
-    for link in {link.slot: link for link in plan.links}.values():
-        _hand_on(first, second, link)
-    for slot, loads in second.reads.items():
-        first.reads.setdefault(slot, []).extend(loads)
-    first.orders, first.solid = plan.orders, first.solid | second.solid
-    first.ops += second.ops
-
-
-def _hand_on(first, second, link):
-    """Note for what is made of a slot what was folded and computed on the way."""
-    folded, flops = first.folded[link.slot], first.flops[link.slot]
-    for slot in dependents(second, link.slot)[0]:
-        share = first.counts[link.slot] / first.counts[slot]
-        first.flops[slot] += flops * share if share >= 1 else 0
-        if folded:
-            first.folded[slot] |= folded
+from minijax.fusion.parts import uses_of
+from minijax.llvm.targets import current_target
 
 
 class Fusion:
-    """Sorts the steps of a schedule into groups.
+    """Which launches of a schedule are to become one.
+
+    Args:
+      schedule: the schedule.
+      target: the `Target` whose prices count.
 
     Attributes:
-      groups: the group of each step, by their numbers.
-      parts: the launches by their numbers.
-      uses: what the schedule does with slots.
-      makers: from slots to pairs of a part and a store.
+      uses: what the schedule does with its slots.
       cheap: slots that are made anew wherever they are read, with what that takes.
+      groups: from the number of a launch in each group to the `Group`.
+      leader: for each step, the number by which its group is found.
+      place: by such numbers, where the group stands among the steps.
     """
 
-    def __init__(self, schedule):
-        self.parts = parts_among(schedule.steps)
-        self.uses, self.groups = Uses(schedule, self.parts), {}
-        self.makers, self.cheap = {}, {}
-
-    def add(self, number, step):
-        """Put the next step into a group."""
-        part = self.parts.get(number)
-        if part and 0 not in part.sizes:
-            group = Group(part, number)
-            self.note_makers(part, group)
-        else:
-            group = Alone(_nested(step), number)
-        self.groups[number] = group
-        before = self.uses.before(number, part or step)
-        group.needs = {self.groups[other] for other in before}
-        for other in group.needs:
-            other.users.add(group)
-        if isinstance(group, Group):
-            self.settle(group)
-
-    def settle(self, group):
-        """Join a group with those that make what it reads."""
-        slots = [slot for slot in group.reads if slot in self.makers]
-        makers = {self.groups[self.makers[slot][0][0].number] for slot in slots}
-        for other in sorted(makers, key=lambda found: -found.order):
-            if self.join(other, group):
-                group = other
-
-    def settle_beside(self):
-        """Join groups that walk over the same array."""
+    def __init__(self, schedule, target):
+        self.schedule, self.target = schedule, target
+        self.uses = uses_of(schedule, target)
+        self.cheap = cheap_slots(self.uses, target)
+        self.groups, self.leader = {}, [*range(len(schedule.steps))]
+        self.place = [*self.leader]
+        for number, part in self.uses.parts.items():
+            self.groups[number] = group_of(part, self.uses)
+            self.settle(number)
         for numbers in self.uses.readers.values():
-            found = {self.groups[number] for number in numbers}
-            groups = [group for group in found if isinstance(group, Group)]
-            groups.sort(key=lambda group: -group.order)
-            for last, other in zip(groups, groups[1:]):
-                self.join(other, last, linked=False)
+            if len(numbers) > 1:
+                self.settle_beside(numbers)
 
-    def join(self, first, second, linked=True):
-        """Put the parts of a group into an earlier one, if that can be and pays.
+    def __str__(self):
+        groups = sorted(self.groups.values(), key=lambda group: group.order)
+        return "\n".join(map(str, groups))
 
-        The earlier one makes what the other reads, or reads it too.
+    def leaders(self, numbers):
+        """Return the groups of some launches by their numbers, the last one first."""
+        found = {self.leader[number] for number in numbers}
+        return sorted(found, key=self.place.__getitem__, reverse=True)
+
+    def settle(self, number):
+        """Join the group of a launch with those that make what it reads."""
+        makers = [self.uses.maker(slot) for slot in self.groups[number].reads]
+        for other in self.leaders([maker for maker in makers if maker is not None]):
+            self.join(other, self.leader[number])
+
+    def settle_beside(self, numbers):
+        """Join groups that walk over the same array."""
+        found = self.leaders(
+            [number for number in numbers if number in self.uses.parts]
+        )
+        for last, other in zip(found, found[1:]):
+            self.join(other, self.leader[last], linked=False)
+
+    def join(self, a, b, linked=True):
+        """Put the second group into the first, an earlier one, if that can be and pays.
+
+        The first one makes what the second reads, or reads it too. Axes that are split
+        for that stay split: elements of cheap slots are found along them.
         """
-        order = order_of_both(first, second)
-        too_large = first.ops + second.ops > LIMIT
-        if order is None or too_large or self.uses.collide(first, second):
-            return False
-        plan = self.plan(first, second, linked)
-        if plan is None:
-            return False
-        absorb(first, second, plan)
-        replace(second, first)
-        first.order = order
-        self.groups.update(dict.fromkeys(second.homes, first))
-        return True
-
-    def plan(self, first, second, linked):
-        """Return the `Plan` to join two groups, or None."""
-        links = links_between(first, second) if linked else None
-        if links and walk_alike(first, second, links):
-            units = unit(len(first.sizes))
-            return Plan(first.sizes, (units, units), first.orders, links)
-        found = matched(first, second, links_between if linked else shared_reads)
-        if found is None:
-            return None
-
-        def stays(slot):
-            read = self.uses.outside(slot, {*first.homes, *second.homes})
-            return read and slot not in self.cheap
-
-        links, maps = found
-        return arranged(first, second, links if linked else [], maps, stays)
-
-    def note_makers(self, part, group):
-        """Remember who makes a slot, and whether it is cheap to make again."""
-        for slot, store in part.stores:
-            if slot not in self.uses.shared:
-                self.makers[slot] = group.made[slot]
-                if len(part.writes) == 1 and not part.work.folded:
-                    self.note_price(part, slot, store)
-
-    def note_price(self, part, slot, store):
-        """Note a slot that is better computed wherever it is read than stored."""
-        if slot in self.uses.kept:
+        first, second = self.groups[a], self.groups[b]
+        order = self.order_of_both(first, second)
+        wide = first.ops + second.ops > self.target.wide
+        if order is None or wide or self.collide(first, second):
             return
-        work, [count] = part.work, part.work.counts
-        flops, ops, moved = work.flops, work.ops, 0
-        for read, size in zip(part.reads, work.moved):
-            more = self.cheap.get(read, (0, 0, size))
-            flops, ops, moved = flops + more[0], ops + more[1], moved + more[2]
-        reads, width = self.uses.reads.get(slot, 0), store.buffer.dtype.itemsize
-        each = flops + BYTE * moved / count
-        stored = count * (each + BYTE * width) + reads * BYTE * width + LAUNCH
-        dear = reads * each > stored or ops > 16
-        if work.straight and not dear:
-            self.cheap[slot] = flops, ops, moved
+        self.groups[a], group = self.attempt(first, second, order, linked)
+        if group:
+            self.groups[a], self.place[a] = group, order
+            del self.groups[b]
+            for number in second.homes:
+                self.leader[number] = a
+
+    def order_of_both(self, first, second):
+        """Return where a group of two can stand, or None."""
+        place, leader = self.place, self.leader
+        users = [place[leader[n]] for n in first.users]
+        if min(users, default=second.order) >= second.order:
+            return second.order
+        needs = [place[leader[n]] for n in second.needs]
+        return first.order if max(needs, default=-1) <= first.order else None
+
+    def collide(self, first, second):
+        """Return whether two groups write to one slot, or read what the other writes
+        to when it is not whole."""
+        slots = self.uses.shared and [*second.flops, *second.reads]
+        shared = [slot for slot in slots if slot in self.uses.shared]
+        return any(slot in first.flops or slot in first.reads for slot in shared)
+
+    def attempt(self, first, second, order, linked):
+        """Return the first group, its axes split where the second wants it, and the
+        group of both, or None."""
+        if linked:
+            links = links_between(first, second, self.uses)
+        else:
+            links = shared_reads(first, second)
+        if not links:
+            return first, None
+        if linked and same_loops(first, second, links):
+            return first, joined(first, second, links, self.uses, order)
+        first, maps = matched(first, second, links)
+        if maps is None:
+            return first, None
+        links = links if linked else []
+        found = arranged(first, second, links, maps, self.uses)
+        return first, found and self.worth_it(found, links, order)
+
+    def worth_it(self, found, links, order):
+        """Return the group of two that have axes in common, or None."""
+        first, second, turned = found
+        if not pays(first, second, links, self.uses, self.target):
+            return None
+        group = joined(first, second, links, self.uses, order)
+        stays = [slot for slot in group.flops if slot not in self.cheap]
+        stays = [slot for slot in stays if self.uses.outside(slot, group.homes)]
+        for each in turned:
+            own = [slot for slot in stays if slot in each.flops]
+            if not is_in_rows(each, own, self.uses, self.target):
+                return None
+        return group if is_straight(group, self.target) else None
 
     def steps(self):
-        """Return the steps of all groups, less those that nobody needs."""
-        groups = sorted({*self.groups.values()}, key=lambda group: -group.order)
+        """Return the steps of all groups, less those that are not needed."""
         needed, steps = {*self.uses.kept}, []
-        for group in groups:
-            alone = isinstance(group, Alone)
-            step = group.step if alone else self.launch(group, needed)
+        for number in sorted({*self.leader}, key=self.place.__getitem__, reverse=True):
+            step = self.step(number, needed)
             if step is not None:
                 steps.append(step)
                 needed.update(step.reads)
         return steps[::-1]
 
-    def launch(self, group, needed):
-        """Return the launch of a group, or None if nobody needs what it makes."""
-        stores = [
-            (number, slot, store)
-            for number in group.homes
-            for slot, store in self.parts[number].stores
-            if slot in needed
-        ]
-        if not stores:
+    def step(self, number, needed):
+        """Return the step of a group, or None if what it makes is not needed."""
+        step, uses = self.schedule.steps[number], self.uses
+        if number not in self.groups:
+            inner = [fuse(schedule, self.target) for schedule in step.schedules]
+            return step.with_schedules(inner) if inner else step
+        group = self.groups[number]
+        made = [slot for n in group.homes for slot, _ in uses.parts[n].stores]
+        if needed.isdisjoint(made):
             return None
-        if len(group.homes) == 1 and not self.cheap.keys() & group.reads.keys():
-            return self.parts[stores[0][0]].launch
-        tables = self.parts, self.makers, self.cheap, group.homes
-        return Launch(*merged(Merger(group.sizes, *tables), stores))
+        if len(group.homes) == 1 and self.cheap.keys().isdisjoint(group.reads):
+            return step
+        return merged(Merger(group.sizes, group.homes, uses, self.cheap), needed)
 
 
-class Alone:
-    """A step that stays as it is.
-
-    Attributes:
-      order: its place among the groups.
-      needs, users: the groups that have to come before and behind.
-    """
-
-    def __init__(self, step, order):
-        self.step, self.order = step, order
-        self.needs, self.users = set(), set()
-
-
-def _nested(step):
-    """Return a step whose schedules are fused."""
-    if not step.schedules:
-        return step
-    return step.with_schedules([fuse(schedule) for schedule in step.schedules])
-
-
-def fuse(schedule):
+def fuse(schedule, target=None):
     """Return a schedule of the same results with fewer kernels.
 
     Kernels are merged where that saves memory traffic; steps that are no launches stay
     as they are, and their schedules are fused.
+
+    Args:
+      schedule: a `Schedule`.
+      target: the `Target` whose prices count, by default the current one.
     """
-    fusion = Fusion(schedule)
-    for number, step in enumerate(schedule.steps):
-        fusion.add(number, step)
-    fusion.settle_beside()
-    return schedule._replace(steps=fusion.steps())
+    return schedule._replace(steps=Fusion(schedule, target or current_target()).steps())
+
+
+def check_fusion(fusion):
+    """Raise a `ValueError` if groups do not fit together: if a launch is in no group or
+    in two, computed outside of its sizes, folded too early, or behind its users."""
+    seen = [number for group in fusion.groups.values() for number in group.homes]
+    if sorted(seen) != sorted(fusion.uses.parts):
+        raise ValueError("A launch is in no group, or in two.")
+    for group in fusion.groups.values():
+        late = [n for n in group.needs if fusion.place[fusion.leader[n]] >= group.order]
+        if late or any(a >= b for a, b in group.orders):
+            raise ValueError(f"Loops or steps {late} are in a wrong order:\n{group}")
+        for number, home in group.homes.items():
+            for at, limit in zip(home, fusion.uses.parts[number].kernel.sizes):
+                least, most = at.bounds(group.sizes)
+                if least < 0 or most >= limit:
+                    raise ValueError(f"Step {number} is computed at {at}:\n{group}")

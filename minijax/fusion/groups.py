@@ -1,141 +1,149 @@
-# Made from chapters/20_fusion.md by `make chapter`;
+# Made from chapters/20_fusion_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Groups of kernels that are to become one, and what is handed over between two."""
+"""Loop alignment: groups of launches with loops in common, and what they hand over."""
 
 import math
 from typing import NamedTuple
 
+from minijax.fusion.greedy import split_axis
 from minijax.fusion.index_maps import indices, seen_along, unit
 from minijax.fusion.merging import same_bits
 from minijax.fusion.parts import elements
-from minijax.kernels.kernel import Affine, Guard
+from minijax.kernels.kernel import AXES, Affine
 
 
-class Group:
+class Group(NamedTuple):
     """Launches that are to become one.
 
     Attributes:
       sizes: of the loops around all of them, from the outermost inwards.
-      parts: by their numbers.
-      homes: from the numbers of parts to the indices at which they are computed: an
-        `Affine` along the axes of the group for each axis of the part.
-      made: from slots to pairs of a part and its store.
-      reads: from slots to pairs of a part and its load.
-      folded: from slots to the axes that were folded on the way to them.
-      flops: from slots to what an element costs, beginning with what the group loads.
-      counts: from slots to how many elements are made.
+      homes: from the numbers of launches to the indices at which they are computed: an
+        `Affine` along the axes of the group for each axis of the launch.
+      reads: from slots that others make to pairs of a number and a load.
+      flops: from the slots that it makes for others to what an element costs, beginning
+        with what the group loads.
+      folded: from slots to the axes that were folded on the way to them, if any were.
       orders: pairs of axes of which the first has to be outside of the second.
-      solid: axes that must not be split.
+      solid: axes that must not be split, since a place along them is sought.
       ops: the number of scalar operations.
-      order: the place among the groups.
-      needs, users: the groups that have to come before and behind.
+      order: the place among the steps.
+      needs, users: the numbers of other steps that come before, and behind.
     """
 
-    def __init__(self, part, order):
-        self.sizes, self.order = part.sizes, order
-        self.parts = {part.number: part}
-        self.homes = {part.number: unit(len(part.sizes))}
-        self.made, self.reads = {}, {}
-        self.folded, self.flops, self.counts = {}, {}, {}
-        for slot, node in part.loads:
-            self.reads.setdefault(slot, []).append((part, node))
-        work, total = part.work, part.work.flops * math.prod(part.sizes)
-        for slot, store, count in zip(part.writes, work.stores, work.counts):
-            self.made.setdefault(slot, []).append((part, store))
-            self.folded[slot] = frozenset(work.folded)
-            self.counts[slot], self.flops[slot] = count, total / count
-        self.orders, self.solid = work.orders, frozenset(work.solid)
-        self.ops, self.needs, self.users = work.ops, set(), set()
+    sizes: tuple
+    homes: dict
+    reads: dict
+    flops: dict
+    folded: dict
+    orders: frozenset
+    solid: frozenset
+    ops: int
+    order: int
+    needs: set
+    users: set
 
-    def along(self, part, place):
-        """Return a place of a part along the axes of the group."""
-        return seen_along(place, self.homes[part.number], len(self.sizes))
+    def along(self, number, place):
+        """Return a place of one of the launches along the axes of the group."""
+        return seen_along(place, self.homes[number], len(self.sizes))
 
-    def rewrite(self, maps, sizes):
-        """Take other axes: `maps` says what each old one is along the new ones."""
-        rank, self.sizes = len(sizes), tuple(sizes)
-        for number, home in self.homes.items():
-            self.homes[number] = tuple(seen_along(at, maps, rank) for at in home)
-        self.folded = {slot: moved(axes, maps) for slot, axes in self.folded.items()}
-        self.solid = moved(self.solid, maps)
-        self.orders = moved_orders(self.orders, maps)
+    def __str__(self):
+        loops = [f"{AXES[axis]} < {size}" for axis, size in enumerate(self.sizes)]
+        lines = [f"group at {self.order} for {', '.join(loops)}" if loops else "group"]
+        for number, home in sorted(self.homes.items()):
+            lines.append(f"  step {number} at ({', '.join(map(str, home))})")
+        return "\n".join(lines)
 
 
-def dependents(group, slot):
-    """Return the slots that a group makes of another one, and the axes along which
-    the parts go that do it."""
-    if len(group.parts) == 1:
-        return group.made.keys(), range(len(group.sizes))
-    slots, axes = {slot}, set()
-    for number in sorted(group.parts):
-        part = group.parts[number]
-        if not slots.isdisjoint(part.reads):
-            slots.update(part.writes)
-            axes.update(axis for at in group.homes[number] for axis in at.axes)
-    return slots - {slot}, axes
+def group_of(part, uses):
+    """Return the group of a single launch."""
+    number, kernel, facts, loads, stores = part
+    makes, reads = [slot for slot, _ in stores], {}
+    for slot, node in loads:
+        reads[slot] = (*reads.get(slot, ()), (number, node))
+    flops = dict(zip(makes, facts.costs))
+    folded = dict.fromkeys(makes, facts.folded) if facts.folded else {}
+    home, order = {number: unit(len(kernel.sizes))}, (facts.orders, facts.solid)
+    needs, users = uses.needs[number], uses.users[number]
+    return Group(
+        kernel.sizes,
+        home,
+        reads,
+        flops,
+        folded,
+        *order,
+        facts.ops,
+        number,
+        needs,
+        users,
+    )
 
 
-def moved(axes, maps):
-    """Return the new axes that stand for old ones."""
-    return frozenset(new for axis in axes for new in maps[axis].axes)
+def renested(group, maps, sizes):
+    """Return a group along other axes: `maps` says what each old one is along them."""
+    rank = len(sizes)
+    if group.sizes == sizes and tuple(maps) == unit(rank):
+        return group
 
+    def moved(axes):
+        return frozenset([new for axis in axes for new in maps[axis].axes])
 
-def moved_orders(orders, maps):
-    """Return pairs of new axes for pairs of old ones."""
-    return {(a, b) for x, y in orders for a in maps[x].axes for b in maps[y].axes}
-
-
-def split(group, axis, inner):
-    """Make two axes of one of a group's; return whether that can be done."""
-    if axis in group.solid:
-        return False
-    sizes = [*group.sizes]
-    sizes[axis : axis + 1] = [sizes[axis] // inner, inner]
-    maps = [*unit(len(sizes))]
-    outer, last = maps.pop(axis), maps[axis]
-    both = [inner * a + b for a, b in zip(outer.strides, last.strides)]
-    maps[axis] = Affine(0, tuple(both))
-    group.rewrite(maps, sizes)
-    return True
+    pairs = [(maps[x].axes, maps[y].axes) for x, y in group.orders]
+    return group._replace(
+        sizes=tuple(sizes),
+        homes={
+            number: tuple([seen_along(at, maps, rank) for at in home])
+            for number, home in group.homes.items()
+        },
+        folded={slot: moved(axes) for slot, axes in group.folded.items()},
+        orders=frozenset([(a, b) for xs, ys in pairs for a in xs for b in ys]),
+        solid=moved(group.solid),
+    )
 
 
 class Link(NamedTuple):
-    """What one group makes and another one reads.
+    """An element that two groups have to do with.
 
     Attributes:
-      slot: where it is handed over.
-      made: its place along the axes of the first group.
-      read: its place along those of the second.
-      guards: of the load.
-      maker, store: the part that makes it, and its store.
+      slot: in which it is.
+      maker: the number of the launch of the first group.
+      made: its `Store`, or a `Load` if both read it.
+      reader: the number of the launch of the second group.
+      read: its `Load`.
     """
 
     slot: object
-    made: Affine
-    read: Affine
-    guards: tuple
-    maker: object
-    store: object
+    maker: int
+    made: object
+    reader: int
+    read: object
 
 
-def links_between(first, second):
+def made_at(first, link):
+    """Return the place of a link along the axes of the first group."""
+    return first.along(link.maker, link.made.place)
+
+
+def read_at(second, link):
+    """Return the place of a link along the axes of the second group."""
+    return second.along(link.reader, link.read.place)
+
+
+def links_between(first, second, uses):
     """Return the links from the first to the second group; None if one is broken."""
     found = []
     for slot, loads in second.reads.items():
-        for reader, node in loads if slot in first.made else ():
-            found.append(_link(first, second, slot, reader, node))
-    return None if None in found else found
+        for reader, node in loads if slot in first.flops else ():
+            made = [pair for pair in uses.makers[slot] if _match(pair[1], node.detail)]
+            if not made:
+                return None
+            found.append(Link(slot, made[0][0].number, made[0][1], reader, node.detail))
+    return found
 
 
-def _link(first, second, slot, reader, node):
-    buffer, place, guards, *_ = node.detail
-    place = second.along(reader, place)
-    for maker, store in first.made[slot]:
-        made = first.along(maker, store.place)
-        if _meet(made, place) and same_bits(store.buffer.dtype, buffer.dtype):
-            guards = [Guard(second.along(reader, at), limit) for at, limit in guards]
-            return Link(slot, made, place, tuple(guards), maker, store)
-    return None
+def _match(store, read):
+    """Return whether what is stored can be what is read."""
+    same = same_bits(store.buffer.dtype, read.buffer.dtype)
+    return same and _meet(store.place, read.place)
 
 
 def _meet(made, place):
@@ -144,48 +152,56 @@ def _meet(made, place):
     return not gap or not gap % (math.gcd(*place.strides, *made.strides) or gap + 1)
 
 
-def matched(first, second, links_of):
-    """Return the links between two groups, and their axes as the links tell.
+def shared_reads(first, second):
+    """Return links for what two groups read that do not need each other."""
+    if first.flops.keys() & second.reads.keys():
+        return []
+    found = []
+    for slot in [slot for slot in second.reads if slot in first.reads]:
+        (maker, seen), (reader, node) = first.reads[slot][0], second.reads[slot][0]
+        link = Link(slot, maker, seen.detail, reader, node.detail)
+        full = len(made_at(first, link).axes) == len(first.sizes)
+        full = full and len(read_at(second, link).axes) == len(second.sizes)
+        found += [link] if full and not link.made.guards + link.read.guards else []
+    return found
+
+
+def matched(first, second, links):
+    """Return what the axes of the second group are along those of the first.
 
     Returns:
-      A pair of the links and, for each axis of the second group, of what it is along
-      those of the first, or None if no link tells. Axes of the first group are split
-      where that is needed. Or None, if there are no links.
+      The first group, its axes split where that is needed; and for each axis of the
+      second one an `Affine`, or None if no link tells; or None if there is no such.
     """
     while True:
-        links = links_of(first, second)
-        if not links:
-            return None
         maps, cut = _matched(first, second, links)
         if not cut:
-            return None if maps is None else (links, maps)
-        if not split(first, *cut):
-            return None
+            return first, maps
+        if cut[0] in first.solid:
+            return first, None
+        first = renested(first, *split_axis(cut[0], cut[1], first.sizes))
 
 
 def _matched(first, second, links):
     maps, met = [None] * len(second.sizes), False
     for link in links:
-        found, cut = _same_element(first.sizes, second.sizes, link)
+        found, cut = _same_element(first, second, link)
         if cut:
             return None, cut
         if found is not None and _agree(maps, found):
             maps, met = [a or b for a, b in zip(maps, found)], True
-    whole = all(_is_axis(maps[axis]) for axis in second.solid)
+    units = unit(len(first.sizes))
+    whole = all(maps[axis] is None or maps[axis] in units for axis in second.solid)
     return (maps if met and whole else None), None
 
 
-def _is_axis(at):
-    """Return whether an index, if it is known, is just that along another axis."""
-    return at is None or at in unit(len(at.strides))
-
-
-def _same_element(sizes, limits, link):
+def _same_element(first, second, link):
     """Return the reader's indices along the maker's axes, or where to split these."""
-    count = elements(sizes, link.made.axes)
-    if link.guards or count != elements(limits, link.read.axes):
+    made, read = made_at(first, link), read_at(second, link)
+    count = elements(first.sizes, made.axes)
+    if link.read.guards or count != elements(second.sizes, read.axes):
         return None, None
-    return indices(link.made, sizes, link.read, limits)
+    return indices(made, first.sizes, read, second.sizes)
 
 
 def _agree(maps, found):
@@ -196,22 +212,138 @@ def _agree(maps, found):
     return len(axes) == len(set(axes))
 
 
-def shared_reads(first, second):
-    """Return links for what two groups read that do not need each other."""
-    if first.made.keys() & second.reads.keys():
-        return []
-    found = []
-    for slot, loads in second.reads.items():
-        for reader, node in loads[:1] if slot in first.reads else ():
-            other, seen = first.reads[slot][0]
-            made = first.along(other, seen.detail.place)
-            read = second.along(reader, node.detail.place)
-            guarded = seen.detail.guards or node.detail.guards
-            if not guarded and _full(first, made) and _full(second, read):
-                found.append(Link(slot, made, read, (), None, None))
+def dependents(group, slot, uses):
+    """Return the slots that a group makes of another one, and the axes along which
+    the launches go that do it."""
+    slots, axes = {slot}, set()
+    for number in sorted(group.homes):
+        part = uses.parts[number]
+        if any(read in slots for read, _ in part.loads):
+            slots.update([made for made, _ in part.stores])
+            axes.update([axis for at in group.homes[number] for axis in at.axes])
+    return slots - {slot}, axes
+
+
+def behind(first, second, link, uses):
+    """Return the axes along which the second group goes on with what was folded."""
+    return dependents(second, link.slot, uses)[1].difference(made_at(first, link).axes)
+
+
+def arranged(first, second, links, maps, uses):
+    """Return two groups along common axes, in an order that all folds allow, or None.
+
+    Args:
+      first, second: groups.
+      links: what is handed over.
+      maps: what the axes of the second are along those of the first, where known.
+      uses: of their schedule.
+
+    Returns:
+      The groups, and a list of those whose loops are now in another order.
+    """
+    sizes, places, maps = _with_new_axes(first, second, maps)
+    units, rank = unit(len(sizes)), len(first.sizes)
+    first, second = renested(first, units[:rank], sizes), renested(second, maps, sizes)
+    orders = first.orders | second.orders
+    for link in links:
+        if link.slot in first.folded:
+            after = behind(first, second, link, uses)
+            orders |= {(a, b) for a in made_at(first, link).axes for b in after}
+    order = sorted_axes(places, orders)
+    if order is None:
+        return None
+    new = [units[order.index(axis)] for axis in range(len(sizes))]
+    sizes = tuple([sizes[axis] for axis in order])
+    pair = (
+        renested(first._replace(orders=orders), new, sizes),
+        renested(second, new, sizes),
+    )
+    loops = new[:rank], [seen_along(at, new, len(sizes)) for at in maps]
+    turned = [[axis for at in each for axis in at.axes] for each in loops]
+    return *pair, [g for g, axes in zip(pair, turned) if axes != sorted(axes)]
+
+
+def _with_new_axes(first, second, maps):
+    """Return the axes of the first group and new ones for those of the second of which
+    no link tells.
+
+    Returns:
+      Their sizes; numbers that grow from the outermost inwards; and what the axes of
+      the second group are along them.
+    """
+    sizes, places, ends = [*first.sizes], [*range(len(first.sizes))], {}
+    used = {axis for at in maps if at for axis in at.axes}
+    for axis in reversed([axis for axis, at in enumerate(maps) if at is None]):
+        size, later = (
+            second.sizes[axis],
+            [min(at.axes) for at in maps[axis:] if at and at.axes],
+        )
+        free = [
+            a for a in range(len(first.sizes)) if sizes[a] == size and a not in used
+        ]
+        ends[axis] = free[-1] if free else len(sizes)
+        used.add(ends[axis])
+        if not free:  # it stands in front of the axes that follow it
+            places.append(min(later, default=len(first.sizes)) - 1 / (2 + len(sizes)))
+            sizes.append(size)
+    units, more = unit(len(sizes)), (0,) * (len(sizes) - len(first.sizes))
+    found = [
+        units[ends[axis]] if at is None else Affine(at.offset, (*at.strides, *more))
+        for axis, at in enumerate(maps)
+    ]
+    return tuple(sizes), places, found
+
+
+def sorted_axes(places, orders):
+    """Return the axes so that all orders hold, or None; else the places decide."""
+    left, found = sorted(range(len(places)), key=places.__getitem__), []
+    while left:
+        free = [b for b in left if not any((a, b) in orders for a in left)]
+        if not free:
+            return None
+        found.append(free[0])
+        left.remove(free[0])
     return found
 
 
-def _full(group, place):
-    """Return whether a place moves along all axes of a group."""
-    return len(place.axes) == len(group.sizes)
+def same_loops(first, second, links):
+    """Return whether two groups have the same loops and no folds between them: then
+    there is nothing to arrange."""
+    if first.sizes != second.sizes or second.orders:
+        return False
+    for link in links:
+        read = read_at(second, link)
+        if (
+            link.read.guards
+            or link.slot in first.folded
+            or made_at(first, link) != read
+        ):
+            return False
+        if not all(read.strides):
+            return False
+    return True
+
+
+def joined(first, second, links, uses, order):
+    """Return the group of the launches of two, which have their axes in common."""
+    homes, reads = {**first.homes, **second.homes}, {**first.reads}
+    flops, folded = {**first.flops, **second.flops}, {**first.folded, **second.folded}
+    for slot in dict.fromkeys([link.slot for link in links]):
+        before = first.folded.get(slot, frozenset())
+        for later in dependents(second, slot, uses)[0] & second.flops.keys():
+            share = uses.count(slot) / uses.count(later) if later in uses.makers else 0
+            flops[later] += first.flops[slot] * share if share >= 1 else 0
+            if before:
+                folded[later] = before | folded.get(later, frozenset())
+        if not uses.outside(slot, homes):
+            del flops[slot]
+    for slot, loads in second.reads.items():
+        if slot not in first.flops:
+            reads[slot] = (*reads.get(slot, ()), *loads)
+    needs = first.needs | second.needs.difference(first.homes)
+    users = first.users.difference(second.homes) | second.users
+    orders, solid = first.orders | second.orders, first.solid | second.solid
+    return Group(
+        first.sizes, homes, reads, flops, folded, orders, solid,
+        first.ops + second.ops, order, needs, users,
+    )  # fmt: skip

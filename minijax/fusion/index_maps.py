@@ -34,6 +34,20 @@ def seen_along(place, maps, rank):
     return Affine(offset, tuple(strides))
 
 
+def _wheels(target, limits):
+    """Return pairs of a value of a place and its axis, the highest first."""
+    moving = [axis for axis in target.axes if limits[axis] > 1]
+    return sorted([(abs(target.strides[axis]), axis) for axis in moving], reverse=True)
+
+
+def _digits(number, wheels):
+    found = []
+    for value, _ in wheels:
+        digit, number = divmod(number, value)
+        found.append(digit)
+    return None if number else found
+
+
 def digits(place, sizes, target, limits):
     """Return the indices at which `target` is the number that `place` is.
 
@@ -58,20 +72,6 @@ def digits(place, sizes, target, limits):
             return None
         steps[axis] = [b - a for a, b in zip(first, following)]
     return None if first is None else _along(first, steps, wheels, target, limits)
-
-
-def _wheels(target, limits):
-    """Return pairs of a value of a place and its axis, the highest first."""
-    moving = [axis for axis in target.axes if limits[axis] > 1]
-    return sorted([(abs(target.strides[axis]), axis) for axis in moving], reverse=True)
-
-
-def _digits(number, wheels):
-    found = []
-    for value, _ in wheels:
-        digit, number = divmod(number, value)
-        found.append(digit)
-    return None if number else found
 
 
 def _along(first, steps, wheels, target, limits):

@@ -2,8 +2,6 @@
 # edit the chapter, not this file.
 """Loop fusion: one kernel of several; what is made in it need not be loaded."""
 
-import heapq
-
 import numpy as np
 
 from minijax.arrays.dtypes import short_name
@@ -23,6 +21,7 @@ from minijax.kernels.kernel import (
     union,
 )
 from minijax.kernels.layouts import collapse
+from minijax.kernels.program_steps import Launch
 from minijax.kernels.scalar_ops import in_registers
 
 
@@ -64,42 +63,24 @@ def _as_float16(k, x):
 _roundings = {"bf16": _as_bfloat16, "f16": _as_float16}
 
 
-class Instance:
-    """A part, computed at certain indices.
-
-    Attributes:
-      number: of the part.
-      maps: for each of its axes, the `Affine` along those of the new kernel.
-      guards: conditions under which it is of interest.
-      sources: from its loads to the instance and the store that make the element.
-      values: from its nodes to those of the new kernel.
-    """
-
-    def __init__(self, number, maps, guards):
-        self.number, self.maps, self.guards = number, maps, guards
-        self.sources, self.values = {}, {}
-
-
 class Merger(NodeWriter):
-    """Writes a kernel of several parts.
+    """Writes a kernel of several launches.
 
     Args:
       sizes: of its axes.
-      parts: the parts by their numbers; what they read is made by smaller numbers.
-      makers: from slots to pairs of a part and a store: whence an element can be had
-        without loading it, if the part is at home or the slot in `anywhere`.
-      anywhere: slots whose elements may be made again wherever they are read.
-      homes: from the numbers of the parts at home to their maps.
+      homes: from the numbers of launches to the indices at which they are computed.
+      uses: the `Uses` of the schedule; what a launch reads is made by smaller numbers.
+      cheap: slots of other launches whose elements are made here, and not loaded.
 
     Attributes:
       buffers: from pairs of a slot and a dtype to buffers.
+      instances: from a number, indices and guards to the new nodes by the launch's.
     """
 
-    def __init__(self, sizes, parts, makers, anywhere, homes):
+    def __init__(self, sizes, homes, uses, cheap=()):
         super().__init__()
-        self.sizes, self.parts, self.homes = tuple(sizes), parts, homes
-        self.makers, self.anywhere = makers, anywhere
-        self.known, self.buffers = {}, {}
+        self.sizes, self.homes, self.uses, self.cheap = sizes, homes, uses, cheap
+        self.known, self.buffers, self.instances = {}, {}, {}
 
     def write(self, node):
         """Put a node behind the others, and return it; equal ones are one."""
@@ -107,7 +88,7 @@ class Merger(NodeWriter):
         if node.op == "constant":
             detail = detail.tobytes()
         elif node.op == "load":
-            detail = (*detail[:3], detail.other.tobytes(), detail.terms)
+            detail = (*detail[:3], detail.other.tobytes())
         key = (node.op, node.dtype, detail, *map(id, node.args))
         if key not in self.known:
             self.known[key] = node
@@ -121,130 +102,98 @@ class Merger(NodeWriter):
             self.buffers[slot, like.dtype] = Buffer(name, like.dtype, like.size)
         return self.buffers[slot, like.dtype]
 
-    def along(self, instance, place):
-        """Return a place of an instance along the axes of the kernel."""
-        return seen_along(place, instance.maps, len(self.sizes))
 
-
-def wanted(k, roots):
-    """Return the instances that are needed, each before those that it reads.
-
-    Returns:
-      A list of them, and those of the roots, which are at home, by their numbers.
-    """
-    waiting, numbers, order = {}, [], []
-
-    def instance(number, maps, guards=()):
-        if number not in waiting:
-            waiting[number] = {}
-            heapq.heappush(numbers, -number)
-        new = Instance(number, maps, guards)
-        return waiting[number].setdefault((maps, guards), new)
-
-    found = {number: instance(number, k.homes[number]) for number in roots}
-    while numbers:
-        for reader in waiting.pop(-heapq.heappop(numbers)).values():
-            order.append(reader)
-            for node, made, store in sources_of(k, reader):
-                reader.sources[node] = instance(*made), store
-    return order, found
-
-
-def sources_of(k, instance):
-    """Return who makes what an instance loads.
-
-    Returns:
-      For each load of what is made here: the load; the number, the maps and the guards
-      of the instance that makes the element; and the store that it would go through.
-    """
-    found = []
-    for slot, node in k.parts[instance.number].loads:
-        for part, store in k.makers.get(slot, ()):
-            if part.number in k.homes or slot in k.anywhere:
-                place, guards = place_of(k, instance, node)
-                buffer = node.detail.buffer
-                maps = maps_for(k, place, guards, buffer, part, store)
-                if maps is not None:
-                    found.append((node, (part.number, maps, guards), store))
-                    break
-    return found
+def instance(k, number, maps, guards=()):
+    """Write the nodes of a launch at some indices, once; return them by its own."""
+    if (number, maps, guards) not in k.instances:
+        new = k.instances[number, maps, guards] = {}
+        part = k.uses.parts[number]
+        slots = {node: slot for slot, node in part.loads}
+        for node in part.kernel.nodes:
+            if node.op == "load":
+                new[node] = loaded(k, slots[node], node.detail, maps, guards)
+            else:
+                new[node] = at_indices(k, node, [new[arg] for arg in node.args], maps)
+    return k.instances[number, maps, guards]
 
 
 def maps_for(k, place, guards, buffer, part, store):
     """Return the indices at which a part makes what is loaded, or None."""
-    if guards is None or not same_bits(store.buffer.dtype, buffer.dtype):
+    if not same_bits(store.buffer.dtype, buffer.dtype):
         return None
-    found = found_at(place, guards, k.sizes, store.place, part.sizes)
-    return None if found is None else _completed(k, found, part)
+    found = found_at(place, guards, k.sizes, store.place, part.kernel.sizes)
+    if found is None or None not in found:
+        return None if found is None else tuple(found)
+    nowhere = (Affine(0, (0,) * len(k.sizes)),) * len(found)
+    home = k.homes.get(part.number, nowhere)
+    home = [
+        home[axis] if axis in part.facts.folded else nowhere[0]
+        for axis in range(len(found))
+    ]
+    return tuple([at or there for at, there in zip(found, home)])
 
 
-def place_of(k, instance, node):
-    """Return the place and the guards of a load, along the axes of the kernel.
+def loaded(k, slot, detail, maps, guards):
+    """Return the node of an element: of what is made here, or of a load.
 
-    Guards that always say inside are left out; None if one always says outside.
+    Args:
+      k: a `Merger`.
+      slot: from which a launch loads the element.
+      detail: how, a `Load`.
+      maps: the indices of the launch along the axes of the kernel.
+      guards: where the element is of interest.
     """
-    _, place, own, *_ = node.detail
-    if not own and not instance.guards:
-        return k.along(instance, place), ()
-    ours = [Guard(k.along(instance, at), limit) for at, limit in own]
-    guards = []
-    for guard in dict.fromkeys([*ours, *instance.guards]):
-        least, most = guard.place.bounds(k.sizes)
-        if most < 0 or least >= guard.limit:
-            return place, None
-        guards += [] if least >= 0 and most < guard.limit else [guard]
-    return k.along(instance, place), (*guards,)
+    place = seen_along(detail.place, maps, len(k.sizes))
+    own = [(seen_along(at, maps, len(k.sizes)), n) for at, n in detail.guards]
+    guards = _open(k, [*own, *guards])
+    if guards is None:
+        return k.constant(detail.other, in_registers(detail.buffer.dtype))
+    for part, store in k.uses.makers.get(slot, ()):
+        if part.number in k.homes or slot in k.cheap:
+            found = maps_for(k, place, guards, detail.buffer, part, store)
+            if found is not None:
+                x = instance(k, part.number, found, guards)[store.node]
+                x = through_memory(k, x, store.buffer, detail.buffer)
+                return _guarded(k, x, own, detail.other)
+    return k.write(load(k.buffer(slot, detail.buffer), place, guards, detail.other))
 
 
-def _completed(k, found, part):
-    """Return maps for all axes of a part: folded ones are where they always are."""
-    if None not in found:
-        return tuple(found)
-    home, nowhere = k.homes.get(part.number), Affine(0, (0,) * len(k.sizes))
-    return tuple(
-        at or (home[axis] if home and axis in part.work.folded else nowhere)
-        for axis, at in enumerate(found)
-    )
-
-
-def build(k, instance):
-    """Write the nodes of an instance."""
-    new = instance.values
-    for node in k.parts[instance.number].kernel.nodes:
-        new[node] = rewritten(k, instance, node, [new[arg] for arg in node.args])
-
-
-def rewritten(k, instance, node, args):
-    """Write a node of an instance, and return it."""
+def at_indices(k, node, args, maps):
+    """Write a node that is no load at other indices, and return it."""
     if node.op == "constant":
         return k.write(node)
     if node.op == "index":
-        return number_at(k, instance.maps[node.detail])
-    if node.op == "load":
-        return loaded(k, instance, node)
-    if node.op == "fold":
-        axes = union([instance.maps[axis].axes for axis in node.detail.axes])
-        level = tuple(axis for axis in args[0].level if axis not in axes)
-        detail = Fold(node.detail.how, axes)
-        return k.write(Node("fold", (*args,), node.dtype, level, detail))
-    level = union([arg.level for arg in args])
-    return k.write(Node(node.op, (*args,), node.dtype, level))
+        return number_at(k, maps[node.detail])
+    if node.op != "fold":
+        return k.write(
+            Node(node.op, (*args,), node.dtype, union([x.level for x in args]))
+        )
+    axes = union([maps[axis].axes for axis in node.detail.axes])
+    level = tuple([axis for axis in args[0].level if axis not in axes])
+    detail = Fold(node.detail.how, axes)
+    return k.write(Node("fold", (*args,), node.dtype, level, detail))
 
 
-def loaded(k, instance, node):
-    """Return the node of an element: of what is made here, or of a load."""
-    buffer, _, guards, other, _ = node.detail
-    if node not in instance.sources:
-        place, guards = place_of(k, instance, node)
-        if guards is None:
-            return k.constant(other, node.dtype)
-        slot = k.parts[instance.number].slot(buffer)
-        return k.write(load(k.buffer(slot, buffer), place, guards, other))
-    found, store = instance.sources[node]
-    x = through_memory(k, found.values[store.node], store.buffer, buffer)
+def _open(k, guards):
+    """Return the guards that do not always hold; None if one never does."""
+    found = []
+    for place, limit in dict.fromkeys(guards):
+        least, most = place.bounds(k.sizes)
+        if most < 0 or least >= limit:
+            return None
+        if least < 0 or most >= limit:
+            found.append(Guard(place, limit))
+    return tuple(found)
+
+
+def _guarded(k, x, guards, other):
+    """Return the node that is another number where a guard says outside."""
     inside = None
-    for guard in guards:
-        for test in _tests(k, k.along(instance, guard.place), guard.limit):
+    for place, limit in guards:
+        least, most = place.bounds(k.sizes)
+        tests = [k.ge(number_at(k, place), 0)] if least < 0 else []
+        tests += [k.lt(number_at(k, place), limit)] if most >= limit else []
+        for test in tests:
             inside = test if inside is None else k.apply("and", inside, test)
     return x if inside is None else k.select(inside, x, other.item())
 
@@ -261,43 +210,37 @@ def number_at(k, place):
     return k.add(total, place.offset) if place.offset else total
 
 
-def stored(k, instance, slot, store):
-    """Return a store of an instance, along the axes of the kernel."""
-    buffer = k.buffer(slot, store.buffer, written=True)
-    return Store(buffer, k.along(instance, store.place), instance.values[store.node])
-
-
-def _tests(k, place, limit):
-    """Return the comparisons that a guard needs."""
-    least, most = place.bounds(k.sizes)
-    tests = [k.ge(number_at(k, place), 0)] if least < 0 else []
-    return [*tests, k.lt(number_at(k, place), limit)] if most >= limit else tests
-
-
-def merged(k, stores):
-    """Return a kernel and the slots of its buffers.
+def merged(k, wanted):
+    """Return the launch of one kernel in the place of several.
 
     Args:
       k: a `Merger`.
-      stores: triples of a part's number, a slot and the `Store` into it.
+      wanted: the slots that have to be stored.
     """
-    instances, roots = wanted(k, {number for number, *_ in stores})
-    for instance in reversed(instances):
-        build(k, instance)
-    outs = [stored(k, roots[number], slot, store) for number, slot, store in stores]
+    outs, live, numbers = [], {*wanted}, []
+    for number in sorted(k.homes, reverse=True):
+        part = k.uses.parts[number]
+        if any(slot in live for slot, _ in part.stores):
+            live.update([slot for slot, _ in part.loads])
+            numbers.append(number)
+    for number in reversed(numbers):
+        new = instance(k, number, k.homes[number])
+        for slot, store in k.uses.parts[number].stores:
+            if slot in wanted:
+                place = seen_along(store.place, k.homes[number], len(k.sizes))
+                buffer = k.buffer(slot, store.buffer, written=True)
+                outs.append(Store(buffer, place, new[store.node]))
     kept = needed([store.node for store in outs])
-    nodes = [node for node in k.nodes if node in kept]
+    nodes = tuple([node for node in k.nodes if node in kept])
     used = {node.detail.buffer for node in nodes if node.op == "load"}
-    used.update(store.buffer for store in outs)
-    pairs = [(slot, b) for (slot, _), b in k.buffers.items() if b in used]
-    numbers = sorted({instance.number for instance in instances})
-    name = _named([k.parts[number].kernel.name for number in numbers])
-    buffers = tuple(buffer for _, buffer in pairs)
-    kernel = Kernel(name, k.sizes, buffers, (*nodes,), (*outs,))
-    return collapse(kernel), [slot for slot, _ in pairs]
+    used.update([store.buffer for store in outs])
+    slots = {b: slot for (slot, _), b in k.buffers.items() if b in used}
+    kernel = Kernel(_name(k), k.sizes, tuple(slots), nodes, (*outs,))
+    return Launch(collapse(kernel), [*slots.values()])
 
 
-def _named(names):
+def _name(k):
     """Return a name for a kernel of several."""
-    distinct = [*dict.fromkeys(names)]
-    return "_".join(distinct[:4]) + ("_etc" if len(distinct) > 4 else "")
+    numbers = sorted({number for number, *_ in k.instances})
+    names = [*dict.fromkeys([k.uses.parts[number].kernel.name for number in numbers])]
+    return "_".join(names[:4]) + ("_etc" if len(names) > 4 else "")

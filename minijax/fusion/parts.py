@@ -1,20 +1,68 @@
 # Made from chapters/20_fusion.md by `make chapter`;
 # edit the chapter, not this file.
-"""The cost model of fusion: what a kernel costs, and who uses its slots."""
+"""Dependence analysis: what each launch does, and who uses its slots."""
 
 import math
+from typing import NamedTuple
 
 from minijax.kernels.kernel import is_affine
 from minijax.kernels.program_steps import Launch
-from minijax.kernels.scalar_ops import scalar_ops
 
-PRICES = {"flops": 1, "transcendentals": 20, "": 0}
-BYTE = 2  # moving a byte takes as long as this many flops
-LAUNCH = 1000  # and starting a kernel as long as these
-NEAR = 2**14  # so many numbers stay near the processor
-SMALL = 2**10  # so few have no direction in which they lie
-AGAIN = 250  # flops for a number, to have it again in another sweep
-LIMIT = 150  # operations in one kernel
+
+class Facts(NamedTuple):
+    """What a kernel does, whatever slots it is launched on.
+
+    Attributes:
+      loads: pairs of the number of a buffer and a load from it.
+      stores: pairs of the number of a buffer and a `Store` into it.
+      visits: for each load, how often the loops around it come by.
+      moved: for each load, how many bytes it needs.
+      counts: for each store, how many elements it stores.
+      folded: the axes that it folds.
+      orders: pairs of axes, one that a fold keeps, and one that it folds.
+      solid: axes along which a place is sought, so that they must stay whole.
+      ops: the number of scalar operations.
+      flops: what they cost for one index.
+      costs: for each store, what an element of it costs.
+    """
+
+    loads: tuple
+    stores: tuple
+    visits: tuple
+    moved: tuple
+    counts: tuple
+    folded: frozenset
+    orders: frozenset
+    solid: frozenset
+    ops: int
+    flops: float
+    costs: tuple
+
+
+def facts_of(kernel, target):
+    """Return the `Facts` of a kernel, at the prices of a target."""
+    sizes, number = kernel.sizes, kernel.buffers.index
+    loads = [node for node in kernel.nodes if node.op == "load"]
+    folds = [node for node in kernel.nodes if node.op == "fold"]
+    pairs = [(node, axis) for node in folds for axis in node.detail.axes]
+    work = [node for node in kernel.nodes if node.op not in ("load", "constant")]
+    counts = [elements(sizes, store.place.axes) for store in kernel.stores]
+    flops = sum([target.price(node.op) for node in work])
+    return Facts(
+        tuple([(number(node.detail.buffer), node) for node in loads]),
+        tuple([(number(store.buffer), store) for store in kernel.stores]),
+        tuple([math.prod(sizes[: max(n.level, default=-1) + 1]) for n in loads]),
+        tuple(
+            [elements(sizes, n.level) * n.detail.buffer.dtype.itemsize for n in loads]
+        ),
+        tuple(counts),
+        frozenset([axis for _, axis in pairs]),
+        frozenset([(kept, axis) for node, axis in pairs for kept in node.level]),
+        frozenset([axis for node, axis in pairs if node.detail.how[:3] == "arg"]),
+        len(work),
+        flops,
+        tuple([flops * math.prod(sizes) / count for count in counts]),
+    )
 
 
 def elements(sizes, axes):
@@ -22,162 +70,112 @@ def elements(sizes, axes):
     return math.prod([sizes[axis] for axis in axes])
 
 
-def grains(places, sizes):
-    """Return the axes along which the elements of matrices are neighbours."""
-    found = set()
-    for place in places if math.prod(sizes) > SMALL else ():
-        steps = {axis: abs(place.strides[axis]) for axis in place.axes}
-        if len(steps) > 1 and elements(sizes, steps) > SMALL:
-            found.add(min(steps, key=lambda axis: steps[axis]))
-    return found
-
-
-class Work:
-    """What a kernel does, whatever slots it is launched on.
-
-    Attributes:
-      loads: list of loads.
-      often: how often each of them loads an element, loops around counted in.
-      moved: how many bytes each of them needs.
-      stores: list of stores.
-      counts: of the elements that each of them stores.
-      read, written: for each load, and for each store, the number of its buffer.
-      straight: whether matrices lie in one direction, if there are any.
-      folded: the axes that it folds.
-      orders: pairs of axes: one that a fold keeps, and one that it folds.
-      solid: axes along which a place is sought, so that they must stay whole.
-      ops: the number of its scalar operations.
-      flops: what they cost for one index.
-    """
-
-    def __init__(self, kernel):
-        sizes, number = kernel.sizes, kernel.buffers.index
-        self.loads = [node for node in kernel.nodes if node.op == "load"]
-        self.read = [number(node.detail.buffer) for node in self.loads]
-        ends = [max(node.level, default=-1) + 1 for node in self.loads]
-        self.often = [math.prod(sizes[:end]) for end in ends]
-        self.moved = [
-            elements(sizes, node.level) * node.detail.buffer.dtype.itemsize
-            for node in self.loads
-        ]
-        self.stores = kernel.stores
-        self.written = [number(store.buffer) for store in self.stores]
-        self.counts = [elements(sizes, store.place.axes) for store in self.stores]
-        places = [store.place for store in self.stores]
-        places += [node.detail.place for node in self.loads]
-        self.straight = len(grains(places, sizes)) <= 1
-        self.orders, self.ops, self.flops = set(), 0, 0
-        self.folded, self.solid = set(), set()
-        for node in kernel.nodes:
-            if node.op not in ("load", "constant"):
-                self.note(node)
-
-    def note(self, node):
-        """Take account of an operation."""
-        self.ops += 1
-        self.flops += PRICES[scalar_ops[node.op].cost] if node.op in scalar_ops else 1
-        if node.op == "fold":
-            how, axes = node.detail
-            self.folded.update(axes)
-            self.orders.update((kept, axis) for kept in node.level for axis in axes)
-            self.solid.update(axes if how.startswith("arg") else ())
-
-
-class Part:
-    """A launch, and what it reads and makes.
+class Part(NamedTuple):
+    """A launch among the steps of a schedule.
 
     Attributes:
       number: its place among the steps.
-      launch, kernel, sizes: the launch, its kernel, and the sizes of this.
-      work: the `Work` of the kernel.
-      reads, writes: for each load, and for each store, the slot.
+      kernel: what it runs.
+      facts: the `Facts` of the kernel.
+      loads: pairs of a slot and a load.
+      stores: pairs of a slot and a `Store`.
     """
 
-    def __init__(self, number, launch, work):
-        self.number, self.launch, self.work = number, launch, work
-        self.kernel, slots = launch
-        self.sizes = self.kernel.sizes
-        self.reads = [slots[buffer] for buffer in work.read]
-        self.writes = [slots[buffer] for buffer in work.written]
-
-    @property
-    def loads(self):
-        """Pairs of a slot and a load."""
-        return zip(self.reads, self.work.loads)
-
-    @property
-    def stores(self):
-        """Pairs of a slot and a store."""
-        return zip(self.writes, self.work.stores)
-
-    def slot(self, buffer):
-        """Return the slot that a buffer of the kernel stands for."""
-        return self.launch.slots[self.kernel.buffers.index(buffer)]
+    number: int
+    kernel: object
+    facts: Facts
+    loads: list
+    stores: list
 
 
-def parts_among(steps):
-    """Return the launches among some steps as parts, by their numbers."""
-    works, parts = {}, {}
+def parts_among(steps, target):
+    """Return the launches among some steps as parts, by their numbers.
+
+    Those that have nothing to do, along an axis of size 0, are none, and neither are
+    those with computed places.
+    """
+    facts, parts = {}, {}
     for number, step in enumerate(steps):
-        if isinstance(step, Launch) and is_affine(step.kernel):
-            work = works.get(step.kernel) or Work(step.kernel)
-            parts[number] = Part(number, step, works.setdefault(step.kernel, work))
+        if not isinstance(step, Launch) or 0 in step.kernel.sizes:
+            continue
+        if is_affine(step.kernel):
+            kernel, slots = step
+            if kernel not in facts:
+                facts[kernel] = facts_of(kernel, target)
+            loads = [(slots[buffer], node) for buffer, node in facts[kernel].loads]
+            stores = [(slots[buffer], store) for buffer, store in facts[kernel].stores]
+            parts[number] = Part(number, kernel, facts[kernel], loads, stores)
     return parts
 
 
-class Uses:
+class Uses(NamedTuple):
     """What a schedule does with its slots.
 
-    Args:
-      schedule: the schedule.
-      parts: its launches, by their numbers.
-
     Attributes:
-      kept: the slots that have to be stored: of results, and for other steps.
+      parts: its launches, by their numbers.
+      makers: from slots that one launch writes to pairs of the part and its store.
+      readers: from slots to the numbers of the steps that read them.
+      visits: from slots to how often launches load an element, loops around counted in.
+      kept: the slots that have to be stored: of results, for other steps, shared ones.
       shared: the slots that several steps write to.
-      readers, writers: from slots to the numbers of the steps that read them, and of
-        those that write to them.
-      reads: from slots to how often launches load an element, loops around counted in.
+      needs, users: for each step the numbers of those that have to come before it, and
+        of those that have to come after it.
     """
 
-    def __init__(self, schedule, parts):
-        self.kept, self.shared = {*schedule.outputs}, set()
-        self.readers, self.writers, self.reads = {}, {}, {}
-        for number, step in enumerate(schedule.steps):
-            if number not in parts:
-                self.kept.update(step.reads)
-            self.note(number, parts.get(number, step))
-        for part in parts.values():
-            for slot, count in zip(part.reads, part.work.often):
-                self.reads[slot] = self.reads.get(slot, 0) + count
+    parts: dict
+    makers: dict
+    readers: dict
+    visits: dict
+    kept: set
+    shared: set
+    needs: list
+    users: list
 
-    def note(self, number, step):
-        """Take account of a step, or of the part that it is."""
-        for slot in step.reads:
-            self.readers.setdefault(slot, []).append(number)
-        for slot in {*step.writes}:
-            if slot in self.writers:
-                self.shared.add(slot)
-            self.writers.setdefault(slot, []).append(number)
+    def maker(self, slot):
+        """Return the number of the only launch that writes a slot, or None."""
+        return self.makers[slot][0][0].number if slot in self.makers else None
 
-    def before(self, number, step):
-        """Return the numbers of the steps that have to come before one."""
-        found = []
-        for slot in (*step.reads, *step.writes):
-            found += self.writers.get(slot, ())
-        for slot in step.writes:
-            found += self.readers.get(slot, ())
-        return {other for other in found if other < number}
-
-    def collide(self, first, second):
-        """Return whether two groups write to one slot, or read what the other writes
-        to when it is not whole."""
-        return any(
-            slot in first.made or slot in first.reads
-            for slot in (*second.made, *second.reads)
-            if slot in self.shared
-        )
+    def count(self, slot):
+        """Return how many elements of a slot its launch stores."""
+        return self.makers[slot][0][0].facts.counts[0]
 
     def outside(self, slot, numbers):
-        """Return whether a slot is read by others than these launches."""
-        return slot in self.kept or not numbers.issuperset(self.readers.get(slot, ()))
+        """Return whether a slot is needed by others than these launches."""
+        if slot in self.kept:
+            return True
+        return any(reader not in numbers for reader in self.readers.get(slot, ()))
+
+
+def uses_of(schedule, target):
+    """Return the `Uses` of a schedule."""
+    parts = parts_among(schedule.steps, target)
+    kept, readers, writers, needs = {*schedule.outputs}, {}, {}, []
+    users = [set() for _ in schedule.steps]
+    for number, step in enumerate(schedule.steps):
+        reads, writes = _ends(step, parts.get(number))
+        kept.update(() if number in parts else reads)
+        before = {n for slot in (*reads, *writes) for n in writers.get(slot, ())}
+        before.update([n for slot in writes for n in readers.get(slot, ())])
+        for slot in reads:
+            readers.setdefault(slot, []).append(number)
+        for slot in {*writes}:
+            writers.setdefault(slot, []).append(number)
+        for other in before:
+            users[other].add(number)
+        needs.append(before)
+    shared = {slot for slot, numbers in writers.items() if len(numbers) > 1}
+    makers, visits = {}, {}
+    for part in parts.values():
+        for slot, store in part.stores:
+            if slot not in shared:
+                makers.setdefault(slot, []).append((part, store))
+        for (slot, _), count in zip(part.loads, part.facts.visits):
+            visits[slot] = visits.get(slot, 0) + count
+    return Uses(parts, makers, readers, visits, kept | shared, shared, needs, users)
+
+
+def _ends(step, part):
+    """Return the slots that a step reads, and those that it writes to."""
+    if part is None:
+        return step.reads, step.writes
+    return [slot for slot, _ in part.loads], [slot for slot, _ in part.stores]

@@ -33,6 +33,9 @@ class Target(NamedTuple):
       byte: the cost of a byte that goes to memory or comes from it.
       function: the cost of an elementary function.
       near: how many numbers stay near the processor between two sweeps.
+      small: how few numbers have no direction in which they lie.
+      again: the most that an element may cost to be computed again in another sweep.
+      wide: how many operations a kernel should have at most.
       bandwidth: how many bytes a thread moves in a nanosecond.
     """
 
@@ -47,6 +50,9 @@ class Target(NamedTuple):
     byte: float = 2
     function: int = 20
     near: int = 2**14
+    small: int = 2**10
+    again: int = 250
+    wide: int = 150
     bandwidth: float = 40
 
     @property

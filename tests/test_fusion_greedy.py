@@ -1,0 +1,95 @@
+"""The greedy fuser: how many kernels are left, and that they compute the same."""
+
+import pytest
+
+import minijax.numpy as jnp
+from minijax import grad, make_jaxpr
+from minijax.fusion.greedy import Loops, fuse_greedily, moved_to, split_axis
+from minijax.fusion.index_maps import unit
+from minijax.kernels.interpreter import check_kernel
+from minijax.kernels.program_steps import Schedule, lower
+from minijax.llvm.targets import current_target
+from tests import fusion_cases
+from tests.fusion_cases import FusedProgram
+from tests.fusion_traffic import loss
+from tests.test_fusion_fusion_pass import (
+    LARGE,
+    Twice,
+    X,
+    adam,
+    gaps,
+    pieces,
+    selu,
+    softmax,
+    tricky,
+)
+
+
+class GreedyProgram(FusedProgram):
+    """Interprets the checked kernels that pasting leaves."""
+
+    def lowered(self, closed):
+        """The fused schedule."""
+        return fuse_greedily(lower(closed))
+
+
+@pytest.mark.parametrize(
+    "f, args, count",
+    [
+        (lambda x: x, [X], 0),
+        (selu, [X], 1),
+        (lambda x: selu(x).T, [X], 1),
+        (lambda x: selu(x.T).reshape(12)[::-1] + 1, [X], 1),
+        (softmax, [LARGE], 1),
+        (softmax, [LARGE.reshape(2, 30_000)], 3),
+        (lambda x: jnp.exp(x).sum(1), [LARGE], 1),
+        (lambda x: jnp.exp(x).sum(0), [LARGE], 1),
+        (lambda x: x - x.sum(0), [X], 2),
+        (lambda x: (x.sum(0), x.sum(1)), [X], 2),
+        (lambda x, b: x + jnp.exp(b), [X, X[0]], 2),
+        (adam, [LARGE, LARGE], 1),
+    ],
+)
+def test_numbers_of_kernels(f, args, count):
+    schedule = fuse_greedily(lower(make_jaxpr(f)(*args)))
+    for kernel in schedule.kernels.values():
+        check_kernel(kernel)
+    assert len(schedule.steps) == count
+
+
+def test_loss_and_its_gradient_lose_kernels():
+    args = jnp.ones((4, 5)), X, jnp.ones((3, 5))
+    for f, count in ((loss, 5), (grad(loss), 12)):
+        schedule = lower(make_jaxpr(f)(*args))
+        assert len(fuse_greedily(schedule).steps) <= len(schedule.steps) / 2, count
+
+
+def test_the_target_says_how_long_a_row_may_be():
+    schedule = lower(make_jaxpr(softmax)(LARGE))
+    near = current_target()._replace(near=299)
+    assert len(fuse_greedily(schedule, near).steps) == 3
+
+
+def test_a_nest_along_two_axes():
+    nest = moved_to(Loops((12,), {0: unit(1)}), *split_axis(0, 4, (12,)))
+    assert nest.sizes == (3, 4) and [*map(str, nest.homes[0])] == ["4*i + j"]
+
+
+@pytest.mark.parametrize("f", [pieces, gaps, tricky, softmax, selu])
+def test_results(f, monkeypatch):
+    monkeypatch.setattr(fusion_cases, "FusedProgram", GreedyProgram)
+    wrong, _ = fusion_cases.compare(make_jaxpr(f)(X), [X])
+    assert not wrong, wrong[0]
+
+
+def test_random_programs(monkeypatch):
+    monkeypatch.setattr(fusion_cases, "FusedProgram", GreedyProgram)
+    for closed, operands in fusion_cases.random_programs(5, 60):
+        wrong, _ = fusion_cases.compare(closed, operands)
+        assert not wrong, f"{closed}\n{wrong[0]}"
+
+
+def test_schedules_within_steps():
+    inner = lower(make_jaxpr(selu)(X))
+    [step] = fuse_greedily(Schedule([], [], [], [Twice(inner)])).steps
+    assert len(inner.steps) == 6 and len(step.schedule.steps) == 1
