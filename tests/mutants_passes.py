@@ -51,7 +51,10 @@ _NAN = Identity(("sub", "x", "x"), 0, "biuhfc")
 
 # From names to a pass, and what is patched while it runs.
 MUTANTS = {
-    "empty operands": (sweeping(INSIDE, ({lax.concatenate_p}, _join_without_empty)), ()),
+    "empty operands": (
+        sweeping(INSIDE, ({lax.concatenate_p}, _join_without_empty)),
+        (),
+    ),
     "complex maximum": (sweeping(INSIDE, (EXACT, _reduce_one)), ()),
     "more operands": (
         sweeping(INSIDE, IDENTITIES),
