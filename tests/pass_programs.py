@@ -100,7 +100,7 @@ class Writer:
         if self.rng.random() < 0.5:
             found = lax.bitwise_not(found)
         if self.rng.random() < 0.3:
-            which = lax.convert_element_type(found, "int32")
+            which = lax.convert_element_type(found, "int32") * 2
             return lax.select_n(which, x, x, self.number(x.shape).astype(x.dtype))
         y = self.pick()
         same = y.shape == x.shape and y.dtype == x.dtype
@@ -146,7 +146,8 @@ class Writer:
             if [n for i, n in enumerate(y.shape) if i != axis]
             == [n for i, n in enumerate(x.shape) if i != axis]
         ]  # fmt: skip
-        return lax.concatenate([x, fits[self.rng.integers(len(fits))]], axis)
+        joined = lax.concatenate([x, fits[self.rng.integers(len(fits))]], axis)
+        return [joined, lax.concatenate([joined, x], axis)]
 
     def broadcast(self, x):
         size = int(self.rng.choice([0, 1, 2, 2, 3, 3]))

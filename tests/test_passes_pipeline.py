@@ -8,11 +8,11 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr, vmap
-from minijax.jaxprs.checking import check_jaxpr
+from minijax.jaxprs.checking import JaxprTypeError, check_jaxpr
 from minijax.jaxprs.printing import subjaxprs
 from minijax.passes.pipeline import passes, simplify
 from minijax.passes.sweeping import Sweep
-from tests import corpus, pass_programs
+from tests import corpus, mutants_passes, pass_programs
 from tests.pass_cases import adds_in_loops, difference, evaluated
 from tests.program_writer import Program, Types, namespace
 from tests.random_control import TRANSFORMATIONS, runnable
@@ -94,6 +94,20 @@ def test_random_control_flow(seed):
 def test_programs_of_bad_numbers(block):
     for seed in range(40 * block, 40 * block + 40):
         assert not pass_programs.wrong(seed), seed
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("name", mutants_passes.MUTANTS)
+def test_programs_of_bad_numbers_find_mutants(name):
+    seed = mutants_passes.SEEDS[name]
+    some, fault = mutants_passes.brought_back(name)
+    with fault:
+        try:
+            found = pass_programs.wrong(seed, some)
+        except JaxprTypeError:  # the checker has seen it
+            found = {name: "no jaxpr"}
+    assert found
+    assert not pass_programs.wrong(seed)
 
 
 def test_what_is_empty_along_another_axis_counts():
