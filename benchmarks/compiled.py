@@ -35,9 +35,10 @@ import compile_rows
 import loop_rows
 import network_rows
 import rivals
+import thin_rows
 from rows import LATER, ROWS
 
-FAMILIES = array_rows, loop_rows, network_rows, compile_rows
+FAMILIES = array_rows, loop_rows, network_rows, compile_rows, thin_rows
 
 
 def contestants(name, row, packages, compilers):

@@ -32,7 +32,7 @@ def type_in_memory(dtype):
 
 def width_of(kind):
     """Return how many bytes a number of a type of LLVM has."""
-    return {"i8": 1, "i16": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}[kind]
+    return {"float": 4, "double": 8}.get(kind) or int(kind.removeprefix("i")) // 8
 
 
 def pointer_to(kind):

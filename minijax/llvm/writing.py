@@ -156,7 +156,7 @@ class LLVMFunction:
     def _place(self, kind, address, lanes):
         vector = vector_type(kind, lanes)
         where = self.cast(kind, address, vector) if lanes else address
-        return f"{pointer_to(vector)} {where}, align {width_of(kind)}"
+        return f"{pointer_to(vector)} {where}, align {min(width_of(kind), 8)}"
 
     def turns(self, first, step, count, carried, body):
         """Write a loop; return the names of its last values.

@@ -26,6 +26,7 @@ from minijax.matmul.gemm import workspace
 
 # Products of matrices with at most so many multiplications are kernels.
 SMALL = 16**3
+SHORT = 8  # and so are those with sums of so few terms: packing would cost as much
 
 
 class Product(NamedTuple):
@@ -92,7 +93,7 @@ step_kinds[Product] = StepKind(multiplied, cost_of_product)
 
 def suits_a_kernel(aval, batch, m, n, k):
     """Whether a fold is as good as anything for a product of these sizes."""
-    thin = min(m, n) <= 2 or k < 2 or batch == 0
+    thin = min(m, n) <= 2 or k <= SHORT or batch == 0
     return thin or m * n * k <= SMALL or aval.dtype.kind == "b"
 
 

@@ -22,8 +22,8 @@ def write_box(f, word, x):
 
 def write_next(f, box):
     """Write the counting up of a box; return what its counter was."""
-    count = f.load("i32", "%counts", box)
-    f.store("i32", f.emit(f"add i32 {count}, 1"), "%counts", box)
+    count = f.read("i32", "%counts", box)
+    f.put("i32", f.emit(f"add i32 {count}, 1"), "%counts", box)
     return f.index("i32", count)
 
 
@@ -31,10 +31,10 @@ def write_moves(f, word):
     """Write the walk that puts each word, and its old place, into its box."""
 
     def move(i):
-        key, place = f.load(word, "%keys", i), f.load("i32", "%places", i)
+        key, place = f.read(word, "%keys", i), f.read("i32", "%places", i)
         new = write_next(f, write_box(f, word, key))
-        f.store(word, key, "%new_keys", new)
-        f.store("i32", place, "%new_places", new)
+        f.put(word, key, "%new_keys", new)
+        f.put("i32", place, "%new_places", new)
 
     f.each("%n", move)
 
@@ -42,18 +42,13 @@ def write_moves(f, word):
 class SortText(LLVMFunction):
     """The text of a function on arrays of integers, in the making."""
 
-    def place(self, kind, base, index):
-        """Write the address of an element, as an operand."""
-        address = self.emit(f"getelementptr {kind}, {kind}* {base}, i64 {index}", "p")
-        return f"{kind}* {address}, align {min(bits_of(kind) // 8, 8)}"
-
-    def load(self, kind, base, index):
+    def read(self, kind, base, index):
         """Write the load of an element."""
-        return self.emit(f"load {kind}, {self.place(kind, base, index)}")
+        return self.load(kind, self.at(kind, base, index))
 
-    def store(self, kind, x, base, index):
+    def put(self, kind, x, base, index):
         """Write the store of an element."""
-        self.line(f"store {kind} {x}, {self.place(kind, base, index)}")
+        self.store(kind, x, self.at(kind, base, index))
 
     def index(self, kind, x):
         """Write an unsigned integer as a place."""
@@ -71,10 +66,10 @@ def bits_of(kind):
 
 def write_counts(f, word):
     """Write how many words go into each box."""
-    f.each(BOXES, lambda box: f.store("i32", 0, "%counts", box))
+    f.each(BOXES, lambda box: f.put("i32", 0, "%counts", box))
 
     def count(i):
-        write_next(f, write_box(f, word, f.load(word, "%keys", i)))
+        write_next(f, write_box(f, word, f.read(word, "%keys", i)))
 
     f.each("%n", count)
 
@@ -83,8 +78,8 @@ def write_starts(f):
     """Write where each box starts, in place of how many words go into it."""
 
     def start(box, total):
-        count = f.load("i32", "%counts", box)
-        f.store("i32", total[0], "%counts", box)
+        count = f.read("i32", "%counts", box)
+        f.put("i32", total[0], "%counts", box)
         return [f.emit(f"add i32 {total[0]}, {count}")]
 
     f.loop(BOXES, [("i32", "0")], start)
@@ -100,8 +95,8 @@ def pass_text(word):
     """Return the text of a pass; its result says whether anything has moved."""
     f = SortText()
     write_counts(f, word)
-    box = write_box(f, word, f.load(word, "%keys", 0))
-    most = f.index("i32", f.load("i32", "%counts", box))
+    box = write_box(f, word, f.read(word, "%keys", 0))
+    most = f.index("i32", f.read("i32", "%counts", box))
     differ = f.emit(f"icmp ne i64 {most}, %n")
     f.when(differ, lambda: [write_starts(f), write_moves(f, word)])
     params = f"i64 %n, {word} %shift, {word}* %keys, i32* %places, {word}* %new_keys, "
@@ -126,17 +121,17 @@ def write_passes(f, word, now, later, counts):
 
 def write_copy(f, places):
     """Write the copy of places to ``%places``."""
-    f.each("%n", lambda i: f.store("i32", f.load("i32", places, i), "%places", i))
+    f.each("%n", lambda i: f.put("i32", f.read("i32", places, i), "%places", i))
 
 
 def write_few(f, word, keys, new_places):
     """Write the sort of few words: each goes behind those that are in front of it."""
 
     def rank(i):
-        key = f.load(word, keys, i)
+        key = f.read(word, keys, i)
 
         def count(j, total):
-            other = f.load(word, keys, j)
+            other = f.read(word, keys, j)
             less = f.emit(f"icmp ult {word} {other}, {key}")
             equal = f.emit(f"icmp eq {word} {other}, {key}")
             before = f.emit(f"and i1 {equal}, {f.emit(f'icmp ult i64 {j}, {i}')}")
@@ -144,7 +139,7 @@ def write_few(f, word, keys, new_places):
             return [f.emit(f"add i64 {total[0]}, {front}")]
 
         [place] = f.loop("%n", [("i64", "0")], count)
-        f.store("i32", f.load("i32", "%places", i), new_places, place)
+        f.put("i32", f.read("i32", "%places", i), new_places, place)
 
     f.each("%n", rank)
     write_copy(f, new_places)
@@ -161,8 +156,8 @@ def order_text(word):
     new_places = f.emit(f"bitcast {word}* {end} to i32*")
 
     def gather(i):
-        place = f.index("i32", f.load("i32", "%places", i))
-        f.store(word, f.load(word, "%words", place), keys, i)
+        place = f.index("i32", f.read("i32", "%places", i))
+        f.put(word, f.read(word, "%words", place), keys, i)
 
     f.each("%n", gather)
     few = f.emit(f"icmp ule i64 %n, {FEW}")
@@ -179,8 +174,8 @@ def take_text(word):
     f = SortText()
 
     def take(i):
-        place = f.index("i32", f.load("i32", "%places", i))
-        f.store(word, f.load(word, "%from", place), "%to", i)
+        place = f.index("i32", f.read("i32", "%places", i))
+        f.put(word, f.read(word, "%from", place), "%to", i)
 
     f.each("%n", take)
     params = f"i64 %n, {word}* %from, i32* %places, {word}* %to"
