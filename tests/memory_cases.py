@@ -15,7 +15,7 @@ from minijax.kernels.interpreter import check_kernel
 from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, fold, load
 from minijax.kernels.layouts import Slot
 from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest
-from minijax.kernels.program_steps import Launch, Schedule
+from minijax.kernels.program_steps import Launch, LoweredProgram
 from minijax.kernels.scalar_ops import foldings, scalar_ops
 from minijax.memory.backend import CallMemory, offsets_of
 from minijax.memory.checking import check_plan
@@ -58,7 +58,7 @@ class Chance:
             known += made
         recent = known[-3:] + [self.one(known), self.one(known)]
         outputs = [self.one(recent) for _ in range(self.rng.integers(1, 5))]
-        return Schedule(inputs, outputs, constants, self.steps)
+        return LoweredProgram(inputs, outputs, constants, self.steps)
 
     def matrix(self, known):
         """A slot of a matrix, more likely a late one."""

@@ -21,7 +21,7 @@ from minijax.kernels.backends import KernelProgram
 from minijax.kernels.interpreter import check_kernel
 from minijax.kernels.kernel import traffic
 from minijax.kernels.loop_nests import Loop, loop_nest
-from minijax.kernels.program_steps import Evaluate, Launch, Schedule, lower
+from minijax.kernels.program_steps import Evaluate, Launch, LoweredProgram, lower
 from minijax.llvm.targets import TARGETS, current_target
 from minijax.passes.pipeline import simplify
 from tests import fusion_cases
@@ -204,7 +204,7 @@ def tricky(x):
 
 
 def test_a_step_in_between_is_not_passed():
-    schedule = Schedule(*lower(make_jaxpr(tricky)(X)))
+    schedule = LoweredProgram(*lower(make_jaxpr(tricky)(X)))
     waiting, *steps = schedule.steps
     known = {*schedule.inputs, *waiting.writes}
     for step in fuse(schedule).steps:
@@ -272,21 +272,21 @@ def test_primitives():
 class Twice(NamedTuple):
     """A step that contains a schedule."""
 
-    schedule: Schedule
+    schedule: LoweredProgram
 
     reads = writes = ()
 
     @property
-    def schedules(self):
+    def programs(self):
         return (self.schedule,)
 
-    def with_schedules(self, schedules):
+    def with_programs(self, schedules):
         return Twice(*schedules)
 
 
 def test_schedules_within_steps():
     inner = lower(make_jaxpr(selu)(X))
-    [step] = fuse(Schedule([], [], [], [Twice(inner)])).steps
+    [step] = fuse(LoweredProgram([], [], [], [Twice(inner)])).steps
     assert len(inner.steps) == 6 and len(step.schedule.steps) == 1
 
 

@@ -7,7 +7,7 @@ from minijax import grad, make_jaxpr
 from minijax.fusion.greedy import Loops, fuse_greedily, moved_to, split_axis
 from minijax.fusion.index_maps import unit
 from minijax.kernels.interpreter import check_kernel
-from minijax.kernels.program_steps import Schedule, lower
+from minijax.kernels.program_steps import LoweredProgram, lower
 from minijax.llvm.targets import current_target
 from tests import fusion_cases
 from tests.fusion_cases import FusedProgram
@@ -91,5 +91,5 @@ def test_random_programs(monkeypatch):
 
 def test_schedules_within_steps():
     inner = lower(make_jaxpr(selu)(X))
-    [step] = fuse_greedily(Schedule([], [], [], [Twice(inner)])).steps
+    [step] = fuse_greedily(LoweredProgram([], [], [], [Twice(inner)])).steps
     assert len(inner.steps) == 6 and len(step.schedule.steps) == 1

@@ -15,7 +15,7 @@ from minijax.kernels.program_steps import kernel_rules, lower
 from minijax.kernels.steps import (
     StepKind,
     cost_of_moving,
-    cost_of_schedule,
+    cost_of_program,
     step_kinds,
 )
 
@@ -29,7 +29,7 @@ class Doubling(NamedTuple):
     out: Slot
 
     @property
-    def schedules(self):
+    def programs(self):
         """The programs within the step: none."""
         return ()
 
@@ -120,7 +120,7 @@ def test_a_step_that_is_not_registered(double):
         minijax.jit(double, backend="cpu")(V)
     closed = minijax.make_jaxpr(double)(V)
     with pytest.raises(TypeError, match="step_kinds.Doubling. = StepKind"):
-        cost_of_schedule(lower(closed))
+        cost_of_program(lower(closed))
 
 
 def without(name):
@@ -129,7 +129,7 @@ def without(name):
     return type("Holed", (), {key: own[key] for key in own if key in KEPT})
 
 
-KEPT = {"reads", "writes", "schedules", "__str__"}
+KEPT = {"reads", "writes", "programs", "__str__"}
 
 
 @pytest.mark.parametrize("name", sorted(KEPT))
@@ -185,4 +185,4 @@ def test_rules_of_a_target_stand_in_front():
 def test_costs_add_up(double):
     step_kinds[Doubling] = StepKind(doubled, lambda step: Counter({FLOPS: 7}))
     program = lower(minijax.make_jaxpr(lambda x: double(double(x)))(V))
-    assert cost_of_schedule(program) == Counter({FLOPS: 14})
+    assert cost_of_program(program) == Counter({FLOPS: 14})

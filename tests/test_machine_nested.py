@@ -75,9 +75,9 @@ def test_a_choice_that_is_made_is_no_step():
 
 
 def check_nested(schedule):
-    """Check the laws of nested schedules, all the way down."""
+    """Check the laws of nested programs, all the way down."""
     for step in schedule.steps:
-        for inner in step.schedules:
+        for inner in step.programs:
             written = [slot for each in inner.steps for slot in each.writes]
             assert len({*inner.outputs}) == len(inner.outputs)
             assert {*inner.outputs} <= {*written}
@@ -101,4 +101,4 @@ def test_laws_of_nested_schedules(number):
 def test_other_schedules_in_a_step():
     step = last_step(lambda x: lax.fori_loop(0, 3, lambda i, c: c + i, x), X)
     empty = step.body._replace(steps=[])
-    assert step.with_schedules([empty]).body is empty
+    assert step.with_programs([empty]).body is empty

@@ -73,7 +73,7 @@ def test_two_results_of_a_step_apart():
 
 def test_an_operand_in_the_workspace():
     class Working:
-        workspace, schedules, writes = 100, (), ()
+        workspace, programs, writes = 100, (), ()
 
     schedule = lower(make_jaxpr(lambda x: jnp.exp(x)[::-1] * x.sum())(jnp.ones(9)))
     step = Working()

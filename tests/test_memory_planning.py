@@ -131,7 +131,7 @@ def test_loops_get_blocks():
 class Working:
     """A step that asks for memory of its own."""
 
-    workspace, schedules, reads, writes = 100, (), (), ()
+    workspace, programs, reads, writes = 100, (), (), ()
 
 
 def test_workspaces():
