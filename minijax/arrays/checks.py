@@ -132,7 +132,7 @@ def check_accuracy(accuracy):
     """Raise unless `accuracy` is None or of a class that says how exact a result is.
 
     It changes nothing: of each elementary function there is one version, and chapter
-    19 has its error.
+    23 has its error.
     """
     if not isinstance(accuracy, AccuracyMode | Tolerance | None):
         raise NotImplementedError(f"Accuracy {accuracy} not supported")

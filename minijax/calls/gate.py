@@ -1,4 +1,4 @@
-# Made from chapters/25_calls_rest.md by `make chapter`;
+# Made from chapters/26_calls_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The dispatch path (the gate): a warmed call of a jitted function, as machine code.
 

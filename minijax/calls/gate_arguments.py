@@ -1,4 +1,4 @@
-# Made from chapters/25_calls_rest.md by `make chapter`;
+# Made from chapters/26_calls_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The gate's first half: arguments, and where their numbers are.
 

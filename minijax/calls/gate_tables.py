@@ -1,4 +1,4 @@
-# Made from chapters/25_calls_rest.md by `make chapter`;
+# Made from chapters/26_calls_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The tables that the gate reads: what never changes, and what a function has ready.
 

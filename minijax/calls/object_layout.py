@@ -1,4 +1,4 @@
-# Made from chapters/25_calls.md by `make chapter`;
+# Made from chapters/26_calls.md by `make chapter`;
 # edit the chapter, not this file.
 """Where Python and NumPy keep what is in their objects.
 

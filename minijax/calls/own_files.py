@@ -1,4 +1,4 @@
-# Made from chapters/25_calls_ground.md by `make chapter`;
+# Made from chapters/26_calls_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Files that only this user can have written, in folders that others cannot change.
 

@@ -1,4 +1,4 @@
-# Made from chapters/25_calls.md by `make chapter`;
+# Made from chapters/26_calls.md by `make chapter`;
 # edit the chapter, not this file.
 """A small language for machine code: functions of 64-bit words, written as Python.
 

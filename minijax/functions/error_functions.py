@@ -1,4 +1,4 @@
-# Made from chapters/19_functions_rest.md by `make chapter`;
+# Made from chapters/23_functions_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The error function and its complement."""
 

@@ -1,4 +1,4 @@
-# Made from chapters/19_functions_rest.md by `make chapter`;
+# Made from chapters/23_functions_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Polynomials and their quotients that come as close to a function as can be.
 

@@ -1,4 +1,4 @@
-# Made from chapters/19_functions.md by `make chapter`;
+# Made from chapters/23_functions.md by `make chapter`;
 # edit the chapter, not this file.
 """The natural logarithm, and the parts that other logarithms are made of."""
 

@@ -1,4 +1,4 @@
-# Made from chapters/20_fusion_rest.md by `make chapter`;
+# Made from chapters/19_fusion_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The cost model of fusion: whether loops should be shared, elements computed again."""
 

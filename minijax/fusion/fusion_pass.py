@@ -1,4 +1,4 @@
-# Made from chapters/20_fusion_rest.md by `make chapter`;
+# Made from chapters/19_fusion_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The fusion pass: kernels of a schedule merged where that saves memory traffic."""
 
@@ -148,8 +148,8 @@ class Fusion:
         """Return the step of a group, or None if what it makes is not needed."""
         step, uses = self.schedule.steps[number], self.uses
         if number not in self.groups:
-            inner = [fuse(schedule, self.target) for schedule in step.schedules]
-            return step.with_schedules(inner) if inner else step
+            inner = [fuse(schedule, self.target) for schedule in step.programs]
+            return step.with_programs(inner) if inner else step
         group = self.groups[number]
         made = [slot for n in group.homes for slot, _ in uses.parts[n].stores]
         if needed.isdisjoint(made):
@@ -166,7 +166,7 @@ def fuse(schedule, target=None):
     as they are, and their schedules are fused.
 
     Args:
-      schedule: a `Schedule`.
+      schedule: a `LoweredProgram`.
       target: the `Target` whose prices count, by default the current one.
     """
     return schedule._replace(steps=Fusion(schedule, target or current_target()).steps())

@@ -1,4 +1,4 @@
-# Made from chapters/20_fusion.md by `make chapter`;
+# Made from chapters/19_fusion.md by `make chapter`;
 # edit the chapter, not this file.
 """Greedy loop fusion: each launch takes in those that make what it reads."""
 
@@ -140,7 +140,7 @@ def fuse_greedily(schedule, target=None):
     """Return a schedule of the same results with fewer kernels.
 
     Args:
-      schedule: a `Schedule`.
+      schedule: a `LoweredProgram`.
       target: the `Target` that says how long a row may be, by default the current one.
     """
     target = target or current_target()
@@ -152,9 +152,9 @@ def fuse_greedily(schedule, target=None):
             continue
         if len(nest.homes) > 1:
             step = merged(Merger(nest.sizes, nest.homes, uses), needed)
-        elif step.schedules:
-            inner = [fuse_greedily(each, target) for each in step.schedules]
-            step = step.with_schedules(inner)
+        elif step.programs:
+            inner = [fuse_greedily(each, target) for each in step.programs]
+            step = step.with_programs(inner)
         steps.append(step)
         needed.update(step.reads)
     return schedule._replace(steps=steps[::-1])

@@ -1,4 +1,4 @@
-# Made from chapters/20_fusion_rest.md by `make chapter`;
+# Made from chapters/19_fusion_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Loop alignment: groups of launches with loops in common, and what they hand over."""
 

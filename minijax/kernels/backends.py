@@ -26,7 +26,7 @@ class KernelProgram:
       name: what the program is called.
 
     Attributes:
-      schedule: its `Schedule`.
+      schedule: its `LoweredProgram`.
       text: its kernels.
     """
 
@@ -41,7 +41,7 @@ class KernelProgram:
         self.steps = [self.prepare(step) for step in self.schedule.steps]
 
     def lowered(self, closed):
-        """Return the `Schedule` of a program."""
+        """Return the `LoweredProgram` of a program."""
         return lower(closed)
 
     def compile(self, kernels):

@@ -34,7 +34,7 @@ class Launch(NamedTuple):
     slots: list
 
     @property
-    def schedules(self):
+    def programs(self):
         """The programs within the step: none."""
         return ()
 
@@ -66,7 +66,7 @@ class Evaluate(NamedTuple):
     results: list
 
     @property
-    def schedules(self):
+    def programs(self):
         """The programs within the step: none."""
         return ()
 
@@ -186,7 +186,7 @@ def _layout(atom, layouts):
     return layouts[atom]
 
 
-class Schedule(NamedTuple):
+class LoweredProgram(NamedTuple):
     """A program as steps.
 
     Attributes:
@@ -204,7 +204,7 @@ class Schedule(NamedTuple):
         """Yield all steps, those of schedules within steps behind their step."""
         for step in self.steps:
             yield step
-            for schedule in step.schedules:
+            for schedule in step.programs:
                 yield from schedule.walk()
 
     @property
@@ -221,7 +221,7 @@ class Schedule(NamedTuple):
 
 
 def lower(closed, rules=None):
-    """Return the `Schedule` of a `ClosedJaxpr`.
+    """Return the `LoweredProgram` of a `ClosedJaxpr`.
 
     Args:
       closed: the `ClosedJaxpr`.
@@ -236,7 +236,7 @@ def lower(closed, rules=None):
     ]
     constants = [(layout.source, value) for layout, value in lowering.constants]
     slots = [[layout.source for layout in layouts] for layouts in (inputs, outputs)]
-    return Schedule(slots[0], slots[1], constants, lowering.steps)
+    return LoweredProgram(slots[0], slots[1], constants, lowering.steps)
 
 
 def fills_a_slot(layout):

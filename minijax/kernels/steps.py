@@ -11,7 +11,7 @@ from minijax.jitting.costs import BYTES, nbytes
 IN_THE_CLASS = {
     "reads": "a list of the slots that it reads",
     "writes": "a list of the slots that it writes to",
-    "schedules": "the programs within it, a tuple; with some, also `with_schedules`",
+    "programs": "the programs within it, a tuple; with some, also `with_programs`",
     "__str__": "its line in the text of a program",
 }
 
@@ -73,7 +73,7 @@ def cost_of_moving(step):
     return Counter({BYTES: sum(map(nbytes, [*step.reads, *step.writes]))})
 
 
-def cost_of_schedule(schedule):
+def cost_of_program(schedule):
     """Return the costs of all steps of a program, a `Counter`."""
     counts = [step_kinds[type(step)].cost(step) for step in schedule.steps]
     return sum(counts, Counter())

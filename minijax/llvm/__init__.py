@@ -1,3 +1,3 @@
-# Made from chapters/17_llvm_upper.md by `make chapter`;
+# Made from chapters/18_llvm.md by `make chapter`;
 # edit the chapter, not this file.
 """Text. How does a sum become instructions?"""

@@ -1,4 +1,4 @@
-# Made from chapters/17_targets_rest.md by `make chapter`;
+# Made from chapters/18_llvm_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The function of a kernel for a target, with the schedule that higher floors hand in.
 

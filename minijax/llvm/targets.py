@@ -1,4 +1,4 @@
-# Made from chapters/17_targets_rest.md by `make chapter`;
+# Made from chapters/18_llvm_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Targets: one record for what a processor is called, what it has, what things cost.
 

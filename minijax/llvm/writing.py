@@ -1,4 +1,4 @@
-# Made from chapters/17_llvm_upper.md by `make chapter`;
+# Made from chapters/18_llvm.md by `make chapter`;
 # edit the chapter, not this file.
 """The text of one function of LLVM, in the making.
 

@@ -1,4 +1,4 @@
-# Made from chapters/24_machine.md by `make chapter`;
+# Made from chapters/21_machine.md by `make chapter`;
 # edit the chapter, not this file.
 """The backend "cpu": a program is one function of machine code."""
 
@@ -35,7 +35,7 @@ class CPUProgram(Executable):
       donated: for each input whether its memory may be written to; () for none.
 
     Attributes:
-      schedule, plan: its `Schedule` and its `MemoryPlan`.
+      schedule, plan: its `LoweredProgram` and its `MemoryPlan`.
       text: what LLVM is given.
     """
 

@@ -1,4 +1,4 @@
-# Made from chapters/24_machine_rest.md by `make chapter`;
+# Made from chapters/21_machine_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Conditionals and while loops as steps: their classes, rules, runners and texts."""
 
@@ -13,8 +13,8 @@ from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import parts_of_while, while_p
 from minijax.kernels.building import KernelBuilder
 from minijax.kernels.layouts import Slot, stretched
-from minijax.kernels.program_steps import Schedule, kernel_rules
-from minijax.kernels.steps import StepKind, cost_of_schedule, step_kinds
+from minijax.kernels.program_steps import LoweredProgram, kernel_rules
+from minijax.kernels.steps import StepKind, cost_of_program, step_kinds
 from minijax.llvm.types import type_in_memory
 from minijax.machine.function_text import typed
 from minijax.machine.nested import inner_text, names_of, runner
@@ -35,7 +35,7 @@ class Branch(NamedTuple):
 
     Attributes:
       index: the slot of the number of the branch.
-      branches: list of `Schedule`, without inputs.
+      branches: list of `LoweredProgram`, without inputs.
       results: list of the slots that their outputs are.
     """
 
@@ -44,7 +44,7 @@ class Branch(NamedTuple):
     results: list
 
     @property
-    def schedules(self):
+    def programs(self):
         """The schedules in the step."""
         return tuple(self.branches)
 
@@ -59,7 +59,7 @@ class Branch(NamedTuple):
         inside = [slot for branch in self.branches for slot in captured(branch)]
         return [self.index, *inside]
 
-    def with_schedules(self, new):
+    def with_programs(self, new):
         """Return the step with other schedules in it."""
         return self._replace(branches=list(new))
 
@@ -99,7 +99,7 @@ def branched(program, step):
 
 def cost_of_branch(step):
     """Return, of each cost, that of the branch where it is largest."""
-    return reduce(or_, map(cost_of_schedule, step.branches))
+    return reduce(or_, map(cost_of_program, step.branches))
 
 
 def write_branch(f, step):
@@ -125,14 +125,14 @@ class While(NamedTuple):
     """A step: run a schedule as long as another one says so.
 
     Attributes:
-      test: a `Schedule` from states to a bool.
-      body: a `Schedule` from states to the next states.
+      test: a `LoweredProgram` from states to a bool.
+      body: a `LoweredProgram` from states to the next states.
       starts: list of the slots of the states at first; the step overwrites them.
       results: list of the slots of the states in the end.
     """
 
-    test: Schedule
-    body: Schedule
+    test: LoweredProgram
+    body: LoweredProgram
     starts: list
     results: list
 
@@ -142,7 +142,7 @@ class While(NamedTuple):
         return True
 
     @property
-    def schedules(self):
+    def programs(self):
         """The schedules in the step."""
         return self.test, self.body
 
@@ -154,16 +154,16 @@ class While(NamedTuple):
     @property
     def reads(self):
         """The slots that the step reads."""
-        inside = [slot for part in self.schedules for slot in captured(part)]
+        inside = [slot for part in self.programs for slot in captured(part)]
         return [*self.starts, *inside]
 
-    def with_schedules(self, new):
+    def with_programs(self, new):
         """Return the step with other schedules in it."""
         return self._replace(test=new[0], body=new[1])
 
     def __str__(self):
         head = f"{names_of(self.results)} = while {names_of(self.starts)}"
-        return inner_text(head, self.schedules)
+        return inner_text(head, self.programs)
 
 
 def lower_while(lowering, eqn, *operands):
@@ -241,7 +241,7 @@ def repeated_while(program, step):
 
 def cost_of_while(step):
     """Return the costs of one turn of a loop, as the number of turns is not known."""
-    return cost_of_schedule(step.test) + cost_of_schedule(step.body)
+    return cost_of_program(step.test) + cost_of_program(step.body)
 
 
 def write_while(f, step):

@@ -1,4 +1,4 @@
-# Made from chapters/24_machine_ground.md by `make chapter`;
+# Made from chapters/21_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Executables: tables of addresses, results of their own, costs, other callers."""
 
@@ -17,7 +17,7 @@ from minijax.jitting.costs import BYTES, FLOPS, TRANSCENDENTALS, nbytes
 from minijax.kernels.building import KernelBuilder
 from minijax.kernels.layouts import Slot, whole
 from minijax.kernels.program_steps import Launch
-from minijax.kernels.steps import cost_of_schedule
+from minijax.kernels.steps import cost_of_program
 from minijax.llvm.compiler import object_code
 from minijax.memory.assignment import memory_stats
 
@@ -121,7 +121,7 @@ class Executable:
     """What can be asked of a program that is one function of machine code.
 
     Attributes:
-      schedule, plan: its `Schedule` and its `MemoryPlan`.
+      schedule, plan: its `LoweredProgram` and its `MemoryPlan`.
       library: its machine code.
       host, context: the `Host`, and the table that is the same from call to call.
     """
@@ -130,7 +130,7 @@ class Executable:
 
     def cost_analysis(self):
         """Return how many operations and bytes the program takes, a dictionary."""
-        counts = cost_of_schedule(self.schedule)
+        counts = cost_of_program(self.schedule)
         return {name: float(counts[name]) for name in (FLOPS, TRANSCENDENTALS, BYTES)}
 
     def memory_analysis(self):

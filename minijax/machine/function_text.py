@@ -1,4 +1,4 @@
-# Made from chapters/24_machine_ground.md by `make chapter`;
+# Made from chapters/21_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """The text of a function that does some steps: addresses, variables, copies."""
 

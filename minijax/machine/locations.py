@@ -1,21 +1,21 @@
-# Made from chapters/24_machine_ground.md by `make chapter`;
+# Made from chapters/21_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Where the steps of a program find their slots: one answer for all nested plans."""
 
 from collections import Counter
 
-from minijax.kernels.program_steps import Schedule
+from minijax.kernels.program_steps import LoweredProgram
 from minijax.memory.assignment import Place
 
 
 def walk(steps):
     """Yield steps, and all those within them."""
-    return Schedule([], [], [], steps).walk()
+    return LoweredProgram([], [], [], steps).walk()
 
 
 def calls(step):
     """Return how many calls it takes to do a step."""
-    return sum(1 for inner in walk([step]) if not inner.schedules)
+    return sum(1 for inner in walk([step]) if not inner.programs)
 
 
 class Locations:

@@ -1,8 +1,8 @@
-# Made from chapters/24_machine.md by `make chapter`;
+# Made from chapters/21_machine.md by `make chapter`;
 # edit the chapter, not this file.
 """Loops as steps: a step with a schedule in it, how it is run, and what it costs.
 
-A nested schedule has as `inputs` and `outputs` slots whose memory the step hands in
+A nested program has as `inputs` and `outputs` slots whose memory the step hands in
 when it runs it; the outputs are distinct, and written inside. What it reads otherwise,
 and does not write itself, it has captured from the schedule around it.
 """
@@ -10,8 +10,8 @@ and does not write itself, it has captured from the schedule around it.
 from collections import Counter
 from typing import NamedTuple
 
-from minijax.kernels.program_steps import Schedule
-from minijax.kernels.steps import StepKind, cost_of_schedule, step_kinds
+from minijax.kernels.program_steps import LoweredProgram
+from minijax.kernels.steps import StepKind, cost_of_program, step_kinds
 from minijax.memory.liveness import captured
 
 
@@ -19,7 +19,7 @@ def text_of_repeat(step):
     """Return a loop as text: its first line, and the steps of its body."""
     order = " backwards" if step.reverse else ""
     head = f"{names_of([*step.results, *step.ys])} = repeat {step.length}{order} "
-    return inner_text(head + names_of([*step.starts, *step.xs]), step.schedules)
+    return inner_text(head + names_of([*step.starts, *step.xs]), step.programs)
 
 
 def inner_text(head, schedules):
@@ -44,7 +44,7 @@ class Repeat(NamedTuple):
     Attributes:
       length: how often.
       reverse: whether rows are taken from the last one to the first.
-      body: the `Schedule` of one time; from states and rows of xs to the next states
+      body: the `LoweredProgram` of one time, from states and rows of xs to next states
         and rows of ys.
       starts: list of the slots of the states at first; the step overwrites them.
       results: list of the slots of the states in the end.
@@ -53,14 +53,14 @@ class Repeat(NamedTuple):
 
     length: int
     reverse: bool
-    body: Schedule
+    body: LoweredProgram
     starts: list
     results: list
     xs: list
     ys: list
 
     @property
-    def schedules(self):
+    def programs(self):
         """The schedules in the step."""
         return (self.body,)
 
@@ -74,7 +74,7 @@ class Repeat(NamedTuple):
         """The slots that the step writes to."""
         return [*self.starts, *self.results, *self.ys]
 
-    def with_schedules(self, new):  # the step with another body
+    def with_programs(self, new):  # the step with another body
         return self._replace(body=new[0])
 
     def __str__(self):
@@ -82,7 +82,7 @@ class Repeat(NamedTuple):
 
 
 def runner(program, schedule):
-    """Return a function of the memory that runs a nested schedule once.
+    """Return a function of the memory that runs a nested program once.
 
     What it writes besides its outputs is gone when it runs again.
     """
@@ -126,7 +126,7 @@ def _row_of(data, number, length):
 
 def cost_of_repeat(step):
     """Return the costs of a loop: as often those of its body."""
-    costs = cost_of_schedule(step.body)
+    costs = cost_of_program(step.body)
     return Counter({name: step.length * count for name, count in costs.items()})
 
 

@@ -1,9 +1,9 @@
-# Made from chapters/24_machine.md by `make chapter`;
+# Made from chapters/21_machine.md by `make chapter`;
 # edit the chapter, not this file.
 """Kernel rules of loops: steps with schedules in them."""
 
 from minijax.kernels.layouts import Slot
-from minijax.kernels.program_steps import Schedule, fills_a_slot, kernel_rules
+from minijax.kernels.program_steps import LoweredProgram, fills_a_slot, kernel_rules
 from minijax.machine.nested import Repeat
 from minijax.scans.primitive import row_aval, scan_p
 from minijax.scans.steps import groups
@@ -15,7 +15,7 @@ def in_its_slot(lowering, layout, aval):
 
 
 def nested(lowering, inputs, avals, write):
-    """Return the `Schedule` of the steps that a function adds.
+    """Return the `LoweredProgram` of the steps that a function adds.
 
     Args:
       lowering: the `Lowering`.
@@ -31,7 +31,7 @@ def nested(lowering, inputs, avals, write):
             layout = lowering.copy(layout, aval)
         outputs.append(layout.source)
     steps, lowering.steps = lowering.steps, around
-    return Schedule(sources(inputs), outputs, [], steps)
+    return LoweredProgram(sources(inputs), outputs, [], steps)
 
 
 def lower_scan(lowering, eqn, *operands):

@@ -1,4 +1,4 @@
-# Made from chapters/24_machine.md by `make chapter`;
+# Made from chapters/21_machine.md by `make chapter`;
 # edit the chapter, not this file.
 """Loops in the text of programs."""
 

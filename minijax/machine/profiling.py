@@ -1,11 +1,11 @@
-# Made from chapters/24_machine_rest.md by `make chapter`;
+# Made from chapters/21_machine_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Profiles: the steps of a program run one by one, with a clock."""
 
 from time import perf_counter_ns
 
 from minijax.kernels.backends import KernelProgram
-from minijax.kernels.program_steps import Lowering, Schedule
+from minijax.kernels.program_steps import LoweredProgram, Lowering
 from minijax.kernels.steps import step_kinds
 from minijax.llvm.targets import TargetLibrary
 from minijax.machine.executables import profiler
@@ -31,13 +31,13 @@ class Profile(KernelProgram):
         super().__init__(executable.simplified, executable.name)
 
     def lowered(self, closed):
-        """Return the `Schedule` of the executable."""
+        """Return the `LoweredProgram` of the executable."""
         return self.executable.schedule
 
     def compile(self, kernels):
         """Return functions of the memory for the steps with a text, by their ids."""
         steps = {id(step): step for step in self.schedule.walk() if is_written(step)}
-        text = ProgramText(plan(Schedule([], [], [], [])), self.executable.target)
+        text = ProgramText(plan(LoweredProgram([], [], [], [])), self.executable.target)
         text.locations.workspaces.update(dict.fromkeys(steps, 0))
         for number, step in steps.items():
             name = f"step_{number}"
@@ -48,7 +48,7 @@ class Profile(KernelProgram):
     def prepare(self, step):
         """Return a function of the memory that does a step and takes the time."""
         run = self.functions.get(id(step)) or super().prepare(step)
-        if step.schedules:
+        if step.programs:
             return run
         row = self.rows[id(step)] = [step, 0, 0]
 
@@ -74,7 +74,7 @@ class Profile(KernelProgram):
 
 def is_written(step):
     """Return whether a step has a text of its own, and no programs within it."""
-    return not step.schedules and step_kinds[type(step)].write is not None
+    return not step.programs and step_kinds[type(step)].write is not None
 
 
 def by_itself(step, library):

@@ -1,4 +1,4 @@
-# Made from chapters/24_machine.md by `make chapter`;
+# Made from chapters/21_machine.md by `make chapter`;
 # edit the chapter, not this file.
 """Programs as functions of LLVM: lists of steps with their loops, on planned memory.
 
@@ -89,7 +89,7 @@ def write_steps(f, steps):
     """Write steps; very many of them are distributed among functions."""
     parts = [steps] if sum(map(calls, steps)) <= LONGEST else parted(steps)
     for part in parts:
-        if len(parts) > 1 and not (len(part) == 1 and part[0].schedules):
+        if len(parts) > 1 and not (len(part) == 1 and part[0].programs):
             write_elsewhere(f, part)
         else:
             for step in part:

@@ -1,4 +1,4 @@
-# Made from chapters/24_machine_rest.md by `make chapter`;
+# Made from chapters/21_machine_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The kernel rule of a running total that is no fold: a loop with a state."""
 

@@ -1,4 +1,4 @@
-# Made from chapters/23_matmul_rest.md by `make chapter`;
+# Made from chapters/25_matmul_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Calls of the function for matrix products from the text of other functions."""
 

@@ -1,4 +1,4 @@
-# Made from chapters/23_matmul.md by `make chapter`;
+# Made from chapters/25_matmul.md by `make chapter`;
 # edit the chapter, not this file.
 """Remainder tiles: what is computed where a whole tile does not fit.
 

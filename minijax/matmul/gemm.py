@@ -1,4 +1,4 @@
-# Made from chapters/23_matmul.md by `make chapter`;
+# Made from chapters/25_matmul.md by `make chapter`;
 # edit the chapter, not this file.
 """Cache blocking (gemm): products of blocks, made of panels, made of tiles.
 

@@ -1,4 +1,4 @@
-# Made from chapters/23_matmul_rest.md by `make chapter`;
+# Made from chapters/25_matmul_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Matrix products as steps of a program: which are kernels, and which are not.
 
@@ -42,7 +42,7 @@ class Product(NamedTuple):
     out: Layout
 
     @property
-    def schedules(self):
+    def programs(self):
         """The programs within the step: none."""
         return ()
 

@@ -1,4 +1,4 @@
-# Made from chapters/23_matmul_ground.md by `make chapter`;
+# Made from chapters/25_matmul_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Packing: the numbers of a matrix in the order in which a tile reads them.
 

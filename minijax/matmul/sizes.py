@@ -1,4 +1,4 @@
-# Made from chapters/23_matmul_ground.md by `make chapter`;
+# Made from chapters/25_matmul_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Sizes that are known when a function runs: arithmetic on them, and loops over parts.
 

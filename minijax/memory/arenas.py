@@ -1,4 +1,4 @@
-# Made from chapters/21_memory.md by `make chapter`;
+# Made from chapters/20_memory.md by `make chapter`;
 # edit the chapter, not this file.
 """Memory handed out before it exists: offsets in an arena."""
 

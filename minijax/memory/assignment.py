@@ -1,4 +1,4 @@
-# Made from chapters/21_memory.md by `make chapter`;
+# Made from chapters/20_memory.md by `make chapter`;
 # edit the chapter, not this file.
 """Buffer assignment as data: where the slots of a schedule live."""
 
@@ -6,7 +6,7 @@ import dataclasses
 from typing import NamedTuple
 
 from minijax.jitting.costs import CompiledMemoryStats, nbytes
-from minijax.kernels.program_steps import Schedule
+from minijax.kernels.program_steps import LoweredProgram
 from minijax.memory.liveness import lifetimes
 
 
@@ -31,7 +31,7 @@ class MemoryPlan:
     """Where the slots of a schedule live.
 
     Attributes:
-      schedule: the `Schedule`.
+      schedule: the `LoweredProgram`.
       steps: what is to be run, one for each of its steps; those that write over an
         operand have one buffer for both.
       places: from slots to `Place`. In the plan of a schedule within a step, only what
@@ -47,7 +47,7 @@ class MemoryPlan:
         from the block.
     """
 
-    schedule: Schedule
+    schedule: LoweredProgram
     steps: list
     places: dict
     arena: int

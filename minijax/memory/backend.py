@@ -1,4 +1,4 @@
-# Made from chapters/21_memory_rest.md by `make chapter`;
+# Made from chapters/20_memory_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Programs run step by step, in memory that was planned."""
 
@@ -84,7 +84,7 @@ def settled(buffer):
 
 
 def scheduled(closed):
-    """Return the `Schedule` that is planned for a program."""
+    """Return the `LoweredProgram` that is planned for a program."""
     return fuse(lower(jaxpr_passes.value(closed)))
 
 
@@ -108,7 +108,7 @@ class PlannedProgram(LLVMProgram):
         self.offsets = offsets_of(self.plan)
 
     def lowered(self, closed):
-        """Return the `Schedule` of a program, with the steps that the plan wants."""
+        """Return a program with the steps that the plan wants."""
         self.plan = plan(scheduled(closed), self.donated)
         return self.plan.planned
 

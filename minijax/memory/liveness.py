@@ -1,4 +1,4 @@
-# Made from chapters/21_memory.md by `make chapter`;
+# Made from chapters/20_memory.md by `make chapter`;
 # edit the chapter, not this file.
 """Liveness analysis: from when until when the slots of a schedule are needed."""
 

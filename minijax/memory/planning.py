@@ -1,4 +1,4 @@
-# Made from chapters/21_memory.md by `make chapter`;
+# Made from chapters/20_memory.md by `make chapter`;
 # edit the chapter, not this file.
 """Buffer assignment: an offset in the arena for each slot of a schedule."""
 
@@ -15,7 +15,7 @@ class Planning:
     """The plan of a schedule, while it is made.
 
     Attributes:
-      schedule: the `Schedule`.
+      schedule: the `LoweredProgram`.
       handed: slots that get no place, since the step around the schedule places them.
       lives: the lifetimes of its slots.
       places, in_place, workspaces, blocks, nested: those of the `MemoryPlan`.
@@ -143,7 +143,7 @@ def plan(schedule, donated=()):
     """Return the `MemoryPlan` of a schedule.
 
     Args:
-      schedule: a `Schedule`.
+      schedule: a `LoweredProgram`.
       donated: for each input whether its memory may be written to; () for none.
     """
     p = Planning(schedule)
@@ -189,7 +189,7 @@ def plan_inside(schedule):
 
 def with_own_memory(p, number, step):
     """Place the workspace of a step, and plan the schedules in it."""
-    inner = [plan_inside(schedule) for schedule in step.schedules]
+    inner = [plan_inside(schedule) for schedule in step.programs]
     block = max([each.arena for each in inner], default=0)
     wanted = (p.workspaces, getattr(step, "workspace", 0)), (p.blocks, block)
     wanted = [(offsets, size) for offsets, size in wanted if size]
@@ -200,4 +200,4 @@ def with_own_memory(p, number, step):
     if not inner:
         return step
     p.nested[number] = inner
-    return step.with_schedules([each.planned for each in inner])
+    return step.with_programs([each.planned for each in inner])

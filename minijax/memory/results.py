@@ -1,4 +1,4 @@
-# Made from chapters/21_memory_rest.md by `make chapter`;
+# Made from chapters/20_memory_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """A recycling allocator: memory for results, used again when no object holds it."""
 

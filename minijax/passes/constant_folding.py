@@ -1,4 +1,4 @@
-# Made from chapters/18_passes_rest.md by `make chapter`;
+# Made from chapters/22_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Constant folding: what depends on known numbers alone, computed beforehand."""
 

@@ -1,4 +1,4 @@
-# Made from chapters/18_passes_rest.md by `make chapter`;
+# Made from chapters/22_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Branches that are known, and branches and loops that are handed less."""
 
@@ -205,7 +205,8 @@ def narrow_loop(sweep, eqn):
         operands.append(partition(kept[: len(some)], some)[1])
     if operands == consts:
         return None
-    return loop_again(sweep, eqn, *programs, [*operands, carry], eqn.outvars)
+    test, body = programs
+    return loop_again(sweep, eqn, test, body, [*operands, carry], eqn.outvars)
 
 
 def carry_less_round(sweep, eqn):

@@ -1,4 +1,4 @@
-# Made from chapters/18_passes.md by `make chapter`;
+# Made from chapters/22_passes.md by `make chapter`;
 # edit the chapter, not this file.
 """What is equal to what in the algebra of numbers as machines have them.
 

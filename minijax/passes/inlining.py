@@ -1,4 +1,4 @@
-# Made from chapters/18_passes.md by `make chapter`;
+# Made from chapters/22_passes.md by `make chapter`;
 # edit the chapter, not this file.
 """Inlining: calls of programs, replaced by what is called."""
 

@@ -1,4 +1,4 @@
-# Made from chapters/18_passes_upper.md by `make chapter`;
+# Made from chapters/22_passes_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """Loop-invariant code motion: what is the same in every step is computed once."""
 

@@ -1,4 +1,4 @@
-# Made from chapters/18_passes_rest.md by `make chapter`;
+# Made from chapters/22_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Operations that only move elements, and conversions: two in a row are often one."""
 

@@ -42,7 +42,7 @@ class Sort(NamedTuple):
     results: tuple
 
     @property
-    def schedules(self):
+    def programs(self):
         """The programs within the step: none."""
         return ()
 

@@ -1,4 +1,4 @@
-# Made from chapters/26_threads_ground.md by `make chapter`;
+# Made from chapters/27_threads_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Long folds in two kernels: one folds parts of an axis, one what is left of the parts.
 

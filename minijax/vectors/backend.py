@@ -1,4 +1,4 @@
-# Made from chapters/22_vectors_rest.md by `make chapter`;
+# Made from chapters/24_vectors_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Programs run step by step in planned memory, by kernels with vectors."""
 

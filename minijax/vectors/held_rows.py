@@ -1,4 +1,4 @@
-# Made from chapters/22_vectors_rest.md by `make chapter`;
+# Made from chapters/24_vectors_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Rows held in a buffer between the sweeps over them, and the folds at their ends."""
 

@@ -1,4 +1,4 @@
-# Made from chapters/22_vectors.md by `make chapter`;
+# Made from chapters/24_vectors.md by `make chapter`;
 # edit the chapter, not this file.
 """How loops without vectors are written: turn by turn, or in blocks."""
 

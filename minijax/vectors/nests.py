@@ -1,4 +1,4 @@
-# Made from chapters/22_vectors.md by `make chapter`;
+# Made from chapters/24_vectors.md by `make chapter`;
 # edit the chapter, not this file.
 """Vectorisation: which loop of a nest is done by vectors, and how long they are."""
 

@@ -1,4 +1,4 @@
-# Made from chapters/22_vectors_rest.md by `make chapter`;
+# Made from chapters/24_vectors_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Folds over rows of a matrix: running values in memory, rows read as they lie."""
 
