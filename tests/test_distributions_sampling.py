@@ -218,7 +218,7 @@ def test_switches():
         (
             lambda: random.choice(KEY, jnp.ones(3), (2,)),
             NotImplementedError,
-            "comes with floor 27",
+            "a gather, which is not there yet",
         ),
         (
             lambda: random.permutation(KEY, 1.5),

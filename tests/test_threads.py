@@ -28,15 +28,9 @@ from minijax.matmul.calls import write_product_step
 from minijax.matmul.lowering import Product
 from minijax.threads import pool_code
 from minijax.threads.atomics import PAUSES, added, pause_text, quotient, seen, swapped
+from minijax.threads.cores import _count, available
 from minijax.threads.partial_folds import in_two
-from minijax.threads.pool import (
-    Pool,
-    _count,
-    available,
-    place_of_share,
-    pool,
-    pool_text,
-)
+from minijax.threads.pool import Pool, place_of_share, pool, pool_text
 from minijax.threads.ranges import outermost, range_function, unit_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -540,7 +534,7 @@ def test_limits_of_containers(text, wanted, monkeypatch, tmp_path):
     path = tmp_path / "cpu.max"
     if text:
         path.write_text(text + "\n")
-    monkeypatch.setattr("minijax.threads.pool.CPU_LIMIT", path)
+    monkeypatch.setattr("minijax.threads.cores.CPU_LIMIT", path)
     cores = {"sched_getaffinity": lambda process: range(64)}
     monkeypatch.setattr(os, *cores.popitem(), raising=False)
     assert available() == wanted

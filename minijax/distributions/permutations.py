@@ -94,7 +94,7 @@ def choice(
       a: an integer that is known while tracing, or an array.
       shape: how many.
       replace: whether one can be drawn again. From an array, that is a gather, and
-        comes with floor 27.
+        comes with the floor of indexing.
       p: chances; by default they are equal.
       axis: along which elements of an array are drawn.
       mode: as in `gumbel`.
@@ -140,7 +140,7 @@ def _check_draws(size, count, replace, array):
     if replace and array.ndim:
         raise NotImplementedError(
             "choice with replacement takes elements of an array at places that may "
-            "repeat. That is a gather, which comes with floor 27. Draw the places: "
+            "repeat. That is a gather, which is not there yet. Draw the places: "
             f"choice(key, {size}, ...)."
         )
 

@@ -10,7 +10,6 @@ import ctypes
 import os
 import threading
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 
@@ -20,7 +19,8 @@ from minijax.calls.words import WordsLibrary, llvm_text, word
 from minijax.forgetting.remembering import Once
 from minijax.llvm.targets import host_target
 from minijax.matmul.gemm import workspace
-from minijax.threads.atomics import pause_text, quotient
+from minijax.threads.atomics import pause_text
+from minijax.threads.cores import MOST, available, politely
 from minijax.threads.pool_code import (
     ACQUIRE,
     ACQUIRE_TIMED,
@@ -44,7 +44,6 @@ from minijax.threads.pool_code import (
     work,
 )
 
-MOST = 256  # threads at most
 TABLE_WORDS = WORKERS // 8 + 8 * MOST  # of the table, in words
 SPACE_BYTES = workspace((1, 2**20, 2**20, 2**20), np.dtype("float64"))
 OUTSIDE = "wake", "work"
@@ -69,35 +68,6 @@ def pool_text(triple):
     """Return the text of the pool's functions."""
     functions = drain, offer, rest, watch, finish, wake, work, share
     return pause_text(triple) + llvm_text(*functions, outside=OUTSIDE) + TABLE
-
-
-CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
-
-
-def available():
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        count = len(os.sched_getaffinity(0))
-    else:
-        count = os.cpu_count() or 1
-    return max(1, min(count, limit_of_container()))
-
-
-def limit_of_container():
-    """Return how many cores' time a container may use, rounded up."""
-    with suppress(OSError, ValueError):  # there is no limit, or no container
-        time, period = map(int, CPU_LIMIT.read_text().split())
-        return quotient(time, period)
-    return MOST
-
-
-def _count(value):
-    if not str(value or 0).isdecimal():
-        raise ValueError(f"{value!r} is no number of threads.")
-    return int(value or 0)
-
-
-config.define("minijax_num_threads", os.environ.get("MINIJAX_NUM_THREADS", ""), _count)
 
 
 class Pool:
@@ -139,7 +109,7 @@ class Pool:
         word[me + BED] = self._bed()
         word[me + SPACE] = -(-self.spaces[-1].ctypes.data // 64) * 64
         function, name = self.function("work", 2), f"minijax-{number}"
-        function.library = self.library  # stays as long as somebody is inside
+        function.library = self.library  # stays as long as a thread is inside
         helper = threading.Thread(
             target=politely, args=(function, self.address, me), name=name, daemon=True
         )
@@ -164,13 +134,6 @@ class Pool:
         self.forget()
         for helper in self.helpers:
             helper.join()
-
-
-def politely(function, *args):
-    """Call a function, in a thread that does not drive others from their cores."""
-    with suppress(AttributeError, OSError):  # not every system knows this
-        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-    return function(*args)
 
 
 def address_of(function):

@@ -45,7 +45,7 @@ def offer(pool, task, args, size, step):
 
 
 def rest(pool, me, known):
-    """Sleep until there is another task than the known one, or somebody wakes us."""
+    """Sleep until there is another task than the known one, or are woken."""
     put(me + ASLEEP, 1)
     if seen(pool + GENERATION) != known and swapped(me + ASLEEP, 1, 0) != 0:
         return 0

@@ -78,14 +78,6 @@ def write_share(f, task, addresses, space="null"):
     f.line(f"{name} = call i64 @minijax_share({', '.join(args)})")
 
 
-def may_share(time):
-    """Return whether a step of so many nanoseconds is shared, and by whom is known."""
-    place = place_of_share() if time >= LONG else None
-    if place:
-        make_known("minijax_share", place)
-    return bool(place)
-
-
 def kernel_task(program, kernel):
     """Return the name of a kernel's task; the same text is written once."""
     text = f"{kernel} in parts"
@@ -110,6 +102,14 @@ def cast(t, address, buffer):
     if kind == "i8*":
         return f"i8* {address}"
     return f"{kind} {t.emit(f'bitcast i8* {address} to {kind}', 'p')}"
+
+
+def may_share(time):
+    """Return whether a step of so many nanoseconds is shared, and by whom is known."""
+    place = place_of_share() if time >= LONG else None
+    if place:
+        make_known("minijax_share", place)
+    return bool(place)
 
 
 def write_shared_launch(f, step):

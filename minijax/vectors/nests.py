@@ -106,21 +106,31 @@ def cost(step, axis, lanes=1):
       lanes: how many numbers they hold.
     """
     if isinstance(step, Store):
-        stride = step.place.strides[axis] if axis is not None else 1
-        if step.update:
-            return 2 if stride == 1 else 3 * lanes
-        return 1 if abs(stride) == 1 else 1.5 * lanes
+        return _cost_of_store(step, axis, lanes)
     if is_turn(step) and axis is None:
         return WAIT
     if not isinstance(step, Node) or step.op in ("constant", "index"):
         return 0.25
     if step.op == "load":
-        stride = step.detail.place.strides[axis] if axis is not None else 1
-        if any(axis in number.level for number in step.args):
-            return 3 * lanes
-        return 1 if abs(stride) <= 1 else stride if 1 < stride <= 4 else 3 * lanes
+        return _cost_of_load(step, axis, lanes)
     function = elementary.function(step.op, step.args[-1].dtype)
     return 0.5 * (function.operations if function else 1)
+
+
+def _cost_of_store(step, axis, lanes):
+    stride = step.place.strides[axis] if axis is not None else 1
+    if step.update:
+        return 2 if stride == 1 else 3 * lanes
+    return 1 if abs(stride) == 1 else 1.5 * lanes
+
+
+def _cost_of_load(node, axis, lanes):
+    if any(axis in number.level for number in node.args):
+        return 3 * lanes
+    stride = node.detail.place.strides[axis] if axis is not None else 1
+    if abs(stride) <= 1:
+        return 1
+    return stride if 1 < stride <= 4 else 3 * lanes
 
 
 def lanes_for(kernel, loop, target):
