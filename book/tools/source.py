@@ -23,7 +23,7 @@ PARTS = [  # the parts of the book: the last floor of each, and its caption
     (6, "I · Interpreters"),
     (11, "II · Programs as data"),
     (16, "III · Staging out"),
-    (26, "IV · The machine"),
+    (27, "IV · The machine"),
     (32, "V · The library"),
     (34, "VI · Many processors"),
     (99, "VII · Was it worth it?"),
