@@ -43,17 +43,17 @@ FLOORS = (
     Floor(P3, "Callbacks", "a program calls its reader back"),
     Floor(P3, "Branches", "if and while become equations"),
     Floor(P3, "Scan", "a thousand steps become one equation"),
-    Floor(P4, "Kernels & LLVM", "equations become loop nests, then instructions"),
-    Floor(P4, "Passes", "the program becomes a shorter, equal program"),
-    Floor(P4, "Functions", "exp becomes a polynomial, sixteen at a time"),
+    Floor(P4, "Kernels", "equations become loop nests"),
+    Floor(P4, "LLVM", "loop nests become instructions"),
     Floor(P4, "Fusion", "four loops become one"),
     Floor(P4, "Memory", "fifty arrays become one arena"),
+    Floor(P4, "Whole programs", "all steps become one function, loops included"),
+    Floor(P4, "Passes", "the program becomes a shorter, equal program"),
+    Floor(P4, "Functions", "exp becomes a polynomial, sixteen at a time"),
     Floor(P4, "Vectors", "sixteen numbers become one instruction"),
     Floor(P4, "Matmul", "a product becomes tiles that fit"),
-    Floor(P4, "Whole programs", "all steps become one function, loops included"),
     Floor(P4, "Calls", "the call itself becomes machine code"),
     Floor(P4, "Threads", "one loop becomes parts for every core"),
-    Floor(P5, "Indexing", "x[i, :, mask] becomes gather and scatter", False),
     Floor(P5, "Sorting", "an order becomes a rule like any other"),
     Floor(P5, "Windows", "a convolution becomes products of windows", False),
     Floor(P5, "Linear algebra", "solve and fft become calls with derivatives", False),
@@ -65,7 +65,7 @@ FLOORS = (
 )
 
 WIDTH, SHAFT, TOWER = 460, 24, 216
-OPEN, SHUT, GAP = 21, 6, 6
+OPEN, SHUT, GAP = 20, 6, 6
 ROOM = 112  # for the lines beside an open part that has few floors
 
 
