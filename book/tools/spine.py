@@ -18,7 +18,7 @@ WORDS = range(2800, 5201)
 EXPORTED, CODE, CELL, FOLDS = 250, 500, 25, 4  # at most
 HIDDEN = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
 # Pages that are cut anew with their redesign.
-PART_4 = {18, 24, 27}
+PART_4 = {24, 27}
 
 
 @dataclass(frozen=True)
