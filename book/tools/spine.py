@@ -17,8 +17,6 @@ from book.tools.source import Cell, Chapter, read_chapters
 WORDS = range(2800, 5201)
 EXPORTED, CODE, CELL, FOLDS = 250, 500, 25, 4  # at most
 HIDDEN = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
-# Pages that are cut anew with their redesign.
-PART_4 = {17, 18}
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,7 @@ def height(cell: Cell) -> int:
 
 def is_judged(chapter: Chapter) -> bool:
     """Whether the budget is for this page: spines only, not the prologue."""
-    number = chapter.floor.number
-    return number > 0 and chapter.floor.is_spine and number not in PART_4
+    return chapter.floor.number > 0 and chapter.floor.is_spine
 
 
 def faults(chapter: Chapter) -> list[str]:

@@ -57,17 +57,6 @@ def _load(detail, args, indices, memory):
     return np.where(inside, found.astype(in_registers(buffer.dtype)), other)
 
 
-def _address(place, numbers, terms, indices):
-    """Return a place for all indices, and whether all numbers keep their limits."""
-    ones = np.ones((1,) * len(indices), np.int64)
-    address, inside = place.at(indices) * ones, ones == 1
-    for number, (stride, limit) in zip(numbers, terms):
-        within = (number >= 0) & (number < limit)
-        address = address + stride * np.where(within, number, 0)
-        inside = inside & within
-    return address, inside
-
-
 def _fold(node, arg, sizes):
     shape, (how, axes) = list(arg.shape), node.detail
     for axis in axes:
@@ -82,6 +71,17 @@ def _store(elements, store, args, indices, sizes):
     address, [value] = np.asarray(store.place.at(indices)), args
     shape = np.broadcast_shapes(address.shape, value.shape)
     elements[np.broadcast_to(address, shape)] = value
+
+
+def _address(place, numbers, terms, indices):
+    """Return a place for all indices, and whether all numbers keep their limits."""
+    ones = np.ones((1,) * len(indices), np.int64)
+    address, inside = place.at(indices) * ones, ones == 1
+    for number, (stride, limit) in zip(numbers, terms):
+        within = (number >= 0) & (number < limit)
+        address = address + stride * np.where(within, number, 0)
+        inside = inside & within
+    return address, inside
 
 
 def _update(elements, store, args, indices, sizes):

@@ -32,6 +32,12 @@ class Buffer(NamedTuple):
         return f"{self.name}:{short_name(self.dtype)}[{self.size}]"
 
 
+def _term(factor, letter):
+    sign, size = "-" if factor < 0 else "+", abs(factor)
+    star = "*" if letter and size != 1 else ""
+    return f"{sign} {'' if letter and size == 1 else size}{star}{letter}"
+
+
 class Affine(NamedTuple):
     """The number ``offset + strides[0] * i + strides[1] * j + ...``."""
 
@@ -61,12 +67,6 @@ class Affine(NamedTuple):
             terms.append(_term(self.offset, ""))
         text = " ".join(terms)
         return f"-{text[2:]}" if text.startswith("- ") else text.removeprefix("+ ")
-
-
-def _term(factor, letter):
-    sign, size = "-" if factor < 0 else "+", abs(factor)
-    star = "*" if letter and size != 1 else ""
-    return f"{sign} {'' if letter and size == 1 else size}{star}{letter}"
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -138,19 +138,6 @@ class Term(NamedTuple):
     limit: int
 
 
-class Load(NamedTuple):
-    """An element of a buffer; `other` where a guard, or a term's limit, says outside.
-
-    Each of the `terms` belongs to one of the node's arguments, which is its number.
-    """
-
-    buffer: Buffer
-    place: Affine
-    guards: tuple = ()
-    other: object = 0
-    terms: tuple = ()
-
-
 class Update(NamedTuple):
     """How a store finds computed places, and what it does there (a scatter).
 
@@ -169,30 +156,23 @@ class Update(NamedTuple):
     distinct: bool = False
 
 
-class Store(NamedTuple):
-    """What becomes of the element at `place`, for all indices that it varies over."""
+def running(how, axis, arg):
+    """Return the node of a running fold: at each index, of all up to this one."""
+    level = union([arg.level, (axis,)])
+    return Node("running", (arg,), arg.dtype, level, Fold(how, (axis,)))
+
+
+class Load(NamedTuple):
+    """An element of a buffer; `other` where a guard, or a term's limit, says outside.
+
+    Each of the `terms` belongs to one of the node's arguments, which is its number.
+    """
 
     buffer: Buffer
     place: Affine
-    node: Node
-    update: Update | None = None
-
-    @property
-    def axes(self):
-        """The axes along which it is done."""
-        return self.update.axes if self.update else self.place.axes
-
-    @property
-    def args(self):
-        """The nodes that it needs."""
-        return (self.node, *self.update.at) if self.update else (self.node,)
-
-    def with_nodes(self, new):
-        """Return the store with other nodes in the places of its own, by these."""
-        update = self.update
-        if update:
-            update = update._replace(at=tuple([new[node] for node in update.at]))
-        return self._replace(node=new[self.node], update=update)
+    guards: tuple = ()
+    other: object = 0
+    terms: tuple = ()
 
 
 def load(buffer, place, guards=(), other=0, computed=()):
@@ -229,10 +209,30 @@ def fold(how, axes, arg):
     return Node("fold", (arg,), dtype, level, Fold(how, tuple(axes)))
 
 
-def running(how, axis, arg):
-    """Return the node of a running fold: at each index, of all up to this one."""
-    level = union([arg.level, (axis,)])
-    return Node("running", (arg,), arg.dtype, level, Fold(how, (axis,)))
+class Store(NamedTuple):
+    """What becomes of the element at `place`, for all indices that it varies over."""
+
+    buffer: Buffer
+    place: Affine
+    node: Node
+    update: Update | None = None
+
+    @property
+    def axes(self):
+        """The axes along which it is done."""
+        return self.update.axes if self.update else self.place.axes
+
+    @property
+    def args(self):
+        """The nodes that it needs."""
+        return (self.node, *self.update.at) if self.update else (self.node,)
+
+    def with_nodes(self, new):
+        """Return the store with other nodes in the places of its own, by these."""
+        update = self.update
+        if update:
+            update = update._replace(at=tuple([new[node] for node in update.at]))
+        return self._replace(node=new[self.node], update=update)
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -336,22 +336,6 @@ def _limits(numbers, terms):
     return [f"0 <= {x} < {term.limit}" for x, term in zip(numbers, terms)]
 
 
-def needed(goals, ends=()):
-    """Return the set of some nodes and of all that they are computed from.
-
-    Args:
-      goals: the nodes.
-      ends: nodes of which it does not matter what they are computed from.
-    """
-    found, open_ends = set(), [*goals]
-    while open_ends:
-        node = open_ends.pop()
-        if node not in found:
-            found.add(node)
-            open_ends.extend(() if node in ends else node.args)
-    return found
-
-
 def elements(kernel, axes):
     """Return how many indices there are along some axes."""
     return math.prod(kernel.sizes[axis] for axis in axes)
@@ -407,3 +391,19 @@ def is_affine(kernel):
         node.op == "running" or (node.op == "load" and node.args)
         for node in kernel.nodes
     )
+
+
+def needed(goals, ends=()):
+    """Return the set of some nodes and of all that they are computed from.
+
+    Args:
+      goals: the nodes.
+      ends: nodes of which it does not matter what they are computed from.
+    """
+    found, open_ends = set(), [*goals]
+    while open_ends:
+        node = open_ends.pop()
+        if node not in found:
+            found.add(node)
+            open_ends.extend(() if node in ends else node.args)
+    return found

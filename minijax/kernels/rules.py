@@ -1,4 +1,4 @@
-# Made from chapters/17_kernels.md by `make chapter`;
+# Made from chapters/17_kernels_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Lowering rules: primitives as kernels, one element each, or folded and rearranged."""
 

@@ -1,4 +1,4 @@
-# Made from chapters/17_kernels.md by `make chapter`;
+# Made from chapters/17_kernels_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Operations on scalars: what each means, for which dtypes, and how NumPy does it.
 

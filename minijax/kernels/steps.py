@@ -1,4 +1,4 @@
-# Made from chapters/17_kernels.md by `make chapter`;
+# Made from chapters/17_kernels_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The protocol of steps: what every type of step has, in its class and in a table."""
 

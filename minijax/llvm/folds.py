@@ -1,4 +1,4 @@
-# Made from chapters/18_llvm.md by `make chapter`;
+# Made from chapters/18_llvm_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Folds of vectors: many running values at once, and how they become one."""
 

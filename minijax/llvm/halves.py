@@ -1,4 +1,4 @@
-# Made from chapters/18_llvm.md by `make chapter`;
+# Made from chapters/18_llvm_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Narrow floats: what makes numbers of their patterns of bits, and patterns of numbers.
 

@@ -104,6 +104,34 @@ def write_node(f, node):
     return found or f.operation(node.op, args, dtype, node.dtype, lanes, flags)
 
 
+def write_loop(f, loop):
+    """Write a loop as its marks say; folds are begun and ended."""
+    new = [each for each in loop.folds if each not in f.open]
+    spread = {each: spread_lanes(loop, each) for each in new}
+    for each in new:
+        f.open[each] = spread[each] or f.lanes_of(each.args[0])
+        f.running[each] = first_values(each, f.open[each])
+    write_turns(f, loop)
+    for each in new:
+        values, lanes = f.running.pop(each), f.open.pop(each)
+        if spread[each]:
+            values = fold_lanes(f, each, values, lanes)
+        f.names[each] = values[-1]
+
+
+def carry_folds(f, folds, first, step, count, body):
+    """Write a loop that carries the running values of some folds."""
+
+    def inside(index, names):
+        set_running(f, folds, names)
+        body(index)
+        return all_running(f, folds)
+
+    kinds = [kind for each in folds for kind in value_types(each, f.open[each])]
+    carried = list(zip(kinds, all_running(f, folds)))
+    set_running(f, folds, f.turns(first, step, count, carried, inside))
+
+
 def products_in(kernel):
     """Return the products that a sum needs, and nothing else."""
     uses = Counter(arg for node in kernel.nodes for arg in node.args)
@@ -127,21 +155,6 @@ def write_one_by_one(f, node, args, lanes):
         y = f.operation(node.op, each, node.dtype, node.dtype, 0)
         x = f.emit(f"insertelement {vector} {x}, {kind} {y}, i32 {lane}", "x")
     return x
-
-
-def write_loop(f, loop):
-    """Write a loop as its marks say; folds are begun and ended."""
-    new = [each for each in loop.folds if each not in f.open]
-    spread = {each: spread_lanes(loop, each) for each in new}
-    for each in new:
-        f.open[each] = spread[each] or f.lanes_of(each.args[0])
-        f.running[each] = first_values(each, f.open[each])
-    write_turns(f, loop)
-    for each in new:
-        values, lanes = f.running.pop(each), f.open.pop(each)
-        if spread[each]:
-            values = fold_lanes(f, each, values, lanes)
-        f.names[each] = values[-1]
 
 
 def spread_lanes(loop, fold):
@@ -175,19 +188,6 @@ def turns(f, loop, first, step, count):
         write_blocks(f, loop.folds, first, step, count, body)
     else:
         carry_folds(f, loop.folds, first, step, count, body)
-
-
-def carry_folds(f, folds, first, step, count, body):
-    """Write a loop that carries the running values of some folds."""
-
-    def inside(index, names):
-        set_running(f, folds, names)
-        body(index)
-        return all_running(f, folds)
-
-    kinds = [kind for each in folds for kind in value_types(each, f.open[each])]
-    carried = list(zip(kinds, all_running(f, folds)))
-    set_running(f, folds, f.turns(first, step, count, carried, inside))
 
 
 def write_part(f, first, step, count, body):

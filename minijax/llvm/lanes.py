@@ -1,4 +1,4 @@
-# Made from chapters/18_llvm.md by `make chapter`;
+# Made from chapters/18_llvm_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Lanes: where the elements of a vector are, and masks for those that count."""
 
