@@ -220,7 +220,9 @@ class Door:
     """
 
     def __init__(self):
-        text = llvm_text(successor, *GATE_FUNCTIONS, outside=["successor"])
+        # Those of outside are not inlined: what is rare stays out of the way.
+        outside = ["successor", "number", "new_result"]
+        text = llvm_text(successor, *GATE_FUNCTIONS, outside=outside)
         self.library = WordsLibrary(text)
         self.address, self.trial = map(self.library.place, ("gate", "successor"))
         words = [ctypes.py_object] * 3 + [ctypes.c_void_p]
