@@ -24,8 +24,8 @@ PARTS = [  # the parts of the book: the last floor of each, and its caption
     (11, "II · Programs as data"),
     (16, "III · Staging out"),
     (27, "IV · The machine"),
-    (32, "V · The library"),
-    (34, "VI · Many processors"),
+    (33, "V · The library"),
+    (35, "VI · Many processors"),
     (99, "VII · Was it worth it?"),
 ]
 

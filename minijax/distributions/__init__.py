@@ -1,3 +1,3 @@
-# Made from chapters/31_random_rest.md by `make chapter`;
+# Made from chapters/32_random_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Random: the rest. How are other distributions made of uniform and normal numbers?"""

@@ -1,4 +1,4 @@
-# Made from chapters/31_random_rest.md by `make chapter`;
+# Made from chapters/32_random_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Samplers that count: Poisson, binomial and multinomial numbers.
 

@@ -1,3 +1,3 @@
-# Made from chapters/31_random.md by `make chapter`;
+# Made from chapters/32_random.md by `make chapter`;
 # edit the chapter, not this file.
 """Random. Where does chance come from, if functions repeat themselves?"""

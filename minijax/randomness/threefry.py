@@ -1,4 +1,4 @@
-# Made from chapters/31_random.md by `make chapter`;
+# Made from chapters/32_random.md by `make chapter`;
 # edit the chapter, not this file.
 """Threefry-2x32: a block cipher of two words, used as a counter-based generator.
 

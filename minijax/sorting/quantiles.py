@@ -1,4 +1,4 @@
-# Made from chapters/28_sorting_rest.md by `make chapter`;
+# Made from chapters/29_sorting_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Medians and other quantiles.
 

@@ -1,4 +1,4 @@
-# Made from chapters/28_sorting_ground.md by `make chapter`;
+# Made from chapters/29_sorting_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Radix sort in machine code: a stable order of unsigned words, digit by digit.
 

@@ -1,4 +1,4 @@
-# Made from chapters/28_sorting.md by `make chapter`;
+# Made from chapters/29_sorting.md by `make chapter`;
 # edit the chapter, not this file.
 """Sorts as steps of a program.
 

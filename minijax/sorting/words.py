@@ -1,4 +1,4 @@
-# Made from chapters/28_sorting.md by `make chapter`;
+# Made from chapters/29_sorting.md by `make chapter`;
 # edit the chapter, not this file.
 """Words in the order of numbers: unsigned integers that compare as the numbers do.
 

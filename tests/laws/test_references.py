@@ -22,7 +22,7 @@ def test_all_references_lead_somewhere():
         ("See chapter 99.", "chapters/01_a.md:7: there is no chapter 99"),
         ("See chapters 3, 4 and 77.", "no chapter 77"),
         ("See chapters 12–58.", "no chapter 58"),
-        ("See chapter 27 and chapters 3 to 5.", None),
+        ("See chapter 28 and chapters 3 to 5.", None),
         ("[x](00_prologue.ipynb)", None),
         ("[x](99_none.ipynb)", "no such page"),
         ("[x](09_linearize.ipynb#nowhere)", "the headings there are .*in-jax"),
