@@ -383,23 +383,14 @@ def apart(store, axis):
 
 
 def is_affine(kernel):
-    """Return whether each place of a kernel is affine, and each element made by itself.
-
-    It is not if a place is computed, or if a fold runs.
-    """
-    return not any(store.update for store in kernel.stores) and not any(
-        node.op == "running" or (node.op == "load" and node.args)
-        for node in kernel.nodes
-    )
+    """Return whether no place of a kernel is computed, and no fold runs."""
+    computed = [node for node in kernel.nodes if node.op == "load" and node.args]
+    moved = computed or any(store.update for store in kernel.stores)
+    return not moved and all(node.op != "running" for node in kernel.nodes)
 
 
 def needed(goals, ends=()):
-    """Return the set of some nodes and of all that they are computed from.
-
-    Args:
-      goals: the nodes.
-      ends: nodes of which it does not matter what they are computed from.
-    """
+    """Return the set of nodes and of all that they, but for `ends`, are made of."""
     found, open_ends = set(), [*goals]
     while open_ends:
         node = open_ends.pop()
