@@ -101,12 +101,9 @@ def index(axis):
 
 
 def apply(op, *args, dtype=None):
-    """Return the node of a scalar operation.
+    """Return the node of a scalar operation, by its name in a table.
 
-    Args:
-      op: its name in `scalar_ops` or `recastings`.
-      *args: nodes.
-      dtype: that of the result, for an operation of `recastings`.
+    A name in `recastings` needs the dtype of the result besides the nodes `args`.
     """
     if dtype is None:
         dtype = scalar_ops[op].result or args[-1].dtype
@@ -179,10 +176,7 @@ def load(buffer, place, guards=(), other=0, computed=()):
     """Return the node of an element of a buffer.
 
     Args:
-      buffer: the buffer.
-      place: an `Affine`.
-      guards: tuple of `Guard`.
-      other: the number outside.
+      buffer, place, guards, other: as in a `Load`.
       computed: pairs of a node of int64 and a `Term`, which are added to the place.
     """
     args, terms = zip(*computed) if computed else ((), ())
@@ -383,10 +377,11 @@ def apart(store, axis):
 
 
 def is_affine(kernel):
-    """Return whether no place of a kernel is computed, and no fold runs."""
-    computed = [node for node in kernel.nodes if node.op == "load" and node.args]
-    moved = computed or any(store.update for store in kernel.stores)
-    return not moved and all(node.op != "running" for node in kernel.nodes)
+    """Return whether no place of a kernel is computed, and no fold of it runs."""
+    return not any(store.update for store in kernel.stores) and not any(
+        node.op == "running" or (node.op == "load" and node.args)
+        for node in kernel.nodes
+    )
 
 
 def needed(goals, ends=()):
