@@ -28,10 +28,13 @@ def pays(first, second, links, uses, target):
       uses: of their schedule.
       target: the prices.
     """
-    return is_near(first, second, links, uses, target) and all(
-        cost_again(first, second, link, uses) <= saved(first, link, target)
-        for link in links
-    )
+    if not is_near(first, second, links, uses, target):
+        return False
+    for link in links:
+        cost = cost_again(first, second, link, uses)
+        if cost and cost > saved(first, link, target):
+            return False
+    return True
 
 
 def is_near(first, second, links, uses, target):
@@ -57,7 +60,7 @@ def cost_again(first, second, link, uses):
     if read != made or link.read.guards:
         found = link.slot not in first.folded and is_made(first, second, link, uses)
         return elements(sizes, read.axes) * flops if found else math.inf
-    if len(read.axes) == len(sizes):
+    if all(read.strides):
         return 0
     loops = {axis for home in second.homes.values() for at in home for axis in at.axes}
     around = [axis for axis in range(max(read.axes, default=-1) + 1) if axis in loops]

@@ -126,13 +126,16 @@ class Fusion:
         if not pays(first, second, links, self.uses, self.target):
             return None
         group = joined(first, second, links, self.uses, order)
-        stays = [slot for slot in group.flops if slot not in self.cheap]
-        stays = [slot for slot in stays if self.uses.outside(slot, group.homes)]
         for each in turned:
-            own = [slot for slot in stays if slot in each.flops]
+            own = [slot for slot in each.flops if self.stays(slot, group)]
             if not is_in_rows(each, own, self.uses, self.target):
                 return None
         return group if is_straight(group, self.target) else None
+
+    def stays(self, slot, group):
+        """Return whether a group stores one of its slots."""
+        made = slot in group.flops and slot not in self.cheap
+        return made and self.uses.outside(slot, group.homes)
 
     def steps(self):
         """Return the steps of all groups, less those that are not needed."""

@@ -160,8 +160,7 @@ def shared_reads(first, second):
     for slot in [slot for slot in second.reads if slot in first.reads]:
         (maker, seen), (reader, node) = first.reads[slot][0], second.reads[slot][0]
         link = Link(slot, maker, seen.detail, reader, node.detail)
-        full = len(made_at(first, link).axes) == len(first.sizes)
-        full = full and len(read_at(second, link).axes) == len(second.sizes)
+        full = all(made_at(first, link).strides) and all(read_at(second, link).strides)
         found += [link] if full and not link.made.guards + link.read.guards else []
     return found
 
@@ -340,8 +339,10 @@ def joined(first, second, links, uses, order):
     for slot, loads in second.reads.items():
         if slot not in first.flops:
             reads[slot] = (*reads.get(slot, ()), *loads)
-    needs = first.needs | second.needs.difference(first.homes)
-    users = first.users.difference(second.homes) | second.users
+    needs = second.needs.difference(first.homes)
+    users = first.users.difference(second.homes)
+    needs |= first.needs
+    users |= second.users
     orders, solid = first.orders | second.orders, first.solid | second.solid
     return Group(
         first.sizes, homes, reads, flops, folded, orders, solid,

@@ -23,7 +23,7 @@ def seen_along(place, maps, rank):
       maps: for each of its axes, the `Affine` along the other ones.
       rank: how many of these there are.
     """
-    if maps is unit(rank) and len(place.strides) == rank:
+    if maps == unit(rank) and len(place.strides) == rank:
         return place
     offset, strides = place.offset, [0] * rank
     for stride, at in zip(place.strides, maps):

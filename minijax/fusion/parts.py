@@ -98,10 +98,10 @@ def parts_among(steps, target):
     for number, step in enumerate(steps):
         if not isinstance(step, Launch) or 0 in step.kernel.sizes:
             continue
-        if is_affine(step.kernel):
-            kernel, slots = step
-            if kernel not in facts:
-                facts[kernel] = facts_of(kernel, target)
+        kernel, slots = step
+        if kernel not in facts:
+            facts[kernel] = facts_of(kernel, target) if is_affine(kernel) else None
+        if facts[kernel]:
             loads = [(slots[buffer], node) for buffer, node in facts[kernel].loads]
             stores = [(slots[buffer], store) for buffer, store in facts[kernel].stores]
             parts[number] = Part(number, kernel, facts[kernel], loads, stores)
