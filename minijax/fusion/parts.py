@@ -101,10 +101,11 @@ def parts_among(steps, target):
         kernel, slots = step
         if kernel not in facts:
             facts[kernel] = facts_of(kernel, target) if is_affine(kernel) else None
-        if facts[kernel]:
-            loads = [(slots[buffer], node) for buffer, node in facts[kernel].loads]
-            stores = [(slots[buffer], store) for buffer, store in facts[kernel].stores]
-            parts[number] = Part(number, kernel, facts[kernel], loads, stores)
+        known = facts[kernel]
+        if known:
+            loads = [(slots[buffer], node) for buffer, node in known.loads]
+            stores = [(slots[buffer], store) for buffer, store in known.stores]
+            parts[number] = Part(number, kernel, known, loads, stores)
     return parts
 
 
