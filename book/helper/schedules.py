@@ -5,7 +5,7 @@ from .svg import Canvas, clip, soft, text_width
 ROW, COLUMN, SIZE = 26, 34, 12
 
 
-def schedule(schedule, title="LoweredProgram"):
+def schedule(schedule, title="Schedule"):
     """A row for each step, and a column for each slot of memory.
 
     A step that writes a slot has a full dot in its column, one that reads it a ring;
