@@ -261,8 +261,8 @@ def test_the_lift_counts_floors_from_the_ground():
 
 
 def test_the_lift_refuses_floors_that_are_not_there():
-    with pytest.raises(ValueError, match="no floor 36"):
-        figures.lift(36)
+    with pytest.raises(ValueError, match="no floor 37"):
+        figures.lift(37)
     with pytest.raises(ValueError, match="no floor 0"):
         figures.lift(0)
 
