@@ -150,7 +150,7 @@ def attempt(record, args, keywords):
 
 
 def variable(name, around):
-    """Return the value of a context variable, which somebody else holds."""
+    """Return the value of a context variable, which is held elsewhere."""
     place = room(1)
     call(word[around + GET_VARIABLE], name, 0, place)
     call(word[around + DECREF], word[place])

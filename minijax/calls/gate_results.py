@@ -56,7 +56,7 @@ from minijax.calls.words import call, half, word
 
 
 def spare(known, around):
-    """Return a result of an earlier call that nobody holds any more, or 0."""
+    """Return a result of an earlier call that is held nowhere any more, or 0."""
     items = word[word[known + SPARES] + LIST_ITEMS]
     i = 0
     while i < word[word[known + SPARES] + SIZE]:

@@ -78,7 +78,7 @@ class Records:
             self.chain.clear()
 
     def unlock(self):
-        """Forget who is changing the records: after a fork, nobody is."""
+        """Forget who is changing the records: after a fork, no thread is."""
         self._lock = Lock()
 
     def wants(self, ready):

@@ -50,7 +50,7 @@ FORGOTTEN = 24 * 3600  # seconds after which nobody is writing a draft any more
 
 
 def default_folder():
-    """Return where the user's caches are, or None if nobody knows."""
+    """Return where the user's caches are, or None if that is unknown."""
     with suppress(OSError):
         return os.path.join(base_folder("XDG_CACHE_HOME", ".cache"), "minijax")
     return None

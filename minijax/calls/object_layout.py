@@ -44,7 +44,7 @@ def require(truth, what):
 
 
 def size_of(kind):
-    """Return how many bytes an object of a class has, or 0 if nobody knows."""
+    """Return how many bytes an object of a class has, or 0 if that is unknown."""
     return getattr(kind, "__basicsize__", 0)
 
 

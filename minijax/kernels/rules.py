@@ -337,7 +337,7 @@ kernel_rules.reasons[custom_lin_p] = "It is never run, only transposed."
 
 
 def _empty(lowering, eqn):
-    """Return an array that nobody reads: zeros that need no memory."""
+    """Return an array that is never read: zeros that need no memory."""
     aval = eqn.outvars[0].aval
     return [everywhere(aval.dtype.type(0), aval.shape)]
 
