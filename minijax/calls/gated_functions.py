@@ -111,7 +111,7 @@ class GatedFunction(JitFunction):
         super().__init__(fun, options)
         _records[self] = self._ready = Records()
         self._gate = self._ready.head
-        if Records.around:  # from now on, whoever opens the gate finds the records
+        if Records.around:  # whichever thread opens the gate finds them
             self._gate[1] = Records.around
 
     def clear_cache(self):

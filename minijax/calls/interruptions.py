@@ -37,7 +37,7 @@ def hold_llvm():
     """Wait until no other thread is inside of LLVM, and let none in.
 
     A lock that another thread holds during a fork stays locked in the new process,
-    where nobody is left to release it; and at the end of a process, what LLVM works
+    where no thread is left to release it; and at the end of a process, what LLVM works
     with is taken down. A thread that still imports llvmlite holds a lock as well.
     """
     with suppress(ImportError, AttributeError):  # it is the import that forks

@@ -46,7 +46,7 @@ HEAD = b"minijax machine code, 2\n"
 START = len(HEAD) + hashlib.sha256().digest_size
 LARGEST = 2**28
 NAMES = re.compile(rf"[0-9a-f]{{64}}{re.escape(CODE)}(\.[0-9a-f]{{16}}{DRAFT})?")
-FORGOTTEN = 24 * 3600  # seconds after which nobody is writing a draft any more
+FORGOTTEN = 24 * 3600  # seconds after which no process is writing a draft any more
 
 
 def default_folder():

@@ -43,7 +43,7 @@ class Layout(NamedTuple):
       shape: tuple of sizes.
       offset: place of the first element, in elements.
       strides: one for each axis, in elements; 0 along axes of size 1, and along those
-        of size 0 never, if there is a slot: whoever stores into it sees the axis.
+        of size 0 never, if there is a slot: a store into it sees the axis.
     """
 
     source: object
