@@ -40,4 +40,5 @@ def sectors(requests, title="What a warp moves"):
         _, end = _row(canvas, asked, 12, y + 10)
         right, y = max(right, end), y + HIGH + 34
         said.append(text)
-    return canvas.figure(max(right, 320) + 10, y - 8, title, "; ".join(said) or "no requests")
+    text = "; ".join(said) or "no requests"
+    return canvas.figure(max(right, 320) + 10, y - 8, title, text)
