@@ -1026,6 +1026,7 @@ REGISTERS: list[str] = [
     "minijax.branches.conditional_rules",
     "minijax.branches.python",
     "minijax.branches.while_rules",
+    "minijax.branches.kept_values",
     "minijax.scans.rules",
     "minijax.scans.transposition",
     "minijax.scans.python",
