@@ -645,6 +645,8 @@ PUBLIC: dict[str, dict[str, str]] = {
         "dtype": "minijax.numpy.scalar_types",
         "e": "minijax.numpy.scalar_types",
         "ediff1d": "minijax.catalogue.measures",
+        "einsum": "minijax.contractions.pairwise",
+        "einsum_path": "minijax.contractions.pairwise",
         "empty": "minijax.numpy.creation",
         "empty_like": "minijax.numpy.creation",
         "equal": "minijax.numpy.ufuncs",
