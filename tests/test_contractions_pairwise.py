@@ -75,7 +75,8 @@ def test_types():
     assert weak.weak_type and weak.dtype == "float32"
     assert not jnp.einsum(",", 2.0, np.float32(3)).weak_type
     x = np.ones((2, 2), "int8")
-    assert jnp.einsum("ij,jk", x, x, preferred_element_type="float32").dtype == "float32"
+    found = jnp.einsum("ij,jk", x, x, preferred_element_type="float32")
+    assert found.dtype == "float32"
     assert jnp.einsum("ij,jk", x, x.astype("float16")).dtype == "float16"
     big = np.full(300, 100, "int8")
     found = jnp.einsum("i->", big, preferred_element_type="int32")

@@ -131,9 +131,10 @@ def _performed(arrays, step, dtype, multiply):
             "einsum optimize parameter."
         )
     if len(arrays) == 1:
-        result, letters = _reduced(*arrays, step, dtype)
+        result, letters = _reduced(arrays[0], step, dtype)
     else:
-        result, letters = _multiplied(*arrays, step, dtype, multiply)
+        lhs, rhs = arrays
+        result, letters = _multiplied(lhs, rhs, step, dtype, multiply)
     order = tuple(map(letters.index, step.output))
     return result if letters == step.output else lax.transpose(result, order)
 

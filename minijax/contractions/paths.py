@@ -79,19 +79,20 @@ def greedy_path(inputs, output, sizes):
     """
     terms, path = [*inputs], []
     while len(terms) > 1:
-        pairs = [*itertools.combinations(range(len(terms)), 2)]
-
-        def price(pair):
-            one, other = (terms[i] for i in pair)
-            result = _result(terms, pair, output)
-            sizes_now = [size_of(term, sizes) for term in (result, one, other)]
-            return not one & other, sizes_now[0] - sum(sizes_now[1:])
-
-        pair = min(pairs, key=price)
+        pairs = itertools.combinations(range(len(terms)), 2)
+        prices = {pair: _price(terms, pair, output, sizes) for pair in pairs}
+        pair = min(prices, key=prices.__getitem__)
         result = _result(terms, pair, output)
         terms = [term for i, term in enumerate(terms) if i not in pair] + [result]
         path.append(pair)
     return path
+
+
+def _price(terms, pair, output, sizes):
+    """Return whether two terms share no letter, and by how much memory grows."""
+    one, other = (terms[i] for i in pair)
+    made = size_of(_result(terms, pair, output), sizes)
+    return not one & other, made - size_of(one, sizes) - size_of(other, sizes)
 
 
 def _result(terms, chosen, output):
