@@ -64,7 +64,7 @@ LATER = {
             unstack unstack_p zeta zeta_p
         """,
         "minijax.numpy": """
-            einsum einsum_path frompyfunc i0 kaiser polydiv ufunc
+            frompyfunc i0 kaiser polydiv ufunc
         """,
     },
     "many devices": {

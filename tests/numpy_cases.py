@@ -590,6 +590,8 @@ BAD = {
     "jnp.sum(x, out=x)": (NotImplementedError, "out"),
     "jnp.max(none, axis=0)": (ValueError, "no identity"),
     "jnp.max(x, where=b)": (ValueError, "initial"),
+    "jnp.max(x, where=[True])": (TypeError, "requires ndarray"),
+    "jnp.sum(x, initial=[1, 2])": (TypeError, "requires ndarray"),
     "jnp.argmax(none[:, 0])": (ValueError, "empty"),
     "jnp.matmul(x, 2)": (ValueError, "operand 1"),
     "2 @ x": (ValueError, "operand 0"),
