@@ -50,7 +50,6 @@ LATER = {
             cross diagonal eig eigvals matmul matrix_norm matrix_transpose outer
             tensordot trace vecdot vector_norm
         """,
-        "minijax.random": "multivariate_normal orthogonal",
     },
     "random numbers": {
         "minijax.lax": """

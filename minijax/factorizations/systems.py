@@ -138,7 +138,7 @@ def tensorsolve(
     """
     a, b = (arraylike("linalg.tensorsolve", x) for x in (a, b))
     if axes is not None:
-        a = jnp.moveaxis(a, axes, range(a.ndim - len(axes), a.ndim))
+        a = jnp.moveaxis(a, axes, tuple(range(a.ndim - len(axes), a.ndim)))
     shape = a.shape[b.ndim :]
     if a.shape[: b.ndim] != b.shape:
         raise ValueError(
