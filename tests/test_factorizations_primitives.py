@@ -1,4 +1,4 @@
-"""Factorizations: what they multiply to, their derivatives, batches, refusals, costs."""
+"""Factorizations: products of their factors, derivatives, batches, refusals, costs."""
 
 import numpy as np
 import pytest
@@ -91,18 +91,20 @@ def real_parts(f):
 
 DIFFERENTIABLE = {
     "cholesky": (lambda x: [linalg.cholesky(x)], definite((2, 3, 3))),
-    "cholesky complex": (lambda x: [linalg.cholesky(x)], definite((3, 3), "complex128")),
+    "cholesky complex": (
+        lambda x: [linalg.cholesky(x)], definite((3, 3), "complex128")
+    ),
     "eigh": (linalg.eigh, definite((2, 3, 3))),
     "lu": (lambda x: linalg.lu(x)[:1], numbers((2, 3, 3), "float64")),
     "lu wide": (lambda x: linalg.lu(x)[:1], numbers((2, 4), "float64")),
     "lu tall": (lambda x: linalg.lu(x)[:1], numbers((4, 2), "complex128")),
     "qr": (linalg.qr, numbers((2, 3, 3), "float64")),
     "qr wide": (linalg.qr, numbers((2, 4), "float64")),
-    "qr tall": (lambda x: linalg.qr(x, full_matrices=False), numbers((4, 2), "complex128")),
+    "qr tall": (lambda x: linalg.qr(x, full_matrices=0), numbers((4, 2), "complex128")),
     "qr full": (linalg.qr, numbers((4, 2), "float64")),
     "svd": (linalg.svd, numbers((3, 3), "float64")),
-    "svd tall": (lambda x: linalg.svd(x, full_matrices=False), numbers((4, 2), "float64")),
-    "svd wide": (lambda x: linalg.svd(x, full_matrices=False), numbers((2, 4), "float64")),
+    "svd tall": (lambda x: linalg.svd(x, full_matrices=0), numbers((4, 2), "float64")),
+    "svd wide": (lambda x: linalg.svd(x, full_matrices=0), numbers((2, 4), "float64")),
     "singular values": (
         lambda x: [linalg.svd(x, compute_uv=False)], numbers((3, 4), "complex128")
     ),
@@ -201,8 +203,10 @@ REFUSED = [
     (lambda: linalg.eigh_p.bind(
         jnp.ones((2, 3)), lower=True, sort_eigenvalues=True, subset_by_index=None,
         algorithm=None), ValueError, r"\[..., n, n\]"),
-    (lambda: linalg.eigh(jnp.eye(3), subset_by_index=(0, 1)), NotImplementedError, "all"),
-    (lambda: linalg.svd(jnp.eye(3), subset_by_index=(0, 1)), NotImplementedError, "all"),
+    (lambda: linalg.eigh(jnp.eye(3), subset_by_index=(0, 1)),
+     NotImplementedError, "all"),
+    (lambda: linalg.svd(jnp.eye(3), subset_by_index=(0, 1)),
+     NotImplementedError, "all"),
     (lambda: linalg.qr(jnp.eye(3), pivoting=True), NotImplementedError, "geqp3"),
     (lambda: grad(lambda x: linalg.svd(x)[0].sum())(jnp.ones((2, 3))),
      NotImplementedError, "full matrices"),
@@ -212,8 +216,8 @@ REFUSED = [
      "Incompatible"),
     (lambda: linalg.triangular_solve(jnp.ones((2, 3, 3)), jnp.ones((4, 3, 3))),
      ValueError, "batch dimensions"),
-    (lambda: linalg.triangular_solve(jnp.ones((1, 2, 3, 3)), jnp.ones((3, 3))), TypeError,
-     "number of batch"),
+    (lambda: linalg.triangular_solve(jnp.ones((1, 2, 3, 3)), jnp.ones((3, 3))),
+     TypeError, "number of batch"),
     (lambda: linalg.triangular_solve(jnp.eye(3), jnp.eye(3, dtype=complex)), TypeError,
      "same dtypes"),
     (lambda: linalg.lu_pivots_to_permutation(jnp.array([1, 2], "int32"), 1), ValueError,

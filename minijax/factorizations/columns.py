@@ -7,7 +7,6 @@ Flops are those of Golub and Van Loan, *Matrix Computations*.
 
 import math
 
-from minijax.arrays.avals import typeof
 from minijax.batching.rules import move_axis, vmap_rules
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation

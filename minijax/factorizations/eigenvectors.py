@@ -105,7 +105,7 @@ def eigh(
     Reference: ``jax.lax.linalg.eigh``.
     """
     x = symmetrized(x) if symmetrize_input else x
-    how = {"lower": lower, "sort_eigenvalues": sort_eigenvalues}
+    how: dict = {"lower": lower, "sort_eigenvalues": sort_eigenvalues}
     how |= {"subset_by_index": subset_by_index, "algorithm": implementation}
     v, w = eigh_p.bind(x, **how)
     return v, w

@@ -9,9 +9,7 @@ Reference: ``jax.lax.linalg.lu``; F. de Hoog, R. Anderssen and M. Lukas,
 import numpy as np
 
 from minijax import lax
-from minijax import numpy as jnp
 from minijax.arrays.array import primitive_rules
-from minijax.arrays.avals import typeof
 from minijax.core import Array, Primitive
 from minijax.factorizations.columns import common_columns
 from minijax.factorizations.lapack import eliminated, factored, permuted_by

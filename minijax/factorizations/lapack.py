@@ -71,7 +71,8 @@ def solved_triangle(a, b, left_side, lower, transpose_a, conjugate_a, unit_diago
     if lower:
         x = substituted(a, b, unit_diagonal)
     else:
-        x = substituted(a[..., ::-1, ::-1], b[..., ::-1, :], unit_diagonal)[..., ::-1, :]
+        turned = a[..., ::-1, ::-1], b[..., ::-1, :]
+        x = substituted(*turned, unit_diagonal)[..., ::-1, :]
     return (x if left_side else x.mT).astype(dtype, copy=False)
 
 

@@ -84,8 +84,8 @@ def eigh(
     """
     if UPLO not in (None, "L", "U"):
         raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
-    how = {"lower": UPLO != "U", "symmetrize_input": symmetrize_input}
-    v, w = _eigenvectors.eigh(_inexact("eigh", a), **how)
+    a, lower = _inexact("eigh", a), UPLO != "U"
+    v, w = _eigenvectors.eigh(a, lower=lower, symmetrize_input=symmetrize_input)
     return EighResult(w, v)
 
 
@@ -145,7 +145,7 @@ def svd(
     a = _inexact("svd", a)
     if hermitian:
         return _hermitian_svd(a, compute_uv)
-    how = {"compute_uv": compute_uv, "subset_by_index": subset_by_index}
+    how: dict = {"compute_uv": compute_uv, "subset_by_index": subset_by_index}
     found = _singular.svd(a, full_matrices=full_matrices, **how)
     return SVDResult(*found) if compute_uv else found
 
@@ -154,8 +154,8 @@ def _hermitian_svd(a, compute_uv):
     v, w = _eigenvectors.eigh(a)
     if not compute_uv:
         return lax.rev(lax.sort(abs(w)), [w.ndim - 1])
-    how = {"dimension": w.ndim - 1, "num_keys": 1}
-    sizes, signs = (lax.rev(x, [w.ndim - 1]) for x in lax.sort((abs(w), jnp.sign(w)), **how))
+    both = lax.sort((abs(w), jnp.sign(w)), num_keys=1)
+    sizes, signs = (lax.rev(x, [w.ndim - 1]) for x in both)
     keys = jnp.broadcast_to(abs(w)[..., None, :], v.shape)
     u = lax.rev(lax.sort((keys, v), v.ndim - 1, num_keys=1)[1], [v.ndim - 1])
     return SVDResult(u, sizes, adjoint(u * signs[..., None, :].astype(u.dtype)))

@@ -6,9 +6,6 @@ Reference: ``jax.lax.linalg.qr``; S. Walter and L. Lehmann, *Algorithmic differe
 of linear algebra functions* (2010), section 3.1.
 """
 
-from functools import partial
-
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.array import primitive_rules
 from minijax.core import Array, Primitive
@@ -29,7 +26,7 @@ from minijax.typing import ArrayLike
 def _qr_shape(x, *, full_matrices, pivoting, **how):
     check_matrices("qr", x)
     if pivoting:
-        raise NotImplementedError("qr with pivoting=True needs geqp3, which NumPy lacks.")
+        raise NotImplementedError("qr with pivoting needs geqp3, which NumPy lacks.")
     *batch, m, n = x.shape
     k = m if full_matrices else min(m, n)
     return [x.update(shape=(*batch, m, k)), x.update(shape=(*batch, k, n))]

@@ -13,7 +13,7 @@ from typing import Any
 from minijax import numpy as jnp
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.checks import to_real
-from minijax.core import Array, Primitive
+from minijax.core import Primitive
 from minijax.factorizations.columns import common_columns
 from minijax.factorizations.lapack import factored
 from minijax.factorizations.matrices import adjoint, check_matrices, identity_like
@@ -26,7 +26,7 @@ def _svd_shape(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     *batch, m, n = x.shape
     k = min(m, n)
     if subset_by_index not in (None, (0, k)):
-        raise NotImplementedError("svd computes all singular values: no subset_by_index.")
+        raise NotImplementedError("svd computes all values: no subset_by_index.")
     s = x.update(shape=(*batch, k), dtype=to_real(x.dtype))
     if not compute_uv:
         return [s]
@@ -63,10 +63,8 @@ def svd_jvp(primals, tangents, *, full_matrices, compute_uv, **how):
         )
     row, column = s[..., None, :], s[..., :, None]
     one = identity_like(inner)
-    gaps = ((row + column) * (row - column)).astype(x_dot.dtype)
-    gaps, row, column = _reciprocal(gaps, one), row.astype(x_dot.dtype), column.astype(
-        x_dot.dtype
-    )
+    gaps = _reciprocal(((row + column) * (row - column)).astype(one.dtype), one)
+    row, column = row.astype(one.dtype), column.astype(one.dtype)
     turned = inner * row
     phase = 0.5 * (inner - adjoint(inner)) * one
     phase = phase * _reciprocal(column, (column == 0).astype(x_dot.dtype))
@@ -124,7 +122,7 @@ def svd(
 
     Reference: ``jax.lax.linalg.svd``.
     """
-    how = {"full_matrices": full_matrices, "compute_uv": compute_uv}
+    how: dict = {"full_matrices": full_matrices, "compute_uv": compute_uv}
     how |= {"subset_by_index": subset_by_index, "algorithm": algorithm}
     s, *vectors = svd_p.bind(x, **how)
     return (vectors[0], s, vectors[1]) if compute_uv else s

@@ -42,9 +42,11 @@ def _solve_one(a, b):
     def by_factors(trans):
         return lambda _, x: solved_by_factors(both, rows, x[:, None], trans)[:, 0]
 
-    ways = {"solve": by_factors(0), "transpose_solve": by_factors(1)}
-    solve = partial(custom_linear_solve, lambda x: a @ x, **ways)
-    return solve(b) if b.ndim == 1 else vmap(solve, 1, 1)(b)
+    def one(b):
+        ways = by_factors(0), by_factors(1)
+        return custom_linear_solve(lambda x: a @ x, b, *ways)
+
+    return one(b) if b.ndim == 1 else vmap(one, 1, 1)(b)
 
 
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
@@ -93,17 +95,17 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
     Reference: ``jax.numpy.linalg.matrix_power``.
     """
-    a = arraylike("linalg.matrix_power", a)
-    if a.ndim < 2:
+    x = arraylike("linalg.matrix_power", a)
+    if x.ndim < 2:
         raise TypeError(
-            f"{a.ndim}-dimensional array given. Array must be at least two-dimensional"
+            f"{x.ndim}-dimensional array given. Array must be at least two-dimensional"
         )
-    if a.shape[-2] != a.shape[-1]:
+    if x.shape[-2] != x.shape[-1]:
         raise TypeError("Last 2 dimensions of the array must be square")
     n = index(n)
     if n == 0:
-        return jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
-    square, factors = inv(a) if n < 0 else a, []
+        return jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape)
+    square, factors = inv(x) if n < 0 else x, []
     for bit in reversed(f"{abs(n):b}"):
         factors += [square] if bit == "1" else []
         square = square @ square if len(factors) < f"{abs(n):b}".count("1") else square
@@ -210,18 +212,23 @@ def det(a: ArrayLike) -> Array:
 
     Reference: ``jax.numpy.linalg.det``.
     """
-    a = _square("det", a)
-    if a.shape[-1] == 2:
-        return _minor(a, (0, 1), (0, 1))
-    if a.shape[-1] == 3:
-        pairs = zip(range(3), (1, -1, 1), ((1, 2), (0, 2), (0, 1)))
-        return sum(s * a[..., 0, i] * _minor(a, (1, 2), pair) for i, s, pair in pairs)
-    return _det(a)
+    x = _square("det", a)
+    if x.shape[-1] == 2:
+        return _minor(x, (0, 1), (0, 1))
+    return _det_of_three(x) if x.shape[-1] == 3 else _det(x)
+
+
+def _det_of_three(a):
+    first, second, third = (
+        a[..., 0, i] * _minor(a, (1, 2), pair)
+        for i, pair in enumerate([(1, 2), (0, 2), (0, 1)])
+    )
+    return first - second + third
 
 
 def _minor(a, rows, columns):
-    (i, j), (k, l) = rows, columns
-    return a[..., i, k] * a[..., j, l] - a[..., i, l] * a[..., j, k]
+    (i, j), (m, n) = rows, columns
+    return a[..., i, m] * a[..., j, n] - a[..., i, n] * a[..., j, m]
 
 
 @custom_jvp
@@ -324,7 +331,11 @@ def lstsq(
 
     Reference: ``jax.numpy.linalg.lstsq``.
     """
-    a, b = (arraylike("linalg.lstsq", x) for x in (a, b))
+    x, y = (arraylike("linalg.lstsq", x) for x in (a, b))
+    return _lstsq(x, y, rcond, numpy_resid)
+
+
+def _lstsq(a, b, rcond, numpy_resid):
     a, b = promote_dtypes_inexact(a, b)
     _check_least_squares(a, b)
     columns = b if b.ndim == 2 else b[:, None]

@@ -45,7 +45,9 @@ def _triangular_shape(a, b, *, left_side, **how):
 
 triangular_solve_p = Primitive("triangular_solve")
 primitive_rules(
-    triangular_solve_p, _triangular_shape, lambda xp, *ab, **how: solved_triangle(*ab, **how)
+    triangular_solve_p,
+    _triangular_shape,
+    lambda xp, *ab, **how: solved_triangle(*ab, **how),
 )
 
 

@@ -81,8 +81,8 @@ def norm(
       x: array.
       ord: for vectors a number p, 2 by default: the p-th root of the sum of p-th powers
         (``inf`` and ``-inf`` are the greatest and least size, 0 counts); for matrices
-        ``"fro"`` by default, ``"nuc"`` (the sum of the singular values), 2, -2 (the greatest
-        and the least one), 1, -1, ``inf`` or ``-inf``.
+        ``"fro"`` by default, 1, -1, ``inf`` or ``-inf``; of singular values the
+        greatest, the least, or the sum: 2, -2, ``"nuc"``.
       axis: the axis of the vectors, or the two of the matrices; with neither `axis` nor
         `ord`, the root of the sum of all squares.
       keepdims: whether folded axes stay, with size 1.
