@@ -625,8 +625,7 @@ BAD = {
 
 # What waits for a later chapter, and works in JAX.
 # What a call needs that is to come.
-LATER = dict.fromkeys(["x[i]", "x[b]", "m[jnp.array([0])]", "x.at"], "gather")
-LATER |= {"jnp.where(b)": "gather", "jnp.linalg.norm(m, 2)": "linear algebra"}
+LATER = {"jnp.linalg.norm(m, 2)": "linear algebra"}
 
 
 def calls():

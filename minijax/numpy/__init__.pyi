@@ -126,6 +126,17 @@ from minijax.catalogue.windows import bartlett as bartlett
 from minijax.catalogue.windows import blackman as blackman
 from minijax.catalogue.windows import hamming as hamming
 from minijax.catalogue.windows import hanning as hanning
+from minijax.indexing.nonzeros import argwhere as argwhere
+from minijax.indexing.nonzeros import bincount as bincount
+from minijax.indexing.nonzeros import compress as compress
+from minijax.indexing.nonzeros import extract as extract
+from minijax.indexing.nonzeros import flatnonzero as flatnonzero
+from minijax.indexing.nonzeros import nonzero as nonzero
+from minijax.indexing.takes import place as place
+from minijax.indexing.takes import put as put
+from minijax.indexing.takes import put_along_axis as put_along_axis
+from minijax.indexing.takes import take as take
+from minijax.indexing.takes import take_along_axis as take_along_axis
 from minijax.numpy import linalg as linalg
 from minijax.numpy.arithmetic import around as around
 from minijax.numpy.arithmetic import divmod as divmod
@@ -331,6 +342,7 @@ from minijax.numpy.ufuncs import bitwise_invert as bitwise_invert
 from minijax.numpy.ufuncs import bitwise_not as bitwise_not
 from minijax.numpy.ufuncs import bitwise_or as bitwise_or
 from minijax.numpy.ufuncs import bitwise_xor as bitwise_xor
+from minijax.numpy.ufuncs import check_no_size as check_no_size
 from minijax.numpy.ufuncs import divide as divide
 from minijax.numpy.ufuncs import equal as equal
 from minijax.numpy.ufuncs import exp as exp

@@ -156,24 +156,34 @@ def where(
 ) -> Array:
     """Choose, element by element, `x` where `condition` holds and `y` elsewhere.
 
+    Without `x` and `y`, ask the method ``nonzero`` of arrays where `condition` holds.
+
     Args:
       condition: array of bools; numbers count as true where they are not 0.
       x, y: arrays, promoted to one dtype; all three are broadcast together.
+      size, fill_value: of ``nonzero``.
 
     Reference: ``jax.numpy.where``.
     """
     if x is None and y is None:
-        raise NotImplementedError(
-            "where(condition) asks for the places where it holds, which is nonzero: "
-            "it arrives with the chapter on gather and scatter. Pass x and y to choose."
-        )
+        check_arraylike("where", condition)
+        return as_array(condition).nonzero(size=size, fill_value=fill_value)
     check_arraylike("where", condition, x, y)
+    check_no_size(size, fill_value)
     check_dtypes("where", (x, y))
     condition, (x, y) = as_bool(condition), promote_dtypes(x, y)
     shape = lax.broadcast_shapes(*(typeof(each).shape for each in (condition, x, y)))
     if typeof(condition).ndim:
         condition = stretch(condition, shape)
     return lax.select(condition, stretch(x, shape), stretch(y, shape))
+
+
+def check_no_size(size, fill_value):
+    """Raise if a choice between two arrays is given what belongs to ``nonzero``."""
+    if size is not None or fill_value is not None:
+        raise ValueError(
+            "size and fill_value arguments cannot be used in three-term where function."
+        )
 
 
 def as_array(x):
