@@ -451,7 +451,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "nextafter": "minijax.lax.elementwise",
         "nextafter_p": "minijax.lax.elementwise",
         "not_p": "minijax.lax.elementwise",
-        "operand_aval": "minijax.indexing.primitives",
         "optimization_barrier": "minijax.forgetting.barriers",
         "optimization_barrier_p": "minijax.forgetting.barriers",
         "or_p": "minijax.lax.elementwise",

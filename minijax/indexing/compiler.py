@@ -15,8 +15,12 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import kind_of
 from minijax.core import Array
 from minijax.errors import NonConcreteBooleanIndexError
-from minijax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
-from minijax.indexing.primitives import Promises
+from minijax.indexing.dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    Promises,
+)
+from minijax.indexing.primitives import gather
 from minijax.numpy.creation import asarray
 from minijax.numpy.shapes import broadcast_arrays
 from minijax.operators.indexing import as_bound, as_cut, getitem, known_value, refuse
@@ -129,18 +133,6 @@ def known_mask(mask):
             f"Array boolean indices must be concrete; got {typeof(mask)}"
         )
     return np.asarray(value)
-
-
-def wrapped(numbers, size):
-    """Return integers with the size of the axis added where they are negative."""
-    if isinstance(numbers, int | np.integer):
-        return numbers + size if numbers < 0 else numbers
-    dtype = typeof(numbers).dtype
-    if dtype.kind == "u":
-        return numbers
-    size = np.asarray(size, dtype)
-    negative = numbers < np.zeros((), dtype)
-    return lax.select(negative, lax.add(numbers, size), numbers)
 
 
 class GatherPlan:
@@ -292,36 +284,6 @@ def with_truth_axes(places, shape):
     return found, tuple(shape), truths
 
 
-def plan_of(places, shape, wrap=True):
-    """Return the `IndexPlan` of an index without masks, and the axes of single bools.
-
-    Arrays, and integers beside them, choose together. The axes of their choice stand
-    where they stand in the index, or in front if anything stands between them.
-    """
-    together = are_together(places)
-    places, shape, truths = with_truth_axes(expanded(places, len(shape)), shape)
-    plan, chosen = IndexPlan(shape), [p for p in places if p.kind in CHOOSING]
-    values = [wrapped(p.value, shape[p.axes[0]]) if wrap else p.value for p in chosen]
-    joint = any(typeof(value).ndim for value in values)
-    first = places.index(chosen[0]) if joint and together else 0
-    for n, place in enumerate(places):
-        if joint and n == first:
-            plan.arrays([p.axes[0] for p in chosen], values)
-        if place.kind not in CHOOSING:
-            add_place(plan, place)
-        elif not joint:
-            plan.integer(place.axes[0], values[chosen.index(place)])
-    return plan, truths
-
-
-def add_place(plan, place):
-    """Add a new axis or a slice to a plan."""
-    if place.kind == "new":
-        plan.new()
-    else:
-        plan.slice(place.axes[0], place.value)
-
-
 def gathered(array, index, wrap, promises, fill_value):
     """Return the part of an array that an index names, by a gather."""
     places = numbers_for_truths(places_in(index, array.shape), array.shape)
@@ -331,7 +293,7 @@ def gathered(array, index, wrap, promises, fill_value):
     if truths:
         array = lax.expand_dims(array, truths)
     if plan.parts:
-        array = lax.gather(
+        array = gather(
             array,
             plan.indices(),
             plan.numbers,
@@ -431,3 +393,45 @@ def take_index(array, index, promises=NO_PROMISES, fill_value=None, wrap=True):
 def unwrapped(place):
     """Return an entry of an index where a negative integer is before the first."""
     return max(place.value, 0) if place.kind == "integer" else place.value
+
+
+def wrapped(numbers, size):
+    """Return integers with the size of the axis added where they are negative."""
+    if isinstance(numbers, int | np.integer):
+        return numbers + size if numbers < 0 else numbers
+    dtype = typeof(numbers).dtype
+    if dtype.kind == "u":
+        return numbers
+    size = np.asarray(size, dtype)
+    negative = numbers < np.zeros((), dtype)
+    return lax.select(negative, lax.add(numbers, size), numbers)
+
+
+def plan_of(places, shape, wrap=True):
+    """Return the `IndexPlan` of an index without masks, and the axes of single bools.
+
+    Arrays, and integers beside them, choose together. The axes of their choice stand
+    where they stand in the index, or in front if anything stands between them.
+    """
+    together = are_together(places)
+    places, shape, truths = with_truth_axes(expanded(places, len(shape)), shape)
+    plan, chosen = IndexPlan(shape), [p for p in places if p.kind in CHOOSING]
+    values = [wrapped(p.value, shape[p.axes[0]]) if wrap else p.value for p in chosen]
+    joint = any(typeof(value).ndim for value in values)
+    first = places.index(chosen[0]) if joint and together else 0
+    for n, place in enumerate(places):
+        if joint and n == first:
+            plan.arrays([p.axes[0] for p in chosen], values)
+        if place.kind not in CHOOSING:
+            add_place(plan, place)
+        elif not joint:
+            plan.integer(place.axes[0], values[chosen.index(place)])
+    return plan, truths
+
+
+def add_place(plan, place):
+    """Add a new axis or a slice to a plan."""
+    if place.kind == "new":
+        plan.new()
+    else:
+        plan.slice(place.axes[0], place.value)

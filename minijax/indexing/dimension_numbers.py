@@ -6,11 +6,14 @@ Reference: ``jax.lax.GatherDimensionNumbers``; XLA's operation semantics of Gath
 """
 
 import enum
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import kind_of
+from minijax.jaxprs.staging import trace_to_jaxpr
 
 
 class GatherDimensionNumbers(NamedTuple):
@@ -105,6 +108,44 @@ def fill_element(dtype, value):
     if dtype.fields:
         return np.full(dtype.itemsize, 255, np.uint8).view(dtype)[0]
     return np.asarray(value).astype(dtype)[()]
+
+
+class Promises(NamedTuple):
+    """What the caller of a scatter says of its indices."""
+
+    indices_are_sorted: bool = False
+    unique_indices: bool = False
+    mode: Any = None
+
+
+@cache
+def update_program(combine, dtype):
+    """Return the jaxpr by which an update enters an element: of two scalars."""
+    scalar = ShapedArray((), dtype)
+    jaxpr, _ = trace_to_jaxpr(lambda x, y: [combine(x, y)], [scalar, scalar])
+    return jaxpr
+
+
+def bind_scatter(primitive, operand, indices, updates, numbers, how, jaxpr, consts=()):
+    """Bind a scatter whose updates enter by a jaxpr of two scalars, or by None."""
+    [result] = primitive.bind(
+        operand,
+        indices,
+        updates,
+        dimension_numbers=numbers,
+        indices_are_sorted=bool(how.indices_are_sorted),
+        mode=GatherScatterMode.from_any(how.mode),
+        unique_indices=bool(how.unique_indices),
+        update_consts=consts,
+        update_jaxpr=jaxpr,
+    )
+    return result
+
+
+def scatter_by(primitive, combine, operand, indices, updates, numbers, how):
+    """Bind a scatter whose updates enter by a function of two scalars, or by None."""
+    jaxpr = combine and update_program(combine, typeof(operand).dtype)
+    return bind_scatter(primitive, operand, indices, updates, numbers, how, jaxpr)
 
 
 def check_dims(op, name, dims, rank, ordered=True):

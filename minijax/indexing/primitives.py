@@ -6,7 +6,7 @@ Reference: ``jax.lax.gather``, ``jax.lax.scatter``; XLA's operation semantics.
 """
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +20,13 @@ from minijax.core import Array, EvalTrace, Primitive, set_current_trace
 from minijax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
+    Promises,
     ScatterDimensionNumbers,
+    bind_scatter,
     default_fill,
     fill_element,
     gather_shape,
+    scatter_by,
     scatter_shape,
 )
 from minijax.jaxprs.jaxpr import eval_jaxpr
@@ -101,7 +104,7 @@ gather_p = Primitive("gather")
 
 def _gather(xp, operand, indices, **params):
     numbers, sizes = params["dimension_numbers"], params["slice_sizes"]
-    [aval] = gather_shape(operand_aval(operand), operand_aval(indices), **params)
+    [aval] = gather_shape(_aval_of(operand), _aval_of(indices), **params)
     if not aval.size:
         return xp.empty(aval.shape, operand.dtype)
     windows = Windows(*numbers)
@@ -114,12 +117,82 @@ def _gather(xp, operand, indices, **params):
     return xp.where(xp.expand_dims(inside, windows.inside), found, fill)
 
 
-def operand_aval(x):
+def _aval_of(x):
     """Return the abstract value of a buffer."""
     return ShapedArray(x.shape, x.dtype)
 
 
 primitive_rules(gather_p, gather_shape, _gather)
+
+
+def scattered(enter):
+    """Return the evaluation of a scatter, which lets updates enter a flat array."""
+
+    def compute(xp, operand, indices, updates, **params):
+        result, windows = operand.copy(), Windows(*params["dimension_numbers"])
+        if not updates.size:
+            return result
+        sizes = windows.sizes(operand.ndim, updates.shape)
+        starts, kept = starts_of(xp, indices, windows.mapped, operand.shape, sizes)
+        kept = kept | (params["mode"] is GatherScatterMode.CLIP)
+        kept = xp.broadcast_to(xp.expand_dims(kept, windows.inside), updates.shape)
+        places = places_of(xp, windows, starts, operand.ndim, updates.shape)
+        places = xp.broadcast_to(flat_places(places, operand.shape), updates.shape)
+        result = result.reshape(-1)
+        enter(xp, result, places[kept], updates[kept], params)
+        return result.reshape(operand.shape)
+
+    return compute
+
+
+def flat_places(places, shape):
+    """Return places in an array whose rows lie one after the other."""
+    flat = 0
+    for place, size in zip(places, shape):
+        flat = flat * size + place
+    return flat
+
+
+def _entering(ufunc):
+    """Return how updates enter a flat array: one after the other, by a NumPy ufunc."""
+
+    def enter(xp, flat, places, updates, params):
+        getattr(xp, ufunc).at(flat, places, updates)
+
+    return enter
+
+
+def _set(xp, flat, places, updates, params):
+    if params["update_jaxpr"] is None:
+        flat[places] = updates
+    else:
+        _apply(xp, flat, places, params)
+
+
+def _apply(xp, flat, places, params):
+    """Apply a function to elements, to each as often as it is named."""
+    program = partial(eval_jaxpr, params["update_jaxpr"], params["update_consts"])
+    count = xp.bincount(places, minlength=flat.size)
+    while (chosen := xp.flatnonzero(count)).size:
+        x = ArrayImpl(flat[chosen], ShapedArray(chosen.shape, flat.dtype))
+        with set_current_trace(EvalTrace()):
+            [y] = vmap(lambda x: program(x, x))(x)
+        flat[chosen] = asbuffer(y)
+        count[chosen] -= 1
+
+
+scatter_p = Primitive("scatter")
+scatter_add_p = Primitive("scatter-add")
+scatter_sub_p = Primitive("scatter-sub")
+scatter_mul_p = Primitive("scatter-mul")
+scatter_min_p = Primitive("scatter-min")
+scatter_max_p = Primitive("scatter-max")
+primitive_rules(scatter_p, scatter_shape, scattered(_set))
+primitive_rules(scatter_add_p, scatter_shape, scattered(_entering("add")))
+primitive_rules(scatter_sub_p, scatter_shape, scattered(_entering("subtract")))
+primitive_rules(scatter_mul_p, scatter_shape, scattered(_entering("multiply")))
+primitive_rules(scatter_min_p, scatter_shape, scattered(_entering("minimum")))
+primitive_rules(scatter_max_p, scatter_shape, scattered(_entering("maximum")))
 
 
 def gather(
@@ -165,114 +238,6 @@ def gather(
         fill_value=fill_value,
     )
     return result
-
-
-def scattered(enter):
-    """Return the evaluation of a scatter, which lets updates enter a flat array."""
-
-    def compute(xp, operand, indices, updates, **params):
-        result, windows = operand.copy(), Windows(*params["dimension_numbers"])
-        if not updates.size:
-            return result
-        sizes = windows.sizes(operand.ndim, updates.shape)
-        starts, kept = starts_of(xp, indices, windows.mapped, operand.shape, sizes)
-        kept = kept | (params["mode"] is GatherScatterMode.CLIP)
-        kept = xp.broadcast_to(xp.expand_dims(kept, windows.inside), updates.shape)
-        places = places_of(xp, windows, starts, operand.ndim, updates.shape)
-        places = xp.broadcast_to(flat_places(places, operand.shape), updates.shape)
-        result = result.reshape(-1)
-        enter(xp, result, places[kept], updates[kept], params)
-        return result.reshape(operand.shape)
-
-    return compute
-
-
-def flat_places(places, shape):
-    """Return places in an array whose rows lie one after the other."""
-    flat = 0
-    for place, size in zip(places, shape):
-        flat = flat * size + place
-    return flat
-
-
-def entering(ufunc):
-    """Return how updates enter a flat array: one after the other, by a NumPy ufunc."""
-
-    def enter(xp, flat, places, updates, params):
-        getattr(xp, ufunc).at(flat, places, updates)
-
-    return enter
-
-
-def _set(xp, flat, places, updates, params):
-    if params["update_jaxpr"] is None:
-        flat[places] = updates
-    else:
-        _apply(xp, flat, places, params)
-
-
-def _apply(xp, flat, places, params):
-    """Apply a function to elements, to each as often as it is named."""
-    program = partial(eval_jaxpr, params["update_jaxpr"], params["update_consts"])
-    count = xp.bincount(places, minlength=flat.size)
-    while (chosen := xp.flatnonzero(count)).size:
-        x = ArrayImpl(flat[chosen], ShapedArray(chosen.shape, flat.dtype))
-        with set_current_trace(EvalTrace()):
-            [y] = vmap(lambda x: program(x, x))(x)
-        flat[chosen] = asbuffer(y)
-        count[chosen] -= 1
-
-
-scatter_p = Primitive("scatter")
-scatter_add_p = Primitive("scatter-add")
-scatter_sub_p = Primitive("scatter-sub")
-scatter_mul_p = Primitive("scatter-mul")
-scatter_min_p = Primitive("scatter-min")
-scatter_max_p = Primitive("scatter-max")
-primitive_rules(scatter_p, scatter_shape, scattered(_set))
-primitive_rules(scatter_add_p, scatter_shape, scattered(entering("add")))
-primitive_rules(scatter_sub_p, scatter_shape, scattered(entering("subtract")))
-primitive_rules(scatter_mul_p, scatter_shape, scattered(entering("multiply")))
-primitive_rules(scatter_min_p, scatter_shape, scattered(entering("minimum")))
-primitive_rules(scatter_max_p, scatter_shape, scattered(entering("maximum")))
-
-
-class Promises(NamedTuple):
-    """What the caller of a scatter says of its indices."""
-
-    indices_are_sorted: bool = False
-    unique_indices: bool = False
-    mode: Any = None
-
-
-@cache
-def update_program(combine, dtype):
-    """Return the jaxpr by which an update enters an element: of two scalars."""
-    scalar = ShapedArray((), dtype)
-    jaxpr, _ = trace_to_jaxpr(lambda x, y: [combine(x, y)], [scalar, scalar])
-    return jaxpr
-
-
-def bind_scatter(primitive, operand, indices, updates, numbers, how, jaxpr, consts=()):
-    """Bind a scatter whose updates enter by a jaxpr of two scalars, or by None."""
-    [result] = primitive.bind(
-        operand,
-        indices,
-        updates,
-        dimension_numbers=numbers,
-        indices_are_sorted=bool(how.indices_are_sorted),
-        mode=GatherScatterMode.from_any(how.mode),
-        unique_indices=bool(how.unique_indices),
-        update_consts=consts,
-        update_jaxpr=jaxpr,
-    )
-    return result
-
-
-def scatter_by(primitive, combine, operand, indices, updates, numbers, how):
-    """Bind a scatter whose updates enter by a function of two scalars, or by None."""
-    jaxpr = combine and update_program(combine, typeof(operand).dtype)
-    return bind_scatter(primitive, operand, indices, updates, numbers, how, jaxpr)
 
 
 def scatter(

@@ -19,8 +19,10 @@ from minijax.forward.rules import instantiate, jvp_rules
 from minijax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
+    Promises,
     ScatterDimensionNumbers,
     fill_element,
+    scatter_by,
 )
 from minijax.indexing.dynamic_slices import (
     INT64,
@@ -28,11 +30,10 @@ from minijax.indexing.dynamic_slices import (
     dynamic_update_slice_p,
 )
 from minijax.indexing.primitives import (
-    Promises,
     Windows,
+    gather,
     gather_p,
     scatter_add_p,
-    scatter_by,
     scatter_max_p,
     scatter_min_p,
     scatter_mul_p,
@@ -88,7 +89,7 @@ def taken_back(ct, x, indices, updates, dimension_numbers, mode, **_):
     """Gather from a cotangent what belongs to the updates of a scatter."""
     aval, numbers = abstract(updates), GatherDimensionNumbers(*dimension_numbers)
     sizes = Windows(*numbers).sizes(typeof(ct).ndim, aval.shape)
-    return lax.gather(ct, indices, numbers, sizes, mode=mode, fill_value=0)
+    return gather(ct, indices, numbers, sizes, mode=mode, fill_value=0)
 
 
 def abstract(operand):
@@ -97,14 +98,58 @@ def abstract(operand):
 
 
 jvp_rules[scatter_add_p] = partial(_sum_jvp, scatter_add_p)
-jvp_rules[scatter_sub_p] = partial(_sum_jvp, scatter_sub_p)
 transposes(scatter_add_p, lambda ct, *_, **__: ct, None, taken_back)
-transposes(
-    scatter_sub_p,
-    lambda ct, *_, **__: ct,
-    None,
-    lambda ct, *args, **params: lax.neg(taken_back(ct, *args, **params)),
-)
+
+
+def computed_places(k, x, indices, windows, shape, sizes, clip):
+    """Return an array along the axes of a kernel, and computed parts of its places.
+
+    Args:
+      k: the `KernelBuilder`.
+      x, indices: layouts of the operand and of the indices.
+      windows: the `Windows`.
+      shape: of the result or of the updates: the kernel's axes.
+      sizes: of a window, along each axis of the operand.
+      clip: whether a window is moved inside; if not, it counts only if it is inside.
+    """
+    counting, strides = windows.counting(len(shape)), [0] * len(shape)
+    for axis, place in zip(windows.kept(len(x.shape)), windows.inside):
+        strides[place] = x.strides[axis]
+    for axis, place in zip(windows.shared, windows.index_shared):
+        strides[counting[place]] = x.strides[axis]
+    terms = []
+    for number, axis in enumerate(windows.mapped):
+        most = x.shape[axis] - sizes[axis]
+        place = k.load(stretched(number_of(indices, number), shape, counting))
+        place = clamped(k, place, most) if clip else k.convert(place, INT64)
+        terms.append((place, x.strides[axis], most + 1))
+    return x.replace(shape, strides), terms
+
+
+def number_of(indices, number):
+    """Return the layout of one of the numbers that all indices have."""
+    *shape, width = indices.shape
+    starts = [0] * len(shape) + [number]
+    column = sliced(indices, starts, (*shape, 1), [1] * (len(shape) + 1))
+    return column.replace(shape, column.strides[:-1])
+
+
+def _lower_gather(lowering, eqn, x, indices):
+    [var], windows = eqn.outvars, Windows(*eqn.params["dimension_numbers"])
+    shape, mode = var.aval.shape, eqn.params["mode"]
+    if 0 in shape:
+        raise NoKernel("there is nothing to gather")
+    fills = mode is GatherScatterMode.FILL_OR_DROP
+    if fills and x.dtype.fields:
+        raise NoKernel("there is no number that a key is filled with")
+    k, x = KernelBuilder("gather", shape), in_memory(lowering, x)
+    sizes = eqn.params["slice_sizes"]
+    found, terms = computed_places(k, x, indices, windows, shape, sizes, not fills)
+    other = fill_element(x.dtype, eqn.params["fill_value"]) if fills else 0
+    return [lowering.launch(k, k.load(found, other=other, terms=terms), var.aval)]
+
+
+kernel_rules[gather_p] = _lower_gather
 
 
 def shifted(axes):
@@ -239,55 +284,13 @@ cost_rules.update(dict.fromkeys(SCATTERS, _cost_of_scatter))
 python_rules.update(dict.fromkeys([gather_p, *SCATTERS], write_evaluation))
 
 
-def computed_places(k, x, indices, windows, shape, sizes, clip):
-    """Return an array along the axes of a kernel, and computed parts of its places.
-
-    Args:
-      k: the `KernelBuilder`.
-      x, indices: layouts of the operand and of the indices.
-      windows: the `Windows`.
-      shape: of the result or of the updates: the kernel's axes.
-      sizes: of a window, along each axis of the operand.
-      clip: whether a window is moved inside; if not, it counts only if it is inside.
-    """
-    counting, strides = windows.counting(len(shape)), [0] * len(shape)
-    for axis, place in zip(windows.kept(len(x.shape)), windows.inside):
-        strides[place] = x.strides[axis]
-    for axis, place in zip(windows.shared, windows.index_shared):
-        strides[counting[place]] = x.strides[axis]
-    terms = []
-    for number, axis in enumerate(windows.mapped):
-        most = x.shape[axis] - sizes[axis]
-        place = k.load(stretched(number_of(indices, number), shape, counting))
-        place = clamped(k, place, most) if clip else k.convert(place, INT64)
-        terms.append((place, x.strides[axis], most + 1))
-    return x.replace(shape, strides), terms
-
-
-def number_of(indices, number):
-    """Return the layout of one of the numbers that all indices have."""
-    *shape, width = indices.shape
-    starts = [0] * len(shape) + [number]
-    column = sliced(indices, starts, (*shape, 1), [1] * (len(shape) + 1))
-    return column.replace(shape, column.strides[:-1])
-
-
-def _lower_gather(lowering, eqn, x, indices):
-    [var], windows = eqn.outvars, Windows(*eqn.params["dimension_numbers"])
-    shape, mode = var.aval.shape, eqn.params["mode"]
-    if 0 in shape:
-        raise NoKernel("there is nothing to gather")
-    fills = mode is GatherScatterMode.FILL_OR_DROP
-    if fills and x.dtype.fields:
-        raise NoKernel("there is no number that a key is filled with")
-    k, x = KernelBuilder("gather", shape), in_memory(lowering, x)
-    sizes = eqn.params["slice_sizes"]
-    found, terms = computed_places(k, x, indices, windows, shape, sizes, not fills)
-    other = fill_element(x.dtype, eqn.params["fill_value"]) if fills else 0
-    return [lowering.launch(k, k.load(found, other=other, terms=terms), var.aval)]
-
-
-kernel_rules[gather_p] = _lower_gather
+jvp_rules[scatter_sub_p] = partial(_sum_jvp, scatter_sub_p)
+transposes(
+    scatter_sub_p,
+    lambda ct, *_, **__: ct,
+    None,
+    lambda ct, *args, **params: lax.neg(taken_back(ct, *args, **params)),
+)
 
 
 BOOLEAN = {"set": "set", "add": "or", "mul": "and", "min": "and", "max": "or"}

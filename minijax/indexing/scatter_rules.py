@@ -12,12 +12,14 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.forward.rules import add_tangents, instantiate, jvp_rules
-from minijax.indexing.dimension_numbers import GatherDimensionNumbers
-from minijax.indexing.primitives import (
+from minijax.indexing.dimension_numbers import (
+    GatherDimensionNumbers,
     Promises,
+    scatter_by,
+)
+from minijax.indexing.primitives import (
     Windows,
     scatter_add_p,
-    scatter_by,
     scatter_max_p,
     scatter_min_p,
     scatter_mul_p,

@@ -19,11 +19,14 @@ from minijax.arrays.dtypes import kind_of
 from minijax.arrays.settings import config
 from minijax.core import Array
 from minijax.indexing.compiler import numbers_for_truths, places_in, plan_of, take_index
-from minijax.indexing.dimension_numbers import ScatterDimensionNumbers
-from minijax.indexing.primitives import (
+from minijax.indexing.dimension_numbers import (
     Promises,
-    scatter_add_p,
+    ScatterDimensionNumbers,
     scatter_by,
+)
+from minijax.indexing.primitives import (
+    scatter_add_p,
+    scatter_apply,
     scatter_max_p,
     scatter_min_p,
     scatter_mul_p,
@@ -184,7 +187,7 @@ class IndexUpdates:
 
         def enter(array, indices, updates, numbers, **how):
             shape = {"update_shape": updates.shape}
-            return lax.scatter_apply(array, indices, func, numbers, **shape, **how)
+            return scatter_apply(array, indices, func, numbers, **shape, **how)
 
         promises = Promises(indices_are_sorted, unique_indices, mode)
         zero = np.zeros((), typeof(self.array).dtype)

@@ -42,7 +42,6 @@ from minijax.indexing.dynamic_slices import dynamic_update_slice_in_dim as dynam
 from minijax.indexing.dynamic_slices import dynamic_update_slice_p as dynamic_update_slice_p
 from minijax.indexing.primitives import gather as gather
 from minijax.indexing.primitives import gather_p as gather_p
-from minijax.indexing.primitives import operand_aval as operand_aval
 from minijax.indexing.primitives import scatter as scatter
 from minijax.indexing.primitives import scatter_add as scatter_add
 from minijax.indexing.primitives import scatter_add_p as scatter_add_p

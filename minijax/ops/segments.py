@@ -13,8 +13,8 @@ from minijax import lax
 from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import kind_of
 from minijax.core import Array
+from minijax.indexing.dimension_numbers import Promises
 from minijax.indexing.nonzeros import as_size
-from minijax.indexing.primitives import Promises
 from minijax.indexing.updates import scatter_index
 from minijax.numpy.creation import astype, full
 from minijax.numpy.reductions import _sum, prod
