@@ -20,7 +20,7 @@ def outcome(m, call):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return [np.asarray(x) for x in m.tree_util.tree_leaves(call(m))]
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         return error
 
 
