@@ -13,7 +13,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import kind_of
-from minijax.core import Array
+from minijax.core import Array, Tracer
 from minijax.errors import NonConcreteBooleanIndexError
 from minijax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
@@ -23,7 +23,14 @@ from minijax.indexing.dimension_numbers import (
 from minijax.indexing.primitives import gather
 from minijax.numpy.creation import asarray
 from minijax.numpy.shapes import broadcast_arrays
-from minijax.operators.indexing import as_bound, as_cut, getitem, known_value, refuse
+from minijax.operators.indexing import (
+    as_bound,
+    as_cut,
+    getitem,
+    known_integer,
+    known_value,
+    refuse,
+)
 
 
 class Place(NamedTuple):
@@ -89,7 +96,10 @@ def axes_of(kind, entry):
 
 
 def array_of_list(entry):
-    """Return an entry of an index as an array, if it is a list."""
+    """Return a list as an array, and a tracer of a known integer as an ``int``."""
+    if isinstance(entry, Tracer):
+        number = known_integer(entry)
+        return entry if number is None else number
     if not isinstance(entry, Sequence) or isinstance(entry, str | bytes):
         return entry
     known = all(not isinstance(each, Array) for each in entry)

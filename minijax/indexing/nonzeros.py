@@ -208,12 +208,12 @@ def compress(
         raise NotImplementedError(
             "The 'out' argument to jnp.compress is not supported."
         )
-    condition = as_bool(arraylike("compress", condition))
-    if condition.ndim != 1:
+    holds = as_bool(arraylike("compress", condition))
+    if holds.ndim != 1:
         raise ValueError("condition must be a 1D array")
     x = arraylike("compress", a)
     x, axis = (ravel(x), 0) if axis is None else (moveaxis(x, axis, 0), axis)
-    chosen, extra = condition[: x.shape[0]], condition[x.shape[0] :]
+    chosen, extra = holds[: x.shape[0]], holds[x.shape[0] :]
     x = x[: chosen.shape[0]]
     if size is None:
         if extra.any():
@@ -240,5 +240,5 @@ def extract(
 
     Reference: ``jax.numpy.extract``.
     """
-    arguments = {"size": size, "fill_value": fill_value}
-    return compress(ravel(condition), ravel(arr), **arguments)
+    condition, row = ravel(condition), ravel(arr)
+    return compress(condition, row, size=size, fill_value=fill_value)

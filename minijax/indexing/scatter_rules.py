@@ -152,15 +152,16 @@ def extreme_jvp(primitive):
         if tangents[0] is None and tangents[2] is None:
             return [result], [None]
         dots = instantiate([x, updates], [tangents[0], tangents[2]])
-        change = change_of_extreme(x, indices, updates, result, *dots, params)
+        change = change_of_extreme(primals, result, dots, params)
         args = change, params["dimension_numbers"], promises_of(params)
         return [result], [scatter_by(scatter_add_p, lax.add, dots[0], indices, *args)]
 
     return rule
 
 
-def change_of_extreme(x, indices, updates, result, x_dot, updates_dot, params):
+def change_of_extreme(primals, result, tangents, params):
     """Return what is added to the tangent of an operand where updates enter it."""
+    (x, indices, updates), (x_dot, updates_dot) = primals, tangents
 
     def read(array):
         return read_back(array, indices, updates, params)

@@ -67,21 +67,21 @@ def take(
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.take is not supported.")
-    a, indices = arraylike("take", a), arraylike("take", indices)
-    a = ravel(a) if axis is None else a
-    axis = canonicalize_axis(0 if axis is None else operator.index(axis), a.ndim)
-    indices, gather_mode = indices_inside(indices, a.shape[axis], mode)
-    before, after = a.shape[:axis], a.shape[axis + 1 :]
-    if not a.shape[axis]:
-        if indices.size:
+    x, places = arraylike("take", a), arraylike("take", indices)
+    x = ravel(x) if axis is None else x
+    axis = canonicalize_axis(0 if axis is None else operator.index(axis), x.ndim)
+    places, gather_mode = indices_inside(places, x.shape[axis], mode)
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    if not x.shape[axis]:
+        if places.size:
             raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
-        return a
-    if not indices.size:
-        return lax.full_like(a, 0, shape=(*before, *indices.shape, *after))
-    behind = range(axis + indices.ndim, a.ndim + indices.ndim - 1)
+        return x
+    if not places.size:
+        return lax.full_like(x, 0, shape=(*before, *places.shape, *after))
+    behind = range(axis + places.ndim, x.ndim + places.ndim - 1)
     return lax.gather(
-        a,
-        lax.expand_dims(indices, (indices.ndim,)),
+        x,
+        lax.expand_dims(places, (places.ndim,)),
         GatherDimensionNumbers((*range(axis), *behind), (axis,), (axis,)),
         (*before, 1, *after),
         mode=gather_mode,
@@ -121,10 +121,8 @@ class Pairing:
                 self.walked(size)
             if k == axis or count != 1:
                 self.counting.append(k)
-        tuples = map(tuple, (self.dropped, self.dropped, self.shared))
-        self.numbers = GatherDimensionNumbers(
-            tuple(self.inside), *tuples, tuple(self.index_shared)
-        )
+        lists = self.inside, self.dropped, self.dropped, self.shared, self.index_shared
+        self.numbers = GatherDimensionNumbers(*map(tuple, lists))
 
     def chosen(self):
         """Take one element along the axis."""
