@@ -630,7 +630,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "cdouble": "minijax.numpy.scalar_types",
         "ceil": "minijax.numpy.elementwise",
         "character": "minijax.catalogue.borrowed",
-        "check_no_size": "minijax.numpy.ufuncs",
         "choose": "minijax.catalogue.selections",
         "clip": "minijax.numpy.selection",
         "column_stack": "minijax.catalogue.arrangements",

@@ -342,7 +342,6 @@ from minijax.numpy.ufuncs import bitwise_invert as bitwise_invert
 from minijax.numpy.ufuncs import bitwise_not as bitwise_not
 from minijax.numpy.ufuncs import bitwise_or as bitwise_or
 from minijax.numpy.ufuncs import bitwise_xor as bitwise_xor
-from minijax.numpy.ufuncs import check_no_size as check_no_size
 from minijax.numpy.ufuncs import divide as divide
 from minijax.numpy.ufuncs import equal as equal
 from minijax.numpy.ufuncs import exp as exp

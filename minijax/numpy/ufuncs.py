@@ -145,6 +145,14 @@ def as_bool(x):
     return lax.ne(x, zero if np.ndim(x) else constant(x, 0))
 
 
+def check_no_size(size, fill_value):
+    """Raise if a choice between two arrays is given what belongs to ``nonzero``."""
+    if size is not None or fill_value is not None:
+        raise ValueError(
+            "size and fill_value arguments cannot be used in three-term where function."
+        )
+
+
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,
@@ -176,14 +184,6 @@ def where(
     if typeof(condition).ndim:
         condition = stretch(condition, shape)
     return lax.select(condition, stretch(x, shape), stretch(y, shape))
-
-
-def check_no_size(size, fill_value):
-    """Raise if a choice between two arrays is given what belongs to ``nonzero``."""
-    if size is not None or fill_value is not None:
-        raise ValueError(
-            "size and fill_value arguments cannot be used in three-term where function."
-        )
 
 
 def as_array(x):
