@@ -16,6 +16,7 @@ from minijax import flatten_util as flatten_util
 from minijax import interpreters as interpreters
 from minijax import lax as lax
 from minijax import numpy as numpy
+from minijax import ops as ops
 from minijax import random as random
 from minijax import sharding as sharding
 from minijax import stages as stages

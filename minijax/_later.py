@@ -7,23 +7,6 @@ not listed.
 """
 
 LATER = {
-    "gather and scatter": {
-        "minijax": "ops",
-        "minijax.lax": """
-            GatherDimensionNumbers GatherScatterMode ScatterDimensionNumbers
-            dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_slice_p
-            dynamic_update_index_in_dim dynamic_update_slice dynamic_update_slice_in_dim
-            dynamic_update_slice_p gather gather_p index_take scatter scatter_add
-            scatter_add_p scatter_apply scatter_max scatter_max_p scatter_min
-            scatter_min_p scatter_mul scatter_mul_p scatter_p scatter_sub scatter_sub_p
-        """,
-        "minijax.numpy": """
-            argwhere bincount compress extract flatnonzero histogram histogram2d
-            histogram_bin_edges histogramdd intersect1d nonzero place put put_along_axis
-            setdiff1d setxor1d take take_along_axis trim_zeros union1d unique unique_all
-            unique_counts unique_inverse unique_values
-        """,
-    },
     "windows and convolution": {
         "minijax.lax": """
             ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv
@@ -67,7 +50,9 @@ LATER = {
             unstack unstack_p zeta zeta_p
         """,
         "minijax.numpy": """
-            frompyfunc i0 kaiser polydiv ufunc
+            frompyfunc histogram histogram2d histogram_bin_edges histogramdd i0
+            intersect1d kaiser polydiv setdiff1d setxor1d trim_zeros ufunc union1d
+            unique unique_all unique_counts unique_inverse unique_values
         """,
     },
     "many devices": {

@@ -142,6 +142,10 @@ def of_vectors(jax, jnp):
         "convert": lambda x: (x.astype("float32") * 2).astype(x.dtype),
         "masked sum": lambda x: jnp.sum(x * x, where=np.array([True, False, True])),
         "roll": lambda x: jnp.roll(x, 1) - x,
+        "looked up": lambda x: x[np.array([2, 0, -1, 2])] * jnp.arange(4.0),
+        "added to": lambda x: x.at[np.array([1, 1, -1])].add(x * x)[::-1],
+        "replaced": lambda x: x.at[1:].set(x[0] * x[2]) * x,
+        "segments": lambda x: jax.ops.segment_sum(x * x, np.array([1, 0, 1]), 2),
     }
 
 
@@ -151,10 +155,13 @@ def of_matrices(jax, jnp):
     def definite(x):
         return x @ x.T + jnp.eye(2)
 
+    rows = np.array([[1, 0], [1, 1]])
     return {
         "factor": lambda x: jnp.linalg.cholesky(definite(x)),
         "solution": lambda x: jnp.linalg.solve(x[:, :2] + 3 * jnp.eye(2), x),
         "eigenvalues": lambda x: jnp.linalg.eigh(definite(x))[0],
+        "table": lambda x: jnp.tanh(x[rows]).sum((1, 2)),
+        "in pairs": lambda x: jnp.take_along_axis(x, rows, 1) * x[:, 1:],
         "transpose": lambda x: x.T @ x,
         "sum of rows": lambda x: x.sum(axis=1) * x.max(axis=1),
         "normalise": lambda x: (x - x.mean(0)) / jnp.sqrt(x.var(0) + 1.0),

@@ -157,6 +157,53 @@ CASES["lu_pivots_to_permutation"] = (
     ),
     [_between(0, 1, 4)],
 )  # fmt: skip
+_NAMED = np.array([[2], [0], [2], [4]], np.int32)  # one place twice, one outside
+_ROWS = (1,), (0,), (0,)
+
+
+def _scatter(name, unique=False, mode="clip", places=_NAMED):
+    def call(lax, x, updates):
+        numbers = lax.ScatterDimensionNumbers(*_ROWS)
+        how = {"unique_indices": unique, "mode": mode}
+        return getattr(lax, name)(x, places, updates, numbers, **how)
+
+    return call
+
+
+def _gather(lax, x):
+    numbers = lax.GatherDimensionNumbers(*_ROWS)
+    return lax.gather(x, _NAMED, numbers, (1, 2), mode="fill", fill_value=0)
+
+
+def _paired(lax, x):
+    numbers = lax.GatherDimensionNumbers((), (1,), (1,), (0,), (0,))
+    return lax.gather(x, _NAMED[:3, None], numbers, (1, 1), mode="clip")
+
+
+CASES["gather"] = _gather, [_between(-1, 1, (3, 2))]
+CASES["gather in pairs"] = _paired, [_between(-1, 1, (3, 2))]
+for name in "add sub min max".split():
+    CASES[f"scatter_{name}"] = (
+        _scatter(f"scatter_{name}", mode="drop"),
+        [_between(-1, 1, (3, 2)), _between(-0.9, 0.8, (4, 2))],
+    )
+for name in "scatter", "scatter_add", "scatter_mul":
+    CASES[f"{name} once"] = (
+        _scatter(name, unique=True, places=np.array([[1]])),
+        [_between(0.2, 1, (3, 2)), _between(0.3, 0.8, (1, 2))],
+    )
+CASES["scatter twice"] = (
+    _scatter("scatter"),
+    [_between(-1, 1, (3, 2)), _between(-0.9, 0.8, (4, 2))],
+)
+CASES["dynamic_slice"] = (
+    lambda lax, x: lax.dynamic_slice(x, (2, 0), (2, 1)),
+    [_between(-1, 1, (3, 2))],
+)
+CASES["dynamic_update_slice"] = (
+    lambda lax, x, update: lax.dynamic_update_slice(x, update, (2, 0)),
+    [_between(-1, 1, (3, 2)), _between(-1, 1, (2, 1))],
+)
 
 # Called on these, but with a second derivative that is no primitive.
 ONCE = {"lgamma": (_method("lgamma"), [_between(0.2, 3)])}

@@ -627,11 +627,6 @@ BAD = {
     "x.__setitem__(0, 1)": (TypeError, "immutable", ".at["),
 }
 
-# What waits for a later chapter, and works in JAX.
-# What a call needs that is to come.
-LATER = dict.fromkeys(["x[i]", "x[b]", "m[jnp.array([0])]", "x.at"], "gather")
-LATER |= {"jnp.where(b)": "gather"}
-
 
 def calls():
     """All calls that are written out above."""

@@ -158,6 +158,9 @@ NOT_HERE += ["sort"]  # tests/test_sorting_rules.py
 # They want matrices: tests/test_factorizations_primitives.py.
 MATRICES = "cholesky eigh lu lu_pivots_to_permutation qr svd triangular_solve"
 NOT_HERE += MATRICES.split()
+# tests/test_indexing_rules.py
+NOT_HERE += ["gather", "scatter", "dynamic_slice", "dynamic_update_slice"]
+NOT_HERE += [f"scatter-{how}" for how in "add sub mul min max".split()]
 FLOOR_2 = [p for p in computations if p.name not in NOT_HERE]
 
 

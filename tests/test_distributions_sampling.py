@@ -216,11 +216,6 @@ def test_switches():
             "Cannot take a larger sample",
         ),
         (
-            lambda: random.choice(KEY, jnp.ones(3), (2,)),
-            NotImplementedError,
-            "a gather, which is not there yet",
-        ),
-        (
             lambda: random.permutation(KEY, 1.5),
             TypeError,
             "integer or at least 1-dim",

@@ -162,8 +162,6 @@ def test_tracers_as_integers():
         range(Silent((), "int32"))
     with pytest.raises(IndexError, match="known while tracing"):
         x[Silent((), "int32") :]
-    with pytest.raises(NotImplementedError, match="gather"):
-        x[Silent((), "int32")]
     with pytest.raises(TypeError, match="integer scalar"):
         range(Silent())
     with pytest.raises(ValueError, match="ambiguous"):

@@ -117,11 +117,12 @@ def test_traced_rolls_compose():
     assert both(jnp.array([1, 2])).shape == (2, 3)
 
 
-def test_traced_repeats_are_refused_with_the_remedy():
+def test_traced_repeats_need_a_length():
     with pytest.raises(minijax.errors.ConcretizationTypeError, match="must be static"):
         jit(lambda n: jnp.repeat(jnp.ones(2), n))(2)
-    with pytest.raises(NotImplementedError, match="gather and scatter"):
-        jit(lambda n: jnp.repeat(jnp.ones(2), n, total_repeat_length=4))(2)
+    repeat = jit(lambda x, n: jnp.repeat(x, n, total_repeat_length=5))
+    assert np.array_equal(repeat(jnp.arange(3), jnp.array([2, 0, 1])), [0, 0, 2, 2, 2])
+    assert np.array_equal(repeat(jnp.arange(3), jnp.array([4, 4, 4])), [0] * 4 + [1])
 
 
 def test_repeats_end_with_the_last_element():

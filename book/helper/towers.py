@@ -54,7 +54,7 @@ FLOORS = (
     Floor(P4, "Matmul", "a product becomes tiles that fit"),
     Floor(P4, "Calls", "the call itself becomes machine code"),
     Floor(P4, "Threads", "one loop becomes parts for every core"),
-    Floor(P5, "Indexing", "x[i, :, mask] becomes gather and scatter", False),
+    Floor(P5, "Indexing", "x[i, :, mask] becomes gather and scatter"),
     Floor(P5, "Sorting", "an order becomes a rule like any other"),
     Floor(P5, "Windows", "a convolution becomes products of windows", False),
     Floor(P5, "Linear algebra", "factors become equations with derivatives"),

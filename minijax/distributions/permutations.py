@@ -93,15 +93,13 @@ def choice(
       key: a key.
       a: an integer that is known while tracing, or an array.
       shape: how many.
-      replace: whether one can be drawn again. From an array, that is a gather, and
-        comes with the floor of indexing.
+      replace: whether one can be drawn again.
       p: chances; by default they are equal.
       axis: along which elements of an array are drawn.
       mode: as in `gumbel`.
 
     Raises:
       ValueError: if more are drawn than there are.
-      NotImplementedError: for an array, with replacement.
 
     Reference: ``jax.random.choice``.
     """
@@ -116,12 +114,13 @@ def choice(
     size, count = whole, math.prod(shape)
     if not count:
         return jnp.zeros(shape, array.dtype)
-    _check_draws(size, count, replace, array)
+    _check_draws(size, count, replace)
     places = array if array.ndim else size
+    if replace:
+        draws = _drawn(key, size, shape, p)
+        return jnp.take(array, draws, axis=axis) if array.ndim else draws
     if p is not None:
-        result = _weighted(key, places, size, shape, replace, p, axis, mode)
-    elif replace:
-        return randint(key, shape, 0, size)
+        result = _weighted(key, places, size, shape, p, axis, mode)
     else:
         result = permutation(key, places, axis)
         result = lax.slice_in_dim(result, 0, count, axis=axis)
@@ -129,7 +128,7 @@ def choice(
     return jnp.reshape(result, (*rest[0], *shape, *rest[1]))
 
 
-def _check_draws(size, count, replace, array):
+def _check_draws(size, count, replace):
     if size <= 0:
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and count > size:
@@ -137,26 +136,31 @@ def _check_draws(size, count, replace, array):
             f"Cannot take a larger sample (size {count}) than population (size {size}) "
             "when 'replace=False'"
         )
-    if replace and array.ndim:
-        raise NotImplementedError(
-            "choice with replacement takes elements of an array at places that may "
-            "repeat. That is a gather, which is not there yet. Draw the places: "
-            f"choice(key, {size}, ...)."
-        )
 
 
-def _weighted(key, places, size, shape, replace, p, axis, mode):
-    """Draw with chances: by the running total of them, or by Gumbel numbers."""
+def _drawn(key, size, shape, p):
+    """Draw places that may repeat: each alike, or by the running total of chances."""
+    if p is None:
+        return randint(key, shape, 0, size)
+    total = jnp.cumsum(_chances(p, size))
+    draws = total[-1] * (1 - uniform(key, shape, dtype=total.dtype))
+    return jnp.searchsorted(total, draws).astype(int)
+
+
+def _chances(p, size):
+    """Return chances as floats, one for each of so many."""
     [p] = promote_dtypes_inexact(arraylike("choice", p))
     if p.shape != (size,):
         raise ValueError(
             "p must be None or a 1D vector with the same size as a.shape[axis]. p has "
             f"shape {p.shape} and a.shape[axis] is {size}."
         )
-    if replace:
-        total = jnp.cumsum(p)
-        draws = total[-1] * (1 - uniform(key, shape, dtype=p.dtype))
-        return jnp.searchsorted(total, draws).astype(int)
+    return p
+
+
+def _weighted(key, places, size, shape, p, axis, mode):
+    """Draw without repetition, with chances: by Gumbel numbers."""
+    p = _chances(p, size)
     sums = gumbel(key, (size,), p.dtype, mode) + jnp.log(p)
     x = jnp.arange(size) if isinstance(places, int) else places
     words = lax.broadcast_in_dim(largest_first(sums), x.shape, [axis])

@@ -128,6 +128,17 @@ from minijax.catalogue.windows import hamming as hamming
 from minijax.catalogue.windows import hanning as hanning
 from minijax.contractions.pairwise import einsum as einsum
 from minijax.contractions.pairwise import einsum_path as einsum_path
+from minijax.indexing.nonzeros import argwhere as argwhere
+from minijax.indexing.nonzeros import bincount as bincount
+from minijax.indexing.nonzeros import compress as compress
+from minijax.indexing.nonzeros import extract as extract
+from minijax.indexing.nonzeros import flatnonzero as flatnonzero
+from minijax.indexing.nonzeros import nonzero as nonzero
+from minijax.indexing.takes import place as place
+from minijax.indexing.takes import put as put
+from minijax.indexing.takes import put_along_axis as put_along_axis
+from minijax.indexing.takes import take as take
+from minijax.indexing.takes import take_along_axis as take_along_axis
 from minijax.numpy import linalg as linalg
 from minijax.numpy.arithmetic import around as around
 from minijax.numpy.arithmetic import divmod as divmod

@@ -19,7 +19,7 @@ from minijax.core import Array, Tracer
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import check_arraylike, promote_dtypes
-from minijax.numpy.creation import from_object
+from minijax.numpy.creation import from_object, full
 from minijax.numpy.shapes import (
     arraylike,
     as_axes,
@@ -202,7 +202,6 @@ def repeat(
     Raises:
       ConcretizationTypeError: if the values of `repeats` are not known, and neither
         is the size of the result.
-      NotImplementedError: if they are not known.
 
     Reference: ``jax.numpy.repeat``.
     """
@@ -215,6 +214,8 @@ def repeat(
     axis = as_axis(axis, a.ndim)
     if not np.ndim(repeats) and total_repeat_length is None:
         return _repeat_all(a, operator.index(repeats), axis)
+    if isinstance(repeats, Tracer):
+        return _look_up(a, repeats, axis, total_repeat_length)
     counts = _repeat_counts(a.shape[axis], np.asarray(repeats), total_repeat_length)
     pieces = [lax.slice_in_dim(a, i, i + 1, axis=axis) for i in range(a.shape[axis])]
     repeated = [_repeat_all(each, n, axis) for each, n in zip(pieces, counts) if n]
@@ -232,13 +233,17 @@ def _known_repeats(repeats, total):
             "must be static. To fix this, either specify a static value for `repeats`, "
             "or pass a static value to `total_repeat_length`."
         )
-    if value is None:
-        raise NotImplementedError(
-            "jnp.repeat with traced repeats looks its elements up, by minijax.lax."
-            "gather, which arrives with the chapter on gather and scatter. Until then, "
-            "let repeats be an argument of static_argnums, or a NumPy array."
-        )
-    return value
+    return repeats if value is None else value
+
+
+def _look_up(a, repeats, axis, total):
+    """Take each element as often as it is repeated, where that is computed."""
+    size = a.shape[axis]
+    if not size or not total:
+        return a if total else lax.slice_in_dim(a, 0, 0, axis=axis)
+    ends = lax.cumsum(lax.broadcast_in_dim(ravel(repeats), (size,), (0,)))
+    places = full((total,), 0, np.int32).at[ends[:-1]].add(1)
+    return a.take(lax.cumsum(places), axis)
 
 
 def _repeat_all(a, repeats, axis):

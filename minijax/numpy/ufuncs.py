@@ -145,6 +145,14 @@ def as_bool(x):
     return lax.ne(x, zero if np.ndim(x) else constant(x, 0))
 
 
+def check_no_size(size, fill_value):
+    """Raise if a choice between two arrays is given what belongs to ``nonzero``."""
+    if size is not None or fill_value is not None:
+        raise ValueError(
+            "size and fill_value arguments cannot be used in three-term where function."
+        )
+
+
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,
@@ -156,18 +164,20 @@ def where(
 ) -> Array:
     """Choose, element by element, `x` where `condition` holds and `y` elsewhere.
 
+    Without `x` and `y`, ask the method ``nonzero`` of arrays where `condition` holds.
+
     Args:
       condition: array of bools; numbers count as true where they are not 0.
       x, y: arrays, promoted to one dtype; all three are broadcast together.
+      size, fill_value: of ``nonzero``.
 
     Reference: ``jax.numpy.where``.
     """
     if x is None and y is None:
-        raise NotImplementedError(
-            "where(condition) asks for the places where it holds, which is nonzero: "
-            "it arrives with the chapter on gather and scatter. Pass x and y to choose."
-        )
+        check_arraylike("where", condition)
+        return as_array(condition).nonzero(size=size, fill_value=fill_value)
     check_arraylike("where", condition, x, y)
+    check_no_size(size, fill_value)
     check_dtypes("where", (x, y))
     condition, (x, y) = as_bool(condition), promote_dtypes(x, y)
     shape = lax.broadcast_shapes(*(typeof(each).shape for each in (condition, x, y)))

@@ -97,8 +97,7 @@ def refuse_assignment(x, index, value):
     """Raise the error for ``x[index] = value``."""
     raise TypeError(
         "Arrays are immutable and do not support in-place item assignment. Instead of "
-        "x[idx] = y, use x = x.at[idx].set(y), of the chapter on gather and scatter; "
-        "until then jnp.where(mask, y, x) makes the new array."
+        "x[idx] = y, use x = x.at[idx].set(y), which makes the new array."
     )
 
 

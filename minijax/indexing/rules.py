@@ -1,0 +1,320 @@
+# Made from chapters/28_indexing.md by `make chapter`;
+# edit the chapter, not this file.
+"""The columns of gather and of the sum of updates: derivatives, batches, kernels.
+
+Reference: ``jax._src.lax.slicing``.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from minijax import lax
+from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import kind_of
+from minijax.batching.rules import at_front, vmap_rules
+from minijax.emitted.emission import python_rules
+from minijax.emitted.evaluations import write_evaluation
+from minijax.forward.rules import instantiate, jvp_rules
+from minijax.indexing.dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    Promises,
+    ScatterDimensionNumbers,
+    fill_element,
+    scatter_by,
+)
+from minijax.indexing.dynamic_slices import (
+    INT64,
+    dynamic_slice_p,
+    dynamic_update_slice_p,
+)
+from minijax.indexing.primitives import (
+    Windows,
+    gather,
+    gather_p,
+    scatter_add_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub_p,
+)
+from minijax.indexing.slice_rules import clamped, in_memory
+from minijax.jitting.costs import BYTES, FLOPS, cost_rules, nbytes
+from minijax.kernels.building import KernelBuilder, NoKernel
+from minijax.kernels.layouts import sliced, stretched
+from minijax.kernels.program_steps import kernel_rules
+from minijax.reverse.transposition import transposes
+
+
+def _gather_jvp(primals, tangents, fill_value, mode, **params):
+    (x, indices), x_dot = primals, tangents[0]
+    results = gather_p.bind(x, indices, fill_value=fill_value, mode=mode, **params)
+    if x_dot is None:
+        return results, [None]
+    fill = 0 if mode is GatherScatterMode.FILL_OR_DROP else None
+    return results, gather_p.bind(x_dot, indices, fill_value=fill, mode=mode, **params)
+
+
+jvp_rules[gather_p] = _gather_jvp
+
+
+def promises_of(params):
+    """Return what the caller of a gather or scatter says of its indices."""
+    names = "indices_are_sorted", "unique_indices", "mode"
+    return Promises(*[params[name] for name in names])
+
+
+def _gather_transpose(ct, x, indices, dimension_numbers, **params):
+    numbers = ScatterDimensionNumbers(*dimension_numbers)
+    zeros = lax.full(x.aval.shape, 0, typeof(ct).dtype)
+    args = zeros, indices, ct, numbers, promises_of(params)
+    return scatter_by(scatter_add_p, lax.add, *args)
+
+
+transposes(gather_p, _gather_transpose, None)
+
+
+def _sum_jvp(primitive, primals, tangents, **params):
+    x, indices, updates = primals
+    results = primitive.bind(x, indices, updates, **params)
+    if tangents[0] is None and tangents[2] is None:
+        return results, [None]
+    x_dot, updates_dot = instantiate([x, updates], [tangents[0], tangents[2]])
+    return results, primitive.bind(x_dot, indices, updates_dot, **params)
+
+
+def taken_back(ct, x, indices, updates, dimension_numbers, mode, **_):
+    """Gather from a cotangent what belongs to the updates of a scatter."""
+    aval, numbers = abstract(updates), GatherDimensionNumbers(*dimension_numbers)
+    sizes = Windows(*numbers).sizes(typeof(ct).ndim, aval.shape)
+    return gather(ct, indices, numbers, sizes, mode=mode, fill_value=0)
+
+
+def abstract(operand):
+    """Return the abstract value of an operand of a transpose rule, linear or not."""
+    return operand.aval if hasattr(operand, "aval") else typeof(operand)
+
+
+jvp_rules[scatter_add_p] = partial(_sum_jvp, scatter_add_p)
+transposes(scatter_add_p, lambda ct, *_, **__: ct, None, taken_back)
+
+
+def computed_places(k, x, indices, windows, shape, sizes, clip):
+    """Return an array along the axes of a kernel, and computed parts of its places.
+
+    Args:
+      k: the `KernelBuilder`.
+      x, indices: layouts of the operand and of the indices.
+      windows: the `Windows`.
+      shape: of the result or of the updates: the kernel's axes.
+      sizes: of a window, along each axis of the operand.
+      clip: whether a window is moved inside; if not, it counts only if it is inside.
+    """
+    counting, strides = windows.counting(len(shape)), [0] * len(shape)
+    for axis, place in zip(windows.kept(len(x.shape)), windows.inside):
+        strides[place] = x.strides[axis]
+    for axis, place in zip(windows.shared, windows.index_shared):
+        strides[counting[place]] = x.strides[axis]
+    terms = []
+    for number, axis in enumerate(windows.mapped):
+        most = x.shape[axis] - sizes[axis]
+        place = k.load(stretched(number_of(indices, number), shape, counting))
+        place = clamped(k, place, most) if clip else k.convert(place, INT64)
+        terms.append((place, x.strides[axis], most + 1))
+    return x.replace(shape, strides), terms
+
+
+def number_of(indices, number):
+    """Return the layout of one of the numbers that all indices have."""
+    *shape, width = indices.shape
+    starts = [0] * len(shape) + [number]
+    column = sliced(indices, starts, (*shape, 1), [1] * (len(shape) + 1))
+    return column.replace(shape, column.strides[:-1])
+
+
+def _lower_gather(lowering, eqn, x, indices):
+    [var], windows = eqn.outvars, Windows(*eqn.params["dimension_numbers"])
+    shape, mode = var.aval.shape, eqn.params["mode"]
+    if 0 in shape:
+        raise NoKernel("there is nothing to gather")
+    fills = mode is GatherScatterMode.FILL_OR_DROP
+    if fills and x.dtype.fields:
+        raise NoKernel("there is no number that a key is filled with")
+    k, x = KernelBuilder("gather", shape), in_memory(lowering, x)
+    sizes = eqn.params["slice_sizes"]
+    found, terms = computed_places(k, x, indices, windows, shape, sizes, not fills)
+    other = fill_element(x.dtype, eqn.params["fill_value"]) if fills else 0
+    return [lowering.launch(k, k.load(found, other=other, terms=terms), var.aval)]
+
+
+kernel_rules[gather_p] = _lower_gather
+
+
+def shifted(axes):
+    """Return axes as they are called behind a new axis in front."""
+    return tuple([axis + 1 for axis in axes])
+
+
+def mapped_operand(numbers):
+    """Return dimension numbers for a batch of operands: each window is a batch."""
+    inside, dropped, mapped, shared, index_shared = numbers
+    behind = shifted(dropped), shifted(mapped), shifted(shared)
+    return type(numbers)((0, *shifted(inside)), *behind, index_shared)
+
+
+def mapped_indices(numbers):
+    """Return dimension numbers for a batch of indices into one operand."""
+    inside, dropped, mapped, shared, index_shared = numbers
+    behind = shifted(inside), dropped, mapped, shared
+    return type(numbers)(*behind, shifted(index_shared))
+
+
+def mapped_both(numbers):
+    """Return dimension numbers for a batch of operands, each with its own indices."""
+    inside, dropped, mapped, shared, index_shared = map(shifted, numbers)
+    return type(numbers)(inside, dropped, mapped, (0, *shared), (0, *index_shared))
+
+
+def _gather_batch(axis, args, dims, dimension_numbers, slice_sizes, **params):
+    x, indices = (z if d is None else at_front(z, d, 0) for z, d in zip(args, dims))
+    if dims[1] is None:
+        numbers = mapped_operand(dimension_numbers)
+        slice_sizes = axis.size, *slice_sizes
+    elif dims[0] is None:
+        numbers = mapped_indices(dimension_numbers)
+        params |= {"unique_indices": False, "indices_are_sorted": False}
+    else:
+        numbers = mapped_both(dimension_numbers)
+        slice_sizes = (min(axis.size, 1), *slice_sizes)
+    params |= {"dimension_numbers": numbers, "slice_sizes": slice_sizes}
+    return gather_p.bind(x, indices, **params), [0]
+
+
+def scatter_batch(primitive):
+    """Return the vmap rule of a scatter: one array for each example, in any case."""
+
+    def rule(axis, args, dims, dimension_numbers, **params):
+        x, updates = (at_front(args[i], dims[i], axis.size) for i in (0, 2))
+        if dims[1] is None:
+            indices, numbers = args[1], mapped_operand(dimension_numbers)
+        else:
+            indices = at_front(args[1], dims[1], axis.size)
+            numbers = mapped_both(dimension_numbers)
+        params["dimension_numbers"] = numbers
+        return primitive.bind(x, indices, updates, **params), [0]
+
+    return rule
+
+
+SCATTERS = {
+    scatter_p: "set",
+    scatter_add_p: "add",
+    scatter_sub_p: "sub",
+    scatter_mul_p: "mul",
+    scatter_min_p: "min",
+    scatter_max_p: "max",
+}
+vmap_rules[gather_p] = _gather_batch
+vmap_rules.update({p: scatter_batch(p) for p in SCATTERS})
+
+
+def index_of_starts(axis, starts, dims):
+    """Return starts as one index, or one for each example; and its mapped axis."""
+    if not starts:
+        return np.zeros(0, np.int32), None
+    if all(dim is None for dim in dims):
+        return lax.concatenate([lax.broadcast(x, (1,)) for x in starts], 0), None
+    columns = [
+        lax.broadcast_in_dim(x, (axis.size, 1), () if dim is None else (0,))
+        for x, dim in zip(starts, dims)
+    ]
+    return lax.concatenate(columns, 1), 0
+
+
+def _slice_batch(axis, args, dims, slice_sizes):
+    (x, *starts), all_axes = args, tuple(range(len(slice_sizes)))
+    indices, dim = index_of_starts(axis, starts, dims[1:])
+    return _gather_batch(
+        axis,
+        (x, indices),
+        (dims[0], dim),
+        dimension_numbers=GatherDimensionNumbers(all_axes, (), all_axes),
+        slice_sizes=slice_sizes,
+        unique_indices=True,
+        indices_are_sorted=True,
+        mode=GatherScatterMode.CLIP,
+        fill_value=None,
+    )
+
+
+def _update_batch(axis, args, dims):
+    x, update, *starts = args
+    all_axes = tuple(range(len(starts)))
+    indices, dim = index_of_starts(axis, starts, dims[2:])
+    return vmap_rules[scatter_p](
+        axis,
+        (x, indices, update),
+        (dims[0], dim, dims[1]),
+        dimension_numbers=ScatterDimensionNumbers(all_axes, (), all_axes),
+        indices_are_sorted=True,
+        unique_indices=True,
+        mode=GatherScatterMode.CLIP,
+        update_jaxpr=None,
+        update_consts=(),
+    )
+
+
+def _cost_of_gather(eqn):
+    indices, result = eqn.invars[1].aval, eqn.outvars[0].aval
+    return {BYTES: 2 * nbytes(result) + nbytes(indices)}
+
+
+def _cost_of_scatter(eqn):
+    indices, updates = (atom.aval for atom in eqn.invars[1:])
+    enters = {} if eqn.primitive is scatter_p else {FLOPS: updates.size}
+    return enters | {BYTES: 3 * nbytes(updates) + nbytes(indices)}
+
+
+vmap_rules[dynamic_slice_p] = _slice_batch
+vmap_rules[dynamic_update_slice_p] = _update_batch
+cost_rules[gather_p] = _cost_of_gather
+cost_rules.update(dict.fromkeys(SCATTERS, _cost_of_scatter))
+python_rules.update(dict.fromkeys([gather_p, *SCATTERS], write_evaluation))
+
+
+jvp_rules[scatter_sub_p] = partial(_sum_jvp, scatter_sub_p)
+transposes(
+    scatter_sub_p,
+    lambda ct, *_, **__: ct,
+    None,
+    lambda ct, *args, **params: lax.neg(taken_back(ct, *args, **params)),
+)
+
+
+BOOLEAN = {"set": "set", "add": "or", "mul": "and", "min": "and", "max": "or"}
+
+
+def lower_scatter(lowering, eqn, x, indices, updates):
+    """Add the kernel of a scatter, which changes a copy of the operand."""
+    how, [var], params = SCATTERS[eqn.primitive], eqn.outvars, eqn.params
+    if 0 in updates.shape or (how == "set" and params["update_jaxpr"] is not None):
+        raise NoKernel("there is nothing to scatter, or a function to apply")
+    windows, out = Windows(*params["dimension_numbers"]), lowering.copy(x, var.aval)
+    k = KernelBuilder(eqn.primitive.name.replace("-", "_"), updates.shape)
+    sizes = windows.sizes(len(x.shape), updates.shape)
+    clip = params["mode"] is GatherScatterMode.CLIP
+    args = windows, updates.shape, sizes, clip
+    place, terms = computed_places(k, out, indices, *args)
+    value = k.load(updates)
+    if how == "sub":
+        how, value = "add", k.neg(value)
+    how = BOOLEAN[how] if kind_of(x.dtype) == "b" else how
+    terms = terms or [(k.constant(0, INT64), 0, 1)]
+    k.update(place, value, how, terms, distinct=params["unique_indices"])
+    lowering.run(k)
+    return [out]
+
+
+kernel_rules.update(dict.fromkeys(SCATTERS, lower_scatter))
