@@ -25,7 +25,7 @@ def made(steps, inputs=(X,), outputs=(Z,)):
     )
 
 
-def test_steps_and_slots():
+def test_steps_and_buffers():
     program = made([step("exp", [X], [Y]), step("add", [Y, X], [Z])])
     figure = figures.program(program, "Two steps")
     ElementTree.fromstring(figure.svg)

@@ -160,5 +160,5 @@ def test_gradients_are_planned_well():
     assert found.arena < 0.5 * whole
 
 
-def test_slots_are_told_apart_by_identity():
+def test_buffers_are_told_apart_by_identity():
     assert Buffer("m", np.dtype("f4"), 3) != Buffer("m", np.dtype("f4"), 3)

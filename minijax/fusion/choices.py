@@ -103,7 +103,7 @@ def is_in_rows(group, buffers, uses, target):
     return True
 
 
-def cheap_slots(uses, target):
+def cheap_buffers(uses, target):
     """Return the buffers that are better computed wherever they are read than stored.
 
     Returns:

@@ -2,7 +2,7 @@
 # edit the chapter, not this file.
 """The fusion pass: kernels of a program merged where that saves memory traffic."""
 
-from minijax.fusion.choices import cheap_slots, is_in_rows, is_straight, pays
+from minijax.fusion.choices import cheap_buffers, is_in_rows, is_straight, pays
 from minijax.fusion.groups import (
     arranged,
     group_of,
@@ -35,7 +35,7 @@ class Fusion:
     def __init__(self, program, target):
         self.program, self.target = program, target
         self.uses = uses_of(program, target)
-        self.cheap = cheap_slots(self.uses, target)
+        self.cheap = cheap_buffers(self.uses, target)
         self.groups, self.leader = {}, [*range(len(program.steps))]
         self.place = [*self.leader]
         for number, part in self.uses.parts.items():

@@ -124,13 +124,10 @@ def maps_for(k, place, guards, parameter, part, store):
     found = found_at(place, guards, k.sizes, store.place, part.kernel.sizes)
     if found is None or None not in found:
         return None if found is None else tuple(found)
-    nowhere = (Affine(0, (0,) * len(k.sizes)),) * len(found)
-    home = k.homes.get(part.number, nowhere)
-    home = [
-        home[axis] if axis in part.facts.folded else nowhere[0]
-        for axis in range(len(found))
-    ]
-    return tuple([at or there for at, there in zip(found, home)])
+    home, still = k.homes.get(part.number), Affine(0, (0,) * len(k.sizes))
+    folded = part.facts.folded if home else ()
+    told = enumerate(found)
+    return tuple([at or (home[axis] if axis in folded else still) for axis, at in told])
 
 
 def loaded(k, buffer, detail, maps, guards):

@@ -21,7 +21,7 @@ from minijax.machine.nested_rules import (
     carried,
     in_its_buffer,
     nested,
-    slots_for,
+    new_buffers,
     sources,
 )
 from minijax.machine.nested_text import advance, begin, carry_of, enter, finish
@@ -77,7 +77,7 @@ def lower_cond(lowering, eqn, index, *operands):
     avals = branches[0].out_avals
     writers = [partial(lowering.program, branch, operands) for branch in branches]
     programs = [nested(lowering, [], avals, write) for write in writers]
-    results = slots_for(lowering, avals)
+    results = new_buffers(lowering, avals)
     index = in_its_buffer(lowering, index, eqn.invars[0].aval)
     lowering.steps.append(Branch(index.source, programs, sources(results)))
     return results
@@ -199,7 +199,7 @@ def _lower_while(lowering, carry, avals, test, advance):
     starts, states = carried(lowering, carry, avals)
     going = nested(lowering, states, [_scalar_bool], lambda: test(states))
     body = nested(lowering, states, avals, lambda: advance(states))
-    results = slots_for(lowering, avals)
+    results = new_buffers(lowering, avals)
     lowering.steps.append(While(going, body, sources(starts), sources(results)))
     return results
 

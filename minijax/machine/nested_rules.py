@@ -47,7 +47,7 @@ def lower_scan(lowering, eqn, *operands):
         program.out_avals,
         lambda: lowering.program(program, [*consts, *states, *rows]),
     )
-    outs = slots_for(lowering, [var.aval for var in eqn.outvars])
+    outs = new_buffers(lowering, [var.aval for var in eqn.outvars])
     results, ys = groups(sources(outs), len(carry))
     ends = sources(starts), results, [*moving.values()], ys
     lowering.steps.append(Repeat(length, eqn.params["reverse"], body, *ends))
@@ -63,7 +63,7 @@ def _of_scan(jaxpr, length, num_consts, num_carry, **params):
 
 def carried(lowering, carry, avals):
     """Return views of the first states, in buffers of the loop's own, and of states."""
-    return list(map(lowering.copy, carry, avals)), slots_for(lowering, avals)
+    return list(map(lowering.copy, carry, avals)), new_buffers(lowering, avals)
 
 
 def rows_of(lowering, xs, avals):
@@ -83,6 +83,6 @@ def sources(views):
     return [view.source for view in views]
 
 
-def slots_for(lowering, avals):
+def new_buffers(lowering, avals):
     """Return new views, each with a buffer to itself."""
     return [lowering.allocate(aval) for aval in avals]

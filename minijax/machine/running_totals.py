@@ -16,7 +16,7 @@ from minijax.machine.nested_rules import (
     carried,
     in_its_buffer,
     nested,
-    slots_for,
+    new_buffers,
     sources,
 )
 from minijax.scans.primitive import row_aval
@@ -33,7 +33,7 @@ def lower_running_total(lowering, eqn, operand):
     out, row = lowering.allocate(moved), row_aval(moved)
     zero = everywhere(aval.dtype.type(-np.inf), row.shape)
     starts, states = carried(lowering, [zero], [row])
-    handed, result = slots_for(lowering, [row, row])
+    handed, result = new_buffers(lowering, [row, row])
     add = partial(_next_total, lowering, states[0], handed, row)
     body = nested(lowering, [*states, handed], [row, row], add)
     ends = map(sources, (starts, [result], [x], [out]))
