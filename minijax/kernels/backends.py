@@ -45,7 +45,7 @@ class KernelProgram:
         return lower(closed)
 
     def compile(self, kernels):
-        """Return functions of the parameters' memory, by the labels of the kernels."""
+        """Return functions of the buffers' memory, by the labels of the kernels."""
         self.text = str(self.lowered)
         return {label: interpreted(kernel) for label, kernel in kernels.items()}
 

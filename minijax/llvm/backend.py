@@ -17,13 +17,13 @@ class LLVMProgram(KernelProgram):
     """
 
     def compile(self, kernels):
-        """Return functions of the parameters' memory, by the labels of the kernels."""
+        """Return functions of the buffers' memory, by the labels of the kernels."""
         self.text = emit_llvm(kernels)
         self.library = Library(self.text)
         return {label: self.called(label, kernel) for label, kernel in kernels.items()}
 
     def called(self, name, kernel):
-        """Return a function that hands the addresses of parameters to machine code."""
+        """Return a function that hands the addresses of buffers to machine code."""
         function = self.library.function(name, len(kernel.parameters))
         return lambda *memory: function(*[data.ctypes.data for data in memory])
 

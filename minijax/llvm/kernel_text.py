@@ -273,14 +273,14 @@ step_writers: dict = {
 
 
 def function_of(f, name, steps, attributes="", more=()):
-    """Write a kernel; return its `FunctionText`; arguments are addresses of parameters.
+    """Write a kernel; return its `FunctionText`; the arguments are addresses.
 
     Args:
       f: the `KernelText` to write to.
       name: of the function.
       steps: those of the kernel's nest.
       attributes: what LLVM is told of the function besides.
-      more: parameters behind those for the parameters.
+      more: parameters of the function behind those of the kernel, as text.
     """
     write_steps(f, steps)
     written = {store.parameter for store in f.kernel.stores}

@@ -18,7 +18,7 @@ function_writer = Latest(None)
 
 
 def kernel_function(kernel, name, target, inline=None):
-    """Return the `FunctionText` of a kernel: its arguments are addresses of parameters.
+    """Return the `FunctionText` of a kernel: its arguments are addresses of buffers.
 
     Args:
       kernel: a `Kernel`.

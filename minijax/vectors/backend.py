@@ -13,7 +13,7 @@ class VectorProgram(PlannedProgram):
     """Runs the steps of a program; the kernels are machine code with vectors."""
 
     def compile(self, kernels):
-        """Return functions of the parameters' memory, by the labels of the kernels."""
+        """Return functions of the buffers' memory, by the labels of the kernels."""
         target = current_target()
         functions = [kernel_function(k, label, target) for label, k in kernels.items()]
         self.text = module_text(functions)
