@@ -47,15 +47,15 @@ class CudaLibrary:
         self.complaints = []
 
     def function(self, label, count):
-        """Return a function of addresses of buffers that launches a kernel."""
+        """Return a function of addresses of parameters that launches a kernel."""
         kernel = self.kernels[label]
         launch = forced(kernel, self.how)
-        written = {store.buffer for store in kernel.stores}
+        written = {store.parameter for store in kernel.stores}
 
         def start(*addresses):
             views = [
-                _view(address, buffer, buffer in written)
-                for address, buffer in zip(addresses, kernel.buffers)
+                _view(address, parameter, parameter in written)
+                for address, parameter in zip(addresses, kernel.parameters)
             ]
             grid, block = (launch.blocks(kernel),), (launch.threads,)
             try:
@@ -67,8 +67,8 @@ class CudaLibrary:
         return start
 
 
-def _view(address, buffer, writable):
-    size = buffer.size * buffer.dtype.itemsize
+def _view(address, parameter, writable):
+    size = parameter.size * parameter.dtype.itemsize
     if size == 0:
         return np.zeros(0, np.uint8)
     view = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))

@@ -6,7 +6,7 @@ from mpmath import mp
 from minijax.functions.scalar_functions import inline, write_function
 from minijax.kernels.building import NodeWriter
 from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, load
+from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, load
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm
 
@@ -17,19 +17,21 @@ DTYPES = [F32, F64]
 def kernel_of(body, dtypes, size, label="f"):
     """The kernel that applies a function to vectors."""
     k, place = NodeWriter(), Affine(0, (1,))
-    buffers = [Buffer(f"x{n}", dtype, size) for n, dtype in enumerate(dtypes)]
-    args = [k.write(load(buffer, place)) for buffer in buffers]
+    parameters = [Parameter(f"x{n}", dtype, size) for n, dtype in enumerate(dtypes)]
+    args = [k.write(load(parameter, place)) for parameter in parameters]
     result = inline(k, write_function(label, body, dtypes), args)
-    out = Buffer("out", result.dtype, size)
+    out = Parameter("out", result.dtype, size)
     nodes = tuple(dict.fromkeys(k.nodes))
-    return Kernel(label, (size,), (*buffers, out), nodes, (Store(out, place, result),))
+    return Kernel(
+        label, (size,), (*parameters, out), nodes, (Store(out, place, result),)
+    )
 
 
 def interpreted(body, *xs):
     """What NumPy makes of a function: products and sums are rounded one by one."""
     kernel = kernel_of(body, [x.dtype for x in xs], xs[0].size)
     memory = {f"x{n}": x for n, x in enumerate(xs)}
-    memory["out"] = np.empty(xs[0].size, kernel.buffers[-1].dtype)
+    memory["out"] = np.empty(xs[0].size, kernel.parameters[-1].dtype)
     interpret(kernel, memory)
     return memory["out"]
 
@@ -37,7 +39,7 @@ def interpreted(body, *xs):
 def compiled(body, *xs):
     """What LLVM makes of a function: fused where the processor can do that."""
     kernel = kernel_of(body, [x.dtype for x in xs], xs[0].size)
-    out = np.empty(xs[0].size, kernel.buffers[-1].dtype)
+    out = np.empty(xs[0].size, kernel.parameters[-1].dtype)
     function = Library(emit_llvm({"f": kernel})).function("f", len(xs) + 1)
     function(*[x.ctypes.data for x in map(np.ascontiguousarray, xs)], out.ctypes.data)
     return out

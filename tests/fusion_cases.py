@@ -1,4 +1,4 @@
-"""Fused schedules beside the ones that they were made from.
+"""Fused programs beside the ones that they were made from.
 
 `python -m tests.fusion_cases --seed 0 --count 200` compares random programs, with
 `--programs` the corpus as well.
@@ -25,10 +25,10 @@ from tests.red_zones import RedZones
 
 
 class FusedProgram(KernelProgram):
-    """Interprets the checked kernels of a fused schedule."""
+    """Interprets the checked kernels of a fused program."""
 
-    def lowered(self, closed):
-        """The fused schedule."""
+    def lower(self, closed):
+        """The fused program."""
         return fuse(lower(closed))
 
     def compile(self, kernels):
@@ -39,22 +39,22 @@ class FusedProgram(KernelProgram):
 
 
 class FusedMachineCode(LLVMProgram):
-    """Machine code of a fused schedule, with the functions of floor 19."""
+    """Machine code of a fused program, with the functions of floor 19."""
 
-    lowered = FusedProgram.lowered
+    lower = FusedProgram.lower
 
     def compile(self, kernels):
         """Machine code of the kernels."""
         return super().compile({name: expand(k) for name, k in kernels.items()})
 
 
-def adds_floats(schedule):
+def adds_floats(program):
     """Whether an order of additions, or of products, may be seen in the results."""
     return any(
         node.op == "fold"
         and node.dtype.kind == "f"
         and node.detail.how in ("add", "mul")
-        for kernel in schedule.kernels.values()
+        for kernel in program.kernels.values()
         for node in kernel.nodes
     )
 
@@ -72,9 +72,9 @@ def equal(ours, wanted):
 
 
 def compare(closed, args, machine=False):
-    """What is wrong with the fused schedule of a program, and the numbers of steps."""
+    """What is wrong with the fused program of a program, and the numbers of steps."""
     plain, fused = KernelProgram(closed), FusedProgram(closed)
-    exact, wrong = not adds_floats(plain.schedule), []
+    exact, wrong = not adds_floats(plain.lowered), []
     with np.errstate(all="ignore"):
         wanted, found = plain(*args), fused(*args)
         with RedZones() as zones:
@@ -86,7 +86,7 @@ def compare(closed, args, machine=False):
     for ours, other in zip(code, wanted):
         if not kernel_cases.alike(ours, other, 1e-2):
             wrong.append(f"machine: {ours} instead of {other}\n{fused.text}")
-    return wrong, (len(plain.schedule.steps), len(fused.schedule.steps))
+    return wrong, (len(plain.lowered.steps), len(fused.lowered.steps))
 
 
 # Random programs: operations, views, folds, pads and pieces.

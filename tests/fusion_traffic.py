@@ -2,7 +2,7 @@
 
     python -m tests.fusion_traffic               # what has become more, or less
     python -m tests.fusion_traffic --record      # write the table anew
-    python -m tests.fusion_traffic --texts       # with a hash of each schedule as well
+    python -m tests.fusion_traffic --texts       # with a hash of each program as well
 
 The programs are those of the corpus with their derivatives and batches, random ones,
 those of the table of goals, and a few on large arrays; the table of what was left of
@@ -126,8 +126,8 @@ class _Stop(Exception):
     """The program has been seen, and need not be compiled."""
 
 
-def schedules_of_rows():
-    """Pairs of a name of a row of the table of goals, and its first schedule."""
+def programs_of_rows():
+    """Pairs of a name of a row of the table of goals, and its first program."""
     sys.path.insert(0, str(BENCHMARKS))
     import array_rows  # noqa: F401
     import loop_rows  # noqa: F401
@@ -136,8 +136,8 @@ def schedules_of_rows():
 
     seen, kept = [], minijax.machine.backend.fuse
 
-    def stop(schedule, *rest):
-        seen.append(schedule)
+    def stop(program, *rest):
+        seen.append(program)
         raise _Stop
 
     minijax.machine.backend.fuse = stop
@@ -152,15 +152,15 @@ def schedules_of_rows():
         minijax.machine.backend.fuse = kept
 
 
-def schedules():
-    """Pairs of a name and a schedule that was not fused."""
+def programs():
+    """Pairs of a name and a program that was not fused."""
     yield from ((name, lower(closed)) for name, closed in staged())
-    yield from schedules_of_rows()
+    yield from programs_of_rows()
 
 
-def summary(schedule):
+def summary(program):
     """How many kernels, bytes, flops and transcendental functions, as a tuple."""
-    kernels = [step.kernel for step in schedule.walk() if isinstance(step, Launch)]
+    kernels = [step.kernel for step in program.walk() if isinstance(step, Launch)]
     counts = [operations(kernel) for kernel in kernels]
     return (
         len(kernels),
@@ -172,11 +172,11 @@ def summary(schedule):
 def found(texts=False):
     """The rows of all programs by their names; how many steps; seconds in `fuse`."""
     rows, steps, seconds = {}, 0, 0.0
-    for name, schedule in schedules():
+    for name, program in programs():
         start = time.process_time()
-        fused = fuse(schedule)
+        fused = fuse(program)
         seconds += time.process_time() - start
-        steps += sum(1 for _ in schedule.walk())
+        steps += sum(1 for _ in program.walk())
         code = hashlib.sha256(str(fused).encode()).hexdigest()[:8]
         rows[name] = (*summary(fused), *([code] if texts else []))
     return rows, steps, seconds

@@ -86,7 +86,7 @@ def threads(seed):
 
 
 def fusion(seed):
-    """Fused schedules."""
+    """Fused programs."""
     from tests import fusion_cases
 
     programs = fusion_cases.random_programs(seed, 2)

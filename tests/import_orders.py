@@ -2,7 +2,7 @@
 
 Each order is a process that one process forks, in which nothing of the package has been
 imported yet. The texts of one program are compared at all stages: its jaxpr, kernels,
-schedule and LLVM.
+program and LLVM.
 
 python -m tests.import_orders --seed 0 --count 100    # orders of all modules, at random
 """
@@ -59,12 +59,20 @@ def kernel_texts():
     """Return two kernels as LLVM is given them; no public name is needed for it."""
     import numpy as np
 
-    from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, fold, load
+    from minijax.kernels.kernel import (
+        Affine,
+        Kernel,
+        Parameter,
+        Store,
+        apply,
+        fold,
+        load,
+    )
     from minijax.llvm.schedules import kernel_function
     from minijax.llvm.targets import forced_target
-    from minijax.vectors import kernels  # noqa: F401 - hands its schedule in
+    from minijax.vectors import kernels  # noqa: F401 - hands its program in
 
-    x, out = (Buffer(name, np.dtype("float32"), 33 * 100) for name in ("x", "out"))
+    x, out = (Parameter(name, np.dtype("float32"), 33 * 100) for name in ("x", "out"))
     place = Affine(0, (100, 1))
     a = load(x, place)
     e = apply("exp", d := apply("sub", a, m := fold("max", (1,), a)))
@@ -104,7 +112,7 @@ def program_texts():
         return [[name, stage.as_text(name)] for name in DIALECTS]
 
 
-DIALECTS = "jaxpr simplified kernels schedule memory python llvm".split()
+DIALECTS = "jaxpr simplified kernels program memory python llvm".split()
 
 
 def compare(wanted):

@@ -18,9 +18,9 @@ from minijax.kernels.backends import KernelProgram
 from minijax.kernels.interpreter import check_kernel, interpret
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Guard,
     Kernel,
+    Parameter,
     Store,
     Term,
     Update,
@@ -32,8 +32,8 @@ from minijax.kernels.kernel import (
     running,
     union,
 )
-from minijax.kernels.layouts import collapse
 from minijax.kernels.scalar_ops import foldings, in_registers, scalar_ops
+from minijax.kernels.views import collapse
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm
 from tests import array_cases as cases
@@ -111,22 +111,22 @@ class Chance:
     def kernel(self, number):
         """A kernel that the checker accepts."""
         sizes = self.sizes()
-        nodes, buffers = [], []
+        nodes, parameters = [], []
         for which in range(self.rng.integers(1, 4)):
             place, size = self.place(sizes)
             place, guards = self.guarded(place, sizes)
             dtype = cases.dtype_of(self.one(cases.DTYPES[:-2]))
-            buffers.append(Buffer(f"x{which}", dtype, size))
-            nodes.append(load(buffers[-1], place, guards, 1))
+            parameters.append(Parameter(f"x{which}", dtype, size))
+            nodes.append(load(parameters[-1], place, guards, 1))
         nodes += [index(axis) for axis in range(len(sizes))]
         for _ in range(self.rng.integers(1, 9)):
             nodes.append(self.node(nodes, sizes))
         nodes += self.ending(nodes)
         place, size = self.place(sizes, size_of=True)
-        buffers.append(Buffer("out", self.stored(nodes[-1].dtype), size))
-        stores = (Store(buffers[-1], place, nodes[-1]),)
+        parameters.append(Parameter("out", self.stored(nodes[-1].dtype), size))
+        stores = (Store(parameters[-1], place, nodes[-1]),)
         name = f"random{number}"
-        return check_kernel(Kernel(name, sizes, (*buffers,), (*nodes,), stores))
+        return check_kernel(Kernel(name, sizes, (*parameters,), (*nodes,), stores))
 
     def ending(self, nodes):
         """What comes last; it is stored."""
@@ -159,13 +159,13 @@ class Chance:
         return apply(name, *args)
 
     def memory(self, kernel):
-        """Numbers for the buffers of a kernel, by their names."""
+        """Numbers for the parameters of a kernel, by their names."""
         found = {}
-        for buffer in kernel.buffers:
-            numbers = self.rng.normal(size=buffer.size) * 3
+        for parameter in kernel.parameters:
+            numbers = self.rng.normal(size=parameter.size) * 3
             with np.errstate(all="ignore"):
-                kind = np.int64 if buffer.dtype.kind in "iu" else buffer.dtype
-                found[buffer.name] = numbers.astype(kind).astype(buffer.dtype)
+                kind = np.int64 if parameter.dtype.kind in "iu" else parameter.dtype
+                found[parameter.name] = numbers.astype(kind).astype(parameter.dtype)
         return found
 
 
@@ -200,21 +200,21 @@ class PlacesChance(Chance):
         """A kernel that the checker accepts."""
         sizes, kinds = self.sizes(), cases.DTYPES[:-2]
         nodes = [index(axis) for axis in range(len(sizes))]
-        buffers = []
+        parameters = []
         for which in range(self.rng.integers(2, 5)):
             dtype = cases.dtype_of("int32" if which == 0 else self.one(kinds))
             place, size = self.place(sizes)
             place, guards = self.guarded(place, sizes)
             pairs = self.computed(nodes) if which and self.rng.random() < 0.7 else ()
             place, size = self.reached(place, size, [term for _, term in pairs])
-            buffers.append(Buffer(f"x{which}", dtype, size))
-            nodes.append(load(buffers[-1], place, guards, 1, pairs))
+            parameters.append(Parameter(f"x{which}", dtype, size))
+            nodes.append(load(parameters[-1], place, guards, 1, pairs))
         for _ in range(self.rng.integers(1, 7)):
             nodes.append(self.node(nodes, sizes))
         nodes += self.ending(nodes)
         store = self.store(nodes, sizes)
         name, nodes = f"places{number}", tuple(dict.fromkeys(nodes))
-        kernel = Kernel(name, sizes, (*buffers, store.buffer), nodes, (store,))
+        kernel = Kernel(name, sizes, (*parameters, store.parameter), nodes, (store,))
         return check_kernel(kernel)
 
     def node(self, nodes, sizes):
@@ -232,7 +232,7 @@ class PlacesChance(Chance):
         place, size = self.place(sizes, size_of=True if affine else None)
         dtype = self.stored(x.dtype)
         if affine:
-            return Store(Buffer("out", dtype, size), place, x)
+            return Store(Parameter("out", dtype, size), place, x)
         if self.rng.random() < 0.3:
             place = Affine(0, (0,) * len(sizes))
         pairs, hows = self.computed(nodes), ["set", *UPDATES]
@@ -242,7 +242,7 @@ class PlacesChance(Chance):
         axes = union([x.level, place.axes, *[number.level for number in at]])
         axes = union([axes, tuple(k for k in range(len(sizes)) if self.one([0, 1]))])
         update = Update(self.one(hows), at, terms, axes)
-        return Store(Buffer("out", dtype, size), place, x, update)
+        return Store(Parameter("out", dtype, size), place, x, update)
 
 
 INT64 = np.dtype("int64")
@@ -328,7 +328,7 @@ def differences(met, library_of=scalar_library, together=300, least=1e-30):
     """What machine code leaves in memory that the interpreter does not.
 
     Args:
-      met: triples of a kernel, and bytes of its buffers before and after.
+      met: triples of a kernel, and bytes of its parameters before and after.
       library_of: a function from labels and kernels to a `Library`.
       together: how many kernels are put into one library.
       least: as for `alike`.
@@ -338,15 +338,15 @@ def differences(met, library_of=scalar_library, together=300, least=1e-30):
         group = met[first : first + together]
         library = library_of({kernel.label: kernel for kernel, *_ in group})
         for kernel, before, after in group:
-            function = library.function(kernel.label, len(kernel.buffers))
+            function = library.function(kernel.label, len(kernel.parameters))
             zones = RedZones()
             memory = [zones.laid_out(data) for data in before]
             function(*[data.ctypes.data for data in memory])
             wrong += [f"{kernel}\n{problem}" for problem in zones.check()]
-            for buffer, ours, wanted in zip(kernel.buffers, memory, after):
-                pair = ours.view(buffer.dtype), wanted.view(buffer.dtype)
+            for parameter, ours, wanted in zip(kernel.parameters, memory, after):
+                pair = ours.view(parameter.dtype), wanted.view(parameter.dtype)
                 if not alike(*pair, least):
-                    wrong.append(f"{kernel}\n{buffer}: {pair[0]}, NumPy: {pair[1]}")
+                    wrong.append(f"{kernel}\n{parameter}: {pair[0]}, NumPy: {pair[1]}")
     return wrong
 
 
@@ -354,9 +354,9 @@ def of_random_kernels(seed, count, chance=Chance):
     """Triples as for `differences`; each kernel, and the same collapsed."""
     met = []
     for kernel, memory in random_kernels(seed, count, chance):
-        before = [memory[buffer.name].copy() for buffer in kernel.buffers]
+        before = [memory[parameter.name].copy() for parameter in kernel.parameters]
         interpret(kernel, memory)
-        after = [memory[buffer.name] for buffer in kernel.buffers]
+        after = [memory[parameter.name] for parameter in kernel.parameters]
         pair = [[data.view(np.uint8) for data in datas] for datas in (before, after)]
         met += [(kernel, *pair), (collapse(kernel), *pair)]
     return met

@@ -1,4 +1,4 @@
-"""Random schedules, with a plan and without one.
+"""Random programs, with a plan and without one.
 
     python -m tests.memory_cases --seed 7 --count 500
 
@@ -12,11 +12,11 @@ import numpy as np
 
 from minijax.kernels.backends import Memory
 from minijax.kernels.interpreter import check_kernel
-from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, fold, load
-from minijax.kernels.layouts import Slot
+from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, fold, load
 from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest
 from minijax.kernels.program_steps import Launch, LoweredProgram
 from minijax.kernels.scalar_ops import foldings, scalar_ops
+from minijax.kernels.views import Buffer
 from minijax.memory.backend import CallMemory, offsets_of
 from minijax.memory.checking import check_plan
 from minijax.memory.liveness import lifetimes
@@ -29,25 +29,25 @@ FRESH, DEAD = 0xAB, 0xCD
 
 
 class Chance:
-    """Draws schedules of kernels on matrices of 4 by 6, and on vectors of 4."""
+    """Draws programs of kernels on matrices of 4 by 6, and on vectors of 4."""
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
-        self.slots, self.steps = [], []
+        self.buffers, self.steps = [], []
 
     def one(self, items):
         """One of some items."""
         return items[self.rng.integers(len(items))]
 
-    def slot(self, size=ROWS * COLUMNS):
-        """A new slot."""
-        self.slots.append(Slot(f"m{len(self.slots)}", FLOAT, size))
-        return self.slots[-1]
+    def allocate(self, size=ROWS * COLUMNS):
+        """A new buffer."""
+        self.buffers.append(Buffer(f"m{len(self.buffers)}", FLOAT, size))
+        return self.buffers[-1]
 
-    def schedule(self, length):
-        """A schedule in which results may be arguments, constants or the same twice."""
-        inputs = [self.slot(self.one([24, 24, 4])) for _ in range(3)]
-        constants = [(self.slot(), self.rng.normal(size=24).astype("float32"))]
+    def program(self, length):
+        """A program in which results may be arguments, constants or the same twice."""
+        inputs = [self.allocate(self.one([24, 24, 4])) for _ in range(3)]
+        constants = [(self.allocate(), self.rng.normal(size=24).astype("float32"))]
         known = [*inputs, constants[0][0]]
         for _ in range(length):
             step, made = self.one(
@@ -61,13 +61,13 @@ class Chance:
         return LoweredProgram(inputs, outputs, constants, self.steps)
 
     def matrix(self, known):
-        """A slot of a matrix, more likely a late one."""
-        found = [slot for slot in known if slot.size == ROWS * COLUMNS]
+        """A buffer of a matrix, more likely a late one."""
+        found = [buffer for buffer in known if buffer.size == ROWS * COLUMNS]
         return self.one(found[-4:] if self.rng.random() < 0.8 else found)
 
     def elementwise(self, known):
         """Add, multiply or change sign, of two matrices or of one twice."""
-        a, b, out = self.matrix(known), self.matrix(known), self.slot()
+        a, b, out = self.matrix(known), self.matrix(known), self.allocate()
         nodes, place = Nodes(), Affine(0, (COLUMNS, 1))
         x, y = nodes.load(a, place), nodes.load(b, place)
         nodes.apply(self.one(["add", "mul", "max"]), x, nodes.apply("neg", y))
@@ -75,7 +75,7 @@ class Chance:
 
     def softmax(self, known):
         """Rows less what they fold to."""
-        a, out = self.matrix(known), self.slot()
+        a, out = self.matrix(known), self.allocate()
         nodes, place = Nodes(), Affine(0, (COLUMNS, 1))
         x = nodes.load(a, place)
         total = nodes.write(fold(self.one(["add", "max"]), (1,), x))
@@ -84,7 +84,7 @@ class Chance:
 
     def moved(self, known):
         """A matrix that is read in another order than it is written."""
-        a, out = self.matrix(known), self.slot()
+        a, out = self.matrix(known), self.allocate()
         nodes = Nodes()
         source = self.one([Affine(23, (-6, -1)), Affine(0, (6, 0)), Affine(5, (6, -1))])
         nodes.apply("abs", nodes.load(a, source))
@@ -92,7 +92,7 @@ class Chance:
 
     def of_rows(self, known):
         """Each row's fold, and the rows themselves besides."""
-        a, out, sums = self.matrix(known), self.slot(), self.slot(ROWS)
+        a, out, sums = self.matrix(known), self.allocate(), self.allocate(ROWS)
         nodes, place = Nodes(), Affine(0, (COLUMNS, 1))
         x = nodes.load(a, place)
         total = nodes.write(fold("add", (1,), x))
@@ -103,7 +103,11 @@ class Chance:
     def pair(self, known):
         """Two matrices computed from two, in one sweep."""
         a, b = self.matrix(known), self.matrix(known)
-        outs, nodes, place = [self.slot(), self.slot()], Nodes(), Affine(0, (6, 1))
+        outs, nodes, place = (
+            [self.allocate(), self.allocate()],
+            Nodes(),
+            Affine(0, (6, 1)),
+        )
         x, y = nodes.load(a, place), nodes.load(b, place)
         found = nodes.apply("add", x, y), nodes.apply("sub", x, y)
         stores = [(out, place, node) for out, node in zip(outs, found)]
@@ -111,7 +115,7 @@ class Chance:
 
     def parts(self, known):
         """Even and odd places at once, as of complex numbers."""
-        a, out, nodes = self.matrix(known), self.slot(), Nodes()
+        a, out, nodes = self.matrix(known), self.allocate(), Nodes()
         places = [Affine(offset, (6, 2)) for offset in (0, 1)]
         x, y = (nodes.load(a, place) for place in places)
         found = nodes.apply("neg", y), nodes.apply("mul", x, y)
@@ -123,21 +127,23 @@ class Nodes:
     """A kernel in the making."""
 
     def __init__(self):
-        self.nodes, self.buffers = [], {}
+        self.nodes, self.parameters = [], {}
 
-    def buffer(self, slot, letter):
-        """The buffer of a slot."""
-        name = f"{letter}{len(self.buffers)}"
-        return self.buffers.setdefault(slot, Buffer(name, slot.dtype, slot.size))
+    def parameter(self, buffer, letter):
+        """The parameter of a buffer."""
+        name = f"{letter}{len(self.parameters)}"
+        return self.parameters.setdefault(
+            buffer, Parameter(name, buffer.dtype, buffer.size)
+        )
 
     def write(self, node):
         """Add a node; return it."""
         self.nodes.append(node)
         return node
 
-    def load(self, slot, place):
+    def load(self, buffer, place):
         """Add a load."""
-        return self.write(load(self.buffer(slot, "x"), place))
+        return self.write(load(self.parameter(buffer, "x"), place))
 
     def apply(self, op, *args):
         """Add an operation."""
@@ -149,23 +155,25 @@ class Nodes:
         return self.nodes[-1]
 
     def kernel(self, name, stores, sizes=(ROWS, COLUMNS)):
-        """The kernel, and its slots."""
-        stores = [Store(self.buffer(slot, "y"), at, node) for slot, at, node in stores]
-        buffers = tuple(self.buffers.values())
-        kernel = Kernel(name, sizes, buffers, tuple(self.nodes), tuple(stores))
-        return kernel, [*self.buffers]
+        """The kernel, and its buffers."""
+        stores = [
+            Store(self.parameter(buffer, "y"), at, node) for buffer, at, node in stores
+        ]
+        parameters = tuple(self.parameters.values())
+        kernel = Kernel(name, sizes, parameters, tuple(self.nodes), tuple(stores))
+        return kernel, [*self.parameters]
 
 
-def arguments(schedule, seed):
-    """Numbers for the inputs of a schedule."""
+def arguments(program, seed):
+    """Numbers for the inputs of a program."""
     rng = np.random.default_rng(seed)
-    return [rng.normal(size=slot.size).astype("float32") for slot in schedule.inputs]
+    return [rng.normal(size=buffer.size).astype("float32") for buffer in program.inputs]
 
 
 def run_step(step, memory):
     """Run the kernel of a launch, one scalar at a time, in the order of its loops."""
-    pairs = zip(step.kernel.buffers, step.slots)
-    views = {buffer.name: memory[slot].view(buffer.dtype) for buffer, slot in pairs}
+    pairs = zip(step.kernel.parameters, step.buffers)
+    views = {x.name: memory[buffer].view(x.dtype) for x, buffer in pairs}
     with np.errstate(all="ignore"):
         walk(loop_nest(step.kernel), step.kernel, views, {}, {})
 
@@ -184,64 +192,66 @@ def walk(steps, kernel, memory, indices, values):
             pair = values[step.fold], values[step.fold.args[0]]
             values[step.fold] = scalar_ops[step.fold.detail.how].numpy(*pair)
         elif isinstance(step, Store):
-            memory[step.buffer.name][step.place.at(indices)] = values[step.node]
+            memory[step.parameter.name][step.place.at(indices)] = values[step.node]
         elif step.op == "load":
-            buffer, place, *_ = step.detail
-            values[step] = memory[buffer.name][place.at(indices)]
+            parameter, place, *_ = step.detail
+            values[step] = memory[parameter.name][place.at(indices)]
         else:
             values[step] = scalar_ops[step.op].numpy(*[values[x] for x in step.args])
 
 
-def unplanned(schedule, args):
-    """The results, each slot in memory of its own."""
-    memory = Memory({slot: value.view(BYTES) for slot, value in schedule.constants})
-    memory.update(zip(schedule.inputs, [x.view(BYTES) for x in args]))
-    for step in schedule.steps:
+def unplanned(program, args):
+    """The results, each buffer in memory of its own."""
+    memory = Memory({buffer: value.view(BYTES) for buffer, value in program.constants})
+    memory.update(zip(program.inputs, [x.view(BYTES) for x in args]))
+    for step in program.steps:
         run_step(step, memory)
-    return [memory[slot].view(FLOAT).copy() for slot in schedule.outputs]
+    return [memory[buffer].view(FLOAT).copy() for buffer in program.outputs]
 
 
 def planned(found, args):
     """The results under a plan, in memory that is full of nonsense."""
-    schedule, arena = found.schedule, np.full(found.arena, FRESH, BYTES)
-    buffers = {
+    program, arena = found.program, np.full(found.arena, FRESH, BYTES)
+    parameters = {
         "input": [x.copy().view(BYTES) for x in args],
-        "constant": [value.copy().view(BYTES) for _, value in schedule.constants],
-        "output": [np.full(4 * slot.size, FRESH, BYTES) for slot in schedule.outputs],
+        "constant": [value.copy().view(BYTES) for _, value in program.constants],
+        "output": [
+            np.full(4 * buffer.size, FRESH, BYTES) for buffer in program.outputs
+        ],
     }
     known = {
-        slot: buffers[kind][number]
-        for slot, (kind, number) in found.places.items()
+        buffer: parameters[kind][number]
+        for buffer, (kind, number) in found.places.items()
         if kind != "arena"
     }
-    memory, lives = CallMemory(known, offsets_of(found), arena), lifetimes(schedule)
+    memory, lives = CallMemory(known, offsets_of(found), arena), lifetimes(program)
     for number, step in enumerate(found.steps):
         run_step(step, memory)
         kept = [old for old, _ in found.in_place.get(number, ())]
-        for slot, life in lives.items():
-            if life.end == number and slot not in kept and _ours(found, slot):
-                memory[slot][:] = DEAD
-    for x, copy, given in zip(args, buffers["input"], found.donated):
+        for buffer, life in lives.items():
+            if life.end == number and buffer not in kept and _ours(found, buffer):
+                memory[buffer][:] = DEAD
+    for x, copy, given in zip(args, parameters["input"], found.donated):
         assert given or np.array_equal(x.view(BYTES), copy), "an argument was changed"
-    return [memory[slot].view(FLOAT) for slot in schedule.outputs]
+    return [memory[buffer].view(FLOAT) for buffer in program.outputs]
 
 
-def _ours(found, slot):
-    kind, number = found.places[slot]
+def _ours(found, buffer):
+    kind, number = found.places[buffer]
     return kind in ("arena", "output") or kind == "input" and found.donated[number]
 
 
 def problem(seed, length=8):
-    """What is wrong with a random schedule, or None."""
-    schedule = Chance(seed).schedule(length)
-    args = arguments(schedule, seed)
+    """What is wrong with a random program, or None."""
+    program = Chance(seed).program(length)
+    args = arguments(program, seed)
     flags = np.random.default_rng(seed + 1).random((2, 3)) < 0.6
     for donated in ((), *map(tuple, flags)):
-        found = check_plan(plan(schedule, donated))
-        pairs = zip(planned(found, args), unplanned(schedule, args), strict=True)
+        found = check_plan(plan(program, donated))
+        pairs = zip(planned(found, args), unplanned(program, args), strict=True)
         for ours, wanted in pairs:
             if not np.array_equal(ours, wanted, equal_nan=True):
-                return f"seed {seed}, donated {donated}:\n{schedule}\n{found}"
+                return f"seed {seed}, donated {donated}:\n{program}\n{found}"
     return None
 
 
@@ -250,7 +260,7 @@ def main(arguments=None):
     options = options_of(__doc__, arguments, seed=0, count=500)
     found = [problem(options.seed + n) for n in range(options.count)]
     wrong = [text for text in found if text]
-    print(*wrong[:3], f"{options.count} schedules, {len(wrong)} wrong", sep="\n")
+    print(*wrong[:3], f"{options.count} programs, {len(wrong)} wrong", sep="\n")
     return bool(wrong)
 
 

@@ -5,7 +5,7 @@
     zones.problems   # texts: who wrote where nobody may write
 
 Results, arenas and donated buffers come from a pool that puts guard bytes before and
-behind each; arguments are laid out between guard bytes; and the slots of an arena lie
+behind each; arguments are laid out between guard bytes; and the buffers of an arena lie
 apart, none where another has been, so that what lies between two is nobody's. Temporary
 numbers that would be variables of a function are put into the arena, too. All memory is
 full of `NONSENSE` before it is written, and results are compared with what they were
@@ -23,7 +23,7 @@ from minijax.jitting.arguments import is_deleted
 from minijax.jitting.costs import nbytes
 from minijax.kernels import backends as kernel_backends
 from minijax.machine import backend as cpu_backend
-from minijax.machine import function_text
+from minijax.machine import steps_text
 from minijax.memory import arenas
 from minijax.memory import backend as planned_backend
 from minijax.memory import results as result_memory
@@ -88,9 +88,9 @@ class GuardedPool:
 
 def used(plan, start=0):
     """Yield the stretches of an arena that a plan uses, pairs of a start and an end."""
-    for slot, (kind, at) in plan.places.items():
+    for buffer, (kind, at) in plan.places.items():
         if kind == "arena":
-            yield start + at, start + at + nbytes(slot)
+            yield start + at, start + at + nbytes(buffer)
     for number, at in plan.workspaces.items():
         yield start + at, start + at + plan.steps[number].workspace
     for number, inner in plan.nested.items():
@@ -102,7 +102,7 @@ class RedZones:
     """While this lasts, memory lies between guard bytes.
 
     Args:
-      apart: whether each slot of an arena is to have a place of its own. Otherwise
+      apart: whether each buffer of an arena is to have a place of its own. Otherwise
         they follow each other in one place, as always, and nothing is seen there.
 
     Attributes:
@@ -127,10 +127,10 @@ class RedZones:
         self.arenas.append(block)
         return block.bytes
 
-    def slot(self, memory, slot):
-        """As `Memory.__missing__`: the bytes of a slot that is asked for first."""
-        memory[slot] = self.guarded(nbytes(slot), str(slot)).bytes
-        return memory[slot]
+    def allocate(self, memory, buffer):
+        """As `Memory.__missing__`: the bytes of a buffer that is asked for first."""
+        memory[buffer] = self.guarded(nbytes(buffer), str(buffer)).bytes
+        return memory[buffer]
 
     def laid_out(self, x, layout="plain"):
         """Return a NumPy array with the numbers of `x`, between guard bytes."""
@@ -168,7 +168,7 @@ class RedZones:
         self.kept = self.kept[-KEPT:]
 
     def check_arena(self, plan, arenas):
-        """Look at what lies between the slots of an arena."""
+        """Look at what lies between the buffers of an arena."""
         for block in [b for b in arenas if b.size == plan.arena][:1]:
             free = np.ones(block.size, bool)
             for start, end in used(plan):
@@ -176,7 +176,7 @@ class RedZones:
             [places] = np.nonzero(free & (block.bytes != NONSENSE))
             if places.size:
                 self.problems.append(
-                    f"{places.size} bytes written between slots (at {places[0]})\n"
+                    f"{places.size} bytes written between buffers (at {places[0]})\n"
                     f"{plan}"
                 )
 
@@ -201,7 +201,7 @@ class RedZones:
         put(
             kernel_backends.Memory,
             "__missing__",
-            lambda memory, slot: self.slot(memory, slot),
+            lambda memory, buffer: self.allocate(memory, buffer),
         )
         for module in (cpu_backend, planned_backend):
             put(module, "scratch", self.scratch)
@@ -211,7 +211,7 @@ class RedZones:
             rounded = arenas.rounded
             put(arenas, "rounded", lambda size: rounded(size) + ALIGNMENT)
             put(arenas.Arena, "give", lambda arena, start, size: None)
-            put(function_text, "SMALL", -1)
+            put(steps_text, "SMALL", -1)
         return self
 
     def put(self, owner, name, value):

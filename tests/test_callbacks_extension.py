@@ -175,6 +175,6 @@ def test_rule_tables_know_users_primitives():
     assert root == root.inner and root != Primitive("my_root")
     lowered = jit(lambda x: root.bind(x) * 2.0).lower(X)
     assert "sqrt" in lowered.as_text("kernels")
-    assert "= my_root" not in lowered.as_text("schedule")  # a step of the host
+    assert "= my_root" not in lowered.as_text("steps")  # a step of the host
     np.testing.assert_allclose(lowered.compile()(X), 2 * np.sqrt(X), rtol=1e-6)
     del kernel_rules[root]

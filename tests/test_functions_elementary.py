@@ -7,7 +7,7 @@ from mpmath import mp
 
 from minijax.functions.elementary import bodies, expand, function
 from minijax.kernels.interpreter import check_kernel, interpret
-from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, load
+from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, load
 from minijax.kernels.scalar_ops import define, recastings, scalar_ops
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm
@@ -22,11 +22,11 @@ INF, NAN = np.inf, np.nan
 def operation_kernel(name, dtype, size):
     """The kernel of one scalar operation, as a primitive's rule makes it."""
     place, arity = Affine(0, (1,)), scalar_ops[name].arity
-    buffers = [Buffer(f"x{n}", dtype, size) for n in range(arity)]
-    loads = [load(buffer, place) for buffer in buffers]
-    node, out = apply(name, *loads), Buffer("out", dtype, size)
+    parameters = [Parameter(f"x{n}", dtype, size) for n in range(arity)]
+    loads = [load(parameter, place) for parameter in parameters]
+    node, out = apply(name, *loads), Parameter("out", dtype, size)
     stores = (Store(out, place, node),)
-    return Kernel(name, (size,), (*buffers, out), (*loads, node), stores)
+    return Kernel(name, (size,), (*parameters, out), (*loads, node), stores)
 
 
 @pytest.mark.parametrize(("name", "dtype"), BOTH)
@@ -214,7 +214,7 @@ def test_kernels_without_functions_stay():
 
 def test_halves_are_computed_in_32_bits():
     half, place = np.dtype("float16"), Affine(0, (1,))
-    x, out = Buffer("x", half, 3), Buffer("out", half, 3)
+    x, out = Parameter("x", half, 3), Parameter("out", half, 3)
     a = load(x, place)
     y = apply("tanh", a)
     stores = (Store(out, place, y),)

@@ -11,7 +11,7 @@ from mpmath import mp
 
 from minijax.arrays.dtypes import bfloat16
 from minijax.functions.elementary import bodies
-from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, load
+from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, load
 from minijax.kernels.scalar_ops import scalar_ops
 from tests import function_cases as cases
 from tests.vector_cases import forced_target, host_target, vector_library
@@ -29,11 +29,11 @@ ROOM["float64"] = (53, -1022)
 def compiled(name, target, *xs):
     """What a target's vectors make of a function."""
     place, dtype = Affine(0, (1,)), xs[0].dtype
-    buffers = [Buffer(f"x{n}", dtype, x.size) for n, x in enumerate(xs)]
-    loads = [load(buffer, place) for buffer in buffers]
-    node, out = apply(name, *loads), Buffer("out", dtype, xs[0].size)
+    parameters = [Parameter(f"x{n}", dtype, x.size) for n, x in enumerate(xs)]
+    loads = [load(parameter, place) for parameter in parameters]
+    node, out = apply(name, *loads), Parameter("out", dtype, xs[0].size)
     nodes, stores = (*loads, node), (Store(out, place, node),)
-    kernel = Kernel(name, (xs[0].size,), (*buffers, out), nodes, stores)
+    kernel = Kernel(name, (xs[0].size,), (*parameters, out), nodes, stores)
     function = vector_library(target)({"f": kernel}).function("f", len(xs) + 1)
     found = np.empty_like(xs[0])
     function(*[x.ctypes.data for x in (*xs, found)])

@@ -1,4 +1,4 @@
-"""Fused schedules: how many kernels are left, and that they compute the same."""
+"""Fused programs: how many kernels are left, and that they compute the same."""
 
 import sys
 from typing import NamedTuple
@@ -32,13 +32,13 @@ LARGE = jnp.ones((200, 300))
 
 
 def fused(f, *args):
-    """The checked fused schedule of a function."""
-    schedule = lower(simplify(make_jaxpr(f)(*args)))
-    check_fusion(Fusion(schedule, current_target()))
-    schedule = fuse(schedule)
-    for kernel in schedule.kernels.values():
+    """The checked fused program of a function."""
+    program = lower(simplify(make_jaxpr(f)(*args)))
+    check_fusion(Fusion(program, current_target()))
+    program = fuse(program)
+    for kernel in program.kernels.values():
         check_kernel(kernel)
-    return schedule
+    return program
 
 
 def selu(x):
@@ -185,15 +185,15 @@ def test_nothing_is_stored_that_nobody_reads():
     def f(x):
         return jnp.exp(x), jnp.log(jnp.exp(x) + 1.0)
 
-    schedule = fused(f, X)
-    written = [slot for step in schedule.steps for slot in step.writes]
-    assert set(written) == set(schedule.outputs) and len(written) == 2
+    program = fused(f, X)
+    written = [buffer for step in program.steps for buffer in step.writes]
+    assert set(written) == set(program.outputs) and len(written) == 2
 
 
 def test_waste_vanishes():
-    schedule = lower(make_jaxpr(lambda x: (jnp.exp(x), jnp.sin(x)))(X))
-    schedule = schedule._replace(outputs=schedule.outputs[:1])
-    [step] = fuse(schedule).steps
+    program = lower(make_jaxpr(lambda x: (jnp.exp(x), jnp.sin(x)))(X))
+    program = program._replace(outputs=program.outputs[:1])
+    [step] = fuse(program).steps
     assert step.kernel.name == "exp"
 
 
@@ -204,10 +204,10 @@ def tricky(x):
 
 
 def test_a_step_in_between_is_not_passed():
-    schedule = LoweredProgram(*lower(make_jaxpr(tricky)(X)))
-    waiting, *steps = schedule.steps
-    known = {*schedule.inputs, *waiting.writes}
-    for step in fuse(schedule).steps:
+    program = LoweredProgram(*lower(make_jaxpr(tricky)(X)))
+    waiting, *steps = program.steps
+    known = {*program.inputs, *waiting.writes}
+    for step in fuse(program).steps:
         assert known.issuperset(step.reads)
         known.update(step.writes)
     assert not compare(make_jaxpr(tricky)(X), [X])[0]
@@ -270,24 +270,24 @@ def test_primitives():
 
 
 class Twice(NamedTuple):
-    """A step that contains a schedule."""
+    """A step that contains a program."""
 
-    schedule: LoweredProgram
+    program: LoweredProgram
 
     reads = writes = ()
 
     @property
     def programs(self):
-        return (self.schedule,)
+        return (self.program,)
 
-    def with_programs(self, schedules):
-        return Twice(*schedules)
+    def with_programs(self, programs):
+        return Twice(*programs)
 
 
-def test_schedules_within_steps():
+def test_programs_within_steps():
     inner = lower(make_jaxpr(selu)(X))
     [step] = fuse(LoweredProgram([], [], [], [Twice(inner)])).steps
-    assert len(inner.steps) == 6 and len(step.schedule.steps) == 1
+    assert len(inner.steps) == 6 and len(step.program.steps) == 1
 
 
 def test_other_steps_stay_in_order():
@@ -296,9 +296,9 @@ def test_other_steps_stay_in_order():
             x = tricky(jnp.sin(x)) + 1.0
         return x
 
-    schedule = lower(make_jaxpr(f)(X))
-    steps = [step for step in fuse(schedule).steps if not isinstance(step, Launch)]
-    assert steps == [step for step in schedule.steps if isinstance(step, Evaluate)]
+    program = lower(make_jaxpr(f)(X))
+    steps = [step for step in fuse(program).steps if not isinstance(step, Launch)]
+    assert steps == [step for step in program.steps if isinstance(step, Evaluate)]
     assert not compare(make_jaxpr(f)(X), [X])[0]
 
 
@@ -319,19 +319,19 @@ def test_what_a_kernel_does_is_found_out_once():
 
 
 def test_the_program_and_the_target_decide_and_nothing_else():
-    schedule = lower(make_jaxpr(shifted)(LARGE))
-    before = str(schedule)
-    texts = {str(fuse(schedule, target)) for target in [*TARGETS.values()] * 2}
-    assert str(schedule) == before and len(texts) == 2
-    near_by, far_away = (fuse(schedule, TARGETS[name]) for name in ("avx2", "gpu"))
+    program = lower(make_jaxpr(shifted)(LARGE))
+    before = str(program)
+    texts = {str(fuse(program, target)) for target in [*TARGETS.values()] * 2}
+    assert str(program) == before and len(texts) == 2
+    near_by, far_away = (fuse(program, TARGETS[name]) for name in ("avx2", "gpu"))
     assert len(near_by.steps) == 2 and len(far_away.steps) == 1
 
 
 def test_a_fusion_prints_its_groups():
-    schedule = lower(simplify(make_jaxpr(column_norm)(LARGE)))
-    text = str(Fusion(schedule, current_target()))
+    program = lower(simplify(make_jaxpr(column_norm)(LARGE)))
+    text = str(Fusion(program, current_target()))
     assert text.count("group at") == 2 and "i < 300, j < 200" in text
-    assert text.count("  step ") == len(schedule.steps)
+    assert text.count("  step ") == len(program.steps)
 
 
 @pytest.mark.parametrize(

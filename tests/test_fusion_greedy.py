@@ -28,8 +28,8 @@ from tests.test_fusion_fusion_pass import (
 class GreedyProgram(FusedProgram):
     """Interprets the checked kernels that pasting leaves."""
 
-    def lowered(self, closed):
-        """The fused schedule."""
+    def lower(self, closed):
+        """The fused program."""
         return fuse_greedily(lower(closed))
 
 
@@ -51,23 +51,23 @@ class GreedyProgram(FusedProgram):
     ],
 )
 def test_numbers_of_kernels(f, args, count):
-    schedule = fuse_greedily(lower(make_jaxpr(f)(*args)))
-    for kernel in schedule.kernels.values():
+    program = fuse_greedily(lower(make_jaxpr(f)(*args)))
+    for kernel in program.kernels.values():
         check_kernel(kernel)
-    assert len(schedule.steps) == count
+    assert len(program.steps) == count
 
 
 def test_loss_and_its_gradient_lose_kernels():
     args = jnp.ones((4, 5)), X, jnp.ones((3, 5))
     for f, count in ((loss, 5), (grad(loss), 12)):
-        schedule = lower(make_jaxpr(f)(*args))
-        assert len(fuse_greedily(schedule).steps) <= len(schedule.steps) / 2, count
+        program = lower(make_jaxpr(f)(*args))
+        assert len(fuse_greedily(program).steps) <= len(program.steps) / 2, count
 
 
 def test_the_target_says_how_long_a_row_may_be():
-    schedule = lower(make_jaxpr(softmax)(LARGE))
+    program = lower(make_jaxpr(softmax)(LARGE))
     near = current_target()._replace(near=299)
-    assert len(fuse_greedily(schedule, near).steps) == 3
+    assert len(fuse_greedily(program, near).steps) == 3
 
 
 def test_a_nest_along_two_axes():
@@ -89,7 +89,7 @@ def test_random_programs(monkeypatch):
         assert not wrong, f"{closed}\n{wrong[0]}"
 
 
-def test_schedules_within_steps():
+def test_programs_within_steps():
     inner = lower(make_jaxpr(selu)(X))
     [step] = fuse_greedily(LoweredProgram([], [], [], [Twice(inner)])).steps
-    assert len(inner.steps) == 6 and len(step.schedule.steps) == 1
+    assert len(inner.steps) == 6 and len(step.program.steps) == 1

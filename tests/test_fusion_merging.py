@@ -9,8 +9,8 @@ from minijax.fusion.groups import _meet
 from minijax.fusion.merging import same_bits, through_memory
 from minijax.kernels.building import KernelBuilder
 from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Buffer
-from minijax.kernels.layouts import Slot, whole
+from minijax.kernels.kernel import Parameter
+from minijax.kernels.views import Buffer, whole
 from tests import array_cases as cases
 
 F32 = np.dtype("float32")
@@ -32,11 +32,11 @@ def test_halves(name):
     dtype = cases.dtype_of(name)
     x = between(dtype)
     k = KernelBuilder("round", x.shape)
-    node = k.load(whole(Slot("x", F32, x.size), F32, x.shape))
-    buffer = Buffer("half", dtype, x.size)
+    node = k.load(whole(Buffer("x", F32, x.size), F32, x.shape))
+    parameter = Parameter("half", dtype, x.size)
     k.store(
-        whole(Slot("out", F32, x.size), F32, x.shape),
-        through_memory(k, node, buffer, buffer),
+        whole(Buffer("out", F32, x.size), F32, x.shape),
+        through_memory(k, node, parameter, parameter),
     )
     memory = {"x": x, "out": np.empty_like(x)}
     interpret(k.kernel()[0], memory)

@@ -11,7 +11,7 @@ from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.cuda_text import cuda_function
 from minijax.gpu.launches import Launch, launch_of
 from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, load
+from minijax.kernels.kernel import Affine, Parameter, Kernel, Store, apply, load
 from minijax.kernels.program_steps import lower
 from minijax_book import emulator
 from tests import cuda_cases, kernel_cases
@@ -63,11 +63,11 @@ SHAPES = [(1, 1), (3, 31), (5, 32), (7, 33), (33, 9), (31, 100), (0, 4), (4, 0)]
 def met_by(f, x):
     """Return the first kernel of a function, and its memory before and after."""
     kernel, *_ = kernels_of(f, x)
-    before = [np.zeros(b.size, b.dtype) for b in kernel.buffers]
+    before = [np.zeros(b.size, b.dtype) for b in kernel.parameters]
     before[0][:] = x.reshape(-1)
-    memory = {b.name: array.copy() for b, array in zip(kernel.buffers, before)}
+    memory = {b.name: array.copy() for b, array in zip(kernel.parameters, before)}
     interpret(kernel, memory)
-    after = [memory[b.name] for b in kernel.buffers]
+    after = [memory[b.name] for b in kernel.parameters]
     return kernel, *[[a.view(np.uint8) for a in arrays] for arrays in (before, after)]
 
 
@@ -163,7 +163,7 @@ def test_mutants_of_the_text_are_found(name):
 def test_indices_have_64_bits_where_32_do_not_reach():
     float32 = np.dtype("float32")
     for size, kind in [(2**20, "int"), (2**29, "long long")]:
-        x, out = Buffer("x", float32, size), Buffer("out", float32, size)
+        x, out = Parameter("x", float32, size), Parameter("out", float32, size)
         a = load(x, Affine(0, (1,)))
         y = apply("add", a, a)
         store = Store(out, Affine(0, (1,)), y)
@@ -175,7 +175,7 @@ def test_indices_have_64_bits_where_32_do_not_reach():
 
 def test_what_is_only_read_is_const_and_what_is_both_may_be_one():
     float32 = np.dtype("float32")
-    x, out = Buffer("x", float32, 4), Buffer("out", float32, 4)
+    x, out = Parameter("x", float32, 4), Parameter("out", float32, 4)
     a, b = load(x, Affine(0, (1,))), load(out, Affine(0, (1,)))
     y = apply("add", a, b)
     kernel = Kernel("k", (4,), (x, out), (a, b, y), (Store(out, Affine(0, (1,)), y),))

@@ -16,7 +16,7 @@ from minijax.gpu.launches import (
 )
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
+    Parameter,
     Kernel,
     Store,
     Term,
@@ -37,8 +37,8 @@ def kernels_of(f, *args):
 
 def scatter(size, columns, stride, how="add", distinct=False):
     """A kernel that updates rows of `columns` numbers, whose places are data."""
-    rows, x = Buffer("rows", PLACE, size), Buffer("x", FLOAT, size * columns)
-    out = Buffer("out", FLOAT, 10_000)
+    rows, x = Parameter("rows", PLACE, size), Parameter("x", FLOAT, size * columns)
+    out = Parameter("out", FLOAT, 10_000)
     row = load(rows, Affine(0, (1, 0)))
     value = load(x, Affine(0, (columns, 1)))
     update = Update(how, (row,), (Term(stride, 10),), (0, 1), distinct)
@@ -79,11 +79,11 @@ def test_a_scatter_whose_places_are_distinct_has_a_thread_for_each():
 
 
 def test_a_number_that_moves_along_an_axis_may_meet_itself():
-    i, out = index(0), Buffer("out", FLOAT, 100)
-    value = load(Buffer("x", FLOAT, 5), Affine(0, (1,)))
+    i, out = index(0), Parameter("out", FLOAT, 100)
+    value = load(Parameter("x", FLOAT, 5), Affine(0, (1,)))
     update = Update("add", (i,), (Term(1, 100),), (0,))
     store = Store(out, Affine(0, (20,)), value, update)
-    kernel = Kernel("k", (5,), (value.detail.buffer, out), (i, value), (store,))
+    kernel = Kernel("k", (5,), (value.detail.parameter, out), (i, value), (store,))
     assert not never_meet(kernel, store, 0)
 
 

@@ -30,8 +30,8 @@ def test_dialects():
     assert "call float @tanhf(float" in lowered.as_text("llvm")
     assert "tanhf" in lowered.compile().as_text()
     assert "ret" in lowered.compile().as_text("assembly")
-    with pytest.raises(ValueError, match="dialect: schedule"):
-        lowered.as_text("schedule")
+    with pytest.raises(ValueError, match="dialect: steps"):
+        lowered.as_text("steps")
 
 
 def loops(x):

@@ -5,15 +5,15 @@ import pytest
 
 from minijax.kernels.building import KernelBuilder, NoKernel, Pair, complex_rules
 from minijax.kernels.interpreter import check_kernel, interpret
-from minijax.kernels.layouts import Slot, everywhere, whole
 from minijax.kernels.scalar_ops import scalar_ops
+from minijax.kernels.views import Buffer, everywhere, whole
 from tests import array_cases as cases
 
 F32, C64 = np.dtype("float32"), np.dtype("complex64")
 
 
 def vector(name, dtype, size):
-    return whole(Slot(name, dtype, size), dtype, (size,))
+    return whole(Buffer(name, dtype, size), dtype, (size,))
 
 
 def run(body, *arrays):
@@ -24,12 +24,12 @@ def run(body, *arrays):
     result = body(k, *xs)
     dtype = C64 if isinstance(result, Pair) else result.dtype
     k.store(vector("out", dtype, size), result)
-    kernel, slots = k.kernel()
-    memory = {buffer.name: None for buffer in check_kernel(kernel).buffers}
+    kernel, buffers = k.kernel()
+    memory = {parameter.name: None for parameter in check_kernel(kernel).parameters}
     arrays = {f"x{i}": x for i, x in enumerate(arrays)}
     arrays["out"] = np.empty(size, dtype)
-    for buffer, slot in zip(kernel.buffers, slots):
-        memory[buffer.name] = arrays[slot.name].view(buffer.dtype)
+    for parameter, buffer in zip(kernel.parameters, buffers):
+        memory[parameter.name] = arrays[buffer.name].view(parameter.dtype)
     interpret(kernel, memory)
     return arrays["out"]
 
@@ -42,9 +42,9 @@ def test_numbers_take_the_dtype_beside_them():
 
 def test_a_load_is_written_once():
     k = KernelBuilder("test", (4,))
-    layout = vector("x", F32, 4)
-    assert k.load(layout) is k.load(layout)
-    assert len(k.nodes) == 1 and len(k.buffers) == 1
+    view = vector("x", F32, 4)
+    assert k.load(view) is k.load(view)
+    assert len(k.nodes) == 1 and len(k.parameters) == 1
 
 
 def test_arrays_of_one_number_are_constants():

@@ -5,9 +5,9 @@ import numpy as np
 from minijax.kernels.interpreter import interpret
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Guard,
     Kernel,
+    Parameter,
     Store,
     apply,
     constant,
@@ -21,17 +21,19 @@ F32, F16 = np.dtype("float32"), np.dtype("float16")
 
 def run(sizes, nodes, node, place, size, dtype=F32, **memory):
     """What a kernel with one store leaves in its output."""
-    buffers = [Buffer(name, x.dtype, x.size) for name, x in memory.items()]
-    out = Buffer("out", dtype, size)
+    parameters = [Parameter(name, x.dtype, x.size) for name, x in memory.items()]
+    out = Parameter("out", dtype, size)
     memory["out"] = np.full(size, 99, dtype)
-    kernel = Kernel("test", sizes, (*buffers, out), nodes, (Store(out, place, node),))
+    kernel = Kernel(
+        "test", sizes, (*parameters, out), nodes, (Store(out, place, node),)
+    )
     interpret(kernel, memory)
     return memory["out"]
 
 
 def test_fold_runs_over_axes_that_do_not_matter():
     x = np.arange(3, dtype=F32)
-    a = load(Buffer("x", F32, 3), Affine(0, (1, 0)))
+    a = load(Parameter("x", F32, 3), Affine(0, (1, 0)))
     s = fold("add", (1,), a)
     np.testing.assert_array_equal(
         run((3, 4), (a, s), s, Affine(0, (1, 0)), 3, x=x), 4 * x
@@ -39,7 +41,7 @@ def test_fold_runs_over_axes_that_do_not_matter():
 
 
 def test_fold_of_nothing_is_its_start():
-    a = load(Buffer("x", F32, 0), Affine(0, (0, 1)))
+    a = load(Parameter("x", F32, 0), Affine(0, (0, 1)))
     s = fold("max", (1,), a)
     x = np.zeros(0, F32)
     found = run((2, 0), (a, s), s, Affine(0, (1, 0)), 2, x=x)
@@ -48,13 +50,13 @@ def test_fold_of_nothing_is_its_start():
 
 def test_guards_keep_to_the_buffer():
     x = np.arange(3, dtype=F32)
-    a = load(Buffer("x", F32, 3), Affine(-2, (1,)), [Guard(Affine(-2, (1,)), 3)], 9)
+    a = load(Parameter("x", F32, 3), Affine(-2, (1,)), [Guard(Affine(-2, (1,)), 3)], 9)
     found = run((7,), (a,), a, Affine(0, (1,)), 7, x=x)
     np.testing.assert_array_equal(found, [9, 9, 0, 1, 2, 9, 9])
 
 
 def test_guarded_load_of_an_empty_buffer():
-    a = load(Buffer("x", F32, 0), Affine(0, (1,)), [Guard(Affine(0, (1,)), 0)], 5)
+    a = load(Parameter("x", F32, 0), Affine(0, (1,)), [Guard(Affine(0, (1,)), 0)], 5)
     found = run((2,), (a,), a, Affine(0, (1,)), 2, x=np.zeros(0, F32))
     np.testing.assert_array_equal(found, [5, 5])
 
@@ -74,7 +76,7 @@ def test_index_and_conversion():
 
 
 def test_scalars_have_no_axes():
-    a = load(Buffer("x", F32, 1), Affine(0, ()))
+    a = load(Parameter("x", F32, 1), Affine(0, ()))
     b = apply("exp", a)
     found = run((), (a, b), b, Affine(0, ()), 1, x=np.ones(1, F32))
     np.testing.assert_allclose(found, np.exp([1]), rtol=1e-6)

@@ -6,12 +6,12 @@ import pytest
 from minijax.kernels.interpreter import KernelError, check_kernel
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Fold,
     Guard,
     Kernel,
     Load,
     Node,
+    Parameter,
     Store,
     Term,
     Update,
@@ -24,7 +24,7 @@ from minijax.kernels.kernel import (
 )
 
 F32, I32 = np.dtype("float32"), np.dtype("int32")
-X, N, OUT = Buffer("x", F32, 12), Buffer("n", I32, 12), Buffer("out", F32, 12)
+X, N, OUT = Parameter("x", F32, 12), Parameter("n", I32, 12), Parameter("out", F32, 12)
 ALL, ROWS = Affine(0, (4, 1)), Affine(0, (1, 0))
 x, n = load(X, ALL), load(N, ALL)
 p = apply("lt", x, x)
@@ -40,8 +40,8 @@ def changed(node, **fields):
     return Node(**{name: getattr(node, name) for name in names} | fields)
 
 
-v = load(Buffer("v", np.dtype("int64"), 3), ROWS)
-BOOLS, LONGS = Buffer("out", p.dtype, 12), Buffer("out", v.dtype, 12)
+v = load(Parameter("v", np.dtype("int64"), 3), ROWS)
+BOOLS, LONGS = Parameter("out", p.dtype, 12), Parameter("out", v.dtype, 12)
 COLUMNS, FOUR = Affine(0, (0, 1)), Term(4, 3)
 
 
@@ -49,8 +49,8 @@ def gathering(term=FOUR, place=COLUMNS, number=v, **fields):
     """A kernel that reads rows at computed places."""
     a = changed(load(X, place, (), 0, [(number, term)]), **fields)
     nodes = (number, a)
-    buffers = (X, number.detail.buffer, OUT)
-    return Kernel("test", (3, 4), buffers, nodes, (Store(OUT, ALL, a),))
+    parameters = (X, number.detail.parameter, OUT)
+    return Kernel("test", (3, 4), parameters, nodes, (Store(OUT, ALL, a),))
 
 
 def scattering(how="add", at=(v,), terms=(FOUR,), axes=(0, 1), distinct=False, **more):
@@ -59,8 +59,8 @@ def scattering(how="add", at=(v,), terms=(FOUR,), axes=(0, 1), distinct=False, *
     node, place = more.get("node", x), more.get("place", COLUMNS)
     out = more.get("out", OUT)
     stores = (Store(out, place, node, update), *more.get("others", ()))
-    buffers = (X, N, v.detail.buffer, out)
-    return Kernel("test", (3, 4), buffers, (x, n, v, *more.get("nodes", ())), stores)
+    parameters = (X, N, v.detail.parameter, out)
+    return Kernel("test", (3, 4), parameters, (x, n, v, *more.get("nodes", ())), stores)
 
 
 FINE = [
@@ -85,7 +85,7 @@ WRONG = {
     "takes 2 operands": kernel(x, changed(apply("add", x, x), args=(x,))),
     "selects by a bool": kernel(x, apply("select", x, x, x)),
     "have dtypes": kernel(x, n, apply("add", x, n)),
-    "is not for int32": kernel(n, apply("exp", n), out=Buffer("out", I32, 12)),
+    "is not for int32": kernel(n, apply("exp", n), out=Parameter("out", I32, 12)),
     "node 1, exp: its dtype": kernel(x, changed(apply("exp", x), dtype=I32)),
     "not that of its arguments": kernel(x, changed(apply("exp", x), level=(0,))),
     "keeps the number of bits": kernel(x, apply("bitcast", x, dtype=np.dtype("int64"))),
@@ -106,7 +106,7 @@ WRONG = {
     "store into out: it reaches": kernel(x, place=Affine(1, (4, 1))),
     "no node of the kernel": kernel(x, store=constant(1, F32)),
     "both read and written": kernel(x, out=X),
-    "two have one name: x n x": kernel(x, out=Buffer("x", F32, 15)),
+    "two have one name: x n x": kernel(x, out=Parameter("x", F32, 15)),
     "load: it reaches elements 0 to 15": gathering(Term(4, 4)),
     "load: it reaches elements -8 to 3": gathering(Term(-4, 3)),
     "load: it reaches elements 9 to 20": gathering(place=Affine(9, (0, 1))),
@@ -126,7 +126,7 @@ WRONG = {
     "into out: two indices store into": scattering(
         place=Affine(0, (0, 0)), distinct=True
     ),
-    "another store has the same buffer": scattering(others=(Store(OUT, ALL, x),)),
+    "another store has the same parameter": scattering(others=(Store(OUT, ALL, x),)),
     "it stores what is no node": scattering(at=(index(0),)),
     "it runs along one axis": kernel(x, changed(fold("add", (0, 1), x), op="running")),
     "running: there is no such way": kernel(
@@ -160,7 +160,10 @@ def test_accepts():
         kernel(x, fold("add", (0, 1), x), place=Affine(3, (0, 0))),
         kernel(constant(1, F32)),
         kernel(
-            shifted, sizes=(5, 8), out=Buffer("out", F32, 40), place=Affine(0, (8, 1))
+            shifted,
+            sizes=(5, 8),
+            out=Parameter("out", F32, 40),
+            place=Affine(0, (8, 1)),
         ),
         kernel(load(X, Affine(99, (4, 1))), sizes=(3, 0)),
     ):
@@ -180,7 +183,7 @@ def test_guards_know_multiples():
 
 def test_large_kernels_are_checked_at_once():
     size = 2**40
-    big = Buffer("x", F32, size), Buffer("out", F32, size)
+    big = Parameter("x", F32, size), Parameter("out", F32, size)
     a = load(big[0], Affine(0, (2**20, 1)))
     stores = (Store(big[1], Affine(0, (2**20, 1)), a),)
     check_kernel(Kernel("big", (2**20, 2**20), big, (a,), stores))

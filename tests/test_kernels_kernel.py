@@ -7,9 +7,9 @@ import pytest
 
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Guard,
     Kernel,
+    Parameter,
     Store,
     apply,
     constant,
@@ -22,7 +22,7 @@ from minijax.kernels.kernel import (
 )
 
 F32 = np.dtype("float32")
-X, OUT = Buffer("x", F32, 12), Buffer("out", F32, 12)
+X, OUT = Parameter("x", F32, 12), Parameter("out", F32, 12)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_levels():
 
 
 def test_dtypes():
-    half = Buffer("h", np.dtype("float16"), 12)
+    half = Parameter("h", np.dtype("float16"), 12)
     assert load(half, Affine(0, (1,))).dtype == F32
     x = load(X, Affine(0, (1,)))
     assert apply("lt", x, x).dtype == bool and apply("add", x, x).dtype == F32

@@ -4,9 +4,9 @@ import numpy as np
 
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Kernel,
     Node,
+    Parameter,
     Store,
     apply,
     fold,
@@ -45,7 +45,7 @@ def test_random_kernels():
 
 def test_what_does_not_move_is_computed_before():
     x, row, out = (
-        Buffer(name, F32, n) for name, n in (("x", 12), ("y", 3), ("out", 12))
+        Parameter(name, F32, n) for name, n in (("x", 12), ("y", 3), ("out", 12))
     )
     a, b = load(x, Affine(0, (4, 1))), load(row, Affine(0, (1, 0)))
     c = apply("exp", b)
@@ -63,7 +63,7 @@ def test_what_does_not_move_is_computed_before():
 
 
 def test_a_fold_of_folds():
-    x, out = Buffer("x", F32, 12), Buffer("out", F32, 1)
+    x, out = Parameter("x", F32, 12), Parameter("out", F32, 1)
     a = load(x, Affine(0, (4, 1)))
     b = fold("max", (1,), a)
     c = fold("add", (0,), b)
@@ -81,7 +81,7 @@ def test_a_fold_of_folds():
 
 
 def test_stores_share_loops():
-    x, one, two = (Buffer(name, F32, 3) for name in ("x", "out", "out2"))
+    x, one, two = (Parameter(name, F32, 3) for name in ("x", "out", "out2"))
     a = load(x, Affine(0, (1,)))
     b = apply("neg", a)
     stores = (Store(one, Affine(0, (1,)), a), Store(two, Affine(0, (1,)), b))

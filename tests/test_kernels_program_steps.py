@@ -53,8 +53,8 @@ def test_steps(f, names):
 
 
 def test_equal_kernels_are_one():
-    schedule = lower(make_jaxpr(lambda x: jnp.exp(jnp.exp(jnp.exp(x))))(X))
-    assert len(schedule.steps) == 3 and len(schedule.kernels) == 1
+    program = lower(make_jaxpr(lambda x: jnp.exp(jnp.exp(jnp.exp(x))))(X))
+    assert len(program.steps) == 3 and len(program.kernels) == 1
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Kernel,
+    Parameter,
     Store,
     apply,
     load,
@@ -42,12 +42,12 @@ def operands(name, dtype, arity):
 def kernel_of(name, args, result):
     """The kernel of one operation on vectors."""
     place = Affine(0, (1,))
-    buffers = [Buffer(f"x{i}", x.dtype, x.size) for i, x in enumerate(args)]
-    loads = [load(buffer, place) for buffer in buffers]
+    parameters = [Parameter(f"x{i}", x.dtype, x.size) for i, x in enumerate(args)]
+    loads = [load(parameter, place) for parameter in parameters]
     node = apply(name, *loads)
-    out = Buffer("out", result.dtype, result.size)
+    out = Parameter("out", result.dtype, result.size)
     stores = (Store(out, place, node),)
-    return Kernel(name, (result.size,), (*buffers, out), (*loads, node), stores)
+    return Kernel(name, (result.size,), (*parameters, out), (*loads, node), stores)
 
 
 CASES = [

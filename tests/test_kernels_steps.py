@@ -9,8 +9,7 @@ import pytest
 import minijax
 from minijax.extend.core import Primitive
 from minijax.jitting.costs import FLOPS
-from minijax.kernels.backends import as_bytes, view
-from minijax.kernels.layouts import Slot, whole
+from minijax.kernels.backends import array_of, as_bytes
 from minijax.kernels.program_steps import kernel_rules, lower
 from minijax.kernels.steps import (
     StepKind,
@@ -18,15 +17,16 @@ from minijax.kernels.steps import (
     cost_of_program,
     step_kinds,
 )
+from minijax.kernels.views import Buffer, whole
 
 V = np.ones(4, np.float32)
 
 
 class Doubling(NamedTuple):
-    """A step that doubles the numbers of a slot."""
+    """A step that doubles the numbers of a buffer."""
 
-    x: Slot
-    out: Slot
+    x: Buffer
+    out: Buffer
 
     @property
     def programs(self):
@@ -35,12 +35,12 @@ class Doubling(NamedTuple):
 
     @property
     def reads(self):
-        """The slot that the step reads."""
+        """The buffer that the step reads."""
         return [self.x]
 
     @property
     def writes(self):
-        """The slot that the step writes to."""
+        """The buffer that the step writes to."""
         return [self.out]
 
     def __str__(self):
@@ -52,7 +52,7 @@ def doubled(program, step):
     x = whole(step.x, step.x.dtype, (step.x.size,))
 
     def run(memory):
-        memory[step.out] = as_bytes(2 * view(x, memory))
+        memory[step.out] = as_bytes(2 * array_of(x, memory))
 
     return run
 
@@ -78,7 +78,7 @@ def write_doubling(f, step):
 @pytest.fixture
 def double(monkeypatch):
     def rule(lowering, eqn, x):
-        out = lowering.slot(eqn.outvars[0].aval)
+        out = lowering.allocate(eqn.outvars[0].aval)
         lowering.steps.append(Doubling(x.source, out.source))
         return [out]
 
@@ -164,7 +164,7 @@ def test_every_type_of_step_is_whole():
 
 def test_rules_of_a_target_stand_in_front():
     def rule(lowering, eqn, x):
-        out = lowering.slot(eqn.outvars[0].aval)
+        out = lowering.allocate(eqn.outvars[0].aval)
         lowering.steps.append(Doubling(x.source, out.source))
         return [out]
 

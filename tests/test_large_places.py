@@ -8,15 +8,15 @@ import pytest
 
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Guard,
     Kernel,
+    Parameter,
     Store,
     apply,
     fold,
     load,
 )
-from minijax.kernels.layouts import collapse
+from minijax.kernels.views import collapse
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm, module_text
 from minijax.llvm.schedules import kernel_function
@@ -29,7 +29,7 @@ FLOAT = np.dtype("float32")
 
 @pytest.fixture(scope="module")
 def far():
-    """A buffer of 2 * FAR + 64 numbers, all of which the system only promises."""
+    """A parameter of 2 * FAR + 64 numbers, all of which the system only promises."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
     try:
         memory = mmap.mmap(-1, (2 * FAR + 64) * 4, flags=flags)
@@ -39,9 +39,9 @@ def far():
 
 
 def doubled(sizes, place, guards=()):
-    """A kernel that doubles what it finds at a place of a large buffer."""
-    x = Buffer("x", FLOAT, 2 * FAR + 64)
-    out = Buffer("out", FLOAT, int(np.prod(sizes)))
+    """A kernel that doubles what it finds at a place of a large parameter."""
+    x = Parameter("x", FLOAT, 2 * FAR + 64)
+    out = Parameter("out", FLOAT, int(np.prod(sizes)))
     a = load(x, place, guards, -1.0)
     b = apply("add", a, a)
     strides = (sizes[1], 1) if len(sizes) == 2 else (1,)
@@ -51,7 +51,7 @@ def doubled(sizes, place, guards=()):
 
 def total(sizes, place):
     """A kernel that adds up what it finds along the last axis."""
-    x, out = Buffer("x", FLOAT, 2 * FAR + 64), Buffer("out", FLOAT, sizes[0])
+    x, out = Parameter("x", FLOAT, 2 * FAR + 64), Parameter("out", FLOAT, sizes[0])
     a = load(x, place)
     s = fold("add", (1,), a)
     return Kernel("total", sizes, (x, out), (a, s), (Store(out, Affine(0, (1, 0)), s),))
@@ -82,7 +82,7 @@ def test_far_away(name, machine, far):
     kernel = KERNELS[name]
     for start in (0, FAR, 2 * FAR):
         far[start : start + 64] = np.arange(64) + start % 1000
-    out = np.zeros(kernel.buffers[1].size, "float32")
+    out = np.zeros(kernel.parameters[1].size, "float32")
     machine(kernel).function("f", 2)(far.ctypes.data, out.ctypes.data)
     np.testing.assert_array_equal(out, wanted(kernel, far))
 

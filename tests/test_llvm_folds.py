@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, fold, load
+from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, fold, load
 from minijax.llvm.schedules import kernel_function
 from minijax.llvm.targets import forced_target
 
@@ -15,7 +15,7 @@ F32 = np.dtype("float32")
 def sums_of_columns(rows, columns, groups=1):
     """A kernel that adds up the columns of some matrices."""
     size = rows * columns
-    x, out = Buffer("x", F32, groups * size), Buffer("out", F32, groups * columns)
+    x, out = Parameter("x", F32, groups * size), Parameter("out", F32, groups * columns)
     a = load(x, Affine(0, (size, 1, columns)))
     total = fold("add", (2,), a)
     stores = (Store(out, Affine(0, (columns, 1, 0)), total),)

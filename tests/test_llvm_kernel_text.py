@@ -10,9 +10,9 @@ import pytest
 from minijax.kernels.interpreter import interpret
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Guard,
     Kernel,
+    Parameter,
     Store,
     apply,
     fold,
@@ -41,7 +41,7 @@ def test_kernels_agree(options):
 
 
 def softmax(rows, columns):
-    x, out = (Buffer(name, F32, rows * columns) for name in ("x", "out"))
+    x, out = (Parameter(name, F32, rows * columns) for name in ("x", "out"))
     place = Affine(0, (columns, 1))
     a = load(x, place)
     b = fold("max", (1,), a)
@@ -52,12 +52,12 @@ def softmax(rows, columns):
 
 
 def run(kernel, **memory):
-    """What machine code and what the interpreter leave in the last buffer."""
-    function = Library(emit_llvm({"k": kernel})).function("k", len(kernel.buffers))
+    """What machine code and what the interpreter leave in the last parameter."""
+    function = Library(emit_llvm({"k": kernel})).function("k", len(kernel.parameters))
     again = {name: data.copy() for name, data in memory.items()}
-    function(*[memory[buffer.name].ctypes.data for buffer in kernel.buffers])
+    function(*[memory[parameter.name].ctypes.data for parameter in kernel.parameters])
     interpret(kernel, again)
-    name = kernel.buffers[-1].name
+    name = kernel.parameters[-1].name
     return memory[name], again[name]
 
 
@@ -77,8 +77,8 @@ def test_loops_without_turns():
 
 
 def test_loads_outside_read_nothing():
-    """The buffer ends with a page that nobody may read, if the system is strict."""
-    x, out = Buffer("x", F32, 4), Buffer("out", F32, 12)
+    """The parameter ends with a page that nobody may read, if the system is strict."""
+    x, out = Parameter("x", F32, 4), Parameter("out", F32, 12)
     guards = [Guard(Affine(-4, (1,)), 4)]
     a = load(x, Affine(-4, (1,)), guards, -1)
     kernel = Kernel("pad", (12,), (x, out), (a,), (Store(out, Affine(0, (1,)), a),))
@@ -90,7 +90,7 @@ def test_loads_outside_read_nothing():
 def test_places_beyond_31_bits():
     """By addresses, not by memory: the last element of 2 ** 33 is the first we have."""
     size = 2**33
-    x, out = Buffer("x", F32, size), Buffer("out", F32, 1)
+    x, out = Parameter("x", F32, size), Parameter("out", F32, 1)
     a = load(x, Affine(size - 1, (0,)))
     kernel = Kernel("last", (1,), (x, out), (a,), (Store(out, Affine(0, (0,)), a),))
     function = Library(emit_llvm({"k": kernel})).function("k", 2)
@@ -108,7 +108,7 @@ def test_text():
 
 def test_helpers_of_halves_are_there_once():
     half = np.dtype("float16")
-    x, out = Buffer("x", half, 4), Buffer("out", half, 4)
+    x, out = Parameter("x", half, 4), Parameter("out", half, 4)
     a = load(x, Affine(0, (1,)))
     kernel = Kernel("copy", (4,), (x, out), (a,), (Store(out, Affine(0, (1,)), a),))
     text = emit_llvm({"one": kernel, "two": kernel})

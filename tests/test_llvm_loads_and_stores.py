@@ -8,7 +8,7 @@ import pytest
 from llvmlite import binding
 
 from minijax import jit
-from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, fold, load
+from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, fold, load
 from minijax.kernels.scalar_ops import in_registers
 from minijax.llvm.kernel_text import module_text
 from minijax.llvm.lanes import Elements
@@ -24,8 +24,8 @@ F32 = np.dtype("float32")
 
 def product(rows, columns):
     """A kernel: a matrix times a vector."""
-    x, y = Buffer("x", F32, rows * columns), Buffer("y", F32, columns)
-    out = Buffer("out", F32, rows)
+    x, y = Parameter("x", F32, rows * columns), Parameter("y", F32, columns)
+    out = Parameter("out", F32, rows)
     a, b = load(x, Affine(0, (columns, 1))), load(y, Affine(0, (0, 1)))
     total = fold("add", (1,), c := apply("mul", a, b))
     stores = (Store(out, Affine(0, (1, 0)), total),)
@@ -85,7 +85,7 @@ def prepared_code(*functions):
 def converted(sizes, strides, old, new):
     """A kernel: magnitudes of the numbers in rows, in another dtype and any order."""
     size = math.prod(sizes)
-    x, out = Buffer("x", old, size), Buffer("out", new, size)
+    x, out = Parameter("x", old, size), Parameter("out", new, size)
     rows = tuple(math.prod(sizes[k + 1 :]) for k in range(len(sizes)))
     nodes = [load(x, Affine(0, rows))]
     nodes.append(apply("abs", nodes[0]))

@@ -167,11 +167,11 @@ def test_threads():
 
 def test_dialects():
     lowered = jit(lambda x: jnp.tanh(x) + 1.0, backend="cpu").lower(X)
-    for dialect in ("simplified", "kernels", "schedule", "memory", "llvm", "assembly"):
+    for dialect in ("simplified", "kernels", "steps", "memory", "llvm", "assembly"):
         assert lowered.as_text(dialect)
         assert lowered.compile().as_text(dialect) == lowered.as_text(dialect)
-    assert "tanh" in lowered.as_text("schedule")
-    assert "v0:" not in lowered.as_text("schedule")
+    assert "tanh" in lowered.as_text("steps")
+    assert "v0:" not in lowered.as_text("steps")
     assert "define i32 @program" in lowered.as_text("llvm")
     assert lowered.as_text("jaxpr") == lowered.as_text()
 
@@ -239,7 +239,7 @@ def test_a_profile_multiplies_as_the_program_does(shape):
     a, b = a.astype("float32"), b.astype("float32")
     f = make_jaxpr(lambda a, b: a @ jnp.swapaxes(b, -1, -2) + 1.0)
     program = CPUProgram(f(a, b))
-    assert any(isinstance(step, Product) for step in program.schedule.walk())
+    assert any(isinstance(step, Product) for step in program.lowered.walk())
     [found] = Profile(program)(a, b)
     np.testing.assert_array_equal(found, program(a, b)[0])
 

@@ -23,13 +23,13 @@ def test_scan():
     def f(x, m):
         return lax.scan(lambda c, row: (m.T @ c + row, c.sum()), x, m, reverse=True)
 
-    schedule = lower(make_jaxpr(f)(X, M))
-    step, (x, m) = schedule.steps[-1], schedule.inputs
+    program = lower(make_jaxpr(f)(X, M))
+    step, (x, m) = program.steps[-1], program.inputs
     assert isinstance(step, Repeat) and step.length == 4 and step.reverse
     assert step.xs == [m] and captured(step.body) == [m]
     assert step.starts[0] not in (x, m), "the loop writes to its starts"
     assert {*step.starts, *step.results, *step.ys} == {*step.writes}
-    assert schedule.outputs == [*step.results, *step.ys]
+    assert program.outputs == [*step.results, *step.ys]
 
 
 def test_rows_that_are_all_the_same_are_constants():
@@ -40,14 +40,14 @@ def test_rows_that_are_all_the_same_are_constants():
     assert last_step(f, X).xs == []
 
 
-def test_while_reads_what_its_schedules_capture():
+def test_while_reads_what_its_programs_capture():
     def f(x, limit):
         return lax.while_loop(lambda c: c.sum() < limit, lambda c: c + x, x * 2)
 
-    schedule = lower(make_jaxpr(f)(X, 9.0))
-    step = schedule.steps[-1]
+    program = lower(make_jaxpr(f)(X, 9.0))
+    step = program.steps[-1]
     assert isinstance(step, While)
-    assert {*schedule.inputs, *step.starts} == {*step.reads}
+    assert {*program.inputs, *step.starts} == {*step.reads}
 
 
 def test_batches_of_loops_carry_who_goes_on():
@@ -55,7 +55,7 @@ def test_batches_of_loops_carry_who_goes_on():
         return lax.while_loop(lambda c: c < 9, lambda c: c + 1, x)
 
     step = last_step(vmap(f), X)
-    assert [slot.dtype.name for slot in step.starts] == ["bool", "float32"]
+    assert [buffer.dtype.name for buffer in step.starts] == ["bool", "float32"]
 
 
 def test_choice():
@@ -74,11 +74,11 @@ def test_a_choice_that_is_made_is_no_step():
     assert [step.kernel.name for step in lower(made).steps] == ["cos"]
 
 
-def check_nested(schedule):
+def check_nested(program):
     """Check the laws of nested programs, all the way down."""
-    for step in schedule.steps:
+    for step in program.steps:
         for inner in step.programs:
-            written = [slot for each in inner.steps for slot in each.writes]
+            written = [buffer for each in inner.steps for buffer in each.writes]
             assert len({*inner.outputs}) == len(inner.outputs)
             assert {*inner.outputs} <= {*written}
             assert not {*inner.inputs} & {*written}
@@ -89,16 +89,16 @@ def check_nested(schedule):
 
 
 @pytest.mark.parametrize("number", range(7))
-def test_laws_of_nested_schedules(number):
+def test_laws_of_nested_programs(number):
     for name, f, operands in list(emission_cases.control())[number::71]:
         closed = emission_cases.written_down(f, operands)
         if closed is not None:
-            schedule = lower(closed)
-            check_nested(schedule)
-            assert "in " in str(schedule), name
+            program = lower(closed)
+            check_nested(program)
+            assert "in " in str(program), name
 
 
-def test_other_schedules_in_a_step():
+def test_other_programs_in_a_step():
     step = last_step(lambda x: lax.fori_loop(0, 3, lambda i, c: c + i, x), X)
     empty = step.body._replace(steps=[])
     assert step.with_programs([empty]).body is empty

@@ -45,13 +45,13 @@ def test_nan_stays():
 @pytest.mark.parametrize("name", TOTALS)
 def test_it_is_one_kernel_or_a_loop(name, axis):
     total = partial(TOTALS[name], axis=axis)
-    schedule = lower(make_jaxpr(total)(jnp.ones((3, 4))))
+    program = lower(make_jaxpr(total)(jnp.ones((3, 4))))
     if name == "cumlogsumexp":
-        [loop] = [step for step in schedule.steps if isinstance(step, Repeat)]
+        [loop] = [step for step in program.steps if isinstance(step, Repeat)]
         assert loop.length == (3, 4)[axis]
-        assert not [step for step in schedule.walk() if isinstance(step, Evaluate)]
+        assert not [step for step in program.walk() if isinstance(step, Evaluate)]
     else:
-        [launch] = schedule.steps
+        [launch] = program.steps
         assert [node.op for node in launch.kernel.nodes] == ["load", "running"]
 
 

@@ -8,9 +8,9 @@ from minijax.memory.planning import plan
 
 
 def test_text():
-    schedule = lower(make_jaxpr(lambda x: jnp.sin(jnp.exp(x) * x) + x)(jnp.ones(100)))
+    program = lower(make_jaxpr(lambda x: jnp.sin(jnp.exp(x) * x) + x)(jnp.ones(100)))
     assert (
-        str(plan(schedule))
+        str(plan(program))
         == """\
 0 bytes in the arena
 m0:f32[100]  input 0   before to step 3
@@ -30,8 +30,8 @@ def test_dialect():
 
 def test_sums():
     x = jnp.ones(1000)
-    schedule = lower(make_jaxpr(lambda x, y: (x - (s := x.sum()), s))(x, x))
-    stats = memory_stats(plan(schedule, (True, False)), b"code")
+    program = lower(make_jaxpr(lambda x, y: (x - (s := x.sum()), s))(x, x))
+    stats = memory_stats(plan(program, (True, False)), b"code")
     assert stats.argument_size_in_bytes == 8000 and stats.output_size_in_bytes == 4004
     assert stats.alias_size_in_bytes == 4000 and stats.generated_code_size_in_bytes == 4
     assert stats.temp_size_in_bytes == 0
@@ -44,7 +44,7 @@ def test_memory_analysis_of_a_compiled_function():
     assert stats.alias_size_in_bytes == stats.output_size_in_bytes == 2000
 
 
-def test_schedules_in_steps_are_shown():
+def test_programs_in_steps_are_shown():
     def f(x):
         return lax.fori_loop(0, 3, lambda i, c: jnp.sin(jnp.exp(c) * c), x)
 

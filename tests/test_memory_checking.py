@@ -23,8 +23,8 @@ def good(donated=()):
 
 
 def changed(found, **places):
-    """The plan with slots in other places, by their names."""
-    names = {slot.name: slot for slot in found.places}
+    """The plan with buffers in other places, by their names."""
+    names = {buffer.name: buffer for buffer in found.places}
     new = {names[name]: place for name, place in places.items()}
     return dataclasses.replace(found, places=found.places | new)
 
@@ -36,14 +36,16 @@ def test_a_right_plan_comes_back():
 
 def complaints():
     found = good()
-    arena = [slot for slot, place in found.places.items() if place.kind == "arena"]
-    a, b = [slot.name for slot in arena if slot.size == 9][:2]
+    arena = [buffer for buffer, place in found.places.items() if place.kind == "arena"]
+    a, b = [buffer.name for buffer in arena if buffer.size == 9][:2]
     yield "not there|may not write", changed(found, **{b: found.places[arena[0]]})
     yield "is at 8 of", changed(found, **{a: Place("arena", 8)})
     yield "is at 6400 of", changed(found, **{a: Place("arena", 6400)})
     yield "not ours", changed(found, **{a: Place("input", 0)})
     yield "not ours", changed(found, **{a: Place("constant", 0)})
-    missing = {slot: place for slot, place in found.places.items() if slot.name != a}
+    missing = {
+        buffer: place for buffer, place in found.places.items() if buffer.name != a
+    }
     yield "has no place", dataclasses.replace(found, places=missing)
 
 
@@ -61,12 +63,12 @@ def test_in_place_has_to_be_agreed():
 
 
 def test_two_results_of_a_step_apart():
-    seeds = (memory_cases.Chance(seed).schedule(6) for seed in range(50))
-    schedule = next(
+    seeds = (memory_cases.Chance(seed).program(6) for seed in range(50))
+    program = next(
         s for s in seeds if any(step.kernel.name == "pair" for step in s.steps)
     )
-    found = plan(schedule)
-    [first, second] = next(s for s in schedule.steps if s.kernel.name == "pair").writes
+    found = plan(program)
+    [first, second] = next(s for s in program.steps if s.kernel.name == "pair").writes
     with pytest.raises(PlanError):
         check_plan(changed(found, **{second.name: found.places[first]}))
 
@@ -75,12 +77,12 @@ def test_an_operand_in_the_workspace():
     class Working:
         workspace, programs, writes = 100, (), ()
 
-    schedule = lower(make_jaxpr(lambda x: jnp.exp(x)[::-1] * x.sum())(jnp.ones(9)))
+    program = lower(make_jaxpr(lambda x: jnp.exp(x)[::-1] * x.sum())(jnp.ones(9)))
     step = Working()
-    step.reads = [schedule.steps[0].writes[0]]
-    schedule.steps.insert(1, step)
-    found = check_plan(plan(schedule))
-    [slot] = step.reads
-    wrong = changed(found, **{slot.name: Place("arena", found.workspaces[1])})
+    step.reads = [program.steps[0].writes[0]]
+    program.steps.insert(1, step)
+    found = check_plan(plan(program))
+    [buffer] = step.reads
+    wrong = changed(found, **{buffer.name: Place("arena", found.workspaces[1])})
     with pytest.raises(PlanError):
         check_plan(wrong)

@@ -6,36 +6,38 @@ import pytest
 from minijax.kernels.interpreter import interpret
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Guard,
     Kernel,
+    Parameter,
     Store,
     apply,
     fold,
     load,
 )
-from minijax.kernels.layouts import Slot
 from minijax.kernels.program_steps import Launch
+from minijax.kernels.views import Buffer
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm
 from minijax.memory.in_place import in_one_buffer, may_overwrite
 
 FLOAT, INT = np.dtype("float32"), np.dtype("int32")
 SIZES = {"x": 24, "y": 24, "out": 24, "sum": 4}
-X, Y, OUT, SUM = (Buffer(name, FLOAT, size) for name, size in SIZES.items())
+X, Y, OUT, SUM = (Parameter(name, FLOAT, size) for name, size in SIZES.items())
 ROWS = Affine(0, (6, 1))
-SLOTS = {b.name: Slot(b.name, b.dtype, b.size) for b in (X, Y, OUT, SUM)}
+BUFFERS = {b.name: Buffer(b.name, b.dtype, b.size) for b in (X, Y, OUT, SUM)}
 
 
 def launch(nodes, stores, sizes=(4, 6)):
-    loaded = [node.detail.buffer for node in nodes if node.op == "load"]
-    buffers = tuple(dict.fromkeys([*loaded, *[buffer for buffer, *_ in stores]]))
-    kernel = Kernel("k", sizes, buffers, tuple(nodes), tuple(Store(*s) for s in stores))
-    return Launch(kernel, [SLOTS[buffer.name] for buffer in buffers])
+    loaded = [node.detail.parameter for node in nodes if node.op == "load"]
+    parameters = tuple(dict.fromkeys([*loaded, *[store[0] for store in stores]]))
+    kernel = Kernel(
+        "k", sizes, parameters, tuple(nodes), tuple(Store(*s) for s in stores)
+    )
+    return Launch(kernel, [BUFFERS[parameter.name] for parameter in parameters])
 
 
 def may(step, old="x", new="out"):
-    return may_overwrite(step, SLOTS[old], SLOTS[new])
+    return may_overwrite(step, BUFFERS[old], BUFFERS[new])
 
 
 def test_element_by_element():
@@ -82,7 +84,7 @@ def test_two_results_that_wait_for_different_folds():
         c := apply("sub", a, b),
         d := apply("neg", a),
     ]
-    other = Buffer("sum", FLOAT, 24)
+    other = Parameter("sum", FLOAT, 24)
     assert may(launch(nodes, [(OUT, ROWS, c)]))
     assert not may(launch(nodes, [(OUT, ROWS, c), (other, ROWS, d)]))
     assert may(launch(nodes, [(OUT, ROWS, c), (other, ROWS, c)]))
@@ -91,7 +93,7 @@ def test_two_results_that_wait_for_different_folds():
 def test_two_results_in_one_sweep():
     a, b = load(X, ROWS), load(Y, ROWS)
     nodes = [a, b, c := apply("add", a, b), d := apply("mul", a, b)]
-    other = Buffer("sum", FLOAT, 24)
+    other = Parameter("sum", FLOAT, 24)
     step = launch(nodes, [(OUT, ROWS, c), (other, ROWS, d)])
     assert may(step, "x") and may(step, "y")
 
@@ -110,10 +112,10 @@ def test_parts_of_complex_numbers():
 
 def test_not_with_another_dtype_or_size():
     a = load(X, ROWS)
-    wide = Slot("wide", INT, 24)
+    wide = Buffer("wide", INT, 24)
     step = launch([a, c := apply("neg", a)], [(OUT, ROWS, c)])
-    assert not may_overwrite(step, wide, SLOTS["out"])
-    assert not may_overwrite(object(), SLOTS["x"], SLOTS["out"])
+    assert not may_overwrite(step, wide, BUFFERS["out"])
+    assert not may_overwrite(object(), BUFFERS["x"], BUFFERS["out"])
 
 
 def softmax_like():
@@ -124,15 +126,15 @@ def softmax_like():
 
 def test_one_buffer_for_both():
     step = softmax_like()
-    merged = in_one_buffer(step, [(SLOTS["x"], SLOTS["out"])])
-    assert merged.slots == [SLOTS["out"]] and merged.kernel.buffers == (OUT,)
+    merged = in_one_buffer(step, [(BUFFERS["x"], BUFFERS["out"])])
+    assert merged.buffers == [BUFFERS["out"]] and merged.kernel.parameters == (OUT,)
     assert "load out[6*i + j]" in str(merged.kernel)
     assert merged.kernel.label != step.kernel.label
 
 
 @pytest.mark.parametrize("run", ["interpreter", "llvm"])
 def test_the_same_numbers_in_one_buffer(run):
-    merged = in_one_buffer(softmax_like(), [(SLOTS["x"], SLOTS["out"])])
+    merged = in_one_buffer(softmax_like(), [(BUFFERS["x"], BUFFERS["out"])])
     numbers = np.random.default_rng(0).normal(size=(4, 6)).astype("float32")
     memory = numbers.reshape(-1).copy()
     if run == "llvm":

@@ -1,4 +1,4 @@
-"""Plans of memory: random schedules, programs, and what must not be shared."""
+"""Plans of memory: random programs, programs, and what must not be shared."""
 
 import time
 
@@ -9,8 +9,8 @@ import minijax.numpy as jnp
 from minijax import grad, lax, make_jaxpr
 from minijax.jitting.compilation import Interpreter, without_waste
 from minijax.kernels.backends import KernelProgram
-from minijax.kernels.layouts import Slot
 from minijax.kernels.program_steps import lower
+from minijax.kernels.views import Buffer
 from minijax.memory.assignment import Place
 from minijax.memory.backend import PlannedProgram
 from minijax.memory.checking import check_plan
@@ -25,7 +25,7 @@ def planned(f, *args, donated=()):
 
 
 @pytest.mark.parametrize("block", range(6))
-def test_random_schedules(block):
+def test_random_programs(block):
     for seed in range(10 * block, 10 * block + 10):
         assert memory_cases.problem(seed) is None
 
@@ -60,18 +60,18 @@ X = jnp.linspace(0.0, 1.0, 100)
 def test_a_chain_lives_in_its_result():
     found = planned(lambda x: jnp.sin(jnp.exp(x) * x) + x, X)
     assert found.arena == 0
-    assert {str(found.places[slot]) for slot in temporaries(found.schedule)} == {
+    assert {str(found.places[buffer]) for buffer in temporaries(found.program)} == {
         "output 0"
     }
 
 
 def test_a_result_in_a_donated_argument():
     found = planned(lambda w, g: (w - 0.1 * g, g.sum()), X, X, donated=(True, True))
-    w, _ = found.schedule.inputs
-    assert found.places[found.schedule.outputs[0]] == Place("input", 0)
+    w, _ = found.program.inputs
+    assert found.places[found.program.outputs[0]] == Place("input", 0)
     assert found.donated == (True, False)  # of the other one no result has the size
     [(number, pairs)] = found.in_place.items()
-    assert pairs[-1] == (w, found.schedule.outputs[0]) or number >= 0
+    assert pairs[-1] == (w, found.program.outputs[0]) or number >= 0
 
 
 def test_a_donated_argument_that_is_needed_to_the_end():
@@ -88,14 +88,14 @@ def test_results_that_are_arguments_constants_or_twice_the_same(donated):
         return x, table, z, z, y
 
     found = planned(f, X, X, donated=donated)
-    places = [str(found.places[slot]) for slot in found.schedule.outputs]
+    places = [str(found.places[buffer]) for buffer in found.program.outputs]
     assert places == ["input 0", "constant 0", "output 2", "output 2", "input 1"]
     assert found.donated == (False, False)
 
 
 def test_each_donated_argument_serves_once():
     found = planned(lambda x: (x + 1, x + 2), X, donated=(True,))
-    places = sorted(str(found.places[slot]) for slot in found.schedule.outputs)
+    places = sorted(str(found.places[buffer]) for buffer in found.program.outputs)
     assert places == ["input 0", "output 0"]
 
 
@@ -111,7 +111,7 @@ def test_temporaries_that_do_not_live_together_share():
         return x.sum()
 
     found = planned(f, X)
-    sizes = [4 * slot.size for slot in temporaries(found.schedule)]
+    sizes = [4 * buffer.size for buffer in temporaries(found.program)]
     assert found.arena <= 3 * 448 < sum(sizes) / 2
 
 
@@ -135,9 +135,9 @@ class Working:
 
 
 def test_workspaces():
-    schedule = lower(make_jaxpr(lambda x: jnp.exp(x)[::-1] * x.sum())(X))
-    schedule.steps.insert(1, Working())
-    found = check_plan(plan(schedule))
+    program = lower(make_jaxpr(lambda x: jnp.exp(x)[::-1] * x.sum())(X))
+    program.steps.insert(1, Working())
+    found = check_plan(plan(program))
     assert [*found.workspaces] == [1] and found.arena >= 128
 
 
@@ -147,18 +147,18 @@ def test_long_programs_take_no_quadratic_time():
             x = jnp.sin(x) * x
         return x
 
-    schedule = lower(make_jaxpr(f)(jnp.ones(3)))
+    program = lower(make_jaxpr(f)(jnp.ones(3)))
     start = time.process_time()  # which does not run while others use the computer
-    found = plan(schedule)
+    found = plan(program)
     assert time.process_time() - start < 20 and found.arena <= 128
 
 
 def test_gradients_are_planned_well():
     f = grad(lambda w: jnp.tanh(jnp.outer(w, w) * 2.0).sum())
     found = planned(f, X)
-    whole = sum(4 * slot.size for slot in temporaries(found.schedule))
+    whole = sum(4 * buffer.size for buffer in temporaries(found.program))
     assert found.arena < 0.5 * whole
 
 
-def test_slots_are_told_apart_by_identity():
-    assert Slot("m", np.dtype("f4"), 3) != Slot("m", np.dtype("f4"), 3)
+def test_buffers_are_told_apart_by_identity():
+    assert Buffer("m", np.dtype("f4"), 3) != Buffer("m", np.dtype("f4"), 3)

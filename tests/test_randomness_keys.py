@@ -148,7 +148,7 @@ def test_a_jitted_dropout_is_one_kernel():
         return jnp.where(random.uniform(k, x.shape) < 0.9, x / 0.9, 0.0)
 
     closed = make_jaxpr(dropout)(KEYS[0], jnp.ones((50, 30)))
-    assert len(compiled(closed, "cpu").schedule.steps) == 1
+    assert len(compiled(closed, "cpu").lowered.steps) == 1
 
 
 @pytest.mark.parametrize(

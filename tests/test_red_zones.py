@@ -50,7 +50,7 @@ def test_a_result_that_changes_later_is_found():
 
 
 @pytest.mark.parametrize("apart", [True, False])
-def test_a_byte_between_slots_is_found(apart, monkeypatch):
+def test_a_byte_between_buffers_is_found(apart, monkeypatch):
     def f(x):
         return lax.cumsum(jnp.sin(x) @ x, 1)
 

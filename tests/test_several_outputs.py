@@ -37,7 +37,7 @@ def define_turn():
 
 def kernel_of_turn(lowering, eqn, x):
     """The kernel rule: two stores in one kernel."""
-    sines, cosines = [lowering.slot(var.aval) for var in eqn.outvars]
+    sines, cosines = [lowering.allocate(var.aval) for var in eqn.outvars]
     k = KernelBuilder("turn", x.shape)
     angle = k.load(x)
     k.store(sines, k.sin(angle))
@@ -92,19 +92,19 @@ def test_its_operand_may_be_donated(backend):
         np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=1e-5)
 
 
-def schedules():
+def programs():
     """The steps of a program, and what fusion makes of them."""
     lowered = lower(simplify(make_jaxpr(program(TURN.bind))(X)))
     return lowered, fuse(lowered)
 
 
 def test_each_result_has_a_name():
-    lowered, fused = schedules()
+    lowered, fused = programs()
     kernels = [kernel for s in (lowered, fused) for kernel in s.kernels.values()]
     for kernel in map(check_kernel, kernels):
-        assert len({buffer.name for buffer in kernel.buffers}) == len(kernel.buffers)
+        assert len({x.name for x in kernel.parameters}) == len(kernel.parameters)
     [turn] = [kernel for kernel in kernels if kernel.name == "turn"]
-    assert [buffer.name for buffer in turn.buffers] == ["x", "out", "out1"]
+    assert [parameter.name for parameter in turn.parameters] == ["x", "out", "out1"]
 
 
 def test_one_name_for_two_is_seen():
@@ -112,5 +112,5 @@ def test_one_name_for_two_is_seen():
     with mutants.same_output_names():
         wrong, _ = jit(TURN.bind, backend="kernels")(X)
         with pytest.raises(KernelError, match="two have one name: x out out"):
-            [*map(check_kernel, schedules()[0].kernels.values())]
+            [*map(check_kernel, programs()[0].kernels.values())]
     assert not np.allclose(wrong, np.sin(X))

@@ -59,7 +59,7 @@ def test_many_short_rows():
 def test_one_kernel_and_one_step():
     closed = make_jaxpr(lambda x: lax.sort((x * x, x))[1])(jnp.zeros(100))
     program = compiled(closed, "cpu")
-    steps = program.schedule.steps
+    steps = program.lowered.steps
     assert [type(step).__name__ for step in steps] == ["Launch", "Sort"]
     assert not program.host.steps and program.entry is not None
     assert str(steps[1]).count(" = sort ") == 1

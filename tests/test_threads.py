@@ -209,7 +209,7 @@ KERNELS = {
 def launches_of(f, shapes, dtype):
     args = [jnp.asarray(numbers(*shape, dtype=dtype)) for shape in shapes]
     program = CPUProgram(make_jaxpr(f)(*args))
-    return [step for step in program.plan.schedule.walk() if isinstance(step, Launch)]
+    return [step for step in program.plan.program.walk() if isinstance(step, Launch)]
 
 
 def kernels_of(f, shapes, dtype):
@@ -243,7 +243,7 @@ def test_random_kernels_in_parts(options):
 
 def assert_same(kernel, loop, library):
     rng = np.random.default_rng(0)
-    given = [rng.integers(-3, 4, b.size).astype(b.dtype) for b in kernel.buffers]
+    given = [rng.integers(-3, 4, b.size).astype(b.dtype) for b in kernel.parameters]
     wanted, found = ([x.copy() for x in given] for _ in range(2))
     count, size = len(given), kernel.sizes[loop.axis]
     library.function("whole", count)(*[x.ctypes.data for x in wanted])
@@ -310,19 +310,19 @@ def test_folds_in_two_kernels(name, dtype):
 def assert_does_the_same(step, steps):
     rng = np.random.default_rng(0)
     given = {
-        slot: rng.integers(-3, 4, slot.size).astype(slot.dtype)
+        buffer: rng.integers(-3, 4, buffer.size).astype(buffer.dtype)
         for each in [step, *steps]
-        for slot in each.slots
+        for buffer in each.buffers
     }
     wanted, found = ({k: x.copy() for k, x in given.items()} for _ in range(2))
     run(step, wanted), [run(each, found) for each in steps]
-    for slot in step.slots:
-        np.testing.assert_allclose(found[slot], wanted[slot], rtol=1e-3)
+    for buffer in step.buffers:
+        np.testing.assert_allclose(found[buffer], wanted[buffer], rtol=1e-3)
 
 
 def run(step, memory):
-    pairs = zip(step.kernel.buffers, step.slots)
-    interpret(step.kernel, {buffer.name: memory[slot] for buffer, slot in pairs})
+    pairs = zip(step.kernel.parameters, step.buffers)
+    interpret(step.kernel, {x.name: memory[buffer] for x, buffer in pairs})
 
 
 NOT_CUT = {

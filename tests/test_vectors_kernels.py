@@ -10,7 +10,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import enable_x64, jit
-from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, load
+from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, load
 from minijax.kernels.loop_nests import Loop, Start
 from minijax.llvm.kernel_text import module_text
 from minijax.llvm.schedules import kernel_function
@@ -102,7 +102,7 @@ def text_of(kernel, target):
 
 
 def plus_one(size, dtype=F32):
-    x, out = Buffer("x", dtype, size), Buffer("out", dtype, size)
+    x, out = Parameter("x", dtype, size), Parameter("out", dtype, size)
     a = load(x, Affine(0, (1,)))
     b = apply("add", a, a)
     return Kernel("twice", (size,), (x, out), (a, b), (Store(out, Affine(0, (1,)), b),))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minijax.kernels.kernel import Affine, Buffer, Kernel, Store, apply, fold, load
+from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, fold, load
 from minijax.kernels.loop_nests import loop_nest
 from minijax.llvm.targets import forced_target
 from minijax.vectors.nests import cost, everything, is_loop, with_vectors
@@ -12,7 +12,7 @@ F32 = np.dtype("float32")
 
 def function_of_sums(rows, columns, op):
     """A kernel that does something with the sum of each row."""
-    x, out = Buffer("x", F32, rows * columns), Buffer("out", F32, rows)
+    x, out = Parameter("x", F32, rows * columns), Parameter("out", F32, rows)
     a = load(x, Affine(0, (columns, 1)))
     y = apply(op, total := fold("add", (1,), a))
     stores = (Store(out, Affine(0, (1, 0)), y),)
@@ -32,8 +32,8 @@ def test_functions_of_a_few_short_rows_are_done_at_once():
 
 
 def test_a_function_costs_as_much_as_its_operations():
-    a = load(Buffer("x", F32, 8), Affine(0, (1,)))
+    a = load(Parameter("x", F32, 8), Affine(0, (1,)))
     assert cost(apply("tanh", a), 0, 8) > 10 * cost(apply("neg", a), 0, 8)
     assert cost(apply("sin", a), 0, 8) > cost(apply("exp", a), 0, 8)
-    integer = load(Buffer("x", np.dtype("int32"), 8), Affine(0, (1,)))
+    integer = load(Parameter("x", np.dtype("int32"), 8), Affine(0, (1,)))
     assert cost(apply("add", integer, integer), 0, 8) == cost(apply("neg", a), 0, 8)

@@ -52,13 +52,13 @@ def random_kernels(seed, count):
             needed.update(node.args if node in needed else ())
         nodes = tuple(node for node in kernel.nodes if node in needed)
         stores = (store._replace(place=place),)
-        yield Kernel(kernel.name, kernel.sizes, kernel.buffers, nodes, stores)
+        yield Kernel(kernel.name, kernel.sizes, kernel.parameters, nodes, stores)
 
 
 def memory_of(kernels, rng):
-    """Small whole numbers for the buffers of kernels, by name."""
-    buffers = {b.name: b for kernel in kernels for b in kernel.buffers}.values()
-    return {b.name: rng.integers(-3, 4, b.size).astype(b.dtype) for b in buffers}
+    """Small whole numbers for the parameters of kernels, by name."""
+    parameters = {b.name: b for kernel in kernels for b in kernel.parameters}.values()
+    return {b.name: rng.integers(-3, 4, b.size).astype(b.dtype) for b in parameters}
 
 
 def parts_of(kernel, loop, rng):
@@ -83,7 +83,7 @@ def differs_in_parts(kernel, target, rng):
     wanted, found = (
         {name: zones.laid_out(x) for name, x in numbers.items()} for _ in range(2)
     )
-    names = [buffer.name for buffer in kernel.buffers]
+    names = [parameter.name for parameter in kernel.parameters]
     library.function("whole", len(names))(*[wanted[x].ctypes.data for x in names])
     kinds = [ctypes.c_void_p] * len(names) + [ctypes.c_int64] * 2
     address = library.engine.get_function_address("part")
@@ -103,7 +103,7 @@ def differs_in_two(kernel, cut, rng):
         interpret(kernel, wanted), [interpret(half, found) for half in pair]
         return not all(
             np.allclose(found[b.name], wanted[b.name], 1e-3, 1e-2, equal_nan=True)
-            for b in kernel.buffers
+            for b in kernel.parameters
         )
 
 

@@ -14,9 +14,9 @@ from minijax.fusion.fusion_pass import fuse
 from minijax.kernels.interpreter import check_kernel, interpret
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Guard,
     Kernel,
+    Parameter,
     Store,
     Term,
     Update,
@@ -104,21 +104,21 @@ class SweepChance(kernel_cases.Chance):
     def kernel(self, number):
         """A kernel that the checker accepts."""
         sizes, dtype = self.sizes(), np.dtype(self.one(["float32", "float64"]))
-        nodes, buffers, stores = [], [], []
+        nodes, parameters, stores = [], [], []
         for which in range(self.one([1, 2])):
             place, size = self.place(sizes)
-            buffers.append(Buffer(f"x{which}", dtype, size))
-            nodes.append(load(buffers[-1], place))
+            parameters.append(Parameter(f"x{which}", dtype, size))
+            nodes.append(load(parameters[-1], place))
         for _ in range(self.rng.integers(2, 8)):
             nodes.append(self.node(nodes, sizes))
         often = self.one(nodes)
         for which in range(self.rng.integers(2, 6)):
             node = self.one([often, self.one(nodes)])
             place, size = self.filled(node.level, sizes)
-            buffers.append(Buffer(f"out{which}", dtype, size))
-            stores.append(Store(buffers[-1], place, node))
+            parameters.append(Parameter(f"out{which}", dtype, size))
+            stores.append(Store(parameters[-1], place, node))
         name = f"sweeps{number}"
-        return check_kernel(Kernel(name, sizes, (*buffers,), (*nodes,), (*stores,)))
+        return check_kernel(Kernel(name, sizes, (*parameters,), (*nodes,), (*stores,)))
 
     def filled(self, level, sizes):
         """A place in an array that is filled, and the size of the array."""
@@ -158,14 +158,14 @@ CHANCES = (
 class FusedRecorder(kernel_cases.Recorder):
     """Keeps what the fused kernels of a program have met."""
 
-    def lowered(self, closed):
-        """The schedule, fused."""
-        return fuse(super().lowered(simplify(closed)))
+    def lower(self, closed):
+        """The program, fused."""
+        return fuse(super().lower(simplify(closed)))
 
 
 def row_program(rows, columns, dtype, along=1):
     """Softmax of rows, or of columns: the exponentials are kept for the last sweep."""
-    x, out = (Buffer(name, dtype, rows * columns) for name in ("x", "out"))
+    x, out = (Parameter(name, dtype, rows * columns) for name in ("x", "out"))
     places = Affine(0, (columns, 1)), Affine(0, (1, rows))
     a = load(x, places[1 - along])
     m = fold("max", (1,), a)
@@ -178,7 +178,7 @@ def row_program(rows, columns, dtype, along=1):
 def shares(batch, rows, columns, dtype):
     """Softmax of rows less the largest share of all: rows kept at two levels."""
     size = batch * rows * columns
-    x, out = Buffer("x", dtype, size), Buffer("out", dtype, size)
+    x, out = Parameter("x", dtype, size), Parameter("out", dtype, size)
     place = Affine(0, (rows * columns, columns, 1))
     a = load(x, place)
     e = apply("exp", a)
@@ -191,8 +191,11 @@ def shares(batch, rows, columns, dtype):
 
 def copies(count, columns, rows, dtype, stride):
     """Exponentials of a matrix, kept by column, and recalled for copies of it."""
-    x = Buffer("x", dtype, columns * rows)
-    out, most = Buffer("out", dtype, count * x.size), Buffer("out1", dtype, columns)
+    x = Parameter("x", dtype, columns * rows)
+    out, most = (
+        Parameter("out", dtype, count * x.size),
+        Parameter("out1", dtype, columns),
+    )
     e = apply("exp", a := load(x, Affine(0, (0, 1, columns))))
     m = fold("max", (2,), e)
     strides = (1, columns) if stride == 1 else (rows, 1)
@@ -204,7 +207,7 @@ def copies(count, columns, rows, dtype, stride):
 
 def parts(rows, columns, dtype, along=1):
     """Sums of rows, or columns, as parts of a whole: the sums are kept, some twice."""
-    x, out = Buffer("x", dtype, rows * columns), Buffer("out", dtype, rows)
+    x, out = Parameter("x", dtype, rows * columns), Parameter("out", dtype, rows)
     a = load(x, (Affine(0, (1, rows)), Affine(0, (columns, 1)))[along])
     s = fold("add", (1,), a)
     two = apply("add", s, s)
@@ -218,8 +221,11 @@ def parts(rows, columns, dtype, along=1):
 
 def ends(count, rows, columns, dtype):
     """Much to do with the sums of rows: shares of their squares, and of the largest."""
-    x, y = Buffer("x", dtype, count * rows * columns), Buffer("y", dtype, count * rows)
-    outs = [Buffer(f"out{n}", dtype, y.size) for n in range(2)]
+    x, y = (
+        Parameter("x", dtype, count * rows * columns),
+        Parameter("y", dtype, count * rows),
+    )
+    outs = [Parameter(f"out{n}", dtype, y.size) for n in range(2)]
     row = Affine(0, (rows, 1, 0))
     a = load(x, Affine(0, (rows * columns, columns, 1)))
     s, b = fold("add", (2,), a), load(y, row)
@@ -234,11 +240,11 @@ def ends(count, rows, columns, dtype):
 
 def column_folds(rows, columns, how, dtype):
     """A fold over rows, and another that shares its loop; a number for each column."""
-    x, y = Buffer("x", dtype, rows * columns), Buffer("y", dtype, columns)
+    x, y = Parameter("x", dtype, rows * columns), Parameter("y", dtype, columns)
     a, b = load(x, Affine(0, (1, columns))), load(y, Affine(0, (1, 0)))
     c = apply("max", a, b)
     first, second = fold(how, (1,), a), fold("add", (1,), c)
-    outs = [Buffer("out", first.dtype, columns), Buffer("out1", dtype, columns)]
+    outs = [Parameter("out", first.dtype, columns), Parameter("out1", dtype, columns)]
     d = apply("add", second, b)
     column = Affine(0, (1, 0))
     stores = (Store(outs[0], column, first), Store(outs[1], column, d))
@@ -249,7 +255,7 @@ def column_folds(rows, columns, how, dtype):
 def turned(rows, columns, dtype, count=2):
     """Matrices and their transposes added."""
     sizes = (count, columns, rows)
-    x, y, out = (Buffer(n, dtype, rows * columns * count) for n in ("x", "y", "out"))
+    x, y, out = (Parameter(n, dtype, rows * columns * count) for n in ("x", "y", "out"))
     place = Affine(0, (rows * columns, rows, 1))
     a, b = load(x, Affine(0, (rows * columns, 1, columns))), load(y, place)
     c = apply("or" if dtype.kind == "b" else "add", a, b)
@@ -258,7 +264,7 @@ def turned(rows, columns, dtype, count=2):
 
 def extreme(size, how, dtype):
     """The place of the best number of a row; memory below has equals and NaN."""
-    x, out = Buffer("x", dtype, 3 * size), Buffer("out", np.dtype("int64"), 3)
+    x, out = Parameter("x", dtype, 3 * size), Parameter("out", np.dtype("int64"), 3)
     a = load(x, Affine(0, (size, 1)))
     m = fold(how, (1,), a)
     stores = (Store(out, Affine(0, (1, 0)), m),)
@@ -268,8 +274,8 @@ def extreme(size, how, dtype):
 def padded(size, before, after, step):
     """A row with zeros at both ends, and read in steps."""
     x, out = (
-        Buffer("x", F32, size * abs(step)),
-        Buffer("out", F32, size + before + after),
+        Parameter("x", F32, size * abs(step)),
+        Parameter("out", F32, size + before + after),
     )
     start = (size - 1) * -step if step < 0 else 0
     place = Affine(start - before * step, (step,))
@@ -280,7 +286,7 @@ def padded(size, before, after, step):
 
 def function_row(size, op, dtype):
     """An elementary function of a row."""
-    x, out = Buffer("x", dtype, size), Buffer("out", dtype, size)
+    x, out = Parameter("x", dtype, size), Parameter("out", dtype, size)
     a = load(x, Affine(0, (1,)))
     b = apply("abs", a)
     c = apply(op, b)
@@ -289,8 +295,11 @@ def function_row(size, op, dtype):
 
 def taken(rows, columns, dtype):
     """Rows of a table at computed places, and its numbers one by one; 7 outside."""
-    table, n = Buffer("table", dtype, 6 * columns), Buffer("n", np.dtype("int32"), rows)
-    outs = [Buffer(name, dtype, rows * columns) for name in ("out", "out1")]
+    table, n = (
+        Parameter("table", dtype, 6 * columns),
+        Parameter("n", np.dtype("int32"), rows),
+    )
+    outs = [Parameter(name, dtype, rows * columns) for name in ("out", "out1")]
     v = apply("convert", load(n, Affine(0, (1, 0))), dtype=np.dtype("int64"))
     a = load(table, Affine(0, (0, 1)), (), 7, [(v, Term(columns, 6))])
     j = index(1)
@@ -305,8 +314,11 @@ def taken(rows, columns, dtype):
 
 def spread(rows, columns, dtype, how, step=1, distinct=False):
     """Rows that enter those of a table at computed places; or backwards, each once."""
-    n, x = Buffer("n", np.dtype("int32"), rows), Buffer("x", dtype, rows * columns)
-    out = Buffer("out", dtype, 6 * columns * step if not distinct else x.size)
+    n, x = (
+        Parameter("n", np.dtype("int32"), rows),
+        Parameter("x", dtype, rows * columns),
+    )
+    out = Parameter("out", dtype, 6 * columns * step if not distinct else x.size)
     v = apply("convert", load(n, Affine(0, (1, 0))), dtype=np.dtype("int64"))
     at, terms, place = (v,), (Term(columns * step, 6),), Affine(0, (0, step))
     nodes = [v.args[0], v]
@@ -325,8 +337,8 @@ def spread(rows, columns, dtype, how, step=1, distinct=False):
 def totals(rows, columns, how, dtype, along=1, step=1):
     """Running folds of rows, or columns, forward or backwards, and what is left."""
     count = rows * columns
-    x, y = Buffer("x", dtype, count), Buffer("y", dtype, count)
-    out, ends = Buffer("out", dtype, count), Buffer("out1", dtype, rows)
+    x, y = Parameter("x", dtype, count), Parameter("y", dtype, count)
+    out, ends = Parameter("out", dtype, count), Parameter("out1", dtype, rows)
     strides = (columns, step) if along else (1, rows * step)
     start = 0 if step > 0 else (columns - 1) * (1 if along else rows)
     place = Affine(start, strides)
@@ -398,14 +410,14 @@ def of_kernels_made_by_hand():
     met, rng = [], np.random.default_rng(19)
     for kernel in map(check_kernel, made_by_hand()):
         memory = {}
-        for buffer in kernel.buffers:
-            numbers = rng.integers(-9, 9, buffer.size).astype(buffer.dtype)
-            if buffer.dtype.kind == "f" and kernel.name.startswith("arg"):
-                numbers[rng.random(buffer.size) < 0.01] = np.nan
-            memory[buffer.name] = numbers
-        before = [memory[buffer.name].copy() for buffer in kernel.buffers]
+        for parameter in kernel.parameters:
+            numbers = rng.integers(-9, 9, parameter.size).astype(parameter.dtype)
+            if parameter.dtype.kind == "f" and kernel.name.startswith("arg"):
+                numbers[rng.random(parameter.size) < 0.01] = np.nan
+            memory[parameter.name] = numbers
+        before = [memory[parameter.name].copy() for parameter in kernel.parameters]
         interpret(kernel, memory)
-        after = [memory[buffer.name] for buffer in kernel.buffers]
+        after = [memory[parameter.name] for parameter in kernel.parameters]
         pair = [[data.view(np.uint8) for data in datas] for datas in (before, after)]
         met.append((kernel, *pair))
     return met

@@ -18,9 +18,9 @@ from .lifetimes import lifetimes
 from .nests import nest
 from .paths import path
 from .pipelines import pipeline
+from .programs import program
 from .ranges import ranges
 from .records import recorded
-from .schedules import schedule
 from .sectors import sectors
 from .stages import stages
 from .strides import strides
@@ -49,9 +49,9 @@ __all__ = [
     "path",
     "pipeline",
     "plot_style",
+    "program",
     "ranges",
     "recorded",
-    "schedule",
     "sectors",
     "stack",
     "stages",

@@ -15,7 +15,7 @@ import numpy as np
 from minijax.kernels.building import NodeWriter
 from minijax.kernels.kernel import Node, apply, needed
 from minijax.kernels.scalar_ops import define, recastings
-from minijax.llvm.instructions import spell
+from minijax.llvm.instructions import instruction
 
 define(
     "fma",
@@ -24,7 +24,7 @@ define(
     arity=3,
     note="Rounded once where the processor can do that, and twice elsewhere.",
 )
-spell("fma", f="call {t} @llvm.fmuladd.{s}({t} {x}, {t} {y}, {t} {z})")
+instruction("fma", f="call {t} @llvm.fmuladd.{s}({t} {x}, {t} {y}, {t} {z})")
 
 
 class Rare(NamedTuple):

@@ -25,7 +25,7 @@ def pays(first, second, links, uses, target):
     Args:
       first, second: groups along the same axes.
       links: what is handed over.
-      uses: of their schedule.
+      uses: of their program.
       target: the prices.
     """
     if not is_near(first, second, links, uses, target):
@@ -41,13 +41,13 @@ def is_near(first, second, links, uses, target):
     """Return whether what is walked again after it was folded is near, and cheap."""
     again = set()
     for link in links:
-        folded = first.folded.get(link.slot, frozenset())
+        folded = first.folded.get(link.buffer, frozenset())
         after = behind(first, second, link, uses) if folded else ()
         counts = [elements(first.sizes, axes) for axes in (folded, after)]
         if after and max(counts) > target.near:
             return False
         again |= folded.intersection(after)
-    dear = [link for link in links if first.flops[link.slot] > target.again]
+    dear = [link for link in links if first.flops[link.buffer] > target.again]
     return again.isdisjoint(
         [axis for link in dear for axis in made_at(first, link).axes]
     )
@@ -55,10 +55,10 @@ def is_near(first, second, links, uses, target):
 
 def cost_again(first, second, link, uses):
     """Return what it costs to compute elements more often than once."""
-    sizes, flops = first.sizes, first.flops[link.slot]
+    sizes, flops = first.sizes, first.flops[link.buffer]
     made, read = made_at(first, link), read_at(second, link)
     if read != made or link.read.guards:
-        found = link.slot not in first.folded and is_made(first, second, link, uses)
+        found = link.buffer not in first.folded and is_made(first, second, link, uses)
         return elements(sizes, read.axes) * flops if found else math.inf
     if all(read.strides):
         return 0
@@ -71,15 +71,15 @@ def is_made(first, second, link, uses):
     """Return whether the first group can make what is read at other indices than its
     own: on trial, nothing that it makes may be left to be loaded."""
     k = Merger(first.sizes, first.homes, uses)
-    loaded(k, link.slot, link.read, second.homes[link.reader], ())
-    return not any(uses.maker(slot) in first.homes for slot, _ in k.buffers)
+    loaded(k, link.buffer, link.read, second.homes[link.reader], ())
+    return not any(uses.maker(buffer) in first.homes for buffer, _ in k.parameters)
 
 
 def saved(first, link, target):
     """Return what it costs to store the elements of a link, to load them, and to start
     a kernel for that."""
     count = elements(first.sizes, made_at(first, link).axes)
-    return 2 * target.byte * link.made.buffer.dtype.itemsize * count + target.launch
+    return 2 * target.byte * link.made.parameter.dtype.itemsize * count + target.launch
 
 
 def is_straight(group, target):
@@ -91,10 +91,10 @@ def is_straight(group, target):
     return len(grains(places, group.sizes, target)) <= 1
 
 
-def is_in_rows(group, slots, uses, target):
-    """Return whether the large ones of some slots are stored element after element."""
-    for slot in slots if math.prod(group.sizes) > target.near else ():
-        for part, store in uses.makers.get(slot, ()):
+def is_in_rows(group, buffers, uses, target):
+    """Return whether the large ones of some buffers are stored in order."""
+    for buffer in buffers if math.prod(group.sizes) > target.near else ():
+        for part, store in uses.makers.get(buffer, ()):
             place = group.along(part.number, store.place)
             steps = [abs(place.strides[axis]) for axis in place.axes]
             many = elements(group.sizes, place.axes) > target.near
@@ -103,29 +103,30 @@ def is_in_rows(group, slots, uses, target):
     return True
 
 
-def cheap_slots(uses, target):
-    """Return the slots that are better computed wherever they are read than stored.
+def cheap_buffers(uses, target):
+    """Return the buffers that are better computed wherever they are read than stored.
 
     Returns:
-      From slots to what an element takes: flops, operations, and bytes to load for all.
+      From buffers to what an element takes: flops, operations, bytes to load for all.
     """
     cheap = {}
     for part in uses.parts.values():
-        slot, facts = part.stores[0][0], part.facts
-        if len(part.stores) == 1 and slot not in uses.kept and not facts.folded:
+        buffer, facts = part.stores[0][0], part.facts
+        if len(part.stores) == 1 and buffer not in uses.kept and not facts.folded:
             flops, ops, moved = facts.flops, facts.ops, 0
             for (read, _), size in zip(part.loads, facts.moved):
                 more = cheap.get(read, (0, 0, size))
                 flops, ops, moved = flops + more[0], ops + more[1], moved + more[2]
             if ops <= 16 and _is_cheap(uses, target, part, flops, moved):
-                cheap[slot] = flops, ops, moved
+                cheap[buffer] = flops, ops, moved
     return cheap
 
 
 def _is_cheap(uses, target, part, flops, moved):
     """Return whether the elements of a part cost less than to store and load them."""
-    [(slot, store)], [count] = part.stores, part.facts.counts
-    byte, reads = target.byte * store.buffer.dtype.itemsize, uses.visits.get(slot, 0)
+    [(buffer, store)], [count] = part.stores, part.facts.counts
+    byte = target.byte * store.parameter.dtype.itemsize
+    reads = uses.visits.get(buffer, 0)
     each = flops + target.byte * moved / count
     if reads * each > count * (each + byte) + reads * byte + target.launch:
         return False

@@ -1,8 +1,8 @@
 # Made from chapters/19_fusion_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""The fusion pass: kernels of a schedule merged where that saves memory traffic."""
+"""The fusion pass: kernels of a program merged where that saves memory traffic."""
 
-from minijax.fusion.choices import cheap_slots, is_in_rows, is_straight, pays
+from minijax.fusion.choices import cheap_buffers, is_in_rows, is_straight, pays
 from minijax.fusion.groups import (
     arranged,
     group_of,
@@ -18,25 +18,25 @@ from minijax.llvm.targets import current_target
 
 
 class Fusion:
-    """Which launches of a schedule are to become one.
+    """Which launches of a program are to become one.
 
     Args:
-      schedule: the schedule.
+      program: the program.
       target: the `Target` whose prices count.
 
     Attributes:
-      uses: what the schedule does with its slots.
-      cheap: slots that are made anew wherever they are read, with what that takes.
+      uses: what the program does with its buffers.
+      cheap: buffers that are made anew wherever they are read, with what that takes.
       groups: from the number of a launch in each group to the `Group`.
       leader: for each step, the number by which its group is found.
       place: by such numbers, where the group stands among the steps.
     """
 
-    def __init__(self, schedule, target):
-        self.schedule, self.target = schedule, target
-        self.uses = uses_of(schedule, target)
-        self.cheap = cheap_slots(self.uses, target)
-        self.groups, self.leader = {}, [*range(len(schedule.steps))]
+    def __init__(self, program, target):
+        self.program, self.target = program, target
+        self.uses = uses_of(program, target)
+        self.cheap = cheap_buffers(self.uses, target)
+        self.groups, self.leader = {}, [*range(len(program.steps))]
         self.place = [*self.leader]
         for number, part in self.uses.parts.items():
             self.groups[number] = group_of(part, self.uses)
@@ -56,7 +56,7 @@ class Fusion:
 
     def settle(self, number):
         """Join the group of a launch with those that make what it reads."""
-        makers = [self.uses.maker(slot) for slot in self.groups[number].reads]
+        makers = [self.uses.maker(buffer) for buffer in self.groups[number].reads]
         for other in self.leaders([maker for maker in makers if maker is not None]):
             self.join(other, self.leader[number])
 
@@ -72,7 +72,7 @@ class Fusion:
         """Put the second group into the first, an earlier one, if that can be and pays.
 
         The first one makes what the second reads, or reads it too. Axes that are split
-        for that stay split: elements of cheap slots are found along them.
+        for that stay split: elements of cheap buffers are found along them.
         """
         first, second = self.groups[a], self.groups[b]
         order = self.order_of_both(first, second)
@@ -96,11 +96,11 @@ class Fusion:
         return first.order if max(needs, default=-1) <= first.order else None
 
     def collide(self, first, second):
-        """Return whether two groups write to one slot, or read what the other writes
+        """Return whether two groups write to one buffer, or read what the other writes
         to when it is not whole."""
-        slots = self.uses.shared and [*second.flops, *second.reads]
-        shared = [slot for slot in slots if slot in self.uses.shared]
-        return any(slot in first.flops or slot in first.reads for slot in shared)
+        buffers = self.uses.shared and [*second.flops, *second.reads]
+        shared = [buffer for buffer in buffers if buffer in self.uses.shared]
+        return any(buffer in first.flops or buffer in first.reads for buffer in shared)
 
     def attempt(self, first, second, order, linked):
         """Return the first group, its axes split where the second wants it, and the
@@ -127,15 +127,15 @@ class Fusion:
             return None
         group = joined(first, second, links, self.uses, order)
         for each in turned:
-            own = [slot for slot in each.flops if self.stays(slot, group)]
+            own = [buffer for buffer in each.flops if self.stays(buffer, group)]
             if not is_in_rows(each, own, self.uses, self.target):
                 return None
         return group if is_straight(group, self.target) else None
 
-    def stays(self, slot, group):
-        """Return whether a group stores one of its slots."""
-        made = slot in group.flops and slot not in self.cheap
-        return made and self.uses.outside(slot, group.homes)
+    def stays(self, buffer, group):
+        """Return whether a group stores one of its buffers."""
+        made = buffer in group.flops and buffer not in self.cheap
+        return made and self.uses.outside(buffer, group.homes)
 
     def steps(self):
         """Return the steps of all groups, less those that are not needed."""
@@ -149,12 +149,12 @@ class Fusion:
 
     def step(self, number, needed):
         """Return the step of a group, or None if what it makes is not needed."""
-        step, uses = self.schedule.steps[number], self.uses
+        step, uses = self.program.steps[number], self.uses
         if number not in self.groups:
-            inner = [fuse(schedule, self.target) for schedule in step.programs]
+            inner = [fuse(program, self.target) for program in step.programs]
             return step.with_programs(inner) if inner else step
         group = self.groups[number]
-        made = [slot for n in group.homes for slot, _ in uses.parts[n].stores]
+        made = [buffer for n in group.homes for buffer, _ in uses.parts[n].stores]
         if needed.isdisjoint(made):
             return None
         if len(group.homes) == 1 and self.cheap.keys().isdisjoint(group.reads):
@@ -162,17 +162,17 @@ class Fusion:
         return merged(Merger(group.sizes, group.homes, uses, self.cheap), needed)
 
 
-def fuse(schedule, target=None):
-    """Return a schedule of the same results with fewer kernels.
+def fuse(program, target=None):
+    """Return a program of the same results with fewer kernels.
 
     Kernels are merged where that saves memory traffic; steps that are no launches stay
-    as they are, and their schedules are fused.
+    as they are, and their programs are fused.
 
     Args:
-      schedule: a `LoweredProgram`.
+      program: a `LoweredProgram`.
       target: the `Target` whose prices count, by default the current one.
     """
-    return schedule._replace(steps=Fusion(schedule, target or current_target()).steps())
+    return program._replace(steps=Fusion(program, target or current_target()).steps())
 
 
 def check_fusion(fusion):

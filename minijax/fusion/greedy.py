@@ -48,13 +48,13 @@ def handed_over(first, second, uses):
     """Return what the second nest reads of the first: places along their loops."""
     links = []
     for reader in second.homes:
-        for slot, node in uses.parts[reader].loads:
-            if uses.maker(slot) in first.homes:
-                part, store = uses.makers[slot][0]
+        for buffer, node in uses.parts[reader].loads:
+            if uses.maker(buffer) in first.homes:
+                part, store = uses.makers[buffer][0]
                 made = seen_along(
                     store.place, first.homes[part.number], len(first.sizes)
                 )
-                home, alike = second.homes[reader], store.buffer.dtype == node.dtype
+                home, alike = second.homes[reader], store.parameter.dtype == node.dtype
                 read = seen_along(node.detail.place, home, len(second.sizes))
                 links.append((made, read, alike and not node.detail.guards))
     return links
@@ -83,7 +83,7 @@ def may_be_one(nest, last, uses, target):
     """Return whether launches can be one kernel that stands where the last one did."""
     parts = [uses.parts[number] for number in nest.homes]
     for part in parts:
-        ends = [slot for slot, _ in (*part.loads, *part.stores)]
+        ends = [buffer for buffer, _ in (*part.loads, *part.stores)]
         later = [n for n in uses.users[part.number] if n not in nest.homes]
         if min(later, default=last + 1) < last or not uses.shared.isdisjoint(ends):
             return False
@@ -127,7 +127,7 @@ def greedy_nests(uses, target):
     for number, part in uses.parts.items():
         rank = len(part.kernel.sizes)
         nests[number] = Loops(part.kernel.sizes, {number: unit(rank)})
-        for maker in sorted({uses.maker(slot) for slot, _ in part.loads} - {None}):
+        for maker in sorted({uses.maker(buffer) for buffer, _ in part.loads} - {None}):
             first, second = nests[maker], nests[number]
             both = (
                 None if maker in second.homes else pasted(first, second, uses, target)
@@ -136,17 +136,17 @@ def greedy_nests(uses, target):
     return nests
 
 
-def fuse_greedily(schedule, target=None):
-    """Return a schedule of the same results with fewer kernels.
+def fuse_greedily(program, target=None):
+    """Return a program of the same results with fewer kernels.
 
     Args:
-      schedule: a `LoweredProgram`.
+      program: a `LoweredProgram`.
       target: the `Target` that says how long a row may be, by default the current one.
     """
     target = target or current_target()
-    uses = uses_of(schedule, target)
+    uses = uses_of(program, target)
     nests, needed, steps = greedy_nests(uses, target), {*uses.kept}, []
-    for number, step in reversed([*enumerate(schedule.steps)]):
+    for number, step in reversed([*enumerate(program.steps)]):
         nest = nests.get(number, Loops((), {number: ()}))
         if number < max(nest.homes):
             continue
@@ -157,4 +157,4 @@ def fuse_greedily(schedule, target=None):
             step = step.with_programs(inner)
         steps.append(step)
         needed.update(step.reads)
-    return schedule._replace(steps=steps[::-1])
+    return program._replace(steps=steps[::-1])

@@ -19,10 +19,10 @@ class Group(NamedTuple):
       sizes: of the loops around all of them, from the outermost inwards.
       homes: from the numbers of launches to the indices at which they are computed: an
         `Affine` along the axes of the group for each axis of the launch.
-      reads: from slots that others make to pairs of a number and a load.
-      flops: from the slots that it makes for others to what an element costs, beginning
-        with what the group loads.
-      folded: from slots to the axes that were folded on the way to them, if any were.
+      reads: from buffers that others make to pairs of a number and a load.
+      flops: from the buffers that it makes for others to what an element costs,
+        beginning with what the group loads.
+      folded: from buffers to the axes that were folded on the way to them, if any were.
       orders: pairs of axes of which the first has to be outside of the second.
       solid: axes that must not be split, since a place along them is sought.
       ops: the number of scalar operations.
@@ -57,9 +57,9 @@ class Group(NamedTuple):
 def group_of(part, uses):
     """Return the group of a single launch."""
     number, kernel, facts, loads, stores = part
-    makes, reads = [slot for slot, _ in stores], {}
-    for slot, node in loads:
-        reads[slot] = (*reads.get(slot, ()), (number, node))
+    makes, reads = [buffer for buffer, _ in stores], {}
+    for buffer, node in loads:
+        reads[buffer] = (*reads.get(buffer, ()), (number, node))
     flops = dict(zip(makes, facts.costs))
     folded = dict.fromkeys(makes, facts.folded) if facts.folded else {}
     home, order = {number: unit(len(kernel.sizes))}, (facts.orders, facts.solid)
@@ -94,7 +94,7 @@ def renested(group, maps, sizes):
             number: tuple([seen_along(at, maps, rank) for at in home])
             for number, home in group.homes.items()
         },
-        folded={slot: moved(axes) for slot, axes in group.folded.items()},
+        folded={buffer: moved(axes) for buffer, axes in group.folded.items()},
         orders=frozenset([(a, b) for xs, ys in pairs for a in xs for b in ys]),
         solid=moved(group.solid),
     )
@@ -104,14 +104,14 @@ class Link(NamedTuple):
     """An element that two groups have to do with.
 
     Attributes:
-      slot: in which it is.
+      buffer: in which it is.
       maker: the number of the launch of the first group.
       made: its `Store`, or a `Load` if both read it.
       reader: the number of the launch of the second group.
       read: its `Load`.
     """
 
-    slot: object
+    buffer: object
     maker: int
     made: object
     reader: int
@@ -131,18 +131,19 @@ def read_at(second, link):
 def links_between(first, second, uses):
     """Return the links from the first to the second group; None if one is broken."""
     found = []
-    for slot, loads in second.reads.items():
-        for reader, node in loads if slot in first.flops else ():
-            made = [pair for pair in uses.makers[slot] if _match(pair[1], node.detail)]
+    for buffer, loads in second.reads.items():
+        for reader, node in loads if buffer in first.flops else ():
+            makers, read = uses.makers[buffer], node.detail
+            made = [pair for pair in makers if _match(pair[1], read)]
             if not made:
                 return None
-            found.append(Link(slot, made[0][0].number, made[0][1], reader, node.detail))
+            found.append(Link(buffer, made[0][0].number, made[0][1], reader, read))
     return found
 
 
 def _match(store, read):
     """Return whether what is stored can be what is read."""
-    same = same_bits(store.buffer.dtype, read.buffer.dtype)
+    same = same_bits(store.parameter.dtype, read.parameter.dtype)
     return same and _meet(store.place, read.place)
 
 
@@ -157,9 +158,9 @@ def shared_reads(first, second):
     if first.flops.keys() & second.reads.keys():
         return []
     found = []
-    for slot in [slot for slot in second.reads if slot in first.reads]:
-        (maker, seen), (reader, node) = first.reads[slot][0], second.reads[slot][0]
-        link = Link(slot, maker, seen.detail, reader, node.detail)
+    for buffer in [buffer for buffer in second.reads if buffer in first.reads]:
+        (maker, seen), (reader, node) = first.reads[buffer][0], second.reads[buffer][0]
+        link = Link(buffer, maker, seen.detail, reader, node.detail)
         full = all(made_at(first, link).strides) and all(read_at(second, link).strides)
         found += [link] if full and not link.made.guards + link.read.guards else []
     return found
@@ -211,21 +212,22 @@ def _agree(maps, found):
     return len(axes) == len(set(axes))
 
 
-def dependents(group, slot, uses):
-    """Return the slots that a group makes of another one, and the axes along which
+def dependents(group, buffer, uses):
+    """Return the buffers that a group makes of another one, and the axes along which
     the launches go that do it."""
-    slots, axes = {slot}, set()
+    buffers, axes = {buffer}, set()
     for number in sorted(group.homes):
         part = uses.parts[number]
-        if any(read in slots for read, _ in part.loads):
-            slots.update([made for made, _ in part.stores])
+        if any(read in buffers for read, _ in part.loads):
+            buffers.update([made for made, _ in part.stores])
             axes.update([axis for at in group.homes[number] for axis in at.axes])
-    return slots - {slot}, axes
+    return buffers - {buffer}, axes
 
 
 def behind(first, second, link, uses):
     """Return the axes along which the second group goes on with what was folded."""
-    return dependents(second, link.slot, uses)[1].difference(made_at(first, link).axes)
+    below = dependents(second, link.buffer, uses)[1]
+    return below.difference(made_at(first, link).axes)
 
 
 def arranged(first, second, links, maps, uses):
@@ -235,7 +237,7 @@ def arranged(first, second, links, maps, uses):
       first, second: groups.
       links: what is handed over.
       maps: what the axes of the second are along those of the first, where known.
-      uses: of their schedule.
+      uses: of their program.
 
     Returns:
       The groups, and a list of those whose loops are now in another order.
@@ -245,7 +247,7 @@ def arranged(first, second, links, maps, uses):
     first, second = renested(first, units[:rank], sizes), renested(second, maps, sizes)
     orders = first.orders | second.orders
     for link in links:
-        if link.slot in first.folded:
+        if link.buffer in first.folded:
             after = behind(first, second, link, uses)
             orders |= {(a, b) for a in made_at(first, link).axes for b in after}
     order = sorted_axes(places, orders)
@@ -314,7 +316,7 @@ def same_loops(first, second, links):
         read = read_at(second, link)
         if (
             link.read.guards
-            or link.slot in first.folded
+            or link.buffer in first.folded
             or made_at(first, link) != read
         ):
             return False
@@ -327,18 +329,19 @@ def joined(first, second, links, uses, order):
     """Return the group of the launches of two, which have their axes in common."""
     homes, reads = {**first.homes, **second.homes}, {**first.reads}
     flops, folded = {**first.flops, **second.flops}, {**first.folded, **second.folded}
-    for slot in dict.fromkeys([link.slot for link in links]):
-        before = first.folded.get(slot, frozenset())
-        for later in dependents(second, slot, uses)[0] & second.flops.keys():
-            share = uses.count(slot) / uses.count(later) if later in uses.makers else 0
-            flops[later] += first.flops[slot] * share if share >= 1 else 0
+    for buffer in dict.fromkeys([link.buffer for link in links]):
+        before = first.folded.get(buffer, frozenset())
+        for later in dependents(second, buffer, uses)[0] & second.flops.keys():
+            known = later in uses.makers
+            share = uses.count(buffer) / uses.count(later) if known else 0
+            flops[later] += first.flops[buffer] * share if share >= 1 else 0
             if before:
                 folded[later] = before | folded.get(later, frozenset())
-        if not uses.outside(slot, homes):
-            del flops[slot]
-    for slot, loads in second.reads.items():
-        if slot not in first.flops:
-            reads[slot] = (*reads.get(slot, ()), *loads)
+        if not uses.outside(buffer, homes):
+            del flops[buffer]
+    for buffer, loads in second.reads.items():
+        if buffer not in first.flops:
+            reads[buffer] = (*reads.get(buffer, ()), *loads)
     needs = second.needs.difference(first.homes)
     users = first.users.difference(second.homes)
     needs |= first.needs

@@ -9,20 +9,20 @@ from minijax.fusion.index_maps import found_at, seen_along
 from minijax.kernels.building import NodeWriter, new_name
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Fold,
     Guard,
     Kernel,
     Node,
+    Parameter,
     Store,
     index,
     load,
     needed,
     union,
 )
-from minijax.kernels.layouts import collapse
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.scalar_ops import in_registers
+from minijax.kernels.views import collapse
 
 
 def same_bits(made, read):
@@ -34,7 +34,7 @@ def same_bits(made, read):
 
 
 def through_memory(k, x, made, read):
-    """Return what a number becomes when it is stored in one buffer, read as another."""
+    """Return what a number becomes when it is stored as one dtype, read as another."""
     if made.dtype != in_registers(made.dtype):
         return _roundings[short_name(made.dtype)](k, x)
     return x if made.dtype == read.dtype else k.bitcast(x, read.dtype)
@@ -69,18 +69,18 @@ class Merger(NodeWriter):
     Args:
       sizes: of its axes.
       homes: from the numbers of launches to the indices at which they are computed.
-      uses: the `Uses` of the schedule; what a launch reads is made by smaller numbers.
-      cheap: slots of other launches whose elements are made here, and not loaded.
+      uses: the `Uses` of the program; what a launch reads is made by smaller numbers.
+      cheap: buffers of other launches whose elements are made here, and not loaded.
 
     Attributes:
-      buffers: from pairs of a slot and a dtype to buffers.
+      parameters: from pairs of a buffer and a dtype to parameters.
       instances: from a number, indices and guards to the new nodes by the launch's.
     """
 
     def __init__(self, sizes, homes, uses, cheap=()):
         super().__init__()
         self.sizes, self.homes, self.uses, self.cheap = sizes, homes, uses, cheap
-        self.known, self.buffers, self.instances = {}, {}, {}
+        self.known, self.parameters, self.instances = {}, {}, {}
 
     def write(self, node):
         """Put a node behind the others, and return it; equal ones are one."""
@@ -95,12 +95,12 @@ class Merger(NodeWriter):
             self.nodes.append(node)
         return self.known[key]
 
-    def buffer(self, slot, like, written=False):
-        """Return the buffer of a slot."""
-        if (slot, like.dtype) not in self.buffers:
-            name = new_name(self.buffers.values(), written)
-            self.buffers[slot, like.dtype] = Buffer(name, like.dtype, like.size)
-        return self.buffers[slot, like.dtype]
+    def parameter(self, buffer, like, written=False):
+        """Return the parameter of a buffer."""
+        if (buffer, like.dtype) not in self.parameters:
+            name = new_name(self.parameters.values(), written)
+            self.parameters[buffer, like.dtype] = Parameter(name, like.dtype, like.size)
+        return self.parameters[buffer, like.dtype]
 
 
 def instance(k, number, maps, guards=()):
@@ -108,37 +108,34 @@ def instance(k, number, maps, guards=()):
     if (number, maps, guards) not in k.instances:
         new = k.instances[number, maps, guards] = {}
         part = k.uses.parts[number]
-        slots = {node: slot for slot, node in part.loads}
+        buffers = {node: buffer for buffer, node in part.loads}
         for node in part.kernel.nodes:
             if node.op == "load":
-                new[node] = loaded(k, slots[node], node.detail, maps, guards)
+                new[node] = loaded(k, buffers[node], node.detail, maps, guards)
             else:
                 new[node] = at_indices(k, node, [new[arg] for arg in node.args], maps)
     return k.instances[number, maps, guards]
 
 
-def maps_for(k, place, guards, buffer, part, store):
+def maps_for(k, place, guards, parameter, part, store):
     """Return the indices at which a part makes what is loaded, or None."""
-    if not same_bits(store.buffer.dtype, buffer.dtype):
+    if not same_bits(store.parameter.dtype, parameter.dtype):
         return None
     found = found_at(place, guards, k.sizes, store.place, part.kernel.sizes)
     if found is None or None not in found:
         return None if found is None else tuple(found)
-    nowhere = (Affine(0, (0,) * len(k.sizes)),) * len(found)
-    home = k.homes.get(part.number, nowhere)
-    home = [
-        home[axis] if axis in part.facts.folded else nowhere[0]
-        for axis in range(len(found))
-    ]
-    return tuple([at or there for at, there in zip(found, home)])
+    home, still = k.homes.get(part.number), Affine(0, (0,) * len(k.sizes))
+    folded = part.facts.folded if home else ()
+    told = enumerate(found)
+    return tuple([at or (home[axis] if axis in folded else still) for axis, at in told])
 
 
-def loaded(k, slot, detail, maps, guards):
+def loaded(k, buffer, detail, maps, guards):
     """Return the node of an element: of what is made here, or of a load.
 
     Args:
       k: a `Merger`.
-      slot: from which a launch loads the element.
+      buffer: from which a launch loads the element.
       detail: how, a `Load`.
       maps: the indices of the launch along the axes of the kernel.
       guards: where the element is of interest.
@@ -147,15 +144,16 @@ def loaded(k, slot, detail, maps, guards):
     own = [(seen_along(at, maps, len(k.sizes)), n) for at, n in detail.guards]
     guards = _open(k, [*own, *guards])
     if guards is None:
-        return k.constant(detail.other, in_registers(detail.buffer.dtype))
-    for part, store in k.uses.makers.get(slot, ()):
-        if part.number in k.homes or slot in k.cheap:
-            found = maps_for(k, place, guards, detail.buffer, part, store)
+        return k.constant(detail.other, in_registers(detail.parameter.dtype))
+    for part, store in k.uses.makers.get(buffer, ()):
+        if part.number in k.homes or buffer in k.cheap:
+            found = maps_for(k, place, guards, detail.parameter, part, store)
             if found is not None:
                 x = instance(k, part.number, found, guards)[store.node]
-                x = through_memory(k, x, store.buffer, detail.buffer)
+                x = through_memory(k, x, store.parameter, detail.parameter)
                 return _guarded(k, x, own, detail.other)
-    return k.write(load(k.buffer(slot, detail.buffer), place, guards, detail.other))
+    parameter = k.parameter(buffer, detail.parameter)
+    return k.write(load(parameter, place, guards, detail.other))
 
 
 def at_indices(k, node, args, maps):
@@ -215,28 +213,28 @@ def merged(k, wanted):
 
     Args:
       k: a `Merger`.
-      wanted: the slots that have to be stored.
+      wanted: the buffers that have to be stored.
     """
     outs, live, numbers = [], {*wanted}, []
     for number in sorted(k.homes, reverse=True):
         part = k.uses.parts[number]
-        if any(slot in live for slot, _ in part.stores):
-            live.update([slot for slot, _ in part.loads])
+        if any(buffer in live for buffer, _ in part.stores):
+            live.update([buffer for buffer, _ in part.loads])
             numbers.append(number)
     for number in reversed(numbers):
         new = instance(k, number, k.homes[number])
-        for slot, store in k.uses.parts[number].stores:
-            if slot in wanted:
+        for buffer, store in k.uses.parts[number].stores:
+            if buffer in wanted:
                 place = seen_along(store.place, k.homes[number], len(k.sizes))
-                buffer = k.buffer(slot, store.buffer, written=True)
-                outs.append(Store(buffer, place, new[store.node]))
+                parameter = k.parameter(buffer, store.parameter, written=True)
+                outs.append(Store(parameter, place, new[store.node]))
     kept = needed([store.node for store in outs])
     nodes = tuple([node for node in k.nodes if node in kept])
-    used = {node.detail.buffer for node in nodes if node.op == "load"}
-    used.update([store.buffer for store in outs])
-    slots = {b: slot for (slot, _), b in k.buffers.items() if b in used}
-    kernel = Kernel(_name(k), k.sizes, tuple(slots), nodes, (*outs,))
-    return Launch(collapse(kernel), [*slots.values()])
+    used = {node.detail.parameter for node in nodes if node.op == "load"}
+    used.update([store.parameter for store in outs])
+    buffers = {b: buffer for (buffer, _), b in k.parameters.items() if b in used}
+    kernel = Kernel(_name(k), k.sizes, tuple(buffers), nodes, (*outs,))
+    return Launch(collapse(kernel), [*buffers.values()])
 
 
 def _name(k):

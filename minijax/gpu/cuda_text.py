@@ -63,7 +63,7 @@ class CudaFunction:
 
 def index_type(kernel):
     """Return the type in C of places: of 32 bits, where they reach."""
-    sizes = [b.size * b.dtype.itemsize for b in kernel.buffers]
+    sizes = [x.size * x.dtype.itemsize for x in kernel.parameters]
     most = max([*sizes, elements(kernel, range(len(kernel.sizes)))])
     return "int" if most < 2**31 else "long long"
 
@@ -87,11 +87,11 @@ def inside_text(f, guards, numbers, terms):
 
 def load_text(f, detail, numbers):
     """Return the expression of an element, or of what stands for it outside."""
-    buffer, place, guards, other, terms = detail
-    if buffer.size == 0:
+    parameter, place, guards, other, terms = detail
+    if parameter.size == 0:
         return c_number(other)
-    element = f"{buffer.name}[{place_text(f, place, numbers, terms)}]"
-    number = from_memory(buffer.dtype, element)
+    element = f"{parameter.name}[{place_text(f, place, numbers, terms)}]"
+    number = from_memory(parameter.dtype, element)
     inside = inside_text(f, guards, numbers, terms)
     return f"{inside} ? {number} : {c_number(other)}" if inside else number
 
@@ -114,17 +114,17 @@ def write_node(f, node):
 
 def write_store(f, store):
     """Write what a store does to its element."""
-    buffer, place, node, update = store
+    parameter, place, node, update = store
     value, numbers, terms = f.names[node], [], ()
     if update:
         numbers, terms = [f.names[x] for x in update.at], update.terms
-    element = f"{buffer.name}[{place_text(f, place, numbers, terms)}]"
+    element = f"{parameter.name}[{place_text(f, place, numbers, terms)}]"
     if update and update.how != "set":
-        args = [f"({from_memory(buffer.dtype, element)})", value]
+        args = [f"({from_memory(parameter.dtype, element)})", value]
         value = f"({expression(update.how, args, node.dtype, node.dtype)})"
     inside = inside_text(f, (), numbers, terms)
     head = f"if ({inside}) " if inside else ""
-    f.line(f"{head}{element} = {to_memory(buffer.dtype, value)};")
+    f.line(f"{head}{element} = {to_memory(parameter.dtype, value)};")
 
 
 def write_steps(f, steps):
@@ -235,19 +235,19 @@ def cuda_function(kernel, launch, name):
     f = CudaFunction(kernel, launch)
     write_indices(f)
     write_steps(f, shared_nest(kernel, launch))
-    stored = [store.buffer for store in kernel.stores]
-    loaded = [node.detail.buffer for node in kernel.nodes if node.op == "load"]
-    loaded += [store.buffer for store in kernel.stores if store.update]
-    parameters = [_parameter(b, b in stored, b in loaded) for b in kernel.buffers]
+    stored = [store.parameter for store in kernel.stores]
+    loaded = [node.detail.parameter for node in kernel.nodes if node.op == "load"]
+    loaded += [store.parameter for store in kernel.stores if store.update]
+    parameters = [_parameter(x, x in stored, x in loaded) for x in kernel.parameters]
     head = f'extern "C" __global__ void __launch_bounds__({launch.threads})'
     texts = f"{name}({parameters[0]}", *[f"    {each}" for each in parameters[1:]]
     return "\n".join([head, ",\n".join(texts) + ") {", *f.lines, "}"])
 
 
-def _parameter(buffer, stored, loaded):
-    kind = c_type_in_memory(buffer.dtype)
+def _parameter(parameter, stored, loaded):
+    kind = c_type_in_memory(parameter.dtype)
     alone = "" if stored and loaded else " __restrict__"
-    return f"{'' if stored else 'const '}{kind}*{alone} {buffer.name}"
+    return f"{'' if stored else 'const '}{kind}*{alone} {parameter.name}"
 
 
 def write_together(f, fold):

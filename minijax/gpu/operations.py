@@ -98,14 +98,14 @@ def c_type(dtype):
 
 
 def c_type_in_memory(dtype):
-    """Return the type of an element of a buffer: bytes of 0 or 1, patterns of bits."""
+    """Return the type of an element of a parameter: bytes of 0 or 1, patterns of bits."""
     if dtype.kind == "b":
         return "unsigned char"
     return "unsigned short" if dtype != in_registers(dtype) else c_type(dtype)
 
 
 def from_memory(dtype, element):
-    """Return the expression of the number that an element of a buffer is."""
+    """Return the expression of the number that an element of a parameter is."""
     if dtype.kind == "b":
         return f"({element} != 0)"
     if dtype == in_registers(dtype):

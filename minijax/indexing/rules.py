@@ -43,8 +43,8 @@ from minijax.indexing.primitives import (
 from minijax.indexing.slice_rules import clamped, in_memory
 from minijax.jitting.costs import BYTES, FLOPS, cost_rules, nbytes
 from minijax.kernels.building import KernelBuilder, NoKernel
-from minijax.kernels.layouts import sliced, stretched
 from minijax.kernels.program_steps import kernel_rules
+from minijax.kernels.views import sliced, stretched
 from minijax.reverse.transposition import transposes
 
 
@@ -106,7 +106,7 @@ def computed_places(k, x, indices, windows, shape, sizes, clip):
 
     Args:
       k: the `KernelBuilder`.
-      x, indices: layouts of the operand and of the indices.
+      x, indices: views of the operand and of the indices.
       windows: the `Windows`.
       shape: of the result or of the updates: the kernel's axes.
       sizes: of a window, along each axis of the operand.
@@ -127,7 +127,7 @@ def computed_places(k, x, indices, windows, shape, sizes, clip):
 
 
 def number_of(indices, number):
-    """Return the layout of one of the numbers that all indices have."""
+    """Return the view of one of the numbers that all indices have."""
     *shape, width = indices.shape
     starts = [0] * len(shape) + [number]
     column = sliced(indices, starts, (*shape, 1), [1] * (len(shape) + 1))

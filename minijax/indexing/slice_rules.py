@@ -19,8 +19,8 @@ from minijax.indexing.dynamic_slices import (
 )
 from minijax.jitting.costs import BYTES, cost_rules, nbytes
 from minijax.kernels.building import KernelBuilder
-from minijax.kernels.layouts import Slot
 from minijax.kernels.program_steps import kernel_rules
+from minijax.kernels.views import Buffer
 from minijax.reverse.transposition import Linear, refuse_nonlinear, transpose_rules
 
 
@@ -90,7 +90,7 @@ def terms_of_box(k, starts, box, x):
 
 def in_memory(lowering, x):
     """Return an array that has memory: a copy, if it is one number everywhere."""
-    if isinstance(x.source, Slot):
+    if isinstance(x.source, Buffer):
         return x
     return lowering.copy(x, ShapedArray(x.shape, x.dtype))
 

@@ -13,9 +13,9 @@ from minijax.jitting.compilation import backends
 from minijax.jitting.costs import BYTES, cost_of
 from minijax.kernels.interpreter import interpret
 from minijax.kernels.kernel import operations, traffic
-from minijax.kernels.layouts import Slot
 from minijax.kernels.program_steps import Evaluate, Launch, lower
 from minijax.kernels.steps import StepKind, step_kinds
+from minijax.kernels.views import Buffer
 
 
 class KernelProgram:
@@ -26,27 +26,27 @@ class KernelProgram:
       name: what the program is called.
 
     Attributes:
-      schedule: its `LoweredProgram`.
+      program: its `LoweredProgram`.
       text: its kernels.
     """
 
     placement = None
 
     def __init__(self, closed, name="program"):
-        self.schedule, self.name = self.lowered(closed), name
+        self.lowered, self.name = self.lower(closed), name
         self.out_avals = closed.out_avals
-        self.functions = self.compile(self.schedule.kernels)
-        constants = self.schedule.constants
-        self.constants = {slot: as_bytes(asbuffer(x)) for slot, x in constants}
-        self.steps = [self.prepare(step) for step in self.schedule.steps]
+        self.functions = self.compile(self.lowered.kernels)
+        constants = self.lowered.constants
+        self.constants = {buffer: as_bytes(asbuffer(x)) for buffer, x in constants}
+        self.steps = [self.prepare(step) for step in self.lowered.steps]
 
-    def lowered(self, closed):
+    def lower(self, closed):
         """Return the `LoweredProgram` of a program."""
         return lower(closed)
 
     def compile(self, kernels):
         """Return functions of the buffers' memory, by the labels of the kernels."""
-        self.text = str(self.schedule)
+        self.text = str(self.lowered)
         return {label: interpreted(kernel) for label, kernel in kernels.items()}
 
     def prepare(self, step):
@@ -56,46 +56,46 @@ class KernelProgram:
     def __call__(self, *args):
         """Return the list of results."""
         memory = Memory(self.constants)
-        memory.update(zip(self.schedule.inputs, map(as_bytes, map(asbuffer, args))))
+        memory.update(zip(self.lowered.inputs, map(as_bytes, map(asbuffer, args))))
         for step in self.steps:
             step(memory)
-        pairs = zip(self.schedule.outputs, self.out_avals)
-        buffers = [np.ndarray(aval.shape, aval.dtype, memory[x]) for x, aval in pairs]
+        pairs = zip(self.lowered.outputs, self.out_avals)
+        arrays = [np.ndarray(aval.shape, aval.dtype, memory[x]) for x, aval in pairs]
         return [
-            ArrayImpl(buffer, aval, self.placement)
-            for buffer, aval in zip(buffers, self.out_avals)
+            ArrayImpl(array, aval, self.placement)
+            for array, aval in zip(arrays, self.out_avals)
         ]
 
 
 class Memory(dict):
-    """Bytes by slots; a slot gets its memory when it is first asked for."""
+    """Bytes by buffers; a buffer gets its memory when it is first asked for."""
 
-    def __missing__(self, slot):
-        self[slot] = np.empty(slot.size * slot.dtype.itemsize, np.uint8)
-        return self[slot]
+    def __missing__(self, buffer):
+        self[buffer] = np.empty(buffer.size * buffer.dtype.itemsize, np.uint8)
+        return self[buffer]
 
 
-def as_bytes(buffer):
+def as_bytes(array):
     """Return the numbers of a NumPy array, row by row, as bytes."""
-    if buffer.dtype.itemsize == 0:  # float0, whose numbers are all zero
+    if array.dtype.itemsize == 0:  # float0, whose numbers are all zero
         return np.empty(0, np.uint8)
-    return np.ascontiguousarray(buffer).reshape(-1).view(np.uint8)
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def interpreted(kernel):
-    """Return a function of the memory of a kernel's buffers."""
+    """Return a function of the memory of a kernel's parameters."""
 
     def run(*memory):
-        views = zip(kernel.buffers, memory)
-        interpret(kernel, {b.name: data.view(b.dtype) for b, data in views})
+        pairs = zip(kernel.parameters, memory)
+        interpret(kernel, {x.name: data.view(x.dtype) for x, data in pairs})
 
     return run
 
 
 def launched(program, step):
     """Return a function of the memory that runs the function of a kernel."""
-    function, slots = program.functions[step.kernel.label], step.slots
-    return lambda memory: function(*[memory[slot] for slot in slots])
+    function, buffers = program.functions[step.kernel.label], step.buffers
+    return lambda memory: function(*[memory[buffer] for buffer in buffers])
 
 
 def evaluated(program, step):
@@ -104,14 +104,14 @@ def evaluated(program, step):
     The equation is made a program of its own, and that a function of Python.
     """
     pairs = zip(step.eqn.invars, step.operands)
-    operands = {x: layout for x, layout in pairs if not isinstance(x, Literal)}
+    operands = {x: view for x, view in pairs if not isinstance(x, Literal)}
     jaxpr = Jaxpr([], [*operands], step.eqn.outvars, [step.eqn])
     function = PythonProgram(ClosedJaxpr(jaxpr, []), step.eqn.primitive.name).function
 
     def run(memory):
-        found = function(*[view(layout, memory) for layout in operands.values()])
-        for result, buffer in zip(step.results, found):
-            memory[result.source] = as_bytes(buffer)
+        found = function(*[array_of(view, memory) for view in operands.values()])
+        for result, array in zip(step.results, found):
+            memory[result.source] = as_bytes(array)
 
     return run
 
@@ -131,17 +131,17 @@ step_kinds[Launch] = StepKind(launched, cost_of_launch)
 step_kinds[Evaluate] = StepKind(evaluated, cost_of_evaluation)
 
 
-def view(layout, memory):
-    """Return the array that a layout describes, or a scalar if it has no axes."""
-    if not isinstance(layout.source, Slot):
-        return np.broadcast_to(layout.source, layout.shape)[()]
-    if 0 in layout.shape:
-        return np.empty(layout.shape, layout.dtype)
-    width, data = layout.dtype.itemsize, memory[layout.source]
-    strides = [width * stride for stride in layout.strides]
-    offset = layout.offset * width
-    return np.ndarray(layout.shape, layout.dtype, data, offset, strides)[()]
+def array_of(view, memory):
+    """Return the array that a view describes, or a scalar if it has no axes."""
+    if not isinstance(view.source, Buffer):
+        return np.broadcast_to(view.source, view.shape)[()]
+    if 0 in view.shape:
+        return np.empty(view.shape, view.dtype)
+    width, data = view.dtype.itemsize, memory[view.source]
+    strides = [width * stride for stride in view.strides]
+    offset = view.offset * width
+    return np.ndarray(view.shape, view.dtype, data, offset, strides)[()]
 
 
-KernelProgram.dialects = {"kernels": lambda program: str(program.schedule)}
+KernelProgram.dialects = {"kernels": lambda program: str(program.lowered)}
 backends["kernels"] = KernelProgram

@@ -1,6 +1,6 @@
 # Made from chapters/17_kernels_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Writing kernels: from layouts of arrays to loads, operations and stores."""
+"""Writing kernels: from views of arrays to loads, operations and stores."""
 
 import functools
 from typing import NamedTuple
@@ -9,9 +9,9 @@ from minijax.arrays.checks import to_complex, to_real
 from minijax.arrays.complex_numbers import parts_of_quotient
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Kernel,
     Node,
+    Parameter,
     Store,
     Term,
     Update,
@@ -22,8 +22,8 @@ from minijax.kernels.kernel import (
     load,
     running,
 )
-from minijax.kernels.layouts import Slot, collapse, everywhere
 from minijax.kernels.scalar_ops import in_registers, scalar_ops
+from minijax.kernels.views import Buffer, collapse, everywhere
 
 
 class NoKernel(Exception):
@@ -119,74 +119,74 @@ class KernelBuilder(NodeWriter):
     def __init__(self, name, sizes):
         super().__init__()
         self.name, self.sizes = name, tuple(sizes)
-        self.loads, self.stores, self.buffers = {}, [], {}
+        self.loads, self.stores, self.parameters = {}, [], {}
 
     def index(self, axis):
         """Add the node of the index along an axis."""
         return self.write(index(axis))
 
-    def load(self, layout, guards=(), other=0, terms=()):
+    def load(self, view, guards=(), other=0, terms=()):
         """Add the node of an array's element; its axes are the kernel's first ones.
 
         Args:
-          layout: of the array.
+          view: of the array.
           guards, other: as in a `Load`.
           terms: computed parts of the place: a node of int64, the stride, the limit.
         """
-        if not isinstance(layout.source, Slot):
+        if not isinstance(view.source, Buffer):
             if terms:
                 raise NoKernel("computed places of an array without memory")
-            return self.constant(layout.source, layout.dtype)
-        if layout.dtype.kind == "c":
+            return self.constant(view.source, view.dtype)
+        if view.dtype.kind == "c":
             terms = _of_parts(terms)
-            pairs = zip(parts(layout), (other.real, other.imag))
+            pairs = zip(parts(view), (other.real, other.imag))
             return Pair(*[self.load(x, guards, y, terms) for x, y in pairs])
-        buffer, place = self.place(layout)
-        node = load(buffer, place, guards, other, _computed_terms(terms))
+        parameter, place = self.place(view)
+        node = load(parameter, place, guards, other, _computed_terms(terms))
         key = node.detail, node.args
         if key not in self.loads:
             self.loads[key] = self.write(node)
         return self.loads[key]
 
-    def store(self, layout, x):
+    def store(self, view, x):
         """Say that the elements of an array are these."""
-        if layout.dtype.kind == "c":
-            for part, node in zip(parts(layout), x):
+        if view.dtype.kind == "c":
+            for part, node in zip(parts(view), x):
                 self.store(part, node)
         else:
-            buffer, place = self.place(layout, written=True)
-            self.stores.append(Store(buffer, place, x))
+            parameter, place = self.place(view, written=True)
+            self.stores.append(Store(parameter, place, x))
 
-    def update(self, layout, x, how, terms, distinct=False):
+    def update(self, view, x, how, terms, distinct=False):
         """Say that numbers enter elements of an array, for all indices of the kernel.
 
         Args:
-          layout: of the array, along the axes of the kernel.
+          view: of the array, along the axes of the kernel.
           x: the node, or pair, that enters.
           how, distinct: as in an `Update`.
           terms: as for `load`.
         """
-        if layout.dtype.kind == "c":
+        if view.dtype.kind == "c":
             if how not in ("set", "add"):
                 raise NoKernel(f"{how} of complex numbers")
-            for part, node in zip(parts(layout), x):
+            for part, node in zip(parts(view), x):
                 self.update(part, node, how, _of_parts(terms), distinct)
         else:
-            buffer, place = self.place(layout, written=True)
+            parameter, place = self.place(view, written=True)
             at, terms = zip(*_computed_terms(terms))
             update = Update(how, at, terms, (*range(len(self.sizes)),), distinct)
-            self.stores.append(Store(buffer, place, x, update))
+            self.stores.append(Store(parameter, place, x, update))
 
-    def place(self, layout, written=False):
-        """Return the buffer, and the place in it, of an array's element."""
-        dtype = carriers.get(layout.dtype, layout.dtype)
-        key = slot, dtype = layout.source, dtype
-        if key not in self.buffers:
-            name = new_name(self.buffers.values(), written)
-            size = slot.size * slot.dtype.itemsize // dtype.itemsize
-            self.buffers[key] = Buffer(name, dtype, size)
-        still = (0,) * (len(self.sizes) - len(layout.shape))
-        return self.buffers[key], Affine(layout.offset, (*layout.strides, *still))
+    def place(self, view, written=False):
+        """Return the parameter, and the place in it, of an array's element."""
+        dtype = carriers.get(view.dtype, view.dtype)
+        key = buffer, dtype = view.source, dtype
+        if key not in self.parameters:
+            name = new_name(self.parameters.values(), written)
+            size = buffer.size * buffer.dtype.itemsize // dtype.itemsize
+            self.parameters[key] = Parameter(name, dtype, size)
+        still = (0,) * (len(self.sizes) - len(view.shape))
+        return self.parameters[key], Affine(view.offset, (*view.strides, *still))
 
     def fold(self, how, axes, x):
         """Add the node of what remains when axes are folded away."""
@@ -207,10 +207,10 @@ class KernelBuilder(NodeWriter):
         return Pair(*[self.running(how, axis, part) for part in x])
 
     def kernel(self):
-        """Return the `Kernel`, with as few axes as possible, and its slots."""
-        buffers, nodes = (*self.buffers.values(),), (*self.nodes,)
-        kernel = Kernel(self.name, self.sizes, buffers, nodes, (*self.stores,))
-        return collapse(kernel), [slot for slot, _ in self.buffers]
+        """Return the `Kernel`, with as few axes as possible, and its buffers."""
+        parameters, nodes = (*self.parameters.values(),), (*self.nodes,)
+        kernel = Kernel(self.name, self.sizes, parameters, nodes, (*self.stores,))
+        return collapse(kernel), [buffer for buffer, _ in self.parameters]
 
 
 def _computed_terms(terms):
@@ -222,22 +222,22 @@ def _of_parts(terms):
     return [(node, 2 * stride, limit) for node, stride, limit in terms]
 
 
-def new_name(buffers, written):
-    """Return a name that no buffer has yet: x, y, z, x3, ...; out, out1, ..."""
+def new_name(parameters, written):
+    """Return a name that no parameter has yet: x, y, z, x3, ...; out, out1, ..."""
     if written:
-        count = sum(buffer.name.startswith("out") for buffer in buffers)
+        count = sum(parameter.name.startswith("out") for parameter in parameters)
         return f"out{count or ''}"
-    return "xyz"[len(buffers)] if len(buffers) < 3 else f"x{len(buffers)}"
+    return "xyz"[len(parameters)] if len(parameters) < 3 else f"x{len(parameters)}"
 
 
-def parts(layout):
-    """Return the layouts of the real and the imaginary parts of complex numbers."""
-    if not isinstance(layout.source, Slot):
-        scalars = layout.source.real, layout.source.imag
-        return [everywhere(scalar, layout.shape) for scalar in scalars]
-    places = [layout.offset * 2, layout.offset * 2 + 1]
-    strides = tuple(2 * stride for stride in layout.strides)
-    half = layout._replace(dtype=to_real(layout.dtype), strides=strides)
+def parts(view):
+    """Return the views of the real and the imaginary parts of complex numbers."""
+    if not isinstance(view.source, Buffer):
+        scalars = view.source.real, view.source.imag
+        return [everywhere(scalar, view.shape) for scalar in scalars]
+    places = [view.offset * 2, view.offset * 2 + 1]
+    strides = tuple(2 * stride for stride in view.strides)
+    half = view._replace(dtype=to_real(view.dtype), strides=strides)
     return [half._replace(offset=place) for place in places]
 
 

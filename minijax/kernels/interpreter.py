@@ -16,7 +16,7 @@ def interpret(kernel, memory):
 
     Args:
       kernel: a `Kernel`.
-      memory: from the names of its buffers to flat NumPy arrays, of which those that
+      memory: from the names of its parameters to flat NumPy arrays, of which those that
         the kernel stores into are changed.
     """
     indices = np.indices(kernel.sizes, sparse=True, dtype=np.int64)
@@ -28,7 +28,7 @@ def interpret(kernel, memory):
         for store in kernel.stores:
             args = [values[arg] for arg in store.args]
             write = _update if store.update else _store
-            write(memory[store.buffer.name], store, args, indices, kernel.sizes)
+            write(memory[store.parameter.name], store, args, indices, kernel.sizes)
 
 
 def _value(node, args, indices, sizes, memory):
@@ -46,15 +46,15 @@ def _value(node, args, indices, sizes, memory):
 
 
 def _load(detail, args, indices, memory):
-    buffer, place, guards, other, terms = detail
+    parameter, place, guards, other, terms = detail
     address, inside = _address(place, args, terms, indices)
     for guard in guards:
         at = guard.place.at(indices)
         inside = inside & (at >= 0) & (at < guard.limit)
     if not inside.any():
         return np.full(np.broadcast(address, inside).shape, other)
-    found = memory[buffer.name][np.where(inside, address, 0)]
-    return np.where(inside, found.astype(in_registers(buffer.dtype)), other)
+    found = memory[parameter.name][np.where(inside, address, 0)]
+    return np.where(inside, found.astype(in_registers(parameter.dtype)), other)
 
 
 def _fold(node, arg, sizes):
@@ -107,8 +107,8 @@ def check_kernel(kernel):
     """Raise a `KernelError` unless a kernel is well formed; return it.
 
     Every node comes after its arguments and has the dtype and level that follow from
-    them; every element that is read or written lies inside its buffer; no element is
-    written twice by one store; no buffer is both read and written, and no two have
+    them; every element that is read or written lies inside its parameter; no element is
+    written twice by one store; no parameter is both read and written, and no two have
     one name.
     """
     seen = set()
@@ -118,16 +118,16 @@ def check_kernel(kernel):
             _check_node(node, kernel)
         seen.add(node)
     for store in kernel.stores:
-        with _mentioning(kernel, f"the store into {store.buffer.name}"):
+        with _mentioning(kernel, f"the store into {store.parameter.name}"):
             known = seen.issuperset(store.args)
             _require(known, "it stores what is no node of the kernel")
             _check_store(store, kernel)
-    read = {node.detail.buffer for node in kernel.nodes if node.op == "load"}
-    written = {store.buffer for store in kernel.stores}
-    names = [buffer.name for buffer in kernel.buffers]
-    with _mentioning(kernel, "the buffers"):
+    read = {node.detail.parameter for node in kernel.nodes if node.op == "load"}
+    written = {store.parameter for store in kernel.stores}
+    names = [parameter.name for parameter in kernel.parameters]
+    with _mentioning(kernel, "the parameters"):
         _require(not read & written, "one is both read and written")
-        _require(read | written <= {*kernel.buffers}, "one is not in the list")
+        _require(read | written <= {*kernel.parameters}, "one is not in the list")
         _require(len({*names}) == len(names), f"two have one name: {' '.join(names)}")
     return kernel
 
@@ -197,15 +197,15 @@ def _check_fold(node, kernel):
 
 
 def _check_load(node, kernel):
-    buffer, place, guards, _, terms = node.detail
-    _require(node.dtype == in_registers(buffer.dtype), "its dtype is wrong")
+    parameter, place, guards, _, terms = node.detail
+    _require(node.dtype == in_registers(parameter.dtype), "its dtype is wrong")
     levels = [*[guard.place.axes for guard in guards], *[x.level for x in node.args]]
     level = union([place.axes, *levels])
     _require(node.level == level, "its level is wrong")
     _check_terms(node.args, terms)
     limits = [kernel.sizes[axis] for axis in level] + [limit for _, limit in guards]
     if all(limits):
-        _check_bounds(buffer, place, guards, terms, kernel.sizes)
+        _check_bounds(parameter, place, guards, terms, kernel.sizes)
 
 
 def _check_terms(numbers, terms):
@@ -214,8 +214,8 @@ def _check_terms(numbers, terms):
     _require(whole, "a computed place is not int64")
 
 
-def _check_bounds(buffer, place, guards, terms, sizes):
-    """Compare the elements that are reached with the size of a buffer.
+def _check_bounds(parameter, place, guards, terms, sizes):
+    """Compare the elements that are reached with the size of a parameter.
 
     Where a guard's number enters the place as a multiple, its limits hold. So do those
     of the terms, whatever their numbers are; a limit of 0 lets nothing through.
@@ -231,8 +231,8 @@ def _check_bounds(buffer, place, guards, terms, sizes):
         left = [a - factor * b for a, b in zip(place.strides, strides)]
         place = Affine(place.offset - factor * offset, tuple(left))
     least, most = (end + more for end, more in zip(place.bounds(sizes), reach))
-    complaint = f"it reaches elements {least} to {most} of {buffer}"
-    _require(least >= 0 and most < buffer.size, complaint)
+    complaint = f"it reaches elements {least} to {most} of {parameter}"
+    _require(least >= 0 and most < parameter.size, complaint)
 
 
 def _multiple(strides, guarded):
@@ -242,14 +242,14 @@ def _multiple(strides, guarded):
 
 
 def _check_store(store, kernel):
-    buffer, place, node, update = store
-    _require(node.dtype == in_registers(buffer.dtype), "its dtype is wrong")
+    parameter, place, node, update = store
+    _require(node.dtype == in_registers(parameter.dtype), "its dtype is wrong")
     if update:
         _check_update(store, kernel)
     _require({*node.level} <= {*store.axes}, "the scalar varies over further axes")
     if all(kernel.sizes[axis] for axis in store.axes):
         terms = update.terms if update else ()
-        _check_bounds(buffer, place, (), terms, kernel.sizes)
+        _check_bounds(parameter, place, (), terms, kernel.sizes)
         _check_distinct(store, kernel.sizes)
 
 
@@ -257,7 +257,7 @@ def _check_update(store, kernel):
     how, at, terms, axes, _ = store.update
     known = how == "set" or (how in foldings and foldings[how].running)
     _require(known, "there is no such way to store")
-    dtype = in_registers(store.buffer.dtype)
+    dtype = in_registers(store.parameter.dtype)
     kinds = dtype.kind if how == "set" else foldings[how].accepts
     _require(dtype.kind in kinds, f"it is not for {dtype}")
     _check_terms(at, terms)
@@ -265,8 +265,8 @@ def _check_update(store, kernel):
     _require(known, "its axes are not those of the kernel, in order")
     moving = {*store.place.axes, *union([number.level for number in at])}
     _require(moving <= {*axes}, "its place moves along further axes")
-    others = [other for other in kernel.stores if other.buffer == store.buffer]
-    _require(len(others) == 1, "another store has the same buffer")
+    others = [other for other in kernel.stores if other.parameter == store.parameter]
+    _require(len(others) == 1, "another store has the same parameter")
 
 
 def _check_distinct(store, sizes):

@@ -2,9 +2,9 @@
 # edit the chapter, not this file.
 """The kernel IR: loop nests over scalar expressions, as data.
 
-A kernel says what is computed for each index, and in which element of which buffer it
-is found or left. It knows nothing of vectors, threads or addresses, so that one kernel
-serves every machine.
+A kernel says what is computed for each index, and in which element of which
+parameter it is found or left. It knows nothing of vectors, threads or addresses,
+so that one kernel serves every machine.
 """
 
 import dataclasses
@@ -21,8 +21,11 @@ from minijax.kernels.scalar_ops import in_registers, scalar_ops
 AXES = [*"ijklmnopqrst", *[f"i{number}" for number in range(12, 64)]]
 
 
-class Buffer(NamedTuple):
-    """Memory that a kernel reads or writes: `size` numbers of one dtype."""
+class Parameter(NamedTuple):
+    """A parameter of a kernel: memory for `size` numbers of one dtype.
+
+    Two are equal if name, dtype and size are, so kernels with one text are one kernel.
+    """
 
     name: str
     dtype: np.dtype
@@ -160,23 +163,23 @@ def running(how, axis, arg):
 
 
 class Load(NamedTuple):
-    """An element of a buffer; `other` where a guard, or a term's limit, says outside.
+    """An element of a parameter; `other` where a guard or a limit says outside.
 
     Each of the `terms` belongs to one of the node's arguments, which is its number.
     """
 
-    buffer: Buffer
+    parameter: Parameter
     place: Affine
     guards: tuple = ()
     other: object = 0
     terms: tuple = ()
 
 
-def load(buffer, place, guards=(), other=0, computed=()):
-    """Return the node of an element of a buffer.
+def load(parameter, place, guards=(), other=0, computed=()):
+    """Return the node of an element of a parameter.
 
     Args:
-      buffer, place, guards, other: as in a `Load`.
+      parameter, place, guards, other: as in a `Load`.
       computed: pairs of a node of int64 and a `Term`, which are added to the place.
     """
     args, terms = zip(*computed) if computed else ((), ())
@@ -184,8 +187,8 @@ def load(buffer, place, guards=(), other=0, computed=()):
     if guards or args:
         levels = [*[guard.place.axes for guard in guards], *[x.level for x in args]]
         level = union([level, *levels])
-    dtype = in_registers(buffer.dtype)
-    detail = Load(buffer, place, tuple(guards), dtype.type(other), terms)
+    dtype = in_registers(parameter.dtype)
+    detail = Load(parameter, place, tuple(guards), dtype.type(other), terms)
     return Node("load", args, dtype, level, detail)
 
 
@@ -206,7 +209,7 @@ def fold(how, axes, arg):
 class Store(NamedTuple):
     """What becomes of the element at `place`, for all indices that it varies over."""
 
-    buffer: Buffer
+    parameter: Parameter
     place: Affine
     node: Node
     update: Update | None = None
@@ -236,14 +239,14 @@ class Kernel:
     Attributes:
       name: of the operation that it is made from.
       sizes: the size of each axis.
-      buffers: what is read, then what is written.
+      parameters: what is read, then what is written.
       nodes: list of `Node`, each after those that it is computed from.
       stores: list of `Store`.
     """
 
     name: str
     sizes: tuple
-    buffers: tuple
+    parameters: tuple
     nodes: tuple
     stores: tuple
 
@@ -260,14 +263,14 @@ class Kernel:
 def print_kernel(kernel):
     """Return the text: a line for each node, with its dtype and its level."""
     names = names_of(kernel)
-    head = f"{kernel.name}({', '.join(map(str, kernel.buffers))})"
+    head = f"{kernel.name}({', '.join(map(str, kernel.parameters))})"
     limits = [f"{AXES[axis]} < {size}" for axis, size in enumerate(kernel.sizes)]
     lines = [f"{head} for {', '.join(limits)}" if limits else head]
     for node, name in names.items():
         level = ",".join(AXES[axis] for axis in node.level)
         kind = f"{name}:{short_name(node.dtype)}[{level}]"
         lines.append(f"  {kind} = {right_hand_side(node, names)}")
-    return "\n".join([*lines, *[f"  {spell(s, names)}" for s in kernel.stores]])
+    return "\n".join([*lines, *[f"  {item_text(s, names)}" for s in kernel.stores]])
 
 
 def names_of(kernel):
@@ -276,7 +279,7 @@ def names_of(kernel):
     return {node: f"v{place}" for place, node in enumerate(computed)}
 
 
-def spell(item, names):
+def item_text(item, names):
     """Return the name of a node, the number of a constant, or the line of a store."""
     if isinstance(item, Store):
         return _store_text(item, names)
@@ -287,7 +290,7 @@ def spell(item, names):
 
 def right_hand_side(node, names):
     """Return what a node is, without its name."""
-    args = " ".join(spell(arg, names) for arg in node.args)
+    args = " ".join(item_text(arg, names) for arg in node.args)
     if node.op == "index":
         return AXES[node.detail]
     if node.op == "load":
@@ -300,22 +303,22 @@ def right_hand_side(node, names):
 
 
 def _load_text(node, names):
-    buffer, place, guards, other, terms = node.detail
-    numbers = [spell(arg, names) for arg in node.args]
+    parameter, place, guards, other, terms = node.detail
+    numbers = [item_text(arg, names) for arg in node.args]
     limits = [*map(str, guards), *_limits(numbers, terms)]
-    text = f"load {buffer.name}[{_sum(place, numbers, terms)}]"
+    text = f"load {parameter.name}[{_sum(place, numbers, terms)}]"
     return f"{text} if {' and '.join(limits)} else {other.item()}" if limits else text
 
 
 def _store_text(store, names):
-    buffer, place, node, update = store
+    parameter, place, node, update = store
     if not update:
-        return f"{buffer.name}[{place}] = {spell(node, names)}"
-    numbers = [spell(x, names) for x in update.at]
+        return f"{parameter.name}[{place}] = {item_text(node, names)}"
+    numbers = [item_text(x, names) for x in update.at]
     limits = _limits(numbers, update.terms)
     along = ",".join(AXES[axis] for axis in update.axes)
-    words = [f"{buffer.name}[{_sum(place, numbers, update.terms)}] {update.how}="]
-    words += [spell(node, names), f"for {along}" if along else "once"]
+    words = [f"{parameter.name}[{_sum(place, numbers, update.terms)}] {update.how}="]
+    words += [item_text(node, names), f"for {along}" if along else "once"]
     words += [f"if {' and '.join(limits)}"] * bool(limits)
     return " ".join([*words, *["distinct"] * update.distinct])
 
@@ -339,7 +342,7 @@ def traffic(kernel):
     """Return how many bytes a kernel reads, and how many it writes."""
     loads = [node for node in kernel.nodes if node.op == "load"]
     updates = [store for store in kernel.stores if store.update]
-    read = {(x.detail.buffer, x.detail.place, x.args): _moving(x) for x in loads}
+    read = {(x.detail.parameter, x.detail.place, x.args): _moving(x) for x in loads}
     read |= {store[:2]: store.axes for store in updates if store.update.how != "set"}
     written = {store[:2]: store.axes for store in kernel.stores}
     return tuple(

@@ -8,10 +8,10 @@ from minijax.kernels.kernel import (
     AXES,
     Node,
     Store,
+    item_text,
     names_of,
     needed,
     right_hand_side,
-    spell,
 )
 from minijax.kernels.scalar_ops import foldings
 
@@ -158,10 +158,10 @@ def _head(loop, size):
 
 def _line(step, names):
     if isinstance(step, Store):
-        return spell(step, names)
+        return item_text(step, names)
     if isinstance(step, Node):
         return f"{names[step]} = {right_hand_side(step, names)}"
     [arg], how, name = step.fold.args, step.fold.detail.how, names[step.fold]
     if isinstance(step, Start):
         return f"{name} = {foldings[how].start(arg.dtype).item()}"
-    return f"{name} = {how} {name} {spell(arg, names)}"
+    return f"{name} = {how} {name} {item_text(arg, names)}"

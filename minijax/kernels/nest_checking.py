@@ -6,7 +6,14 @@ import dataclasses
 from collections import Counter
 from contextlib import contextmanager
 
-from minijax.kernels.kernel import Node, Store, apart, names_of, right_hand_side, spell
+from minijax.kernels.kernel import (
+    Node,
+    Store,
+    apart,
+    item_text,
+    names_of,
+    right_hand_side,
+)
 from minijax.kernels.loop_nests import Combine, Loop, Start, runs
 
 
@@ -61,7 +68,7 @@ def _about(step, names):
     if isinstance(step, Node):
         return f"{names.get(step, 'a constant')} = {right_hand_side(step, names)}"
     if isinstance(step, Store):
-        return spell(step, names)
+        return item_text(step, names)
     name = type(step).__name__.lower()
     return f"{name} {names[step.fold]}" if hasattr(step, "fold") else f"the {name}"
 

@@ -1,6 +1,6 @@
 # Made from chapters/17_kernels_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Lowering: a program as a schedule of steps, kernels on slots and calls of NumPy.
+"""Lowering: a jaxpr as a program of steps, kernels on buffers and calls of NumPy.
 
 Reference: the translation rules of Frostig, Johnson and Leary, *Compiling machine
 learning programs via high-level tracing* (SysML 2018).
@@ -17,10 +17,10 @@ from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.latest import Latest
 from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.kernel import Kernel
-from minijax.kernels.layouts import Slot, everywhere, whole
+from minijax.kernels.views import Buffer, everywhere, whole
 
-# From primitives to functions ``rule(lowering, eqn, *operands)`` from layouts to a list
-# of layouts, which add steps that compute the results.
+# From primitives to functions ``rule(lowering, eqn, *operands)`` from views to a list
+# of views, which add steps that compute the results.
 kernel_rules = RuleTable("kernel")
 
 # What is done to a `ClosedJaxpr` before it is lowered for a machine.
@@ -28,10 +28,10 @@ jaxpr_passes = Latest(lambda closed: closed)
 
 
 class Launch(NamedTuple):
-    """A step: run a kernel on some slots."""
+    """A step: run a kernel, with a buffer for each of its parameters."""
 
     kernel: Kernel
-    slots: list
+    buffers: list
 
     @property
     def programs(self):
@@ -40,22 +40,23 @@ class Launch(NamedTuple):
 
     @property
     def reads(self):
-        """The slots that the step reads."""
-        read = {node.detail.buffer for node in self.kernel.nodes if node.op == "load"}
-        changed = {store.buffer for store in self.kernel.stores if store.update}
-        return self._slots_of(read | changed)
+        """The buffers that the step reads."""
+        loads = [node.detail for node in self.kernel.nodes if node.op == "load"]
+        read = {detail.parameter for detail in loads}
+        changed = {store.parameter for store in self.kernel.stores if store.update}
+        return self._buffers_of(read | changed)
 
     @property
     def writes(self):
-        """The slots that the step writes to."""
-        return self._slots_of({store.buffer for store in self.kernel.stores})
+        """The buffers that the step writes to."""
+        return self._buffers_of({store.parameter for store in self.kernel.stores})
 
-    def _slots_of(self, buffers):
-        pairs = zip(self.kernel.buffers, self.slots)
-        return [slot for buffer, slot in pairs if buffer in buffers]
+    def _buffers_of(self, parameters):
+        pairs = zip(self.kernel.parameters, self.buffers)
+        return [buffer for parameter, buffer in pairs if parameter in parameters]
 
     def __str__(self):
-        return f"{self.kernel.label}({', '.join(slot.name for slot in self.slots)})"
+        return f"{self.kernel.label}({', '.join(x.name for x in self.buffers)})"
 
 
 class Evaluate(NamedTuple):
@@ -72,22 +73,22 @@ class Evaluate(NamedTuple):
 
     @property
     def reads(self):
-        """The slots that the step reads."""
-        sources = [layout.source for layout in self.operands]
-        return [source for source in sources if isinstance(source, Slot)]
+        """The buffers that the step reads."""
+        sources = [view.source for view in self.operands]
+        return [source for source in sources if isinstance(source, Buffer)]
 
     @property
     def writes(self):
-        """The slots that the step writes to."""
-        return [layout.source for layout in self.results]
+        """The buffers that the step writes to."""
+        return [view.source for view in self.results]
 
     def __str__(self):
         results, operands = map(_listed, (self.results, self.operands))
         return f"{results} = {self.eqn.primitive} {operands}"
 
 
-def _listed(layouts):
-    return " ".join(map(str, layouts))
+def _listed(views):
+    return " ".join(map(str, views))
 
 
 class Lowering:
@@ -99,33 +100,33 @@ class Lowering:
 
     Attributes:
       steps: list of steps.
-      known: from what a kernel depends on to a launch of it, and the layouts it reads.
+      known: from what a kernel depends on to a launch of it, and the views it reads.
     """
 
     def __init__(self, rules=None):
         self.steps, self.constants, self.count, self.known = [], [], 0, {}
         self.rules = rules or {}
 
-    def slot(self, aval):
-        """Return new memory for an array, and its layout there."""
-        slot = Slot(f"m{self.count}", aval.dtype, aval.size)
+    def allocate(self, aval):
+        """Return new memory for an array, and its view there."""
+        buffer = Buffer(f"m{self.count}", aval.dtype, aval.size)
         self.count += 1
-        return whole(slot, aval.dtype, aval.shape)
+        return whole(buffer, aval.dtype, aval.shape)
 
     def launch(self, k, x, aval):
-        """Add a step that computes an array; return its layout.
+        """Add a step that computes an array; return its view.
 
         Args:
           k: the `KernelBuilder`; its first axes are those of the result.
           x: the node, or pair, to store.
           aval: of the result.
         """
-        out = self.slot(aval)
+        out = self.allocate(aval)
         self.launch_into(out, k, x)
         return out
 
     def launch_into(self, out, k, x):
-        """Add a step that computes elements of a layout that has memory already."""
+        """Add a step that computes elements of a view that has memory already."""
         k.store(out, x)
         self.run(k)
 
@@ -134,64 +135,65 @@ class Lowering:
         self.steps.append(Launch(*k.kernel()))
 
     def launch_again(self, launch, old, new, aval):
-        """Add a step with the kernel of another one; return the layout of its result.
+        """Add a step with the kernel of another one; return the view of its result.
 
         Args:
           launch: the other step.
-          old, new: the layouts that it reads, and those in their places.
+          old, new: the views that it reads, and those in their places.
           aval: of the result.
         """
-        out = self.slot(aval)
-        slots = {a.source: b.source for a, b in zip(old, new) if type(a.source) is Slot}
-        slots = [slots.get(slot, out.source) for slot in launch.slots]
-        self.steps.append(launch._replace(slots=slots))
+        out = self.allocate(aval)
+        pairs = zip(old, new)
+        now = {a.source: b.source for a, b in pairs if type(a.source) is Buffer}
+        buffers = [now.get(buffer, out.source) for buffer in launch.buffers]
+        self.steps.append(launch._replace(buffers=buffers))
         return out
 
-    def copy(self, layout, aval):
+    def copy(self, view, aval):
         """Add a step that copies an array to memory of its own, row by row."""
         if aval.dtype.itemsize == 0:  # float0: there is nothing to copy
-            return self.slot(aval)
-        k = KernelBuilder("copy", layout.shape)
-        return self.launch(k, k.load(layout), aval)
+            return self.allocate(aval)
+        k = KernelBuilder("copy", view.shape)
+        return self.launch(k, k.load(view), aval)
 
     def equation(self, eqn, operands):
-        """Add the steps of an equation; return the layouts of its results."""
+        """Add the steps of an equation; return the views of its results."""
         for rules in (self.rules, kernel_rules):
             with suppress(NoKernel):
                 if eqn.primitive in rules:
                     return rules[eqn.primitive](self, eqn, *operands)
-        results = [self.slot(var.aval) for var in eqn.outvars]
+        results = [self.allocate(var.aval) for var in eqn.outvars]
         self.steps.append(Evaluate(eqn, operands, results))
         return results
 
     def constant(self, value, aval):
-        """Return the layout of an array that the program has picked up."""
-        self.constants.append((self.slot(aval), value))
+        """Return the view of an array that the program has picked up."""
+        self.constants.append((self.allocate(aval), value))
         return self.constants[-1][0]
 
     def program(self, closed, operands):
-        """Add the steps of a `ClosedJaxpr`; return the layouts of its results."""
-        layouts = dict(zip(closed.invars, operands))
+        """Add the steps of a `ClosedJaxpr`; return the views of its results."""
+        views = dict(zip(closed.invars, operands))
         for var, value in zip(closed.constvars, closed.consts):
-            layouts[var] = self.constant(value, var.aval)
+            views[var] = self.constant(value, var.aval)
         for eqn in closed.eqns:
-            args = [_layout(atom, layouts) for atom in eqn.invars]
-            layouts.update(zip(eqn.outvars, self.equation(eqn, args)))
-        return [_layout(atom, layouts) for atom in closed.outvars]
+            args = [_view(atom, views) for atom in eqn.invars]
+            views.update(zip(eqn.outvars, self.equation(eqn, args)))
+        return [_view(atom, views) for atom in closed.outvars]
 
 
-def _layout(atom, layouts):
+def _view(atom, views):
     if isinstance(atom, Literal):
         return everywhere(np.asarray(atom.val, atom.aval.dtype)[()])
-    return layouts[atom]
+    return views[atom]
 
 
 class LoweredProgram(NamedTuple):
     """A program as steps.
 
     Attributes:
-      inputs, outputs: list of the slots of arguments and of results.
-      constants: pairs of a slot and the array that it holds.
+      inputs, outputs: list of the buffers of arguments and of results.
+      constants: pairs of a buffer and the array that it holds.
       steps: list of steps, of the types in `step_kinds`.
     """
 
@@ -201,11 +203,11 @@ class LoweredProgram(NamedTuple):
     steps: list
 
     def walk(self):
-        """Yield all steps, those of schedules within steps behind their step."""
+        """Yield all steps, those of nested programs behind their step."""
         for step in self.steps:
             yield step
-            for schedule in step.programs:
-                yield from schedule.walk()
+            for program in step.programs:
+                yield from program.walk()
 
     @property
     def kernels(self):
@@ -214,7 +216,7 @@ class LoweredProgram(NamedTuple):
         return {launch.kernel.label: launch.kernel for launch in launches}
 
     def __str__(self):
-        ends = [f"{' '.join(map(str, slots))}" for slots in (self.inputs, self.outputs)]
+        ends = [" ".join(map(str, each)) for each in (self.inputs, self.outputs)]
         steps = "".join(f"  {step}\n" for step in self.steps)
         kernels = [f"{label} = {kernel}" for label, kernel in self.kernels.items()]
         return "\n\n".join([f"in {ends[0]}\n{steps}out {ends[1]}", *kernels])
@@ -229,22 +231,22 @@ def lower(closed, rules=None):
         and where one raises `NoKernel` the common one is asked.
     """
     lowering = Lowering(rules)
-    inputs = [lowering.slot(aval) for aval in closed.in_avals]
+    inputs = [lowering.allocate(aval) for aval in closed.in_avals]
     outputs = [
-        layout if fills_a_slot(layout) else lowering.copy(layout, aval)
-        for layout, aval in zip(lowering.program(closed, inputs), closed.out_avals)
+        view if fills_a_buffer(view) else lowering.copy(view, aval)
+        for view, aval in zip(lowering.program(closed, inputs), closed.out_avals)
     ]
-    constants = [(layout.source, value) for layout, value in lowering.constants]
-    slots = [[layout.source for layout in layouts] for layouts in (inputs, outputs)]
-    return LoweredProgram(slots[0], slots[1], constants, lowering.steps)
+    constants = [(view.source, value) for view, value in lowering.constants]
+    buffers = [[view.source for view in views] for views in (inputs, outputs)]
+    return LoweredProgram(buffers[0], buffers[1], constants, lowering.steps)
 
 
-def fills_a_slot(layout):
-    """Return whether a layout is all of a slot, row by row."""
-    slot = layout.source
-    if not isinstance(slot, Slot) or slot.size != math.prod(layout.shape):
+def fills_a_buffer(view):
+    """Return whether a view is all of a buffer, row by row."""
+    buffer = view.source
+    if not isinstance(buffer, Buffer) or buffer.size != math.prod(view.shape):
         return False
-    return layout == whole(slot, slot.dtype, layout.shape)
+    return view == whole(buffer, buffer.dtype, view.shape)
 
 
 def elementwise(body):
@@ -260,8 +262,8 @@ def elementwise(body):
         aval = eqn.outvars[0].aval
         key = (body, eqn.primitive, *eqn.params.items(), aval, *likeness(operands))
         if key in lowering.known:
-            launch, layouts = lowering.known[key]
-            return [lowering.launch_again(launch, layouts, operands, aval)]
+            launch, views = lowering.known[key]
+            return [lowering.launch_again(launch, views, operands, aval)]
         k = KernelBuilder(eqn.primitive.name, aval.shape)
         x = body(k, *[k.load(operand) for operand in operands], **eqn.params)
         out = lowering.launch(k, x, aval)
@@ -271,15 +273,15 @@ def elementwise(body):
     return rule
 
 
-def likeness(layouts):
-    """Return what layouts must have in common for one kernel to read them all."""
-    found, slots = [], {}
-    for source, *view in layouts:
-        if type(source) is Slot:
-            source = slots.setdefault(source, len(slots)), source.dtype, source.size
+def likeness(views):
+    """Return what views must have in common for one kernel to read them all."""
+    found, buffers = [], {}
+    for source, *rest in views:
+        if type(source) is Buffer:
+            source = buffers.setdefault(source, len(buffers)), source.dtype, source.size
         else:
             source = source.tobytes()
-        found.append((source, *view))
+        found.append((source, *rest))
     return found
 
 

@@ -19,8 +19,9 @@ from minijax.forgetting.policies import name_p
 from minijax.jitting.primitive import jit_p
 from minijax.kernels.building import KernelBuilder, NoKernel, Pair, dtype_of, parts
 from minijax.kernels.kernel import Affine, Guard
-from minijax.kernels.layouts import (
-    Slot,
+from minijax.kernels.program_steps import by_scalar_op, elementwise, kernel_rules
+from minijax.kernels.views import (
+    Buffer,
     everywhere,
     permuted,
     reshaped,
@@ -28,7 +29,6 @@ from minijax.kernels.layouts import (
     sliced,
     stretched,
 )
-from minijax.kernels.program_steps import by_scalar_op, elementwise, kernel_rules
 from minijax.lax.reductions import countable
 from minijax.own_rules.calls import CALLS
 from minijax.own_rules.cotangent_rules import custom_lin_p
@@ -164,16 +164,16 @@ kernel_rules.reasons.update(
 )
 
 
-def viewing(view):
+def viewing(change):
     """Return the rule of a primitive whose result is a view of its operand.
 
     Args:
-      view: a function of the result's shape, the operand's layout and the parameters.
+      change: a function of the result's shape, the operand's view and the parameters.
     """
 
     def rule(lowering, eqn, operand):
         [var] = eqn.outvars
-        return [view(var.aval.shape, operand, **eqn.params)]
+        return [change(var.aval.shape, operand, **eqn.params)]
 
     return rule
 
@@ -215,13 +215,13 @@ def _bitcast(lowering, eqn, operand):
     dtype = eqn.params["new_dtype"]
     if dtype.itemsize != operand.dtype.itemsize:
         raise NoKernel("the width of the numbers changes")
-    if isinstance(operand.source, Slot):
+    if isinstance(operand.source, Buffer):
         return [operand._replace(dtype=dtype)]
     return [everywhere(operand.source.view(dtype), operand.shape)]
 
 
 def _concatenate(lowering, eqn, *operands):
-    out, start = lowering.slot(eqn.outvars[0].aval), 0
+    out, start = lowering.allocate(eqn.outvars[0].aval), 0
     for operand in operands:
         starts = [0] * len(operand.shape)
         starts[eqn.params["dimension"]] = start
@@ -239,7 +239,7 @@ kernel_rules[lax.concatenate_p] = _concatenate
 
 def _pad(lowering, eqn, x, value):
     gaps = [gap for _, _, gap in eqn.params["padding_config"]]
-    guarded = isinstance(x.source, Slot) and not isinstance(value.source, Slot)
+    guarded = isinstance(x.source, Buffer) and not isinstance(value.source, Buffer)
     rule = _guarded_pad if guarded and not any(gaps) else _filled_pad
     return [rule(lowering, eqn, x, value)]
 
@@ -314,7 +314,7 @@ def running_fold(how):
             raise NoKernel("NumPy adds these up in numbers with more digits.")
         order = (*without(range(aval.ndim), [axis]), axis)
         ends = [aval.ndim - 1] if eqn.params["reverse"] else []
-        out = lowering.slot(aval)
+        out = lowering.allocate(aval)
         x, y = [reversed_along(permuted(a, order), ends) for a in (operand, out)]
         k = KernelBuilder(eqn.primitive.name, x.shape)
         lowering.launch_into(y, k, k.running(how, aval.ndim - 1, k.load(x)))

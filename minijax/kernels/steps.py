@@ -9,8 +9,8 @@ from typing import NamedTuple
 from minijax.jitting.costs import BYTES, nbytes
 
 IN_THE_CLASS = {
-    "reads": "a list of the slots that it reads",
-    "writes": "a list of the slots that it writes to",
+    "reads": "a list of the buffers that it reads",
+    "writes": "a list of the buffers that it writes to",
     "programs": "the programs within it, a tuple; with some, also `with_programs`",
     "__str__": "its line in the text of a program",
 }
@@ -23,7 +23,7 @@ class StepKind(NamedTuple):
       run: a function of a program and a step that returns a function of the memory,
         which does the step.
       cost: a function of a step that returns its costs, a `Counter`.
-      write: a function of a `FunctionText` and a step that writes it there; None if
+      write: a function of a `StepsText` and a step that writes it there; None if
         Python does the step for machine code.
     """
 
@@ -73,7 +73,7 @@ def cost_of_moving(step):
     return Counter({BYTES: sum(map(nbytes, [*step.reads, *step.writes]))})
 
 
-def cost_of_program(schedule):
+def cost_of_program(program):
     """Return the costs of all steps of a program, a `Counter`."""
-    counts = [step_kinds[type(step)].cost(step) for step in schedule.steps]
+    counts = [step_kinds[type(step)].cost(step) for step in program.steps]
     return sum(counts, Counter())

@@ -24,7 +24,7 @@ class LLVMProgram(KernelProgram):
 
     def called(self, name, kernel):
         """Return a function that hands the addresses of buffers to machine code."""
-        function = self.library.function(name, len(kernel.buffers))
+        function = self.library.function(name, len(kernel.parameters))
         return lambda *memory: function(*[data.ctypes.data for data in memory])
 
 

@@ -17,7 +17,7 @@ from minijax.llvm.types import Kind, type_of
 instructions: dict = {}
 
 
-def spell(name, **templates):
+def instruction(name, **templates):
     """Say what an operation is in LLVM, by letters of kinds, such as ``iu="..."``.
 
     In a template ``{x}``, ``{y}`` and ``{z}`` are the operands, ``{t}`` is their type,
@@ -29,12 +29,12 @@ def spell(name, **templates):
     }
 
 
-spell("add", iu="add {t} {x}, {y}", f="fadd {flags}{t} {x}, {y}")
-spell("sub", iu="sub {t} {x}, {y}", f="fsub {flags}{t} {x}, {y}")
-spell("mul", iu="mul {t} {x}, {y}", f="fmul {flags}{t} {x}, {y}")
-spell("div", i="sdiv {t} {x}, {y}", u="udiv {t} {x}, {y}", f="fdiv {t} {x}, {y}")
-spell("select", bifu="select {i1} {x}, {t} {y}, {t} {z}")
-spell(
+instruction("add", iu="add {t} {x}, {y}", f="fadd {flags}{t} {x}, {y}")
+instruction("sub", iu="sub {t} {x}, {y}", f="fsub {flags}{t} {x}, {y}")
+instruction("mul", iu="mul {t} {x}, {y}", f="fmul {flags}{t} {x}, {y}")
+instruction("div", i="sdiv {t} {x}, {y}", u="udiv {t} {x}, {y}", f="fdiv {t} {x}, {y}")
+instruction("select", bifu="select {i1} {x}, {t} {y}, {t} {z}")
+instruction(
     "max",
     f="a = fcmp uno {t} {x}, {x}; b = fcmp ogt {t} {x}, {y}; c = or {i1} {a}, {b}; "
     "select {i1} {c}, {t} {x}, {t} {y}",
@@ -43,32 +43,32 @@ spell(
 )
 
 
-spell(
+instruction(
     "min",
     f="a = fcmp uno {t} {x}, {x}; b = fcmp olt {t} {x}, {y}; c = or {i1} {a}, {b}; "
     "select {i1} {c}, {t} {x}, {t} {y}",
     i="a = icmp slt {t} {x}, {y}; select {i1} {a}, {t} {x}, {t} {y}",
     bu="a = icmp ult {t} {x}, {y}; select {i1} {a}, {t} {x}, {t} {y}",
 )
-spell("rem", i="srem {t} {x}, {y}", u="urem {t} {x}, {y}", f="frem {t} {x}, {y}")
-spell("neg", iu="sub {t} {t:0}, {x}", f="fneg {t} {x}")
-spell(
+instruction("rem", i="srem {t} {x}, {y}", u="urem {t} {x}, {y}", f="frem {t} {x}, {y}")
+instruction("neg", iu="sub {t} {t:0}, {x}", f="fneg {t} {x}")
+instruction(
     "abs",
     i="a = sub {t} {t:0}, {x}; b = icmp slt {t} {x}, {t:0}; "
     "select {i1} {b}, {t} {a}, {t} {x}",
     f="call {t} @llvm.fabs.{s}({t} {x})",
 )
-spell("and", biu="and {t} {x}, {y}")
-spell("or", biu="or {t} {x}, {y}")
-spell("xor", biu="xor {t} {x}, {y}")
-spell("not", biu="xor {t} {x}, {t:-1}")
-spell("shift_left", iu="shl {t} {x}, {y}")
-spell("shift_right", i="ashr {t} {x}, {y}", u="lshr {t} {x}, {y}")
-spell("population_count", iu="call {t} @llvm.ctpop.{s}({t} {x})")
-spell("clz", iu="call {t} @llvm.ctlz.{s}({t} {x}, i1 false)")
-spell("copysign", f="call {t} @llvm.copysign.{s}({t} {x}, {t} {y})")
+instruction("and", biu="and {t} {x}, {y}")
+instruction("or", biu="or {t} {x}, {y}")
+instruction("xor", biu="xor {t} {x}, {y}")
+instruction("not", biu="xor {t} {x}, {t:-1}")
+instruction("shift_left", iu="shl {t} {x}, {y}")
+instruction("shift_right", i="ashr {t} {x}, {y}", u="lshr {t} {x}, {y}")
+instruction("population_count", iu="call {t} @llvm.ctpop.{s}({t} {x})")
+instruction("clz", iu="call {t} @llvm.ctlz.{s}({t} {x}, i1 false)")
+instruction("copysign", f="call {t} @llvm.copysign.{s}({t} {x}, {t} {y})")
 for _name in ("floor", "ceil", "trunc", "rint", "sqrt"):
-    spell(_name, f=f"call {{t}} @llvm.{_name}.{{s}}({{t}} {{x}})")
+    instruction(_name, f=f"call {{t}} @llvm.{_name}.{{s}}({{t}} {{x}})")
 
 _ORDERED = {
     "eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge",
@@ -77,7 +77,7 @@ for _name, _float in _ORDERED.items():
     _signed, _unsigned = (
         (_name, _name) if _name in ("eq", "ne") else (f"s{_name}", f"u{_name}")
     )
-    spell(
+    instruction(
         _name,
         f=f"fcmp {_float} {{t}} {{x}}, {{y}}",
         i=f"icmp {_signed} {{t}} {{x}}, {{y}}",
@@ -90,7 +90,7 @@ OPERANDS = "xyz"
 for _name, _row in scalar_ops.items():
     if _row.cost == "transcendentals":
         _args = ", ".join(f"{{t}} {{{letter}}}" for letter in OPERANDS[: _row.arity])
-        spell(_name, f=f"call {{t}} @{_name}{{m}}({_args})")
+        instruction(_name, f=f"call {{t}} @{_name}{{m}}({_args})")
 
 
 class Known(dict):

@@ -94,8 +94,8 @@ def write_node(f, node):
     if node.op == "index":
         return write_index(f, node.detail)
     if node.op == "load":
-        buffer, place, guards, other, terms = node.detail
-        return write_load(f, buffer, place, guards, other, terms, node.args)
+        parameter, place, guards, other, terms = node.detail
+        return write_load(f, parameter, place, guards, other, terms, node.args)
     args, dtype = [f.operand(arg, lanes) for arg in node.args], node.args[-1].dtype
     found = f.functions and f.functions(f, node.op, args, dtype, lanes)
     if not found and lanes and is_library(node):
@@ -252,7 +252,7 @@ def write_stored(f, store):
     if store.update:
         return write_update(f, store)
     x = f.operand(store.node, f.lanes)
-    return write_store(f, store.buffer, store.place, x)
+    return write_store(f, store.parameter, store.place, x)
 
 
 def write_entered(f, fold):
@@ -273,21 +273,21 @@ step_writers: dict = {
 
 
 def function_of(f, name, steps, attributes="", more=()):
-    """Write a kernel; return its `FunctionText`; arguments are addresses of buffers.
+    """Write a kernel; return its `FunctionText`; the arguments are addresses.
 
     Args:
       f: the `KernelText` to write to.
       name: of the function.
       steps: those of the kernel's nest.
       attributes: what LLVM is told of the function besides.
-      more: parameters behind those for the buffers.
+      more: parameters of the function behind those of the kernel, as text.
     """
     write_steps(f, steps)
-    written = {store.buffer for store in f.kernel.stores}
+    written = {store.parameter for store in f.kernel.stores}
     params = [
-        f"{pointer_to(type_in_memory(buffer.dtype))} noalias "
-        f"{'' if buffer in written else 'readonly '}%{buffer.name}"
-        for buffer in f.kernel.buffers
+        f"{pointer_to(type_in_memory(parameter.dtype))} noalias "
+        f"{'' if parameter in written else 'readonly '}%{parameter.name}"
+        for parameter in f.kernel.parameters
     ]
     params = ", ".join([*params, *more])
     head = f"define void @{name}({params}) nounwind {attributes}{{"
@@ -309,7 +309,7 @@ def emit_llvm(kernels):
 
     Args:
       kernels: from names of functions to kernels. A function takes the addresses of
-        its kernel's buffers.
+        its kernel's parameters.
     """
     return module_text(
         [function_of(KernelText(k), name, loop_nest(k)) for name, k in kernels.items()]

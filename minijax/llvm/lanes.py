@@ -16,7 +16,7 @@ class Ahead(NamedTuple):
 
 
 class Elements(LLVMFunction):
-    """The text of a function that reads and writes elements of buffers.
+    """The text of a function that reads and writes elements of parameters.
 
     Attributes:
       kernel: the `Kernel`.
@@ -89,10 +89,10 @@ class Elements(LLVMFunction):
             total = term if total == "0" else self.once(text, depth, text)
         return total
 
-    def address(self, buffer, place, computed=()):
+    def address(self, parameter, place, computed=()):
         """Write the address of an element, that of the first lane; return its name."""
-        kind, (start, terms) = type_in_memory(buffer.dtype), self.split(place, computed)
-        pointer, before = f"%{buffer.name}", 0
+        start, terms = self.split(place, computed)
+        kind, pointer, before = type_in_memory(parameter.dtype), f"%{parameter.name}", 0
         for term, depth in [self.term(*term) for term in terms]:
             text = f"getelementptr {kind}, {kind}* {pointer}, i64 {term}"
             pointer, before = self.once(text, depth, text), depth

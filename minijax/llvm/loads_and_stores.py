@@ -5,7 +5,7 @@
 import functools
 
 from minijax.arrays.dtypes import short_name
-from minijax.kernels.kernel import Buffer
+from minijax.kernels.kernel import Parameter
 from minijax.kernels.scalar_ops import in_registers
 from minijax.llvm.halves import half_function
 from minijax.llvm.lanes import steps
@@ -20,30 +20,30 @@ from minijax.llvm.types import (
 )
 
 
-def write_load(f, buffer, place, guards, other, terms=(), args=()):
+def write_load(f, parameter, place, guards, other, terms=(), args=()):
     """Write a load; return the name of a scalar, or of a vector if it varies.
 
     Args:
       f: the text of the kernel.
-      buffer, place, guards, other, terms: as in a `Load`.
+      parameter, place, guards, other, terms: as in a `Load`.
       args: the nodes of the terms' numbers.
     """
     varies = any(f.along(p) for p in [place, *[guard.place for guard in guards]])
     lanes = f.lanes if varies or any(map(f.lanes_of, args)) else 0
-    kind = type_of(buffer.dtype)
+    kind = type_of(parameter.dtype)
     other = splat(kind, number_text(other), lanes)
-    if buffer.size == 0:
+    if parameter.size == 0:
         return other
     scalar, mask = within(f, args, terms, *f.inside(guards))
     numbers, ahead = computed(f, args, terms)
     if f.along(place) or ahead:
         chosen = f.masked(mask, scalar and f.wide("i1", scalar, lanes))
-        x = read(f, buffer, place, f.masked(chosen, f.living()), numbers, ahead)
+        x = read(f, parameter, place, f.masked(chosen, f.living()), numbers, ahead)
     else:
-        x = read_one(f, buffer, f.address(buffer, place, numbers), scalar, mask)
+        x = read_one(f, parameter, f.address(parameter, place, numbers), scalar, mask)
         chosen = f.masked(mask, scalar and f.wide("i1", scalar, lanes))
-        x = f.wide(type_in_memory(buffer.dtype), x, lanes)
-    x = from_memory(f, buffer.dtype, x, lanes)
+        x = f.wide(type_in_memory(parameter.dtype), x, lanes)
+    x = from_memory(f, parameter.dtype, x, lanes)
     if not chosen:
         return x
     vector = vector_type(kind, lanes)
@@ -90,63 +90,63 @@ def computed(f, numbers, terms):
     return alike, total
 
 
-def read(f, buffer, place, mask, numbers=(), ahead=None):
+def read(f, parameter, place, mask, numbers=(), ahead=None):
     """Write the load of an element for each lane that `mask` lets through.
 
     Args:
       f: the text of the kernel.
-      buffer: what is read.
+      parameter: what is read.
       place: an `Affine`.
       mask: a mask, or None.
       numbers: computed terms of the place, as for `split`.
       ahead: the name of numbers, one for each lane, which are added to the place.
     """
-    kind, stride = type_in_memory(buffer.dtype), f.along(place)
+    kind, stride = type_in_memory(parameter.dtype), f.along(place)
     if ahead:
-        start = f.address(buffer, place, numbers)
-        return gather(f, kind, start, buffer, stride, mask, ahead)
+        start = f.address(parameter, place, numbers)
+        return gather(f, kind, start, parameter, stride, mask, ahead)
     if stride == 1:
-        return read_early(f, kind, f.address(buffer, place, numbers), mask)
+        return read_early(f, kind, f.address(parameter, place, numbers), mask)
     if stride == -1:
         first = place._replace(offset=place.offset - f.live + 1)
         mask = mask and flip(f, "i1", mask)
-        start = f.address(buffer, first, numbers)
+        start = f.address(parameter, first, numbers)
         return flip(f, kind, read_row(f, kind, start, mask))
     varies = mask if mask != f.living() else None
-    start = f.address(buffer, place, numbers)
+    start = f.address(parameter, place, numbers)
     if varies or not 1 < stride <= 4:
-        return gather(f, kind, start, buffer, stride, varies)
+        return gather(f, kind, start, parameter, stride, varies)
     return read_comb(f, kind, start, stride)
 
 
 def read_early(f, kind, address, mask):
-    """Write the load of neighbours in a buffer where it is known which, and once."""
+    """Write the load of neighbours in a parameter where it is known which, and once."""
     depth = max(f.depths.get(name, 0) for name in (address, mask))
     key = "row", address, mask, f.lanes
     return f.written(key, depth, lambda: read_row(f, kind, address, mask))
 
 
-def read_one(f, buffer, address, scalar, mask):
+def read_one(f, parameter, address, scalar, mask):
     """Write the load of one element; of the first, where no lane asks for one."""
-    kind = type_in_memory(buffer.dtype)
+    kind = type_in_memory(parameter.dtype)
     if mask:
         bools = vector_type("i1", f.lanes)
         mask = f.call("i1", f"llvm.vector.reduce.or.v{f.lanes}i1", (bools, mask))
         scalar = f.emit(f"and i1 {scalar}, {mask}") if scalar else mask
     if scalar:
-        choice = f"{kind}* {address}, {kind}* %{buffer.name}"
+        choice = f"{kind}* {address}, {kind}* %{parameter.name}"
         address = f.emit(f"select i1 {scalar}, {choice}", "p")
     return f.emit(f"load {kind}, {kind}* {address}", "e")
 
 
-def gather(f, kind, start, buffer, stride, mask, ahead=None):
-    """Write the load of elements one by one; a masked lane takes the buffer's first."""
+def gather(f, kind, start, parameter, stride, mask, ahead=None):
+    """Write the load of elements one by one; a masked lane takes the first of all."""
     vector, x = vector_type(kind, f.lanes), "undef"
     for lane in range(f.live):
         here = lane_address(f, kind, start, stride, ahead, lane)
         if mask:
             bit = f.emit(f"extractelement <{f.lanes} x i1> {mask}, i32 {lane}", "g")
-            choice = f"{kind}* {here}, {kind}* %{buffer.name}"
+            choice = f"{kind}* {here}, {kind}* %{parameter.name}"
             here = f.emit(f"select i1 {bit}, {choice}", "p")
         element = f.emit(f"load {kind}, {kind}* {here}", "e")
         x = f.emit(f"insertelement {vector} {x}, {kind} {element}, i32 {lane}", "x")
@@ -220,19 +220,19 @@ def flip(f, kind, x):
     return f.emit(f"shufflevector {pair}, {places}", "x")
 
 
-def write_store(f, buffer, place, x):
+def write_store(f, parameter, place, x):
     """Write the store of a scalar, or of a vector along which the place moves."""
-    kind, stride = type_in_memory(buffer.dtype), f.along(place)
-    x = to_memory(f, buffer.dtype, x, f.lanes)
+    kind, stride = type_in_memory(parameter.dtype), f.along(place)
+    x = to_memory(f, parameter.dtype, x, f.lanes)
     if not f.lanes:
-        f.line(f"store {kind} {x}, {kind}* {f.address(buffer, place)}")
+        f.line(f"store {kind} {x}, {kind}* {f.address(parameter, place)}")
     elif stride == 1:
-        write_row(f, kind, f.address(buffer, place), x, f.living())
+        write_row(f, kind, f.address(parameter, place), x, f.living())
     elif stride == -1:
         first = place._replace(offset=place.offset - f.live + 1)
-        write_row(f, kind, f.address(buffer, first), flip(f, kind, x), f.living())
+        write_row(f, kind, f.address(parameter, first), flip(f, kind, x), f.living())
     else:
-        start, vector = f.address(buffer, place), vector_type(kind, f.lanes)
+        start, vector = f.address(parameter, place), vector_type(kind, f.lanes)
         for lane in range(f.live):
             element = f.emit(f"extractelement {vector} {x}, i32 {lane}", "e")
             here = f"getelementptr {kind}, {kind}* {start}, i64 {stride * lane}"
@@ -241,28 +241,28 @@ def write_store(f, buffer, place, x):
 
 def write_update(f, store):
     """Write a store at computed places; what is outside of a limit is dropped."""
-    buffer, place, node, update = store
+    parameter, place, node, update = store
     if f.lanes and (f.along(place) != 1 or any(map(f.lanes_of, update.at))):
         return write_each(f, store)
     inside, _ = within(f, update.at, update.terms)
     numbers, _ = computed(f, update.at, update.terms)
 
     def write():
-        address = f.address(buffer, place, numbers)
+        address = f.address(parameter, place, numbers)
         write_entry(f, store, address, f.operand(node, f.lanes), f.lanes)
 
-    if buffer.size:
+    if parameter.size:
         write_if(f, inside, write)
 
 
 def write_each(f, store):
     """Write a store at computed places, one lane after the other."""
-    buffer, place, node, update = store
-    kind = type_in_memory(buffer.dtype)
+    parameter, place, node, update = store
+    kind = type_in_memory(parameter.dtype)
     vector = vector_type(type_of(node.dtype), f.lanes)
     scalar, mask = within(f, update.at, update.terms)
     numbers, ahead = computed(f, update.at, update.terms)
-    start, x = f.address(buffer, place, numbers), f.operand(node, f.lanes)
+    start, x = f.address(parameter, place, numbers), f.operand(node, f.lanes)
     mask = mask and f.masked(mask, scalar and f.wide("i1", scalar, f.lanes))
 
     def write(lane):
@@ -270,7 +270,7 @@ def write_each(f, store):
         element = f.emit(f"extractelement {vector} {x}, i32 {lane}", "e")
         write_entry(f, store, here, element, 0)
 
-    for lane in range(f.live if buffer.size else 0):
+    for lane in range(f.live if parameter.size else 0):
         bit = f"extractelement <{f.lanes} x i1> {mask}, i32 {lane}"
         inside = f.emit(bit, "g") if mask else scalar
         write_if(f, inside, functools.partial(write, lane))
@@ -283,7 +283,7 @@ def write_if(f, condition, write):
 
 def write_entry(f, store, address, x, lanes):
     """Write how a number, or neighbours, enter what is at an address."""
-    dtype, how = store.buffer.dtype, store.update.how
+    dtype, how = store.parameter.dtype, store.update.how
     kind, wide = type_in_memory(dtype), in_registers(dtype)
     if how != "set":
         load = f"load {kind}, {kind}* {address}"
@@ -331,7 +331,7 @@ def write_own(f, key, dtype, place, size, x, lanes):
     """Write the store of a scalar or of neighbours into memory of the function."""
     kind = type_in_memory(dtype)
     start = f.scratch(key, kind, size + lanes)
-    address = f.address(Buffer(start.removeprefix("%"), dtype, size), place)
+    address = f.address(Parameter(start.removeprefix("%"), dtype, size), place)
     x = to_memory(f, dtype, x, lanes)
     if lanes:
         write_row(f, kind, address, x, None)
@@ -343,7 +343,7 @@ def read_own(f, key, dtype, place, size, lanes):
     """Write the load of a scalar or of neighbours from memory of the function."""
     kind = type_in_memory(dtype)
     start = f.scratch(key, kind, size + lanes)
-    address = f.address(Buffer(start.removeprefix("%"), dtype, size), place)
+    address = f.address(Parameter(start.removeprefix("%"), dtype, size), place)
     if lanes:
         x = read_row(f, kind, address, None)
     else:

@@ -40,7 +40,7 @@ class LLVMFunction:
         self.depth, self.lines = depth, self.scopes[depth].lines
 
     def name(self, hint="v"):
-        """Return a new name; it has a dot, which those of buffers do not have."""
+        """Return a new name; it has a dot, which those of parameters do not have."""
         self.count += 1
         return f"%{hint}.{self.count}"
 

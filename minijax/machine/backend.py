@@ -35,7 +35,7 @@ class CPUProgram(Executable):
       donated: for each input whether its memory may be written to; () for none.
 
     Attributes:
-      schedule, plan: its `LoweredProgram` and its `MemoryPlan`.
+      lowered, plan: its `LoweredProgram` and its `MemoryPlan`.
       text: what LLVM is given.
     """
 
@@ -43,8 +43,8 @@ class CPUProgram(Executable):
     def __init__(self, closed, name="program", donated=()):
         self.name, self.out_avals = name, closed.out_avals
         self.simplified, self.target = jaxpr_passes.value(closed), current_target()
-        self.schedule = fuse(with_own_results(lower(self.simplified)))
-        self.plan = plan(self.schedule, donated)
+        self.lowered = fuse(with_own_results(lower(self.simplified)))
+        self.plan = plan(self.lowered, donated)
         program = ProgramText(self.plan, self.target)
         self.text, self.host = str(program), Host(program.hosted)
         self.library = TargetLibrary(self.text, self.target)
@@ -71,7 +71,7 @@ def inputs_of(plan, args):
 
 def results_of(plan, avals, inputs):
     """Return NumPy arrays for the results, new ones or those of arguments."""
-    places = [plan.places[slot] for slot in plan.schedule.outputs]
+    places = [plan.places[buffer] for buffer in plan.program.outputs]
     return [
         inputs[place.number].reshape(aval.shape)
         if place.kind == "input"
@@ -82,17 +82,17 @@ def results_of(plan, avals, inputs):
 
 CPUProgram.dialects = {
     "simplified": lambda program: str(program.simplified),
-    "kernels": lambda program: str(program.schedule),
-    "schedule": lambda program: schedule_text(program.schedule),
+    "kernels": lambda program: str(program.lowered),
+    "steps": lambda program: text_of_steps(program.lowered),
     "memory": lambda program: str(program.plan),
     "llvm": lambda program: program.text,
     "assembly": lambda program: program.library.assembly,
 }
 
 
-def schedule_text(schedule):
-    """Return the steps of a schedule as text, without what is in its kernels."""
-    return str(schedule).partition("\n\n")[0]
+def text_of_steps(program):
+    """Return the steps of a program as text, without what is in its kernels."""
+    return str(program).partition("\n\n")[0]
 
 
 backends["cpu"] = CPUProgram

@@ -12,74 +12,74 @@ from minijax.arrays.avals import ShapedArray
 from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import parts_of_while, while_p
 from minijax.kernels.building import KernelBuilder
-from minijax.kernels.layouts import Slot, stretched
 from minijax.kernels.program_steps import LoweredProgram, kernel_rules
 from minijax.kernels.steps import StepKind, cost_of_program, step_kinds
+from minijax.kernels.views import Buffer, stretched
 from minijax.llvm.types import type_in_memory
-from minijax.machine.function_text import typed
-from minijax.machine.nested import inner_text, names_of, runner
+from minijax.machine.nested import buffer_names, inner_text, runner
 from minijax.machine.nested_rules import (
     carried,
-    in_its_slot,
+    in_its_buffer,
     nested,
-    slots_for,
+    new_buffers,
     sources,
 )
 from minijax.machine.nested_text import advance, begin, carry_of, enter, finish
 from minijax.machine.program_text import write_steps
+from minijax.machine.steps_text import typed
 from minijax.memory.liveness import captured
 
 
 class Branch(NamedTuple):
-    """A step: run one of several schedules.
+    """A step: run one of several programs.
 
     Attributes:
-      index: the slot of the number of the branch.
+      index: the buffer of the number of the branch.
       branches: list of `LoweredProgram`, without inputs.
-      results: list of the slots that their outputs are.
+      results: list of the buffers that their outputs are.
     """
 
-    index: Slot
+    index: Buffer
     branches: list
     results: list
 
     @property
     def programs(self):
-        """The schedules in the step."""
+        """The programs in the step."""
         return tuple(self.branches)
 
     @property
     def writes(self):
-        """The slots that the step writes to."""
+        """The buffers that the step writes to."""
         return self.results
 
     @property
     def reads(self):
-        """The slots that the step reads."""
-        inside = [slot for branch in self.branches for slot in captured(branch)]
+        """The buffers that the step reads."""
+        inside = [buffer for branch in self.branches for buffer in captured(branch)]
         return [self.index, *inside]
 
     def with_programs(self, new):
-        """Return the step with other schedules in it."""
+        """Return the step with other programs in it."""
         return self._replace(branches=list(new))
 
     def __str__(self):
         return inner_text(
-            f"{names_of(self.results)} = branch {self.index.name}", self.branches
+            f"{buffer_names(self.results)} = branch {self.index.name}", self.branches
         )
 
 
 def lower_cond(lowering, eqn, index, *operands):
     """Lower a choice; one that is made already is its branch."""
     branches = eqn.params["branches"]
-    if not isinstance(index.source, Slot):
+    if not isinstance(index.source, Buffer):
         return lowering.program(branches[int(index.source)], operands)
     avals = branches[0].out_avals
     writers = [partial(lowering.program, branch, operands) for branch in branches]
-    schedules = [nested(lowering, [], avals, write) for write in writers]
-    results = slots_for(lowering, avals)
-    index = in_its_slot(lowering, index, eqn.invars[0].aval)
-    lowering.steps.append(Branch(index.source, schedules, sources(results)))
+    programs = [nested(lowering, [], avals, write) for write in writers]
+    results = new_buffers(lowering, avals)
+    index = in_its_buffer(lowering, index, eqn.invars[0].aval)
+    lowering.steps.append(Branch(index.source, programs, sources(results)))
     return results
 
 
@@ -87,7 +87,7 @@ kernel_rules[cond_p] = lower_cond
 
 
 def branched(program, step):
-    """Return a function of the memory that runs one of several schedules."""
+    """Return a function of the memory that runs one of several programs."""
     branches = [runner(program, branch) for branch in step.branches]
 
     def run(memory):
@@ -122,13 +122,13 @@ step_kinds[Branch] = StepKind(branched, cost_of_branch, write_branch)
 
 
 class While(NamedTuple):
-    """A step: run a schedule as long as another one says so.
+    """A step: run a program as long as another one says so.
 
     Attributes:
       test: a `LoweredProgram` from states to a bool.
       body: a `LoweredProgram` from states to the next states.
-      starts: list of the slots of the states at first; the step overwrites them.
-      results: list of the slots of the states in the end.
+      starts: list of the buffers of the states at first; the step overwrites them.
+      results: list of the buffers of the states in the end.
     """
 
     test: LoweredProgram
@@ -143,26 +143,26 @@ class While(NamedTuple):
 
     @property
     def programs(self):
-        """The schedules in the step."""
+        """The programs in the step."""
         return self.test, self.body
 
     @property
     def writes(self):
-        """The slots that the step writes to."""
+        """The buffers that the step writes to."""
         return [*self.starts, *self.results]
 
     @property
     def reads(self):
-        """The slots that the step reads."""
-        inside = [slot for part in self.programs for slot in captured(part)]
+        """The buffers that the step reads."""
+        inside = [buffer for part in self.programs for buffer in captured(part)]
         return [*self.starts, *inside]
 
     def with_programs(self, new):
-        """Return the step with other schedules in it."""
+        """Return the step with other programs in it."""
         return self._replace(test=new[0], body=new[1])
 
     def __str__(self):
-        head = f"{names_of(self.results)} = while {names_of(self.starts)}"
+        head = f"{buffer_names(self.results)} = while {buffer_names(self.starts)}"
         return inner_text(head, self.programs)
 
 
@@ -199,7 +199,7 @@ def _lower_while(lowering, carry, avals, test, advance):
     starts, states = carried(lowering, carry, avals)
     going = nested(lowering, states, [_scalar_bool], lambda: test(states))
     body = nested(lowering, states, avals, lambda: advance(states))
-    results = slots_for(lowering, avals)
+    results = new_buffers(lowering, avals)
     lowering.steps.append(While(going, body, sources(starts), sources(results)))
     return results
 
@@ -226,15 +226,15 @@ kernel_rules[while_p] = lower_while
 
 
 def repeated_while(program, step):
-    """Return a function of the memory that runs a schedule while a condition holds."""
+    """Return a function of the memory that runs a program while a condition holds."""
     test, body = runner(program, step.test), runner(program, step.body)
     states = step.body.inputs
 
     def run(memory):
-        memory.update(zip(states, [memory[slot] for slot in step.starts]))
+        memory.update(zip(states, [memory[buffer] for buffer in step.starts]))
         while test(memory)[0][0]:
             memory.update(zip(states, body(memory)))
-        memory.update(zip(step.results, [memory[slot] for slot in states]))
+        memory.update(zip(step.results, [memory[buffer] for buffer in states]))
 
     return run
 

@@ -15,9 +15,9 @@ from minijax.arrays.array import asbuffer
 from minijax.jaxprs.latest import Latest
 from minijax.jitting.costs import BYTES, FLOPS, TRANSCENDENTALS, nbytes
 from minijax.kernels.building import KernelBuilder
-from minijax.kernels.layouts import Slot, whole
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.steps import cost_of_program
+from minijax.kernels.views import Buffer, whole
 from minijax.llvm.compiler import object_code
 from minijax.memory.assignment import memory_stats
 
@@ -41,25 +41,25 @@ def table_of(count):
     return ctypes.c_void_p * count
 
 
-def with_own_results(schedule):
-    """Return a schedule in which all results are written, each to a slot of its own."""
-    given = {*schedule.inputs, *(slot for slot, _ in schedule.constants)}
-    steps, outputs = [*schedule.steps], []
-    for slot in schedule.outputs:
-        if slot in given and nbytes(slot):
-            copy = Slot(f"{slot.name}_{len(outputs)}", slot.dtype, slot.size)
-            steps.append(copied(slot, copy))
-            slot = copy
-        outputs.append(slot)
-        given.add(slot)
-    return schedule._replace(outputs=outputs, steps=steps)
+def with_own_results(program):
+    """Return a program that writes all results, each to a buffer of its own."""
+    given = {*program.inputs, *(buffer for buffer, _ in program.constants)}
+    steps, outputs = [*program.steps], []
+    for buffer in program.outputs:
+        if buffer in given and nbytes(buffer):
+            copy = Buffer(f"{buffer.name}_{len(outputs)}", buffer.dtype, buffer.size)
+            steps.append(copied(buffer, copy))
+            buffer = copy
+        outputs.append(buffer)
+        given.add(buffer)
+    return program._replace(outputs=outputs, steps=steps)
 
 
-def copied(slot, copy):
-    """Return the step that copies one slot to another."""
-    k = KernelBuilder("copy", (slot.size,))
-    x = k.load(whole(slot, slot.dtype, (slot.size,)))
-    k.store(whole(copy, slot.dtype, (slot.size,)), x)
+def copied(buffer, copy):
+    """Return the step that copies one buffer to another."""
+    k = KernelBuilder("copy", (buffer.size,))
+    x = k.load(whole(buffer, buffer.dtype, (buffer.size,)))
+    k.store(whole(copy, buffer.dtype, (buffer.size,)), x)
     return Launch(*k.kernel())
 
 
@@ -113,15 +113,15 @@ class Entry(NamedTuple):
     nanoseconds: int
 
 
-def _has_bytes(slot):
-    return slot.dtype.itemsize > 0
+def _has_bytes(buffer):
+    return buffer.dtype.itemsize > 0
 
 
 class Executable:
     """What can be asked of a program that is one function of machine code.
 
     Attributes:
-      schedule, plan: its `LoweredProgram` and its `MemoryPlan`.
+      lowered, plan: its `LoweredProgram` and its `MemoryPlan`.
       library: its machine code.
       host, context: the `Host`, and the table that is the same from call to call.
     """
@@ -130,7 +130,7 @@ class Executable:
 
     def cost_analysis(self):
         """Return how many operations and bytes the program takes, a dictionary."""
-        counts = cost_of_program(self.schedule)
+        counts = cost_of_program(self.lowered)
         return {name: float(counts[name]) for name in (FLOPS, TRANSCENDENTALS, BYTES)}
 
     def memory_analysis(self):
@@ -146,20 +146,20 @@ class Executable:
 
 def context_of(program):
     """Return the table that is the same from call to call; keep what it points to."""
-    constants = [asbuffer(x) for _, x in program.schedule.constants]
+    constants = [asbuffer(x) for _, x in program.lowered.constants]
     program.constants = list(map(np.ascontiguousarray, constants))
     return table([program.host.address, *map(address_of, program.constants)])
 
 
 def callable_elsewhere(program):
     """Return what a caller needs to know that is no Python, or None."""
-    ends = [*program.schedule.inputs, *program.schedule.outputs]
+    ends = [*program.lowered.inputs, *program.lowered.outputs]
     closed = program.host.steps or any(program.plan.donated)
     if closed or not all(map(_has_bytes, ends)):
         return None
     costs = program.cost_analysis()
     work = costs[FLOPS] + 10 * costs[TRANSCENDENTALS]
     context, time = ctypes.addressof(program.context), costs[BYTES] / 10 + work / 4
-    if any(getattr(step, "open_ended", False) for step in program.schedule.walk()):
+    if any(getattr(step, "open_ended", False) for step in program.lowered.walk()):
         time += A_LONG_TIME
     return Entry(program.address, program.plan.arena, context, int(time))

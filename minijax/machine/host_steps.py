@@ -13,8 +13,8 @@ from minijax.kernels.steps import step_kinds
 
 
 def write_hosted(f, step):
-    """Write a call of Python, which is given the addresses of the step's slots."""
-    number, addresses = len(f.program.hosted), [*map(f.address, hosted_slots(step))]
+    """Write a call of Python, which is given the addresses of the step's buffers."""
+    number, addresses = len(f.program.hosted), [*map(f.address, hosted_buffers(step))]
     f.program.hosted.append(step)
     addresses.append(f.in_turn("status", 4))
     status = f.first("bitcast i8* %status to i32*", "l")
@@ -30,8 +30,8 @@ def write_hosted(f, step):
     f.go_on_if_fine(f.emit(f"load i32, i32* {status}", "v"))
 
 
-def hosted_slots(step):
-    """Return the slots of a step that Python does, each once."""
+def hosted_buffers(step):
+    """Return the buffers of a step that Python does, each once."""
     return list(dict.fromkeys([*step.reads, *step.writes]))
 
 
@@ -47,7 +47,7 @@ class Host:
 
     Attributes:
       address: of what machine code calls, with the number of a step and a table of the
-        addresses of its slots and of its status; None if there are no steps.
+        addresses of its buffers and of its status; None if there are no steps.
     """
 
     functions: dict = {}
@@ -79,21 +79,21 @@ def answering(steps, errors):
 
     def answer(number, addresses):
         step, run = steps[number]
-        slots = hosted_slots(step)
+        buffers = hosted_buffers(step)
         try:
-            places = dict(zip(slots, addresses))
-            memory = Memory({slot: taken(slot, places[slot]) for slot in step.reads})
+            places = dict(zip(buffers, addresses))
+            memory = Memory({x: taken(x, places[x]) for x in step.reads})
             run(memory)
-            for slot in step.writes:
-                ctypes.memmove(places[slot], memory[slot].ctypes.data, nbytes(slot))
-            ctypes.memset(addresses[len(slots)], 0, STATUS)
+            for x in step.writes:
+                ctypes.memmove(places[x], memory[x].ctypes.data, nbytes(x))
+            ctypes.memset(addresses[len(buffers)], 0, STATUS)
         except BaseException as error:
             errors[threading.get_ident()] = error
-            ctypes.memset(addresses[len(slots)], 1, STATUS)
+            ctypes.memset(addresses[len(buffers)], 1, STATUS)
 
     return answer
 
 
-def taken(slot, address):
-    """Return a copy of the bytes of a slot."""
-    return np.frombuffer(ctypes.string_at(address, nbytes(slot)), np.uint8)
+def taken(buffer, address):
+    """Return a copy of the bytes of a buffer."""
+    return np.frombuffer(ctypes.string_at(address, nbytes(buffer)), np.uint8)

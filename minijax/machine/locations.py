@@ -1,6 +1,6 @@
 # Made from chapters/21_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Where the steps of a program find their slots: one answer for all nested plans."""
+"""Where the steps of a program find their buffers: one answer for all nested plans."""
 
 from collections import Counter
 
@@ -19,15 +19,15 @@ def calls(step):
 
 
 class Locations:
-    """Where a program finds its slots.
+    """Where a program finds its buffers.
 
     Args:
       plan: a `MemoryPlan`.
 
     Attributes:
-      places: from slots to places; those in the arena count from its beginning, also
-        for schedules within steps.
-      first: from slots that are written over others to the first one there.
+      places: from buffers to places; those in the arena count from its beginning, also
+        for programs within steps.
+      first: from buffers that are written over others to the first one there.
       workspaces: from the ids of steps to offsets in the arena.
     """
 
@@ -36,9 +36,9 @@ class Locations:
         self._add(plan, 0)
 
     def _add(self, plan, start):
-        for slot, (kind, number) in plan.places.items():
+        for buffer, (kind, number) in plan.places.items():
             number += start if kind == "arena" else 0
-            self.places[slot] = Place(kind, number)
+            self.places[buffer] = Place(kind, number)
         for pairs in plan.in_place.values():
             self.first.update((new, self.first.get(old, old)) for old, new in pairs)
         for number, offset in plan.workspaces.items():
@@ -48,6 +48,6 @@ class Locations:
                 self._add(each, start + plan.blocks.get(number, 0))
 
     def uses(self, steps):
-        """Return how often steps name each slot, or one that is written over it."""
-        named = [slot for s in walk(steps) for slot in (*s.reads, *s.writes)]
-        return Counter(self.first.get(slot, slot) for slot in named)
+        """Return how often steps name each buffer, or one that is written over it."""
+        named = [buffer for s in walk(steps) for buffer in (*s.reads, *s.writes)]
+        return Counter(self.first.get(buffer, buffer) for buffer in named)

@@ -1,17 +1,17 @@
 # Made from chapters/21_machine.md by `make chapter`;
 # edit the chapter, not this file.
-"""Kernel rules of loops: steps with schedules in them."""
+"""Kernel rules of loops: steps with programs in them."""
 
-from minijax.kernels.layouts import Slot
-from minijax.kernels.program_steps import LoweredProgram, fills_a_slot, kernel_rules
+from minijax.kernels.program_steps import LoweredProgram, fills_a_buffer, kernel_rules
+from minijax.kernels.views import Buffer
 from minijax.machine.nested import Repeat
 from minijax.scans.primitive import row_aval, scan_p
 from minijax.scans.steps import groups
 
 
-def in_its_slot(lowering, layout, aval):
-    """Return the layout of an array that has a slot to itself."""
-    return layout if fills_a_slot(layout) else lowering.copy(layout, aval)
+def in_its_buffer(lowering, view, aval):
+    """Return the view of an array that has a buffer to itself."""
+    return view if fills_a_buffer(view) else lowering.copy(view, aval)
 
 
 def nested(lowering, inputs, avals, write):
@@ -19,17 +19,17 @@ def nested(lowering, inputs, avals, write):
 
     Args:
       lowering: the `Lowering`.
-      inputs: layouts of slots whose memory will be handed in.
+      inputs: views of buffers whose memory will be handed in.
       avals: of the results.
-      write: a function that adds steps, and returns the layouts of their results.
+      write: a function that adds steps, and returns the views of their results.
     """
     around, lowering.steps = lowering.steps, []
     outputs = []
-    for layout, aval in zip(write(), avals):
-        written = {slot for step in lowering.steps for slot in step.writes}
-        if layout.source not in written.difference(outputs) or not fills_a_slot(layout):
-            layout = lowering.copy(layout, aval)
-        outputs.append(layout.source)
+    for view, aval in zip(write(), avals):
+        written = {buffer for step in lowering.steps for buffer in step.writes}
+        if view.source not in written.difference(outputs) or not fills_a_buffer(view):
+            view = lowering.copy(view, aval)
+        outputs.append(view.source)
     steps, lowering.steps = lowering.steps, around
     return LoweredProgram(sources(inputs), outputs, [], steps)
 
@@ -47,7 +47,7 @@ def lower_scan(lowering, eqn, *operands):
         program.out_avals,
         lambda: lowering.program(program, [*consts, *states, *rows]),
     )
-    outs = slots_for(lowering, [var.aval for var in eqn.outvars])
+    outs = new_buffers(lowering, [var.aval for var in eqn.outvars])
     results, ys = groups(sources(outs), len(carry))
     ends = sources(starts), results, [*moving.values()], ys
     lowering.steps.append(Repeat(length, eqn.params["reverse"], body, *ends))
@@ -62,27 +62,27 @@ def _of_scan(jaxpr, length, num_consts, num_carry, **params):
 
 
 def carried(lowering, carry, avals):
-    """Return layouts of the first states, in slots of the loop's own, and of states."""
-    return list(map(lowering.copy, carry, avals)), slots_for(lowering, avals)
+    """Return views of the first states, in buffers of the loop's own, and of states."""
+    return list(map(lowering.copy, carry, avals)), new_buffers(lowering, avals)
 
 
 def rows_of(lowering, xs, avals):
-    """Return the layouts of rows; and from those that move to the slots of the xs."""
+    """Return the views of rows; and from those that move to the buffers of the xs."""
     rows, moving = [], {}
     for x, aval in zip(xs, avals):
-        if isinstance(x.source, Slot) and x.strides[0]:
-            rows.append(lowering.slot(row_aval(aval)))
-            moving[rows[-1]] = in_its_slot(lowering, x, aval).source
+        if isinstance(x.source, Buffer) and x.strides[0]:
+            rows.append(lowering.allocate(row_aval(aval)))
+            moving[rows[-1]] = in_its_buffer(lowering, x, aval).source
         else:
             rows.append(x.replace(x.shape[1:], x.strides[1:]))
     return rows, moving
 
 
-def sources(layouts):
-    """Return the slots of layouts that fill them."""
-    return [layout.source for layout in layouts]
+def sources(views):
+    """Return the buffers of views that fill them."""
+    return [view.source for view in views]
 
 
-def slots_for(lowering, avals):
-    """Return new layouts, each with a slot to itself."""
-    return [lowering.slot(aval) for aval in avals]
+def new_buffers(lowering, avals):
+    """Return new views, each with a buffer to itself."""
+    return [lowering.allocate(aval) for aval in avals]

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from minijax.forgetting.programs import partition
 from minijax.jitting.costs import nbytes
 from minijax.kernels.steps import StepKind, step_kinds
-from minijax.machine.function_text import SMALL
 from minijax.machine.nested import Repeat, cost_of_repeat, repeated
 from minijax.machine.program_text import write_steps
+from minijax.machine.steps_text import SMALL
 
 
 class Carry(NamedTuple):
@@ -19,8 +19,8 @@ class Carry(NamedTuple):
     at the end of each turn. Of a large state, the addresses of the two are exchanged.
 
     Attributes:
-      large, small: lists of four slots: of a state and the next one in the body, of the
-        first state and the last.
+      large, small: lists of four buffers: of a state and the next one in the body,
+        of the first state and the last.
     """
 
     large: list
@@ -40,8 +40,8 @@ def begin(f, carry):
         f.addresses[state] = f.variable(state)
         f.addresses[following] = f.variable(following)
         f.copy(f.addresses[state], f.address(start), state)
-    ends = [slot for _, _, start, result in carry.large for slot in (start, result)]
-    return [("i8*", f.address(slot)) for slot in ends]
+    ends = [buffer for _, _, start, result in carry.large for buffer in (start, result)]
+    return [("i8*", f.address(buffer)) for buffer in ends]
 
 
 def enter(f, carry, names):
@@ -65,13 +65,13 @@ def finish(f, carry, names):
         copy_if_apart(f, f.address(result), name, state)
 
 
-def copy_if_apart(f, to, source, slot):
-    """Write a copy of a slot's bytes to an address, unless they are there."""
+def copy_if_apart(f, to, source, buffer):
+    """Write a copy of a buffer's bytes to an address, unless they are there."""
     apart, done = f.label("apart"), f.label("there")
     differ = f.emit(f"icmp ne i8* {to}, {source}")
     f.line(f"br i1 {differ}, label %{apart}, label %{done}")
     f.start(apart)
-    f.copy(to, source, slot)
+    f.copy(to, source, buffer)
     f.line(f"br label %{done}")
     f.start(done)
 

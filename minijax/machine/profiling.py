@@ -9,7 +9,7 @@ from minijax.kernels.program_steps import LoweredProgram, Lowering
 from minijax.kernels.steps import step_kinds
 from minijax.llvm.targets import TargetLibrary
 from minijax.machine.executables import profiler
-from minijax.machine.host_steps import hosted_slots
+from minijax.machine.host_steps import hosted_buffers
 from minijax.machine.program_text import ProgramText
 from minijax.memory.planning import plan
 from minijax.memory.results import scratch
@@ -30,18 +30,18 @@ class Profile(KernelProgram):
         self.executable, self.rows = executable, {}
         super().__init__(executable.simplified, executable.name)
 
-    def lowered(self, closed):
+    def lower(self, closed):
         """Return the `LoweredProgram` of the executable."""
-        return self.executable.schedule
+        return self.executable.lowered
 
     def compile(self, kernels):
         """Return functions of the memory for the steps with a text, by their ids."""
-        steps = {id(step): step for step in self.schedule.walk() if is_written(step)}
+        steps = {id(step): step for step in self.lowered.walk() if is_written(step)}
         text = ProgramText(plan(LoweredProgram([], [], [], [])), self.executable.target)
         text.locations.workspaces.update(dict.fromkeys(steps, 0))
         for number, step in steps.items():
             name = f"step_{number}"
-            text.function(name, [step], hosted_slots(step), linkage="define")
+            text.function(name, [step], hosted_buffers(step), linkage="define")
         library = TargetLibrary(str(text), self.executable.target)
         return {number: by_itself(step, library) for number, step in steps.items()}
 
@@ -79,12 +79,12 @@ def is_written(step):
 
 def by_itself(step, library):
     """Return a function of the memory that calls the function of a step."""
-    slots = hosted_slots(step)
-    function = library.function(f"step_{id(step)}", 3 + len(slots))
+    buffers = hosted_buffers(step)
+    function = library.function(f"step_{id(step)}", 3 + len(buffers))
     arena = scratch(getattr(step, "workspace", 0))
 
     def run(memory):
-        places = [memory[slot].ctypes.data for slot in slots]
+        places = [memory[buffer].ctypes.data for buffer in buffers]
         function(None, arena.ctypes.data, None, *places)
 
     return run
@@ -99,28 +99,28 @@ profiler.value = Profile
 
 
 class Sources(Lowering):
-    """A lowering that notes for which line of the user each slot was made."""
+    """A lowering that notes for which line of the user each buffer was made."""
 
     def __init__(self):
         super().__init__()
         self.lines, self.line = {}, ""
 
-    def slot(self, aval):
-        """Return new memory for an array, and its layout there."""
-        layout = super().slot(aval)
-        self.lines[layout.source.name] = self.line
-        return layout
+    def allocate(self, aval):
+        """Return new memory for an array, and its view there."""
+        view = super().allocate(aval)
+        self.lines[view.source.name] = self.line
+        return view
 
     def equation(self, eqn, operands):
-        """Add the steps of an equation; return the layouts of its results."""
+        """Add the steps of an equation; return the views of its results."""
         around, self.line = self.line, str(eqn.source or self.line)
-        layouts = super().equation(eqn, operands)
+        views = super().equation(eqn, operands)
         self.line = around
-        return layouts
+        return views
 
 
 def lines_of(closed):
-    """Return, by the names of its slots, the lines that a program comes from."""
+    """Return, by the names of its buffers, the lines that a program comes from."""
     sources = Sources()
-    sources.program(closed, [sources.slot(aval) for aval in closed.in_avals])
+    sources.program(closed, [sources.allocate(aval) for aval in closed.in_avals])
     return sources.lines

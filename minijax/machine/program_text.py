@@ -12,17 +12,17 @@ from minijax.kernels.backends import cost_of_launch, launched
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.steps import StepKind, step_kinds
 from minijax.llvm.schedules import kernel_function
-from minijax.machine.function_text import (
+from minijax.machine.host_steps import write_hosted
+from minijax.machine.locations import Locations, calls
+from minijax.machine.steps_text import (
     LONGEST,
     STACK,
-    FunctionText,
+    StepsText,
     called_or_copied,
     parted,
     typed,
     write_elsewhere,
 )
-from minijax.machine.host_steps import write_hosted
-from minijax.machine.locations import Locations, calls
 
 
 class ProgramText:
@@ -39,21 +39,21 @@ class ProgramText:
 
     def __init__(self, plan, target):
         self.locations, self.target = Locations(plan), target
-        self.inputs = len(plan.schedule.inputs)
+        self.inputs = len(plan.program.inputs)
         self.functions, self.hosted = [], []
         self.kernels, self.needed = {}, {}
         self.uses = self.locations.uses(plan.steps)
         self.function("program", plan.steps, [], linkage="define")
 
-    def function(self, name, steps, slots, stack=STACK, linkage="define internal"):
-        """Add a function that does some steps; it is given the addresses of slots.
+    def function(self, name, steps, buffers, stack=STACK, linkage="define internal"):
+        """Add a function that does some steps; it is given the addresses of buffers.
 
         Its variables take no more than `stack` bytes.
         """
-        f = FunctionText(self, steps, slots, stack)
+        f = StepsText(self, steps, buffers, stack)
         write_steps(f, steps)
         self.needed |= f.needed
-        head = f"{linkage} i32 @{name}({f.parameters(slots)}) nounwind noinline {{"
+        head = f"{linkage} i32 @{name}({f.parameters(buffers)}) nounwind noinline {{"
         lines = [head, "entry:", *f.variables(), *f.head, *f.lines, *f.end, "}"]
         self.functions.append("\n".join(lines))
 
@@ -65,8 +65,8 @@ class ProgramText:
 def write_launch(f, step):
     """Write the call of a kernel."""
     name = kernel_named(f.program, step.kernel)
-    pairs = zip(step.kernel.buffers, step.slots)
-    args = [typed(f, f.address(slot), buffer.dtype) for buffer, slot in pairs]
+    pairs = zip(step.kernel.parameters, step.buffers)
+    args = [typed(f, f.address(buffer), parameter.dtype) for parameter, buffer in pairs]
     f.line(f"call void {name}({', '.join(args)})")
 
 

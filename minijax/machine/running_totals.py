@@ -9,14 +9,14 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.numerics import wide
 from minijax.kernels.building import KernelBuilder, NoKernel
-from minijax.kernels.layouts import everywhere, permuted
 from minijax.kernels.program_steps import kernel_rules
+from minijax.kernels.views import everywhere, permuted
 from minijax.machine.nested import Repeat
 from minijax.machine.nested_rules import (
     carried,
-    in_its_slot,
+    in_its_buffer,
     nested,
-    slots_for,
+    new_buffers,
     sources,
 )
 from minijax.scans.primitive import row_aval
@@ -29,11 +29,11 @@ def lower_running_total(lowering, eqn, operand):
         raise NoKernel("totals of another dtype")
     order = [axis, *(k for k in range(aval.ndim) if k != axis)]
     moved = aval.update(shape=tuple([aval.shape[k] for k in order]))
-    x = in_its_slot(lowering, permuted(operand, order), moved)
-    out, row = lowering.slot(moved), row_aval(moved)
+    x = in_its_buffer(lowering, permuted(operand, order), moved)
+    out, row = lowering.allocate(moved), row_aval(moved)
     zero = everywhere(aval.dtype.type(-np.inf), row.shape)
     starts, states = carried(lowering, [zero], [row])
-    handed, result = slots_for(lowering, [row, row])
+    handed, result = new_buffers(lowering, [row, row])
     add = partial(_next_total, lowering, states[0], handed, row)
     body = nested(lowering, [*states, handed], [row, row], add)
     ends = map(sources, (starts, [result], [x], [out]))

@@ -18,19 +18,19 @@ def signature(dtype):
     return ", ".join(kind for kind, _ in parameters(dtype))
 
 
-def write_call(f, step, slots, space, callee=None):
+def write_call(f, step, buffers, space, callee=None):
     """Write the calls that do a `Product`: one for the last axis of batches.
 
     Args:
       f: the `LLVMFunction`.
       step: the `Product`.
-      slots: the addresses of the slots of lhs, rhs and out, as ``i8*``.
+      buffers: the addresses of the buffers of lhs, rhs and out, as ``i8*``.
       space: the address of the step's workspace, as ``i8*``.
       callee: what is called; by default, the function by its name.
     """
-    kind, layouts = type_of(step.out.dtype), (step.lhs, step.rhs, step.out)
-    addresses = [f.cast("i8", slot, kind) for slot in slots]
-    starts = [f.at(kind, *pair) for pair in zip(addresses, [x.offset for x in layouts])]
+    kind, views = type_of(step.out.dtype), (step.lhs, step.rhs, step.out)
+    addresses = [f.cast("i8", buffer, kind) for buffer in buffers]
+    starts = [f.at(kind, *pair) for pair in zip(addresses, [x.offset for x in views])]
     dtype = step.out.dtype
     name = callee or name_of_gemm(dtype)
     call = functools.partial(write_one, f, name, dtype, space)
@@ -45,13 +45,13 @@ def write_one(f, name, dtype, space, numbers):
 
 def write_calls(f, step, starts, axis, call):
     """Write a loop over each axis of batches but the last one, and the call in it."""
-    layouts, kind = (step.lhs, step.rhs, step.out), type_of(step.out.dtype)
+    views, kind = (step.lhs, step.rhs, step.out), type_of(step.out.dtype)
     *batch, _, _ = step.out.shape
     if axis + 1 >= len(batch):
         return call(arguments(step, starts))
 
     def turn(index, _):
-        distances = [reckon(f, "mul", index, x.strides[axis]) for x in layouts]
+        distances = [reckon(f, "mul", index, x.strides[axis]) for x in views]
         inner = [f.at(kind, *pair) for pair in zip(starts, distances)]
         write_calls(f, step, inner, axis + 1, call)
         return []
@@ -63,8 +63,8 @@ def arguments(step, starts):
     """Return the arguments of a call but the last: sizes, addresses, distances."""
     *batch, m, n = step.out.shape
     sizes = [1, *batch, m, n, step.lhs.shape[-1]][-4:]
-    for layout, start in zip((step.lhs, step.rhs, step.out), starts):
-        sizes += [start, *(0, *layout.strides)[-3:]]
+    for view, start in zip((step.lhs, step.rhs, step.out), starts):
+        sizes += [start, *(0, *view.strides)[-3:]]
     return sizes[:-1]  # the columns of out lie side by side
 
 
@@ -75,9 +75,9 @@ def write_product_step(f, step):
     name = f"{name_of_gemm(dtype)}_{which}"
     make_known(name, address(dtype, target))
     f.declare(f"declare void @{name}({signature(dtype)})")
-    slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
+    buffers = [f.address(buffer) for buffer in (*step.reads, *step.writes)]
     space = f.program.locations.workspaces.get(id(step), 0)
-    write_call(f, step, slots, f.offset("%arena", space), name)
+    write_call(f, step, buffers, f.offset("%arena", space), name)
 
 
 step_kinds[Product] = StepKind(multiplied, cost_of_product, write_product_step)

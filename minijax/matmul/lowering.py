@@ -17,11 +17,11 @@ from minijax.arrays.avals import ShapedArray
 from minijax.arrays.checks import free_axes, sizes, to_real
 from minijax.arrays.numerics import wide
 from minijax.jitting.costs import FLOPS
-from minijax.kernels.backends import view
+from minijax.kernels.backends import array_of
 from minijax.kernels.building import KernelBuilder, Pair, parts
-from minijax.kernels.layouts import Layout, Slot, permuted, reshaped, stretched
 from minijax.kernels.program_steps import kernel_rules
 from minijax.kernels.steps import StepKind, cost_of_moving, step_kinds
+from minijax.kernels.views import Buffer, View, permuted, reshaped, stretched
 from minijax.matmul.gemm import workspace
 
 # Products of matrices with at most so many multiplications are kernels.
@@ -33,13 +33,13 @@ class Product(NamedTuple):
     """A step: ``out[..., i, j]`` is the sum of all ``lhs[..., i, k] * rhs[..., k, j]``.
 
     Attributes:
-      lhs, rhs, out: layouts of one dtype, with the same axes before the last two. The
+      lhs, rhs, out: views of one dtype, with the same axes before the last two. The
         rows of `out` lie one after the other.
     """
 
-    lhs: Layout
-    rhs: Layout
-    out: Layout
+    lhs: View
+    rhs: View
+    out: View
 
     @property
     def programs(self):
@@ -48,12 +48,12 @@ class Product(NamedTuple):
 
     @property
     def reads(self):
-        """The slots that the step reads."""
+        """The buffers that the step reads."""
         return [self.lhs.source, self.rhs.source]
 
     @property
     def writes(self):
-        """The slots that the step writes to."""
+        """The buffers that the step writes to."""
         return [self.out.source]
 
     @property
@@ -76,8 +76,8 @@ def multiplied(program, step):
 
     def run(memory):
         with np.errstate(all="ignore"):
-            lhs, rhs = view(step.lhs, memory), view(step.rhs, memory)
-            np.matmul(lhs, rhs, out=view(step.out, memory))
+            lhs, rhs = array_of(step.lhs, memory), array_of(step.rhs, memory)
+            np.matmul(lhs, rhs, out=array_of(step.out, memory))
 
     return run
 
@@ -98,7 +98,7 @@ def suits_a_kernel(aval, batch, m, n, k):
 
 
 def multiply(lowering, eqn, lhs, rhs):
-    """Add the steps of a ``dot_general``; return the layout of its result."""
+    """Add the steps of a ``dot_general``; return the view of its result."""
     (lhs_sum, rhs_sum), (lhs_batch, rhs_batch) = eqn.params["dimension_numbers"]
     lhs_free = free_axes(len(lhs.shape), lhs_sum, lhs_batch)
     rhs_free = free_axes(len(rhs.shape), rhs_sum, rhs_batch)
@@ -146,7 +146,7 @@ def stepped(lowering, aval, groups, lhs, rhs):
         axes, views = matrices(groups, lhs, rhs)
     lhs, rhs = views
     shape = (*axes, lhs.shape[-2], rhs.shape[-1])
-    out = lowering.slot(ShapedArray(shape, dtype))
+    out = lowering.allocate(ShapedArray(shape, dtype))
     add = complex_product if dtype.kind == "c" else real_product
     add(lowering, lhs, rhs, out)
     return in_memory(lowering, reshaped(out, aval.shape), aval.dtype)
@@ -162,17 +162,17 @@ def matrices(groups, lhs, rhs):
     return axes, views
 
 
-def in_memory(lowering, layout, dtype):
-    """Return the layout of an array in a slot and in a dtype."""
-    if isinstance(layout.source, Slot) and layout.dtype == dtype:
-        return layout
-    k = KernelBuilder("convert_element_type", layout.shape)
-    x = k.convert(k.load(layout), dtype)
-    return lowering.launch(k, x, ShapedArray(layout.shape, dtype))
+def in_memory(lowering, view, dtype):
+    """Return the view of an array in a buffer and in a dtype."""
+    if isinstance(view.source, Buffer) and view.dtype == dtype:
+        return view
+    k = KernelBuilder("convert_element_type", view.shape)
+    x = k.convert(k.load(view), dtype)
+    return lowering.launch(k, x, ShapedArray(view.shape, dtype))
 
 
 def real_product(lowering, lhs, rhs, out):
-    """Add a `Product`; return the layout of the result."""
+    """Add a `Product`; return the view of the result."""
     lowering.steps.append(Product(lhs, rhs, out))
     return out
 
@@ -182,7 +182,7 @@ def complex_product(lowering, lhs, rhs, out):
     aval = ShapedArray(out.shape, to_real(out.dtype))
     (a, b), (c, d) = parts(lhs), parts(rhs)
     ac, bd, ad, bc = (
-        real_product(lowering, x, y, lowering.slot(aval))
+        real_product(lowering, x, y, lowering.allocate(aval))
         for x, y in ((a, c), (b, d), (a, d), (b, c))
     )
     k = KernelBuilder("complex", out.shape)

@@ -1,6 +1,6 @@
 # Made from chapters/20_memory.md by `make chapter`;
 # edit the chapter, not this file.
-"""Buffer assignment as data: where the slots of a schedule live."""
+"""Buffer assignment as data: where the buffers of a program live."""
 
 import dataclasses
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from minijax.memory.liveness import lifetimes
 
 
 class Place(NamedTuple):
-    """The memory of a slot.
+    """The memory of a buffer.
 
     Attributes:
       kind: "input", "output" or "constant", with the number of it; or "arena", with an
@@ -28,26 +28,26 @@ class Place(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MemoryPlan:
-    """Where the slots of a schedule live.
+    """Where the buffers of a program live.
 
     Attributes:
-      schedule: the `LoweredProgram`.
+      program: the `LoweredProgram`.
       steps: what is to be run, one for each of its steps; those that write over an
-        operand have one buffer for both.
-      places: from slots to `Place`. In the plan of a schedule within a step, only what
+        operand have one parameter for both.
+      places: from buffers to `Place`. In the plan of a program within a step, only what
         is neither its input nor its output has one; the step hands these in.
       arena: size in bytes of the memory for what is neither argument nor result.
       donated: for each input whether the steps write into its memory.
-      in_place: from numbers of steps to pairs of slots: an operand, and what is written
-        over it.
+      in_place: from numbers of steps to pairs of buffers: an operand, and what is
+        written over it.
       workspaces: from numbers of steps to offsets in the arena, for steps with an
         attribute `workspace`, a number of bytes that they need while they run.
-      blocks: from numbers of steps to offsets in the arena, for schedules in them.
-      nested: from numbers of steps to the plans of these schedules, whose offsets count
+      blocks: from numbers of steps to offsets in the arena, for programs in them.
+      nested: from numbers of steps to the plans of these programs, whose offsets count
         from the block.
     """
 
-    schedule: LoweredProgram
+    program: LoweredProgram
     steps: list
     places: dict
     arena: int
@@ -59,21 +59,21 @@ class MemoryPlan:
 
     @property
     def planned(self):
-        """The schedule with the steps that are to be run."""
-        return self.schedule._replace(steps=self.steps)
+        """The program with the steps that are to be run."""
+        return self.program._replace(steps=self.steps)
 
     def __str__(self):
         return print_plan(self)
 
 
 def print_plan(plan):
-    """Return the text of a plan: a line for each slot, in the order of their lives."""
-    lives = sorted(lifetimes(plan.schedule).items(), key=lambda item: item[1].start)
+    """Return the text of a plan: a line for each buffer, by their lives."""
+    lives = sorted(lifetimes(plan.program).items(), key=lambda item: item[1].start)
     over = {new: old for pairs in plan.in_place.values() for old, new in pairs}
     rows = [
-        (str(slot), str(plan.places[slot]), _when(life, plan), _over(over.get(slot)))
-        for slot, life in lives
-        if slot in plan.places
+        (str(x), str(plan.places[x]), _when(life, plan), _over(over.get(x)))
+        for x, life in lives
+        if x in plan.places
     ]
     lines = [f"{plan.arena} bytes in the arena", *_aligned(rows)]
     for number, inner in plan.nested.items():
@@ -84,14 +84,14 @@ def print_plan(plan):
 
 
 def _when(life, plan):
-    count = len(plan.schedule.steps)
+    count = len(plan.program.steps)
     start = "before" if life.start < 0 else f"step {life.start}"
     end = "after" if life.end == count else f"step {life.end}"
     return start if life.end == life.start else f"{start} to {end}"
 
 
-def _over(slot):
-    return f"over {slot.name}" if slot else ""
+def _over(buffer):
+    return f"over {buffer.name}" if buffer else ""
 
 
 def _aligned(rows):
@@ -110,8 +110,8 @@ def memory_stats(plan, code=b""):
       plan: a `MemoryPlan`.
       code: the code that was generated.
     """
-    inputs, outputs = plan.schedule.inputs, plan.schedule.outputs
-    shared = [slot for slot, given in zip(inputs, plan.donated) if given]
+    inputs, outputs = plan.program.inputs, plan.program.outputs
+    shared = [buffer for buffer, given in zip(inputs, plan.donated) if given]
     return CompiledMemoryStats(
         generated_code_size_in_bytes=len(code),
         argument_size_in_bytes=sum(map(nbytes, inputs)),
@@ -128,14 +128,14 @@ def bands(plan):
     size). What is written over an operand begins in the middle of a step, where the
     operand ends.
     """
-    lives, parts = lifetimes(plan.schedule), {}
+    lives, parts = lifetimes(plan.program), {}
     pairs = [pair for pairs in plan.in_place.values() for pair in pairs]
     left, came = {old for old, _ in pairs}, {new for _, new in pairs}
-    for slot, place in plan.places.items():
-        start = lives[slot].start + 0.5 * (slot in came)
-        end = lives[slot].end + 1 - 0.5 * (slot in left)
+    for buffer, place in plan.places.items():
+        start = lives[buffer].start + 0.5 * (buffer in came)
+        end = lives[buffer].end + 1 - 0.5 * (buffer in left)
         where = place._replace(number=0) if place.kind == "arena" else place
-        box = slot.name, start, end, place.number - where.number, nbytes(slot)
+        box = buffer.name, start, end, place.number - where.number, nbytes(buffer)
         parts.setdefault(where, []).append(box)
     return [(_label(at), _extent(boxes), boxes) for at, boxes in parts.items()]
 

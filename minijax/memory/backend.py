@@ -18,14 +18,14 @@ from minijax.memory.results import empty, given, scratch
 
 
 class CallMemory(dict):
-    """The memory of one call: bytes by slots, where a plan says.
+    """The memory of one call: bytes by buffers, where a plan says.
 
-    What a step hands to the schedules in it has no place in a plan; it is where it was
+    What a step hands to the programs in it has no place in a plan; it is where it was
     put, or in new memory.
 
     Args:
       found: the memory of arguments, constants and results.
-      offsets: where other slots are in the arena.
+      offsets: where other buffers are in the arena.
       arena: bytes.
     """
 
@@ -33,31 +33,31 @@ class CallMemory(dict):
         super().__init__(found)
         self.settled, self.offsets, self.arena = {*found, *offsets}, offsets, arena
 
-    def __missing__(self, slot):
-        if slot in self.offsets:
-            start = self.offsets[slot]
-            data = self.arena[start : start + nbytes(slot)]
+    def __missing__(self, buffer):
+        if buffer in self.offsets:
+            start = self.offsets[buffer]
+            data = self.arena[start : start + nbytes(buffer)]
         else:
-            data = np.empty(nbytes(slot), np.uint8)
-        super().__setitem__(slot, data)
+            data = np.empty(nbytes(buffer), np.uint8)
+        super().__setitem__(buffer, data)
         return data
 
-    def __setitem__(self, slot, data):
-        if slot in self.settled:
-            self[slot][:] = data
+    def __setitem__(self, buffer, data):
+        if buffer in self.settled:
+            self[buffer][:] = data
         else:
-            super().__setitem__(slot, data)
+            super().__setitem__(buffer, data)
 
     def update(self, pairs):  # type: ignore[override]
-        """Put bytes into the places of slots."""
-        for slot, data in pairs:
-            self[slot] = data
+        """Put bytes into the places of buffers."""
+        for buffer, data in pairs:
+            self[buffer] = data
 
 
 def offsets_of(plan, start=0):
-    """Return offsets in the arena, by slots, those of schedules in steps included."""
+    """Return offsets in the arena, by buffers, those of programs in steps included."""
     places = plan.places.items()
-    found = {slot: start + at for slot, (kind, at) in places if kind == "arena"}
+    found = {buffer: start + at for buffer, (kind, at) in places if kind == "arena"}
     for number, inner in plan.nested.items():
         for each in inner:
             found |= offsets_of(each, start + plan.blocks.get(number, 0))
@@ -70,20 +70,20 @@ class Copies:
     def __init__(self, memory):
         self.memory = memory
 
-    def __getitem__(self, slot):
-        return self.memory[slot].copy()
+    def __getitem__(self, buffer):
+        return self.memory[buffer].copy()
 
-    def __setitem__(self, slot, data):
-        self.memory[slot] = data
-
-
-def settled(buffer):
-    """Return a buffer whose numbers lie one after the other, at aligned addresses."""
-    flags = buffer.flags
-    return buffer if flags.c_contiguous and flags.aligned else buffer.copy()
+    def __setitem__(self, buffer, data):
+        self.memory[buffer] = data
 
 
-def scheduled(closed):
+def settled(array):
+    """Return an array whose numbers lie one after the other, at aligned addresses."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else array.copy()
+
+
+def fused_program(closed):
     """Return the `LoweredProgram` that is planned for a program."""
     return fuse(lower(jaxpr_passes.value(closed)))
 
@@ -107,9 +107,9 @@ class PlannedProgram(LLVMProgram):
         super().__init__(closed, name)
         self.offsets = offsets_of(self.plan)
 
-    def lowered(self, closed):
+    def lower(self, closed):
         """Return a program with the steps that the plan wants."""
-        self.plan = plan(scheduled(closed), self.donated)
+        self.plan = plan(fused_program(closed), self.donated)
         return self.plan.planned
 
     def prepare(self, step):
@@ -125,42 +125,44 @@ class PlannedProgram(LLVMProgram):
 
     def __call__(self, *args):
         """Return the list of results."""
-        outputs, buffers = self.schedule.outputs, self.buffers(args)
-        found = {slot: as_bytes(buffer) for slot, buffer in buffers.items()}
+        outputs, arrays = self.lowered.outputs, self.arrays(args)
+        found = {buffer: as_bytes(array) for buffer, array in arrays.items()}
         memory = CallMemory(found, self.offsets, scratch(self.plan.arena))
         for step in self.steps:
             step(memory)
         return [
-            ArrayImpl(shaped(buffers[slot], aval), aval, self.placement)
-            for slot, aval in zip(outputs, self.out_avals)
+            ArrayImpl(shaped(arrays[buffer], aval), aval, self.placement)
+            for buffer, aval in zip(outputs, self.out_avals)
         ]
 
-    def buffers(self, args):
-        """Return NumPy arrays for all slots but those in the arena."""
+    def arrays(self, args):
+        """Return NumPy arrays for all buffers but those in the arena."""
         pairs = zip(args, self.plan.donated)
         inputs = [given(x) if ours else asbuffer(x) for x, ours in pairs]
-        found = dict(zip(self.schedule.inputs, map(settled, inputs)))
+        found = dict(zip(self.lowered.inputs, map(settled, inputs)))
         found |= self.constants
-        for slot, aval in zip(self.schedule.outputs, self.out_avals):
-            if self.plan.places[slot].kind == "output" and slot not in found:
-                found[slot] = empty(aval.shape, aval.dtype)
-        ends = self.schedule.inputs, self.schedule.outputs
-        for slot, (kind, number) in self.plan.places.items():
+        for buffer, aval in zip(self.lowered.outputs, self.out_avals):
+            if self.plan.places[buffer].kind == "output" and buffer not in found:
+                found[buffer] = empty(aval.shape, aval.dtype)
+        ends = self.lowered.inputs, self.lowered.outputs
+        for buffer, (kind, number) in self.plan.places.items():
             if kind in ("input", "output"):
-                found[slot] = found[ends[kind == "output"][number]]
+                found[buffer] = found[ends[kind == "output"][number]]
         return found
 
 
-def shaped(buffer, aval):
-    """Return the numbers of a buffer as an array of a type."""
-    same = buffer.shape == aval.shape and buffer.dtype == aval.dtype
-    return buffer if same else np.ndarray(aval.shape, aval.dtype, buffer)
+def shaped(array, aval):
+    """Return the numbers of an array as one of a type."""
+    same = array.shape == aval.shape and array.dtype == aval.dtype
+    return array if same else np.ndarray(aval.shape, aval.dtype, array)
 
 
 PlannedProgram.dialects = {
-    "kernels": lambda program: str(program.schedule),
+    "kernels": lambda program: str(program.lowered),
     "llvm": lambda program: program.text,
     "assembly": lambda program: program.library.assembly,
 }
 backends["planned"] = PlannedProgram
-dialects["memory"] = lambda closed, name, donated: str(plan(scheduled(closed), donated))
+dialects["memory"] = lambda closed, _, donated: str(
+    plan(fused_program(closed), donated)
+)

@@ -14,28 +14,28 @@ class PlanError(TypeError):
 
 
 class Contents:
-    """Which slots are found in memory at a moment, and where.
+    """Which buffers are found in memory at a moment, and where.
 
     Attributes:
       plan: a `MemoryPlan`.
-      found: from slots to stretches: what they are part of, where they start and end.
+      found: from buffers to stretches: what they are part of, where they start and end.
     """
 
     def __init__(self, plan):
         self.plan, self.found = plan, {}
-        schedule = plan.schedule
-        for slot in [*schedule.inputs, *[slot for slot, _ in schedule.constants]]:
-            self.found[slot] = self.stretch(slot)
-        self.outside = {*captured(schedule)}
+        program = plan.program
+        for buffer in [*program.inputs, *[buffer for buffer, _ in program.constants]]:
+            self.found[buffer] = self.stretch(buffer)
+        self.outside = {*captured(program)}
 
-    def stretch(self, slot):
-        """Return the memory of a slot."""
-        if slot not in self.plan.places:
-            return slot, 0, nbytes(slot)
-        kind, number = self.plan.places[slot]
+    def stretch(self, buffer):
+        """Return the memory of a buffer."""
+        if buffer not in self.plan.places:
+            return buffer, 0, nbytes(buffer)
+        kind, number = self.plan.places[buffer]
         if kind == "arena":
-            return self.in_arena(number, nbytes(slot), slot)
-        return self.plan.places[slot], 0, nbytes(slot)
+            return self.in_arena(number, nbytes(buffer), buffer)
+        return self.plan.places[buffer], 0, nbytes(buffer)
 
     def in_arena(self, start, size, what):
         """Return a stretch of the arena."""
@@ -43,16 +43,16 @@ class Contents:
             raise PlanError(f"{what} is at {start} of {self.plan.arena} bytes")
         return "arena", start, start + size
 
-    def need(self, slot, who):
-        """Raise unless a slot is where it should be."""
-        if nbytes(slot) and slot not in self.found and slot not in self.outside:
-            raise PlanError(f"{who} needs {slot}, which is not there")
+    def need(self, buffer, who):
+        """Raise unless a buffer is where it should be."""
+        if nbytes(buffer) and buffer not in self.found and buffer not in self.outside:
+            raise PlanError(f"{who} needs {buffer}, which is not there")
 
     def clear(self, stretch):
         """Forget what is found in a stretch; return it."""
-        lost = [slot for slot, other in self.found.items() if _meet(stretch, other)]
-        for slot in lost:
-            del self.found[slot]
+        lost = [buffer for buffer, other in self.found.items() if _meet(stretch, other)]
+        for buffer in lost:
+            del self.found[buffer]
         return lost
 
 
@@ -63,27 +63,27 @@ def _meet(a, b):
 def check_plan(plan):
     """Raise a `PlanError` unless a plan is right; return it.
 
-    The steps are played through, with the names of slots in place of numbers: each
+    The steps are played through, with the names of buffers in place of numbers: each
     operand has to be there when a step needs it, and the results in the end.
     """
-    for slot in lifetimes(plan.schedule):
-        if slot not in plan.places:
-            raise PlanError(f"{slot} has no place")
+    for buffer in lifetimes(plan.program):
+        if buffer not in plan.places:
+            raise PlanError(f"{buffer} has no place")
     _play(plan)
     return plan
 
 
 def _play(plan):
     memory = Contents(plan)
-    for number, step in enumerate(plan.schedule.steps):
-        for slot in step.reads:
-            memory.need(slot, f"step {number}")
+    for number, step in enumerate(plan.program.steps):
+        for buffer in step.reads:
+            memory.need(buffer, f"step {number}")
         _work(memory, number, step)
         _write(memory, number, step)
         for inner in plan.nested.get(number, ()):
             _play(inner)
-    for slot in plan.schedule.outputs:
-        memory.need(slot, "the caller")
+    for buffer in plan.program.outputs:
+        memory.need(buffer, "the caller")
 
 
 def _work(memory, number, step):
@@ -94,28 +94,28 @@ def _work(memory, number, step):
     for offsets, size in wanted:
         if size:
             lost += memory.clear(memory.in_arena(offsets[number], size, "workspace"))
-    for slot in {*lost}.intersection([*step.reads, *step.writes]):
-        raise PlanError(f"step {number} works where its operand {slot} is")
+    for buffer in {*lost}.intersection([*step.reads, *step.writes]):
+        raise PlanError(f"step {number} works where its operand {buffer} is")
 
 
 def _write(memory, number, step):
     """Put what a step writes into its place."""
     fresh, pairs = [], memory.plan.in_place.get(number, ())
-    for slot in dict.fromkeys(step.writes):
-        stretch = memory.stretch(slot)
-        _permit(memory.plan, slot, stretch[0])
-        if slot in memory.found or not nbytes(slot):
+    for buffer in dict.fromkeys(step.writes):
+        stretch = memory.stretch(buffer)
+        _permit(memory.plan, buffer, stretch[0])
+        if buffer in memory.found or not nbytes(buffer):
             continue
         for old in memory.clear(stretch):
-            agreed = (old, slot) in pairs and may_overwrite(step, old, slot)
+            agreed = (old, buffer) in pairs and may_overwrite(step, old, buffer)
             if old in fresh or old in step.reads and not agreed:
-                raise PlanError(f"step {number} may not write {slot} over {old}")
-        memory.found[slot] = stretch
-        fresh.append(slot)
+                raise PlanError(f"step {number} may not write {buffer} over {old}")
+        memory.found[buffer] = stretch
+        fresh.append(buffer)
 
 
-def _permit(plan, slot, part):
+def _permit(plan, buffer, part):
     """Raise if memory is not ours to write to."""
     allowed = {Place("input", i) for i, given in enumerate(plan.donated) if given}
     if isinstance(part, Place) and part.kind != "output" and part not in allowed:
-        raise PlanError(f"{slot} is written into {part}, which is not ours")
+        raise PlanError(f"{buffer} is written into {part}, which is not ours")

@@ -19,20 +19,20 @@ def may_overwrite(step, old, new):
         return False
     if not is_affine(step.kernel):
         return False
-    sources, targets = _buffers(step, old), _buffers(step, new)
+    sources, targets = _parameters_of(step, old), _parameters_of(step, new)
     if len(sources) != 1 or len(targets) != 1:
         return False
     return _element_by_element(step.kernel, sources[0], targets[0])
 
 
-def _buffers(step, slot):
-    pairs = zip(step.kernel.buffers, step.slots)
-    return [buffer for buffer, owner in pairs if owner is slot]
+def _parameters_of(step, buffer):
+    pairs = zip(step.kernel.parameters, step.buffers)
+    return [parameter for parameter, owner in pairs if owner is buffer]
 
 
 def _element_by_element(kernel, source, target):
-    loads = [n for n in kernel.nodes if n.op == "load" and n.detail.buffer == source]
-    stores = [store for store in kernel.stores if store.buffer == target]
+    loads = [n for n in kernel.nodes if n.op == "load" and n.detail.parameter == source]
+    stores = [store for store in kernel.stores if store.parameter == target]
     places = {store.place for store in stores}
     if source.dtype != target.dtype or not loads or not _apart(places):
         return False
@@ -78,19 +78,20 @@ def in_one_buffer(launch, pairs):
 
     Args:
       launch: a `Launch`.
-      pairs: pairs of slots, of an operand and of the result that takes its place.
+      pairs: pairs of buffers, of an operand and of the result that takes its place.
     """
     kernel, new = launch.kernel, {}
-    buffers = {_buffers(launch, a)[0]: _buffers(launch, b)[0] for a, b in pairs}
+    firsts = [[_parameters_of(launch, x)[0] for x in pair] for pair in pairs]
+    parameters = dict(firsts)
     for node in kernel.nodes:
         detail = node.detail
-        if node.op == "load" and detail.buffer in buffers:
-            detail = detail._replace(buffer=buffers[detail.buffer])
+        if node.op == "load" and detail.parameter in parameters:
+            detail = detail._replace(parameter=parameters[detail.parameter])
         args = tuple([new[arg] for arg in node.args])
         new[node] = dataclasses.replace(node, args=args, detail=detail)
     stores = [store.with_nodes(new) for store in kernel.stores]
-    pairs = zip(kernel.buffers, launch.slots)
-    kept, slots = zip(*[pair for pair in pairs if pair[0] not in buffers])
+    pairs = zip(kernel.parameters, launch.buffers)
+    kept, buffers = zip(*[pair for pair in pairs if pair[0] not in parameters])
     nodes = tuple(new.values())
     kernel = Kernel(kernel.name, kernel.sizes, kept, nodes, (*stores,))
-    return launch._replace(kernel=kernel, slots=[*slots])
+    return launch._replace(kernel=kernel, buffers=[*buffers])

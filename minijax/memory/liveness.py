@@ -1,12 +1,12 @@
 # Made from chapters/20_memory.md by `make chapter`;
 # edit the chapter, not this file.
-"""Liveness analysis: from when until when the slots of a schedule are needed."""
+"""Liveness analysis: from when until when the buffers of a program are needed."""
 
 from typing import NamedTuple
 
 
 class Lifetime(NamedTuple):
-    """The steps between which a slot holds something that is needed.
+    """The steps between which a buffer holds something that is needed.
 
     Attributes:
       start: number of the step that first writes to it; -1 if it is there before all.
@@ -18,33 +18,33 @@ class Lifetime(NamedTuple):
     end: int
 
 
-def lifetimes(schedule):
-    """Return the `Lifetime` of each slot of a schedule.
+def lifetimes(program):
+    """Return the `Lifetime` of each buffer of a program.
 
-    Those of the schedules within its steps have lifetimes of their own.
+    Those of the programs within its steps have lifetimes of their own.
     """
-    given = [*schedule.inputs, *[slot for slot, _ in schedule.constants]]
+    given = [*program.inputs, *[buffer for buffer, _ in program.constants]]
     found = dict.fromkeys(given, Lifetime(-1, -1))
-    for number, step in enumerate(schedule.steps):
-        for slot in [*step.reads, *step.writes]:
-            first = found.get(slot, Lifetime(number, number))
-            found[slot] = first._replace(end=number)
-    for slot in schedule.outputs:
-        first = found.get(slot, Lifetime(-1, -1))
-        found[slot] = first._replace(end=len(schedule.steps))
+    for number, step in enumerate(program.steps):
+        for buffer in [*step.reads, *step.writes]:
+            first = found.get(buffer, Lifetime(number, number))
+            found[buffer] = first._replace(end=number)
+    for buffer in program.outputs:
+        first = found.get(buffer, Lifetime(-1, -1))
+        found[buffer] = first._replace(end=len(program.steps))
     return found
 
 
-def captured(schedule):
-    """Return the slots of others that a schedule within a step reads."""
-    own = {*schedule.inputs, *[slot for slot, _ in schedule.constants]}
-    own.update(slot for step in schedule.steps for slot in step.writes)
-    used = [slot for step in schedule.steps for slot in step.reads]
-    return [slot for slot in dict.fromkeys(used) if slot not in own]
+def captured(program):
+    """Return the buffers of others that a program within a step reads."""
+    own = {*program.inputs, *[buffer for buffer, _ in program.constants]}
+    own.update(buffer for step in program.steps for buffer in step.writes)
+    used = [buffer for step in program.steps for buffer in step.reads]
+    return [buffer for buffer in dict.fromkeys(used) if buffer not in own]
 
 
-def temporaries(schedule):
-    """Return the slots that are neither inputs, nor constants, nor outputs."""
-    known = {*schedule.inputs, *schedule.outputs, *captured(schedule)}
-    known.update(slot for slot, _ in schedule.constants)
-    return [slot for slot in lifetimes(schedule) if slot not in known]
+def temporaries(program):
+    """Return the buffers that are neither inputs, nor constants, nor outputs."""
+    known = {*program.inputs, *program.outputs, *captured(program)}
+    known.update(buffer for buffer, _ in program.constants)
+    return [buffer for buffer in lifetimes(program) if buffer not in known]

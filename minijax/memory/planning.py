@@ -1,6 +1,6 @@
 # Made from chapters/20_memory.md by `make chapter`;
 # edit the chapter, not this file.
-"""Buffer assignment: an offset in the arena for each slot of a schedule."""
+"""Buffer assignment: an offset in the arena for each buffer of a program."""
 
 from collections import defaultdict
 
@@ -12,42 +12,42 @@ from minijax.memory.liveness import lifetimes
 
 
 class Planning:
-    """The plan of a schedule, while it is made.
+    """The plan of a program, while it is made.
 
     Attributes:
-      schedule: the `LoweredProgram`.
-      handed: slots that get no place, since the step around the schedule places them.
-      lives: the lifetimes of its slots.
+      program: the `LoweredProgram`.
+      handed: buffers that get no place, since the step around the program places them.
+      lives: the lifetimes of its buffers.
       places, in_place, workspaces, blocks, nested: those of the `MemoryPlan`.
       arena: the `Arena`.
-      ending: from numbers of steps to the slots in the arena that end there.
+      ending: from numbers of steps to the buffers in the arena that end there.
       results, of_size: the `ResultMemory` by places; and lists of them by sizes.
     """
 
-    def __init__(self, schedule, handed=()):
-        self.schedule, self.handed = schedule, {*handed}
-        self.lives = lifetimes(schedule)
+    def __init__(self, program, handed=()):
+        self.program, self.handed = program, {*handed}
+        self.lives = lifetimes(program)
         self.places, self.in_place = {}, defaultdict(list)
         self.workspaces, self.blocks, self.nested = {}, {}, {}
         self.arena, self.ending = Arena(), defaultdict(set)
         self.results, self.of_size = {}, defaultdict(list)
 
     def may_replace(self, new, old):
-        """Return whether a slot may be written where another one is."""
+        """Return whether a buffer may be written where another one is."""
         start, end = self.lives[new].start, self.lives[old].end
         if end == start >= 0:
-            return may_overwrite(self.schedule.steps[start], old, new)
+            return may_overwrite(self.program.steps[start], old, new)
         return end < start
 
 
 class ResultMemory:
-    """Memory of a result, in which other slots may be before the result is written.
+    """Memory of a result, in which other buffers may be before the result is written.
 
     Attributes:
       place: the `Place`.
-      result: the slot of the result.
+      result: the buffer of the result.
       written: number of the step that first writes the result.
-      in_use: number of the last step that needs another slot there; -1 for none.
+      in_use: number of the last step that needs another buffer there; -1 for none.
     """
 
     def __init__(self, place, result, written):
@@ -55,32 +55,32 @@ class ResultMemory:
         self.in_use = -1
 
 
-def place_result(p, slot, place):
+def place_result(p, buffer, place):
     """Place a result; return its `ResultMemory`."""
-    memory = ResultMemory(place, slot, p.lives[slot].start)
-    p.places[slot], p.results[place] = place, memory
-    p.of_size[nbytes(slot)].append(memory)
+    memory = ResultMemory(place, buffer, p.lives[buffer].start)
+    p.places[buffer], p.results[place] = place, memory
+    p.of_size[nbytes(buffer)].append(memory)
     return memory
 
 
-def share(p, memory, slot):
-    """Note that a slot has the memory of a result before the result is written."""
-    memory.in_use = p.lives[slot].end
+def share(p, memory, buffer):
+    """Note that a buffer has the memory of a result before the result is written."""
+    memory.in_use = p.lives[buffer].end
     if memory.in_use == memory.written:
-        p.in_place[memory.written].append((slot, memory.result))
+        p.in_place[memory.written].append((buffer, memory.result))
 
 
 def place_ends(p, donated):
-    """Place the inputs, the constants and the results of a schedule."""
-    inputs, constants = p.schedule.inputs, [slot for slot, _ in p.schedule.constants]
+    """Place the inputs, the constants and the results of a program."""
+    inputs, constants = p.program.inputs, [buffer for buffer, _ in p.program.constants]
     for kind, ends in (("input", inputs), ("constant", constants)):
-        p.places.update((slot, Place(kind, i)) for i, slot in enumerate(ends))
+        p.places.update((buffer, Place(kind, i)) for i, buffer in enumerate(ends))
     free = [inputs[i] for i, given in enumerate(donated) if given]
-    for number, slot in enumerate(p.schedule.outputs):
-        if slot not in p.places:
-            taken = next((old for old in free if may_take(p, old, slot)), None)
+    for number, buffer in enumerate(p.program.outputs):
+        if buffer not in p.places:
+            taken = next((old for old in free if may_take(p, old, buffer)), None)
             place = p.places.get(taken, Place("output", number))
-            memory = place_result(p, slot, place)
+            memory = place_result(p, buffer, place)
             if taken is not None:
                 share(p, memory, taken)
                 free = [old for old in free if old is not taken]
@@ -89,40 +89,40 @@ def place_ends(p, donated):
 def may_take(p, old, result):
     """Return whether a result may be written where an input is."""
     alike = (old.dtype, old.size) == (result.dtype, result.size) and old.size
-    return alike and old not in p.schedule.outputs and p.may_replace(result, old)
+    return alike and old not in p.program.outputs and p.may_replace(result, old)
 
 
-def place_temporary(p, slot, reads):
-    """Return the place of a slot that is written by a step which `reads` others."""
-    if nbytes(slot) == 0:
+def place_temporary(p, buffer, reads):
+    """Return the place of a buffer that is written by a step which `reads` others."""
+    if nbytes(buffer) == 0:
         return Place("arena", 0)
-    place = over_an_operand(p, slot, reads) or before_a_result(p, slot)
-    place = place or Place("arena", p.arena.take(nbytes(slot)))
+    place = over_an_operand(p, buffer, reads) or before_a_result(p, buffer)
+    place = place or Place("arena", p.arena.take(nbytes(buffer)))
     if place.kind == "arena":
-        p.ending[p.lives[slot].end].add(slot)
+        p.ending[p.lives[buffer].end].add(buffer)
     else:
-        share(p, p.results[place], slot)
+        share(p, p.results[place], buffer)
     return place
 
 
-def before_a_result(p, slot):
+def before_a_result(p, buffer):
     """Return the place of a result that is not written yet, or None."""
-    for memory in p.of_size[nbytes(slot)]:
-        free = memory.in_use < p.lives[slot].start
-        if free and p.may_replace(memory.result, slot):
+    for memory in p.of_size[nbytes(buffer)]:
+        free = memory.in_use < p.lives[buffer].start
+        if free and p.may_replace(memory.result, buffer):
             return memory.place
     return None
 
 
-def over_an_operand(p, slot, reads):
+def over_an_operand(p, buffer, reads):
     """Return the place of an operand that is not needed any more, or None."""
-    number = p.lives[slot].start
+    number = p.lives[buffer].start
     for old in reads:
         place, used = p.places.get(old), [pair[0] for pair in p.in_place[number]]
-        if p.lives[old].end != number or old in used or not p.may_replace(slot, old):
+        if p.lives[old].end != number or old in used or not p.may_replace(buffer, old):
             continue
-        if is_ours(p, place) and leaves_in_time(p, slot, place):
-            p.in_place[number].append((old, slot))
+        if is_ours(p, place) and leaves_in_time(p, buffer, place):
+            p.in_place[number].append((old, buffer))
             p.ending[number].discard(old)
             return place
     return None
@@ -133,20 +133,20 @@ def is_ours(p, place):
     return place in p.results or (place is not None and place.kind == "arena")
 
 
-def leaves_in_time(p, slot, place):
-    """Return whether a slot has ended in a place when a result is written there."""
+def leaves_in_time(p, buffer, place):
+    """Return whether a buffer has ended in a place when a result is written there."""
     memory = p.results.get(place)
-    return memory is None or p.may_replace(memory.result, slot)
+    return memory is None or p.may_replace(memory.result, buffer)
 
 
-def plan(schedule, donated=()):
-    """Return the `MemoryPlan` of a schedule.
+def plan(program, donated=()):
+    """Return the `MemoryPlan` of a program.
 
     Args:
-      schedule: a `LoweredProgram`.
+      program: a `LoweredProgram`.
       donated: for each input whether its memory may be written to; () for none.
     """
-    p = Planning(schedule)
+    p = Planning(program)
     place_ends(p, donated)
     return planned_steps(p)
 
@@ -154,23 +154,23 @@ def plan(schedule, donated=()):
 def place_step(p, number, step):
     """Place what a step writes, and what it needs itself; return what is to be run."""
     reads = step.reads
-    for slot in step.writes:
-        if slot not in p.places and slot not in p.handed:
-            p.places[slot] = place_temporary(p, slot, reads)
+    for buffer in step.writes:
+        if buffer not in p.places and buffer not in p.handed:
+            p.places[buffer] = place_temporary(p, buffer, reads)
     step = with_own_memory(p, number, step)
-    for slot in p.ending.pop(number, ()):
-        p.arena.give(p.places[slot].number, nbytes(slot))
+    for buffer in p.ending.pop(number, ()):
+        p.arena.give(p.places[buffer].number, nbytes(buffer))
     pairs = p.in_place[number]
     return in_one_buffer(step, pairs) if pairs else step
 
 
 def planned_steps(p):
     """Return the `MemoryPlan`, when the ends are placed."""
-    schedule = p.schedule
-    steps = [place_step(p, *pair) for pair in enumerate(schedule.steps)]
-    inputs = range(len(schedule.inputs))
+    program = p.program
+    steps = [place_step(p, *pair) for pair in enumerate(program.steps)]
+    inputs = range(len(program.inputs))
     return MemoryPlan(
-        schedule=schedule,
+        program=program,
         steps=steps,
         places=p.places,
         arena=p.arena.size,
@@ -182,14 +182,14 @@ def planned_steps(p):
     )
 
 
-def plan_inside(schedule):
-    """Return the `MemoryPlan` of a schedule within a step."""
-    return planned_steps(Planning(schedule, [*schedule.inputs, *schedule.outputs]))
+def plan_inside(program):
+    """Return the `MemoryPlan` of a program within a step."""
+    return planned_steps(Planning(program, [*program.inputs, *program.outputs]))
 
 
 def with_own_memory(p, number, step):
-    """Place the workspace of a step, and plan the schedules in it."""
-    inner = [plan_inside(schedule) for schedule in step.programs]
+    """Place the workspace of a step, and plan the programs in it."""
+    inner = [plan_inside(program) for program in step.programs]
     block = max([each.arena for each in inner], default=0)
     wanted = (p.workspaces, getattr(step, "workspace", 0)), (p.blocks, block)
     wanted = [(offsets, size) for offsets, size in wanted if size]

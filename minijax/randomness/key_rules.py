@@ -13,8 +13,8 @@ from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.forward.rules import constant_rule, jvp_rules
 from minijax.kernels.building import KernelBuilder, NoKernel, carriers
-from minijax.kernels.layouts import Slot, reshaped
 from minijax.kernels.program_steps import Launch, kernel_rules
+from minijax.kernels.views import Buffer, reshaped
 from minijax.randomness.keys import (
     KEY,
     random_bits_p,
@@ -33,8 +33,8 @@ carriers[KEY] = np.dtype(np.uint64)
 
 
 def halves(keys):
-    """Return the layouts of the first and of the second words of keys."""
-    if not isinstance(keys.source, Slot):
+    """Return the views of the first and of the second words of keys."""
+    if not isinstance(keys.source, Buffer):
         raise NoKernel("a key that is part of the text")
     strides = [2 * stride for stride in keys.strides]
     words = keys._replace(dtype=WORD, strides=tuple(strides))
@@ -53,7 +53,7 @@ def enciphering(k, lowering, keys, size):
 
 def lower_bits(lowering, eqn, keys):
     """Add one kernel for random numbers, which others can be fused into."""
-    out = lowering.slot(eqn.outvars[0].aval)
+    out = lowering.allocate(eqn.outvars[0].aval)
     flat = reshaped(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
     k = KernelBuilder("random_bits", flat.shape)
     first, second = enciphering(k, lowering, keys, size)
@@ -79,7 +79,7 @@ def joined(k, first, second, dtype):
 
 def lower_split(lowering, eqn, keys):
     """Add one kernel that stores the two words of each new key."""
-    out = lowering.slot(eqn.outvars[0].aval)
+    out = lowering.allocate(eqn.outvars[0].aval)
     flat = reshaped(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
     k = KernelBuilder("random_split", flat.shape)
     words = enciphering(k, lowering, keys, size)
@@ -99,7 +99,7 @@ def lower_fold_in(lowering, eqn, keys, data):
     k = KernelBuilder("random_fold_in", eqn.outvars[0].aval.shape)
     key, low = [k.load(half) for half in halves(keys)], k.load(data)
     words = threefry2x32(k.apply, key, (k.number(0, low), low))
-    out = lowering.slot(eqn.outvars[0].aval)
+    out = lowering.allocate(eqn.outvars[0].aval)
     return store_keys(lowering, k, words, out, out)
 
 
@@ -109,7 +109,7 @@ def lower_seed(lowering, eqn, seeds):
     seed = k.load(seeds)
     high = k.shift_right(seed, 32) if seeds.dtype.itemsize == 8 else k.number(0, seed)
     words = [k.convert(word, WORD) for word in (high, seed)]
-    out = lowering.slot(eqn.outvars[0].aval)
+    out = lowering.allocate(eqn.outvars[0].aval)
     return store_keys(lowering, k, words, out, out)
 
 
@@ -131,7 +131,7 @@ def lower_wrap(lowering, eqn, words):
 def _in_pairs(words):
     *outer, last = words.strides
     even = not any(place % 2 for place in (words.offset, *outer))
-    return isinstance(words.source, Slot) and last == 1 and even
+    return isinstance(words.source, Buffer) and last == 1 and even
 
 
 PRIMITIVES = (

@@ -18,11 +18,11 @@ from minijax.arrays.settings import enable_x64
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct
 from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.costs import FLOPS
-from minijax.kernels.backends import view
+from minijax.kernels.backends import array_of
 from minijax.kernels.building import NoKernel
-from minijax.kernels.layouts import Slot, permuted, row_major
 from minijax.kernels.program_steps import kernel_rules
 from minijax.kernels.steps import StepKind, cost_of_moving, step_kinds
+from minijax.kernels.views import Buffer, permuted, row_major
 from minijax.llvm.compiler import make_known
 from minijax.sorting.primitive import sort_p
 from minijax.sorting.radix import padded, sort_address, workspace
@@ -33,8 +33,8 @@ class Sort(NamedTuple):
     """A step: sort rows of words, and take rows of other arrays along.
 
     Attributes:
-      words: layouts of unsigned integers, the most important first.
-      operands, results: layouts of the arrays that are taken along, and of where to.
+      words: views of unsigned integers, the most important first.
+      operands, results: views of the arrays that are taken along, and of where to.
     """
 
     words: tuple
@@ -48,13 +48,13 @@ class Sort(NamedTuple):
 
     @property
     def reads(self):
-        """The slots that the step reads."""
-        return [layout.source for layout in (*self.words, *self.operands)]
+        """The buffers that the step reads."""
+        return [view.source for view in (*self.words, *self.operands)]
 
     @property
     def writes(self):
-        """The slots that the step writes to."""
-        return [layout.source for layout in self.results]
+        """The buffers that the step writes to."""
+        return [view.source for view in self.results]
 
     @property
     def sizes(self):
@@ -76,11 +76,11 @@ class Sort(NamedTuple):
 def lower_sort(lowering, eqn, *operands):
     """Add the kernels of the words, and the step that sorts by them."""
     count, words = eqn.params["num_keys"], []
-    for layout in operands[:count]:
+    for view in operands[:count]:
         with enable_x64():  # words are as wide as numbers, whatever the switch says
-            struct = ShapeDtypeStruct(layout.shape, layout.dtype)
+            struct = ShapeDtypeStruct(view.shape, view.dtype)
             closed = make_jaxpr(words_of_key)(struct)
-        words += lowering.program(closed, [layout])
+        words += lowering.program(closed, [view])
     return add_sort(lowering, eqn.params["dimension"], words, operands)
 
 
@@ -88,21 +88,21 @@ kernel_rules[sort_p] = lower_sort
 
 
 def add_sort(lowering, axis, words, operands):
-    """Add a `Sort` along an axis; return the layouts of its results."""
+    """Add a `Sort` along an axis; return the views of its results."""
     shape = words[0].shape
     if not 2 <= shape[axis] < 2**31 or 0 in shape:
         raise NoKernel("there is nothing to sort, or too much")
     order = [*(k for k in range(len(shape)) if k != axis), axis]
     rows = [in_rows(lowering, permuted(x, order)) for x in (*words, *operands)]
     words, operands = rows[: len(words)], rows[len(words) :]
-    results = [lowering.slot(ShapedArray(x.shape, x.dtype)) for x in operands]
+    results = [lowering.allocate(ShapedArray(x.shape, x.dtype)) for x in operands]
     lowering.steps.append(Sort(tuple(words), tuple(operands), tuple(results)))
     return [permuted(x, [order.index(k) for k in range(len(shape))]) for x in results]
 
 
 def in_rows(lowering, x):
     """Return an array whose rows lie one after the other: a copy, if need be."""
-    if isinstance(x.source, Slot) and x.strides == row_major(x.shape):
+    if isinstance(x.source, Buffer) and x.strides == row_major(x.shape):
         return x
     return lowering.copy(x, ShapedArray(x.shape, x.dtype))
 
@@ -111,11 +111,11 @@ def sorted_by_numpy(program, step):
     """Return a function of the memory that does a `Sort`, as NumPy does it."""
 
     def run(memory):
-        words = [view(layout, memory) for layout in reversed(step.words)]
+        words = [array_of(view, memory) for view in reversed(step.words)]
         places = np.lexsort(words, axis=-1)
         for source, result in zip(step.operands, step.results):
-            moved = np.take_along_axis(view(source, memory), places, -1)
-            view(result, memory)[...] = moved
+            moved = np.take_along_axis(array_of(source, memory), places, -1)
+            array_of(result, memory)[...] = moved
 
     return run
 
@@ -126,7 +126,7 @@ def write_sort(f, step):
     space = f.offset("%arena", f.program.locations.workspaces[id(step)])
     places = f.emit(f"bitcast i8* {space} to i32*")
     rest = f.offset(space, 4 * padded(n))
-    starts = {layout: start_of(f, layout) for part in step for layout in part}
+    starts = {view: start_of(f, view) for part in step for view in part}
     size = f"i64 {n}"
 
     def row(index, _):
@@ -143,22 +143,22 @@ def write_sort(f, step):
     f.loop(rows, [], row)
 
 
-def kind_of_element(layout):
+def kind_of_element(view):
     """Return LLVM's type of the elements of an array, as bits that are moved."""
-    return f"i{8 * layout.dtype.itemsize}"
+    return f"i{8 * view.dtype.itemsize}"
 
 
-def start_of(f, layout):
+def start_of(f, view):
     """Write the address of an array's first element."""
-    distance = layout.offset * layout.dtype.itemsize
-    address = f.offset(f.address(layout.source), distance)
-    kind = kind_of_element(layout)
+    distance = view.offset * view.dtype.itemsize
+    address = f.offset(f.address(view.source), distance)
+    kind = kind_of_element(view)
     return f.emit(f"bitcast i8* {address} to {kind}*", "p")
 
 
-def row_of(f, layout, start, index, n):
+def row_of(f, view, start, index, n):
     """Write the address of a row, as an argument."""
-    kind, distance = kind_of_element(layout), f.emit(f"mul i64 {index}, {n}")
+    kind, distance = kind_of_element(view), f.emit(f"mul i64 {index}, {n}")
     address = f.emit(f"getelementptr {kind}, {kind}* {start}, i64 {distance}", "p")
     return f"{kind}* {address}"
 
@@ -170,9 +170,9 @@ def write_place(f, places, index):
     return []
 
 
-def write_known(f, name, layout, args):
+def write_known(f, name, view, args):
     """Write a call of one of the functions that are in no program."""
-    size, target = layout.dtype.itemsize, f.program.target
+    size, target = view.dtype.itemsize, f.program.target
     which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
     known = f"{name}_{size}_{which}"
     make_known(known, sort_address(name, size, target))

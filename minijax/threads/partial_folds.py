@@ -10,9 +10,9 @@ from typing import NamedTuple
 from minijax.jitting.costs import nbytes
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Guard,
     Kernel,
+    Parameter,
     Store,
     apply,
     elements,
@@ -22,9 +22,9 @@ from minijax.kernels.kernel import (
     load,
     needed,
 )
-from minijax.kernels.layouts import Slot, collapse
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.scalar_ops import recastings
+from minijax.kernels.views import Buffer, collapse
 
 # How many parts there may be: more than a loop has that may stand in the text in full.
 COUNTS = range(64, 16, -1)
@@ -37,7 +37,7 @@ class Cut(NamedTuple):
     Attributes:
       axis: which one is cut.
       parts: how many there are.
-      partials: from folds to buffers for what is left of the parts.
+      partials: from folds to parameters for what is left of the parts.
     """
 
     axis: int
@@ -65,9 +65,9 @@ def cut_of(kernel):
         if not can_be_cut(kernel, axis, folds, late):
             continue
         for parts in [count for count in COUNTS if kernel.sizes[axis] % count == 0]:
-            buffers = partial_buffers(kernel, folds, parts)
-            if sum(map(nbytes, buffers)) <= ROOM:
-                return Cut(axis, parts, dict(zip(folds, buffers)))
+            parameters = partial_parameters(kernel, folds, parts)
+            if sum(map(nbytes, parameters)) <= ROOM:
+                return Cut(axis, parts, dict(zip(folds, parameters)))
     return None
 
 
@@ -81,9 +81,9 @@ def axes_to_cut(kernel, folds):
 def can_be_cut(kernel, axis, folds, late):
     """Return whether stores wait for the whole axis, or else for no fold at all."""
     waiting = [store for store in kernel.stores if store.node in late]
-    first = {store.buffer for store in kernel.stores if store.node not in late}
+    first = {store.parameter for store in kernel.stores if store.node not in late}
     read = {
-        node.detail.buffer
+        node.detail.parameter
         for node in needed([store.node for store in waiting], folds)
         if node.op == "load"
     }
@@ -92,12 +92,12 @@ def can_be_cut(kernel, axis, folds, late):
     )
 
 
-def partial_buffers(kernel, folds, parts):
-    """Return a buffer for what is left of the parts of each fold."""
+def partial_parameters(kernel, folds, parts):
+    """Return a parameter for what is left of the parts of each fold."""
     sizes = [parts * elements(kernel, each.level) for each in folds]
     numbers = range(len(folds))
     return [
-        Buffer(f"partial{number}", each.dtype, size)
+        Parameter(f"partial{number}", each.dtype, size)
         for number, each, size in zip(numbers, folds, sizes)
     ]
 
@@ -129,9 +129,9 @@ def first_kernel(kernel, cut):
         store._replace(place=spread(store.place), node=new[store.node])
         for store in early
     ]
-    for each, buffer in cut.partials.items():
+    for each, parameter in cut.partials.items():
         strides, size = rows_of(kernel, each)
-        stores.append(Store(buffer, Affine(0, (size, *strides)), new[each]))
+        stores.append(Store(parameter, Affine(0, (size, *strides)), new[each]))
     sizes = [cut.parts, *kernel.sizes]
     sizes[1 + cut.axis] = length
     return assembled(kernel.name, sizes, new.values(), stores)
@@ -144,20 +144,20 @@ def respread(node, args, spread):
     if node.op == "index":
         return index(node.detail + 1)
     if node.op == "load":
-        buffer, place, guards, other, _ = node.detail
+        parameter, place, guards, other, _ = node.detail
         guards = [Guard(spread(guard.place), guard.limit) for guard in guards]
-        return load(buffer, spread(place), guards, other)
+        return load(parameter, spread(place), guards, other)
     if node.op == "fold":
         return fold(node.detail.how, [axis + 1 for axis in node.detail.axes], *args)
     return apply(node.op, *args, dtype=node.dtype if node.op in recastings else None)
 
 
 def assembled(name, sizes, nodes, stores):
-    """Return a kernel with the buffers that occur in it."""
+    """Return a kernel with the parameters that occur in it."""
     nodes = tuple(dict.fromkeys(nodes))
-    buffers = [node.detail.buffer for node in nodes if node.op == "load"]
-    buffers = dict.fromkeys([*buffers, *[store.buffer for store in stores]])
-    return Kernel(name, tuple(sizes), tuple(buffers), nodes, tuple(stores))
+    parameters = [node.detail.parameter for node in nodes if node.op == "load"]
+    parameters = dict.fromkeys([*parameters, *[store.parameter for store in stores]])
+    return Kernel(name, tuple(sizes), tuple(parameters), nodes, tuple(stores))
 
 
 def last_kernel(kernel, cut):
@@ -191,12 +191,12 @@ def in_two(step):
     cut = cut_of(step.kernel)
     if cut is None:
         return None
-    owners = dict(zip(step.kernel.buffers, step.slots))
+    owners = dict(zip(step.kernel.parameters, step.buffers))
     for name, dtype, size in cut.partials.values():
-        slot = Slot(f"{step.slots[-1].name}_{name}", dtype, size)
-        owners[Buffer(name, dtype, size)] = slot
+        buffer = Buffer(f"{step.buffers[-1].name}_{name}", dtype, size)
+        owners[Parameter(name, dtype, size)] = buffer
     kernels = [make(step.kernel, cut) for make in (first_kernel, last_kernel)]
     return [
-        Launch(kernel, [owners[buffer] for buffer in kernel.buffers])
+        Launch(kernel, [owners[parameter] for parameter in kernel.parameters])
         for kernel in kernels
     ]

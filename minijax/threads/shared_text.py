@@ -88,17 +88,17 @@ def kernel_task(program, kernel):
         program.functions.append(made.text.replace("define", "define internal", 1))
 
         def body(t, addresses):
-            args = [cast(t, *pair) for pair in zip(addresses, kernel.buffers)]
+            args = [cast(t, *pair) for pair in zip(addresses, kernel.parameters)]
             t.line(f"call void @{name}({', '.join(args)}, i64 %lo, i64 %hi)")
 
-        write_task(program, f"{name}_task", body, len(kernel.buffers))
+        write_task(program, f"{name}_task", body, len(kernel.parameters))
         program.kernels[text] = f"{name}_task"
     return program.kernels[text]
 
 
-def cast(t, address, buffer):
-    """Return an address as an argument for a buffer."""
-    kind = pointer_to(type_in_memory(buffer.dtype))
+def cast(t, address, parameter):
+    """Return an address as an argument for a parameter."""
+    kind = pointer_to(type_in_memory(parameter.dtype))
     if kind == "i8*":
         return f"i8* {address}"
     return f"{kind} {t.emit(f'bitcast i8* {address} to {kind}', 'p')}"
@@ -123,9 +123,9 @@ def write_shared_launch(f, step):
     if not steps or not outermost(steps[0].kernel, f.program.target):
         return write_launch(f, step)
     start = 0
-    for slot in [slot for slot in steps[0].writes if slot not in step.writes]:
-        end = start + rounded(nbytes(slot))
-        f.addresses[slot] = f.offset(f.in_turn("partials", end), start)
+    for buffer in [buffer for buffer in steps[0].writes if buffer not in step.writes]:
+        end = start + rounded(nbytes(buffer))
+        f.addresses[buffer] = f.offset(f.in_turn("partials", end), start)
         start = end
     write_parts(f, steps[0], time)
     return write_launch(f, steps[1])
@@ -136,7 +136,7 @@ def write_parts(f, step, time):
     loop = outermost(step.kernel, f.program.target)
     size, name = step.kernel.sizes[loop.axis], kernel_task(f.program, step.kernel)
     task = Task(name, time, size, unit_of(loop), PARTS)
-    write_share(f, task, list(map(f.address, step.slots)))
+    write_share(f, task, list(map(f.address, step.buffers)))
 
 
 # Which operands of a product move along batch, rows and columns; and their strides.
@@ -164,13 +164,13 @@ def known_product(f, dtype):
 
 def write_part(t, step, addresses, which, callee):
     """Write the call that does some batches, rows or columns of a product."""
-    layouts, starts = (step.lhs, step.rhs, step.out), []
+    views, starts = (step.lhs, step.rhs, step.out), []
     operands, axis = MOVING[which]
     kind = type_of(step.out.dtype)
-    for number, (slot, layout) in enumerate(zip(addresses, layouts)):
-        start = t.at(kind, t.cast("i8", slot, kind), layout.offset)
+    for number, (buffer, view) in enumerate(zip(addresses, views)):
+        start = t.at(kind, t.cast("i8", buffer, kind), view.offset)
         if number in operands:
-            start = t.at(kind, start, reckon(t, "mul", "%lo", layout.strides[axis]))
+            start = t.at(kind, start, reckon(t, "mul", "%lo", view.strides[axis]))
         starts.append(start)
     numbers = arguments(step, starts)
     numbers[which] = reckon(t, "sub", "%hi", "%lo")
@@ -188,9 +188,9 @@ def write_shared_product(f, step):
     callee = known_product(f, dtype)
     name = f"product{len(f.program.functions)}_task"
     write_task(f.program, name, lambda t, xs: write_part(t, step, xs, which, callee), 3)
-    slots = [f.address(slot) for slot in (*step.reads, *step.writes)]
+    buffers = [f.address(buffer) for buffer in (*step.reads, *step.writes)]
     space = f.offset("%arena", f.program.locations.workspaces.get(id(step), 0))
-    return write_share(f, Task(name, time, size, unit, PANELS), slots, space)
+    return write_share(f, Task(name, time, size, unit, PANELS), buffers, space)
 
 
 for _kind, _write in ((Launch, write_shared_launch), (Product, write_shared_product)):

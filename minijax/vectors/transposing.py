@@ -112,9 +112,9 @@ def write_tiles(f, tile):
 
 def write_square(f, axis, index, node, live):
     """Write what puts the columns of a tile into scratch memory, as rows."""
-    buffer, place = node.detail[:2]
+    parameter, place = node.detail[:2]
     f.indices[axis] = index
-    kind, start = type_in_memory(buffer.dtype), f.address(buffer, place)
+    kind, start = type_in_memory(parameter.dtype), f.address(parameter, place)
     square, stride = f.scratch(node, kind, f.lanes * f.lanes), f.along(place)
     if live == f.live == f.lanes:
         name, text = square_function(kind, f.lanes)
@@ -129,7 +129,7 @@ def write_square(f, axis, index, node, live):
 
 def write_line(f, node, square, number):
     """Write the load of a line of a tile."""
-    dtype = node.detail.buffer.dtype
+    dtype = node.detail.parameter.dtype
     kind, at = type_in_memory(dtype), f.emit(f"mul i64 {number}, {f.lanes}", "a")
     line = read_row(f, kind, f.at(kind, square, at), None)
     return from_memory(f, dtype, line, f.lanes)
@@ -150,8 +150,8 @@ step_checks[Tile] = check_tile
 
 def write_edge(f, axis, index, node, live, square):
     """Write the same for a tile that is not full, number by number."""
-    buffer, place = node.detail[:2]
-    kind, along, first = type_in_memory(buffer.dtype), f.axis, f.indices[f.axis]
+    parameter, place = node.detail[:2]
+    kind, along, first = type_in_memory(parameter.dtype), f.axis, f.indices[f.axis]
 
     def line(number, _):
         f.indices[axis] = f.sum(index, number)
@@ -159,7 +159,7 @@ def write_edge(f, axis, index, node, live, square):
 
         def cell(lane, _):
             f.indices[along] = f.sum(first, lane)
-            x = f.load(kind, f.address(buffer, place))
+            x = f.load(kind, f.address(parameter, place))
             f.store(kind, x, f.at(kind, square, start, lane))
             return []
 

@@ -1,7 +1,8 @@
 """How often a reader who follows a program has to go back to a module left before.
 
 The functions are taken in the order in which they are first called; an entry into a
-module that was left before counts.
+module that was left before counts. Comprehensions are lines of the function in which
+they stand, as Python 3.12 runs them too.
 """
 
 import sys
@@ -13,7 +14,8 @@ import minijax.numpy as jnp
 from minijax.fusion.fusion_pass import fuse
 from minijax.kernels.program_steps import lower
 
-MOST_RETURNS = {"lower": 38, "fuse": 43}  # the goal for both is 15
+MOST_RETURNS = {"lower": 35, "fuse": 39}  # the goal for both is 15
+COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 
 
 def loss(w, x, y):
@@ -26,7 +28,8 @@ def functions_called(call):
 
     def note(frame, event, arg):
         module = frame.f_globals.get("__name__", "")
-        if event == "call" and module.startswith("minijax."):
+        inside = frame.f_code.co_name in COMPREHENSIONS
+        if event == "call" and module.startswith("minijax.") and not inside:
             found.setdefault(frame.f_code, module)
 
     sys.setprofile(note)

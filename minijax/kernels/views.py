@@ -1,6 +1,6 @@
 # Made from chapters/17_kernels_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Layouts: strides and offsets of arrays, and loop nests with axes collapsed."""
+"""Strided views: offsets and strides of arrays; loop nests with axes collapsed."""
 
 import dataclasses
 from typing import NamedTuple
@@ -23,8 +23,11 @@ from minijax.kernels.scalar_ops import recastings
 
 
 @dataclasses.dataclass(eq=False, slots=True)
-class Slot:
-    """Memory of a program, for `size` numbers of one dtype."""
+class Buffer:
+    """Memory of a program, for `size` numbers of one dtype.
+
+    A buffer is equal to itself only; a kernel knows it as one of its `Parameter`.
+    """
 
     name: str
     dtype: np.dtype
@@ -34,16 +37,16 @@ class Slot:
         return f"{self.name}:{short_name(self.dtype)}[{self.size}]"
 
 
-class Layout(NamedTuple):
+class View(NamedTuple):
     """An array: its element for indices (i, j, ...) is at offset + strides * indices.
 
     Attributes:
-      source: a `Slot`, or a NumPy scalar that all elements are equal to.
+      source: a `Buffer`, or a NumPy scalar that all elements are equal to.
       dtype: of the elements.
       shape: tuple of sizes.
       offset: place of the first element, in elements.
       strides: one for each axis, in elements; 0 along axes of size 1, and along those
-        of size 0 never, if there is a slot: a store into it sees the axis.
+        of size 0 never, if there is a buffer: a store into it sees the axis.
     """
 
     source: object
@@ -59,7 +62,7 @@ class Layout(NamedTuple):
         return self._replace(shape=tuple(shape), strides=tuple(strides), offset=offset)
 
     def __str__(self):
-        source = self.source.name if isinstance(self.source, Slot) else self.source
+        source = self.source.name if isinstance(self.source, Buffer) else self.source
         shape = ",".join(map(str, self.shape))
         return f"{source}:{short_name(self.dtype)}[{shape}]"
 
@@ -78,47 +81,47 @@ def row_major(shape):
 
 
 def whole(source, dtype, shape):
-    """Return the layout of an array that fills its source, row by row."""
-    return Layout(source, dtype, tuple(shape), 0, row_major(shape))
+    """Return the view of an array that fills its source, row by row."""
+    return View(source, dtype, tuple(shape), 0, row_major(shape))
 
 
 def everywhere(scalar, shape=()):
-    """Return the layout of an array whose elements are all one number."""
-    return Layout(scalar, scalar.dtype, tuple(shape), 0, (0,) * len(shape))
+    """Return the view of an array whose elements are all one number."""
+    return View(scalar, scalar.dtype, tuple(shape), 0, (0,) * len(shape))
 
 
-def permuted(layout, axes):
+def permuted(view, axes):
     """Return the view with its axes in another order."""
-    shape = [layout.shape[axis] for axis in axes]
-    return layout.replace(shape, [layout.strides[axis] for axis in axes])
+    shape = [view.shape[axis] for axis in axes]
+    return view.replace(shape, [view.strides[axis] for axis in axes])
 
 
-def stretched(layout, shape, dimensions):
-    """Return the view whose axes `dimensions` are those of the layout."""
-    strides = dict(zip(dimensions, layout.strides))
-    return layout.replace(shape, [strides.get(axis, 0) for axis in range(len(shape))])
+def stretched(view, shape, dimensions):
+    """Return a view whose axes `dimensions` are those of the given one."""
+    strides = dict(zip(dimensions, view.strides))
+    return view.replace(shape, [strides.get(axis, 0) for axis in range(len(shape))])
 
 
-def sliced(layout, starts, shape, steps):
+def sliced(view, starts, shape, steps):
     """Return the view of a box: where it starts, its shape, its steps."""
-    offset = layout.offset + sum(a * b for a, b in zip(starts, layout.strides))
-    return layout.replace(shape, [a * b for a, b in zip(steps, layout.strides)], offset)
+    offset = view.offset + sum(a * b for a, b in zip(starts, view.strides))
+    return view.replace(shape, [a * b for a, b in zip(steps, view.strides)], offset)
 
 
-def reversed_along(layout, axes):
+def reversed_along(view, axes):
     """Return the view that walks some axes backwards."""
-    signs = [-1 if axis in axes else 1 for axis in range(len(layout.shape))]
-    ends = [size - 1 if sign < 0 else 0 for size, sign in zip(layout.shape, signs)]
-    return sliced(layout, ends, layout.shape, signs)
+    signs = [-1 if axis in axes else 1 for axis in range(len(view.shape))]
+    ends = [size - 1 if sign < 0 else 0 for size, sign in zip(view.shape, signs)]
+    return sliced(view, ends, view.shape, signs)
 
 
-def reshaped(layout, shape):
+def reshaped(view, shape):
     """Return the view of another shape, or None if no strides reach its elements."""
     if 0 in shape:
-        return layout.replace(shape, row_major(shape))
-    if not any(layout.strides):
-        return layout.replace(shape, (0,) * len(shape))
-    runs, strides = _runs(layout), []
+        return view.replace(shape, row_major(shape))
+    if not any(view.strides):
+        return view.replace(shape, (0,) * len(shape))
+    runs, strides = _runs(view), []
     for size in reversed(shape):
         length, step = runs[-1] if runs else (1, 0)
         if size > 1 and length % size:
@@ -126,13 +129,13 @@ def reshaped(layout, shape):
         strides.append(step)
         if size > 1:
             runs[-1:] = [(length // size, step * size)] if length > size else []
-    return layout.replace(shape, strides[::-1])
+    return view.replace(shape, strides[::-1])
 
 
-def _runs(layout):
+def _runs(view):
     """Return (size, stride) of the axes, neighbours walked as one taken together."""
     runs = []
-    for size, step in zip(layout.shape, layout.strides):
+    for size, step in zip(view.shape, view.strides):
         if runs and runs[-1][1] == step * size:
             size *= runs.pop()[0]
         if size != 1:
@@ -199,7 +202,7 @@ def without_axis(kernel, axis, sizes):
             update = update._replace(axes=_renumbered(update.axes, axis))
         stores.append(store._replace(place=still(store.place), update=update))
     sizes = drop(tuple(sizes))
-    return Kernel(kernel.name, sizes, kernel.buffers, (*nodes,), (*stores,))
+    return Kernel(kernel.name, sizes, kernel.parameters, (*nodes,), (*stores,))
 
 
 def _renumbered(axes, gone):
@@ -214,9 +217,9 @@ def _moved(node, args, axis, still):
         place = node.detail - (node.detail > axis)
         return constant(0, node.dtype) if node.detail == axis else index(place)
     if node.op == "load":
-        buffer, place, guards, other, terms = node.detail
+        parameter, place, guards, other, terms = node.detail
         guards = [Guard(still(guard.place), guard.limit) for guard in guards]
-        return load(buffer, still(place), guards, other, [*zip(args, terms)])
+        return load(parameter, still(place), guards, other, [*zip(args, terms)])
     if node.op in ("fold", "running"):
         how, axes = node.detail
         axes = _renumbered(axes, axis)

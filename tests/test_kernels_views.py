@@ -1,12 +1,12 @@
-"""Layouts beside the views of NumPy."""
+"""Views beside the views of NumPy."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minijax.kernels.backends import view
-from minijax.kernels.layouts import (
-    Slot,
+from minijax.kernels.backends import array_of
+from minijax.kernels.views import (
+    Buffer,
     everywhere,
     permuted,
     reshaped,
@@ -22,36 +22,36 @@ I32 = np.dtype("int32")
 
 @st.composite
 def pairs(draw):
-    """A layout after some changes, and the array after the same."""
+    """A view after some changes, and the array after the same."""
     shape = draw(st.lists(st.integers(1, 4), max_size=3))
     array = np.arange(int(np.prod(shape)), dtype=I32).reshape(shape)
-    layout = whole(Slot("m", I32, array.size), I32, shape)
-    memory = {layout.source: array.reshape(-1).view(np.uint8)}
+    view = whole(Buffer("m", I32, array.size), I32, shape)
+    memory = {view.source: array.reshape(-1).view(np.uint8)}
     for change in draw(st.lists(st.sampled_from(CHANGES), max_size=3)):
-        layout, array = change(draw, layout, array)
-    return layout, array, memory
+        view, array = change(draw, view, array)
+    return view, array, memory
 
 
-def permute(draw, layout, array):
+def permute(draw, view, array):
     axes = draw(st.permutations(range(array.ndim)))
-    return permuted(layout, axes), array.transpose(axes)
+    return permuted(view, axes), array.transpose(axes)
 
 
-def reverse(draw, layout, array):
+def reverse(draw, view, array):
     axes = [axis for axis in range(array.ndim) if draw(st.booleans())]
-    return reversed_along(layout, axes), np.flip(array, axes)
+    return reversed_along(view, axes), np.flip(array, axes)
 
 
-def cut(draw, layout, array):
+def cut(draw, view, array):
     starts = [draw(st.integers(0, size)) for size in array.shape]
     steps = [draw(st.integers(1, 3)) for _ in array.shape]
     array = array[tuple(map(slice, starts, array.shape, steps))]
-    return sliced(layout, starts, array.shape, steps), array
+    return sliced(view, starts, array.shape, steps), array
 
 
-def stretch(draw, layout, array):
+def stretch(draw, view, array):
     shape = (draw(st.integers(0, 3)), *array.shape)
-    return stretched(layout, shape, range(1, len(shape))), np.broadcast_to(array, shape)
+    return stretched(view, shape, range(1, len(shape))), np.broadcast_to(array, shape)
 
 
 CHANGES = [permute, reverse, cut, stretch]
@@ -59,32 +59,32 @@ CHANGES = [permute, reverse, cut, stretch]
 
 @given(pairs())
 def test_views(pair):
-    layout, array, memory = pair
-    np.testing.assert_array_equal(view(layout, memory), array)
-    assert layout.shape == array.shape
-    still = [step for size, step in zip(layout.shape, layout.strides) if size == 1]
+    view, array, memory = pair
+    np.testing.assert_array_equal(array_of(view, memory), array)
+    assert view.shape == array.shape
+    still = [step for size, step in zip(view.shape, view.strides) if size == 1]
     assert not any(still)
 
 
 @given(pairs(), st.data())
 def test_reshape(pair, data):
-    layout, array, memory = pair
+    view, array, memory = pair
     shape = data.draw(st.sampled_from([(-1,), (2, -1), (-1, 2), (1, -1, 3), (-1, 1)]))
     try:
         wanted = array.reshape(shape)
     except ValueError:
         return
-    found = reshaped(layout, wanted.shape)
+    found = reshaped(view, wanted.shape)
     if found is not None:
-        np.testing.assert_array_equal(view(found, memory), wanted)
+        np.testing.assert_array_equal(array_of(found, memory), wanted)
     elif array.size:
         assert not np.shares_memory(wanted, array)  # NumPy has to copy as well
 
 
 def test_scalars_need_no_memory():
-    layout = everywhere(np.float32(2), (2, 3))
-    np.testing.assert_array_equal(view(layout, {}), np.full((2, 3), 2, "float32"))
-    assert reshaped(layout, (6,)).shape == (6,) and str(layout) == "2.0:f32[2,3]"
+    view = everywhere(np.float32(2), (2, 3))
+    np.testing.assert_array_equal(array_of(view, {}), np.full((2, 3), 2, "float32"))
+    assert reshaped(view, (6,)).shape == (6,) and str(view) == "2.0:f32[2,3]"
 
 
 def test_row_major():
@@ -93,6 +93,6 @@ def test_row_major():
 
 def test_an_axis_without_elements_moves():
     """A store into it goes through its loop, which has no turn."""
-    one = whole(Slot("m", I32, 1), I32, (1,))
+    one = whole(Buffer("m", I32, 1), I32, (1,))
     assert sliced(one, [0], [0], [1]).strides == (1,)
     assert sliced(one, [0], [1], [1]).strides == (0,)

@@ -20,36 +20,36 @@ OFTEN = 16
 MEMCPY = "@llvm.memcpy.p0i8.p0i8.i64"
 
 
-class FunctionText(LLVMFunction):
+class StepsText(LLVMFunction):
     """The text of a function that does some steps, in the making.
 
     Attributes:
       program: the `ProgramText`.
       head: lines that come first.
-      addresses: from slots to the names of their addresses.
+      addresses: from buffers to the names of their addresses.
       stack, room: how many bytes its variables may take, and may still take.
       shared: memory that steps use in turn, from names to sizes.
     """
 
-    def __init__(self, program, steps, slots, stack=STACK):
+    def __init__(self, program, steps, buffers, stack=STACK):
         super().__init__()
         self.stack = self.room = stack
         self.shared = {}
         self.program, self.head = program, []
-        self.addresses = {slot: self.name("s") for slot in slots}
+        self.addresses = {buffer: self.name("s") for buffer in buffers}
         self.end = ["  ret i32 0"]
         self.places, self.first_of = program.locations.places, program.locations.first
         own = program.locations.uses(steps).items()
-        alone = [slot for slot, count in own if count == program.uses[slot]]
+        alone = [buffer for buffer, count in own if count == program.uses[buffer]]
         self.local = set(filter(self._may_be_local, alone))
 
-    def _may_be_local(self, slot):
-        arena = slot in self.places and self.places[slot].kind == "arena"
-        return arena and nbytes(slot) <= SMALL
+    def _may_be_local(self, buffer):
+        arena = buffer in self.places and self.places[buffer].kind == "arena"
+        return arena and nbytes(buffer) <= SMALL
 
-    def parameters(self, slots):
-        """Return the parameters of the function, with the addresses of slots."""
-        given = "".join(f", i8* {self.addresses[slot]}" for slot in slots)
+    def parameters(self, buffers):
+        """Return the parameters of the function, with the addresses of buffers."""
+        given = "".join(f", i8* {self.addresses[buffer]}" for buffer in buffers)
         return f"i8** %memory, i8* %arena, i8** %context{given}"
 
     def variables(self):
@@ -63,9 +63,9 @@ class FunctionText(LLVMFunction):
         self.head.append(f"  {name} = {text}")
         return name
 
-    def variable(self, slot):
-        """Return the address of a new local variable, of the size of a slot."""
-        kind = f"[{nbytes(slot)} x i8]"
+    def variable(self, buffer):
+        """Return the address of a new local variable, of the size of a buffer."""
+        kind = f"[{nbytes(buffer)} x i8]"
         whole = self.first(f"alloca {kind}, align 16", "l")
         return self.first(f"bitcast {kind}* {whole} to i8*", "l")
 
@@ -74,16 +74,16 @@ class FunctionText(LLVMFunction):
         place = self.first(f"getelementptr i8*, i8** {table}, i64 {number}", "t")
         return self.first(f"load i8*, i8** {place}", "t")
 
-    def address(self, slot):
-        """Return the address of a slot."""
-        slot = self.first_of.get(slot, slot)
-        if slot not in self.addresses:
-            if slot in self.local and not self.takes(nbytes(slot)):
-                self.local.discard(slot)  # it stays in the arena
-            if slot not in self.local:
-                return self._placed(slot, *self.places[slot])
-            self.addresses[slot] = self.variable(slot)
-        return self.addresses[slot]
+    def address(self, buffer):
+        """Return the address of a buffer."""
+        buffer = self.first_of.get(buffer, buffer)
+        if buffer not in self.addresses:
+            if buffer in self.local and not self.takes(nbytes(buffer)):
+                self.local.discard(buffer)  # it stays in the arena
+            if buffer not in self.local:
+                return self._placed(buffer, *self.places[buffer])
+            self.addresses[buffer] = self.variable(buffer)
+        return self.addresses[buffer]
 
     def takes(self, size):
         """Return whether there is room for a variable, and note that it is taken."""
@@ -97,24 +97,24 @@ class FunctionText(LLVMFunction):
         self.shared[name] = max(self.shared.get(name, 0), size)
         return f"%{name}"
 
-    def _placed(self, slot, kind, number):
+    def _placed(self, buffer, kind, number):
         if kind == "arena":
             return self.offset("%arena", number)
         if kind == "constant":
-            self.addresses[slot] = self.entry("%context", number + 1)
+            self.addresses[buffer] = self.entry("%context", number + 1)
         else:
             number += self.program.inputs if kind == "output" else 0
-            self.addresses[slot] = self.entry("%memory", number)
-        return self.addresses[slot]
+            self.addresses[buffer] = self.entry("%memory", number)
+        return self.addresses[buffer]
 
     def offset(self, address, distance):
         """Return an address some bytes after another."""
         return self.emit(f"getelementptr i8, i8* {address}, i64 {distance}", "p")
 
-    def copy(self, to, source, slot):
-        """Write what copies as many bytes as a slot has."""
+    def copy(self, to, source, buffer):
+        """Write what copies as many bytes as a buffer has."""
         self.declare(f"declare void {MEMCPY}(i8*, i8*, i64, i1)")
-        args = f"i8* {to}, i8* {source}, i64 {nbytes(slot)}, i1 false"
+        args = f"i8* {to}, i8* {source}, i64 {nbytes(buffer)}, i1 false"
         self.line(f"call void {MEMCPY}({args})")
 
     def label(self, hint):
@@ -157,12 +157,12 @@ def parted(steps):
 
 def write_elsewhere(f, steps):
     """Write steps in a function of their own, and its call."""
-    inner = FunctionText(f.program, steps, [], f.stack // 2)
+    inner = StepsText(f.program, steps, [], f.stack // 2)
     named = [s for s in f.program.locations.uses(steps) if s not in inner.local]
-    handed = {slot for slot in f.addresses if slot not in f.places}
-    shared = [slot for slot in named if slot in f.local or slot in handed]
+    handed = {buffer for buffer in f.addresses if buffer not in f.places}
+    shared = [buffer for buffer in named if buffer in f.local or buffer in handed]
     name = f"part{len(f.program.functions)}"
-    args = "".join(f", i8* {f.address(slot)}" for slot in shared)
+    args = "".join(f", i8* {f.address(buffer)}" for buffer in shared)
     f.program.function(name, steps, shared, f.stack // 2)
     args = f"i8** %memory, i8* %arena, i8** %context{args}"
     status = f.name("v")

@@ -6,16 +6,16 @@ import pytest
 from minijax.kernels.interpreter import check_kernel, interpret
 from minijax.kernels.kernel import (
     Affine,
-    Buffer,
     Guard,
     Kernel,
+    Parameter,
     Store,
     apply,
     fold,
     index,
     load,
 )
-from minijax.kernels.layouts import collapse
+from minijax.kernels.views import collapse
 from tests.kernel_cases import random_kernels
 
 F32 = np.dtype("float32")
@@ -23,7 +23,7 @@ F32 = np.dtype("float32")
 
 def copy(sizes, strides, out, guards=()):
     """A kernel that copies, and what is left of its axes."""
-    x, result = Buffer("x", F32, 999), Buffer("out", F32, 999)
+    x, result = Parameter("x", F32, 999), Parameter("out", F32, 999)
     a = load(x, Affine(0, strides), guards)
     stores = (Store(result, Affine(0, out), a),)
     return collapse(Kernel("copy", sizes, (x, result), (a,), stores)).sizes
@@ -53,7 +53,7 @@ def test_guards_count():
 
 
 def test_folds_and_indices_keep_axes_apart():
-    x, out = Buffer("x", F32, 12), Buffer("out", F32, 3)
+    x, out = Parameter("x", F32, 12), Parameter("out", F32, 3)
     a = load(x, Affine(0, (4, 1)))
     s = fold("add", (1,), a)
     stores = (Store(out, Affine(0, (1, 0)), s),)
@@ -70,7 +70,7 @@ def test_folds_and_indices_keep_axes_apart():
 
 
 def test_folds_along_axes_of_size_1_vanish():
-    x, out = Buffer("x", F32, 3), Buffer("out", F32, 3)
+    x, out = Parameter("x", F32, 3), Parameter("out", F32, 3)
     a = load(x, Affine(0, (1, 0)))
     nodes = (a, fold("add", (1,), a))
     stores = (Store(out, Affine(0, (1, 0)), nodes[1]),)

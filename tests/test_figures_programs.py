@@ -6,12 +6,12 @@ from types import SimpleNamespace
 from minijax_book import figures
 
 
-class Slot:
+class Buffer:
     def __init__(self, name):
         self.name = name
 
 
-X, Y, Z = map(Slot, "xyz")
+X, Y, Z = map(Buffer, "xyz")
 
 
 def step(name, reads, writes):
@@ -25,9 +25,9 @@ def made(steps, inputs=(X,), outputs=(Z,)):
     )
 
 
-def test_steps_and_slots():
-    schedule = made([step("exp", [X], [Y]), step("add", [Y, X], [Z])])
-    figure = figures.schedule(schedule, "Two steps")
+def test_steps_and_buffers():
+    program = made([step("exp", [X], [Y]), step("add", [Y, X], [Z])])
+    figure = figures.program(program, "Two steps")
     ElementTree.fromstring(figure.svg)
     assert figure.alt == "Two steps. exp: x → y; add: y x → z"
     assert [text.label for text in figure.texts] == ["exp", "add", "x", "y", "z"]
@@ -35,10 +35,10 @@ def test_steps_and_slots():
 
 
 def test_nothing_and_a_lot():
-    assert "no steps" in figures.schedule(made([], [], [])).alt
+    assert "no steps" in figures.program(made([], [], [])).alt
     calls = SimpleNamespace(eqn=SimpleNamespace(primitive="dot"), reads=[X], writes=[Z])
     many = made([calls, *[step("m" * 70, [X], [Z]) for _ in range(30)]])
-    figure = figures.schedule(many)
+    figure = figures.program(many)
     assert "dot: x → z" in figure.alt
     for box in figure.texts:
         assert box.x >= 0 and box.x + box.width <= figure.width
