@@ -40,7 +40,7 @@ from tests.commands import options_of, reported
 from tests.random_programs import GROUPS
 
 BLOCK, PATIENCE, THREADS = 20, 900, 3
-LESS = {(streaming, "NEAR_BYTES"): 2**10, (shared_text, "LONG"): 40,
+LESS = {(streaming, "far_bytes"): lambda target: 2**10, (shared_text, "LONG"): 40,
         (shared_text, "SHORT"): 10}  # fmt: skip
 
 SQUARE = [7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65]
@@ -51,8 +51,13 @@ SWEPT = [
     for what in ("jnp.exp({x})", "jnp.tanh({x})", "jnp.arctan({x})", "jnp.sin({x} * 2)")
     for symbol, name in (("-", "max"), ("+", "sum"), ("*", "mean"), ("<", "min"))
 ] + ["jnp.tanh({x}.sum({place}))", "jnp.exp(jnp.tanh({x} * {x}).mean({place}))"]
+TRANSPOSED = [
+    "{x}.T", "({x} * 2 + 1).T", "jnp.swapaxes({x}, 0, -1)", "-{x}.T[::-1]",
+    "{x}.T.astype('{dtype}')", "jnp.swapaxes({x} + {o}, -1, -2)",
+    "jnp.concatenate([{x}.T, {x}.T])",
+]  # fmt: skip
 TELLING = [
-    SWEPT, edge_programs.TURNED, edge_programs.FOLDED, SWEPT, edge_programs.TURNED,
+    SWEPT, TRANSPOSED, edge_programs.FOLDED, SWEPT, TRANSPOSED, edge_programs.TURNED,
     edge_programs.FOLDED, edge_programs.NARROWED, *GROUPS[:8],
 ]  # fmt: skip
 
@@ -183,7 +188,7 @@ def drawn(seed):
         rng = np.random.default_rng(seed)
         like, inputs = shapes(rng), {}
         dtypes = edge_programs.WIDE if seed % 3 else edge_programs.DTYPES
-        for name in "abc"[: rng.integers(1, 4)]:
+        for name in "abc"[: [1, 1, 2, 3][rng.integers(4)]]:
             shape, dtype = like[rng.integers(len(like))], str(rng.choice(dtypes))
             inputs[name] = edge_programs.numbers(rng, shape, dtype)
         most, length = edge_programs.MOST, int(rng.integers(1, 4))
@@ -194,11 +199,11 @@ def drawn(seed):
 
 def shapes(rng):
     """Return shapes that fit each other: one long axis, or two of some vectors."""
-    if rng.random() < 0.5:
+    if rng.random() < 0.4:
         return edge_programs.shapes(rng)
     few = [[], [], [2], [3]][rng.integers(4)]
     shape = (*few, *[int(n) for n in rng.choice(SQUARE, 2)])
-    return [shape, shape, shape, shape[1:], shape[-1:], (*shape[:-2], *shape[:-3:-1])]
+    return [shape, shape, shape, (*shape[:-2], *shape[:-3:-1])]
 
 
 # Children, and who looks after them.

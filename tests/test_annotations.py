@@ -60,7 +60,7 @@ def test_nothing_is_left_of_an_annotation(annotation):
     kernels += [turned(40, 300, f32, 1), row_program(3, 5, f32)]
     told = {"vector": "lanes=", "tile": "Tile(", "keep": "Keep(", "stream": "Stream("}
     told |= {"unroll": "unrolled=True", "block": "blocked=True"}
-    with patch.object(annotations.streaming, "NEAR_BYTES", 2**10):
+    with patch.object(annotations.streaming, "far_bytes", lambda target: 2**10):
         texts = [str(nest_without(annotation, k, target)) for k in kernels]
     with_lanes = [text.replace("lanes=0", "") for text in texts]
     assert not any(told[annotation] in text for text in with_lanes)

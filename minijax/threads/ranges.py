@@ -39,4 +39,4 @@ def time_of_kernel(kernel, target):
     """Return about how many nanoseconds one thread takes for a kernel."""
     counts, lanes = operations(kernel), target.vector_bytes // 4
     work = counts["flops"] + 10 * counts["transcendentals"]
-    return sum(traffic(kernel)) / 40 + work / (2 * lanes)
+    return sum(traffic(kernel)) / target.bandwidth + work / (2 * lanes)
