@@ -40,8 +40,11 @@ from tests.commands import options_of, reported
 from tests.random_programs import GROUPS
 
 BLOCK, PATIENCE, THREADS = 20, 900, 3
-LESS = {(streaming, "far_bytes"): lambda target: 2**10, (shared_text, "LONG"): 40,
-        (shared_text, "SHORT"): 10}  # fmt: skip
+LONG = 40
+LESS = {
+    (streaming, "far_bytes"): lambda target: 2**10,
+    (shared_text, "SHORT"): 10,
+}
 
 SQUARE = [7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65]
 
@@ -97,7 +100,7 @@ class Recorded(CPUProgram):
     met: set = set()
 
     def __init__(self, *args, **kwargs):
-        with scheduled(self.nest), limits(THREADS):
+        with scheduled(self.nest), limits():
             super().__init__(*args, **kwargs)
         if "@minijax_share" in self.text:
             self.met.add("parallel")
@@ -115,8 +118,8 @@ class Without(CPUProgram):
     """A program whose nests have no loops with one of the annotations."""
 
     def __init__(self, *args, **kwargs):
-        threads = 1 if self.annotation == "parallel" else THREADS
-        with scheduled(self.nest), limits(threads):
+        long = np.inf if self.annotation == "parallel" else LONG
+        with scheduled(self.nest), limits(long):
             super().__init__(*args, **kwargs)
 
     def nest(self, kernel, target):
@@ -135,13 +138,14 @@ def scheduled(nest):
 
 
 @contextlib.contextmanager
-def limits(threads):
-    """Let so many threads share steps, for a while, however short these are."""
+def limits(long=LONG):
+    """Let threads share steps of so many nanoseconds; stream small matrices."""
+    less = LESS | {(shared_text, "LONG"): long}
     with contextlib.ExitStack() as stack:
-        for (module, name), value in LESS.items():
+        for (module, name), value in less.items():
             stack.enter_context(patch.object(module, name, value))
         before = minijax.config.minijax_num_threads
-        minijax.config.update("minijax_num_threads", threads)
+        minijax.config.update("minijax_num_threads", THREADS)
         stack.callback(minijax.config.update, "minijax_num_threads", before)
         yield
 

@@ -30,15 +30,15 @@ PROGRAMS = {
     "tile": (lambda x: (x * 2).T, (40, 300)),
     "keep": (shares, (40, 300)),
     "stream": (lambda x: x.sum(0), (40, 300)),
-    "unroll": (lambda x: x.sum(1), (100, 3)),
-    "block": (lambda x: x.sum(), (40, 300)),
+    "unroll": (lambda x: x.sum(1), (50, 3)),
+    "block": (lambda x: x.sum(), (40_009,)),
     "parallel": (lambda x: minijax.numpy.tanh(x), (4000,)),
 }
 
 
 def numbers(shape):
-    """Return numbers from -1 to 1."""
-    return np.linspace(-1, 1, np.prod(shape), dtype="f4").reshape(shape)
+    """Return numbers from 0 to 1: no sum of them is near 0."""
+    return np.linspace(0, 1, np.prod(shape), dtype="f4").reshape(shape)
 
 
 @pytest.mark.parametrize("annotation", ANNOTATIONS)
@@ -49,7 +49,7 @@ def test_each_annotation_is_met_and_can_be_switched_off(annotation):
     for backend in ("cpu, recorded", f"cpu without {annotation}"):
         jitted = minijax.jit(f, backend=backend)
         texts.append(jitted.lower(x).compile().as_text("llvm"))
-        assert np.allclose(jitted(x), f(minijax.numpy.asarray(x)), rtol=1e-5)
+        assert np.allclose(jitted(x), f(minijax.numpy.asarray(x)), rtol=1e-4, atol=1e-6)
     assert annotation in Recorded.met and texts[0] != texts[1]
 
 
@@ -73,12 +73,12 @@ def test_a_wrong_annotation_is_seen():
         recalled(f, step)
         f.names[step.row.node] = f.wide("float", "1.0", f.lanes_of(step.row.node))
 
-    shape = PROGRAMS["keep"][1]
+    shape = 41, 300  # for which no test has made machine code
     x = numbers(shape)
     with patch.dict(held_rows.step_writers, {held_rows.Recall: forgets}):
         wrong = minijax.jit(shares, backend="cpu, recorded")(x)
         right = minijax.jit(shares, backend="cpu without keep")(x)
-    assert np.allclose(right, shares(minijax.numpy.asarray(x)), rtol=1e-5)
+    assert np.allclose(right, shares(minijax.numpy.asarray(x)), rtol=1e-4, atol=1e-6)
     assert not np.allclose(wrong, right, rtol=1e-2)
 
 
