@@ -147,7 +147,14 @@ def of_vectors(jax, jnp):
 
 def of_matrices(jax, jnp):
     """Programs of a matrix, two by three."""
+
+    def definite(x):
+        return x @ x.T + jnp.eye(2)
+
     return {
+        "factor": lambda x: jnp.linalg.cholesky(definite(x)),
+        "solution": lambda x: jnp.linalg.solve(x[:, :2] + 3 * jnp.eye(2), x),
+        "eigenvalues": lambda x: jnp.linalg.eigh(definite(x))[0],
         "transpose": lambda x: x.T @ x,
         "sum of rows": lambda x: x.sum(axis=1) * x.max(axis=1),
         "normalise": lambda x: (x - x.mean(0)) / jnp.sqrt(x.var(0) + 1.0),

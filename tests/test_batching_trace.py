@@ -155,6 +155,9 @@ NOT_HERE = ["iota", "empty2", "axis_index", *COLLECTIVE]
 KEYED = "seed wrap unwrap split fold_in bits clone".split()
 NOT_HERE += [f"random_{name}" for name in KEYED]
 NOT_HERE += ["sort"]  # tests/test_sorting_rules.py
+# They want matrices: tests/test_factorizations_primitives.py.
+MATRICES = "cholesky eigh lu lu_pivots_to_permutation qr svd triangular_solve"
+NOT_HERE += MATRICES.split()
 FLOOR_2 = [p for p in computations if p.name not in NOT_HERE]
 
 

@@ -29,6 +29,7 @@ from minijax.branches.while_loops import while_p as while_p
 from minijax.distributions.gamma_slopes import random_gamma_grad as random_gamma_grad
 from minijax.forgetting.barriers import optimization_barrier as optimization_barrier
 from minijax.forgetting.barriers import optimization_barrier_p as optimization_barrier_p
+from minijax.lax import linalg as linalg
 from minijax.lax.arithmetic import add as add
 from minijax.lax.arithmetic import add_p as add_p
 from minijax.lax.arithmetic import lt as lt
