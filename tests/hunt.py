@@ -85,6 +85,13 @@ def threads(seed):
     return told("\n".join(map(str, wrong)))
 
 
+def annotations(seed):
+    """Machine code without vectors, tiles, kept rows, streams, threads, in turn."""
+    from tests import annotations
+
+    return told("\n".join(annotations.problems(seed)[0]))
+
+
 def fusion(seed):
     """Fused programs."""
     from tests import fusion_cases
@@ -149,7 +156,17 @@ def jax_rules(seed):
 
 FAMILIES = {
     each.__name__: each
-    for each in (edges, lines, control, rules, kernels, threads, fusion, memory)
+    for each in (
+        edges,
+        lines,
+        control,
+        rules,
+        kernels,
+        annotations,
+        threads,
+        fusion,
+        memory,
+    )
 }
 if hasattr(os, "fork"):
     FAMILIES["cold"] = cold

@@ -148,8 +148,11 @@ class Lines:
         values = self.values | dict(zip(self.wanted, found))
         for (name, expression), ours in zip(self.lines, found):
             line = self.package.function([(name, expression)], [name])
-            [wanted] = line(values)
-            if problem := types_or_values(ours, wanted):
+            problem = types_or_values(ours, *line(values))
+            if problem:  # an exponent that is known may give another type, as in JAX
+                staged = minijax.jit(line, backend=REFERENCE)
+                problem = types_or_values(ours, *staged(values))
+            if problem:
                 yield f"line {name}: {problem}"
 
     def plain(self, backend):
@@ -238,13 +241,16 @@ def finite(x):
 
 def with_control_flow(seed, backends):
     """Return the disagreements of a program with loops and branches."""
-    ways = random_control.WAYS
-    random_control.WAYS = [random_control.backend(name) for name in backends]
-    try:
-        comparison = random_control.ControlComparison(seed, alone=True)
-        return [random_control.report(seed, comparison)] if comparison.found else []
-    finally:
-        random_control.WAYS = ways
+    comparison = ComparisonOf(seed, backends)
+    return [random_control.report(seed, comparison)] if comparison.found else []
+
+
+class ComparisonOf(random_control.ControlComparison):
+    """A program of control flow, by some backends."""
+
+    def __init__(self, seed, backends):
+        self.ways = list(map(random_control.backend, backends))
+        super().__init__(seed, alone=True)
 
 
 def run_block(seed, count, backends):

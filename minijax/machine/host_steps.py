@@ -19,11 +19,7 @@ def write_hosted(f, step):
     addresses.append(f.in_turn("status", 4))
     status = f.first("bitcast i8* %status to i32*", "l")
     f.line(f"store i32 1, i32* {status}")
-    whole = f.in_turn("table", 8 * len(addresses))
-    table = f.first(f"bitcast i8* {whole} to i8**", "l")
-    for place, pointer in enumerate(addresses):
-        entry = f.emit(f"getelementptr i8*, i8** {table}, i64 {place}", "p")
-        f.line(f"store i8* {pointer}, i8** {entry}")
+    table = f.table(addresses)
     host = f.entry("%context", 0)
     function = f.first(f"bitcast i8* {host} to void (i64, i8**)*", "t")
     f.line(f"call void {function}(i64 {number}, i8** {table})")

@@ -97,6 +97,15 @@ class StepsText(LLVMFunction):
         self.shared[name] = max(self.shared.get(name, 0), size)
         return f"%{name}"
 
+    def table(self, addresses):
+        """Write addresses one after the other into memory; return where they are."""
+        whole = self.in_turn("table", 8 * len(addresses))
+        table = self.first(f"bitcast i8* {whole} to i8**", "l")
+        for number, each in enumerate(addresses):
+            entry = self.emit(f"getelementptr i8*, i8** {table}, i64 {number}", "p")
+            self.line(f"store i8* {each}, i8** {entry}")
+        return table
+
     def _placed(self, buffer, kind, number):
         if kind == "arena":
             return self.offset("%arena", number)

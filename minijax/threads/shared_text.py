@@ -62,14 +62,10 @@ class Task(NamedTuple):
 def write_share(f, task, addresses, space="null"):
     """Write how a program has a task done: a table of addresses, and a call."""
     f.declare(f"declare i64 @minijax_share({', '.join(['i64'] * 7)})")
-    whole = f.in_turn("table", 8 * len(addresses))
-    table = f.first(f"bitcast i8* {whole} to i8**", "l")
-    for number, each in enumerate(addresses):
-        entry = f.emit(f"getelementptr i8*, i8** {table}, i64 {number}", "p")
-        f.line(f"store i8* {each}, i8** {entry}")
+    table = f.emit(f"ptrtoint i8** {f.table(addresses)} to i64", "p")
     args = [
         f"i64 ptrtoint (i64 (i8**, i64, i64, i8*)* @{task.name} to i64)",
-        f"i64 {f.emit(f'ptrtoint i8** {table} to i64', 'p')}",
+        f"i64 {table}",
         *[f"i64 {number}" for number in (task.size, task.unit)],
         f"i64 {f.emit(f'ptrtoint i8* {space} to i64', 'p')}",
         *[f"i64 {number}" for number in (task.each, int(task.time / SHORT))],

@@ -37,16 +37,18 @@ class Recall(NamedTuple):
     row: Row
 
 
-ROW_BYTES = 2**16
+def row_bytes(target):
+    """Return how many bytes a row may have: it is read again while it is near."""
+    return 2 * target.caches[0]
 
 
-def hold_rows(kernel, steps, target=None, moving=(), lanes=1):
+def hold_rows(kernel, steps, target, moving=(), lanes=1):
     """Return the steps of a nest in which later sweeps take up what earlier ones found.
 
     Args:
       kernel: a `Kernel`.
       steps: those of its nest, or of a loop in it.
-      target: not needed.
+      target: the `Target` that it is meant for.
       moving: the axes of the loops around them.
       lanes: how many numbers stand for one, if vectors lie along one of these axes.
     """
@@ -54,7 +56,8 @@ def hold_rows(kernel, steps, target=None, moving=(), lanes=1):
     for step in steps:
         if is_loop(step):
             firsts = {node: result[place] for node, place in done.items()}
-            rows = rows_for(kernel, step, firsts, moving, lanes)
+            most = row_bytes(target) // lanes
+            rows = rows_for(kernel, step, firsts, moving, most)
             for row in [row for row in rows if row not in kept]:
                 first = done[row.node]
                 result[first] = _with_keep(result[first], row)
@@ -63,14 +66,14 @@ def hold_rows(kernel, steps, target=None, moving=(), lanes=1):
             for node in nodes_in(step):
                 done.setdefault(node, len(result))
         result.append(step)
-    return [_inside(kernel, step, moving, lanes) for step in result]
+    return [_inside(kernel, step, target, moving, lanes) for step in result]
 
 
-def _inside(kernel, step, moving, lanes):
+def _inside(kernel, step, target, moving, lanes):
     if not is_loop(step):
         return step
     lanes = step.lanes or lanes
-    body = hold_rows(kernel, step.body, None, (*moving, step.axis), lanes)
+    body = hold_rows(kernel, step.body, target, (*moving, step.axis), lanes)
     return step._replace(body=body)
 
 
@@ -88,15 +91,16 @@ def lying(loop, node):
     return {step.axis: step.lanes for step in steps if node in nodes_in(step)}
 
 
-def rows_for(kernel, loop, firsts, moving, lanes):
+def rows_for(kernel, loop, firsts, moving, most):
     """Return rows for what a loop computes again, if that takes long.
 
     Vectors have to lie along the same axis where a number is kept and recalled.
 
     Args:
-      kernel, moving, lanes: those of `hold_rows`.
+      kernel, moving: those of `hold_rows`.
       loop: the loop.
       firsts: from nodes to the earlier loops that compute them first.
+      most: how many bytes a row has at most.
     """
     nodes = nodes_in(loop)
     again = {node for node in nodes if node in firsts}
@@ -108,7 +112,7 @@ def rows_for(kernel, loop, firsts, moving, lanes):
         here = lying(firsts[node], node)
         along = axes & {*here, *lying(loop, node)}
         size = math.prod(kernel.sizes[axis] for axis in axes)
-        fits = len(along) < 2 and size * lanes * node.dtype.itemsize <= ROW_BYTES
+        fits = len(along) < 2 and size * node.dtype.itemsize <= most
         if fits and any(takes_long(found) for found in _behind(node, again)):
             room = sum(-kernel.sizes[axis] % here.get(axis, 1) for axis in along)
             rows.append(Row(node, (*sorted(axes - along), *along), room))
@@ -259,7 +263,7 @@ def check_recall(walk, recall):
 step_checks.update({Keep: check_keep, Recall: check_recall})
 
 
-SMALL, ENOUGH = 2**17, 4
+SMALL, ENOUGH = 2**17, 4  # numbers that no threads share; steps that are worth a sweep
 
 
 def with_row_ends(kernel, steps, target):
@@ -286,7 +290,7 @@ def _sweeps(kernel, loop, target):
     if little or kernel.sizes[loop.axis] <= 16:
         return [loop]
     rows = [step.row for step in second.body if isinstance(step, Keep | Recall)]
-    short = ROW_BYTES // kernel.sizes[loop.axis]
+    short = row_bytes(target) // kernel.sizes[loop.axis]
     own = all(row.axes == (loop.axis,) for row in rows)
     if not own or any(row.node.dtype.itemsize > short for row in rows):
         return [loop]

@@ -9,91 +9,6 @@ from minijax.kernels.kernel import Node, Store, apart
 from minijax.kernels.loop_nests import Combine, Loop, runs
 from minijax.kernels.scalar_ops import scalar_ops
 
-
-def is_loop(step):
-    """Return whether a step has a body."""
-    return isinstance(step, Loop)
-
-
-def everything(steps):
-    """Yield the steps of a nest, those inside of loops too."""
-    for step in steps:
-        yield step
-        if is_loop(step):
-            yield from everything(step.body)
-
-
-def with_vectors(kernel, steps, target):
-    """Return the steps of a nest with vectors in some of the loops."""
-    return [
-        step
-        if any(is_loop(inner) and inner.lanes for inner in everything([step]))
-        else cheapest(kernel, step, target)[1]
-        if isinstance(step, Loop)
-        else step
-        for step in steps
-    ]
-
-
-def cheapest(kernel, loop, target):
-    """Return the cost of a loop, and the loop with vectors where they are best.
-
-    Either it has vectors itself, or the loops in its body may.
-    """
-    size = kernel.sizes[loop.axis]
-    if size == 0:
-        return 0, loop
-    pairs = [
-        cheapest(kernel, step, target)
-        if isinstance(step, Loop)
-        else (cost(step, None), step)
-        for step in loop.body
-    ]
-    inside = size * sum(price for price, _ in pairs)
-    lanes = lanes_for(kernel, loop, target)
-    registers = max(1, lanes // target.lanes(widest(loop)))
-    wide = math.ceil(size / lanes) * registers
-    wide *= cost_at_once(kernel, loop.body, loop.axis, lanes)
-    if size > 1 and wide < inside and may_have_lanes(loop):
-        return wide, loop._replace(lanes=lanes)
-    return inside, loop._replace(body=[step for _, step in pairs])
-
-
-def may_have_lanes(loop):
-    """Return whether the turns of a loop may be done at once.
-
-    No fold may run along it, and no two lanes may meet in a place that is computed.
-    """
-    inner = [step for step in loop.body if isinstance(step, Store)]
-    stores = [step for step in everything(loop.body) if isinstance(step, Store)]
-    meet = [step for step in stores if step.update and not step.update.distinct]
-    own = all(step in inner and apart(step, loop.axis) for step in meet)
-    return own and not any(map(runs, loop.folds))
-
-
-def cost_at_once(kernel, steps, axis, lanes):
-    """Return what steps cost with vectors along an axis."""
-    return sum(
-        kernel.sizes[step.axis] * cost_at_once(kernel, step.body, axis, lanes)
-        if isinstance(step, Loop)
-        else cost(step, axis, lanes)
-        for step in steps
-    )
-
-
-def is_turn(step):
-    """Return whether in this step a number enters a running fold."""
-    return isinstance(step, Combine) and runs(step.fold)
-
-
-def leaps(step, axis):
-    """Return whether the elements of a step's lanes are no neighbours."""
-    if isinstance(step, Store):
-        return abs(step.place.strides[axis]) > 1
-    loads = isinstance(step, Node) and step.op == "load"
-    return loads and abs(step.detail.place.strides[axis]) > 1
-
-
 WAIT = 3  # what a turn of a running fold takes, as it waits for the one before
 
 
@@ -133,25 +48,52 @@ def _cost_of_load(node, axis, lanes):
     return stride if 1 < stride <= 4 else 3 * lanes
 
 
-def lanes_for(kernel, loop, target):
-    """Return how many numbers the vectors of a loop hold.
+def is_turn(step):
+    """Return whether in this step a number enters a running fold."""
+    return isinstance(step, Combine) and runs(step.fold)
 
-    Where there is little to do for each of them, several registers stand for a vector:
-    then the processor has something to do while it waits. Elements that are no
-    neighbours, and that enter running folds, keep it busy without.
+
+def cost_at_once(kernel, steps, axis, lanes):
+    """Return what steps cost with vectors along an axis."""
+    return sum(
+        kernel.sizes[step.axis] * cost_at_once(kernel, step.body, axis, lanes)
+        if isinstance(step, Loop)
+        else cost(step, axis, lanes)
+        for step in steps
+    )
+
+
+def is_loop(step):
+    """Return whether a step has a body."""
+    return isinstance(step, Loop)
+
+
+def everything(steps):
+    """Yield the steps of a nest, those inside of loops too."""
+    for step in steps:
+        yield step
+        if is_loop(step):
+            yield from everything(step.body)
+
+
+def may_have_lanes(loop):
+    """Return whether the turns of a loop may be done at once.
+
+    No fold may run along it, and no two lanes may meet in a place that is computed.
     """
-    size, lanes = kernel.sizes[loop.axis], target.lanes(widest(loop))
-    if size <= lanes:
-        return size
-    steps = [*everything(loop.body)]
-    folds = loop.folds or any(isinstance(step, Loop) for step in steps)
-    if folds and not any(is_function(step) for step in steps) and not (
-        any(map(is_turn, steps)) and any(leaps(step, loop.axis) for step in steps)
-    ):
-        most = min(4 * lanes, size)
-        while 2 * lanes <= most:
-            lanes *= 2
-    return lanes
+    inner = [step for step in loop.body if isinstance(step, Store)]
+    stores = [step for step in everything(loop.body) if isinstance(step, Store)]
+    meet = [step for step in stores if step.update and not step.update.distinct]
+    own = all(step in inner and apart(step, loop.axis) for step in meet)
+    return own and not any(map(runs, loop.folds))
+
+
+def leaps(step, axis):
+    """Return whether the elements of a step's lanes are no neighbours."""
+    if isinstance(step, Store):
+        return abs(step.place.strides[axis]) > 1
+    loads = isinstance(step, Node) and step.op == "load"
+    return loads and abs(step.detail.place.strides[axis]) > 1
 
 
 def is_short(kernel, loop):
@@ -183,3 +125,60 @@ def widest(loop):
     nodes += [fold.args[0] for fold in loop.folds]
     dtypes = [node.dtype for node in nodes if node.op not in ("constant", "index")]
     return max(dtypes or [nodes[0].dtype], key=lambda dtype: dtype.itemsize)
+
+
+def lanes_for(kernel, loop, target):
+    """Return how many numbers the vectors of a loop hold.
+
+    Where there is little to do for each of them, several registers stand for a vector:
+    then the processor has something to do while it waits. Elements that are no
+    neighbours, and that enter running folds, keep it busy without.
+    """
+    size, lanes = kernel.sizes[loop.axis], target.lanes(widest(loop))
+    if size <= lanes:
+        return size
+    steps = [*everything(loop.body)]
+    folds = loop.folds or any(isinstance(step, Loop) for step in steps)
+    if folds and not any(is_function(step) for step in steps) and not (
+        any(map(is_turn, steps)) and any(leaps(step, loop.axis) for step in steps)
+    ):
+        most = min(4 * lanes, size)
+        while 2 * lanes <= most:
+            lanes *= 2
+    return lanes
+
+
+def cheapest(kernel, loop, target):
+    """Return the cost of a loop, and the loop with vectors where they are best.
+
+    Either it has vectors itself, or the loops in its body may.
+    """
+    size = kernel.sizes[loop.axis]
+    if size == 0:
+        return 0, loop
+    pairs = [
+        cheapest(kernel, step, target)
+        if isinstance(step, Loop)
+        else (cost(step, None), step)
+        for step in loop.body
+    ]
+    inside = size * sum(price for price, _ in pairs)
+    lanes = lanes_for(kernel, loop, target)
+    registers = max(1, lanes // target.lanes(widest(loop)))
+    wide = math.ceil(size / lanes) * registers
+    wide *= cost_at_once(kernel, loop.body, loop.axis, lanes)
+    if size > 1 and wide < inside and may_have_lanes(loop):
+        return wide, loop._replace(lanes=lanes)
+    return inside, loop._replace(body=[step for _, step in pairs])
+
+
+def with_vectors(kernel, steps, target):
+    """Return the steps of a nest with vectors in some of the loops."""
+    return [
+        step
+        if any(is_loop(inner) and inner.lanes for inner in everything([step]))
+        else cheapest(kernel, step, target)[1]
+        if isinstance(step, Loop)
+        else step
+        for step in steps
+    ]

@@ -31,9 +31,12 @@ class Stream(NamedTuple):
     after: list
 
 
-NEAR_BYTES = 2**18  # what is read again soon enough is still near
-ROW_NUMBERS = 2**13
 TOGETHER = 8
+
+
+def far_bytes(target):
+    """Return from how many bytes on a matrix is better read as it lies."""
+    return 4 * target.caches[0]
 
 
 def with_streams(kernel, steps, target):
@@ -55,11 +58,13 @@ def streamed(kernel, loop, target):
         return None
     rows, size = loop.body[loops[0]], kernel.sizes[loop.axis]
     dtype, count = widest(loop), kernel.sizes[rows.axis]
-    far = size * count * dtype.itemsize > NEAR_BYTES
+    row = size * dtype.itemsize
     nodes = [*rows.folds, *[step for step in rows.body if isinstance(step, Node)]]
     plain = all(loop.axis in x.level and not runs(x) for x in rows.folds)
     places = any(each.detail.how.startswith("arg") for each in rows.folds)
-    if places or not (far and plain and rows.folds and size <= ROW_NUMBERS):
+    if row * count <= far_bytes(target) or row > target.caches[0]:
+        return None
+    if places or not (plain and rows.folds):
         return None
     if any(is_loop(step) for step in rows.body) or len(nodes) > 2 * TOGETHER:
         return None

@@ -64,7 +64,7 @@ def tiled(kernel, loop, target):
         return None
     if stores[0].update:
         return None
-    lanes = min(target.lanes(widest(loop)), 16)
+    lanes = min(target.lanes(widest(loop)), target.registers)  # a register for each row
     axes = [axis for axis in stores[0].place.axes if kernel.sizes[axis] >= lanes]
     for along in [k for k in axes if stores[0].place.strides[k] == 1]:
         for across in axes:
