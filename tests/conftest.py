@@ -66,19 +66,26 @@ def pytest_make_collect_report(collector):
 
 
 if ELSEWHERE:
-    minijax.config.update("jax_default_device", minijax.devices()[int(ELSEWHERE)])
+    from minijax.arrays.array import ArrayImpl
+    from minijax.jitting import api
+
+    FIRST, CHOSEN = minijax.devices()[0], minijax.devices()[int(ELSEWHERE)]
+    minijax.config.update("jax_default_device", CHOSEN)
+    # `jit(backend="cpu")` asks for machine code in most tests, and not for cpu:0.
+    api.devices = lambda platform: [CHOSEN] if platform == "cpu" else []
+if ELSEWHERE and os.environ.get("MINIJAX_TEST_COMMITTED"):
+    CHOSEN.uncommitted = CHOSEN.committed  # whatever is made has to stay where it is
 
 
 @pytest.fixture(autouse=bool(ELSEWHERE))
 def nothing_is_left_on_the_first_device():
     """Let a test make no array on another device than the one that was chosen."""
-    from minijax.arrays.array import ArrayImpl
-
     astray, make = [], ArrayImpl.__init__
 
     def watched(self, buffer, aval, placement=None):
         make(self, buffer, aval, placement)
-        if self.placement is minijax.devices()[0].uncommitted:
+        chosen = minijax.config.jax_default_device is CHOSEN  # and not by a test
+        if chosen and self.placement is FIRST.uncommitted:
             astray.append(aval)
 
     ArrayImpl.__init__ = watched

@@ -5,6 +5,7 @@
 Reference: ``jax.Array``.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,15 +25,16 @@ methods["weak_type"] = property(lambda x: x.aval.weak_type)
 
 
 class Record:
-    """What is compared, hashed, written and pickled by its three parts.
+    """What is compared, hashed, written and pickled by its four parts.
 
-    They are its `shape`, `dtype` and `weak_type`: an abstract value.
+    They are `shape`, `dtype`, `weak_type` and `manual_axis_type` of an abstract value.
     """
 
     __slots__ = ()
+    mat = property(lambda self: self.manual_axis_type)
 
     def _key(self):
-        return self.shape, self.dtype, self.weak_type
+        return self.shape, self.dtype, self.weak_type, self.manual_axis_type
 
     def __eq__(self, other):
         return isinstance(other, Record) and self._key() == other._key()
@@ -41,24 +43,30 @@ class Record:
         return hash(self._key())
 
     def __reduce__(self):
-        return type(self), self._key()
+        *parts, axes = self._key()
+        return partial(type(self), manual_axis_type=axes), tuple(parts)
 
-    def update(self, shape=None, dtype=None, weak_type=None):
+    def update(self, shape=None, dtype=None, weak_type=None, manual_axis_type=None):
         """Return a copy with some of its parts replaced."""
         kind: type = type(self)
         return kind(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
+            manual_axis_type=(
+                self.manual_axis_type if manual_axis_type is None else manual_axis_type
+            ),
         )
 
     def str_short(self):
         """Return the spelling of jaxprs, such as ``f32[3,4]``."""
-        return f"{short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        sizes = ",".join(map(str, self.shape))
+        return f"{short_name(self.dtype)}[{sizes}]{self.manual_axis_type}"
 
     def __str__(self):
         sizes = ",".join(map(str, self.shape))
-        return f"{'~' * self.weak_type}{name_of(self.dtype)}[{sizes}]"
+        weak, axes = "~" * self.weak_type, self.manual_axis_type
+        return f"{weak}{name_of(self.dtype)}[{sizes}]{axes}"
 
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""

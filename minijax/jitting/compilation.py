@@ -20,6 +20,7 @@ from minijax.forgetting.programs import only, prune
 from minijax.forgetting.remembering import cache_by_object, once_of
 from minijax.jaxprs.jaxpr import ClosedJaxpr, eval_jaxpr
 from minijax.jaxprs.latest import Latest
+from minijax.jitting.shardings import with_wishes_inside
 
 # From names to functions of a `ClosedJaxpr` and its name that make an executable: a
 # callable from arrays to a list of arrays, with `text` and its results' `placement`.
@@ -137,6 +138,20 @@ def _at(executable, placement):
     return twin
 
 
+def place_to_run(args, name, *programs):
+    """Return the `Placement` of a loop: that of its operands, or asked for inside it.
+
+    Args:
+      args: operands.
+      name: of the operation, for messages.
+      *programs: those that it runs.
+
+    Raises:
+      ValueError: if two of all these are committed to different devices.
+    """
+    return with_wishes_inside(placement_of(args, name), name, *programs)
+
+
 def run_program(closed, args, backend=None, name="program", placement=None):
     """Run a program where its operands are, and return the list of results.
 
@@ -155,7 +170,7 @@ def run_program(closed, args, backend=None, name="program", placement=None):
         needed = prune(closed)[1]
         labels = [f"args[{i}]" for i in only(needed, range(len(args)))]
         placement = placement_of(list(only(needed, args)), name, labels)
-    placement = placement or default
+    placement = with_wishes_inside(placement or default, name, closed)
     args = brought(args, placement.device)
     return compiled(closed, backend, name, placement=placement)(*args)
 

@@ -11,11 +11,10 @@ Reference: ``jax.lax.scan``.
 """
 
 from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules
-from minijax.arrays.interchange import placement_of
 from minijax.arrays.transfer import brought
 from minijax.batching.trace import program_primitives
 from minijax.core import Primitive, impl_rules
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compiled, place_to_run
 from minijax.jitting.primitive import check_operands
 from minijax.scans.steps import groups
 
@@ -54,7 +53,7 @@ def order_of_rows(length, reverse):
 
 def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
     """Evaluate a scan: run the program of its step as often as it says."""
-    placement = placement_of(args, scan_p)
+    placement = place_to_run(args, scan_p, jaxpr)
     step, device = compiled(jaxpr, placement=placement), placement.device
     args = [asarray_impl(arg) for arg in brought(args, device)]
     consts, carry, xs = groups(args, num_consts, num_carry)
