@@ -46,9 +46,7 @@ from minijax.forgetting.policies import checkpoint_policies as checkpoint_polici
 from minijax.forgetting.rematerialisation import checkpoint as checkpoint
 from minijax.forgetting.rematerialisation import remat as remat
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct as ShapeDtypeStruct
-from minijax.jaxprs.shape_structs import struct_of as struct_of
 from minijax.jaxprs.staging_api import eval_shape as eval_shape
-from minijax.jaxprs.staging_api import eval_shape_rules as eval_shape_rules
 from minijax.jaxprs.staging_api import make_jaxpr as make_jaxpr
 from minijax.jitting.api import clear_caches as clear_caches
 from minijax.jitting.api import disable_jit as disable_jit

@@ -40,7 +40,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "enable_x64": "minijax.arrays.settings",
         "ensure_compile_time_eval": "minijax.switches.managers",
         "eval_shape": "minijax.jaxprs.staging_api",
-        "eval_shape_rules": "minijax.jaxprs.staging_api",
         "explain_cache_misses": "minijax.jitting.api",
         "float0": "minijax.doorways.dtype_names",
         "grad": "minijax.reverse.gradients",
@@ -69,7 +68,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "remat": "minijax.forgetting.rematerialisation",
         "remove_size_one_mesh_axis_from_type": "minijax.switches.managers",
         "softmax_custom_jvp": "minijax.switches.managers",
-        "struct_of": "minijax.jaxprs.shape_structs",
         "thread_guard": "minijax.switches.managers",
         "threefry_partitionable": "minijax.switches.managers",
         "transfer_guard": "minijax.switches.managers",
@@ -950,7 +948,6 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "minijax.sharding": {
         "ManualAxisType": "minijax.arrays.placement",
-        "NO_MANUAL_AXES": "minijax.arrays.placement",
         "Sharding": "minijax.arrays.placement",
         "SingleDeviceSharding": "minijax.arrays.placement",
     },

@@ -142,12 +142,13 @@ class Interchange(Array):
         return np.array(numbers.view(), dtype=dtype, copy=copy)
 
     def __dlpack__(self, *, max_version=None, **kwargs):
+        numbers = self.device.lent(self._buffer)
         if max_version is None or max_version < (1, 0):  # cannot say "read-only"
-            return lend(self._buffer.copy(), **kwargs)
-        return lend(self._buffer, max_version=max_version, **kwargs)
+            return lend(numbers.copy(), **kwargs)
+        return lend(numbers, max_version=max_version, **kwargs)
 
     def __dlpack_device__(self):
-        return self._buffer.__dlpack_device__()
+        return self.device.lent(self._buffer).__dlpack_device__()
 
     def __copy__(self):
         kind: type = type(self)
@@ -157,7 +158,7 @@ class Interchange(Array):
         return self.__copy__()
 
     def __reduce__(self):
-        return type(self), (self._numbers().copy(), self.aval)
+        return _on_default_device, (type(self), self._numbers().copy(), self.aval)
 
     device = property(lambda self: self.placement.device)
     sharding = property(lambda self: self.placement.sharding)
@@ -177,8 +178,7 @@ class Interchange(Array):
 
     def is_ready(self):
         """Return whether the numbers are there already."""
-        self._check_not_deleted()
-        return True
+        return self.device.is_ready(self._buffer)
 
     def copy_to_host_async(self):
         """Begin to copy the numbers to the host, where they may be already."""
@@ -190,7 +190,8 @@ class Interchange(Array):
 
     def on_device_size_in_bytes(self):
         """Return how many bytes the numbers take."""
-        return self._buffer.nbytes
+        self._check_not_deleted()
+        return self.nbytes
 
     @property
     def addressable_shards(self):
@@ -207,6 +208,12 @@ class Interchange(Array):
 
     def _check_not_deleted(self):
         return self._buffer  # which raises if there is none any more
+
+
+def _on_default_device(kind, numbers, aval):
+    """Return an array of these numbers: what a pickled array becomes."""
+    placement = default_placement()
+    return kind(placement.device.put(numbers), aval, placement)
 
 
 def repr_of_array(buffer, aval):

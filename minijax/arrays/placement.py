@@ -60,8 +60,20 @@ class Device:
         """Return the numbers of a buffer as an array of NumPy, which is not changed."""
         return buffer
 
+    def seal(self, buffer):
+        """See to it that the numbers of a buffer, from now on an array's, stay."""
+        buffer.flags.writeable = False
+
     def wait(self, buffer):
         """Return when the numbers of a buffer are there."""
+
+    def is_ready(self, buffer):
+        """Return whether the numbers of a buffer are there."""
+        return True
+
+    def lent(self, buffer):
+        """Return what lends the numbers to other libraries, an array of NumPy."""
+        return self.fetch(buffer)
 
     def memory_stats(self):
         """Return None: how much memory is in use is not known here, as in JAX."""
@@ -191,6 +203,11 @@ class Placement:
 
 # The devices of each platform; the first platform is the default.
 platforms = {"cpu": [Device("cpu", 0, np)]}
+
+
+def host_device():
+    """Return the device on which functions of Python are called back: the first CPU."""
+    return platforms["cpu"][0]
 
 
 def _numbered(platform, id):

@@ -97,13 +97,6 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct({named}{''.join(said)})"
 
 
-def struct_of(aval, sharding=None):
-    """Return the `ShapeDtypeStruct` of an abstract value, with a sharding perhaps."""
-    axes = None if aval.manual_axis_type.empty else aval.manual_axis_type
-    how = {"weak_type": aval.weak_type, "manual_axis_type": axes}
-    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, **how)
-
-
 def _check_class(name, value, kind):
     if not isinstance(value, kind | None):
         raise ValueError(
@@ -111,3 +104,10 @@ def _check_class(name, value, kind):
             f"minijax.sharding.{kind.__name__}, or None. Got {value} of type "
             f"{type(value)}."
         )
+
+
+def struct_of(aval, sharding=None):
+    """Return the `ShapeDtypeStruct` of an abstract value, with a sharding perhaps."""
+    axes = None if aval.manual_axis_type.empty else aval.manual_axis_type
+    how = {"weak_type": aval.weak_type, "manual_axis_type": axes}
+    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, **how)

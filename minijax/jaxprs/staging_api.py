@@ -128,6 +128,10 @@ def make_jaxpr(
     return make_jaxpr_f
 
 
+# From classes of functions that know their types to functions that ask one of them.
+eval_shape_rules: dict = {}
+
+
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the shapes and dtypes that ``fun(*args, **kwargs)`` has, without arrays.
 
@@ -145,7 +149,3 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             return eval_shape_rules[kind](fun, *args, **kwargs)
     call = FlatCall("eval_shape", fun, args, kwargs, typeof=abstractify)
     return _shapes(call, _stage("eval_shape", call))
-
-
-# From classes of functions that can tell, to functions that ask one of them.
-eval_shape_rules: dict = {}

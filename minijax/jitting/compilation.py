@@ -46,7 +46,7 @@ class Interpreter:
     def __call__(self, *args):
         """Return the list of results."""
         inside = config.override("minijax_backend", "interpreter")
-        with set_current_trace(EvalTrace()), inside, _on_device_of(self.placement):
+        with set_current_trace(EvalTrace()), inside, on_device_of(self.placement):
             outs = eval_jaxpr(self.jaxpr, self.consts, *args)
         return [_typed(*pair, self.placement) for pair in zip(outs, self.out_avals)]
 
@@ -75,7 +75,7 @@ def _typed(x, aval, placement):
     return ArrayImpl(asbuffer(x, placement.device), aval, placement)
 
 
-def _on_device_of(placement):
+def on_device_of(placement):
     """Return a context manager inside which new arrays are on the same device."""
     if placement is None or placement.device is default_placement().device:
         return nullcontext()
@@ -86,7 +86,7 @@ def backend_name(name=None, platform=None):
     """Return the name of a backend: this one, the configured, or a platform's default.
 
     Raises:
-      RuntimeError: if there is no such backend.
+      RuntimeError: if there is no such backend, or if it is for other platforms.
     """
     platform = platform or default_placement().device.platform
     latest = default_backends.get(platform)
@@ -94,6 +94,12 @@ def backend_name(name=None, platform=None):
     if name not in backends:
         known = ", ".join(backends)
         raise RuntimeError(f"Unknown backend {name!r}; there are: {known}.")
+    serves = getattr(backends[name], "platforms", (platform,))
+    if platform not in serves:
+        raise RuntimeError(
+            f"The backend {name!r} makes programs for {', '.join(serves)}; this one is "
+            f"to run on {platform}."
+        )
     return name
 
 

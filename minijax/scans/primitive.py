@@ -58,19 +58,34 @@ def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
     args = [asarray_impl(arg) for arg in brought(args, device)]
     consts, carry, xs = groups(args, num_consts, num_carry)
     carry_avals, row_avals = groups(jaxpr.out_avals, num_carry)
-    avals = [stacked_aval(aval, length) for aval in row_avals]
-    ys = [device.array_module.empty(aval.shape, aval.dtype) for aval in avals]
+    ys = [[None] * length for _ in row_avals]
     for i in order_of_rows(length, reverse):
         outs = step(*consts, *carry, *[_row(x, i) for x in xs])
         carry, rows = groups(outs, num_carry)
         for y, row in zip(ys, rows):
             y[i] = asbuffer(row)
-    results = zip([*(asbuffer(c) for c in carry), *ys], [*carry_avals, *avals])
-    return [ArrayImpl(buffer, aval, placement) for buffer, aval in results]
+    pairs = zip(carry, carry_avals)
+    carry = [ArrayImpl(asbuffer(x), aval, placement) for x, aval in pairs]
+    return carry + [_stacked(*pair, length, placement) for pair in zip(ys, row_avals)]
+
+
+def _evaluated(compute, buffers, aval, placement, **params):
+    results = placement.device.evaluate(scan_p, compute, buffers, params, [aval])
+    return ArrayImpl(results[0], aval, placement)
 
 
 def _row(x, i):
-    return ArrayImpl(asbuffer(x)[i, ...], row_aval(x.aval), x.placement)
+    aval, buffers = row_aval(x.aval), [asbuffer(x)]
+    return _evaluated(lambda xp, x, i: x[i, ...], buffers, aval, x.placement, i=i)
+
+
+def _stacked(rows, aval, length, placement):
+    aval = stacked_aval(aval, length)
+    return _evaluated(_stack, rows, aval, placement, empty=(aval.shape, aval.dtype))
+
+
+def _stack(xp, *rows, empty):
+    return xp.stack(rows) if rows else xp.empty(*empty)
 
 
 impl_rules[scan_p] = step_by_step
