@@ -44,7 +44,8 @@ class Record:
 
     def __reduce__(self):
         *parts, axes = self._key()
-        return partial(type(self), manual_axis_type=axes), tuple(parts)
+        kind: type = type(self)
+        return partial(kind, manual_axis_type=axes), tuple(parts)
 
     def update(self, shape=None, dtype=None, weak_type=None, manual_axis_type=None):
         """Return a copy with some of its parts replaced."""

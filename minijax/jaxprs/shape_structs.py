@@ -8,6 +8,7 @@ Reference: ``jax.ShapeDtypeStruct``.
 import math
 from functools import partial
 
+from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import as_dtype
 from minijax.arrays.placement import ManualAxisType, Sharding
 
@@ -23,8 +24,8 @@ class ShapeDtypeStruct:
       manual_axis_type: the `ManualAxisType` of the array, or None.
 
     Raises:
-      ValueError: if there is no dtype, or `sharding` or `manual_axis_type` is of no
-        such class.
+      ValueError: if there is no dtype, or `sharding` is none.
+      TypeError: if `manual_axis_type` is none.
 
     Reference: ``jax.ShapeDtypeStruct``.
     """
@@ -36,8 +37,8 @@ class ShapeDtypeStruct:
     ):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        _check_class("sharding", sharding, Sharding)
-        _check_class("manual_axis_type", manual_axis_type, ManualAxisType)
+        _check_class("sharding", sharding, Sharding, ValueError)
+        _check_class("manual_axis_type", manual_axis_type, ManualAxisType, TypeError)
         values = tuple(shape), as_dtype(dtype), sharding, weak_type, manual_axis_type
         for name, value in zip(self._parts, values):
             object.__setattr__(self, name, value)
@@ -51,7 +52,8 @@ class ShapeDtypeStruct:
 
     @classmethod
     def like(cls, x):
-        """Return the type of an array, with its sharding if it is committed."""
+        """Return the type of an array or number, and where it is if committed."""
+        x = x if hasattr(x, "shape") and hasattr(x, "dtype") else typeof(x)
         kind = {"weak_type": getattr(x, "weak_type", False)}
         if getattr(x, "committed", True) is True:
             kind["sharding"] = getattr(x, "sharding", None)
@@ -97,9 +99,9 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct({named}{''.join(said)})"
 
 
-def _check_class(name, value, kind):
+def _check_class(name, value, kind, error):
     if not isinstance(value, kind | None):
-        raise ValueError(
+        raise error(
             f"{name} of a ShapeDtypeStruct should be an instance of "
             f"minijax.sharding.{kind.__name__}, or None. Got {value} of type "
             f"{type(value)}."

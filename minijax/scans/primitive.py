@@ -51,24 +51,6 @@ def order_of_rows(length, reverse):
     return range(length)[::-1] if reverse else range(length)
 
 
-def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
-    """Evaluate a scan: run the program of its step as often as it says."""
-    placement = place_to_run(args, scan_p, jaxpr)
-    step, device = compiled(jaxpr, placement=placement), placement.device
-    args = [asarray_impl(arg) for arg in brought(args, device)]
-    consts, carry, xs = groups(args, num_consts, num_carry)
-    carry_avals, row_avals = groups(jaxpr.out_avals, num_carry)
-    ys = [[None] * length for _ in row_avals]
-    for i in order_of_rows(length, reverse):
-        outs = step(*consts, *carry, *[_row(x, i) for x in xs])
-        carry, rows = groups(outs, num_carry)
-        for y, row in zip(ys, rows):
-            y[i] = asbuffer(row)
-    pairs = zip(carry, carry_avals)
-    carry = [ArrayImpl(asbuffer(x), aval, placement) for x, aval in pairs]
-    return carry + [_stacked(*pair, length, placement) for pair in zip(ys, row_avals)]
-
-
 def _evaluated(compute, buffers, aval, placement, **params):
     results = placement.device.evaluate(scan_p, compute, buffers, params, [aval])
     return ArrayImpl(results[0], aval, placement)
@@ -86,6 +68,24 @@ def _stacked(rows, aval, length, placement):
 
 def _stack(xp, *rows, empty):
     return xp.stack(rows) if rows else xp.empty(*empty)
+
+
+def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
+    """Evaluate a scan: run the program of its step as often as it says."""
+    placement = place_to_run(args, scan_p, jaxpr)
+    step, device = compiled(jaxpr, placement=placement), placement.device
+    args = [asarray_impl(arg) for arg in brought(args, device)]
+    consts, carry, xs = groups(args, num_consts, num_carry)
+    carry_avals, row_avals = groups(jaxpr.out_avals, num_carry)
+    ys = [[None] * length for _ in row_avals]
+    for i in order_of_rows(length, reverse):
+        outs = step(*consts, *carry, *[_row(x, i) for x in xs])
+        carry, rows = groups(outs, num_carry)
+        for y, row in zip(ys, rows):
+            y[i] = asbuffer(row)
+    pairs = zip(carry, carry_avals)
+    carry = [ArrayImpl(asbuffer(x), aval, placement) for x, aval in pairs]
+    return carry + [_stacked(*pair, length, placement) for pair in zip(ys, row_avals)]
 
 
 impl_rules[scan_p] = step_by_step
