@@ -72,4 +72,4 @@ def _checked_leaf(call, path, leaf, aval):
             f"promised {spell(aval)} at result{keystr(path)}, "
             f"and returned {spell(found)}."
         )
-    return ArrayImpl(asbuffer(value, host_device()), aval, host_device().uncommitted)
+    return ArrayImpl(asbuffer(value, host_device()), aval, host_device().committed)
