@@ -53,7 +53,7 @@ serve:
 	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 ## make test            lint, types, made files, tests, notebooks, book; LONG=1: more random programs
-test: $(STAMP) lint types book notebooks unit
+test: $(STAMP) lint types book notebooks unit elsewhere
 
 lint: $(STAMP)
 	$(call title,lint)
@@ -92,11 +92,13 @@ chapters: $(STAMP)
 	@$(RUN) -m book.tools.notebook
 	@$(RUN) -m book.tools.pages --toc
 
-## make elsewhere       chosen tests with all arrays on a second device
+## make elsewhere       with all arrays on a second device; ELSEWHERE=tests: all tests; COMMITTED=1
 ELSEWHERE ?= $(addprefix tests/test_,$(addsuffix .py,arrays_array arrays_placement \
   jitting_functions jitting_placing scans_loops branches_while_loops reverse_gradients))
 elsewhere: $(STAMP)
-	@MINIJAX_TEST_DEVICE=1 $(RUN) -m pytest -q $(ELSEWHERE)
+	$(call title,tests on a second device)
+	@MINIJAX_TEST_DEVICE=1 MINIJAX_TEST_COMMITTED=$(COMMITTED) $(RUN) -m pytest -q \
+	  --ignore=tests/browser --ignore=tests/laws $(ELSEWHERE)
 
 ## make oracle          compare with real JAX, in an environment of its own; LONG=1 as well
 oracle: $(ORACLE)/.installed

@@ -1074,6 +1074,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "wrap_key_data": "minijax.randomness.making_keys",
     },
     "minijax.sharding": {
+        "ManualAxisType": "minijax.arrays.placement",
         "Sharding": "minijax.arrays.placement",
         "SingleDeviceSharding": "minijax.arrays.placement",
     },

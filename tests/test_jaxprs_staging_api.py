@@ -15,7 +15,8 @@ from minijax.errors import (
     TracerIntegerConversionError,
 )
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
-from minijax.jaxprs.staging_api import ShapeDtypeStruct, eval_shape, make_jaxpr
+from minijax.jaxprs.shape_structs import ShapeDtypeStruct
+from minijax.jaxprs.staging_api import eval_shape, make_jaxpr
 
 x = np.ones(3, np.float32)
 

@@ -79,10 +79,13 @@ def test_a_backend_may_want_to_know_the_device(arrays, monkeypatch):
 
 def test_platforms_have_backends_of_their_own(monkeypatch):
     assert backend_name(platform="toy") == "interpreter"
-    latest = compilation.Latest("python")
+    latest = compilation.Latest("toy code")
+    monkeypatch.setitem(compilation.backends, "toy code", compilation.Interpreter)
     monkeypatch.setitem(compilation.default_backends, "toy", latest)
-    assert backend_name(platform="toy") == "python" != backend_name()
-    assert backend_name("kernels", "toy") == "kernels"
+    assert backend_name(platform="toy") == "toy code" != backend_name()
+    assert backend_name("interpreter", "toy") == "interpreter"
+    with pytest.raises(RuntimeError, match="'kernels' makes programs for cpu; .* toy"):
+        backend_name("kernels", "toy")
 
 
 def test_warmed_calls_go_where_cold_ones_do(arrays):

@@ -16,8 +16,9 @@ from minijax.batching.trace import program_primitives, vmap
 from minijax.core import EvalTrace, Trace, impl_rules, set_current_trace
 from minijax.errors import UnexpectedTracerError
 from minijax.forward.trace import jvp_flat
+from minijax.jaxprs.shape_structs import ShapeDtypeStruct
 from minijax.jaxprs.staging import trace_to_jaxpr
-from minijax.jaxprs.staging_api import ShapeDtypeStruct, make_jaxpr
+from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.reverse.backwards import (
     Linear,
     backward_pass,

@@ -27,9 +27,9 @@ class ArrayImpl(Interchange):
     __slots__ = ("_buffer", "aval", "placement")
 
     def __init__(self, buffer, aval, placement=None):
-        buffer.flags.writeable = False
         self._buffer, self.aval = buffer, aval
         self.placement = placement or default_placement()
+        self.placement.device.seal(buffer)
 
 
 def asbuffer(x, device=None):

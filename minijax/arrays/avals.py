@@ -13,6 +13,7 @@ import numpy as np
 
 from minijax.arrays.dtypes import canonicalize_dtype, dtype_of_numbers
 from minijax.arrays.interchange import Record, rule_of_class
+from minijax.arrays.placement import NO_MANUAL_AXES
 from minijax.arrays.settings import config
 
 
@@ -24,16 +25,19 @@ class ShapedArray(Record):
       dtype: NumPy dtype.
       weak_type: True for what came from Python scalars alone: such a value gives way
         to the dtype of what it meets.
+      manual_axis_type: a `ManualAxisType`, for programs on many devices.
 
     Reference: ``jax.core.ShapedArray``.
     """
 
-    __slots__ = ("dtype", "shape", "weak_type")
+    __slots__ = ("dtype", "manual_axis_type", "shape", "weak_type")
 
-    def __init__(self, shape, dtype, weak_type=False):
+    def __init__(
+        self, shape, dtype, weak_type=False, *, manual_axis_type=NO_MANUAL_AXES
+    ):
         self.shape = tuple(shape)
         self.dtype = np.dtype(dtype)
-        self.weak_type = weak_type
+        self.weak_type, self.manual_axis_type = weak_type, manual_axis_type
 
     ndim = property(lambda self: len(self.shape), doc="Number of axes.")
     size = property(lambda self: math.prod(self.shape), doc="Number of elements.")

@@ -5,6 +5,7 @@
 Reference: ``jax.Array``.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,15 +25,16 @@ methods["weak_type"] = property(lambda x: x.aval.weak_type)
 
 
 class Record:
-    """What is compared, hashed, written and pickled by its three parts.
+    """What is compared, hashed, written and pickled by its four parts.
 
-    They are its `shape`, `dtype` and `weak_type`: an abstract value.
+    They are `shape`, `dtype`, `weak_type` and `manual_axis_type` of an abstract value.
     """
 
     __slots__ = ()
+    mat = property(lambda self: self.manual_axis_type)
 
     def _key(self):
-        return self.shape, self.dtype, self.weak_type
+        return self.shape, self.dtype, self.weak_type, self.manual_axis_type
 
     def __eq__(self, other):
         return isinstance(other, Record) and self._key() == other._key()
@@ -41,24 +43,31 @@ class Record:
         return hash(self._key())
 
     def __reduce__(self):
-        return type(self), self._key()
+        *parts, axes = self._key()
+        kind: type = type(self)
+        return partial(kind, manual_axis_type=axes), tuple(parts)
 
-    def update(self, shape=None, dtype=None, weak_type=None):
+    def update(self, shape=None, dtype=None, weak_type=None, manual_axis_type=None):
         """Return a copy with some of its parts replaced."""
         kind: type = type(self)
         return kind(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
+            manual_axis_type=(
+                self.manual_axis_type if manual_axis_type is None else manual_axis_type
+            ),
         )
 
     def str_short(self):
         """Return the spelling of jaxprs, such as ``f32[3,4]``."""
-        return f"{short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        sizes = ",".join(map(str, self.shape))
+        return f"{short_name(self.dtype)}[{sizes}]{self.manual_axis_type}"
 
     def __str__(self):
         sizes = ",".join(map(str, self.shape))
-        return f"{'~' * self.weak_type}{name_of(self.dtype)}[{sizes}]"
+        weak, axes = "~" * self.weak_type, self.manual_axis_type
+        return f"{weak}{name_of(self.dtype)}[{sizes}]{axes}"
 
     def __repr__(self):
         weak = ", weak_type=True" if self.weak_type else ""
@@ -134,12 +143,13 @@ class Interchange(Array):
         return np.array(numbers.view(), dtype=dtype, copy=copy)
 
     def __dlpack__(self, *, max_version=None, **kwargs):
+        numbers = self.device.lent(self._buffer)
         if max_version is None or max_version < (1, 0):  # cannot say "read-only"
-            return lend(self._buffer.copy(), **kwargs)
-        return lend(self._buffer, max_version=max_version, **kwargs)
+            return lend(numbers.copy(), **kwargs)
+        return lend(numbers, max_version=max_version, **kwargs)
 
     def __dlpack_device__(self):
-        return self._buffer.__dlpack_device__()
+        return self.device.lent(self._buffer).__dlpack_device__()
 
     def __copy__(self):
         kind: type = type(self)
@@ -149,7 +159,7 @@ class Interchange(Array):
         return self.__copy__()
 
     def __reduce__(self):
-        return type(self), (self._numbers().copy(), self.aval)
+        return _on_default_device, (type(self), self._numbers().copy(), self.aval)
 
     device = property(lambda self: self.placement.device)
     sharding = property(lambda self: self.placement.sharding)
@@ -169,8 +179,7 @@ class Interchange(Array):
 
     def is_ready(self):
         """Return whether the numbers are there already."""
-        self._check_not_deleted()
-        return True
+        return self.device.is_ready(self._buffer)
 
     def copy_to_host_async(self):
         """Begin to copy the numbers to the host, where they may be already."""
@@ -182,7 +191,8 @@ class Interchange(Array):
 
     def on_device_size_in_bytes(self):
         """Return how many bytes the numbers take."""
-        return self._buffer.nbytes
+        self._check_not_deleted()
+        return self.nbytes
 
     @property
     def addressable_shards(self):
@@ -199,6 +209,12 @@ class Interchange(Array):
 
     def _check_not_deleted(self):
         return self._buffer  # which raises if there is none any more
+
+
+def _on_default_device(kind, numbers, aval):
+    """Return an array of these numbers: what a pickled array becomes."""
+    placement = default_placement()
+    return kind(placement.device.put(numbers), aval, placement)
 
 
 def repr_of_array(buffer, aval):

@@ -60,8 +60,20 @@ class Device:
         """Return the numbers of a buffer as an array of NumPy, which is not changed."""
         return buffer
 
+    def seal(self, buffer):
+        """See to it that the numbers of a buffer, from now on an array's, stay."""
+        buffer.flags.writeable = False
+
     def wait(self, buffer):
         """Return when the numbers of a buffer are there."""
+
+    def is_ready(self, buffer):
+        """Return whether the numbers of a buffer are there."""
+        return True
+
+    def lent(self, buffer):
+        """Return what lends the numbers to other libraries, an array of NumPy."""
+        return self.fetch(buffer)
 
     def memory_stats(self):
         """Return None: how much memory is in use is not known here, as in JAX."""
@@ -193,9 +205,86 @@ class Placement:
 platforms = {"cpu": [Device("cpu", 0, np)]}
 
 
+def host_device():
+    """Return the device on which functions of Python are called back: the first CPU."""
+    return platforms["cpu"][0]
+
+
 def _numbered(platform, id):
     """Return the device of a number: what a pickled device becomes."""
     return devices(platform)[id]
+
+
+class ManualAxisType:
+    """Along which axes of a mesh the devices have different values, or parts of a sum.
+
+    There is one object for each; they are compared by identity.
+
+    Args:
+      varying: set of names of axes along which the values differ.
+      unreduced: set of names of axes along which the values are still to be summed.
+      reduced: set of names of axes along which cotangents will be.
+
+    Raises:
+      ValueError: if an axis is varying and something else besides.
+
+    Reference: ``jax.sharding.ManualAxisType``.
+    """
+
+    __slots__ = ("reduced", "unreduced", "varying")
+    _parts = "varying", "unreduced", "reduced"
+    _known: dict = {}
+
+    def __new__(cls, *, varying=(), unreduced=(), reduced=()):
+        parts = tuple(map(frozenset, (varying, unreduced, reduced)))
+        for name, axes in (("unreduced", parts[1]), ("reduced", parts[2])):
+            if parts[0] & axes:
+                raise ValueError(
+                    f"varying and {name} cannot have common mesh axes. Got "
+                    f"varying={parts[0]} and {name}={axes}"
+                )
+        self = cls._known.setdefault(parts, object.__new__(cls))
+        self.varying, self.unreduced, self.reduced = parts
+        return self
+
+    def __repr__(self):
+        parts = [f"{name}={getattr(self, name)}" for name in self._parts]
+        return f"ManualAxisType({', '.join(parts)})"
+
+    def __str__(self):
+        sets = [("V", self.varying), ("U", self.unreduced), ("R", self.reduced)]
+        said = [f"{letter}:{_names_of(axes)}" for letter, axes in sets if axes]
+        return f"{{{', '.join(said)}}}" if said else ""
+
+    def __reduce__(self):
+        return _manual_axes, (self.varying, self.unreduced, self.reduced)
+
+    def update(self, **changes):
+        """Return the record with other sets of axes, by their names."""
+        return ManualAxisType(
+            **{name: getattr(self, name) for name in self._parts} | changes
+        )
+
+    def without(self, axes):
+        """Return the record of values that are the same along some more axes."""
+        return self.update(varying=self.varying - {*axes})
+
+    @property
+    def empty(self):
+        """Whether the values are the same on all devices."""
+        return self is NO_MANUAL_AXES
+
+
+def _names_of(axes):
+    names = sorted(map(str, axes))
+    return names[0] if len(names) == 1 else f"({','.join(names)})"
+
+
+def _manual_axes(*parts):
+    return ManualAxisType(**dict(zip(ManualAxisType._parts, parts)))
+
+
+NO_MANUAL_AXES = ManualAxisType()
 
 
 class _Default:

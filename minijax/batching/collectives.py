@@ -47,7 +47,8 @@ def reduce_over_axis(primitive, fold, repeat):
         return primitive.bind(x, axis_name=axis_name)[0], dim
 
     def shape(x, axis_name):
-        return [x.update(weak_type=False)]
+        same = x.manual_axis_type.without(axis_name)
+        return [x.update(weak_type=False, manual_axis_type=same)]
 
     collective(primitive, shape, own, other)
 

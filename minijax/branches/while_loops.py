@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.arrays.array import shape_rules
-from minijax.arrays.interchange import placement_of
 from minijax.arrays.settings import config
 from minijax.arrays.transfer import brought
 from minijax.batching.trace import program_primitives
@@ -20,7 +19,7 @@ from minijax.branches.selecting import choose
 from minijax.core import Primitive, impl_rules
 from minijax.errors import ConcretizationTypeError
 from minijax.forgetting.programs import dce_program, merge, partition
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compiled, place_to_run
 from minijax.jitting.primitive import check_operands
 from minijax.jitting.trace_cache import program_of
 from minijax.lax.promotion import lift
@@ -45,7 +44,7 @@ def _while_shape(*avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
 
 
 def _while_impl(*args, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
-    placement = placement_of(args, while_p)
+    placement = place_to_run(args, while_p, cond_jaxpr, body_jaxpr)
     args = brought(args, placement.device)
     cond_consts, body_consts, carry = parts_of_while(args, cond_nconsts, body_nconsts)
     test = compiled(cond_jaxpr, placement=placement)

@@ -6,6 +6,8 @@ Reference: ``jax.debug.callback``, ``jax.debug.print``.
 """
 
 from minijax.arrays.array import asarray_impl, shape_rules
+from minijax.arrays.placement import host_device
+from minijax.arrays.transfer import moved
 from minijax.batching.rules import vmap_rules
 from minijax.callbacks.batching import example
 from minijax.callbacks.formats import FormatCheck, Printer
@@ -15,12 +17,15 @@ from minijax.emitted.emission import python_rules
 from minijax.forgetting.programs import effect_rules
 from minijax.forward.rules import constant_rule, jvp_rules
 from minijax.jaxprs.printing import print_rules, write_plainly
+from minijax.jitting.compilation import on_device_of
 from minijax.reverse.transposition import transpose_rules
 
 
 def look(*args, callback, **params):
     """Call a `HostCall` for what it does."""
-    callback(*map(asarray_impl, args))
+    home = host_device().committed
+    with on_device_of(home):
+        callback(*[moved(asarray_impl(x), home) for x in args])
     return []
 
 

@@ -9,9 +9,11 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.arrays.avals import typeof
+from minijax.arrays.placement import host_device
 from minijax.diagnostics.user_lines import user_line
 from minijax.errors import JaxRuntimeError
 from minijax.forgetting.programs import merge, partition
+from minijax.jitting.compilation import on_device_of
 from minijax.pytrees.treedefs import tree_flatten
 
 
@@ -45,9 +47,10 @@ class HostCall:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def guarded(self, *values):
-        """Call the function on strong types; its errors become a JaxRuntimeError."""
+        """Call the function on the host; its errors become a JaxRuntimeError."""
         try:
-            return self(*map(strong, values))
+            with on_device_of(host_device().committed):
+                return self(*map(on_host, values))
         except Exception as error:
             raise self.failure(f"raised {type(error).__name__}: {error}") from error
 
@@ -57,10 +60,10 @@ class HostCall:
         return JaxRuntimeError(f"{self.primitive}: {self.name} {what}{place}")
 
 
-def strong(x):
-    """Return an array or a buffer as an array whose type is not weak."""
-    buffer = x.view() if isinstance(x, np.ndarray) else asbuffer(x)
-    return ArrayImpl(buffer, typeof(x).update(weak_type=False))
+def on_host(x):
+    """Return an array or a buffer as an array of the CPU, whose type is not weak."""
+    buffer = x.view() if isinstance(x, np.ndarray) else asbuffer(x, host_device())
+    return ArrayImpl(buffer, typeof(x).update(weak_type=False), host_device().committed)
 
 
 class PartlyKnown:

@@ -10,6 +10,7 @@ from typing import Any
 
 from minijax.arrays.array import asarray_impl, asbuffer, shape_rules
 from minijax.arrays.interchange import placement_of
+from minijax.arrays.placement import host_device
 from minijax.arrays.transfer import moved
 from minijax.batching.rules import vmap_rules
 from minijax.callbacks.batching import vmap_methods
@@ -67,7 +68,7 @@ def on_buffers(callback, avals):
 
     def call(*buffers):
         outs = checked_result(callback, callback.guarded(*buffers), avals)
-        return [exactly(asbuffer(out), out.aval) for out in outs]
+        return [exactly(asbuffer(out, host_device()), out.aval) for out in outs]
 
     return call
 

@@ -10,6 +10,7 @@ import numpy as np
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.arrays.placement import host_device
 from minijax.core import Array
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path, tree_structure
@@ -71,4 +72,4 @@ def _checked_leaf(call, path, leaf, aval):
             f"promised {spell(aval)} at result{keystr(path)}, "
             f"and returned {spell(found)}."
         )
-    return ArrayImpl(asbuffer(value), aval)
+    return ArrayImpl(asbuffer(value, host_device()), aval, host_device().committed)

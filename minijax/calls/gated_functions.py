@@ -164,7 +164,8 @@ def put_in_order(leaves):
     They keep it: nothing else about them changes.
     """
     for x in leaves:
-        if type(x) is ArrayImpl and not x._buffer.flags.c_contiguous:
+        ours = type(x) is ArrayImpl and x.placement.device.platform == "cpu"
+        if ours and not x._buffer.flags.c_contiguous:
             buffer = np.ascontiguousarray(x._buffer).reshape(x.shape)
             buffer.flags.writeable = False
             x._buffer = buffer

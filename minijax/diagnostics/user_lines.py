@@ -115,7 +115,7 @@ class Readers(dict):
         self[function.__code__.co_filename][id(function.__code__)] = keeps
 
 
-readers = Readers()
+readers: "Readers" = Readers()
 
 
 def is_ours(file_name):

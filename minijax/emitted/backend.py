@@ -29,7 +29,7 @@ class PythonProgram:
       function: from buffers to a list of buffers.
     """
 
-    placement = None
+    placement, platforms = None, ("cpu",)
 
     def __init__(self, closed, name="program"):
         self.text, self.function, self._sources = emit(closed, name)

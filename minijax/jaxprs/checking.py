@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
 from minijax.errors import JaxprTypeError as JaxprTypeError
 from minijax.jaxprs.documents import flatten
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal
 from minijax.jaxprs.printing import jaxprs_in_params, write_eqn, write_jaxpr
+from minijax.jaxprs.result_types import types_of_results
 from minijax.jaxprs.variable_names import Writing
 
 
@@ -80,7 +80,7 @@ def _check_eqn(eqn, defined):
     _check_params(eqn.params)
     avals = [atom.aval for atom in eqn.invars]
     try:
-        results = shape_rules[eqn.primitive](*avals, **eqn.params)
+        results = types_of_results(eqn.primitive, avals, eqn.params)
     except Exception as error:
         raise _Fault(f"its shape rule refuses the operands: {_quote(error)}") from error
     expected = [aval.str_short() for aval in results]

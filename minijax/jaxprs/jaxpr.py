@@ -15,10 +15,10 @@ from functools import partial
 
 import numpy as np
 
-from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
 from minijax.jaxprs.documents import flatten
 from minijax.jaxprs.printing import print_jaxpr, write_eqn
+from minijax.jaxprs.result_types import types_of_results
 from minijax.jaxprs.variable_names import Writing
 
 
@@ -78,7 +78,7 @@ def new_eqn(primitive, invars, params):
       invars: list of operands, each a `Var` or a `Literal`.
       params: dictionary of its parameters.
     """
-    avals = shape_rules[primitive](*[atom.aval for atom in invars], **params)
+    avals = types_of_results(primitive, [atom.aval for atom in invars], params)
     return JaxprEqn(invars, [Var(aval) for aval in avals], primitive, params)
 
 

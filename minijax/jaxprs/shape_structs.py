@@ -6,8 +6,11 @@ Reference: ``jax.ShapeDtypeStruct``.
 """
 
 import math
+from functools import partial
 
+from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import as_dtype
+from minijax.arrays.placement import ManualAxisType, Sharding
 
 
 class ShapeDtypeStruct:
@@ -16,18 +19,45 @@ class ShapeDtypeStruct:
     Args:
       shape: sequence of sizes.
       dtype: NumPy dtype, or its name.
+      sharding: a `Sharding`, where the array is to be, or None.
       weak_type: True for what comes from Python scalars alone.
+      manual_axis_type: the `ManualAxisType` of the array, or None.
+
+    Raises:
+      ValueError: if there is no dtype, or `sharding` is none.
+      TypeError: if `manual_axis_type` is none.
 
     Reference: ``jax.ShapeDtypeStruct``.
     """
 
-    __slots__ = ("dtype", "shape", "weak_type")
+    __slots__ = ("dtype", "manual_axis_type", "shape", "sharding", "weak_type")
 
-    def __init__(self, shape, dtype, *, weak_type=False):
+    def __init__(
+        self, shape, dtype, *, sharding=None, weak_type=False, manual_axis_type=None
+    ):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        self.shape, self.dtype = tuple(shape), as_dtype(dtype)
-        self.weak_type = weak_type
+        _check_class("sharding", sharding, Sharding, ValueError)
+        _check_class("manual_axis_type", manual_axis_type, ManualAxisType, TypeError)
+        values = tuple(shape), as_dtype(dtype), sharding, weak_type, manual_axis_type
+        for name, value in zip(self._parts, values):
+            object.__setattr__(self, name, value)
+
+    _parts = "shape", "dtype", "sharding", "weak_type", "manual_axis_type"
+
+    def __setattr__(self, name, value):
+        raise RuntimeError(
+            f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct objects"
+        )
+
+    @classmethod
+    def like(cls, x):
+        """Return the type of an array or number, and where it is if committed."""
+        x = x if hasattr(x, "shape") and hasattr(x, "dtype") else typeof(x)
+        kind = {"weak_type": getattr(x, "weak_type", False)}
+        if getattr(x, "committed", True) is True:
+            kind["sharding"] = getattr(x, "sharding", None)
+        return cls(x.shape, x.dtype, **kind)
 
     @property
     def ndim(self):
@@ -45,12 +75,16 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def update(self, **changes):
-        """Return a copy with another `shape`, `dtype` or `weak_type`."""
-        parts = {name: getattr(self, name) for name in self.__slots__} | changes
+        """Return a copy with other parts, by the names that the class takes."""
+        parts = {name: getattr(self, name) for name in self._parts} | changes
         return ShapeDtypeStruct(**parts)
 
+    def __reduce__(self):
+        named = {name: getattr(self, name) for name in self._parts[2:]}
+        return partial(ShapeDtypeStruct, **named), (self.shape, self.dtype)
+
     def _key(self):
-        return self.shape, self.dtype, self.weak_type
+        return tuple([getattr(self, name) for name in self._parts])
 
     def __eq__(self, other):
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
@@ -59,5 +93,23 @@ class ShapeDtypeStruct:
         return hash(self._key())
 
     def __repr__(self):
-        weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+        named = f"shape={self.shape}, dtype={self.dtype.name}"
+        rest = [(name, getattr(self, name)) for name in self._parts[2:]]
+        said = [f", {name}={value!r}" for name, value in rest if value]
+        return f"ShapeDtypeStruct({named}{''.join(said)})"
+
+
+def _check_class(name, value, kind, error):
+    if not isinstance(value, kind | None):
+        raise error(
+            f"{name} of a ShapeDtypeStruct should be an instance of "
+            f"minijax.sharding.{kind.__name__}, or None. Got {value} of type "
+            f"{type(value)}."
+        )
+
+
+def struct_of(aval, sharding=None):
+    """Return the `ShapeDtypeStruct` of an abstract value, with a sharding perhaps."""
+    axes = None if aval.manual_axis_type.empty else aval.manual_axis_type
+    how = {"weak_type": aval.weak_type, "manual_axis_type": axes}
+    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, **how)

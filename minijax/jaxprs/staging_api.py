@@ -10,11 +10,12 @@ from typing import Any
 
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.arrays.placement import NO_MANUAL_AXES
 from minijax.batching.trace import MappedAxis
 from minijax.core import Trace, current_trace, set_current_trace
 from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.jaxprs.origins import Origin
-from minijax.jaxprs.shape_structs import ShapeDtypeStruct
+from minijax.jaxprs.shape_structs import struct_of
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.call_names import check_callable, resolve_argnums
@@ -35,8 +36,9 @@ def abstractify(x):
     except TypeError:
         if not (hasattr(x, "shape") and hasattr(x, "dtype")):
             raise
-    weak_type = getattr(x, "weak_type", False)
-    return ShapedArray(x.shape, canonicalize_dtype(x.dtype), weak_type)
+    dtype, weak_type = canonicalize_dtype(x.dtype), getattr(x, "weak_type", False)
+    axes = getattr(x, "manual_axis_type", None) or NO_MANUAL_AXES
+    return ShapedArray(x.shape, dtype, weak_type, manual_axis_type=axes)
 
 
 def _stage(name, call):
@@ -45,12 +47,7 @@ def _stage(name, call):
 
 
 def _shapes(call, jaxpr):
-    return call.output(
-        [
-            ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
-            for aval in jaxpr.out_avals
-        ]
-    )
+    return call.output(list(map(struct_of, jaxpr.out_avals)))
 
 
 def _flat_call(name, fun, args, kwargs, static_argnums):
@@ -131,6 +128,10 @@ def make_jaxpr(
     return make_jaxpr_f
 
 
+# From classes of functions that know their types to functions that ask one of them.
+eval_shape_rules: dict = {}
+
+
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the shapes and dtypes that ``fun(*args, **kwargs)`` has, without arrays.
 
@@ -143,5 +144,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     Reference: ``jax.eval_shape``.
     """
+    for kind in type(fun).__mro__:
+        if kind in eval_shape_rules:
+            return eval_shape_rules[kind](fun, *args, **kwargs)
     call = FlatCall("eval_shape", fun, args, kwargs, typeof=abstractify)
     return _shapes(call, _stage("eval_shape", call))

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TypedDict, Unpack, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from minijax.arrays.placement import Device, devices, platforms
 from minijax.arrays.settings import config
@@ -18,6 +18,7 @@ from minijax.jitting.arguments import chosen, positional, signature_of
 from minijax.jitting.compilation import backends
 from minijax.jitting.functions import Options, jit_kind
 from minijax.jitting.lowering import Wrapped
+from minijax.jitting.shardings import UNSPECIFIED, check_shardings
 from minijax.pytrees.call_names import check_callable
 from minijax.typing import P, R
 
@@ -30,6 +31,8 @@ _no_function = object()
 
 
 class _Choices(TypedDict, total=False):
+    in_shardings: Any
+    out_shardings: Any
     static_argnums: int | Sequence[int] | None
     static_argnames: str | Sequence[str] | None
     donate_argnums: int | Sequence[int] | None
@@ -50,6 +53,8 @@ def jit(
     fun=_no_function,
     /,
     *,
+    in_shardings=UNSPECIFIED,
+    out_shardings=UNSPECIFIED,
     static_argnums=None,
     static_argnames=None,
     donate_argnums=None,
@@ -69,6 +74,10 @@ def jit(
     Args:
       fun: a function of trees of arrays that returns a tree of arrays. Without it, a
         decorator is returned.
+      in_shardings: where arguments are brought before the program runs: a sharding, or
+        a tree of shardings and None that is a prefix of the tuple of positional
+        arguments. With it, no argument can be given by name.
+      out_shardings: where results are: the same, a prefix of the result.
       static_argnums, static_argnames: arguments that `fun` receives as they are, by
         position (an integer or several, negative ones from the end) and by name. They
         must have a hash, and each new value is a new program. If one of the two is
@@ -103,12 +112,16 @@ def jit(
     static = chosen("static", parameters, static_argnums, static_argnames)
     donate = chosen("donate", parameters, donate_argnums, donate_argnames)
     _check_apart(static, donate)
-    device, backend = _place(device, backend)
+    wanted = [
+        check_shardings("in_shardings", in_shardings),
+        check_shardings("out_shardings", out_shardings),
+    ]
+    device, backend = _place(device, backend, *wanted)
     given = {"keep_unused": keep_unused, "inline": inline, "backend": backend}
     given["device"] = device
     params = {name: value for name, value in given.items() if value}
     labels = tuple(positional(parameters or []))
-    return jit_kind.value(fun, Options(static, donate, labels, params))
+    return jit_kind.value(fun, Options(static, donate, labels, params, *wanted))
 
 
 def _check_apart(static, donate):
@@ -119,10 +132,17 @@ def _check_apart(static, donate):
         )
 
 
-def _place(device, backend):
+def _place(device, backend, in_shardings, out_shardings):
     """Return a device and the name of a backend that runs programs, or None."""
     if device is not None:
         warnings.warn(_DEPRECATED, DeprecationWarning, stacklevel=3)
+    named = {"in_shardings": in_shardings, "out_shardings": out_shardings}
+    for option in [name for name in named if named[name] is not UNSPECIFIED]:
+        if device is not None or backend in platforms:
+            raise ValueError(
+                f"If backend or device is specified on jit, then {option} should not "
+                "be specified."
+            )
     if device is not None and backend is not None:
         raise ValueError(
             "can't specify both a device and a backend for jit, got "

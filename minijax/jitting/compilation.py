@@ -20,6 +20,7 @@ from minijax.forgetting.programs import only, prune
 from minijax.forgetting.remembering import cache_by_object, once_of
 from minijax.jaxprs.jaxpr import ClosedJaxpr, eval_jaxpr
 from minijax.jaxprs.latest import Latest
+from minijax.jitting.shardings import with_wishes_inside
 
 # From names to functions of a `ClosedJaxpr` and its name that make an executable: a
 # callable from arrays to a list of arrays, with `text` and its results' `placement`.
@@ -45,7 +46,7 @@ class Interpreter:
     def __call__(self, *args):
         """Return the list of results."""
         inside = config.override("minijax_backend", "interpreter")
-        with set_current_trace(EvalTrace()), inside, _on_device_of(self.placement):
+        with set_current_trace(EvalTrace()), inside, on_device_of(self.placement):
             outs = eval_jaxpr(self.jaxpr, self.consts, *args)
         return [_typed(*pair, self.placement) for pair in zip(outs, self.out_avals)]
 
@@ -74,7 +75,7 @@ def _typed(x, aval, placement):
     return ArrayImpl(asbuffer(x, placement.device), aval, placement)
 
 
-def _on_device_of(placement):
+def on_device_of(placement):
     """Return a context manager inside which new arrays are on the same device."""
     if placement is None or placement.device is default_placement().device:
         return nullcontext()
@@ -85,7 +86,7 @@ def backend_name(name=None, platform=None):
     """Return the name of a backend: this one, the configured, or a platform's default.
 
     Raises:
-      RuntimeError: if there is no such backend.
+      RuntimeError: if there is no such backend, or if it is for other platforms.
     """
     platform = platform or default_placement().device.platform
     latest = default_backends.get(platform)
@@ -93,6 +94,12 @@ def backend_name(name=None, platform=None):
     if name not in backends:
         known = ", ".join(backends)
         raise RuntimeError(f"Unknown backend {name!r}; there are: {known}.")
+    serves = getattr(backends[name], "platforms", (platform,))
+    if platform not in serves:
+        raise RuntimeError(
+            f"The backend {name!r} makes programs for {', '.join(serves)}; this one is "
+            f"to run on {platform}."
+        )
     return name
 
 
@@ -137,6 +144,20 @@ def _at(executable, placement):
     return twin
 
 
+def place_to_run(args, name, *programs):
+    """Return the `Placement` of a loop: that of its operands, or asked for inside it.
+
+    Args:
+      args: operands.
+      name: of the operation, for messages.
+      *programs: those that it runs.
+
+    Raises:
+      ValueError: if two of all these are committed to different devices.
+    """
+    return with_wishes_inside(placement_of(args, name), name, *programs)
+
+
 def run_program(closed, args, backend=None, name="program", placement=None):
     """Run a program where its operands are, and return the list of results.
 
@@ -155,7 +176,7 @@ def run_program(closed, args, backend=None, name="program", placement=None):
         needed = prune(closed)[1]
         labels = [f"args[{i}]" for i in only(needed, range(len(args)))]
         placement = placement_of(list(only(needed, args)), name, labels)
-    placement = placement or default
+    placement = with_wishes_inside(placement or default, name, closed)
     args = brought(args, placement.device)
     return compiled(closed, backend, name, placement=placement)(*args)
 

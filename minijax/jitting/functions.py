@@ -9,7 +9,7 @@ import weakref
 from functools import partial, update_wrapper
 from operator import itemgetter
 from types import MethodType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from minijax.diagnostics.tracebacks import guarded
 from minijax.errors import UnexpectedTracerError, present, raise_if_out_of_memory
 from minijax.forgetting.remembering import cache_by_object, once_of, trace_context
 from minijax.jaxprs.latest import Latest
-from minijax.jaxprs.staging_api import abstractify
+from minijax.jaxprs.shape_structs import ShapeDtypeStruct
+from minijax.jaxprs.staging_api import abstractify, eval_shape_rules
 from minijax.jitting.arguments import (
     Chosen,
     DeletedArray,
@@ -39,9 +40,15 @@ from minijax.jitting.arguments import (
     warn_of_useless,
 )
 from minijax.jitting.compilation import compile_context, compiled
-from minijax.jitting.lowering import Traced, numpy_if_empty, struct_of
+from minijax.jitting.lowering import Traced, numpy_if_empty
 from minijax.jitting.placing import where_to_run
 from minijax.jitting.primitive import jit_p
+from minijax.jitting.shardings import (
+    UNSPECIFIED,
+    in_shardings_of,
+    out_shardings_of,
+    sharding_params,
+)
 from minijax.jitting.trace_cache import program_of, programs_of
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.treedefs import tree_flatten
@@ -54,12 +61,15 @@ class Options(NamedTuple):
       static, donate: the `Chosen` arguments that are static, and that are donated.
       labels: names of the positional parameters.
       params: parameters of `jit_p`.
+      in_shardings, out_shardings: trees of shardings, from `check_shardings`.
     """
 
     static: Chosen = Chosen()
     donate: Chosen = Chosen()
     labels: tuple = ()
     params: dict = {}
+    in_shardings: Any = UNSPECIFIED
+    out_shardings: Any = UNSPECIFIED
 
     def sort(self, args, kwargs):
         """Return the varying arguments as a pair, and the static ones.
@@ -100,6 +110,15 @@ class Options(NamedTuple):
         flags += [name in self.donate.names for name in kwargs.aux]
         trees = zip(flags, args.children() + kwargs.children())
         return tuple(flag for flag, tree in trees for _ in range(tree.num_leaves))
+
+    def shardings(self, call, program):
+        """Return the parameters of a call that say where it is to be, a dictionary."""
+        if self.in_shardings is self.out_shardings is UNSPECIFIED:
+            return {}
+        outside = (UNSPECIFIED,) * len(program.captured)
+        wanted = in_shardings_of(self.in_shardings, call)
+        results = out_shardings_of(self.out_shardings, program.out_tree)
+        return sharding_params(in_shardings=outside + wanted, out_shardings=results)
 
 
 class CallContext(NamedTuple):
@@ -243,6 +262,13 @@ def places_of(leaves, default):
     return None
 
 
+def place_of_leaf(x):
+    """Return the placement of an array, or the one that a `ShapeDtypeStruct` names."""
+    if isinstance(x, ShapeDtypeStruct):
+        return x.sharding and x.sharding.placement
+    return spot_of(x)
+
+
 class Inspectable:
     """What can be asked of a jitted function besides its result."""
 
@@ -269,7 +295,8 @@ class Inspectable:
             keep_unused=self._options.params.get("keep_unused", False),
             backend=self._options.params.get("backend"),
             device=self._options.params.get("device"),
-            places=tuple(map(spot_of, call.leaves)),
+            places=tuple(map(place_of_leaf, call.leaves)),
+            shardings=tuple(self._options.shardings(call, program).items()),
         )
 
     @guarded
@@ -280,9 +307,7 @@ class Inspectable:
     @guarded
     def eval_shape(self, /, *args, **kwargs):
         """Return the shapes and dtypes of the result, a tree of `ShapeDtypeStruct`."""
-        program = program_of(*self._flat_call(args, kwargs, abstractify))
-        avals = program.closed.out_avals
-        return program.out_tree.unflatten(map(struct_of, avals))
+        return self.trace(*args, **kwargs).out_info
 
     def clear_cache(self):
         """Forget the programs of this function."""
@@ -369,7 +394,7 @@ class JitFunction(Inspectable):
         program = program_of(call, statics)
         donated = (False,) * len(program.captured) + self._options.donated(call)
         params = {"jaxpr": program.closed, "name": program.name}
-        params |= self._options.params
+        params |= self._options.params | self._options.shardings(call, program)
         given = donated
         if any(donated):
             params["donated_invars"] = donated
@@ -383,6 +408,8 @@ class JitFunction(Inspectable):
             self._lane.put(key, prepared)
         return prepared
 
+
+eval_shape_rules[JitFunction] = JitFunction.eval_shape  # it knows of shardings
 
 # The class of jitted functions that `jit` makes.
 jit_kind = Latest(JitFunction)

@@ -6,6 +6,7 @@ Reference: ``jax.stages``.
 """
 
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -19,11 +20,12 @@ from minijax.arrays.transfer import brought
 from minijax.core import Tracer
 from minijax.forgetting.programs import keep_inputs, only, prune
 from minijax.forgetting.remembering import remembered
-from minijax.jaxprs.staging_api import ShapeDtypeStruct
+from minijax.jaxprs.shape_structs import struct_of
 from minijax.jitting.arguments import check_given_once, give_up, losing, memory_given
 from minijax.jitting.compilation import backend_name, backends, compiled, dialects
 from minijax.jitting.costs import cost_analysis, memory_analysis
 from minijax.jitting.placing import where_to_run
+from minijax.jitting.shardings import UNSPECIFIED
 from minijax.pytrees.differences import differences
 from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
 from minijax.typing import P
@@ -41,11 +43,6 @@ class ArgInfo:
 
     shape = property(lambda self: self._aval.shape)
     dtype = property(lambda self: self._aval.dtype)
-
-
-def struct_of(aval):
-    """Return the `ShapeDtypeStruct` of an abstract value."""
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
 
 def numpy_if_empty(x):
@@ -68,6 +65,7 @@ class Stage:
       backend: the name of a backend, or None for the default.
       device: where the program runs, whatever the arguments say, or None.
       places: for each leaf of the arguments its placement, or None.
+      shardings: the parameters ``in_shardings`` and ``out_shardings``, if given.
       placement: where the program runs, once it is lowered.
     """
 
@@ -81,6 +79,7 @@ class Stage:
     backend: str | None
     device: Device | None = None
     places: tuple = ()
+    shardings: tuple = ()
     placement: Placement | None = None
 
     @property
@@ -97,7 +96,12 @@ class Stage:
     @property
     def out_info(self):
         """Shapes and dtypes of the result, a tree like it."""
-        return self.out_tree.unflatten(map(struct_of, self.program.out_avals))
+        return self._structs(self.program.out_avals)
+
+    def _structs(self, avals):
+        wanted = dict(self.shardings).get("out_shardings", repeat(None))
+        wanted = (None if x is UNSPECIFIED else x for x in wanted)
+        return self.out_tree.unflatten(map(struct_of, avals, wanted))
 
     @property
     def donate_argnums(self):
@@ -132,7 +136,7 @@ class Traced(Stage):
           ValueError: if arguments are committed to different devices.
         """
         params = {"jaxpr": self.program, "name": self.fun_name, "device": self.device}
-        params["keep_unused"] = self.keep_unused
+        params |= {"keep_unused": self.keep_unused, **dict(self.shardings)}
         places = self.places or [None] * len(self.names)
         placement = where_to_run(params, places, self.names)
         return self._next(Lowered, placement=placement)
@@ -202,7 +206,7 @@ class Pruned(Stage):
     def out_info(self):
         """Shapes and dtypes of the result, a tree like it; weak types are gone."""
         avals = [aval.update(weak_type=False) for aval in self.program.out_avals]
-        return self.out_tree.unflatten(map(struct_of, avals))
+        return self._structs(avals)
 
     def cost_analysis(self):
         """Return how many operations and bytes the program takes, a dictionary."""

@@ -5,61 +5,62 @@
 Reference: the device assignment of ``jax.jit``.
 """
 
-from minijax.arrays.interchange import apart, ids_of
+from minijax.arrays.interchange import apart
 from minijax.arrays.placement import default_placement
-from minijax.batching.trace import program_primitives
 from minijax.forgetting.programs import prune
-from minijax.jaxprs.printing import jaxprs_in_params
+from minijax.jitting.shardings import UNSPECIFIED, agreed, devices_inside
 
 
 def where_to_run(params, places, labels=None):
     """Return the `Placement` of a program and its results.
 
     Args:
-      params: of a call: ``jaxpr``, ``name``, perhaps ``device`` and ``keep_unused``.
+      params: of a call: ``jaxpr``, ``name``, perhaps ``device``, ``keep_unused``,
+        ``in_shardings`` and ``out_shardings``.
       places: the placement of each operand, None for what has none.
       labels: what messages call the operands.
 
     Raises:
-      ValueError: if two operands that matter are committed to different devices.
+      ValueError: if operands that matter, results and functions inside are committed to
+        different devices.
     """
     if params.get("device"):
         return params["device"].committed
     closed, name = params["jaxpr"], params["name"]
+    places = asked_for(params.get("in_shardings"), places)
     if not params.get("keep_unused"):
         places = [place if need else None for place, need in zip(places, needs(closed))]
     committed = {place for place in places if place and place.committed}
     if len(committed) > 1:
         raise apart(name, closed.in_avals, places, labels)
-    placement = next(iter(committed), None)
-    for device in devices_inside(closed.jaxpr):
-        if placement not in (None, device.committed):
-            raise _apart_inside(name, placement, device)
-        placement = device.committed
-    return placement or default_placement()
+    wishes = [(label_of(closed, name, places, labels), x) for x in committed]
+    outs = asked_for(params.get("out_shardings"), [None] * len(closed.out_avals))
+    wishes += [("explicit output sharding", place) for place in outs if place]
+    wishes += [("jit inside jit", x.committed) for x in devices_inside(closed)]
+    return agreed(wishes) or default_placement()
+
+
+def label_of(closed, name, places, labels):
+    """Return what messages say of the first operand that is committed."""
+    i = next(i for i, place in enumerate(places) if place and place.committed)
+    aval, label = closed.in_avals[i], labels[i] if labels else f"args[{i}]"
+    shape = aval.update(weak_type=False)
+    return f"argument {label} of {name} with shape {shape} and"
+
+
+def asked_for(shardings, places):
+    """Return the placements of operands or results, as their shardings overrule them.
+
+    Args:
+      shardings: one for each, some of them `UNSPECIFIED`; or None.
+      places: a `Placement` or None for each.
+    """
+    if shardings is None:
+        return places
+    pairs = zip(shardings, places)
+    return [old if new is UNSPECIFIED else new.placement for new, old in pairs]
 
 
 def needs(closed):
     """Return for each input of a program whether a result needs it."""
     return prune(closed)[1]
-
-
-def devices_inside(jaxpr, seen=None):
-    """Yield the devices for which functions called in a program were jitted."""
-    seen = set() if seen is None else seen
-    for eqn in jaxpr.eqns:
-        if eqn.primitive in program_primitives:
-            if "device" in eqn.params:
-                yield eqn.params["device"]
-            for inner in jaxprs_in_params(eqn.params):
-                if inner not in seen:
-                    seen.add(inner)
-                    yield from devices_inside(inner, seen)
-
-
-def _apart_inside(name, placement, device):
-    return ValueError(
-        "Received incompatible devices for jitted computation. Got an argument of "
-        f"{name} with {ids_of(placement)} and jit inside jit with "
-        f"{ids_of(device.committed)}. Leave out the device of the inner jit."
-    )

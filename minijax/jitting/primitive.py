@@ -27,6 +27,7 @@ from minijax.jaxprs.jaxpr import Var
 from minijax.jaxprs.printing import print_rules, write_plainly
 from minijax.jitting.compilation import run_program
 from minijax.jitting.inlining import JitPrimitive
+from minijax.jitting.shardings import devices_asked, on_one_device
 from minijax.linear.linearization import split_rules
 from minijax.own_rules.function_calls import callee_rules
 from minijax.reverse.transposition import transpose_rules
@@ -71,8 +72,8 @@ def call_alike(names, inner, outer):
 def _write(eqn, writing):
     """Write a call; the program's variables are called like the caller's."""
     program, names = eqn.params["jaxpr"].jaxpr, writing.names
-    shown = ("name", "donated_invars", "jaxpr", "keep_unused")
-    params = {key: eqn.params[key] for key in shown if key in eqn.params}
+    shown = "donated_invars", "in_shardings", "jaxpr", "keep_unused", "out_shardings"
+    params = {key: eqn.params[key] for key in ("name", *shown) if key in eqn.params}
     if program not in writing.shared:
         call_alike(names, program.invars, eqn.invars)
         call_alike(names, program.outvars, eqn.outvars)
@@ -82,13 +83,15 @@ def _write(eqn, writing):
 print_rules[jit_p] = _write
 
 
-def _with_donations(params, choose):
+def _per_operand(params, choose):
     """Return parameters with the donated inputs that `choose` makes of those before."""
+    params = on_one_device(params)
     if "donated_invars" not in params:
         return params
-    donated = choose(params["donated_invars"])
+    donated = map(bool, choose(params["donated_invars"]))
     rest = {key: params[key] for key in params if key != "donated_invars"}
-    return rest | {"donated_invars": tuple(donated)} if any(donated) else rest
+    donated = tuple(donated)
+    return rest | {"donated_invars": donated} if any(donated) else rest
 
 
 def _bind_less(args, params):
@@ -103,7 +106,8 @@ def _bind_less(args, params):
     return [next(outs) if place is None else args[place] for place in found]
 
 
-def _impl(*args, jaxpr, name, backend=None, device=None, **params):
+def _impl(*args, jaxpr, name, backend=None, **params):
+    device = next(devices_asked(params), None)
     placement = device and device.committed
     return run_program(jaxpr, args, backend, name, placement)
 
@@ -111,15 +115,15 @@ def _impl(*args, jaxpr, name, backend=None, device=None, **params):
 impl_rules[jit_p] = _impl
 
 
-dce_rules[jit_p] = dce_call(_with_donations)
-jvp_rules[jit_p] = jvp_call(jit_p, _with_donations)
+dce_rules[jit_p] = dce_call(_per_operand)
+jvp_rules[jit_p] = jvp_call(jit_p, _per_operand)
 vmap_rules[jit_p] = vmap_call(jit_p)
-transpose_rules[jit_p] = transpose_call(jit_p)
+transpose_rules[jit_p] = transpose_call(jit_p, _per_operand)
 
 
 def _split(split, primitive, args, on_tape, params):
     parts = split_program(params["jaxpr"], tuple(on_tape))
-    params = _with_donations(params, lambda given: ())
+    params = _per_operand(params, lambda given: ())
     known_args, tape_args = partition(on_tape, args)
     with set_current_trace(split.parent):
         known_outs = _bind_less(known_args, params | {"jaxpr": parts.known})

@@ -30,7 +30,7 @@ class KernelProgram:
       text: its kernels.
     """
 
-    placement = None
+    placement, platforms = None, ("cpu",)
 
     def __init__(self, closed, name="program"):
         self.lowered, self.name = self.lower(closed), name

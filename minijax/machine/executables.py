@@ -127,6 +127,7 @@ class Executable:
     """
 
     donates, placement = True, None
+    platforms = ("cpu",)
 
     def cost_analysis(self):
         """Return how many operations and bytes the program takes, a dictionary."""

@@ -9,11 +9,12 @@ operands behind it. It may know a better way to say the same.
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules
+from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer
 from minijax.arrays.dtypes import DTYPES
 from minijax.batching.trace import program_primitives
 from minijax.forgetting.remembering import cache_by_object, once_of
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from minijax.jaxprs.result_types import types_of_results
 from minijax.lax.conversion import convert_element_type_p
 
 
@@ -217,7 +218,7 @@ def sweeping(*ordered):
 
 def put(sweep, primitive, *operands, **params):
     """Add an equation that was not there before; return the list of its results."""
-    avals = shape_rules[primitive](*[x.aval for x in operands], **params)
+    avals = types_of_results(primitive, [x.aval for x in operands], params)
     eqn = JaxprEqn([*operands], [*map(Var, avals)], primitive, params, sweep.source)
     return sweep.add(eqn)
 

@@ -11,11 +11,10 @@ Reference: ``jax.lax.scan``.
 """
 
 from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules
-from minijax.arrays.interchange import placement_of
 from minijax.arrays.transfer import brought
 from minijax.batching.trace import program_primitives
 from minijax.core import Primitive, impl_rules
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compiled, place_to_run
 from minijax.jitting.primitive import check_operands
 from minijax.scans.steps import groups
 
@@ -52,26 +51,41 @@ def order_of_rows(length, reverse):
     return range(length)[::-1] if reverse else range(length)
 
 
+def _evaluated(compute, buffers, aval, placement, **params):
+    results = placement.device.evaluate(scan_p, compute, buffers, params, [aval])
+    return ArrayImpl(results[0], aval, placement)
+
+
+def _row(x, i):
+    aval, buffers = row_aval(x.aval), [asbuffer(x)]
+    return _evaluated(lambda xp, x, i: x[i, ...], buffers, aval, x.placement, i=i)
+
+
+def _stacked(rows, aval, length, placement):
+    aval = stacked_aval(aval, length)
+    return _evaluated(_stack, rows, aval, placement, empty=(aval.shape, aval.dtype))
+
+
+def _stack(xp, *rows, empty):
+    return xp.stack(rows) if rows else xp.empty(*empty)
+
+
 def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
     """Evaluate a scan: run the program of its step as often as it says."""
-    placement = placement_of(args, scan_p)
+    placement = place_to_run(args, scan_p, jaxpr)
     step, device = compiled(jaxpr, placement=placement), placement.device
     args = [asarray_impl(arg) for arg in brought(args, device)]
     consts, carry, xs = groups(args, num_consts, num_carry)
     carry_avals, row_avals = groups(jaxpr.out_avals, num_carry)
-    avals = [stacked_aval(aval, length) for aval in row_avals]
-    ys = [device.array_module.empty(aval.shape, aval.dtype) for aval in avals]
+    ys = [[None] * length for _ in row_avals]
     for i in order_of_rows(length, reverse):
         outs = step(*consts, *carry, *[_row(x, i) for x in xs])
         carry, rows = groups(outs, num_carry)
         for y, row in zip(ys, rows):
             y[i] = asbuffer(row)
-    results = zip([*(asbuffer(c) for c in carry), *ys], [*carry_avals, *avals])
-    return [ArrayImpl(buffer, aval, placement) for buffer, aval in results]
-
-
-def _row(x, i):
-    return ArrayImpl(asbuffer(x)[i, ...], row_aval(x.aval), x.placement)
+    pairs = zip(carry, carry_avals)
+    carry = [ArrayImpl(asbuffer(x), aval, placement) for x, aval in pairs]
+    return carry + [_stacked(*pair, length, placement) for pair in zip(ys, row_avals)]
 
 
 impl_rules[scan_p] = step_by_step

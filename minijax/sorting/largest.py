@@ -11,7 +11,7 @@ from operator import index
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ArrayImpl, asbuffer, shape_rules
+from minijax.arrays.array import asarray_impl, shape_rules
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import canonicalize_axis
 from minijax.arrays.dtypes import kind_of
@@ -103,7 +103,7 @@ def made_of(primitive, function):
 
     def evaluate(x, **params):
         shape_rules[primitive](typeof(x), **params)
-        x = x if isinstance(x, Array) else ArrayImpl(asbuffer(x), typeof(x))
+        x = x if isinstance(x, Array) else asarray_impl(x)
         with enable_x64():  # words are as wide as numbers, whatever the switch says
             return function(x, **params)
 

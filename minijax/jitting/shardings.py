@@ -1,0 +1,172 @@
+# Made from chapters/12_jit_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Shardings that a user of jit asks for, for operands and results.
+
+Reference: ``in_shardings`` and ``out_shardings`` of ``jax.jit``.
+"""
+
+from minijax.arrays.interchange import ids_of
+from minijax.arrays.placement import Sharding
+from minijax.batching.trace import program_primitives
+from minijax.forgetting.remembering import remembered
+from minijax.jaxprs.printing import jaxprs_in_params
+from minijax.pytrees.functions import tree_map
+from minijax.pytrees.operations import flatten_axes
+
+
+class _Unspecified:
+    """Stands for a sharding that is left open."""
+
+    def __repr__(self):
+        return "UnspecifiedValue"
+
+    def __reduce__(self):
+        return "UNSPECIFIED"
+
+
+UNSPECIFIED = _Unspecified()
+
+
+def check_shardings(option, shardings):
+    """Return a tree of shardings; None becomes `UNSPECIFIED`.
+
+    Args:
+      option: ``"in_shardings"`` or ``"out_shardings"``.
+      shardings: a tree of `Sharding` and None.
+
+    Raises:
+      TypeError: if a leaf is neither.
+    """
+    if shardings is None or shardings is UNSPECIFIED:
+        return UNSPECIFIED
+    if isinstance(shardings, Sharding):
+        return shardings
+    return tree_map(
+        lambda leaf: _leaf_of(option, leaf), shardings, is_leaf=lambda x: x is None
+    )
+
+
+def _leaf_of(option, leaf):
+    if leaf is None or leaf is UNSPECIFIED:
+        return UNSPECIFIED
+    if isinstance(leaf, Sharding):
+        return leaf
+    raise TypeError(
+        f"{option} leaf specifications are expected to be Shardings or None, but got "
+        f"{leaf} of type {type(leaf).__name__}. The sharding of a device is "
+        "minijax.sharding.SingleDeviceSharding(device)."
+    )
+
+
+def in_shardings_of(shardings, call):
+    """Return a tuple with a sharding for each leaf of the arguments.
+
+    Args:
+      shardings: what `check_shardings` returns, a prefix of the positional arguments.
+      call: a `FlatCall`.
+
+    Raises:
+      ValueError: if it is no prefix, or if arguments are given by name.
+    """
+    args, kwargs = call.in_tree.children()
+    if shardings is UNSPECIFIED:
+        return (UNSPECIFIED,) * call.in_tree.num_leaves
+    if kwargs.children() or call.constants:
+        raise ValueError(
+            "jit does not support kwargs when in_shardings is specified: its entries "
+            "belong to positional arguments. Give all arguments by position."
+        )
+    shardings = tuple(shardings) if isinstance(shardings, list) else shardings
+    return tuple(flatten_axes("jit in_shardings", shardings, args))
+
+
+def out_shardings_of(shardings, out_tree):
+    """Return a tuple with a sharding for each leaf of the result.
+
+    Raises:
+      ValueError: if the tree of shardings is no prefix of the result.
+    """
+    return tuple(flatten_axes("jit out_shardings", shardings, out_tree))
+
+
+def sharding_params(**shardings):
+    """Return those parameters of a call in which a sharding is specified."""
+    return {
+        name: leaves
+        for name, leaves in shardings.items()
+        if any(leaf is not UNSPECIFIED for leaf in leaves)
+    }
+
+
+_SHARDINGS = "in_shardings", "out_shardings"
+
+
+def devices_asked(params):
+    """Yield the devices that the parameters of a call ask for."""
+    if params.get("device"):
+        yield params["device"]
+    for name in _SHARDINGS:
+        for sharding in params.get(name, ()):
+            if sharding is not UNSPECIFIED:
+                yield sharding.placement.device
+
+
+def on_one_device(params):
+    """Return parameters of a call that names its device instead of its shardings.
+
+    A transformed call has other operands and results, and runs where the call would.
+    """
+    if not any(name in params for name in _SHARDINGS):
+        return params
+    rest = {name: params[name] for name in params if name not in _SHARDINGS}
+    return rest | {"device": next(devices_asked(params))}
+
+
+@remembered
+def devices_inside(closed):
+    """Return the devices for which functions called in a program were jitted."""
+    return [*dict.fromkeys(_devices_in(closed.jaxpr, set()))]
+
+
+def _devices_in(jaxpr, seen):
+    for eqn in jaxpr.eqns:
+        if eqn.primitive in program_primitives:
+            yield from devices_asked(eqn.params)
+            for inner in jaxprs_in_params(eqn.params):
+                if inner not in seen:
+                    seen.add(inner)
+                    yield from _devices_in(inner, seen)
+
+
+def agreed(wishes):
+    """Return the `Placement` that all wishes name, or None if there is no wish.
+
+    Args:
+      wishes: pairs of a text, what the wish comes from, and a committed `Placement`.
+
+    Raises:
+      ValueError: if two wishes differ.
+    """
+    first, placement = "", None
+    for wish, place in wishes:
+        if placement not in (None, place):
+            raise ValueError(
+                f"Received incompatible devices for jitted computation. Got {first} "
+                f"with {ids_of(placement)} and {wish} with {ids_of(place)}. Name one "
+                "device, or leave the sharding out."
+            )
+        if placement is None:
+            first, placement = wish, place
+    return placement
+
+
+def with_wishes_inside(placement, name, *programs):
+    """Return where programs run: at a placement, unless calls in them ask for another.
+
+    Raises:
+      ValueError: if calls ask for another device than one that is committed.
+    """
+    inside = [device for closed in programs for device in devices_inside(closed)]
+    wishes = [(f"an argument of {name}", placement)] if placement.committed else []
+    wishes += [("jit inside jit", device.committed) for device in inside]
+    return agreed(wishes) or placement
