@@ -199,6 +199,16 @@ def test_split_rules_meet_what_is_partly_known():
     assert known == 3.0 and isinstance(later, JaxprTracer)
 
 
+@pytest.mark.parametrize("result", [2.0, np.float32(2), jnp.float32(2)])
+def test_a_constant_result_has_an_array_of_zero_for_a_tangent(result):
+    out, derivative = linearize(lambda x: result, 1.0)
+    tangent = derivative(1.0)
+    assert isinstance(tangent, minijax.Array) and tangent == 0.0
+    assert tangent.weak_type == minijax.typeof(out).weak_type
+    _, derivative = linearize(minijax.grad(lambda x: 2.0 * x), 3.0)
+    assert derivative(1.0).weak_type  # the gradient of a weak number is weak
+
+
 def test_a_rule_that_is_missing_says_so():
     lonely_p = Primitive("lonely")
     assert lonely_p not in jvp_rules

@@ -11,10 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype
-from minijax.core import RuleTable, Trace, current_trace, lifetime, set_current_trace
+from minijax.core import (
+    Array,
+    RuleTable,
+    Trace,
+    current_trace,
+    lifetime,
+    set_current_trace,
+)
 from minijax.diagnostics.tracebacks import guarded
+from minijax.forward.rules import constant_like
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.staging import JaxprTrace, JaxprTracer
@@ -100,7 +109,7 @@ def _dense(out, slope):
         return slope
     if not is_inexact(aval.dtype):
         return 0.0
-    return zeros_of_tangent(aval) if aval.shape else np.zeros((), aval.dtype)
+    return zeros_of_tangent(aval) if aval.shape else constant_like(out, 0)
 
 
 def _tangent_aval(call, i, tangent):
@@ -122,7 +131,9 @@ def _name(dtype):
 
 
 def _tangent_of_result(aval, tangent):
-    return tangent if is_inexact(aval.dtype) else np.zeros(aval.shape, float0)
+    if not is_inexact(aval.dtype):
+        return np.zeros(aval.shape, float0)
+    return tangent if isinstance(tangent, Array) else asarray_impl(tangent)
 
 
 class LinearMap:
