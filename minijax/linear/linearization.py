@@ -26,6 +26,7 @@ from minijax.diagnostics.tracebacks import guarded
 from minijax.forward.rules import constant_like
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import eval_jaxpr
+from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging import JaxprTrace, JaxprTracer
 from minijax.pytrees.api_util import FlatCall, flatten_like
 from minijax.pytrees.call_names import zeros_of_tangent
@@ -130,6 +131,10 @@ def _name(dtype):
     return "float0" if dtype == float0 else dtype.name
 
 
+# Returns a derivative's program without what no result needs, and its constants.
+needed_part = Latest(lambda jaxpr, consts: (jaxpr, consts))
+
+
 def _tangent_of_result(aval, tangent):
     if not is_inexact(aval.dtype):
         return np.zeros(aval.shape, float0)
@@ -192,6 +197,7 @@ def linearize(
     """
     call = FlatCall("linearize", fun, primals, has_aux=has_aux)
     outs, jaxpr, consts = linearize_flat(call, call.leaves, lambda: call.num_outs)
+    jaxpr, consts = needed_part.value(jaxpr, consts)
     out_avals = [typeof(out) for out in outs[: call.num_outs]]
     results = call.output(outs), Partial(LinearMap(call, out_avals, jaxpr), consts)
     return (*results, call.aux(outs)) if has_aux else results
