@@ -143,9 +143,14 @@ def _batched(aval, dim, size):
     return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
 
 
-def types_given(cts):
+def types_given(cts, out_avals=()):
     """Return the abstract value of each cotangent, and None for zero."""
     return tuple([None if ct is None else typeof(ct) for ct in cts])
+
+
+def types_declared(cts, out_avals):
+    """Return the abstract value of each result with a cotangent, and None for zero."""
+    return tuple([ct if ct is None else a for ct, a in zip(cts, out_avals)])
 
 
 @remembered
@@ -155,7 +160,7 @@ def transpose_program(closed, linear, given, instantiate=False):
     Args:
       closed: a `ClosedJaxpr`.
       linear: for each input whether the program is linear in it.
-      given: what `types_given` says of the cotangents of the results.
+      given: what `types_given` or `types_declared` says of the results' cotangents.
       instantiate: whether zero cotangents of linear inputs are written out: one flag,
         or one for each of them.
 
