@@ -72,7 +72,8 @@ def namespace(name):
         """Return all derivatives half as large again; there are none of integers."""
         none = jax.dtypes.float0
         return jax.tree_util.tree_map(
-            lambda t: t if getattr(t, "dtype", None) == none else 1.5 * t, tree
+            lambda t: t if getattr(t, "dtype", 0) == none else jnp.multiply(1.5, t),
+            tree,
         )
 
     names = {"np": np, "jax": jax, "jnp": jnp, "lax": lax}
