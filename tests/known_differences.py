@@ -1,7 +1,8 @@
 """What differs between backends, or from JAX, for special numbers, and why.
 
 Each entry names a case of `tests.special_values` exactly, and says at which operands it
-may differ; `book/differences.md` has the same in words.
+may differ; `book/differences.md` has the same in words. At the end is what differs in
+the random programs of `tests.random_calls`.
 """
 
 import numpy as np
@@ -77,3 +78,22 @@ FROM_JAX = {
     "x/0 bool": lambda x: ~x,
     "jnp.fmod(x,y) bool": lambda x, y: x & ~y,
 }
+
+
+# Random programs. JAX refuses to compile a derivative forwards of a `custom_vjp`; we
+# refuse it where it is computed, which it may not be.
+REFUSED_WHEN_COMPILED = "forward-mode autodiff"
+
+
+def beyond_linearize(source, wanted):
+    """Whether JAX cannot linearize a rule that `optimize_remat` has wrapped."""
+    words = "Linearization failed to produce known values"
+    return "optimize_remat" in source and words in str(wanted)
+
+
+def strong_gradient(source):
+    """Whether a gradient may be strong in JAX that is weak here.
+
+    JAX's `roll` pads in its transpose, and the zero that it pads with is strong.
+    """
+    return "jnp.roll(" in source

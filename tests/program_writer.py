@@ -15,7 +15,7 @@ import textwrap
 
 import numpy as np
 
-from tests.random_programs import Gaps, numbers
+from tests.random_programs import Gaps, dtype_kind, numbers
 
 DTYPES = "float32 float32 float32 float32 int32 int8 uint8 bool complex64".split()
 WIDE = {"float32": "float64", "int32": "int64", "complex64": "complex128"}
@@ -64,11 +64,20 @@ def namespace(name):
             return x > 0.31
         if jnp.issubdtype(x.dtype, jnp.inexact):
             x = x / (1 + jnp.real(x * jnp.conj(x)))
-            if not dtype.startswith(("float", "complex")):
+            if not dtype.startswith(("float", "bfloat", "complex")):
                 x = jnp.round(4.3 + 5.0 * x)
         return x.astype(dtype)
 
-    return {"np": np, "jax": jax, "jnp": jnp, "lax": lax, "fit": fit}
+    def larger(tree):
+        """Return all derivatives half as large again; there are none of integers."""
+        none = jax.dtypes.float0
+        return jax.tree_util.tree_map(
+            lambda t: t if getattr(t, "dtype", 0) == none else jnp.multiply(1.5, t),
+            tree,
+        )
+
+    names = {"np": np, "jax": jax, "jnp": jnp, "lax": lax}
+    return names | {"fit": fit, "larger": larger}
 
 
 class Types:
@@ -102,10 +111,14 @@ class Program:
 
     Attributes:
       source: its text, a function called ``program``.
-      inputs: its arguments, a dictionary from names to NumPy arrays.
+      inputs: its arguments, a dictionary from names to NumPy arrays, and to numbers,
+        for which arrays of weak types are given.
+      largest: how many elements a value may have.
       kinds: of its statements.
       problems: statements of which the judges do not think alike, as texts.
     """
+
+    largest = 40
 
     def __init__(self, seed, judges, length=4, depth=3):
         self.rng = np.random.default_rng(seed)
@@ -120,7 +133,7 @@ class Program:
         }
         lines = self.body(scope, length, depth)
         self.wanted = [name for name in scope if name not in self.inputs][-8:]
-        head = f"def program({', '.join(self.inputs)}):"
+        head = f"def program({', '.join(self.arguments(judges[0].jax))}):"
         last = f"return [{', '.join(self.wanted)}]"
         self.source = "\n".join([head, *indented([*lines, last])])
 
@@ -134,6 +147,13 @@ class Program:
                 dtype = WIDE.get(dtype, dtype)
             found[name] = numbers(self.rng, self.pick(like), dtype)
         return found
+
+    def arguments(self, jax):
+        """Return what the program is called with, from a package."""
+        return {
+            name: jax.numpy.asarray(x) if isinstance(x, int | float) else x
+            for name, x in self.inputs.items()
+        }
 
     # Growing.
 
@@ -179,7 +199,7 @@ class Program:
             used = {name: str(t) for name, t in scope.items() if name in text}
             self.problems.append(f"types of\n{text}\nat {used}:\n{said}\n{verdicts}")
         types = verdicts[0]
-        if isinstance(types, Exception) or any(t.size > 40 for t in types):
+        if isinstance(types, Exception) or any(t.size > self.largest for t in types):
             return None
         return types if said == said[:1] * len(said) else None
 
@@ -231,7 +251,7 @@ class Program:
 
     def scalar(self, scope, kind="fiub"):
         """Return an expression for a number that depends on something."""
-        names = self.some(scope, 1, 2, lambda t: t.dtype.kind in kind and t.size)
+        names = self.some(scope, 1, 2, lambda t: dtype_kind(t) in kind and t.size)
         return f"jnp.sum({names[0]})" if names else "a.size"
 
     def predicate(self, scope):
@@ -474,12 +494,12 @@ class Program:
 
     def smooth(self, scope, depth):
         """Return a function of one inexact value, its text, and the value."""
-        chosen = self.some(scope, 1, 2, lambda t: t.dtype.kind == "f") or ["a"]
+        chosen = self.some(scope, 1, 2, lambda t: dtype_kind(t) == "f") or ["a"]
         parameters = self.parameters(chosen, scope)
 
         def results(inner):
             new = {n: t for n, t in inner.items() if n not in scope}
-            floats = self.some(new, 1, 2, lambda t: t.dtype.kind == "f")
+            floats = self.some(new, 1, 2, lambda t: dtype_kind(t) == "f")
             return f"jnp.sum({floats[0]} * 0.7)" if floats else "jnp.sin(a)"
 
         return *self.function("smooth", parameters, scope, depth, results), chosen[0]

@@ -245,7 +245,7 @@ class Package:
 
 def dtype_kind(x):
     """Return what NumPy's ``kind`` says, and ``"f"`` for bfloat16."""
-    return "f" if x.dtype.name == "bfloat16" else x.dtype.kind
+    return "f" if x.dtype.name == "bfloat16" else getattr(x.dtype, "kind", "V")
 
 
 def missing(x):

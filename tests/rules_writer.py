@@ -9,13 +9,19 @@ seen.
 """
 
 from functools import partial
+from itertools import product
 
-from tests.program_writer import Program
-from tests.random_programs import Gaps
+from tests.program_writer import DTYPES, Program
+from tests.random_programs import Gaps, dtype_kind, numbers
 
 OWN = "custom_jvp custom_vjp custom_gradient remat split fold keyed_scan".split()
 OWN += ["carried_key", "keyed_map", "keyed_cond", "keyed_jit"]
 OTHERS = "cond scan fori while vmap jit grad jvp".split()
+OUTER = "jit vmap grad jvp checkpoint linearize".split()
+PAIRS = [*product(OUTER, repeat=2)]
+SIZES = 0, 1, 7, 8, 9, 15, 16, 17, 31, 33  # around the lanes of a vector
+HALVES = ["float16", "bfloat16"]
+KEYS = ["key", "key", "PRNGKey", "none"]  # how a program is given one
 DRAWS = [
     "jax.random.normal({key}, {x}.shape) * {o}",
     "jax.random.uniform({key}, {x}.shape)",
@@ -26,24 +32,24 @@ DRAWS = [
     "jnp.where(jax.random.uniform({key}, {x}.shape) < 0.7, {x}, 0)",
     "jnp.sin(jax.random.key_data({key}).astype('float32'))",
 ]
-SMALLER = "jax.tree_util.tree_map(lambda t: 1.5 * t, {})"
-DENSE = "jnp.zeros(t.shape, t.dtype) if type(t) is zero else t"
+LARGER = "larger({})"
+DENSE = "np.zeros(t.shape, t.dtype) if type(t) is zero else t"
 RATES = "jax.jvp({inner}, primals, tangents)"
 # By name: the function, options, what is given in a call, and the lines of the rule.
 JVP_RULES = {
     "jvp": ("{inner}", "", "{operands}", [
         "@{ruled}.defjvp", "def rule(primals, tangents):",
-        f"    out, slope = {RATES}", f"    return out, {SMALLER.format('slope')}",
+        f"    out, slope = {RATES}", f"    return out, {LARGER.format('slope')}",
     ]),
     "jvp that calls": ("{inner}", "", "{operands}", [
         "@{ruled}.defjvp", "def rule(primals, tangents):",
-        f"    return {{ruled}}(*primals), {SMALLER.format(f'{RATES}[1]')}",
+        f"    return {{ruled}}(*primals), {LARGER.format(f'{RATES}[1]')}",
     ]),
     "jvps": ("{inner}", "", "{operands}", [
         "def slope_of(i):",
         "    def slope(t, out, *xs):",
         "        f = lambda x: {inner}(*xs[:i], x, *xs[i + 1:])",
-        f"        return {SMALLER.format('jax.jvp(f, (xs[i],), (t,))[1]')}",
+        f"        return {LARGER.format('jax.jvp(f, (xs[i],), (t,))[1]')}",
         "    return slope",
         "{ruled}.defjvps(*map(slope_of, range(len(({operands},)))))",
     ]),
@@ -51,22 +57,22 @@ JVP_RULES = {
         "{{'xs': ({operands},), 'none': None}}", [
         "@{ruled}.defjvp", "def rule(primals, tangents):",
         "    primals, tangents = primals[0]['xs'], tangents[0]['xs']",
-        f"    out, slope = {RATES}", f"    return out, {SMALLER.format('slope')}",
+        f"    out, slope = {RATES}", f"    return out, {LARGER.format('slope')}",
     ]),
     "jvp with a static": ("lambda f, *xs: f(*xs)", ", nondiff_argnums=(0,)",
         "{inner}, {operands}", [
         "@{ruled}.defjvp", "def rule(f, primals, tangents):",
-        f"    return {{ruled}}(f, *primals), {SMALLER.format(f'{RATES}[1]')}",
+        f"    return {{ruled}}(f, *primals), {LARGER.format(f'{RATES}[1]')}",
     ]),
     "jvp with zeros": ("{inner}", "", "{operands}", [
         "def rule(primals, tangents):",
         "    zero = jax.custom_derivatives.SymbolicZero",
         f"    tangents = tuple([{DENSE} for t in tangents])",
-        f"    out, slope = {RATES}", f"    return out, {SMALLER.format('slope')}",
+        f"    out, slope = {RATES}", f"    return out, {LARGER.format('slope')}",
         "{ruled}.defjvp(rule, symbolic_zeros=True)",
     ]),
 }  # fmt: skip
-BACK = SMALLER.format("jax.vjp({inner}, *kept['xs'])[1](cts)")
+BACK = LARGER.format("jax.vjp({inner}, *kept['xs'])[1](cts)")
 FORWARDS = ["def {fwd}(*xs):", "    return {inner}(*xs), {{'xs': xs}}"]
 VJP_RULES = {
     "vjp": ("{inner}", ("", ""), "{operands}", [
@@ -76,6 +82,9 @@ VJP_RULES = {
     "vjp with a key": ("lambda *xs: {inner}(*xs[:-1])", ("", ""), "{operands}, {key}", [
         "def {fwd}(*xs):", "    return {inner}(*xs[:-1]), {{'xs': xs[:-1]}}",
         "def {bwd}(kept, cts):", f"    return {BACK} + (None,)",
+    ]),
+    "vjp that is made again": ("{inner}", ("", ", optimize_remat=True"), "{operands}", [
+        *FORWARDS, "def {bwd}(kept, cts):", f"    return {BACK}",
     ]),
     "vjp of a tree": ("lambda tree: {inner}(*tree['xs'])", ("", ""),
         "{{'xs': ({operands},), 'none': None}}", [
@@ -116,14 +125,45 @@ class RulesProgram(Program):
 
     Attributes:
       rules: the kinds of rules that were drawn.
+      pair: the names of two transformations to try it under, the outer one first.
+      given: how it is given a key: ``"key"``, ``"PRNGKey"``, or ``"none"``.
     """
 
+    largest = 2 * max(SIZES)
+
     def __init__(self, seed, judges, length=5, depth=2):
-        self.keys, self.rules = ["jax.random.key(5)"], []
+        self.pair, self.given = PAIRS[seed // 2 % len(PAIRS)], KEYS[seed // 3 % 4]
+        self.rules, self.maker = [], self.given if self.given in KEYS[:3] else "key"
+        self.keys = [f"jax.random.{self.maker}(5)"]
+        self.keys += ["key"] * 3 * (self.given != "none")
         self.kinds_here = [*OWN, *OTHERS]
         if not all(hasattr(judge.jax, "checkpoint") for judge in judges):
             self.kinds_here.remove("remat")
         super().__init__(seed, judges, length, depth)
+
+    def draw_inputs(self):
+        """Draw small arrays, or vectors of odd sizes; now and then a number."""
+        found = super().draw_inputs() if self.chance(0.5) else self.draw_vectors()
+        if self.chance(0.2):
+            shape = found["a"].shape
+            found["a"] = numbers(self.rng, shape, self.pick(HALVES))
+        if self.chance(0.3):
+            found[self.pick([*found][1:])] = self.pick([0.7, -0.4, 2, True])
+        return found
+
+    def draw_vectors(self):
+        size, found = self.pick(SIZES), {}
+        for name in "abc"[: self.rng.integers(2, 4)]:
+            dtype = self.pick([*DTYPES, *HALVES]) if found else "float32"
+            shape = self.pick([(size,), (size,), (2, size), (size, 2), ()])
+            found[name] = numbers(self.rng, shape, dtype)
+        return found
+
+    def arguments(self, jax):
+        arrays = super().arguments(jax)
+        if self.given == "none":
+            return arrays
+        return arrays | {"key": getattr(jax.random, self.given)(7)}
 
     def statement(self, scope, depth):
         if depth == 0 or self.chance(0.4):
@@ -142,7 +182,8 @@ class RulesProgram(Program):
     def judged(self, lines, names, scope):
         """Judge the lines, with a constant key for each that is in sight."""
         known = [key for key in self.keys if key.isidentifier()]
-        heads = [f"{key} = jax.random.key({n})" for n, key in enumerate(known)]
+        make = f"jax.random.{self.maker}"
+        heads = [f"{key} = {make}({n})" for n, key in enumerate(known)]
         return super().judged([*heads, *lines], names, scope)
 
     def within(self, key, write):
@@ -264,12 +305,15 @@ class RulesProgram(Program):
     # Rules.
 
     def closed(self, scope, depth):
-        """Return a function of floats alone, its text, operands, and the results."""
-        operands = self.some(scope, 1, 3, lambda t: t.dtype.kind == "f") or ["a"]
+        """Return a function to floats, its text, operands, and the results."""
+        like = self.pick(["f", "f", "fiub"])
+        operands = self.some(scope, 1, 3, lambda t: dtype_kind(t) in like) or ["a"]
+        if any(dtype_kind(scope[name]) != "f" for name in operands):
+            self.rules.append("integers")
         parameters, keep = self.parameters(operands, scope), []
 
         def results(inner):
-            keep.extend(self.some(inner, 1, 3, lambda t: t.dtype.kind == "f"))
+            keep.extend(self.some(inner, 1, 3, lambda t: dtype_kind(t) == "f"))
             return f"[{', '.join(keep)}]"
 
         before, self.keys = self.keys, self.keys[:1]
@@ -311,7 +355,7 @@ class RulesProgram(Program):
         name, lines, operands, keep = self.closed(scope, depth)
         ruled = self.new("ruled")
         call, results = self.called(ruled, operands, keep)
-        rates = SMALLER.format(f"jax.vjp({name}, *args)[1](cts)")
+        rates = LARGER.format(f"jax.vjp({name}, *args)[1](cts)")
         return [
             *lines, "@jax.custom_gradient", f"def {ruled}(*args):",
             f"    return {name}(*args), lambda cts: {rates}", call,

@@ -199,6 +199,44 @@ def test_split_rules_meet_what_is_partly_known():
     assert known == 3.0 and isinstance(later, JaxprTracer)
 
 
+@pytest.mark.parametrize("result", [2.0, np.float32(2), jnp.float32(2)])
+def test_a_constant_result_has_an_array_of_zero_for_a_tangent(result):
+    out, derivative = linearize(lambda x: result, 1.0)
+    tangent = derivative(1.0)
+    assert isinstance(tangent, minijax.Array) and tangent == 0.0
+    assert tangent.weak_type == minijax.typeof(out).weak_type
+    _, derivative = linearize(minijax.grad(lambda x: 2.0 * x), 3.0)
+    assert derivative(1.0).weak_type  # the gradient of a weak number is weak
+
+
+def test_what_no_result_needs_is_left_out_with_its_residuals():
+    _, derivative = linearize(lambda x: (jnp.sin(jnp.exp(x)), x * 2.0)[1], X)
+    assert str(derivative.func.jaxpr).count(" = ") == 1
+    assert not tree_leaves(derivative)
+    acting = []
+
+    def told(x):
+        minijax.debug.callback(acting.append, x)
+        return x
+
+    quiet = minijax.custom_jvp(lambda x: x)
+    quiet.defjvp(lambda primals, tangents: (primals[0], told(tangents[0])))
+    _, derivative = linearize(lambda x: (quiet(x), 2 * x)[1], 3.0)
+    assert derivative(5.0) == 10.0
+    minijax.effects_barrier()
+    assert acting == [5.0]
+
+
+def test_the_gradient_of_a_backward_rule_is_linearized():
+    """Its forward rule calls the function, whose tangent is not needed."""
+    cube = minijax.custom_vjp(lambda x: x**3)
+    cube.defvjp(lambda x: (cube(x), x), lambda x, ct: (4 * x * x * ct,))
+    slope, derivative = linearize(minijax.grad(lambda x: 2 * cube(x)), 3.0)
+    assert (slope, derivative(1.0)) == (72.0, 48.0)
+    with pytest.raises(TypeError, match="forward-mode"):
+        linearize(minijax.grad(lambda x: cube(x) ** 2), 3.0)[1](1.0)
+
+
 def test_a_rule_that_is_missing_says_so():
     lonely_p = Primitive("lonely")
     assert lonely_p not in jvp_rules

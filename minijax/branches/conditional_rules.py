@@ -22,10 +22,12 @@ from minijax.forgetting.programs import (
     dce_rules,
     jvp_program,
     keep_inputs,
+    only,
     partition,
     spread,
     stage,
     transpose_program,
+    types_given,
     vmap_program,
 )
 from minijax.forgetting.remembering import remembered
@@ -193,7 +195,7 @@ split_rules[cond_p] = _cond_split
 
 def _cond_transpose(cotangents, index, *operands, branches):
     linear = tuple([isinstance(x, Linear) for x in operands])
-    given = tuple([ct is not None for ct in cotangents])
+    given = types_given(cotangents)
     pairs = [transpose_program(branch, linear, given) for branch in branches]
     arrives = for_any([arrived for _, arrived in pairs])
     _, avals = partition(linear, branches[0].in_avals)
@@ -202,7 +204,7 @@ def _cond_transpose(cotangents, index, *operands, branches):
         fill_zeros(program, tuple(partition(arrives, made)[1]), avals)
         for program, made in pairs
     ]
-    values, (_, cts) = partition(linear, operands)[0], partition(given, cotangents)
+    values, cts = partition(linear, operands)[0], only(given, cotangents)
     arrived = cond_p.bind(index, *values, *cts, branches=tuple(backwards))
     return [None, *spread(linear, spread(arrives, arrived))]
 

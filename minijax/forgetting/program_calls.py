@@ -15,6 +15,7 @@ from minijax.forgetting.programs import (
     spread,
     stage,
     transpose_program,
+    types_given,
     vmap_program,
 )
 from minijax.jaxprs.jaxpr import JaxprEqn, jaxpr_as_fun
@@ -57,12 +58,12 @@ def vmap_call(primitive):
     return rule
 
 
-def transpose_call(primitive, per_operand=unchanged):
+def transpose_call(primitive, per_operand=unchanged, types=types_given):
     """Return the transpose rule of a primitive that calls its parameter `jaxpr`."""
 
     def rule(cts, *operands, jaxpr, **params):
         linear = tuple([isinstance(x, Linear) for x in operands])
-        given = tuple([ct is not None for ct in cts])
+        given = types(cts, jaxpr.out_avals)
         program, arrives = transpose_program(jaxpr, linear, given)
         values, _ = partition(linear, operands)
         cts = only(given, cts)

@@ -7,6 +7,7 @@ Each function takes a `ClosedJaxpr` and returns another, and remembers it.
 Reference: ``jvp_jaxpr``, ``batch_jaxpr``, ``dce_jaxpr`` in ``jax._src.interpreters``.
 """
 
+from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_inexact
 from minijax.batching.rules import at_front
 from minijax.batching.trace import vmap_flat
@@ -17,6 +18,7 @@ from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal, jaxpr_as_fun
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jaxprs.staging import trace_to_jaxpr
+from minijax.linear.linearization import needed_part
 from minijax.reverse.backwards import backward_pass, dense_cotangent
 from minijax.reverse.transposition import Linear
 
@@ -141,6 +143,16 @@ def _batched(aval, dim, size):
     return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
 
 
+def types_given(cts, out_avals=()):
+    """Return the abstract value of each cotangent, and None for zero."""
+    return tuple([None if ct is None else typeof(ct) for ct in cts])
+
+
+def types_declared(cts, out_avals):
+    """Return the abstract value of each result with a cotangent, and None for zero."""
+    return tuple([ct if ct is None else a for ct, a in zip(cts, out_avals)])
+
+
 @remembered
 def transpose_program(closed, linear, given, instantiate=False):
     """Return the program that runs a linear one backwards.
@@ -148,7 +160,7 @@ def transpose_program(closed, linear, given, instantiate=False):
     Args:
       closed: a `ClosedJaxpr`.
       linear: for each input whether the program is linear in it.
-      given: for each result whether it has a cotangent.
+      given: what `types_given` or `types_declared` says of the results' cotangents.
       instantiate: whether zero cotangents of linear inputs are written out: one flag,
         or one for each of them.
 
@@ -171,7 +183,7 @@ def transpose_program(closed, linear, given, instantiate=False):
         arrives.extend(ct is not None for ct in cts)
         return [ct for ct in cts if ct is not None]
 
-    avals = known_avals + only(given, closed.out_avals)
+    avals = known_avals + only(given, given)
     return ClosedJaxpr(*trace_to_jaxpr(program, avals)), tuple(arrives)
 
 
@@ -248,3 +260,13 @@ def dce_program(closed, used):
     jaxpr = dce_jaxpr(closed.jaxpr, used)
     read = {x for eqn in jaxpr.eqns for x in eqn.invars}.union(jaxpr.outvars)
     return with_consts(jaxpr, closed), tuple([var in read for var in jaxpr.invars])
+
+
+def _needed(jaxpr, consts):
+    """Return a jaxpr without what no result needs, and the constants that it reads."""
+    less = dce_jaxpr(jaxpr, (True,) * len(jaxpr.outvars))
+    values = dict(zip(jaxpr.constvars, consts))
+    return less, [values[var] for var in less.constvars]
+
+
+needed_part.value = _needed

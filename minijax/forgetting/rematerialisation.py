@@ -34,6 +34,7 @@ from minijax.forgetting.programs import (
     partition,
     prune,
     stage,
+    types_declared,
     without_consts,
 )
 from minijax.forgetting.remembering import (
@@ -76,7 +77,7 @@ def _with_rates(params, choose):
 
 jvp_rules[remat_p] = jvp_call(remat_p, _with_rates)
 vmap_rules[remat_p] = vmap_call(remat_p)
-transpose_rules[remat_p] = transpose_call(remat_p, _per_operand)
+transpose_rules[remat_p] = transpose_call(remat_p, _per_operand, types_declared)
 dce_rules[remat_p] = dce_call(_per_operand)
 
 

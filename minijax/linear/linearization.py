@@ -11,12 +11,22 @@ from typing import Any
 
 import numpy as np
 
+from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype
-from minijax.core import RuleTable, Trace, current_trace, lifetime, set_current_trace
+from minijax.core import (
+    Array,
+    RuleTable,
+    Trace,
+    current_trace,
+    lifetime,
+    set_current_trace,
+)
 from minijax.diagnostics.tracebacks import guarded
+from minijax.forward.rules import constant_like
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import eval_jaxpr
+from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging import JaxprTrace, JaxprTracer
 from minijax.pytrees.api_util import FlatCall, flatten_like
 from minijax.pytrees.call_names import zeros_of_tangent
@@ -100,7 +110,7 @@ def _dense(out, slope):
         return slope
     if not is_inexact(aval.dtype):
         return 0.0
-    return zeros_of_tangent(aval) if aval.shape else np.zeros((), aval.dtype)
+    return zeros_of_tangent(aval) if aval.shape else constant_like(out, 0)
 
 
 def _tangent_aval(call, i, tangent):
@@ -121,8 +131,14 @@ def _name(dtype):
     return "float0" if dtype == float0 else dtype.name
 
 
+# Returns a derivative's program without what no result needs, and its constants.
+needed_part = Latest(lambda jaxpr, consts: (jaxpr, consts))
+
+
 def _tangent_of_result(aval, tangent):
-    return tangent if is_inexact(aval.dtype) else np.zeros(aval.shape, float0)
+    if not is_inexact(aval.dtype):
+        return np.zeros(aval.shape, float0)
+    return tangent if isinstance(tangent, Array) else asarray_impl(tangent)
 
 
 class LinearMap:
@@ -181,6 +197,7 @@ def linearize(
     """
     call = FlatCall("linearize", fun, primals, has_aux=has_aux)
     outs, jaxpr, consts = linearize_flat(call, call.leaves, lambda: call.num_outs)
+    jaxpr, consts = needed_part.value(jaxpr, consts)
     out_avals = [typeof(out) for out in outs[: call.num_outs]]
     results = call.output(outs), Partial(LinearMap(call, out_avals, jaxpr), consts)
     return (*results, call.aux(outs)) if has_aux else results

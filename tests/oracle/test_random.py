@@ -126,7 +126,7 @@ def test_samplers_of_halves(name, dtype):
 )
 def test_samplers_of_doubles(name):
     with minijax.enable_x64(), jax.enable_x64(True):
-        ours, theirs = both_draws(CASES[name], (1000,))
+        ours, theirs = both_draws(CASES[name], (12_000,))
         np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
