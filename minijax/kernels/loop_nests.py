@@ -39,6 +39,7 @@ class Loop(NamedTuple):
       unrolled: whether the turns stand in the text one after the other.
       blocked: whether sums over many turns are made in blocks.
       parallel: whether the function does some of the turns only, as its caller says.
+      together: how many turns are done side by side; 0 for one after the other.
     """
 
     axis: int
@@ -48,6 +49,7 @@ class Loop(NamedTuple):
     unrolled: bool = False
     blocked: bool = False
     parallel: bool = False
+    together: int = 0
 
 
 def loop_nest(kernel):
@@ -134,8 +136,7 @@ def print_nest(kernel, steps=None):
 
 def nest_lines(kernel, steps=None):
     """Return the steps of a kernel's loops as pairs of a depth and a text."""
-    steps = loop_nest(kernel) if steps is None else steps
-    return _lines(steps, kernel, names_of(kernel), 0)
+    return _lines(steps or loop_nest(kernel), kernel, names_of(kernel), 0)
 
 
 def _lines(steps, kernel, names, depth):
@@ -150,9 +151,9 @@ def _lines(steps, kernel, names, depth):
 
 
 def _head(loop, size):
-    marks = [f"{loop.lanes} at once"] if loop.lanes else []
-    names = "unrolled", "blocked", "parallel"
-    marks += [name for name in names if getattr(loop, name)]
+    counts = (loop.lanes, "at once"), (loop.together, "side by side")
+    marks = [f"{count} {how}" for count, how in counts if count]
+    marks += [x for x in ("unrolled", "blocked", "parallel") if getattr(loop, x)]
     return ", ".join([f"for {AXES[loop.axis]} < {size}", *marks]) + ":"
 
 
