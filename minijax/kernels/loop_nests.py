@@ -40,6 +40,7 @@ class Loop(NamedTuple):
       blocked: whether sums over many turns are made in blocks.
       parallel: whether the function does some of the turns only, as its caller says.
       together: how many turns are done side by side; 0 for one after the other.
+      team: how many threads of a GPU share the turns; 0 for one that does them all.
     """
 
     axis: int
@@ -50,15 +51,17 @@ class Loop(NamedTuple):
     blocked: bool = False
     parallel: bool = False
     together: int = 0
+    team: int = 0
 
 
-def loop_nest(kernel):
+def loop_nest(kernel, moving=()):
     """Return the steps of a kernel: nodes, stores, and `Start`, `Combine`, `Loop`.
 
     A node is computed as soon as all of its axes move, in every loop that needs it.
     What goes along one axis and does not have to wait for the other shares a loop.
+    The steps stand inside of loops along the axes `moving`, if there are any.
     """
-    return _steps(kernel, kernel.stores, frozenset(), set())
+    return _steps(kernel, kernel.stores, frozenset(moving), set())
 
 
 def _steps(kernel, goals, moving, done):
@@ -70,10 +73,8 @@ def _steps(kernel, goals, moving, done):
         goals = [goal for goal in goals if not waiting.isdisjoint(_wanted(goal))]
         steps += [*nodes, *map(Start, folds)]
         for axis, group in _by_axis([*map(Combine, folds), *ready], moving).items():
-            if axis is None:
-                steps += group
-            else:
-                steps += _loop(kernel, axis, group, moving, done)
+            loop = axis is not None
+            steps += _loop(kernel, axis, group, moving, done) if loop else group
         done.update(folds)
     return steps
 
@@ -154,6 +155,7 @@ def _head(loop, size):
     counts = (loop.lanes, "at once"), (loop.together, "side by side")
     marks = [f"{count} {how}" for count, how in counts if count]
     marks += [x for x in ("unrolled", "blocked", "parallel") if getattr(loop, x)]
+    marks += [f"shared by {loop.team} threads"] if loop.team else []
     return ", ".join([f"for {AXES[loop.axis]} < {size}", *marks]) + ":"
 
 

@@ -44,21 +44,25 @@ inline bool is_before(const Access& past) {
   return same_warp && past.warp_syncs != warp_syncs[current->warp()];
 }
 
-inline void race(const char* what, const Access& past, const void* place, const void* pc) {
-  fault("race (%s) at %p (pc %p): thread %u of block %u and thread %u of block %u, no barrier between",
-        what, place, pc, past.thread, past.block, current->number, unsigned(block_number));
+inline void race(const char* what, const Access& past, size_t byte, int array, const void* pc) {
+  char where[60];
+  if (array < 0) snprintf(where, sizeof where, "in shared memory");
+  else snprintf(where, sizeof where, "in array %d", array);
+  fault("race (%s) %s, byte %zu (pc %p): thread %u of block %u and thread %u of block %u, no barrier between",
+        what, where, byte, pc, past.thread, past.block, current->number, unsigned(block_number));
 }
 
-inline void enter(Shadow& shadow, bool write, bool atomic, const void* place, const void* pc) {
+// Note an access to a byte of an array; of shared memory, if the array's number is negative.
+inline void enter(Shadow& shadow, bool write, bool atomic, size_t byte, int array, const void* pc) {
   const Access& last = shadow.write;
   if (last.valid && !(atomic && last.atomic) && !is_before(last))
-    race(write ? "two writes" : "a read after a write", last, place, pc);
+    race(write ? "two writes" : "a read after a write", last, byte, array, pc);
   Access now{static_cast<uint32_t>(block_number), static_cast<uint16_t>(current->number), true,
              atomic, barriers, warp_syncs[current->warp()]};
   if (write) {
     for (const Access* read : {&shadow.read, &shadow.other})
       if (read->valid && !(atomic && read->atomic) && !is_before(*read))
-        race("a write after a read", *read, place, pc);
+        race("a write after a read", *read, byte, array, pc);
     shadow.write = now;
     shadow.read.valid = shadow.other.valid = false;
     return;
@@ -98,7 +102,7 @@ inline void check_shared(char* place, int size, bool write, bool atomic, const v
     if (write) shared_written[i] = true;
     else if (!shared_written[i])
       fault("shared memory is read before it is written, byte %zu (pc %p)", i, pc);
-    enter(shared_shadows[i], write, atomic, place, pc);
+    enter(shared_shadows[i], write, atomic, first, -1, pc);
   }
 }
 
@@ -111,7 +115,7 @@ inline void check_global(char* place, int size, bool write, bool atomic, const v
   if (!(flags & RACES)) return;
   size_t first = (place - array->first) / array->grain;
   size_t last = (place + size - 1 - array->first) / array->grain;
-  for (size_t i = first; i <= last; i++) enter(array->shadows[i], write, atomic, place, pc);
+  for (size_t i = first; i <= last; i++) enter(array->shadows[i], write, atomic, place - array->first, array->number, pc);
 }
 
 void count_traffic(char* place, int size, bool write, bool shared, void* pc);
@@ -123,7 +127,8 @@ inline void check(char* place, int size, bool write, bool atomic, void* pc) {
   char* place_of_thread = reinterpret_cast<char*>(&emulated);
   if (place >= place_of_thread && place < place_of_thread + sizeof emulated) return;
   if (reinterpret_cast<uintptr_t>(place) % size)
-    fault("misaligned: a %s of %d bytes at %p (pc %p)", write ? "write" : "read", size, place, pc);
+    fault("misaligned: a %s of %d bytes, %d bytes behind a place for it (pc %p)",
+          write ? "write" : "read", size, int(reinterpret_cast<uintptr_t>(place) % size), pc);
   bool shared = place >= shared_first && place < shared_last;
   (shared ? check_shared : check_global)(place, size, write, atomic, pc);
   if (flags & TRAFFIC) count_traffic(place, size, write, shared, pc);
