@@ -11,25 +11,9 @@ from threading import Lock
 
 import numpy as np
 
+from minijax.arrays.dtypes import aligned_copy, is_long
 from minijax.arrays.settings import config
 from minijax.errors import raise_if_out_of_memory
-
-_ALIGNED, _LONG = 64, 2**12  # bytes: the longest vector; what is long enough to care
-
-
-def _is_long(x):
-    """Return whether it matters where the numbers of an array of NumPy begin."""
-    plain = isinstance(x, np.ndarray) and x.flags.c_contiguous
-    return plain and x.nbytes >= _LONG and not x.dtype.hasobject
-
-
-def _aligned_copy(x, dtype):
-    """Return a copy of an array that begins where the vectors of a processor may."""
-    room = np.empty(x.size * dtype.itemsize + _ALIGNED, np.uint8)
-    start = -room.ctypes.data % _ALIGNED
-    copy = np.ndarray(x.shape, dtype, room, start)
-    copy[...] = x
-    return copy
 
 
 class Device:
@@ -68,8 +52,8 @@ class Device:
     def put(self, x, dtype=None):
         """Return the numbers of `x`, of the host, in a new buffer."""
         try:
-            if self.array_module is np and _is_long(x):
-                return _aligned_copy(x, dtype or x.dtype)
+            if self.array_module is np and is_long(x):
+                return aligned_copy(x, dtype or x.dtype)
             return self.array_module.array(x, dtype=dtype)
         except MemoryError as error:
             raise_if_out_of_memory("a copy", error)

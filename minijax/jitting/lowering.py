@@ -16,7 +16,6 @@ from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import float0
 from minijax.arrays.interchange import spot_of
 from minijax.arrays.placement import Device, Placement
-from minijax.arrays.settings import config
 from minijax.arrays.transfer import brought
 from minijax.core import Tracer
 from minijax.forgetting.programs import keep_inputs, only, prune
@@ -327,47 +326,23 @@ class Compiled(Pruned):
             or if there is a tracer among them.
           ValueError: if one is committed to another device than that of the program.
         """
-        leaves, run = self._leaves(args, kwargs), self._latest_executable()
-        operands = only(self._pruned[1], leaves)
-        if True in self._given:
-            check_given_once(self._given, leaves)
-            with losing(self._given, leaves):
-                outs = give_up(self._given, leaves, run(*operands))
-        else:
-            outs = run(*operands)
-        return self.out_tree.unflatten(map(numpy_if_empty, outs))
+        leaves, given = self._leaves(args, kwargs), self._given
+        check_given_once(given, leaves)
+        with losing(given, leaves):
+            outs = self._executable()(*only(self._pruned[1], leaves))
+        outs = map(numpy_if_empty, give_up(given, leaves, outs))
+        return self.out_tree.unflatten(outs)
 
     call = __call__
-
-    def _latest_executable(self):
-        """Return the executable: the same one, as long as no switch changes."""
-        state, (before, made) = config.state, self._latest
-        if before[0] is not state[0] or before[1] is not state[1]:
-            made = self._executable()
-            self._latest[:] = state, made
-        return made
-
-    @cached_property
-    def _latest(self):
-        return [(None, None), None]
 
     def _leaves(self, args, kwargs):
         leaves, tree = tree_flatten((args, kwargs))
         if tree != self.in_tree:
             self._refuse_tree((args, kwargs))
-        if all(map(self._fits, leaves, self.program.in_avals)):
-            return leaves
         for name, expected, leaf in zip(self.names, self.program.in_avals, leaves):
             self._check(name, expected, leaf)
         self._check_places(list(map(spot_of, leaves)))
         return brought(leaves, self.placement.device)
-
-    def _fits(self, leaf, expected):
-        """Return whether a leaf is an array like the expected one, and lies here."""
-        return (
-            type(leaf) is ArrayImpl and leaf.placement is self.placement
-            and leaf.aval.shape == expected.shape and leaf.aval.dtype == expected.dtype
-        )  # fmt: skip
 
     def _check_places(self, places):
         """Raise if an argument that matters is committed to another device."""
