@@ -41,7 +41,6 @@ ROWS = {}
 LATER = {
     "convolution, 3x3, forward and both gradients": "chapter 30",
     "step of an all-convolutional network, CIFAR-10": "chapter 30",
-    "sort, 1e6": "chapter 29",
 }
 
 # A package of which only the array functions are there: NumPy's.

@@ -70,6 +70,12 @@ def present(error):
         presenter(error)
 
 
+def presents(function):
+    """Mark a function as one that presents its errors itself; return it."""
+    function.presents_errors = True
+    return function
+
+
 # Functions that give memory back which is kept for later; then the next call works.
 givers: list = []
 

@@ -156,7 +156,7 @@ def test_other_trees_are_for_python():
 
 def test_kinds_of_one_function():
     f = tiny()
-    shapes = [(n,) for n in range(40)]
+    shapes = [(n,) for n in range(60)]
     for _ in range(3):
         for shape in shapes:
             x = jnp.ones(shape)

@@ -56,8 +56,9 @@ def typeof(x: Any) -> ShapedArray:
 
     Reference: ``jax.typeof``.
     """
-    if type(x) in aval_rules:
-        return aval_rules[type(x)](x)
+    rule = aval_rules.get(type(x))
+    if rule is not None:
+        return rule(x)
     aval = getattr(x, "aval", None)
     return rule_of_class(aval_rules, x)(x) if aval is None else aval
 

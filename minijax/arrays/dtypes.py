@@ -176,3 +176,21 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     if arg1 in halves and isinstance(arg2, type) and issubclass(arg2, np.generic):
         return arg2 is bfloat16 or issubclass(np.floating, arg2)
     return np.issubdtype(arg1, arg2)
+
+
+ALIGNED, LONG = 64, 2**12  # bytes: the longest vector; what is long enough to care
+
+
+def is_long(x):
+    """Return whether it matters where the numbers of an array of NumPy begin."""
+    plain = isinstance(x, np.ndarray) and x.flags.c_contiguous
+    return plain and x.nbytes >= LONG and not x.dtype.hasobject
+
+
+def aligned_copy(x, dtype):
+    """Return a copy of an array that begins where the vectors of a processor may."""
+    room = np.empty(x.size * dtype.itemsize + ALIGNED, np.uint8)
+    start = -room.ctypes.data % ALIGNED
+    copy = np.ndarray(x.shape, dtype, room, start)
+    copy[...] = x
+    return copy

@@ -11,6 +11,7 @@ from threading import Lock
 
 import numpy as np
 
+from minijax.arrays.dtypes import aligned_copy, is_long
 from minijax.arrays.settings import config
 from minijax.errors import raise_if_out_of_memory
 
@@ -51,6 +52,8 @@ class Device:
     def put(self, x, dtype=None):
         """Return the numbers of `x`, of the host, in a new buffer."""
         try:
+            if self.array_module is np and is_long(x):
+                return aligned_copy(x, dtype or x.dtype)
             return self.array_module.array(x, dtype=dtype)
         except MemoryError as error:
             raise_if_out_of_memory("a copy", error)

@@ -47,13 +47,14 @@ class Records:
     Attributes:
       head: two words, the addresses of the first table and of the surroundings.
       warm: calls after which a function is worth the time that opening the gate takes.
+      refused: what is ready for calls that the gate cannot take apart.
     """
 
-    limit, around, warm = 16, 0, 98
+    limit, around, warm = 40, 0, 98
 
     def __init__(self):
         self.head, self.chain, self.seen = np.zeros(2, np.int64), [], {}
-        self.switches = config.state[0]
+        self.refused, self.switches = set(), config.state[0]
         self.unlock()
 
     def add(self, record):
@@ -70,6 +71,7 @@ class Records:
         """Forget all records, and how often they were wanted."""
         self.forget()
         self.seen.clear()
+        self.refused.clear()
 
     def forget(self):
         """Forget all records; one that is in use lives until the call is done."""
@@ -89,10 +91,13 @@ class Records:
         count = self.seen.get(ready, 0) + 1
         if len(self.seen) > 256:
             self.seen.clear()
+            self.refused.clear()
         self.seen[ready] = count
         outdated = self.switches is not config.state[0]
         if outdated:  # by a switch; no record of before is ever used again
             self.forget()
+        if ready in self.refused:
+            return False
         held = [thing for record in self.chain for thing in record.held]
         often = count > 2 if outdated else count % 8 == 2
         often = often and (self.around or count >= self.warm)
@@ -127,8 +132,10 @@ class GatedFunction(JitFunction):
             try:
                 trees, named = self._structures(args, kwargs)
                 self._ready.add(record_of(ready, trees, named, open_gate()))
-            except (UnknownLayout, JaxRuntimeError, MemoryError):
-                pass  # Python calls the program, as it always has
+            except UnknownLayout:  # Python calls the program, as it always has
+                self._ready.refused.add(ready)
+            except (JaxRuntimeError, MemoryError):
+                pass  # the next time there may be memory
         return result
 
     def _is_plain(self, ready):

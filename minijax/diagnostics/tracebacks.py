@@ -158,7 +158,8 @@ def guarded(function):
 
 def guard_made(value):
     """Return a function of the package with a guard, anything else as it is."""
-    made = type(value) is FunctionType and is_ours(value.__code__.co_filename)
+    plain = type(value) is FunctionType and not hasattr(value, "presents_errors")
+    made = plain and is_ours(value.__code__.co_filename)
     return guarded(value) if made else value
 
 

@@ -82,13 +82,21 @@ def saved(first, link, target):
     return 2 * target.byte * link.made.parameter.dtype.itemsize * count + target.launch
 
 
+VECTOR = 16  # numbers that are worth loads of neighbours
+
+
 def is_straight(group, target):
     """Return whether all matrices that folds go through lie in the same direction."""
     if not group.orders or math.prod(group.sizes) <= target.small:
         return True
     loads = [pair for pairs in group.reads.values() for pair in pairs]
     places = [group.along(number, node.detail.place) for number, node in loads]
-    return len(grains(places, group.sizes, target)) <= 1
+    found = grains(places, group.sizes, target)
+    return len(found) <= 1 or any(
+        group.sizes[axis] >= VECTOR
+        and all(abs(place.strides[axis]) < 2 for place in places)
+        for axis in found
+    )
 
 
 def is_in_rows(group, buffers, uses, target):

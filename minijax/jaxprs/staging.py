@@ -37,8 +37,7 @@ class JaxprTracer(ValuelessTracer):
     __slots__ = ("aval", "variable")
 
     def __init__(self, trace, variable):
-        super().__init__(trace)
-        self.variable, self.aval = variable, variable.aval
+        self._trace, self.variable, self.aval = trace, variable, variable.aval
 
     def provenance(self):
         """Say which function is being written down, and what this value depends on."""

@@ -39,6 +39,7 @@ class Loop(NamedTuple):
       unrolled: whether the turns stand in the text one after the other.
       blocked: whether sums over many turns are made in blocks.
       parallel: whether the function does some of the turns only, as its caller says.
+      together: how many turns are done side by side; 0 for one after the other.
       team: how many threads of a GPU share the turns; 0 for one that does them all.
     """
 
@@ -49,6 +50,7 @@ class Loop(NamedTuple):
     unrolled: bool = False
     blocked: bool = False
     parallel: bool = False
+    together: int = 0
     team: int = 0
 
 
@@ -150,7 +152,8 @@ def _lines(steps, kernel, names, depth):
 
 
 def _head(loop, size):
-    marks = [f"{loop.lanes} at once"] if loop.lanes else []
+    counts = (loop.lanes, "at once"), (loop.together, "side by side")
+    marks = [f"{count} {how}" for count, how in counts if count]
     marks += [x for x in ("unrolled", "blocked", "parallel") if getattr(loop, x)]
     marks += [f"shared by {loop.team} threads"] if loop.team else []
     return ", ".join([f"for {AXES[loop.axis]} < {size}", *marks]) + ":"

@@ -118,7 +118,8 @@ def _require_order(walk, store):
     walk.require(not shared, store, "two threads may meet")
     for loop in walk.loops:
         inner = loop is walk.loops[-1] and apart(store, loop.axis)
-        walk.require(inner or not loop.lanes, store, "two lanes may meet")
+        wide = loop.lanes or loop.together
+        walk.require(inner or not wide, store, "two lanes may meet")
 
 
 def _visit_start(walk, start):
@@ -145,7 +146,8 @@ def _visit_loop(walk, loop):
     size, wide = walk.kernel.sizes[loop.axis], [o for o in walk.loops if o.lanes]
     walk.require(not (loop.lanes and wide), loop, "vectors lie along another axis")
     walk.require(loop.lanes <= max(size, 1), loop, "it has more lanes than indices")
-    walk.require(not (loop.parallel and loop.folds), loop, "its turns depend on others")
+    own_turns = loop.parallel or loop.together
+    walk.require(not (own_turns and loop.folds), loop, "its turns depend on others")
     turns = loop.lanes and any(map(runs, loop.folds))
     walk.require(not turns, loop, "a fold that runs along it has no lanes")
     carried = {fold for outer in walk.loops for fold in outer.folds}

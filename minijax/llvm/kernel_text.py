@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
+from minijax.kernels.jamming import Turn, jammed
 from minijax.kernels.kernel import Node, Store
 from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest, runs
 from minijax.kernels.scalar_ops import scalar_ops
@@ -170,7 +171,22 @@ def write_turns(f, loop):
     """Write the turns of a loop, of scalars or of vectors."""
     if loop.lanes:
         return f.vectors(loop.axis, loop.lanes, functools.partial(turns, f, loop))
-    return turns(f, loop, 0, 1, f.kernel.sizes[loop.axis])
+    size = f.kernel.sizes[loop.axis]
+    if loop.together:
+        return write_together(f, loop, size)
+    return turns(f, loop, 0, 1, size)
+
+
+def write_together(f, loop, size):
+    """Write turns side by side, so many at once, and those that are left."""
+    whole, rest = divmod(size, loop.together)
+    for first, number, count in (0, loop.together, whole), (size - rest, rest, 1):
+        some = [Turn(loop.axis, ahead) for ahead in range(number)]
+        body = jammed(loop.body, some)
+        for turn in some:
+            f.products |= {turn.copies[x] for x in f.products & turn.copies.keys()}
+        if number:
+            turns(f, loop._replace(body=body, unrolled=False), first, number, count)
 
 
 def turns(f, loop, first, step, count):

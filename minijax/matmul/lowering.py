@@ -27,6 +27,9 @@ from minijax.matmul.gemm import workspace
 # Products of matrices with at most so many multiplications are kernels.
 SMALL = 16**3
 SHORT = 8  # and so are those with sums of so few terms: packing would cost as much
+# And so are those with so few rows, or so few columns, and so many numbers of the
+# other operand: it is read once, as it lies.
+FEW_ROWS, FEW_COLUMNS, MANY = 16, 8, 2**16
 
 
 class Product(NamedTuple):
@@ -111,8 +114,26 @@ def multiply(lowering, eqn, lhs, rhs):
     lhs = permuted(lhs, (*lhs_batch, *lhs_free, *lhs_sum))
     rhs = permuted(rhs, (*rhs_batch, *rhs_sum, *rhs_free))
     aval = eqn.outvars[0].aval
-    by_fold = suits_a_kernel(aval, *map(math.prod, groups))
+    batch, m, n, k = map(math.prod, groups)
+    tall = n <= FEW_COLUMNS and m * k >= MANY and lhs.strides[-1:] == (1,)
+    flat = m <= FEW_ROWS and k * n >= MANY and rhs.strides[-1:] == (1,)
+    if tall and 1 < n < m // 4 and k > SHORT and not groups[0]:
+        rhs = with_terms_close(lowering, rhs, len(groups[3]))
+    by_fold = tall or flat or suits_a_kernel(aval, batch, m, n, k)
     return [(folded if by_fold else stepped)(lowering, aval, groups, lhs, rhs)]
+
+
+def with_terms_close(lowering, rhs, summed):
+    """Return a narrow matrix with its columns in memory one after the other.
+
+    They are copied if they are not: then the terms of a sum are neighbours.
+    """
+    if rhs.strides[summed - 1] == 1:
+        return rhs
+    order = (*range(summed, len(rhs.shape)), *range(summed))
+    columns = permuted(rhs, order)
+    copied = lowering.copy(columns, ShapedArray(columns.shape, columns.dtype))
+    return permuted(copied, tuple(np.argsort(order)))
 
 
 kernel_rules[lax.dot_general_p] = multiply

@@ -172,8 +172,13 @@ def empty(shape, dtype):
     return array_in_pool("a result", shape, dtype)
 
 
+NO_BYTES = np.empty(0, np.uint8)
+
+
 def scratch(size):
     """Return an array of so many bytes."""
+    if not size:
+        return NO_BYTES
     return array_in_pool("what is between the results", (size,), np.dtype(np.uint8))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from minijax.arrays import transfer
 from minijax.arrays.array import ArrayImpl
+from minijax.errors import present, presents
 from minijax.pytrees.functions import tree_map
 from minijax.pytrees.operations import flatten_axes
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves
@@ -81,13 +82,20 @@ def device_get(x: Any) -> Any:
     return tree_map(transfer.device_get, x)
 
 
+@presents
 def block_until_ready(x: Any) -> Any:
     """Return a tree when the numbers of all its arrays are there.
 
     Reference: ``jax.block_until_ready``.
     """
-    if isinstance(x, ArrayImpl):
-        return x.block_until_ready()
-    for leaf in tree_leaves(x):
-        transfer.block_until_ready(leaf)
-    return x
+    try:
+        if type(x) is ArrayImpl:
+            x.placement.device.wait(x._buffer)
+            return x
+        for leaf in tree_leaves(x):
+            if isinstance(leaf, ArrayImpl):
+                leaf.placement.device.wait(leaf._buffer)
+        return x
+    except Exception as error:
+        present(error)
+        raise

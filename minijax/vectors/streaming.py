@@ -4,6 +4,7 @@
 
 from typing import NamedTuple
 
+from minijax.kernels.jamming import jammed, jammers
 from minijax.kernels.kernel import Affine, Node
 from minijax.kernels.loop_nests import Loop, Start, runs
 from minijax.kernels.nest_checking import step_checks
@@ -138,6 +139,17 @@ def check_stream(walk, stream):
 
 
 step_checks[Stream] = check_stream
+
+
+def jammed_stream(stream, turns):
+    """Return a stream whose folds are those of several turns of a loop around it."""
+    before, [rows], after = (
+        jammed(steps, turns) for steps in (stream.before, [stream.rows], stream.after)
+    )
+    return [stream._replace(before=before, rows=rows, after=after)]
+
+
+jammers[Stream] = jammed_stream
 
 
 def write_begin(f, stream, which):

@@ -1,0 +1,81 @@
+# Made from chapters/24_vectors_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Register blocking: rows of folds side by side, where a load serves all of them.
+
+Reference: S. Carr and K. Kennedy, "Improving the ratio of memory operations to
+floating-point operations in loops" (ACM TOPLAS, 1994).
+"""
+
+from minijax.kernels.kernel import Node, Store
+from minijax.kernels.loop_nests import Combine, Start, runs
+from minijax.vectors.nests import is_function, is_loop, widest
+from minijax.vectors.streaming import NEAR_BYTES, Stream
+
+
+def with_blocks(kernel, steps, target):
+    """Return the steps of a nest with loops whose turns are done side by side."""
+    return [
+        blocked_rows(kernel, step, target) if is_loop(step) else step for step in steps
+    ]
+
+
+def blocked_rows(kernel, loop, target):
+    """Return a loop with marks where turns of it, or of loops in it, share loads."""
+    count = rows_together(kernel, loop, target)
+    if count > 1:
+        return loop._replace(together=count)
+    return loop._replace(body=with_blocks(kernel, loop.body, target))
+
+
+def rows_together(kernel, loop, target):
+    """Return how many turns of a loop share loads, and find room in registers."""
+    across, rows = folded_inside(loop)
+    if rows is None or not rows.folds or not is_plain([loop, across, rows]):
+        return 0
+    loads = [s for s in rows.body if isinstance(s, Node) and s.op == "load"]
+    axis, along = loop.axis, across.axis
+    shared = [x for x in loads if along in x.level and axis not in x.level]
+    own = [fold for fold in rows.folds if axis in fold.level]
+    if not shared or not own:
+        return 0
+    vectors = -(-across.lanes // target.lanes(widest(rows)))
+    room, size = target.registers // 2 // (vectors * len(own)), kernel.sizes[axis]
+    if isinstance(across, Stream):  # whose running values are in memory
+        row = kernel.sizes[along] * widest(rows).itemsize * len(own)
+        room = min(target.registers // 2, NEAR_BYTES // 2 // row)
+    return min(room, size)
+
+
+def folded_inside(loop):
+    """Return the step in a loop along whose axis vectors lie, and its loop of folds.
+
+    They may be one and the same. None stands for what is not there.
+    """
+    inner = [step for step in loop.body if is_loop(step) or isinstance(step, Stream)]
+    if loop.lanes or loop.folds or len(inner) != 1 or not inner[0].lanes:
+        return None, None
+    across = inner[0]
+    if isinstance(across, Stream):
+        return across, across.rows
+    if across.folds:
+        return across, across
+    loops = [step for step in across.body if is_loop(step)]
+    return across, loops[0] if loops else None
+
+
+def steps_in(loop):
+    """Return the steps in a loop or a stream."""
+    return [*loop.before, *loop.after] if isinstance(loop, Stream) else loop.body
+
+
+def is_plain(nest):
+    """Return whether loops, each in the one before, hold only steps that are cheap."""
+    steps = [step for loop in nest for step in steps_in(loop)]
+    steps = [step for step in steps if not any(step is loop for loop in nest)]
+    stores = [step for step in steps if isinstance(step, Store)]
+    return (
+        all(isinstance(step, Node | Store | Start | Combine) for step in steps)
+        and not any(map(runs, nest[-1].folds))
+        and not any(store.update for store in stores)
+        and not any(map(is_function, nest[-1].body))
+    )
