@@ -11,7 +11,7 @@ from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.cuda_text import cuda_function
 from minijax.gpu.launches import Launch, launch_of
 from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Affine, Parameter, Kernel, Store, apply, load
+from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, load
 from minijax.kernels.program_steps import lower
 from minijax_book import emulator
 from tests import cuda_cases, kernel_cases

@@ -16,8 +16,8 @@ from minijax.gpu.launches import (
 )
 from minijax.kernels.kernel import (
     Affine,
-    Parameter,
     Kernel,
+    Parameter,
     Store,
     Term,
     Update,

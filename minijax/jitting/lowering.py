@@ -6,6 +6,7 @@ Reference: ``jax.stages``.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import repeat
 from typing import Any, Protocol, TypeVar
 
@@ -158,16 +159,16 @@ def pruned(program, keep_unused):
 class Pruned(Stage):
     """A stage whose program has nothing in it that no result needs."""
 
-    @property
+    @cached_property
     def _pruned(self):
         return pruned(self.program, self.keep_unused)
 
-    @property
+    @cached_property
     def _given(self):
         """For each leaf of the arguments whether a result takes its memory."""
         return memory_given(self.program, self.donated, self.keep_unused)
 
-    @property
+    @cached_property
     def _shared(self):
         """The same for each input of the program without waste."""
         return tuple(only(self._pruned[1], self._given))

@@ -9,7 +9,7 @@ floating-point operations in loops" (ACM TOPLAS, 1994).
 from minijax.kernels.kernel import Node, Store
 from minijax.kernels.loop_nests import Combine, Start, runs
 from minijax.vectors.nests import is_function, is_loop, widest
-from minijax.vectors.streaming import NEAR_BYTES, Stream
+from minijax.vectors.streaming import Stream, far_bytes
 
 
 def with_blocks(kernel, steps, target):
@@ -42,7 +42,7 @@ def rows_together(kernel, loop, target):
     room, size = target.registers // 2 // (vectors * len(own)), kernel.sizes[axis]
     if isinstance(across, Stream):  # whose running values are in memory
         row = kernel.sizes[along] * widest(rows).itemsize * len(own)
-        room = min(target.registers // 2, NEAR_BYTES // 2 // row)
+        room = min(target.registers // 2, far_bytes(target) // 2 // row)
     return min(room, size)
 
 
