@@ -2,6 +2,7 @@
 
 __version__: str
 from minijax import ad_checkpoint as ad_checkpoint
+from minijax import api_util as api_util
 from minijax import core as core
 from minijax import custom_batching as custom_batching
 from minijax import custom_derivatives as custom_derivatives

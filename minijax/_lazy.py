@@ -142,7 +142,10 @@ def _missing(package, name):
     for topic, spaces in import_module("minijax._later").LATER.items():
         if name in spaces.get(package, "").split():
             return f"{package}.{name} arrives with the chapter on {topic}."
-    removed = import_module("minijax._moved").REMOVED.get(package, {})
+    moved = import_module("minijax._moved")
+    if name in (absent := moved.ABSENT.get(package, {})):
+        return f"{package}.{name} is not here: {absent[name]}"
+    removed = moved.REMOVED.get(package, {})
     if name in removed:
         return f"{package}.{name} was {removed[name]}"
     return f"module {package!r} has no attribute {name!r}"

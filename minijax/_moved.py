@@ -34,3 +34,35 @@ REMOVED = {
         "traverse_jaxpr_params": f"{_GONE}.",
     }
 }
+
+_NO_XLA = "there is no XLA to ask. minijax.jit(f).lower(...) shows what is compiled."
+_ONE_CIPHER = (
+    "keys are of one generator, threefry2x32, whose dtype the package knows. Another "
+    "one can be a function of words, made by minijax.random.bits or by itself."
+)
+_NO_SCOPES = (
+    "equations keep the user's line and no stack of names. Pass the result of "
+    "current() to minijax.extend.core.new_jaxpr_eqn."
+)
+ABSENT = {
+    "minijax.extend.backend": {
+        "backend_xla_version": _NO_XLA,
+        "clear_in_memory_compilation_cache": "use minijax.clear_caches().",
+        "get_compile_options": _NO_XLA,
+        "ifrt_proxy": _NO_XLA,
+        "register_backend_cache": "no cache here holds a handle of a backend.",
+        "register_backend_factory": "a backend is a way to run a program, chosen by "
+        "minijax.jit(f, backend=...) (see minijax.kernels.backends).",
+    },
+    "minijax.extend.random": dict.fromkeys(
+        ("define_prng_impl", "rbg_prng_impl", "unsafe_rbg_prng_impl"), _ONE_CIPHER
+    )
+    | {"threefry2x32_p": "threefry_2x32 is made of other primitives."},
+    "minijax.extend.source_info_util": dict.fromkeys(
+        """
+        NameStack SourceInfo current_name_stack extend_name_stack new_name_stack
+        reset_name_stack set_name_stack transform_name_stack user_context
+        """.split(),
+        _NO_SCOPES,
+    ),
+}

@@ -151,9 +151,15 @@ def of_vectors(jax, jnp):
 
 def of_matrices(jax, jnp):
     """Programs of a matrix, two by three."""
-    rows = np.array([[1, 0], [1, 1]])
 
+    def definite(x):
+        return x @ x.T + jnp.eye(2)
+
+    rows = np.array([[1, 0], [1, 1]])
     return {
+        "factor": lambda x: jnp.linalg.cholesky(definite(x)),
+        "solution": lambda x: jnp.linalg.solve(x[:, :2] + 3 * jnp.eye(2), x),
+        "eigenvalues": lambda x: jnp.linalg.eigh(definite(x))[0],
         "table": lambda x: jnp.tanh(x[rows]).sum((1, 2)),
         "in pairs": lambda x: jnp.take_along_axis(x, rows, 1) * x[:, 1:],
         "transpose": lambda x: x.T @ x,

@@ -113,6 +113,50 @@ CASES["approx_min_k"] = (
     [_between(-1, 1, (3, 4))],
 )
 
+
+
+def _square(dtype=float):
+    """Return a matrix with a large diagonal, different in all places."""
+    x = _between(-1, 1, (3, 3)).astype(dtype)
+    x += 1j * _between(-1, 1, (3, 3)) if x.dtype.kind == "c" else 0
+    return x + np.diag([2.0, 4.0, 7.0])
+
+
+def _linalg(name, choose, **params):
+    return lambda lax, *xs: choose(getattr(lax.linalg, name)(*xs, **params))
+
+
+for suffix, dtype in (("", float), (" complex", complex)):
+    CASES[f"cholesky{suffix}"] = _linalg("cholesky", lambda x: x), [_square(dtype)]
+    CASES[f"lu{suffix}"] = _linalg("lu", lambda parts: parts[0]), [_square(dtype)]
+    CASES[f"qr{suffix}"] = _linalg("qr", lambda qr: qr[0]), [_square(dtype)[:, :2]]
+    CASES[f"qr r{suffix}"] = _linalg("qr", lambda qr: qr[1]), [_square(dtype)]
+    CASES[f"eigh{suffix}"] = _linalg("eigh", lambda vw: vw[1]), [_square(dtype)]
+    CASES[f"svd{suffix}"] = _linalg("svd", lambda s: s, compute_uv=False), [
+        _square(dtype)[:2]
+    ]
+    for side, transpose in ((False, False), (True, True)):
+        CASES[f"triangular_solve {side}{suffix}"] = (
+            _linalg(
+                "triangular_solve", lambda x: x, left_side=side, transpose_a=transpose,
+                lower=side, conjugate_a=side, unit_diagonal=not transpose,
+            ),
+            [_square(dtype), _square(dtype)[:2].T if side else _square(dtype)[:2]],
+        )  # fmt: skip
+CASES["eigh vectors"] = _linalg("eigh", lambda vw: vw[0]), [_square()]
+CASES["svd vectors"] = (
+    _linalg("svd", lambda usv: usv[0], full_matrices=False),
+    [_square()[:, :2]],
+)
+SWAPS = np.array([2, 1, 2], np.int32)
+CASES["lu_pivots_to_permutation"] = (
+    lambda lax, x: lax.mul(
+        x, lax.convert_element_type(
+            lax.linalg.lu_pivots_to_permutation(SWAPS, 4), x.dtype
+        )
+    ),
+    [_between(0, 1, 4)],
+)  # fmt: skip
 _NAMED = np.array([[2], [0], [2], [4]], np.int32)  # one place twice, one outside
 _ROWS = (1,), (0,), (0,)
 

@@ -278,6 +278,8 @@ jnp.linalg.norm(t)
 jnp.linalg.norm(m, axis=1)
 jnp.linalg.norm(m, 1)
 jnp.linalg.norm(m, -np.inf)
+jnp.linalg.norm(m, 2)
+jnp.linalg.norm(m, 'nuc', keepdims=True)
 jnp.linalg.norm(t, 'fro', axis=(0, 2), keepdims=True)
 jnp.linalg.norm(m, np.inf, keepdims=True)
 jnp.linalg.norm(x, 3)
@@ -590,6 +592,8 @@ BAD = {
     "jnp.sum(x, out=x)": (NotImplementedError, "out"),
     "jnp.max(none, axis=0)": (ValueError, "no identity"),
     "jnp.max(x, where=b)": (ValueError, "initial"),
+    "jnp.max(x, where=[True])": (TypeError, "requires ndarray"),
+    "jnp.sum(x, initial=[1, 2])": (TypeError, "requires ndarray"),
     "jnp.argmax(none[:, 0])": (ValueError, "empty"),
     "jnp.matmul(x, 2)": (ValueError, "operand 1"),
     "2 @ x": (ValueError, "operand 0"),
@@ -622,10 +626,6 @@ BAD = {
     "none[0]": (IndexError, "size 0"),
     "x.__setitem__(0, 1)": (TypeError, "immutable", ".at["),
 }
-
-# What waits for a later chapter, and works in JAX.
-# What a call needs that is to come.
-LATER = {"jnp.linalg.norm(m, 2)": "linear algebra"}
 
 
 def calls():

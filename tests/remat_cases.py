@@ -164,7 +164,19 @@ def networks(jax):
     def nested(w, x):
         return jax.lax.scan(lambda x, _: (x + recurrent(w, x), None), x, length=2)[0]
 
+    def branching(w, x):
+        def long():
+            return jnp.sin(named(jnp.sin(x @ w), "second") @ w)
+
+        return jax.lax.cond(x[0, 0] > 0, long, lambda: jnp.cos(x @ w)).sum()
+
+    def choosing(w, x):
+        branches = [lambda: branching(w, x), lambda: recurrent(w, x), lambda: x[0, 0]]
+        return jax.lax.switch(jnp.int32(x[0, 1]), branches)
+
     for name, policy in loops.items():
+        found[f"branch, {name}"] = jax.checkpoint(branching, policy=policy)
+        found[f"branches, {name}"] = jax.checkpoint(choosing, policy=policy)
         found[f"loop, {name}"] = jax.checkpoint(recurrent, policy=policy)
         found[f"loops, {name}"] = jax.checkpoint(nested, policy=policy)
     return found

@@ -155,6 +155,9 @@ NOT_HERE = ["iota", "empty2", "axis_index", *COLLECTIVE]
 KEYED = "seed wrap unwrap split fold_in bits clone".split()
 NOT_HERE += [f"random_{name}" for name in KEYED]
 NOT_HERE += ["sort"]  # tests/test_sorting_rules.py
+# They want matrices: tests/test_factorizations_primitives.py.
+MATRICES = "cholesky eigh lu lu_pivots_to_permutation qr svd triangular_solve"
+NOT_HERE += MATRICES.split()
 # tests/test_indexing_rules.py
 NOT_HERE += ["gather", "scatter", "dynamic_slice", "dynamic_update_slice"]
 NOT_HERE += [f"scatter-{how}" for how in "add sub mul min max".split()]

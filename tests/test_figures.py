@@ -172,6 +172,8 @@ def drawings():
     yield "blocks large", figures.blocks((5, 20, 30), "→", (), np.float32(1.5), (40,))
     memory = np.arange(6, dtype=np.float32).reshape(2, 3)
     views = {"x": memory, "turned": memory.T, NASTY: memory[:, ::-1], "row": memory[1]}
+    yield "sectors empty", figures.sectors({})
+    yield "sectors", figures.sectors({"near": range(32), NASTY: range(0, 900, 30)})
     yield "strides empty", figures.strides(np.zeros(0), {})
     yield "strides", figures.strides(memory, views)
     yield "ranges empty", figures.ranges(0, {})
@@ -403,6 +405,14 @@ def test_blocks_print_values_where_they_fit():
     labels = [t.label for t in figures.blocks([[1, 2.5], [True, 1e9]]).texts]
     assert {"1", "2.5"} <= set(labels) and "1e+09" not in labels
     assert figures.blocks([]).alt.endswith("array of shape (0,)")
+
+
+def test_sectors_are_counted():
+    figure = figures.sectors({"near": range(32), "far": range(0, 256, 8)})
+    assert "near: 4 sectors, 100% of them used" in figure.alt
+    assert "far: 32 sectors, 12% of them used" in figure.alt
+    with pytest.raises(ValueError, match="a request has places"):
+        figures.sectors({"none": []})
 
 
 def test_strides_show_where_elements_lie():

@@ -351,12 +351,6 @@ def test_errors(text):
     assert all(word in str(caught.value) for word in words), caught.value
 
 
-@pytest.mark.parametrize("text, topic", cases.LATER.items())
-def test_what_is_announced_says_when_it_comes(text, topic):
-    with pytest.raises(NotImplementedError, match=topic):
-        eval(text, dict(NAMES))
-
-
 @pytest.mark.parametrize("x64", [False, True])
 def test_64_bit_types(x64):
     with minijax.enable_x64(x64):

@@ -104,6 +104,7 @@ def collect():
 
 SAMPLES = collect()
 LOW = dict.fromkeys(["acosh"], 1.2)
+MATRICES = "cholesky eigh lu qr svd triangular_solve".split()
 
 
 def operands(primitive, types, seed=0):
@@ -118,6 +119,8 @@ def operands(primitive, types, seed=0):
             high = 2 if primitive.name == "cond" else 3  # the number of branches
             return rng.integers(0, high, shape).astype(dtype)
         x = rng.uniform(low, low + 0.6, shape)
+        if primitive.name in MATRICES:  # far from singular ones
+            x = x + np.eye(*shape[-2:]) * np.arange(2, 2 + shape[-1])
         if dtype.kind == "c":
             x = x + 1j * rng.uniform(0.2, 0.8, shape)
         return np.asarray(x, dtype)

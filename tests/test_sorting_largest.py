@@ -65,6 +65,9 @@ def test_refused():
         (NotImplementedError, "complex", lambda: jnp.partition(jnp.ones(3) * 1j, 1)),
         (ValueError, "method can", lambda: jnp.quantile(jnp.ones(3), 0, method="x")),
         (ValueError, "complex", lambda: jnp.median(jnp.ones(3) * 1j)),
+        (TypeError, "no elements", lambda: jnp.median(jnp.ones((0, 3)))),
+        (TypeError, "no elements", lambda: jnp.quantile(jnp.ones((2, 0)), 0.5, axis=1)),
+        (TypeError, "no elements", lambda: jnp.nanmedian(jnp.ones((0, 3)), axis=0)),
         (ValueError, "out != None", lambda: jnp.median(jnp.ones(3), out=1)),
         (ValueError, "1-dimensional", lambda: jnp.searchsorted(jnp.ones((2, 2)), 1)),
     ]:  # fmt: skip

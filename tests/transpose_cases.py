@@ -133,3 +133,12 @@ CASES["dot_general float16"] = (
     ),
     [normal(2, 3, dtype="float16")],
 )
+TRIANGLE = normal(3, 3) + 4 * np.eye(3, dtype="float32")
+for left, conjugate in ((True, False), (False, True)):
+    side = normal(3, 2) if left else normal(2, 3)
+    CASES[f"triangular_solve {left}"] = (
+        lambda lax, b, left=left, conjugate=conjugate: lax.linalg.triangular_solve(
+            TRIANGLE.astype(b.dtype), b, left_side=left, conjugate_a=conjugate
+        ),
+        [(side + 1j * side[::-1]).astype("complex64") if conjugate else side],
+    )

@@ -21,6 +21,7 @@ from .pipelines import pipeline
 from .ranges import ranges
 from .records import recorded
 from .schedules import schedule
+from .sectors import sectors
 from .stages import stages
 from .strides import strides
 from .timelines import timeline
@@ -51,6 +52,7 @@ __all__ = [
     "ranges",
     "recorded",
     "schedule",
+    "sectors",
     "stack",
     "stages",
     "standing",

@@ -57,7 +57,7 @@ FLOORS = (
     Floor(P5, "Indexing", "x[i, :, mask] becomes gather and scatter"),
     Floor(P5, "Sorting", "an order becomes a rule like any other"),
     Floor(P5, "Windows", "a convolution becomes products of windows", False),
-    Floor(P5, "Linear algebra", "solve and fft become calls with derivatives", False),
+    Floor(P5, "Linear algebra", "factors become equations with derivatives"),
     Floor(P5, "Random", "chance becomes a function of a key"),
     Floor(P5, "NumPy, all of it", "three hundred names become a dozen primitives"),
     Floor(P6, "GPU", "loops become thousands of threads"),

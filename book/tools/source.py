@@ -12,10 +12,11 @@ CHAPTERS = ROOT / "chapters"
 PACKAGE = "minijax"
 DOORS = frozenset(
     """
-    ad_checkpoint core custom_batching custom_derivatives debug dlpack dtypes
-    errors experimental extend extend/core extend/core/primitives flatten_util
-    interpreters interpreters/ad interpreters/batching lax numpy numpy/linalg random
-    sharding stages test_util tree tree_util typing
+    ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes
+    errors experimental extend extend/backend extend/core extend/core/primitives
+    extend/linear_util extend/random extend/source_info_util flatten_util
+    interpreters interpreters/ad interpreters/batching lax lax/linalg numpy numpy/linalg
+    random sharding stages test_util tree tree_util typing
     """.split()
 )  # what users import, under the paths that JAX has: from the top of the package
 

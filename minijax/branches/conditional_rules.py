@@ -157,11 +157,11 @@ def _with_slots(parts):
     count = parts[0].out_on_tape.count(False)
     pairs = list(zip(parts, places))
     known = [fill_slots(p.known, count, p.sources, slots, own) for p, own in pairs]
-    unknown = [_read_slots(p.unknown, slots, own) for p, own in pairs]
+    unknown = [read_slots(p.unknown, slots, own) for p, own in pairs]
     return tuple(known), tuple(unknown)
 
 
-def _read_slots(unknown, slots, places):
+def read_slots(unknown, slots, places):
     """Return an unknown program that is given all slots and reads its own."""
     front = [places.index(i) if i in places else aval for i, aval in enumerate(slots)]
     return rewired(unknown, [*front, *range(len(places), len(unknown.invars))])

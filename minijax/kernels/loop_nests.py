@@ -39,6 +39,7 @@ class Loop(NamedTuple):
       unrolled: whether the turns stand in the text one after the other.
       blocked: whether sums over many turns are made in blocks.
       parallel: whether the function does some of the turns only, as its caller says.
+      team: how many threads of a GPU share the turns; 0 for one that does them all.
     """
 
     axis: int
@@ -48,15 +49,17 @@ class Loop(NamedTuple):
     unrolled: bool = False
     blocked: bool = False
     parallel: bool = False
+    team: int = 0
 
 
-def loop_nest(kernel):
+def loop_nest(kernel, moving=()):
     """Return the steps of a kernel: nodes, stores, and `Start`, `Combine`, `Loop`.
 
     A node is computed as soon as all of its axes move, in every loop that needs it.
     What goes along one axis and does not have to wait for the other shares a loop.
+    The steps stand inside of loops along the axes `moving`, if there are any.
     """
-    return _steps(kernel, kernel.stores, frozenset(), set())
+    return _steps(kernel, kernel.stores, frozenset(moving), set())
 
 
 def _steps(kernel, goals, moving, done):
@@ -68,10 +71,8 @@ def _steps(kernel, goals, moving, done):
         goals = [goal for goal in goals if not waiting.isdisjoint(_wanted(goal))]
         steps += [*nodes, *map(Start, folds)]
         for axis, group in _by_axis([*map(Combine, folds), *ready], moving).items():
-            if axis is None:
-                steps += group
-            else:
-                steps += _loop(kernel, axis, group, moving, done)
+            loop = axis is not None
+            steps += _loop(kernel, axis, group, moving, done) if loop else group
         done.update(folds)
     return steps
 
@@ -134,8 +135,7 @@ def print_nest(kernel, steps=None):
 
 def nest_lines(kernel, steps=None):
     """Return the steps of a kernel's loops as pairs of a depth and a text."""
-    steps = loop_nest(kernel) if steps is None else steps
-    return _lines(steps, kernel, names_of(kernel), 0)
+    return _lines(steps or loop_nest(kernel), kernel, names_of(kernel), 0)
 
 
 def _lines(steps, kernel, names, depth):
@@ -151,8 +151,8 @@ def _lines(steps, kernel, names, depth):
 
 def _head(loop, size):
     marks = [f"{loop.lanes} at once"] if loop.lanes else []
-    names = "unrolled", "blocked", "parallel"
-    marks += [name for name in names if getattr(loop, name)]
+    marks += [x for x in ("unrolled", "blocked", "parallel") if getattr(loop, x)]
+    marks += [f"shared by {loop.team} threads"] if loop.team else []
     return ", ".join([f"for {AXES[loop.axis]} < {size}", *marks]) + ":"
 
 

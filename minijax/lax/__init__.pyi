@@ -55,6 +55,7 @@ from minijax.indexing.primitives import scatter_mul_p as scatter_mul_p
 from minijax.indexing.primitives import scatter_p as scatter_p
 from minijax.indexing.primitives import scatter_sub as scatter_sub
 from minijax.indexing.primitives import scatter_sub_p as scatter_sub_p
+from minijax.lax import linalg as linalg
 from minijax.lax.arithmetic import add as add
 from minijax.lax.arithmetic import add_p as add_p
 from minijax.lax.arithmetic import lt as lt

@@ -126,6 +126,8 @@ from minijax.catalogue.windows import bartlett as bartlett
 from minijax.catalogue.windows import blackman as blackman
 from minijax.catalogue.windows import hamming as hamming
 from minijax.catalogue.windows import hanning as hanning
+from minijax.contractions.pairwise import einsum as einsum
+from minijax.contractions.pairwise import einsum_path as einsum_path
 from minijax.indexing.nonzeros import argwhere as argwhere
 from minijax.indexing.nonzeros import bincount as bincount
 from minijax.indexing.nonzeros import compress as compress

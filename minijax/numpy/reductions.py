@@ -16,6 +16,7 @@ from minijax.arrays.dtypes import canonicalize_dtype, check_dtype, kind_of
 from minijax.arrays.numerics import wide
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
+from minijax.lax.promotion import check_arraylike
 from minijax.lax.reductions import highest, lowest
 from minijax.numpy.selection import masked
 from minijax.numpy.shapes import arraylike, as_axes
@@ -40,6 +41,7 @@ def with_initial(combine, initial, result):
     """Combine a result with the value that the fold was to start from, if any."""
     if initial is None:
         return result
+    check_arraylike("initial", initial)
     if np.ndim(initial):
         raise ValueError(
             f"initial value must be a scalar. Got array of shape {np.shape(initial)}"
@@ -98,6 +100,7 @@ def extreme(name, a, axis=None, out=None, keepdims=False, initial=None, where=No
     if initial is None and empty:
         raise ValueError(f"zero-size array to reduction {name}, which has no identity")
     if initial is None and where is not None:
+        check_arraylike(name, where)
         raise ValueError(f"{name} has no identity: with where, pass initial too")
     a = masked(a, where, np.asarray(last(a.dtype)).item())
     return with_initial(combine, initial, fold(function, a, axis, keepdims))

@@ -23,6 +23,8 @@ from minijax.distributions.inversion import exponential as exponential
 from minijax.distributions.inversion import gumbel as gumbel
 from minijax.distributions.inversion import laplace as laplace
 from minijax.distributions.inversion import logistic as logistic
+from minijax.distributions.matrices import multivariate_normal as multivariate_normal
+from minijax.distributions.matrices import orthogonal as orthogonal
 from minijax.distributions.permutations import choice as choice
 from minijax.distributions.permutations import permutation as permutation
 from minijax.distributions.shaped import double_sided_maxwell as double_sided_maxwell

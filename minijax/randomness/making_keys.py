@@ -34,7 +34,7 @@ ELSEWHERE = "rbg", "unsafe_rbg", "philox2x32", "philox4x32", "threefry4x32"
 
 def check_implementation(impl):
     """Raise unless a user has asked for the one generator that there is."""
-    if impl is None or impl in IMPLEMENTATIONS or impl == KEY:
+    if impl is None or str(impl) in IMPLEMENTATIONS or impl == KEY:
         return
     if impl in ELSEWHERE:
         raise NotImplementedError(

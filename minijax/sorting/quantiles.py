@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.avals import typeof
 from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
@@ -94,6 +95,8 @@ def _quantile(name, a, q, axis, method, keepdims, skip_nan, weights):
                 for w in more]  # fmt: skip
     shape = [1 if i in axes else size for i, size in enumerate(a.shape)]
     rows, *more = (rows_of(x, axes) for x in (a, *more))
+    if not rows.shape[-1] and (not skip_nan or math.prod(rows.shape[:-1])):
+        raise TypeError(f"{name} of no elements: {typeof(a)} along {axes}.")
     missing = lax.ne(rows, rows)
     if not skip_nan:
         missing = _any(missing, axis=-1, keepdims=True)

@@ -78,7 +78,8 @@ def test_what_the_chapters_draw_with_is_a_distribution_of_its_own():
     text = (ROOT / "book/helper/pyproject.toml").read_text(encoding="utf-8")
     book = tomllib.loads(text)
     assert "minijax_book" not in str(ours["project"] | ours["tool"]["setuptools"])
-    assert book["tool"]["setuptools"]["packages"] == ["minijax_book"]
+    packages = book["tool"]["setuptools"]["packages"]
+    assert packages == ["minijax_book", "minijax_book.emulator"]
     assert book["project"]["version"] == ours["project"]["version"]
 
 

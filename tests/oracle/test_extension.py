@@ -3,6 +3,7 @@
 The primitive is the one of JAX's page on primitives, ``x * y + z``.
 """
 
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,6 +19,7 @@ import minijax  # noqa: E402
 from minijax.arrays.avals import ShapedArray  # noqa: E402
 from minijax.extend import core  # noqa: E402
 from minijax.interpreters import ad, batching  # noqa: E402
+from tests.client_programs import PROGRAMS  # noqa: E402
 
 THEIRS = SimpleNamespace(
     api=jax,
@@ -171,3 +173,13 @@ def test_helpers():
     for theirs, ours in zip(results[:2], results[2:], strict=True):
         for one, other in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(one, other)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_of_clients(name):
+    def answer(package):
+        root = package.__name__
+        return PROGRAMS[name](package, lambda path: import_module(f"{root}.{path}"))
+
+    assert answer(minijax) == answer(jax)

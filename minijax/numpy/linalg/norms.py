@@ -46,10 +46,16 @@ def vector_norm(x, ord, axes, keepdims):
     return power(total(power(sizes, float(ord)), axes, keepdims, None), 1 / ord)
 
 
+# From orders to functions of arrays, two axes and `keepdims`, which return norms.
+orders_to_come: dict = {}
+
+
 def matrix_norm(x, ord, axes, keepdims):
     """Return the norm of matrices along two axes."""
     if ord is None or ord == "fro":
         return root_of_squares(x, axes, keepdims)
+    if ord in orders_to_come:
+        return orders_to_come[ord](x, axes, keepdims)
     if ord in ("nuc", 2, -2):
         raise NotImplementedError(
             f"The order {ord!r} needs singular values: linear algebra is to come."
@@ -75,7 +81,8 @@ def norm(
       x: array.
       ord: for vectors a number p, 2 by default: the p-th root of the sum of p-th powers
         (``inf`` and ``-inf`` are the greatest and least size, 0 counts); for matrices
-        ``"fro"`` by default, 1, -1, ``inf`` or ``-inf``.
+        ``"fro"`` by default, 1, -1, ``inf`` or ``-inf``; of singular values the
+        greatest, the least, or the sum: 2, -2, ``"nuc"``.
       axis: the axis of the vectors, or the two of the matrices; with neither `axis` nor
         `ord`, the root of the sum of all squares.
       keepdims: whether folded axes stay, with size 1.

@@ -1,0 +1,10 @@
+# Made from chapters/32_random_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""The generator behind keys.
+
+Reference: ``jax.extend.random``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)

@@ -1,0 +1,10 @@
+# Made from chapters/14_callbacks_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Where equations were written.
+
+Reference: ``jax.extend.source_info_util``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)

@@ -1,0 +1,93 @@
+# Made from chapters/31_linear_algebra.md by `make chapter`;
+# edit the chapter, not this file.
+"""Matrices in the last two axes of arrays: adjoints, triangles, diagonals.
+
+Reference: ``jax._src.lax.linalg``.
+"""
+
+import numpy as np
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.arrays.avals import typeof
+from minijax.arrays.checks import INEXACT, check_kind, check_same_dtype
+
+
+def transposed(x):
+    """Return matrices with rows and columns exchanged."""
+    ndim = typeof(x).ndim
+    return lax.transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+def adjoint(x):
+    """Return the conjugate transposes of matrices."""
+    return transposed(x).conj()
+
+
+def symmetrized(x):
+    """Return the mean of matrices and their adjoints."""
+    return (x + adjoint(x)) / 2
+
+
+def lower_triangle(x, k=0):
+    """Return matrices with zeros above the diagonal number `k`."""
+    return lax.select(_on_or_below(x, k), x, lax.full_like(x, 0))
+
+
+def upper_triangle(x, k=0):
+    """Return matrices with zeros below the diagonal number `k`."""
+    return lax.select(_on_or_below(x, k - 1), lax.full_like(x, 0), x)
+
+
+def _on_or_below(x, k):
+    *batch, m, n = typeof(x).shape
+    row = lax.add(lax.broadcasted_iota("int32", (m, n), 0), np.int32(k))
+    mask = lax.ge(row, lax.broadcasted_iota("int32", (m, n), 1))
+    return lax.broadcast(mask, batch) if batch else mask
+
+
+def identity_like(x):
+    """Return identities of the shape and dtype of square matrices."""
+    shape, dtype = typeof(x).shape, typeof(x).dtype
+    return jnp.broadcast_to(jnp.eye(shape[-1], dtype=dtype), shape)
+
+
+def check_matrices(name, *avals):
+    """Raise unless all operands are batches of matrices of one inexact dtype.
+
+    Raises:
+      TypeError: for other dtypes, or fewer than two axes.
+      ValueError: for batches of different shapes.
+    """
+    check_kind(name, INEXACT, avals)
+    check_same_dtype(name, avals)
+    for position, aval in enumerate(avals):
+        if aval.ndim < 2:
+            raise TypeError(
+                f"Input {position} to {name} must have rank at least 2, but got "
+                f"shape={aval.shape}"
+            )
+    check_batches(name, [aval.shape[:-2] for aval in avals])
+
+
+def check_batches(name, batches):
+    """Raise unless the axes in front of all matrices have the same sizes."""
+    counts = [len(batch) for batch in batches]
+    if len({*counts}) > 1:
+        raise TypeError(
+            f"All inputs to {name} must have the same number of batch dimensions, but "
+            f"got {counts} batch dimensions for the inputs."
+        )
+    if len({*batches}) > 1:
+        raise ValueError(
+            f"All inputs to {name} must have the same batch dimensions, but got "
+            f"{' and '.join(map(str, batches))}."
+        )
+
+
+def sizes_of_square(aval, complaint):
+    """Return the batch and the size of square matrices; others are a ValueError."""
+    *batch, m, n = aval.shape
+    if m != n:
+        raise ValueError(complaint)
+    return tuple(batch), n

@@ -1,0 +1,104 @@
+# Made from chapters/31_linear_algebra.md by `make chapter`;
+# edit the chapter, not this file.
+"""The QR factorization: orthonormal columns times an upper triangle.
+
+Reference: ``jax.lax.linalg.qr``; S. Walter and L. Lehmann, *Algorithmic differentiation
+of linear algebra functions* (2010), section 3.1.
+"""
+
+from minijax import numpy as jnp
+from minijax.arrays.array import primitive_rules
+from minijax.core import Array, Primitive
+from minijax.factorizations.columns import common_columns
+from minijax.factorizations.elimination import lu_p, solved_by_factors
+from minijax.factorizations.lapack import factored
+from minijax.factorizations.matrices import (
+    adjoint,
+    check_matrices,
+    identity_like,
+    lower_triangle,
+)
+from minijax.factorizations.triangular import triangular_solve
+from minijax.forward.rules import jvp_rules
+from minijax.typing import ArrayLike
+
+
+def _qr_shape(x, *, full_matrices, pivoting, **how):
+    check_matrices("qr", x)
+    if pivoting:
+        raise NotImplementedError("qr with pivoting needs geqp3, which NumPy lacks.")
+    *batch, m, n = x.shape
+    k = m if full_matrices else min(m, n)
+    return [x.update(shape=(*batch, m, k)), x.update(shape=(*batch, k, n))]
+
+
+def _qr(xp, x, *, full_matrices, **how):
+    mode = "complete" if full_matrices else "reduced"
+    return factored(lambda x: [*xp.linalg.qr(x, mode)], x)
+
+
+def thin_qr_jvp(q, r, x_dot):
+    """Return the tangents of q and r, for as many columns of q as r has rows."""
+    ratio = triangular_solve(r, x_dot)
+    inner = adjoint(q) @ ratio
+    below = lower_triangle(inner, -1)
+    skew = below - adjoint(below)
+    turn = identity_like(inner) * (inner - inner.real.astype(inner.dtype))
+    skew = skew + turn  # of complex matrices: r keeps a real diagonal
+    return q @ (skew - inner) + ratio, (inner - skew) @ r
+
+
+def qr_jvp(primals, tangents, **how):
+    """Return the tangents of both factors; of wide matrices by their square part."""
+    [x], [x_dot] = primals, tangents
+    q, r = qr_p.bind(x, **how)
+    *_, m, n = x_dot.shape
+    if m < n:
+        q_dot, left = thin_qr_jvp(q, r[..., :, :m], x_dot[..., :, :m])
+        right = adjoint(q_dot) @ x[..., :, m:] + adjoint(q) @ x_dot[..., :, m:]
+        return [q, r], [q_dot, jnp.concatenate([left, right], -1)]
+    q_dot, r_dot = thin_qr_jvp(q[..., :, :n], r[..., :n, :], x_dot)
+    if q.shape[-1] > n:
+        q_dot = jnp.concatenate([q_dot, _completion_dot(q, q_dot)], -1)
+        r_dot = jnp.concatenate([r_dot, jnp.zeros_like(r[..., n:, :])], -2)
+    return [q, r], [q_dot, r_dot]
+
+
+def _completion_dot(q, q_dot):
+    """Return the tangents of the columns that complete a tall q (arXiv:2409.13374)."""
+    n = q_dot.shape[-1]
+    thin, more = q[..., :, :n], q[..., :, n:]
+    square = thin[..., :n, :] - identity_like(thin[..., :n, :])
+    factors, _, rows = lu_p.bind(square)
+    z_h = solved_by_factors(factors, rows, adjoint(thin[..., n:, :]), 2)
+    z = adjoint(z_h)
+    low = q_dot[..., n:, :] - z @ q_dot[..., :n, :]
+    return q_dot @ z_h - (thin + more @ z) @ adjoint(low)
+
+
+qr_p = Primitive("qr")
+primitive_rules(qr_p, _qr_shape, _qr)
+jvp_rules[qr_p] = qr_jvp
+common_columns(qr_p, lambda m, n: 4 * m * n * min(m, n) - 4 / 3 * min(m, n) ** 3)
+
+
+def qr(
+    x: ArrayLike,
+    *,
+    pivoting: bool = False,
+    full_matrices: bool = True,
+    use_magma: bool | None = None,
+) -> tuple[Array, Array]:
+    """Return the factors q and r of matrices: orthonormal columns, upper triangle.
+
+    Args:
+      x: matrices, of shape ``[..., m, n]``.
+      pivoting: has to be False.
+      full_matrices: whether q is square, beyond ``min(m, n)`` columns.
+      use_magma: makes no difference.
+
+    Reference: ``jax.lax.linalg.qr``.
+    """
+    how = {"full_matrices": full_matrices, "use_magma": use_magma}
+    q, r = qr_p.bind(x, pivoting=pivoting, **how)
+    return q, r
