@@ -146,8 +146,7 @@ REFUSED = {
 @pytest.mark.parametrize("words", REFUSED)
 def test_what_is_refused(words):
     numbers = {"offset_dims": (1, 2), "collapsed_slice_dims": (0,)}
-    numbers["start_index_map"] = (0,)
-    numbers |= REFUSED[words]
+    numbers |= {"start_index_map": (0,)} | REFUSED[words]
     sizes = numbers.pop("sizes", (1, 5, 3))
     numbers = lax.GatherDimensionNumbers(**numbers)
     with pytest.raises(TypeError, match=words):

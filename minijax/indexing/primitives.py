@@ -282,8 +282,6 @@ def scatter_add(
 ) -> Array:
     """Add to windows of an array, at places that the program computes.
 
-    The arguments are those of `scatter`.
-
     Reference: ``jax.lax.scatter_add``.
     """
     how = Promises(indices_are_sorted, unique_indices, mode)
@@ -302,8 +300,6 @@ def scatter_sub(
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
     """Subtract from windows of an array, at places that the program computes.
-
-    The arguments are those of `scatter`.
 
     Reference: ``jax.lax.scatter_sub``.
     """
@@ -324,8 +320,6 @@ def scatter_mul(
 ) -> Array:
     """Multiply windows of an array, at places that the program computes.
 
-    The arguments are those of `scatter`.
-
     Reference: ``jax.lax.scatter_mul``.
     """
     how = Promises(indices_are_sorted, unique_indices, mode)
@@ -345,8 +339,6 @@ def scatter_min(
 ) -> Array:
     """Put the smaller of two into windows at places that the program computes.
 
-    The arguments are those of `scatter`.
-
     Reference: ``jax.lax.scatter_min``.
     """
     how = Promises(indices_are_sorted, unique_indices, mode)
@@ -365,8 +357,6 @@ def scatter_max(
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
     """Put the larger of two into windows at places that the program computes.
-
-    The arguments are those of `scatter`.
 
     Reference: ``jax.lax.scatter_max``.
     """
