@@ -13,6 +13,7 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import INEXACT, check_kind, check_same_dtype
+from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.batching.rules import move_axis, vmap_rules
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
@@ -49,8 +50,10 @@ def upper_triangle(x, k=0):
 
 def _on_or_below(x, k):
     *batch, m, n = typeof(x).shape
-    row = lax.add(lax.broadcasted_iota("int32", (m, n), 0), np.int32(k))
-    mask = lax.ge(row, lax.broadcasted_iota("int32", (m, n), 1))
+    integer = canonicalize_dtype(int)
+    row = lax.broadcasted_iota(integer, (m, n), 0)
+    row = lax.add(row, np.asarray(k, integer)[()])
+    mask = lax.ge(row, lax.broadcasted_iota(integer, (m, n), 1))
     return lax.broadcast(mask, batch) if batch else mask
 
 
