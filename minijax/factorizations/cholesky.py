@@ -8,10 +8,10 @@ decomposition* (2016), arXiv:1602.07527.
 
 from minijax.arrays.array import primitive_rules
 from minijax.core import Array, Primitive
-from minijax.factorizations.columns import common_columns
 from minijax.factorizations.lapack import factored
 from minijax.factorizations.matrices import (
     check_matrices,
+    common_columns,
     identity_like,
     lower_triangle,
     sizes_of_square,

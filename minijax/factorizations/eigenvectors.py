@@ -12,11 +12,11 @@ from minijax import numpy as jnp
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.checks import to_real
 from minijax.core import Array, Primitive
-from minijax.factorizations.columns import common_columns
 from minijax.factorizations.lapack import factored
 from minijax.factorizations.matrices import (
     adjoint,
     check_matrices,
+    common_columns,
     identity_like,
     sizes_of_square,
     symmetrized,

@@ -11,10 +11,10 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import primitive_rules
 from minijax.core import Array, Primitive
-from minijax.factorizations.columns import common_columns
 from minijax.factorizations.lapack import eliminated, factored, permuted_by
 from minijax.factorizations.matrices import (
     check_matrices,
+    common_columns,
     identity_like,
     lower_triangle,
     upper_triangle,

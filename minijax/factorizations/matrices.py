@@ -5,12 +5,21 @@
 Reference: ``jax._src.lax.linalg``.
 """
 
+import math
+
 import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import INEXACT, check_kind, check_same_dtype
+from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.batching.rules import move_axis, vmap_rules
+from minijax.emitted.emission import python_rules
+from minijax.emitted.evaluations import write_evaluation
+from minijax.jitting.costs import FLOPS, _moved, cost_rules
+from minijax.kernels.program_steps import kernel_rules
+from minijax.reverse.transposition import transpose_rules
 
 
 def transposed(x):
@@ -41,8 +50,10 @@ def upper_triangle(x, k=0):
 
 def _on_or_below(x, k):
     *batch, m, n = typeof(x).shape
-    row = lax.add(lax.broadcasted_iota("int32", (m, n), 0), np.int32(k))
-    mask = lax.ge(row, lax.broadcasted_iota("int32", (m, n), 1))
+    integer = canonicalize_dtype(int)
+    row = lax.broadcasted_iota(integer, (m, n), 0)
+    row = lax.add(row, np.asarray(k, integer)[()])
+    mask = lax.ge(row, lax.broadcasted_iota(integer, (m, n), 1))
     return lax.broadcast(mask, batch) if batch else mask
 
 
@@ -91,3 +102,26 @@ def sizes_of_square(aval, complaint):
     if m != n:
         raise ValueError(complaint)
     return tuple(batch), n
+
+
+def common_columns(primitive, flops):
+    """Give a factorization its rules for batches and costs, and what stands for others.
+
+    Args:
+      primitive: its one operand is an array of matrices.
+      flops: function of the rows and columns of a matrix; the counts are those of Golub
+        and Van Loan, *Matrix Computations*.
+    """
+
+    def batched(axis, args, dims, **params):
+        results = primitive.bind(move_axis(args[0], dims[0], 0), **params)
+        return results, [0] * len(results)
+
+    def cost(eqn):
+        *batch, m, n = eqn.invars[0].aval.shape
+        return {FLOPS: math.prod(batch) * round(flops(m, n))} | _moved(eqn)
+
+    vmap_rules[primitive], cost_rules[primitive] = batched, cost
+    python_rules[primitive] = write_evaluation
+    kernel_rules.reasons[primitive] = "LAPACK does it: a step that calls NumPy."
+    transpose_rules.reasons[primitive] = "It is not linear; its derivative is."

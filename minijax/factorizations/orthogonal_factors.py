@@ -9,12 +9,12 @@ of linear algebra functions* (2010), section 3.1.
 from minijax import numpy as jnp
 from minijax.arrays.array import primitive_rules
 from minijax.core import Array, Primitive
-from minijax.factorizations.columns import common_columns
 from minijax.factorizations.elimination import lu_p, solved_by_factors
 from minijax.factorizations.lapack import factored
 from minijax.factorizations.matrices import (
     adjoint,
     check_matrices,
+    common_columns,
     identity_like,
     lower_triangle,
 )

@@ -14,9 +14,13 @@ from minijax import numpy as jnp
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.checks import to_real
 from minijax.core import Primitive
-from minijax.factorizations.columns import common_columns
 from minijax.factorizations.lapack import factored
-from minijax.factorizations.matrices import adjoint, check_matrices, identity_like
+from minijax.factorizations.matrices import (
+    adjoint,
+    check_matrices,
+    common_columns,
+    identity_like,
+)
 from minijax.forward.rules import jvp_rules
 from minijax.typing import ArrayLike
 

