@@ -98,7 +98,7 @@ def c_type(dtype):
 
 
 def c_type_in_memory(dtype):
-    """Return the type of an element of a parameter: bytes of 0 or 1, patterns of bits."""
+    """Return the type of an element in memory: bytes of 0 or 1, patterns of bits."""
     if dtype.kind == "b":
         return "unsigned char"
     return "unsigned short" if dtype != in_registers(dtype) else c_type(dtype)

@@ -35,7 +35,7 @@ class Turn:
     def copy(self, node):
         """Return the copy of a node."""
         if node.op == "index":
-            return apply("add", node, constant(self.ahead, np.int64))
+            return apply("add", node, constant(self.ahead, np.dtype(np.int64)))
         args, detail = tuple(map(self.node, node.args)), node.detail
         if node.op == "load":
             guards = [x._replace(place=self.place(x.place)) for x in detail.guards]
