@@ -67,7 +67,7 @@ LATER = {
             with_sharding_constraint
         """,
         "minijax.sharding": """
-            AbstractDevice AbstractMesh AxisType ManualAxisType Mesh NamedSharding
+            AbstractDevice AbstractMesh AxisType Mesh NamedSharding
             PartitionSpec auto_axes explicit_axes get_abstract_mesh get_mesh
             make_single_device_sharding reshard set_mesh use_abstract_mesh
         """,

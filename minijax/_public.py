@@ -1074,8 +1074,8 @@ PUBLIC: dict[str, dict[str, str]] = {
         "wrap_key_data": "minijax.randomness.making_keys",
     },
     "minijax.sharding": {
-        "ManualAxisType": "minijax.arrays.placement",
-        "Sharding": "minijax.arrays.placement",
+        "ManualAxisType": "minijax.arrays.sharding_types",
+        "Sharding": "minijax.arrays.sharding_types",
         "SingleDeviceSharding": "minijax.arrays.placement",
     },
     "minijax.stages": {

@@ -4,9 +4,10 @@
 
 An annotation says how a loop runs, and never what it computes. So a program has to come
 out the same by the interpreter, emitted Python, interpreted kernels and machine code,
-and by machine code without vectors, tiles, rows that are kept, streams, loops that are
-written out, sums in blocks, and threads. A switch is tried where it changes the nest of
-a kernel. Limits are low here, so that small programs have streams and threads as well.
+and by machine code without vectors, tiles, rows that are kept, streams, rows side by
+side, loops that are written out, sums in blocks, and threads. A switch is tried where
+it changes the nest of a kernel. Limits are low here, so that small programs have
+streams and threads as well.
 
 Of four seeds one is a program of `tests.machine_programs`, with small arrays, and one
 has control flow. Two are lines that sweep over arrays in both directions, with axes
@@ -33,6 +34,7 @@ from minijax.vectors import streaming
 from minijax.vectors.held_rows import hold_rows, with_row_ends
 from minijax.vectors.kernels import PASSES, vector_nest
 from minijax.vectors.nests import is_loop, with_vectors
+from minijax.vectors.register_blocking import with_blocks
 from minijax.vectors.streaming import with_streams
 from minijax.vectors.transposing import with_tiles
 from tests import edge_programs, machine_programs
@@ -59,9 +61,14 @@ TRANSPOSED = [
     "{x}.T.astype('{dtype}')", "jnp.swapaxes({x} + {o}, -1, -2)",
     "jnp.concatenate([{x}.T, {x}.T])",
 ]  # fmt: skip
+_ROWS = "{x}.reshape({x}.shape[0], -1)"
+MULTIPLIED = [
+    f"jnp.{name}({_ROWS}[:, :, None] {symbol} {_ROWS}.T[None], 1)"
+    for symbol, name in (("+", "min"), ("-", "max"), ("*", "sum"), ("+", "argmin"))
+]
 TELLING = [
-    SWEPT, TRANSPOSED, edge_programs.FOLDED, SWEPT, TRANSPOSED, edge_programs.TURNED,
-    edge_programs.FOLDED, edge_programs.NARROWED, *GROUPS[:8],
+    MULTIPLIED, SWEPT, TRANSPOSED, edge_programs.FOLDED, SWEPT, TRANSPOSED,
+    edge_programs.TURNED, edge_programs.FOLDED, edge_programs.NARROWED, *GROUPS[:8],
 ]  # fmt: skip
 
 # Which passes are left out without an annotation; those of vectors, all that make them.
@@ -70,6 +77,7 @@ LEFT_OUT = {
     "tile": (with_tiles,),
     "keep": (hold_rows, with_row_ends),
     "stream": (with_streams,),
+    "together": (with_blocks,),
     "unroll": (),
     "block": (),
 }

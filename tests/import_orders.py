@@ -112,7 +112,7 @@ def program_texts():
         return [[name, stage.as_text(name)] for name in DIALECTS]
 
 
-DIALECTS = "jaxpr simplified kernels program memory python llvm".split()
+DIALECTS = "jaxpr simplified kernels steps memory python llvm".split()
 
 
 def compare(wanted):

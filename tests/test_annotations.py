@@ -1,5 +1,6 @@
 """A share of the battery that switches annotations off, and what it can see."""
 
+import re
 from unittest.mock import patch
 
 import numpy as np
@@ -30,6 +31,7 @@ PROGRAMS = {
     "tile": (lambda x: (x * 2).T, (40, 300)),
     "keep": (shares, (40, 300)),
     "stream": (lambda x: x.sum(0), (40, 300)),
+    "together": (lambda x: (x[:, :, None] + x.T[None]).min(1), (20, 33)),
     "unroll": (lambda x: x.sum(1), (50, 3)),
     "block": (lambda x: x.sum(), (40_009,)),
     "parallel": (lambda x: minijax.numpy.tanh(x), (4000,)),
@@ -60,10 +62,11 @@ def test_nothing_is_left_of_an_annotation(annotation):
     kernels += [turned(40, 300, f32, 1), row_program(3, 5, f32)]
     told = {"vector": "lanes=", "tile": "Tile(", "keep": "Keep(", "stream": "Stream("}
     told |= {"unroll": "unrolled=True", "block": "blocked=True"}
+    told |= {"together": "together="}
     with patch.object(annotations.streaming, "far_bytes", lambda target: 2**10):
         texts = [str(nest_without(annotation, k, target)) for k in kernels]
-    with_lanes = [text.replace("lanes=0", "") for text in texts]
-    assert not any(told[annotation] in text for text in with_lanes)
+    marked = [re.sub("lanes=0|together=0", "", text) for text in texts]
+    assert not any(told[annotation] in text for text in marked)
 
 
 def test_a_wrong_annotation_is_seen():

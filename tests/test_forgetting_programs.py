@@ -88,12 +88,13 @@ def test_vmap_program_to_front():
 
 def test_transpose_program():
     closed = closed_of(lambda a, x, y: (a * x, x + x), V, V, V)
-    program, arrives = transpose_program(closed, (False, True, True), (True, True))
+    avals = tuple(closed.out_avals)
+    program, arrives = transpose_program(closed, (False, True, True), avals)
     assert arrives == (True, False)
     [ct] = run(program, V, V, V)
     np.testing.assert_allclose(ct, V * V + 2 * V, rtol=1e-6)
     program, arrives = transpose_program(
-        closed, (False, True, True), (True, False), True
+        closed, (False, True, True), (closed.out_avals[0], None), True
     )
     assert arrives == (True, True)
     ct, zero = run(program, V, V)
@@ -101,7 +102,7 @@ def test_transpose_program():
     np.testing.assert_array_equal(zero, np.zeros(3))
     for flags in ((False, False), (True, False), (False, True)):
         _, arrives = transpose_program(
-            closed, (False, True, True), (False, True), flags
+            closed, (False, True, True), (None, closed.out_avals[1]), flags
         )
         assert arrives == (True, flags[1])
 

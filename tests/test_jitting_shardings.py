@@ -9,7 +9,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import ShapeDtypeStruct, jit, lax
-from minijax.arrays.placement import NO_MANUAL_AXES
+from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jitting.primitive import jit_p
 from minijax.jitting.shardings import (

@@ -75,6 +75,8 @@ def test_every_rule_has_a_case():
     # Calls with own rules, a barrier, sorts, moves: the tests of their floors try them.
     ruled = "custom_lin custom_linear_solve custom_vmap_call linear_call".split()
     ruled += ["device_put", "optimization_barrier", "sort"]
+    ruled += ["gather", "dynamic_slice", "dynamic_update_slice"]
+    ruled += ["scatter", "scatter-add", "scatter-sub", "scatter-mul"]
     assert linear <= seen | talking | refusing | {*ruled}
 
 

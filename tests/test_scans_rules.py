@@ -89,7 +89,7 @@ def test_mapped_axes_come_from_anywhere(in_axes):
     c = np.moveaxis(np.stack([X, 2 * X]), 0, in_axes)
     carry, ys = vmap(f, in_axes=in_axes, out_axes=in_axes)(c, xs)
     for i, (c_i, xs_i) in enumerate([(X, TABLE), (2 * X, TABLE + 1)]):
-        ours = tree_map(lambda y, i=i: np.take(y, i, in_axes), (carry, ys))
+        ours = tree_map(lambda y, i=i: np.take(np.asarray(y), i, in_axes), (carry, ys))
         assert_close(ours, f(c_i, xs_i))
 
 

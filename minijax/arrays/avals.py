@@ -13,8 +13,8 @@ import numpy as np
 
 from minijax.arrays.dtypes import canonicalize_dtype, dtype_of_numbers
 from minijax.arrays.interchange import Record, rule_of_class
-from minijax.arrays.placement import NO_MANUAL_AXES
 from minijax.arrays.settings import config
+from minijax.arrays.sharding_types import NO_MANUAL_AXES
 
 
 class ShapedArray(Record):

@@ -13,6 +13,7 @@ import numpy as np
 
 from minijax.arrays.dtypes import aligned_copy, is_long
 from minijax.arrays.settings import config
+from minijax.arrays.sharding_types import Sharding
 from minijax.errors import raise_if_out_of_memory
 
 
@@ -101,29 +102,6 @@ class Device:
         except (MemoryError, OverflowError, ValueError) as error:
             raise_if_out_of_memory(str(primitive), error, avals)
             raise
-
-
-class Sharding:
-    """Where the parts of an array lie.
-
-    Attributes:
-      device_set: the set of all devices that have a part.
-      placement: that of the arrays which are put there.
-
-    Reference: ``jax.sharding.Sharding``.
-    """
-
-    is_fully_addressable = has_addressable_devices = True
-    addressable_devices = property(lambda self: self.device_set)
-    num_devices = property(lambda self: len(self.device_set))
-
-    def is_equivalent_to(self, other, ndim):
-        """Return whether another sharding places arrays of `ndim` axes the same way."""
-        return self == other
-
-    def addressable_devices_indices_map(self, global_shape):
-        """Return `devices_indices_map` of the devices of this process."""
-        return self.devices_indices_map(global_shape)
 
 
 class SingleDeviceSharding(Sharding):
@@ -216,78 +194,6 @@ def host_device():
 def _numbered(platform, id):
     """Return the device of a number: what a pickled device becomes."""
     return devices(platform)[id]
-
-
-class ManualAxisType:
-    """Along which axes of a mesh the devices have different values, or parts of a sum.
-
-    There is one object for each; they are compared by identity.
-
-    Args:
-      varying: set of names of axes along which the values differ.
-      unreduced: set of names of axes along which the values are still to be summed.
-      reduced: set of names of axes along which cotangents will be.
-
-    Raises:
-      ValueError: if an axis is varying and something else besides.
-
-    Reference: ``jax.sharding.ManualAxisType``.
-    """
-
-    __slots__ = ("reduced", "unreduced", "varying")
-    _parts = "varying", "unreduced", "reduced"
-    _known: dict = {}
-
-    def __new__(cls, *, varying=(), unreduced=(), reduced=()):
-        parts = tuple(map(frozenset, (varying, unreduced, reduced)))
-        for name, axes in (("unreduced", parts[1]), ("reduced", parts[2])):
-            if parts[0] & axes:
-                raise ValueError(
-                    f"varying and {name} cannot have common mesh axes. Got "
-                    f"varying={parts[0]} and {name}={axes}"
-                )
-        self = cls._known.setdefault(parts, object.__new__(cls))
-        self.varying, self.unreduced, self.reduced = parts
-        return self
-
-    def __repr__(self):
-        parts = [f"{name}={getattr(self, name)}" for name in self._parts]
-        return f"ManualAxisType({', '.join(parts)})"
-
-    def __str__(self):
-        sets = [("V", self.varying), ("U", self.unreduced), ("R", self.reduced)]
-        said = [f"{letter}:{_names_of(axes)}" for letter, axes in sets if axes]
-        return f"{{{', '.join(said)}}}" if said else ""
-
-    def __reduce__(self):
-        return _manual_axes, (self.varying, self.unreduced, self.reduced)
-
-    def update(self, **changes):
-        """Return the record with other sets of axes, by their names."""
-        return ManualAxisType(
-            **{name: getattr(self, name) for name in self._parts} | changes
-        )
-
-    def without(self, axes):
-        """Return the record of values that are the same along some more axes."""
-        return self.update(varying=self.varying - {*axes})
-
-    @property
-    def empty(self):
-        """Whether the values are the same on all devices."""
-        return self is NO_MANUAL_AXES
-
-
-def _names_of(axes):
-    names = sorted(map(str, axes))
-    return names[0] if len(names) == 1 else f"({','.join(names)})"
-
-
-def _manual_axes(*parts):
-    return ManualAxisType(**dict(zip(ManualAxisType._parts, parts)))
-
-
-NO_MANUAL_AXES = ManualAxisType()
 
 
 class _Default:

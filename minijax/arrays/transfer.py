@@ -12,10 +12,11 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer, shape_rules
 from minijax.arrays.avals import typeof
-from minijax.arrays.capsules import borrow
 from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import DTYPES
-from minijax.arrays.placement import Device, Sharding, devices
+from minijax.arrays.interchange import borrow
+from minijax.arrays.placement import Device, devices
+from minijax.arrays.sharding_types import Sharding
 from minijax.core import Array, Primitive, Tracer, impl_rules, methods
 from minijax.errors import ConcretizationTypeError
 

@@ -5,6 +5,7 @@
 Reference: ``jax.Array``.
 """
 
+from minijax.diagnostics.tracebacks import guarded
 from minijax.indexing.nonzeros import compress, nonzero
 from minijax.indexing.takes import take
 from minijax.operators.syntax import register
@@ -16,4 +17,5 @@ def compress_method(x, condition, axis=None, *, size=None, fill_value=0, out=Non
     return compress(condition, x, axis, **how)
 
 
-register({"take": take, "nonzero": nonzero, "compress": compress_method})
+_methods = {"take": take, "nonzero": nonzero, "compress": compress_method}
+register({name: guarded(method) for name, method in _methods.items()})

@@ -18,6 +18,7 @@ from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import kind_of
 from minijax.arrays.settings import config
 from minijax.core import Array
+from minijax.diagnostics.tracebacks import guarded
 from minijax.indexing.compiler import (
     IndexPlan,
     as_slice,
@@ -52,7 +53,7 @@ from minijax.operators.indexing import as_cut, getitem
 from minijax.operators.syntax import register
 from minijax.typing import ArrayLike
 
-register({"__getitem__": lambda array, index: take_index(array, index)})
+register({"__getitem__": guarded(lambda array, index: take_index(array, index))})
 
 
 def scatter_index(array, index, values, enter, promises, wrap=True):
@@ -245,7 +246,7 @@ def updating(enter, doc, finish=None):
         return finish(self.array, result) if finish else result
 
     method.__doc__ = doc
-    return method
+    return guarded(method)
 
 
 class IndexUpdates:
@@ -274,6 +275,7 @@ class IndexUpdates:
     def __repr__(self):
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
+    @guarded
     def get(
         self,
         *,
@@ -290,6 +292,7 @@ class IndexUpdates:
         args = promises, fill_value, wrap_negative_indices
         return take_index(self.array, self.index, *args)
 
+    @guarded
     def apply(
         self,
         func: Any,

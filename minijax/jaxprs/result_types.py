@@ -6,7 +6,7 @@ Reference: ``standard_vma_rule`` in ``jax._src.core``.
 """
 
 from minijax.arrays.array import shape_rules
-from minijax.arrays.placement import NO_MANUAL_AXES
+from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.batching.collectives import pmax_p, pmin_p, psum_p
 from minijax.batching.trace import program_primitives
 

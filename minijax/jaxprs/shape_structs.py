@@ -10,7 +10,7 @@ from functools import partial
 
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import as_dtype
-from minijax.arrays.placement import ManualAxisType, Sharding
+from minijax.arrays.sharding_types import ManualAxisType, Sharding
 
 
 class ShapeDtypeStruct:

@@ -10,7 +10,7 @@ from typing import Any
 
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.placement import NO_MANUAL_AXES
+from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.batching.trace import MappedAxis
 from minijax.core import Trace, current_trace, set_current_trace
 from minijax.jaxprs.jaxpr import ClosedJaxpr

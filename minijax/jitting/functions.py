@@ -25,7 +25,6 @@ from minijax.diagnostics.tracebacks import guarded
 from minijax.errors import UnexpectedTracerError, present, raise_if_out_of_memory
 from minijax.forgetting.remembering import cache_by_object, once_of, trace_context
 from minijax.jaxprs.latest import Latest
-from minijax.jaxprs.shape_structs import ShapeDtypeStruct
 from minijax.jaxprs.staging_api import abstractify, eval_shape_rules
 from minijax.jitting.arguments import (
     Chosen,
@@ -43,12 +42,7 @@ from minijax.jitting.compilation import compile_context, compiled
 from minijax.jitting.lowering import Traced, numpy_if_empty
 from minijax.jitting.placing import where_to_run
 from minijax.jitting.primitive import jit_p
-from minijax.jitting.shardings import (
-    UNSPECIFIED,
-    in_shardings_of,
-    out_shardings_of,
-    sharding_params,
-)
+from minijax.jitting.shardings import UNSPECIFIED, place_of_leaf, shardings_of_call
 from minijax.jitting.trace_cache import program_of, programs_of
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.treedefs import tree_flatten
@@ -110,15 +104,6 @@ class Options(NamedTuple):
         flags += [name in self.donate.names for name in kwargs.aux]
         trees = zip(flags, args.children() + kwargs.children())
         return tuple(flag for flag, tree in trees for _ in range(tree.num_leaves))
-
-    def shardings(self, call, program):
-        """Return the parameters of a call that say where it is to be, a dictionary."""
-        if self.in_shardings is self.out_shardings is UNSPECIFIED:
-            return {}
-        outside = (UNSPECIFIED,) * len(program.captured)
-        wanted = in_shardings_of(self.in_shardings, call)
-        results = out_shardings_of(self.out_shardings, program.out_tree)
-        return sharding_params(in_shardings=outside + wanted, out_shardings=results)
 
 
 class CallContext(NamedTuple):
@@ -262,13 +247,6 @@ def places_of(leaves, default):
     return None
 
 
-def place_of_leaf(x):
-    """Return the placement of an array, or the one that a `ShapeDtypeStruct` names."""
-    if isinstance(x, ShapeDtypeStruct):
-        return x.sharding and x.sharding.placement
-    return spot_of(x)
-
-
 class Inspectable:
     """What can be asked of a jitted function besides its result."""
 
@@ -296,7 +274,7 @@ class Inspectable:
             backend=self._options.params.get("backend"),
             device=self._options.params.get("device"),
             places=tuple(map(place_of_leaf, call.leaves)),
-            shardings=tuple(self._options.shardings(call, program).items()),
+            shardings=tuple(shardings_of_call(self._options, call, program).items()),
         )
 
     @guarded
@@ -394,7 +372,7 @@ class JitFunction(Inspectable):
         program = program_of(call, statics)
         donated = (False,) * len(program.captured) + self._options.donated(call)
         params = {"jaxpr": program.closed, "name": program.name}
-        params |= self._options.params | self._options.shardings(call, program)
+        params |= self._options.params | shardings_of_call(self._options, call, program)
         given = donated
         if any(donated):
             params["donated_invars"] = donated

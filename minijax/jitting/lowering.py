@@ -7,7 +7,6 @@ Reference: ``jax.stages``.
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -21,12 +20,11 @@ from minijax.arrays.transfer import brought
 from minijax.core import Tracer
 from minijax.forgetting.programs import keep_inputs, only, prune
 from minijax.forgetting.remembering import remembered
-from minijax.jaxprs.shape_structs import struct_of
 from minijax.jitting.arguments import check_given_once, give_up, losing, memory_given
 from minijax.jitting.compilation import backend_name, backends, compiled, dialects
 from minijax.jitting.costs import cost_analysis, memory_analysis
 from minijax.jitting.placing import where_to_run
-from minijax.jitting.shardings import UNSPECIFIED
+from minijax.jitting.shardings import structs_of
 from minijax.pytrees.differences import differences
 from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
 from minijax.typing import P
@@ -97,12 +95,9 @@ class Stage:
     @property
     def out_info(self):
         """Shapes and dtypes of the result, a tree like it."""
-        return self._structs(self.program.out_avals)
-
-    def _structs(self, avals):
-        wanted = dict(self.shardings).get("out_shardings", repeat(None))
-        wanted = (None if x is UNSPECIFIED else x for x in wanted)
-        return self.out_tree.unflatten(map(struct_of, avals, wanted))
+        return self.out_tree.unflatten(
+            structs_of(self.program.out_avals, self.shardings)
+        )
 
     @property
     def donate_argnums(self):
@@ -207,7 +202,7 @@ class Pruned(Stage):
     def out_info(self):
         """Shapes and dtypes of the result, a tree like it; weak types are gone."""
         avals = [aval.update(weak_type=False) for aval in self.program.out_avals]
-        return self._structs(avals)
+        return self.out_tree.unflatten(structs_of(avals, self.shardings))
 
     def cost_analysis(self):
         """Return how many operations and bytes the program takes, a dictionary."""

@@ -5,11 +5,14 @@
 Reference: ``in_shardings`` and ``out_shardings`` of ``jax.jit``.
 """
 
-from minijax.arrays.interchange import ids_of
-from minijax.arrays.placement import Sharding
+from itertools import repeat
+
+from minijax.arrays.interchange import ids_of, spot_of
+from minijax.arrays.sharding_types import Sharding
 from minijax.batching.trace import program_primitives
 from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.printing import jaxprs_in_params
+from minijax.jaxprs.shape_structs import ShapeDtypeStruct, struct_of
 from minijax.pytrees.functions import tree_map
 from minijax.pytrees.operations import flatten_axes
 
@@ -170,3 +173,27 @@ def with_wishes_inside(placement, name, *programs):
     wishes = [(f"an argument of {name}", placement)] if placement.committed else []
     wishes += [("jit inside jit", device.committed) for device in inside]
     return agreed(wishes) or placement
+
+
+def shardings_of_call(options, call, program):
+    """Return the parameters of a call that say where it is to be, a dictionary."""
+    if options.in_shardings is options.out_shardings is UNSPECIFIED:
+        return {}
+    outside = (UNSPECIFIED,) * len(program.captured)
+    wanted = in_shardings_of(options.in_shardings, call)
+    results = out_shardings_of(options.out_shardings, program.out_tree)
+    return sharding_params(in_shardings=outside + wanted, out_shardings=results)
+
+
+def place_of_leaf(x):
+    """Return the placement of an array, or the one that a `ShapeDtypeStruct` names."""
+    if isinstance(x, ShapeDtypeStruct):
+        return x.sharding and x.sharding.placement
+    return spot_of(x)
+
+
+def structs_of(avals, shardings):
+    """Return a list of `ShapeDtypeStruct`; `shardings` are parameters of the call."""
+    wanted = dict(shardings).get("out_shardings", repeat(None))
+    wanted = (None if x is UNSPECIFIED else x for x in wanted)
+    return list(map(struct_of, avals, wanted))

@@ -1,0 +1,65 @@
+"""Rows of folds side by side: what a load serves, with whatever else a row needs."""
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import jit, make_jaxpr
+from minijax.fusion.fusion_pass import fuse
+from minijax.kernels.loop_nests import print_nest
+from minijax.kernels.program_steps import lower
+from minijax.llvm.schedules import schedule
+from minijax.llvm.targets import TARGETS
+
+
+def shortest(a, b):
+    return jnp.min(a[:, :, None] + b[None], axis=1)
+
+
+def with_indices(a, b):
+    i = jnp.arange(a.shape[0])[:, None, None]
+    j = jnp.arange(a.shape[1])[None, :, None]
+    return jnp.sum(jnp.where(i > j, a[:, :, None] * b[None], i - j), axis=1)
+
+
+def padded(a, b):
+    wide = jnp.pad(a, ((2, 1), (1, 0)))
+    return jnp.max(wide[1:-2, :-1, None] - b[None], axis=1)
+
+
+def reversed_rows(a, b):
+    return jnp.sum(jnp.abs(a[::-1, :, None] - b[None]), axis=1)
+
+
+def two_folds(a, b):
+    both = a[:, :, None] * b[None]
+    return both.max(axis=1) - both.min(axis=1)
+
+
+def places(a, b):
+    return jnp.argmin(a[:, :, None] + b[None], axis=1)
+
+
+FUNCTIONS = [shortest, with_indices, padded, reversed_rows, two_folds, places]
+SIZES = [(1, 5, 40), (2, 3, 64), (3, 7, 65), (5, 16, 33), (8, 9, 100), (17, 31, 16)]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16", "bfloat16", "float16"])
+def test_rows_side_by_side_are_rows(f, sizes, dtype):
+    n, m, k = sizes
+    rng = np.random.default_rng(sum(sizes))
+    a, b = (jnp.array(rng.integers(1, 9, s), dtype) for s in ((n, m), (m, k)))
+    with minijax.disable_jit():
+        wanted = f(a, b)
+    np.testing.assert_array_equal(jit(f)(a, b), wanted)
+
+
+def test_a_product_of_another_kind_has_its_rows_side_by_side():
+    program = fuse(lower(make_jaxpr(shortest)(jnp.ones((64, 64)), jnp.ones((64, 64)))))
+    [kernel] = [step.kernel for step in program.steps]
+    for name in ("avx2", "avx512"):
+        text = print_nest(kernel, schedule.value(kernel, TARGETS[name]))
+        assert "side by side" in text or "together" in text, text
