@@ -13,7 +13,6 @@ from minijax import lax
 from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import kind_of
 from minijax.core import Array
-from minijax.diagnostics.tracebacks import guarded
 from minijax.indexing.dimension_numbers import Promises
 from minijax.indexing.nonzeros import as_size
 from minijax.indexing.updates import scatter_index
