@@ -993,10 +993,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "zeros_like": "minijax.numpy.creation",
     },
     "minijax.numpy.linalg": {
-        "EighResult": "minijax.factorizations.numpy_factors",
-        "QRResult": "minijax.factorizations.numpy_factors",
-        "SVDResult": "minijax.factorizations.numpy_factors",
-        "SlogdetResult": "minijax.factorizations.systems",
         "cholesky": "minijax.factorizations.numpy_factors",
         "cond": "minijax.factorizations.least_squares",
         "det": "minijax.factorizations.systems",

@@ -50,7 +50,8 @@ def direction(jax, x):
     """Return a tangent or cotangent of `x`: fixed numbers, of its weak type."""
     if not getattr(x, "weak_type", False) or x.dtype.kind != "f":
         return pattern(x)
-    return jax.numpy.broadcast_to(jax.numpy.asarray(0.87), x.shape)
+    number = 0.87 if x.ndim else float(pattern(x))
+    return jax.numpy.broadcast_to(jax.numpy.asarray(number), x.shape)
 
 
 def jvp(jax, f, values):
@@ -137,8 +138,8 @@ def jax_answers(f, values, transformations):
         g = partial(transformation, jax, f)
         answer = attempt(jax.make_jaxpr(g, return_shape=True), values)
         if "custom_lin" in str(answer):  # refused when it is compiled
-            answer = attempt(jax.jit(g), values)
-        if isinstance(answer, Exception):
+            answers[transformation] = attempt(jax.jit(g), values)
+        elif isinstance(answer, Exception):
             answers[transformation] = answer
         else:
             running[transformation] = answer

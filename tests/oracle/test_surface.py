@@ -69,11 +69,7 @@ NAMED_AXES = "a keyword of explicit sharding: the chapter on many devices"
 GONE = "JAX accepts one value of it, which is its default"
 KEYWORDS = {
     "grad": {"reduce_axes": GONE},
-    "jit": {
-        "in_shardings": SHARDED,
-        "out_shardings": SHARDED,
-        "compiler_options": "options of XLA's compiler",
-    },
+    "jit": {"compiler_options": "options of XLA's compiler"},
     "linear_transpose": {"reduce_axes": GONE},
     "value_and_grad": {"reduce_axes": GONE},
     "vjp": {"reduce_axes": GONE},

@@ -5,16 +5,12 @@ from minijax.factorizations.least_squares import lstsq as lstsq
 from minijax.factorizations.least_squares import matrix_rank as matrix_rank
 from minijax.factorizations.least_squares import multi_dot as multi_dot
 from minijax.factorizations.least_squares import pinv as pinv
-from minijax.factorizations.numpy_factors import EighResult as EighResult
-from minijax.factorizations.numpy_factors import QRResult as QRResult
-from minijax.factorizations.numpy_factors import SVDResult as SVDResult
 from minijax.factorizations.numpy_factors import cholesky as cholesky
 from minijax.factorizations.numpy_factors import eigh as eigh
 from minijax.factorizations.numpy_factors import eigvalsh as eigvalsh
 from minijax.factorizations.numpy_factors import qr as qr
 from minijax.factorizations.numpy_factors import svd as svd
 from minijax.factorizations.numpy_factors import svdvals as svdvals
-from minijax.factorizations.systems import SlogdetResult as SlogdetResult
 from minijax.factorizations.systems import det as det
 from minijax.factorizations.systems import inv as inv
 from minijax.factorizations.systems import matrix_power as matrix_power
