@@ -134,6 +134,8 @@ def programs_of_rows():
     import network_rows  # noqa: F401
     from rows import ROWS
 
+    # What makes keys is compiled once; a row should not take it for its own program.
+    minijax.random.normal(minijax.random.key(0), (2,))
     seen, kept = [], minijax.machine.backend.fuse
 
     def stop(program, *rest):
