@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 from minijax.gpu.cuda_text import cuda_function
-from minijax.gpu.launches import Launch, is_shareable, launch_of, outer_axes
+from minijax.gpu.launches import LaunchShape, is_shareable, launch_of, outer_axes
 from minijax.gpu.operations import PRELUDE
 from minijax_book.emulator import EmulatorError, Module
 from tests import kernel_cases
@@ -20,10 +20,10 @@ from tests.commands import options_of, reported
 
 LAUNCHES = {
     "chosen": launch_of,
-    "alone": lambda kernel: Launch(outer_axes(kernel)),
-    "warps": lambda kernel: Launch(outer_axes(kernel), 32, 8),
-    "blocks": lambda kernel: Launch(outer_axes(kernel), 96, 1),
-    "across": lambda kernel: Launch(outer_axes(kernel), 8, 32, True),
+    "alone": lambda kernel: LaunchShape(outer_axes(kernel)),
+    "warps": lambda kernel: LaunchShape(outer_axes(kernel), 32, 8),
+    "blocks": lambda kernel: LaunchShape(outer_axes(kernel), 96, 1),
+    "across": lambda kernel: LaunchShape(outer_axes(kernel), 8, 32, True),
 }
 
 

@@ -9,7 +9,7 @@ import minijax.numpy as jnp
 from minijax import make_jaxpr
 from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.cuda_text import cuda_function
-from minijax.gpu.launches import Launch, launch_of
+from minijax.gpu.launches import LaunchShape, launch_of
 from minijax.kernels.interpreter import interpret
 from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, load
 from minijax.kernels.program_steps import lower
@@ -168,7 +168,7 @@ def test_indices_have_64_bits_where_32_do_not_reach():
         y = apply("add", a, a)
         store = Store(out, Affine(0, (1,)), y)
         text = cuda_function(
-            Kernel("k", (size,), (x, out), (a, y), (store,)), Launch((0,)), "k"
+            Kernel("k", (size,), (x, out), (a, y), (store,)), LaunchShape((0,)), "k"
         )
         assert f"const {kind} team" in text
 
@@ -179,5 +179,5 @@ def test_what_is_only_read_is_const_and_what_is_both_may_be_one():
     a, b = load(x, Affine(0, (1,))), load(out, Affine(0, (1,)))
     y = apply("add", a, b)
     kernel = Kernel("k", (4,), (x, out), (a, b, y), (Store(out, Affine(0, (1,)), y),))
-    text = cuda_function(kernel, Launch((0,)), "k")
+    text = cuda_function(kernel, LaunchShape((0,)), "k")
     assert "k(const float* __restrict__ x,\n    float* out)" in text

@@ -7,7 +7,7 @@ import minijax.numpy as jnp
 from minijax import make_jaxpr
 from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.launches import (
-    Launch,
+    LaunchShape,
     is_shareable,
     launch_of,
     lies_along,
@@ -117,10 +117,10 @@ def test_each_kind_of_kernel_has_its_launch():
     [each] = kernels_of(lambda x: x * 2, x)
     [long] = kernels_of(lambda x: x.sum(axis=1), jnp.zeros((64, 50_000)))
     [running] = kernels_of(lambda x: jnp.cumsum(x, axis=1), x)
-    assert launch_of(rows) == Launch((0,), 32, 8)
-    assert launch_of(columns) == Launch((0,), 8, 32, True)
-    assert launch_of(each) == launch_of(running) == Launch((0,))
-    assert launch_of(long) == Launch((0,), 1024, 1)
+    assert launch_of(rows) == LaunchShape((0,), 32, 8)
+    assert launch_of(columns) == LaunchShape((0,), 8, 32, True)
+    assert launch_of(each) == launch_of(running) == LaunchShape((0,))
+    assert launch_of(long) == LaunchShape((0,), 1024, 1)
     assert not is_shareable(running)
     assert (lies_along(rows), lies_along(columns)) == (1, 0)
 

@@ -25,7 +25,7 @@ class CudaFunction:
 
     Args:
       kernel: a `Kernel`.
-      launch: a `Launch`.
+      launch: a `LaunchShape`.
 
     Attributes:
       lines: what is written.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from minijax.kernels.kernel import elements
 
 
-class Launch(NamedTuple):
+class LaunchShape(NamedTuple):
     """How the threads of a GPU share a kernel.
 
     A team of threads does all that belongs to one index of the `outer` axes.
@@ -64,12 +64,12 @@ def launch_of(kernel):
     inner = [size for axis, size in enumerate(kernel.sizes) if axis not in outer]
     longest = max(inner, default=0)
     if longest < 8 or not is_shareable(kernel):
-        return Launch(outer)
+        return LaunchShape(outer)
     if outer and lies_along(kernel) == outer[-1] and kernel.sizes[outer[-1]] >= 32:
-        return Launch(outer, team=8, teams=32, across=True)
+        return LaunchShape(outer, team=8, teams=32, across=True)
     if longest <= 1024 and elements(kernel, outer) >= 64:
-        return Launch(outer, team=32, teams=8)
-    return Launch(outer, team=min(1024, 32 * math.ceil(longest / 128)), teams=1)
+        return LaunchShape(outer, team=32, teams=8)
+    return LaunchShape(outer, team=min(1024, 32 * math.ceil(longest / 128)), teams=1)
 
 
 def is_shareable(kernel):
