@@ -15,6 +15,7 @@ from minijax import extend as extend
 from minijax import flatten_util as flatten_util
 from minijax import interpreters as interpreters
 from minijax import lax as lax
+from minijax import nn as nn
 from minijax import numpy as numpy
 from minijax import ops as ops
 from minijax import random as random

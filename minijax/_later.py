@@ -40,8 +40,8 @@ LATER = {
             rng_uniform_p
         """,
     },
-    "NumPy's other functions, nn and scipy": {
-        "minijax": "image named_call named_scope nn scipy",
+    "special functions, statistics and images": {
+        "minijax": "image named_call named_scope",
         "minijax.lax": """
             bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p betainc igamma igamma_grad_a
             igamma_grad_a_p igamma_p igammac igammac_p mulhi mulhi_p polygamma
@@ -49,10 +49,14 @@ LATER = {
             regularized_incomplete_beta_p split split_p stack stack_p tile tile_p
             unstack unstack_p zeta zeta_p
         """,
-        "minijax.numpy": """
-            frompyfunc histogram histogram2d histogram_bin_edges histogramdd i0
-            intersect1d kaiser polydiv setdiff1d setxor1d trim_zeros ufunc union1d
-            unique unique_all unique_counts unique_inverse unique_values
+        "minijax.numpy": "i0 kaiser polydiv trim_zeros",
+        "minijax.scipy": """
+            cluster fft integrate interpolate linalg ndimage signal sparse stats
+        """,
+        "minijax.scipy.special": """
+            bernoulli bessel_jn betainc dawsn erfcx exp1 expi expn fresnel gammainc
+            gammaincc hyp1f1 hyp2f1 i0 i0e i1 i1e owens_t polygamma sici spence
+            sph_harm_y wofz zeta
         """,
     },
     "many devices": {

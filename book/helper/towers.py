@@ -59,7 +59,7 @@ FLOORS = (
     Floor(P5, "Windows", "a convolution becomes products of windows", False),
     Floor(P5, "Linear algebra", "factors become equations with derivatives"),
     Floor(P5, "Random", "chance becomes a function of a key"),
-    Floor(P5, "NumPy, all of it", "three hundred names become a dozen primitives"),
+    Floor(P5, "The library", "a thousand names become a hundred primitives"),
     Floor(P6, "GPU", "loops become thousands of threads"),
     Floor(P6, "Devices", "one device becomes a mesh"),
     Floor(P7, "Experiments", "the program becomes a trained network"),

@@ -131,8 +131,9 @@ def sorted_imports(lines: set[str]) -> str:
 def _from_imports(module: str, names: set[str]) -> list[str]:
     """One statement for plain names, and one for each name that gets another."""
     renamed = {name for name in names if " as " in name}
-    plain = [_from_import(module, names - renamed)] if names - renamed else []
-    return plain + [_from_import(module, {name}) for name in sorted(renamed)]
+    statements = [{name} for name in renamed] + [names - renamed] * (names != renamed)
+    statements.sort(key=lambda some: min(map(_by_type, some)))
+    return [_from_import(module, some) for some in statements]
 
 
 def _from_import(module: str, names: set[str]) -> str:

@@ -1,0 +1,262 @@
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Universal functions with methods, made of a function of numbers.
+
+Reference: ``jax.numpy.ufunc``.
+"""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax import eval_shape, lax, vmap
+from minijax import numpy as jnp
+from minijax.arrays.checks import canonicalize_axis
+from minijax.core import Array
+from minijax.lax.promotion import check_arraylike
+from minijax.typing import ArrayLike
+
+
+def refuse(name, **arguments):
+    """Refuse arguments that are there for NumPy's sake.
+
+    Raises:
+      NotImplementedError: if one is given.
+    """
+    for argument, value in arguments.items():
+        if value is not None:
+            raise NotImplementedError(f"{argument} argument of {name}")
+
+
+class ufunc:
+    """A function of numbers that works element by element, with methods of its own.
+
+    Args:
+      func: a function of scalars, in terms of `minijax.numpy`.
+      nin, nout: how many arguments and results it has.
+      name: by default that of `func`.
+      identity: None, or a number that changes nothing as first argument.
+
+    Reference: ``jax.numpy.ufunc``.
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        /,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        nargs: int | None = None,
+        identity: Any = None,
+    ):
+        self.func, self.identity = func, identity
+        self.nin, self.nout = operator.index(nin), operator.index(nout)
+        self.nargs = self.nin if nargs is None else operator.index(nargs)
+        self.__name__, self.__doc__ = name or func.__name__, func.__doc__
+
+    def __repr__(self) -> str:
+        return f"<jnp.ufunc '{self.__name__}'>"
+
+    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Any:
+        """Call the function with all elements; arguments broadcast."""
+        check_arraylike(self.__name__, *args)
+        refuse(repr(self), out=out, where=where)
+        return jnp.vectorize(self.func)(*args)
+
+    def reduce(
+        self,
+        a: ArrayLike,
+        axis: int | None = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
+        """Combine all elements along an axis, from left to right.
+
+        Args:
+          a: an array.
+          axis: an integer, or None for all elements.
+          dtype: of the result; by default what the function returns for `a`.
+          out: has to be None.
+          keepdims: whether to keep the axis, with size 1.
+          initial: what to begin with; by default the identity, or the first element.
+          where: booleans; what is False takes no part.
+
+        Raises:
+          ValueError: without anything to begin with.
+        """
+        self._check("reduce", a)
+        refuse(f"{self.__name__}.reduce()", out=out)
+        x, mask, axis, shape = _in_front(a, where, axis, keepdims)
+        start = self.identity if initial is None else initial
+        if mask is not None and start is None:
+            raise ValueError(
+                f"reduction operation {self.__name__!r} does not have an identity, so "
+                "to use a where mask one has to specify 'initial'."
+            )
+        if not len(x) and start is None:
+            raise ValueError(
+                f"zero-size array to reduction operation {self.__name__} which has no "
+                "identity"
+            )
+        x = x.astype(self._dtype(x) if dtype is None else dtype)
+        first, rest = (x[0], slice(1, None)) if start is None else (start, slice(None))
+        first = jnp.broadcast_to(jnp.asarray(first).astype(x.dtype), x.shape[1:])
+
+        def step(state, row):
+            y = self(state, row[0]).astype(x.dtype)
+            return (y if mask is None else jnp.where(row[1], y, state)), None
+
+        rows = (x[rest],) if mask is None else (x[rest], mask[rest])
+        return lax.scan(step, first, rows)[0].reshape(shape)
+
+    def accumulate(
+        self, a: ArrayLike, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Array:
+        """Return what `reduce` has after each element, along an axis."""
+        self._check("accumulate", a)
+        refuse(f"{self.__name__}.accumulate()", out=out)
+        if not isinstance(axis, int):
+            raise ValueError("accumulate does not allow multiple axes")
+        x, _, axis, _ = _in_front(a, None, axis, False)
+        x = x.astype(self._dtype(x) if dtype is None else dtype)
+        if not x.size:
+            return jnp.moveaxis(x, 0, axis)
+
+        def step(state, row):
+            y = self(state, row).astype(x.dtype)
+            return y, y
+
+        _, rest = lax.scan(step, x[0], x[1:])
+        return jnp.moveaxis(jnp.concatenate([x[:1], rest]), 0, axis)
+
+    def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
+        """Call the function with each pair of an element of `A` and one of `B`."""
+        self._check("outer", A, B)
+        rows = vmap(vmap(self, (None, 0)), (0, None))(jnp.ravel(A), jnp.ravel(B))
+        return rows.reshape(*np.shape(A), *np.shape(B))
+
+    def at(
+        self,
+        a: ArrayLike,
+        indices: Any,
+        b: ArrayLike | None = None,
+        /,
+        *,
+        inplace: bool = True,
+    ) -> Array:
+        """Return `a` with the function applied at some places, one after the other.
+
+        Args:
+          a: an array.
+          indices: an index, or a tuple of them; a place may occur several times.
+          b: second arguments, which broadcast to the shape of ``a[indices]``.
+          inplace: has to be False, since arrays do not change.
+        """
+        if inplace:
+            raise NotImplementedError(
+                "JAX arrays are immutable: ufunc.at returns a new array with "
+                "inplace=False."
+            )
+        x = jnp.asarray(a)
+        others = () if b is None else (jnp.asarray(b),)
+        x = x.astype(self._dtype(x, *others))
+        places = jnp.arange(x.size).reshape(x.shape)[indices]
+        rows = [jnp.broadcast_to(y, places.shape).reshape(-1) for y in others]
+
+        def step(state, row):
+            place, *y = row
+            return state.at[place].set(self(state[place], *y).astype(x.dtype)), None
+
+        state, _ = lax.scan(step, x.reshape(-1), (places.reshape(-1), *rows))
+        return state.reshape(x.shape)
+
+    def reduceat(
+        self,
+        a: ArrayLike,
+        indices: Any,
+        axis: int = 0,
+        dtype: Any = None,
+        out: None = None,
+    ) -> Array:
+        """Combine the elements from each place to the next one in a list.
+
+        Args:
+          a: an array with an axis at least.
+          indices: integers, of shape ``[n]``. Where a place is not before the next one
+            the element itself is the result.
+          axis: along which to combine.
+          dtype: of the result; by default that of `a`.
+          out: has to be None.
+        """
+        self._check("reduceat", a)
+        refuse(f"{self.__name__}.reduceat()", out=out)
+        starts = jnp.asarray(indices)
+        if starts.ndim != 1:
+            raise ValueError(
+                f"reduceat: indices must be one-dimensional, got {starts.shape}"
+            )
+        if not isinstance(axis, int):
+            raise ValueError("reduceat requires a single integer axis.")
+        x, _, axis, _ = _in_front(a, None, axis, False)
+        x = x.astype(dtype or x.dtype)
+        ends = jnp.append(starts[1:], len(x))
+        column = (-1, *[1] * (x.ndim - 1))
+
+        def step(state, row):
+            place, y = row
+            y = self(state, jnp.broadcast_to(y, state.shape)).astype(x.dtype)
+            inside = (starts < place) & (place < ends)
+            return jnp.where(inside.reshape(column), y, state), None
+
+        rows, _ = lax.scan(step, x[starts], (jnp.arange(len(x)), x))
+        return jnp.moveaxis(rows, 0, axis)
+
+    def _check(self, method, *args):
+        """Raise a ValueError if the function is not one of two numbers to one."""
+        check_arraylike(f"{self.__name__}.{method}", *args)
+        if self.nin != 2:
+            raise ValueError(f"{method} only supported for binary ufuncs")
+        if self.nout != 1:
+            raise ValueError(
+                f"{method} only supported for functions returning a single value"
+            )
+
+    def _dtype(self, *args):
+        """Return the dtype of the function's result, for arrays like these."""
+        ones = [jnp.ones((), x.dtype) for x in args]
+        return eval_shape(self.func, *(ones * self.nin)[: self.nin]).dtype
+
+
+def frompyfunc(
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
+) -> ufunc:
+    """Return a `ufunc` that calls a function of numbers.
+
+    Reference: ``jax.numpy.frompyfunc``.
+    """
+    return ufunc(func, nin, nout, identity=identity)
+
+
+def _in_front(a, mask, axis, keepdims):
+    """Bring the axis of a reduction to the front.
+
+    Returns:
+      The array, the mask (or None), the axis, and the shape of the result.
+    """
+    x = jnp.asarray(a)
+    mask = None if mask is None else jnp.broadcast_to(mask, x.shape)
+    kept = [1] * x.ndim
+    if axis is None:
+        x, mask = x.reshape(-1), None if mask is None else mask.reshape(-1)
+        return x, mask, 0, tuple(kept) if keepdims else ()
+    axis = canonicalize_axis(axis, x.ndim)
+    kept = [*x.shape[:axis], *[1] * keepdims, *x.shape[axis + 1 :]]
+    mask = None if mask is None else jnp.moveaxis(mask, axis, 0)
+    return jnp.moveaxis(x, axis, 0), mask, axis, tuple(kept)

@@ -1,0 +1,37 @@
+# Made from the chapters by `make chapters`; edit them, not this file.
+
+from minijax.compositions.activations import CLASSES as CLASSES
+from minijax.compositions.activations import celu as celu
+from minijax.compositions.activations import elu as elu
+from minijax.compositions.activations import gelu as gelu
+from minijax.compositions.activations import glu as glu
+from minijax.compositions.activations import hard_sigmoid as hard_sigmoid
+from minijax.compositions.activations import hard_silu as hard_silu
+from minijax.compositions.activations import hard_swish as hard_swish
+from minijax.compositions.activations import hard_tanh as hard_tanh
+from minijax.compositions.activations import identity as identity
+from minijax.compositions.activations import leaky_relu as leaky_relu
+from minijax.compositions.activations import log1mexp as log1mexp
+from minijax.compositions.activations import log_sigmoid as log_sigmoid
+from minijax.compositions.activations import mish as mish
+from minijax.compositions.activations import one_hot as one_hot
+from minijax.compositions.activations import relu as relu
+from minijax.compositions.activations import relu6 as relu6
+from minijax.compositions.activations import selu as selu
+from minijax.compositions.activations import sigmoid as sigmoid
+from minijax.compositions.activations import silu as silu
+from minijax.compositions.activations import soft_sign as soft_sign
+from minijax.compositions.activations import softplus as softplus
+from minijax.compositions.activations import sparse_plus as sparse_plus
+from minijax.compositions.activations import sparse_sigmoid as sparse_sigmoid
+from minijax.compositions.activations import squareplus as squareplus
+from minijax.compositions.activations import swish as swish
+from minijax.compositions.activations import tanh as tanh
+from minijax.compositions.attention_layers import dot_product_attention as dot_product_attention
+from minijax.compositions.normalisation import Axis as Axis
+from minijax.compositions.normalisation import log_softmax as log_softmax
+from minijax.compositions.normalisation import logmeanexp as logmeanexp
+from minijax.compositions.normalisation import logsumexp as logsumexp
+from minijax.compositions.normalisation import softmax as softmax
+from minijax.compositions.normalisation import standardize as standardize
+from minijax.nn import initializers as initializers

@@ -1,0 +1,10 @@
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Random numbers to begin with: initial weights of layers.
+
+Reference: ``jax.nn.initializers``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)

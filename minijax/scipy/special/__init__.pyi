@@ -1,0 +1,31 @@
+# Made from the chapters by `make chapters`; edit them, not this file.
+
+from minijax.scipy.special.entropies import boxcox as boxcox
+from minijax.scipy.special.entropies import boxcox1p as boxcox1p
+from minijax.scipy.special.entropies import entr as entr
+from minijax.scipy.special.entropies import kl_div as kl_div
+from minijax.scipy.special.entropies import logit as logit
+from minijax.scipy.special.entropies import rel_entr as rel_entr
+from minijax.scipy.special.entropies import xlog1py as xlog1py
+from minijax.scipy.special.entropies import xlogy as xlogy
+from minijax.scipy.special.gamma_functions import beta as beta
+from minijax.scipy.special.gamma_functions import betaln as betaln
+from minijax.scipy.special.gamma_functions import comb as comb
+from minijax.scipy.special.gamma_functions import digamma as digamma
+from minijax.scipy.special.gamma_functions import erf as erf
+from minijax.scipy.special.gamma_functions import erfc as erfc
+from minijax.scipy.special.gamma_functions import erfinv as erfinv
+from minijax.scipy.special.gamma_functions import expit as expit
+from minijax.scipy.special.gamma_functions import factorial as factorial
+from minijax.scipy.special.gamma_functions import gamma as gamma
+from minijax.scipy.special.gamma_functions import gammaln as gammaln
+from minijax.scipy.special.gamma_functions import gammasgn as gammasgn
+from minijax.scipy.special.gamma_functions import loggamma as loggamma
+from minijax.scipy.special.gamma_functions import multigammaln as multigammaln
+from minijax.scipy.special.gamma_functions import poch as poch
+from minijax.scipy.special.normal_integrals import log_ndtr as log_ndtr
+from minijax.scipy.special.normal_integrals import ndtr as ndtr
+from minijax.scipy.special.normal_integrals import ndtri as ndtri
+from minijax.scipy.special.scores import log_softmax as log_softmax
+from minijax.scipy.special.scores import logsumexp as logsumexp
+from minijax.scipy.special.scores import softmax as softmax

@@ -1,0 +1,142 @@
+"""Special functions: known values, ends of ranges, derivatives."""
+
+import math
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import grad, jit, vmap
+from minijax.scipy import special
+from minijax.test_util import check_grads
+
+ONE = {
+    "gammaln": math.lgamma,
+    "gamma": math.gamma,
+    "erf": math.erf,
+    "erfc": math.erfc,
+    "expit": lambda x: 1 / (1 + math.exp(-x)),
+    "ndtr": lambda x: math.erfc(-x / math.sqrt(2)) / 2,
+    "log_ndtr": lambda x: math.log(math.erfc(-x / math.sqrt(2)) / 2),
+    "factorial": lambda x: math.gamma(x + 1) if x >= 0 else 0,
+}
+POINTS = [-7.5, -3.3, -0.4, 0.2, 0.5, 1.0, 2.0, 5.5, 9.0]
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_one_number(name):
+    with minijax.enable_x64():
+        f = getattr(special, name)
+        x = jnp.array(POINTS)
+        wanted = [ONE[name](p) for p in POINTS]
+        np.testing.assert_allclose(f(x), wanted, rtol=1e-11, atol=1e-14)
+        np.testing.assert_allclose(jit(f)(x), wanted, rtol=1e-11, atol=1e-14)
+        np.testing.assert_allclose(vmap(f)(x), f(x), rtol=1e-13)
+        check_grads(f, (jnp.array([0.3, 1.7, 3.2]),), order=1)
+
+
+def test_signs_of_the_gamma_function():
+    x = jnp.array([-2.5, -1.5, -0.5, -0.0, 0.0, 0.5, -1.0, jnp.inf])
+    assert np.array_equal(
+        special.gammasgn(x), [-1, 1, -1, -1, 1, 1, np.nan, 1], equal_nan=True
+    )
+
+
+BETAS = [(0.1, 0.2), (2, 3), (7.9, 0.1), (8.1, 20), (1e3, 1e-3), (1e3, 1e3), (30, 1e6)]
+
+
+@pytest.mark.parametrize("a, b", [*BETAS, *(pair[::-1] for pair in BETAS)])
+def test_beta_where_gammas_cancel(a, b):
+    with minijax.enable_x64():
+        wanted = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+        scale = max(abs(math.lgamma(x)) for x in (a, b, a + b))
+        found = special.betaln(float(a), float(b))
+        assert abs(found - wanted) <= 1e-12 * abs(wanted) + 4e-16 * scale
+    narrow = special.betaln(np.float32(a), np.float32(b))
+    np.testing.assert_allclose(narrow, wanted, rtol=3e-6, atol=1e-6)
+    slope = grad(special.betaln)(float(a), float(b))
+    with minijax.enable_x64():
+        exact = special.digamma(float(a)) - special.digamma(float(a + b))
+    np.testing.assert_allclose(slope, exact, rtol=2e-4)
+
+
+def test_counting():
+    for n in range(6):
+        ks = jnp.arange(-1, 8)
+        wanted = [math.comb(n, k) if k >= 0 else 0 for k in range(-1, 8)]
+        np.testing.assert_allclose(special.comb(n, ks), wanted, rtol=1e-5)
+    np.testing.assert_allclose(special.comb(4, 2, repetition=True), 10, rtol=1e-5)
+    np.testing.assert_allclose(special.poch(2.0, 3.0), 24, rtol=1e-5)
+    assert special.poch(2.0, 0.0) == 1
+    np.testing.assert_allclose(
+        special.multigammaln(5.0, 3),
+        1.5 * math.log(math.pi) + sum(math.lgamma(5 - i / 2) for i in range(3)),
+        rtol=1e-6,
+    )
+
+
+def test_zero_times_a_logarithm():
+    for f, inner in ((special.xlogy, 2.0), (special.xlog1py, 1.0)):
+        assert f(0.0, 0.0) == 0 and f(0.0, -1.0) == 0 and np.isnan(f(0.0, jnp.nan))
+        np.testing.assert_allclose(f(3.0, inner), 3 * np.log(2), rtol=1e-6)
+        np.testing.assert_allclose(grad(f)(0.0, inner), np.log(2), rtol=1e-6)
+        np.testing.assert_allclose(grad(f, 1)(3.0, inner), 1.5, rtol=1e-6)
+        check_grads(f, (jnp.array([0.4, 2.0]), jnp.array([0.7, 3.0])), order=2)
+
+
+def test_entropies():
+    assert special.entr(0.0) == 0 and special.entr(-1.0) == -np.inf
+    p, q = jnp.array([0.5, 0.5, 0.0]), jnp.array([0.25, 0.75, 0.0])
+    wanted = 0.5 * np.log(2) + 0.5 * np.log(2 / 3)
+    np.testing.assert_allclose(special.rel_entr(p, q).sum(), wanted, rtol=1e-5)
+    np.testing.assert_allclose(special.kl_div(p, q).sum(), wanted, rtol=1e-5)
+    assert (
+        special.rel_entr(0.5, 0.0) == np.inf and special.rel_entr(-1.0, 1.0) == np.inf
+    )
+    assert np.isfinite(grad(lambda p: special.rel_entr(p, q)[:2].sum())(p)[:2]).all()
+    np.testing.assert_allclose(special.boxcox(3.0, 0.0), np.log(3), rtol=1e-6)
+    np.testing.assert_allclose(special.boxcox1p(2.0, 2.0), 4, rtol=1e-6)
+    np.testing.assert_allclose(special.logit(special.expit(1.5)), 1.5, rtol=1e-5)
+
+
+def test_the_normal_distribution_far_from_its_middle():
+    with minijax.enable_x64():
+        x = jnp.array([-40.0, -200.0, 8.5, 30.0])
+        # log(Φ(-40)) and log(Φ(-200)): DLMF 7.12.1 with five terms
+        wanted = [-804.6084420137538, -20006.217280898190]
+        np.testing.assert_allclose(special.log_ndtr(x, 5)[:2], wanted, rtol=1e-12)
+        tail = math.erfc(8.5 / math.sqrt(2)) / 2
+        np.testing.assert_allclose(special.log_ndtr(x)[2], -tail, rtol=1e-12)
+        for f in (special.log_ndtr, vmap(grad(special.log_ndtr))):
+            assert np.isfinite(f(x)).all()
+        p = jnp.array([1e-300, 1e-30, 1e-3, 0.2, 0.5, 0.7, 0.999, 1 - 1e-12])
+        q = special.ndtri(p)
+        np.testing.assert_allclose(special.log_ndtr(q, 20), np.log(p), rtol=1e-12)
+        ends = special.ndtri(jnp.array([0.0, 1.0, -0.1, 1.1]))
+        assert np.array_equal(ends, [-np.inf, np.inf, np.nan, np.nan], equal_nan=True)
+        check_grads(special.ndtri, (jnp.array([0.1, 0.5, 0.8]),), order=2)
+
+
+def test_softmax_as_scipy_has_it():
+    x = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+    assert np.isclose(special.softmax(x).sum(), 1)
+    np.testing.assert_allclose(
+        jnp.exp(special.log_softmax(x, axis=0)).sum(0), 1, rtol=1e-6
+    )
+    assert special.logsumexp is minijax.nn.logsumexp
+
+
+def test_mistakes():
+    with pytest.raises(TypeError, match="int32 is not supported: use float32"):
+        special.ndtr(3)
+    with pytest.raises(TypeError, match="must be a Python integer"):
+        special.log_ndtr(0.5, 2.5)
+    with pytest.raises(ValueError, match="from 0 to 30, got 31"):
+        special.log_ndtr(0.5, 31)
+    with pytest.raises(NotImplementedError, match="exact=True"):
+        special.factorial(3, exact=True)
+    with pytest.raises(ValueError, match="entr does not support complex"):
+        special.entr(1j)
+    with pytest.raises(TypeError, match="gammaln requires ndarray"):
+        special.gammaln("x")
