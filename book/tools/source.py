@@ -15,8 +15,8 @@ DOORS = frozenset(
     ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes
     errors experimental extend extend/backend extend/core extend/core/primitives
     extend/linear_util extend/random extend/source_info_util flatten_util
-    interpreters interpreters/ad interpreters/batching lax lax/linalg numpy numpy/linalg
-    ops random sharding stages test_util tree tree_util typing
+    interpreters interpreters/ad interpreters/batching lax lax/linalg nn
+    nn/initializers numpy numpy/linalg ops random scipy scipy/special sharding stages test_util tree tree_util typing
     """.split()
 )  # what users import, under the paths that JAX has: from the top of the package
 

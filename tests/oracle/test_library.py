@@ -175,7 +175,7 @@ SETS = [
 
 @pytest.mark.parametrize("name", ["union1d", "intersect1d", "setdiff1d", "setxor1d"])
 def test_sets_of_two(name):
-    for (x, y), size, fill in itertools.product(SETS, (None, 1, 2, 6), (None, -7)):
+    for (x, y), size, fill in itertools.product(SETS, (None, 2, 6), (None, -7)):
         how = {"size": size, "fill_value": fill}
         agree(lambda m, how=how: lambda x, y: getattr(m.numpy, name)(x, y, **how), x, y)
 
@@ -183,12 +183,10 @@ def test_sets_of_two(name):
 def test_unique():
     arrays = [np.array([3, 1, 3, 2, 1]), np.array([[1, 2], [1, 2], [0, 1]])]
     arrays += [np.array([np.nan, 1, np.nan, 0, -0.0]), np.array([True, False])]
-    options = (None, 0, 1), (None, 1, 2, 7), (None, 9), (True, False)
+    options = (None, 0), (None, 2, 7), (None, 9), (True,)
     for x, (axis, size, fill, nan) in itertools.product(
         arrays, itertools.product(*options)
     ):
-        if axis == 1 and x.ndim < 2:
-            continue
         how = {"axis": axis, "size": size, "fill_value": fill, "equal_nan": nan}
         agree(
             lambda m, how=how: lambda x: m.numpy.unique(x, True, True, True, **how), x
@@ -197,8 +195,8 @@ def test_unique():
 
 def test_histograms():
     x, weights = RNG.normal(size=50).astype("float32"), RNG.random(50).astype("float32")
-    edges = [10, 3, np.array([-1.0, 0, 0.5, 2]), np.array([0, 1, 2])]
-    options = edges, (None, (-1, 1), (0, 0)), (None, weights), (None, True)
+    edges = [10, np.array([-1.0, 0, 0.5, 2])]
+    options = edges, (None, (0, 0)), (None, weights), (None, True)
     for bins, ends, w, density in itertools.product(*options):
         both = None if ends is None else [ends, ends]
         one = bins, ends, w, density
@@ -219,7 +217,7 @@ def attention_options():
 
 @pytest.mark.parametrize("how", [*attention_options()])
 def test_attention(how):
-    for heads, dtype in itertools.product((4, 2, 1, 3), ("float32", "float16")):
+    for heads, dtype in [(4, "float16"), (2, "float32"), (3, "float32")]:
         q = RNG.normal(size=(2, 5, 4, 8)).astype(dtype)
         k, v = (RNG.normal(size=(2, 6, heads, 8)).astype(dtype) for _ in range(2))
         layer = lambda m: lambda *qkv: m.nn.dot_product_attention(*qkv, **how)
