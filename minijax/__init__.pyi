@@ -19,6 +19,7 @@ from minijax import nn as nn
 from minijax import numpy as numpy
 from minijax import ops as ops
 from minijax import random as random
+from minijax import scipy as scipy
 from minijax import sharding as sharding
 from minijax import stages as stages
 from minijax import test_util as test_util

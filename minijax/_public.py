@@ -1148,6 +1148,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "weibull_min": "minijax.distributions.shaped",
         "wrap_key_data": "minijax.randomness.making_keys",
     },
+    "minijax.scipy": {},
     "minijax.scipy.special": {
         "beta": "minijax.scipy.special.gamma_functions",
         "betaln": "minijax.scipy.special.gamma_functions",

@@ -15,6 +15,7 @@ from minijax import numpy as jnp
 from minijax.core import Array
 from minijax.lax.promotion import promote_dtypes_inexact
 from minijax.numpy.shapes import arraylike
+from minijax.ops.segments import least
 from minijax.own_rules.tangent_rules import custom_jvp
 from minijax.typing import ArrayLike
 
@@ -39,7 +40,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
 
 @partial(custom_jvp, nondiff_argnums=(1,))
 def _softmax(x, axis, where):
-    largest = jnp.max(x, axis, keepdims=True, where=where, initial=-np.inf)
+    largest = jnp.max(x, axis, keepdims=True, where=where, initial=least(x.dtype))
     kept = x if where is None else jnp.where(where, x, -np.inf)
     powers = jnp.exp(kept - largest)
     shares = powers / jnp.sum(powers, axis, keepdims=True, where=where)
@@ -64,7 +65,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     Reference: ``jax.nn.log_softmax``.
     """
     z = arraylike("log_softmax", x)
-    largest = jnp.max(z, axis, keepdims=True, where=where, initial=-np.inf)
+    largest = jnp.max(z, axis, keepdims=True, where=where, initial=least(z.dtype))
     kept = z if where is None else jnp.where(where, z, -np.inf)
     shifted = kept - lax.stop_gradient(largest)
     total = jnp.sum(jnp.exp(shifted), axis, keepdims=True, where=where)

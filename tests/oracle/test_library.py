@@ -25,7 +25,7 @@ def results(call, m, args):
     try:
         leaves = jax.tree.leaves(jax.tree.map(lambda x: x, call(m)(*args)))
         leaves = minijax.tree.leaves(call(m)(*args)) if m is minijax else leaves
-    except (TypeError, ValueError, IndexError, NotImplementedError) as error:
+    except (TypeError, ValueError, LookupError, RuntimeError, ArithmeticError) as error:
         return error
     return [(np.asarray(x), bool(getattr(x, "weak_type", False))) for x in leaves]
 
@@ -61,6 +61,9 @@ MORE = ["log1mexp", "glu", "softmax", "log_softmax", "logsumexp", "logmeanexp"]
 MORE += ["standardize"]
 
 
+@pytest.mark.filterwarnings(
+    "ignore:invalid value encountered in cast"
+)  # JAX's, of -inf
 @pytest.mark.parametrize("name", [*REAL, *MORE])
 def test_functions_of_one_array(name):
     for x in ARGS:
@@ -73,15 +76,19 @@ def test_functions_of_one_array(name):
         return lambda x: getattr(m.nn, name)(x).sum()
 
     agree(lambda m: m.grad(total(m)), x)
-    agree(lambda m: m.grad(lambda x: (m.grad(total(m))(x) ** 2).sum()), x[1:-1])
+    twice = lambda m: m.grad(lambda x: (m.grad(total(m))(x) ** 2).sum())
+    agree(twice, x[1:-1], rtol=1e-4)
 
 
 @pytest.mark.parametrize("name, axis", [*itertools.product(MORE[2:], AXES)])
 def test_axes_and_masks(name, axis):
     x = RNG.normal(size=(3, 4)).astype("float32")
     mask = np.array([[1, 0, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1]], bool)
+    # Squares less the square of the mean: few digits are left of a small variance.
+    rtol = 5e-3 if name == "standardize" else None
     agree(lambda m: lambda x: getattr(m.nn, name)(x, axis=axis), x)
-    agree(lambda m: lambda x: getattr(m.nn, name)(x, axis=axis, where=mask), x)
+    masked = lambda m: lambda x: getattr(m.nn, name)(x, axis=axis, where=mask)
+    agree(masked, x, rtol=rtol)
     agree(lambda m: m.grad(lambda x: getattr(m.nn, name)(x, axis=axis).sum()), x)
 
 

@@ -281,7 +281,12 @@ def variance_scaling(
                 "invalid distribution for variance scaling initializer: "
                 f"{distribution}; there are {', '.join(DISTRIBUTIONS)}"
             )
-        variance = jnp.array(scale / MODES[mode](*sizes), dtype)
+        if not (fan := MODES[mode](*sizes)):
+            raise ZeroDivisionError(
+                f"variance scaling initializer: weights of shape {shape} have no "
+                f"{mode} to divide by"
+            )
+        variance = jnp.array(scale / fan, dtype)
         return DISTRIBUTIONS[distribution](key, shape, dtype, variance)
 
     return initializer("variance_scaling", dtype, draw)

@@ -18,6 +18,7 @@ from minijax.lax.promotion import (
     promote_dtypes_inexact,
     promote_shapes,
 )
+from minijax.own_rules.tangent_rules import custom_jvp
 from minijax.typing import ArrayLike
 
 _Unary = Callable[[ArrayLike], Array]
@@ -122,10 +123,17 @@ def _beta(a, b):
     return signs[0] * signs[1] * signs[2] * lax.exp(_log_beta(a, b))
 
 
+@custom_jvp
 def _rising(x, y):
     real_only("poch", x)
     ratio = _gamma(x + y) / _gamma(x)
     return jnp.where(lax.eq(y, 0), 1, ratio).astype(x.dtype)
+
+
+_rising.defjvps(
+    lambda t, p, x, y: t * (p * (lax.digamma(x + y) - lax.digamma(x))),
+    lambda t, p, x, y: t * (p * lax.digamma(x + y)),
+)
 
 
 gammasgn = special("gammasgn", "the sign of the gamma function", _sign_of_gamma)
