@@ -1186,6 +1186,7 @@ REGISTERS: list[str] = [
     "minijax.indexing.scatter_rules",
     "minijax.sorting.steps",
     "minijax.sorting.rules",
+    "minijax.sorting.lowered_sorts",
     "minijax.sorting.methods",
     "minijax.factorizations.norms_of_matrices",
     "minijax.randomness.key_rules",

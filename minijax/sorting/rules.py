@@ -1,6 +1,6 @@
 # Made from chapters/29_sorting.md by `make chapter`;
 # edit the chapter, not this file.
-"""The columns of the primitive sort: derivatives, batches, kernels, what it costs.
+"""The columns of the primitive sort: derivatives, batches, what it costs.
 
 Reference: ``jax._src.lax.lax``.
 """
@@ -9,22 +9,16 @@ import math
 
 from minijax import lax
 from minijax.arrays.avals import typeof
-from minijax.arrays.settings import enable_x64
 from minijax.batching.rules import insert_axis, move_axis, vmap_rules
 from minijax.core import set_current_trace
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.forgetting.programs import dce_rules, merge, partition
 from minijax.forward.rules import jvp_rules
-from minijax.jaxprs.shape_structs import ShapeDtypeStruct
-from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.costs import FLOPS, _moved, cost_rules
-from minijax.kernels.program_steps import kernel_rules
 from minijax.linear.linearization import put_on_tape, split_rules
 from minijax.reverse.transposition import Linear, transpose_rules
 from minijax.sorting.primitive import sort_p
-from minijax.sorting.steps import add_sort
-from minijax.sorting.words import words_of_key
 
 
 def sort_jvp(primals, tangents, **how):
@@ -105,17 +99,3 @@ def sort_cost(eqn):
 
 vmap_rules[sort_p], dce_rules[sort_p] = sort_batch, sort_dce
 cost_rules[sort_p], python_rules[sort_p] = sort_cost, write_evaluation
-
-
-def lower_sort(lowering, eqn, *operands):
-    """Add the kernels of the words, and the step that sorts by them."""
-    count, words = eqn.params["num_keys"], []
-    for view in operands[:count]:
-        with enable_x64():  # words are as wide as numbers, whatever the switch says
-            struct = ShapeDtypeStruct(view.shape, view.dtype)
-            closed = make_jaxpr(words_of_key)(struct)
-        words += lowering.program(closed, [view])
-    return add_sort(lowering, eqn.params["dimension"], words, operands)
-
-
-kernel_rules[sort_p] = lower_sort
