@@ -176,6 +176,9 @@ def drawings():
     yield "sectors", figures.sectors({"near": range(32), NASTY: range(0, 900, 30)})
     yield "strides empty", figures.strides(np.zeros(0), {})
     yield "strides", figures.strides(memory, views)
+    rows, boxes = ((1,), (0,), (0,)), ((1, 2), (), (0, 1))
+    yield "windows of rows", figures.windows(memory, [[1], [0]], rows, (1, 3))
+    yield "windows", figures.windows(memory, [[0, 1], [1, 0]], boxes, (1, 2), NASTY)
     yield "ranges empty", figures.ranges(0, {})
     yield "ranges", figures.ranges(5, {NASTY: range(5)[::-2], "none": range(5)[3:1]})
 
@@ -510,3 +513,19 @@ def test_the_helper_never_imports_the_package():
     for path in (ROOT / "book" / "helper").glob("*.py"):
         source = path.read_text(encoding="utf-8")
         assert not re.search(r"^\s*(import|from)\s+minijax\b", source, flags=re.M)
+
+
+def test_windows_outside_are_not_drawn():
+    numbers = (1,), (0,), (0,)
+    for index in (2, -1):
+        with pytest.raises(ValueError, match="within the operand"):
+            figures.windows(np.zeros((2, 3)), [[index]], numbers, (1, 3))
+    with pytest.raises(ValueError, match="cannot draw windows"):
+        figures.windows(np.zeros(3), [[0]], numbers, (1,))
+
+
+def test_windows_say_what_a_gather_finds():
+    square = np.arange(9.0).reshape(3, 3)
+    found = figures.windows(square, [[2], [0]], ((1,), (0,), (0,)), (1, 3))
+    assert "the window at (2, 0) is [6.0, 7.0, 8.0]" in found.desc
+    assert "result has shape (2, 3)" in found.desc

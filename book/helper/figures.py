@@ -27,6 +27,7 @@ from .strides import strides
 from .timelines import timeline
 from .towers import FLOORS, Floor, lift, stack
 from .trees import tree
+from .windows import windows
 from .words import words
 
 __all__ = [
@@ -61,5 +62,6 @@ __all__ = [
     "timeline",
     "tree",
     "visits",
+    "windows",
     "words",
 ]

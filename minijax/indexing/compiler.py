@@ -1,4 +1,4 @@
-# Made from chapters/28_indexing.md by `make chapter`;
+# Made from chapters/28_indexing_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Advanced indexing: an index of Python as a slice, a dynamic slice, or a gather.
 
@@ -16,9 +16,16 @@ from minijax.arrays.dtypes import kind_of
 from minijax.core import Array, Tracer
 from minijax.errors import NonConcreteBooleanIndexError
 from minijax.indexing.dimension_numbers import GatherDimensionNumbers
+from minijax.indexing.dynamic_slices import dynamic_slice
 from minijax.numpy.creation import asarray
 from minijax.numpy.shapes import broadcast_arrays
-from minijax.operators.indexing import as_bound, known_integer, known_value, refuse
+from minijax.operators.indexing import (
+    as_bound,
+    as_cut,
+    known_integer,
+    known_value,
+    refuse,
+)
 
 
 class Place(NamedTuple):
@@ -327,3 +334,51 @@ def add_place(plan, place):
         plan.new()
     else:
         plan.slice(place.axes[0], place.value)
+
+
+def box_of(places, shape):
+    """Return the corner and the sizes of the box that an index cuts out."""
+    starts, sizes, turned, dropped = [], [], [], []
+    for axis, place in enumerate(place for place in places if place.axes):
+        if place.kind == "slice":
+            taken = range(shape[axis])[as_slice(place.value)]
+            start, limit, _ = as_cut(taken)
+            turned += [axis] * (taken.step < 0)
+            starts.append(start)
+            sizes.append(limit - start)
+        else:
+            if not shape[axis]:
+                raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+            starts.append(place.value)
+            sizes.append(1)
+            dropped.append(axis)
+    return starts, sizes, turned, dropped
+
+
+def dynamically_sliced(array, places, wrap):
+    """Return the part of an array that single numbers and slices name."""
+    places = expanded(places, array.ndim)
+    starts, sizes, turned, dropped = box_of(places, array.shape)
+    starts = [asarray(start) for start in starts]
+    if len(starts) > 1:
+        dtype = IndexPlan(array.shape).dtype
+        starts = [lax.convert_element_type(start, dtype) for start in starts]
+    box = dynamic_slice(array, starts, sizes, allow_negative_indices=wrap)
+    box = lax.squeeze(lax.rev(box, turned) if turned else box, dropped)
+    kept = [place.kind for place in places if place.kind in ("new", "slice")]
+    return lax.expand_dims(box, [n for n, kind in enumerate(kept) if kind == "new"])
+
+
+def is_box(places):
+    """Return whether an index has only single numbers and slices without a step."""
+    return all(
+        place.kind in ("new", "all", "integer")
+        or (place.kind == "slice" and as_slice(place.value).step in (None, 1, -1))
+        or (place.kind == "array" and is_single(place.value))
+        for place in places
+    )
+
+
+def is_single(numbers):
+    """Return whether an entry of an index is one number in an array."""
+    return not typeof(numbers).ndim

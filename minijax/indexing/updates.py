@@ -1,8 +1,8 @@
-# Made from chapters/28_indexing.md by `make chapter`;
+# Made from chapters/28_indexing_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Indexing with arrays, and updates of the elements that an index names.
+"""Updates of the elements that an index names.
 
-Importing this module gives arrays and tracers the methods ``__getitem__`` and ``at``.
+Importing this module gives arrays and tracers the property ``at``.
 
 Reference: ``jax.Array.at``.
 """
@@ -19,41 +19,32 @@ from minijax.arrays.dtypes import kind_of
 from minijax.arrays.settings import config
 from minijax.core import Array
 from minijax.diagnostics.tracebacks import guarded
-from minijax.indexing.compiler import (
-    IndexPlan,
-    as_slice,
-    expanded,
-    numbers_for_truths,
-    places_in,
-    plan_of,
-)
+from minijax.indexing.brackets import take_index
+from minijax.indexing.compiler import numbers_for_truths, places_in, plan_of
 from minijax.indexing.dimension_numbers import (
-    GatherScatterMode,
     Promises,
     ScatterDimensionNumbers,
     scatter_by,
 )
+from minijax.indexing.nonzeros import compress, nonzero
 from minijax.indexing.primitives import (
-    gather,
     scatter_add_p,
-    scatter_apply,
     scatter_max_p,
     scatter_min_p,
     scatter_mul_p,
     scatter_p,
     scatter_sub_p,
 )
+from minijax.indexing.scatters import scatter_apply
+from minijax.indexing.takes import take
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import common_type, promote_dtypes
 from minijax.numpy.arithmetic import power
 from minijax.numpy.creation import asarray, ones_like
 from minijax.numpy.shapes import broadcast_to
 from minijax.numpy.ufuncs import divide
-from minijax.operators.indexing import as_cut, getitem
 from minijax.operators.syntax import register
 from minijax.typing import ArrayLike
-
-register({"__getitem__": guarded(lambda array, index: take_index(array, index))})
 
 
 def scatter_index(array, index, values, enter, promises, wrap=True):
@@ -83,112 +74,6 @@ def scatter_index(array, index, values, enter, promises, wrap=True):
     out = enter(array, indices, values, numbers, **how)
     out = lax.squeeze(out, truths) if truths else out
     return as_type(out, aval.dtype, aval.weak_type)
-
-
-STATIC = {"new", "all", "slice", "integer"}
-STAYS_INSIDE = GatherScatterMode.PROMISE_IN_BOUNDS, GatherScatterMode.CLIP
-NO_PROMISES = Promises()
-
-
-def take_index(array, index, promises=NO_PROMISES, fill_value=None, wrap=True):
-    """Return the part of an array that an index names.
-
-    Args:
-      array: an array.
-      index: an entry or a tuple of entries: integers, slices, None, an ellipsis, bools,
-        and arrays of integers or bools.
-      promises: what the caller says of the places, and what becomes of those outside.
-      fill_value: what stands for elements outside, in the mode ``fill``.
-      wrap: whether negative places count from the end.
-
-    Raises:
-      IndexError, TypeError: for an index that does not fit the array.
-      NonConcreteBooleanIndexError: for a mask whose values are not known.
-    """
-    mode = promises.mode
-    places = places_in(index, array.shape)
-    if mode is None or GatherScatterMode.from_any(mode) in STAYS_INSIDE:
-        if {place.kind for place in places} <= STATIC:
-            return getitem(array, index if wrap else tuple(map(unwrapped, places)))
-        if is_box(places):
-            return dynamically_sliced(array, places, wrap)
-    return gathered(array, index, wrap, promises, fill_value)
-
-
-def unwrapped(place):
-    """Return an entry of an index where a negative integer is before the first."""
-    return max(place.value, 0) if place.kind == "integer" else place.value
-
-
-def gathered(array, index, wrap, promises, fill_value):
-    """Return the part of an array that an index names, by a gather."""
-    places = numbers_for_truths(places_in(index, array.shape), array.shape)
-    plan, truths = plan_of(places, array.shape, wrap)
-    if 0 in plan.result:
-        return lax.full_like(array, 0, shape=tuple(plan.result))
-    if truths:
-        array = lax.expand_dims(array, truths)
-    if plan.parts:
-        array = gather(
-            array,
-            plan.indices(),
-            plan.numbers,
-            plan.sizes,
-            unique_indices=promises.unique_indices or plan.simple,
-            indices_are_sorted=promises.indices_are_sorted or plan.simple,
-            mode=promises.mode,
-            fill_value=fill_value,
-        )
-    array = lax.rev(array, plan.turned) if plan.turned else array
-    return lax.expand_dims(array, plan.new_axes)
-
-
-def box_of(places, shape):
-    """Return the corner and the sizes of the box that an index cuts out."""
-    starts, sizes, turned, dropped = [], [], [], []
-    for axis, place in enumerate(place for place in places if place.axes):
-        if place.kind == "slice":
-            taken = range(shape[axis])[as_slice(place.value)]
-            start, limit, _ = as_cut(taken)
-            turned += [axis] * (taken.step < 0)
-            starts.append(start)
-            sizes.append(limit - start)
-        else:
-            if not shape[axis]:
-                raise IndexError(f"index is out of bounds for axis {axis} with size 0")
-            starts.append(place.value)
-            sizes.append(1)
-            dropped.append(axis)
-    return starts, sizes, turned, dropped
-
-
-def dynamically_sliced(array, places, wrap):
-    """Return the part of an array that single numbers and slices name."""
-    places = expanded(places, array.ndim)
-    starts, sizes, turned, dropped = box_of(places, array.shape)
-    starts = [asarray(start) for start in starts]
-    if len(starts) > 1:
-        dtype = IndexPlan(array.shape).dtype
-        starts = [lax.convert_element_type(start, dtype) for start in starts]
-    box = lax.dynamic_slice(array, starts, sizes, allow_negative_indices=wrap)
-    box = lax.squeeze(lax.rev(box, turned) if turned else box, dropped)
-    kept = [place.kind for place in places if place.kind in ("new", "slice")]
-    return lax.expand_dims(box, [n for n, kind in enumerate(kept) if kind == "new"])
-
-
-def is_box(places):
-    """Return whether an index has only single numbers and slices without a step."""
-    return all(
-        place.kind in ("new", "all", "integer")
-        or (place.kind == "slice" and as_slice(place.value).step in (None, 1, -1))
-        or (place.kind == "array" and is_single(place.value))
-        for place in places
-    )
-
-
-def is_single(numbers):
-    """Return whether an entry of an index is one number in an array."""
-    return not typeof(numbers).ndim
 
 
 def as_update(array, values):
@@ -345,3 +230,13 @@ class IndexUpdater:
 
 
 register({"at": property(IndexUpdater)})
+
+
+def compress_method(x, condition, axis=None, *, size=None, fill_value=0, out=None):
+    """Return the slices for which a condition holds; see `compress`."""
+    how = {"size": size, "fill_value": fill_value, "out": out}
+    return compress(condition, x, axis, **how)
+
+
+_methods = {"take": take, "nonzero": nonzero, "compress": compress_method}
+register({name: guarded(method) for name, method in _methods.items()})

@@ -15,6 +15,7 @@ from minijax.arrays.dtypes import kind_of
 from minijax.core import Array
 from minijax.indexing.dimension_numbers import Promises
 from minijax.indexing.nonzeros import as_size
+from minijax.indexing.scatters import scatter_max, scatter_min, scatter_mul
 from minijax.indexing.updates import scatter_index
 from minijax.numpy.creation import astype, full
 from minijax.numpy.reductions import _sum, prod
@@ -109,6 +110,6 @@ SEGMENT_DOC = """Reduce the segments of an array along its first axis: {name}.
 
 
 segment_sum = segment_reduction("segment_sum", lax.scatter_add, lambda _: 0, _sum)
-segment_prod = segment_reduction("segment_prod", lax.scatter_mul, lambda _: 1, prod)
-segment_min = segment_reduction("segment_min", lax.scatter_min, greatest, min_along)
-segment_max = segment_reduction("segment_max", lax.scatter_max, least, max_along)
+segment_prod = segment_reduction("segment_prod", scatter_mul, lambda _: 1, prod)
+segment_min = segment_reduction("segment_min", scatter_min, greatest, min_along)
+segment_max = segment_reduction("segment_max", scatter_max, least, max_along)

@@ -1,4 +1,4 @@
-# Made from chapters/29_sorting.md by `make chapter`;
+# Made from chapters/29_sorting_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Sorts as steps of a program.
 
@@ -14,19 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.arrays.avals import ShapedArray
-from minijax.arrays.settings import enable_x64
-from minijax.jaxprs.shape_structs import ShapeDtypeStruct
-from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.costs import FLOPS
 from minijax.kernels.backends import array_of
 from minijax.kernels.building import NoKernel
-from minijax.kernels.program_steps import kernel_rules
 from minijax.kernels.steps import StepKind, cost_of_moving, step_kinds
 from minijax.kernels.views import Buffer, permuted, row_major
 from minijax.llvm.compiler import make_known
-from minijax.sorting.primitive import sort_p
 from minijax.sorting.radix import padded, sort_address, workspace
-from minijax.sorting.words import words_of_key
 
 
 class Sort(NamedTuple):
@@ -71,20 +65,6 @@ class Sort(NamedTuple):
     def __str__(self):
         words, operands, results = (" ".join(map(str, part)) for part in self)
         return f"{results} = sort {operands} by {words}"
-
-
-def lower_sort(lowering, eqn, *operands):
-    """Add the kernels of the words, and the step that sorts by them."""
-    count, words = eqn.params["num_keys"], []
-    for view in operands[:count]:
-        with enable_x64():  # words are as wide as numbers, whatever the switch says
-            struct = ShapeDtypeStruct(view.shape, view.dtype)
-            closed = make_jaxpr(words_of_key)(struct)
-        words += lowering.program(closed, [view])
-    return add_sort(lowering, eqn.params["dimension"], words, operands)
-
-
-kernel_rules[sort_p] = lower_sort
 
 
 def add_sort(lowering, axis, words, operands):
