@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import minijax
 from minijax.kernels.scalar_ops import scalar_ops
 from minijax.llvm.halves import half_function
 from minijax.llvm.instructions import instructions, operation
@@ -26,9 +27,9 @@ F32, F64, I32, BOOL = map(np.dtype, ("float32", "float64", "int32", "bool"))
         ),
         (
             "convert",
-            (F32, I32),
-            "call i32 @llvm.fptosi.sat.i32.f32(float {x})",
-            "call <4 x i32> @llvm.fptosi.sat.v4i32.v4f32(<4 x float> {x})",
+            (I32, F32),
+            "sitofp i32 {x} to float",
+            "sitofp <4 x i32> {x} to <4 x float>",
         ),
         (
             "select",
@@ -122,3 +123,41 @@ def test_one_turn_is_no_loop():
     ]
     assert f.turns(7, 3, 0, [("i64", "5")], None) == ["5"]
     assert f.lines == []
+
+
+def numbers_at_ends():
+    """Floats around the ends of all integers, halves, infinities, NaN, tiny numbers."""
+    found = [0, -0.0, 0.5, -0.5, 1.5, -0.99999, 1e-45, np.inf, -np.inf, np.nan]
+    for end in (2.0**n for n in (7, 8, 15, 16, 31, 32, 63, 64)):
+        for value in (end, end - 1, end - 0.5, end + 1):
+            for wide in (np.float32(value), np.float64(value)):
+                near = wide, np.nextafter(wide, np.inf), np.nextafter(wide, -np.inf)
+                found += [*near, *(-x for x in near)]
+    return np.array(found, np.float64)
+
+
+@pytest.mark.parametrize(
+    "new", [f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)]
+)
+@pytest.mark.parametrize("old", ["float16", "bfloat16", "float32", "float64"])
+def test_floats_stop_at_the_ends_of_integers(old, new):
+    """One number, a vector with a remainder, and many: the evaluation's integers."""
+    with minijax.enable_x64(True), np.errstate(all="ignore"):
+        every = np.asarray(minijax.numpy.asarray(numbers_at_ends()).astype(old))
+        for size in (1, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, every.size):
+            for x in (every[:size], every[-size:], np.repeat(every, 2)[:size]):
+                run = {
+                    name: np.asarray(
+                        minijax.jit(lambda x: x.astype(new), backend=name)(x)
+                    )
+                    for name in ("interpreter", "cpu")
+                }
+                np.testing.assert_array_equal(run["cpu"], run["interpreter"])
+
+
+def test_vectors_of_floats_are_converted_at_once():
+    """No intrinsic that LLVM takes apart, whatever the integers are."""
+    for new in "int8 uint8 int16 uint16 int32 uint32 int64 uint64".split():
+        text = operation("convert", F32, np.dtype(new), 8)
+        assert ".sat." not in text and "to <8 x i" in text
+        assert ".sat." in operation("convert", F32, np.dtype(new))

@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from minijax.kernels.scalar_ops import scalar_ops
-from minijax.llvm.types import Kind, type_of
+from minijax.llvm.types import Kind, number_text, type_of
 
 # From names in `scalar_ops` to instructions by the kind of dtype: b(ool), i(nteger),
 # u(nsigned), f(loat).
@@ -111,7 +111,7 @@ def operation(op, dtype, result, lanes=0, flags=""):
       flags: what LLVM may do to sums and products.
     """
     if op == "convert":
-        template = conversion(dtype, result)
+        template = conversion(dtype, result, lanes)
     elif op == "bitcast":
         template = "bitcast {t} {x} to {r}"
     else:
@@ -135,7 +135,7 @@ def suffix(dtype, lanes):
     return f"{many}{'f' if dtype.kind == 'f' else 'i'}{dtype.itemsize * 8}"
 
 
-def conversion(old, new):
+def conversion(old, new, lanes=0):
     """Return the template that converts numbers to another dtype."""
     if new.kind == "b":
         floats = old.kind == "f"
@@ -143,6 +143,8 @@ def conversion(old, new):
     signed = (new if old.kind == "f" else old).kind == "i"
     if old.kind == "f" and new.kind != "f":  # stops at the limits; 0 for NaN
         verb = "fptosi" if signed else "fptoui"
+        if lanes:
+            return "; ".join(saturating(verb, old, np.iinfo(new)))
         return f"call {{r}} @llvm.{verb}.sat.{{rs}}.{{s}}({{t}} {{x}})"
     if old.kind == new.kind == "f":
         verbs = "fpext", "bitcast", "fptrunc"
@@ -153,3 +155,41 @@ def conversion(old, new):
     bits = [1 if dtype.kind == "b" else 8 * dtype.itemsize for dtype in (old, new)]
     verb = verbs[1 + (bits[0] > bits[1]) - (bits[0] < bits[1])]
     return f"{verb} {{t}} {{x}} to {{r}}"
+
+
+def saturating(verb, old, ends):
+    """Return the instructions that convert a vector of floats to integers.
+
+    Floats beyond an end of the integers become that end, and NaN becomes 0.
+    """
+    if int(old.type(ends.max)) == ends.max:
+        return clamped(verb, old, ends)
+    least, beyond = (number_text(old.type(n)) for n in (ends.min, ends.max + 1))
+    return [
+        f"low = fcmp oge {{t}} {{x}}, {{t:{least}}}",
+        f"below = fcmp olt {{t}} {{x}}, {{t:{beyond}}}",
+        "inside = and {i1} {low}, {below}",
+        "near = select {i1} {inside}, {t} {x}, {t} {t:0.0}",
+        f"whole = {verb} {{t}} {{near}} to {{r}}",
+        f"under = fcmp olt {{t}} {{x}}, {{t:{least}}}",
+        f"over = fcmp oge {{t}} {{x}}, {{t:{beyond}}}",
+        f"risen = select {{i1}} {{under}}, {{r}} {{r:{ends.min}}}, {{r}} {{whole}}",
+        f"select {{i1}} {{over}}, {{r}} {{r:{ends.max}}}, {{r}} {{risen}}",
+    ]
+
+
+def clamped(verb, old, ends):
+    """Return the same where both ends are floats; short integers are cut from long."""
+    low, high = (number_text(old.type(end)) for end in (ends.min, ends.max))
+    whole = f"{verb} {{t}} {{near}} to {{r}}"
+    if ends.bits < 32:
+        whole = "whole = fptosi {t} {near} to {i32}; trunc {i32} {whole} to {r}"
+    return [
+        f"less = fcmp ogt {{t}} {{t:{low}}}, {{x}}",
+        f"risen = select {{i1}} {{less}}, {{t}} {{t:{low}}}, {{t}} {{x}}",
+        f"more = fcmp olt {{t}} {{t:{high}}}, {{risen}}",
+        f"inside = select {{i1}} {{more}}, {{t}} {{t:{high}}}, {{t}} {{risen}}",
+        "number = fcmp ord {t} {x}, {x}",
+        "near = select {i1} {number}, {t} {inside}, {t} {t:0.0}",
+        whole,
+    ]
