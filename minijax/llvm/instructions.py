@@ -69,6 +69,25 @@ instruction("clz", iu="call {t} @llvm.ctlz.{s}({t} {x}, i1 false)")
 instruction("copysign", f="call {t} @llvm.copysign.{s}({t} {x}, {t} {y})")
 for _name in ("floor", "ceil", "trunc", "rint", "sqrt"):
     instruction(_name, f=f"call {{t}} @llvm.{_name}.{{s}}({{t}} {{x}})")
+instruction(
+    "as_float16",
+    f="bits = bitcast {float} {x} to {i32}; top = and {i32} {bits}, {i32:-2147483648}; "
+    "low = and {i32} {bits}, {i32:2147483647}; size = bitcast {i32} {low} to {float}; "
+    "place = lshr {i32} {low}, {i32:13}; odd = and {i32} {place}, {i32:1}; "
+    "risen = add {i32} {low}, {odd}; above = add {i32} {risen}, {i32:4095}; "
+    "cut = and {i32} {above}, {i32:-8192}; usual = bitcast {i32} {cut} to {float}; "
+    "large = fcmp oge {float} {size}, {float:65520.0}; "
+    "high = select {i1} {large}, {float} {float:0x7FF0000000000000}, {float} {usual}; "
+    "sum = fadd {float} {size}, {float:0.5}; least = fsub {float} {sum}, {float:0.5}; "
+    "small = fcmp olt {float} {size}, {float:0x3F10000000000000}; "  # 2 ** -14
+    "found = select {i1} {small}, {float} {least}, {float} {high}; "
+    "digits = bitcast {float} {found} to {i32}; all = or {i32} {digits}, {top}; "
+    "short = bitcast {i32} {all} to {float}; nan = fcmp uno {float} {x}, {x}; "
+    "select {i1} {nan}, {float} {x}, {float} {short}",
+)
+
+# The same on a processor that converts numbers of 16 bits.
+BY_PROCESSOR = "h = fptrunc {float} {x} to {half}; fpext {half} {h} to {float}"
 
 _ORDERED = {
     "eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge",
@@ -101,7 +120,7 @@ class Known(dict):
 
 
 @functools.cache
-def operation(op, dtype, result, lanes=0, flags=""):
+def operation(op, dtype, result, lanes=0, flags="", halves=False):
     """Return the instructions of an operation, with places for operands.
 
     Args:
@@ -109,11 +128,14 @@ def operation(op, dtype, result, lanes=0, flags=""):
       dtype, result: of the operands and of the result, in registers.
       lanes: how many numbers are computed at once; 0 for one that is no vector.
       flags: what LLVM may do to sums and products.
+      halves: whether the processor converts numbers of 16 bits.
     """
     if op == "convert":
         template = conversion(dtype, result, lanes)
     elif op == "bitcast":
         template = "bitcast {t} {x} to {r}"
+    elif op == "as_float16":
+        template = rounded_to_half(dtype, halves)
     else:
         template = instructions[op][dtype.kind]
     return filled(template, lanes, dtype, result, flags)
@@ -121,7 +143,8 @@ def operation(op, dtype, result, lanes=0, flags=""):
 
 def filled(template, lanes, dtype=None, result=None, flags=""):
     """Return a template with its types filled in."""
-    kinds = {kind: Kind(kind, lanes) for kind in ("i1", "i16", "i32", "float")}
+    names = "i1", "i16", "i32", "half", "float"
+    kinds = {kind: Kind(kind, lanes) for kind in names}
     types = Known(kinds, flags=flags, m="f" if dtype == np.float32 else "")
     if dtype:
         types |= {"t": Kind(type_of(dtype), lanes), "s": suffix(dtype, lanes)}
@@ -133,6 +156,16 @@ def suffix(dtype, lanes):
     """Return what stands for a type in the names of intrinsics: ``f32``, ``v8i32``."""
     many = f"v{lanes}" if lanes else ""
     return f"{many}{'f' if dtype.kind == 'f' else 'i'}{dtype.itemsize * 8}"
+
+
+def rounded_to_half(dtype, halves):
+    """Return the template that rounds to float16; numbers of 64 bits to 32 first."""
+    template = BY_PROCESSOR if halves else instructions["as_float16"]["f"]
+    if dtype == np.float32:
+        return template
+    *steps, last = template.replace("{x}", "{n}").split("; ")
+    first, end = "n = fptrunc {t} {x} to {float}", "fpext {float} {end} to {t}"
+    return "; ".join([first, *steps, f"end = {last}", end])
 
 
 def conversion(old, new, lanes=0):
