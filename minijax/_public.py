@@ -1280,6 +1280,7 @@ REGISTERS: list[str] = [
     "minijax.machine.profiling",
     "minijax.passes.pipeline",
     "minijax.functions.kernel_rules",
+    "minijax.functions.complex_functions",
     "minijax.vectors.held_rows",
     "minijax.vectors.streaming",
     "minijax.vectors.transposing",

@@ -98,7 +98,7 @@ def test_select_and_convert():
 
 def test_what_has_no_rule_has_no_kernel():
     x = np.ones(2, C64)
-    for body in (lambda k, x: k.log(x), lambda k, x: k.fold("max", (0,), x)):
+    for body in (lambda k, x: k.asin(x), lambda k, x: k.fold("max", (0,), x)):
         with pytest.raises(NoKernel, match="of complex numbers"):
             run(body, x)
 

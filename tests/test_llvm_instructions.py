@@ -1,12 +1,15 @@
 """Scalar operations in LLVM's instructions, for scalars and for many lanes."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
+import minijax
 from minijax.kernels.scalar_ops import scalar_ops
 from minijax.llvm.halves import half_function
 from minijax.llvm.instructions import instructions, operation
-from minijax.llvm.targets import TargetLibrary, host_target
+from minijax.llvm.targets import FORCED, TARGETS, TargetLibrary, host_target
 from minijax.llvm.types import splat, type_of
 from minijax.llvm.writing import LLVMFunction
 
@@ -26,9 +29,9 @@ F32, F64, I32, BOOL = map(np.dtype, ("float32", "float64", "int32", "bool"))
         ),
         (
             "convert",
-            (F32, I32),
-            "call i32 @llvm.fptosi.sat.i32.f32(float {x})",
-            "call <4 x i32> @llvm.fptosi.sat.v4i32.v4f32(<4 x float> {x})",
+            (I32, F32),
+            "sitofp i32 {x} to float",
+            "sitofp <4 x i32> {x} to <4 x float>",
         ),
         (
             "select",
@@ -122,3 +125,128 @@ def test_one_turn_is_no_loop():
     ]
     assert f.turns(7, 3, 0, [("i64", "5")], None) == ["5"]
     assert f.lines == []
+
+
+def numbers_at_ends():
+    """Floats around the ends of all integers, halves, infinities, NaN, tiny numbers."""
+    found = [0, -0.0, 0.5, -0.5, 1.5, -0.99999, 1e-45, np.inf, -np.inf, np.nan]
+    for end in (2.0**n for n in (7, 8, 15, 16, 31, 32, 63, 64)):
+        for value in (end, end - 1, end - 0.5, end + 1):
+            for wide in (np.float32(value), np.float64(value)):
+                near = wide, np.nextafter(wide, np.inf), np.nextafter(wide, -np.inf)
+                found += [*near, *(-x for x in near)]
+    return np.array(found, np.float64)
+
+
+@pytest.mark.parametrize(
+    "new", [f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)]
+)
+@pytest.mark.parametrize("old", ["float16", "bfloat16", "float32", "float64"])
+def test_floats_stop_at_the_ends_of_integers(old, new):
+    """One number, a vector with a remainder, and many: the evaluation's integers."""
+    with minijax.enable_x64(True), np.errstate(all="ignore"):
+        every = np.asarray(minijax.numpy.asarray(numbers_at_ends()).astype(old))
+        for size in (1, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, every.size):
+            for x in (every[:size], every[-size:], np.repeat(every, 2)[:size]):
+                run = {
+                    name: np.asarray(
+                        minijax.jit(lambda x: x.astype(new), backend=name)(x)
+                    )
+                    for name in ("interpreter", "cpu")
+                }
+                np.testing.assert_array_equal(run["cpu"], run["interpreter"])
+
+
+def test_vectors_of_floats_are_converted_at_once():
+    """No intrinsic that LLVM takes apart, whatever the integers are."""
+    for new in "int8 uint8 int16 uint16 int32 uint32 int64 uint64".split():
+        text = operation("convert", F32, np.dtype(new), 8)
+        assert ".sat." not in text and "to <8 x i" in text
+        assert ".sat." in operation("convert", F32, np.dtype(new))
+
+
+def floats_around_halves():
+    """Every float16, its neighbours in 32 bits, and what lies between two."""
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    size = every[np.isfinite(every)]
+    gap = np.nextafter(size.astype(np.float16), np.float16(np.inf)).astype(np.float32)
+    middle = np.where(np.isfinite(gap), (size + gap) / 2, np.float32(65520))
+    around = [
+        np.nextafter(x, np.float32(end)) for x in (size, middle) for end in (-9e9, 9e9)
+    ]
+    odd = np.array([1e-45, -1e-45, 3e38, -3e38, 65519.996, 65520, 2**-25], np.float32)
+    return np.concatenate([every, middle, *around, odd]).astype(np.float32)
+
+
+@pytest.mark.parametrize("kind", ["", *FORCED])
+def test_halves_by_instructions_and_by_arithmetic(kind):
+    """In memory, and in registers between two operations: as NumPy rounds."""
+    if kind and vector_kinds_here().get(kind) is None:
+        pytest.skip("This processor is of another kind.")
+    with np.errstate(all="ignore"):
+        x = floats_around_halves()
+    with np.errstate(all="ignore"), minijax.enable_x64(True), cpu_of(kind):
+        wanted = x.astype(np.float16)
+        run = {
+            "stored": lambda x: x.astype("float16"),
+            "kept": lambda x: x.astype("float16").astype("float32"),
+            "loaded": lambda x: x.astype("float32"),
+            "chain": lambda x: (x * x + 1) * x,
+        }
+        run = {name: minijax.jit(f, backend="cpu") for name, f in run.items()}
+        for size in (1, 7, 15, 16, 17, 33, x.size):
+            some = x[-size:]
+            same(run["stored"](some), wanted[-size:])
+            same(run["kept"](some), wanted[-size:].astype(np.float32))
+            same(run["loaded"](wanted[-size:]), wanted[-size:].astype(np.float32))
+            half = wanted[-size:]
+            same(run["chain"](half), (half * half + np.float16(1)) * half)
+
+
+def same(ours, wanted):
+    """Assert that two arrays have the same numbers, signs of zeros, and NaN."""
+    ours = np.asarray(ours)
+    assert ours.dtype == wanted.dtype
+    np.testing.assert_array_equal(ours, wanted)
+    known = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(ours)[known], np.signbit(wanted)[known])
+
+
+def vector_kinds_here():
+    """The kinds of targets that this processor can run, by name."""
+    width, here = host_target().vector_bytes, host_target().triple.startswith("x86")
+    return {
+        kind: TARGETS[kind]
+        for kind in FORCED
+        if kind == "plain" or (here and TARGETS[kind].vector_bytes <= width)
+    }
+
+
+@contextlib.contextmanager
+def cpu_of(kind):
+    """Compile for a kind of processor."""
+    before = minijax.config.minijax_cpu
+    minijax.config.update("minijax_cpu", kind)
+    try:
+        yield
+    finally:
+        minijax.config.update("minijax_cpu", before)
+
+
+def test_which_processors_convert_halves():
+    """By their features, or where these are not listed by their kind."""
+    kinds = {kind: TARGETS[kind].halves for kind in (*FORCED, "aarch64")}
+    assert kinds == {"plain": False, "avx2": True, "avx512": True, "aarch64": True}
+    listed = TARGETS["avx2"]._replace(features="+avx2,-f16c")
+    assert not listed.halves and listed._replace(features="+avx2,+f16c").halves
+
+
+def test_rounding_of_64_bits_goes_by_32():
+    x = np.array([2049 + 2**-40, 1e-8, 65519.9999999, np.nan, -0.0])
+    with np.errstate(over="ignore"):
+        ours = scalar_ops["as_float16"].numpy(x)
+        same(ours, x.astype(np.float32).astype(np.float16).astype(np.float64))
+    for halves in (False, True):
+        text = operation("as_float16", F64, F64, 4, "", halves)
+        assert text.endswith("fpext <4 x float> {end} to <4 x double>")
+        assert ("to <4 x half>" in text) == halves

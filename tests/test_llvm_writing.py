@@ -144,5 +144,6 @@ def test_no_row_writes_what_it_does_not_use():
         for template in templates.values():
             *steps, last = template.split("; ")
             for step in steps:
-                assert template.count(f"{{{step[0]}}}") > 0, template
+                name, _, _ = step.partition(" = ")
+                assert f"{{{name}}}" in template, template
             assert "=" not in last

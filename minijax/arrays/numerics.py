@@ -213,9 +213,14 @@ def next_number(xp, x, y):
     return xp.where(x == y, y, xp.nextafter(x, y))
 
 
+def inverse_root(xp, x):
+    """Return 1 / sqrt(x)."""
+    return divide_inexact(xp, x.dtype.type(1), xp.sqrt(x))
+
+
 def sigmoid(xp, x):
     """Return 1 / (1 + exp(-x))."""
-    return 1 / (1 + xp.exp(-x))
+    return divide_inexact(xp, x.dtype.type(1), 1 + xp.exp(-x))
 
 
 def reduced(xp, x, exponent_bits, mantissa_bits):

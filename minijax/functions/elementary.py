@@ -11,9 +11,17 @@ import functools
 from minijax.functions.angles import cos, sin, tan
 from minijax.functions.error_functions import erf, erfc
 from minijax.functions.exponentials import exp, tanh
-from minijax.functions.hyperbolics import cosh, exp2, expm1, sinh
+from minijax.functions.hyperbolics import (
+    acosh,
+    asinh,
+    atanh,
+    cosh,
+    exp2,
+    expm1,
+    log1p,
+    sinh,
+)
 from minijax.functions.inverse_angles import acos, asin, atan, atan2
-from minijax.functions.inverse_hyperbolics import acosh, asinh, atanh, log1p
 from minijax.functions.logarithms import log
 from minijax.functions.powers import cbrt, hypot, power
 from minijax.functions.scalar_functions import FORMATS, write_function, written_out

@@ -40,27 +40,16 @@ def through_memory(k, x, made, read):
     return x if made.dtype == read.dtype else k.bitcast(x, read.dtype)
 
 
-def _chopped(k, x, bits):
-    """Return a float with so many bits less, rounded to even."""
-    pattern = k.bitcast(x, np.dtype(np.uint32))
-    odd = k.apply("and", k.shift_right(pattern, bits), 1)
-    above = k.add(k.add(pattern, odd), 2 ** (bits - 1) - 1)
-    return k.bitcast(k.apply("and", above, 2**32 - 2**bits), x.dtype)
-
-
 def _as_bfloat16(k, x):
-    return k.select(k.ne(x, x), x, _chopped(k, x, 16))
+    """Return a float with 16 bits less, rounded to even."""
+    pattern = k.bitcast(x, np.dtype(np.uint32))
+    odd = k.apply("and", k.shift_right(pattern, 16), 1)
+    above = k.add(k.add(pattern, odd), 2**15 - 1)
+    rounded = k.bitcast(k.apply("and", above, 2**32 - 2**16), x.dtype)
+    return k.select(k.ne(x, x), x, rounded)
 
 
-def _as_float16(k, x):
-    usual, size = _chopped(k, x, 13), k.abs(x)
-    large = k.select(k.ge(size, 65520), np.inf, k.abs(usual))
-    small = k.sub(k.add(size, 0.5), 0.5)  # the last bit of 0.5 is that of all of these
-    size = k.select(k.lt(size, 2**-14), small, large)
-    return k.select(k.ne(x, x), x, k.copysign(size, x))
-
-
-_roundings = {"bf16": _as_bfloat16, "f16": _as_float16}
+_roundings = {"bf16": _as_bfloat16, "f16": lambda k, x: k.as_float16(x)}
 
 
 class Merger(NodeWriter):

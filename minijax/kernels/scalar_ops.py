@@ -115,6 +115,13 @@ for _name, _function in _COMPARISONS.items():
 for _name in ("floor", "ceil", "trunc", "rint", "sqrt"):
     define(_name, getattr(np, _name), "f", arity=1)
 define("copysign", np.copysign, "f")
+define(
+    "as_float16",
+    lambda x: x.astype(np.float32).astype(np.float16).astype(x.dtype),
+    "f",
+    arity=1,
+    note="The nearest number of float16; of 64 bits by way of 32.",
+)
 
 
 def _of_arrays(function):

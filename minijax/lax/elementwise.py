@@ -40,6 +40,7 @@ from minijax.arrays.numerics import (
     divide,
     integer_power,
     inverse_erf,
+    inverse_root,
     log_gamma,
     next_number,
     power,
@@ -90,7 +91,7 @@ exp2_p, exp2 = unary("exp2", INEXACT, "exp2")
 expm1_p, expm1 = unary("expm1", INEXACT, exp_minus_one)
 log1p_p, log1p = unary("log1p", INEXACT, "log1p")
 sqrt_p, sqrt = unary("sqrt", INEXACT, "sqrt")
-rsqrt_p, rsqrt = unary("rsqrt", INEXACT, lambda xp, x: 1 / xp.sqrt(x))
+rsqrt_p, rsqrt = unary("rsqrt", INEXACT, inverse_root)
 cbrt_p, cbrt = unary("cbrt", FLOAT, "cbrt")
 tan_p, tan = unary("tan", INEXACT, "tan")
 asin_p, asin = unary("asin", INEXACT, "arcsin")

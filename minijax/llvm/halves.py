@@ -70,6 +70,13 @@ HALVES = {
 }
 
 
+# On a processor that has instructions for it; for float16 alone.
+OWN_HALVES = {
+    "from_f16": "h = bitcast {i16} {x} to {half}; fpext {half} {h} to {float}",
+    "to_f16": "h = fptrunc {float} {x} to {half}; bitcast {half} {h} to {i16}",
+}
+
+
 @functools.cache
 def half_function(name, lanes):
     """Return the name and the text of a conversion of so many numbers at once."""

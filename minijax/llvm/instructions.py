@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from minijax.kernels.scalar_ops import scalar_ops
-from minijax.llvm.types import Kind, type_of
+from minijax.llvm.types import Kind, number_text, type_of
 
 # From names in `scalar_ops` to instructions by the kind of dtype: b(ool), i(nteger),
 # u(nsigned), f(loat).
@@ -69,6 +69,25 @@ instruction("clz", iu="call {t} @llvm.ctlz.{s}({t} {x}, i1 false)")
 instruction("copysign", f="call {t} @llvm.copysign.{s}({t} {x}, {t} {y})")
 for _name in ("floor", "ceil", "trunc", "rint", "sqrt"):
     instruction(_name, f=f"call {{t}} @llvm.{_name}.{{s}}({{t}} {{x}})")
+instruction(
+    "as_float16",
+    f="bits = bitcast {float} {x} to {i32}; top = and {i32} {bits}, {i32:-2147483648}; "
+    "low = and {i32} {bits}, {i32:2147483647}; size = bitcast {i32} {low} to {float}; "
+    "place = lshr {i32} {low}, {i32:13}; odd = and {i32} {place}, {i32:1}; "
+    "risen = add {i32} {low}, {odd}; above = add {i32} {risen}, {i32:4095}; "
+    "cut = and {i32} {above}, {i32:-8192}; usual = bitcast {i32} {cut} to {float}; "
+    "large = fcmp oge {float} {size}, {float:65520.0}; "
+    "high = select {i1} {large}, {float} {float:0x7FF0000000000000}, {float} {usual}; "
+    "sum = fadd {float} {size}, {float:0.5}; least = fsub {float} {sum}, {float:0.5}; "
+    "small = fcmp olt {float} {size}, {float:0x3F10000000000000}; "  # 2 ** -14
+    "found = select {i1} {small}, {float} {least}, {float} {high}; "
+    "digits = bitcast {float} {found} to {i32}; all = or {i32} {digits}, {top}; "
+    "short = bitcast {i32} {all} to {float}; nan = fcmp uno {float} {x}, {x}; "
+    "select {i1} {nan}, {float} {x}, {float} {short}",
+)
+
+# The same on a processor that converts numbers of 16 bits.
+BY_PROCESSOR = "h = fptrunc {float} {x} to {half}; fpext {half} {h} to {float}"
 
 _ORDERED = {
     "eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge",
@@ -101,7 +120,7 @@ class Known(dict):
 
 
 @functools.cache
-def operation(op, dtype, result, lanes=0, flags=""):
+def operation(op, dtype, result, lanes=0, flags="", halves=False):
     """Return the instructions of an operation, with places for operands.
 
     Args:
@@ -109,11 +128,14 @@ def operation(op, dtype, result, lanes=0, flags=""):
       dtype, result: of the operands and of the result, in registers.
       lanes: how many numbers are computed at once; 0 for one that is no vector.
       flags: what LLVM may do to sums and products.
+      halves: whether the processor converts numbers of 16 bits.
     """
     if op == "convert":
-        template = conversion(dtype, result)
+        template = conversion(dtype, result, lanes)
     elif op == "bitcast":
         template = "bitcast {t} {x} to {r}"
+    elif op == "as_float16":
+        template = rounded_to_half(dtype, halves)
     else:
         template = instructions[op][dtype.kind]
     return filled(template, lanes, dtype, result, flags)
@@ -121,7 +143,8 @@ def operation(op, dtype, result, lanes=0, flags=""):
 
 def filled(template, lanes, dtype=None, result=None, flags=""):
     """Return a template with its types filled in."""
-    kinds = {kind: Kind(kind, lanes) for kind in ("i1", "i16", "i32", "float")}
+    names = "i1", "i16", "i32", "half", "float"
+    kinds = {kind: Kind(kind, lanes) for kind in names}
     types = Known(kinds, flags=flags, m="f" if dtype == np.float32 else "")
     if dtype:
         types |= {"t": Kind(type_of(dtype), lanes), "s": suffix(dtype, lanes)}
@@ -135,7 +158,17 @@ def suffix(dtype, lanes):
     return f"{many}{'f' if dtype.kind == 'f' else 'i'}{dtype.itemsize * 8}"
 
 
-def conversion(old, new):
+def rounded_to_half(dtype, halves):
+    """Return the template that rounds to float16; numbers of 64 bits to 32 first."""
+    template = BY_PROCESSOR if halves else instructions["as_float16"]["f"]
+    if dtype == np.float32:
+        return template
+    *steps, last = template.replace("{x}", "{n}").split("; ")
+    first, end = "n = fptrunc {t} {x} to {float}", "fpext {float} {end} to {t}"
+    return "; ".join([first, *steps, f"end = {last}", end])
+
+
+def conversion(old, new, lanes=0):
     """Return the template that converts numbers to another dtype."""
     if new.kind == "b":
         floats = old.kind == "f"
@@ -143,6 +176,8 @@ def conversion(old, new):
     signed = (new if old.kind == "f" else old).kind == "i"
     if old.kind == "f" and new.kind != "f":  # stops at the limits; 0 for NaN
         verb = "fptosi" if signed else "fptoui"
+        if lanes:
+            return "; ".join(saturating(verb, old, np.iinfo(new)))
         return f"call {{r}} @llvm.{verb}.sat.{{rs}}.{{s}}({{t}} {{x}})"
     if old.kind == new.kind == "f":
         verbs = "fpext", "bitcast", "fptrunc"
@@ -153,3 +188,41 @@ def conversion(old, new):
     bits = [1 if dtype.kind == "b" else 8 * dtype.itemsize for dtype in (old, new)]
     verb = verbs[1 + (bits[0] > bits[1]) - (bits[0] < bits[1])]
     return f"{verb} {{t}} {{x}} to {{r}}"
+
+
+def saturating(verb, old, ends):
+    """Return the instructions that convert a vector of floats to integers.
+
+    Floats beyond an end of the integers become that end, and NaN becomes 0.
+    """
+    if int(old.type(ends.max)) == ends.max:
+        return clamped(verb, old, ends)
+    least, beyond = (number_text(old.type(n)) for n in (ends.min, ends.max + 1))
+    return [
+        f"low = fcmp oge {{t}} {{x}}, {{t:{least}}}",
+        f"below = fcmp olt {{t}} {{x}}, {{t:{beyond}}}",
+        "inside = and {i1} {low}, {below}",
+        "near = select {i1} {inside}, {t} {x}, {t} {t:0.0}",
+        f"whole = {verb} {{t}} {{near}} to {{r}}",
+        f"under = fcmp olt {{t}} {{x}}, {{t:{least}}}",
+        f"over = fcmp oge {{t}} {{x}}, {{t:{beyond}}}",
+        f"risen = select {{i1}} {{under}}, {{r}} {{r:{ends.min}}}, {{r}} {{whole}}",
+        f"select {{i1}} {{over}}, {{r}} {{r:{ends.max}}}, {{r}} {{risen}}",
+    ]
+
+
+def clamped(verb, old, ends):
+    """Return the same where both ends are floats; short integers are cut from long."""
+    low, high = (number_text(old.type(end)) for end in (ends.min, ends.max))
+    whole = f"{verb} {{t}} {{near}} to {{r}}"
+    if ends.bits < 32:
+        whole = "whole = fptosi {t} {near} to {i32}; trunc {i32} {whole} to {r}"
+    return [
+        f"less = fcmp ogt {{t}} {{t:{low}}}, {{x}}",
+        f"risen = select {{i1}} {{less}}, {{t}} {{t:{low}}}, {{t}} {{x}}",
+        f"more = fcmp olt {{t}} {{t:{high}}}, {{risen}}",
+        f"inside = select {{i1}} {{more}}, {{t}} {{t:{high}}}, {{t}} {{risen}}",
+        "number = fcmp ord {t} {x}, {x}",
+        "near = select {i1} {number}, {t} {inside}, {t} {t:0.0}",
+        whole,
+    ]

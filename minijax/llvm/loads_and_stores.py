@@ -7,7 +7,8 @@ import functools
 from minijax.arrays.dtypes import short_name
 from minijax.kernels.kernel import Parameter
 from minijax.kernels.scalar_ops import in_registers
-from minijax.llvm.halves import half_function
+from minijax.llvm.halves import OWN_HALVES, half_function
+from minijax.llvm.instructions import filled
 from minijax.llvm.lanes import steps
 from minijax.llvm.types import (
     listed,
@@ -319,7 +320,9 @@ def to_memory(f, dtype, x, lanes):
 
 
 def _half(f, name, x, lanes):
-    """Write the call of one of the conversions of narrow floats."""
+    """Write one of the conversions of narrow floats, or the call of its function."""
+    if f.halves and name in OWN_HALVES:
+        return f.instructions(filled(OWN_HALVES[name], lanes), [x])
     old, new = ("i16", "float") if name.startswith("from") else ("float", "i16")
     label, text = half_function(name, lanes)
     result = f.call(vector_type(new, lanes), label, (vector_type(old, lanes), x))

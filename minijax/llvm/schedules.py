@@ -27,14 +27,15 @@ def kernel_function(kernel, name, target, inline=None):
       inline: whether callers should contain it; by default, where all axes are short.
     """
     short = all(size <= 16 for size in kernel.sizes) if inline is None else inline
-    where = attributes("alwaysinline" if short else "noinline", target)
-    return scheduled(kernel, name, schedule.value(kernel, target), where)
+    where = "alwaysinline" if short else "noinline"
+    return scheduled(kernel, name, schedule.value(kernel, target), where, target)
 
 
-def scheduled(kernel, name, steps, attributes, more=()):
+def scheduled(kernel, name, steps, where, target, more=()):
     """Return the `FunctionText` of a kernel's steps; `more` are further parameters."""
     f = KernelText(kernel, function_writer.value)
-    return function_of(f, name, steps, attributes, more)
+    f.halves = target.halves
+    return function_of(f, name, steps, attributes(where, target), more)
 
 
 def attributes(where, target):

@@ -60,6 +60,14 @@ class Target(NamedTuple):
         """A text that differs where LLVM makes other code of the same text."""
         return "|".join(map(str, self[:4]))
 
+    @property
+    def halves(self):
+        """Whether it converts numbers of 16 bits: F16C on x86; NEON always does."""
+        if not self.triple.startswith(_X86):
+            return self.triple.startswith(("aarch64", "arm64"))
+        listed = "+f16c" in self.features.split(",")
+        return listed if self.features else self.vector_bytes >= 32
+
     def lanes(self, dtype):
         """Return how many numbers of a dtype a vector holds."""
         return self.vector_bytes // dtype.itemsize

@@ -28,7 +28,10 @@ class LLVMFunction:
       depth: the number of the scope that is written to.
       depths: from names to the depth where they are known.
       needed: what the text needs besides: from names to texts of functions.
+      halves: whether the processor converts numbers of 16 bits.
     """
+
+    halves = False
 
     def __init__(self):
         self.block, self.count = "entry", 0
@@ -76,7 +79,8 @@ class LLVMFunction:
 
     def operation(self, op, args, dtype, result, lanes=0, flags=""):
         """Write a scalar operation, or one on vectors; return the result's name."""
-        return self.instructions(operation(op, dtype, result, lanes, flags), args)
+        steps = operation(op, dtype, result, lanes, flags, self.halves)
+        return self.instructions(steps, args)
 
     def once(self, key, depth, *texts):
         """Write instructions in a scope, once; return the name of the last result.

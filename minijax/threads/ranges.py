@@ -4,7 +4,7 @@
 
 from minijax.kernels.kernel import Node, Store, operations, traffic
 from minijax.kernels.loop_nests import Loop
-from minijax.llvm.schedules import attributes, schedule, scheduled
+from minijax.llvm.schedules import schedule, scheduled
 from minijax.vectors.nests import everything
 
 
@@ -31,8 +31,8 @@ def range_function(kernel, name, target):
     """Return the `FunctionText` of a kernel with ``i64 %lo, i64 %hi`` at its end."""
     *before, loop = schedule.value(kernel, target)
     steps = [*before, loop._replace(parallel=True)]
-    where, more = attributes("noinline", target), ("i64 %lo", "i64 %hi")
-    return scheduled(kernel, name, steps, where, more)
+    more = "i64 %lo", "i64 %hi"
+    return scheduled(kernel, name, steps, "noinline", target, more)
 
 
 def time_of_kernel(kernel, target):
