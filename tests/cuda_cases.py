@@ -12,6 +12,8 @@ import sys
 
 import numpy as np
 
+from minijax import make_jaxpr
+from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.block_scans import ScanShape, scan_of
 from minijax.gpu.choices import shape_of
 from minijax.gpu.cuda_text import cuda_function
@@ -19,9 +21,11 @@ from minijax.gpu.launches import LaunchShape, is_shareable, launch_of, outer_axe
 from minijax.gpu.operations import PRELUDE
 from minijax.gpu.tiles import tiles_of
 from minijax.gpu.vector_threads import vectors_of
+from minijax.kernels.interpreter import interpret
 from minijax.kernels.kernel import Affine, running
+from minijax.kernels.program_steps import lower
 from minijax.kernels.scalar_ops import foldings
-from minijax_book.emulator import EmulatorError, Module
+from minijax_book.emulator import CHECK, RACES, TRAFFIC, EmulatorError, Module
 from tests import kernel_cases
 from tests.commands import options_of, reported
 
@@ -163,6 +167,59 @@ def differences(met, how="chosen"):
 
     wrong = kernel_cases.differences(met, library_of, together=200)
     return wrong + [text for library in libraries for text in library.complaints]
+
+
+def notices(met, how, edit):
+    """Whether the emulator or a comparison notices what an edit of the text breaks."""
+    made = []
+
+    def library_of(kernels):
+        made.append(CudaLibrary(kernels, how, edit))
+        source = source_of(kernels, how)
+        if edit(source) == source:
+            raise ValueError("the edit leaves the text as it is")
+        return made[-1]
+
+    return bool(kernel_cases.differences(met, library_of) or made[0].complaints)
+
+
+def kernels_of(f, *args):
+    """Return the kernels of a fused function."""
+    program = fuse(lower(make_jaxpr(f)(*args)))
+    return [step.kernel for step in program.steps]
+
+
+def met_by(f, x):
+    """Return the first kernel of a function, and its memory before and after."""
+    kernel, *_ = kernels_of(f, x)
+    before = {b.name: np.zeros(b.size, b.dtype) for b in kernel.parameters}
+    before[kernel.parameters[0].name][:] = x.reshape(-1)
+    return met_with(kernel, before)
+
+
+def met_with(kernel, before):
+    """Return a kernel, and its memory before and after: bytes, by its parameters."""
+    after = {name: array.copy() for name, array in before.items()}
+    with np.errstate(all="ignore"):
+        interpret(kernel, after)
+    return kernel, *[
+        [memory[x.name].view(np.uint8) for x in kernel.parameters]
+        for memory in (before, after)
+    ]
+
+
+def traffic_of(kernel, shape, edit=str, shift=0):
+    """Return the `Traffic` of a kernel of zeros that begin at sectors, or behind."""
+    text, memory = PRELUDE + cuda_function(kernel, shape, "kernel"), []
+    module = Module(edit(text))
+    for parameter in kernel.parameters:
+        size = parameter.size * parameter.dtype.itemsize
+        room = np.zeros(size + 64, np.uint8)
+        start = -room.ctypes.data % 32 + shift
+        memory.append(room[start : start + size])
+    grid, block = (shape.blocks(kernel),), (shape.threads,)
+    module.launch("kernel", grid, block, memory, flags=CHECK | RACES | TRAFFIC)
+    return module.traffic()
 
 
 def main():

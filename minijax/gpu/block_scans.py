@@ -14,10 +14,9 @@ from minijax.gpu.cuda_text import (
     writers,
 )
 from minijax.gpu.launches import lies_along, never_meet, outer_axes
-from minijax.gpu.operations import c_number, c_type, expression
+from minijax.gpu.operations import c_type, expression
 from minijax.kernels.kernel import AXES, Store, elements
 from minijax.kernels.loop_nests import Combine, Loop, loop_nest, runs
-from minijax.kernels.scalar_ops import foldings
 from minijax.vectors.nests import everything
 
 
@@ -102,6 +101,25 @@ def write_scans(f):
             write_steps(f, [step])
 
 
+def write_scan_step(f, step):
+    """Write a step of such a loop; threads behind the end store nothing."""
+    if isinstance(step, Combine) and runs(step.fold):
+        write_running(f, step.fold)
+    elif isinstance(step, (Combine, Store)):
+        with f.block("if (live)"):
+            write_steps(f, [step])
+    else:
+        write_steps(f, [step])
+
+
+def joined(fold, left, right):
+    """Return the expression of what two numbers become in a fold."""
+    return expression(fold.detail.how, [left, right], fold.dtype, fold.dtype)
+
+
+writers[ScanShape] = write_scans
+
+
 def write_scan_loop(f, loop):
     """Write a loop in which each thread of a team has one index at each turn."""
     axis, size, names = AXES[loop.axis], f.kernel.sizes[loop.axis], f.names
@@ -118,22 +136,10 @@ def write_scan_loop(f, loop):
             write_together(f, fold)
 
 
-def write_scan_step(f, step):
-    """Write a step of such a loop; threads behind the end store nothing."""
-    if isinstance(step, Combine) and runs(step.fold):
-        write_running(f, step.fold)
-    elif isinstance(step, (Combine, Store)):
-        with f.block("if (live)"):
-            write_steps(f, [step])
-    else:
-        write_steps(f, [step])
-
-
 def write_running(f, fold):
     """Write the running totals of what the threads of a team have at this turn."""
     carry, kind, x = f.names[fold], c_type(fold.dtype), f.name("v")
-    first = c_number(foldings[fold.detail.how].start(fold.dtype))
-    f.line(f"{kind} {x} = live ? {f.names[fold.args[0]]} : {first};")
+    f.line(f"{kind} {x} = {f.names[fold.args[0]]};")
     with f.block(f"for (int d = 1; d < {WARP}; d *= 2)"):
         f.line(f"const {kind} left = __shfl_up_sync(~0u, {x}, d);")
         f.line(f"if (t % {WARP} >= d) {x} = {joined(fold, 'left', x)};")
@@ -158,11 +164,3 @@ def write_warps(f, fold, carry, x):
         f.line(f"{carry} = {joined(fold, carry, f'{shared}[w]')};")
     f.line(f"const {kind} {f.names[fold]} = {joined(fold, before, x)};")
     f.line("__syncthreads();")
-
-
-def joined(fold, left, right):
-    """Return the expression of what two numbers become in a fold."""
-    return expression(fold.detail.how, [left, right], fold.dtype, fold.dtype)
-
-
-writers[ScanShape] = write_scans

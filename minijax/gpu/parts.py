@@ -67,30 +67,6 @@ def in_parts(step):
     return count > 1 and in_two(step, **wishes) or [step]
 
 
-def totals_in_parts(step):
-    """Return three launches for one that makes running totals, or None."""
-    kernel, totals = step.kernel, [node for node in step.kernel.nodes if runs(node)]
-    axis = axis_of_totals(kernel, totals)
-    if axis is None:
-        return None
-    blocks = math.ceil(elements(kernel, outer_axes(kernel)) / 32)
-    count = parts_for(kernel.sizes[axis], blocks, 1024)
-    if count == 1:
-        return None
-    folds = [fold(node.detail.how, (axis,), *node.args) for node in totals]
-    wholes = partial_parameters(kernel, folds, count)
-    carries = [Parameter(f"carry{x.name}", x.dtype, x.size) for x in wholes]
-    cut = Cut(axis, count, dict(zip(folds, wholes)))
-    nodes = [node for node in kernel.nodes if not runs(node)]
-    ends = Kernel(kernel.name, kernel.sizes, (), (*nodes, *folds), ())
-    kernels = [
-        first_kernel(ends, cut),
-        *[carry_kernel(kernel, count, *x) for x in zip(folds, wholes, carries)],
-        totals_kernel(kernel, cut, dict(zip(totals, carries))),
-    ]
-    return with_buffers(step, kernels, [*wholes, *carries])
-
-
 def axis_of_totals(kernel, totals):
     """Return the axis along which totals can be cut, or None."""
     late, [axis, *more] = set(totals), {x for n in totals for x in n.detail.axes}
@@ -153,3 +129,27 @@ def with_buffers(step, kernels, parameters):
         Launch(kernel, [owners[parameter] for parameter in kernel.parameters])
         for kernel in kernels
     ]
+
+
+def totals_in_parts(step):
+    """Return three launches for one that makes running totals, or None."""
+    kernel, totals = step.kernel, [node for node in step.kernel.nodes if runs(node)]
+    axis = axis_of_totals(kernel, totals)
+    if axis is None:
+        return None
+    blocks = math.ceil(elements(kernel, outer_axes(kernel)) / 32)
+    count = parts_for(kernel.sizes[axis], blocks, 1024)
+    if count == 1:
+        return None
+    folds = [fold(node.detail.how, (axis,), *node.args) for node in totals]
+    wholes = partial_parameters(kernel, folds, count)
+    carries = [Parameter(f"carry{x.name}", x.dtype, x.size) for x in wholes]
+    cut = Cut(axis, count, dict(zip(folds, wholes)))
+    nodes = [node for node in kernel.nodes if not runs(node)]
+    ends = Kernel(kernel.name, kernel.sizes, (), (*nodes, *folds), ())
+    kernels = [
+        first_kernel(ends, cut),
+        *[carry_kernel(kernel, count, *x) for x in zip(folds, wholes, carries)],
+        totals_kernel(kernel, cut, dict(zip(totals, carries))),
+    ]
+    return with_buffers(step, kernels, [*wholes, *carries])

@@ -14,7 +14,6 @@ from minijax.kernels.kernel import AXES
 
 SHARED = 2**15  # bytes for the tiles of a block
 
-
 @dataclass(frozen=True)
 class TileShape:
     """Blocks that do tiles of two axes.
@@ -43,52 +42,20 @@ class TileShape:
         return math.prod(self.counts(kernel))
 
 
-def tiles_of(kernel, least=WARP // 2):
-    """Return the `TileShape` of a kernel, or None if no load of it is turned around.
-
-    Args:
-      kernel: a `Kernel`.
-      least: how long both axes of a tile have to be.
-    """
-    outer, loads = outer_axes(kernel), [n for n in kernel.nodes if n.op == "load"]
-    if len(outer) < max(2, len(kernel.sizes)) or any(map(is_computed, kernel.stores)):
-        return None
-    [across, *more] = {nearest(store.place) for store in kernel.stores}
-    turned = [n for n in loads if nearest(n.detail.place) not in (None, across)]
-    downs = {nearest(node.detail.place) for node in turned}
-    room = sum(WARP * (WARP + 1) * node.dtype.itemsize for node in turned)
-    if more or len(downs) != 1 or any(node.args for node in turned) or room > SHARED:
-        return None
-    [down] = downs
-    big = min(kernel.sizes[across], kernel.sizes[down]) >= least
-    return TileShape(outer, across, down) if big else None
+def turned_loads(kernel, across):
+    """Return the loads whose neighbours along an axis are no neighbours in memory."""
+    return [
+        node
+        for node in kernel.nodes
+        if node.op == "load"
+        and node.detail.place.strides[across]
+        and nearest(node.detail.place) != across
+    ]
 
 
 def nearest(place):
     """Return the axis along which a place moves by the shortest step, or None."""
     return min(place.axes, key=lambda axis: abs(place.strides[axis]), default=None)
-
-
-def write_tiles(f):
-    """Write what a block does: load tiles as they lie, wait, compute from them."""
-    across, down = f.launch.across, f.launch.down
-    loads = [node for node in f.kernel.nodes if node.op == "load"]
-    turned = [node for node in loads if nearest(node.detail.place) == down]
-    write_corner(f)
-    tiles = {node: f.name("tile") for node in turned}
-    for node, tile in tiles.items():
-        f.line(f"__shared__ {c_type(node.dtype)} {tile}[{WARP}][{WARP + 1}];")
-    with sweep(f, across, down):
-        for node, tile in tiles.items():
-            f.line(f"{tile}[row][lane] = {load_text(f, node.detail, [])};")
-    f.line("__syncthreads();")
-    with sweep(f, down, across):
-        f.names.update({node: f"{tile}[lane][row]" for node, tile in tiles.items()})
-        for node in f.kernel.nodes:
-            if node not in tiles:
-                write_node(f, node)
-        for store in f.kernel.stores:
-            write_store(f, store)
 
 
 @contextmanager
@@ -113,6 +80,47 @@ def write_corner(f):
         many = f"({value}) * {WARP}" if tiled else value
         f.line(f"const {f.index} {name}{'_first' * tiled} = {many};")
         rest = f"({rest} / {counts[axis]})"
+
+
+def tiles_of(kernel, least=WARP // 2):
+    """Return the `TileShape` of a kernel, or None if no load of it is turned around.
+
+    Args:
+      kernel: a `Kernel`.
+      least: how long both axes of a tile have to be.
+    """
+    outer = outer_axes(kernel)
+    if len(outer) < max(2, len(kernel.sizes)) or any(map(is_computed, kernel.stores)):
+        return None
+    [across, *more] = {nearest(store.place) for store in kernel.stores}
+    turned = turned_loads(kernel, across)
+    downs = {nearest(node.detail.place) for node in turned}
+    room = sum(WARP * (WARP + 1) * node.dtype.itemsize for node in turned)
+    if more or len(downs) != 1 or any(node.args for node in turned) or room > SHARED:
+        return None
+    [down] = downs
+    big = min(kernel.sizes[across], kernel.sizes[down]) >= least
+    return TileShape(outer, across, down) if big else None
+
+
+def write_tiles(f):
+    """Write what a block does: load tiles as they lie, wait, compute from them."""
+    across, down = f.launch.across, f.launch.down
+    write_corner(f)
+    tiles = {node: f.name("tile") for node in turned_loads(f.kernel, across)}
+    for node, tile in tiles.items():
+        f.line(f"__shared__ {c_type(node.dtype)} {tile}[{WARP}][{WARP + 1}];")
+    with sweep(f, across, down):
+        for node, tile in tiles.items():
+            f.line(f"{tile}[row][lane] = {load_text(f, node.detail, [])};")
+    f.line("__syncthreads();")
+    with sweep(f, down, across):
+        f.names.update({node: f"{tile}[lane][row]" for node, tile in tiles.items()})
+        for node in f.kernel.nodes:
+            if node not in tiles:
+                write_node(f, node)
+        for store in f.kernel.stores:
+            write_store(f, store)
 
 
 writers[TileShape] = write_tiles

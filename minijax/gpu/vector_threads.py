@@ -13,7 +13,6 @@ from minijax.kernels.loop_nests import loop_nest
 
 BYTES = 16  # that one instruction of a thread loads or stores, at most
 
-
 @dataclass(frozen=True)
 class VectorShape:
     """Threads that do some neighbours along the last axis each.
@@ -44,34 +43,6 @@ class VectorShape:
         return math.ceil(self.runs(kernel) / self.threads)
 
 
-def vectors_of(kernel, unaligned=()):
-    """Return the `VectorShape` of a kernel, or None if vectors do not suit it.
-
-    Args:
-      kernel: a `Kernel`.
-      unaligned: names of parameters that may begin where no 16 bytes begin.
-    """
-    outer = outer_axes(kernel)
-    if not outer or len(outer) < len(kernel.sizes):
-        return None
-    found = [*loads_of(kernel), *kernel.stores]
-    moving = [each for each in found if each.place.strides[-1]]
-    if not moving or any(map(is_computed, found)):
-        return None
-    widest = max(each.parameter.dtype.itemsize for each in moving)
-    lanes = BYTES // widest
-    fits = all(in_vectors(each.place, lanes) for each in moving)
-    known = not any(each.parameter.name in unaligned for each in moving)
-    wide = lanes > 1 and kernel.sizes[-1] >= lanes
-    return VectorShape(outer, lanes) if wide and fits and known else None
-
-
-def in_vectors(place, lanes):
-    """Return whether vectors of so many lanes begin at multiples of their size."""
-    *others, last = place.strides
-    return last == 1 and all(x % lanes == 0 for x in [place.offset, *others])
-
-
 def loads_of(kernel):
     """Return what a kernel loads, a list of `Load`."""
     return [node.detail for node in kernel.nodes if node.op == "load"]
@@ -83,19 +54,10 @@ def is_computed(each):
     return any(getattr(each, kind, None) for kind in kinds)
 
 
-def write_vectors(f):
-    """Write what a thread does with its neighbours; a shorter run has a loop."""
-    kernel, shape = f.kernel, f.launch
-    axis, size = AXES[shape.outer[-1]], kernel.sizes[-1]
-    write_run(f)
-    if size % shape.lanes == 0:
-        write_run_in_vectors(f)
-        return
-    with f.block(f"if ({axis} + {shape.lanes} <= {size})"):
-        write_run_in_vectors(f)
-    f.names = {}
-    with f.block(f"else for (; {axis} < {size}; {axis}++)"):
-        write_steps(f, loop_nest(kernel, shape.outer))
+def in_vectors(place, lanes):
+    """Return whether vectors of so many lanes begin at multiples of their size."""
+    *others, last = place.strides
+    return last == 1 and all(x % lanes == 0 for x in [place.offset, *others])
 
 
 def write_run(f):
@@ -112,28 +74,6 @@ def write_run(f):
         value = f"({rest}) % {sizes[axis]}" if axis else rest
         f.line(f"const {f.index} {AXES[axis]} = {value};")
         rest = f"{rest} / {sizes[axis]}"
-
-
-def write_run_in_vectors(f):
-    """Write one run: load vectors, compute each number, store vectors."""
-    kernel, lanes = f.kernel, f.launch.lanes
-    last = len(kernel.sizes) - 1
-    still = [node for node in kernel.nodes if last not in node.level]
-    moving = [node for node in kernel.nodes if last in node.level]
-    loads = [node for node in moving if node.op == "load"]
-    for node in still:
-        write_node(f, node)
-    at = {node: load_vector(f, node.detail) for node in loads}
-    made = {store: new_vector(f, store.parameter) for store in kernel.stores}
-    f.line("#pragma unroll")
-    with f.block(f"for (int c = 0; c < {lanes}; c++)"):
-        for node in moving:
-            write_lane(f, node, at.get(node))
-        for store, name in made.items():
-            value = to_memory(store.parameter.dtype, f.names[store.node])
-            f.line(f"{name}.at[c] = {value};")
-    for store, name in made.items():
-        f.line(f"{vector_at(f, store)} = {name};")
 
 
 def vector_at(f, each, const=""):
@@ -163,6 +103,65 @@ def write_lane(f, node, vector):
         f.names[node] = f"((long long){AXES[node.detail]} + c)"
     else:
         write_node(f, node)
+
+
+def vectors_of(kernel, unaligned=()):
+    """Return the `VectorShape` of a kernel, or None if vectors do not suit it.
+
+    Args:
+      kernel: a `Kernel`.
+      unaligned: names of parameters that may begin where no 16 bytes begin.
+    """
+    outer = outer_axes(kernel)
+    if not outer or len(outer) < len(kernel.sizes):
+        return None
+    found = [*loads_of(kernel), *kernel.stores]
+    moving = [each for each in found if each.place.strides[-1]]
+    if not moving or any(map(is_computed, found)):
+        return None
+    widest = max(each.parameter.dtype.itemsize for each in moving)
+    lanes = BYTES // widest
+    fits = all(in_vectors(each.place, lanes) for each in moving)
+    known = not any(each.parameter.name in unaligned for each in moving)
+    wide = lanes > 1 and kernel.sizes[-1] >= lanes
+    return VectorShape(outer, lanes) if wide and fits and known else None
+
+
+def write_run_in_vectors(f):
+    """Write one run: load vectors, compute each number, store vectors."""
+    kernel, lanes = f.kernel, f.launch.lanes
+    last = len(kernel.sizes) - 1
+    still = [node for node in kernel.nodes if last not in node.level]
+    moving = [node for node in kernel.nodes if last in node.level]
+    loads = [node for node in moving if node.op == "load"]
+    for node in still:
+        write_node(f, node)
+    at = {node: load_vector(f, node.detail) for node in loads}
+    made = {store: new_vector(f, store.parameter) for store in kernel.stores}
+    f.line("#pragma unroll")
+    with f.block(f"for (int c = 0; c < {lanes}; c++)"):
+        for node in moving:
+            write_lane(f, node, at.get(node))
+        for store, name in made.items():
+            value = to_memory(store.parameter.dtype, f.names[store.node])
+            f.line(f"{name}.at[c] = {value};")
+    for store, name in made.items():
+        f.line(f"{vector_at(f, store)} = {name};")
+
+
+def write_vectors(f):
+    """Write what a thread does with its neighbours; a shorter run has a loop."""
+    kernel, shape = f.kernel, f.launch
+    axis, size = AXES[shape.outer[-1]], kernel.sizes[-1]
+    write_run(f)
+    if size % shape.lanes == 0:
+        write_run_in_vectors(f)
+        return
+    with f.block(f"if ({axis} + {shape.lanes} <= {size})"):
+        write_run_in_vectors(f)
+    f.names = {}
+    with f.block(f"else for (; {axis} < {size}; {axis}++)"):
+        write_steps(f, loop_nest(kernel, shape.outer))
 
 
 writers[VectorShape] = write_vectors

@@ -32,6 +32,7 @@ from minijax.kernels.views import Buffer, collapse
 # How many parts there may be: more than a loop has that may stand in the text in full.
 COUNTS = range(64, 16, -1)
 ROOM = 2**14  # for what is left of the parts, in bytes
+ALIGNED = 32  # numbers; where parts are not even, each of them begins at a multiple
 
 
 class Cut(NamedTuple):
@@ -141,6 +142,7 @@ class Spread:
         self.length = -(-self.size // parts)
         self.number, self.nodes = None, []
         if self.length * parts != self.size:
+            self.length = ALIGNED * -(-self.length // ALIGNED)
             part, turn = index(0), index(1 + axis)
             length, size = (constant(x, part.dtype) for x in (self.length, self.size))
             first = apply("mul", part, length)
