@@ -131,9 +131,9 @@ def write_scan_loop(f, loop):
         for step in loop.body:
             write_scan_step(f, step)
     f.names, f.inside = names, False
-    for fold in loop.folds:
-        if not runs(fold):
-            write_together(f, fold)
+    for each in loop.folds:
+        if not runs(each):
+            write_together(f, each)
 
 
 def write_running(f, fold):

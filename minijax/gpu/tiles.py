@@ -14,6 +14,7 @@ from minijax.kernels.kernel import AXES
 
 SHARED = 2**15  # bytes for the tiles of a block
 
+
 @dataclass(frozen=True)
 class TileShape:
     """Blocks that do tiles of two axes.

@@ -13,6 +13,7 @@ from minijax.kernels.loop_nests import loop_nest
 
 BYTES = 16  # that one instruction of a thread loads or stores, at most
 
+
 @dataclass(frozen=True)
 class VectorShape:
     """Threads that do some neighbours along the last axis each.
