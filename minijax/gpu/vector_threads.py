@@ -158,7 +158,7 @@ def write_vectors(f):
     if size % shape.lanes == 0:
         write_run_in_vectors(f)
         return
-    with f.block(f"if ({axis} + {shape.lanes} <= {size})"):
+    with f.block(f"if ({axis} <= {size - shape.lanes})"):
         write_run_in_vectors(f)
     f.names = {}
     with f.block(f"else for (; {axis} < {size}; {axis}++)"):
