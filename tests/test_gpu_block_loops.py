@@ -127,6 +127,12 @@ def test_a_loop_is_one_launch(name):
     assert run(f, *args) == 1
 
 
+def test_a_thousand_observations_are_few_launches():
+    args = numbers(16), numbers(16, 16), numbers(1000, 16)
+    steps = fuse(lower(make_jaxpr(followed)(*args))).steps
+    assert len(steps) <= 5 and [fits_block(x) for x in steps if x.programs] == [True]
+
+
 def test_what_does_not_fit():
     def steps_of(f, *args):
         return fuse(lower(make_jaxpr(f)(*args))).steps
