@@ -2,8 +2,9 @@
 
 python -m tests.cuda_cases --seed 7 --count 200     random kernels
 python -m tests.cuda_cases --places                 with computed places, likewise
+python -m tests.cuda_cases --card                   with long rows, for the schedules
 python -m tests.cuda_cases --programs --every 19    kernels of programs, likewise
-python -m tests.cuda_cases --how warps              one launch only, see LAUNCHES
+python -m tests.cuda_cases --how warps              one launch only, or schedule
 """
 
 import ctypes
@@ -11,10 +12,20 @@ import sys
 
 import numpy as np
 
+from minijax import make_jaxpr
+from minijax.fusion.fusion_pass import fuse
+from minijax.gpu.block_scans import ScanShape, scan_of
+from minijax.gpu.choices import shape_of
 from minijax.gpu.cuda_text import cuda_function
 from minijax.gpu.launches import LaunchShape, is_shareable, launch_of, outer_axes
 from minijax.gpu.operations import PRELUDE
-from minijax_book.emulator import EmulatorError, Module
+from minijax.gpu.tiles import tiles_of
+from minijax.gpu.vector_threads import vectors_of
+from minijax.kernels.interpreter import interpret
+from minijax.kernels.kernel import Affine, running
+from minijax.kernels.program_steps import lower
+from minijax.kernels.scalar_ops import foldings
+from minijax_book.emulator import CHECK, RACES, TRAFFIC, EmulatorError, Module
 from tests import kernel_cases
 from tests.commands import options_of, reported
 
@@ -27,9 +38,79 @@ LAUNCHES = {
 }
 
 
+def scan_by(team, teams):
+    """Return a function of a kernel that has teams make its running totals."""
+
+    def launch(kernel):
+        found = scan_of(kernel, least=0)
+        return found and ScanShape(found.outer, found.axis, team, teams)
+
+    return launch
+
+
+# Those of the schedules; None where a kernel is of another kind.
+SCHEDULES = {
+    "shape": shape_of,
+    "vectors": vectors_of,
+    "tiles": lambda kernel: tiles_of(kernel, least=1),
+    "scans by warps": scan_by(32, 8),
+    "scans by blocks": scan_by(64, 1),
+}
+
+
 def forced(kernel, how):
-    """Return a launch of that kind, if the kernel's loops may be shared at all."""
+    """Return a launch of that kind, or one that suits where there is none."""
+    if how in SCHEDULES:
+        return SCHEDULES[how](kernel) or shape_of(kernel)
     return LAUNCHES[how if is_shareable(kernel) else "alone"](kernel)
+
+
+class CardChance(kernel_cases.Chance):
+    """Draws kernels whose rows are long enough for vectors, tiles and scans."""
+
+    def sizes(self):
+        """Sizes of one to three axes, the last one often a multiple of a vector."""
+        count = int(self.rng.integers(1, 4))
+        lengths = [1, 2, 3, 5, 8, 16, 31, 33, 40, 64]
+        return tuple(
+            self.one(lengths[: 5 if k < count - 2 else 10]) for k in range(count)
+        )
+
+    def place(self, sizes, size_of=None):
+        """A place row by row, mostly; else with two axes exchanged, or any."""
+        draw = self.rng.random()
+        if draw > 0.9:
+            return super().place(sizes, size_of)
+        order = [*range(len(sizes))]
+        if draw > 0.6 and len(order) > 1:
+            order[-2:] = order[:-3:-1]
+        strides, reach = [0] * len(sizes), 1
+        for axis in reversed(order):
+            if size_of is None and self.rng.random() < 0.2:
+                continue
+            strides[axis] = reach
+            reach *= sizes[axis]
+        offset = int(self.one([0, 0, 0, 0, 4, 1]))
+        return Affine(offset, tuple(strides)), offset + reach
+
+    def guarded(self, place, sizes):
+        """Guards in one case of eight of those of other kernels."""
+        often = self.rng.random() < 0.2
+        return super().guarded(place, sizes) if often else (place, ())
+
+    def node(self, nodes, sizes):
+        """A node that uses others; few folds, and some that run."""
+        arg, draw = self.one(nodes), self.rng.random()
+        hows = [
+            h for h in kernel_cases.RUNNING if arg.dtype.kind in foldings[h].accepts
+        ]
+        if draw < 0.15 and hows and sizes:
+            axis = int(self.rng.integers(max(arg.level, default=0), len(sizes)))
+            return running(self.one(hows), axis, arg)
+        if draw < 0.25:
+            return super().node(nodes, sizes)
+        found = super().node(nodes, sizes)
+        return arg if found.op == "fold" else found
 
 
 def source_of(kernels, how="chosen"):
@@ -88,18 +169,74 @@ def differences(met, how="chosen"):
     return wrong + [text for library in libraries for text in library.complaints]
 
 
+def notices(met, how, edit):
+    """Whether the emulator or a comparison notices what an edit of the text breaks."""
+    made = []
+
+    def library_of(kernels):
+        made.append(CudaLibrary(kernels, how, edit))
+        source = source_of(kernels, how)
+        if edit(source) == source:
+            raise ValueError("the edit leaves the text as it is")
+        return made[-1]
+
+    return bool(kernel_cases.differences(met, library_of) or made[0].complaints)
+
+
+def kernels_of(f, *args):
+    """Return the kernels of a fused function."""
+    program = fuse(lower(make_jaxpr(f)(*args)))
+    return [step.kernel for step in program.steps]
+
+
+def met_by(f, x):
+    """Return the first kernel of a function, and its memory before and after."""
+    kernel, *_ = kernels_of(f, x)
+    before = {b.name: np.zeros(b.size, b.dtype) for b in kernel.parameters}
+    before[kernel.parameters[0].name][:] = x.reshape(-1)
+    return met_with(kernel, before)
+
+
+def met_with(kernel, before):
+    """Return a kernel, and its memory before and after: bytes, by its parameters."""
+    after = {name: array.copy() for name, array in before.items()}
+    with np.errstate(all="ignore"):
+        interpret(kernel, after)
+    return kernel, *[
+        [memory[x.name].view(np.uint8) for x in kernel.parameters]
+        for memory in (before, after)
+    ]
+
+
+def traffic_of(kernel, shape, edit=str, shift=0):
+    """Return the `Traffic` of a kernel of zeros that begin at sectors, or behind."""
+    text, memory = PRELUDE + cuda_function(kernel, shape, "kernel"), []
+    module = Module(edit(text))
+    for parameter in kernel.parameters:
+        size = parameter.size * parameter.dtype.itemsize
+        room = np.zeros(size + 64, np.uint8)
+        start = -room.ctypes.data % 32 + shift
+        memory.append(room[start : start + size])
+    grid, block = (shape.blocks(kernel),), (shape.threads,)
+    module.launch("kernel", grid, block, memory, flags=CHECK | RACES | TRAFFIC)
+    return module.traffic()
+
+
 def main():
     """Compare kernels under each launch; 1 if something differs."""
     options = options_of(
-        __doc__, seed=0, count=200, every=19, places=False, programs=False, how=""
+        __doc__,
+        **{"seed": 0, "count": 200, "every": 19, "how": ""},
+        **{"places": False, "programs": False, "card": False},
     )
     chance = kernel_cases.PlacesChance if options.places else kernel_cases.Chance
+    chance = CardChance if options.card else chance
     wrong, met = [], []
     if options.programs:
         wrong, met = kernel_cases.of_programs(options.every)
     else:
         met = kernel_cases.of_random_kernels(options.seed, options.count, chance)
-    for how in [options.how] if options.how else LAUNCHES:
+    for how in [options.how] if options.how else [*LAUNCHES, *SCHEDULES]:
         found = differences(met, how)
         print(f"{how}: {len(met)} kernels, {len(found)} differences", flush=True)
         wrong += found

@@ -172,6 +172,8 @@ def drawings():
     yield "blocks large", figures.blocks((5, 20, 30), "→", (), np.float32(1.5), (40,))
     memory = np.arange(6, dtype=np.float32).reshape(2, 3)
     views = {"x": memory, "turned": memory.T, NASTY: memory[:, ::-1], "row": memory[1]}
+    yield "butterfly", figures.butterfly([3, 1, 4, 1, 5, 9, 2, 6])
+    yield "butterfly of one", figures.butterfly([NASTY])
     yield "sectors empty", figures.sectors({})
     yield "sectors", figures.sectors({"near": range(32), NASTY: range(0, 900, 30)})
     yield "strides empty", figures.strides(np.zeros(0), {})
@@ -408,6 +410,13 @@ def test_blocks_print_values_where_they_fit():
     labels = [t.label for t in figures.blocks([[1, 2.5], [True, 1e9]]).texts]
     assert {"1", "2.5"} <= set(labels) and "1e+09" not in labels
     assert figures.blocks([]).alt.endswith("array of shape (0,)")
+
+
+def test_a_butterfly_ends_with_the_sum_everywhere():
+    figure = figures.butterfly([3, 1, 4, 1])
+    assert "after d = 2: 7, 2, 7, 2; after d = 1: 9, 9, 9, 9" in figure.alt
+    with pytest.raises(ValueError, match="power of two"):
+        figures.butterfly([1, 2, 3])
 
 
 def test_sectors_are_counted():

@@ -13,10 +13,11 @@ from minijax.gpu.launches import LaunchShape, launch_of
 from minijax.kernels.interpreter import interpret
 from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, load
 from minijax.kernels.program_steps import lower
+from minijax.memory.in_place import in_one_buffer, may_overwrite
 from minijax_book import emulator
 from tests import cuda_cases, kernel_cases
 from tests.commands import blocks
-from tests.cuda_cases import LAUNCHES, CudaLibrary
+from tests.cuda_cases import LAUNCHES, SCHEDULES, CudaLibrary
 
 pytestmark = pytest.mark.skipif(not emulator.is_there(), reason="no C++ compiler here")
 
@@ -181,3 +182,45 @@ def test_what_is_only_read_is_const_and_what_is_both_may_be_one():
     kernel = Kernel("k", (4,), (x, out), (a, b, y), (Store(out, Affine(0, (1,)), y),))
     text = cuda_function(kernel, LaunchShape((0,)), "k")
     assert "k(const float* __restrict__ x,\n    float* out)" in text
+
+
+IN_PLACE = {
+    "rows": (softmax, (70, 100)),
+    "what a team adds to": (lambda x, y: y + x.sum(axis=1), (70, 100), (70,)),
+    "what a column adds to": (lambda x, y: y * y + x.sum(axis=0), (100, 70), (70,)),
+    "what all add to": (lambda x, y: y + x.sum(), (1000,), ()),
+    "less their mean": (lambda x: x - x.mean(axis=0), (70, 40)),
+    "each": (lambda x: jnp.maximum(x, 0), (1001,)),
+}
+
+
+def met_in_place():
+    """What kernels meet that write over an operand."""
+    rng, met = np.random.default_rng(0), []
+    for f, *shapes in IN_PLACE.values():
+        zeros = [jnp.zeros(shape) for shape in shapes]
+        for step in fuse(lower(make_jaxpr(f)(*zeros))).steps:
+            pairs = [(old, new) for old in step.reads for new in step.writes]
+            for pair in [pair for pair in pairs if may_overwrite(step, *pair)]:
+                kernel = in_one_buffer(step, [pair]).kernel
+                memory = {
+                    x.name: rng.standard_normal(x.size).astype(x.dtype)
+                    for x in kernel.parameters
+                }
+                met.append(cuda_cases.met_with(kernel, memory))
+    return met
+
+
+@pytest.mark.parametrize("how", [*LAUNCHES, *SCHEDULES])
+def test_results_over_operands(how):
+    met = met_in_place()
+    assert len(met) >= len(IN_PLACE)
+    assert not cuda_cases.differences(met, how)
+
+
+@pytest.mark.parametrize("how", ["chosen", "warps", "blocks", "across"])
+def test_results_over_operands_need_their_barrier(how):
+    def hasty(text):
+        return re.sub(r"  __syncthreads\(\);\n(  if \(t == 0)", r"\1", text)
+
+    assert cuda_cases.notices(met_in_place(), how, hasty)

@@ -5,6 +5,7 @@ chapter's own classes as well as the package's. The results show themselves in a
 notebook and carry a text alternative, `.alt`.
 """
 
+from .butterflies import butterfly
 from .caches import keys, visits
 from .carries import carry
 from .cells import Block, blocks
@@ -36,6 +37,7 @@ __all__ = [
     "Floor",
     "bars",
     "blocks",
+    "butterfly",
     "carry",
     "exchange",
     "fall",

@@ -5,6 +5,7 @@
 import itertools
 from contextlib import contextmanager
 
+from minijax.gpu.launches import LaunchShape
 from minijax.gpu.operations import (
     c_number,
     c_type,
@@ -196,13 +197,16 @@ def write_once(f, store):
     if f.launch.team == 1 or f.inside:
         write_store(f, store)
         return
+    if is_loaded(f.kernel, store.parameter):  # wait until all threads have read it
+        f.line("__syncthreads();")
     with f.block("if (t == 0 && busy)" if f.idle else "if (t == 0)"):
         write_store(f, store)
 
 
 def write_indices(f):
     """Write which thread of which team this is, and the outer indices of the team."""
-    kernel, (outer, team, teams, across) = f.kernel, f.launch
+    kernel, outer, team, teams = f.kernel, f.launch.outer, f.launch.team, f.launch.teams
+    across = f.launch.across
     total, side = elements(kernel, outer), teams if across else team
     wide = "(long long)" if f.index != "int" else ""
     mine, who = ("/", "%") if across else ("%", "/")
@@ -230,18 +234,35 @@ def shared_nest(kernel, launch):
     return [x._replace(team=team) if isinstance(x, Loop) else x for x in steps]
 
 
+def write_teams(f):
+    """Write what the threads of a `LaunchShape` do."""
+    write_indices(f)
+    write_steps(f, shared_nest(f.kernel, f.launch))
+
+
+# From types of launches to functions that write what their threads do.
+writers: dict = {LaunchShape: write_teams}
+
+
 def cuda_function(kernel, launch, name):
     """Return the text of a kernel's function for a launch."""
     f = CudaFunction(kernel, launch)
-    write_indices(f)
-    write_steps(f, shared_nest(kernel, launch))
+    writers[type(launch)](f)
     stored = [store.parameter for store in kernel.stores]
-    loaded = [node.detail.parameter for node in kernel.nodes if node.op == "load"]
-    loaded += [store.parameter for store in kernel.stores if store.update]
-    parameters = [_parameter(x, x in stored, x in loaded) for x in kernel.parameters]
+    changed = [store.parameter for store in kernel.stores if store.update]
+    parameters = [
+        _parameter(x, x in stored, x in changed or is_loaded(kernel, x))
+        for x in kernel.parameters
+    ]
     head = f'extern "C" __global__ void __launch_bounds__({launch.threads})'
     texts = f"{name}({parameters[0]}", *[f"    {each}" for each in parameters[1:]]
     return "\n".join([head, ",\n".join(texts) + ") {", *f.lines, "}"])
+
+
+def is_loaded(kernel, parameter):
+    """Return whether a kernel loads elements of a parameter."""
+    loads = [node.detail for node in kernel.nodes if node.op == "load"]
+    return any(load.parameter == parameter for load in loads)
 
 
 def _parameter(parameter, stored, loaded):

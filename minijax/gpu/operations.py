@@ -61,8 +61,13 @@ for _op, _row in scalar_ops.items():
         express(_op, f=f"{_op}{{m}}({', '.join(['{x}', '{y}'][: _row.arity])})")
 
 
-# Limits of integers, and patterns of bits of narrow floats, which C has no words for.
+# Limits of integers, patterns of bits of narrow floats, and several numbers that are
+# loaded and stored as one, which C has no words for.
 PRELUDE = """\
+template <class T, int count>
+struct alignas(sizeof(T) * count) Vector {
+  T at[count];
+};
 template <class R, class F>
 __device__ __forceinline__ R saturated(F x, R least, R most) {
   return x != x ? (R)0 : x <= (F)least ? least : x >= (F)most ? most : (R)x;

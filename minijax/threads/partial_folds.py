@@ -14,7 +14,10 @@ from minijax.kernels.kernel import (
     Kernel,
     Parameter,
     Store,
+    Term,
+    Update,
     apply,
+    constant,
     elements,
     fold,
     index,
@@ -23,12 +26,13 @@ from minijax.kernels.kernel import (
     needed,
 )
 from minijax.kernels.program_steps import Launch
-from minijax.kernels.scalar_ops import recastings
+from minijax.kernels.scalar_ops import foldings, recastings
 from minijax.kernels.views import Buffer, collapse
 
 # How many parts there may be: more than a loop has that may stand in the text in full.
 COUNTS = range(64, 16, -1)
 ROOM = 2**14  # for what is left of the parts, in bytes
+ALIGNED = 32  # numbers; where parts are not even, each of them begins at a multiple
 
 
 class Cut(NamedTuple):
@@ -54,8 +58,15 @@ def behind_folds(nodes):
     return found
 
 
-def cut_of(kernel):
-    """Return the `Cut` of a kernel, or None if it has no folds or cannot be cut."""
+def cut_of(kernel, counts=COUNTS, room=ROOM, uneven=False):
+    """Return the `Cut` of a kernel, or None if it has no folds or cannot be cut.
+
+    Args:
+      kernel: a `Kernel`.
+      counts: how many parts there may be, the best first.
+      room: for what is left of the parts, in bytes.
+      uneven: whether the last parts may be shorter than the others, or empty.
+    """
     folds = [node for node in kernel.nodes if node.op == "fold"]
     late = behind_folds(kernel.nodes)
     simple = is_affine(kernel) and not any(
@@ -64,9 +75,10 @@ def cut_of(kernel):
     for axis in axes_to_cut(kernel, folds) if simple else ():
         if not can_be_cut(kernel, axis, folds, late):
             continue
-        for parts in [count for count in COUNTS if kernel.sizes[axis] % count == 0]:
+        size = kernel.sizes[axis]
+        for parts in [count for count in counts if uneven or size % count == 0]:
             parameters = partial_parameters(kernel, folds, parts)
-            if sum(map(nbytes, parameters)) <= ROOM:
+            if sum(map(nbytes, parameters)) <= room:
                 return Cut(axis, parts, dict(zip(folds, parameters)))
     return None
 
@@ -111,30 +123,86 @@ def rows_of(kernel, node):
     return strides, stride
 
 
+class Spread:
+    """What becomes of an axis in parts: places, loads, what is folded, and stores.
+
+    Args:
+      kernel: the `Kernel` whose axis is cut; the parts are a new axis, in front.
+      axis: which one.
+      parts: how many there are.
+
+    Attributes:
+      length: how many indices there are in a part.
+      number: the node of the index that the axis had, if the last parts are shorter.
+      nodes: those that are needed for that.
+    """
+
+    def __init__(self, kernel, axis, parts):
+        self.axis, self.size = axis, kernel.sizes[axis]
+        self.length = -(-self.size // parts)
+        self.number, self.nodes = None, []
+        if self.length * parts != self.size:
+            self.length = ALIGNED * -(-self.length // ALIGNED)
+            part, turn = index(0), index(1 + axis)
+            length, size = (constant(x, part.dtype) for x in (self.length, self.size))
+            first = apply("mul", part, length)
+            self.number = apply("add", first, turn)
+            self.inside = apply("lt", self.number, size)
+            self.nodes = [part, length, first, turn, self.number, size, self.inside]
+        self.sizes = [parts, *kernel.sizes]
+        self.sizes[1 + axis] = self.length
+
+    def place(self, place):
+        """Return a place in the kernel with the new axis."""
+        return Affine(
+            place.offset, (place.strides[self.axis] * self.length, *place.strides)
+        )
+
+    def guards(self, place):
+        """Return the guards that a load needs because of shorter parts, a list."""
+        if not self.number or not place.strides[self.axis]:
+            return []
+        ones = [int(axis == self.axis) for axis in range(len(place.strides))]
+        return [Guard(self.place(Affine(0, (*ones,))), self.size)]
+
+    def entering(self, fold, x):
+        """Return nodes, the last of which enters a fold in the place of `x`."""
+        if not self.number:
+            return [x]
+        start = constant(foldings[fold.detail.how].start(x.dtype), x.dtype)
+        return [start, apply("select", self.inside, x, start)]
+
+    def store(self, store, node):
+        """Return a store along the axis, of the given node."""
+        place, axes = self.place(store.place), [axis + 1 for axis in store.axes]
+        if not self.number:
+            return store._replace(place=place, node=node)
+        term = Term(store.place.strides[self.axis], self.size)
+        strides = [*place.strides]
+        strides[0] = strides[1 + self.axis] = 0
+        update = Update("set", (self.number,), (term,), (0, *axes), distinct=True)
+        return Store(store.parameter, Affine(place.offset, (*strides,)), node, update)
+
+
 def first_kernel(kernel, cut):
     """Return the kernel that folds the parts; the first of its axes counts them."""
     late, new = behind_folds(kernel.nodes), {}
     early = [store for store in kernel.stores if store.node not in late]
-    length = kernel.sizes[cut.axis] // cut.parts
-
-    def spread(place):
-        return Affine(place.offset, (place.strides[cut.axis] * length, *place.strides))
-
+    spread = Spread(kernel, cut.axis, cut.parts)
     folded = [each.args[0] for each in cut.partials]
-    kept = needed([*folded, *[store.node for store in early]])
-    nodes = [node for node in kernel.nodes if node in kept]
-    for node in [*nodes, *cut.partials]:
+    kept, made = needed([*folded, *[store.node for store in early]]), [*spread.nodes]
+    for node in [node for node in kernel.nodes if node in kept]:
         new[node] = respread(node, [new[arg] for arg in node.args], spread)
-    stores = [
-        store._replace(place=spread(store.place), node=new[store.node])
-        for store in early
-    ]
+        made.append(new[node])
+    for each in cut.partials:
+        made += spread.entering(each, new[each.args[0]])
+        new[each] = respread(each, made[-1:], spread)
+        made.append(new[each])
+    stores = [spread.store(store, new[store.node]) for store in early]
     for each, parameter in cut.partials.items():
         strides, size = rows_of(kernel, each)
         stores.append(Store(parameter, Affine(0, (size, *strides)), new[each]))
-    sizes = [cut.parts, *kernel.sizes]
-    sizes[1 + cut.axis] = length
-    return assembled(kernel.name, sizes, new.values(), stores)
+    return assembled(kernel.name, spread.sizes, made, stores)
 
 
 def respread(node, args, spread):
@@ -145,8 +213,9 @@ def respread(node, args, spread):
         return index(node.detail + 1)
     if node.op == "load":
         parameter, place, guards, other, _ = node.detail
-        guards = [Guard(spread(guard.place), guard.limit) for guard in guards]
-        return load(parameter, spread(place), guards, other)
+        guards = [Guard(spread.place(guard.place), guard.limit) for guard in guards]
+        guards += spread.guards(place)
+        return load(parameter, spread.place(place), guards, other)
     if node.op == "fold":
         return fold(node.detail.how, [axis + 1 for axis in node.detail.axes], *args)
     return apply(node.op, *args, dtype=node.dtype if node.op in recastings else None)
@@ -186,9 +255,9 @@ def last_kernel(kernel, cut):
     return collapse(assembled(kernel.name, sizes, nodes, stores))
 
 
-def in_two(step):
-    """Return two launches that do what one does, or None."""
-    cut = cut_of(step.kernel)
+def in_two(step, **wishes):
+    """Return two launches that do what one does, or None; `wishes` as for `cut_of`."""
+    cut = cut_of(step.kernel, **wishes)
     if cut is None:
         return None
     owners = dict(zip(step.kernel.parameters, step.buffers))
