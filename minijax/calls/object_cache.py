@@ -1,4 +1,4 @@
-# Made from chapters/26_calls.md by `make chapter`;
+# Made from chapters/26_calls_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """Machine code kept on disk, so that the next process finds it ready.
 
