@@ -1191,4 +1191,5 @@ REGISTERS: list[str] = [
     "minijax.randomness.key_rules",
     "minijax.randomness.generator_switches",
     "minijax.randomness.key_watch",
+    "minijax.cuda.finding",
 ]

@@ -7,6 +7,7 @@ Reference: ``jax.Device``, ``jax.devices``, ``jax.sharding``.
 
 import os
 import re
+from contextlib import suppress
 from threading import Lock
 
 import numpy as np
@@ -185,6 +186,10 @@ class Placement:
 # The devices of each platform; the first platform is the default.
 platforms = {"cpu": [Device("cpu", 0, np)]}
 
+# From further names to functions that add a platform when one first asks for it, and
+# return its devices; they raise a `RuntimeError` that says why there are none.
+finders = {}
+
 
 def host_device():
     """Return the device on which functions of Python are called back: the first CPU."""
@@ -281,7 +286,7 @@ def _device_or_platform(value):
         return value
     if not isinstance(value, str):
         raise ValueError(NO_DEVICE.format(value))
-    if value not in platforms:
+    if not _is_here(value):
         named = value.partition(":")[0] in platforms
         raise ValueError(NO_DEVICE.format(value)) if named else _unknown(value)
     return value
@@ -304,7 +309,26 @@ def default_backend() -> str:
 
 
 def _first(names):
-    return next((name for name in _listed(names) if name in platforms), "")
+    here = (name for name in _listed(names) if _is_here(name))
+    return next((_devices_of(name)[0].platform for name in here), "")
+
+
+def _is_here(name):
+    with suppress(RuntimeError):
+        return bool(_devices_of(name))
+    return False
+
+
+def _devices_of(name):
+    """Return the devices of a platform, which a higher floor may have to look for."""
+    if name in platforms:
+        return platforms[name]
+    if name not in finders:
+        raise _unknown(name)
+    try:
+        return finders[name]()
+    except RuntimeError as error:
+        raise _unknown(name, f". {error}") from error
 
 
 def _listed(names):
@@ -318,7 +342,7 @@ def _present(names):
     """
     if not isinstance(names, str | None):
         raise ValueError(f"Platforms are named by a string or None, got {names!r}.")
-    absent = [name for name in _listed(names) if name not in platforms]
+    absent = [name for name in _listed(names) if not _is_here(name)]
     if absent and (set(absent) != {"cuda"} or not _first(names)):
         raise RuntimeError(
             f"Unable to initialize backend {absent[0]!r}. Present here: "
@@ -327,11 +351,12 @@ def _present(names):
     return names
 
 
-def _unknown(backend):
-    """Return the error that there is no such platform."""
+def _unknown(backend, reason=""):
+    """Return the error that there is no such platform, and perhaps why."""
     return RuntimeError(
         f"Unknown backend: {backend!r} requested, but no platforms that are instances "
-        f"of {backend} are present. Platforms present are: {','.join(platforms)}"
+        f"of {backend} are present. Platforms present are: "
+        f"{','.join(platforms)}{reason}"
     )
 
 
@@ -358,10 +383,7 @@ def devices(backend: str | None = None) -> list[Device]:
       RuntimeError: if there is no such platform.
     """
     _default.used or _default.count()
-    backend = backend or default_backend()
-    if backend not in platforms:
-        raise _unknown(backend)
-    return list(platforms[backend])
+    return list(_devices_of(backend or default_backend()))
 
 
 def local_devices(
