@@ -19,7 +19,9 @@ import minijax
 from minijax.core import rule_tables
 
 minijax.config.update("jax_num_cpu_devices", 2)  # a second place for arrays
-ELSEWHERE = os.environ.get("MINIJAX_TEST_DEVICE")  # "1": all arrays are on cpu:1
+# "1": all arrays are on cpu:1; "card": on a GPU that is emulated.
+ELSEWHERE = os.environ.get("MINIJAX_TEST_DEVICE")
+ON_A_CARD = ELSEWHERE == "card"
 
 ORACLE = Path(__file__).parent / "oracle"
 
@@ -69,10 +71,17 @@ if ELSEWHERE:
     from minijax.arrays.array import ArrayImpl
     from minijax.jitting import api
 
-    FIRST, CHOSEN = minijax.devices()[0], minijax.devices()[int(ELSEWHERE)]
+    if ON_A_CARD:
+        from minijax.cuda.driver import stand_in
+        from minijax_book.emulator.cupy_card import EmulatedCuPy
+
+        stand_in.value = EmulatedCuPy()
+    FIRST = minijax.devices()[0]
+    CHOSEN = minijax.devices("gpu" if ON_A_CARD else "cpu")[-1 if ON_A_CARD else 1]
     minijax.config.update("jax_default_device", CHOSEN)
-    # `jit(backend="cpu")` asks for machine code in most tests, and not for cpu:0.
-    api.devices = lambda platform: [CHOSEN] if platform == "cpu" else []
+    if not ON_A_CARD:
+        # `jit(backend="cpu")` asks for machine code in most tests, and not for cpu:0.
+        api.devices = lambda platform: [CHOSEN] if platform == "cpu" else []
 COMMITTED = ELSEWHERE and os.environ.get("MINIJAX_TEST_COMMITTED")
 if COMMITTED:
     CHOSEN.uncommitted = CHOSEN.committed  # whatever is made has to stay where it is

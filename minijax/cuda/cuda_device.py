@@ -7,13 +7,23 @@ Reference: ``jax.devices("gpu")``.
 
 import numpy as np
 
+from minijax.arrays.array import computations
 from minijax.arrays.avals import ShapedArray
 from minijax.arrays.placement import Device, host_device
 from minijax.cuda.device_memory import CardBuffer, room
 from minijax.cuda.driver import Card
 from minijax.cuda.programs import CudaProgram, run
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from minijax.jitting.compilation import on_device_of
 from minijax.kernels.program_steps import kernel_rules
+
+
+def evaluated_near(device, primitive, compute, buffers, params, avals):
+    """Return the buffers of what NumPy makes of copies of the operands."""
+    near, host = [device.fetch(x) for x in buffers], host_device()
+    with on_device_of(host.uncommitted):
+        found = host.evaluate(primitive, compute, near, params, avals)
+    return list(map(device.put, found))
 
 
 def program_of(device, primitive, types, params, avals):
@@ -88,10 +98,8 @@ class CudaDevice(CardStore):
 
     def evaluate(self, primitive, compute, buffers, params, avals):
         """Return the buffers of what a primitive makes of others."""
-        if primitive not in kernel_rules:
-            near = [self.fetch(x) for x in buffers]
-            found = host_device().evaluate(primitive, compute, near, params, avals)
-            return list(map(self.put, found))
+        if primitive not in kernel_rules or compute is not computations.get(primitive):
+            return evaluated_near(self, primitive, compute, buffers, params, avals)
         types = tuple([ShapedArray(x.shape, x.dtype) for x in buffers])
         program = program_of(self, primitive, types, params, avals)
         return run(program, [x.bytes for x in buffers])

@@ -5,11 +5,13 @@
 from itertools import repeat
 
 from minijax.arrays.array import ArrayImpl, asbuffer
+from minijax.arrays.placement import host_device
 from minijax.cuda.device_memory import CardBuffer, given_bytes, room
 from minijax.cuda.launched_steps import cuda_launches, with_card_products
 from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.launches import launch_of
 from minijax.gpu.operations import PRELUDE
+from minijax.jitting.compilation import on_device_of
 from minijax.jitting.costs import nbytes
 from minijax.kernels.backends import Memory
 from minijax.kernels.program_steps import Launch, jaxpr_passes, lower
@@ -23,8 +25,9 @@ from minijax.memory.planning import plan
 
 def steps_for_card(closed):
     """Return the `LoweredProgram` of a program: launches, where a card can do it."""
-    program = with_own_results(lower(jaxpr_passes.value(closed)))
-    return with_card_products(fuse(program, TARGETS["gpu"]))
+    with on_device_of(host_device().uncommitted):  # for what is computed at once
+        program = with_own_results(lower(jaxpr_passes.value(closed)))
+        return with_card_products(fuse(program, TARGETS["gpu"]))
 
 
 def launches_in(program):
@@ -62,7 +65,8 @@ def near_by(program, step):
 
     def do(memory):
         near = Memory({x: memory[x].fetch() for x in step.reads})
-        run(near)
+        with on_device_of(host_device().uncommitted):
+            run(near)
         for x in step.writes:
             memory[x].fill(near[x])
 
