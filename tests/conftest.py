@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 import minijax
 from minijax.core import rule_tables
+from minijax.jitting.compilation import backends
 
 minijax.config.update("jax_num_cpu_devices", 2)  # a second place for arrays
 # "1": all arrays are on cpu:1; "card": on a GPU that is emulated.
@@ -86,6 +87,18 @@ COMMITTED = ELSEWHERE and os.environ.get("MINIJAX_TEST_COMMITTED")
 if COMMITTED:
     CHOSEN.uncommitted = CHOSEN.committed  # whatever is made has to stay where it is
 ABOUT_PLACES = "test_arrays_placement.py", "test_jitting_placing.py"
+
+
+def pytest_collection_modifyitems(items):
+    """Skip on a card what asks for the backend of another platform by its name."""
+    for item in items if ON_A_CARD else []:
+        named = getattr(item, "callspec", None) and item.callspec.params.get("backend")
+        serves = getattr(backends.get(named), "platforms", ("gpu",))
+        if "gpu" not in serves or item.name in OF_THE_CPU:
+            item.add_marker(pytest.mark.skip(reason="of another platform"))
+
+
+OF_THE_CPU = "test_emitted_lines", "test_backends[python]"
 
 
 @pytest.fixture(autouse=bool(ELSEWHERE))

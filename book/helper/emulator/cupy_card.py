@@ -17,6 +17,7 @@ import bisect
 import ctypes
 import functools
 import threading
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -170,9 +171,15 @@ class Graph:
             stream.add(make)
 
 
-@functools.lru_cache(4096)
+_modules = weakref.WeakValueDictionary()
+
+
 def _module(source):
-    return Module(source)
+    """Return compiled kernels, which are shared as long as a function of them lives."""
+    module = _modules.get(source)
+    if module is None:
+        module = _modules[source] = Module(source)
+    return module
 
 
 class RawModule:
