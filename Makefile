@@ -108,7 +108,7 @@ elsewhere: $(STAMP)
 GPU_PART := $(addprefix tests/test_,$(addsuffix .py,scans_loops branches_while_loops \
   reverse_gradients callbacks_primitives))
 GPU_CHECK := $(GPU_PART) $(addprefix tests/test_,$(addsuffix .py,scans_mapping \
-  scans_associative own_rules_rules forgetting_rematerialisation linear_linearization))
+  scans_associative own_rules_rules))
 gpu-part: $(STAMP)
 	$(call title,tests on an emulated GPU)
 	@$(if $(EMULATED),MINIJAX_TEST_DEVICE=card $(RUN) -m pytest -q $(GPU_PART),echo "skipped: no C++ compiler here")

@@ -37,8 +37,8 @@ def program_of(device, primitive, types, params, avals):
     return device.programs[key]
 
 
-class CardStore(Device):
-    """A card as a place for arrays, whose buffers are `CardBuffer`.
+class NamedCard(Device):
+    """A card under the name that JAX gives it.
 
     Args:
       id: number of the card.
@@ -58,6 +58,10 @@ class CardStore(Device):
 
     def __str__(self):
         return f"cuda:{self.id}"
+
+
+class CardStore(NamedCard):
+    """A card as a place for arrays, whose buffers are `CardBuffer`."""
 
     def put(self, x, dtype=None):
         """Return a buffer on the card with the numbers of an array of the host."""

@@ -76,7 +76,8 @@ def near_by(program, step):
 def launched(program, launch):
     """Return a function of the memory that puts a launch into the card's stream."""
     label, _, blocks, threads, buffers = launch
-    card, function, what = program.card, program.functions[label], program.says(label)
+    card, function = program.card, program.functions[label]
+    what = f"{label} of {program.name}{program.line}"
 
     def do(memory):
         places = [memory[buffer].address for buffer in buffers]
@@ -104,11 +105,10 @@ class CudaProgram:
 
     def __init__(self, closed, name="program", donated=(), device=None):
         self.name, self.line, self.out_avals = name, line_of(closed), closed.out_avals
-        self.device, self.card, self.arenas = device, device.card, []
-        self.placement = device.uncommitted
+        self.device, self.card, self.placement = device, device.card, device.uncommitted
         self.plan = plan(steps_for_card(closed), donated, may_overwrite_there)
         self.lowered, self.offsets = self.plan.planned, offsets_of(self.plan)
-        self.launches = launches_in(self.lowered)
+        self.launches, self.arenas = launches_in(self.lowered), []
         self.text = cuda_source(self.launches.values())
         labels = {launch.label for launch in self.launches.values()}
         self.functions = self.card.load(self.text, labels) if labels else {}
@@ -119,10 +119,6 @@ class CudaProgram:
     def prepare(self, step):
         """Return a function of the memory that does a step."""
         return prepared(self, step)
-
-    def says(self, label):
-        """Return what errors say of a kernel."""
-        return f"{label} of {self.name}{self.line}"
 
     def start(self, memory):
         """Go through the steps; what is the card's work is done later."""
