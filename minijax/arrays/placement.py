@@ -321,12 +321,10 @@ def _is_here(name):
 
 def _devices_of(name):
     """Return the devices of a platform, which a higher floor may have to look for."""
-    if name in platforms:
-        return platforms[name]
-    if name not in finders:
+    if name not in platforms and name not in finders:
         raise _unknown(name)
     try:
-        return finders[name]()
+        return platforms[name] if name in platforms else finders[name]()
     except RuntimeError as error:
         raise _unknown(name, f". {error}") from error
 
@@ -384,34 +382,3 @@ def devices(backend: str | None = None) -> list[Device]:
     """
     _default.used or _default.count()
     return list(_devices_of(backend or default_backend()))
-
-
-def local_devices(
-    process_index: int | None = None,
-    backend: str | None = None,
-    host_id: int | None = None,
-) -> list[Device]:
-    """Return the devices of this process.
-
-    Args:
-      process_index: 0, the number of this process.
-      backend: name of the platform.
-      host_id: an older name of `process_index`.
-
-    Raises:
-      ValueError: if there is no process of this number.
-    """
-    number = process_index if host_id is None else host_id
-    if number not in (None, 0):
-        raise ValueError(f"Unknown process_index {number}: this is process 0.")
-    return devices(backend)
-
-
-def device_count(backend: str | None = None) -> int:
-    """Return the number of devices of a platform."""
-    return len(devices(backend))
-
-
-def local_device_count(backend: str | None = None) -> int:
-    """Return the number of devices of a platform that this process owns."""
-    return len(local_devices(backend=backend))
