@@ -5,9 +5,6 @@
 import threading
 
 from minijax.arrays.placement import finders, platforms
-from minijax.cuda.cuda_device import CudaDevice
-from minijax.cuda.driver import count_cards
-from minijax.cuda.graphs import GraphProgram
 from minijax.jaxprs.latest import Latest
 from minijax.jitting.compilation import backends, default_backends
 
@@ -20,6 +17,10 @@ def find_gpus():
     Raises:
       RuntimeError: if there is no card, or no way to use one.
     """
+    from minijax.cuda.cuda_device import CudaDevice
+    from minijax.cuda.driver import count_cards
+    from minijax.cuda.graphs import GraphProgram
+
     with _turn:
         if "gpu" not in platforms:
             cards = [CudaDevice(id) for id in range(count_cards())]

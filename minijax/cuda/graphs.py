@@ -1,4 +1,4 @@
-# Made from chapters/35_device_rest.md by `make chapter`;
+# Made from chapters/35_device.md by `make chapter`;
 # edit the chapter, not this file.
 """CUDA graphs: the launches of a program, recorded once and replayed by one call."""
 
