@@ -114,6 +114,7 @@ CASES["approx_min_k"] = (
 )
 
 
+
 def _square(dtype=float):
     """Return a matrix with a large diagonal, different in all places."""
     x = _between(-1, 1, (3, 3)).astype(dtype)
@@ -131,10 +132,9 @@ for suffix, dtype in (("", float), (" complex", complex)):
     CASES[f"qr{suffix}"] = _linalg("qr", lambda qr: qr[0]), [_square(dtype)[:, :2]]
     CASES[f"qr r{suffix}"] = _linalg("qr", lambda qr: qr[1]), [_square(dtype)]
     CASES[f"eigh{suffix}"] = _linalg("eigh", lambda vw: vw[1]), [_square(dtype)]
-    CASES[f"svd{suffix}"] = (
-        _linalg("svd", lambda s: s, compute_uv=False),
-        [_square(dtype)[:2]],
-    )
+    CASES[f"svd{suffix}"] = _linalg("svd", lambda s: s, compute_uv=False), [
+        _square(dtype)[:2]
+    ]
     for side, transpose in ((False, False), (True, True)):
         CASES[f"triangular_solve {side}{suffix}"] = (
             _linalg(

@@ -82,7 +82,7 @@ SHAPE = "The shapes of the operands do not fit."
 def text_to_jit(j):
     """A string is given to jit."""
     act = j.jit(lambda x, kind: j.numpy.sin(x) if kind == "sin" else x)
-    act(1.0, "sin")
+    act(1.0, 'sin')
 
 
 @mistake("act(1.0, object())", "thing", "static_argnums=1", cause=STATIC, cure=MARK)
@@ -98,26 +98,15 @@ def shape_from_argument(j):
     j.jit(lambda n: j.numpy.zeros(n))(3)
 
 
-@mistake(
-    "range(n)",
-    "n",
-    "static_argnums=0",
-    cause=NUMBER,
-    cure="Make `n` static, or count in the program with `lax.fori_loop`.",
-)
+@mistake("range(n)", "n", "static_argnums=0", cause=NUMBER,
+         cure="Make `n` static, or count in the program with `lax.fori_loop`.")
 def range_of_tracer(j):
     """range of an argument."""
     j.jit(lambda n: [2 * i for i in range(n)])(3)
 
 
-@mistake(
-    "if y > 0:",
-    "x",
-    "lax.cond",
-    "jnp.where",
-    cause=NUMBER,
-    cure="`jnp.where` chooses between values, `lax.cond` between computations.",
-)
+@mistake("if y > 0:", "x", "lax.cond", "jnp.where", cause=NUMBER,
+         cure="`jnp.where` chooses between values, `lax.cond` between computations.")
 def if_on_tracer(j):
     """if on a traced value."""
 
@@ -131,13 +120,8 @@ def if_on_tracer(j):
     relu(1.0)
 
 
-@mistake(
-    "while x < 10:",
-    "x",
-    "jnp.where",
-    cause=NUMBER,
-    cure="`lax.while_loop` repeats in the program.",
-)
+@mistake("while x < 10:", "x", "jnp.where", cause=NUMBER,
+         cure="`lax.while_loop` repeats in the program.")
 def while_on_tracer(j):
     """while on a traced value."""
 
@@ -150,13 +134,8 @@ def while_on_tracer(j):
     double(1.0)
 
 
-@mistake(
-    "x > 0 and x < 1",
-    "x",
-    "jnp.where",
-    cause=NUMBER,
-    cure="`&` is the logical and of arrays.",
-)
+@mistake("x > 0 and x < 1", "x", "jnp.where", cause=NUMBER,
+         cure="`&` is the logical and of arrays.")
 def and_on_tracers(j):
     """and between traced values."""
     j.jit(lambda x: x > 0 and x < 1)(0.5)
@@ -174,37 +153,23 @@ def int_of_tracer(j):
     j.jit(lambda x: int(x))(1.0)
 
 
-@mistake(
-    "np.sin(x)",
-    "x",
-    "minijax.numpy",
-    cause="NumPy wants numbers at once.",
-    cure="Use the function of the same name in `jax.numpy`.",
-)
+@mistake("np.sin(x)", "x", "minijax.numpy", cause="NumPy wants numbers at once.",
+         cure="Use the function of the same name in `jax.numpy`.")
 def numpy_on_tracer(j):
     """A function of NumPy on a traced value."""
     j.jit(lambda x: np.sin(x))(1.0)
 
 
-@mistake(
-    "[10, 20][i]",
-    "i",
-    "static_argnums=0",
-    cause=NUMBER,
-    cure="Make the list an array, or the index static.",
-)
+@mistake("[10, 20][i]", "i", "static_argnums=0", cause=NUMBER,
+         cure="Make the list an array, or the index static.")
 def list_index(j):
     """A traced value as the index of a list."""
     j.jit(lambda i: [10, 20][i])(1)
 
 
-@mistake(
-    "kept[0] + 1",
-    "jit of",
-    "y = j.numpy.sin(x)",
-    cause="A tracer was stored outside of the function, and used later.",
-    cure="Return the value.",
-)
+@mistake("kept[0] + 1", "jit of", "y = j.numpy.sin(x)",
+         cause="A tracer was stored outside of the function, and used later.",
+         cure="Return the value.")
 def leaked_from_jit(j):
     """A tracer leaks out of jit."""
     kept = []
@@ -219,12 +184,8 @@ def leaked_from_jit(j):
     kept[0] + 1
 
 
-@mistake(
-    "kept[0] * 2.0",
-    "grad",
-    cause="A tracer was stored, and used later.",
-    cure="Return the value, with `has_aux=True`.",
-)
+@mistake("kept[0] * 2.0", "grad", cause="A tracer was stored, and used later.",
+         cure="Return the value, with `has_aux=True`.")
 def leaked_from_grad(j):
     """A tracer leaks out of grad."""
     kept = []
@@ -237,12 +198,8 @@ def leaked_from_grad(j):
     kept[0] * 2.0
 
 
-@mistake(
-    "kept[0] - 1.0",
-    "vmap",
-    cause="A tracer was stored, and used later.",
-    cure="Return the value.",
-)
+@mistake("kept[0] - 1.0", "vmap", cause="A tracer was stored, and used later.",
+         cure="Return the value.")
 def leaked_from_vmap(j):
     """A tracer leaks out of vmap."""
     kept = []
@@ -250,14 +207,8 @@ def leaked_from_vmap(j):
     kept[0] - 1.0
 
 
-@mistake(
-    'h @ w["out"]',
-    "h: float32[8,4]",
-    "w['out']: float32[5,2]",
-    "tanh",
-    cause=SHAPE,
-    cure="The sizes of the axes that are summed over must agree.",
-)
+@mistake('h @ w["out"]', "h: float32[8,4]", "w['out']: float32[5,2]", "tanh",
+         cause=SHAPE, cure="The sizes of the axes that are summed over must agree.")
 def mismatch_in_loss(j):
     """A shape mismatch in a jitted loss."""
 
@@ -272,74 +223,49 @@ def mismatch_in_loss(j):
     j.jit(j.value_and_grad(loss))(w, ones(8, 3), ones(8, 2))
 
 
-@mistake(
-    "a + b",
-    "a: float32[3]",
-    "b: float32[4]",
-    cause=SHAPE,
-    cure="Axes broadcast from the right; a size of 1 stretches.",
-)
+@mistake("a + b", "a: float32[3]", "b: float32[4]", cause=SHAPE,
+         cure="Axes broadcast from the right; a size of 1 stretches.")
 def add_of_shapes(j):
     """A sum of arrays that do not broadcast."""
     a, b = j.numpy.ones(3), j.numpy.ones(4)
     a + b
 
 
-@mistake(
-    "row * column",
-    "row: float32[4]",
-    cause=SHAPE,
-    cure="Inside vmap an array has one axis less.",
-)
+@mistake("row * column", "row: float32[4]", cause=SHAPE,
+         cure="Inside vmap an array has one axis less.")
 def shapes_in_vmap(j):
     """A product of rows that do not fit, inside vmap."""
     column = ones(3)
     j.vmap(lambda row: row * column)(j.numpy.ones((2, 4)))
 
 
-@mistake(
-    "j.lax.add(a, b)",
-    "float32[3]",
-    "int32[3]",
-    cause="The functions of `lax` do not promote dtypes.",
-    cure="Use `jax.numpy`, or convert one of the operands.",
-)
+@mistake("j.lax.add(a, b)", "float32[3]", "int32[3]",
+         cause="The functions of `lax` do not promote dtypes.",
+         cure="Use `jax.numpy`, or convert one of the operands.")
 def dtypes_in_lax(j):
     """Different dtypes in lax."""
     a, b = ones(3), np.arange(3, dtype="int32")
     j.jit(lambda a, b: j.lax.add(a, b))(a, b)
 
 
-@mistake(
-    "j.numpy.concatenate([a, b])",
-    "a: float32[2,3]",
-    cause=SHAPE,
-    cure="All axes but the joined one must agree.",
-)
+@mistake("j.numpy.concatenate([a, b])", "a: float32[2,3]", cause=SHAPE,
+         cure="All axes but the joined one must agree.")
 def concatenate_shapes(j):
     """A concatenation of arrays that do not fit."""
     a, b = j.numpy.ones((2, 3)), j.numpy.ones((2, 4))
     j.numpy.concatenate([a, b])
 
 
-@mistake(
-    "x.reshape(5, 5)",
-    "x: float32[3,4]",
-    cause="The sizes before and after differ.",
-    cure="-1 stands for what fits.",
-)
+@mistake("x.reshape(5, 5)", "x: float32[3,4]",
+         cause="The sizes before and after differ.", cure="-1 stands for what fits.")
 def reshape_sizes(j):
     """A reshape to another number of elements."""
     x = j.numpy.ones((3, 4))
     x.reshape(5, 5)
 
 
-@mistake(
-    "x.sum(axis=2)",
-    "x: float32[3,4]",
-    cause="There is no such axis.",
-    cure="Axes are counted from 0, or from the end with negative numbers.",
-)
+@mistake("x.sum(axis=2)", "x: float32[3,4]", cause="There is no such axis.",
+         cure="Axes are counted from 0, or from the end with negative numbers.")
 def missing_axis(j):
     """A sum over an axis that is not there."""
     x = j.numpy.ones((3, 4))
@@ -353,24 +279,16 @@ def assignment(j):
     x[0] = 1.0
 
 
-@mistake(
-    "j.numpy.sin([1.0, 2.0])",
-    "list",
-    cause="A list is no array.",
-    cure="`jnp.array` makes one.",
-)
+@mistake("j.numpy.sin([1.0, 2.0])", "list", cause="A list is no array.",
+         cure="`jnp.array` makes one.")
 def list_as_array(j):
     """A list is given to a function of arrays."""
     j.numpy.sin([1.0, 2.0])
 
 
-@mistake(
-    "j.lax.scan(body",
-    "body",
-    "pair",
-    cause="A step of a scan returns the carry and a row of the results.",
-    cure="`return carry, None`.",
-)
+@mistake("j.lax.scan(body", "body", "pair",
+         cause="A step of a scan returns the carry and a row of the results.",
+         cure="`return carry, None`.")
 def scan_without_pair(j):
     """A scan body that does not return a pair."""
 
@@ -380,12 +298,8 @@ def scan_without_pair(j):
     j.lax.scan(body, 0.0, ones(3))
 
 
-@mistake(
-    "j.lax.scan(body",
-    "carry",
-    cause="The carry changes its type on the way.",
-    cure="Start with a carry of the type that a step returns.",
-)
+@mistake("j.lax.scan(body", "carry", cause="The carry changes its type on the way.",
+         cure="Start with a carry of the type that a step returns.")
 def scan_carry_type(j):
     """A scan whose carry changes its dtype."""
 
@@ -395,13 +309,8 @@ def scan_carry_type(j):
     j.lax.scan(body, np.zeros((), np.int32), ones(3))
 
 
-@mistake(
-    "j.lax.scan(body",
-    "2",
-    "3",
-    cause="The arrays have no common length.",
-    cure="All leaves of `xs` have the same first axis.",
-)
+@mistake("j.lax.scan(body", "2", "3", cause="The arrays have no common length.",
+         cure="All leaves of `xs` have the same first axis.")
 def scan_lengths(j):
     """A scan over arrays of different lengths."""
 
@@ -411,52 +320,37 @@ def scan_lengths(j):
     j.lax.scan(body, 0.0, (ones(2), ones(3)))
 
 
-@mistake(
-    "j.lax.cond(",
-    cause="Both branches must return the same types.",
-    cure="Convert the result of one of them.",
-)
+@mistake("j.lax.cond(", cause="Both branches must return the same types.",
+         cure="Convert the result of one of them.")
 def cond_types(j):
     """A cond whose branches differ in dtype."""
     j.lax.cond(True, lambda x: x, lambda x: x > 0, 1.0)
 
 
-@mistake(
-    "j.lax.cond(",
-    cause="The predicate of a cond is a scalar.",
-    cure="`jnp.where` takes an array of tests.",
-)
+@mistake("j.lax.cond(", cause="The predicate of a cond is a scalar.",
+         cure="`jnp.where` takes an array of tests.")
 def cond_of_vector(j):
     """A cond on a vector."""
     j.lax.cond(ones(3) > 0, lambda x: x, lambda x: x, 1.0)
 
 
-@mistake(
-    "j.lax.while_loop(",
-    cause="The carry changes its shape on the way.",
-    cure="Start with a carry of the shape that a step returns.",
-)
+@mistake("j.lax.while_loop(", cause="The carry changes its shape on the way.",
+         cure="Start with a carry of the shape that a step returns.")
 def while_carry(j):
     """A while_loop whose carry changes its shape."""
     v = ones(3)
     j.lax.while_loop(lambda c: c.sum() < 9, lambda c: c + v, 0.0)
 
 
-@mistake(
-    "j.lax.while_loop(", cause="The test returns no bool.", cure="Compare: `c > 0`."
-)
+@mistake("j.lax.while_loop(", cause="The test returns no bool.",
+         cure="Compare: `c > 0`.")
 def while_test(j):
     """A while_loop whose test is no bool."""
     j.lax.while_loop(lambda c: c, lambda c: c - 1.0, 3.0)
 
 
-@mistake(
-    "f(1.0, array)",
-    "n",
-    "static",
-    cause="A static argument needs a hash.",
-    cure="An array varies: give it as an ordinary argument.",
-)
+@mistake("f(1.0, array)", "n", "static", cause="A static argument needs a hash.",
+         cure="An array varies: give it as an ordinary argument.")
 def static_array(j):
     """An array as a static argument."""
     f = j.jit(lambda x, n: x * n, static_argnums=1)
@@ -464,73 +358,46 @@ def static_array(j):
     f(1.0, array)
 
 
-@mistake(
-    "f(1.0, [1, 2])",
-    "n",
-    "tuple",
-    cause="A static argument needs a hash.",
-    cure="Give a tuple.",
-)
+@mistake("f(1.0, [1, 2])", "n", "tuple", cause="A static argument needs a hash.",
+         cure="Give a tuple.")
 def static_list(j):
     """A list as a static argument."""
     f = j.jit(lambda x, n: x * len(n), static_argnums=1)
     f(1.0, [1, 2])
 
 
-@mistake(
-    "has_aux=True)(1.0)",
-    "pair",
-    cause="With `has_aux` a pair is returned.",
-    cure="Return `(result, aux)`, or drop `has_aux`.",
-)
+@mistake("has_aux=True)(1.0)", "pair", cause="With `has_aux` a pair is returned.",
+         cure="Return `(result, aux)`, or drop `has_aux`.")
 def aux_without_pair(j):
     """has_aux without a pair."""
     j.value_and_grad(lambda x: x, has_aux=True)(1.0)
 
 
-@mistake(
-    "j.grad(f)(v)",
-    "scalar",
-    "(3,)",
-    cause="grad is for scalar functions.",
-    cure="Sum the results, or use `jacrev`.",
-)
+@mistake("j.grad(f)(v)", "scalar", "(3,)", cause="grad is for scalar functions.",
+         cure="Sum the results, or use `jacrev`.")
 def grad_of_vector(j):
     """The gradient of a vector."""
     v, f = ones(3), j.numpy.sin
     j.grad(f)(v)
 
 
-@mistake(
-    "j.grad(f)(3)",
-    "int32",
-    "allow_int",
-    cause="Integers have no derivative.",
-    cure="Give a float: `3.0`.",
-)
+@mistake("j.grad(f)(3)", "int32", "allow_int", cause="Integers have no derivative.",
+         cure="Give a float: `3.0`.")
 def grad_of_integer(j):
     """The gradient with respect to an integer."""
     f = lambda x: x * 2.0  # noqa: E731
     j.grad(f)(3)
 
 
-@mistake(
-    "argnums=1)(1.0)",
-    "argnums",
-    cause="The call has fewer arguments.",
-    cure="argnums counts positional arguments from 0.",
-)
+@mistake("argnums=1)(1.0)", "argnums", cause="The call has fewer arguments.",
+         cure="argnums counts positional arguments from 0.")
 def grad_argnums(j):
     """argnums beyond the arguments."""
     j.grad(lambda x: x, argnums=1)(1.0)
 
 
-@mistake(
-    "j.grad(f)(1.0)",
-    "scalar",
-    cause="The function returns nothing.",
-    cure="`return` the result.",
-)
+@mistake("j.grad(f)(1.0)", "scalar", cause="The function returns nothing.",
+         cure="`return` the result.")
 def grad_of_nothing(j):
     """A loss without return."""
 
@@ -540,13 +407,8 @@ def grad_of_nothing(j):
     j.grad(f)(1.0)
 
 
-@mistake(
-    "j.vmap(f)(a, b)",
-    "2",
-    "3",
-    cause="The mapped axes have different sizes.",
-    cure="`in_axes=(0, None)` maps over the first argument alone.",
-)
+@mistake("j.vmap(f)(a, b)", "2", "3", cause="The mapped axes have different sizes.",
+         cure="`in_axes=(0, None)` maps over the first argument alone.")
 def vmap_sizes(j):
     """A vmap over arrays of different sizes."""
     a, b = ones(2), ones(3)
@@ -554,35 +416,24 @@ def vmap_sizes(j):
     j.vmap(f)(a, b)
 
 
-@mistake(
-    "in_axes=(0, 0))(a)",
-    "in_axes",
-    cause="One axis per argument.",
-    cure="in_axes is an integer, or as long as the arguments.",
-)
+@mistake("in_axes=(0, 0))(a)", "in_axes", cause="One axis per argument.",
+         cure="in_axes is an integer, or as long as the arguments.")
 def vmap_axes(j):
     """in_axes of the wrong length."""
     a = ones(2)
     j.vmap(lambda a: a, in_axes=(0, 0))(a)
 
 
-@mistake(
-    "j.vmap(f)(1.0)",
-    cause="A scalar has no axis to map over.",
-    cure="`in_axes=None` for what is not mapped.",
-)
+@mistake("j.vmap(f)(1.0)", cause="A scalar has no axis to map over.",
+         cure="`in_axes=None` for what is not mapped.")
 def vmap_scalar(j):
     """A vmap over a scalar."""
     f = lambda x: x  # noqa: E731
     j.vmap(f)(1.0)
 
 
-@mistake(
-    "pullback(wrong)",
-    "float32",
-    cause="The cotangent has another shape.",
-    cure="It has the shape of the result.",
-)
+@mistake("pullback(wrong)", "float32", cause="The cotangent has another shape.",
+         cure="It has the shape of the result.")
 def pullback_shape(j):
     """A cotangent of the wrong shape."""
     _, pullback = j.vjp(j.numpy.sin, ones(3))
@@ -590,36 +441,23 @@ def pullback_shape(j):
     pullback(wrong)
 
 
-@mistake(
-    "j.jvp(f, (v,), (t,))",
-    "(3,)",
-    "(4,)",
-    cause="The tangent has another shape.",
-    cure="It has the shape of the primal.",
-)
+@mistake("j.jvp(f, (v,), (t,))", "(3,)", "(4,)", cause="The tangent has another shape.",
+         cure="It has the shape of the primal.")
 def tangent_shape(j):
     """A tangent of the wrong shape."""
     v, t, f = ones(3), ones(4), j.numpy.sin
     j.jvp(f, (v,), (t,))
 
 
-@mistake(
-    "j.lax.psum(x, 'i')",
-    "i",
-    cause="No vmap around has an axis of this name.",
-    cure="`vmap(..., axis_name='i')`.",
-)
+@mistake("j.lax.psum(x, 'i')", "i", cause="No vmap around has an axis of this name.",
+         cure="`vmap(..., axis_name='i')`.")
 def unbound_axis(j):
     """A collective over an axis that is not there."""
-    j.jit(lambda x: j.lax.psum(x, "i"))(1.0)
+    j.jit(lambda x: j.lax.psum(x, 'i'))(1.0)
 
 
-@mistake(
-    "tree_map(add, a, b)",
-    "x",
-    cause="The trees have different keys.",
-    cure="Trees that are mapped together have one structure.",
-)
+@mistake("tree_map(add, a, b)", "x", cause="The trees have different keys.",
+         cure="Trees that are mapped together have one structure.")
 def tree_keys(j):
     """tree_map over different trees."""
     a, b = {"x": 1}, {"y": 1}
@@ -627,35 +465,23 @@ def tree_keys(j):
     j.tree_util.tree_map(add, a, b)
 
 
-@mistake(
-    "f(1.0)",
-    "str",
-    cause="A jitted function returns arrays.",
-    cure="Return numbers, and print the text outside.",
-)
+@mistake("f(1.0)", "str", cause="A jitted function returns arrays.",
+         cure="Return numbers, and print the text outside.")
 def text_from_jit(j):
     """A jitted function returns a string."""
     f = j.jit(lambda x: "done")
     f(1.0)
 
 
-@mistake(
-    "j.numpy.tanhh(3.0)",
-    "tanh",
-    cause="A slip of the pen.",
-    cure="The name that is most like it is noted.",
-)
+@mistake("j.numpy.tanhh(3.0)", "tanh", cause="A slip of the pen.",
+         cure="The name that is most like it is noted.")
 def missing_name(j):
     """A name that there is not."""
     j.numpy.tanhh(3.0)
 
 
-@mistake(
-    "{x: 1}",
-    "hash",
-    cause="An array is compared element by element.",
-    cure="Use a number: `x.item()`.",
-)
+@mistake("{x: 1}", "hash", cause="An array is compared element by element.",
+         cure="Use a number: `x.item()`.")
 def array_as_key(j):
     """An array as the key of a dictionary."""
     x = j.numpy.ones(())
@@ -663,26 +489,16 @@ def array_as_key(j):
     del table
 
 
-@mistake(
-    "if x:",
-    "ambiguous",
-    cause="An array has many truths.",
-    cure="`x.any()` or `x.all()`.",
-)
+@mistake("if x:", "ambiguous", cause="An array has many truths.",
+         cure="`x.any()` or `x.all()`.")
 def truth_of_array(j):
     """if on an array of several elements."""
     x = j.numpy.ones(3)
     if x:
         pass
 
-
-@mistake(
-    "model(1.0)",
-    "self",
-    "static_argnums=0",
-    cause="`self` is an argument too.",
-    cure="Make the object a pytree, or static, or jit a function of its arrays.",
-)
+@mistake("model(1.0)", "self", "static_argnums=0", cause="`self` is an argument too.",
+         cure="Make the object a pytree, or static, or jit a function of its arrays.")
 def jitted_method(j):
     """A method under jit, with self."""
 
@@ -695,67 +511,45 @@ def jitted_method(j):
     model(1.0)
 
 
-@mistake(
-    "f(1.0, 2.0)",
-    "scale",
-    cause="The call is not that of the function.",
-    cure="A traced function is called as it is written.",
-)
+@mistake("f(1.0, 2.0)", "scale", cause="The call is not that of the function.",
+         cure="A traced function is called as it is written.")
 def missing_argument(j):
     """An argument is missing under jit."""
     f = j.jit(lambda x, y, scale: x * y * scale)
     f(1.0, 2.0)
 
 
-@mistake(
-    "static_argnums=2)",
-    "static_argnums",
-    cause="There is no such parameter.",
-    cure="static_argnums counts parameters from 0.",
-)
+@mistake("static_argnums=2)", "static_argnums", cause="There is no such parameter.",
+         cure="static_argnums counts parameters from 0.")
 def static_beyond(j):
     """static_argnums beyond the parameters."""
     j.jit(lambda x: x, static_argnums=2)
 
 
-@mistake(
-    "j.jit(3.0)",
-    "callable",
-    cause="jit takes a function.",
-    cure="Give the function, not its result.",
-)
+@mistake("j.jit(3.0)", "callable", cause="jit takes a function.",
+         cure="Give the function, not its result.")
 def jit_of_number(j):
     """jit of a number."""
     j.jit(3.0)
 
 
-@mistake(
-    "x[x > 0]",
-    "concrete",
-    "jnp.where",
-    cause="The length of the result is not known.",
-    cure="`jnp.where(x > 0, x, 0.0)` keeps the shape.",
-)
+@mistake("x[x > 0]", "concrete", "jnp.where",
+         cause="The length of the result is not known.",
+         cure="`jnp.where(x > 0, x, 0.0)` keeps the shape.")
 def mask_in_jit(j):
     """A boolean mask under jit."""
     j.jit(lambda x: x[x > 0])(ones(3))
 
 
-@mistake(
-    "x.item()", "x", cause=NUMBER, cure="Return `x`, and ask for its number outside."
-)
+@mistake("x.item()", "x", cause=NUMBER,
+         cure="Return `x`, and ask for its number outside.")
 def item_of_tracer(j):
     """item of a traced value."""
     j.jit(lambda x: x.item())(1.0)
 
 
-@mistake(
-    "assert x > 0",
-    "x",
-    "jnp.where",
-    cause=NUMBER,
-    cure="Check before the call, or with `debug.callback`.",
-)
+@mistake("assert x > 0", "x", "jnp.where", cause=NUMBER,
+         cure="Check before the call, or with `debug.callback`.")
 def assert_on_tracer(j):
     """assert on a traced value."""
 
@@ -767,13 +561,8 @@ def assert_on_tracer(j):
     root(2.0)
 
 
-@mistake(
-    "if row > 0:",
-    "row",
-    "jnp.where",
-    cause="vmap has all rows at once.",
-    cure="`jnp.where` chooses for each row.",
-)
+@mistake("if row > 0:", "row", "jnp.where", cause="vmap has all rows at once.",
+         cure="`jnp.where` chooses for each row.")
 def if_in_vmap(j):
     """if inside vmap."""
 
@@ -791,13 +580,8 @@ def arange_of_tracer(j):
     j.jit(lambda n: j.numpy.arange(n))(3)
 
 
-@mistake(
-    "print(x)",
-    "deleted",
-    "donate",
-    cause="The memory of x was given away.",
-    cure="Use the result of the call, or do not donate.",
-)
+@mistake("print(x)", "deleted", "donate", cause="The memory of x was given away.",
+         cure="Use the result of the call, or do not donate.")
 def donated_buffer(j):
     """A donated array is used again."""
     step = j.jit(lambda x: x + 1.0, donate_argnums=0)
@@ -806,13 +590,8 @@ def donated_buffer(j):
     print(x)
 
 
-@mistake(
-    "step(x)",
-    "deleted",
-    "donate",
-    cause="The memory of x was given away.",
-    cure="Use the result of the call, or do not donate.",
-)
+@mistake("step(x)", "deleted", "donate", cause="The memory of x was given away.",
+         cure="Use the result of the call, or do not donate.")
 def donated_twice(j):
     """A donated array is donated again."""
     step = j.jit(lambda x: x + 1.0, donate_argnums=0)
@@ -822,25 +601,17 @@ def donated_twice(j):
     return y
 
 
-@mistake(
-    "f(1.0)",
-    "defvjp",
-    cause="A rule of one's own has to be given.",
-    cure="`f.defvjp(forward, backward)`.",
-)
+@mistake("f(1.0)", "defvjp", cause="A rule of one's own has to be given.",
+         cure="`f.defvjp(forward, backward)`.")
 def custom_vjp_without_rule(j):
     """A custom_vjp without its rules."""
     f = j.custom_vjp(lambda x: x * 2.0)
     f(1.0)
 
 
-@mistake(
-    "j.grad(f)(1.0)",
-    "forward",
-    "pair",
-    cause="The forward rule returns the result and the residuals.",
-    cure="`return y, residuals`.",
-)
+@mistake("j.grad(f)(1.0)", "forward", "pair",
+         cause="The forward rule returns the result and the residuals.",
+         cure="`return y, residuals`.")
 def forward_without_pair(j):
     """A forward rule without residuals."""
     f = j.custom_vjp(lambda x: x * 2.0)
@@ -852,13 +623,9 @@ def forward_without_pair(j):
     j.grad(f)(1.0)
 
 
-@mistake(
-    "j.grad(f)(1.0, 2.0)",
-    "backward",
-    "tuple",
-    cause="The backward rule returns one cotangent for each argument.",
-    cure="A tuple as long as the arguments; None where there is none.",
-)
+@mistake("j.grad(f)(1.0, 2.0)", "backward", "tuple",
+         cause="The backward rule returns one cotangent for each argument.",
+         cure="A tuple as long as the arguments; None where there is none.")
 def backward_length(j):
     """A backward rule with too few results."""
     f = j.custom_vjp(lambda x, y: x * y)
@@ -870,13 +637,9 @@ def backward_length(j):
     j.grad(f)(1.0, 2.0)
 
 
-@mistake(
-    "j.grad(f)(v)",
-    "backward",
-    "float32[3]",
-    cause="A cotangent has the type of its argument.",
-    cure="Sum over what the argument was broadcast to.",
-)
+@mistake("j.grad(f)(v)", "backward", "float32[3]",
+         cause="A cotangent has the type of its argument.",
+         cure="Sum over what the argument was broadcast to.")
 def backward_shape(j):
     """A backward rule whose cotangent has another shape."""
     f = j.custom_vjp(lambda x: (x * x).sum())
@@ -889,12 +652,9 @@ def backward_shape(j):
     j.grad(f)(v)
 
 
-@mistake(
-    "j.jvp(f, (1.0,), (1.0,))",
-    "custom_vjp",
-    cause="A rule for the backward direction says nothing of the forward one.",
-    cure="`custom_jvp` serves both.",
-)
+@mistake("j.jvp(f, (1.0,), (1.0,))", "custom_vjp",
+         cause="A rule for the backward direction says nothing of the forward one.",
+         cure="`custom_jvp` serves both.")
 def forward_of_custom_vjp(j):
     """jvp of a custom_vjp."""
     f = j.custom_vjp(lambda x: x * 2.0)
@@ -902,13 +662,9 @@ def forward_of_custom_vjp(j):
     j.jvp(f, (1.0,), (1.0,))
 
 
-@mistake(
-    "j.jvp(f, (1.0,), (1.0,))",
-    "pushed",
-    "pair",
-    cause="The rule returns the result and its tangent.",
-    cure="`return y, y_dot`.",
-)
+@mistake("j.jvp(f, (1.0,), (1.0,))", "pushed", "pair",
+         cause="The rule returns the result and its tangent.",
+         cure="`return y, y_dot`.")
 def custom_jvp_without_pair(j):
     """A custom_jvp rule without a pair."""
     f = j.custom_jvp(lambda x: x * 2.0)
@@ -920,12 +676,8 @@ def custom_jvp_without_pair(j):
     j.jvp(f, (1.0,), (1.0,))
 
 
-@mistake(
-    "j.jvp(f, (v,), (v,))",
-    "pushed",
-    cause="The tangent has another shape.",
-    cure="It has the shape of the result.",
-)
+@mistake("j.jvp(f, (v,), (v,))", "pushed", cause="The tangent has another shape.",
+         cure="It has the shape of the result.")
 def custom_jvp_shape(j):
     """A custom_jvp rule whose tangent has another shape."""
     f = j.custom_jvp(lambda x: x * 2.0)
@@ -938,14 +690,9 @@ def custom_jvp_shape(j):
     j.jvp(f, (v,), (v,))
 
 
-@mistake(
-    "j.vmap(f)(v, v)",
-    "rule",
-    "pair",
-    "which parts are mapped",
-    cause="The rule says which parts of its result are mapped.",
-    cure="`return v * w, True`.",
-)
+@mistake("j.vmap(f)(v, v)", "rule", "pair", "which parts are mapped",
+         cause="The rule says which parts of its result are mapped.",
+         cure="`return v * w, True`.")
 def custom_vmap_without_pair(j):
     """A custom_vmap rule without a pair."""
     f = j.custom_batching.custom_vmap(lambda v, w: v * w)
@@ -958,28 +705,19 @@ def custom_vmap_without_pair(j):
     j.vmap(f)(v, v)
 
 
-@mistake(
-    "f('a', 1.0)",
-    "custom_vmap",
-    "argument v",
-    cause="A function with a rule takes arrays.",
-    cure="Give what is no array in a closure.",
-)
+@mistake("f('a', 1.0)", "custom_vmap", "argument v",
+         cause="A function with a rule takes arrays.",
+         cure="Give what is no array in a closure.")
 def text_to_custom_vmap(j):
     """A string is given to a function with a rule."""
     f = j.custom_batching.custom_vmap(lambda v, w: w)
     f.def_vmap(lambda size, mapped, v, w: (w, mapped[1]))
-    f("a", 1.0)
+    f('a', 1.0)
 
 
-@mistake(
-    "j.grad(square)(2.0)",
-    "square",
-    "pair",
-    "cotangent",
-    cause="custom_gradient wants the result and the backward rule.",
-    cure="`return x * x, lambda g: 2.0 * x * g`.",
-)
+@mistake("j.grad(square)(2.0)", "square", "pair", "cotangent",
+         cause="custom_gradient wants the result and the backward rule.",
+         cure="`return x * x, lambda g: 2.0 * x * g`.")
 def custom_gradient_without_pair(j):
     """A custom_gradient function without a pair."""
 
@@ -990,52 +728,36 @@ def custom_gradient_without_pair(j):
     j.grad(square)(2.0)
 
 
-@mistake(
-    "j.closure_convert(f, 'a')",
-    "argument x",
-    "closure_convert",
-    cause="The example arguments are arrays, or trees of them.",
-    cure="Give an array of the right shape and dtype.",
-)
+@mistake("j.closure_convert(f, 'a')", "argument x", "closure_convert",
+         cause="The example arguments are arrays, or trees of them.",
+         cure="Give an array of the right shape and dtype.")
 def closure_of_text(j):
     """closure_convert with a string as an example."""
 
     def f(x):
         return x
 
-    j.closure_convert(f, "a")
+    j.closure_convert(f, 'a')
 
 
-@mistake(
-    "j.vmap(f, in_axes=1)(v)",
-    "axis",
-    cause="There is no such axis.",
-    cure="in_axes is less than the number of axes of the argument.",
-)
+@mistake("j.vmap(f, in_axes=1)(v)", "axis", cause="There is no such axis.",
+         cure="in_axes is less than the number of axes of the argument.")
 def vmap_axis_beyond(j):
     """A vmap over an axis that is not there."""
     v, f = ones(3), j.numpy.sin
     j.vmap(f, in_axes=1)(v)
 
 
-@mistake(
-    "out_axes=None)(v)",
-    "out_axes",
-    cause="The result differs from row to row.",
-    cure="`out_axes=0`, or a reduction over `axis_name`.",
-)
+@mistake("out_axes=None)(v)", "out_axes", cause="The result differs from row to row.",
+         cure="`out_axes=0`, or a reduction over `axis_name`.")
 def vmap_out_none(j):
     """out_axes=None for a mapped result."""
     v = ones(3)
     j.vmap(lambda x: x * 2.0, out_axes=None)(v)
 
 
-@mistake(
-    "in_axes=None)(v)",
-    "in_axes",
-    cause="Nothing says how many rows there are.",
-    cure="Map at least one argument, or give `axis_size`.",
-)
+@mistake("in_axes=None)(v)", "in_axes", cause="Nothing says how many rows there are.",
+         cure="Map at least one argument, or give `axis_size`.")
 def vmap_of_nothing(j):
     """A vmap in which nothing is mapped."""
     v = ones(3)
@@ -1048,49 +770,32 @@ def float_seed(j):
     j.random.key(0.5)
 
 
-@mistake(
-    "j.random.normal((3,))",
-    "key",
-    cause="The first argument is a key.",
-    cure="`normal(key, (3,))`.",
-)
+@mistake("j.random.normal((3,))", "key", cause="The first argument is a key.",
+         cure="`normal(key, (3,))`.")
 def forgotten_key(j):
     """A sampler without a key."""
     j.random.normal((3,))
 
 
-@mistake(
-    "j.random.normal(seed)",
-    "key",
-    cause="An integer is a seed, and no key.",
-    cure="`normal(key(3))`.",
-)
+@mistake("j.random.normal(seed)", "key", cause="An integer is a seed, and no key.",
+         cure="`normal(key(3))`.")
 def seed_as_key(j):
     """A seed in the place of a key."""
     seed = 3
     j.random.normal(seed)
 
 
-@mistake(
-    "j.random.uniform(keys)",
-    "keys",
-    "vmap",
-    cause="A sampler takes one key.",
-    cure="`vmap(uniform)(keys)`.",
-)
+@mistake("j.random.uniform(keys)", "keys", "vmap", cause="A sampler takes one key.",
+         cure="`vmap(uniform)(keys)`.")
 def several_keys(j):
     """Several keys in the place of one."""
     keys = j.random.split(j.random.key(0), 3)
     j.random.uniform(keys)
 
 
-@mistake(
-    "j.random.randint(key, (-1, 3), 0, 6)",
-    "(-1, 3)",
-    "non-negative",
-    cause="No array has fewer than no elements.",
-    cure="A size is 0 or more; -1 has a meaning in `reshape` only.",
-)
+@mistake("j.random.randint(key, (-1, 3), 0, 6)", "(-1, 3)", "non-negative",
+         cause="No array has fewer than no elements.",
+         cure="A size is 0 or more; -1 has a meaning in `reshape` only.")
 def negative_sample(j):
     """A sample of negative shape."""
     key = j.random.key(0)
@@ -1104,37 +809,24 @@ def sum_of_key(j):
     key + 1
 
 
-@mistake(
-    "j.random.normal(key, (2, 1.5))",
-    "1.5",
-    cause="A length is an integer.",
-    cure="`int(n)`, or `//`.",
-)
+@mistake("j.random.normal(key, (2, 1.5))", "1.5", cause="A length is an integer.",
+         cure="`int(n)`, or `//`.")
 def shape_of_floats(j):
     """A sample of a shape that is none."""
     key = j.random.key(0)
     j.random.normal(key, (2, 1.5))
 
 
-@mistake(
-    "dtype=int)",
-    "int32",
-    "float",
-    cause="A normal variable is a float.",
-    cure="`randint` draws integers.",
-)
+@mistake("dtype=int)", "int32", "float", cause="A normal variable is a float.",
+         cure="`randint` draws integers.")
 def normal_of_integers(j):
     """A normal sample of integers."""
     key = j.random.key(0)
     j.random.normal(key, (2,), dtype=int)
 
 
-@mistake(
-    "j.lax.scan(body",
-    "carry",
-    cause="The carry changes its structure.",
-    cure="A step returns a carry that is built like the first one.",
-)
+@mistake("j.lax.scan(body", "carry", cause="The carry changes its structure.",
+         cure="A step returns a carry that is built like the first one.")
 def scan_carry_tree(j):
     """A scan whose carry changes its structure."""
 
@@ -1144,11 +836,8 @@ def scan_carry_tree(j):
     j.lax.scan(body, 0.0, ones(3))
 
 
-@mistake(
-    "j.lax.scan(body",
-    cause="A scalar has no rows.",
-    cure="`xs` is an array, or a tree of arrays; what is constant is closed over.",
-)
+@mistake("j.lax.scan(body", cause="A scalar has no rows.",
+         cure="`xs` is an array, or a tree of arrays; what is constant is closed over.")
 def scan_of_scalar(j):
     """A scan over a scalar."""
 
@@ -1158,34 +847,24 @@ def scan_of_scalar(j):
     j.lax.scan(body, 0.0, 3.0)
 
 
-@mistake(
-    "j.lax.cond(",
-    cause="Both branches must return trees of one structure.",
-    cure="Return a pair in both.",
-)
+@mistake("j.lax.cond(", cause="Both branches must return trees of one structure.",
+         cure="Return a pair in both.")
 def cond_trees(j):
     """A cond whose branches differ in structure."""
     j.lax.cond(True, lambda x: x, lambda x: (x, x), 1.0)
 
 
-@mistake(
-    "j.lax.fori_loop(0, 3",
-    cause="The carry changes its shape on the way.",
-    cure="Start with a carry of the shape that a step returns.",
-)
+@mistake("j.lax.fori_loop(0, 3", cause="The carry changes its shape on the way.",
+         cure="Start with a carry of the shape that a step returns.")
 def fori_carry(j):
     """A fori_loop whose carry changes its shape."""
     v = ones(3)
     j.lax.fori_loop(0, 3, lambda i, c: c + v, 0.0)
 
 
-@mistake(
-    "j.grad(halve)(9.0)",
-    "while_loop",
-    "scan",
-    cause="A loop of unknown length keeps no list of its steps.",
-    cure="`scan`, or `fori_loop` with known bounds.",
-)
+@mistake("j.grad(halve)(9.0)", "while_loop", "scan",
+         cause="A loop of unknown length keeps no list of its steps.",
+         cure="`scan`, or `fori_loop` with known bounds.")
 def grad_of_while(j):
     """The gradient of a while_loop."""
 
@@ -1195,12 +874,8 @@ def grad_of_while(j):
     j.grad(halve)(9.0)
 
 
-@mistake(
-    "a & b",
-    "float32",
-    cause="Floats have no bits to combine.",
-    cure="Compare first: `(a > 0) & (b > 0)`.",
-)
+@mistake("a & b", "float32", cause="Floats have no bits to combine.",
+         cure="Compare first: `(a > 0) & (b > 0)`.")
 def bits_of_floats(j):
     """& between floats."""
     a, b = j.numpy.ones(3), j.numpy.ones(3)
@@ -1214,47 +889,32 @@ def float_index(j):
     x[1.5]
 
 
-@mistake(
-    "x.astype('float33')",
-    "float33",
-    cause="There is no such dtype.",
-    cure="`jnp.float32`, or its name.",
-)
+@mistake("x.astype('float33')", "float33", cause="There is no such dtype.",
+         cure="`jnp.float32`, or its name.")
 def unknown_dtype(j):
     """A dtype that there is not."""
     x = j.numpy.ones(3)
-    x.astype("float33")
+    x.astype('float33')
 
 
-@mistake(
-    "j.numpy.array(['a', 'b'])",
-    cause="Arrays hold numbers.",
-    cure="Keep text in a list.",
-)
+@mistake("j.numpy.array(['a', 'b'])", cause="Arrays hold numbers.",
+         cure="Keep text in a list.")
 def array_of_text(j):
     """An array of text."""
-    j.numpy.array(["a", "b"])
+    j.numpy.array(['a', 'b'])
 
 
-@mistake(
-    "int(x)",
-    "x",
-    cause="An array of three numbers is no number.",
-    cure="Index it, or reduce it.",
-)
+@mistake("int(x)", "x", cause="An array of three numbers is no number.",
+         cure="Index it, or reduce it.")
 def int_of_array(j):
     """int of an array of several elements."""
     x = j.numpy.ones(3)
     int(x)
 
 
-@mistake(
-    "j.grad(f)(z)",
-    "complex",
-    "holomorphic",
-    cause="For complex functions there are two kinds of gradients.",
-    cure="`holomorphic=True`, or a real loss.",
-)
+@mistake("j.grad(f)(z)", "complex", "holomorphic",
+         cause="For complex functions there are two kinds of gradients.",
+         cure="`holomorphic=True`, or a real loss.")
 def grad_of_complex(j):
     """The gradient with respect to a complex number."""
     z, f = 1.0 + 2.0j, j.numpy.sin
@@ -1263,60 +923,89 @@ def grad_of_complex(j):
 
 # What JAX's own tests ask of these messages, as far as it is true here.
 JAX_WORDS = {
-    "A shape comes from an argument": "Shapes must be 1D sequences of concrete values of integer type, got",
+    "A shape comes from an argument":
+        "Shapes must be 1D sequences of concrete values of integer type, got",
     "range of an argument": "The __index__() method was called on traced array",
     "if on a traced value": "Attempted boolean conversion of traced array",
-    "A function of NumPy on a traced value": "The numpy.ndarray conversion method __array__() was called on traced "
-    "array",
-    "float of a traced value": "Abstract tracer value encountered where concrete value is expected",
+    "A function of NumPy on a traced value":
+        "The numpy.ndarray conversion method __array__() was called on traced "
+        "array",
+    "float of a traced value":
+        "Abstract tracer value encountered where concrete value is expected",
     "A tracer leaks out of jit": "had a side effect",
     "A tracer leaks out of vmap": "Encountered an unexpected tracer",
-    "A shape mismatch in a jitted loss": "dot_general requires contracting dimensions to have the same shape, got",
-    "A sum of arrays that do not broadcast": "add got incompatible shapes for broadcasting: (3,), (4,)",
+    "A shape mismatch in a jitted loss":
+        "dot_general requires contracting dimensions to have the same shape, got",
+    "A sum of arrays that do not broadcast":
+        "add got incompatible shapes for broadcasting: (3,), (4,)",
     "Different dtypes in lax": "lax.add requires arguments to have the same dtypes",
-    "A concatenation of arrays that do not fit": "Cannot concatenate arrays with shapes that differ in dimensions other "
-    "than the one being concatenated",
-    "A reshape to another number of elements": "cannot reshape array of shape (3, 4) (size 12) into shape (5, 5) (size "
-    "25)",
-    "A sum over an axis that is not there": "axis 2 is out of bounds for array of dimension 2",
-    "Assignment to an element": "are immutable and do not support in-place item assignment",
-    "A list is given to a function of arrays": "sin requires ndarray or scalar arguments, got <class 'list'> at position "
-    "0.",
+    "A concatenation of arrays that do not fit":
+        "Cannot concatenate arrays with shapes that differ in dimensions other "
+        "than the one being concatenated",
+    "A reshape to another number of elements":
+        "cannot reshape array of shape (3, 4) (size 12) into shape (5, 5) (size "
+        "25)",
+    "A sum over an axis that is not there":
+        "axis 2 is out of bounds for array of dimension 2",
+    "Assignment to an element":
+        "are immutable and do not support in-place item assignment",
+    "A list is given to a function of arrays":
+        "sin requires ndarray or scalar arguments, got <class 'list'> at position "
+        "0.",
     "A scan body that does not return a pair": "scan body output must be a pair, got",
-    "A scan whose carry changes its dtype": "scan body function carry input and carry output must have equal types",
-    "A scan over arrays of different lengths": "scan got values with different leading axis sizes: 2, 3",
-    "A cond whose branches differ in dtype": "cond branches must have equal output types but they differ",
+    "A scan whose carry changes its dtype":
+        "scan body function carry input and carry output must have equal types",
+    "A scan over arrays of different lengths":
+        "scan got values with different leading axis sizes: 2, 3",
+    "A cond whose branches differ in dtype":
+        "cond branches must have equal output types but they differ",
     "A cond on a vector": "Pred must be a scalar, got",
-    "A while_loop whose carry changes its shape": "while_loop body function carry input and carry output must have equal "
-    "types",
-    "A while_loop whose test is no bool": "cond_fun must return a boolean scalar, but got output type(s)",
+    "A while_loop whose carry changes its shape":
+        "while_loop body function carry input and carry output must have equal "
+        "types",
+    "A while_loop whose test is no bool":
+        "cond_fun must return a boolean scalar, but got output type(s)",
     "An array as a static argument": "Non-hashable static arguments",
-    "The gradient of a vector": "Gradient only defined for scalar-output functions. Output had shape: "
-    "(3,).",
-    "The gradient with respect to an integer": "grad requires real- or complex-valued inputs (input dtype that is a "
-    "sub-dtype of np.inexact), but got int32",
-    "argnums beyond the arguments": "differentiating with respect to argnums=1 requires at least 2 positional "
-    "arguments to be passed by the caller, but got only 1 positional "
-    "arguments.",
-    "A loss without return": "Gradient only defined for scalar-output functions. Output was",
-    "A vmap over arrays of different sizes": "vmap got inconsistent sizes for array axes to be mapped",
-    "in_axes of the wrong length": "vmap in_axes must be an int, None, or a tuple of entries corresponding "
-    "to the positional arguments passed to the function",
-    "A vmap over a scalar": "vmap was requested to map its argument along axis 0, which implies that "
-    "its rank should be at least 1, but is only 0 (its shape is ())",
-    "A tangent of the wrong shape": "jvp called with different primal and tangent shapes",
+    "The gradient of a vector":
+        "Gradient only defined for scalar-output functions. Output had shape: "
+        "(3,).",
+    "The gradient with respect to an integer":
+        "grad requires real- or complex-valued inputs (input dtype that is a "
+        "sub-dtype of np.inexact), but got int32",
+    "argnums beyond the arguments":
+        "differentiating with respect to argnums=1 requires at least 2 positional "
+        "arguments to be passed by the caller, but got only 1 positional "
+        "arguments.",
+    "A loss without return":
+        "Gradient only defined for scalar-output functions. Output was",
+    "A vmap over arrays of different sizes":
+        "vmap got inconsistent sizes for array axes to be mapped",
+    "in_axes of the wrong length":
+        "vmap in_axes must be an int, None, or a tuple of entries corresponding "
+        "to the positional arguments passed to the function",
+    "A vmap over a scalar":
+        "vmap was requested to map its argument along axis 0, which implies that "
+        "its rank should be at least 1, but is only 0 (its shape is ())",
+    "A tangent of the wrong shape":
+        "jvp called with different primal and tangent shapes",
     "A collective over an axis that is not there": "unbound axis name: i",
     "A boolean mask under jit": "Array boolean indices must be concrete",
-    "A vmap over an axis that is not there": "vmap was requested to map its argument along axis 1, which implies that "
-    "its rank should be at least 2, but is only 1 (its shape is (3,))",
-    "A vmap in which nothing is mapped": "vmap must have at least one non-None value in in_axes",
-    "A scan whose carry changes its structure": "scan body function carry input and carry output must have the same "
-    "pytree structure",
+    "A vmap over an axis that is not there":
+        "vmap was requested to map its argument along axis 1, which implies that "
+        "its rank should be at least 2, but is only 1 (its shape is (3,))",
+    "A vmap in which nothing is mapped":
+        "vmap must have at least one non-None value in in_axes",
+    "A scan whose carry changes its structure":
+        "scan body function carry input and carry output must have the same "
+        "pytree structure",
     "A scan over a scalar": "scan got value with no leading axis to scan over",
-    "A cond whose branches differ in structure": "cond branch outputs must have the same pytree structure, but they differ",
-    "The gradient of a while_loop": "Reverse-mode differentiation does not work for lax.while_loop or "
-    "lax.fori_loop",
-    "A fori_loop whose carry changes its shape": "body function carry input and carry output must have equal types",
+    "A cond whose branches differ in structure":
+        "cond branch outputs must have the same pytree structure, but they differ",
+    "The gradient of a while_loop":
+        "Reverse-mode differentiation does not work for lax.while_loop or "
+        "lax.fori_loop",
+    "A fori_loop whose carry changes its shape":
+        "body function carry input and carry output must have equal types",
 }
 
 

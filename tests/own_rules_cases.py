@@ -95,19 +95,15 @@ def transformations(jax):
         "jit": jax.jit,
         "checkpoint": jax.checkpoint,
         "vmap": lambda f: lambda x: jax.vmap(f)(jnp.stack([x, x * 0.5])).sum(),
-        "scan": lambda f: (
-            lambda x: jax.lax.scan(lambda c, _: (f(c) * 0.5, None), x, None, length=2)[
-                0
-            ]
-        ),
+        "scan": lambda f: lambda x: jax.lax.scan(
+            lambda c, _: (f(c) * 0.5, None), x, None, length=2
+        )[0],
         "cond": lambda f: lambda x: jax.lax.cond(x > 0.5, f, lambda x: x, x),
         "jvp": lambda f: lambda x: jax.jvp(f, (x,), (jnp.ones_like(x),))[1],
         "linearize": lambda f: lambda x: jax.linearize(f, x)[1](jnp.ones_like(x)),
-        "while": lambda f: (
-            lambda x: jax.lax.while_loop(
-                lambda c: c[0] < 2, lambda c: (c[0] + 1, f(c[1]) * 0.5), (0, x)
-            )[1]
-        ),
+        "while": lambda f: lambda x: jax.lax.while_loop(
+            lambda c: c[0] < 2, lambda c: (c[0] + 1, f(c[1]) * 0.5), (0, x)
+        )[1],
     }
 
 

@@ -61,10 +61,8 @@ def test_products_of_branches_are_kept(name, forgets, keeps):
 
 @pytest.mark.parametrize(
     ("name", "policy"),
-    list(
-        itertools.product(
-            FUNCTIONS, ["dots_saveable", "everything_saveable", "nothing_saveable"]
-        )
+    list(itertools.product(
+        FUNCTIONS, ["dots_saveable", "everything_saveable", "nothing_saveable"])
     ),
 )
 def test_values(name, policy):

@@ -311,9 +311,8 @@ def test_no_home(monkeypatch, folder):
 
 
 def test_the_key_holds_all_that_matters(monkeypatch):
-    first, other = (
-        Library(TEXT.replace("NUMBER", "1.0")),
-        Library(TEXT.replace("NUMBER", "2.0")),
+    first, other = Library(TEXT.replace("NUMBER", "1.0")), Library(
+        TEXT.replace("NUMBER", "2.0")
     )
     keys = {key_of(first), key_of(other)}
     monkeypatch.setattr(Library, "recipe", lambda self, binding: "another processor")

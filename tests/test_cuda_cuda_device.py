@@ -1,5 +1,6 @@
 """A GPU as a device: arrays live there, operations and programs run there."""
 
+import gc
 import pickle
 
 import numpy as np
@@ -127,3 +128,25 @@ def test_a_buffer_answers_no_question_of_numpy(x):
         np.add(x._buffer, 1)
     with pytest.raises(TypeError, match="was given a ndarray for a buffer"):
         x.device.seal(np.zeros(3))
+
+
+def test_programs_of_operations_are_kept_until_caches_are_cleared(x, gpu):
+    minijax.block_until_ready(x * 5)
+    kept = len(gpu.programs)
+    assert kept and minijax.block_until_ready(x * 6) is not None
+    assert len(gpu.programs) == kept
+    minijax.clear_caches()
+    assert not gpu.programs
+    np.testing.assert_array_equal(x * 7, np.asarray(x) * 7)
+
+
+def test_many_eager_loops_leave_nothing_behind(x, gpu):
+    def loops(count):
+        for n in range(count):
+            lax.scan(lambda c, a: (c * n + a.sum(), c), jnp.float32(1), x)  # noqa: B023
+        gpu.card.wait()
+        gc.collect()
+        return len(gc.get_objects())
+
+    before = loops(3)
+    assert loops(50) - before < 250

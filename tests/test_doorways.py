@@ -15,9 +15,9 @@ from minijax.extend.core import primitives
 
 def test_what_is_handed_on_is_the_object_of_the_floor_that_defines_it():
     assert minijax.core.ShapedArray is type(jnp.ones(2).aval)
-    assert minijax.core.eval_jaxpr(minijax.make_jaxpr(jnp.sin)(1.0).jaxpr, [], 0.0) == [
-        0.0
-    ]
+    assert minijax.core.eval_jaxpr(
+        minijax.make_jaxpr(jnp.sin)(1.0).jaxpr, [], 0.0
+    ) == [0.0]
     assert dtypes.extended in dtypes.prng_key.__bases__
     assert core.JaxprTypeError is errors.JaxprTypeError
     assert primitives.sin_p is lax.sin_p

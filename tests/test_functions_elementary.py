@@ -1,5 +1,6 @@
 """Elementary functions: their errors, their corners, and kernels made of them."""
 
+
 import numpy as np
 import pytest
 from mpmath import mp

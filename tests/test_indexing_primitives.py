@@ -137,8 +137,7 @@ REFUSED = {
     "Invalid start_index_map": {"start_index_map": (7,)},
     "All components": {"collapsed_slice_dims": ()},
     "must be disjoint": {
-        "operand_batching_dims": (0,),
-        "start_indices_batching_dims": (0,),
+        "operand_batching_dims": (0,), "start_indices_batching_dims": (0,)
     },
     "equal numbers": {"operand_batching_dims": (1,)},
 }

@@ -183,7 +183,6 @@ def swapped(steps):
 
 def without_node(op):
     """Return a change of nests: the last node of an operation is left out."""
-
     def ours(step):
         return getattr(step, "op", "") == op
 

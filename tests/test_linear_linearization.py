@@ -165,7 +165,9 @@ def test_nested_linearize_and_its_neighbours_agree():
         return jnp.sin(x) * x
 
     third = slope(slope(slope(f)))(2.0)
-    np.testing.assert_allclose(third, -3 * np.sin(2.0) - 2.0 * np.cos(2.0), rtol=1e-5)
+    np.testing.assert_allclose(
+        third, -3 * np.sin(2.0) - 2.0 * np.cos(2.0), rtol=1e-5
+    )
     np.testing.assert_allclose(vmap(slope(f))(X), [slope(f)(x) for x in X], rtol=1e-6)
     closed = make_jaxpr(slope(f))(2.0)
     assert [str(eqn.primitive) for eqn in closed.eqns].count("sin") == 1

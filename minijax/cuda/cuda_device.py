@@ -13,6 +13,7 @@ from minijax.arrays.placement import Device, host_device
 from minijax.cuda.device_memory import CardBuffer, room
 from minijax.cuda.driver import Card
 from minijax.cuda.programs import CudaProgram, run
+from minijax.forgetting.remembering import cache_by_object
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.jitting.compilation import on_device_of
 from minijax.kernels.program_steps import kernel_rules
@@ -24,6 +25,16 @@ def evaluated_near(device, primitive, compute, buffers, params, avals):
     with on_device_of(host.uncommitted):
         found = host.evaluate(primitive, compute, near, params, avals)
     return list(map(device.put, found))
+
+
+class Programs(dict):
+    """Programs of single operations, which `clear_caches` forgets."""
+
+    def unlock(self):
+        """Do nothing after a fork: there is no lock."""
+
+
+_programs = cache_by_object()
 
 
 def program_of(device, primitive, types, params, avals):
@@ -98,7 +109,7 @@ class CudaDevice(CardStore):
 
     def __init__(self, id):
         super().__init__(id)
-        self.programs = {}
+        self.programs = _programs.setdefault(self, Programs())
 
     def evaluate(self, primitive, compute, buffers, params, avals):
         """Return the buffers of what a primitive makes of others."""

@@ -499,9 +499,9 @@ MIXED = {
     "in and out": lambda s: s.top.jit(
         first, in_shardings=(s.first_sharding, None), out_shardings=s.sharding
     )(s.free, s.free),
-    "results": lambda s: s.top.jit(both, out_shardings=(s.first_sharding, s.sharding))(
-        s.free, s.free
-    ),
+    "results": lambda s: s.top.jit(
+        both, out_shardings=(s.first_sharding, s.sharding)
+    )(s.free, s.free),
     "lowered": lambda s: s.top.jit(minus, out_shardings=s.sharding).lower(
         s.here, s.free
     ),
@@ -541,9 +541,9 @@ REFUSED = {
     "in_shardings, static": lambda s: s.top.jit(
         minus, in_shardings=(s.sharding, None), static_argnums=1
     )(s.free, 1),
-    "out_shardings, no prefix": lambda s: s.top.jit(minus, out_shardings=(s.sharding,))(
-        s.free, s.free
-    ),
+    "out_shardings, no prefix": lambda s: s.top.jit(
+        minus, out_shardings=(s.sharding,)
+    )(s.free, s.free),
     "in_shardings, by name": lambda s: s.top.jit(minus, in_shardings=s.sharding)(
         s.free, y=s.free
     ),
@@ -570,14 +570,11 @@ REFUSED = {
     )(s.here),
     "jit inside a scan": lambda s: s.lax.scan(
         lambda c, x: (s.top.jit(lambda y: y * 2, in_shardings=s.sharding)(c), x),
-        s.here[0],
-        s.here,
+        s.here[0], s.here,
     ),
-    "compiled for a sharding": lambda s: (
-        s.top.jit(minus, in_shardings=s.sharding)
-        .lower(s.free, s.free)
-        .compile()(s.here, s.free)
-    ),
+    "compiled for a sharding": lambda s: s.top.jit(
+        minus, in_shardings=s.sharding
+    ).lower(s.free, s.free).compile()(s.here, s.free),
     "struct, device": lambda s: s.top.ShapeDtypeStruct((), "f4", sharding=s.second),
     "struct, axes": lambda s: s.top.ShapeDtypeStruct((), "f4", manual_axis_type={"i"}),
     "struct, changed": lambda s: setattr(
@@ -599,12 +596,12 @@ REFUSED = {
     "jit inside": lambda s: s.top.jit(
         lambda x: s.top.jit(lambda y: y * 2, device=s.second)(x)
     )(s.here),
-    "compiled": lambda s: (
-        s.top.jit(minus).lower(s.there, s.free).compile()(s.there, s.here)
+    "compiled": lambda s: s.top.jit(minus).lower(s.there, s.free).compile()(
+        s.there, s.here
     ),
-    "compiled for the first": lambda s: (
-        s.top.jit(minus).lower(s.free, s.free).compile()(s.there, s.free)
-    ),
+    "compiled for the first": lambda s: s.top.jit(minus)
+    .lower(s.free, s.free)
+    .compile()(s.there, s.free),
     "deleted": lambda s: s.top.device_put(s.deleted(), s.second),
     "deleted, device": lambda s: s.deleted().device,
     "deleted, devices": lambda s: s.deleted().devices(),

@@ -460,10 +460,9 @@ def test_keys_are_of_an_extended_dtype():
         found = [space.issubdtype(key.dtype, kind) for kind in kinds]
         assert found == [True, True, True, False, False]
         assert not any(j.numpy.issubdtype(np.float32, kind) for kind in kinds[:2])
-        assert (
-            "extended dtype key<fry>"
-            in raised(lambda s=space, k=key: s.canonicalize_dtype(k.dtype))[1]
-        )
+        assert "extended dtype key<fry>" in raised(
+            lambda s=space, k=key: s.canonicalize_dtype(k.dtype)
+        )[1]
 
 
 def test_traces_are_asked_the_same_questions():
