@@ -1,5 +1,7 @@
 """Programs for a GPU: launches in order, loops by the host, memory by a plan."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -185,3 +187,18 @@ def test_a_full_card_names_the_arena():
             JaxRuntimeError, match="bytes for the arena of large on Emu"
         ):
             program(np.zeros(3000, np.float32))
+
+
+def test_threads_that_call_at_once_do_not_share_an_arena(gpu):
+    f = lambda x: jnp.tanh(jnp.sort(jnp.sin(x)) @ x.T) @ x  # noqa: E731
+    run = minijax.jit(f)
+    inputs = [np.full((20, 40), number / 9, np.float32) for number in range(6)]
+    far = minijax.device_put(inputs, gpu)
+
+    def repeated(x):
+        return [np.asarray(run(x)) for _ in range(4)][-1]
+
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(repeated, far))
+    for x, result in zip(inputs, found):
+        np.testing.assert_allclose(result, f(jnp.asarray(x)), 1e-4, 1e-5)
