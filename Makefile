@@ -12,7 +12,7 @@ PIP := -m pip install -qq --no-input --disable-pip-version-check --no-compile
 STAMP := $(VENV)/.installed
 COLAB := .venv-colab
 NOTEBOOKS ?= chapters/*.ipynb
-# The emulator of CUDA compiles the kernels of chapter 34.
+# The emulator of CUDA compiles the kernels of chapters 34 and 35.
 EMULATED := $(shell command -v $(firstword $(CXX)) 2>/dev/null)
 COLAB_PYTHON ?= $(shell python3.13 -c 'import sys; print(sys.executable)' 2>/dev/null)
 ORACLE := .venv-oracle
@@ -28,6 +28,7 @@ export BELOW := import sysconfig; print("import site; site.addsitedir(%r)" % sys
 title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters elsewhere \
+  gpu-part gpu-check \
   oracle oracle-record hunt bench colab browser card counts owner clean
 .NOTPARALLEL:
 
@@ -55,7 +56,7 @@ serve:
 	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 ## make test            lint, types, made files, tests, notebooks, book; LONG=1: more random programs
-test: $(STAMP) lint types book notebooks unit elsewhere
+test: $(STAMP) lint types book notebooks unit elsewhere gpu-part
 
 lint: $(STAMP)
 	$(call title,lint)
@@ -78,10 +79,10 @@ unit: $(STAMP)
 
 notebooks: $(STAMP)
 	$(call title,notebooks)
-	@$(if $(EMULATED),,echo "without chapter 34: no C++ compiler here")
+	@$(if $(EMULATED),,echo "without chapters 34 and 35: no C++ compiler here")
 	@$(KERNEL) $(RUN) -m pytest -q --nbval --nbval-current-env \
 	  --nbval-sanitize-with nbval.cfg -n $(WORKERS) --dist loadfile -W default \
-	  -p no:cacheprovider $(if $(EMULATED),,$(addprefix --ignore=chapters/34_gpu,.ipynb _upper.ipynb _rest.ipynb)) chapters
+	  -p no:cacheprovider $(if $(EMULATED),,--ignore-glob='chapters/34_gpu*.ipynb' --ignore-glob='chapters/35_*.ipynb') chapters
 
 ## make chapter N=3     export, run and check one chapter
 chapter: $(STAMP)
@@ -102,6 +103,20 @@ elsewhere: $(STAMP)
 	$(call title,tests on a second device)
 	@MINIJAX_TEST_DEVICE=1 MINIJAX_TEST_COMMITTED=$(COMMITTED) $(RUN) -m pytest -q \
 	  --ignore=tests/browser --ignore=tests/laws $(ELSEWHERE)
+
+## make gpu-check       with all arrays on a GPU that is emulated (g++; no GPU needed)
+GPU_PART := $(addprefix tests/test_,$(addsuffix .py,scans_loops branches_while_loops \
+  reverse_gradients callbacks_primitives))
+GPU_CHECK := $(GPU_PART) $(addprefix tests/test_,$(addsuffix .py,scans_mapping \
+  scans_associative own_rules_rules))
+gpu-part: $(STAMP)
+	$(call title,tests on an emulated GPU)
+	@$(if $(EMULATED),MINIJAX_TEST_DEVICE=card $(RUN) -m pytest -q $(GPU_PART),echo "skipped: no C++ compiler here")
+
+gpu-check: $(STAMP)
+	$(call title,all tests of GPUs on an emulated one)
+	@$(RUN) -m pytest -q tests/test_cuda_*.py tests/test_gpu_*.py tests/test_emulator.py
+	@MINIJAX_TEST_DEVICE=card $(RUN) -m pytest -q $(GPU_CHECK)
 
 ## make oracle          compare with real JAX, in an environment of its own; LONG=1 as well
 oracle: $(ORACLE)/.installed

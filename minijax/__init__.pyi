@@ -30,12 +30,12 @@ from minijax.arrays.avals import typeof as typeof
 from minijax.arrays.interchange import Shard as Shard
 from minijax.arrays.placement import Device as Device
 from minijax.arrays.placement import default_backend as default_backend
-from minijax.arrays.placement import device_count as device_count
 from minijax.arrays.placement import devices as devices
-from minijax.arrays.placement import local_device_count as local_device_count
-from minijax.arrays.placement import local_devices as local_devices
 from minijax.arrays.settings import config as config
 from minijax.arrays.settings import enable_x64 as enable_x64
+from minijax.arrays.transfer import device_count as device_count
+from minijax.arrays.transfer import local_device_count as local_device_count
+from minijax.arrays.transfer import local_devices as local_devices
 from minijax.arrays.transfer import process_count as process_count
 from minijax.arrays.transfer import process_index as process_index
 from minijax.arrays.transfer import process_indices as process_indices

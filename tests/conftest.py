@@ -17,9 +17,12 @@ from hypothesis import HealthCheck, settings
 
 import minijax
 from minijax.core import rule_tables
+from minijax.jitting.compilation import backends
 
 minijax.config.update("jax_num_cpu_devices", 2)  # a second place for arrays
-ELSEWHERE = os.environ.get("MINIJAX_TEST_DEVICE")  # "1": all arrays are on cpu:1
+# "1": all arrays are on cpu:1; "card": on a GPU that is emulated.
+ELSEWHERE = os.environ.get("MINIJAX_TEST_DEVICE")
+ON_A_CARD = ELSEWHERE == "card"
 
 ORACLE = Path(__file__).parent / "oracle"
 
@@ -69,14 +72,37 @@ if ELSEWHERE:
     from minijax.arrays.array import ArrayImpl
     from minijax.jitting import api
 
-    FIRST, CHOSEN = minijax.devices()[0], minijax.devices()[int(ELSEWHERE)]
+    if ON_A_CARD:
+        from minijax.cuda.driver import stand_in
+        from minijax_book.emulator.cupy_card import EmulatedCuPy
+
+        stand_in.value = EmulatedCuPy()
+    FIRST = minijax.devices()[0]
+    CHOSEN = minijax.devices("gpu" if ON_A_CARD else "cpu")[-1 if ON_A_CARD else 1]
     minijax.config.update("jax_default_device", CHOSEN)
-    # `jit(backend="cpu")` asks for machine code in most tests, and not for cpu:0.
-    api.devices = lambda platform: [CHOSEN] if platform == "cpu" else []
+    if not ON_A_CARD:
+        # `jit(backend="cpu")` asks for machine code in most tests, and not for cpu:0.
+        api.devices = lambda platform: [CHOSEN] if platform == "cpu" else []
 COMMITTED = ELSEWHERE and os.environ.get("MINIJAX_TEST_COMMITTED")
 if COMMITTED:
     CHOSEN.uncommitted = CHOSEN.committed  # whatever is made has to stay where it is
 ABOUT_PLACES = "test_arrays_placement.py", "test_jitting_placing.py"
+
+
+def pytest_collection_modifyitems(items):
+    """Skip on a card what asks for the backend of another platform by its name."""
+    for item in items if ON_A_CARD else []:
+        named = getattr(item, "callspec", None) and item.callspec.params.get("backend")
+        serves = getattr(backends.get(named), "platforms", ("gpu",))
+        if "gpu" not in serves or item.name in OF_THE_CPU:
+            item.add_marker(pytest.mark.skip(reason="of another platform"))
+
+
+OF_THE_CPU = {
+    "test_emitted_lines",  # asks for the backend of Python
+    "test_backends[python]",
+    "test_many_eager_loops_leave_nothing_behind",  # waits for none of them
+}
 
 
 @pytest.fixture(autouse=bool(ELSEWHERE))

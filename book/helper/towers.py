@@ -61,7 +61,7 @@ FLOORS = (
     Floor(P5, "Random", "chance becomes a function of a key"),
     Floor(P5, "The library", "a thousand names become a hundred primitives"),
     Floor(P6, "GPU", "loops become thousands of threads"),
-    Floor(P6, "Devices", "one device becomes a mesh"),
+    Floor(P6, "Device", "a card becomes a place for arrays"),
     Floor(P7, "Experiments", "the program becomes a trained network"),
 )
 

@@ -7,6 +7,7 @@ Reference: ``jax.Device``, ``jax.devices``, ``jax.sharding``.
 
 import os
 import re
+from contextlib import suppress
 from threading import Lock
 
 import numpy as np
@@ -185,6 +186,10 @@ class Placement:
 # The devices of each platform; the first platform is the default.
 platforms = {"cpu": [Device("cpu", 0, np)]}
 
+# From further names to functions that add a platform when one first asks for it, and
+# return its devices; they raise a `RuntimeError` that says why there are none.
+finders = {}
+
 
 def host_device():
     """Return the device on which functions of Python are called back: the first CPU."""
@@ -281,7 +286,7 @@ def _device_or_platform(value):
         return value
     if not isinstance(value, str):
         raise ValueError(NO_DEVICE.format(value))
-    if value not in platforms:
+    if not _is_here(value):
         named = value.partition(":")[0] in platforms
         raise ValueError(NO_DEVICE.format(value)) if named else _unknown(value)
     return value
@@ -304,7 +309,24 @@ def default_backend() -> str:
 
 
 def _first(names):
-    return next((name for name in _listed(names) if name in platforms), "")
+    here = (name for name in _listed(names) if _is_here(name))
+    return next((_devices_of(name)[0].platform for name in here), "")
+
+
+def _is_here(name):
+    with suppress(RuntimeError):
+        return bool(_devices_of(name))
+    return False
+
+
+def _devices_of(name):
+    """Return the devices of a platform, which a higher floor may have to look for."""
+    if name not in platforms and name not in finders:
+        raise _unknown(name)
+    try:
+        return platforms[name] if name in platforms else finders[name]()
+    except RuntimeError as error:
+        raise _unknown(name, f". {error}") from error
 
 
 def _listed(names):
@@ -318,7 +340,7 @@ def _present(names):
     """
     if not isinstance(names, str | None):
         raise ValueError(f"Platforms are named by a string or None, got {names!r}.")
-    absent = [name for name in _listed(names) if name not in platforms]
+    absent = [name for name in _listed(names) if not _is_here(name)]
     if absent and (set(absent) != {"cuda"} or not _first(names)):
         raise RuntimeError(
             f"Unable to initialize backend {absent[0]!r}. Present here: "
@@ -327,11 +349,12 @@ def _present(names):
     return names
 
 
-def _unknown(backend):
-    """Return the error that there is no such platform."""
+def _unknown(backend, reason=""):
+    """Return the error that there is no such platform, and perhaps why."""
     return RuntimeError(
         f"Unknown backend: {backend!r} requested, but no platforms that are instances "
-        f"of {backend} are present. Platforms present are: {','.join(platforms)}"
+        f"of {backend} are present. Platforms present are: "
+        f"{','.join(platforms)}{reason}"
     )
 
 
@@ -358,38 +381,4 @@ def devices(backend: str | None = None) -> list[Device]:
       RuntimeError: if there is no such platform.
     """
     _default.used or _default.count()
-    backend = backend or default_backend()
-    if backend not in platforms:
-        raise _unknown(backend)
-    return list(platforms[backend])
-
-
-def local_devices(
-    process_index: int | None = None,
-    backend: str | None = None,
-    host_id: int | None = None,
-) -> list[Device]:
-    """Return the devices of this process.
-
-    Args:
-      process_index: 0, the number of this process.
-      backend: name of the platform.
-      host_id: an older name of `process_index`.
-
-    Raises:
-      ValueError: if there is no process of this number.
-    """
-    number = process_index if host_id is None else host_id
-    if number not in (None, 0):
-        raise ValueError(f"Unknown process_index {number}: this is process 0.")
-    return devices(backend)
-
-
-def device_count(backend: str | None = None) -> int:
-    """Return the number of devices of a platform."""
-    return len(devices(backend))
-
-
-def local_device_count(backend: str | None = None) -> int:
-    """Return the number of devices of a platform that this process owns."""
-    return len(local_devices(backend=backend))
+    return list(_devices_of(backend or default_backend()))

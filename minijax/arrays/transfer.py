@@ -170,6 +170,37 @@ methods["is_fully_addressable"] = _only_arrays("is_fully_addressable", call=Fals
 methods["addressable_shards"] = _only_arrays("addressable_shards", call=False)
 
 
+def local_devices(
+    process_index: int | None = None,
+    backend: str | None = None,
+    host_id: int | None = None,
+) -> list[Device]:
+    """Return the devices of this process.
+
+    Args:
+      process_index: 0, the number of this process.
+      backend: name of the platform.
+      host_id: an older name of `process_index`.
+
+    Raises:
+      ValueError: if there is no process of this number.
+    """
+    number = process_index if host_id is None else host_id
+    if number not in (None, 0):
+        raise ValueError(f"Unknown process_index {number}: this is process 0.")
+    return devices(backend)
+
+
+def device_count(backend: str | None = None) -> int:
+    """Return the number of devices of a platform."""
+    return len(devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """Return the number of devices of a platform that this process owns."""
+    return len(local_devices(backend=backend))
+
+
 def process_index(backend: str | None = None) -> int:
     """Return the number of this process: 0, as there is one."""
     return devices(backend)[0].process_index

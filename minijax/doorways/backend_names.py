@@ -7,13 +7,8 @@ Reference: ``jax.extend.backend``.
 
 import functools
 
-from minijax.arrays.placement import (
-    Device,
-    default_backend,
-    default_placement,
-    devices,
-    local_devices,
-)
+from minijax.arrays.placement import Device, default_backend, default_placement, devices
+from minijax.arrays.transfer import local_devices
 from minijax.jitting.api import clear_caches
 
 

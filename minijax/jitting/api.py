@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, TypedDict, Unpack, overload
 
-from minijax.arrays.placement import Device, devices, platforms
+from minijax.arrays.placement import Device, devices, finders, platforms
 from minijax.arrays.settings import config
 from minijax.forgetting.remembering import caches
 from minijax.jitting.arguments import chosen, positional, signature_of
@@ -150,7 +150,7 @@ def _place(device, backend, in_shardings, out_shardings):
         )
     if device is not None and not isinstance(device, Device):
         raise ValueError(f"jit takes a device of minijax.devices(), not {device!r}.")
-    if backend in platforms:
+    if backend in platforms or backend in finders:
         return devices(backend)[0], backend if backend in backends else None
     return device, backend
 

@@ -17,6 +17,8 @@ class Planning:
     Attributes:
       program: the `LoweredProgram`.
       handed: buffers that get no place, since the step around the program places them.
+      may_overwrite: a function ``(step, old, new)``: whether a step may write over an
+        operand; ours is for loops that run in order.
       lives: the lifetimes of its buffers.
       places, in_place, workspaces, blocks, nested: those of the `MemoryPlan`.
       arena: the `Arena`.
@@ -24,8 +26,9 @@ class Planning:
       results, of_size: the `ResultMemory` by places; and lists of them by sizes.
     """
 
-    def __init__(self, program, handed=()):
+    def __init__(self, program, handed=(), may_overwrite=may_overwrite):
         self.program, self.handed = program, {*handed}
+        self.may_overwrite = may_overwrite
         self.lives = lifetimes(program)
         self.places, self.in_place = {}, defaultdict(list)
         self.workspaces, self.blocks, self.nested = {}, {}, {}
@@ -36,7 +39,7 @@ class Planning:
         """Return whether a buffer may be written where another one is."""
         start, end = self.lives[new].start, self.lives[old].end
         if end == start >= 0:
-            return may_overwrite(self.program.steps[start], old, new)
+            return self.may_overwrite(self.program.steps[start], old, new)
         return end < start
 
 
@@ -139,14 +142,15 @@ def leaves_in_time(p, buffer, place):
     return memory is None or p.may_replace(memory.result, buffer)
 
 
-def plan(program, donated=()):
+def plan(program, donated=(), may_overwrite=may_overwrite):
     """Return the `MemoryPlan` of a program.
 
     Args:
       program: a `LoweredProgram`.
       donated: for each input whether its memory may be written to; () for none.
+      may_overwrite: a function of a step and two buffers, as ours for a core.
     """
-    p = Planning(program)
+    p = Planning(program, (), may_overwrite)
     place_ends(p, donated)
     return planned_steps(p)
 
@@ -182,14 +186,15 @@ def planned_steps(p):
     )
 
 
-def plan_inside(program):
+def plan_inside(program, may_overwrite=may_overwrite):
     """Return the `MemoryPlan` of a program within a step."""
-    return planned_steps(Planning(program, [*program.inputs, *program.outputs]))
+    ends = [*program.inputs, *program.outputs]
+    return planned_steps(Planning(program, ends, may_overwrite))
 
 
 def with_own_memory(p, number, step):
     """Place the workspace of a step, and plan the programs in it."""
-    inner = [plan_inside(program) for program in step.programs]
+    inner = [plan_inside(program, p.may_overwrite) for program in step.programs]
     block = max([each.arena for each in inner], default=0)
     wanted = (p.workspaces, getattr(step, "workspace", 0)), (p.blocks, block)
     wanted = [(offsets, size) for offsets, size in wanted if size]

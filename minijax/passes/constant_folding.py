@@ -5,7 +5,7 @@
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ArrayImpl, asbuffer, computations, shape_rules
+from minijax.arrays.array import ArrayImpl, computations, shape_rules
 from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var
 from minijax.passes.sweeping import constant, literal, stretched_to
 
@@ -38,7 +38,7 @@ def known_value(sweep, atom):
     if isinstance(atom, Literal):
         return np.asarray(atom.val, atom.aval.dtype)
     array = sweep.constants.get(atom)
-    return asbuffer(array) if isinstance(array, ArrayImpl) else None
+    return array._numbers() if isinstance(array, ArrayImpl) else None
 
 
 def computed(eqn, operands):

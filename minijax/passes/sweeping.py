@@ -9,7 +9,7 @@ operands behind it. It may know a better way to say the same.
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer
+from minijax.arrays.array import ArrayImpl, asarray_impl
 from minijax.arrays.dtypes import DTYPES
 from minijax.batching.trace import program_primitives
 from minijax.forgetting.remembering import cache_by_object, once_of
@@ -117,7 +117,7 @@ def constant(sweep, value, var=None):
     """Return what stands for an array: a literal for a scalar, or a variable."""
     value = value if hasattr(value, "aval") else asarray_impl(value)
     if isinstance(value, ArrayImpl) and not value.shape and value.dtype in DTYPES:
-        return literal(asbuffer(value), value.aval)
+        return literal(value._numbers(), value.aval)
     if id(value) not in sweep.variables:
         var = sweep.variables[id(value)] = var or Var(value.aval)
         sweep.constants[var] = value

@@ -1,0 +1,295 @@
+"""A card that is emulated, behind the names of CuPy that minijax uses.
+
+`EmulatedCuPy()` stands where the module `cupy` would be. It is used if it is put there
+by hand, in `minijax.cuda.driver.stand_in`, and never otherwise; the card says its name,
+`EmulatedCuda`. It is stricter than CuPy:
+
+- what is put into a stream runs late, when it is waited for, and not before;
+- new memory holds nonsense, and memory that was given back may not be named again;
+- arguments of kernels are addresses of memory that is in use, as many as it takes;
+- memory is neither asked for nor waited for while a graph is recorded.
+
+No speed, overlap or limit of a driver can be seen. After an error CUDA refuses all
+further work; here the rest of the stream is dropped, and the next call is served.
+"""
+
+import bisect
+import ctypes
+import functools
+import threading
+import weakref
+from types import SimpleNamespace
+
+import numpy as np
+
+from . import EmulatorError, Module
+
+NAME = "EmulatedCuda"
+GRAIN, NONSENSE = 512, 0xCD
+
+
+class EmulatedCudaError(RuntimeError):
+    """What CuPy's `CUDARuntimeError` is for an emulated card."""
+
+
+class OutOfMemoryError(MemoryError):
+    """There is no memory left on an emulated card."""
+
+
+class Pointer:
+    """A block of a card's memory, given back when no variable holds this object."""
+
+    def __init__(self, card, ptr, size):
+        self._card, self.ptr, self.size = card, ptr, size
+
+    def __del__(self):
+        self._card.give_back(self.ptr, self.size)
+
+
+class CardMemory:
+    """All memory of a card: an array of bytes, and which blocks of it are in use."""
+
+    def __init__(self, size):
+        self.size, self._bytes = size, np.empty(size + GRAIN, np.uint8)
+        self.base = -(-self._bytes.ctypes.data // GRAIN) * GRAIN
+        self.bytes = self._bytes[self.base - self._bytes.ctypes.data :]
+        self.lock = threading.RLock()
+        self.top, self.free, self.starts, self.sizes = self.base, {}, [], {}
+
+    def take(self, size):
+        """Return the address of a block."""
+        room = -(-max(size, 1) // GRAIN) * GRAIN
+        with self.lock:
+            known = self.free.get(room)
+            address = known.pop() if known else self.top
+            if not known and self.top + room > self.base + self.size:
+                raise OutOfMemoryError(f"Out of memory allocating {size:,} bytes.")
+            self.top = max(self.top, address + room)
+            if address not in self.sizes:
+                bisect.insort(self.starts, address)
+            self.sizes[address] = size
+            return address
+
+    def give_back(self, address, size):
+        """Let a block be taken again."""
+        with self.lock:
+            room = -(-max(size, 1) // GRAIN) * GRAIN
+            self.free.setdefault(room, []).append(address)
+            self.starts.remove(address)
+            del self.sizes[address]
+
+    @property
+    def in_use(self):
+        """How many bytes are in use."""
+        return sum(self.sizes.values())
+
+    def at(self, address, size=None):
+        """Return the bytes from an address on, to the end of the block or so many.
+
+        Raises:
+          EmulatedCudaError: if that is not within one block that is in use.
+        """
+        address = int(address)
+        with self.lock:
+            number = bisect.bisect(self.starts, address) - 1
+            start = self.starts[number] if number >= 0 else 0
+            end = start + self.sizes[start] if number >= 0 else 0
+        if not start <= address <= end or address + (size or 0) > end:
+            raise EmulatedCudaError(
+                f"cudaErrorIllegalAddress: {size or ''} bytes at {address:#x} are not "
+                "in one block of the card's memory that is in use"
+            )
+        last = end if size is None else address + size
+        return self.bytes[address - self.base : last - self.base]
+
+
+class Stream:
+    """What the card is to do, in this order, when it is waited for."""
+
+    ptr = 1
+
+    def __init__(self, cupy, non_blocking):
+        self.cupy, self.work, self.recorded = cupy, [], None
+        cupy.streams.append(self)
+
+    def __enter__(self):
+        self.cupy.current.append(self)
+        return self
+
+    def __exit__(self, *error):
+        self.cupy.current.pop()
+
+    def add(self, make):
+        """Put work behind what is there already, or record it.
+
+        Args:
+          make: a function that finds the memory, and returns what is to be done later.
+        """
+        if self.recorded is None:
+            self.work.append(make())
+        else:
+            self.recorded.append(make)
+
+    def begin_capture(self):
+        """Record what is put in from now on; it is not done."""
+        assert self.recorded is None, "a graph is being recorded already"
+        self.recorded = []
+
+    def end_capture(self):
+        """Return what was recorded."""
+        graph, self.recorded = Graph(self.recorded), None
+        return graph
+
+    def synchronize(self):
+        """Do the work."""
+        if self.recorded is not None:
+            raise EmulatedCudaError("cudaErrorStreamCaptureUnsupported")
+        with self.cupy.memory.lock:
+            work, self.work = self.work, []
+            for act in work:
+                try:
+                    act()
+                except EmulatorError as error:
+                    raise EmulatedCudaError(f"cudaErrorAssert: {error}") from error
+
+    @property
+    def done(self):
+        """Whether there is no work."""
+        return not self.work
+
+
+class Graph:
+    """Work that was recorded."""
+
+    def __init__(self, makes):
+        self.makes = makes
+
+    def launch(self, stream):
+        """Put the work into a stream."""
+        stream.cupy.counts["graphs"] += 1
+        for make in self.makes:
+            stream.add(make)
+
+
+_modules = weakref.WeakValueDictionary()
+
+
+def _module(source):
+    """Return compiled kernels, which are shared as long as a function of them lives."""
+    module = _modules.get(source)
+    if module is None:
+        module = _modules[source] = Module(source)
+    return module
+
+
+class RawModule:
+    """Kernels of CUDA C; g++ compiles them when the first one is asked for."""
+
+    def __init__(self, cupy, code):
+        self.cupy, self.code = cupy, code
+
+    def get_function(self, name):
+        """Return a function that puts a launch into the current stream."""
+        return functools.partial(_put_launch, self.cupy, _module(self.code), name)
+
+
+def _put_launch(cupy, module, name, grid, block, args):
+    counts = *grid, *block
+    assert all(type(x) is int and x > 0 for x in counts), f"launch of {counts}"
+    assert block[0] <= 1024 and grid[0] < 2**31, f"too large a launch: {counts}"
+    assert type(args) is tuple and all(type(x) is np.uint64 for x in args), args
+    assert len(args) == len(module.sizes(name)), f"{name}: {len(args)} arguments"
+    cupy.counts["launches"] += 1
+
+    def make():
+        views = [cupy.memory.at(x) if x else np.zeros(0, np.uint8) for x in args]
+        return lambda: module.launch(name, grid, block, views, seed=cupy.seed)
+
+    cupy.current[-1].add(make)
+
+
+class _Device:
+    def __init__(self, cupy, id):
+        assert 0 <= id < 1, f"there is no card {id}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+
+class EmulatedCuPy:
+    """What stands in for the module `cupy`: one card, made of an array of bytes.
+
+    Args:
+      memory: how many bytes the card has.
+      seed: of the order in which the threads of kernels run.
+
+    Attributes:
+      counts: how many launches there were, graphs, and copies from and to the host.
+    """
+
+    __version__ = "14.2.0"
+
+    def __init__(self, memory=2**28, seed=1):
+        self.memory, self.seed, self.streams = CardMemory(memory), seed, []
+        self._current = threading.local()
+        self.counts = dict.fromkeys(["launches", "graphs", "in", "out", "within"], 0)
+        self.RawModule = functools.partial(RawModule, self)
+        self.cuda = SimpleNamespace(
+            Device=functools.partial(_Device, self),
+            Stream=functools.partial(Stream, self),
+            alloc=self._alloc,
+            runtime=SimpleNamespace(
+                getDeviceCount=lambda: 1,
+                getDeviceProperties=self._properties,
+                memcpyAsync=self._copy,
+                memcpyHostToDevice=1,
+                memcpyDeviceToHost=2,
+                memcpyDeviceToDevice=3,
+                CUDARuntimeError=EmulatedCudaError,
+            ),
+        )
+
+    @property
+    def current(self):
+        """The streams that are current in this thread, the innermost last."""
+        if not hasattr(self._current, "streams"):
+            self._current.streams = []
+        return self._current.streams
+
+    def _properties(self, id):
+        return {"name": NAME.encode(), "totalGlobalMem": self.memory.size}
+
+    def _alloc(self, size):
+        stream = self.current[-1]
+        if stream.recorded is not None:
+            raise EmulatedCudaError("cudaErrorStreamCaptureUnsupported: alloc")
+        address = self.memory.take(size)
+        block = self.memory.at(address)
+        stream.add(lambda: lambda: block.fill(NONSENSE))
+        return Pointer(self.memory, address, size)
+
+    def _copy(self, to, source, size, kind, stream):
+        assert stream == Stream.ptr and size > 0, "a copy of nothing"
+        way = {1: "in", 2: "out", 3: "within"}[kind]
+        near = _host(source if kind == 1 else to, size) if kind < 3 else None
+        staged = near.copy() if kind == 1 else None
+        self.counts[way] += 1
+
+        def make():
+            there = None if kind == 2 else self.memory.at(to, size)
+            here = None if kind == 1 else self.memory.at(source, size)
+            if kind == 1:
+                return lambda: np.copyto(there, staged)
+            if kind == 2:
+                return lambda: np.copyto(near, here)
+            return lambda: np.copyto(there, here)
+
+        self.current[-1].add(make)
+
+
+def _host(address, size):
+    """Return the bytes of the host at an address."""
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))

@@ -1,0 +1,110 @@
+# Made from chapters/35_device_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Arrays in the memory of a card: stretches of bytes, and buffers with a shape."""
+
+from sys import getrefcount
+from types import SimpleNamespace
+
+import numpy as np
+
+from minijax.errors import out_of_memory
+
+
+class CardBytes:
+    """Some bytes in the memory of a card.
+
+    Args:
+      card: a `Card`.
+      memory: what holds the memory; None for no bytes.
+      address: of the first byte.
+      size: how many there are.
+    """
+
+    __slots__ = ("address", "card", "memory", "size")
+
+    def __init__(self, card, memory, address, size):
+        self.card, self.memory, self.address, self.size = card, memory, address, size
+
+    def __len__(self):
+        return self.size
+
+    def fetch(self):
+        """Return the bytes as an array of NumPy, when all work is done."""
+        near = np.empty(self.size, np.uint8)
+        self.card.copy_out(near, self.address)
+        return near
+
+    def fill(self, numbers):
+        """Copy an array of NumPy here."""
+        self.card.copy_in(self.address, np.ascontiguousarray(numbers))
+        return self
+
+    def __getitem__(self, key):
+        if not isinstance(key, slice):
+            return self.fetch()[key]
+        start, stop, _ = key.indices(self.size)
+        return CardBytes(self.card, self.memory, self.address + start, stop - start)
+
+    def __setitem__(self, key, other):
+        here = self[key]
+        if here.address != other.address:
+            self.card.copy_within(here.address, other.address, here.size)
+
+    def view(self, dtype):
+        """Return the numbers as an array of NumPy, when all work is done."""
+        return self.fetch().view(dtype)
+
+
+def room(card, size, what="a result"):
+    """Return `CardBytes` in new memory.
+
+    Raises:
+      JaxRuntimeError: if the card has not so much left.
+    """
+    if not size:
+        return CardBytes(card, None, 0, 0)
+    try:
+        memory = card.allocate(size)
+    except MemoryError as error:
+        what, kind = f"{what} on {card.name}", np.dtype("uint8")
+        raise out_of_memory(what, (size,), kind) from error
+    return CardBytes(card, memory, memory.ptr, size)
+
+
+class CardBuffer:
+    """The buffer of an array whose numbers lie on a card.
+
+    Args:
+      bytes: the `CardBytes`.
+      shape, dtype: of the array.
+    """
+
+    __slots__ = ("bytes", "dtype", "shape")
+
+    def __init__(self, bytes, shape, dtype):
+        self.bytes, self.shape, self.dtype = bytes, shape, dtype
+
+    def numbers(self):
+        """Return them as a new array of NumPy, when all work is done."""
+        if self.dtype.itemsize == 0:
+            return np.zeros(self.shape, self.dtype)
+        near = np.empty(self.shape, self.dtype)
+        self.bytes.card.copy_out(near, self.bytes.address)
+        return near
+
+    def __array__(self, *args, **kwargs):
+        raise TypeError("The buffer lies on a card; device_get fetches an array.")
+
+
+_held = SimpleNamespace(buffer=object())
+ALONE = getrefcount(_held.buffer)  # if one object holds it
+
+
+def given_bytes(x):
+    """Return the bytes of an array that is given up, or a copy if they are shared."""
+    data = x._buffer.bytes
+    if getrefcount(x._buffer) > ALONE:
+        copy = room(data.card, data.size)
+        copy[:] = data
+        return copy
+    return data

@@ -1,0 +1,198 @@
+# Made from chapters/35_device_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""The interface of the CUDA driver, by CuPy: memory, a stream, kernels, graphs.
+
+No other module touches CuPy.
+
+Reference: https://docs.cupy.dev/en/stable/reference/cuda.html.
+"""
+
+import importlib
+import os
+import threading
+from collections import deque
+
+import numpy as np
+
+from minijax.arrays.settings import _on_or_off, config
+from minijax.errors import JaxRuntimeError
+from minijax.jaxprs.latest import Latest
+
+OLDEST = 13  # major version of CuPy
+EXTRAS = (
+    'pip install "minijax-book[cuda12]" for a driver of CUDA 12, '
+    '"minijax-book[cuda13]" for one of CUDA 13'
+)
+
+# What is used in place of CuPy, for example an emulated card; None for CuPy.
+stand_in = Latest(None)
+
+
+def library():
+    """Return CuPy, or what stands in for it.
+
+    Raises:
+      RuntimeError: if CuPy is not installed, cannot be imported, or is too old.
+    """
+    if stand_in.value is not None:
+        return stand_in.value
+    try:
+        cupy = importlib.import_module("cupy")
+    except ModuleNotFoundError as error:
+        raise RuntimeError(f"CuPy is not installed ({error}): {EXTRAS}.") from error
+    except ImportError as error:
+        raise RuntimeError(f"CuPy cannot be imported: {error}") from error
+    if int(cupy.__version__.split(".")[0]) < OLDEST:
+        raise RuntimeError(
+            f"CuPy {cupy.__version__} is too old; {OLDEST} is the oldest that will do: "
+            f"{EXTRAS}."
+        )
+    return cupy
+
+
+def count_cards():
+    """Return how many cards there are, 1 at least.
+
+    Raises:
+      RuntimeError: if there is none, or no way to use it.
+    """
+    cupy = library()
+    try:
+        count, why = cupy.cuda.runtime.getDeviceCount(), "the driver sees none"
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        count, why = 0, str(error)
+    if not count:
+        raise RuntimeError(
+            f"CuPy {cupy.__version__} is installed, but there is no GPU that it could "
+            f"use: {why}."
+        )
+    return count
+
+
+config.define(
+    "minijax_wait_for_kernels",
+    os.environ.get("MINIJAX_WAIT_FOR_KERNELS", "0"),
+    _on_or_off,
+)
+
+
+class Card:
+    """A card and its stream of work, which is done in order, and later.
+
+    Args:
+      id: number of the card.
+
+    Attributes:
+      name, memory: of the card, and how many bytes it has.
+      lock: held by the thread that puts work in.
+      unfinished: descriptions of the latest work that was not waited for.
+    """
+
+    def __init__(self, id):
+        cupy = self._cupy = library()
+        self.id, self.lock, self.unfinished = id, threading.RLock(), deque(maxlen=8)
+        self._device = cupy.cuda.Device(id)
+        with self._device:
+            self._stream = cupy.cuda.Stream(non_blocking=True)
+        properties = cupy.cuda.runtime.getDeviceProperties(id)
+        self.name = properties["name"].decode()
+        self.memory = properties["totalGlobalMem"]
+
+    def allocate(self, nbytes):
+        """Return new memory, an object with an address, `ptr`; it lives as long.
+
+        Raises:
+          MemoryError: if the card has not so much left.
+        """
+        cupy = self._cupy
+        with self.lock, self._device, self._stream:
+            return cupy.cuda.alloc(nbytes)
+
+    def copy_in(self, address, numbers):
+        """Copy an array of NumPy, whose rows lie one after the other, to the card."""
+        runtime = self._cupy.cuda.runtime
+        self._copy(
+            address, numbers.ctypes.data, numbers.nbytes, runtime.memcpyHostToDevice
+        )
+
+    def copy_out(self, numbers, address):
+        """Fill an array of NumPy from the card, and wait until it is full."""
+        runtime = self._cupy.cuda.runtime
+        self._copy(
+            numbers.ctypes.data, address, numbers.nbytes, runtime.memcpyDeviceToHost
+        )
+        self.wait()
+
+    def copy_within(self, to, source, nbytes):
+        """Copy from one address of the card to another; the two must not overlap."""
+        self._copy(to, source, nbytes, self._cupy.cuda.runtime.memcpyDeviceToDevice)
+
+    def _copy(self, to, source, nbytes, kind):
+        cupy = self._cupy
+        with self.lock, self._device, self._stream:
+            if nbytes:
+                stream = self._stream.ptr
+                cupy.cuda.runtime.memcpyAsync(to, source, nbytes, kind, stream)
+
+    def load(self, source, names):
+        """Compile CUDA C; return its functions by their names."""
+        cupy = self._cupy
+        with self.lock, self._device:
+            module = cupy.RawModule(code=source)
+            return {name: module.get_function(name) for name in names}
+
+    def launch(self, function, blocks, threads, addresses, what=""):
+        """Have a function run by so many blocks of so many threads.
+
+        Args:
+          function: one of those that `load` returns.
+          blocks, threads: numbers.
+          addresses: of its parameters.
+          what: it is, for errors.
+        """
+        args = tuple([np.uint64(address) for address in addresses])
+        with self.lock, self._device, self._stream:
+            self.unfinished.append(what)
+            function((blocks,), (threads,), args)
+        if config.minijax_wait_for_kernels:
+            self.wait()
+
+    def record(self, act):
+        """Return a graph of the launches that `act()` makes, which are not run."""
+        with self.lock, self._device, self._stream:
+            self._stream.begin_capture()
+            try:
+                act()
+            finally:
+                graph = self._stream.end_capture()
+        return graph
+
+    def replay(self, graph, what=""):
+        """Have the launches of a graph run."""
+        with self.lock, self._device, self._stream:
+            self.unfinished.append(what)
+            graph.launch(self._stream)
+
+    @property
+    def is_done(self):
+        """Whether there is no work left."""
+        return self._stream.done
+
+    def wait(self):
+        """Return when all work is done.
+
+        Raises:
+          JaxRuntimeError: if some of it failed; it names the latest kernels.
+        """
+        cupy = self._cupy
+        try:
+            self._stream.synchronize()
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            latest = "".join(f"\n  {what}" for what in self.unfinished)
+            raise JaxRuntimeError(
+                f"INTERNAL: {self.name} has failed: {error}\nIt was one of these, or "
+                f"earlier; the latest stands last:{latest}\nWith the switch "
+                "minijax_wait_for_kernels it fails at the launch."
+            ) from error
+        finally:
+            self.unfinished.clear()

@@ -1,0 +1,33 @@
+# Made from chapters/35_device_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""How the platform of GPUs is found: when a program first asks for it."""
+
+import threading
+
+from minijax.arrays.placement import finders, platforms
+from minijax.jaxprs.latest import Latest
+from minijax.jitting.compilation import backends, default_backends
+
+_turn = threading.Lock()
+
+
+def find_gpus():
+    """Return the devices of the platform ``gpu``, which exists from then on.
+
+    Raises:
+      RuntimeError: if there is no card, or no way to use one.
+    """
+    from minijax.cuda.cuda_device import CudaDevice
+    from minijax.cuda.driver import count_cards
+    from minijax.cuda.graphs import GraphProgram
+
+    with _turn:
+        if "gpu" not in platforms:
+            cards = [CudaDevice(id) for id in range(count_cards())]
+            backends["gpu"] = GraphProgram
+            default_backends["gpu"] = Latest("gpu")
+            platforms["gpu"] = cards
+    return platforms["gpu"]
+
+
+finders["gpu"] = finders["cuda"] = find_gpus

@@ -1,0 +1,191 @@
+# Made from chapters/35_device.md by `make chapter`;
+# edit the chapter, not this file.
+"""Programs for a GPU: CUDA C for their kernels, and the order of launches."""
+
+from itertools import repeat
+
+from minijax.arrays.array import ArrayImpl, asbuffer
+from minijax.arrays.placement import host_device
+from minijax.cuda.device_memory import CardBuffer, given_bytes, room
+from minijax.cuda.launched_steps import cuda_launches, with_card_products
+from minijax.fusion.fusion_pass import fuse
+from minijax.gpu.launches import launch_of
+from minijax.gpu.operations import PRELUDE
+from minijax.jitting.compilation import on_device_of
+from minijax.jitting.costs import nbytes
+from minijax.kernels.backends import Memory
+from minijax.kernels.program_steps import Launch, jaxpr_passes, lower
+from minijax.kernels.steps import step_kinds
+from minijax.llvm.targets import TARGETS
+from minijax.machine.executables import with_own_results
+from minijax.memory.backend import CallMemory, offsets_of
+from minijax.memory.in_place import may_overwrite
+from minijax.memory.planning import plan
+
+
+def steps_for_card(closed):
+    """Return the `LoweredProgram` of a program: launches, where a card can do it."""
+    with on_device_of(host_device().uncommitted):  # for what is computed at once
+        program = with_own_results(lower(jaxpr_passes.value(closed)))
+        return with_card_products(fuse(program, TARGETS["gpu"]))
+
+
+def launches_in(program):
+    """Return the `CudaLaunch` of each step that a card does, by the step's `id`."""
+    steps = [step for step in program.walk() if type(step) in cuda_launches]
+    return {id(step): cuda_launches[type(step)](step) for step in steps}
+
+
+def cuda_source(launches):
+    """Return the CUDA C of launches, each function once; empty for none."""
+    texts = {launch.label: launch.text for launch in launches}
+    return PRELUDE + "\n".join(texts.values()) if texts else ""
+
+
+def may_overwrite_there(step, old, new):
+    """Return whether the threads of a step may write a result over an operand."""
+    alone = type(step) is Launch and launch_of(step.kernel).team == 1
+    return alone and may_overwrite(step, old, new)
+
+
+class CardMemory(CallMemory):
+    """The memory of one call, on a card."""
+
+    def __missing__(self, buffer):
+        if buffer in self.offsets:
+            return super().__missing__(buffer)
+        data = room(self.arena.card, nbytes(buffer))
+        dict.__setitem__(self, buffer, data)
+        return data
+
+
+def near_by(program, step):
+    """Return a function of the memory that has the host do a step, on copies."""
+    run = step_kinds[type(step)].run(program, step)
+
+    def do(memory):
+        near = Memory({x: memory[x].fetch() for x in step.reads})
+        with on_device_of(host_device().uncommitted):
+            run(near)
+        for x in step.writes:
+            memory[x].fill(near[x])
+
+    return do
+
+
+def launched(program, launch):
+    """Return a function of the memory that puts a launch into the card's stream."""
+    label, _, blocks, threads, buffers = launch
+    card, function = program.card, program.functions[label]
+    what = f"{label} of {program.name}{program.line}"
+
+    def do(memory):
+        places = [memory[buffer].address for buffer in buffers]
+        card.launch(function, blocks, threads, places, what)
+
+    return do if blocks else lambda memory: None
+
+
+class CudaProgram:
+    """A program whose kernels run on a GPU, in the order in which the host asks.
+
+    Args:
+      closed: a `ClosedJaxpr`.
+      name: what the program is called.
+      donated: for each input whether its memory may be written to; () for none.
+      device: the `CudaDevice`.
+
+    Attributes:
+      lowered, plan: its `LoweredProgram` and its `MemoryPlan`.
+      text: the CUDA C of its kernels.
+      arenas: memory for what is between the results, while no call uses it.
+    """
+
+    platforms, donates, per_device = ("gpu",), True, True
+
+    def __init__(self, closed, name="program", donated=(), device=None):
+        self.name, self.line, self.out_avals = name, line_of(closed), closed.out_avals
+        self.device, self.card, self.placement = device, device.card, device.uncommitted
+        self.plan = plan(steps_for_card(closed), donated, may_overwrite_there)
+        self.lowered, self.offsets = self.plan.planned, offsets_of(self.plan)
+        self.launches, self.arenas = launches_in(self.lowered), []
+        self.text = cuda_source(self.launches.values())
+        labels = {launch.label for launch in self.launches.values()}
+        self.functions = self.card.load(self.text, labels) if labels else {}
+        consts = self.lowered.constants
+        self.constants = {x: asbuffer(value, device).bytes for x, value in consts}
+        self.steps = list(map(self.prepare, self.lowered.steps))
+
+    def prepare(self, step):
+        """Return a function of the memory that does a step."""
+        return prepared(self, step)
+
+    def start(self, memory):
+        """Go through the steps; what is the card's work is done later."""
+        for step in self.steps:
+            step(memory)
+
+    def __call__(self, *args):
+        """Return the list of results."""
+        return called(self, args)
+
+
+def prepared(program, step):
+    """Return a function of the memory that does a step of a program."""
+    if id(step) in program.launches:
+        return launched(program, program.launches[id(step)])
+    if step.programs:
+        return step_kinds[type(step)].run(program, step)
+    return near_by(program, step)
+
+
+def line_of(closed):
+    """Return where a program begins in the text of its user, for errors."""
+    lines = [eqn.source for eqn in closed.eqns if eqn.source is not None]
+    return f", which begins in {lines[0].brief}" if lines else ""
+
+
+def memory_of_ends(program, inputs):
+    """Return bytes on the card for arguments, constants and results."""
+    ends, places = program.lowered, program.plan.places
+    found = dict(zip(ends.inputs, inputs)) | program.constants
+    for buffer in ends.outputs:
+        if places[buffer].kind == "output" and buffer not in found:
+            found[buffer] = room(program.card, nbytes(buffer))
+    both = {"input": ends.inputs, "output": ends.outputs}
+    for buffer, (kind, number) in places.items():
+        if kind in both:
+            found[buffer] = found[both[kind][number]]
+    return found
+
+
+def bytes_of(program, x, ours):
+    """Return the bytes of an argument on the card, its own if it is given up."""
+    if ours and isinstance(x, ArrayImpl) and x.device is program.device:
+        return given_bytes(x)
+    return asbuffer(x, program.device).bytes
+
+
+def run(program, inputs):
+    """Put the steps of a program into the stream; return the buffers of its results.
+
+    Args:
+      program: a `CudaProgram`.
+      inputs: a list of `CardBytes`.
+    """
+    found, size = memory_of_ends(program, inputs), program.plan.arena
+    kept = program.arenas
+    what = f"the arena of {program.name}"
+    arena = kept.pop() if kept else room(program.card, size, what)
+    program.start(CardMemory(found, program.offsets, arena))
+    kept.append(arena)
+    pairs = zip(program.lowered.outputs, program.out_avals)
+    return [CardBuffer(found[x], aval.shape, aval.dtype) for x, aval in pairs]
+
+
+def called(program, args):
+    """Return the results of a program for arrays, and numbers of the host."""
+    pairs = zip(args, program.plan.donated)
+    inputs = [bytes_of(program, x, ours) for x, ours in pairs]
+    results = run(program, inputs)
+    return list(map(ArrayImpl, results, program.out_avals, repeat(program.placement)))

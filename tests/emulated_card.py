@@ -1,0 +1,29 @@
+"""A GPU that is emulated, for the tests that ask for one; it is gone behind them."""
+
+from contextlib import contextmanager
+
+import minijax
+from minijax.arrays.placement import platforms
+from minijax.cuda.driver import stand_in
+from minijax.jitting.compilation import backends, default_backends
+from minijax_book.emulator.cupy_card import EmulatedCuPy
+
+
+@contextmanager
+def emulated_gpu(**options):
+    """Have one GPU inside the block; return it, and what stands in for CuPy."""
+    before = stand_in.value, *[t.pop("gpu", None) for t in TABLES]
+    cupy = stand_in.value = EmulatedCuPy(**options)
+    try:
+        [gpu] = minijax.devices("gpu")
+        yield gpu, cupy
+    finally:
+        minijax.clear_caches()
+        stand_in.value = before[0]
+        for table, value in zip(TABLES, before[1:]):
+            table.pop("gpu", None)
+            if value is not None:
+                table["gpu"] = value
+
+
+TABLES = platforms, backends, default_backends
