@@ -62,6 +62,7 @@ FLOORS = (
     Floor(P5, "The library", "a thousand names become a hundred primitives"),
     Floor(P6, "GPU", "loops become thousands of threads"),
     Floor(P6, "Device", "a card becomes a place for arrays"),
+    Floor(P6, "Many devices", "one device becomes a mesh", False),
     Floor(P7, "Experiments", "the program becomes a trained network"),
 )
 

@@ -27,7 +27,7 @@ PARTS = [  # the parts of the book: the last floor of each, and its caption
     (16, "III · Staging out"),
     (27, "IV · The machine"),
     (33, "V · The library"),
-    (35, "VI · Many processors"),
+    (36, "VI · Many processors"),
     (99, "VII · Was it worth it?"),
 ]
 

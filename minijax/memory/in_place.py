@@ -13,7 +13,7 @@ def may_overwrite(step, old, new):
     """Return whether a step may write its result `new` where its operand `old` is.
 
     It may, if it is a kernel that reads each element of `old` at the place where it
-    writes one of `new`, and before. No later step must need `old`.
+    writes one of `new`, and before. No later step may need `old`.
     """
     if type(step) is not Launch or (old.dtype, old.size) != (new.dtype, new.size):
         return False
