@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from minijax.arrays.dtypes import kind_of
+from minijax.arrays.sharding_types import NO_MANUAL_AXES
 
 # Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one.
 FLOAT, INEXACT, INT, REAL, NUMBER = "hf", "hfc", "iu", "iuhf", "iuhfc"
@@ -52,6 +53,13 @@ def refuse_sharding(name, sharding):
             f"The argument out_sharding of {name} has to be None, got {sharding!r}: "
             "an array lies on one device. device_put moves it to another one."
         )
+
+
+def are_one(avals):
+    """Return whether one or two operands have the same aval, one that is plain."""
+    first = avals[0]
+    one = len(avals) < 3 and avals[-1] is first
+    return one and first.manual_axis_type is NO_MANUAL_AXES
 
 
 def all_weak(avals):
