@@ -27,7 +27,8 @@ def listing(items):
 
 def check_same_dtype(name, avals):
     """Raise a TypeError unless all dtypes are the same."""
-    if len({aval.dtype for aval in avals}) > 1:
+    first = avals[0].dtype
+    if [aval for aval in avals if aval.dtype is not first and aval.dtype != first]:
         raise TypeError(
             f"lax.{name} requires arguments to have the same dtypes, got "
             f"{listing(aval.dtype for aval in avals)}. Functions of minijax.numpy "
@@ -64,7 +65,7 @@ def are_one(avals):
 
 def all_weak(avals):
     """Return whether every dtype among `avals` is weak."""
-    return all(aval.weak_type for aval in avals)
+    return not [aval for aval in avals if not aval.weak_type]
 
 
 def to_bool(dtype):

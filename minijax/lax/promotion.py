@@ -107,8 +107,8 @@ def is_settled(promote, x, y):
         return False
     a, b = typeof(x), typeof(y)
     if a is not b:
-        alike = a.dtype is b.dtype and a.weak_type is b.weak_type
-        if not alike or a.shape != b.shape:
+        one_type = a.dtype is b.dtype and a.weak_type is b.weak_type
+        if not one_type or (a.shape != b.shape and a.shape and b.shape):
             return False
     if promote is promote_dtypes:
         return a.dtype.kind != "b" or not a.weak_type
