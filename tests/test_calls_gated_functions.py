@@ -963,3 +963,31 @@ def test_deep_trees_are_left_to_python():
     for _ in range(4):
         same(f(tree), tree)
     assert not f._ready.chain
+
+
+def test_threads_that_donate_and_register():
+    f = jit(lambda box, y: Box("t", box.items[0] + y), donate_argnums=0)
+    failures = []
+
+    def work(k):
+        step = jnp.asarray(np.full(4, k, np.float32))
+        box = Box("t", step * 0)
+        for _ in range(300):
+            given = box.items[0]
+            box = f(box, step)
+            if not given.is_deleted():
+                failures.append("not deleted")
+        if not (np.asarray(box.items[0]) == 300 * k).all():
+            failures.append(np.asarray(box.items[0]))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failures
