@@ -68,12 +68,14 @@ jax.tree_util.register_pytree_node(
 )
 
 
+halve = jax.jit(lambda p: Pair(p.first * 0.5, p.second + 1), donate_argnums=0)
+
+
 def donations(count):
     """Give a registered container of arrays to one function again and again."""
-    step = jax.jit(lambda p: Pair(p.first * 0.5, p.second + 1), donate_argnums=0)
     state = Pair(jnp.ones(3), jnp.ones((40, 200)))
     for _ in range(count):
-        state = step(state)
+        state = halve(state)
 
 
 def stages(count):
