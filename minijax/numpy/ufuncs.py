@@ -75,7 +75,13 @@ def kind(x):
 
 def by_kind(kinds, function, otherwise):
     """Return a function that calls `function` for arrays of `kinds`, or `otherwise`."""
-    return lambda x, *args: (function if kind(x) in kinds else otherwise)(x, *args)
+    letters = kinds.replace("f", "fh")
+
+    def chosen(x, *args):
+        right = function if kind_of(typeof(x).dtype) in letters else otherwise
+        return right(x, *args)
+
+    return chosen
 
 
 add = binary("add", by_kind("b", lax.bitwise_or, lax.add))
