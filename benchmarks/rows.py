@@ -57,8 +57,24 @@ class Eager:
         return getattr(self.package, name)
 
     def jit(self, f, **_):
-        """Return a function as it is."""
-        return f
+        """Return a function that runs as it is, in all stages."""
+        return _Uncompiled(f)
+
+
+class _Uncompiled:
+    """A function of which all stages are the function."""
+
+    def __init__(self, f):
+        self.f = f
+
+    def __call__(self, *args):
+        return self.f(*args)
+
+    def lower(self, *args):
+        return self
+
+    def compile(self):
+        return self
 
 
 class _PythonLoops:

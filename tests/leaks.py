@@ -56,8 +56,41 @@ def transformed(count):
         jax.vmap(jax.grad(f))(x[None])
 
 
+class Pair:
+    """A registered container."""
+
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+
+jax.tree_util.register_pytree_node(
+    Pair, lambda pair: ((pair.first, pair.second), None), lambda _, items: Pair(*items)
+)
+
+
+halve = jax.jit(lambda p: Pair(p.first * 0.5, p.second + 1), donate_argnums=0)
+
+
+def donations(count):
+    """Give a registered container of arrays to one function again and again."""
+    state = Pair(jnp.ones(3), jnp.ones((40, 200)))
+    for _ in range(count):
+        state = halve(state)
+
+
+def stages(count):
+    """Compile many functions ahead of time, and warm each."""
+    x = jnp.ones(4)
+    for _ in range(count):
+        compiled = jax.jit(lambda x: x + 1).lower(x).compile()
+        for _ in range(4):
+            compiled(x)
+
+
 ROUNDS = {
     calls: 100_000,
+    donations: 50_000,
+    stages: 300,
     compiles: 1_000,
     lambdas: 1_000,
     gradients: 300,

@@ -1,6 +1,7 @@
 """Calls through the gate: that they happen, and are what Python's calls are."""
 
 import copy
+import dataclasses
 import gc
 import os
 import pickle
@@ -8,7 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections import namedtuple
+import weakref
+from collections import OrderedDict, defaultdict, namedtuple
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +24,9 @@ from minijax.arrays.settings import config
 from minijax.calls import gated_functions
 from minijax.calls.gated_functions import GatedFunction, Records, open_gate
 from minijax.calls.object_layout import UnknownLayout
+from minijax.errors import JaxRuntimeError
+from minijax.jitting.arguments import DonatedArray
+from minijax.machine.executables import address_of
 
 BACKEND = "cpu"
 
@@ -154,6 +159,178 @@ def test_other_trees_are_for_python():
         assert type(goes_through_python(f, double)) is Doubled
 
 
+class Box:
+    """A container with a name, whose children are in a list if it is asked for."""
+
+    def __init__(self, name, *items):
+        self.name, self.items, self.pair, self.calls = name, items, tuple, 0
+
+    def flatten(self):
+        self.calls += 1
+        return self.pair([self.items, self.name])
+
+
+minijax.tree_util.register_pytree_node(
+    Box, Box.flatten, lambda name, items: Box(name, *items)
+)
+SWAPPED = namedtuple("Swapped", "left right")
+minijax.tree_util.register_pytree_node(
+    SWAPPED, lambda pair: (pair[::-1], None), lambda _, items: SWAPPED(*items[::-1])
+)
+
+
+@minijax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Layer:
+    weights: object
+    bias: object
+
+
+def test_registered_classes():
+    f = jit(lambda box, y: Box(box.name * 2, box.items[1], [y]), backend=BACKEND)
+    box = Box("a", X, X + 1)
+    for _ in range(3):
+        f(box, X)
+    for k in range(10):
+        found = without_python(f, Box("a", X, X + k), X)
+        assert type(found) is Box and found.name == "aa"
+        same(list(found.items), [X + k, [X]])
+    before = in_python(f)
+    assert f(Box("b", X, X), X).name == "bb" and in_python(f) > before
+    for _ in range(3):
+        f(Box("b", X, X), X)
+    assert without_python(f, Box("b", X, X), X).name == "bb"
+    assert without_python(f, Box("a", X, X), X).name == "aa"
+    f(Box("a", X, X, X), X)
+    assert in_python(f) > before
+
+
+def test_dataclasses_and_ordered_dictionaries():
+    layer = Layer(X, [X + 1])
+    f = jit(lambda layer: Layer(layer.weights + 1, {"b": layer.bias}), backend=BACKEND)
+    for _ in range(3):
+        f(layer)
+    found = without_python(f, layer)
+    same((found.weights, found.bias), (X + 1, {"b": [X + 1]}))
+    tree = OrderedDict(z=X, a=defaultdict(list, {"k": X + 1}))
+    g = jit(lambda tree: OrderedDict(b=tree["a"], a=tree["z"] * 2), backend=BACKEND)
+    for _ in range(3):
+        g(tree)
+    found = without_python(g, tree)
+    assert [*found] == ["b", "a"] and found["b"].default_factory is list
+    same((found["b"]["k"], found["a"]), (X + 1, X * 2))
+    g(OrderedDict(a=tree["a"], z=X))  # another order
+    assert [*g(tree)] == ["b", "a"]
+
+
+def test_named_tuples_that_are_registered():
+    f = jit(lambda pair: (pair.left * 2, SWAPPED(pair.right, X)), backend=BACKEND)
+    pair = SWAPPED(X, X + 1)
+    for _ in range(3):
+        f(pair)
+    doubled, swapped = without_python(f, pair)
+    same((doubled, swapped.left, swapped.right), (X * 2, X + 1, X))
+
+
+def test_pairs_of_another_kind_are_for_python():
+    f = jit(lambda box: box.items[0] + 1, backend=BACKEND)
+    for pair in (lambda parts: parts, lambda parts: (iter(parts[0]), parts[1])):
+        box = Box("c", X)
+        box.pair = pair
+        for _ in range(6):
+            same(f(box), X + 1)
+        box.calls = 0
+        same(goes_through_python(f, box), X + 1)
+        assert box.calls == 1, "the gate has looked as well"
+
+
+class Failing(Box):
+    """A container that cannot be taken apart, or made, when it is told so."""
+
+    error = None
+
+    def flatten(self):
+        if self.error:
+            raise self.error("no")
+        return self.items, self.name
+
+
+minijax.tree_util.register_pytree_node(
+    Failing, Failing.flatten,
+    lambda name, items: name(*items) if callable(name) else Failing(name, *items),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_errors_of_registered_classes(error):
+    def make(*items):
+        if len(made) > 5:
+            raise error("no")
+        made.append(items)
+        return Failing(make, *items)
+
+    made = []
+    f = jit(lambda box: [X, Failing(make, box.items[0] + 1), X + 2], backend=BACKEND)
+    box = Failing("f", X)
+    for _ in range(4):
+        f(box)
+    before = in_python(f)
+    box.error = error
+    with pytest.raises(error):
+        f(box)
+    box.error = None
+    assert in_python(f) == before
+    del made[2:]
+    without_python(f, box)
+    made += [()] * 9
+    counts = [sys.getrefcount(x) for x in (X, X.aval, X._buffer)]
+    for _ in range(50):
+        with pytest.raises(error):
+            without_python(f, box)
+    after = [sys.getrefcount(x) for x in (X, X.aval, X._buffer)]
+    assert all(abs(a - b) < 20 for a, b in zip(counts, after)), (counts, after)
+    made.clear()
+    assert len(f(box)) == 3
+
+
+def test_what_flattening_does_meanwhile():
+    def flatten(box):
+        for thing in box.name:
+            thing()
+        return (box.items[0],), None
+
+    Busy = type("Busy", (Box,), {})
+    minijax.tree_util.register_pytree_node(Busy, flatten, lambda _, items: items[0])
+    f = jit(lambda boxes: minijax.tree.leaves(boxes)[1] + 1, backend=BACKEND)
+    inner = []
+    things = [
+        f.clear_cache, gc.collect, lambda: inner.append(f([X, X])),
+        lambda: config.update("jax_enable_x64", False), minijax.clear_caches,
+    ]  # fmt: skip
+    for thing in things:
+        for _ in range(6):
+            same(f([Busy([], X), Busy([thing], X * 2)]), X * 2 + 1)
+            same(f([Busy([], X), Busy([thing], X[:2])]), X[:2] + 1)
+
+
+def test_temporary_leaves():
+    """Children that only the pair holds, and that Python may drop."""
+
+    class Fresh(Box):
+        pass
+
+    def flatten(box):
+        return [np.array(box.items[0], np.float32), jnp.asarray(box.items[0]) * 2], None
+
+    minijax.tree_util.register_pytree_node(Fresh, flatten, lambda _, items: items)
+    f = jit(lambda fresh, y: sum(minijax.tree.leaves(fresh)) + y, backend=BACKEND)
+    for _ in range(3):
+        f(Fresh("", [1.0, 2.0]), 1.0)
+    for k in range(200):
+        found = without_python(f, Fresh("", [1.0, k]), 0.5)
+        assert np.asarray(found).tolist() == [3.5, 3 * k + 0.5]
+
+
 def test_kinds_of_one_function():
     f = tiny()
     shapes = [(n,) for n in range(60)]
@@ -247,16 +424,99 @@ def test_static_arguments():
         same(warmed(f, X, n), X * n)
         same(warmed(f, X, n, mode="b"), X * n)
     assert f(X, 1).dtype == "float32" and f(X, 0.0)._buffer[1] == 0
+    g = jit(lambda x, n: x + (n is float), backend=BACKEND, static_argnums=1)
+    warmed(g, X, float)  # a class is no number of that class
+    same(g(X, 0.0), X)
     with pytest.raises(ValueError, match="[Nn]on-hashable"):
         f(X, [1])
 
 
+def donating(**options):
+    """Return a function that gives its first argument away, and is warm."""
+    f = jit(lambda x, y: (x + y, y * 2), donate_argnums=0, backend=BACKEND, **options)
+    for _ in range(3):
+        f(jnp.ones(5) * 2, jnp.ones(5))
+    return f
+
+
+def without_python(f, *args):
+    """Return the result of a call that the gate answers."""
+    before = in_python(f)
+    result = f(*args)
+    assert in_python(f) == before
+    return result
+
+
 def test_donated_arguments():
-    f = jit(lambda x, y: x + y, donate_argnums=0, backend=BACKEND)
-    for _ in range(4):
-        x = jnp.ones(5) * 2
-        same(goes_through_python(f, x, jnp.ones(5)), jnp.ones(5) * 3)
-        assert x.is_deleted()
+    f, y = donating(), jnp.asarray(np.ones(5, np.float32))
+    for k in range(20):
+        x = y * (2 + k)
+        place = address_of(x._buffer)
+        found = without_python(f, x, y)
+        same(found, (y * (3 + k), y * 2))
+        assert address_of(found[0]._buffer) == place, "the memory was not taken"
+        assert type(x) is DonatedArray and x.is_deleted() and not y.is_deleted()
+        with pytest.raises((RuntimeError, ValueError), match="deleted"):
+            f(x, y)
+        assert x.aval == y.aval
+        del x
+
+
+def test_what_is_donated_in_python():
+    f, y = donating(), jnp.asarray(np.ones(5, np.float32))
+    x = y * 2
+    view = np.asarray(x)
+    same(goes_through_python(f, x, y), (y * 3, y * 2))
+    assert x.is_deleted() and (view == 2).all()
+    x = y * 2
+    twin = ArrayImpl(x._buffer, x.aval, x.placement)
+    same(goes_through_python(f, x, y), (y * 3, y * 2))
+    assert x.is_deleted() and (np.asarray(twin) == 2).all()
+    x = y * 2
+    with pytest.raises(JaxRuntimeError, match="donated"):
+        f(x, x)
+    assert not x.is_deleted()
+    numbers = np.full(5, 2, np.float32)
+    same(goes_through_python(f, numbers, y), (y * 3, y * 2))
+    assert (numbers == 2).all()
+    same(without_python(f, x, y), (y * 3, y * 2))
+
+
+def test_counts_of_donated_arrays():
+    f, y = donating(), jnp.asarray(np.ones(5, np.float32))
+    states = [y * 2 for _ in range(100)]
+    kinds = ArrayImpl, DonatedArray, None
+    before = [sys.getrefcount(kind) for kind in kinds[:2]]
+    buffers = [weakref.ref(x._buffer) for x in states]
+    for x in states:
+        f(x, y)
+    assert [type(x) for x in states] == [DonatedArray] * 100
+    after = [sys.getrefcount(kind) for kind in kinds[:2]]
+    assert after[1] - before[1] == 100 and -110 < after[0] - before[0] < -90
+    del states, x
+    gc.collect()
+    assert sum(reference() is not None for reference in buffers) <= 8
+    assert abs(sys.getrefcount(DonatedArray) - before[1]) <= 8
+
+
+def test_a_donated_training_loop():
+    def step(params, x):
+        return {"w": params["w"] - 0.1 * x, "b": [p * 0.5 for p in params["b"]]}
+
+    f = jit(step, donate_argnums=0, backend=BACKEND)
+    g = jit(step, backend="interpreter")
+    big = jnp.ones((64, 128))  # its memory is of the pool
+    ours = {"w": big * 1, "b": [jnp.ones(3), jnp.ones(())]}
+    theirs = minijax.tree.map(lambda x: x * 1, ours)
+    for k in range(30):
+        before = in_python(f)
+        ours, theirs = f(ours, big * k), g(theirs, big * k)
+        assert k < 4 or in_python(f) == before
+        for x, y in zip(*map(minijax.tree.leaves, (ours, theirs))):
+            np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-6)
+
+
+def test_deleted_arguments():
     f = warm = tiny()
     x = X + 0
     warmed(warm, x, X)
@@ -703,3 +963,31 @@ def test_deep_trees_are_left_to_python():
     for _ in range(4):
         same(f(tree), tree)
     assert not f._ready.chain
+
+
+def test_threads_that_donate_and_register():
+    f = jit(lambda box, y: Box("t", box.items[0] + y), donate_argnums=0)
+    failures = []
+
+    def work(k):
+        step = jnp.asarray(np.full(4, k, np.float32))
+        box = Box("t", step * 0)
+        for _ in range(300):
+            given = box.items[0]
+            box = f(box, step)
+            if not given.is_deleted():
+                failures.append("not deleted")
+        if not (np.asarray(box.items[0]) == 300 * k).all():
+            failures.append(np.asarray(box.items[0]))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failures

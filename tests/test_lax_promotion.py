@@ -5,10 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis.extra import numpy as hnp
 
+import minijax as jax
+import minijax.numpy as jnp
 from minijax import enable_x64, lax
 from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import broadcast_shapes
+from minijax.lax import promotion
 from minijax.lax.promotion import (
     check_arraylike,
     common_type,
@@ -103,3 +106,41 @@ def test_kept_answers_know_the_switch():
     for wide, expected in [(False, "float32"), (True, "float64"), (False, "float32")]:
         with enable_x64(wide):
             assert common_type(np.int32(1), 1.5)[0] == expected
+
+
+def _operands():
+    """Operands of all kinds, twice each."""
+    kinds = "bool int8 uint32 int32 float16 bfloat16 float32 complex64".split()
+    arrays = [jnp.zeros(shape, kind) for kind in kinds for shape in ((), (3,), (1, 3))]
+    weak = [jnp.asarray(x) for x in (1, 1.5, 1j)] + [jnp.asarray(1.5) < 2]
+    numbers = [True, 1, 1.5, 1j, np.float32(1), np.ones(3, "float32")]
+    return [*arrays, *weak, jnp.asarray(2.0) > 1, *numbers]
+
+
+@pytest.mark.parametrize("name", ["promote_dtypes", "promote_dtypes_inexact"])
+def test_what_is_settled_is_not_promoted(name):
+    promote, settled = getattr(promotion, name), 0
+    for x in _operands():
+        for y in _operands():
+            if promotion.is_settled(promote, x, y):
+                settled += 1
+                left, right = promotion.promote_shapes(*promote(x, y))
+                assert left is x and right is y
+            elif isinstance(x, jax.Array) and isinstance(y, jax.Array):
+                same = x.aval == y.aval and (x.aval.dtype.kind != "b")
+                inexact = jnp.issubdtype(x.dtype, jnp.inexact)
+                assert not same or (name != "promote_dtypes" and not inexact)
+    assert settled > 10
+    assert not promotion.is_settled(promotion.promote_dtypes_numeric, x, x)
+
+
+def test_settled_operands_are_refused_and_strict_as_others():
+    keys = jax.random.key(0)
+    with pytest.raises(TypeError, match="add"):
+        keys + keys
+    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        x = jnp.ones(3)
+        assert (x + x).tolist() == [2, 2, 2]
+    assert jax.make_jaxpr(lambda x, y: x + y)(x, x).eqns[0].primitive.name == "add"
+    weak = jnp.asarray(1.5)
+    assert (weak * weak).aval.weak_type and not (x + weak).aval.weak_type

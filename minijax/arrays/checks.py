@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from minijax.arrays.dtypes import kind_of
+from minijax.arrays.sharding_types import NO_MANUAL_AXES
 
 # Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one.
 FLOAT, INEXACT, INT, REAL, NUMBER = "hf", "hfc", "iu", "iuhf", "iuhfc"
@@ -26,7 +27,8 @@ def listing(items):
 
 def check_same_dtype(name, avals):
     """Raise a TypeError unless all dtypes are the same."""
-    if len({aval.dtype for aval in avals}) > 1:
+    first = avals[0].dtype
+    if [aval for aval in avals if aval.dtype is not first and aval.dtype != first]:
         raise TypeError(
             f"lax.{name} requires arguments to have the same dtypes, got "
             f"{listing(aval.dtype for aval in avals)}. Functions of minijax.numpy "
@@ -54,9 +56,16 @@ def refuse_sharding(name, sharding):
         )
 
 
+def are_one(avals):
+    """Return whether one or two operands have the same aval, one that is plain."""
+    first = avals[0]
+    one = len(avals) < 3 and avals[-1] is first
+    return one and first.manual_axis_type is NO_MANUAL_AXES
+
+
 def all_weak(avals):
     """Return whether every dtype among `avals` is weak."""
-    return all(aval.weak_type for aval in avals)
+    return not [aval for aval in avals if not aval.weak_type]
 
 
 def to_bool(dtype):

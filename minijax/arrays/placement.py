@@ -98,7 +98,8 @@ class Device:
         try:
             with np.errstate(all="ignore"):
                 results = compute(xp, *buffers, **params)
-                results = results if isinstance(results, list) else [results]
+                if not isinstance(results, list):
+                    return [xp.asarray(results, avals[0].dtype)]
                 return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
         except (MemoryError, OverflowError, ValueError) as error:
             raise_if_out_of_memory(str(primitive), error, avals)

@@ -9,60 +9,88 @@ and hands its results back. What it does not know, it leaves to Python.
 import ctypes
 
 from minijax.calls.gate_arguments import (
+    STATUS,
+    children_of,
+    disable,
     fits,
+    forgive,
     integer,
     number,
     numpy_scalar,
     take,
     take_leaf,
 )
-from minijax.calls.gate_results import build, keep, new_buffer, new_result, spare
+from minijax.calls.gate_results import (
+    build,
+    handle,
+    keep,
+    new_buffer,
+    new_result,
+    rebuilt,
+    spare,
+)
 from minijax.calls.gate_tables import (
     ARENA,
     ARGUMENTS,
     AROUND,
+    ARRAY,
     CALL,
     CONFIG,
     CONTEXT,
     COUNT,
     DECREF,
+    DONATED,
     EMPTY,
     EVALUATOR,
     FAILURE,
     GET_VARIABLE,
+    GIVEN,
+    GIVEN_END,
+    HEAP,
     INCREF,
     KEYWORDS,
     LOCK,
     LONG,
+    NDARRAY,
     NEW_METHOD,
     NEXT,
     NEXT_VALUE,
+    NONE,
+    OCCURRED,
     OVERRIDES,
     OWNER,
+    PAGES,
+    PAIRS,
+    PAIRS_END,
     PLACES,
     PROGRAM,
     PYTHON,
     RESULT,
     RESULTS,
+    SOURCE,
     SPAN,
     STRUCTURE,
     SWITCHES,
+    TAKEN,
     TRACE,
     UNCHANGED,
     UNLOCK,
     WATCHERS,
 )
 from minijax.calls.object_layout import (
+    BASE,
     BUFFER,
     CONFIG_VALUES,
     DATA,
     GATE,
+    REFS,
     SIZE,
     TUPLE_ITEMS,
+    TYPE,
 )
 from minijax.calls.words import WordsLibrary, call, half, llvm_text, room, word
 
-MISS, STATUS = 1, 0xFFFFFFFF
+MISS = 1
 
 
 def each(function, start, end):
@@ -86,14 +114,25 @@ def run(record, table, arena):
     return status
 
 
+def result_in(known, held, around):
+    """Return an array for a result, in an argument's memory if it takes that; or 0."""
+    source = word[known + SOURCE]
+    if source >= 0:
+        buffer = word[held + source]
+        call(word[around + INCREF], buffer)
+        return handle(buffer, known, around)
+    x = spare(known, around)
+    if x == 0:
+        return new_result(known, around)
+    return x
+
+
 def make_results(record, table, held):
     """Find or make an array for each result, and note it; return 0 if it fails."""
     known = word[record + RESULT]
     i = word[record + RESULTS]
     while i < word[record + SPAN]:
-        x = spare(known, word[record + AROUND])
-        if x == 0:
-            x = new_result(known, word[record + AROUND])
+        x = result_in(known, held, word[record + AROUND])
         if x == 0:
             drop = word[word[record + AROUND] + DECREF]
             each(drop, held + word[record + RESULTS], held + i)
@@ -109,12 +148,61 @@ def finish(record, table, held, arena):
     """Return the tree of results when all arguments are there; 0 is an error."""
     around = word[record + AROUND]
     results = held + word[record + RESULTS]
+    give_all(record, held)
     if make_results(record, table, held) == 0:
         return 0
     if run(record, table, arena) == 0:
-        return build(word[record + STRUCTURE], results, around)
+        tree = build(word[record + STRUCTURE], results, around)
+        if tree == 0:
+            each(word[around + DECREF], results, held + word[record + SPAN])
+        return tree
     each(word[around + DECREF], results, held + word[record + SPAN])
     return call(word[around + CALL], word[record + FAILURE], word[around + EMPTY], 0)
+
+
+def alone(buffer, around):
+    """Return whether a buffer is seen by its array alone, while the gate holds it."""
+    if word[buffer + REFS] != 2:
+        return 0
+    base = word[buffer + BASE]
+    while base != 0:
+        kind = word[base + TYPE]
+        if kind == word[around + HEAP] or kind == word[around + PAGES]:
+            return 1
+        if kind != word[around + NDARRAY] or word[base + REFS] != 1:
+            return 0
+        base = word[base + BASE]
+    return 1
+
+
+def may_give(record, held):
+    """Return whether the memory of all arguments that are given up may be taken."""
+    place = word[record + GIVEN]
+    while place < word[record + GIVEN_END]:
+        leaf = held + word[place]
+        if word[leaf + word[record + SPAN]] == 0:
+            return 0
+        if alone(word[leaf], word[record + AROUND]) == 0:
+            return 0
+        place += 8
+    return 1
+
+
+def give_all(record, held):
+    """Mark the arguments that are given up; their buffers are held elsewhere."""
+    around = word[record + AROUND]
+    place = word[record + GIVEN]
+    while place < word[record + GIVEN_END]:
+        leaf = held + word[place]
+        x = word[leaf + word[record + SPAN]]
+        call(word[around + INCREF], word[around + DONATED])
+        call(word[around + INCREF], word[around + NONE])
+        word[x + TYPE] = word[around + DONATED]
+        word[x + BUFFER] = word[around + NONE]
+        call(word[around + DECREF], word[leaf])
+        call(word[around + DECREF], word[around + ARRAY])
+        place += 8
+    return 0
 
 
 def take_all(args, keywords, record, table):
@@ -130,6 +218,16 @@ def take_all(args, keywords, record, table):
     return out
 
 
+def let_go(place, end, around):
+    """Let go of what registered containers were taken apart into."""
+    while place < end:
+        pair = word[place]
+        word[place] = 0
+        call(word[around + DECREF], pair)
+        place += 8
+    return 0
+
+
 def attempt(record, args, keywords):
     """Return the result of a call if it is one of this kind; 0 is an error."""
     around = word[record + AROUND]
@@ -137,15 +235,16 @@ def attempt(record, args, keywords):
     held = table + 2 * word[record + SPAN]
     arena = word[record + ARENA]
     word[record + ARENA] = 0
-    if take_all(args, keywords, record, table) == 0:
-        word[record + ARENA] = arena
-        return MISS
-    call(word[around + INCREF], word[record + OWNER])
-    each(word[around + INCREF], held, held + word[record + RESULTS])
-    result = finish(record, table, held, arena)
-    each(word[around + DECREF], held, held + word[record + RESULTS])
+    word[record + TAKEN] = table
+    result = MISS
+    if take_all(args, keywords, record, table) != 0:
+        if may_give(record, held) != 0:
+            result = finish(record, table, held, arena)
+    elif call(word[around + OCCURRED]) != 0:
+        result = 0
+    each(word[around + DECREF], held, held + word[record + TAKEN] - table)
+    let_go(word[record + PAIRS], word[record + PAIRS_END], around)
     word[record + ARENA] = arena
-    call(word[around + DECREF], word[record + OWNER])
     return result
 
 
@@ -178,18 +277,35 @@ def fitting(record, args, kwargs):
     return word[record + KEYWORDS] != 0
 
 
+def answer(record, args, kwargs):
+    """Return the result of a call by the first record that fits, or `MISS`.
+
+    A user's function may run meanwhile, and clear the chain: the next record is the
+    one that is the next one afterwards.
+    """
+    while record != 0:
+        following = word[record + NEXT]
+        if fitting(record, args, kwargs):
+            around = word[record + AROUND]
+            owner = word[record + OWNER]
+            call(word[around + INCREF], owner)
+            result = attempt(record, args + TUPLE_ITEMS, kwargs)
+            following = word[record + NEXT]
+            call(word[around + DECREF], owner)
+            if result != MISS:
+                return result
+        record = following
+    return MISS
+
+
 def gate(self, args, kwargs):
     """Return the result of a call of a jitted function; 0 is an error."""
     head = word[word[self + GATE] + DATA]
     around = word[head + AROUND]
     if plain(around):
-        record = word[head + NEXT]
-        while record != 0:
-            if fitting(record, args, kwargs):
-                result = attempt(record, args + TUPLE_ITEMS, kwargs)
-                if result != MISS:
-                    return result
-            record = word[record + NEXT]
+        result = answer(word[head + NEXT], args, kwargs)
+        if result != MISS:
+            return result
     method = call(word[around + NEW_METHOD], word[around + PYTHON], self)
     if method == 0:
         return 0
@@ -199,9 +315,10 @@ def gate(self, args, kwargs):
 
 
 GATE_FUNCTIONS = (
-    fits, integer, numpy_scalar, number, take_leaf, take, spare, keep, new_buffer,
-    new_result, build, each, run, make_results, finish, take_all, attempt, variable,
-    plain, fitting, gate,
+    fits, integer, numpy_scalar, number, take_leaf, disable, forgive, children_of, take,
+    spare, keep, new_buffer, handle, new_result, rebuilt, build, each, run, alone,
+    may_give, give_all, result_in, make_results, finish, take_all, let_go, attempt,
+    variable, plain, fitting, answer, gate,
 )  # fmt: skip
 
 
@@ -221,7 +338,7 @@ class Door:
 
     def __init__(self):
         # Those of outside are not inlined: what is rare stays out of the way.
-        outside = ["successor", "number", "new_result"]
+        outside = "successor number new_result children_of rebuilt".split()
         text = llvm_text(successor, *GATE_FUNCTIONS, outside=outside)
         self.library = WordsLibrary(text)
         self.address, self.trial = map(self.library.place, ("gate", "successor"))

@@ -10,12 +10,19 @@ from minijax.calls.gate_tables import (
     ARRAY,
     ARRAYS_ONLY,
     AS_INTEGER,
+    AUX,
     BOOL,
+    CALL_WITH,
     CHILDREN,
+    CLEAR,
     CONTAINER,
     DICT,
+    EQUAL,
+    EXCEPTION,
+    FLATTEN,
     FLOAT,
     GET_ITEM,
+    INCREF,
     INT,
     KIND,
     KNOWN_AVAL,
@@ -26,14 +33,23 @@ from minijax.calls.gate_tables import (
     KNOWN_WEAK,
     LEAF,
     LENGTH,
-    LIST,
+    MATCHES,
     NDARRAY,
     NOTHING,
     NUMBER,
+    OCCURRED,
+    PAIR,
+    PAIRS,
     PARTS,
+    REGISTERED,
+    ROW,
     SCALAR,
+    SLOT,
     SPAN,
     STATIC,
+    STEP,
+    SWITCHES,
+    TAKEN,
     TRUE,
     WIDE,
 )
@@ -55,7 +71,9 @@ from minijax.calls.object_layout import (
     TYPE,
     WEAK,
 )
-from minijax.calls.words import as_float32, call, half, word
+from minijax.calls.words import as_float32, call, half, room, word
+
+STATUS, EQ = 0xFFFFFFFF, 2  # the bits of an int of C; Python's code of ``==``
 
 
 def fits(x, known, around):
@@ -123,11 +141,14 @@ def number(x, known, place, around):
 def take_leaf(x, known, record, out):
     """Note where a leaf's numbers are, and who holds them; return 0 if it differs."""
     around = word[record + AROUND]
+    span = word[record + SPAN]
     kind = word[x + TYPE]
     place = word[known + KNOWN_PLACE]
     word[out] = 0
+    word[out + 3 * span] = 0
     if kind == word[around + ARRAY] and word[x + PLACEMENT] == place:
         aval = word[x + AVAL]
+        word[out + 3 * span] = x
         x = word[x + BUFFER]
         same = aval == word[known + KNOWN_AVAL]
         if same or word[aval + WEAK] == word[known + KNOWN_WEAK]:
@@ -138,9 +159,49 @@ def take_leaf(x, known, record, out):
         if word[known + KNOWN_WEAK] != word[around + TRUE]:
             word[out] = fits(x, known, around)
     else:
-        word[out] = number(x, known, out + word[record + SPAN], around)
-    word[out + 2 * word[record + SPAN]] = x
+        word[out] = number(x, known, out + span, around)
+    if word[out] != 0 and word[known + STEP] != 0:
+        word[out + 2 * span] = x
+        call(word[around + INCREF], x)
+        word[record + TAKEN] = out + 8
     return word[out]
+
+
+def children_of(x, node, record):
+    """Return the children of a registered container, a tuple or list; 0 if it differs.
+
+    The pair that they are in is held by the record.
+    """
+    around = word[record + AROUND]
+    place = room(1)
+    word[place] = x
+    pair = call(word[around + CALL_WITH], word[node + FLATTEN], place, 1, 0)
+    if pair == 0:
+        return forgive(around)
+    word[word[record + PAIRS] + word[node + SLOT]] = pair
+    if word[pair + TYPE] != word[around + PAIR] or word[pair + SIZE] != 2:
+        return disable(record)
+    aux = word[pair + TUPLE_ITEMS + 8]
+    if aux == word[node + AUX]:
+        return word[pair + TUPLE_ITEMS]
+    if call(word[around + EQUAL], aux, word[node + AUX], EQ) & STATUS != 1:
+        return forgive(around)
+    return word[pair + TUPLE_ITEMS]
+
+
+def disable(record):
+    """Have a record fit no call any more; return 0."""
+    word[record + SWITCHES] = 0
+    return 0
+
+
+def forgive(around):
+    """Forget an error that Python will meet again; return 0."""
+    if call(word[around + OCCURRED]) == 0:
+        return 0
+    if call(word[around + MATCHES], word[around + EXCEPTION]) & STATUS != 0:
+        call(word[around + CLEAR])
+    return 0
 
 
 def take(x, node, record, out):
@@ -149,17 +210,25 @@ def take(x, node, record, out):
     if kind == LEAF:
         if take_leaf(x, word[node + CONTAINER], record, out) == 0:
             return 0
-        return out + 8
-    if kind == STATIC and x == word[node + CONTAINER]:
-        return out
+        return out + word[word[node + CONTAINER] + STEP]
+    if kind == STATIC:
+        return out * (x == word[node + CONTAINER])
     if word[x + TYPE] != word[node + CONTAINER]:
         return 0
     if kind == NOTHING:
         return out
+    if kind == REGISTERED:
+        x = children_of(x, node, record)
+        if x == 0:
+            return 0
+    row = word[x + TYPE] == word[word[record + AROUND] + ROW]
+    pair = word[x + TYPE] == word[word[record + AROUND] + PAIR]
+    if kind == REGISTERED and not row and not pair:
+        return disable(record)
     if word[x + SIZE] != word[node + LENGTH]:
         return 0
     items = x + TUPLE_ITEMS
-    if kind == LIST:
+    if row:
         items = word[x + LIST_ITEMS]
     i = 0
     while i < word[node + LENGTH] and out != 0:

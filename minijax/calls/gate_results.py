@@ -8,7 +8,9 @@ These are functions of `words`: they are made machine code, and run as Python as
 from minijax.calls.gate_tables import (
     ALLOCATE,
     ARRAY,
+    AUX,
     CALL,
+    CALL_WITH,
     CHILDREN,
     CONTAINER,
     DECREF,
@@ -34,10 +36,12 @@ from minijax.calls.gate_tables import (
     NEW_TUPLE,
     NONE,
     NOTHING,
+    REGISTERED,
     SET_ITEM,
     SPARES,
     TUPLE,
     TURN,
+    UNFLATTEN,
 )
 from minijax.calls.object_layout import (
     AVAL,
@@ -52,7 +56,7 @@ from minijax.calls.object_layout import (
     WEAK_REFERENCES,
     WRITEABLE,
 )
-from minijax.calls.words import call, half, word
+from minijax.calls.words import call, half, room, word
 
 
 def spare(known, around):
@@ -105,6 +109,14 @@ def new_result(known, around):
     if buffer == 0:
         return 0
     half[buffer + FLAGS] = half[buffer + FLAGS] - WRITEABLE
+    x = handle(buffer, known, around)
+    if x != 0:
+        keep(x, known, around)
+    return x
+
+
+def handle(buffer, known, around):
+    """Return an array of ours that takes a buffer, or 0 if there is no memory."""
     x = call(word[around + ALLOCATE], word[around + ARRAY], 0)
     if x == 0:
         call(word[around + DECREF], buffer)
@@ -114,16 +126,27 @@ def new_result(known, around):
     word[x + PLACEMENT] = word[known + KNOWN_PLACE]
     call(word[around + INCREF], word[x + AVAL])
     call(word[around + INCREF], word[x + PLACEMENT])
-    keep(x, known, around)
     return x
 
 
+def rebuilt(children, node, around):
+    """Return a registered container of a list, which it takes; 0 is an error."""
+    place = room(2)
+    word[place] = word[node + AUX]
+    word[place + 8] = children
+    made = call(word[around + CALL_WITH], word[node + UNFLATTEN], place, 2, 0)
+    call(word[around + DECREF], children)
+    return made
+
+
 def build(node, results, around):
-    """Return the tree of the results, or 0 if there is no memory."""
+    """Return the tree of the results, and empty their table; 0 is an error."""
     kind = word[node + KIND]
     length = word[node + LENGTH]
     if kind == LEAF:
-        return word[results + word[node + CONTAINER]]
+        x = word[results + word[node + CONTAINER]]
+        word[results + word[node + CONTAINER]] = 0
+        return x
     if kind == NOTHING:
         call(word[around + INCREF], word[around + NONE])
         return word[around + NONE]
@@ -131,22 +154,27 @@ def build(node, results, around):
         tree = call(word[around + NEW_TUPLE], length)
     elif kind == NAMED:
         tree = call(word[around + ALLOCATE], word[node + CONTAINER], length)
-    elif kind == LIST:
-        tree = call(word[around + NEW_LIST], length)
-    else:
+    elif kind == DICT:
         tree = call(word[around + NEW_DICT])
+    else:
+        tree = call(word[around + NEW_LIST], length)
     if tree == 0:
         return 0
     i = 0
     while i < length:
         child = node + CHILDREN + 16 * i
         item = build(word[child], results, around)
+        if item == 0:
+            call(word[around + DECREF], tree)
+            return 0
         if kind == DICT:
             call(word[around + SET_ITEM], tree, word[child + 8], item)
             call(word[around + DECREF], item)
-        elif kind == LIST:
-            word[word[tree + LIST_ITEMS] + 8 * i] = item
-        else:
+        elif kind < LIST:  # a tuple, named or not
             word[tree + TUPLE_ITEMS + 8 * i] = item
+        else:
+            word[word[tree + LIST_ITEMS] + 8 * i] = item
         i += 1
+    if kind == REGISTERED:
+        return rebuilt(tree, node, around)
     return tree

@@ -7,6 +7,7 @@ the object that owns the table.
 """
 
 import ctypes
+import itertools
 from contextvars import Context
 from functools import partial
 
@@ -20,38 +21,43 @@ from minijax.arrays.placement import default_placement
 from minijax.arrays.settings import config
 from minijax.calls.object_layout import require
 from minijax.calls.words import word
-from minijax.jitting.arguments import Static
-from minijax.memory.results import empty, scratch
+from minijax.jitting.arguments import DonatedArray, Static
+from minijax.memory.results import Heap, Pages, empty, scratch
+from minijax.pytrees.node_kinds import node_kinds
 
 # What is the same for all functions.
 (
     _, AROUND, TRACE, EVALUATOR, OVERRIDES, UNCHANGED, CONFIG, WATCHERS, PYTHON,
-    ARRAY, NDARRAY, NONE, FLOAT, INT, BOOL, TRUE, EMPTY,
-) = range(0, 8 * 17, 8)  # fmt: skip
+    ARRAY, NDARRAY, NONE, FLOAT, INT, BOOL, TRUE, EMPTY, DONATED, HEAP, PAGES, PAIR,
+    ROW, EXCEPTION,
+) = range(0, 8 * 23, 8)  # fmt: skip
 # Functions of Python and NumPy.
 (
     INCREF, DECREF, GET_VARIABLE, NEW_METHOD, CALL, NEW_TUPLE, NEW_LIST, NEW_DICT,
-    GET_ITEM, SET_ITEM, ALLOCATE, AS_INTEGER, UNLOCK, LOCK, NEW_NDARRAY,
-) = range(8 * 17, 8 * 32, 8)  # fmt: skip
+    GET_ITEM, SET_ITEM, ALLOCATE, AS_INTEGER, UNLOCK, LOCK, CALL_WITH, EQUAL, OCCURRED,
+    MATCHES, CLEAR, NEW_NDARRAY, SURROUNDINGS,
+) = range(8 * 23, 8 * 44, 8)  # fmt: skip
 C_FUNCTIONS = (
     "Py_IncRef", "Py_DecRef", "PyContextVar_Get", "PyMethod_New", "PyObject_Call",
     "PyTuple_New", "PyList_New", "PyDict_New", "PyDict_GetItem", "PyDict_SetItem",
     "PyType_GenericAlloc", "PyLong_AsLongLongAndOverflow", "PyEval_SaveThread",
-    "PyEval_RestoreThread",
+    "PyEval_RestoreThread", "PyObject_Vectorcall", "PyObject_RichCompareBool",
+    "PyErr_Occurred", "PyErr_ExceptionMatches", "PyErr_Clear",
 )  # fmt: skip
 # A record: what is ready for calls of one kind.
 (
     NEXT, _, SWITCHES, OWNER, COUNT, ARGUMENTS, SPAN, RESULTS, RESULT, STRUCTURE,
-    PROGRAM, ARENA, CONTEXT, LONG, FAILURE, KEYWORDS, PLACES,
-) = range(0, 8 * 17, 8)  # fmt: skip
+    PROGRAM, ARENA, CONTEXT, LONG, FAILURE, KEYWORDS, PLACES, TAKEN, GIVEN, GIVEN_END,
+    PAIRS, PAIRS_END, RECORD,
+) = range(0, 8 * 23, 8)  # fmt: skip
 # What is known of an argument or a result.
 (
     KNOWN_AVAL, KNOWN_WEAK, KNOWN_DESCR, KNOWN_NDIM, KNOWN_DIMS, NUMBER, SPARES, TURN,
-    MAKER, SCALAR, WIDE, PARTS, KNOWN_PLACE, ARRAYS_ONLY, NEXT_VALUE,
-) = range(0, 8 * 15, 8)  # fmt: skip
+    MAKER, SCALAR, WIDE, PARTS, KNOWN_PLACE, ARRAYS_ONLY, STEP, SOURCE, NEXT_VALUE,
+) = range(0, 8 * 17, 8)  # fmt: skip
 # A node of a tree, and the kinds of nodes.
-KIND, CONTAINER, LENGTH, CHILDREN = range(0, 32, 8)
-LEAF, TUPLE, NAMED, LIST, DICT, NOTHING, STATIC = range(7)
+KIND, CONTAINER, LENGTH, FLATTEN, UNFLATTEN, AUX, SLOT, CHILDREN = range(0, 64, 8)
+LEAF, TUPLE, NAMED, LIST, DICT, NOTHING, STATIC, REGISTERED = range(8)
 DEEPEST = 64  # trees that are deeper would take much of the stack
 
 
@@ -105,8 +111,12 @@ def surroundings_table(in_python):
     Args:
       in_python: a function that is called like a method with what the gate leaves.
     """
-    types = {ARRAY: ArrayImpl, NDARRAY: np.ndarray, FLOAT: float, INT: int, BOOL: bool}
-    table = Table(32).update(types).update({
+    types = {
+        ARRAY: ArrayImpl, NDARRAY: np.ndarray, FLOAT: float, INT: int, BOOL: bool,
+        DONATED: DonatedArray, HEAP: Heap, PAGES: Pages, PAIR: tuple, ROW: list,
+        EXCEPTION: Exception,
+    }  # fmt: skip
+    table = Table(SURROUNDINGS // 8).update(types).update({
         TRACE: core._current_trace, EVALUATOR: Context().run(core.current_trace),
         OVERRIDES: config._overrides, UNCHANGED: Context().run(config._overrides.get),
         CONFIG: config, WATCHERS: core.watchers, PYTHON: in_python,
@@ -165,7 +175,7 @@ def fill_value(table, start, aval, placement, arrays_only=False):
         NUMBER: numbers_allowed(aval), SPARES: [None] * KEPT if small else [],
         MAKER: 0 if small else partial(empty, aval.shape, aval.dtype),
         **dict(zip((SCALAR, WIDE, PARTS), scalars_allowed(aval))),
-        KNOWN_PLACE: placement, ARRAYS_ONLY: int(arrays_only),
+        KNOWN_PLACE: placement, ARRAYS_ONLY: int(arrays_only), STEP: 8, SOURCE: -1,
     }  # fmt: skip
     table.held.append(dims)
     return table.update({start + place: value for place, value in known.items()})
@@ -192,17 +202,18 @@ def kind_of_node(tree):
     """Return the code of the outermost container of a structure.
 
     Raises:
-      UnknownLayout: if it is none that the gate knows.
+      UnknownLayout: if it is a dictionary whose keys are no strings, or of a class that
+        is derived from one of named tuples.
     """
     if tree.kind is None:
         return LEAF
     kind, aux = tree.kind.type, tree.aux
     require(kind is not dict or all(type(key) is str for key in aux), "keys")
-    if kind.__base__ is tuple and hasattr(kind, "_fields"):
+    if kind.__base__ is tuple and hasattr(kind, "_fields") and kind not in node_kinds:
         return NAMED
+    require(kind in node_kinds, f"{kind} is a container of another kind")
     codes = {tuple: TUPLE, list: LIST, dict: DICT, type(None): NOTHING}
-    require(kind in codes, f"{kind} is a container of another kind")
-    return codes[kind]
+    return codes.get(kind, REGISTERED)
 
 
 def node_table(kind, container, children=(), keys=()):
@@ -214,7 +225,7 @@ def node_table(kind, container, children=(), keys=()):
       children: tables.
       keys: of a dictionary, as many.
     """
-    table = Table(4 + 2 * len(children))
+    table = Table(CHILDREN // 8 + 2 * len(children))
     table.update({KIND: kind, CONTAINER: container, LENGTH: len(children)})
     for i, child in enumerate(children):
         table[CHILDREN + 16 * i] = child
@@ -222,12 +233,13 @@ def node_table(kind, container, children=(), keys=()):
     return table
 
 
-def tree_table(tree, leaves, depth=0):
+def tree_table(tree, leaves, slots=None, depth=0):
     """Return the `Table` of a structure, or of a `Static` value.
 
     Args:
       tree: a `PyTreeDef` or a `Static`.
       leaves: an iterator of what is known of the leaves, a word each.
+      slots: an iterator of places, one for each registered container; None for results.
       depth: in how many containers it is.
     """
     require(depth < DEEPEST, "depth")
@@ -238,13 +250,37 @@ def tree_table(tree, leaves, depth=0):
     kind = kind_of_node(tree)
     if kind == LEAF:
         return node_table(LEAF, next(leaves))
-    children = [tree_table(child, leaves, depth + 1) for child in tree.children()]
-    return node_table(kind, tree.kind.type, children, tree.aux if kind == DICT else ())
+    slot = next(slots) if slots is not None and kind == REGISTERED else 0
+    inside = leaves, slots, depth + 1
+    children = [tree_table(child, *inside) for child in tree.children()]
+    keys = tree.aux if kind == DICT else ()
+    table = node_table(kind, tree.kind.type, children, keys)
+    if kind == REGISTERED:
+        table[FLATTEN], table[UNFLATTEN] = tree.kind.flatten, tree.kind.unflatten
+        table.words[AUX // 8], table[SLOT] = id(tree.aux), slot
+        table.held.append(tree.aux)
+    return table
+
+
+def mark_sources(results, sources, in_avals, out_avals):
+    """Note which results take the memory of an input that is given up.
+
+    Args:
+      results: the `Table` of what is known of them.
+      sources: for each the number of the input, or None.
+      in_avals, out_avals: types of inputs and results.
+    """
+    for i, source in enumerate(sources):
+        if source is not None:
+            taken, made = in_avals[source], out_avals[i]
+            alike = (taken.shape, taken.dtype) == (made.shape, made.dtype)
+            require(alike, "a result in the memory of an argument of another shape")
+            results[NEXT_VALUE * i + SOURCE] = 8 * source
 
 
 def record_table(
     around, trees, named, in_avals, out_tree, out_avals, entry, places=None,
-    placement=None,
+    placement=None, given=(), used=None,
 ):  # fmt: skip
     """Return the `Table` of what is ready for calls of one kind.
 
@@ -256,23 +292,40 @@ def record_table(
       out_tree: the structure of the result.
       entry: the entry of the program.
       places, placement: see `values_table`; the results are at `placement`.
+      given: for each input of the program whether it is given up.
+      used: for each leaf of the arguments whether it is an input; by default, all are.
+
+    Raises:
+      UnknownLayout: if a tree is too deep, or a result takes the memory of an argument
+        of another shape or dtype.
     """
     known = values_table(in_avals, places, placement)
     results = values_table(out_avals, placement=placement)
+    used = [True] * len(in_avals) if used is None else used
+    for i in [i for i, needed in enumerate(used) if not needed]:
+        known[NEXT_VALUE * i + STEP] = 0
+    inputs = [aval for aval, needed in zip(in_avals, used) if needed]
+    mark_sources(results, entry.sources, inputs, out_avals)
     places = iter([known.address + NEXT_VALUE * i for i in range(len(in_avals))])
-    nodes = [tree_table(tree, places) for tree in trees]
-    by_name = [tree_table(tree, places) for tree in named.values()]
+    slots = itertools.count(0, 8)
+    nodes = [tree_table(tree, places, slots) for tree in trees]
+    by_name = [tree_table(tree, places, slots) for tree in named.values()]
     arena = scratch(max(entry.arena_bytes, 64))
-    count = len(in_avals) + len(out_avals)
-    places_of_call = Table(3 * count)  # addresses, numbers, holders
-    table = Table(17).update({
+    span = len(inputs) + len(out_avals)
+    gifts = [i for i, gift in enumerate(given) if gift]
+    gifts_table = Table(len(gifts)).update({8 * k: 8 * i for k, i in enumerate(gifts)})
+    pairs = Table(next(slots) // 8)
+    places_of_call = Table(4 * span)  # addresses, numbers, holders, arrays
+    table = Table(RECORD // 8).update({
         AROUND: around, SWITCHES: config._values, COUNT: len(trees),
         ARGUMENTS: Table(len(nodes)).update({8 * i: x for i, x in enumerate(nodes)}),
         KEYWORDS: node_table(DICT, dict, by_name, tuple(named)) if named else 0,
-        PLACES: places_of_call, SPAN: 8 * count, RESULTS: 8 * len(in_avals),
+        PLACES: places_of_call, SPAN: 8 * span, RESULTS: 8 * len(inputs),
         RESULT: results, PROGRAM: entry.address, CONTEXT: entry.context,
         STRUCTURE: tree_table(out_tree, iter(range(0, 8 * len(out_avals), 8))),
         ARENA: arena.ctypes.data, LONG: int(entry.nanoseconds > 20_000),
+        GIVEN: gifts_table, GIVEN_END: gifts_table.address + 8 * len(gifts),
+        PAIRS: pairs, PAIRS_END: pairs.address + 8 * len(pairs.words),
     })  # fmt: skip
     table.held += [known, arena, entry]
     table.words[OWNER // 8] = id(table)

@@ -6,7 +6,7 @@ Reference: the C++ fast path of ``jax.jit``.
 """
 
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from threading import Lock
 from types import SimpleNamespace
 
@@ -14,6 +14,8 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import ShapedArray
+from minijax.arrays.dtypes import float0
+from minijax.arrays.interchange import spot_of
 from minijax.arrays.settings import _on_or_off, config
 from minijax.calls.gate import Door
 from minijax.calls.gate_tables import (
@@ -24,11 +26,13 @@ from minijax.calls.gate_tables import (
     surroundings_table,
 )
 from minijax.calls.object_layout import (
+    GATE,
     REFS,
     TP_CALL,
     UnknownLayout,
     check_layout,
     require,
+    size_of,
 )
 from minijax.calls.words import word
 from minijax.core import EvalTrace, current_trace
@@ -36,26 +40,38 @@ from minijax.errors import JaxRuntimeError
 from minijax.forgetting.remembering import cache_by_object
 from minijax.jitting.arguments import Static
 from minijax.jitting.functions import JitFunction, Options, jit_kind
-from minijax.pytrees.treedefs import tree_structure
+from minijax.jitting.lowering import Compiled, Stage, compiled_kind
+from minijax.pytrees.treedefs import tree_leaves, tree_structure
 
 config.define("minijax_gate", os.environ.get("MINIJAX_GATE", "1"), _on_or_off)
+
+
+_records = cache_by_object()
 
 
 class Records:
     """What the gate has ready for a function: a chain of tables, the last one first.
 
     Attributes:
+      kind: the class of the function.
       head: two words, the addresses of the first table and of the surroundings.
       warm: calls after which a function is worth the time that opening the gate takes.
       refused: what is ready for calls that the gate cannot take apart.
+      arounds: the addresses of surroundings by class, once the gate is open.
     """
 
-    limit, around, warm = 40, 0, 98
+    limit, arounds, warm = 40, {}, 98
 
     def __init__(self):
         self.head, self.chain, self.seen = np.zeros(2, np.int64), [], {}
-        self.refused, self.switches = set(), config.state[0]
+        self.refused, self.switches, self.kind = set(), config.state[0], None
         self.unlock()
+
+    def belong_to(self, function):
+        """Be the records of a function: if the gate opens now, they are found."""
+        self.kind, _records[function] = type(function), self
+        if self.arounds:
+            self.head[1] = self.arounds[self.kind]
 
     def add(self, record):
         """Put a record in front of the others, and forget the oldest if need be."""
@@ -77,6 +93,8 @@ class Records:
         """Forget all records; one that is in use lives until the call is done."""
         with self._lock:
             self.head[0], self.switches = 0, config.state[0]
+            for record in self.chain:  # the gate may be in the middle of one
+                record[NEXT] = 0
             self.chain.clear()
 
     def unlock(self):
@@ -100,11 +118,18 @@ class Records:
             return False
         held = [thing for record in self.chain for thing in record.held]
         often = count > 2 if outdated else count % 8 == 2
-        often = often and (self.around or count >= self.warm)
+        often = often and (self.arounds or count >= self.warm)
         return bool(often) and not any(thing is ready for thing in held)
 
-
-_records = cache_by_object()
+    @contextmanager
+    def refusing(self, ready):
+        """Note inside a ``with`` block if the gate cannot know something ready."""
+        try:
+            yield
+        except UnknownLayout:  # Python calls the program, as it always has
+            self.refused.add(ready)
+        except (JaxRuntimeError, MemoryError):
+            pass  # the next time there may be memory
 
 
 class GatedFunction(JitFunction):
@@ -114,10 +139,9 @@ class GatedFunction(JitFunction):
 
     def __init__(self, fun, options):
         super().__init__(fun, options)
-        _records[self] = self._ready = Records()
+        self._ready = Records()
         self._gate = self._ready.head
-        if Records.around:  # whichever thread opens the gate finds them
-            self._gate[1] = Records.around
+        self._ready.belong_to(self)
 
     def clear_cache(self):
         """Forget the programs of this function."""
@@ -128,28 +152,13 @@ class GatedFunction(JitFunction):
         result = ready.run(leaves)
         if self._ready.chain:  # why was this call not answered? Often for such arrays:
             put_in_order(leaves)
-        if self._ready.wants(ready) and self._is_plain(ready):
-            try:
-                trees, named = self._structures(args, kwargs)
-                self._ready.add(record_of(ready, trees, named, open_gate()))
-            except UnknownLayout:  # Python calls the program, as it always has
-                self._ready.refused.add(ready)
-            except (JaxRuntimeError, MemoryError):
-                pass  # the next time there may be memory
+        special = ready.moves, ready.program.captured, ready.empty
+        if self._ready.wants(ready) and not any(special):
+            with self._ready.refusing(ready):
+                if is_plain(ready.executable, ready.placement):
+                    trees, named = self._structures(args, kwargs)
+                    self._ready.add(record_of(ready, trees, named, open_gate()))
         return result
-
-    def _is_plain(self, ready):
-        """Return whether the gate could do what Python does for this call."""
-        where = ready.placement  # None as long as the program was not evaluated
-        elsewhere = where is None or where.device.platform != "cpu"
-        takes = ready.moves, ready.gives, ready.program.captured
-        special = elsewhere, *takes, ready.empty
-        entry = getattr(ready.executable, "entry", None)
-        evaluating = isinstance(current_trace(), EvalTrace) and not config.state[1]
-        return (
-            config.minijax_gate and entry is not None and evaluating
-            and not any(special)
-        )  # fmt: skip
 
     def _structures(self, args, kwargs):
         """Return the structures of the arguments, or `Static` values."""
@@ -158,6 +167,19 @@ class GatedFunction(JitFunction):
         fixed = self._options.static.names
         named = {k: structure(kwargs[k], k in fixed) for k in sorted(kwargs)}
         return found, named
+
+
+def is_plain(executable, placement):
+    """Return whether the gate could do what Python does for a call.
+
+    Args:
+      executable: what the call runs; None as long as there is none.
+      placement: where it runs; None as long as that is not known.
+    """
+    here = placement is not None and placement.device.platform == "cpu"
+    callable_here = getattr(executable, "entry", None) is not None
+    evaluating = isinstance(current_trace(), EvalTrace) and not config.state[1]
+    return config.minijax_gate and here and callable_here and evaluating
 
 
 def structure(arg, fixed):
@@ -187,17 +209,66 @@ def record_of(ready, trees, named, around):
       around: the `Table` of the surroundings.
 
     Raises:
-      UnknownLayout: if there are containers that the gate cannot take apart.
+      UnknownLayout: if there are containers that the gate cannot take apart, or results
+        that take the memory of an argument of another shape.
     """
     program, executable = ready.program, ready.executable
     record = record_table(
         around, trees, named, program.closed.in_avals,
         program.out_tree, program.closed.out_avals, executable.entry,
-        ready.places, ready.placement,
+        ready.places, ready.placement, ready.given,
     )  # fmt: skip
     record[FAILURE] = getattr(executable, "raise_failure", None)
     record.held += [ready, executable]
     return record
+
+
+class GatedCompiled(Compiled):
+    """A compiled program that is called through the gate, once that is open."""
+
+    __slots__ = ("_gate",)
+
+    def __new__(cls, *args, **kwargs):
+        """Return one whose attributes are not there yet."""
+        self, ready = super().__new__(cls), Records()
+        object.__setattr__(self, "_ready", ready)
+        object.__setattr__(self, "_gate", ready.head)
+        ready.belong_to(self)
+        return self
+
+    def __call__(self, /, *args, **kwargs):
+        """Run the program; see `Compiled`."""
+        result = super().__call__(*args, **kwargs)
+        executable = self._executable()
+        if self._ready.chain:
+            put_in_order(tree_leaves((args, kwargs)))
+        if self._ready.wants(executable):
+            with self._ready.refusing(executable):
+                places = list(map(spot_of, tree_leaves((args, kwargs))))
+                if is_plain(executable, self.placement) and self._is_gated(places):
+                    self._ready.add(self._record(executable, places))
+        return result
+
+    def _is_gated(self, places):
+        away = {place.device for place in places if place} - {self.placement.device}
+        avals = self.program.out_avals
+        empty = any(aval.dtype == float0 for aval in avals)
+        return bool(avals) and not (away or empty)
+
+    def _record(self, executable, places):
+        positional, named = self.in_tree.children()
+        record = record_table(
+            open_gate(GatedCompiled), positional.children(),
+            dict(zip(named.aux, named.children())), self.program.in_avals,
+            self.out_tree, self.program.out_avals, executable.entry, places,
+            self.placement, self._shared, self._pruned[1],
+        )  # fmt: skip
+        record[FAILURE] = getattr(executable, "raise_failure", None)
+        record.held.append(executable)
+        return record
+
+    def __reduce__(self):
+        return type(self), tuple(getattr(self, name) for name in Stage.__annotations__)
 
 
 def try_out(door):
@@ -205,7 +276,7 @@ def try_out(door):
     leaf, aval = tree_structure(0), ShapedArray((), np.int32)
     around = surroundings_table(lambda self, *args: args)
     entry = SimpleNamespace(address=door.trial, arena_bytes=0, context=0)
-    entry.nanoseconds = 0
+    entry.nanoseconds, entry.sources = 0, (None,)
     function, x = GatedFunction(abs, Options()), ArrayImpl(np.array(6, np.int32), aval)
     counts = [word[id(obj) + REFS] for obj in (x, aval, x._buffer)]
     function._gate[1] = around.address
@@ -230,11 +301,14 @@ if hasattr(os, "register_at_fork"):  # a new process has no thread that opens th
     os.register_at_fork(after_in_child=_unlock)
 
 
-def open_gate():
-    """Have machine code answer the calls of jitted functions from now on.
+def open_gate(kind=GatedFunction):
+    """Have machine code answer the calls of programs from now on.
+
+    Args:
+      kind: the class whose calls it is about, one of `gated_kinds`.
 
     Returns:
-      The `Table` of the surroundings.
+      The `Table` of the surroundings of its calls.
 
     Raises:
       UnknownLayout: if this Python is none that the gate knows.
@@ -246,25 +320,31 @@ def open_gate():
                 _install(*_opened[0])
     if _opened[0] is None:
         raise UnknownLayout("the gate is closed")
-    return _opened[0][0]
+    return _opened[0][0][kind]
+
+
+gated_kinds = GatedFunction, GatedCompiled
 
 
 def _proved():
-    """Return the `Table` of the surroundings and the `Door`, or None if one fails."""
+    """Return each class's `Table` of surroundings and the `Door`; None if one fails."""
     with suppress(UnknownLayout, ImportError, OSError):
         check_layout()
-        around, door = surroundings_table(GatedFunction.__call__), Door()
+        require(size_of(Compiled) == GATE, "the gates of compiled programs")
+        arounds = {kind: surroundings_table(kind.__call__) for kind in gated_kinds}
+        door = Door()
         try_out(door)
-        return around, door
+        return arounds, door
     return None
 
 
-def _install(around, door):
+def _install(arounds, door):
     """Have calls go through the door; whatever happens, `_opened` holds both."""
-    Records.around = around.address
+    Records.arounds = {kind: table.address for kind, table in arounds.items()}
     for records in _records.data.copy().values():
-        records.head[1] = around.address
-    word[id(GatedFunction) + TP_CALL] = door.address
+        records.head[1] = Records.arounds[records.kind]
+    for kind in gated_kinds:
+        word[id(kind) + TP_CALL] = door.address
 
 
-jit_kind.value = GatedFunction
+jit_kind.value, compiled_kind.value = gated_kinds

@@ -29,7 +29,7 @@ TUPLE_ITEMS, LIST_ITEMS = getattr(tuple, "__basicsize__", 24), 24
 FLOAT_VALUE, TP_CALL = 16, 128
 SCALAR_VALUE = 16  # of NumPy's scalars, and of Python's complex numbers
 # NumPy's arrays.
-DATA, NDIM, DIMS, DESCR, FLAGS = 16, 24, 32, 56, 64
+DATA, NDIM, DIMS, BASE, DESCR, FLAGS = 16, 24, 32, 48, 56, 64
 ORDERED, WRITEABLE = 0x101, 0x400
 
 
@@ -124,6 +124,8 @@ def check_arrays():
         require(word[where + DATA] == x.ctypes.data, "the data of arrays")
         require(tuple(dims) == x.shape, "shapes")
         require(word[where + DESCR] == id(x.dtype), "the dtypes of arrays")
+        owner = 0 if x.base is None else id(x.base)
+        require(word[where + BASE] == owner, "the owners of memory")
         shown = [flags & bit != 0 for bit in (1, 0x100, WRITEABLE)]
         known = [x.flags.c_contiguous, x.flags.aligned, x.flags.writeable]
         require(shown == known, "the flags of arrays")

@@ -6,6 +6,7 @@ Reference: ``jax._src.numpy.indexing``; NumPy's *Indexing on ndarrays*.
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,7 +79,7 @@ def places_in(index, shape):
         raise IndexError("an index can only have a single ellipsis ('...')")
     if "all" in kinds:
         counts[kinds.index("all")] = len(shape) - used
-    ends = np.cumsum([0, *counts]).tolist()
+    ends = [0, *accumulate(counts)]
     axes = [range(*pair) for pair in zip(ends, ends[1:])]
     return list(map(Place, kinds, entries, axes))
 

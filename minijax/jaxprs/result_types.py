@@ -26,8 +26,10 @@ def types_of_results(primitive, avals, params):
       TypeError, ValueError: if the shape rule refuses the operands.
     """
     outs = shape_rules[primitive](*avals, **params)
+    if not [x for x in avals if x.manual_axis_type is not NO_MANUAL_AXES]:
+        return outs
     axes = {aval.manual_axis_type for aval in avals} - {NO_MANUAL_AXES}
-    if not axes or primitive in own_manual_axes or primitive in program_primitives:
+    if primitive in own_manual_axes or primitive in program_primitives:
         return outs
     names = {f: frozenset().union(*[getattr(a, f) for a in axes]) for f in _KINDS}
     joined = NO_MANUAL_AXES.update(**names)

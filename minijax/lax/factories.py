@@ -15,6 +15,7 @@ from minijax.arrays.checks import (
     INEXACT,
     NUMBER,
     all_weak,
+    are_one,
     broadcast_strictly,
     check_accuracy,
     check_axes,
@@ -34,6 +35,8 @@ def elementwise_shape(name, accepts, result_dtype):
 
     def rule(*avals):
         check_kind(name, accepts, avals)
+        if are_one(avals) and result_dtype(avals[0].dtype) is avals[0].dtype:
+            return [avals[0]]
         check_same_dtype(name, avals)
         shape = broadcast_strictly(name, [aval.shape for aval in avals])
         return [ShapedArray(shape, result_dtype(avals[0].dtype), all_weak(avals))]
@@ -86,7 +89,7 @@ def unify(*args):
 
     Beside weak arrays and complex numbers alone they stay Python numbers.
     """
-    if not any(map(is_python_scalar, args)):
+    if not [x for x in args if not isinstance(x, Array) and is_python_scalar(x)]:
         return args
     leading = [typeof(x) for x in args if not is_python_scalar(x) or _is_complex(x)]
     if not leading or len(leading) == len(args):

@@ -96,6 +96,25 @@ def promote_dtypes_inexact(*args):
     return [astype(arg, to_inexact_dtype(dtype), weak_type) for arg in args]
 
 
+def is_settled(promote, x, y):
+    """Return whether a promotion, and that of shapes, leaves two operands as they are.
+
+    Args:
+      promote: one of the functions of this module.
+      x, y: operands of any kind.
+    """
+    if not (isinstance(x, Array) and isinstance(y, Array)):
+        return False
+    a, b = typeof(x), typeof(y)
+    if a is not b:
+        one_type = a.dtype is b.dtype and a.weak_type is b.weak_type
+        if not one_type or (a.shape != b.shape and a.shape and b.shape):
+            return False
+    if promote is promote_dtypes:
+        return a.dtype.kind != "b" or not a.weak_type
+    return promote is promote_dtypes_inexact and is_inexact(a.dtype)
+
+
 def promote_dtypes_numeric(*args):
     """Give `args` their common dtype, or ``int32`` if that is bool."""
     dtype, weak_type = common_type(*args)

@@ -127,12 +127,14 @@ class Entry(NamedTuple):
       arena_bytes: how much memory each call has to bring.
       context: address of the table that the function is given.
       nanoseconds: about how long it takes.
+      sources: for each result the number of the input whose memory it takes, or None.
     """
 
     address: int
     arena_bytes: int
     context: int
     nanoseconds: int
+    sources: tuple
 
 
 def _has_bytes(buffer):
@@ -177,12 +179,16 @@ def context_of(program):
 def callable_elsewhere(program):
     """Return what a caller needs to know that is no Python, or None."""
     ends = [*program.lowered.inputs, *program.lowered.outputs]
-    closed = program.host.steps or any(program.plan.donated)
-    if closed or not all(map(_has_bytes, ends)):
+    if program.host.steps or not all(map(_has_bytes, ends)):
         return None
     costs = program.cost_analysis()
     work = costs[FLOPS] + 10 * costs[TRANSCENDENTALS]
     context, time = ctypes.addressof(program.context), costs[BYTES] / 10 + work / 4
     if any(getattr(step, "open_ended", False) for step in program.lowered.walk()):
         time += A_LONG_TIME
-    return Entry(program.address, program.plan.arena, context, int(time))
+    sources = tuple(map(_source, map(program.plan.places.get, program.lowered.outputs)))
+    return Entry(program.address, program.plan.arena, context, int(time), sources)
+
+
+def _source(place):
+    return place.number if place.kind == "input" else None

@@ -90,6 +90,8 @@ def binary_operator(symbol, function, reflected=False):
     """
 
     def operator(self, other):
+        if type(other) is type(self):
+            return apply(self, other)
         if isinstance(other, (list, tuple, set, dict)):
             raise TypeError(
                 f"unsupported operand types for {symbol}: an array and a "
@@ -98,6 +100,9 @@ def binary_operator(symbol, function, reflected=False):
         other = promised(other)
         if not is_arraylike(other):
             return NotImplemented
+        return apply(self, other)
+
+    def apply(self, other):
         try:
             return function(other, self) if reflected else function(self, other)
         except Exception as error:
