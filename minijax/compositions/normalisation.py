@@ -31,7 +31,8 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
       where: booleans; what is False takes no part, and its result is 0.
 
     Returns:
-      An array like `x`. Where an infinite score takes part, all are NaN.
+      An array like `x`; all NaN where a score is plus infinity, or all scores are
+      minus infinity.
 
     Reference: ``jax.nn.softmax``.
     """
