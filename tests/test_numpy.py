@@ -671,3 +671,12 @@ def test_an_array_of_a_number_that_is_differentiated():
         assert isinstance(primal, Array) and isinstance(tangent, Array)
         assert isinstance(minijax.vjp(make, 1.5)[0], Array)
         assert minijax.grad(lambda x, make=make: make(x) ** 2)(3.0) == 6.0
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float16", "complex64"])
+def test_byteswap(dtype):
+    x = np.arange(1, 7).reshape(2, 3).astype(dtype)
+    swapped = jnp.asarray(x).byteswap()
+    assert swapped.dtype == dtype
+    assert np.asarray(swapped).tobytes() == x.byteswap().tobytes()
+    assert np.array_equal(swapped.byteswap(), x)

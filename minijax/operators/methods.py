@@ -186,6 +186,17 @@ def view(x, dtype=None, type=None):
     return with_bits(bits_of(x), dtype, (*x.shape[:-1], *last))
 
 
+def byteswap(x):
+    """Turn around the bytes of each element; of complex ones, of both parts."""
+    if x.dtype.kind == "c":
+        return lax.complex(byteswap(lax.real(x)), byteswap(lax.imag(x)))
+    if x.dtype.itemsize == 1:
+        return copy(x)
+    return lax.bitcast_convert_type(
+        lax.rev(lax.bitcast_convert_type(x, "uint8"), [x.ndim]), x.dtype
+    )
+
+
 def at(x):
     """Raise the error for ``x.at[index].set(y)``."""
     raise NotImplementedError(
@@ -205,5 +216,6 @@ register({
     "tobytes": tobytes,
     "unsafe_buffer_pointer": unsafe_buffer_pointer,
     "view": view,
+    "byteswap": byteswap,
     "at": property(at),
 })  # fmt: skip
