@@ -1,0 +1,241 @@
+# Made from chapters/19_fusion_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Loop alignment: the loops that two launches have in common, and what they share."""
+
+import math
+from typing import NamedTuple
+
+from minijax.fusion.index_maps import indices, seen_along, split_axis, unit
+from minijax.fusion.merging import same_bits
+from minijax.fusion.parts import elements
+from minijax.kernels.kernel import Affine
+
+
+class Link(NamedTuple):
+    """An element that two parts have to do with.
+
+    Attributes:
+      buffer: in which it is.
+      made: the `Store` of the first part, or a load if both read it.
+      read: the node of the second part that loads it.
+    """
+
+    buffer: object
+    made: object
+    read: object
+
+
+def links_between(first, second):
+    """Return the links from the first to the second part; None if one is broken."""
+    found = []
+    for buffer, node in second.loads:
+        makers = [store for made, store in first.stores if made == buffer]
+        if makers:
+            made = [store for store in makers if _match(store, node.detail)]
+            if not made:
+                return None
+            found.append(Link(buffer, made[0], node))
+    return found
+
+
+def _match(store, read):
+    """Return whether what is stored can be what is read."""
+    same = same_bits(store.parameter.dtype, read.parameter.dtype)
+    return same and _meet(store.place, read.place)
+
+
+def _meet(made, place):
+    """Return whether two places can be one: real parts never are imaginary ones."""
+    gap = abs(place.offset - made.offset)
+    return not gap or not gap % (math.gcd(*place.strides, *made.strides) or gap + 1)
+
+
+def shared_reads(first, second):
+    """Return links for what two parts read that do not need each other."""
+    known, others = dict(reversed(first.loads)), dict(reversed(second.loads))
+    if not others.keys().isdisjoint([buffer for buffer, _ in first.stores]):
+        return []
+    found = []
+    for buffer, read in others.items():
+        made = known.get(buffer)
+        if made and not made.detail.guards + read.detail.guards:
+            full = all(made.detail.place.strides) and all(read.detail.place.strides)
+            found += [Link(buffer, made.detail, read)] if full else []
+    return found
+
+
+class Alignment(NamedTuple):
+    """Two parts in the same loops.
+
+    Attributes:
+      first, second: the parts.
+      sizes: of the loops.
+      homes: for each of the two its indices along the loops: an `Affine` for each axis.
+    """
+
+    first: object
+    second: object
+    sizes: tuple
+    homes: tuple
+
+    @property
+    def placed(self):
+        """Both parts, each with its indices."""
+        return [*zip((self.first, self.second), self.homes)]
+
+    def made_at(self, link):
+        """Return the place of a link in the first part."""
+        return seen_along(link.made.place, self.homes[0], len(self.sizes))
+
+    def read_at(self, link):
+        """Return the place of a link in the second part."""
+        return seen_along(link.read.detail.place, self.homes[1], len(self.sizes))
+
+    def axes(self, which, own):
+        """Return the loops along which axes of one of the parts go."""
+        home = self.homes[which]
+        return frozenset([new for axis in own for new in home[axis].axes])
+
+    def behind(self, link):
+        """Return the loops along which the second part goes on with what was folded."""
+        after = self.axes(1, self.second.behind([link.read]))
+        return after.difference(self.made_at(link).axes)
+
+    def orders(self, links):
+        """Return pairs of loops of which the first has to be outside of the second."""
+        found = set()
+        for which, part in enumerate((self.first, self.second)):
+            for a, b in part.orders:
+                xs, ys = (self.axes(which, [axis]) for axis in (a, b))
+                found.update([(x, y) for x in xs for y in ys])
+        for link in links:
+            if self.first.folded(link.made):
+                after = self.behind(link)
+                found.update([(a, b) for a in self.made_at(link).axes for b in after])
+        return found
+
+
+def aligned(first, second, links):
+    """Return a pair of parts with the loops of the first, split where that is needed.
+
+    The indices of the second are None along axes of which no link tells. If there is
+    no such pair, the result is None.
+    """
+    pair = Alignment(
+        first, second, first.kernel.sizes, (unit(len(first.kernel.sizes)), ())
+    )
+    while True:
+        maps, cut = _maps(pair, links)
+        if not cut:
+            known = pair._replace(homes=(pair.homes[0], maps))
+            return None if maps is None else known
+        if cut[0] in pair.axes(0, first.solid):
+            return None
+        split, sizes = split_axis(cut[0], cut[1], pair.sizes)
+        home = tuple([seen_along(at, split, len(sizes)) for at in pair.homes[0]])
+        pair = pair._replace(sizes=sizes, homes=(home, ()))
+
+
+def _maps(pair, links):
+    second = pair.second
+    maps, met = [None] * len(second.kernel.sizes), False
+    for link in links:
+        found, cut = _same_element(pair, link)
+        if cut:
+            return None, cut
+        if found is not None and _agree(maps, found):
+            maps, met = [a or b for a, b in zip(maps, found)], True
+    units = unit(len(pair.sizes))
+    whole = all(maps[axis] is None or maps[axis] in units for axis in second.solid)
+    return (tuple(maps) if met and whole else None), None
+
+
+def _same_element(pair, link):
+    """Return the reader's indices along the maker's axes, or where to split these."""
+    made, read, sizes = pair.made_at(link), link.read.detail, pair.second.kernel.sizes
+    count = elements(pair.sizes, made.axes)
+    if read.guards or count != elements(sizes, read.place.axes):
+        return None, None
+    return indices(made, pair.sizes, read.place, sizes)
+
+
+def _agree(maps, found):
+    """Return whether two lists of indices can be one, and no axis serves twice."""
+    if any(a and b and a != b for a, b in zip(maps, found)):
+        return False
+    axes = [axis for a, b in zip(maps, found) if a or b for axis in (a or b).axes]
+    return len(axes) == len(set(axes))
+
+
+def is_plain(pair, links):
+    """Return whether two parts have the same loops, and nothing is folded between them:
+    then there is nothing to arrange, and nothing to weigh."""
+    whole = unit(len(pair.sizes))
+    if pair.first.folds or pair.second.orders or pair.homes != (whole, whole):
+        return False
+    reads = [(link.made.place, link.read.detail) for link in links]
+    return all(
+        made == read.place and not read.guards and all(made.strides)
+        for made, read in reads
+    )
+
+
+def arranged(pair, links):
+    """Return a pair in an order of loops that all folds allow, or None.
+
+    Returns:
+      The pair; and those of 0 and 1 whose loops are now in another order.
+    """
+    sizes, places, maps = _with_new_axes(pair)
+    units, rank = unit(len(sizes)), len(sizes)
+    more = (0,) * (rank - len(pair.sizes))
+    home = [Affine(at.offset, (*at.strides, *more)) for at in pair.homes[0]]
+    pair = pair._replace(sizes=sizes, homes=(tuple(home), maps))
+    order = sorted_axes(places, pair.orders(links))
+    if order is None:
+        return None
+    new = [units[order.index(axis)] for axis in range(rank)]
+    homes = [tuple([seen_along(at, new, rank) for at in home]) for home in pair.homes]
+    sizes = tuple([sizes[axis] for axis in order])
+    moved = [[axis for at in home for axis in at.axes] for home in homes]
+    turned = [which for which, axes in enumerate(moved) if axes != sorted(axes)]
+    return pair._replace(sizes=sizes, homes=(*homes,)), turned
+
+
+def _with_new_axes(pair):
+    """Return the loops of a pair, and new ones for axes of which no link tells.
+
+    Returns:
+      Their sizes; numbers that grow from the outermost inwards; and what the axes of
+      the second part are along them.
+    """
+    sizes, maps, ends = [*pair.sizes], pair.homes[1], {}
+    places, rank = [*range(len(sizes))], len(sizes)
+    used = {axis for at in maps if at for axis in at.axes}
+    for axis in reversed([axis for axis, at in enumerate(maps) if at is None]):
+        size = pair.second.kernel.sizes[axis]
+        free = [a for a in range(rank) if sizes[a] == size and a not in used]
+        ends[axis] = free[-1] if free else len(sizes)
+        used.add(ends[axis])
+        if not free:  # it stands in front of the axes that follow it
+            later = [min(at.axes) for at in maps[axis:] if at and at.axes]
+            places.append(min(later, default=rank) - 1 / (2 + len(sizes)))
+            sizes.append(size)
+    units, more = unit(len(sizes)), (0,) * (len(sizes) - rank)
+    found = [
+        units[ends[axis]] if at is None else Affine(at.offset, (*at.strides, *more))
+        for axis, at in enumerate(maps)
+    ]
+    return tuple(sizes), places, tuple(found)
+
+
+def sorted_axes(places, orders):
+    """Return the axes so that all orders hold, or None; else the places decide."""
+    left, found = sorted(range(len(places)), key=places.__getitem__), []
+    while left:
+        free = [b for b in left if not any((a, b) in orders for a in left)]
+        if not free:
+            return None
+        found.append(free[0])
+        left.remove(free[0])
+    return found
