@@ -346,7 +346,9 @@ def broken_part(**more):
 )
 def test_parts_that_do_not_fit_are_refused(change, wrong):
     def f(x):
-        return softmax(x) + pure_callback(np.sin, ShapeDtypeStruct((3, 4), "float32"), X)
+        return softmax(x) + pure_callback(
+            np.sin, ShapeDtypeStruct((3, 4), "float32"), X
+        )
 
     fusion = Fusion(lower(make_jaxpr(f)(X)), current_target())
     check_fusion(fusion)

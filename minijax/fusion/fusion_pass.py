@@ -36,7 +36,6 @@ class Fusion:
         self.program, self.target = program, target
         self.uses = uses_of(program)
         self.cheap = cheap_buffers(self.uses, target)
-        self.again = {b for part in self.cheap.values() for b, _ in part.loads}
         self.parts, self.leader = {}, [*range(len(program.steps))]
         self.place = [*self.leader]
         self.members = [{number} for number in self.leader]
@@ -117,14 +116,25 @@ class Fusion:
 
     def attempt(self, links, first, second, members, linked):
         """Return the part of two, or None."""
-        made = [buffer for part in (first, second) for buffer, _ in part.stores]
-        left = {buffer for buffer in made if self.uses.outside(buffer, members)}
+        left = self.left(first, second, members)
         pair = aligned(first, second, links)
         links = links if linked else []
         if pair and not (links and is_plain(pair, links)):
             stored = left.difference(self.cheap)
             pair = accepted(arranged(pair, links), links, stored, self.target)
-        return pair and merged(Merger(pair.sizes, pair.placed), left | self.again)
+        if pair is None:
+            return None
+        k = Merger(pair.sizes, pair.placed, final=False)
+        return merged(k, left)
+
+    def left(self, first, second, members):
+        """Return the buffers of two parts that others read, or compute again."""
+        made = {buffer for part in (first, second) for buffer, _ in part.stores}
+        found = [buffer for buffer in made if self.uses.outside(buffer, members)]
+        for buffer in found:
+            loads = self.cheap[buffer].loads if buffer in self.cheap else ()
+            found += [read for read, _ in loads if read in made and read not in found]
+        return {*found}
 
     def steps(self):
         """Return the steps of all parts, less those that are not needed."""
@@ -143,12 +153,10 @@ class Fusion:
             inner = [fuse(program, self.target) for program in step.programs]
             return step.with_programs(inner) if inner else step
         part = self.parts[number]
-        made = [buffer for buffer, _ in part.stores]
-        if needed.isdisjoint(made):
+        if needed.isdisjoint([buffer for buffer, _ in part.stores]):
             return None
-        if needed.issuperset(made) and self.cheap.keys().isdisjoint(
-            [b for b, _ in part.loads]
-        ):
+        reads = [buffer for buffer, _ in part.loads]
+        if part.known is None and self.cheap.keys().isdisjoint(reads):
             return part.launch
         sizes = part.kernel.sizes
         k = Merger(sizes, [(part, unit(len(sizes)))], self.cheap)

@@ -70,16 +70,16 @@ def common_loops(first, second, sizes, home):
       there are no indices at which the first part makes all that is read, each once.
     """
     made, found = dict(first.stores), set()
-    for buffer, load in second.loads:
+    for buffer, read in second.loads:
         if buffer in made:
-            place = seen_along(load.detail.place, home, len(sizes))
+            place = seen_along(read.detail.place, home, len(sizes))
             maps, cut = indices(place, sizes, made[buffer].place, first.kernel.sizes)
             if cut:
-                split, sizes = split_axis(*cut, sizes)
+                split, sizes = split_axis(cut[0], cut[1], sizes)
                 home = tuple([seen_along(at, split, len(sizes)) for at in home])
                 return common_loops(first, second, sizes, home)
-            plain = made[buffer].parameter.dtype == load.detail.parameter.dtype
-            plain = plain and maps is not None and not load.detail.guards
+            plain = made[buffer].parameter.dtype == read.detail.parameter.dtype
+            plain = plain and maps is not None and not read.detail.guards
             found.add(walked_again(maps, first.kernel.sizes, sizes) if plain else None)
     alone = len(found) == 1 and None not in found
     return (sizes, (found.pop(), home)) if alone else None

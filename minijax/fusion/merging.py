@@ -5,7 +5,7 @@
 import numpy as np
 
 from minijax.arrays.dtypes import short_name
-from minijax.fusion.index_maps import found_at, seen_along
+from minijax.fusion.index_maps import found_at, seen_along, unit
 from minijax.fusion.parts import part_of
 from minijax.kernels.building import NodeWriter, new_name
 from minijax.kernels.kernel import (
@@ -72,6 +72,8 @@ class Merger(NodeWriter):
       homes: pairs of a `Part` and the indices at which it is computed, in order.
       cheap: from buffers of other launches whose elements are made here, and not
         loaded, to their `Part`.
+      final: whether no more launches will be taken in; until then parameters have the
+        names of their buffers, and the nodes of a part that stays are not copied.
 
     Attributes:
       parameters: from pairs of a buffer and a dtype to parameters.
@@ -79,11 +81,17 @@ class Merger(NodeWriter):
       names: of the operations that the kernel is made of.
     """
 
-    def __init__(self, sizes, homes, cheap=()):
+    def __init__(self, sizes, homes, cheap=(), final=True):
         super().__init__()
-        self.sizes, self.homes, self.cheap = sizes, homes, cheap
+        self.sizes, self.homes, self.cheap, self.final = sizes, homes, cheap, final
         self.known, self.parameters, self.instances = {}, {}, {}
-        self.names = {}
+        self.names, (part, home) = {}, homes[0]
+        same = sizes == part.kernel.sizes and home == unit(len(sizes))
+        if part.known and same and not final:
+            self.known, self.nodes = {**part.known}, [*part.kernel.nodes]
+            self.instances[id(part), home, ()] = dict(zip(self.nodes, self.nodes))
+            self.parameters = {(b, x.dtype): x for b, x in part.parameters}
+            self.names = dict.fromkeys(part.names)
 
     def write(self, node):
         """Put a node behind the others, and return it; equal ones are one."""
@@ -101,7 +109,10 @@ class Merger(NodeWriter):
     def parameter(self, buffer, like, written=False):
         """Return the parameter of a buffer."""
         if (buffer, like.dtype) not in self.parameters:
-            name = new_name(self.parameters.values(), written)
+            taken = self.parameters.values()
+            name = new_name(taken, written) if self.final else buffer.name
+            while not self.final and name in [parameter.name for parameter in taken]:
+                name += "_"
             self.parameters[buffer, like.dtype] = Parameter(name, like.dtype, like.size)
         return self.parameters[buffer, like.dtype]
 
@@ -196,9 +207,13 @@ def merged(k, wanted):
     buffers = {b: buffer for (buffer, _), b in k.parameters.items() if b in used}
     names = tuple(k.names)
     name = "_".join(names[:4]) + ("_etc" if len(names) > 4 else "")
-    kernel = Kernel(name, k.sizes, tuple(buffers), nodes, (*outs,))
-    part = part_of(Launch(collapse(kernel), [*buffers.values()]))
-    return part._replace(names=names, ops=sum([part.ops for part, _ in k.homes]))
+    wide = Kernel(name, k.sizes, tuple(buffers), nodes, (*outs,))
+    kernel = collapse(wide)
+    part = part_of(Launch(kernel, [*buffers.values()]))
+    ops = sum([part.ops for part, _ in k.homes])
+    known = {} if k.final or kernel is not wide else k.known
+    known = {key: node for key, node in known.items() if node in kept}
+    return part._replace(names=names, ops=ops, known=known)
 
 
 def instance(k, part, maps, guards=()):

@@ -5,7 +5,7 @@
 import math
 from typing import NamedTuple
 
-from minijax.kernels.kernel import is_affine, needed
+from minijax.kernels.kernel import Kernel, is_affine, needed
 from minijax.kernels.program_steps import Launch
 
 
@@ -34,9 +34,10 @@ class Part(NamedTuple):
       orders: pairs of axes of which the first has to be outside of the second: a fold
         keeps the first, and folds the second or goes on along it.
       solid: axes along which a place is sought, so that they must stay whole.
+      known: its nodes, by what makes two of them equal, if more is to be taken in.
     """
 
-    kernel: object
+    kernel: Kernel
     loads: list
     stores: list
     names: tuple
@@ -44,13 +45,18 @@ class Part(NamedTuple):
     folds: list
     orders: frozenset
     solid: frozenset
+    known: dict | None = None
+
+    @property
+    def parameters(self):
+        """Pairs of a buffer and its parameter."""
+        pairs = [(buffer, load.detail.parameter) for buffer, load in self.loads]
+        return [*pairs, *[(buffer, store.parameter) for buffer, store in self.stores]]
 
     @property
     def launch(self):
         """The step."""
-        ends = [(load.detail.parameter, buffer) for buffer, load in self.loads]
-        ends += [(store.parameter, buffer) for buffer, store in self.stores]
-        buffers = dict(ends)
+        buffers = {parameter: buffer for buffer, parameter in self.parameters}
         return Launch(self.kernel, [buffers[x] for x in self.kernel.parameters])
 
     def folded(self, store):
