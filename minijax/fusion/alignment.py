@@ -40,8 +40,8 @@ def links_between(first, second):
 
 def _match(store, read):
     """Return whether what is stored can be what is read."""
-    same = same_bits(store.parameter.dtype, read.parameter.dtype)
-    return same and _meet(store.place, read.place)
+    meet = _meet(store.place, read.place)
+    return meet and same_bits(store.parameter.dtype, read.parameter.dtype)
 
 
 def _meet(made, place):
@@ -83,13 +83,9 @@ class Alignment(NamedTuple):
         """Both parts, each with its indices."""
         return [*zip((self.first, self.second), self.homes)]
 
-    def made_at(self, link):
-        """Return the place of a link in the first part."""
-        return seen_along(link.made.place, self.homes[0], len(self.sizes))
-
-    def read_at(self, link):
-        """Return the place of a link in the second part."""
-        return seen_along(link.read.detail.place, self.homes[1], len(self.sizes))
+    def at(self, which, place):
+        """Return a place of one of the parts, by 0 or 1, along the loops."""
+        return seen_along(place, self.homes[which], len(self.sizes))
 
     def axes(self, which, own):
         """Return the loops along which axes of one of the parts go."""
@@ -99,19 +95,19 @@ class Alignment(NamedTuple):
     def behind(self, link):
         """Return the loops along which the second part goes on with what was folded."""
         after = self.axes(1, self.second.behind([link.read]))
-        return after.difference(self.made_at(link).axes)
+        return after.difference(self.at(0, link.made.place).axes)
 
     def orders(self, links):
         """Return pairs of loops of which the first has to be outside of the second."""
         found = set()
-        for which, part in enumerate((self.first, self.second)):
+        for which, (part, _) in enumerate(self.placed):
             for a, b in part.orders:
                 xs, ys = (self.axes(which, [axis]) for axis in (a, b))
                 found.update([(x, y) for x in xs for y in ys])
         for link in links:
             if self.first.folded(link.made):
                 after = self.behind(link)
-                found.update([(a, b) for a in self.made_at(link).axes for b in after])
+                found.update([(a, b) for a in self.at(0, link.made.place).axes for b in after])
         return found
 
 
@@ -152,7 +148,7 @@ def _maps(pair, links):
 
 def _same_element(pair, link):
     """Return the reader's indices along the maker's axes, or where to split these."""
-    made, read, sizes = pair.made_at(link), link.read.detail, pair.second.kernel.sizes
+    made, read, sizes = pair.at(0, link.made.place), link.read.detail, pair.second.kernel.sizes
     count = elements(pair.sizes, made.axes)
     if read.guards or count != elements(sizes, read.place.axes):
         return None, None

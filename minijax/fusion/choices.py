@@ -4,7 +4,6 @@
 
 import math
 
-from minijax.fusion.index_maps import seen_along
 from minijax.fusion.merging import Merger, loaded
 from minijax.fusion.parts import elements
 
@@ -62,13 +61,13 @@ def is_near(pair, links, target):
         if after and max(counts) > target.near:
             return False
         again |= folded.intersection(after)
-    made = [link for link in links if again.intersection(pair.made_at(link).axes)]
+    made = [link for link in links if again.intersection(pair.at(0, link.made.place).axes)]
     return not any(pair.first.cost(x.made, target) > target.again for x in made)
 
 
 def cost_again(pair, link, target):
     """Return what it costs to compute elements more often than once."""
-    sizes, made, read = pair.sizes, pair.made_at(link), pair.read_at(link)
+    sizes, made, read = pair.sizes, pair.at(0, link.made.place), pair.at(1, link.read.detail.place)
     guards = link.read.detail.guards
     if read == made and not guards and all(read.strides):
         return 0
@@ -95,7 +94,7 @@ def is_made(pair, link):
 def saved(pair, link, target):
     """Return what it costs to store the elements of a link, to load them, and to start
     a kernel for that."""
-    count = elements(pair.sizes, pair.made_at(link).axes)
+    count = elements(pair.sizes, pair.at(0, link.made.place).axes)
     return 2 * target.byte * link.made.parameter.dtype.itemsize * count + target.launch
 
 
@@ -107,10 +106,9 @@ def is_straight(pair, links, target):
     if math.prod(pair.sizes) <= target.small or not pair.orders(links):
         return True
     places, linked = [], [link.read for link in links]
-    for part, home in pair.placed:
-        for _, node in part.loads:
-            if node not in linked:
-                places.append(seen_along(node.detail.place, home, len(pair.sizes)))
+    for which, (part, _) in enumerate(pair.placed):
+        found = [node for _, node in part.loads if node not in linked]
+        places += [pair.at(which, node.detail.place) for node in found]
     found = grains(places, pair.sizes, target)
     return len(found) <= 1 or any(
         pair.sizes[axis] >= VECTOR
@@ -126,7 +124,7 @@ def is_in_rows(pair, turned, buffers, target):
     for which in turned:
         stores = [store for buffer, store in pair[which].stores if buffer in buffers]
         for store in stores:
-            place = seen_along(store.place, pair.homes[which], len(pair.sizes))
+            place = pair.at(which, store.place)
             steps = [abs(place.strides[axis]) for axis in place.axes]
             many = elements(pair.sizes, place.axes) > target.near
             if many and steps[-1] != min(steps):
