@@ -106,8 +106,8 @@ class Alignment(NamedTuple):
                 found.update([(x, y) for x in xs for y in ys])
         for link in links:
             if self.first.folded(link.made):
-                after = self.behind(link)
-                found.update([(a, b) for a in self.at(0, link.made.place).axes for b in after])
+                kept, after = self.at(0, link.made.place).axes, self.behind(link)
+                found.update([(a, b) for a in kept for b in after])
         return found
 
 
@@ -148,7 +148,8 @@ def _maps(pair, links):
 
 def _same_element(pair, link):
     """Return the reader's indices along the maker's axes, or where to split these."""
-    made, read, sizes = pair.at(0, link.made.place), link.read.detail, pair.second.kernel.sizes
+    made, read = pair.at(0, link.made.place), link.read.detail
+    sizes = pair.second.kernel.sizes
     count = elements(pair.sizes, made.axes)
     if read.guards or count != elements(sizes, read.place.axes):
         return None, None

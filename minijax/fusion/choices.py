@@ -61,14 +61,15 @@ def is_near(pair, links, target):
         if after and max(counts) > target.near:
             return False
         again |= folded.intersection(after)
-    made = [link for link in links if again.intersection(pair.at(0, link.made.place).axes)]
-    return not any(pair.first.cost(x.made, target) > target.again for x in made)
+    made = [link.made for link in links]
+    made = [x for x in made if again.intersection(pair.at(0, x.place).axes)]
+    return not any(pair.first.cost(x, target) > target.again for x in made)
 
 
 def cost_again(pair, link, target):
     """Return what it costs to compute elements more often than once."""
-    sizes, made, read = pair.sizes, pair.at(0, link.made.place), pair.at(1, link.read.detail.place)
-    guards = link.read.detail.guards
+    sizes, guards = pair.sizes, link.read.detail.guards
+    made, read = pair.at(0, link.made.place), pair.at(1, link.read.detail.place)
     if read == made and not guards and all(read.strides):
         return 0
     cost = pair.first.cost(link.made, target)
