@@ -329,8 +329,8 @@ def broken_part(**more):
     """A change of the only part of a fusion."""
 
     def change(fusion):
-        [(number, part)] = fusion.parts.items()
-        fusion.parts[number] = part._replace(**more)
+        [part] = fusion.parts.values()
+        vars(part).update(more)
 
     return change
 

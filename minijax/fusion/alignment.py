@@ -6,9 +6,10 @@ import math
 from typing import NamedTuple
 
 from minijax.fusion.index_maps import indices, seen_along, split_axis, unit
-from minijax.fusion.merging import same_bits
-from minijax.fusion.parts import elements
-from minijax.kernels.kernel import Affine
+from minijax.fusion.merging import Merger, instance, one_name, same_bits
+from minijax.fusion.parts import Part, elements
+from minijax.kernels.kernel import Affine, Kernel, Store, needed
+from minijax.kernels.views import row_major
 
 
 class Link(NamedTuple):
@@ -94,16 +95,16 @@ class Alignment(NamedTuple):
 
     def behind(self, link):
         """Return the loops along which the second part goes on with what was folded."""
-        after = self.axes(1, self.second.behind([link.read]))
+        after = self.axes(1, self.second.behind(link.read))
         return after.difference(self.at(0, link.made.place).axes)
 
     def orders(self, links):
         """Return pairs of loops of which the first has to be outside of the second."""
         found = set()
         for which, (part, _) in enumerate(self.placed):
+            loops = [at.axes for at in self.homes[which]] if part.orders else []
             for a, b in part.orders:
-                xs, ys = (self.axes(which, [axis]) for axis in (a, b))
-                found.update([(x, y) for x in xs for y in ys])
+                found.update([(x, y) for x in loops[a] for y in loops[b]])
         for link in links:
             if self.first.folded(link.made):
                 kept, after = self.at(0, link.made.place).axes, self.behind(link)
@@ -164,17 +165,52 @@ def _agree(maps, found):
     return len(axes) == len(set(axes))
 
 
-def is_plain(pair, links):
+def is_plain(first, second, links):
     """Return whether two parts have the same loops, and nothing is folded between them:
     then there is nothing to arrange, and nothing to weigh."""
-    whole = unit(len(pair.sizes))
-    if pair.first.folds or pair.second.orders or pair.homes != (whole, whole):
+    if first.folds or second.orders or first.kernel.sizes != second.kernel.sizes:
         return False
     reads = [(link.made.place, link.read.detail) for link in links]
     return all(
         made == read.place and not read.guards and all(made.strides)
         for made, read in reads
     )
+
+
+def may_grow(first, second, links, wanted):
+    """Return whether a part can take in another one, where that `is_plain`, with all of
+    their nodes: none is left over, and no fewer axes are enough afterwards."""
+    if not first.known or any(buffer not in wanted for buffer, _ in second.stores):
+        return False
+    read, rows = {id(link.made) for link in links}, row_major(first.kernel.sizes)
+    for buffer, store in first.stores:
+        if buffer not in wanted and (id(store) not in read or store.place[1] != rows):
+            return False
+    ends = [store.node for _, store in second.stores]
+    return len(needed(ends)) == len(second.kernel.nodes)
+
+
+def grown(first, second, wanted):
+    """Return the part of two where the first one `may_grow`: the nodes of the second
+    are put behind its own, and these stay."""
+    sizes = first.kernel.sizes
+    home = unit(len(sizes))
+    k = Merger(sizes, [(first, home), (second, home)], final=False)
+    new, count = instance(k, second, home), len(first.kernel.nodes)
+    stores = [pair for pair in first.stores if pair[0] in wanted]
+    for buffer, (like, place, node, _) in second.stores:
+        parameter = k.parameter(buffer, like, written=True)
+        stores.append((buffer, Store(parameter, place, new[node])))
+    buffers = {parameter: buffer for (buffer, _), parameter in k.parameters.items()}
+    more, names = k.nodes[count:], tuple(k.names)
+    loads = [(buffers[x.detail.parameter], x) for x in more if x.op == "load"]
+    loads = first.loads + loads
+    parameters = dict.fromkeys([x.detail.parameter for _, x in loads])
+    parameters.update(dict.fromkeys([store.parameter for _, store in stores]))
+    kept, ends = tuple(k.nodes), tuple([store for _, store in stores])
+    kernel = Kernel(one_name(names), sizes, tuple(parameters), kept, ends)
+    folds, ops = [x for x in more if x.op == "fold"], first.ops + second.ops
+    return Part(kernel, loads, stores, names, ops, folds, k.known)
 
 
 def arranged(pair, links):
@@ -191,9 +227,11 @@ def arranged(pair, links):
     order = sorted_axes(places, pair.orders(links))
     if order is None:
         return None
-    new = [units[order.index(axis)] for axis in range(rank)]
-    homes = [tuple([seen_along(at, new, rank) for at in home]) for home in pair.homes]
-    sizes = tuple([sizes[axis] for axis in order])
+    homes = pair.homes
+    if order != [*range(rank)]:
+        new = [units[order.index(axis)] for axis in range(rank)]
+        homes = [tuple([seen_along(at, new, rank) for at in home]) for home in homes]
+        sizes = tuple([sizes[axis] for axis in order])
     moved = [[axis for at in home for axis in at.axes] for home in homes]
     turned = [which for which, axes in enumerate(moved) if axes != sorted(axes)]
     return pair._replace(sizes=sizes, homes=(*homes,)), turned

@@ -104,14 +104,14 @@ VECTOR = 16  # numbers that are worth loads of neighbours
 
 def is_straight(pair, links, target):
     """Return whether all matrices that folds go through lie in the same direction."""
-    if math.prod(pair.sizes) <= target.small or not pair.orders(links):
+    if math.prod(pair.sizes) <= target.small:
         return True
     places, linked = [], [link.read for link in links]
     for which, (part, _) in enumerate(pair.placed):
         found = [node for _, node in part.loads if node not in linked]
         places += [pair.at(which, node.detail.place) for node in found]
     found = grains(places, pair.sizes, target)
-    return len(found) <= 1 or any(
+    return len(found) <= 1 or not pair.orders(links) or any(
         pair.sizes[axis] >= VECTOR
         and all(abs(place.strides[axis]) < 2 for place in places)
         for axis in found

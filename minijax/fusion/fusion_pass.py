@@ -5,8 +5,10 @@
 from minijax.fusion.alignment import (
     aligned,
     arranged,
+    grown,
     is_plain,
     links_between,
+    may_grow,
     shared_reads,
 )
 from minijax.fusion.choices import accepted, cheap_buffers
@@ -117,9 +119,12 @@ class Fusion:
     def attempt(self, links, first, second, members, linked):
         """Return the part of two, or None."""
         left = self.left(first, second, members)
+        plain = linked and is_plain(first, second, links)
+        if plain and may_grow(first, second, links, left):
+            return grown(first, second, left)
         pair = aligned(first, second, links)
         links = links if linked else []
-        if pair and not (links and is_plain(pair, links)):
+        if pair and not plain:
             stored = left.difference(self.cheap)
             pair = accepted(arranged(pair, links), links, stored, self.target)
         if pair is None:

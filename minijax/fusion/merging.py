@@ -6,7 +6,7 @@ import numpy as np
 
 from minijax.arrays.dtypes import short_name
 from minijax.fusion.index_maps import found_at, seen_along, unit
-from minijax.fusion.parts import part_of
+from minijax.fusion.parts import affine_part
 from minijax.kernels.building import NodeWriter, new_name
 from minijax.kernels.kernel import (
     Affine,
@@ -21,7 +21,6 @@ from minijax.kernels.kernel import (
     needed,
     union,
 )
-from minijax.kernels.program_steps import Launch
 from minijax.kernels.scalar_ops import in_registers
 from minijax.kernels.views import collapse
 
@@ -64,6 +63,13 @@ def _as_float16(k, x):
 _roundings = {"bf16": _as_bfloat16, "f16": _as_float16}
 
 
+class Itself(dict):
+    """From each node to itself."""
+
+    def __missing__(self, node):
+        return node
+
+
 class Merger(NodeWriter):
     """Writes a kernel of several launches.
 
@@ -88,8 +94,8 @@ class Merger(NodeWriter):
         self.names, (part, home) = {}, homes[0]
         same = sizes == part.kernel.sizes and home == unit(len(sizes))
         if part.known and same and not final:
-            self.known, self.nodes = {**part.known}, [*part.kernel.nodes]
-            self.instances[id(part), home, ()] = dict(zip(self.nodes, self.nodes))
+            self.known, self.nodes = part.known, [*part.kernel.nodes]
+            self.instances[id(part), home, ()] = Itself()
             self.parameters = {(b, x.dtype): x for b, x in part.parameters}
             self.names = dict.fromkeys(part.names)
 
@@ -181,6 +187,11 @@ def number_at(k, place):
     return k.add(total, place.offset) if place.offset else total
 
 
+def one_name(names):
+    """Return the name of a kernel that is made of operations of these names."""
+    return "_".join(names[:4]) + ("_etc" if len(names) > 4 else "")
+
+
 def merged(k, wanted):
     """Return the part of one kernel in the place of several.
 
@@ -206,14 +217,15 @@ def merged(k, wanted):
     used.update([store.parameter for store in outs])
     buffers = {b: buffer for (buffer, _), b in k.parameters.items() if b in used}
     names = tuple(k.names)
-    name = "_".join(names[:4]) + ("_etc" if len(names) > 4 else "")
-    wide = Kernel(name, k.sizes, tuple(buffers), nodes, (*outs,))
+    wide = Kernel(one_name(names), k.sizes, tuple(buffers), nodes, (*outs,))
     kernel = collapse(wide)
-    part = part_of(Launch(kernel, [*buffers.values()]))
-    ops = sum([part.ops for part, _ in k.homes])
     known = {} if k.final or kernel is not wide else k.known
-    known = {key: node for key, node in known.items() if node in kept}
-    return part._replace(names=names, ops=ops, known=known)
+    if len(nodes) < len(known):
+        known = {key: node for key, node in known.items() if node in kept}
+    part = affine_part(kernel, [*buffers.values()])
+    part.names, part.known = names, known
+    part.ops = sum([part.ops for part, _ in k.homes])
+    return part
 
 
 def instance(k, part, maps, guards=()):

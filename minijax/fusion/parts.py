@@ -2,8 +2,9 @@
 # edit the chapter, not this file.
 """What a launch does: what it loads and stores, folds and costs, in which order."""
 
+import dataclasses
+import functools
 import math
-from typing import NamedTuple
 
 from minijax.kernels.kernel import Kernel, is_affine, needed
 from minijax.kernels.program_steps import Launch
@@ -21,8 +22,11 @@ def walked(node):
     return tuple({*node.args[0].level, *node.detail.axes})
 
 
-class Part(NamedTuple):
+@dataclasses.dataclass(eq=False)
+class Part:
     """A launch that may become one with others, and what its kernel does.
+
+    What is known of the kernel is found out when it is first asked for, and kept.
 
     Attributes:
       kernel: what it runs.
@@ -31,9 +35,6 @@ class Part(NamedTuple):
       names: of the operations that it is made of.
       ops: the number of scalar operations.
       folds: its nodes that fold.
-      orders: pairs of axes of which the first has to be outside of the second: a fold
-        keeps the first, and folds the second or goes on along it.
-      solid: axes along which a place is sought, so that they must stay whole.
       known: its nodes, by what makes two of them equal, if more is to be taken in.
     """
 
@@ -43,8 +44,6 @@ class Part(NamedTuple):
     names: tuple
     ops: int
     folds: list
-    orders: frozenset
-    solid: frozenset
     known: dict | None = None
 
     @property
@@ -61,10 +60,34 @@ class Part(NamedTuple):
 
     def folded(self, store):
         """Return the axes that are folded on the way to a store."""
-        if not self.folds:
-            return frozenset()
-        folds = needed([store.node]).intersection(self.folds)
-        return frozenset([axis for node in folds for axis in node.detail.axes])
+        return self._folded.get(store.node, frozenset())
+
+    @functools.cached_property
+    def _folded(self):
+        found = {}
+        for node in self.kernel.nodes if self.folds else ():
+            axes = [found[arg] for arg in node.args if arg in found]
+            if node.op == "fold":
+                axes.append(frozenset(node.detail.axes))
+            if axes:
+                found[node] = axes[0] if len(axes) == 1 else frozenset().union(*axes)
+        return found
+
+    @functools.cached_property
+    def solid(self):
+        """Axes along which a place is sought, so that they must stay whole."""
+        sought = [node.detail for node in self.folds if node.detail.how[:3] == "arg"]
+        return frozenset([axis for detail in sought for axis in detail.axes])
+
+    @functools.cached_property
+    def orders(self):
+        """Pairs of axes, the first of which has to be outside of the second: a fold
+        keeps the first, and folds the second or goes on along it."""
+        found = set()
+        for node in self.folds:
+            after = self.behind(node).difference(node.level).union(node.detail.axes)
+            found.update([(kept, axis) for kept in node.level for axis in after])
+        return frozenset(found)
 
     def cost(self, store, target):
         """Return what an element of a store costs, from what the kernel loads."""
@@ -74,42 +97,39 @@ class Part(NamedTuple):
                 total += target.price(node.op) * elements(sizes, walked(node))
         return total / elements(sizes, store.place.axes)
 
-    def behind(self, nodes):
-        """Return the axes along which a kernel goes on with some of its nodes."""
-        found, axes = {*nodes}, set()
-        for node in self.kernel.nodes:
-            if not found.isdisjoint(node.args):
-                found.add(node)
-                axes.update(walked(node))
+    def behind(self, node):
+        """Return the axes along which the kernel goes on with one of its nodes."""
+        return self._behind[node]
+
+    @functools.cached_property
+    def _behind(self):
+        found = {node: set() for node in self.kernel.nodes}
         for _, store in self.stores:
-            axes.update(store.place.axes if store.node in found else ())
-        return axes
+            found[store.node].update(store.place.axes)
+        for node in reversed(self.kernel.nodes):
+            for arg in node.args:
+                found[arg].update(walked(node), found[node])
+        return found
 
 
 def part_of(launch):
     """Return a launch as a part; None if it has nothing to do, along an axis of size 0,
     or has a computed place."""
-    kernel, buffers = launch
-    if 0 in kernel.sizes or not is_affine(kernel):
-        return None
+    usual = 0 not in launch.kernel.sizes and is_affine(launch.kernel)
+    return affine_part(*launch) if usual else None
+
+
+def affine_part(kernel, buffers):
+    """Return a kernel without computed places as a part, with its buffers."""
     own = dict(zip(kernel.parameters, buffers))
     loads = [node for node in kernel.nodes if node.op == "load"]
     folds = [node for node in kernel.nodes if node.op == "fold"]
     work = [node for node in kernel.nodes if node.op not in ("load", "constant")]
-    part = Part(
+    return Part(
         kernel,
         [(own[node.detail.parameter], node) for node in loads],
         [(own[store.parameter], store) for store in kernel.stores],
         (kernel.name,),
         len(work),
         folds,
-        frozenset(),
-        frozenset(
-            [x for n in folds if n.detail.how[:3] == "arg" for x in n.detail.axes]
-        ),
     )
-    orders = set()
-    for node in folds:
-        after = {*node.detail.axes} | part.behind([node]).difference(node.level)
-        orders.update([(kept, axis) for kept in node.level for axis in after])
-    return part._replace(orders=frozenset(orders)) if orders else part
