@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from minijax.fusion.index_maps import indices, seen_along, split_axis, unit
-from minijax.fusion.merging import Merger, instance, one_name, same_bits
+from minijax.fusion.merging import instance, one_name, same_bits
 from minijax.fusion.parts import Part, elements
 from minijax.kernels.kernel import Affine, Kernel, Store, needed
 from minijax.kernels.views import row_major
@@ -177,12 +177,23 @@ def is_plain(first, second, links):
     )
 
 
-def may_grow(first, second, links, wanted):
-    """Return whether a part can take in another one, where that `is_plain`, with all of
-    their nodes: none is left over, and no fewer axes are enough afterwards."""
-    if not first.known or any(buffer not in wanted for buffer, _ in second.stores):
+def in_same_loops(first, second):
+    """Return a pair of parts that have the same loops."""
+    whole = unit(len(first.kernel.sizes))
+    return Alignment(first, second, first.kernel.sizes, (whole, whole))
+
+
+def may_grow(k, links, wanted):
+    """Return whether the first part of a `Merger` can take in the second one with all
+    nodes of both: none is left over, and no fewer axes are enough afterwards."""
+    (first, _), (second, home) = k.homes
+    if k.known is not first.known or any(b not in wanted for b, _ in second.stores):
         return False
-    read, rows = {id(link.made) for link in links}, row_major(first.kernel.sizes)
+    read, rows = set(), row_major(k.sizes)
+    for _, made, node in links:
+        place = seen_along(node.detail.place, home, len(k.sizes))
+        if place == made.place and not node.detail.guards:
+            read.add(id(made))
     for buffer, store in first.stores:
         if buffer not in wanted and (id(store) not in read or store.place[1] != rows):
             return False
@@ -190,26 +201,28 @@ def may_grow(first, second, links, wanted):
     return len(needed(ends)) == len(second.kernel.nodes)
 
 
-def grown(first, second, wanted):
+def grown(k, wanted):
     """Return the part of two where the first one `may_grow`: the nodes of the second
-    are put behind its own, and these stay."""
-    sizes = first.kernel.sizes
-    home = unit(len(sizes))
-    k = Merger(sizes, [(first, home), (second, home)], final=False)
+    are put behind its own, and these stay. The result is None if elements are computed
+    again for that."""
+    (first, _), (second, home) = k.homes
     new, count = instance(k, second, home), len(first.kernel.nodes)
+    if len(k.instances) > 2:
+        return None
     stores = [pair for pair in first.stores if pair[0] in wanted]
     for buffer, (like, place, node, _) in second.stores:
+        place = seen_along(place, home, len(k.sizes))
         parameter = k.parameter(buffer, like, written=True)
         stores.append((buffer, Store(parameter, place, new[node])))
     buffers = {parameter: buffer for (buffer, _), parameter in k.parameters.items()}
     more, names = k.nodes[count:], tuple(k.names)
-    loads = [(buffers[x.detail.parameter], x) for x in more if x.op == "load"]
-    loads = first.loads + loads
+    more_loads = [(buffers[x.detail.parameter], x) for x in more if x.op == "load"]
+    loads, folds = first.loads + more_loads, [x for x in more if x.op == "fold"]
     parameters = dict.fromkeys([x.detail.parameter for _, x in loads])
     parameters.update(dict.fromkeys([store.parameter for _, store in stores]))
     kept, ends = tuple(k.nodes), tuple([store for _, store in stores])
-    kernel = Kernel(one_name(names), sizes, tuple(parameters), kept, ends)
-    folds, ops = [x for x in more if x.op == "fold"], first.ops + second.ops
+    kernel = Kernel(one_name(names), k.sizes, tuple(parameters), kept, ends)
+    ops, folds = first.ops + second.ops, first.folds + folds
     return Part(kernel, loads, stores, names, ops, folds, k.known)
 
 

@@ -31,9 +31,8 @@ class Uses(NamedTuple):
 
     def outside(self, buffer, numbers):
         """Return whether a buffer is needed by others than these launches."""
-        if buffer in self.kept:
-            return True
-        return any(reader not in numbers for reader in self.readers.get(buffer, ()))
+        readers = self.readers.get(buffer, ())
+        return buffer in self.kept or not numbers.issuperset(readers)
 
 
 def uses_of(program):

@@ -6,6 +6,7 @@ from minijax.fusion.alignment import (
     aligned,
     arranged,
     grown,
+    in_same_loops,
     is_plain,
     links_between,
     may_grow,
@@ -119,18 +120,18 @@ class Fusion:
     def attempt(self, links, first, second, members, linked):
         """Return the part of two, or None."""
         left = self.left(first, second, members)
-        plain = linked and is_plain(first, second, links)
-        if plain and may_grow(first, second, links, left):
-            return grown(first, second, left)
-        pair = aligned(first, second, links)
-        links = links if linked else []
-        if pair and not plain:
+        if linked and is_plain(first, second, links):
+            pair = in_same_loops(first, second)
+        else:
+            pair = aligned(first, second, links)
+            links = links if linked else []
             stored = left.difference(self.cheap)
-            pair = accepted(arranged(pair, links), links, stored, self.target)
+            found = pair and arranged(pair, links)
+            pair = accepted(found, links, stored, self.target)
         if pair is None:
             return None
         k = Merger(pair.sizes, pair.placed, final=False)
-        return merged(k, left)
+        return may_grow(k, links, left) and grown(k, left) or merged(k, left)
 
     def left(self, first, second, members):
         """Return the buffers of two parts that others read, or compute again."""
