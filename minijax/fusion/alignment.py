@@ -234,9 +234,12 @@ def arranged(pair, links):
     """
     sizes, places, maps = _with_new_axes(pair)
     units, rank = unit(len(sizes)), len(sizes)
-    more = (0,) * (rank - len(pair.sizes))
-    home = [Affine(at.offset, (*at.strides, *more)) for at in pair.homes[0]]
-    pair = pair._replace(sizes=sizes, homes=(tuple(home), maps))
+    if rank > len(pair.sizes):
+        more = (0,) * (rank - len(pair.sizes))
+        home = [Affine(at.offset, (*at.strides, *more)) for at in pair.homes[0]]
+        pair = pair._replace(sizes=sizes, homes=(tuple(home), maps))
+    elif maps != pair.homes[1]:
+        pair = pair._replace(homes=(pair.homes[0], maps))
     order = sorted_axes(places, pair.orders(links))
     if order is None:
         return None
@@ -259,6 +262,8 @@ def _with_new_axes(pair):
     """
     sizes, maps, ends = [*pair.sizes], pair.homes[1], {}
     places, rank = [*range(len(sizes))], len(sizes)
+    if None not in maps:
+        return pair.sizes, places, maps
     used = {axis for at in maps if at for axis in at.axes}
     for axis in reversed([axis for axis, at in enumerate(maps) if at is None]):
         size = pair.second.kernel.sizes[axis]
@@ -280,6 +285,8 @@ def _with_new_axes(pair):
 def sorted_axes(places, orders):
     """Return the axes so that all orders hold, or None; else the places decide."""
     left, found = sorted(range(len(places)), key=places.__getitem__), []
+    if not orders:
+        return left
     while left:
         free = [b for b in left if not any((a, b) in orders for a in left)]
         if not free:
