@@ -4,9 +4,11 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import make_jaxpr
+from minijax.fusion import fusion_pass
 from minijax.fusion.alignment import (
     aligned,
     arranged,
+    grown,
     is_plain,
     links_between,
     shared_reads,
@@ -55,3 +57,28 @@ def test_uses():
     [made] = program.steps[0].writes
     assert uses.makers[made] == 0 and uses.outside(made, {0})
     assert not uses.outside(made, {0, last}) and not uses.shared
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: jnp.tanh(jnp.exp(x * 2.0) + x) - 1.0,
+        lambda x: jnp.exp(x * 2.0 - x.max(1, keepdims=True)) / x.sum(1, keepdims=True),
+        lambda x: (jnp.exp(x.T) * 2.0 + x.T).sum(0),
+    ],
+)
+def test_kernels_that_grow_are_those_that_are_written_anew(f, monkeypatch):
+    program, calls = lower(make_jaxpr(f)(X)), []
+
+    def texts():
+        return [str(step.kernel) for step in fusion_pass.fuse(program).steps]
+
+    def counted(k, wanted):
+        calls.append(k)
+        return grown(k, wanted)
+
+    monkeypatch.setattr(fusion_pass, "grown", counted)
+    found = texts()
+    assert calls
+    monkeypatch.setattr(fusion_pass, "may_grow", lambda *args: False)
+    assert texts() == found

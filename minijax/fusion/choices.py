@@ -111,7 +111,9 @@ def is_straight(pair, links, target):
         found = [node for _, node in part.loads if node not in linked]
         places += [pair.at(which, node.detail.place) for node in found]
     found = grains(places, pair.sizes, target)
-    return len(found) <= 1 or not pair.orders(links) or any(
+    if len(found) <= 1 or not pair.orders(links):
+        return True
+    return any(
         pair.sizes[axis] >= VECTOR
         and all(abs(place.strides[axis]) < 2 for place in places)
         for axis in found
