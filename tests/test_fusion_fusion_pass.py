@@ -16,7 +16,6 @@ from minijax import (
     value_and_grad,
 )
 from minijax.fusion.fusion_pass import Fusion, check_fusion, fuse
-from minijax.fusion.parts import parts_among
 from minijax.kernels.backends import KernelProgram
 from minijax.kernels.interpreter import check_kernel
 from minijax.kernels.kernel import traffic
@@ -311,13 +310,6 @@ def test_fused_program_is_called_often():
         assert np.allclose(ours, wanted)
 
 
-def test_what_a_kernel_does_is_found_out_once():
-    steps = lower(make_jaxpr(lambda x: jnp.exp(jnp.exp(x) * x) * x)(X)).steps
-    parts = parts_among(steps, current_target()).values()
-    facts = [part.facts for part in parts]
-    assert facts[0] is facts[2] and facts[1] is facts[3] and facts[0] is not facts[1]
-
-
 def test_the_program_and_the_target_decide_and_nothing_else():
     program = lower(make_jaxpr(shifted)(LARGE))
     before = str(program)
@@ -327,26 +319,38 @@ def test_the_program_and_the_target_decide_and_nothing_else():
     assert len(near_by.steps) == 2 and len(far_away.steps) == 1
 
 
-def test_a_fusion_prints_its_groups():
+def test_a_fusion_prints_its_kernels():
     program = lower(simplify(make_jaxpr(column_norm)(LARGE)))
     text = str(Fusion(program, current_target()))
-    assert text.count("group at") == 2 and "i < 300, j < 200" in text
-    assert text.count("  step ") == len(program.steps)
+    assert text.count(" for i < ") == 2 and "for i < 300, j < 200" in text
+
+
+def broken_part(**more):
+    """A change of the only part of a fusion."""
+
+    def change(fusion):
+        [part] = fusion.parts.values()
+        vars(part).update(more)
+
+    return change
 
 
 @pytest.mark.parametrize(
-    "broken, wrong",
+    "change, wrong",
     [
-        (lambda group: group._replace(orders=frozenset({(1, 0)})), "wrong order"),
-        (lambda group: group._replace(order=-1, needs={0}), "wrong order"),
-        (lambda group: group._replace(sizes=(7,) * len(group.sizes)), "is computed at"),
-        (lambda group: group._replace(homes={}), "in no group"),
+        (broken_part(orders=frozenset({(1, 0)})), "wrong order"),
+        (lambda fusion: fusion.place.__setitem__(1, -1), "wrong order"),
+        (lambda fusion: fusion.members[1].discard(1), "in no part"),
+        (lambda fusion: fusion.parts.clear(), "in no part"),
     ],
 )
-def test_groups_that_do_not_fit_are_refused(broken, wrong):
-    fusion = Fusion(lower(make_jaxpr(softmax)(X)), current_target())
+def test_parts_that_do_not_fit_are_refused(change, wrong):
+    def f(x):
+        return softmax(pure_callback(np.sin, ShapeDtypeStruct((3, 4), "float32"), x))
+
+    fusion = Fusion(lower(make_jaxpr(f)(X)), current_target())
+    assert [*fusion.parts] == [1]
     check_fusion(fusion)
-    [(number, group)] = fusion.groups.items()
-    fusion.groups[number] = broken(group)
+    change(fusion)
     with pytest.raises(ValueError, match=wrong):
         check_fusion(fusion)

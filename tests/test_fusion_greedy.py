@@ -4,8 +4,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import grad, make_jaxpr
-from minijax.fusion.greedy import Loops, fuse_greedily, moved_to, split_axis
-from minijax.fusion.index_maps import unit
+from minijax.fusion.greedy import fuse_greedily
 from minijax.kernels.interpreter import check_kernel
 from minijax.kernels.program_steps import LoweredProgram, lower
 from minijax.llvm.targets import current_target
@@ -68,11 +67,6 @@ def test_the_target_says_how_long_a_row_may_be():
     program = lower(make_jaxpr(softmax)(LARGE))
     near = current_target()._replace(near=299)
     assert len(fuse_greedily(program, near).steps) == 3
-
-
-def test_a_nest_along_two_axes():
-    nest = moved_to(Loops((12,), {0: unit(1)}), *split_axis(0, 4, (12,)))
-    assert nest.sizes == (3, 4) and [*map(str, nest.homes[0])] == ["4*i + j"]
 
 
 @pytest.mark.parametrize("f", [pieces, gaps, tricky, softmax, selu])

@@ -5,7 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
-from minijax.fusion.index_maps import digits, indices, overflow, seen_along, unit
+from minijax.fusion.index_maps import (
+    digits,
+    indices,
+    overflow,
+    seen_along,
+    split_axis,
+    unit,
+)
 from minijax.kernels.kernel import Affine
 
 BOX = Affine(0, (12, 4, 1)), (2, 3, 4)
@@ -92,3 +99,9 @@ def test_random_places():
             assert target.at(there) == place.at(at)
         right += found is not None
     assert right > 500
+
+
+def test_a_place_along_two_axes_for_one():
+    maps, sizes = split_axis(0, 4, (12,))
+    place = seen_along(unit(1)[0], maps, len(sizes))
+    assert sizes == (3, 4) and str(place) == "4*i + j"

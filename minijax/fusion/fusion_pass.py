@@ -2,23 +2,26 @@
 # edit the chapter, not this file.
 """The fusion pass: kernels of a program merged where that saves memory traffic."""
 
-from minijax.fusion.choices import cheap_buffers, is_in_rows, is_straight, pays
-from minijax.fusion.groups import (
+from minijax.fusion.alignment import (
+    aligned,
     arranged,
-    group_of,
-    joined,
+    grown,
+    in_same_loops,
+    is_plain,
     links_between,
-    matched,
-    same_loops,
+    may_grow,
     shared_reads,
 )
+from minijax.fusion.choices import accepted, cheap_buffers
+from minijax.fusion.dependences import uses_of
+from minijax.fusion.index_maps import unit
 from minijax.fusion.merging import Merger, merged
-from minijax.fusion.parts import uses_of
+from minijax.kernels.interpreter import check_kernel
 from minijax.llvm.targets import current_target
 
 
 class Fusion:
-    """Which launches of a program are to become one.
+    """Launches of a program that become one.
 
     Args:
       program: the program.
@@ -26,42 +29,45 @@ class Fusion:
 
     Attributes:
       uses: what the program does with its buffers.
-      cheap: buffers that are made anew wherever they are read, with what that takes.
-      groups: from the number of a launch in each group to the `Group`.
-      leader: for each step, the number by which its group is found.
-      place: by such numbers, where the group stands among the steps.
+      parts: from the first number of those that became one to the `Part`.
+      members: from such numbers to all numbers of the part.
+      leader: for each step, the number by which its part is found.
+      place: by such numbers, where the part stands among the steps.
     """
 
     def __init__(self, program, target):
         self.program, self.target = program, target
-        self.uses = uses_of(program, target)
+        self.uses = uses_of(program)
         self.cheap = cheap_buffers(self.uses, target)
-        self.groups, self.leader = {}, [*range(len(program.steps))]
+        self.parts, self.leader = {}, [*range(len(program.steps))]
         self.place = [*self.leader]
+        self.members = [{number} for number in self.leader]
         for number, part in self.uses.parts.items():
-            self.groups[number] = group_of(part, self.uses)
+            self.parts[number] = part
             self.settle(number)
         for numbers in self.uses.readers.values():
             if len(numbers) > 1:
                 self.settle_beside(numbers)
 
     def __str__(self):
-        groups = sorted(self.groups.values(), key=lambda group: group.order)
-        return "\n".join(map(str, groups))
+        order = sorted(self.parts, key=self.place.__getitem__)
+        return "\n".join([str(self.parts[number].kernel) for number in order])
 
     def leaders(self, numbers):
-        """Return the groups of some launches by their numbers, the last one first."""
+        """Return the parts of some launches by their numbers, the last one first."""
         found = {self.leader[number] for number in numbers}
         return sorted(found, key=self.place.__getitem__, reverse=True)
 
     def settle(self, number):
-        """Join the group of a launch with those that make what it reads."""
-        makers = [self.uses.maker(buffer) for buffer in self.groups[number].reads]
+        """Join a launch with the parts that make what it reads."""
+        makers = [
+            self.uses.makers.get(buffer) for buffer, _ in self.parts[number].loads
+        ]
         for other in self.leaders([maker for maker in makers if maker is not None]):
             self.join(other, self.leader[number])
 
     def settle_beside(self, numbers):
-        """Join groups that walk over the same array."""
+        """Join parts that walk over the same array."""
         found = self.leaders(
             [number for number in numbers if number in self.uses.parts]
         )
@@ -69,76 +75,75 @@ class Fusion:
             self.join(other, self.leader[last], linked=False)
 
     def join(self, a, b, linked=True):
-        """Put the second group into the first, an earlier one, if that can be and pays.
+        """Put the second part into the first, an earlier one, if that can be and pays.
 
-        The first one makes what the second reads, or reads it too. Axes that are split
-        for that stay split: elements of cheap buffers are found along them.
+        The first one makes what the second reads, or reads it too.
         """
-        first, second = self.groups[a], self.groups[b]
-        order = self.order_of_both(first, second)
-        wide = first.ops + second.ops > self.target.wide
-        if order is None or wide or self.collide(first, second):
+        first, second = self.parts[a], self.parts[b]
+        order = self.place_of_both(a, b)
+        if order is None or first.ops + second.ops > self.target.wide:
             return
-        self.groups[a], group = self.attempt(first, second, order, linked)
-        if group:
-            self.groups[a], self.place[a] = group, order
-            del self.groups[b]
-            for number in second.homes:
+        links = links_between(first, second) if linked else shared_reads(first, second)
+        if not links or self.collide(first, second):
+            return
+        members = self.members[a] | self.members[b]
+        both = self.attempt(links, first, second, members, linked)
+        if both:
+            self.parts[a], self.place[a] = both, order
+            self.members[a] = members
+            for number in self.members[b]:
                 self.leader[number] = a
+            del self.parts[b]
 
-    def order_of_both(self, first, second):
-        """Return where a group of two can stand, or None."""
-        place, leader = self.place, self.leader
-        users = [place[leader[n]] for n in first.users]
-        if min(users, default=second.order) >= second.order:
-            return second.order
-        needs = [place[leader[n]] for n in second.needs]
-        return first.order if max(needs, default=-1) <= first.order else None
+    def place_of_both(self, a, b):
+        """Return where two parts can stand as one, or None."""
+        uses, place, leader = self.uses, self.place, self.leader
+        users = {leader[n] for m in self.members[a] for n in uses.users[m]} - {a, b}
+        needs = {leader[n] for m in self.members[b] for n in uses.needs[m]} - {a, b}
+        if min([place[n] for n in users], default=place[b]) >= place[b]:
+            return place[b]
+        return (
+            place[a] if max([place[n] for n in needs], default=-1) <= place[a] else None
+        )
 
     def collide(self, first, second):
-        """Return whether two groups write to one buffer, or read what the other writes
+        """Return whether two parts write to one buffer, or read what the other writes
         to when it is not whole."""
-        buffers = self.uses.shared and [*second.flops, *second.reads]
-        shared = [buffer for buffer in buffers if buffer in self.uses.shared]
-        return any(buffer in first.flops or buffer in first.reads for buffer in shared)
+        if not self.uses.shared:
+            return False
+        parts = first, second
+        written = [{buffer for buffer, _ in part.stores} for part in parts]
+        used = [{buffer for buffer, _ in (*part.loads, *part.stores)} for part in parts]
+        both = (written[0] & used[1]) | (used[0] & written[1])
+        return not self.uses.shared.isdisjoint(both)
 
-    def attempt(self, first, second, order, linked):
-        """Return the first group, its axes split where the second wants it, and the
-        group of both, or None."""
-        if linked:
-            links = links_between(first, second, self.uses)
+    def attempt(self, links, first, second, members, linked):
+        """Return the part of two, or None."""
+        left = self.left(first, second, members)
+        if linked and is_plain(first, second, links):
+            pair = in_same_loops(first, second)
         else:
-            links = shared_reads(first, second)
-        if not links:
-            return first, None
-        if linked and same_loops(first, second, links):
-            return first, joined(first, second, links, self.uses, order)
-        first, maps = matched(first, second, links)
-        if maps is None:
-            return first, None
-        links = links if linked else []
-        found = arranged(first, second, links, maps, self.uses)
-        return first, found and self.worth_it(found, links, order)
-
-    def worth_it(self, found, links, order):
-        """Return the group of two that have axes in common, or None."""
-        first, second, turned = found
-        if not pays(first, second, links, self.uses, self.target):
+            pair = aligned(first, second, links)
+            links = links if linked else []
+            stored = left.difference(self.cheap)
+            found = pair and arranged(pair, links)
+            pair = accepted(found, links, stored, self.target)
+        if pair is None:
             return None
-        group = joined(first, second, links, self.uses, order)
-        for each in turned:
-            own = [buffer for buffer in each.flops if self.stays(buffer, group)]
-            if not is_in_rows(each, own, self.uses, self.target):
-                return None
-        return group if is_straight(group, self.target) else None
+        k = Merger(pair.sizes, pair.placed, final=False)
+        return may_grow(k, links, left) and grown(k, left) or merged(k, left)
 
-    def stays(self, buffer, group):
-        """Return whether a group stores one of its buffers."""
-        made = buffer in group.flops and buffer not in self.cheap
-        return made and self.uses.outside(buffer, group.homes)
+    def left(self, first, second, members):
+        """Return the buffers of two parts that others read, or compute again."""
+        made = {buffer for part in (first, second) for buffer, _ in part.stores}
+        found = [buffer for buffer in made if self.uses.outside(buffer, members)]
+        for buffer in found:
+            loads = self.cheap[buffer].loads if buffer in self.cheap else ()
+            found += [read for read, _ in loads if read in made and read not in found]
+        return {*found}
 
     def steps(self):
-        """Return the steps of all groups, less those that are not needed."""
+        """Return the steps of all parts, less those that are not needed."""
         needed, steps = {*self.uses.kept}, []
         for number in sorted({*self.leader}, key=self.place.__getitem__, reverse=True):
             step = self.step(number, needed)
@@ -148,18 +153,20 @@ class Fusion:
         return steps[::-1]
 
     def step(self, number, needed):
-        """Return the step of a group, or None if what it makes is not needed."""
-        step, uses = self.program.steps[number], self.uses
-        if number not in self.groups:
+        """Return the step of a part, or None if what it makes is not needed."""
+        step = self.program.steps[number]
+        if number not in self.parts:
             inner = [fuse(program, self.target) for program in step.programs]
             return step.with_programs(inner) if inner else step
-        group = self.groups[number]
-        made = [buffer for n in group.homes for buffer, _ in uses.parts[n].stores]
-        if needed.isdisjoint(made):
+        part = self.parts[number]
+        if needed.isdisjoint([buffer for buffer, _ in part.stores]):
             return None
-        if len(group.homes) == 1 and self.cheap.keys().isdisjoint(group.reads):
-            return step
-        return merged(Merger(group.sizes, group.homes, uses, self.cheap), needed)
+        reads = [buffer for buffer, _ in part.loads]
+        if part.known is None and self.cheap.keys().isdisjoint(reads):
+            return part.launch
+        sizes = part.kernel.sizes
+        k = Merger(sizes, [(part, unit(len(sizes)))], self.cheap)
+        return merged(k, needed).launch
 
 
 def fuse(program, target=None):
@@ -172,21 +179,20 @@ def fuse(program, target=None):
       program: a `LoweredProgram`.
       target: the `Target` whose prices count, by default the current one.
     """
-    return program._replace(steps=Fusion(program, target or current_target()).steps())
+    target = target or current_target()
+    return program._replace(steps=Fusion(program, target).steps())
 
 
 def check_fusion(fusion):
-    """Raise a `ValueError` if groups do not fit together: if a launch is in no group or
-    in two, computed outside of its sizes, folded too early, or behind its users."""
-    seen = [number for group in fusion.groups.values() for number in group.homes]
+    """Raise a `ValueError` if a launch is in no part or in two, if the loops of a part
+    are in a wrong order, or if a part stands in front of a step that it needs."""
+    members, place, leader = fusion.members, fusion.place, fusion.leader
+    seen = [n for number in fusion.parts for n in members[number]]
     if sorted(seen) != sorted(fusion.uses.parts):
-        raise ValueError("A launch is in no group, or in two.")
-    for group in fusion.groups.values():
-        late = [n for n in group.needs if fusion.place[fusion.leader[n]] >= group.order]
-        if late or any(a >= b for a, b in group.orders):
-            raise ValueError(f"Loops or steps {late} are in a wrong order:\n{group}")
-        for number, home in group.homes.items():
-            for at, limit in zip(home, fusion.uses.parts[number].kernel.sizes):
-                least, most = at.bounds(group.sizes)
-                if least < 0 or most >= limit:
-                    raise ValueError(f"Step {number} is computed at {at}:\n{group}")
+        raise ValueError("A launch is in no part, or in two.")
+    for number, part in fusion.parts.items():
+        needs = {leader[n] for m in members[number] for n in fusion.uses.needs[m]}
+        late = [n for n in needs - {number} if place[n] >= place[number]]
+        if late or any(a >= b for a, b in part.orders):
+            raise ValueError(f"Loops or steps {late} are in a wrong order:\n{part}")
+        check_kernel(part.kernel)

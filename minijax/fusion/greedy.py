@@ -1,139 +1,119 @@
 # Made from chapters/19_fusion.md by `make chapter`;
 # edit the chapter, not this file.
-"""Greedy loop fusion: each launch takes in those that make what it reads."""
+"""Greedy loop fusion: each consumer takes in the producers of its operands."""
 
 import math
-from typing import NamedTuple
 
-from minijax.fusion.index_maps import indices, seen_along, unit
+from minijax.fusion.index_maps import indices, seen_along, split_axis, unit
 from minijax.fusion.merging import Merger, merged
-from minijax.fusion.parts import elements, uses_of
-from minijax.kernels.kernel import Affine
+from minijax.fusion.parts import elements, part_of
+from minijax.kernels.program_steps import Launch
 from minijax.llvm.targets import current_target
 
 
-class Loops(NamedTuple):
-    """Launches in the same loops.
+def feeds(producer, consumer):
+    """Return whether two steps are launches, and the second reads from the first."""
+    launches = isinstance(producer, Launch) and isinstance(consumer, Launch)
+    return launches and not {*producer.writes}.isdisjoint(consumer.reads)
 
-    Attributes:
-      sizes: of the loops, from the outermost inwards.
-      homes: from the numbers of launches to the indices at which they are computed: an
-        `Affine` along the loops for each axis of the launch.
+
+def may_wait(producer, between, others):
+    """Return whether a launch may run after the steps in between."""
+    made, read = {*producer.writes}, {*producer.reads}
+    needed_before = any(not made.isdisjoint(step.reads) for step in between)
+    overwritten = any(not read.isdisjoint(step.writes) for step in between)
+    in_pieces = any(not made.isdisjoint(step.writes) for step in others)
+    return not (needed_before or overwritten or in_pieces)
+
+
+def fused_by(substitute, program, target):
+    """Return a program in which consumers have taken in their producers.
+
+    Args:
+      substitute: a function of a producer, a consumer, the buffers that other steps
+        read, and a target, which returns the launch of both, or None.
+      program: a `LoweredProgram`.
+      target: the `Target`.
     """
-
-    sizes: tuple
-    homes: dict
-
-
-def moved_to(nest, maps, sizes):
-    """Return a nest in other loops: `maps` says what each old index is along them."""
-    rank, homes = len(sizes), {}
-    for number, home in nest.homes.items():
-        homes[number] = tuple([seen_along(at, maps, rank) for at in home])
-    return Loops(tuple(sizes), homes)
-
-
-def split_axis(axis, inner, sizes):
-    """Return the index along each of some axes, along those with two for one, and the
-    sizes of these."""
-    sizes = (*sizes[:axis], sizes[axis] // inner, inner, *sizes[axis + 1 :])
-    maps = [*unit(len(sizes))]
-    outer, last = maps.pop(axis), maps[axis]
-    both = [inner * a + b for a, b in zip(outer.strides, last.strides)]
-    maps[axis] = Affine(0, tuple(both))
-    return maps, sizes
+    steps = dict(enumerate(program.steps))
+    for consumer in [*steps]:
+        for producer in [number for number in steps if number < consumer]:
+            if feeds(steps[producer], steps[consumer]):
+                pair = producer, consumer
+                both = one_launch(substitute, steps, pair, program.outputs, target)
+                if both:
+                    steps[consumer] = both
+                    del steps[producer]
+    return program._replace(steps=[*steps.values()])
 
 
-def handed_over(first, second, uses):
-    """Return what the second nest reads of the first: places along their loops."""
-    links = []
-    for reader in second.homes:
-        for buffer, node in uses.parts[reader].loads:
-            if uses.maker(buffer) in first.homes:
-                part, store = uses.makers[buffer][0]
-                made = seen_along(
-                    store.place, first.homes[part.number], len(first.sizes)
-                )
-                home, alike = second.homes[reader], store.parameter.dtype == node.dtype
-                read = seen_along(node.detail.place, home, len(second.sizes))
-                links.append((made, read, alike and not node.detail.guards))
-    return links
-
-
-def paired(first, second, link):
-    """Return the indices of the first nest at which the second reads, or None; and a
-    loop of the second to split, if there would be some then."""
-    made, read, plain = link
-    if not plain or math.prod(first.sizes) != math.prod(second.sizes):
-        return None, None
-    maps, cut = indices(read, second.sizes, made, first.sizes)
-    used = {axis for at in maps or () if at for axis in at.axes}
-    for axis, at in enumerate(maps or ()):
-        if at is None:  # it was folded: the reader walks along it once more
-            free = [k for k, n in enumerate(second.sizes) if n == first.sizes[axis]]
-            free = [k for k in free if k not in used]
-            if not free:
-                return None, None
-            maps = [*maps[:axis], unit(len(second.sizes))[free[-1]], *maps[axis + 1 :]]
-            used.add(free[-1])
-    return maps and tuple(maps), cut
-
-
-def may_be_one(nest, last, uses, target):
-    """Return whether launches can be one kernel that stands where the last one did."""
-    parts = [uses.parts[number] for number in nest.homes]
-    for part in parts:
-        ends = [buffer for buffer, _ in (*part.loads, *part.stores)]
-        later = [n for n in uses.users[part.number] if n not in nest.homes]
-        if min(later, default=last + 1) < last or not uses.shared.isdisjoint(ends):
-            return False
-        home = nest.homes[part.number]
-        for kept, folded in part.facts.orders:
-            if max(home[kept].axes, default=-1) > min(home[folded].axes):
-                return False
-    return sum([part.facts.ops for part in parts]) <= target.wide
-
-
-def folded_axes(nest, uses):
-    """Return the loops along which a nest folds."""
-    axes = set()
-    for number, home in nest.homes.items():
-        folded = uses.parts[number].facts.folded
-        axes.update([axis for own in folded for axis in home[own].axes])
-    return axes
-
-
-def pasted(first, second, uses, target):
-    """Return the first nest in the loops of the second, which reads what it makes; or
-    None, if that cannot be or if a row that is walked again is too long."""
-    links = handed_over(first, second, uses)
-    found = [paired(first, second, link) for link in links]
-    maps, cut = found[0]
-    if cut:
-        second = moved_to(second, *split_axis(cut[0], cut[1], second.sizes))
-        return pasted(first, second, uses, target)
-    if maps is None or any(other != maps for other, _ in found):
+def one_launch(substitute, steps, pair, outputs, target):
+    """Return what is substituted for a pair of steps, by their numbers, or None."""
+    others = {number: step for number, step in steps.items() if number not in pair}
+    between = [step for n, step in others.items() if pair[0] < n < pair[1]]
+    if not may_wait(steps[pair[0]], between, others.values()):
         return None
-    both = moved_to(first, maps, second.sizes)
-    if elements(both.sizes, folded_axes(both, uses)) > target.near:
+    wanted = {*outputs}.union(*[step.reads for step in others.values()])
+    return substitute(steps[pair[0]], steps[pair[1]], wanted, target)
+
+
+def common_loops(first, second, sizes, home):
+    """Return loops for two parts, those of the second, and the indices of both there.
+
+    Args:
+      first, second: parts, of which the second reads what the first makes.
+      sizes: of the loops.
+      home: the indices of the second part along them.
+
+    Returns:
+      The sizes, of which one may be split in two now, and a pair of homes; None if
+      there are no indices at which the first part makes all that is read, each once.
+    """
+    made, found = dict(first.stores), set()
+    for buffer, read in second.loads:
+        if buffer in made:
+            place = seen_along(read.detail.place, home, len(sizes))
+            maps, cut = indices(place, sizes, made[buffer].place, first.kernel.sizes)
+            if cut:
+                split, sizes = split_axis(cut[0], cut[1], sizes)
+                home = tuple([seen_along(at, split, len(sizes)) for at in home])
+                return common_loops(first, second, sizes, home)
+            plain = made[buffer].parameter.dtype == read.detail.parameter.dtype
+            plain = plain and maps is not None and not read.detail.guards
+            found.add(walked_again(maps, first.kernel.sizes, sizes) if plain else None)
+    alone = len(found) == 1 and None not in found
+    return (sizes, (found.pop(), home)) if alone else None
+
+
+def walked_again(maps, limits, sizes):
+    """Return indices with a loop of the same size for each axis that was folded."""
+    maps, used = [*maps], {axis for at in maps if at for axis in at.axes}
+    for axis in [axis for axis, at in enumerate(maps) if at is None]:
+        free = [k for k, n in enumerate(sizes) if n == limits[axis] and k not in used]
+        if not free:
+            return None
+        maps[axis] = unit(len(sizes))[free[-1]]
+        used.add(free[-1])
+    return tuple(maps)
+
+
+def substituted(producer, consumer, wanted, target):
+    """Return the launch of two in the loops of the consumer; None if that cannot be, or
+    if a row that is walked again is too long."""
+    first, second = part_of(producer), part_of(consumer)
+    if not first or not second:
         return None
-    both.homes.update(second.homes)
-    return both if may_be_one(both, max(second.homes), uses, target) else None
-
-
-def greedy_nests(uses, target):
-    """Return the nest of each launch, by its number."""
-    nests = {}
-    for number, part in uses.parts.items():
-        rank = len(part.kernel.sizes)
-        nests[number] = Loops(part.kernel.sizes, {number: unit(rank)})
-        for maker in sorted({uses.maker(buffer) for buffer, _ in part.loads} - {None}):
-            first, second = nests[maker], nests[number]
-            both = (
-                None if maker in second.homes else pasted(first, second, uses, target)
-            )
-            nests.update(dict.fromkeys(both.homes if both else (), both))
-    return nests
+    sizes = second.kernel.sizes
+    found = common_loops(first, second, sizes, unit(len(sizes)))
+    if not found or math.prod(first.kernel.sizes) != math.prod(sizes):
+        return None
+    sizes, homes = found
+    both = merged(Merger(sizes, [*zip((first, second), homes)]), wanted)
+    own = [axis for node in first.folds for axis in node.detail.axes]
+    again = {axis for old in own for axis in homes[0][old].axes}
+    is_near = elements(sizes, again) <= target.near
+    in_order = all(outer < inner for outer, inner in both.orders)
+    return both.launch if is_near and in_order and both.ops <= target.wide else None
 
 
 def fuse_greedily(program, target=None):
@@ -143,18 +123,8 @@ def fuse_greedily(program, target=None):
       program: a `LoweredProgram`.
       target: the `Target` that says how long a row may be, by default the current one.
     """
-    target = target or current_target()
-    uses = uses_of(program, target)
-    nests, needed, steps = greedy_nests(uses, target), {*uses.kept}, []
-    for number, step in reversed([*enumerate(program.steps)]):
-        nest = nests.get(number, Loops((), {number: ()}))
-        if number < max(nest.homes):
-            continue
-        if len(nest.homes) > 1:
-            step = merged(Merger(nest.sizes, nest.homes, uses), needed)
-        elif step.programs:
-            inner = [fuse_greedily(each, target) for each in step.programs]
-            step = step.with_programs(inner)
-        steps.append(step)
-        needed.update(step.reads)
-    return program._replace(steps=steps[::-1])
+    target, steps = target or current_target(), []
+    for step in program.steps:
+        inner = [fuse_greedily(each, target) for each in step.programs]
+        steps.append(step.with_programs(inner) if inner else step)
+    return fused_by(substituted, program._replace(steps=steps), target)

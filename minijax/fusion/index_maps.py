@@ -146,3 +146,14 @@ def _unguarded(place, guards, sizes):
         factors.append(factor)
     limits = [guard.limit for guard in guards]
     return Affine(place.offset, (*place.strides, *factors)), (*sizes, *limits)
+
+
+def split_axis(axis, inner, sizes):
+    """Return the index along each of some axes, along those with two for one, and the
+    sizes of these."""
+    sizes = (*sizes[:axis], sizes[axis] // inner, inner, *sizes[axis + 1 :])
+    maps = [*unit(len(sizes))]
+    outer, last = maps.pop(axis), maps[axis]
+    both = [inner * a + b for a, b in zip(outer.strides, last.strides)]
+    maps[axis] = Affine(0, tuple(both))
+    return maps, sizes

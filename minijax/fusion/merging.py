@@ -5,7 +5,8 @@
 import numpy as np
 
 from minijax.arrays.dtypes import short_name
-from minijax.fusion.index_maps import found_at, seen_along
+from minijax.fusion.index_maps import found_at, seen_along, unit
+from minijax.fusion.parts import affine_part
 from minijax.kernels.building import NodeWriter, new_name
 from minijax.kernels.kernel import (
     Affine,
@@ -20,7 +21,6 @@ from minijax.kernels.kernel import (
     needed,
     union,
 )
-from minijax.kernels.program_steps import Launch
 from minijax.kernels.scalar_ops import in_registers
 from minijax.kernels.views import collapse
 
@@ -52,24 +52,41 @@ def _as_bfloat16(k, x):
 _roundings = {"bf16": _as_bfloat16, "f16": lambda k, x: k.as_float16(x)}
 
 
+class Itself(dict):
+    """From each node to itself."""
+
+    def __missing__(self, node):
+        return node
+
+
 class Merger(NodeWriter):
     """Writes a kernel of several launches.
 
     Args:
       sizes: of its axes.
-      homes: from the numbers of launches to the indices at which they are computed.
-      uses: the `Uses` of the program; what a launch reads is made by smaller numbers.
-      cheap: buffers of other launches whose elements are made here, and not loaded.
+      homes: pairs of a `Part` and the indices at which it is computed, in order.
+      cheap: from buffers of other launches whose elements are made here, and not
+        loaded, to their `Part`.
+      final: whether no more launches will be taken in; until then parameters have the
+        names of their buffers, and the nodes of a part that stays are not copied.
 
     Attributes:
       parameters: from pairs of a buffer and a dtype to parameters.
-      instances: from a number, indices and guards to the new nodes by the launch's.
+      instances: from a part, indices and guards to the new nodes by the part's.
+      names: of the operations that the kernel is made of.
     """
 
-    def __init__(self, sizes, homes, uses, cheap=()):
+    def __init__(self, sizes, homes, cheap=(), final=True):
         super().__init__()
-        self.sizes, self.homes, self.uses, self.cheap = sizes, homes, uses, cheap
+        self.sizes, self.homes, self.cheap, self.final = sizes, homes, cheap, final
         self.known, self.parameters, self.instances = {}, {}, {}
+        self.names, (part, home) = {}, homes[0]
+        same = sizes == part.kernel.sizes and home == unit(len(sizes))
+        if part.known and same and not final:
+            self.known, self.nodes = part.known, [*part.kernel.nodes]
+            self.instances[id(part), home, ()] = Itself()
+            self.parameters = {(b, x.dtype): x for b, x in part.parameters}
+            self.names = dict.fromkeys(part.names)
 
     def write(self, node):
         """Put a node behind the others, and return it; equal ones are one."""
@@ -87,62 +104,24 @@ class Merger(NodeWriter):
     def parameter(self, buffer, like, written=False):
         """Return the parameter of a buffer."""
         if (buffer, like.dtype) not in self.parameters:
-            name = new_name(self.parameters.values(), written)
+            taken = self.parameters.values()
+            name = new_name(taken, written) if self.final else buffer.name
+            while not self.final and name in [parameter.name for parameter in taken]:
+                name += "_"
             self.parameters[buffer, like.dtype] = Parameter(name, like.dtype, like.size)
         return self.parameters[buffer, like.dtype]
 
-
-def instance(k, number, maps, guards=()):
-    """Write the nodes of a launch at some indices, once; return them by its own."""
-    if (number, maps, guards) not in k.instances:
-        new = k.instances[number, maps, guards] = {}
-        part = k.uses.parts[number]
-        buffers = {node: buffer for buffer, node in part.loads}
-        for node in part.kernel.nodes:
-            if node.op == "load":
-                new[node] = loaded(k, buffers[node], node.detail, maps, guards)
-            else:
-                new[node] = at_indices(k, node, [new[arg] for arg in node.args], maps)
-    return k.instances[number, maps, guards]
-
-
-def maps_for(k, place, guards, parameter, part, store):
-    """Return the indices at which a part makes what is loaded, or None."""
-    if not same_bits(store.parameter.dtype, parameter.dtype):
-        return None
-    found = found_at(place, guards, k.sizes, store.place, part.kernel.sizes)
-    if found is None or None not in found:
-        return None if found is None else tuple(found)
-    home, still = k.homes.get(part.number), Affine(0, (0,) * len(k.sizes))
-    folded = part.facts.folded if home else ()
-    told = enumerate(found)
-    return tuple([at or (home[axis] if axis in folded else still) for axis, at in told])
-
-
-def loaded(k, buffer, detail, maps, guards):
-    """Return the node of an element: of what is made here, or of a load.
-
-    Args:
-      k: a `Merger`.
-      buffer: from which a launch loads the element.
-      detail: how, a `Load`.
-      maps: the indices of the launch along the axes of the kernel.
-      guards: where the element is of interest.
-    """
-    place = seen_along(detail.place, maps, len(k.sizes))
-    own = [(seen_along(at, maps, len(k.sizes)), n) for at, n in detail.guards]
-    guards = _open(k, [*own, *guards])
-    if guards is None:
-        return k.constant(detail.other, in_registers(detail.parameter.dtype))
-    for part, store in k.uses.makers.get(buffer, ()):
-        if part.number in k.homes or buffer in k.cheap:
-            found = maps_for(k, place, guards, detail.parameter, part, store)
-            if found is not None:
-                x = instance(k, part.number, found, guards)[store.node]
-                x = through_memory(k, x, store.parameter, detail.parameter)
-                return _guarded(k, x, own, detail.other)
-    parameter = k.parameter(buffer, detail.parameter)
-    return k.write(load(parameter, place, guards, detail.other))
+    def makers(self, buffer):
+        """Return triples of a part that stores a buffer here, its home and a store."""
+        pairs = self.homes
+        if buffer in self.cheap:
+            pairs = [*pairs, (self.cheap[buffer], None)]
+        return [
+            (part, home, store)
+            for part, home in pairs
+            for made, store in part.stores
+            if made == buffer
+        ]
 
 
 def at_indices(k, node, args, maps):
@@ -197,37 +176,95 @@ def number_at(k, place):
     return k.add(total, place.offset) if place.offset else total
 
 
+def one_name(names):
+    """Return the name of a kernel that is made of operations of these names."""
+    return "_".join(names[:4]) + ("_etc" if len(names) > 4 else "")
+
+
 def merged(k, wanted):
-    """Return the launch of one kernel in the place of several.
+    """Return the part of one kernel in the place of several.
 
     Args:
       k: a `Merger`.
       wanted: the buffers that have to be stored.
     """
-    outs, live, numbers = [], {*wanted}, []
-    for number in sorted(k.homes, reverse=True):
-        part = k.uses.parts[number]
-        if any(buffer in live for buffer, _ in part.stores):
+    outs, live, homes = {}, set(), []
+    for part, home in reversed(k.homes):
+        if any(buffer in wanted or buffer in live for buffer, _ in part.stores):
             live.update([buffer for buffer, _ in part.loads])
-            numbers.append(number)
-    for number in reversed(numbers):
-        new = instance(k, number, k.homes[number])
-        for buffer, store in k.uses.parts[number].stores:
+            homes.append((part, home))
+    for part, home in reversed(homes):
+        new = instance(k, part, home)
+        for buffer, store in part.stores:
             if buffer in wanted:
-                place = seen_along(store.place, k.homes[number], len(k.sizes))
+                place = seen_along(store.place, home, len(k.sizes))
                 parameter = k.parameter(buffer, store.parameter, written=True)
-                outs.append(Store(parameter, place, new[store.node]))
+                outs[Store(parameter, place, new[store.node])] = buffer
     kept = needed([store.node for store in outs])
     nodes = tuple([node for node in k.nodes if node in kept])
     used = {node.detail.parameter for node in nodes if node.op == "load"}
     used.update([store.parameter for store in outs])
     buffers = {b: buffer for (buffer, _), b in k.parameters.items() if b in used}
-    kernel = Kernel(_name(k), k.sizes, tuple(buffers), nodes, (*outs,))
-    return Launch(collapse(kernel), [*buffers.values()])
+    names = tuple(k.names)
+    wide = Kernel(one_name(names), k.sizes, tuple(buffers), nodes, (*outs,))
+    kernel = collapse(wide)
+    known = {} if k.final or kernel is not wide else k.known
+    if len(nodes) < len(known):
+        known = {key: node for key, node in known.items() if node in kept}
+    part = affine_part(kernel, [*buffers.values()])
+    part.names, part.known = names, known
+    part.ops = sum([part.ops for part, _ in k.homes])
+    return part
 
 
-def _name(k):
-    """Return a name for a kernel of several."""
-    numbers = sorted({number for number, *_ in k.instances})
-    names = [*dict.fromkeys([k.uses.parts[number].kernel.name for number in numbers])]
-    return "_".join(names[:4]) + ("_etc" if len(names) > 4 else "")
+def instance(k, part, maps, guards=()):
+    """Write the nodes of a part at some indices, once; return them by its own."""
+    key = (id(part), maps, guards)
+    if key not in k.instances:
+        new = k.instances[key] = {}
+        k.names.update(dict.fromkeys(part.names))
+        buffers = {node: buffer for buffer, node in part.loads}
+        for node in part.kernel.nodes:
+            if node.op == "load":
+                new[node] = loaded(k, buffers[node], node.detail, maps, guards)
+            else:
+                new[node] = at_indices(k, node, [new[arg] for arg in node.args], maps)
+    return k.instances[key]
+
+
+def maps_for(place, guards, parameter, sizes, part, home, store):
+    """Return the indices at which a part makes what is loaded, or None."""
+    if not same_bits(store.parameter.dtype, parameter.dtype):
+        return None
+    found = found_at(place, guards, sizes, store.place, part.kernel.sizes)
+    if found is None or None not in found:
+        return None if found is None else tuple(found)
+    still = Affine(0, (0,) * len(sizes))
+    folded = part.folded(store) if home else ()
+    told = enumerate(found)
+    return tuple([at or (home[axis] if axis in folded else still) for axis, at in told])
+
+
+def loaded(k, buffer, detail, maps, guards):
+    """Return the node of an element: of what is made here, or of a load.
+
+    Args:
+      k: a `Merger`.
+      buffer: from which a launch loads the element.
+      detail: how, a `Load`.
+      maps: the indices of the launch along the axes of the kernel.
+      guards: where the element is of interest.
+    """
+    place = seen_along(detail.place, maps, len(k.sizes))
+    own = [(seen_along(at, maps, len(k.sizes)), n) for at, n in detail.guards]
+    guards = _open(k, [*own, *guards])
+    if guards is None:
+        return k.constant(detail.other, in_registers(detail.parameter.dtype))
+    for part, home, store in k.makers(buffer):
+        found = maps_for(place, guards, detail.parameter, k.sizes, part, home, store)
+        if found is not None:
+            x = instance(k, part, found, guards)[store.node]
+            x = through_memory(k, x, store.parameter, detail.parameter)
+            return _guarded(k, x, own, detail.other)
+    parameter = k.parameter(buffer, detail.parameter)
+    return k.write(load(parameter, place, guards, detail.other))

@@ -31,6 +31,7 @@ class Target(NamedTuple):
       threads: how many of them run at once.
       launch: the cost of starting a kernel.
       byte: the cost of a byte that goes to memory or comes from it.
+      cached: the cost of a byte that comes from a cache.
       function: the cost of an elementary function.
       near: how many numbers stay near the processor between two sweeps.
       small: how few numbers have no direction in which they lie.
@@ -48,6 +49,7 @@ class Target(NamedTuple):
     threads: int = 1
     launch: int = 1000
     byte: float = 2
+    cached: float = 0.25
     function: int = 20
     near: int = 2**14
     small: int = 2**10
@@ -75,7 +77,12 @@ class Target(NamedTuple):
     def price(self, op):
         """Return the cost of a scalar operation, by its name in `scalar_ops`."""
         row = scalar_ops.get(op)
-        return {"transcendentals": self.function, "": 0}.get(row.cost, 1) if row else 1
+        return self.work({row.cost: 1} if row else {"flops": 1})
+
+    def work(self, counts):
+        """Return the cost of counts of operations, a dictionary, as of `operations`."""
+        elementary = self.function * counts.get("transcendentals", 0)
+        return counts.get("flops", 0) + elementary
 
 
 _X86 = ("x86_64", "amd64")

@@ -8,7 +8,8 @@ from minijax.callbacks.primitives import pure_callback_p
 from minijax.forgetting.programs import acts
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.jaxprs.printing import jaxprs_in_params
-from minijax.jitting.costs import FLOPS, TRANSCENDENTALS, cost_of, nbytes
+from minijax.jitting.costs import cost_of, nbytes
+from minijax.llvm.targets import TARGETS
 from minijax.passes.dead_code import without_dead_code
 from minijax.passes.inlining import inline
 from minijax.passes.sweeping import put
@@ -39,20 +40,16 @@ def may_not_end(eqn):
     return special or any(may_not_end(sub) for eqns in inside for sub in eqns)
 
 
-# What an operation counts in bytes that are read from memory.
-WEIGHTS = {FLOPS: 4, TRANSCENDENTALS: 80}
-
-
-def worth_moving(eqns):
+def worth_moving(eqns, target=TARGETS["plain"]):
     """Return those equations that cost more to repeat than their results to read.
 
     Args:
       eqns: list of equations that give the same in each step of a loop.
+      target: the `Target` whose prices count.
     """
     again, moved = {}, []
     for eqn in eqns:
-        costs = cost_of(eqn)
-        price = sum(weight * costs.get(kind, 0) for kind, weight in WEIGHTS.items())
+        price = target.work(cost_of(eqn)) / target.cached
         price += sum(again.get(x, nbytes(x.aval)) for x in variables_of(eqn))
         size = sum(nbytes(var.aval) for var in eqn.outvars)
         if size < price:
