@@ -81,6 +81,10 @@ class KernelText(Elements):
         )
 
 
+# From types of steps to functions that write one.
+step_writers: dict = {}
+
+
 def write_steps(f, steps):
     """Write steps of a nest."""
     for step in steps:
@@ -103,6 +107,27 @@ def write_node(f, node):
         found = write_one_by_one(f, node, args, lanes)
     flags = "contract " if node in f.products else ""
     return found or f.operation(node.op, args, dtype, node.dtype, lanes, flags)
+
+
+def write_stored(f, store):
+    """Write a store."""
+    if store.update:
+        return write_update(f, store)
+    x = f.operand(store.node, f.lanes)
+    return write_store(f, store.parameter, store.place, x)
+
+
+def products_in(kernel):
+    """Return the products that a sum needs, and nothing else."""
+    uses = Counter(arg for node in kernel.nodes for arg in node.args)
+    uses.update(store.node for store in kernel.stores)
+    sums = [x for x in kernel.nodes if x.op == "fold" and x.detail.how == "add"]
+    args = [arg for node in sums for arg in node.args if arg.op == "mul"]
+    return {node for node in args if uses[node] == 1}
+
+
+step_writers[Node] = lambda f, step: f.names.update({step: write_node(f, step)})
+step_writers[Store] = write_stored
 
 
 def write_loop(f, loop):
@@ -131,15 +156,6 @@ def carry_folds(f, folds, first, step, count, body):
     kinds = [kind for each in folds for kind in value_types(each, f.open[each])]
     carried = list(zip(kinds, all_running(f, folds)))
     set_running(f, folds, f.turns(first, step, count, carried, inside))
-
-
-def products_in(kernel):
-    """Return the products that a sum needs, and nothing else."""
-    uses = Counter(arg for node in kernel.nodes for arg in node.args)
-    uses.update(store.node for store in kernel.stores)
-    sums = [x for x in kernel.nodes if x.op == "fold" and x.detail.how == "add"]
-    args = [arg for node in sums for arg in node.args if arg.op == "mul"]
-    return {node for node in args if uses[node] == 1}
 
 
 def is_library(node):
@@ -263,14 +279,6 @@ def write_blocks(f, folds, first, step, count, body):
     carry_folds(f, folds, first + step * (count - rest), step, rest, body)
 
 
-def write_stored(f, store):
-    """Write a store."""
-    if store.update:
-        return write_update(f, store)
-    x = f.operand(store.node, f.lanes)
-    return write_store(f, store.parameter, store.place, x)
-
-
 def write_entered(f, fold):
     """Write how a number enters a fold; one that runs has its result then."""
     f.running[fold] = write_combination(f, fold)
@@ -278,14 +286,9 @@ def write_entered(f, fold):
         [f.names[fold]] = f.running[fold]
 
 
-# From types of steps to functions that write one.
-step_writers: dict = {
-    Node: lambda f, step: f.names.update({step: write_node(f, step)}),
-    Store: write_stored,
-    Loop: write_loop,
-    Start: lambda f, step: None,  # a fold begins with its loop
-    Combine: lambda f, step: write_entered(f, step.fold),
-}
+step_writers[Loop] = write_loop
+step_writers[Start] = lambda f, step: None  # a fold begins with its loop
+step_writers[Combine] = lambda f, step: write_entered(f, step.fold)
 
 
 def function_of(f, name, steps, attributes="", more=()):
