@@ -88,3 +88,9 @@ def test_kernels_in_loops_are_cut_too():
 def test_examples_side_by_side():
     steps = on_card(vmap(lambda x: x / x.sum()), WIDE).steps
     assert len(steps) == 1
+
+
+@pytest.mark.parametrize("size, launches", [(9001, 1), (2**14, 1), (2**14 + 1, 3)])
+def test_a_sum_that_is_divided_by_is_cut_where_it_is_not_joined(size, launches):
+    program = on_card(lambda y: y / y.sum(), jnp.zeros(size))
+    assert len(program.steps) == launches
