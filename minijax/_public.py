@@ -618,8 +618,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "triangular_solve_p": "minijax.factorizations.triangular",
     },
     "minijax.nn": {
-        "Axis": "minijax.compositions.normalisation",
-        "CLASSES": "minijax.compositions.activations",
         "celu": "minijax.compositions.activations",
         "dot_product_attention": "minijax.compositions.attention_layers",
         "elu": "minijax.compositions.activations",
@@ -654,7 +652,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "tanh": "minijax.compositions.activations",
     },
     "minijax.nn.initializers": {
-        "Axes": "minijax.nn.initializers.initial_weights",
         "Initializer": "minijax.nn.initializers.initial_weights",
         "constant": "minijax.nn.initializers.initial_weights",
         "delta_orthogonal": "minijax.nn.initializers.initial_weights",
@@ -678,10 +675,6 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "minijax.numpy": {
         "ComplexWarning": "minijax.catalogue.borrowed",
-        "SIZE_OF_UNIQUE": "minijax.compositions.sets",
-        "UniqueAllResult": "minijax.compositions.set_operations",
-        "UniqueCountsResult": "minijax.compositions.set_operations",
-        "UniqueInverseResult": "minijax.compositions.set_operations",
         "abs": "minijax.numpy.elementwise",
         "absolute": "minijax.numpy.elementwise",
         "acos": "minijax.numpy.elementwise",
@@ -786,7 +779,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "diagonal": "minijax.numpy.matrices",
         "diff": "minijax.catalogue.measures",
         "digitize": "minijax.sorting.searching",
-        "distinct": "minijax.compositions.sets",
         "divide": "minijax.numpy.ufuncs",
         "divmod": "minijax.numpy.arithmetic",
         "dot": "minijax.numpy.products",

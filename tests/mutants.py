@@ -58,7 +58,8 @@ def _write_wide(f, kind, address, x):
 def _was_narrowed(f, x):
     """Whether a vector comes from wider numbers, the last time it was changed."""
     made = [line for scope in f.scopes for line in scope.lines if f" {x} = " in line]
-    return any(" trunc " in line or "@to_" in line for line in made)
+    narrowing = "trunc ", "@to_", "x half> "  # halves are bits of integers from there on
+    return any(word in line for line in made for word in narrowing)
 
 
 def limits_too_far():

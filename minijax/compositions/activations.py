@@ -278,9 +278,6 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     return first * sigmoid(second)
 
 
-CLASSES = "The error arose in jax.nn.one_hot argument `num_classes`."
-
-
 def one_hot(
     x: Any, num_classes: int, *, dtype: Any = None, axis: int | Any = -1
 ) -> Array:
@@ -303,7 +300,7 @@ def one_hot(
     Reference: ``jax.nn.one_hot``.
     """
     z = jnp.asarray(x)
-    size = as_size(num_classes, CLASSES)
+    size = as_size(num_classes, "It is `num_classes` of one_hot.")
     dtype = dtype or jnp.result_type(float)
     if not isinstance(axis, int):
         if size != lax.axis_size(axis):

@@ -19,10 +19,8 @@ from minijax.ops.segments import least
 from minijax.own_rules.tangent_rules import custom_jvp
 from minijax.typing import ArrayLike
 
-Axis = Any  # an int, a tuple of them, or None for all axes
 
-
-def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
+def softmax(x: ArrayLike, axis: Any = -1, where: ArrayLike | None = None) -> Array:
     """Compute ``exp(x) / sum(exp(x))`` along axes, without overflow.
 
     Args:
@@ -55,7 +53,7 @@ def _softmax_jvp(axis, primals, tangents):
     return p, p * (t - jnp.sum(p * t, axis, keepdims=True, where=where))
 
 
-def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
+def log_softmax(x: ArrayLike, axis: Any = -1, where: ArrayLike | None = None) -> Array:
     """Compute ``log(softmax(x))`` along axes, without underflow.
 
     Args:
@@ -76,7 +74,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
 
 def logsumexp(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: Any = None,
     b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
@@ -127,7 +125,7 @@ def _scaled_sum(a, b, how):
 
 def logmeanexp(
     x: ArrayLike,
-    axis: Axis = None,
+    axis: Any = None,
     where: ArrayLike | None = None,
     keepdims: bool = False,
 ) -> Array:
@@ -148,7 +146,7 @@ def logmeanexp(
 
 def standardize(
     x: ArrayLike,
-    axis: Axis = -1,
+    axis: Any = -1,
     mean: ArrayLike | None = None,
     variance: ArrayLike | None = None,
     epsilon: ArrayLike = 1e-5,

@@ -33,12 +33,6 @@ def sorted_rows(rows: Any, equal_nan: bool) -> Any:
     return rows, jnp.concatenate([first, differs.any(1)]), places
 
 
-SIZE_OF_UNIQUE = (
-    "The error arose for the first argument of jnp.unique(). In order to use this "
-    "function in transformations, specify the `size` argument."
-)
-
-
 def unique(
     ar: ArrayLike,
     return_index: bool = False,
@@ -88,6 +82,12 @@ def unique(
     wanted = [values] + [index] * return_index + [inverse] * return_inverse
     wanted += [counts] * return_counts
     return tuple(wanted) if len(wanted) > 1 else values
+
+
+SIZE_OF_UNIQUE = (
+    "The error arose for the first argument of jnp.unique(). In order to use this "
+    "function in transformations, specify the `size` argument."
+)
 
 
 def distinct(x, equal_nan=True, size=None, fill_value=None):

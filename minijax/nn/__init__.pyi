@@ -1,6 +1,5 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
-from minijax.compositions.activations import CLASSES as CLASSES
 from minijax.compositions.activations import celu as celu
 from minijax.compositions.activations import elu as elu
 from minijax.compositions.activations import gelu as gelu
@@ -28,7 +27,6 @@ from minijax.compositions.activations import squareplus as squareplus
 from minijax.compositions.activations import swish as swish
 from minijax.compositions.activations import tanh as tanh
 from minijax.compositions.attention_layers import dot_product_attention as dot_product_attention
-from minijax.compositions.normalisation import Axis as Axis
 from minijax.compositions.normalisation import log_softmax as log_softmax
 from minijax.compositions.normalisation import logmeanexp as logmeanexp
 from minijax.compositions.normalisation import logsumexp as logsumexp

@@ -132,9 +132,6 @@ from minijax.compositions.histograms import histogram as histogram
 from minijax.compositions.histograms import histogram2d as histogram2d
 from minijax.compositions.histograms import histogram_bin_edges as histogram_bin_edges
 from minijax.compositions.histograms import histogramdd as histogramdd
-from minijax.compositions.set_operations import UniqueAllResult as UniqueAllResult
-from minijax.compositions.set_operations import UniqueCountsResult as UniqueCountsResult
-from minijax.compositions.set_operations import UniqueInverseResult as UniqueInverseResult
 from minijax.compositions.set_operations import intersect1d as intersect1d
 from minijax.compositions.set_operations import setdiff1d as setdiff1d
 from minijax.compositions.set_operations import setxor1d as setxor1d
@@ -143,8 +140,6 @@ from minijax.compositions.set_operations import unique_all as unique_all
 from minijax.compositions.set_operations import unique_counts as unique_counts
 from minijax.compositions.set_operations import unique_inverse as unique_inverse
 from minijax.compositions.set_operations import unique_values as unique_values
-from minijax.compositions.sets import SIZE_OF_UNIQUE as SIZE_OF_UNIQUE
-from minijax.compositions.sets import distinct as distinct
 from minijax.compositions.sets import unique as unique
 from minijax.contractions.pairwise import einsum as einsum
 from minijax.contractions.pairwise import einsum_path as einsum_path

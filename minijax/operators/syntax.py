@@ -90,19 +90,15 @@ def binary_operator(symbol, function, reflected=False):
     """
 
     def operator(self, other):
-        if type(other) is type(self):
-            return apply(self, other)
-        if isinstance(other, (list, tuple, set, dict)):
-            raise TypeError(
-                f"unsupported operand types for {symbol}: an array and a "
-                f"{type(other).__name__}; make it an array with jnp.array."
-            )
-        other = promised(other)
-        if not is_arraylike(other):
-            return NotImplemented
-        return apply(self, other)
-
-    def apply(self, other):
+        if type(other) is not type(self):
+            if isinstance(other, (list, tuple, set, dict)):
+                raise TypeError(
+                    f"unsupported operand types for {symbol}: an array and a "
+                    f"{type(other).__name__}; make it an array with jnp.array."
+                )
+            other = promised(other)
+            if not is_arraylike(other):
+                return NotImplemented
         try:
             return function(other, self) if reflected else function(self, other)
         except Exception as error:

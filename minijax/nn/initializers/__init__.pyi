@@ -1,6 +1,5 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
-from minijax.nn.initializers.initial_weights import Axes as Axes
 from minijax.nn.initializers.initial_weights import Initializer as Initializer
 from minijax.nn.initializers.initial_weights import constant as constant
 from minijax.nn.initializers.initial_weights import delta_orthogonal as delta_orthogonal

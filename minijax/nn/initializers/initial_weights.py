@@ -17,8 +17,6 @@ from minijax.arrays.checks import refuse_sharding
 from minijax.core import Array
 from minijax.typing import ArrayLike
 
-Axes = int | Sequence[int]
-
 
 @runtime_checkable
 class Initializer(Protocol):
@@ -247,9 +245,9 @@ def variance_scaling(
     scale: Any,
     mode: str,
     distribution: str,
-    in_axis: Axes = -2,
-    out_axis: Axes = -1,
-    batch_axis: Axes = (),
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
     dtype: Any = None,
 ) -> Initializer:
     """Return an initializer whose variance is `scale` over the number of neighbours.
@@ -296,9 +294,9 @@ def named_scaling(name, scale, mode, distribution) -> Callable[..., Initializer]
     """Return the function with these choices made, under a name."""
 
     def function(
-        in_axis: Axes = -2,
-        out_axis: Axes = -1,
-        batch_axis: Axes = (),
+        in_axis: int | Sequence[int] = -2,
+        out_axis: int | Sequence[int] = -1,
+        batch_axis: int | Sequence[int] = (),
         dtype: Any = None,
     ) -> Initializer:
         axes = in_axis, out_axis, batch_axis
