@@ -58,7 +58,7 @@ def _write_wide(f, kind, address, x):
 def _was_narrowed(f, x):
     """Whether a vector comes from wider numbers, the last time it was changed."""
     made = [line for scope in f.scopes for line in scope.lines if f" {x} = " in line]
-    narrowing = "trunc ", "@to_", "x half> "  # halves are bits of integers from there on
+    narrowing = "trunc ", "@to_", "x half> "  # from there halves are bits of integers
     return any(word in line for line in made for word in narrowing)
 
 
