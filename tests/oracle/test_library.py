@@ -77,7 +77,7 @@ def test_functions_of_one_array(name):
 
     agree(lambda m: m.grad(total(m)), x)
     twice = lambda m: m.grad(lambda x: (m.grad(total(m))(x) ** 2).sum())
-    agree(twice, x[1:-1], rtol=1e-4)
+    agree(twice, x[1:-1], rtol=1e-3)
 
 
 @pytest.mark.parametrize("name, axis", [*itertools.product(MORE[2:], AXES)])
@@ -86,10 +86,11 @@ def test_axes_and_masks(name, axis):
     mask = np.array([[1, 0, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1]], bool)
     # Squares less the square of the mean: few digits are left of a small variance.
     rtol = 5e-3 if name == "standardize" else None
-    agree(lambda m: lambda x: getattr(m.nn, name)(x, axis=axis), x)
+    agree(lambda m: lambda x: getattr(m.nn, name)(x, axis=axis), x, rtol=rtol)
     masked = lambda m: lambda x: getattr(m.nn, name)(x, axis=axis, where=mask)
     agree(masked, x, rtol=rtol)
-    agree(lambda m: m.grad(lambda x: getattr(m.nn, name)(x, axis=axis).sum()), x)
+    slope = lambda m: m.grad(lambda x: getattr(m.nn, name)(x, axis=axis).sum())
+    agree(slope, x, rtol=rtol)
 
 
 def test_sums_with_factors():

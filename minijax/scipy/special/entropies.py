@@ -9,8 +9,15 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.core import Array
 from minijax.own_rules.tangent_rules import custom_jvp
-from minijax.scipy.special.gamma_functions import real_only, special, special_of_two
+from minijax.scipy.special.gamma_functions import (
+    operands,
+    real_only,
+    special,
+    special_of_two,
+)
+from minijax.typing import ArrayLike
 
 
 def times_log(name, log):
@@ -80,7 +87,35 @@ def power_law(log):
 
 logit = special("logit", "``log(x / (1 - x))``", _logit)
 entr = special("entr", "``-x * log(x)``, and minus infinity below 0", _entropy)
-rel_entr = special_of_two("rel_entr", "``x * log(x / y)``", _relative_entropy)
-kl_div = special_of_two("kl_div", "``x * log(x / y) - x + y``", _divergence)
-boxcox = special_of_two("boxcox", "``(x**y - 1) / y``", power_law(jnp.log))
-boxcox1p = special_of_two("boxcox1p", "``((1 + x)**y - 1) / y``", power_law(jnp.log1p))
+
+
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
+    """Compute ``p * log(p / q)``, element by element.
+
+    Reference: ``jax.scipy.special.rel_entr``.
+    """
+    return _relative_entropy(*operands("rel_entr", p, q))
+
+
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
+    """Compute ``p * log(p / q) - p + q``, element by element.
+
+    Reference: ``jax.scipy.special.kl_div``.
+    """
+    return _divergence(*operands("kl_div", p, q))
+
+
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """Compute ``(x**lmbda - 1) / lmbda``, element by element.
+
+    Reference: ``jax.scipy.special.boxcox``.
+    """
+    return power_law(jnp.log)(*operands("boxcox", x, lmbda))
+
+
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """Compute ``((1 + x)**lmbda - 1) / lmbda``, element by element.
+
+    Reference: ``jax.scipy.special.boxcox1p``.
+    """
+    return power_law(jnp.log1p)(*operands("boxcox1p", x, lmbda))

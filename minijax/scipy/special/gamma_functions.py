@@ -138,9 +138,30 @@ _rising.defjvps(
 
 gammasgn = special("gammasgn", "the sign of the gamma function", _sign_of_gamma)
 gamma = special("gamma", "the gamma function", _gamma)
-betaln = special_of_two("betaln", "the logarithm of the beta function", _log_beta)
-beta = special_of_two("beta", "the beta function", _beta)
-poch = special_of_two("poch", "``gamma(x + y) / gamma(x)``", _rising)
+
+
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
+    """Compute the logarithm of the beta function, element by element.
+
+    Reference: ``jax.scipy.special.betaln``.
+    """
+    return _log_beta(*operands("betaln", a, b))
+
+
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
+    """Compute the beta function, element by element.
+
+    Reference: ``jax.scipy.special.beta``.
+    """
+    return _beta(*operands("beta", a, b))
+
+
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
+    """Compute ``gamma(z + m) / gamma(z)``, element by element.
+
+    Reference: ``jax.scipy.special.poch``.
+    """
+    return _rising(*operands("poch", z, m))
 
 
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
