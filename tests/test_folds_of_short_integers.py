@@ -1,7 +1,5 @@
 """Largest and least of short integers: along rows, columns and both, everywhere."""
 
-import contextlib
-
 import numpy as np
 import pytest
 
@@ -12,17 +10,6 @@ from minijax.llvm.targets import FORCED, TARGETS, host_target
 SHORT = ["int8", "uint8", "int16", "uint16"]
 SHAPES = [(1, 1), (3, 5), (7, 33), (16, 16), (17, 31), (64, 65), (5, 1000), (1000, 5)]
 SHAPES += [(129, 127), (300, 257), (3, 17, 40), (40, 3, 33), (9, 130, 2)]
-
-
-@contextlib.contextmanager
-def cpu_of(kind):
-    """Compile for a kind of processor."""
-    before = minijax.config.minijax_cpu
-    minijax.config.update("minijax_cpu", kind)
-    try:
-        yield
-    finally:
-        minijax.config.update("minijax_cpu", before)
 
 
 def kinds_here():
@@ -53,7 +40,7 @@ def axes_of(shape):
 @pytest.mark.parametrize("kind", kinds_here())
 @pytest.mark.parametrize("dtype", SHORT)
 def test_largest_and_least(dtype, kind):
-    with cpu_of(kind):
+    with minijax.config.override("minijax_cpu", kind):
         for shape in SHAPES:
             x = numbers(dtype, shape)
             run = minijax.jit(

@@ -1,7 +1,5 @@
 """Scalar operations in LLVM's instructions, for scalars and for many lanes."""
 
-import contextlib
-
 import numpy as np
 import pytest
 
@@ -185,7 +183,11 @@ def test_halves_by_instructions_and_by_arithmetic(kind):
         pytest.skip("This processor is of another kind.")
     with np.errstate(all="ignore"):
         x = floats_around_halves()
-    with np.errstate(all="ignore"), minijax.enable_x64(True), cpu_of(kind):
+    with (
+        np.errstate(all="ignore"),
+        minijax.enable_x64(True),
+        minijax.config.override("minijax_cpu", kind),
+    ):
         wanted = x.astype(np.float16)
         run = {
             "stored": lambda x: x.astype("float16"),
@@ -220,17 +222,6 @@ def vector_kinds_here():
         for kind in FORCED
         if kind == "plain" or (here and TARGETS[kind].vector_bytes <= width)
     }
-
-
-@contextlib.contextmanager
-def cpu_of(kind):
-    """Compile for a kind of processor."""
-    before = minijax.config.minijax_cpu
-    minijax.config.update("minijax_cpu", kind)
-    try:
-        yield
-    finally:
-        minijax.config.update("minijax_cpu", before)
 
 
 def test_which_processors_convert_halves():
