@@ -1,0 +1,10 @@
+# Made from chapters/30_windows_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Cosine transforms with the names of SciPy.
+
+Reference: ``jax.scipy.fft``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)

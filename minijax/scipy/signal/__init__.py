@@ -1,0 +1,10 @@
+# Made from chapters/30_windows_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Signals, with the names of SciPy.
+
+Reference: ``jax.scipy.signal``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)
