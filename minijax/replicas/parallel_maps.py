@@ -1,0 +1,129 @@
+# Made from chapters/36_replicas.md by `make chapter`;
+# edit the chapter, not this file.
+"""pmap: vmap whose examples are computed by devices.
+
+Reference: ``jax.pmap``.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial, wraps
+from itertools import count
+from typing import Any
+
+from minijax import lax
+from minijax.batching.axes import check_axes
+from minijax.batching.rules import insert_axis
+from minijax.core import current_trace
+from minijax.jaxprs.jaxpr import ClosedJaxpr
+from minijax.jaxprs.staging import JaxprTrace, trace_to_jaxpr
+from minijax.jitting.primitive import jit_p
+from minijax.pytrees.call_names import check_callable
+from minijax.pytrees.operations import flatten_axes
+from minijax.pytrees.treedefs import tree_flatten
+from minijax.replicas.meshes import Mesh
+from minijax.replicas.partition_specs import PartitionSpec
+from minijax.replicas.sharded_maps import block_aval
+from minijax.replicas.specifications import (
+    _key_of,
+    _mesh_of,
+    _place_of_result,
+    bind_body,
+    body_of,
+    devices_of_call,
+    give_away,
+    mapped_call,
+)
+
+NAMELESS = "_internal_pmap_axis_name"
+
+
+def spec_at(name, axis):
+    """Return the spec of an array whose `axis` is dealt out; None: it is shared."""
+    return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, name)
+
+
+def _body(call, dims, out_axes, name):
+    """Return the body of a pmap: the user's function of one example, and the axis."""
+
+    def run(*blocks):
+        pairs = zip(blocks, dims)
+        xs = [x if dim is None else lax.squeeze(x, (dim,)) for x, dim in pairs]
+        outs = call(*xs)
+        places = flatten_axes("pmap out_axes", out_axes, call.out_tree)
+        places = list(map(partial(_place_of_result, call), outs, places, count()))
+        pairs = zip(outs, places)
+        outs = [x if dim is None else insert_axis(x, dim, 1) for x, dim in pairs]
+        return outs, [spec_at(name, place) for place in places]
+
+    return run
+
+
+def _mapped(call, dims, mesh, static, out_axes):
+    """Write down the body of a pmap, or find it, and run it on a mesh."""
+    [name] = mesh.axis_names
+    params = {"check_vma": False, "mesh": _mesh_of(mesh)}
+    params["newly_manual_axes"] = frozenset([name])
+    specs = [spec_at(name, dim) for dim in dims]
+    blocks = [block_aval(aval, mesh, spec) for aval, spec in zip(call.avals, specs)]
+    key, run = (static, *dims, _key_of(out_axes)), _body(call, dims, out_axes, name)
+    body = body_of(call, blocks, params, key, run)
+    if not isinstance(current_trace(), JaxprTrace):
+        return bind_body(body, call.leaves, specs, params)
+
+    def call_of(*leaves):
+        return tree_flatten(bind_body(body, leaves, specs, params))[0]
+
+    jaxpr, consts = trace_to_jaxpr(call_of, call.avals)
+    jaxpr = jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars)
+    program = ClosedJaxpr(jaxpr, [])
+    outs = jit_p.bind(*consts, *call.leaves, jaxpr=program, name="_fun")
+    return body.out_tree.unflatten(outs)
+
+
+def pmap(
+    fun: Callable[..., Any],
+    axis_name: Any = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (),
+    devices: Sequence[Any] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Iterable[int] = (),
+) -> Any:
+    """Return a function that runs `fun` on many devices at once, one example on each.
+
+    Args:
+      fun: a function of trees of arrays.
+      axis_name: by which collectives in `fun` refer to the axis of the replicas.
+      in_axes: which axis of the arguments counts the examples; a tree prefix of the
+        tuple of arguments, with None for what all replicas share. Keyword arguments
+        are mapped over axis 0.
+      out_axes: where results get that axis; None for the first replica's result.
+      static_broadcasted_argnums: positions of arguments that are no arrays.
+      devices: those to use; by default the first ones of the platform.
+      backend: the name of a platform.
+      axis_size: the number of examples, which the arguments tell as well.
+      donate_argnums: positions of arguments that are not needed any more.
+
+    Raises:
+      IndivisibleError: if there are more examples than devices, or sizes differ.
+      ValueError: if no argument is mapped, or axes do not fit.
+
+    Reference: ``jax.pmap``.
+    """
+    check_callable(fun)
+    check_axes("in_axes", in_axes)
+    check_axes("out_axes", out_axes)
+    numbers = static_broadcasted_argnums
+    names = (NAMELESS if axis_name is None else axis_name,)
+
+    @wraps(fun)
+    def mapped(*args, **kwargs):
+        call, dims, static = mapped_call(fun, args, kwargs, numbers, in_axes)
+        found = devices_of_call(call, dims, axis_size, devices, backend)
+        result = _mapped(call, dims, Mesh(found, names), static, out_axes)
+        return give_away(args, donate_argnums, result)
+
+    return mapped

@@ -1,0 +1,392 @@
+# Made from chapters/36_replicas.md by `make chapter`;
+# edit the chapter, not this file.
+"""Replicas: threads that run one program, each for a device, and wait for each other.
+
+Reference: the in-process collectives of XLA's CPU client.
+"""
+
+import os
+import threading
+from contextlib import contextmanager
+from contextvars import copy_context
+from functools import cache, partial, reduce
+from math import prod
+from queue import SimpleQueue
+
+import numpy as np
+
+from minijax.arrays.array import ArrayImpl, asbuffer, shape_rules
+from minijax.arrays.avals import typeof
+from minijax.arrays.settings import config
+from minijax.batching.collectives import pmax_p, pmin_p, ppermute_p, psum_p
+from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
+from minijax.batching.named_axes import axis_index_p, unbound_axis
+from minijax.core import impl_rules
+from minijax.emitted.arrays import COLLECTIVES
+from minijax.emitted.emission import python_rules
+from minijax.emitted.evaluations import evaluation
+from minijax.kernels.program_steps import kernel_rules
+
+
+class Meeting:
+    """Where some replicas exchange values: all wait until the last one is there.
+
+    Args:
+      run: the `Run` that the replicas belong to.
+      members: their ranks.
+    """
+
+    def __init__(self, run, members):
+        self.run, self.members, self.calls = run, members, {}
+        self.barrier = threading.Barrier(len(members), self._combine)
+
+    def _combine(self):
+        """Compute all results; the last replica to arrive does so, for all."""
+        calls, self.calls = [self.calls[rank] for rank in self.members], {}
+        labels, values, (combine, *_) = zip(*calls)
+        try:
+            if len(set(labels)) > 1:
+                raise RuntimeError(_strangers(dict(zip(self.members, labels))))
+            self.results = combine(list(values))
+        except BaseException as error:
+            self.run.note(error)
+            raise
+
+    def exchange(self, rank, label, value, combine):
+        """Return this replica's result.
+
+        Args:
+          rank: of the replica.
+          label: says what is exchanged; all replicas have to say the same.
+          value: what this replica brings.
+          combine: from the list of all values to the list of all results.
+
+        Raises:
+          TimeoutError: if a replica does not arrive.
+          Released: if the run has failed.
+        """
+        self.calls[rank] = label, value, combine
+        try:
+            self.barrier.wait(config.minijax_collective_timeout)
+        except threading.BrokenBarrierError:
+            raise self.run.failure(self, label) from None
+        return self.results[self.members.index(rank)]
+
+
+def _seconds(value):
+    seconds = float(value)
+    if not seconds > 0:
+        raise ValueError(f"a number of seconds above 0, not {value!r}.")
+    return seconds
+
+
+config.define(
+    "minijax_collective_timeout",
+    os.environ.get("MINIJAX_COLLECTIVE_TIMEOUT", 300),
+    _seconds,
+)
+
+
+class Released(Exception):
+    """What a waiting replica gets when the run has failed elsewhere."""
+
+
+def _strangers(labels):
+    lines = [f"replica {rank}: {label}" for rank, label in labels.items()]
+    return (
+        "Replicas of one program have met in different collectives:\n  "
+        + "\n  ".join(lines)
+        + "\nA branch or a loop that differs between replicas holds one of them."
+    )
+
+
+def _line():
+    line = getattr(here, "line", None)
+    return f" ({line})" if line else ""
+
+
+def _late(members, arrived, label):
+    missing = [str(rank) for rank in members if rank not in arrived]
+    which = "replica" if len(missing) == 1 else "replicas"
+    return TimeoutError(
+        f"{label} waited {config.minijax_collective_timeout:g} s{_line()}; "
+        f"{len(arrived)} of {len(members)} replicas arrived; "
+        f"{which} {', '.join(missing)} missing. A replica that takes longer needs "
+        "MINIJAX_COLLECTIVE_TIMEOUT; one that never comes has taken another branch, or "
+        "a longer loop."
+    )
+
+
+def places(shape, rank):
+    """Return the index of a replica along each axis; the last counts fastest."""
+    found = {}
+    for name, size in reversed(shape.items()):
+        rank, found[name] = divmod(rank, size)
+    return found
+
+
+@cache
+def _row(shape, rank, names):
+    shape = dict(shape)
+    mine, fixed = places(shape, rank), set(shape).difference(names)
+    ranks = range(prod(shape.values()))
+    row = [r for r in ranks if all(places(shape, r)[x] == mine[x] for x in fixed)]
+    return tuple(sorted(row, key=lambda r: [places(shape, r)[x] for x in names]))
+
+
+def row_of(shape, rank, names):
+    """Return the ranks of the replicas that differ from one along `names` alone.
+
+    Raises:
+      NameError: if there is no axis of such a name.
+    """
+    for name in names:
+        if name not in shape:
+            raise unbound_axis(name)
+    return _row(tuple(shape.items()), rank, names)
+
+
+class Run:
+    """One run of a program by replicas, one for each place of a mesh.
+
+    Args:
+      shape: dictionary from the names of the axes to their sizes.
+
+    Attributes:
+      error: the first error of a replica, or None.
+    """
+
+    def __init__(self, shape):
+        self.shape, self.size = shape, prod(shape.values())
+        self.error, self.meetings, self.lock = None, {}, threading.Lock()
+
+    def meeting(self, rank, names):
+        """Return the `Meeting` of a replica with its row along some axes."""
+        members = row_of(self.shape, rank, names)
+        with self.lock:
+            if members not in self.meetings:
+                self.meetings[members] = Meeting(self, members)
+                if self.error is not None:
+                    self.meetings[members].barrier.abort()
+            return self.meetings[members]
+
+    def note(self, error):
+        """Keep the first error."""
+        with self.lock:
+            self.error = self.error or error
+
+    def fail(self, error):
+        """Note an error, and release all replicas that wait."""
+        self.note(error)
+        for meeting in list(self.meetings.values()):
+            meeting.barrier.abort()
+
+    def failure(self, meeting, label):
+        """Return what a replica raises whose meeting is off."""
+        if self.error is not None:
+            return Released()
+        self.fail(_late(meeting.members, meeting.calls, label))
+        return self.error
+
+
+class Replica:
+    """What a thread is while it runs a program for a device.
+
+    Args:
+      run: the `Run`.
+      rank: its number.
+    """
+
+    def __init__(self, run, rank):
+        self.run, self.rank = run, rank
+
+
+here = threading.local()  # `replica`, and `site`, of this thread
+
+
+def replica_here(name):
+    """Return the `Replica` of this thread.
+
+    Raises:
+      NameError: if there is none, so that no axis is called `name`.
+    """
+    replica = getattr(here, "replica", None)
+    if replica is None:
+        raise unbound_axis(name)
+    return replica
+
+
+@contextmanager
+def being(replica):
+    """Be a replica, or None, for a ``with`` block."""
+    before = getattr(here, "replica", None)
+    here.replica = replica
+    try:
+        yield
+    finally:
+        here.replica = before
+
+
+class Worker:
+    """A thread that does one task after the other, and stays."""
+
+    def __init__(self):
+        self.tasks = SimpleQueue()
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self):
+        while True:
+            self.tasks.get()()
+
+
+_idle: list = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)
+
+
+def hired():
+    """Return a `Worker` that has nothing to do."""
+    try:
+        return _idle.pop()
+    except IndexError:
+        return Worker()
+
+
+def fold(function):
+    """Return how a reduction combines: all replicas get the same array."""
+    return lambda xs: [reduce(function, xs)] * len(xs)
+
+
+def _gather(xs, axis_size, all_gather_dimension, tiled):
+    join = np.concatenate if tiled else np.stack
+    return [join(xs, all_gather_dimension)] * len(xs)
+
+
+def _parts(x, size, axis, tiled):
+    """Return the parts of an array along an axis, one for each replica."""
+    parts = np.split(x, size, axis)
+    return parts if tiled else [part.squeeze(axis) for part in parts]
+
+
+def _scatter(xs, axis_size, scatter_dimension, tiled):
+    return _parts(reduce(np.add, xs), len(xs), scatter_dimension, tiled)
+
+
+def _exchange(xs, axis_size, split_axis, concat_axis, tiled):
+    join = np.concatenate if tiled else np.stack
+    sent = [_parts(x, len(xs), split_axis, tiled) for x in xs]
+    return [join(parts, concat_axis) for parts in zip(*sent)]
+
+
+def _permute(xs, perm):
+    source = {destination: source for source, destination in perm}
+    zeros = np.zeros_like(xs[0])
+    return [xs[source[i]] if i in source else zeros for i in range(len(xs))]
+
+
+def _index(axis_name):
+    replica = replica_here(axis_name[0])
+    members = replica.run.meeting(replica.rank, axis_name).members
+    [aval] = shape_rules[axis_index_p](axis_name=axis_name)
+    index = np.asarray(members.index(replica.rank), np.int32)
+    return [ArrayImpl(index, aval)]
+
+
+impl_rules[axis_index_p] = _index
+
+HOSTED = "Replicas wait for each other in Python, in a step of the host."
+
+
+def write_collective(writer, eqn, operands, results):
+    """Write a call of the evaluation that notes the user's line, for messages."""
+    avals = [tuple([x.aval for x in atoms]) for atoms in (eqn.invars, eqn.outvars)]
+    evaluate, name = evaluation(eqn.primitive, *avals), eqn.primitive.name
+
+    def at_its_line(*buffers):
+        here.line = eqn.source
+        return evaluate(*buffers, **eqn.params)
+
+    function = writer.constant(at_its_line, name, f"meets other replicas: {name}")
+    writer.line(f"{', '.join(results)} = {function}({', '.join(operands)})")
+
+
+python_rules.update(dict.fromkeys(COLLECTIVES, write_collective))
+kernel_rules.reasons.update(dict.fromkeys(COLLECTIVES, HOSTED))
+
+
+def run_replicas(run, function):
+    """Call a function once for each replica, all at the same time.
+
+    The calling thread is replica 0.
+
+    Args:
+      run: a `Run`.
+      function: called with the rank.
+
+    Returns:
+      The list of what the calls returned.
+
+    Raises:
+      Whatever the first replica to fail has raised; the others are released.
+    """
+    results, ends = [None] * run.size, SimpleQueue()
+
+    def task(rank):
+        try:
+            with being(Replica(run, rank)):
+                results[rank] = function(rank)
+        except BaseException as error:
+            run.fail(error)
+
+    def errand(rank, worker, context):
+        context.run(task, rank)
+        _idle.append(worker)
+        ends.put(rank)
+
+    for rank in range(1, run.size):
+        worker = hired()
+        worker.tasks.put(partial(errand, rank, worker, copy_context()))
+    task(0)
+    for _ in range(1, run.size):
+        ends.get()
+    if run.error is not None:
+        raise run.error
+    return results
+
+
+def exchanged(primitive, x, aval, combine, axis_name, **params):
+    """Exchange one array with the replicas along some axes, and return the result.
+
+    Args:
+      primitive: the collective, for messages.
+      x: the array.
+      aval: of the result.
+      combine: from the list of all buffers, and the parameters, to the results.
+      axis_name: tuple of names of axes.
+    """
+    replica = replica_here(axis_name[0])
+    meeting, where = replica.run.meeting(replica.rank, axis_name), " and ".join
+    label = f"{primitive} of {typeof(x).str_short()} over axis "
+    label += where(repr(name) for name in axis_name)
+    combine = partial(combine, **params)
+    buffer = meeting.exchange(replica.rank, label, asbuffer(x), combine)
+    return ArrayImpl(np.asarray(buffer, aval.dtype), aval)
+
+
+def exchanges(primitive, combine):
+    """Give a collective its impl rule; `combine` makes the results of all replicas."""
+
+    def rule(x, axis_name, **params):
+        [aval] = shape_rules[primitive](typeof(x), axis_name=axis_name, **params)
+        return [exchanged(primitive, x, aval, combine, axis_name, **params)]
+
+    impl_rules[primitive] = rule
+
+
+exchanges(psum_p, fold(np.add))
+exchanges(pmax_p, fold(np.maximum))
+exchanges(pmin_p, fold(np.minimum))
+exchanges(all_gather_p, _gather)
+exchanges(reduce_scatter_p, _scatter)
+exchanges(all_to_all_p, _exchange)
+exchanges(ppermute_p, _permute)

@@ -1,0 +1,136 @@
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Arrays that are made in parts.
+
+Reference: ``jax.make_array_from_callback`` and its like.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from minijax.arrays.array import ArrayImpl
+from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.sharding_types import Sharding
+from minijax.arrays.transfer import device_put
+from minijax.core import Array
+
+
+def _check_sharding(sharding):
+    if not isinstance(sharding, Sharding):
+        raise TypeError(
+            "sharding should be an instance of `jax.sharding`. Got "
+            f"{sharding} of type {type(sharding)}"
+        )
+    return sharding
+
+
+def make_array_from_single_device_arrays(
+    shape: Any, sharding: Any, arrays: Any, *, dtype: Any = None
+) -> Array:
+    """Return the array of which the parts are given, without a copy.
+
+    Args:
+      shape: of the whole.
+      sharding: a `Sharding`.
+      arrays: a list with an array on each of its devices, in any order.
+      dtype: that of all the arrays.
+
+    Raises:
+      TypeError: if `arrays` is no list, or `sharding` no sharding.
+      ValueError: if there are too few arrays, on other devices, or of wrong shapes.
+
+    Reference: ``jax.make_array_from_single_device_arrays``.
+    """
+    _check_sharding(sharding)
+    if not isinstance(arrays, list | tuple):
+        raise TypeError(
+            "jax.make_array_from_single_device_arrays `arrays` argument must be a list "
+            f"or tuple, but got {type(arrays)}."
+        )
+    for i, x in enumerate(arrays):
+        if not isinstance(x, ArrayImpl) or len(x.placement.devices) != 1:
+            raise TypeError(f"arrays[{i}] is no array of one device: {x!r}.")
+    devices = sharding._device_assignment
+    by_device = {x.placement.devices[0]: x for x in arrays}
+    if len(arrays) != len(devices) or by_device.keys() != {*devices}:
+        raise ValueError(
+            f"Expected {len(devices)} per-device arrays (this is how many devices are "
+            f"addressable by the sharding), one on each of {list(devices)}, but got "
+            f"{len(arrays)} on {list(by_device)}."
+        )
+    part = sharding.shard_shape(shape)
+    wanted = np.dtype(dtype or arrays[0].dtype)
+    for x in by_device.values():
+        _check_part(x, part, wanted, tuple(shape), sharding)
+    buffers = tuple([by_device[device]._buffer for device in devices])
+    single = len(devices) == 1 and not hasattr(sharding, "mesh")
+    weak = all(x.weak_type for x in arrays)
+    aval = ShapedArray(tuple(shape), arrays[0].dtype, weak)
+    return ArrayImpl(buffers[0] if single else buffers, aval, sharding.placement)
+
+
+def _check_part(x, part, dtype, shape, sharding):
+    if x.shape != part:
+        raise ValueError(
+            f"Expected shard shape {part} doesn't match the single device array shape "
+            f"{x.shape}. Shape of Array is {x.dtype}{list(shape)} with sharding "
+            f"{sharding}"
+        )
+    if x.dtype != dtype:
+        raise ValueError(
+            f"All parts have to be of dtype {dtype}; the one on {x.device} is of dtype "
+            f"{x.dtype}. If `dtype` is provided, it must match the dtype of the parts."
+        )
+
+
+def make_array_from_callback(
+    shape: Any, sharding: Any, data_callback: Any, dtype: Any = None
+) -> Array:
+    """Return an array whose parts a function returns.
+
+    Args:
+      shape: of the whole.
+      sharding: a `Sharding`.
+      data_callback: is given the slices of each device, and returns these numbers. If
+        each device has everything, it is called once.
+      dtype: that of its results.
+
+    Raises:
+      TypeError: if `sharding` is none.
+      ValueError: if a part is of a wrong shape or dtype, or cannot be cut like this.
+
+    Reference: ``jax.make_array_from_callback``.
+    """
+    indices = _check_sharding(sharding).devices_indices_map(tuple(shape))
+    sharding.shard_shape(tuple(shape))
+    if sharding.is_fully_replicated:
+        values = [data_callback(next(iter(indices.values())))] * len(indices)
+    else:
+        values = [data_callback(index) for index in indices.values()]
+    parts = [device_put(x, device) for x, device in zip(values, indices)]
+    return make_array_from_single_device_arrays(shape, sharding, parts, dtype=dtype)
+
+
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Any = None
+) -> Array:
+    """Return the array of which each process has a part: here, the one process all.
+
+    Args:
+      sharding: a `Sharding`.
+      local_data: a NumPy array.
+      global_shape: its shape.
+
+    Raises:
+      ValueError: if the shape is another.
+
+    Reference: ``jax.make_array_from_process_local_data``.
+    """
+    found = typeof(local_data).shape
+    if global_shape is not None and tuple(global_shape) != found:
+        raise ValueError(
+            f"One process has all of an array, so global_shape is {found}, that of "
+            f"local_data; got {tuple(global_shape)}."
+        )
+    return device_put(local_data, _check_sharding(sharding))

@@ -1,0 +1,375 @@
+# Made from chapters/36_replicas.md by `make chapter`;
+# edit the chapter, not this file.
+"""shard_map as a function: meshes, specs and checks around the primitive.
+
+Reference: ``jax.shard_map``.
+"""
+
+from collections.abc import Callable, Set
+from functools import wraps
+from math import prod
+from typing import Any, NamedTuple
+
+from minijax.arrays.array import ArrayImpl
+from minijax.arrays.avals import typeof
+from minijax.arrays.placement import devices as devices_of
+from minijax.arrays.sharding_types import NO_MANUAL_AXES
+from minijax.core import Tracer, current_trace, set_current_trace
+from minijax.forgetting.remembering import Once, cache_by_object, once_of, trace_context
+from minijax.jaxprs.jaxpr import ClosedJaxpr
+from minijax.jaxprs.origins import Origin
+from minijax.jaxprs.staging import trace_to_jaxpr
+from minijax.jaxprs.staging_api import abstractify
+from minijax.pytrees.api_util import FlatCall
+from minijax.pytrees.call_names import check_callable, resolve_argnums
+from minijax.pytrees.operations import flatten_axes
+from minijax.pytrees.treedefs import PyTreeDef, tree_flatten, tree_leaves
+from minijax.replicas.meshes import AbstractMesh, Mesh, get_mesh
+from minijax.replicas.named_shardings import IndivisibleError
+from minijax.replicas.partition_specs import PartitionSpec
+from minijax.replicas.sharded_maps import (
+    block_aval,
+    body_trace,
+    dims_of,
+    names_in,
+    refuse_divergence,
+    shard_map_p,
+)
+from minijax.replicas.varying import mesh_axes, varying
+
+
+class Body(NamedTuple):
+    """The body of a shard_map or pmap, written down.
+
+    Attributes:
+      program: a `ClosedJaxpr`, whose first inputs are those of `consts`.
+      consts: the arrays and tracers that the function has picked up.
+      out_tree: the structure of its result.
+      out_specs: a `PartitionSpec` for each leaf of the result.
+    """
+
+    program: ClosedJaxpr
+    consts: list
+    out_tree: PyTreeDef
+    out_specs: tuple
+
+
+_bodies = cache_by_object()
+
+
+def body_of(call, avals, params, key, run):
+    """Return the `Body` of a call; it is made once for each kind of arguments.
+
+    Args:
+      call: a `FlatCall`.
+      avals: the types of the blocks that the leaves of the arguments become.
+      params: `mesh`, `check_vma` and `newly_manual_axes`.
+      key: what else the body depends on.
+      run: from the blocks to the list of results, and the list of their specs.
+    """
+    try:
+        once = once_of(_bodies, call.fun)
+    except TypeError:  # it has no hash, or no weak references
+        once = Once()
+    full = call.in_tree, tuple(avals), *params.values(), key, *trace_context()
+    if (body := once.values.get(full)) is not None:
+        return body
+    with once.turn(full) as body:
+        if body is None:
+            body = _written(call, avals, params, run)
+            once.offer(full, body, not any(isinstance(x, Tracer) for x in body.consts))
+    return body
+
+
+def _written(call, avals, params, run):
+    specs, origin = [], Origin(call.name, call.fun_name, call.names)
+
+    def flat(*blocks):
+        outs, found = run(*blocks)
+        specs.extend(found)
+        return outs
+
+    with set_current_trace(body_trace(params)):
+        jaxpr, consts = trace_to_jaxpr(flat, avals, origin)
+    jaxpr = jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars)
+    refuse_divergence(jaxpr)
+    return Body(ClosedJaxpr(jaxpr, []), consts, call.out_tree, tuple(specs))
+
+
+def bind_body(body, leaves, in_specs, params):
+    """Bind a body to the arguments; return the result, a tree."""
+    specs = (PartitionSpec(),) * len(body.consts) + tuple(in_specs)
+    how = {"in_specs": specs, "out_specs": body.out_specs, **params}
+    outs = shard_map_p.bind(*body.consts, *leaves, jaxpr=body.program, **how)
+    return body.out_tree.unflatten(outs)
+
+
+def _varies_along(spec, params):
+    """Return the manual axis type of a block: it varies where its array is divided."""
+    names = names_in(spec) if params["check_vma"] else ()
+    return NO_MANUAL_AXES.update(varying=names)
+
+
+def _blocks(call, specs, params):
+    """Return the types of the blocks of the arguments."""
+    mesh = params["mesh"]
+    for i, (aval, spec) in enumerate(zip(call.avals, specs)):
+        check_spec(f"{call.name_of(i)} of shard_map", "in_specs", aval, spec, params)
+        check_divisible(call.name_of(i), aval, spec, mesh)
+    return [
+        block_aval(aval, mesh, spec).update(
+            manual_axis_type=_varies_along(spec, params)
+        )
+        for aval, spec in zip(call.avals, specs)
+    ]
+
+
+def check_spec(what, option, aval, spec, params):
+    """Raise unless a spec fits an array, and names axes of the mesh, each once."""
+    names, known = names_in(spec), params["newly_manual_axes"]
+    if not set(names) <= known:
+        unknown = sorted(set(names) - known)
+        raise ValueError(
+            f"shard_map {option} {spec} names {unknown}; the axes here are "
+            f"{sorted(known)}, of {params['mesh']}."
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"shard_map {option} {spec} names a mesh axis twice.")
+    if len(spec) > aval.ndim:
+        raise ValueError(
+            f"shard_map {option} {spec} has {len(spec)} entries, but {what} is {aval}, "
+            f"with {aval.ndim} axes. Make the spec shorter, or give the array axes."
+        )
+
+
+def check_divisible(what, aval, spec, mesh):
+    """Raise unless mesh axes divide the axes of an array evenly."""
+    for i, (size, names) in enumerate(zip(aval.shape, dims_of(spec, aval.ndim))):
+        parts = prod(mesh.shape[name] for name in names)
+        if size % parts:
+            raise ValueError(
+                f"shard_map deals out {what} of type {aval} by {spec}: axis {i} has "
+                f"size {size}, which is not divisible by the {parts} devices along "
+                f"{', '.join(map(repr, names))} of {mesh}. Pad the array, or name "
+                "other axes."
+            )
+
+
+def _checked_results(call, specs, params, outs):
+    """Return the results of a body that may be put together as specs say."""
+    for i, (out, spec) in enumerate(zip(outs, specs)):
+        what = f"result {i} of {call.fun_name}"
+        check_spec(what, "out_specs", typeof(out), spec, params)
+        extra = varying(out).difference(names_in(spec))
+        if extra:
+            raise ValueError(
+                f"shard_map out_specs {spec} says that {what} is the same along "
+                f"{sorted(extra)}, but it may vary there: it is {typeof(out)}. Sum it "
+                "(minijax.lax.psum), name the axes in the spec, or, if you know that "
+                "the values are the same, pass check_vma=False."
+            )
+    return outs
+
+
+def _concrete(mesh):
+    """Return a mesh that has devices, the one given or that of the context."""
+    if not isinstance(mesh, Mesh | AbstractMesh | None):
+        raise TypeError(
+            f"shard_map requires a minijax.sharding.Mesh, but got {mesh!r} of type "
+            f"{type(mesh)}."
+        )
+    if isinstance(mesh, Mesh):
+        return mesh
+    context = get_mesh()
+    if context.empty or mesh not in (None, context.abstract_mesh):
+        raise ValueError(
+            "The context mesh cannot be empty. Pass `mesh` to shard_map, or use "
+            "`minijax.set_mesh(mesh)` to enter into a mesh context; it has the devices."
+        )
+    return context
+
+
+def _mesh_of(mesh):
+    """Return the mesh of a call: the one given, or that of the context."""
+    mesh = _concrete(mesh)
+    if any(axis.name in mesh.shape for axis in mesh_axes(current_trace())):
+        raise ValueError(
+            f"The context mesh should match the mesh passed to shard_map {mesh}: this "
+            "call is inside a program on each device of a mesh whose axes have the "
+            "same names. Use one shard_map or pmap over all axes."
+        )
+    return mesh
+
+
+def _params(mesh, axis_names, check_vma):
+    """Return the parameters of the primitive that do not depend on the arguments."""
+    mesh = _mesh_of(mesh)
+    names = frozenset(axis_names or mesh.axis_names)
+    if unknown := names.difference(mesh.axis_names):
+        raise ValueError(f"shard_map axis_names {sorted(unknown)} are none of {mesh}")
+    return {"mesh": mesh, "check_vma": check_vma, "newly_manual_axes": names}
+
+
+def _flat_specs(option, specs, tree):
+    """Return a spec for each leaf; None stands for P()."""
+    found = flatten_axes(f"shard_map {option}", specs, tree)
+    for spec in found:
+        if not isinstance(spec, PartitionSpec | None):
+            raise TypeError(
+                f"shard_map {option} is a tree of PartitionSpec, got {spec!r} in it."
+            )
+    return [PartitionSpec() if spec is None else spec for spec in found]
+
+
+def _key_of(specs):
+    leaves, tree = tree_flatten(specs, lambda x: x is None)
+    return tuple(leaves), tree
+
+
+def run_mapped(f, args, out_specs, in_specs, mesh, axis_names, check_vma):
+    """Call a function by `shard_map`, with these options."""
+    call = FlatCall("shard_map", f, args, {}, typeof=abstractify)
+    params = _params(mesh, axis_names, check_vma)
+    given = tuple(in_specs) if type(in_specs) is list else in_specs
+    given = _flat_specs("in_specs", given, args)
+    blocks = _blocks(call, given, params)
+
+    def run(*xs):
+        outs = call(*xs)
+        specs = _flat_specs("out_specs", out_specs, call.out_tree)
+        return _checked_results(call, specs, params, outs), specs
+
+    body = body_of(call, blocks, params, (tuple(given), _key_of(out_specs)), run)
+    return bind_body(body, call.leaves, given, params)
+
+
+def _place_of_result(call, out, axis, i):
+    """Return the axis of a result that counts the replicas, from the front."""
+    ndim = typeof(out).ndim + 1
+    if axis is None or -ndim <= axis < ndim:
+        return axis if axis is None else axis % ndim
+    raise ValueError(
+        f"pmap out_axes: axis {axis} is out of bounds for result {i} of "
+        f"{call.fun_name}, which has {ndim} axes with that of the replicas."
+    )
+
+
+def _dims(call, in_axes, args):
+    """Return the mapped axis of each leaf of the arguments, or None."""
+    axes = flatten_axes("pmap in_axes", in_axes, args)
+    axes += [0] * (len(call.leaves) - len(axes))  # keyword arguments
+    return [_dim(call, i, axis) for i, axis in enumerate(axes)]
+
+
+def _dim(call, i, axis):
+    ndim = call.avals[i].ndim
+    if axis is None or -ndim <= axis < ndim:
+        return axis if axis is None else axis % ndim
+    raise ValueError(
+        f"pmap was requested to map {call.name_of(i)} of type {call.avals[i]} along "
+        f"axis {axis}, which it does not have. What all replicas share needs "
+        "in_axes=None."
+    )
+
+
+def _size(call, dims, axis_size):
+    """Return the number of replicas: the size that all mapped axes have."""
+    mapped = [i for i, dim in enumerate(dims) if dim is not None]
+    if not mapped:
+        raise ValueError(
+            "pmap requires at least one argument with a mapped axis: "
+            f"{call.fun_name} got {len(dims)} arrays or scalars with in_axes None."
+        )
+    sizes = [call.avals[i].shape[dims[i]] for i in mapped]
+    if axis_size not in (None, sizes[0]):
+        raise ValueError(
+            f"Specified axis_size {axis_size} doesn't match received axis_size "
+            f"{sizes[0]}: axis {dims[mapped[0]]} of {call.name_of(mapped[0])}."
+        )
+    for i, size in zip(mapped, sizes):
+        if size != sizes[0]:
+            raise IndivisibleError(
+                f"pmap got mapped axes of different sizes: {sizes[0]} for "
+                f"{call.name_of(mapped[0])}, {size} for {call.name_of(i)} of type "
+                f"{call.avals[i]}. What all replicas share needs in_axes=None."
+            )
+    return sizes[0]
+
+
+def devices_of_call(call, dims, axis_size, devices, backend):
+    """Return the devices of the replicas: those named, or the first ones."""
+    size = _size(call, dims, axis_size)
+    found = list(devices_of(backend) if devices is None else devices)
+    if size > len(found):
+        raise IndivisibleError(
+            f"pmap has {size} examples for {call.fun_name}, but there are "
+            f"{len(found)} devices: {', '.join(map(str, found))}. More devices of the "
+            "CPU are made by minijax.config.update('jax_num_cpu_devices', "
+            f"{size}) before the first array, or by the environment variable "
+            f"JAX_NUM_CPU_DEVICES={size}."
+        )
+    return found[:size] if devices is None else found
+
+
+def mapped_call(fun, args, kwargs, numbers, in_axes):
+    """Return the `FlatCall` of a pmap, mapped axes of leaves, and static arguments."""
+    static = resolve_argnums("pmap", numbers, len(args))
+    varying = tuple([i for i in range(len(args)) if i not in static])
+    call = FlatCall("pmap", fun, args, kwargs, argnums=varying, typeof=abstractify)
+    axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    if isinstance(axes, tuple) and len(axes) == len(args):
+        axes = tuple([axes[i] for i in varying])
+    dims = _dims(call, axes, tuple([args[i] for i in varying]))
+    return call, dims, tuple([args[i] for i in static])
+
+
+def give_away(args, numbers, result):
+    """Delete the arrays in arguments that are not needed any more; return a result."""
+    for position in resolve_argnums("pmap", numbers, len(args)):
+        for x in tree_leaves(args[position]):
+            if isinstance(x, ArrayImpl):
+                x.delete()
+    return result
+
+
+def shard_map(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = None,
+    mesh: Any = None,
+    axis_names: Set[Any] = frozenset(),
+    check_vma: bool = True,
+) -> Any:
+    """Return a function that runs `f` once on each device of a mesh, on its blocks.
+
+    Args:
+      f: a function of trees of arrays, the blocks of one device. Without it, the
+        result is a decorator.
+      out_specs: how results are put together from the blocks that the devices return:
+        a tree prefix of the result, of `PartitionSpec`.
+      in_specs: how arguments are dealt out: a tree prefix of the tuple of arguments.
+      mesh: a `Mesh`; by default that of the context.
+      axis_names: the axes of the mesh that collectives in `f` may name; all of them
+        by default. Along the others, the devices do the same.
+      check_vma: whether types say along which axes values may vary, so that results
+        which are to be the same are, and gradients of what is the same are summed.
+
+    Raises:
+      TypeError: if `f` is not callable, or the specs are none.
+      ValueError: if there is no mesh, or specs do not fit the arrays or the mesh.
+
+    Reference: ``jax.shard_map``.
+    """
+    how = {"out_specs": out_specs, "in_specs": in_specs, "mesh": mesh}
+    how |= {"axis_names": axis_names, "check_vma": check_vma}
+    if f is None:
+        return lambda f: shard_map(f, **how)
+    check_callable(f)
+
+    @wraps(f)
+    def wrapped(*args):
+        return run_mapped(f, args, **how)
+
+    return wrapped

@@ -1,0 +1,159 @@
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Programs of one device, run on all devices of a mesh in step.
+
+Reference: the SPMD executables of XLA.
+"""
+
+import math
+
+import numpy as np
+
+from minijax.arrays.array import ArrayImpl
+from minijax.arrays.placement import host_device
+from minijax.arrays.transfer import moved
+from minijax.batching.collectives import pmax_p, pmin_p, psum_p
+from minijax.batching.exchanges import all_gather_p
+from minijax.batching.named_axes import axis_index_p
+from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from minijax.jitting.compilation import _at, compiled
+from minijax.replicas.named_shardings import NamedSharding
+from minijax.replicas.partition_specs import PartitionSpec, names_of_entry, trimmed
+
+
+def groups_of(mesh, names):
+    """Return who talks over some axes of a mesh: lists of places, in their order."""
+    places = np.arange(mesh.size).reshape(mesh.axis_sizes)
+    talking = [mesh.axis_names.index(name) for name in names]
+    last = np.moveaxis(places, talking, range(-len(names), 0))
+    return last.reshape(-1, math.prod(mesh.shape[name] for name in names)).tolist()
+
+
+def _fold(combine):
+    def folded(numbers, **params):
+        total = numbers[0]
+        for more in numbers[1:]:
+            total = combine(total, more)
+        return [total] * len(numbers)
+
+    return folded
+
+
+def _gather(numbers, all_gather_dimension, **params):
+    return [np.concatenate(numbers, all_gather_dimension)] * len(numbers)
+
+
+# What a group of devices does together: from the numbers of each to those of each.
+exchanges = {
+    psum_p: _fold(np.add), pmax_p: _fold(np.maximum), pmin_p: _fold(np.minimum),
+    all_gather_p: _gather,
+}  # fmt: skip
+
+
+def exchange(eqn, mesh, values):
+    """Let the devices talk: return the results of a collective, one for each device.
+
+    Args:
+      eqn: its equation.
+      mesh: a `Mesh`.
+      values: the operand on each device; of ``axis_index``, None.
+    """
+    results: list = [None] * mesh.size
+    for group in groups_of(mesh, eqn.params["axis_name"]):
+        numbers = list(map(np.int32, range(len(group))))
+        if eqn.primitive is not axis_index_p:
+            found = [values[place]._numbers() for place in group]
+            numbers = exchanges[eqn.primitive](found, **eqn.params)
+        for place, x in zip(group, numbers):
+            device = mesh._flat[place]
+            buffer = device.put(x, x.dtype)
+            results[place] = ArrayImpl(buffer, eqn.outvars[0].aval, device.committed)
+    return results
+
+
+def stretches(jaxpr):
+    """Return the parts of a program in order: programs without talk, and collectives.
+
+    Returns:
+      A list of `ClosedJaxpr`, which have no constants, and `JaxprEqn`.
+    """
+    parts: list = [[]]
+    for eqn in jaxpr.eqns:
+        talks = eqn.primitive is axis_index_p or eqn.primitive in exchanges
+        if talks:
+            parts += [eqn, []]
+        else:
+            parts[-1].append(eqn)
+    needed, found = _variables(jaxpr.outvars), []
+    for part in reversed([part for part in parts if part]):
+        if isinstance(part, list):
+            part = _program(part, needed)
+        needed |= _variables(part.invars)
+        found.append(part)
+    return found[::-1]
+
+
+def _variables(atoms):
+    return {x: None for x in atoms if not isinstance(x, Literal)}
+
+
+def _program(eqns, needed):
+    made = _variables([x for eqn in eqns for x in eqn.outvars])
+    used = _variables([x for eqn in eqns for x in eqn.invars])
+    ins = [x for x in used if x not in made]
+    return ClosedJaxpr(Jaxpr([], ins, [x for x in made if x in needed], eqns), [])
+
+
+def run_in_step(parts, mesh, known, name="program"):
+    """Run a program on all devices: each computes up to the next collective.
+
+    Args:
+      parts: what `stretches` returns.
+      mesh: a `Mesh`.
+      known: from variables to lists with the array of each device; grows.
+      name: what the program is called.
+    """
+    for part in parts:
+        operands = [everywhere(x, known, mesh) for x in part.invars]
+        if isinstance(part, ClosedJaxpr):
+            rows = zip(*operands) if operands else [()] * mesh.size
+            results = [_run(part, *pair, name) for pair in zip(mesh._flat, rows)]
+            known.update(zip(part.jaxpr.outvars, map(list, zip(*results))))
+        else:
+            known[part.outvars[0]] = exchange(part, mesh, *operands or [None])
+
+
+def everywhere(x, known, mesh):
+    """Return what each device has for a variable or literal, a list."""
+    if isinstance(x, Literal):
+        whole = ArrayImpl(mesh._flat[0].put(x.val, x.aval.dtype), x.aval)
+        return [moved(whole, device.committed) for device in mesh._flat]
+    return known[x]
+
+
+def _run(closed, device, operands, name):
+    """Run a program on a device; one machine code serves all devices of the CPU."""
+    home = device.committed
+    if device.platform == "cpu":
+        made = compiled(closed, name=name, placement=host_device().committed)
+        return _at(made, home)(*operands)
+    return compiled(closed, name=name, placement=home)(*operands)
+
+
+def mesh_of(shardings, default):
+    """Return the mesh on which to compute: the first along which something is cut."""
+    named = [x for x in shardings if isinstance(x, NamedSharding)]
+    return next((x.mesh for x in named if not x.is_fully_replicated), default)
+
+
+def cuts_of(sharding, mesh, ndim):
+    """Return for each axis the mesh axes along which an array is cut; of another mesh,
+    none: it is gathered."""
+    ours = isinstance(sharding, NamedSharding) and sharding.mesh == mesh
+    cuts = list(map(names_of_entry, sharding.spec)) if ours else []
+    return (*cuts, *[()] * (ndim - len(cuts)))
+
+
+def spec_of(cuts):
+    """Return the `PartitionSpec` of an array that is cut along these mesh axes."""
+    return trimmed(PartitionSpec(*cuts))

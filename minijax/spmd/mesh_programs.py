@@ -1,0 +1,121 @@
+# Made from chapters/36_replicas_upper.md by `make chapter`;
+# edit the chapter, not this file.
+"""A backend for arrays in parts: programs are written anew for the ways they are cut.
+
+Reference: the SPMD executables of XLA.
+"""
+
+from minijax.arrays.array import asarray_impl
+from minijax.arrays.transfer import moved
+from minijax.forgetting.programs import has_effects
+from minijax.forgetting.remembering import Once
+from minijax.jaxprs.latest import Latest
+from minijax.jaxprs.shape_structs import struct_of
+from minijax.jaxprs.staging_api import make_jaxpr
+from minijax.jitting.compilation import backends, compiled, default_backends
+from minijax.replicas.named_shardings import (
+    NamedSharding,
+    assemble,
+    operations_together,
+    parts_of,
+)
+from minijax.spmd.exchanging import (
+    cuts_of,
+    everywhere,
+    mesh_of,
+    run_in_step,
+    spec_of,
+    stretches,
+)
+from minijax.spmd.spreading import program_of_device
+
+
+class Plan:
+    """A program of one device, for inputs that are cut in one way.
+
+    Args:
+      closed, mesh, specs: see `program_of_device`.
+      name: what the program is called.
+    """
+
+    def __init__(self, closed, mesh, specs, name):
+        self.local, outs = program_of_device(closed, mesh, specs)
+        self.mesh, self.name, self.avals = mesh, name, closed.out_avals
+        self.ins = [NamedSharding(mesh, spec_of(cuts)) for cuts in specs]
+        self.outs = [NamedSharding(mesh, spec_of(cuts)) for cuts in outs]
+        self.parts = stretches(self.local.jaxpr)
+        homes, consts = mesh._flat, map(asarray_impl, self.local.consts)
+        self.consts = [[moved(x, home.committed) for home in homes] for x in consts]
+
+    @property
+    def text(self):
+        """How inputs and results are cut, and the program of one device."""
+        ins, outs = [x.spec for x in self.ins], [x.spec for x in self.outs]
+        return f"{self.name} on {self.mesh}: {ins} -> {outs}\n{self.local}"
+
+    def run(self, arrays):
+        """Return the results for arrays, which are cut anew where they have to be."""
+        jaxpr = self.local.jaxpr
+        rows = [*self.consts, *map(parts_of, arrays, self.ins)]
+        known = dict(zip([*jaxpr.constvars, *jaxpr.invars], rows))
+        run_in_step(self.parts, self.mesh, known, self.name)
+        outs = [everywhere(x, known, self.mesh) for x in jaxpr.outvars]
+        return list(map(assemble, self.avals, self.outs, outs))
+
+
+class MeshProgram:
+    """Runs a program on all devices of a mesh, written anew for each way to cut inputs.
+
+    Args:
+      closed: a `ClosedJaxpr`, for whole arrays.
+      name: what the program is called.
+    """
+
+    platforms, placement = ("mesh",), None
+
+    def __init__(self, closed, name="program"):
+        self.closed, self.name, self._plans = closed, name, Once()
+
+    @property
+    def text(self):
+        """The programs of one device that were written so far, or that of all."""
+        plans = self._plans.values.values()
+        return "\n\n".join(x.text for x in plans) or str(self.closed.jaxpr)
+
+    def __call__(self, *args):
+        arrays = list(map(asarray_impl, args))
+        if has_effects(self.closed.jaxpr):
+            return self._on_first(arrays)
+        mesh = mesh_of([x.sharding for x in arrays], self.placement.sharding.mesh)
+        specs = tuple([cuts_of(x.sharding, mesh, x.ndim) for x in arrays])
+        key = self.closed, mesh, specs, self.name
+        return self._plans.get(key, lambda: Plan(*key)).run(arrays)
+
+    def _on_first(self, given):
+        home = self.placement.devices[0].committed
+        run = compiled(self.closed, None, self.name, placement=home)
+        return [moved(y, self.placement) for y in run(*[moved(x, home) for x in given])]
+
+
+backends["spmd"] = MeshProgram
+default_backends["mesh"] = Latest("spmd")
+_operations = Once()
+
+
+def compute_in_parts(primitive, args, params, avals, placement):
+    """Compute one operation as a program of its own, as the impl rule of any."""
+    arrays = list(map(asarray_impl, args))
+    given = [struct_of(x.aval) for x in arrays]
+
+    def write():
+        return make_jaxpr(lambda *xs: primitive.bind(*xs, **params))(*given)
+
+    try:
+        kinds = tuple([x.aval for x in arrays])
+        closed = _operations.get((primitive, kinds, (*params.items(),)), write)
+    except TypeError:  # parameters without a hash
+        closed = write()
+    return compiled(closed, "spmd", str(primitive), placement=placement)(*arrays)
+
+
+operations_together.value = compute_in_parts

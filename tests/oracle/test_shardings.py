@@ -1,0 +1,200 @@
+"""Meshes, shardings, arrays in parts and programs on them, beside JAX, on 8 devices.
+
+Both libraries run in a process of their own, since the number of devices is fixed when
+one is first used.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+TEXTS = """
+    P('x', None), P(('x',), ()), P(), P('x') + P('y'), P('x') == P('x', None)
+    mesh, str(mesh), mesh.shape, mesh.axis_types, mesh.devices.shape, mesh.size
+    mesh.abstract_mesh
+    top.sharding.AbstractMesh((2, 4), ('x', 'y'))
+    S('x'), S('x', 'y'), S(('x', 'y'), None), S(None)
+    S('x').shard_shape((8, 4)), S(('x', 'y')).shard_shape((8,))
+    S(None, 'y').devices_indices_map((8, 4))
+    S(('y', 'x')).devices_indices_map((8, 4))
+    S('y', 'x').addressable_devices_indices_map((8, 4))
+    S('x').is_fully_replicated, S().is_fully_replicated, S(None).is_fully_replicated
+    S('x').is_equivalent_to(S('x', None), 2), S('x').is_equivalent_to(S('y'), 2)
+    S('x') == S('x', None), hash(S('x')) == hash(S('x'))
+    A('x', 'y').addressable_shards, A('y').addressable_shards
+    [s.replica_id for s in A('y').addressable_shards]
+    A('x').is_fully_addressable, A('x').committed, A('x').device
+    A().is_fully_replicated
+    len(A('x').devices()), str(A('x')), A('x').nbytes, A('x').is_deleted()
+    A('x').addressable_data(3), A('x').addressable_shards[2].data.sharding
+    top.sharding.get_mesh(), top.sharding.get_abstract_mesh()
+    type(pickle.loads(pickle.dumps(A('x'))).sharding).__name__
+    top.typeof(A('x')), top.ShapeDtypeStruct((8, 4), 'float32', sharding=S('x'))
+    top.make_jaxpr(top.jit(lambda v: v * 2, in_shardings=S('y')))(U)
+    top.make_jaxpr(lambda v: top.lax.with_sharding_constraint(v, S('x')) * 2)(U)
+""".strip().split("\n")
+
+VALUES = """
+    A('x', 'y') + A('y', 'x')
+    A('x') + A('y')
+    A('x') + A(None, 'x')
+    A('x') + A(None, 'y')
+    A(('x', 'y')) + A('x')
+    A('x', 'y') + A('y')
+    A('x') @ A('x')
+    A('x', 'y') @ A('x', 'y').T
+    A('x', 'y') @ A('x', 'y')
+    A(None, 'x') @ A('x')
+    A('x', 'y') @ A('y')
+    A() @ A(None, 'x')
+    A('x', 'y').T + U
+    A('x', 'y').sum(), A('x', 'y').max(0), A('x', 'y').argmax(1), A('x', 'y').prod(0)
+    A('x', 'y').reshape(64), A('x', 'y').reshape(4, 2, 8)
+    A(('x', 'y')).reshape(4, 2, 8)
+    A('x', 'y').reshape(2, 4, 8), A(None, 'x').reshape(8, 4, 2)
+    A('x', 'y')[None], A('x', 'y')[0], A('x', 'y')[2:6], A('x', 'y')[::-1]
+    jnp.cumsum(A('x', 'y'), 1), jnp.sort(A('x', 'y'), 0), jnp.pad(A('x', 'y'), 1)
+    jnp.concatenate([A('x'), A('x')], 1), jnp.stack([A('x'), A('x')])
+    jnp.where(A('x') > 1, A(None, 'y'), 0.0), top.nn.softmax(A('x', 'y'))
+    top.grad(lambda w: ((A('x') @ w) ** 2).sum())(A(None, 'y'))
+    top.vmap(lambda v: v.sum())(A('x', 'y'))
+    top.jit(lambda v: (v * 2) @ v.T)(A('x', 'y'))
+    top.jit(lambda v: v)(A('x', 'y'))
+    top.jit(lambda v: v * 2, in_shardings=S('y'))(U)
+    top.jit(lambda v: v * 2, out_shardings=S('y'))(A('x'))
+    top.jit(lambda v: v * 2, in_shardings=S('x'), out_shardings=S(None, 'y'))(U)
+    top.jit(lambda v: top.lax.with_sharding_constraint(v, S('x')))(U)
+    top.jit(lambda v: top.lax.with_sharding_constraint(v, S('x')))(jnp.arange(7))
+    top.lax.with_sharding_constraint(U, S('x'))
+    top.device_put(A('x'), S('y')), top.device_put(A('x'), top.devices()[2])
+    top.device_put({'a': np.arange(4), 'b': np.arange(8)}, S('x'))['b']
+    jnp.zeros((8, 4), device=S('x')), jnp.arange(8, device=S('x'))
+    top.make_array_from_callback((8, 4), S('x'), lambda i: np.ones((8, 4), 'f')[i])
+    top.make_array_from_single_device_arrays((8, 8), S('x'), shards(A('x'))[::-1])
+    top.make_array_from_process_local_data(S('x'), np.arange(8.0))
+    top.random.normal(top.random.key(0), (8, 8)) + A('x')
+""".strip().split("\n")
+
+ERRORS = """
+    A('z')
+    A('x', 'x')
+    A('x', 'y', 'x')
+    A('x', shape=(6, 2))
+    A('x', shape=())
+    A('x') + top.device_put(1.0, top.devices()[3])
+    top.jit(lambda v, w: v + w)(A('x'), top.device_put(1.0, top.devices()[3]))
+    top.jit(lambda v: v * 2, in_shardings=S('y'))(A('x'))
+    top.jit(lambda v: v * 2, in_shardings=S('y'))(jnp.arange(7))
+    top.jit(lambda v: v * 2, in_shardings=S('x', 'y'))(jnp.arange(8))
+    top.jit(lambda v: v * 2, out_shardings=S('y'))(jnp.arange(7))
+    top.jit(lambda v: v * 2, in_shardings=P('x'))(U)
+    top.lax.with_sharding_constraint(U, P('x'))
+    top.lax.with_sharding_constraint(U[:7], S('x'))
+    top.make_mesh((16,), ('x',))
+    top.make_mesh((2, 2), ('x',))
+    top.sharding.Mesh(np.array(top.devices()), ('x', 'y'))
+    top.sharding.Mesh(np.array(top.devices()), (None,))
+    top.set_mesh(3)
+    top.sharding.NamedSharding(top.sharding.AbstractMesh((2,), ('x',)), P()).device_set
+    top.make_array_from_callback((8, 4), S('x'), lambda i: np.ones((2, 3)))
+    top.make_array_from_callback((8, 4), P('x'), lambda i: np.ones((2, 4)))
+    top.make_array_from_single_device_arrays((8, 8), S('x'), shards(A('x'))[:3])
+    top.make_array_from_single_device_arrays((8, 8), S('x'), A('x'))
+    A('x').__dlpack_device__()
+    deleted(A('x')).addressable_shards
+    deleted(A('x')) + 1
+""".strip().split("\n")
+
+PROGRAMS = [line.strip() for line in [*TEXTS, *VALUES, *ERRORS]]
+
+
+def surroundings(top):
+    """Return the names that programs use, of one of the libraries."""
+    P, devices = top.sharding.PartitionSpec, np.array(top.devices()).reshape(4, 2)
+    mesh = top.sharding.Mesh(devices, ("x", "y"))
+
+    def named(*spec):
+        return top.sharding.NamedSharding(mesh, P(*spec))
+
+    def array(*spec, shape=(8, 8)):
+        numbers = np.arange(np.prod(shape), dtype="float32").reshape(shape) % 7
+        return top.device_put(numbers, named(*spec))
+
+    def deleted(x):
+        x.delete()
+        return x
+
+    return {
+        "top": top, "jnp": top.numpy, "np": np, "P": P, "S": named, "A": array,
+        "U": top.numpy.arange(64.0).reshape(8, 8), "mesh": mesh, "deleted": deleted,
+        "shards": lambda x: [shard.data for shard in x.addressable_shards],
+        "pickle": __import__("pickle"),
+    }  # fmt: skip
+
+
+def described(x):
+    """Return what is compared of a result."""
+    if isinstance(x, tuple) and not hasattr(x, "_fields"):
+        return list(map(described, x))
+    if hasattr(x, "aval") and hasattr(x, "sharding"):
+        return [repr(x.sharding), str(x.dtype), np.asarray(x).tolist()]
+    return repr(x)
+
+
+def beside(tops):
+    """Return what each program gives in each library: a result, or an error's class."""
+    found = {}
+    for names in map(surroundings, tops):
+        for program in PROGRAMS:
+            try:
+                result = described(eval(program, names))
+            except Exception as error:
+                result = f"{type(error).__name__}"
+            found.setdefault(program, []).append(result)
+    return found
+
+
+@pytest.fixture(scope="module")
+def results():
+    eight = "--xla_force_host_platform_device_count=8"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {eight}"
+    script = "from tests.oracle import test_shardings as m; m.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300,
+        env={**os.environ, "XLA_FLAGS": flags},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main():
+    """Print what the programs give, as JSON."""
+    import jax
+
+    import minijax
+
+    print(json.dumps(beside([jax, minijax])))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_both_say_the_same(results, program):
+    theirs, ours = results[program]
+    fails = isinstance(theirs, str) and theirs.endswith("Error")
+    assert fails == (program in [line.strip() for line in ERRORS])
+    same_numbers(theirs, ours)
+
+
+def same_numbers(theirs, ours):
+    """Compare results; numbers may differ in their last digits."""
+    if isinstance(theirs, float):
+        assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-4)
+    elif isinstance(theirs, list):
+        assert len(theirs) == len(ours)
+        for pair in zip(theirs, ours):
+            same_numbers(*pair)
+    else:
+        assert ours == theirs

@@ -1,0 +1,232 @@
+"""pmap, shard_map and collectives between threads, on the two devices of the tests."""
+
+import threading
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+import minijax.numpy as jnp
+from minijax import (
+    P,
+    config,
+    grad,
+    jit,
+    jvp,
+    lax,
+    make_jaxpr,
+    make_mesh,
+    pmap,
+    pure_callback,
+    shard_map,
+    vmap,
+)
+from minijax.replicas.rendezvous import Meeting, Run, row_of, run_replicas
+
+ROWS = jnp.arange(6.0).reshape(2, 3) + 1
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return make_mesh((2,), ("x",))
+
+
+def sum_of(v):
+    return lax.psum(v, "i")
+
+
+def expected_sum(x):
+    return np.broadcast_to(np.asarray(x).sum(0), x.shape)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1000])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bfloat16", "complex64"])
+def test_sum_of_any_size_and_dtype(size, dtype):
+    x = jnp.asarray(np.arange(2 * size).reshape(2, size) % 5, dtype)
+    found = pmap(sum_of, "i")(x)
+    assert found.dtype == x.dtype and found.shape == x.shape
+    wide = np.asarray(x.astype("complex64"))
+    assert np.allclose(np.asarray(found.astype("complex64")), expected_sum(wide))
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "python", "cpu"])
+def test_every_backend_meets(backend):
+    with config.override("minijax_backend", backend):
+        found = pmap(lambda v: sum_of(v) * lax.axis_index("i"), "i")(ROWS)
+    assert np.allclose(found, expected_sum(ROWS) * np.array([[0], [1]]))
+
+
+def test_error_of_a_replica_arrives_and_the_next_call_works():
+    def fault(v):
+        if v[0] == 4:
+            raise ZeroDivisionError("a fault")
+        return v
+
+    f = pmap(lambda v: sum_of(pure_callback(fault, v, v)), "i")
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        with pytest.raises(Exception, match="a fault"):
+            f(ROWS)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.1
+    assert np.allclose(f(ROWS - 10), expected_sum(ROWS - 10))
+
+
+def test_missing_replica_is_named_with_axis_and_line():
+    def apart(v):
+        return lax.cond(lax.axis_index("i") == 1, lambda v: v, sum_of, v)
+
+    soon = config.override("minijax_collective_timeout", 0.2)
+    words = "axis 'i'.*replica 1 missing"
+    with soon, pytest.raises(TimeoutError, match=words) as caught:
+        pmap(apart, "i")(ROWS)
+    assert "test_replicas.py" in str(caught.value)
+    assert np.allclose(pmap(sum_of, "i")(ROWS), expected_sum(ROWS))
+
+
+def test_replicas_in_different_collectives_are_told():
+    def two(v):
+        return lax.cond(
+            lax.axis_index("i") == 1, lambda v: lax.pmax(v, "i"), sum_of, v
+        )
+
+    with pytest.raises(RuntimeError, match="replica 0: psum.*\n.*replica 1: pmax"):
+        pmap(two, "i")(ROWS)
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "soon", "nan"])
+def test_timeout_has_to_be_a_number_above_zero(seconds):
+    with pytest.raises(ValueError, match="minijax_collective_timeout"):
+        config.update("minijax_collective_timeout", seconds)
+
+
+def test_interrupt_of_the_caller_releases_the_others():
+    def program(rank):
+        if rank == 0:
+            raise KeyboardInterrupt
+        run.meeting(rank, ("x",)).exchange(rank, "a sum", 1, lambda xs: xs)
+
+    run = Run({"x": 3})
+    with pytest.raises(KeyboardInterrupt):
+        run_replicas(run, program)
+
+
+def test_rows_of_a_mesh():
+    shape = {"x": 4, "y": 2}
+    assert row_of(shape, 5, ("x",)) == (1, 3, 5, 7)
+    assert row_of(shape, 5, ("y", "x")) == (0, 2, 4, 6, 1, 3, 5, 7)
+    with pytest.raises(NameError, match="pmap"):
+        row_of(shape, 0, ("z",))
+
+
+def test_many_exchanges_never_mix():
+    def program(rank):
+        meeting = run.meeting(rank, ("x",))
+        found = []
+        for i in range(300):
+            combine = lambda xs: [sum(xs)] * len(xs)  # noqa: E731
+            found.append(meeting.exchange(rank, "sum", rank + i, combine))
+        return found
+
+    run = Run({"x": 4})
+    expected = [6 + 4 * i for i in range(300)]
+    assert run_replicas(run, program) == [expected] * 4
+    assert isinstance(run.meeting(0, ("x",)), Meeting)
+
+
+def test_calls_from_many_threads():
+    f, found = pmap(sum_of, "i"), []
+    f(ROWS)
+    calls = [threading.Thread(target=lambda: found.append(f(ROWS))) for _ in range(6)]
+    for step in (threading.Thread.start, threading.Thread.join):
+        list(map(step, calls))
+    assert len(found) == 6 and all(np.allclose(x, expected_sum(ROWS)) for x in found)
+
+
+def test_body_is_written_down_and_compiled_once():
+    traced = []
+
+    def f(v):
+        traced.append(v)
+        return sum_of(v)
+
+    g = pmap(f, "i")
+    for _ in range(3):
+        g(ROWS)
+    assert len(traced) == 1
+    g(ROWS[:, :2])
+    assert len(traced) == 2
+
+
+BODIES = {
+    "sum": lambda w, v: lax.psum((w * jnp.sin(w * v)).sum(), "x"),
+    "one side": lambda w, v: lax.psum(
+        lax.cond(v[0] > 2, lambda v: v * w, jnp.sin, v).sum(), "x"
+    ),
+    "loop": lambda w, v: lax.psum(
+        lax.scan(
+            lambda c, r: (jnp.sin(c) * r * w + 0.1 * lax.psum(c, "x"), c),
+            lax.pcast(w, "x", to="varying"),
+            v,
+        )[0],
+        "x",
+    ),
+    "inside": lambda w, v: grad(lambda w: jnp.sin(w * v).sum())(w),
+    "twice": lambda w, v: lax.psum(lax.psum(w, "x") * v, "x").sum(),
+    "gather": lambda w, v: lax.psum(jnp.sin(lax.all_gather(v * w, "x")).sum(), "x"),
+}
+
+
+@pytest.mark.parametrize("name", [*BODIES])
+def test_gradients_are_those_of_differences(mesh, name):
+    v = jnp.arange(6.0) / 2
+    how = {"mesh": mesh, "in_specs": (P(), P("x")), "out_specs": P()}
+    f = shard_map(BODIES[name], **how)
+    slope = grad(lambda w: jnp.sin(f(w, v)))
+    measured = (np.sin(f(0.51, v)) - np.sin(f(0.49, v))) / 0.02
+    assert np.allclose(slope(0.5), measured, rtol=2e-2, atol=2e-2)
+    assert np.allclose(jit(slope)(0.5), slope(0.5), rtol=1e-4)
+    forward = jvp(lambda w: jnp.sin(f(w, v)), (0.5,), (1.0,))[1]
+    assert np.allclose(forward, slope(0.5), rtol=1e-4)
+    many = vmap(slope)(jnp.array([0.5, 0.7]))
+    assert np.allclose(many, [slope(0.5), slope(0.7)], rtol=1e-4)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_slope_of_what_is_shared_arrives_summed(mesh, check):
+    how = {"mesh": mesh, "in_specs": (P(), P("x")), "out_specs": P()}
+    f = shard_map(lambda w, v: grad(lambda w: (w * v).sum())(w), check_vma=check, **how)
+    assert f(1.0, jnp.arange(4.0)) == (6.0 if check else 1.0)
+
+
+def test_branch_that_devices_choose_may_not_hold_a_collective(mesh):
+    def f(v):
+        return lax.cond(v[0] > 2, lambda v: lax.psum(v, "x") + v, lambda v: v, v)
+
+    how = {"mesh": mesh, "in_specs": P("x"), "out_specs": P("x")}
+    with pytest.raises(ValueError, match=r"'cond'.*varies along \['x'\]"):
+        shard_map(f, **how)(jnp.arange(4.0))
+
+    def g(v):
+        return lax.while_loop(lambda c: c[0] < 9, lambda c: c + lax.psum(c, "x"), v)
+
+    with pytest.raises(ValueError, match="'while'"):
+        shard_map(g, **how)(jnp.arange(4.0))
+
+
+def test_without_meshes_texts_have_no_new_equations():
+    text = str(make_jaxpr(grad(lambda x: (2.0 * x).sum()))(jnp.ones(3)))
+    assert "pvary" not in text and "{V:" not in text
+
+
+def test_statics_options_and_donation(mesh):
+    scaled = pmap(lambda a, k: a * k, static_broadcasted_argnums=1)
+    assert np.allclose(scaled(ROWS, 3), ROWS * 3)
+    given = ROWS + 0
+    pmap(lambda a: a, donate_argnums=0)(given)
+    assert given.is_deleted()
+    spec = partial(shard_map, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    assert np.allclose(spec(lambda v: v * 2)(jnp.arange(4.0)), np.arange(4) * 2)
+    assert np.allclose(spec()(lambda v: v * 2)(jnp.arange(4.0)), np.arange(4) * 2)

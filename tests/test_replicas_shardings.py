@@ -1,0 +1,173 @@
+"""Meshes, arrays in parts, and sharding rules: all ways to cut, all copies compared."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.core import rule_tables
+from minijax.sharding import AbstractMesh, Mesh, NamedSharding
+from minijax.sharding import PartitionSpec as P
+
+MESH = minijax.make_mesh((2,), ("x",))
+
+
+def cut(x, *spec, mesh=MESH):
+    return minijax.device_put(x, NamedSharding(mesh, P(*spec)))
+
+
+FUNCTIONS = {
+    "elementwise": lambda v: jnp.tanh(v) * v + v.T - 1,
+    "stretched": lambda v: v / v.sum(1, keepdims=True) + v.max(0),
+    "products": lambda v: v @ v + v.T @ v + jnp.outer(v[0], v[1]),
+    "batches": lambda v: lax.dot_general(v, v, (((1,), (1,)), ((0,), (0,)))),
+    "folds": lambda v: (v.sum(0), v.min(), v.prod(1), v.argmax(0), (v > 0).any(1)),
+    "reshapes": lambda v: (v.reshape(64), v.reshape(2, 4, 8), v.reshape(8, 2, 4).T),
+    "small_axes": lambda v: v.reshape(8, 1, 8, 1)[:, 0].squeeze(-1)[None] * v[:, None],
+    "slices": lambda v: (v[2:6], v[:, 1], v[::-1], v[::2, 3:4], v[:0]),
+    "order": lambda v: (jnp.sort(v, 0), jnp.cumsum(v, 1), jnp.argsort(v)),
+    "joined": lambda v: jnp.concatenate([v, v.T], 1) + jnp.pad(v, ((0, 0), (4, 4))),
+    "indexed": lambda v: (v[jnp.array([1, 5])], v.at[3].set(0.0), jnp.take(v, 2, 1)),
+    "types": lambda v: (v.astype("int32"), lax.bitcast_convert_type(v, "uint8")),
+    "gradient": minijax.grad(lambda v: (jnp.sin(v) @ v).sum()),
+    "examples": minijax.vmap(lambda v: (v * v.sum()).max()),
+    "loops": lambda v: lax.scan(lambda c, r: (c + r, c * r), v[0], v),
+    "while": lambda v: lax.fori_loop(0, 3, lambda i, u: jnp.sin(u) + v, v),
+    "branches": lambda v: lax.cond(v.sum() > 0, jnp.sin, jnp.cos, v),
+    "called": lambda v: minijax.checkpoint(minijax.jit(lambda u: u @ u))(v),
+    "constants": lambda v: v + jnp.arange(8.0) * NUMBERS,
+    "nothing": lambda v: (v, 1.0, jnp.zeros(3)),
+    "random": lambda v: v + minijax.random.normal(minijax.random.key(0), v.shape),
+}
+CUTS = [(), ("x",), (None, "x"), ("x", "y"), ("y", "x"), (("x", "y"),), (None, "y")]
+NUMBERS = np.random.default_rng(36).normal(size=(8, 8)).astype("float32")
+
+
+def compare(names, cuts, mesh, eager):
+    """Raise unless each copy of each part is what one device computes."""
+    for name in names:
+        f = FUNCTIONS[name]
+        expected = minijax.tree.leaves(f(jnp.asarray(NUMBERS)))
+        for spec in cuts:
+            x = cut(NUMBERS, *spec, mesh=mesh)
+            results = minijax.tree.leaves((f if eager else minijax.jit(f))(x))
+            for result, right in zip(results, expected, strict=True):
+                for shard in getattr(result, "addressable_shards", ()):
+                    part = np.asarray(right)[shard.index]
+                    np.testing.assert_allclose(shard.data, part, 1e-3, 1e-4, True, name)
+
+
+@pytest.mark.parametrize("name", list(FUNCTIONS))
+def test_a_function_of_two_halves(name):
+    compare([name], [("x",), (None, "x")], MESH, eager=False)
+
+
+def main():
+    """Compare everything on eight devices."""
+    mesh = minijax.make_mesh((4, 2), ("x", "y"))
+    compare(FUNCTIONS, CUTS, mesh, eager=False)
+    compare(["elementwise", "products", "folds"], CUTS[3:5], mesh, eager=True)
+    x = cut(NUMBERS, "x", "y", mesh=mesh)
+    print(json.dumps([str(x.sharding.spec), len(x.addressable_shards)]))
+
+
+def test_all_cuts_on_eight_devices():
+    done = subprocess.run(
+        [sys.executable, "-c", f"from {__name__} import main; main()"],
+        env={**os.environ, "JAX_NUM_CPU_DEVICES": "8"}, capture_output=True, text=True,
+        timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout) == ["P('x', 'y')", 8]
+
+
+def test_a_wrong_rule_is_noticed(monkeypatch):
+    from minijax.spmd.spreading import Piece, sharding_rules
+
+    def forgetful(primitive, piece, axes, **params):
+        [y] = primitive.bind(piece.value, axes=axes, **params)
+        return [Piece(y, tuple(c for i, c in enumerate(piece.spec) if i not in axes))]
+
+    monkeypatch.setitem(sharding_rules, lax.reduce_sum_p, forgetful)
+    minijax.clear_caches()
+    with pytest.raises(AssertionError):
+        compare(["stretched"], [(None, "x")], MESH, eager=False)
+    minijax.clear_caches()
+
+
+def test_the_program_of_one_device_is_its_text():
+    x = cut(NUMBERS, None, "x")
+    compiled = minijax.jit(lambda v: v @ v.T).lower(x).compile()
+    compiled(x)
+    assert "psum" in compiled.as_text() and "P(None, 'x')" in compiled.as_text()
+
+
+def test_effects_happen_once(capsys):
+    y = minijax.jit(lambda v: minijax.debug.print("{}", v.sum()) or v + 1)(cut(NUMBERS))
+    assert capsys.readouterr().out.count("\n") == 1 and y.sharding.spec == P()
+
+
+def test_donated_and_deleted():
+    x = cut(NUMBERS, "x")
+    minijax.jit(lambda v: v + 1, donate_argnums=0)(x)
+    assert x.is_deleted() and x.sharding.spec == P("x")
+    with pytest.raises(RuntimeError, match="deleted"):
+        x + 1
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "bfloat16", "complex64"])
+@pytest.mark.parametrize("shape", [(0, 3), (2,), (4, 1, 5)])
+def test_parts_of_any_dtype_and_shape(dtype, shape):
+    numbers = jnp.asarray(np.arange(np.prod(shape)).reshape(shape), dtype)
+    x = cut(numbers, "x")
+    assert (np.asarray(x) == np.asarray(numbers)).all() and x.dtype == numbers.dtype
+    assert x.addressable_shards[1].data.shape == (shape[0] // 2, *shape[1:])
+    again = pickle.loads(pickle.dumps(x))
+    assert (np.asarray(again) == np.asarray(x)).all()
+
+
+def test_keys_in_parts():
+    keys = cut(minijax.random.split(minijax.random.key(1), 4), "x")
+    draws = minijax.vmap(minijax.random.uniform)(keys)
+    alone = minijax.vmap(minijax.random.uniform)(
+        minijax.random.split(minijax.random.key(1), 4)
+    )
+    assert (np.asarray(draws) == np.asarray(alone)).all()
+
+
+def test_the_mesh_of_the_context():
+    with minijax.set_mesh(MESH) as mesh:
+        assert minijax.sharding.get_mesh() == mesh == MESH
+        halves = minijax.jit(lambda v: v, out_shardings=P("x"))(NUMBERS)
+        assert halves.sharding.mesh == mesh
+    assert minijax.sharding.get_mesh().empty
+    with pytest.raises(ValueError, match="traced"):
+        minijax.jit(lambda: minijax.set_mesh(MESH))()
+    with minijax.sharding.use_abstract_mesh(MESH.abstract_mesh):
+        assert minijax.sharding.get_abstract_mesh().shape == {"x": 2}
+        assert minijax.sharding.get_mesh().empty
+
+
+def test_records_compare_by_what_they_hold():
+    again = Mesh(minijax.devices(), "x")
+    assert again == MESH and hash(again) == hash(MESH) and len({again, MESH}) == 1
+    for record in (MESH, P("x", None), NamedSharding(MESH, P("x"))):
+        assert pickle.loads(pickle.dumps(record)) == record
+    assert AbstractMesh((2,), ("x",)) != MESH.abstract_mesh  # which knows its devices
+
+
+def test_pictures(capsys):
+    minijax.debug.visualize_array_sharding(cut(NUMBERS, None, "x"))
+    assert capsys.readouterr().out.splitlines()[1] == "|  CPU 0  |  CPU 1  |"
+
+
+def test_every_primitive_has_a_sharding_rule_or_the_default():
+    [table] = [table for table in rule_tables if table.name == "sharding"]
+    assert table.default is not None and len(table) > 90
