@@ -10,6 +10,7 @@ that fails today fails tomorrow. `--hypothesis-profile default` looks for new on
 import importlib
 import os
 import pkgutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,8 @@ def pytest_make_collect_report(collector):
 
 if ELSEWHERE:
     from minijax.arrays.array import ArrayImpl
+    from minijax.calls.gated_functions import open_gate
+    from minijax.calls.object_layout import UnknownLayout
     from minijax.jitting import api
 
     if ON_A_CARD:
@@ -77,6 +80,8 @@ if ELSEWHERE:
         from minijax_book.emulator.cupy_card import EmulatedCuPy
 
         stand_in.value = EmulatedCuPy()
+    with suppress(UnknownLayout):
+        open_gate()  # which tries itself out with an array on the host
     FIRST = minijax.devices()[0]
     CHOSEN = minijax.devices("gpu" if ON_A_CARD else "cpu")[-1 if ON_A_CARD else 1]
     minijax.config.update("jax_default_device", CHOSEN)
@@ -92,6 +97,8 @@ ABOUT_PLACES = "test_arrays_placement.py", "test_jitting_placing.py"
 def pytest_collection_modifyitems(items):
     """Skip on a card what asks for the backend of another platform by its name."""
     for item in items if ON_A_CARD else []:
+        if mark := item.get_closest_marker("of_the_cpu"):
+            item.add_marker(pytest.mark.skip(reason=f"of the CPU: {mark.args[0]}"))
         named = getattr(item, "callspec", None) and item.callspec.params.get("backend")
         serves = getattr(backends.get(named), "platforms", ("gpu",))
         if "gpu" not in serves or item.name in OF_THE_CPU:
@@ -123,6 +130,21 @@ def nothing_is_left_on_the_first_device(request):
     yield
     ArrayImpl.__init__ = make
     assert not astray, f"arrays were made on another device: {astray[:5]}"
+
+
+@pytest.fixture(scope="module")
+def machine():
+    """A GPU that is emulated, and what stands in for CuPy; gone after the module."""
+    from tests.emulated_card import emulated_gpu
+
+    with emulated_gpu() as pair:
+        yield pair
+
+
+@pytest.fixture
+def gpu(machine):
+    """That GPU, a device."""
+    return machine[0]
 
 
 @pytest.fixture(autouse=True)

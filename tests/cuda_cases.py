@@ -26,7 +26,7 @@ from minijax.kernels.kernel import Affine, running
 from minijax.kernels.program_steps import lower
 from minijax.kernels.scalar_ops import foldings
 from minijax_book.emulator import CHECK, RACES, TRAFFIC, EmulatorError, Module
-from tests import kernel_cases
+from tests import cuda_sources, kernel_cases
 from tests.commands import options_of, reported
 
 LAUNCHES = {
@@ -124,7 +124,7 @@ class CudaLibrary:
 
     def __init__(self, kernels, how="chosen", edit=str, seed=1):
         self.kernels, self.how, self.seed = kernels, how, seed
-        self.module = Module(edit(source_of(kernels, how)))
+        self.module = Module(edit(cuda_sources.kept(source_of(kernels, how))))
         self.complaints = []
 
     def function(self, label, count):

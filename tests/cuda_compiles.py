@@ -3,6 +3,7 @@
 python -m tests.cuda_compiles                  kernels of programs, random ones, loops
 python -m tests.cuda_compiles --count 200      more random kernels
 python -m tests.cuda_compiles --arch 90        for one kind of card only
+python -m tests.cuda_compiles --met FOLDER     what `tests.cuda_sources` has kept there
 
 It needs NVRTC: pip install nvidia-cuda-nvrtc-cu12==12.8.93 (the one that Colab has).
 Each kernel has to compile for all cards, with 64 registers at most and no spills.
@@ -123,8 +124,11 @@ def problems(source, arch):
         found = compiled(source, arch)
     except RuntimeError as error:
         return [f"sm_{arch}: {error}"]
-    parts = re.split(r'(?=extern "C")', source)
-    texts = {name: part for part in parts for name in found if f"{name}(" in part}
+    parts = re.split(r'(?=extern "C"|__device__ void)', source)  # loops have helpers
+    texts = {
+        name: "".join(x for x in parts if re.search(rf"\b{name}(_\d+)?\(", x))
+        for name in found
+    }
     wrong = []
     for name, (registers, spilled, stack) in found.items():
         stack_is_known = WITH_STACK.search(texts.get(name, ""))
@@ -197,13 +201,20 @@ def sources(seed=0, count=60):
     return found
 
 
+def texts_of(options):
+    """Return the texts that a command line asks for."""
+    if options.met:
+        return [path.read_text() for path in sorted(Path(options.met).glob("*.cu"))]
+    return sources(options.seed, options.count)
+
+
 def main():
     """Compile all; 1 if something is wrong."""
-    options = options_of(__doc__, seed=0, count=60, arch=0)
+    options = options_of(__doc__, seed=0, count=60, arch=0, met="")
     if compiler() is None:
         print(MISSING)
         return 0
-    texts, wrong = sources(options.seed, options.count), []
+    texts, wrong = texts_of(options), []
     count = sum(text.count("__global__") for text in texts)
     for arch in [options.arch] if options.arch else ARCHITECTURES:
         found = [problem for text in texts for problem in problems(text, arch)]

@@ -79,7 +79,7 @@ class CardBuffer:
       shape, dtype: of the array.
     """
 
-    __slots__ = ("bytes", "dtype", "shape")
+    __slots__ = ("__weakref__", "bytes", "dtype", "shape")
 
     def __init__(self, bytes, shape, dtype):
         self.bytes, self.shape, self.dtype = bytes, shape, dtype

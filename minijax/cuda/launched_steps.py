@@ -6,11 +6,19 @@ import hashlib
 import math
 from typing import NamedTuple
 
+from minijax.gpu.block_loops import (
+    fits_block,
+    loop_function,
+    parameters_of,
+    threads_for,
+)
+from minijax.gpu.choices import for_card, shape_of
 from minijax.gpu.cuda_text import cuda_function
-from minijax.gpu.launches import launch_of
 from minijax.gpu.operations import c_type
+from minijax.jitting.costs import nbytes
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.steps import StepKind, step_kinds
+from minijax.machine.nested import Repeat
 from minijax.matmul.lowering import Product, cost_of_product, multiplied
 
 TILE = 16  # rows and columns of a tile
@@ -33,12 +41,62 @@ class CudaLaunch(NamedTuple):
     buffers: list
 
 
-def launch_of_kernel(step):
-    """Return the `CudaLaunch` of a `Launch`."""
+def launch_of_kernel(step, aligned=True):
+    """Return the `CudaLaunch` of a `Launch`.
+
+    Args:
+      step: the `Launch`.
+      aligned: whether the memory of all its buffers begins where 16 bytes begin.
+    """
     kernel, label = step.kernel, step.kernel.label
-    launch = launch_of(kernel)
-    text = cuda_function(kernel, launch, label)
-    return CudaLaunch(label, text, launch.blocks(kernel), launch.threads, step.buffers)
+    shape = shape_of(kernel, () if aligned else {x.name for x in kernel.parameters})
+    label = label if aligned else f"{label}_anywhere"
+    text = cuda_function(kernel, shape, label)
+    return CudaLaunch(label, text, shape.blocks(kernel), shape.threads, step.buffers)
+
+
+class BlockLoop(NamedTuple):
+    """A step: a loop that one block of threads does, in one launch.
+
+    Attributes:
+      loop: a `Repeat`, or a `While`.
+    """
+
+    loop: NamedTuple
+
+    @property
+    def programs(self):
+        """No program: a card does the loop as a whole."""
+        return ()
+
+    @property
+    def reads(self):
+        """The buffers that the step reads."""
+        written = {*self.writes}
+        return [x for x in parameters_of(self.loop) if x not in written]
+
+    @property
+    def writes(self):
+        """The buffers that the step writes to; its states have memory of their own."""
+        return [*self.loop.results, *getattr(self.loop, "ys", ())]
+
+    def __str__(self):
+        return f"in one block: {self.loop}"
+
+
+def launch_of_loop(step, aligned=True):
+    """Return the `CudaLaunch` of a `BlockLoop`."""
+    loop = step.loop
+    key = hashlib.sha256(loop_function(loop, "loop").encode()).hexdigest()[:6]
+    label, buffers = f"loop_{key}", parameters_of(loop)
+    text = loop_function(loop, label)
+    return CudaLaunch(label, "\n" + text, 1, threads_for(loop), buffers)
+
+
+def rows_are_aligned(step):
+    """Return whether the rows that a loop reads begin where 16 bytes begin."""
+    xs = step.xs if isinstance(step, Repeat) else []
+    return not any(nbytes(x) // step.length % 16 for x in xs)
 
 
 class CardProduct(Product):
@@ -78,7 +136,7 @@ def place_in(view, row, column):
     return " + ".join(terms)
 
 
-def launch_of_product(step):
+def launch_of_product(step, aligned=True):
     """Return the `CudaLaunch` of a `CardProduct`."""
     count, rows, columns, terms = step.sizes
     tiles = {"across": math.ceil(columns / TILE), "down": math.ceil(rows / TILE)}
@@ -103,19 +161,45 @@ def types_of(dtype):
     return {"t": c_type(dtype), "s": wraps if dtype.kind == "i" else c_type(dtype)}
 
 
-def with_card_products(program):
-    """Return a program whose products are those of a card, in its loops too."""
-    steps = [
-        CardProduct(*step)
-        if type(step) is Product
-        else step.with_programs(list(map(with_card_products, step.programs)))
-        if step.programs
-        else step
-        for step in program.steps
-    ]
-    return program._replace(steps=steps)
+def card_step(step):
+    """Return the step of a card for one of a core."""
+    if type(step) is Product:
+        return CardProduct(*step)
+    if fits_block(step):
+        return BlockLoop(step)
+    if step.programs:
+        return step.with_programs([*map(with_card_steps, step.programs)])
+    return step
 
 
-# From types of steps to functions of a step that return its `CudaLaunch`.
-cuda_launches = {Launch: launch_of_kernel, CardProduct: launch_of_product}
+def with_card_steps(program):
+    """Return a program with a card's products and loops, within its loops too."""
+    return program._replace(steps=[*map(card_step, program.steps)])
+
+
+def program_for_card(program):
+    """Return a fused `LoweredProgram` with the steps of a card, which fill it."""
+    return for_card(with_card_steps(program))
+
+
+# From types of steps to functions that return the `CudaLaunch` of a step, given it and
+# whether its memory is aligned.
+cuda_launches = {
+    Launch: launch_of_kernel,
+    BlockLoop: launch_of_loop,
+    CardProduct: launch_of_product,
+}
+
+
+def run_of_loop(program, step):
+    """Return a function of the memory that does the loop in a block, turn by turn."""
+    return step_kinds[type(step.loop)].run(program, step.loop)
+
+
+def cost_of_loop(step):
+    """Return the costs of the loop in a block."""
+    return step_kinds[type(step.loop)].cost(step.loop)
+
+
+step_kinds[BlockLoop] = StepKind(run_of_loop, cost_of_loop)
 step_kinds[CardProduct] = StepKind(multiplied, cost_of_product)

@@ -7,9 +7,13 @@ from itertools import repeat
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.arrays.placement import host_device
 from minijax.cuda.device_memory import CardBuffer, given_bytes, room
-from minijax.cuda.launched_steps import cuda_launches, with_card_products
+from minijax.cuda.launched_steps import (
+    cuda_launches,
+    program_for_card,
+    rows_are_aligned,
+)
 from minijax.fusion.fusion_pass import fuse
-from minijax.gpu.launches import launch_of
+from minijax.gpu.choices import shape_of
 from minijax.gpu.operations import PRELUDE
 from minijax.jitting.compilation import on_device_of
 from minijax.jitting.costs import nbytes
@@ -27,13 +31,18 @@ def steps_for_card(closed):
     """Return the `LoweredProgram` of a program: launches, where a card can do it."""
     with on_device_of(host_device().uncommitted):  # for what is computed at once
         program = with_own_results(lower(jaxpr_passes.value(closed)))
-        return with_card_products(fuse(program, TARGETS["gpu"]))
+        return program_for_card(fuse(program, TARGETS["gpu"]))
 
 
-def launches_in(program):
+def launches_in(program, aligned=True):
     """Return the `CudaLaunch` of each step that a card does, by the step's `id`."""
-    steps = [step for step in program.walk() if type(step) in cuda_launches]
-    return {id(step): cuda_launches[type(step)](step) for step in steps}
+    found = {}
+    for step in program.steps:
+        if type(step) in cuda_launches:
+            found[id(step)] = cuda_launches[type(step)](step, aligned)
+        for inner in step.programs:
+            found |= launches_in(inner, aligned and rows_are_aligned(step))
+    return found
 
 
 def cuda_source(launches):
@@ -44,7 +53,7 @@ def cuda_source(launches):
 
 def may_overwrite_there(step, old, new):
     """Return whether the threads of a step may write a result over an operand."""
-    alone = type(step) is Launch and launch_of(step.kernel).team == 1
+    alone = type(step) is Launch and shape_of(step.kernel).team == 1
     return alone and may_overwrite(step, old, new)
 
 

@@ -1,0 +1,15 @@
+"""The backends whose programs run where the tests have their arrays.
+
+That is one CPU, or the emulated card of `make gpu-check`.
+"""
+
+import os
+
+from minijax.jitting.compilation import backends
+
+PLATFORM = "gpu" if os.environ.get("MINIJAX_TEST_DEVICE") == "card" else "cpu"
+HERE = [
+    name
+    for name, backend in backends.items()
+    if PLATFORM in getattr(backend, "platforms", (PLATFORM,))
+]
