@@ -113,9 +113,15 @@ gpu-part: $(STAMP)
 	$(call title,tests on an emulated GPU)
 	@$(if $(EMULATED),MINIJAX_TEST_DEVICE=card $(RUN) -m pytest -q $(GPU_PART),echo "skipped: no C++ compiler here")
 
+# The sources that the batteries meet are compiled by NVRTC, where that is installed.
 gpu-check: $(STAMP)
 	$(call title,all tests of GPUs on an emulated one)
+	@rm -rf _build/cuda
 	@$(RUN) -m pytest -q tests/test_cuda_*.py tests/test_gpu_*.py tests/test_emulator.py
+	@CUDA_SOURCES=_build/cuda $(RUN) -m tests.cuda_programs
+	@CUDA_SOURCES=_build/cuda $(RUN) -m tests.cuda_cases --programs --every 97
+	@CUDA_SOURCES=_build/cuda $(RUN) -m tests.cuda_cases --card --count 40
+	@$(RUN) -m tests.cuda_compiles --met _build/cuda
 	@MINIJAX_TEST_DEVICE=card $(RUN) -m pytest -q $(GPU_CHECK)
 
 ## make oracle          compare with real JAX, in an environment of its own; LONG=1 as well

@@ -88,3 +88,73 @@ def transformer(jax):
 
     gradient = jax.jit(jax.grad(loss))
     return lambda: gradient(params, x)
+
+
+def _convolution(jax, size, inner, outer):
+    """Return a layer of channels-last pictures, its operands, and a cotangent."""
+    jnp, layout = jax.numpy, ("NHWC", "HWIO", "NHWC")
+    x = jnp.asarray(random(8, size, size, inner))
+    w = jnp.asarray(random(3, 3, inner, outer))
+
+    def layer(x, w):
+        how = {"dimension_numbers": layout}
+        return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", **how)
+
+    return layer, x, w, jnp.asarray(random(8, size, size, outer))
+
+
+def _convolution_rows(size, inner, outer):
+    name = f"convolution, 3x3, {size}x{size}, {inner} to {outer}"
+
+    @row(f"{name}, forward", 1.1, 0.9)
+    def forward(jax):
+        """A layer of a convolutional network."""
+        layer, x, w, _ = _convolution(jax, size, inner, outer)
+        run = jax.jit(layer)
+        return lambda: run(x, w)
+
+    @row(f"{name}, gradient of the window", 1.0, 0.7)
+    def window(jax):
+        """The cotangent of a layer's window."""
+        layer, x, w, ct = _convolution(jax, size, inner, outer)
+        run = jax.jit(lambda x, w, ct: jax.vjp(lambda w: layer(x, w), w)[1](ct)[0])
+        return lambda: run(x, w, ct)
+
+    @row(f"{name}, gradient of the array", 1.1, 0.9)
+    def array(jax):
+        """The cotangent of a layer's pictures."""
+        layer, x, w, ct = _convolution(jax, size, inner, outer)
+        run = jax.jit(lambda x, w, ct: jax.vjp(lambda x: layer(x, w), x)[1](ct)[0])
+        return lambda: run(x, w, ct)
+
+
+for _size, _inner, _outer in (32, 32, 32), (32, 64, 64), (16, 128, 128):
+    _convolution_rows(_size, _inner, _outer)
+
+
+@row("step of an all-convolutional network, CIFAR-10", 1.0, 0.75)
+def all_convolutional(jax):
+    """A training step of nine convolutions, three of them with a stride of 2."""
+    jnp, layout = jax.numpy, ("NHWC", "HWIO", "NHWC")
+    shapes = [(3, 3, 32, 1), (3, 32, 32, 1), (3, 32, 32, 2), (3, 32, 64, 1)]
+    shapes += [(3, 64, 64, 1), (3, 64, 64, 2), (3, 64, 64, 1), (1, 64, 64, 1)]
+    shapes += [(1, 64, 10, 1)]
+    params = [
+        jnp.asarray(random(k, k, m, n) / np.float32(np.sqrt(k * k * m)))
+        for k, m, n, _ in shapes
+    ]
+
+    def loss(params, x, y):
+        for w, (*_, stride) in zip(params, shapes):
+            strides, how = (stride, stride), {"dimension_numbers": layout}
+            x = jax.lax.conv_general_dilated(x, w, strides, "SAME", **how)
+            x = jnp.maximum(x, 0)
+        scores = x.mean((1, 2))
+        scores = scores - scores.max(1, keepdims=True)
+        logs = scores - jnp.log(jnp.exp(scores).sum(1, keepdims=True))
+        return -(logs * y).sum(1).mean()
+
+    step = _training_step(jax, loss)
+    labels = np.eye(10, dtype="float32")[np.arange(16) % 10]
+    x, y = jnp.asarray(random(16, 32, 32, 3)), jnp.asarray(labels)
+    return lambda: step(params, x, y)

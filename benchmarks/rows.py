@@ -39,8 +39,6 @@ ROWS = {}
 
 # Rows of the guide that need chapters which are still to come.
 LATER = {
-    "convolution, 3x3, forward and both gradients": "chapter 30",
-    "step of an all-convolutional network, CIFAR-10": "chapter 30",
 }
 
 # A package of which only the array functions are there: NumPy's.

@@ -66,6 +66,13 @@ from minijax.pytrees.transfer import block_until_ready as block_until_ready
 from minijax.pytrees.transfer import copy_to_host_async as copy_to_host_async
 from minijax.pytrees.transfer import device_get as device_get
 from minijax.pytrees.transfer import device_put as device_put
+from minijax.replicas.meshes import make_mesh as make_mesh
+from minijax.replicas.parallel_maps import pmap as pmap
+from minijax.replicas.partition_specs import P as P
+from minijax.replicas.sharded_arrays import make_array_from_callback as make_array_from_callback
+from minijax.replicas.sharded_arrays import make_array_from_process_local_data as make_array_from_process_local_data
+from minijax.replicas.sharded_arrays import make_array_from_single_device_arrays as make_array_from_single_device_arrays
+from minijax.replicas.specifications import shard_map as shard_map
 from minijax.reverse.backwards import vjp as vjp
 from minijax.reverse.gradients import grad as grad
 from minijax.reverse.gradients import value_and_grad as value_and_grad
@@ -74,6 +81,8 @@ from minijax.reverse.jacobians import jacfwd as jacfwd
 from minijax.reverse.jacobians import jacobian as jacobian
 from minijax.reverse.jacobians import jacrev as jacrev
 from minijax.reverse.linear_functions import linear_transpose as linear_transpose
+from minijax.spmd.public_names import NamedSharding as NamedSharding
+from minijax.spmd.public_names import set_mesh as set_mesh
 from minijax.switches.managers import allow_f16_reductions as allow_f16_reductions
 from minijax.switches.managers import array_garbage_collection_guard as array_garbage_collection_guard
 from minijax.switches.managers import auto_pcast as auto_pcast

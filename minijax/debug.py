@@ -17,12 +17,15 @@ _functions = {
 
 
 def __getattr__(name):
-    if name == "__all__":
-        return sorted(_functions)
-    if name not in _functions:
+    if name.startswith("_") and name != "__all__":
         raise AttributeError(f"module 'minijax.debug' has no attribute {name!r}")
-    return awake(lambda: _functions[name])
+    functions = awake(lambda: _functions)  # to which higher floors add theirs
+    if name == "__all__":
+        return sorted(functions)
+    if name not in functions:
+        raise AttributeError(f"module 'minijax.debug' has no attribute {name!r}")
+    return functions[name]
 
 
 def __dir__():
-    return sorted(_functions)
+    return sorted(awake(lambda: _functions))

@@ -3,6 +3,10 @@
 from minijax.callbacks.debugger import debug_breakpoint as _debug_breakpoint
 from minijax.callbacks.debugging import debug_callback as _debug_callback
 from minijax.callbacks.debugging import debug_print as _debug_print
+from minijax.spmd.sharding_pictures import visualize_array_sharding as _visualize_array_sharding
+from minijax.spmd.sharding_pictures import visualize_sharding as _visualize_sharding
 breakpoint = _debug_breakpoint
 callback = _debug_callback
 print = _debug_print
+visualize_array_sharding = _visualize_array_sharding
+visualize_sharding = _visualize_sharding

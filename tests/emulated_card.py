@@ -10,10 +10,10 @@ from minijax_book.emulator.cupy_card import EmulatedCuPy
 
 
 @contextmanager
-def emulated_gpu(**options):
+def emulated_gpu(kind=EmulatedCuPy, **options):
     """Have one GPU inside the block; return it, and what stands in for CuPy."""
     before = stand_in.value, *[t.pop("gpu", None) for t in TABLES]
-    cupy = stand_in.value = EmulatedCuPy(**options)
+    cupy = stand_in.value = kind(**options)
     try:
         [gpu] = minijax.devices("gpu")
         yield gpu, cupy

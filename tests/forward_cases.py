@@ -100,6 +100,38 @@ CASES["cumlogsumexp complex"] = (
 )
 
 CASES["sort"] = _method("sort"), [_between(-1, 1, (3, 4))]
+
+
+def _convolved(lax, x, w):
+    return lax.conv_general_dilated(x, w, (2,), [(2, 0)], rhs_dilation=(2,))
+
+
+def _pooled(fold, init):
+    def call(lax, x):
+        return lax.reduce_window(x, init, getattr(lax, fold), (2, 3), (1, 2), "SAME")
+
+    return call
+
+
+def _placed(lax, source, x):
+    how = {"select_prim": lax.ge_p, "padding": ((0, 0), (0, 0))}
+    how |= {"window_dimensions": (2, 3), "window_strides": (2, 1)}
+    found = lax.select_and_scatter_add_p.bind(source, x, **how)
+    return found[0] if isinstance(found, list) else found
+
+
+CASES["places of the largest"] = (
+    _placed,
+    [_between(-1, 1, (2, 3)), _between(1, 2, (4, 5))],
+)
+CASES["convolution"] = (
+    _convolved,
+    [_between(-1, 1, (1, 2, 7)), _between(1, 2, (3, 2, 3))],
+)
+CASES["largest of windows"] = _pooled("max", -np.inf), [_between(-1, 1, (4, 5))]
+CASES["least of windows"] = _pooled("min", np.inf), [_between(-1, 1, (4, 5))]
+CASES["sums of windows"] = _pooled("add", 0.0), [_between(-1, 1, (4, 5))]
+CASES["products of windows"] = _pooled("mul", 1.0), [_between(1, 2, (4, 5))]
 CASES["sort along the first axis"] = _method("sort", 0), [_between(-1, 1, (5, 2))]
 CASES["sort complex"] = _method("sort"), [_complex(-1, 1)]
 TIED = np.array([2, 1, 2, 1], np.int32)  # no number is near the tie of two others

@@ -66,6 +66,7 @@ def test_unknown_places():
         minijax.devices()[2]
 
 
+@pytest.mark.of_the_cpu("names a card as a platform that is not here")
 @pytest.mark.parametrize("switch", ["jax_platforms", "jax_platform_name"])
 def test_platforms_by_switch(switch, monkeypatch):
     monkeypatch.setitem(platforms, "toy", [Device("toy", 0, np)])

@@ -14,6 +14,7 @@ from minijax.batching import rules as batching_rules
 from minijax.batching.trace import BatchTracer, MappedAxis, vmap, vmap_flat
 from minijax.core import Trace, current_trace, set_current_trace
 from minijax.errors import UnexpectedTracerError
+from minijax.numpy.fft.fourier import FftType
 from minijax.pytrees.forward_api import jvp
 
 vmap_rules = batching_rules.vmap_rules
@@ -54,6 +55,12 @@ def accepted(primitive, arity):
 
 
 STRUCTURED = {
+    "fft": [
+        ([((2, 6), C64)], {"fft_type": FftType.FFT, "fft_lengths": (6,)}),
+        ([((2, 6), C64)], {"fft_type": FftType.IFFT, "fft_lengths": (2, 6)}),
+        ([((2, 6), F32)], {"fft_type": FftType.RFFT, "fft_lengths": (6,)}),
+        ([((2, 4), C64)], {"fft_type": FftType.IRFFT, "fft_lengths": (7,)}),
+    ],
     "select_n": [
         ([((2, 3), BOOL), ((2, 3), F32), ((2, 3), F32)], {}),
         ([((), BOOL), ((2, 3), F32), ((2, 3), F32)], {}),
@@ -155,12 +162,17 @@ NOT_HERE = ["iota", "empty2", "axis_index", *COLLECTIVE]
 KEYED = "seed wrap unwrap split fold_in bits clone".split()
 NOT_HERE += [f"random_{name}" for name in KEYED]
 NOT_HERE += ["sort"]  # tests/test_sorting_rules.py
+# tests/test_windows.py
+WINDOWS = "conv_general_dilated select_and_gather_add select_and_scatter_add"
+NOT_HERE += [*WINDOWS.split(), "reduce_window"]
+NOT_HERE += [f"reduce_window_{name}" for name in ("sum", "max", "min")]
 # They want matrices: tests/test_factorizations_primitives.py.
 MATRICES = "cholesky eigh lu lu_pivots_to_permutation qr svd triangular_solve"
 NOT_HERE += MATRICES.split()
 # tests/test_indexing_rules.py
 NOT_HERE += ["gather", "scatter", "dynamic_slice", "dynamic_update_slice"]
 NOT_HERE += [f"scatter-{how}" for how in "add sub mul min max".split()]
+NOT_HERE += ["shard_map"]  # whose tests are in tests/test_replicas.py
 FLOOR_2 = [p for p in computations if p.name not in NOT_HERE]
 
 

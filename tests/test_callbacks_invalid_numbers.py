@@ -10,7 +10,7 @@ import minijax
 from minijax import core, debug_infs, debug_nans, grad, jit, lax, vmap
 from minijax import numpy as jnp
 from minijax.callbacks.invalid_numbers import search
-from minijax.jitting.compilation import backends
+from tests.backends_here import HERE
 
 X = np.array([1.0, 0.0], "float32")
 
@@ -32,7 +32,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("backend", [*backends])
+@pytest.mark.parametrize("backend", HERE)
 @pytest.mark.parametrize("name", WAYS)
 def test_the_line_is_the_users(name, backend):
     with minijax.config.override("minijax_backend", backend), debug_nans():

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from minijax_book import emulator
 from tests.cold_processes import ROOT, a_share, all_cases, compare
 from tests.mutants_package import switched_on
 
@@ -98,9 +99,10 @@ def test_bfloat16_without_its_package_is_refused():
 PLATFORMS = """
 import minijax
 
-for first in ("jit", "numpy", "devices"):
+uses = minijax.devices, minijax.default_backend, lambda: minijax.numpy.arange(3)
+for use in uses:
     try:
-        getattr(getattr(minijax, first), "arange", None)
+        use()
     except RuntimeError as error:
         print(error)
 """
@@ -111,6 +113,37 @@ def test_the_environment_names_a_platform_that_is_not_here():
     lines = run(PLATFORMS, JAX_PLATFORMS="cuda").splitlines()
     assert len(lines) == 3 and all(re.search(told, line) for line in lines)
     assert run(PLATFORMS, JAX_PLATFORMS="cuda,cpu") == ""
+    told = told.replace("cuda", "tpu")
+    assert re.search(told, run(PLATFORMS, JAX_PLATFORMS="tpu,cpu"))
+
+
+# CuPy is there, and finds a card: one that is emulated, which does not say so here.
+WITH_A_CARD = """
+import sys
+
+from minijax_book.emulator.cupy_card import EmulatedCuPy
+
+sys.modules["cupy"] = cupy = EmulatedCuPy()
+import minijax
+
+x = minijax.numpy.arange(3.0)
+print(minijax.default_backend(), minijax.devices()[0], x.device, (x + x).tolist())
+assert minijax.devices("cpu")[0].platform == "cpu"
+assert minijax.device_put(x, minijax.devices("cpu")[0]).tolist() == [0, 1, 2]
+"""
+
+
+@pytest.mark.skipif(not emulator.is_there(), reason="no C++ compiler here")
+@pytest.mark.parametrize("named", ["cuda", "gpu", "cuda,cpu"])
+def test_the_environment_names_a_card(named):
+    told = "gpu cuda:0 cuda:0 [0.0, 2.0, 4.0]\n"
+    assert run(WITH_A_CARD, JAX_PLATFORMS=named) == told
+
+
+def test_programs_can_stay_on_the_cpu():
+    told = "cpu cpu:0 cpu:0 [0.0, 2.0, 4.0]\n"
+    for named in ("", "cpu", "cpu,cuda"):
+        assert run(WITH_A_CARD, JAX_PLATFORMS=named) == told
 
 
 NO_LOCK_OF_OTHERS = """

@@ -6,9 +6,9 @@ import pytest
 from minijax import jit
 from minijax import numpy as jnp
 from minijax.extend.core import Primitive
-from minijax.jitting.compilation import backends
 from minijax.kernels.building import KernelBuilder
 from minijax.kernels.program_steps import kernel_rules
+from tests.backends_here import HERE
 
 F32, INT64 = np.float32, np.dtype("int64")
 TABLE = np.arange(21, dtype="float32").reshape(7, 3) / 4
@@ -95,7 +95,7 @@ TAKE = primitive("take_rows", take, take_rule)
 ENTER = {how: primitive(f"enter_{how}", enter(how), enter_rule(how)) for how in WAYS}
 
 
-@pytest.mark.parametrize("backend", [*backends])
+@pytest.mark.parametrize("backend", HERE)
 def test_rows_are_taken(backend):
     f = jit(lambda x, n: TAKE.bind(x + 1, 1 * n) * 2, backend=backend)
     wanted = take(TABLE + 1, PLACES) * 2
@@ -104,7 +104,7 @@ def test_rows_are_taken(backend):
 
 
 @pytest.mark.parametrize("how", WAYS)
-@pytest.mark.parametrize("backend", [*backends])
+@pytest.mark.parametrize("backend", HERE)
 def test_rows_enter(backend, how):
     def f(x, n, rows):
         new = ENTER[how].bind(x * 3, n, rows - 1)
@@ -117,7 +117,7 @@ def test_rows_enter(backend, how):
         np.testing.assert_allclose(ours, right, rtol=1e-6)
 
 
-@pytest.mark.parametrize("backend", [*backends])
+@pytest.mark.parametrize("backend", HERE)
 def test_the_table_may_be_donated(backend):
     f = jit(
         lambda x, n, rows: ENTER["add"].bind(x, n, rows),

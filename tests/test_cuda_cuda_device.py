@@ -12,21 +12,9 @@ from minijax import lax
 from minijax.arrays.placement import host_device
 from minijax.experimental import io_callback
 from minijax_book import emulator
-from tests.emulated_card import emulated_gpu
 
 pytestmark = pytest.mark.skipif(not emulator.is_there(), reason="no C++ compiler here")
 HERE = host_device()
-
-
-@pytest.fixture(scope="module")
-def machine():
-    with emulated_gpu() as pair:
-        yield pair
-
-
-@pytest.fixture
-def gpu(machine):
-    return machine[0]
 
 
 @pytest.fixture

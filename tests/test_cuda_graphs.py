@@ -8,16 +8,9 @@ import minijax.numpy as jnp
 from minijax import make_jaxpr
 from minijax.cuda.graphs import KEPT, SEEN, GraphProgram
 from minijax_book import emulator
-from tests.emulated_card import emulated_gpu
 
 pytestmark = pytest.mark.skipif(not emulator.is_there(), reason="no C++ compiler here")
 X = np.ones((20, 40), np.float32)
-
-
-@pytest.fixture(scope="module")
-def machine():
-    with emulated_gpu() as pair:
-        yield pair
 
 
 def products(x):

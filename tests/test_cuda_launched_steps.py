@@ -11,18 +11,11 @@ from minijax.cuda.programs import steps_for_card
 from minijax.kernels.views import Buffer, permuted, whole
 from minijax.matmul.lowering import Product
 from minijax_book import emulator
-from tests.emulated_card import emulated_gpu
 
 needs_compiler = pytest.mark.skipif(
     not emulator.is_there(), reason="no C++ compiler here"
 )
 FLOAT = np.dtype("float32")
-
-
-@pytest.fixture(scope="module")
-def gpu():
-    with emulated_gpu() as (gpu, _):
-        yield gpu
 
 
 @needs_compiler

@@ -178,6 +178,12 @@ extern "C" __global__ void large(float* y) {
 """
     with pytest.raises(EmulatorError, match="more shared memory than 48 KiB"):
         Module(source).launch("large", (1,), (32,), [np.zeros(32, np.float32)])
+    halves = source.replace("13000", "6500")
+    texts = [halves.replace("large", name) for name in ("one", "other", "large")]
+    for name in ("one", "other", "large"):  # each has 48 KiB of its own
+        y = np.zeros(32, np.float32)
+        Module("\n".join(texts)).launch(name, (1,), (32,), [y])
+        assert y.tolist() == [1] * 32
 
 
 def test_a_text_that_is_no_kernel_is_refused():

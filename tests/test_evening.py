@@ -8,7 +8,8 @@ import sys
 import numpy as np
 from minijax import _lazy, _public
 
-DEPTH = "passes functions vectors matmul calls threads sorting randomness distributions"
+DEPTH = "passes functions vectors matmul calls threads sorting windows randomness"
+DEPTH += " distributions spmd"
 deep = tuple(f"minijax.{name}." for name in DEPTH.split())
 _public.REGISTERS[:] = [name for name in _public.REGISTERS if not name.startswith(deep)]
 import minijax

@@ -41,7 +41,7 @@ def axes_of(shape):
 @pytest.mark.parametrize("dtype", SHORT)
 def test_largest_and_least(dtype, kind):
     with minijax.config.override("minijax_cpu", kind):
-        for shape in SHAPES:
+        for shape in SHAPES[1::3] if kind else SHAPES:
             x = numbers(dtype, shape)
             run = minijax.jit(
                 lambda x: [

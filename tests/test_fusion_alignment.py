@@ -8,8 +8,8 @@ from minijax.fusion import fusion_pass
 from minijax.fusion.alignment import (
     aligned,
     arranged,
-    grown,
     is_plain,
+    joined,
     links_between,
     shared_reads,
     sorted_axes,
@@ -41,7 +41,7 @@ def pair_of(f):
 def test_loops_of_two(f, plain, sizes):
     pair, links = pair_of(f)
     found = arranged(pair, links)
-    assert (links != [] and is_plain(pair.first, pair.second, links)) is plain
+    assert (links != [] and is_plain(pair, links)) is plain
     assert (found and found[0].sizes) == sizes
 
 
@@ -55,8 +55,8 @@ def test_uses():
     uses, last = uses_of(program), len(program.steps) - 1
     assert uses.needs[last] == {0, 1} and uses.users[0] == {last}
     [made] = program.steps[0].writes
-    assert uses.makers[made] == 0 and uses.outside(made, {0})
-    assert not uses.outside(made, {0, last}) and not uses.shared
+    assert uses.makers[made] == 0 and uses.readers[made] == [last]
+    assert made not in uses.kept and not uses.shared
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,20 @@ def test_uses():
         lambda x: (jnp.exp(x.T) * 2.0 + x.T).sum(0),
     ],
 )
-def test_kernels_that_grow_are_those_that_are_written_anew(f, monkeypatch):
+def test_kernels_that_are_written_later_are_those_that_are_written_at_once(
+    f, monkeypatch
+):
     program, calls = lower(make_jaxpr(f)(X)), []
 
     def texts():
         return [str(step.kernel) for step in fusion_pass.fuse(program).steps]
 
-    def counted(k, wanted):
-        calls.append(k)
-        return grown(k, wanted)
+    def counted(*args):
+        calls.append(args)
+        return joined(*args)
 
-    monkeypatch.setattr(fusion_pass, "grown", counted)
+    monkeypatch.setattr(fusion_pass, "joined", counted)
     found = texts()
     assert calls
-    monkeypatch.setattr(fusion_pass, "may_grow", lambda *args: False)
+    monkeypatch.setattr(fusion_pass, "is_plain", lambda *args: False)
     assert texts() == found

@@ -340,7 +340,7 @@ def broken_part(**more):
     [
         (broken_part(orders=frozenset({(1, 0)})), "wrong order"),
         (lambda fusion: fusion.place.__setitem__(1, -1), "wrong order"),
-        (lambda fusion: fusion.members[1].discard(1), "in no part"),
+        (lambda fusion: fusion.members[1].remove(1), "in no part"),
         (lambda fusion: fusion.parts.clear(), "in no part"),
     ],
 )

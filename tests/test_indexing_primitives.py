@@ -6,7 +6,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import jit, lax
-from minijax.jitting.compilation import backends
+from tests.backends_here import HERE
 from tests.indexing_cases import WINDOWS, X
 
 MODES = "clip", "fill"
@@ -74,7 +74,7 @@ def test_gather_is_a_loop(name, mode):
             if source is not None:
                 wanted[place] = X[source]
         np.testing.assert_array_equal(found, wanted)
-        for backend in backends:
+        for backend in HERE:
             np.testing.assert_array_equal(jit(f, backend=backend)(X, indices), wanted)
 
 
@@ -96,12 +96,12 @@ def test_scatter_is_a_loop(name, how):
         if target is not None:
             wanted[target] = WAYS[how](wanted[target], updates[place])
     np.testing.assert_allclose(f(X, indices, updates), wanted, rtol=1e-5, atol=1e-6)
-    for backend in backends:
+    for backend in HERE:
         found = jit(f, backend=backend)(X, indices, updates)
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("backend", [*backends])
+@pytest.mark.parametrize("backend", HERE)
 @pytest.mark.parametrize("dtype", "bool int8 uint16 int64 float16 complex64".split())
 def test_dtypes(dtype, backend):
     x = np.array([1, 0, 3, 2]).astype(dtype)
@@ -119,7 +119,7 @@ def test_dtypes(dtype, backend):
             np.testing.assert_array_equal(call(x), wanted)
 
 
-@pytest.mark.parametrize("backend", [*backends])
+@pytest.mark.parametrize("backend", HERE)
 def test_functions_are_applied_as_often_as_named(backend):
     double = jit(lambda x, i: x.at[i].apply(lambda x: 2 * x), backend=backend)
     x, places = jnp.arange(4.0), jnp.array([1, 1, 3, 9])

@@ -74,6 +74,7 @@ def test_no_dead_code_is_compiled(counting):
     assert [eqn.primitive.name for eqn in closed.eqns] == ["mul"]
 
 
+@pytest.mark.of_the_cpu("asks for its default backend")
 def test_backends():
     assert backend_name("interpreter") == "interpreter"
     assert backend_name() == default_backend.value

@@ -144,6 +144,7 @@ def test_copies():
         assert g(1.0, n=3) == 3.0
 
 
+@pytest.mark.of_the_cpu("names its backend, and looks at a buffer of NumPy")
 def test_device():
     device = minijax.devices()[0]
     with pytest.warns(DeprecationWarning, match="device argument on jit is deprecated"):
@@ -254,6 +255,7 @@ def test_threads_while_caches_are_cleared():
     in_threads(work, 6)
 
 
+@pytest.mark.of_the_cpu("counts objects; the emulator keeps work that is not done")
 @pytest.mark.parametrize("work", leaks.ROUNDS, ids=lambda work: work.__name__)
 def test_nothing_is_left_behind(work):
     rounds = max(leaks.ROUNDS[work] // 20, 20)

@@ -54,6 +54,7 @@ def test_texts():
     assert kept.as_text().startswith("{ lambda ; a:f32[4] b:f32[3,4] c:f32[4]. let")
 
 
+@pytest.mark.of_the_cpu("names the backend of Python")
 def test_costs():
     lowered = minijax.jit(layer, backend="python").lower(PARAMS, V)
     assert lowered.cost_analysis()["transcendentals"] == 3.0

@@ -191,3 +191,50 @@ def test_a_linear_call_is_transposed():
     f.defjvp(lambda p, t: (f(*p), f(*t)))
     assert grad(f)(1.0) == 3.0 and grad(jit(f))(1.0) == 3.0
     assert minijax.linear_transpose(f, 1.0)(2.0) == (6.0,)
+
+
+def test_what_is_known_does_not_move():
+    """A rule whose tangent is a constant has a derivative of zero when linearized."""
+
+    @custom_vjp
+    def ruled(x):
+        return 2 * x
+
+    ruled.defvjp(lambda x: (2 * x, None), lambda _, ct: (ct,))
+
+    @custom_jvp
+    def still(x):
+        return 2 * x
+
+    still.defjvp(lambda primals, _: (2 * primals[0], jnp.float32(3)))
+
+    def live(x):
+        return ruled(still(x))
+
+    def dead(x):
+        ruled(still(x))
+        return x * x
+
+    for way in (lambda f: f, jit):
+        assert way(grad(live))(0.5) == 0
+        assert way(grad(dead))(0.5) == 1
+        assert way(lambda x: minijax.linearize(still, x)[1](1.0))(0.5) == 0
+        assert way(grad(grad(dead)))(0.5) == 2
+        with pytest.raises(TypeError, match="forward-mode"):
+            way(lambda x: jvp(live, (x,), (x,)))(0.5)
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "python", "cpu"])
+def test_a_call_loses_operands_that_only_dead_equations_read(backend):
+    @custom_vjp
+    def ruled(x):
+        return 2 * x
+
+    ruled.defvjp(lambda x: (2 * x, None), lambda _, ct: (ct,))
+
+    def f(x):
+        again = minijax.checkpoint(lambda y, z: (y.sum(), z * z)[1])
+        return again(ruled(x), x)
+
+    both = jit(lambda x: jvp(f, (x,), (x,)), backend=backend)
+    assert both(0.5) == (0.25, 0.5)

@@ -9,8 +9,9 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, lax, make_jaxpr, random, vmap
-from minijax.jitting.compilation import backends, compiled
+from minijax.jitting.compilation import compiled
 from minijax.randomness.threefry import by_numpy, numbered, threefry2x32
+from tests.backends_here import HERE
 
 KEYS = random.split(random.key(7), 6)
 PUBLISHED = [
@@ -88,7 +89,7 @@ def as_numbers(tree):
     return [words(x) if is_key else np.asarray(x) for x, is_key in zip(leaves, keyed)]
 
 
-@pytest.mark.parametrize("backend", backends)
+@pytest.mark.parametrize("backend", HERE)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_backends_agree(name, backend):
     program = PROGRAMS[name]

@@ -26,11 +26,12 @@ from minijax.extend.core import check_jaxpr, jaxpr_as_fun
 from minijax.forgetting.programs import dce_rules
 from minijax.forward.rules import instantiate, jvp_rules
 from minijax.forward.trace import jvp_flat
-from minijax.jitting.compilation import backends, compiled
+from minijax.jitting.compilation import compiled
 from minijax.linear.linearization import split_rules
 from minijax.reverse.transpose_rules import transpose_rules
 from minijax.reverse.transposition import transpose_rules as _same_table
 from tests import control_cases, forward_cases, test_batching_trace, transpose_cases
+from tests.backends_here import HERE
 
 for module in pkgutil.walk_packages(minijax.__path__, "minijax."):
     importlib.import_module(module.name)
@@ -50,7 +51,10 @@ RULED = {"custom_jvp_call", "custom_vjp_call", "custom_lin"} | {
 # tests/test_distributions_sampling.py.
 KEYS = "seed wrap unwrap split fold_in bits clone gamma".split()
 KEYED = {f"random_{name}" for name in KEYS}
-APART = TALKING | CALLING | RULED | KEYED
+# They need a mesh of devices: tests/test_replicas.py, tests/test_replicas_shardings.py and
+# beside JAX tests/oracle/test_replicas.py and tests/oracle/test_shardings.py.
+SPREAD = {"shard_map", "pvary", "sharding_constraint"}
+APART = TALKING | CALLING | RULED | KEYED | SPREAD
 SILENT = [primitive for primitive in shape_rules if primitive.name not in APART]
 CURVED = {
     **forward_cases.CASES,
@@ -237,7 +241,7 @@ def test_backends_agree(primitive):
         xs = operands(primitive, types)
         closed = make_jaxpr(lambda *xs: primitive.bind(*xs, **params))(*xs)  # noqa: B023
         wanted = jaxpr_as_fun(closed)(*xs)
-        for backend in backends:
+        for backend in HERE:
             outs = compiled(closed, backend)(*map(minijax.numpy.asarray, xs))
             for y, aval, expected in zip(outs, closed.out_avals, wanted, strict=True):
                 assert typeof(y) == aval, backend

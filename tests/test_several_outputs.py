@@ -8,12 +8,12 @@ from minijax import numpy as jnp
 from minijax.extend.core import Primitive
 from minijax.fusion.fusion_pass import fuse
 from minijax.interpreters import ad, batching
-from minijax.jitting.compilation import backends
 from minijax.kernels.building import KernelBuilder
 from minijax.kernels.interpreter import KernelError, check_kernel
 from minijax.kernels.program_steps import kernel_rules, lower
 from minijax.passes.pipeline import simplify
 from tests import mutants
+from tests.backends_here import HERE
 
 X = np.linspace(-2, 2, 5 * 17, dtype="float32").reshape(5, 17)
 
@@ -75,7 +75,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("backend", [*backends])
+@pytest.mark.parametrize("backend", HERE)
 def test_every_backend(backend, way):
     x = np.stack([X, 2 * X]) if "vmap" in way or "axis" in way else X
     x = x[:, 0] if way == "grad of vmap" else x
@@ -84,7 +84,7 @@ def test_every_backend(backend, way):
         np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("backend", [*backends])
+@pytest.mark.parametrize("backend", HERE)
 def test_its_operand_may_be_donated(backend):
     x = jnp.asarray(X)
     f = jit(lambda x: TURN.bind(x * 3), backend=backend, donate_argnums=0)

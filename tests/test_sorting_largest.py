@@ -35,6 +35,23 @@ def test_top_k(name):
                 assert same_bits(values, x[wanted]) and places.dtype == np.int32
 
 
+@pytest.mark.parametrize("name", REAL)
+def test_top_k_of_long_rows(name):
+    """Blocks are selected where there are enough of them: 64 numbers for each of k."""
+    for size in (63, 64, 65, 257):
+        x = numbers(name, (size,))
+        for k in (1, 2, 4):
+            wanted = by_bits(x)[:k]
+            for call in (lax.top_k, jit(lax.top_k, static_argnums=1)):
+                values, places = call(jnp.asarray(x), k)
+                assert np.array_equal(places, wanted), (name, size, k)
+                assert same_bits(values, x[wanted]) and places.dtype == np.int32
+    rows = np.sin(np.arange(1040.0)).astype("float32").reshape(4, 130, 2)
+    wanted = np.argsort(-rows, 1, kind="stable")[:, :2]
+    places = vmap(lambda x: lax.top_k(x, 2, axis=0)[1])(rows)
+    assert np.array_equal(places, wanted)
+
+
 def test_top_k_along_axes_and_in_batches():
     x = numbers("float32", (3, 4, 5))
     for axis in range(3):

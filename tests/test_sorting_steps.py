@@ -5,10 +5,11 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import ShapeDtypeStruct, enable_x64, jit, lax, make_jaxpr, vmap
-from minijax.jitting.compilation import backends, compiled
+from minijax.jitting.compilation import compiled
 from minijax.sorting.radix import padded, workspace
 from minijax.sorting.steps import Sort
 from minijax.sorting.words import words_of_key
+from tests.backends_here import HERE
 from tests.sorting_cases import DTYPES, SIZES, numbers, order, same_bits
 
 
@@ -26,7 +27,7 @@ def test_all_sizes(name):
         agree(lambda x: lax.sort((x, lax.iota("uint8", len(x)))), x)
 
 
-@pytest.mark.parametrize("name", backends)
+@pytest.mark.parametrize("name", HERE)
 def test_backends(name):
     x, y = (jnp.asarray(numbers("float32", (3, 30), seed)) for seed in (1, 2))
     agree(lambda x, y: lax.sort((x, y, -x), 0, num_keys=2), x, y, names=[name])

@@ -56,13 +56,13 @@ FLOORS = (
     Floor(P4, "Threads", "one loop becomes parts for every core"),
     Floor(P5, "Indexing", "x[i, :, mask] becomes gather and scatter"),
     Floor(P5, "Sorting", "an order becomes a rule like any other"),
-    Floor(P5, "Windows", "a convolution becomes products of windows", False),
+    Floor(P5, "Windows", "a convolution becomes products of windows"),
     Floor(P5, "Linear algebra", "factors become equations with derivatives"),
     Floor(P5, "Random", "chance becomes a function of a key"),
-    Floor(P5, "The library", "a thousand names become a hundred primitives"),
+    Floor(P5, "The library", "hundreds of names become what stands already"),
     Floor(P6, "GPU", "loops become thousands of threads"),
     Floor(P6, "Device", "a card becomes a place for arrays"),
-    Floor(P6, "Many devices", "one device becomes a mesh", False),
+    Floor(P6, "Many devices", "one device becomes a mesh"),
     Floor(P7, "Experiments", "the program becomes a trained network"),
 )
 

@@ -67,6 +67,9 @@ def picture() -> Figure:
     pair = jax.jvp(jnp.tanh, (0.5,), (1.0,))
     emitted = jax.jit(loss, backend="python").lower(*arrays).compile().as_text()
     kernels = jax.jit(loss).lower(*arrays).as_text("kernels")
+    names = {*dir(jnp), *dir(jax.lax), *dir(jax.random), *dir(jax.nn)}
+    primitives = counts.count_rules()["primitives"]
+    sigmoid = jax.make_jaxpr(jax.nn.sigmoid)(arrays[2]).eqns[0]
     storeys = [
         Storey(
             "I · Interpreters",
@@ -88,10 +91,28 @@ def picture() -> Figure:
             "one loop, in vectors, on every core",
             _line(kernels, "= tanh"),
         ),
-        Storey("V · The library", "three hundred names, a dozen primitives"),
-        Storey("VI · Many processors", "a GPU, and a mesh of devices"),
+        Storey(
+            "V · The library",
+            f"{len(names)} names, {primitives} primitives",
+            f"jax.nn.sigmoid: {sigmoid}".partition("#")[0],
+        ),
+        Storey(
+            "VI · Many processors",
+            "a GPU, and a mesh of devices",
+            _line(_on_a_card(loss, arrays), "= tanhf"),
+        ),
     ]
     return ride("residual = jnp.tanh(x @ w) - y", storeys)
+
+
+def _on_a_card(fun, arrays) -> str:
+    """The CUDA C of the first kernel of a function."""
+    part = lambda name: importlib.import_module(f"{PACKAGE}.{name}")  # noqa: E731
+    closed = part("jaxprs.staging_api").make_jaxpr(fun)(*arrays)
+    lower, fuse = part("kernels.program_steps").lower, part("fusion.fusion_pass").fuse
+    kernel = fuse(lower(closed)).steps[0].kernel
+    shape = part("gpu.choices").shape_of(kernel)
+    return part("gpu.cuda_text").cuda_function(kernel, shape, "loss")
 
 
 def _line(text: str, part: str) -> str:

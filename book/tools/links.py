@@ -21,7 +21,7 @@ _SCOPES = _FUNCTIONS | ast.ListComp | ast.SetComp | ast.DictComp | ast.Generator
 _PIECES = re.compile(r"<[^>]*>|&#?\w+;|.", re.DOTALL)
 _BOX = re.compile(r"<rect [^>]*><title>(\d+|[IVX]+) [^<]*</title></rect>")
 _LABEL = re.compile(r"<text [^>]*>([^<]*)</text>")
-_TABLE = re.compile(r'^(\w+) = RuleTable\(\s*"(\w+)"', re.MULTILINE)
+_TABLE = re.compile(r'^(\w+)(?:: \w+)? = RuleTable\(\s*"(\w+)"', re.MULTILINE)
 _TITLE = re.compile(r"<title id=[^>]*>(?:Floor (\d+) of|(Rule grid)|One function)")
 
 

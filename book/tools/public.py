@@ -95,14 +95,15 @@ def stubs(public: Names, texts: Mapping[str, str]) -> dict[str, str]:
     """
     found = {}
     for space, names in public.items():
-        lines = [f"from {names[name]} import {name} as {name}\n" for name in names]
+        given = names | _instead(space, texts)
+        lines = [f"from {given[name]} import {name} as {name}\n" for name in names]
         below = [x.rpartition(".")[2] for x in public if x.rpartition(".")[0] == space]
         lines += [f"from {space} import {name} as {name}\n" for name in below]
         path = _path(space, texts)
         text = texts.get(path.removesuffix("i"), "")
         if _has_its_own(text):
             continue
-        lines += _placed(text) + _shorter(space, public, text)
+        lines += _placed(text) + _shorter(space, public, text) + _added(space, texts)
         if lines:
             head = STUB + "__version__: str\n" * (space == PACKAGE)
             found[path] = head + "".join(sorted(lines, key=_order))
@@ -114,14 +115,49 @@ def _has_its_own(text: str) -> bool:
     return "\n__getattr__" in text and bool(re.search("^class ", text, re.MULTILINE))
 
 
+def _instead(space: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """Names of which users get another object: the tables `INSTEAD` of higher floors.
+
+    Returns:
+      From names to the modules that have these objects under the same names.
+    """
+    found = {}
+    for path, text in texts.items():
+        if "\nINSTEAD = " in text:
+            names = _table(text, "INSTEAD").get(space, "").split()
+            found |= dict.fromkeys(names, _dotted(path))
+    return found
+
+
+def _dotted(path: str) -> str:
+    return f"{PACKAGE}.{path.removesuffix('.py').replace('/', '.')}"
+
+
+def _table(text: str, name: str) -> dict[str, str]:
+    """The literal dictionary that a module has at its top under a name, or none."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            return ast.literal_eval(node.value)
+    return {}
+
+
 def _placed(text: str) -> list[str]:
     """What a module hands out from the places that its table `PLACES` names."""
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PLACES":
-            places = ast.literal_eval(node.value).items()
-            names = [(place, name) for place, text in places for name in text.split()]
-            return [f"from {place} import {name} as {name}\n" for place, name in names]
-    return []
+    places = _table(text, "PLACES").items()
+    names = [(place, name) for place, text in places for name in text.split()]
+    return [f"from {place} import {name} as {name}\n" for place, name in names]
+
+
+def _added(space: str, texts: Mapping[str, str]) -> list[str]:
+    """What modules of higher floors add to the table `_functions` of a module."""
+    lines = []
+    table = re.compile(rf"^from {re.escape(space)} import _functions as (\w+)$", re.M)
+    for path, text in texts.items():
+        if found := table.search(text):
+            for name in re.findall(rf'^{found[1]}\["(\w+)"\] = \1$', text, re.M):
+                lines.append(f"from {_dotted(path)} import {name} as _{name}\n")
+                lines.append(f"{name} = _{name}\n")
+    return lines
 
 
 def _shorter(space: str, public: Names, text: str) -> list[str]:

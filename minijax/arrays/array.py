@@ -71,6 +71,8 @@ def impl_rule_of(primitive, compute):
         avals = shape_rules[primitive](*map(typeof, args), **params)
         placement = placement_of(args, primitive)
         device = placement.device
+        if device.together:
+            return device.together(primitive, args, params, avals, placement)
         buffers = [asbuffer(arg, device) for arg in args]
         results = device.evaluate(primitive, compute, buffers, params, avals)
         return [ArrayImpl(x, aval, placement) for x, aval in zip(results, avals)]

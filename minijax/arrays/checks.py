@@ -147,6 +147,38 @@ def check_accuracy(accuracy):
         raise NotImplementedError(f"Accuracy {accuracy} not supported")
 
 
+# The functions that JAX lets a user ask for an accuracy.
+ACCURATE = frozenset(
+    "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh".split()
+)
+
+
+def bound(primitive):
+    """Return the function that binds a primitive of one operand and one result.
+
+    It takes the argument `accuracy` where JAX's function of this name does.
+    """
+    return (_accurate if primitive.name in ACCURATE else _plain)(primitive)
+
+
+def _plain(primitive):
+    def function(x):
+        [result] = primitive.bind(x)
+        return result
+
+    return function
+
+
+def _accurate(primitive):
+    def function(x, *, accuracy=None):
+        if accuracy is not None:
+            check_accuracy(accuracy)
+        [result] = primitive.bind(x)
+        return result
+
+    return function
+
+
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """Return the shape that `shapes` broadcast to, by NumPy's rules.
 

@@ -208,13 +208,13 @@ class Interchange(Array):
         return np.array(numbers.view(), dtype=dtype, copy=copy)
 
     def __dlpack__(self, *, max_version=None, **kwargs):
-        numbers = self.device.lent(self._buffer)
+        numbers = self.placement.device.lent(self._buffer)
         if max_version is None or max_version < (1, 0):  # cannot say "read-only"
             return lend(numbers.copy(), **kwargs)
         return lend(numbers, max_version=max_version, **kwargs)
 
     def __dlpack_device__(self):
-        return self.device.lent(self._buffer).__dlpack_device__()
+        return self.placement.device.lent(self._buffer).__dlpack_device__()
 
     def __copy__(self):
         kind: type = type(self)
@@ -226,7 +226,7 @@ class Interchange(Array):
     def __reduce__(self):
         return _on_default_device, (type(self), self._numbers().copy(), self.aval)
 
-    device = property(lambda self: self.placement.device)
+    device = property(lambda self: self.placement.device.name_of_place)
     sharding = property(lambda self: self.placement.sharding)
     committed = property(lambda self: self.placement.committed)
     is_fully_addressable = property(lambda self: self.sharding.is_fully_addressable)
@@ -239,12 +239,12 @@ class Interchange(Array):
 
     def block_until_ready(self):
         """Return the array when its numbers are there."""
-        self.device.wait(self._buffer)
+        self.placement.device.wait(self._buffer)
         return self
 
     def is_ready(self):
         """Return whether the numbers are there already."""
-        return self.device.is_ready(self._buffer)
+        return self.placement.device.is_ready(self._buffer)
 
     def copy_to_host_async(self):
         """Begin to copy the numbers to the host, where they may be already."""
@@ -252,7 +252,8 @@ class Interchange(Array):
 
     def platform(self):
         """Return the name of the platform of the device."""
-        return self.device.platform
+        self._check_not_deleted()
+        return self.placement.devices[0].platform
 
     def on_device_size_in_bytes(self):
         """Return how many bytes the numbers take."""
@@ -263,8 +264,7 @@ class Interchange(Array):
     def addressable_shards(self):
         """The list of the parts, a `Shard` for each device of this process."""
         self._check_not_deleted()
-        slices = self.sharding.devices_indices_map(self.aval.shape)
-        return [Shard(device, index, 0, self) for device, index in slices.items()]
+        return [Shard(*part) for part in self.sharding.shards(self)]
 
     global_shards = addressable_shards
 
@@ -306,7 +306,7 @@ class Shard(NamedTuple):
     Attributes:
       device: the `Device`.
       index: the slices of the whole array that it is.
-      replica_id: the number of this copy; there is one.
+      replica_id: the number of this copy, of all that are equal.
       data: the part, an array on that device.
 
     Reference: ``jax.Shard``.
@@ -338,11 +338,12 @@ def placement_of(args, name, labels=None):
     found = None
     for arg in args:
         if isinstance(arg, Interchange):
-            place = arg.placement
+            place = arg.placement.joint
             if place.committed and place is not found:
-                if found is not None:
+                if found is None:
+                    found = place
+                elif found.devices != place.devices:
                     raise apart(name, args, [spot_of(x) for x in args], labels)
-                found = place
     return found or default_placement()
 
 
@@ -361,7 +362,7 @@ def apart(name, avals, places, labels=None):
       labels: what they are called; by default ``args[0]`` and so on.
     """
     held = [i for i, place in enumerate(places) if place and place.committed]
-    other = next(i for i in held if places[i] is not places[held[0]])
+    other = next(i for i in held if places[i].devices != places[held[0]].devices)
     named = {i: labels[i] if labels else f"args[{i}]" for i in (held[0], other)}
     found = " and ".join(
         f"argument {label} of {name} with shape {name_of(avals[i].dtype)}"
@@ -377,5 +378,5 @@ def apart(name, avals, places, labels=None):
 
 def ids_of(placement):
     """Return the numbers of the devices of a placement, as messages have them."""
-    ids = sorted(device.id for device in placement.sharding.device_set)
-    return f"device ids {ids} on platform {placement.device.platform.upper()}"
+    ids = sorted(device.id for device in placement.devices)
+    return f"device ids {ids} on platform {placement.devices[0].platform.upper()}"

@@ -11,6 +11,7 @@ https://docs.jax.dev/en/latest/type_promotion.html.
 
 import functools
 
+from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import (
     DTYPES,
     NAMES,
@@ -19,6 +20,7 @@ from minijax.arrays.dtypes import (
     kind_of,
     name_of,
 )
+from minijax.arrays.settings import config
 
 # From every type to those directly above it.
 ABOVE = {
@@ -68,3 +70,17 @@ def from_node(node):
     if not node.endswith("*"):
         return canonicalize_dtype(node), False
     return canonicalize_dtype(PYTHON_TYPE_OF[node]), True
+
+
+def common_type(*args):
+    """Return the dtype that `args` have together, and whether it is weak."""
+    types = {(aval.dtype, aval.weak_type) for aval in map(typeof, args)}
+    if len(types) == 1:
+        dtype, weak_type = types.pop()
+        return dtype, weak_type and dtype.kind != "b"
+    return _where_they_meet(frozenset(types), config.jax_enable_x64)
+
+
+@functools.cache
+def _where_they_meet(types, wide):  # the dtype in force depends on `wide`
+    return from_node(join(*[lattice_node(*type) for type in types]))

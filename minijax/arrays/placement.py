@@ -34,6 +34,8 @@ class Device:
     """
 
     process_index = 0
+    name_of_place = property(lambda self: self)  # what arrays here call their device
+    together = None  # what computes on arrays in parts without fetching them
 
     def __init__(self, platform, id, array_module):
         self.platform, self.id, self.array_module = platform, id, array_module
@@ -137,6 +139,7 @@ class SingleDeviceSharding(Sharding):
 
     device_set = property(lambda self: {self._device})
     placement = property(lambda self: self._device.committed)
+    _device_assignment = property(lambda self: (self._device,))
 
     def __eq__(self, other):
         return isinstance(other, SingleDeviceSharding) and other._device is self._device
@@ -162,6 +165,11 @@ class SingleDeviceSharding(Sharding):
         """Return the shape of the part that a device has."""
         return tuple(global_shape)
 
+    def shards(self, array):
+        """Return the list of an array's parts, tuples for `Shard`."""
+        [(device, index)] = self.devices_indices_map(array.aval.shape).items()
+        return [(device, index, 0, array)]
+
 
 class Placement:
     """Where an array lies, and whether its user has said so.
@@ -171,14 +179,19 @@ class Placement:
     Attributes:
       sharding: a `Sharding`.
       committed: whether arrays stay there.
-      device: the one device of the sharding, or the sharding, if it has several.
+      device: what holds the numbers: the one device of the sharding, or what stands for
+        several of them.
+      devices: the tuple of its devices, in order.
+      joint: where operations put their results: here, or if arrays here lie in parts,
+        whole on each device.
     """
 
-    __slots__ = ("committed", "device", "sharding")
+    __slots__ = ("committed", "device", "devices", "joint", "sharding")
 
-    def __init__(self, sharding, committed):
+    def __init__(self, sharding, committed, joint=None):
         self.sharding, self.committed = sharding, committed
-        self.device = getattr(sharding, "_device", sharding)
+        self.device, self.joint = sharding._device, joint or self
+        self.devices = sharding._device_assignment
 
     def __repr__(self):
         return f"{'' if self.committed else 'un'}committed {self.device}"
@@ -305,8 +318,9 @@ def default_backend() -> str:
     The switch ``jax_platforms`` is a list of names with commas between them, of which
     the first that is here is the default, and ``jax_platform_name`` one name.
     """
-    wanted = _first(config.jax_platform_name) or _first(config.jax_platforms)
-    return wanted or next(iter(platforms))
+    _default.used or _default.count()
+    wanted = _present(config.jax_platform_name) or _present(config.jax_platforms)
+    return _first(wanted) or next(iter(platforms))
 
 
 def _first(names):
@@ -341,11 +355,12 @@ def _present(names):
     """
     if not isinstance(names, str | None):
         raise ValueError(f"Platforms are named by a string or None, got {names!r}.")
-    absent = [name for name in _listed(names) if not _is_here(name)]
+    used = _default.used  # before, floors that find platforms may not be there
+    absent = [name for name in _listed(names) if used and not _is_here(name)]
     if absent and (set(absent) != {"cuda"} or not _first(names)):
         raise RuntimeError(
             f"Unable to initialize backend {absent[0]!r}. Present here: "
-            f"{', '.join(platforms)}."
+            f"{', '.join(platforms)}. A switch or the variable JAX_PLATFORMS names it."
         )
     return names
 

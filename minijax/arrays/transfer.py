@@ -141,10 +141,13 @@ def block_until_ready(x: Any) -> Any:
 
 
 def brought(args, device):
-    """Return operands with each array that is on another device moved to this one."""
+    """Return operands with each array that is on another device moved to this one.
+
+    Arrays in parts, on the same devices, stay as they are.
+    """
     return [
         moved(x, device.uncommitted)
-        if isinstance(x, ArrayImpl) and x.placement.device is not device
+        if isinstance(x, ArrayImpl) and x.placement.joint.device is not device
         else x
         for x in args
     ]
@@ -241,6 +244,7 @@ def from_dlpack(x: Any, /, device: Any = None, copy: bool | None = None) -> Arra
     Raises:
       TypeError: if `x` is no such object, or if there are no devices like its own.
       ValueError: if `copy` is False and the numbers have to be copied.
+      RuntimeError: if there is no such device, or it is none of the host.
 
     Reference: ``jax.numpy.from_dlpack``, ``jax.dlpack.from_dlpack``.
     """
@@ -254,7 +258,13 @@ def from_dlpack(x: Any, /, device: Any = None, copy: bool | None = None) -> Arra
         raise TypeError(
             f"from_dlpack cannot read from a device of DLPack's type {int(kind)}."
         )
-    home, buffer = devices(_PLATFORMS[kind])[number].committed, borrow(x)
+    home = devices(_PLATFORMS[kind])[number].committed
+    if home.device.array_module is not np:
+        raise RuntimeError(
+            f"from_dlpack cannot share memory of {home.device}. Copy the array to the "
+            "host in its own library, and device_put it from there."
+        )
+    buffer = borrow(x)
     there = home if device is None else placement_at(device)
     aval = typeof(buffer)
     odd = not buffer.flags.aligned or there is not home

@@ -42,7 +42,8 @@ def unbound_axis(name):
     """Return the error of a collective whose axis name no vmap has given."""
     return NameError(
         f"unbound axis name: {name}. Names are given to axes by "
-        f"vmap(..., axis_name={name!r}), and hold inside the mapped function."
+        f"vmap(..., axis_name={name!r}), by pmap in the same way, and by the mesh of a "
+        "shard_map; they hold inside the mapped function."
     )
 
 

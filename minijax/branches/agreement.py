@@ -18,6 +18,11 @@ def same_type(one, other):
     return (one.shape, one.dtype) == (other.shape, other.dtype)
 
 
+def _alike(one, other):
+    """Return whether two values have one type, and vary along the same mesh axes."""
+    return same_type(one, other) and one.manual_axis_type is other.manual_axis_type
+
+
 def check_branches(name, labels, results):
     """Raise if two branches return different trees, or arrays of different types.
 
@@ -41,17 +46,17 @@ def _check_pair(name, first, result, label, other_result):
             f"{name} branch outputs must have the same pytree structure, but they "
             f"differ, that of {first} and that of {label}:{_listed(lines)}"
         )
-    if not all(map(same_type, avals, others)):
+    if not all(map(_alike, avals, others)):
         paths = [path for path, _ in tree_leaves_with_path(_structure(tree))]
         lines = [
             f"result{keystr(path)} is {one} from {first} and {two} from {label} "
             f"({_what_differs(one, two)})"
             for path, one, two in zip(paths, avals, others)
-            if not same_type(one, two)
+            if not _alike(one, two)
         ]
         raise TypeError(
             f"{name} branches must have equal output types but they differ:"
-            f"{_listed(lines)}\nConvert or reshape the results of a branch."
+            f"{_listed(lines)}\n{_way_out(avals, others, _BRANCH)}"
         )
 
 
@@ -73,8 +78,37 @@ def _listed(lines):
     return "".join(f"\n  {line}" for line in lines)
 
 
+_BRANCH = "result of that branch", "Convert or reshape the results of a branch."
+_CARRY = (
+    "initial value",
+    "The next step gets it: convert it in the step, or start with a value of the right "
+    "type.",
+)
+
+
+def _way_out(ones, others, words):
+    """Return what to do about types that differ; `words` are for axes and the rest."""
+    where, advice = words
+    more = {x for pair in zip(ones, others) for x in _more_axes(*pair)}
+    if not more or not all(map(same_type, ones, others)):
+        return advice
+    names = ", ".join(map(repr, sorted(more, key=str)))
+    return (
+        f"Write minijax.lax.pcast(x, ({names},), to='varying') for the {where} x: it "
+        "says that the devices may have different values."
+    )
+
+
+def _more_axes(one, other):
+    return one.manual_axis_type.varying ^ other.manual_axis_type.varying
+
+
 def _what_differs(one, two):
-    kinds = {"shapes": one.shape != two.shape, "dtypes": one.dtype != two.dtype}
+    kinds = {
+        "shapes": one.shape != two.shape,
+        "dtypes": one.dtype != two.dtype,
+        "manual axis types": one.manual_axis_type is not two.manual_axis_type,
+    }
     return f"the {' and '.join(kind for kind in kinds if kinds[kind])} differ"
 
 
@@ -121,7 +155,7 @@ def check_carry(name, fun, in_tree, in_avals, out_tree, out_avals):
             f"{name} body function carry input and carry output must have the same "
             f"pytree structure, but they differ:{_listed(lines)}"
         )
-    if not all(map(same_type, in_avals, out_avals)):
+    if not all(map(_alike, in_avals, out_avals)):
         names = argument_names(fun, (_structure(in_tree),), {})
         _refuse_types(name, names, in_avals, out_avals)
 
@@ -130,10 +164,9 @@ def _refuse_types(name, paths, in_avals, out_avals):
     lines = [
         f"{path} comes in as {one} and goes out as {two} ({_what_differs(one, two)})"
         for path, one, two in zip(paths, in_avals, out_avals)
-        if not same_type(one, two)
+        if not _alike(one, two)
     ]
     raise TypeError(
         f"{name} body function carry input and carry output must have equal types, "
-        f"but they differ:{_listed(lines)}\nThe next step gets it: convert it "
-        "in the step, or start with a value of the right type."
+        f"but they differ:{_listed(lines)}\n{_way_out(in_avals, out_avals, _CARRY)}"
     )

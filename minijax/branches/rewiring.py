@@ -14,6 +14,7 @@ from minijax.batching.rules import insert_axis, move_axis
 from minijax.forgetting.programs import stage, vmap_program
 from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Var, jaxpr_as_fun
+from minijax.jaxprs.latest import fitted
 
 
 def rewired(closed, inputs, results=None):
@@ -104,4 +105,5 @@ def zeros(aval):
     """Return the zeros of an abstract value; a scalar needs no operation."""
     zero = np.zeros((), aval.dtype)[()]
     zero = zero.item() if aval.weak_type else zero
-    return lax.broadcast_in_dim(zero, aval.shape, ()) if aval.shape else zero
+    zero = lax.broadcast_in_dim(zero, aval.shape, ()) if aval.shape else zero
+    return fitted.value(zero, aval)

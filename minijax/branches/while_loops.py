@@ -26,7 +26,7 @@ from minijax.lax.promotion import lift
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.functions import tree_map
 
-while_p = Primitive("while")
+while_p: Primitive = Primitive("while")
 program_primitives.add(while_p)
 
 

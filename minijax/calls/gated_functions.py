@@ -16,6 +16,7 @@ from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import ShapedArray
 from minijax.arrays.dtypes import float0
 from minijax.arrays.interchange import spot_of
+from minijax.arrays.placement import host_device
 from minijax.arrays.settings import _on_or_off, config
 from minijax.calls.gate import Door
 from minijax.calls.gate_tables import (
@@ -277,14 +278,18 @@ def try_out(door):
     around = surroundings_table(lambda self, *args: args)
     entry = SimpleNamespace(address=door.trial, arena_bytes=0, context=0)
     entry.nanoseconds, entry.sources = 0, (None,)
-    function, x = GatedFunction(abs, Options()), ArrayImpl(np.array(6, np.int32), aval)
+    here = host_device().uncommitted  # the default may be a card
+    function = GatedFunction(abs, Options())
+    x = ArrayImpl(np.array(6, np.int32), aval, here)
     counts = [word[id(obj) + REFS] for obj in (x, aval, x._buffer)]
     function._gate[1] = around.address
-    function._ready.add(record_table(around, [leaf], {}, [aval], leaf, [aval], entry))
+    places = [here], here
+    record = record_table(around, [leaf], {}, [aval], leaf, [aval], entry, *places)
+    function._ready.add(record)
     found = [door.call(function, (x,), None) for _ in range(3 * KEPT)]
     require([int(y._buffer) for y in found] == [7] * 3 * KEPT, "results")
     require(door.call(function, (x, x), None) == (x, x), "calls in Python")
-    del found, function
+    del found, function, record
     now = [word[id(obj) + REFS] for obj in (x, aval, x._buffer)]
     require(now == counts, "references")
 

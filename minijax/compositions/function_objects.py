@@ -13,9 +13,12 @@ import numpy as np
 
 from minijax import eval_shape, lax, vmap
 from minijax import numpy as jnp
+from minijax.arrays.avals import typeof
 from minijax.arrays.checks import canonicalize_axis
 from minijax.core import Array
+from minijax.errors import present
 from minijax.lax.promotion import check_arraylike
+from minijax.numpy.ufuncs import kind
 from minijax.typing import ArrayLike
 
 
@@ -37,7 +40,11 @@ class ufunc:
       func: a function of scalars, in terms of `minijax.numpy`.
       nin, nout: how many arguments and results it has.
       name: by default that of `func`.
+      nargs: how many operands it counts; by default `nin`.
       identity: None, or a number that changes nothing as first argument.
+      call: what to call with whole arrays; by default `func`, vectorized.
+      reduce, accumulate, at, reduceat: what the methods of these names call, in the
+        place of a loop around `func`.
 
     Reference: ``jax.numpy.ufunc``.
     """
@@ -52,19 +59,46 @@ class ufunc:
         name: str | None = None,
         nargs: int | None = None,
         identity: Any = None,
+        call: Callable[..., Any] | None = None,
+        reduce: Callable[..., Any] | None = None,
+        accumulate: Callable[..., Any] | None = None,
+        at: Callable[..., Any] | None = None,
+        reduceat: Callable[..., Any] | None = None,
     ):
         self.func, self.identity = func, identity
         self.nin, self.nout = operator.index(nin), operator.index(nout)
         self.nargs = self.nin if nargs is None else operator.index(nargs)
         self.__name__, self.__doc__ = name or func.__name__, func.__doc__
+        self._call = call or self._element_by_element
+        self._reduce = reduce or self._reduce_by_scan
+        self._accumulate = accumulate or self._accumulate_by_scan
+        self._at = at or self._at_by_scan
+        self._reduceat = reduceat or self._reduceat_by_scan
+
+    def _key(self):
+        return self.func, self.__name__, self.identity, self.nin, self.nout, self.nargs
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ufunc) and self._key() == other._key()
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.__name__}'>"
 
-    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Any:
+    def __call__(self, *args: ArrayLike, out: Any = None, where: Any = None) -> Any:
         """Call the function with all elements; arguments broadcast."""
+        try:
+            if out is not None or where is not None:
+                refuse(repr(self), out=out, where=where)
+            return self._call(*args)
+        except Exception as error:  # here, since one more call would cost time
+            present(error)
+            raise
+
+    def _element_by_element(self, *args):
         check_arraylike(self.__name__, *args)
-        refuse(repr(self), out=out, where=where)
         return jnp.vectorize(self.func)(*args)
 
     def reduce(
@@ -93,13 +127,14 @@ class ufunc:
         """
         self._check("reduce", a)
         refuse(f"{self.__name__}.reduce()", out=out)
+        if where is not None:
+            self._check_mask(where, initial)
+        options = {"dtype": dtype, "keepdims": keepdims, "initial": initial}
+        return self._reduce(a, axis=axis, where=where, **options)
+
+    def _reduce_by_scan(self, a, axis, dtype, keepdims, initial, where):
         x, mask, axis, shape = _in_front(a, where, axis, keepdims)
         start = self.identity if initial is None else initial
-        if mask is not None and start is None:
-            raise ValueError(
-                f"reduction operation {self.__name__!r} does not have an identity, so "
-                "to use a where mask one has to specify 'initial'."
-            )
         if not len(x) and start is None:
             raise ValueError(
                 f"zero-size array to reduction operation {self.__name__} which has no "
@@ -124,10 +159,14 @@ class ufunc:
         refuse(f"{self.__name__}.accumulate()", out=out)
         if not isinstance(axis, int):
             raise ValueError("accumulate does not allow multiple axes")
+        return self._accumulate(a, axis=axis, dtype=dtype)
+
+    def _accumulate_by_scan(self, a, axis, dtype):
         x, _, axis, _ = _in_front(a, None, axis, False)
         x = x.astype(self._dtype(x) if dtype is None else dtype)
         if not x.size:
             return jnp.moveaxis(x, 0, axis)
+        self._check_dtype("accumulate", x.dtype)
 
         def step(state, row):
             y = self(state, row).astype(x.dtype)
@@ -164,8 +203,11 @@ class ufunc:
                 "JAX arrays are immutable: ufunc.at returns a new array with "
                 "inplace=False."
             )
-        x = jnp.asarray(a)
-        others = () if b is None else (jnp.asarray(b),)
+        check_arraylike(f"{self.__name__}.at", a, *(() if b is None else (b,)))
+        return self._at(a, indices) if b is None else self._at(a, indices, b)
+
+    def _at_by_scan(self, a, indices, *b):
+        x, others = jnp.asarray(a), [jnp.asarray(y) for y in b]
         x = x.astype(self._dtype(x, *others))
         places = jnp.arange(x.size).reshape(x.shape)[indices]
         rows = [jnp.broadcast_to(y, places.shape).reshape(-1) for y in others]
@@ -204,8 +246,12 @@ class ufunc:
             )
         if not isinstance(axis, int):
             raise ValueError("reduceat requires a single integer axis.")
+        return self._reduceat(a, starts, axis=axis, dtype=dtype)
+
+    def _reduceat_by_scan(self, a, starts, axis, dtype):
         x, _, axis, _ = _in_front(a, None, axis, False)
         x = x.astype(dtype or x.dtype)
+        self._check_dtype("reduceat", x.dtype)
         ends = jnp.append(starts[1:], len(x))
         column = (-1, *[1] * (x.ndim - 1))
 
@@ -215,7 +261,7 @@ class ufunc:
             inside = (starts < place) & (place < ends)
             return jnp.where(inside.reshape(column), y, state), None
 
-        rows, _ = lax.scan(step, x[starts], (jnp.arange(len(x)), x))
+        rows, _ = lax.scan(step, jnp.take(x, starts, 0), (jnp.arange(len(x)), x))
         return jnp.moveaxis(rows, 0, axis)
 
     def _check(self, method, *args):
@@ -226,6 +272,26 @@ class ufunc:
         if self.nout != 1:
             raise ValueError(
                 f"{method} only supported for functions returning a single value"
+            )
+
+    def _check_mask(self, where, initial):
+        """Raise a ValueError unless `where` is of booleans and has a beginning."""
+        check_arraylike(f"{self.__name__}.reduce", where)
+        if self.identity is None and initial is None:
+            raise ValueError(
+                f"reduction operation {self.__name__!r} does not have an identity, so "
+                "to use a where mask one has to specify 'initial'."
+            )
+        if kind(where) != "b":
+            raise ValueError(f"where has to be of booleans, not {typeof(where)}.")
+
+    def _check_dtype(self, method, dtype):
+        """Raise a TypeError if results would lose something on their way back."""
+        result = self._dtype(jnp.ones((), dtype))
+        if jnp.promote_types(result, dtype) != dtype:
+            raise TypeError(
+                f"{self.__name__}.{method} of {dtype} has results of {result}. Convert "
+                f"the array first, or pass dtype={result.name!r}."
             )
 
     def _dtype(self, *args):

@@ -163,7 +163,7 @@ add_rules(dict.fromkeys(FOLDED_BY_CALL, write_evaluation))
 
 
 GONE = "Its axis is gone when a program runs: vmap has answered it."
-COLLECTIVES = [
+COLLECTIVES: list = [
     psum_p, pmax_p, pmin_p, ppermute_p, all_gather_p, all_to_all_p, reduce_scatter_p,
     axis_index_p,
 ]  # fmt: skip

@@ -16,6 +16,7 @@ from minijax.forgetting.remembering import remembered
 from minijax.forward.rules import zeros_like_tangent
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal, jaxpr_as_fun
+from minijax.jaxprs.latest import fitted
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.linear.linearization import needed_part
@@ -106,7 +107,7 @@ def jvp_program(closed, moving, instantiate=False):
 
 def _written_out(out, slope, wanted, aval):
     needed = slope is None and wanted and is_inexact(aval.dtype)
-    return zeros_like_tangent(out) if needed else slope
+    return fitted.value(zeros_like_tangent(out), typeof(out)) if needed else slope
 
 
 @remembered
@@ -228,8 +229,9 @@ def dce_jaxpr(jaxpr, used):
         mask = tuple([var in needed for var in eqn.outvars])
         if not any(mask) and not acts(eqn):
             continue
-        if not all(mask):
-            eqn = dce_rules[eqn.primitive](eqn, mask)
+        less = dce_rules[eqn.primitive](eqn, mask)
+        if not all(mask) or len(less.invars) < len(eqn.invars):
+            eqn = less  # otherwise programs that are one object stay one
         eqns.append(eqn)
         needed.update(_variables(eqn.invars))
     constvars = [var for var in jaxpr.constvars if var in needed]

@@ -111,7 +111,7 @@ def once_of(cache, key):
 
 
 # The switches that change what tracing writes down.
-traced_switches = """
+traced_switches: list[str] = """
     jax_enable_x64 jax_disable_jit jax_numpy_dtype_promotion jax_numpy_rank_promotion
 """.split()
 

@@ -79,7 +79,7 @@ def unzip2(pairs):
     return tuple(x for x, _ in pairs), tuple(y for _, y in pairs)
 
 
-def jvp_flat(f, primals, tangents, parent=None):
+def jvp_flat(f, primals, tangents, trace=None):
     """Return the results of `f` and their rates of change.
 
     Args:
@@ -87,7 +87,7 @@ def jvp_flat(f, primals, tangents, parent=None):
       primals: where to evaluate `f`.
       tangents: the rates of change of the arguments, each ``None`` (zero) or an
         array-like of the shape and dtype of its primal.
-      parent: the trace under which the work is done; by default the current one.
+      trace: the `JVPTrace` that does it; by default a new one over the current trace.
 
     Returns:
       Two lists as long as the result of `f`: the primal results, and their tangents,
@@ -95,7 +95,7 @@ def jvp_flat(f, primals, tangents, parent=None):
 
     Reference: ``jax.jvp``, for functions of any tree of arrays.
     """
-    with lifetime(JVPTrace(parent or current_trace())) as trace:
+    with lifetime(trace or JVPTrace(current_trace())) as trace:
         results = f(*map(trace.pack, primals, tangents))
         primals_out, tangents_out = unzip2(map(trace.unpack, results))
     return list(primals_out), list(tangents_out)

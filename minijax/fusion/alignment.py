@@ -6,10 +6,9 @@ import math
 from typing import NamedTuple
 
 from minijax.fusion.index_maps import indices, seen_along, split_axis, unit
-from minijax.fusion.merging import instance, one_name, same_bits
+from minijax.fusion.merging import Merger, merged, same_bits
 from minijax.fusion.parts import Part, elements
-from minijax.kernels.kernel import Affine, Kernel, Store, needed
-from minijax.kernels.views import row_major
+from minijax.kernels.kernel import Affine, Guard, load
 
 
 class Link(NamedTuple):
@@ -30,9 +29,8 @@ def links_between(first, second):
     """Return the links from the first to the second part; None if one is broken."""
     found = []
     for buffer, node in second.loads:
-        makers = [store for made, store in first.stores if made == buffer]
-        if makers:
-            made = [store for store in makers if _match(store, node.detail)]
+        if buffer in first.made:
+            made = [x for x in first.made[buffer] if _match(x, node.detail)]
             if not made:
                 return None
             found.append(Link(buffer, made[0], node))
@@ -54,7 +52,7 @@ def _meet(made, place):
 def shared_reads(first, second):
     """Return links for what two parts read that do not need each other."""
     known, others = dict(reversed(first.loads)), dict(reversed(second.loads))
-    if not others.keys().isdisjoint([buffer for buffer, _ in first.stores]):
+    if not others.keys().isdisjoint(first.made):
         return []
     found = []
     for buffer, read in others.items():
@@ -101,10 +99,9 @@ class Alignment(NamedTuple):
     def orders(self, links):
         """Return pairs of loops of which the first has to be outside of the second."""
         found = set()
-        for which, (part, _) in enumerate(self.placed):
-            loops = [at.axes for at in self.homes[which]] if part.orders else []
+        for part, home in self.placed:
             for a, b in part.orders:
-                found.update([(x, y) for x in loops[a] for y in loops[b]])
+                found.update([(x, y) for x in home[a].axes for y in home[b].axes])
         for link in links:
             if self.first.folded(link.made):
                 kept, after = self.at(0, link.made.place).axes, self.behind(link)
@@ -118,9 +115,7 @@ def aligned(first, second, links):
     The indices of the second are None along axes of which no link tells. If there is
     no such pair, the result is None.
     """
-    pair = Alignment(
-        first, second, first.kernel.sizes, (unit(len(first.kernel.sizes)), ())
-    )
+    pair = Alignment(first, second, first.sizes, (unit(len(first.sizes)), ()))
     while True:
         maps, cut = _maps(pair, links)
         if not cut:
@@ -135,7 +130,7 @@ def aligned(first, second, links):
 
 def _maps(pair, links):
     second = pair.second
-    maps, met = [None] * len(second.kernel.sizes), False
+    maps, met = [None] * len(second.sizes), False
     for link in links:
         found, cut = _same_element(pair, link)
         if cut:
@@ -150,7 +145,7 @@ def _maps(pair, links):
 def _same_element(pair, link):
     """Return the reader's indices along the maker's axes, or where to split these."""
     made, read = pair.at(0, link.made.place), link.read.detail
-    sizes = pair.second.kernel.sizes
+    sizes = pair.second.sizes
     count = elements(pair.sizes, made.axes)
     if read.guards or count != elements(sizes, read.place.axes):
         return None, None
@@ -165,65 +160,90 @@ def _agree(maps, found):
     return len(axes) == len(set(axes))
 
 
-def is_plain(first, second, links):
-    """Return whether two parts have the same loops, and nothing is folded between them:
-    then there is nothing to arrange, and nothing to weigh."""
-    if first.folds or second.orders or first.kernel.sizes != second.kernel.sizes:
+def in_same_loops(first, second, links):
+    """Return a pair of parts that have the same loops, and read what they make there;
+    None if they do not."""
+    whole = unit(len(first.sizes))
+    pair = Alignment(first, second, first.sizes, (whole, whole))
+    same = first.sizes == second.sizes and all(map(_same_place, links))
+    return pair if same else None
+
+
+def _same_place(link):
+    """Return whether an element is read, once, where it was made."""
+    made, read = link.made.place, link.read.detail
+    return made == read.place and not read.guards and all(made.strides)
+
+
+def is_plain(pair, links):
+    """Return whether the loops of two parts are those of the first, and all that is
+    handed over varies along all of them: then there is nothing to arrange, and little
+    to weigh."""
+    rank, (first, second) = len(pair.sizes), pair.homes
+    if first != unit(rank) or pair.sizes != pair.first.sizes or None in second:
         return False
-    reads = [(link.made.place, link.read.detail) for link in links]
-    return all(
-        made == read.place and not read.guards and all(made.strides)
-        for made, read in reads
+    axes = [axis for at in second for axis in at.axes]
+    if second != first:
+        links = [x._replace(read=_seen(x.read, second, rank)) for x in links]
+    if axes != sorted(axes) or not all(map(_same_place, links)):
+        return False
+    alone = len(pair.second.stores) == 1 or not pair.first.folding
+    return alone or not any(pair.first.folded(link.made) for link in links)
+
+
+def _seen(node, home, rank):
+    """Return the node of a load along other axes."""
+    parameter, place, guards, other, _ = node.detail
+    guards = [Guard(seen_along(at, home, rank), limit) for at, limit in guards]
+    return load(parameter, seen_along(place, home, rank), guards, other)
+
+
+def joined(pair, links, orders, gone):
+    """Return the part of a pair that is plain, to be written later.
+
+    Args:
+      pair: the parts, and the loops.
+      links: between them.
+      orders: of the loops.
+      gone: the buffers that need not be stored any more.
+    """
+    first, second = pair.first, pair.second
+    loads, made, folding, homes = second.loads, second.made, second.folding, []
+    rank, home = len(pair.sizes), pair.homes[1]
+    if home != pair.homes[0]:
+        loads = [(buffer, _seen(node, home, rank)) for buffer, node in loads]
+        made = {
+            b: [x._replace(place=seen_along(x.place, home, rank)) for x in found]
+            for b, found in made.items()
+        }
+        folding = {node: pair.axes(1, axes) for node, axes in folding.items()}
+    before = [first.folded(link.made) for link in links] if first.folding else ()
+    if any(before):
+        [[(node, *_)]] = [[x[2:] for x in found] for found in made.values()]
+        folding = {node: frozenset().union(folding.get(node, ()), *before)}
+    for part, own in second.homes or [(second, unit(len(second.sizes)))]:
+        homes.append((part, tuple([seen_along(at, home, rank) for at in own])))
+    made = first.made | made
+    for buffer in gone:
+        del made[buffer]
+    return Part(
+        None,
+        pair.sizes,
+        first.loads + [(b, node) for b, node in loads if b not in first.made],
+        made,
+        first.ops + second.ops,
+        {**first.folding, **folding} if folding else first.folding,
+        orders,
+        first.solid | pair.axes(1, second.solid),
+        homes=(*(first.homes or [(first, pair.homes[0])]), *homes),
     )
 
 
-def in_same_loops(first, second):
-    """Return a pair of parts that have the same loops."""
-    whole = unit(len(first.kernel.sizes))
-    return Alignment(first, second, first.kernel.sizes, (whole, whole))
-
-
-def may_grow(k, links, wanted):
-    """Return whether the first part of a `Merger` can take in the second one with all
-    nodes of both: none is left over, and no fewer axes are enough afterwards."""
-    (first, _), (second, home) = k.homes
-    if k.known is not first.known or any(b not in wanted for b, _ in second.stores):
-        return False
-    read, rows = set(), row_major(k.sizes)
-    for _, made, node in links:
-        place = seen_along(node.detail.place, home, len(k.sizes))
-        if place == made.place and not node.detail.guards:
-            read.add(id(made))
-    for buffer, store in first.stores:
-        if buffer not in wanted and (id(store) not in read or store.place[1] != rows):
-            return False
-    ends = [store.node for _, store in second.stores]
-    return len(needed(ends)) == len(second.kernel.nodes)
-
-
-def grown(k, wanted):
-    """Return the part of two where the first one `may_grow`: the nodes of the second
-    are put behind its own, and these stay. The result is None if elements are computed
-    again for that."""
-    (first, _), (second, home) = k.homes
-    new, count = instance(k, second, home), len(first.kernel.nodes)
-    if len(k.instances) > 2:
-        return None
-    stores = [pair for pair in first.stores if pair[0] in wanted]
-    for buffer, (like, place, node, _) in second.stores:
-        place = seen_along(place, home, len(k.sizes))
-        parameter = k.parameter(buffer, like, written=True)
-        stores.append((buffer, Store(parameter, place, new[node])))
-    buffers = {parameter: buffer for (buffer, _), parameter in k.parameters.items()}
-    more, names = k.nodes[count:], tuple(k.names)
-    more_loads = [(buffers[x.detail.parameter], x) for x in more if x.op == "load"]
-    loads, folds = first.loads + more_loads, [x for x in more if x.op == "fold"]
-    parameters = dict.fromkeys([x.detail.parameter for _, x in loads])
-    parameters.update(dict.fromkeys([store.parameter for _, store in stores]))
-    kept, ends = tuple(k.nodes), tuple([store for _, store in stores])
-    kernel = Kernel(one_name(names), k.sizes, tuple(parameters), kept, ends)
-    ops, folds = first.ops + second.ops, first.folds + folds
-    return Part(kernel, loads, stores, names, ops, folds, k.known)
+def written(part):
+    """Return a part with a kernel."""
+    if part.kernel:
+        return part
+    return merged(Merger(part.sizes, part.homes, final=False), part.made)
 
 
 def arranged(pair, links):
@@ -266,7 +286,7 @@ def _with_new_axes(pair):
         return pair.sizes, places, maps
     used = {axis for at in maps if at for axis in at.axes}
     for axis in reversed([axis for axis, at in enumerate(maps) if at is None]):
-        size = pair.second.kernel.sizes[axis]
+        size = pair.second.sizes[axis]
         free = [a for a in range(rank) if sizes[a] == size and a not in used]
         ends[axis] = free[-1] if free else len(sizes)
         used.add(ends[axis])

@@ -2,6 +2,7 @@
 # edit the chapter, not this file.
 """The cost model of fusion: whether loops should be shared, elements computed again."""
 
+import functools
 import math
 
 from minijax.fusion.merging import Merger, loaded
@@ -10,12 +11,16 @@ from minijax.fusion.parts import elements
 
 def grains(places, sizes, target):
     """Return the axes along which the elements of matrices are neighbours."""
-    found = set()
-    for place in places if math.prod(sizes) > target.small else ():
-        steps = {axis: abs(place.strides[axis]) for axis in place.axes}
-        if len(steps) > 1 and elements(sizes, steps) > target.small:
-            found.add(min(steps, key=steps.__getitem__))
-    return found
+    few = math.prod(sizes) <= target.small
+    return set() if few else {grain(at, sizes, target.small) for at in places} - {None}
+
+
+@functools.lru_cache(2**12)
+def grain(place, sizes, small):
+    """Return the axis along which the elements of a large matrix are neighbours."""
+    steps = {axis: abs(place.strides[axis]) for axis in place.axes}
+    matrix = len(steps) > 1 and elements(sizes, steps) > small
+    return min(steps, key=steps.__getitem__) if matrix else None
 
 
 def accepted(found, links, stored, target):
@@ -104,16 +109,14 @@ VECTOR = 16  # numbers that are worth loads of neighbours
 
 def is_straight(pair, links, target):
     """Return whether all matrices that folds go through lie in the same direction."""
-    if math.prod(pair.sizes) <= target.small:
+    if math.prod(pair.sizes) <= target.small or not pair.orders(links):
         return True
     places, linked = [], [link.read for link in links]
     for which, (part, _) in enumerate(pair.placed):
         found = [node for _, node in part.loads if node not in linked]
         places += [pair.at(which, node.detail.place) for node in found]
     found = grains(places, pair.sizes, target)
-    if len(found) <= 1 or not pair.orders(links):
-        return True
-    return any(
+    return len(found) <= 1 or any(
         pair.sizes[axis] >= VECTOR
         and all(abs(place.strides[axis]) < 2 for place in places)
         for axis in found
@@ -152,10 +155,7 @@ def cheap_buffers(uses, target):
             work = [op for op in work if op not in ("load", "constant")]
             flops, ops, moved = sum(map(target.price, work)), len(work), 0
             for read, node in part.loads:
-                size = (
-                    elements(part.kernel.sizes, node.level)
-                    * node.detail[0].dtype.itemsize
-                )
+                size = elements(part.sizes, node.level) * node.detail[0].dtype.itemsize
                 more = taken.get(read, (0, 0, size))
                 flops, ops, moved = flops + more[0], ops + more[1], moved + more[2]
             if ops <= 16 and _is_cheap(
@@ -167,12 +167,12 @@ def cheap_buffers(uses, target):
 
 def visited(part, load):
     """Return how often the loops around a load come by."""
-    return math.prod(part.kernel.sizes[: max(load.level, default=-1) + 1])
+    return math.prod(part.sizes[: max(load.level, default=-1) + 1])
 
 
 def _is_cheap(reads, target, part, flops, moved):
     """Return whether the elements of a part cost less than to store and load them."""
-    [(_, store)], sizes = part.stores, part.kernel.sizes
+    [(_, store)], sizes = part.stores, part.sizes
     count, byte = (
         elements(sizes, store.place.axes),
         target.byte * store.parameter.dtype.itemsize,

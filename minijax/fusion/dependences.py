@@ -29,11 +29,6 @@ class Uses(NamedTuple):
     needs: list
     users: list
 
-    def outside(self, buffer, numbers):
-        """Return whether a buffer is needed by others than these launches."""
-        readers = self.readers.get(buffer, ())
-        return buffer in self.kept or not numbers.issuperset(readers)
-
 
 def uses_of(program):
     """Return the `Uses` of a program."""

@@ -5,14 +5,14 @@
 from minijax.fusion.alignment import (
     aligned,
     arranged,
-    grown,
     in_same_loops,
     is_plain,
+    joined,
     links_between,
-    may_grow,
     shared_reads,
+    written,
 )
-from minijax.fusion.choices import accepted, cheap_buffers
+from minijax.fusion.choices import accepted, cheap_buffers, is_straight
 from minijax.fusion.dependences import uses_of
 from minijax.fusion.index_maps import unit
 from minijax.fusion.merging import Merger, merged
@@ -29,19 +29,26 @@ class Fusion:
 
     Attributes:
       uses: what the program does with its buffers.
+      cheap: from buffers that are computed again wherever they are read to their part.
+      again: from buffers to the cheap ones that are computed from them.
       parts: from the first number of those that became one to the `Part`.
       members: from such numbers to all numbers of the part.
       leader: for each step, the number by which its part is found.
       place: by such numbers, where the part stands among the steps.
+      needs, users: by such numbers, those of what has to come before and after.
     """
 
     def __init__(self, program, target):
         self.program, self.target = program, target
         self.uses = uses_of(program)
-        self.cheap = cheap_buffers(self.uses, target)
+        self.cheap, self.again = cheap_buffers(self.uses, target), {}
+        for buffer, part in self.cheap.items():
+            for read, _ in part.loads:
+                self.again.setdefault(read, set()).add(buffer)
         self.parts, self.leader = {}, [*range(len(program.steps))]
         self.place = [*self.leader]
-        self.members = [{number} for number in self.leader]
+        self.members = [[number] for number in self.leader]
+        self.needs, self.users = [[{*n} for n in found] for found in self.uses[-2:]]
         for number, part in self.uses.parts.items():
             self.parts[number] = part
             self.settle(number)
@@ -51,7 +58,12 @@ class Fusion:
 
     def __str__(self):
         order = sorted(self.parts, key=self.place.__getitem__)
-        return "\n".join([str(self.parts[number].kernel) for number in order])
+        return "\n".join([str(self.written(number).kernel) for number in order])
+
+    def written(self, number):
+        """Return the part of a number, with its kernel."""
+        part = self.parts[number] = written(self.parts[number])
+        return part
 
     def leaders(self, numbers):
         """Return the parts of some launches by their numbers, the last one first."""
@@ -83,28 +95,32 @@ class Fusion:
         order = self.place_of_both(a, b)
         if order is None or first.ops + second.ops > self.target.wide:
             return
-        links = links_between(first, second) if linked else shared_reads(first, second)
-        if not links or self.collide(first, second):
-            return
-        members = self.members[a] | self.members[b]
-        both = self.attempt(links, first, second, members, linked)
+        both = None if self.collide(first, second) else self.attempt(a, b, linked)
         if both:
             self.parts[a], self.place[a] = both, order
-            self.members[a] = members
-            for number in self.members[b]:
-                self.leader[number] = a
-            del self.parts[b]
+            self.replace(b, a)
+
+    def replace(self, b, a):
+        """Let the first part of two stand for the second as well."""
+        for before, after in ((self.needs, self.users), (self.users, self.needs)):
+            for other in before[b]:
+                after[other].discard(b)
+                after[other].add(a)
+            before[a] |= before[b]
+        for found in (self.needs[a], self.users[a]):
+            found -= {a, b}
+        for number in self.members[b]:
+            self.leader[number] = a
+        self.members[a] += self.members[b]
+        del self.parts[b]
 
     def place_of_both(self, a, b):
         """Return where two parts can stand as one, or None."""
-        uses, place, leader = self.uses, self.place, self.leader
-        users = {leader[n] for m in self.members[a] for n in uses.users[m]} - {a, b}
-        needs = {leader[n] for m in self.members[b] for n in uses.needs[m]} - {a, b}
-        if min([place[n] for n in users], default=place[b]) >= place[b]:
-            return place[b]
-        return (
-            place[a] if max([place[n] for n in needs], default=-1) <= place[a] else None
-        )
+        early, late = self.place[a], self.place[b]
+        if all(n == b or self.place[n] >= late for n in self.users[a]):
+            return late
+        waits = any(n != a and self.place[n] > early for n in self.needs[b])
+        return None if waits else early
 
     def collide(self, first, second):
         """Return whether two parts write to one buffer, or read what the other writes
@@ -117,30 +133,43 @@ class Fusion:
         both = (written[0] & used[1]) | (used[0] & written[1])
         return not self.uses.shared.isdisjoint(both)
 
-    def attempt(self, links, first, second, members, linked):
+    def attempt(self, a, b, linked):
         """Return the part of two, or None."""
-        left = self.left(first, second, members)
-        if linked and is_plain(first, second, links):
-            pair = in_same_loops(first, second)
-        else:
-            pair = aligned(first, second, links)
-            links = links if linked else []
-            stored = left.difference(self.cheap)
-            found = pair and arranged(pair, links)
-            pair = accepted(found, links, stored, self.target)
-        if pair is None:
+        first, second = self.parts[a], self.parts[b]
+        links = links_between(first, second) if linked else shared_reads(first, second)
+        if not links:
             return None
-        k = Merger(pair.sizes, pair.placed, final=False)
-        return may_grow(k, links, left) and grown(k, left) or merged(k, left)
+        gone, pair = self.gone(a, b), linked and in_same_loops(first, second, links)
+        pair, links = pair or aligned(first, second, links), links if linked else []
+        if pair and is_plain(pair, links):
+            orders = pair.orders(())
+            if all(outer < inner for outer, inner in orders):
+                straight = is_straight(pair, links, self.target)
+                return joined(pair, links, orders, gone) if straight else None
+        if pair and not (first.kernel and second.kernel):
+            self.written(a), self.written(b)
+            return self.attempt(a, b, linked)
+        left = {buffer for part in (first, second) for buffer in part.made} - gone
+        stored = left.difference(self.cheap)
+        found = pair and arranged(pair, links)
+        pair = accepted(found, links, stored, self.target)
+        k = pair and Merger(pair.sizes, pair.placed, final=False)
+        return k and merged(k, left)
 
-    def left(self, first, second, members):
-        """Return the buffers of two parts that others read, or compute again."""
-        made = {buffer for part in (first, second) for buffer, _ in part.stores}
-        found = [buffer for buffer in made if self.uses.outside(buffer, members)]
-        for buffer in found:
-            loads = self.cheap[buffer].loads if buffer in self.cheap else ()
-            found += [read for read, _ in loads if read in made and read not in found]
-        return {*found}
+    def gone(self, a, b):
+        """Return the buffers that only two parts read, and nothing computes again."""
+        made, second = self.parts[a].made, self.parts[b]
+        read = {buffer for buffer, _ in second.loads if buffer in made}
+        found = {buffer for buffer in read if not self.outside(buffer, (a, b))}
+        own = made.keys() | second.made.keys() if self.again and found else set()
+        while back := {x for x in found if self.again.get(x, set()) & own - found}:
+            found -= back
+        return found
+
+    def outside(self, buffer, pair):
+        """Return whether a buffer is needed by others than these two parts."""
+        readers, leader = self.uses.readers.get(buffer, ()), self.leader
+        return buffer in self.uses.kept or any(leader[n] not in pair for n in readers)
 
     def steps(self):
         """Return the steps of all parts, less those that are not needed."""
@@ -159,14 +188,13 @@ class Fusion:
             inner = [fuse(program, self.target) for program in step.programs]
             return step.with_programs(inner) if inner else step
         part = self.parts[number]
-        if needed.isdisjoint([buffer for buffer, _ in part.stores]):
+        if needed.isdisjoint(part.made):
             return None
         reads = [buffer for buffer, _ in part.loads]
-        if part.known is None and self.cheap.keys().isdisjoint(reads):
+        if len(self.members[number]) == 1 and self.cheap.keys().isdisjoint(reads):
             return part.launch
-        sizes = part.kernel.sizes
-        k = Merger(sizes, [(part, unit(len(sizes)))], self.cheap)
-        return merged(k, needed).launch
+        homes = part.homes or [(part, unit(len(part.sizes)))]
+        return merged(Merger(part.sizes, homes, self.cheap), needed).launch
 
 
 def fuse(program, target=None):
@@ -191,8 +219,9 @@ def check_fusion(fusion):
     if sorted(seen) != sorted(fusion.uses.parts):
         raise ValueError("A launch is in no part, or in two.")
     for number, part in fusion.parts.items():
+        whole = written(part)
         needs = {leader[n] for m in members[number] for n in fusion.uses.needs[m]}
         late = [n for n in needs - {number} if place[n] >= place[number]]
-        if late or any(a >= b for a, b in part.orders):
+        if late or any(a >= b for a, b in part.orders | whole.orders):
             raise ValueError(f"Loops or steps {late} are in a wrong order:\n{part}")
-        check_kernel(part.kernel)
+        check_kernel(whole.kernel)

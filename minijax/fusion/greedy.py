@@ -69,18 +69,18 @@ def common_loops(first, second, sizes, home):
       The sizes, of which one may be split in two now, and a pair of homes; None if
       there are no indices at which the first part makes all that is read, each once.
     """
-    made, found = dict(first.stores), set()
+    made, found = {buffer: x for buffer, [*_, x] in first.made.items()}, set()
     for buffer, read in second.loads:
         if buffer in made:
             place = seen_along(read.detail.place, home, len(sizes))
-            maps, cut = indices(place, sizes, made[buffer].place, first.kernel.sizes)
+            maps, cut = indices(place, sizes, made[buffer].place, first.sizes)
             if cut:
                 split, sizes = split_axis(cut[0], cut[1], sizes)
                 home = tuple([seen_along(at, split, len(sizes)) for at in home])
                 return common_loops(first, second, sizes, home)
             plain = made[buffer].parameter.dtype == read.detail.parameter.dtype
             plain = plain and maps is not None and not read.detail.guards
-            found.add(walked_again(maps, first.kernel.sizes, sizes) if plain else None)
+            found.add(walked_again(maps, first.sizes, sizes) if plain else None)
     alone = len(found) == 1 and None not in found
     return (sizes, (found.pop(), home)) if alone else None
 
@@ -103,13 +103,13 @@ def substituted(producer, consumer, wanted, target):
     first, second = part_of(producer), part_of(consumer)
     if not first or not second:
         return None
-    sizes = second.kernel.sizes
+    sizes = second.sizes
     found = common_loops(first, second, sizes, unit(len(sizes)))
-    if not found or math.prod(first.kernel.sizes) != math.prod(sizes):
+    if not found or math.prod(first.sizes) != math.prod(sizes):
         return None
     sizes, homes = found
     both = merged(Merger(sizes, [*zip((first, second), homes)]), wanted)
-    own = [axis for node in first.folds for axis in node.detail.axes]
+    own = frozenset().union(*first.folding.values())
     again = {axis for old in own for axis in homes[0][old].axes}
     is_near = elements(sizes, again) <= target.near
     in_order = all(outer < inner for outer, inner in both.orders)

@@ -2,6 +2,8 @@
 # edit the chapter, not this file.
 """Loop fusion: one kernel of several; what is made in it need not be loaded."""
 
+import functools
+
 import numpy as np
 
 from minijax.arrays.dtypes import short_name
@@ -81,12 +83,13 @@ class Merger(NodeWriter):
         self.sizes, self.homes, self.cheap, self.final = sizes, homes, cheap, final
         self.known, self.parameters, self.instances = {}, {}, {}
         self.names, (part, home) = {}, homes[0]
-        same = sizes == part.kernel.sizes and home == unit(len(sizes))
+        same = sizes == part.sizes and home == unit(len(sizes))
         if part.known and same and not final:
             self.known, self.nodes = part.known, [*part.kernel.nodes]
             self.instances[id(part), home, ()] = Itself()
-            self.parameters = {(b, x.dtype): x for b, x in part.parameters}
-            self.names = dict.fromkeys(part.names)
+            used = [(buffer, load.detail.parameter) for buffer, load in part.loads]
+            used += [(buffer, store.parameter) for buffer, store in part.stores]
+            self.parameters = {(b, x.dtype): x for b, x in used}
 
     def write(self, node):
         """Put a node behind the others, and return it; equal ones are one."""
@@ -111,17 +114,20 @@ class Merger(NodeWriter):
             self.parameters[buffer, like.dtype] = Parameter(name, like.dtype, like.size)
         return self.parameters[buffer, like.dtype]
 
+    @functools.cached_property
+    def _homes(self):
+        found = {}
+        for part, home in self.homes:
+            for buffer in part.made:
+                found.setdefault(buffer, []).append((part, home))
+        return found
+
     def makers(self, buffer):
         """Return triples of a part that stores a buffer here, its home and a store."""
-        pairs = self.homes
+        pairs = self._homes.get(buffer, [])
         if buffer in self.cheap:
             pairs = [*pairs, (self.cheap[buffer], None)]
-        return [
-            (part, home, store)
-            for part, home in pairs
-            for made, store in part.stores
-            if made == buffer
-        ]
+        return [(part, home, x) for part, home in pairs for x in part.made[buffer]]
 
 
 def at_indices(k, node, args, maps):
@@ -190,9 +196,10 @@ def merged(k, wanted):
     """
     outs, live, homes = {}, set(), []
     for part, home in reversed(k.homes):
-        if any(buffer in wanted or buffer in live for buffer, _ in part.stores):
+        if any(buffer in wanted or buffer in live for buffer in part.made):
             live.update([buffer for buffer, _ in part.loads])
             homes.append((part, home))
+    k.names.update(dict.fromkeys([x for part, _ in homes[::-1] for x in part.names]))
     for part, home in reversed(homes):
         new = instance(k, part, home)
         for buffer, store in part.stores:
@@ -236,7 +243,7 @@ def maps_for(place, guards, parameter, sizes, part, home, store):
     """Return the indices at which a part makes what is loaded, or None."""
     if not same_bits(store.parameter.dtype, parameter.dtype):
         return None
-    found = found_at(place, guards, sizes, store.place, part.kernel.sizes)
+    found = found_at(place, guards, sizes, store.place, part.sizes)
     if found is None or None not in found:
         return None if found is None else tuple(found)
     still = Affine(0, (0,) * len(sizes))

@@ -5,8 +5,9 @@
 import dataclasses
 import functools
 import math
+from typing import Any
 
-from minijax.kernels.kernel import Kernel, is_affine, needed
+from minijax.kernels.kernel import is_affine, needed
 from minijax.kernels.program_steps import Launch
 
 
@@ -26,72 +27,68 @@ def walked(node):
 class Part:
     """A launch that may become one with others, and what its kernel does.
 
-    What is known of the kernel is found out when it is first asked for, and kept.
-
     Attributes:
-      kernel: what it runs.
+      kernel: what it runs; None if that has not been written yet.
+      sizes: of its loops.
       loads: pairs of a buffer and the node of a load.
-      stores: pairs of a buffer and a `Store`.
-      names: of the operations that it is made of.
+      made: from buffers to lists of `Store`.
       ops: the number of scalar operations.
-      folds: its nodes that fold.
+      folding: from nodes to the axes that are folded on the way to them, if any are.
+      orders: pairs of axes, the first of which has to be outside of the second: a fold
+        keeps the first, and folds the second or goes on along it.
+      solid: axes along which a place is sought, so that they must stay whole.
+      names: of the operations that it is made of.
+      homes: the parts that it is to be written of, with their indices.
       known: its nodes, by what makes two of them equal, if more is to be taken in.
     """
 
-    kernel: Kernel
+    kernel: Any
+    sizes: tuple
     loads: list
-    stores: list
-    names: tuple
+    made: dict
     ops: int
-    folds: list
+    folding: dict
+    orders: frozenset = frozenset()
+    solid: frozenset = frozenset()
+    names: tuple = ()
+    homes: tuple = ()
     known: dict | None = None
 
     @property
-    def parameters(self):
-        """Pairs of a buffer and its parameter."""
-        pairs = [(buffer, load.detail.parameter) for buffer, load in self.loads]
-        return [*pairs, *[(buffer, store.parameter) for buffer, store in self.stores]]
+    def stores(self):
+        """Pairs of a buffer and a `Store`."""
+        return [(buffer, x) for buffer, found in self.made.items() for x in found]
 
     @property
     def launch(self):
         """The step."""
-        buffers = {parameter: buffer for buffer, parameter in self.parameters}
+        pairs = [(load.detail.parameter, buffer) for buffer, load in self.loads]
+        buffers = dict([*pairs, *[(x.parameter, buffer) for buffer, x in self.stores]])
         return Launch(self.kernel, [buffers[x] for x in self.kernel.parameters])
 
     def folded(self, store):
         """Return the axes that are folded on the way to a store."""
-        return self._folded.get(store.node, frozenset())
+        return self.folding.get(store.node, frozenset())
 
-    @functools.cached_property
-    def _folded(self):
-        found = {}
-        for node in self.kernel.nodes if self.folds else ():
-            axes = [found[arg] for arg in node.args if arg in found]
-            if node.op == "fold":
-                axes.append(frozenset(node.detail.axes))
+    def note(self, folds):
+        """Note what some nodes fold, and what that says of the loops."""
+        for node in self.kernel.nodes:
+            axes = [self.folding[arg] for arg in node.args if arg in self.folding]
+            axes += [frozenset(node.detail.axes)] if node.op == "fold" else []
             if axes:
-                found[node] = axes[0] if len(axes) == 1 else frozenset().union(*axes)
-        return found
-
-    @functools.cached_property
-    def solid(self):
-        """Axes along which a place is sought, so that they must stay whole."""
-        sought = [node.detail for node in self.folds if node.detail.how[:3] == "arg"]
-        return frozenset([axis for detail in sought for axis in detail.axes])
-
-    @functools.cached_property
-    def orders(self):
-        """Pairs of axes, the first of which has to be outside of the second: a fold
-        keeps the first, and folds the second or goes on along it."""
-        found = set()
-        for node in self.folds:
+                union = axes[0] if len(axes) == 1 else frozenset().union(*axes)
+                self.folding[node] = union
+        sought = [node.detail for node in folds if node.detail.how[:3] == "arg"]
+        self.solid = frozenset([axis for detail in sought for axis in detail.axes])
+        orders = set()
+        for node in folds if len(self.sizes) > 1 else ():
             after = self.behind(node).difference(node.level).union(node.detail.axes)
-            found.update([(kept, axis) for kept in node.level for axis in after])
-        return frozenset(found)
+            orders.update([(kept, axis) for kept in node.level for axis in after])
+        self.orders = frozenset(orders)
 
     def cost(self, store, target):
         """Return what an element of a store costs, from what the kernel loads."""
-        sizes, total = self.kernel.sizes, 0
+        sizes, total = self.sizes, 0
         for node in needed([store.node]):
             if node.op not in ("load", "constant"):
                 total += target.price(node.op) * elements(sizes, walked(node))
@@ -121,15 +118,15 @@ def part_of(launch):
 
 def affine_part(kernel, buffers):
     """Return a kernel without computed places as a part, with its buffers."""
-    own = dict(zip(kernel.parameters, buffers))
+    own, made = dict(zip(kernel.parameters, buffers)), {}
     loads = [node for node in kernel.nodes if node.op == "load"]
     folds = [node for node in kernel.nodes if node.op == "fold"]
-    work = [node for node in kernel.nodes if node.op not in ("load", "constant")]
-    return Part(
-        kernel,
-        [(own[node.detail.parameter], node) for node in loads],
-        [(own[store.parameter], store) for store in kernel.stores],
-        (kernel.name,),
-        len(work),
-        folds,
-    )
+    constants = [node for node in kernel.nodes if node.op == "constant"]
+    for store in kernel.stores:
+        made.setdefault(own[store.parameter], []).append(store)
+    ops = len(kernel.nodes) - len(loads) - len(constants)
+    loads = [(own[node.detail.parameter], node) for node in loads]
+    part = Part(kernel, kernel.sizes, loads, made, ops, {}, names=(kernel.name,))
+    if folds:
+        part.note(folds)
+    return part

@@ -21,6 +21,30 @@ from minijax.indexing.primitives import gather
 from minijax.operators.indexing import getitem
 from minijax.operators.syntax import register
 
+
+def gathered(array, index, wrap, promises, fill_value):
+    """Return the part of an array that an index names, by a gather."""
+    places = numbers_for_truths(places_in(index, array.shape), array.shape)
+    plan, truths = plan_of(places, array.shape, wrap)
+    if 0 in plan.result:
+        return lax.full_like(array, 0, shape=tuple(plan.result))
+    if truths:
+        array = lax.expand_dims(array, truths)
+    if plan.parts:
+        array = gather(
+            array,
+            plan.indices(),
+            plan.numbers,
+            plan.sizes,
+            unique_indices=promises.unique_indices or plan.simple,
+            indices_are_sorted=promises.indices_are_sorted or plan.simple,
+            mode=promises.mode,
+            fill_value=fill_value,
+        )
+    array = lax.rev(array, plan.turned) if plan.turned else array
+    return lax.expand_dims(array, plan.new_axes)
+
+
 STATIC = {"new", "all", "slice", "integer"}
 STAYS_INSIDE = GatherScatterMode.PROMISE_IN_BOUNDS, GatherScatterMode.CLIP
 NO_PROMISES = Promises()
@@ -54,29 +78,6 @@ def take_index(array, index, promises=NO_PROMISES, fill_value=None, wrap=True):
 def unwrapped(place):
     """Return an entry of an index where a negative integer is before the first."""
     return max(place.value, 0) if place.kind == "integer" else place.value
-
-
-def gathered(array, index, wrap, promises, fill_value):
-    """Return the part of an array that an index names, by a gather."""
-    places = numbers_for_truths(places_in(index, array.shape), array.shape)
-    plan, truths = plan_of(places, array.shape, wrap)
-    if 0 in plan.result:
-        return lax.full_like(array, 0, shape=tuple(plan.result))
-    if truths:
-        array = lax.expand_dims(array, truths)
-    if plan.parts:
-        array = gather(
-            array,
-            plan.indices(),
-            plan.numbers,
-            plan.sizes,
-            unique_indices=promises.unique_indices or plan.simple,
-            indices_are_sorted=promises.indices_are_sorted or plan.simple,
-            mode=promises.mode,
-            fill_value=fill_value,
-        )
-    array = lax.rev(array, plan.turned) if plan.turned else array
-    return lax.expand_dims(array, plan.new_axes)
 
 
 register({"__getitem__": guarded(lambda array, index: take_index(array, index))})

@@ -150,7 +150,7 @@ def flat_places(places, shape):
     return flat
 
 
-def _entering(ufunc):
+def entering(ufunc):
     """Return how updates enter a flat array: one after the other, by a NumPy ufunc."""
 
     def enter(xp, flat, places, updates, params):
@@ -178,18 +178,10 @@ def _apply(xp, flat, places, params):
         count[chosen] -= 1
 
 
-scatter_p = Primitive("scatter")
-scatter_add_p = Primitive("scatter-add")
-scatter_sub_p = Primitive("scatter-sub")
-scatter_mul_p = Primitive("scatter-mul")
-scatter_min_p = Primitive("scatter-min")
-scatter_max_p = Primitive("scatter-max")
+scatter_p: Primitive = Primitive("scatter")
+scatter_add_p: Primitive = Primitive("scatter-add")
 primitive_rules(scatter_p, scatter_shape, scattered(_set))
-primitive_rules(scatter_add_p, scatter_shape, scattered(_entering("add")))
-primitive_rules(scatter_sub_p, scatter_shape, scattered(_entering("subtract")))
-primitive_rules(scatter_mul_p, scatter_shape, scattered(_entering("multiply")))
-primitive_rules(scatter_min_p, scatter_shape, scattered(_entering("minimum")))
-primitive_rules(scatter_max_p, scatter_shape, scattered(_entering("maximum")))
+primitive_rules(scatter_add_p, scatter_shape, scattered(entering("add")))
 
 
 def gather(

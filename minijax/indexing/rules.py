@@ -7,8 +7,6 @@ Reference: ``jax._src.lax.slicing``.
 
 from functools import partial
 
-import numpy as np
-
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import kind_of
@@ -24,21 +22,13 @@ from minijax.indexing.dimension_numbers import (
     fill_element,
     scatter_by,
 )
-from minijax.indexing.dynamic_slices import (
-    INT64,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-)
+from minijax.indexing.dynamic_slices import INT64
 from minijax.indexing.primitives import (
     Windows,
     gather,
     gather_p,
     scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
     scatter_p,
-    scatter_sub_p,
 )
 from minijax.indexing.slice_rules import clamped, in_memory
 from minijax.jitting.costs import BYTES, FLOPS, cost_rules, nbytes
@@ -76,7 +66,8 @@ def _gather_transpose(ct, x, indices, dimension_numbers, **params):
 transposes(gather_p, _gather_transpose, None)
 
 
-def _sum_jvp(primitive, primals, tangents, **params):
+def sum_jvp(primitive, primals, tangents, **params):
+    """Scatter the tangents as the numbers: the jvp of a sum of updates."""
     x, indices, updates = primals
     results = primitive.bind(x, indices, updates, **params)
     if tangents[0] is None and tangents[2] is None:
@@ -97,8 +88,51 @@ def abstract(operand):
     return operand.aval if hasattr(operand, "aval") else typeof(operand)
 
 
-jvp_rules[scatter_add_p] = partial(_sum_jvp, scatter_add_p)
+jvp_rules[scatter_add_p] = partial(sum_jvp, scatter_add_p)
 transposes(scatter_add_p, lambda ct, *_, **__: ct, None, taken_back)
+
+
+def shifted(axes):
+    """Return axes as they are called behind a new axis in front."""
+    return tuple([axis + 1 for axis in axes])
+
+
+def mapped_operand(numbers):
+    """Return dimension numbers for a batch of operands: each window is a batch."""
+    inside, dropped, mapped, shared, index_shared = numbers
+    behind = shifted(dropped), shifted(mapped), shifted(shared)
+    return type(numbers)((0, *shifted(inside)), *behind, index_shared)
+
+
+def mapped_indices(numbers):
+    """Return dimension numbers for a batch of indices into one operand."""
+    inside, dropped, mapped, shared, index_shared = numbers
+    behind = shifted(inside), dropped, mapped, shared
+    return type(numbers)(*behind, shifted(index_shared))
+
+
+def mapped_both(numbers):
+    """Return dimension numbers for a batch of operands, each with its own indices."""
+    inside, dropped, mapped, shared, index_shared = map(shifted, numbers)
+    return type(numbers)(inside, dropped, mapped, (0, *shared), (0, *index_shared))
+
+
+def _gather_batch(axis, args, dims, dimension_numbers, slice_sizes, **params):
+    x, indices = (z if d is None else at_front(z, d, 0) for z, d in zip(args, dims))
+    if dims[1] is None:
+        numbers = mapped_operand(dimension_numbers)
+        slice_sizes = axis.size, *slice_sizes
+    elif dims[0] is None:
+        numbers = mapped_indices(dimension_numbers)
+        params |= {"unique_indices": False, "indices_are_sorted": False}
+    else:
+        numbers = mapped_both(dimension_numbers)
+        slice_sizes = (min(axis.size, 1), *slice_sizes)
+    params |= {"dimension_numbers": numbers, "slice_sizes": slice_sizes}
+    return gather_p.bind(x, indices, **params), [0]
+
+
+vmap_rules[gather_p] = _gather_batch
 
 
 def computed_places(k, x, indices, windows, shape, sizes, clip):
@@ -152,46 +186,6 @@ def _lower_gather(lowering, eqn, x, indices):
 kernel_rules[gather_p] = _lower_gather
 
 
-def shifted(axes):
-    """Return axes as they are called behind a new axis in front."""
-    return tuple([axis + 1 for axis in axes])
-
-
-def mapped_operand(numbers):
-    """Return dimension numbers for a batch of operands: each window is a batch."""
-    inside, dropped, mapped, shared, index_shared = numbers
-    behind = shifted(dropped), shifted(mapped), shifted(shared)
-    return type(numbers)((0, *shifted(inside)), *behind, index_shared)
-
-
-def mapped_indices(numbers):
-    """Return dimension numbers for a batch of indices into one operand."""
-    inside, dropped, mapped, shared, index_shared = numbers
-    behind = shifted(inside), dropped, mapped, shared
-    return type(numbers)(*behind, shifted(index_shared))
-
-
-def mapped_both(numbers):
-    """Return dimension numbers for a batch of operands, each with its own indices."""
-    inside, dropped, mapped, shared, index_shared = map(shifted, numbers)
-    return type(numbers)(inside, dropped, mapped, (0, *shared), (0, *index_shared))
-
-
-def _gather_batch(axis, args, dims, dimension_numbers, slice_sizes, **params):
-    x, indices = (z if d is None else at_front(z, d, 0) for z, d in zip(args, dims))
-    if dims[1] is None:
-        numbers = mapped_operand(dimension_numbers)
-        slice_sizes = axis.size, *slice_sizes
-    elif dims[0] is None:
-        numbers = mapped_indices(dimension_numbers)
-        params |= {"unique_indices": False, "indices_are_sorted": False}
-    else:
-        numbers = mapped_both(dimension_numbers)
-        slice_sizes = (min(axis.size, 1), *slice_sizes)
-    params |= {"dimension_numbers": numbers, "slice_sizes": slice_sizes}
-    return gather_p.bind(x, indices, **params), [0]
-
-
 def scatter_batch(primitive):
     """Return the vmap rule of a scatter: one array for each example, in any case."""
 
@@ -208,64 +202,6 @@ def scatter_batch(primitive):
     return rule
 
 
-SCATTERS = {
-    scatter_p: "set",
-    scatter_add_p: "add",
-    scatter_sub_p: "sub",
-    scatter_mul_p: "mul",
-    scatter_min_p: "min",
-    scatter_max_p: "max",
-}
-vmap_rules[gather_p] = _gather_batch
-vmap_rules.update({p: scatter_batch(p) for p in SCATTERS})
-
-
-def index_of_starts(axis, starts, dims):
-    """Return starts as one index, or one for each example; and its mapped axis."""
-    if not starts:
-        return np.zeros(0, np.int32), None
-    if all(dim is None for dim in dims):
-        return lax.concatenate([lax.broadcast(x, (1,)) for x in starts], 0), None
-    columns = [
-        lax.broadcast_in_dim(x, (axis.size, 1), () if dim is None else (0,))
-        for x, dim in zip(starts, dims)
-    ]
-    return lax.concatenate(columns, 1), 0
-
-
-def _slice_batch(axis, args, dims, slice_sizes):
-    (x, *starts), all_axes = args, tuple(range(len(slice_sizes)))
-    indices, dim = index_of_starts(axis, starts, dims[1:])
-    return _gather_batch(
-        axis,
-        (x, indices),
-        (dims[0], dim),
-        dimension_numbers=GatherDimensionNumbers(all_axes, (), all_axes),
-        slice_sizes=slice_sizes,
-        unique_indices=True,
-        indices_are_sorted=True,
-        mode=GatherScatterMode.CLIP,
-        fill_value=None,
-    )
-
-
-def _update_batch(axis, args, dims):
-    x, update, *starts = args
-    all_axes = tuple(range(len(starts)))
-    indices, dim = index_of_starts(axis, starts, dims[2:])
-    return vmap_rules[scatter_p](
-        axis,
-        (x, indices, update),
-        (dims[0], dim, dims[1]),
-        dimension_numbers=ScatterDimensionNumbers(all_axes, (), all_axes),
-        indices_are_sorted=True,
-        unique_indices=True,
-        mode=GatherScatterMode.CLIP,
-        update_jaxpr=None,
-        update_consts=(),
-    )
-
-
 def _cost_of_gather(eqn):
     indices, result = eqn.invars[1].aval, eqn.outvars[0].aval
     return {BYTES: 2 * nbytes(result) + nbytes(indices)}
@@ -277,28 +213,16 @@ def _cost_of_scatter(eqn):
     return enters | {BYTES: 3 * nbytes(updates) + nbytes(indices)}
 
 
-vmap_rules[dynamic_slice_p] = _slice_batch
-vmap_rules[dynamic_update_slice_p] = _update_batch
 cost_rules[gather_p] = _cost_of_gather
-cost_rules.update(dict.fromkeys(SCATTERS, _cost_of_scatter))
-python_rules.update(dict.fromkeys([gather_p, *SCATTERS], write_evaluation))
-
-
-jvp_rules[scatter_sub_p] = partial(_sum_jvp, scatter_sub_p)
-transposes(
-    scatter_sub_p,
-    lambda ct, *_, **__: ct,
-    None,
-    lambda ct, *args, **params: lax.neg(taken_back(ct, *args, **params)),
-)
+python_rules[gather_p] = write_evaluation
 
 
 BOOLEAN = {"set": "set", "add": "or", "mul": "and", "min": "and", "max": "or"}
 
 
-def lower_scatter(lowering, eqn, x, indices, updates):
+def lower_scatter(how, lowering, eqn, x, indices, updates):
     """Add the kernel of a scatter, which changes a copy of the operand."""
-    how, [var], params = SCATTERS[eqn.primitive], eqn.outvars, eqn.params
+    [var], params = eqn.outvars, eqn.params
     if 0 in updates.shape or (how == "set" and params["update_jaxpr"] is not None):
         raise NoKernel("there is nothing to scatter, or a function to apply")
     windows, out = Windows(*params["dimension_numbers"]), lowering.copy(x, var.aval)
@@ -317,4 +241,19 @@ def lower_scatter(lowering, eqn, x, indices, updates):
     return [out]
 
 
-kernel_rules.update(dict.fromkeys(SCATTERS, lower_scatter))
+def scatter_columns(primitive, how):
+    """Give a scatter the rules that all scatters share.
+
+    Args:
+      primitive: the scatter.
+      how: updates enter: ``"set"``, ``"add"``, ``"sub"``, ``"mul"``, ``"min"`` or
+        ``"max"``.
+    """
+    vmap_rules[primitive] = scatter_batch(primitive)
+    cost_rules[primitive] = _cost_of_scatter
+    python_rules[primitive] = write_evaluation
+    kernel_rules[primitive] = partial(lower_scatter, how)
+
+
+scatter_columns(scatter_p, "set")
+scatter_columns(scatter_add_p, "add")

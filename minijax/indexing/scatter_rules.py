@@ -1,31 +1,41 @@
 # Made from chapters/28_indexing_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Derivatives of the scatters that replace, multiply, or keep the extreme.
+"""The rules of the scatters that do not add, and batches of boxes.
 
 Reference: ``jax._src.lax.slicing``.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.batching.rules import vmap_rules
 from minijax.forward.rules import add_tangents, instantiate, jvp_rules
 from minijax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
+    GatherScatterMode,
     Promises,
+    ScatterDimensionNumbers,
     scatter_by,
 )
-from minijax.indexing.primitives import (
-    Windows,
-    scatter_add_p,
+from minijax.indexing.dynamic_slices import dynamic_slice_p, dynamic_update_slice_p
+from minijax.indexing.primitives import Windows, gather_p, scatter_add_p, scatter_p
+from minijax.indexing.rules import (
+    abstract,
+    promises_of,
+    scatter_columns,
+    sum_jvp,
+    taken_back,
+)
+from minijax.indexing.scatters import (
     scatter_max_p,
     scatter_min_p,
     scatter_mul_p,
-    scatter_p,
+    scatter_sub_p,
 )
-from minijax.indexing.rules import abstract, promises_of, taken_back
 from minijax.reverse.transposition import transpose_rules, transposes
 
 
@@ -143,6 +153,20 @@ transposes(
 )
 
 
+jvp_rules[scatter_sub_p] = partial(sum_jvp, scatter_sub_p)
+transposes(
+    scatter_sub_p,
+    lambda ct, *_, **__: ct,
+    None,
+    lambda ct, *args, **params: lax.neg(taken_back(ct, *args, **params)),
+)
+
+scatter_columns(scatter_sub_p, "sub")
+scatter_columns(scatter_mul_p, "mul")
+scatter_columns(scatter_min_p, "min")
+scatter_columns(scatter_max_p, "max")
+
+
 def extreme_jvp(primitive):
     """Return the jvp rule of a scatter of extremes: those that win share the rate."""
 
@@ -189,3 +213,53 @@ for primitive in (scatter_min_p, scatter_max_p):
         "It is not linear: differentiation writes its tangent with gathers and a sum "
         "of updates, and these are transposed."
     )
+
+
+def index_of_starts(axis, starts, dims):
+    """Return starts as one index, or one for each example; and its mapped axis."""
+    if not starts:
+        return np.zeros(0, np.int32), None
+    if all(dim is None for dim in dims):
+        return lax.concatenate([lax.broadcast(x, (1,)) for x in starts], 0), None
+    columns = [
+        lax.broadcast_in_dim(x, (axis.size, 1), () if dim is None else (0,))
+        for x, dim in zip(starts, dims)
+    ]
+    return lax.concatenate(columns, 1), 0
+
+
+def _slice_batch(axis, args, dims, slice_sizes):
+    (x, *starts), all_axes = args, tuple(range(len(slice_sizes)))
+    indices, dim = index_of_starts(axis, starts, dims[1:])
+    return vmap_rules[gather_p](
+        axis,
+        (x, indices),
+        (dims[0], dim),
+        dimension_numbers=GatherDimensionNumbers(all_axes, (), all_axes),
+        slice_sizes=slice_sizes,
+        unique_indices=True,
+        indices_are_sorted=True,
+        mode=GatherScatterMode.CLIP,
+        fill_value=None,
+    )
+
+
+def _update_batch(axis, args, dims):
+    x, update, *starts = args
+    all_axes = tuple(range(len(starts)))
+    indices, dim = index_of_starts(axis, starts, dims[2:])
+    return vmap_rules[scatter_p](
+        axis,
+        (x, indices, update),
+        (dims[0], dim, dims[1]),
+        dimension_numbers=ScatterDimensionNumbers(all_axes, (), all_axes),
+        indices_are_sorted=True,
+        unique_indices=True,
+        mode=GatherScatterMode.CLIP,
+        update_jaxpr=None,
+        update_consts=(),
+    )
+
+
+vmap_rules[dynamic_slice_p] = _slice_batch
+vmap_rules[dynamic_update_slice_p] = _update_batch

@@ -9,24 +9,29 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax import lax
+from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
-from minijax.core import Array
+from minijax.core import Array, Primitive
 from minijax.indexing.dimension_numbers import (
     GatherScatterMode,
     Promises,
     ScatterDimensionNumbers,
     bind_scatter,
     scatter_by,
+    scatter_shape,
 )
-from minijax.indexing.primitives import (
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-    scatter_sub_p,
-)
+from minijax.indexing.primitives import entering, scatter_p, scattered
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.typing import ArrayLike
+
+scatter_sub_p: Primitive = Primitive("scatter-sub")
+scatter_mul_p: Primitive = Primitive("scatter-mul")
+scatter_min_p: Primitive = Primitive("scatter-min")
+scatter_max_p: Primitive = Primitive("scatter-max")
+primitive_rules(scatter_sub_p, scatter_shape, scattered(entering("subtract")))
+primitive_rules(scatter_mul_p, scatter_shape, scattered(entering("multiply")))
+primitive_rules(scatter_min_p, scatter_shape, scattered(entering("minimum")))
+primitive_rules(scatter_max_p, scatter_shape, scattered(entering("maximum")))
 
 
 def scatter_sub(

@@ -27,15 +27,14 @@ from minijax.indexing.dimension_numbers import (
     scatter_by,
 )
 from minijax.indexing.nonzeros import compress, nonzero
-from minijax.indexing.primitives import (
-    scatter_add_p,
+from minijax.indexing.primitives import scatter_add_p, scatter_p
+from minijax.indexing.scatters import (
+    scatter_apply,
     scatter_max_p,
     scatter_min_p,
     scatter_mul_p,
-    scatter_p,
     scatter_sub_p,
 )
-from minijax.indexing.scatters import scatter_apply
 from minijax.indexing.takes import take
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import common_type, promote_dtypes

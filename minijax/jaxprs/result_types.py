@@ -11,7 +11,7 @@ from minijax.batching.collectives import pmax_p, pmin_p, psum_p
 from minijax.batching.trace import program_primitives
 
 # Primitives whose shape rules know along which axes of a mesh results vary.
-own_manual_axes = {psum_p, pmax_p, pmin_p}
+own_manual_axes: set = {psum_p, pmax_p, pmin_p}
 
 
 def types_of_results(primitive, avals, params):

@@ -8,6 +8,8 @@ evaluated.
 Reference: ``DynamicJaxprTrace`` in ``jax._src.interpreters.partial_eval``.
 """
 
+from typing import Any
+
 import numpy as np
 
 from minijax import lax
@@ -22,7 +24,7 @@ from minijax.core import (
     refuse_dead_tracers,
 )
 from minijax.jaxprs.jaxpr import Jaxpr, Literal, Var, new_eqn
-from minijax.jaxprs.latest import source_finder
+from minijax.jaxprs.latest import fitting, source_finder
 from minijax.jaxprs.origins import Origin, ValuelessTracer, argument_positions
 
 
@@ -53,6 +55,8 @@ class EquationTrace(Trace):
       parent: the trace that was current before; nothing is passed on to it.
     """
 
+    fit: Any = None
+
     def __init__(self, parent):
         self.parent, self.invars, self.eqns = parent, [], []
 
@@ -67,6 +71,8 @@ class EquationTrace(Trace):
 
     def process_primitive(self, primitive, args, params):
         """Write down an equation, and return tracers for its results."""
+        if self.fit is not None:
+            args = self.fit(primitive, args, params)
         return self.record(new_eqn(primitive, list(map(self.atom, args)), params))
 
     def record(self, eqn):
@@ -131,13 +137,13 @@ class JaxprTrace(EquationTrace):
 
     def __init__(self, parent, origin=None):
         super().__init__(parent)
-        self.origin, self.constants = origin or Origin(), Constants()
+        self.fit, self.constants = fitting.value(parent), Constants()
+        self.origin = origin or Origin()
 
     def atom(self, x):
         """Return what stands for `x` in an equation: a `Var` or a `Literal`."""
-        if isinstance(x, JaxprTracer) and x._trace is self:
-            return x.variable
-        return as_literal(x) or self.constants.variable(x)
+        own = isinstance(x, JaxprTracer) and x._trace is self
+        return x.variable if own else as_literal(x) or self.constants.variable(x)
 
     def stage_value(self, x):
         """Return a tracer for a scalar that was made while this trace is current."""

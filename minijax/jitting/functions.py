@@ -42,7 +42,12 @@ from minijax.jitting.compilation import compile_context, compiled
 from minijax.jitting.lowering import Traced, numpy_if_empty
 from minijax.jitting.placing import where_to_run
 from minijax.jitting.primitive import jit_p
-from minijax.jitting.shardings import UNSPECIFIED, place_of_leaf, shardings_of_call
+from minijax.jitting.shardings import (
+    UNSPECIFIED,
+    place_of_leaf,
+    program_placed,
+    shardings_of_call,
+)
 from minijax.jitting.trace_cache import program_of, programs_of
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.treedefs import tree_flatten
@@ -194,7 +199,7 @@ class PreparedCall:
         labels = names and ["a value from outside"] * len(self.program.captured) + names
         self.places = tuple(map(spot_of, operands))
         self.placement = where_to_run(self.params, self.places, labels)
-        devices = {place.device for place in self.places if place}
+        devices = {place.joint.device for place in self.places if place}
         self.moves = not devices <= {self.placement.device}
 
     def _evaluate(self, operands):
@@ -204,7 +209,8 @@ class PreparedCall:
         if self.executable is None:
             params = self.params
             choices = params.get("backend"), params["name"], self.given, self.placement
-            self.executable = compiled(params["jaxpr"], *choices)
+            closed = program_placed.value(params["jaxpr"], params)
+            self.executable = compiled(closed, *choices)
         try:
             if not self.gives:
                 return self.executable(*operands)

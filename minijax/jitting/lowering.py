@@ -25,7 +25,7 @@ from minijax.jitting.arguments import check_given_once, give_up, losing, memory_
 from minijax.jitting.compilation import backend_name, backends, compiled, dialects
 from minijax.jitting.costs import cost_analysis, memory_analysis
 from minijax.jitting.placing import where_to_run
-from minijax.jitting.shardings import structs_of
+from minijax.jitting.shardings import program_placed, structs_of
 from minijax.pytrees.differences import differences
 from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
 from minijax.typing import P
@@ -178,7 +178,10 @@ class Pruned(Stage):
     def _executable(self, backend=None):
         backend = backend or self.backend
         choices = backend, self.fun_name, self._shared, self.placement
-        return compiled(self._pruned[0], *choices)
+        [closed, used, *_], named = self._pruned, dict(self.shardings)
+        if "in_shardings" in named:
+            named["in_shardings"] = tuple(only(used, named["in_shardings"]))
+        return compiled(program_placed.value(closed, named), *choices)
 
     def _text(self, dialect, debug_info=False):
         program, _ = self._pruned
@@ -247,8 +250,8 @@ class Lowered(Pruned):
         """Return the program as text.
 
         Args:
-          dialect: ``"jaxpr"``, which is the default; one of those of the backend or of
-            `dialects`; or the name of a backend, for the code that it makes.
+          dialect: ``"jaxpr"`` by default; one of those of the backend or of `dialects`;
+            or the name of a backend, for the code that it makes.
           debug_info: whether a jaxpr notes the source of each equation.
 
         Raises:
@@ -284,10 +287,9 @@ class Compiled(Pruned):
         return self._executable().text if dialect is None else self._text(dialect)
 
     def profile(self, /, *args, **kwargs):
-        """Run the program step by step; return what shows how long each step took.
+        """Run the program, step by step; return what shows how long each step took.
 
-        Args:
-          *args, **kwargs: as for a call; nothing is donated.
+        The arguments are those of a call; nothing is donated.
 
         Raises:
           ValueError: if the backend does not tell.
@@ -295,10 +297,8 @@ class Compiled(Pruned):
         executable = self._executable()
         if not hasattr(executable, "profile"):
             able = [name for name in backends if hasattr(backends[name], "profile")]
-            raise ValueError(
-                f"The backend {self._backend!r} cannot profile "
-                f"{self.fun_name}; these can: {', '.join(able) or 'none'}."
-            )
+            says = f"The backend {self._backend!r} cannot profile {self.fun_name};"
+            raise ValueError(f"{says} these can: {', '.join(able) or 'none'}.")
         leaves = self._leaves(args, kwargs)
         return executable.profile(*only(self._pruned[1], leaves))
 
@@ -350,7 +350,7 @@ class Compiled(Pruned):
         here = self.placement
         wrong = [
             i for i, (place, used) in enumerate(zip(places, self._pruned[1]))
-            if used and place and place.committed and place.device is not here.device
+            if used and place and place.committed and place.devices != here.devices
         ]  # fmt: skip
         if wrong:
             avals = [aval.update(weak_type=False) for aval in self.program.in_avals]

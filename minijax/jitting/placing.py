@@ -25,19 +25,37 @@ def where_to_run(params, places, labels=None):
         different devices.
     """
     if params.get("device"):
-        return params["device"].committed
+        return params["device"].committed.joint
     closed, name = params["jaxpr"], params["name"]
+    refuse_contradictions(params.get("in_shardings", ()), places, closed, labels)
     places = asked_for(params.get("in_shardings"), places)
     if not params.get("keep_unused"):
         places = [place if need else None for place, need in zip(places, needs(closed))]
-    committed = {place for place in places if place and place.committed}
+    found = [place.joint for place in places if place and place.committed]
+    committed = {place.devices: place for place in reversed(found)}
     if len(committed) > 1:
         raise apart(name, closed.in_avals, places, labels)
-    wishes = [(label_of(closed, name, places, labels), x) for x in committed]
+    wishes = [(label_of(closed, name, places, labels), x) for x in committed.values()]
     outs = asked_for(params.get("out_shardings"), [None] * len(closed.out_avals))
     wishes += [("explicit output sharding", place) for place in outs if place]
     wishes += [("jit inside jit", x.committed) for x in devices_inside(closed)]
     return agreed(wishes) or default_placement()
+
+
+def refuse_contradictions(shardings, places, closed, labels):
+    """Raise if an operand is committed to be cut in another way than was asked for."""
+    for i, (asked, place) in enumerate(zip(shardings, places)):
+        if asked is UNSPECIFIED or not place or not place.committed:
+            continue
+        aval, found = closed.in_avals[i], place.sharding
+        several = len(place.devices) > 1 or len(asked.device_set) > 1
+        if several and not asked.is_equivalent_to(found, aval.ndim):
+            raise ValueError(
+                "Sharding passed to jit does not match the sharding on the respective "
+                f"arg. Got jit sharding: {asked},\narg sharding: {found} for arg "
+                f"{labels[i] if labels else i} of type {aval.str_short()}. device_put "
+                "cuts it anew, or leave the sharding out."
+            )
 
 
 def label_of(closed, name, places, labels):

@@ -27,7 +27,7 @@ from minijax.jaxprs.jaxpr import Var
 from minijax.jaxprs.printing import print_rules, write_plainly
 from minijax.jitting.compilation import run_program
 from minijax.jitting.inlining import JitPrimitive
-from minijax.jitting.shardings import devices_asked, on_one_device
+from minijax.jitting.shardings import devices_asked, on_one_device, program_placed
 from minijax.linear.linearization import split_rules
 from minijax.own_rules.function_calls import callee_rules
 from minijax.reverse.transposition import transpose_rules
@@ -108,7 +108,8 @@ def _bind_less(args, params):
 
 def _impl(*args, jaxpr, name, backend=None, **params):
     device = next(devices_asked(params), None)
-    placement = device and device.committed
+    placement = device and device.committed.joint
+    jaxpr = program_placed.value(jaxpr, params)
     return run_program(jaxpr, args, backend, name, placement)
 
 

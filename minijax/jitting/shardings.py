@@ -11,6 +11,7 @@ from minijax.arrays.interchange import ids_of, spot_of
 from minijax.arrays.sharding_types import Sharding
 from minijax.batching.trace import program_primitives
 from minijax.forgetting.remembering import remembered
+from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct, struct_of
 from minijax.pytrees.functions import tree_map
@@ -49,11 +50,18 @@ def check_shardings(option, shardings):
     )
 
 
+# By type of what says a part of a sharding: functions of the option and of it that
+# return the `Sharding`.
+completions: dict = {}
+
+
 def _leaf_of(option, leaf):
     if leaf is None or leaf is UNSPECIFIED:
         return UNSPECIFIED
     if isinstance(leaf, Sharding):
         return leaf
+    if type(leaf) in completions:
+        return completions[type(leaf)](option, leaf)
     raise TypeError(
         f"{option} leaf specifications are expected to be Shardings or None, but got "
         f"{leaf} of type {type(leaf).__name__}. The sharding of a device is "
@@ -131,8 +139,18 @@ def devices_inside(closed):
     return [*dict.fromkeys(_devices_in(closed.jaxpr, set()))]
 
 
+# By primitive: functions of its parameters that return the devices it asks for.
+device_askers: dict = {}
+
+# What returns a program that brings operands and results where parameters of its call
+# say it: a function of the program and these, ``in_shardings`` and ``out_shardings``.
+program_placed = Latest(lambda closed, params: closed)
+
+
 def _devices_in(jaxpr, seen):
     for eqn in jaxpr.eqns:
+        if eqn.primitive in device_askers:
+            yield from device_askers[eqn.primitive](eqn.params)
         if eqn.primitive in program_primitives:
             yield from devices_asked(eqn.params)
             for inner in jaxprs_in_params(eqn.params):
@@ -152,7 +170,7 @@ def agreed(wishes):
     """
     first, placement = "", None
     for wish, place in wishes:
-        if placement not in (None, place):
+        if placement is not None and placement.devices != place.devices:
             raise ValueError(
                 f"Received incompatible devices for jitted computation. Got {first} "
                 f"with {ids_of(placement)} and {wish} with {ids_of(place)}. Name one "
@@ -160,7 +178,7 @@ def agreed(wishes):
             )
         if placement is None:
             first, placement = wish, place
-    return placement
+    return placement and placement.joint
 
 
 def with_wishes_inside(placement, name, *programs):

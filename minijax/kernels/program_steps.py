@@ -21,7 +21,7 @@ from minijax.kernels.views import Buffer, everywhere, whole
 
 # From primitives to functions ``rule(lowering, eqn, *operands)`` from views to a list
 # of views, which add steps that compute the results.
-kernel_rules = RuleTable("kernel")
+kernel_rules: RuleTable = RuleTable("kernel")
 
 # What is done to a `ClosedJaxpr` before it is lowered for a machine.
 jaxpr_passes = Latest(lambda closed: closed)

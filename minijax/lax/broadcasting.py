@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import check_placed, integers
+from minijax.arrays.checks import broadcast_shapes, check_placed, integers
 from minijax.core import Array, Primitive
 from minijax.typing import ArrayLike
 
@@ -60,3 +60,15 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> ArrayLike:
     shape = typeof(x).shape
     new = rank - len(shape)
     return broadcast_in_dim(x, (1,) * new + shape, range(new, rank)) if new > 0 else x
+
+
+def promote_shapes(*args):
+    """Give `args` one rank, by new leading axes of size 1; scalars stay scalars."""
+    shapes = [typeof(arg).shape for arg in args]
+    if len({len(shape) for shape in shapes if shape}) < 2:
+        return [*args]
+    rank = len(broadcast_shapes(*shapes))
+    return [
+        broadcast_to_rank(arg, rank) if shape else arg
+        for arg, shape in zip(args, shapes)
+    ]

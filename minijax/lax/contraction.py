@@ -1,4 +1,4 @@
-# Made from chapters/02_arrays.md by `make chapter`;
+# Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The primitive behind every matrix product.
 

@@ -7,6 +7,7 @@ Reference: ``jax.lax.convert_element_type``.
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import is_python_scalar, typeof
+from minijax.arrays.lattice import common_type
 from minijax.arrays.numerics import convert, literal_of, warn_of_lost_parts
 from minijax.core import Primitive
 
@@ -36,3 +37,11 @@ def astype(operand, new_dtype, weak_type=False):
         operand, new_dtype=new_dtype, weak_type=bool(weak_type)
     )
     return result
+
+
+def promote_dtypes(*args):
+    """Give `args` their common dtype; what is alone stays as it is."""
+    dtype, weak_type = common_type(*args)
+    if len(args) == 1:
+        weak_type = typeof(*args).weak_type
+    return [astype(arg, dtype, weak_type) for arg in args]

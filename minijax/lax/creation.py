@@ -193,10 +193,16 @@ def full_like(
     value = astype(wrapped(fill_value, dtype), dtype, weak_type)
     value = _beside(value, x) if shape is None else value
     shape = aval.shape if shape is None else shape
+    if sharding is None and shape == aval.shape and _is_in_parts(x):
+        sharding = x.sharding
     return placed("full_like", broadcast_in_dim(value, shape, ()), sharding)
+
+
+def _is_in_parts(x):
+    return isinstance(x, ArrayImpl) and x.placement.joint is not x.placement
 
 
 def _beside(value, x):
     """Return a value on the device of `x`, if that is an array committed to it."""
     stays = isinstance(x, ArrayImpl) and x.committed
-    return device_put(value, x.sharding) if stays else value
+    return device_put(value, x.placement.joint.sharding) if stays else value

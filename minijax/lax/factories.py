@@ -16,8 +16,8 @@ from minijax.arrays.checks import (
     NUMBER,
     all_weak,
     are_one,
+    bound,
     broadcast_strictly,
-    check_accuracy,
     check_axes,
     check_kind,
     check_same_dtype,
@@ -110,39 +110,6 @@ def _literal(x, aval):
     return literal.item() if aval.weak_type else literal
 
 
-def unary(
-    name, accepts, compute, result_dtype=lambda dtype: dtype
-) -> tuple[Primitive, Callable[[ArrayLike], Array]]:
-    """Make a primitive of one operand; return it, and the function that binds it."""
-    primitive = elementwise(name, accepts, compute, result_dtype)
-    bind = _accurate if name in ACCURATE else _plain
-    return primitive, documented(bind(primitive), name)
-
-
-# The functions that JAX lets a user ask for an accuracy.
-ACCURATE = frozenset(
-    "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh".split()
-)
-
-
-def _plain(primitive):
-    def function(x):
-        [result] = primitive.bind(x)
-        return result
-
-    return function
-
-
-def _accurate(primitive):
-    def function(x, *, accuracy=None):
-        if accuracy is not None:
-            check_accuracy(accuracy)
-        [result] = primitive.bind(x)
-        return result
-
-    return function
-
-
 def _into_dtype(multiply):
     def function(x, y, *, out_dtype=None):
         if out_dtype is not None:
@@ -159,6 +126,14 @@ def documented(function, name):
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Elementwise {name}. Reference: ``jax.lax.{name}``."
     return function
+
+
+def unary(
+    name, accepts, compute, result_dtype=lambda dtype: dtype
+) -> tuple[Primitive, Callable[[ArrayLike], Array]]:
+    """Make a primitive of one operand; return it, and the function that binds it."""
+    primitive = elementwise(name, accepts, compute, result_dtype)
+    return primitive, documented(bound(primitive), name)
 
 
 def reduction(name, accepts, compute):

@@ -1,4 +1,4 @@
-# Made from chapters/02_arrays.md by `make chapter`;
+# Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """From anything that a user writes to operands that ``minijax.lax`` accepts.
 
@@ -8,56 +8,20 @@ by the lattice of `minijax.arrays.lattice`, and one rank, by new axes of size 1.
 Reference: type promotion and broadcasting of ``jax.numpy``.
 """
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import PYTHON_SCALARS, typeof
-from minijax.arrays.checks import broadcast_shapes
 from minijax.arrays.dtypes import NARROW, PYTHON_TYPES, is_inexact
 from minijax.arrays.interchange import refuse_promise
 from minijax.arrays.lattice import PYTHON_TYPE_OF, from_node, join, lattice_node
-from minijax.arrays.settings import config
+from minijax.arrays.lattice import common_type as common_type
 from minijax.core import Array
-from minijax.lax.broadcasting import broadcast_to_rank
+from minijax.lax.broadcasting import promote_shapes as promote_shapes
 from minijax.lax.conversion import astype
-
-
-def common_type(*args):
-    """Return the dtype that `args` have together, and whether it is weak."""
-    types = {(aval.dtype, aval.weak_type) for aval in map(typeof, args)}
-    if len(types) == 1:
-        dtype, weak_type = types.pop()
-        return dtype, weak_type and dtype.kind != "b"
-    return _where_they_meet(frozenset(types), config.jax_enable_x64)
-
-
-@functools.cache
-def _where_they_meet(types, wide):
-    return from_node(join(*[lattice_node(*type) for type in types]))
-
-
-def promote_dtypes(*args):
-    """Give `args` their common dtype; what is alone stays as it is."""
-    dtype, weak_type = common_type(*args)
-    if len(args) == 1:
-        weak_type = typeof(*args).weak_type
-    return [astype(arg, dtype, weak_type) for arg in args]
-
-
-def promote_shapes(*args):
-    """Give `args` one rank, by new leading axes of size 1; scalars stay scalars."""
-    shapes = [typeof(arg).shape for arg in args]
-    if len({len(shape) for shape in shapes if shape}) < 2:
-        return [*args]
-    rank = len(broadcast_shapes(*shapes))
-    return [
-        broadcast_to_rank(arg, rank) if shape else arg
-        for arg, shape in zip(args, shapes)
-    ]
-
+from minijax.lax.conversion import promote_dtypes as promote_dtypes
 
 ARRAYLIKE = (Array, np.ndarray, np.generic, *PYTHON_SCALARS)
 

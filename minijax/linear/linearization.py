@@ -24,7 +24,7 @@ from minijax.core import (
 )
 from minijax.diagnostics.tracebacks import guarded
 from minijax.forward.rules import constant_like
-from minijax.forward.trace import jvp_flat
+from minijax.forward.trace import JVPTrace, jvp_flat
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging import JaxprTrace, JaxprTracer
@@ -73,6 +73,13 @@ class SplitTrace(Trace):
             return primitive.bind(*args, **params)
 
 
+class LinearizeTrace(JVPTrace):
+    """Forward mode over a `SplitTrace`: only what is on its tape moves."""
+
+    def pack(self, primal, tangent):
+        return super().pack(primal, tangent if self.parent.on_tape(tangent) else None)
+
+
 def linearize_flat(f, primals, num_outs=None):
     """Run a function, and write down how its results move with its arguments.
 
@@ -91,12 +98,11 @@ def linearize_flat(f, primals, num_outs=None):
     with lifetime(JaxprTrace(parent)) as tape:
         directions = [_direction(tape, typeof(primal)) for primal in primals]
         split = SplitTrace(parent, tape)
-        outs, slopes = jvp_flat(f, primals, directions, parent=split)
+        outs, slopes = jvp_flat(f, primals, directions, LinearizeTrace(split))
         count = len(outs) if num_outs is None else num_outs()
         if any(map(split.on_tape, outs[:count])):
             raise ValueError(UNKNOWN_RESULT)
-        slopes = map(_dense, outs[:count], slopes)
-        jaxpr, consts = tape.to_jaxpr(list(slopes))
+        jaxpr, consts = tape.to_jaxpr(list(map(_dense, outs[:count], slopes)))
     return outs, jaxpr, consts
 
 

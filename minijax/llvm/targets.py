@@ -76,8 +76,8 @@ class Target(NamedTuple):
 
     def price(self, op):
         """Return the cost of a scalar operation, by its name in `scalar_ops`."""
-        row = scalar_ops.get(op)
-        return self.work({row.cost: 1} if row else {"flops": 1})
+        kind = scalar_ops[op].cost if op in scalar_ops else "flops"
+        return {"flops": 1, "transcendentals": self.function}.get(kind, 0)
 
     def work(self, counts):
         """Return the cost of counts of operations, a dictionary, as of `operations`."""

@@ -17,6 +17,7 @@ from minijax.diagnostics.tracebacks import guarded
 from minijax.diagnostics.user_lines import readers
 from minijax.forward.rules import add_tangents
 from minijax.jaxprs.jaxpr import Literal
+from minijax.jaxprs.latest import fitted
 from minijax.linear.linearization import linearize_flat
 from minijax.pytrees.api_util import FlatCall, flatten_like
 from minijax.pytrees.call_names import zeros_of_tangent
@@ -33,6 +34,7 @@ class Totals(dict):
     def add(self, atom, ct):
         """Add an array, or None for zero, to what has arrived at `atom`."""
         if ct is not None and not isinstance(atom, Literal):
+            ct = fitted.value(ct, atom)
             self[atom] = add_tangents(self.get(atom), ct)
 
     def take(self, variables):

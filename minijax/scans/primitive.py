@@ -73,6 +73,11 @@ def _stack(xp, *rows, empty):
 def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
     """Evaluate a scan: run the program of its step as often as it says."""
     placement = place_to_run(args, scan_p, jaxpr)
+    if placement.device.together:
+        params = {"jaxpr": jaxpr, "length": length, "reverse": reverse}
+        params |= {"num_consts": num_consts, "num_carry": num_carry, "unroll": unroll}
+        avals = jaxpr.out_avals
+        return placement.device.together(scan_p, args, params, avals, placement)
     step, device = compiled(jaxpr, placement=placement), placement.device
     args = [asarray_impl(arg) for arg in brought(args, device)]
     consts, carry, xs = groups(args, num_consts, num_carry)

@@ -1,3 +1,5 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
+from minijax.scipy import fft as fft
+from minijax.scipy import signal as signal
 from minijax.scipy import special as special

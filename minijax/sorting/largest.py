@@ -6,6 +6,7 @@ Reference: ``jax.lax.top_k``, ``jax.lax.approx_max_k``.
 """
 
 from functools import partial
+from math import isqrt
 from operator import index
 
 import numpy as np
@@ -21,10 +22,12 @@ from minijax.core import Array, Primitive, impl_rules
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.forward.rules import jvp_rules
+from minijax.indexing.takes import take_along_axis
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct
 from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.costs import cost_rules
 from minijax.kernels.program_steps import kernel_rules
+from minijax.numpy.shapes import moveaxis
 from minijax.reverse.transposition import transpose_rules
 from minijax.sorting.primitive import sort_p
 from minijax.sorting.rules import sort_cost
@@ -32,6 +35,7 @@ from minijax.sorting.words import in_total_order, one_of_equals
 from minijax.typing import ArrayLike
 
 PLACE = np.dtype(np.int32)
+FEW = 8  # in blocks of fewer words there is nothing to leave out
 
 
 def first_by(words, k, axis, *operands):
@@ -53,7 +57,40 @@ def places_along(x, axis):
 
 def largest(x, k, axis):
     """Return the `k` largest elements, and their places."""
-    return first_by(largest_first(x), k, axis, x, places_along(x, axis))
+    words = largest_first(x)
+    width = isqrt(typeof(x).shape[axis] // max(k, 1))
+    if not typeof(x).size or width < FEW:
+        return first_by(words, k, axis, x, places_along(x, axis))
+    places = moveaxis(selected(moveaxis(words, axis, -1), k, width), -1, axis)
+    return [take_along_axis(x, places, axis), places]
+
+
+def selected(words, k, width):
+    """Return the places of the `k` smallest words of each row, in their order.
+
+    They lie in the `k` blocks whose smallest words come first, so only those blocks
+    are sorted. The blocks stay in order of place, and equals do.
+
+    Args:
+      words: unsigned integers, of shape ``[..., n]``.
+      k: how many.
+      width: the size of a block; at least `k` blocks have to fit into a row.
+    """
+    *rows, size = words.shape
+    last, count = len(rows), -(-size // width)
+    at_end = [(0, 0, 0)] * last + [(0, count * width - size, 0)]
+    greatest = np.iinfo(words.dtype).max.__index__()
+    words = lax.pad(words, np.array(greatest, words.dtype), at_end)
+    blocks = lax.reshape(words, (*rows, count, width))
+    firsts = lax.reduce_min(blocks, (last + 1,))
+    [chosen] = first_by(firsts, k, last, places_along(firsts, last))
+    how = {"dimension": last, "is_stable": True, "num_keys": 1}
+    [chosen] = sort_p.bind(chosen, **how)
+    chosen = lax.expand_dims(chosen, (last + 1,))
+    words = take_along_axis(blocks, chosen, last)
+    places = chosen * width + places_along(words, last + 1)
+    words, places = (lax.reshape(y, (*rows, k * width)) for y in (words, places))
+    return first_by(words, k, last, places)[0]
 
 
 def _check_k(x, k, axis):

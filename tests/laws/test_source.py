@@ -138,7 +138,9 @@ def test_glossary_links_to_where_a_term_is_bold(term, meaning):
 def test_defined_terms_are_in_the_glossary(name):
     known = glossary()
     unknown = {
-        t for t in defined_in(name) if not {t, t.removesuffix("s")} & known.keys()
+        t
+        for t in defined_in(name)
+        if not {t.lower(), t.lower().removesuffix("s")} & known.keys()
     }
     assert not unknown, "set in bold where it is defined, but not in book/glossary.md"
 

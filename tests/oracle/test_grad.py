@@ -53,7 +53,8 @@ def test_transpose(name):
     same(ours, theirs, *((1e-2, 1e-2) if "float16" in name else ()))
 
 
-@pytest.mark.parametrize("name", ALL)
+# JAX cannot transpose the derivative of a fold by any function of two numbers.
+@pytest.mark.parametrize("name", sorted({*ALL} - {"products of windows"}))
 def test_vjp_of_primitive(name):
     call, operands = ALL[name]
     xs = [narrow(x) for x in operands]

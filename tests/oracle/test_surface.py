@@ -64,7 +64,6 @@ ABSENT = {
 }
 
 SHARDED = "how a result is laid out on several devices: the chapter on many devices"
-UFUNC = "a keyword of jnp.ufunc, which comes with NumPy's other functions"
 NAMED_AXES = "a keyword of explicit sharding: the chapter on many devices"
 GONE = "JAX accepts one value of it, which is its default"
 KEYWORDS = {
@@ -84,13 +83,6 @@ KEYWORDS = {
     },
     "lax.dot_general": {"out_sharding": SHARDED},
     "lax.reduce_sum": {"out_sharding": SHARDED},
-    **{
-        f"numpy.{name}": {"out": UFUNC, "where": UFUNC}
-        for name in """
-            add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and
-            logical_or logical_xor maximum minimum multiply negative subtract
-        """.split()
-    },
 }
 
 

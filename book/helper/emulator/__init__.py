@@ -107,6 +107,7 @@ class _Counts(ctypes.Structure):
 
 
 CHECK, RACES, TRAFFIC, FLUSH = 1, 2, 4, 8
+SHARED = 48 * 1024  # bytes that a block has
 _lock = threading.RLock()
 
 
@@ -242,6 +243,10 @@ class Module:
             line of the source, the block and the thread.
         """
         pointers, ranges, keep = self._arguments(name, arguments)
+        if self._shared.get(name, 0) > SHARED:
+            raise EmulatorError(
+                f"{name}: more shared memory than 48 KiB: {self._shared[name]:,} bytes"
+            )
         if flags is None:
             flags = CHECK | RACES
         first, last = blocks or (0, 2**63)
@@ -281,7 +286,7 @@ class Module:
             value = np.array(given if number else start)
             keep.append(value)
             pointers[i] = value.ctypes.data
-        return pointers, ranges, keep
+        return pointers, _with_fine_grains(ranges), keep
 
     def traffic(self):
         """Return what the last launch with `TRAFFIC` counted: a list of `Traffic`."""
@@ -314,9 +319,35 @@ class Module:
     @functools.cached_property
     def _offset(self):
         """Where `emulated_shared` stands in the file, in bytes from its start."""
-        command = ["nm", "--defined-only", str(self.path)]
-        text = subprocess.run(command, capture_output=True, text=True).stdout
-        return int(re.search(r"(\w+) T emulated_shared$", text, re.M)[1], 16)
+        place = re.search(r"^(\w+) .*T emulated_shared$", self._symbols, re.M)
+        return int(place[1], 16)
+
+    @functools.cached_property
+    def _symbols(self):
+        command = ["nm", "-S", "--defined-only", str(self.path)]
+        return subprocess.run(command, capture_output=True, text=True).stdout
+
+    @functools.cached_property
+    def _shared(self):
+        """How many bytes of shared memory kernels have, if all of them have many.
+
+        The variables of all kernels stand in one section of the module; a block has
+        those of its own kernel, and perhaps those of functions that it calls.
+        """
+        first, last = ctypes.c_void_p(), ctypes.c_void_p()
+        self._library.emulated_shared(ctypes.byref(first), ctypes.byref(last))
+        if (last.value or 0) - (first.value or 0) <= SHARED:
+            return {}
+        base = ctypes.cast(self._library.emulated_shared, ctypes.c_void_p).value
+        base -= self._offset
+        found = dict.fromkeys(["", *self.names], 0)
+        for place, size, owner in re.findall(
+            r"^(\w+) (\w+) \w (\S+)$", self._symbols, re.M
+        ):
+            if first.value <= base + int(place, 16) < last.value:
+                [own] = [x for x in self.names if f"_ZZ{len(x)}{x}E" in owner] or [""]
+                found[own] += int(size, 16)
+        return {name: size + found[""] for name, size in found.items()}
 
     def _with_lines(self, message):
         def line(match):
@@ -324,6 +355,16 @@ class Module:
             return f"line {number}" if number else match[0]
 
         return re.sub(r"pc (0x[0-9a-f]+)", line, message)
+
+
+def _with_fine_grains(ranges):
+    """Return ranges of arrays; where some overlap, with the shadows of the finest."""
+    ends = [(each.first or 0, each.last or 0, each.grain) for each in ranges]
+    for each in ranges:
+        first, last = each.first or 0, each.last or 0
+        grains = [grain for start, end, grain in ends if start < last and first < end]
+        each.grain = min([each.grain, *grains])
+    return ranges
 
 
 def _misfit(name, i, given, size):

@@ -49,6 +49,8 @@ class Pointer:
 class CardMemory:
     """All memory of a card: an array of bytes, and which blocks of it are in use."""
 
+    grain = GRAIN  # also when the module is gone, at the end of a process
+
     def __init__(self, size):
         self.size, self._bytes = size, np.empty(size + GRAIN, np.uint8)
         self.base = -(-self._bytes.ctypes.data // GRAIN) * GRAIN
@@ -73,7 +75,7 @@ class CardMemory:
     def give_back(self, address, size):
         """Let a block be taken again."""
         with self.lock:
-            room = -(-max(size, 1) // GRAIN) * GRAIN
+            room = -(-max(size, 1) // self.grain) * self.grain
             self.free.setdefault(room, []).append(address)
             self.starts.remove(address)
             del self.sizes[address]

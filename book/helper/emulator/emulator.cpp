@@ -12,7 +12,6 @@
 
 namespace emulator {
 
-constexpr size_t SHARED = 48 << 10;  // bytes that a block may declare
 constexpr uint64_t COUNTED = 2;      // blocks whose traffic is counted
 
 uint64_t state;  // of the random numbers (xorshift)
@@ -92,8 +91,6 @@ bool is_refused(uint3 grid, uint3 block) {
     return refuse("a block has 1 to 1,024 threads, at most 64 along z", block.x, block.y, block.z);
   if (!grid.x || !grid.y || !grid.z || grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535)
     return refuse("a grid has 1 to 2^31 - 1 blocks along x, 65,535 along y and z", grid.x, grid.y, grid.z);
-  if (size_t(shared_last - shared_first) > SHARED)
-    return refuse("more shared memory than 48 KiB, in bytes", unsigned(shared_last - shared_first), 0, 0);
   return false;
 }
 
