@@ -11,6 +11,7 @@ from minijax import dlpack as dlpack
 from minijax import dtypes as dtypes
 from minijax import errors as errors
 from minijax import experimental as experimental
+from minijax import export as export
 from minijax import extend as extend
 from minijax import flatten_util as flatten_util
 from minijax import interpreters as interpreters

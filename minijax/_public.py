@@ -143,6 +143,12 @@ PUBLIC: dict[str, dict[str, str]] = {
     "minijax.experimental": {
         "io_callback": "minijax.callbacks.primitives",
     },
+    "minijax.export": {
+        "Exported": "minijax.exporting.exported",
+        "FAMILIES": "minijax.exporting.exported",
+        "default_export_platform": "minijax.exporting.exported",
+        "export": "minijax.exporting.exported",
+    },
     "minijax.extend": {},
     "minijax.extend.backend": {
         "backends": "minijax.doorways.backend_names",
@@ -1391,4 +1397,5 @@ REGISTERS: list[str] = [
     "minijax.spmd.spreading_rules",
     "minijax.spmd.mesh_programs",
     "minijax.spmd.program_ends",
+    "minijax.exporting.offering",
 ]

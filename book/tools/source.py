@@ -13,7 +13,7 @@ PACKAGE = "minijax"
 DOORS = frozenset(
     """
     ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes
-    errors experimental extend extend/backend extend/core extend/core/primitives
+    errors experimental export extend extend/backend extend/core extend/core/primitives
     extend/linear_util extend/random extend/source_info_util flatten_util
     interpreters interpreters/ad interpreters/batching lax lax/linalg nn
     nn/initializers numpy numpy/fft numpy/linalg ops random scipy scipy/fft scipy/signal

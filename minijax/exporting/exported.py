@@ -1,0 +1,122 @@
+# Made from chapters/40_export_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Functions that are exported: their text, and what is known of their types.
+
+Reference: ``jax.export``.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minijax.arrays.avals import typeof
+from minijax.exporting.control_flow import SAME
+from minijax.exporting.elementwise import SPELLED
+from minijax.exporting.places import KINDS
+from minijax.exporting.programs import module_text
+from minijax.exporting.random_words import BY_LAX
+from minijax.exporting.rearranging import LISTED
+from minijax.exporting.reasons import REASONS
+from minijax.exporting.sliding import window_attributes
+from minijax.exporting.sorting import top_k
+from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from minijax.jitting.api import jit
+from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
+
+# The rules of all families are in the table when a text is asked for: to name something
+# of each module is to import it.
+FAMILIES = SPELLED, LISTED, SAME, top_k, KINDS, window_attributes, BY_LAX, REASONS
+
+
+@dataclass(frozen=True, eq=False)
+class Exported:
+    """A function for arguments of certain types, as a text that compilers read.
+
+    Attributes:
+      fun_name: the name of the function.
+      in_tree, out_tree: the structures of ``(args, kwargs)`` and of the result.
+      in_avals, out_avals: the abstract values of their leaves.
+      platforms: the names of those that the text is for.
+      jaxpr: the program.
+
+    Reference: ``jax.export.Exported``.
+    """
+
+    fun_name: str
+    in_tree: PyTreeDef
+    in_avals: tuple
+    out_tree: PyTreeDef
+    out_avals: tuple
+    platforms: tuple[str, ...]
+    jaxpr: ClosedJaxpr
+
+    def mlir_module(self) -> str:
+        """Return the text of the module, in StableHLO.
+
+        Raises:
+          NotImplementedError: if the program has a primitive that the language lacks.
+        """
+        return module_text(self.jaxpr, self.fun_name)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function here, in our own machine, on arguments of these types.
+
+        Raises:
+          ValueError: if the arguments have another structure, shape or dtype.
+        """
+        leaves, tree = tree_flatten((args, kwargs))
+        if tree != self.in_tree:
+            raise ValueError(
+                f"{self.fun_name} was exported for arguments {self.in_tree}, not "
+                f"{tree}."
+            )
+        for i, (x, aval) in enumerate(zip(leaves, self.in_avals)):
+            given = typeof(x)
+            if (given.shape, given.dtype) != (aval.shape, aval.dtype):
+                raise ValueError(
+                    f"{self.fun_name} was exported for {aval.str_short()} as leaf {i} "
+                    f"of its arguments, not for {given.str_short()}."
+                )
+        return self.out_tree.unflatten(jit(jaxpr_as_fun(self.jaxpr))(*leaves))
+
+
+def default_export_platform() -> str:
+    """Return the platform for which functions are exported here."""
+    return "cpu"
+
+
+def export(
+    fun_jit: Callable[..., Any],
+    *,
+    platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[Any] = (),
+) -> Callable[..., Exported]:
+    """Return a function that exports a jitted function, given arguments or types.
+
+    Args:
+      fun_jit: what `jit` has returned.
+      platforms: names to note in the result. Our texts name no platform, so that one
+        text is for all.
+      disabled_checks: accepted as in JAX; there are no such checks here.
+
+    Raises:
+      ValueError: if the function is not jitted.
+
+    Reference: ``jax.export.export``.
+    """
+    if not hasattr(fun_jit, "trace"):
+        raise ValueError(
+            f"export takes a function that jit has returned, not {fun_jit!r}. Write "
+            "export(jit(f))."
+        )
+    names = tuple(platforms) if platforms else (default_export_platform(),)
+
+    def exporting(*args, **kwargs):
+        traced = fun_jit.trace(*args, **kwargs)
+        closed = traced.program
+        return Exported(
+            traced.fun_name, traced.in_tree, tuple(closed.in_avals), traced.out_tree,
+            tuple(closed.out_avals), names, closed,
+        )  # fmt: skip
+
+    return exporting

@@ -1,0 +1,37 @@
+# Made from chapters/40_export_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Primitives that StableHLO has no words for, and why."""
+
+from minijax.batching.collectives import pmax_p, pmin_p, ppermute_p, psum_p
+from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
+from minijax.batching.named_axes import axis_index_p
+from minijax.callbacks.debugging import debug_callback_p, debug_print_p
+from minijax.callbacks.primitives import io_callback_p, pure_callback_p
+from minijax.exporting.programs import stablehlo_rules
+from minijax.factorizations.eigenvectors import eigh_p
+from minijax.factorizations.elimination import lu_p, lu_pivots_to_permutation_p
+from minijax.factorizations.orthogonal_factors import qr_p
+from minijax.factorizations.singular_values import svd_p
+from minijax.own_rules.cotangent_rules import custom_lin_p
+from minijax.replicas.sharded_maps import shard_map_p
+from minijax.replicas.varying import pvary_p
+from minijax.spmd.constraints import sharding_constraint_p
+
+stablehlo_rules[pvary_p] = stablehlo_rules[sharding_constraint_p] = (
+    lambda block, eqn, *operands: operands
+)
+REASONS = {
+    "A text runs elsewhere, where this Python function is not there to be called.": [
+        debug_callback_p, debug_print_p, io_callback_p, pure_callback_p,
+    ],
+    "Of the factors of a matrix StableHLO has Cholesky's only.": [
+        eigh_p, lu_p, lu_pivots_to_permutation_p, qr_p, svd_p,
+    ],
+    "A text is the program of one device; this one is for the devices of a mesh.": [
+        shard_map_p, axis_index_p, psum_p, pmax_p, pmin_p, ppermute_p, all_gather_p,
+        all_to_all_p, reduce_scatter_p,
+    ],
+    "It is never run, only transposed.": [custom_lin_p],
+}  # fmt: skip
+for _reason, _primitives in REASONS.items():
+    stablehlo_rules.reasons.update(dict.fromkeys(_primitives, _reason))
