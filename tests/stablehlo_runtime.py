@@ -4,8 +4,7 @@ from functools import cache
 
 import jax
 import numpy as np
-from jaxlib import _jax
-from jaxlib import xla_client
+from jaxlib import _jax, xla_client
 
 
 @cache

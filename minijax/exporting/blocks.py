@@ -96,8 +96,9 @@ class Block:
     def op(self, name, operands, aval, more=""):
         """Write an operation with one result: ``%2 = stablehlo.add %0, %1 : …``."""
         [result], (names, types) = self.inputs([aval]), listed(operands)
-        alike = not operands or not more and {x.type for x in operands} == {result.type}
-        kind = result.type if alike else f"({types}) -> {result.type}"
+        plain = " " not in name and not more and {x.type for x in operands}
+        short = not operands or plain == {result.type}
+        kind = result.type if short else f"({types}) -> {result.type}"
         self.line(f"{result.name} = stablehlo.{name} {names}{more} : {kind}")
         return result
 

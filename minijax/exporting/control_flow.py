@@ -10,7 +10,7 @@ from minijax.arrays.transfer import device_put_p
 from minijax.branches.conditional_rules import empty_p
 from minijax.distributions.gamma import random_gamma_p
 from minijax.exporting.elementwise import converted
-from minijax.exporting.programs import stablehlo_rules, write_program
+from minijax.exporting.programs import called, stablehlo_rules, write_program
 from minijax.exporting.rearranging import filled, numbers, reshaped
 from minijax.forgetting.barriers import optimization_barrier_p
 from minijax.forgetting.policies import name_p
@@ -66,15 +66,38 @@ def loop(block, state, more, step):
     return block.generic("stablehlo.while", state, avals, "", regions)
 
 
+def any_of(block, going):
+    """Return whether any example of a batch goes on."""
+    axes = [*range(len(going.aval.shape))]
+    return called(block, lambda x: lax.reduce_or(x, axes), going)[0] if axes else going
+
+
+def unless_done(block, going, old, new):
+    """Return a new value, but the old one for examples whose loop has ended."""
+    axes, answer = range(len(going.aval.shape)), new.aval.update(dtype=np.dtype(bool))
+    wide = block.op("broadcast_in_dim", [going], answer, numbers("dims", axes))
+    return block.op("select", [wide, new, old], new.aval)
+
+
 def _while(block, eqn, *operands):
-    params, cuts = eqn.params, (eqn.params["cond_nconsts"], eqn.params["body_nconsts"])
-    asked, used, carry = np.split(np.arange(len(operands)), np.cumsum(cuts))
-    asked, used, carry = ([operands[i] for i in part] for part in (asked, used, carry))
-    return loop(
-        block, carry,
-        lambda inner, *xs: write_program(inner, params["cond_jaxpr"], [*asked, *xs]),
-        lambda inner, *xs: write_program(inner, params["body_jaxpr"], [*used, *xs]),
-    )  # fmt: skip
+    params, first = eqn.params, eqn.params["cond_nconsts"]
+    second = first + params["body_nconsts"]
+    asked, used, carry = operands[:first], operands[first:second], operands[second:]
+
+    def going(inner, *state):
+        return write_program(inner, params["cond_jaxpr"], [*asked, *state])[0]
+
+    def step(inner, *state):
+        after = write_program(inner, params["body_jaxpr"], [*used, *state])
+        if not params["cond_jaxpr"].out_avals[0].shape:
+            return after
+        still = going(inner, *state)
+        return [unless_done(inner, still, *pair) for pair in zip(state, after)]
+
+    def more(inner, *state):
+        return [any_of(inner, going(inner, *state))]
+
+    return loop(block, carry, more, step)
 
 
 stablehlo_rules[lax.while_p] = _while

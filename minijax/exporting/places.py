@@ -6,11 +6,10 @@ import numpy as np
 
 from minijax import lax
 from minijax.exporting.elementwise import add_rules, converted
-from minijax.exporting.programs import as_list, stablehlo_rules, write_program
+from minijax.exporting.programs import called, stablehlo_rules, write_program
 from minijax.exporting.rearranging import numbers
 from minijax.indexing.dimension_numbers import GatherScatterMode, fill_element
 from minijax.jaxprs.jaxpr import ClosedJaxpr
-from minijax.jaxprs.staging import trace_to_jaxpr
 
 SLICES = "dynamic_slice dynamic_update_slice"
 
@@ -52,13 +51,6 @@ def within(indices, limits):
     """Return for each vector of indices whether all of them are from 0 to limits."""
     same = lax.eq(indices, moved_inside(indices, limits))
     return lax.reduce_and(same, [indices.ndim - 1])
-
-
-def called(block, f, *operands):
-    """Write what a function of arrays does; return its results."""
-    avals = [x.aval for x in operands]
-    jaxpr, consts = trace_to_jaxpr(lambda *xs: as_list(f(*xs)), avals)
-    return write_program(block, ClosedJaxpr(jaxpr, consts), operands)
 
 
 def _gather(block, eqn, operand, indices):

@@ -18,7 +18,12 @@ stablehlo_rules: RuleTable = RuleTable("stablehlo")
 
 def write_equation(block, eqn, operands):
     """Write one equation; return its results, whose types have been compared."""
-    found = stablehlo_rules[eqn.primitive](block, eqn, *operands)
+    try:
+        rule = stablehlo_rules[eqn.primitive]
+    except NotImplementedError as error:
+        where = f" It is asked for at {eqn.source}." if eqn.source else ""
+        raise NotImplementedError(f"{error}{where}") from None
+    found = rule(block, eqn, *operands)
     results = [found] if isinstance(found, Value) else list(found)
     for var, result in zip(eqn.outvars, results, strict=True):
         if tensor_type(var.aval) != result.type:
@@ -58,15 +63,16 @@ def module_text(closed, name):
     return f"module @jit_{name} {{\n{functions}\n}}\n"
 
 
+def called(block, f, *operands, **params):
+    """Write what a function of arrays does; return its results."""
+    avals = [x.aval for x in operands]
+    jaxpr, consts = trace_to_jaxpr(lambda *xs: as_list(f(*xs, **params)), avals)
+    return write_program(block, ClosedJaxpr(jaxpr, consts), operands)
+
+
 def by_others(f):
     """Return the rule of a primitive that is a function of other primitives."""
-
-    def rule(block, eqn, *operands):
-        avals = [x.aval for x in operands]
-        jaxpr, consts = trace_to_jaxpr(lambda *xs: as_list(f(*xs, **eqn.params)), avals)
-        return write_program(block, ClosedJaxpr(jaxpr, consts), operands)
-
-    return rule
+    return lambda block, eqn, *operands: called(block, f, *operands, **eqn.params)
 
 
 def as_list(x):

@@ -8,8 +8,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import ShapedArray
-from minijax.exporting.places import called
-from minijax.exporting.programs import stablehlo_rules
+from minijax.exporting.programs import called, stablehlo_rules
 from minijax.randomness.keys import (
     random_bits_p,
     random_clone_p,

@@ -71,9 +71,9 @@ add_rules({"reshape": _reshape, "squeeze": _reshape})
 
 
 def precisions(precision):
-    """Return the names of the two precisions of a product."""
+    """Return the names of two precisions; the highest, if nothing else was asked."""
     both = precision if isinstance(precision, tuple) else (precision,) * 2
-    return [(x or Precision.DEFAULT).name for x in both]
+    return [(x or Precision.HIGHEST).name for x in both]
 
 
 def _dot_general(block, eqn, x, y):

@@ -5,8 +5,8 @@
 import numpy as np
 
 from minijax import lax
-from minijax.exporting.places import array_of, called, flag
-from minijax.exporting.programs import stablehlo_rules, write_program
+from minijax.exporting.places import array_of, flag
+from minijax.exporting.programs import called, stablehlo_rules, write_program
 from minijax.exporting.rearranging import filled, numbers, precisions
 from minijax.factorizations.cholesky import cholesky_p
 from minijax.factorizations.triangular import triangular_solve_p

@@ -5,7 +5,8 @@
 import numpy as np
 
 from minijax import lax
-from minijax.exporting.programs import by_others, stablehlo_rules
+from minijax.arrays.avals import ShapedArray
+from minijax.exporting.programs import called, stablehlo_rules
 from minijax.exporting.rearranging import filled
 from minijax.sorting.largest import approx_top_k_p
 
@@ -64,22 +65,45 @@ def with_places(x, axis):
     return [x, lax.broadcasted_iota(np.int32, x.shape, axis)]
 
 
-def top_k(x, k, axis, **_):
-    """Return the largest elements and their places; of equal ones the first."""
-    pair, size = with_places(x, axis), x.shape[axis]
-    backwards = [lax.rev(y, (axis,)) for y in pair]
-    rising = lax.sort(backwards, dimension=axis, num_keys=1)
-    ends = [lax.slice_in_dim(y, size - k, size, axis=axis) for y in rising]
-    return [lax.rev(y, (axis,)) for y in ends]
+def _swapped(x, axis):
+    """Return an array with one axis and the last one exchanged."""
+    axes = [*range(x.ndim)]
+    axes[axis], axes[-1] = axes[-1], axes[axis]
+    return lax.transpose(x, axes)
 
 
-def _approx_top_k(x, k, reduction_dimension, is_max_k, **_):
-    axis = reduction_dimension % x.ndim
-    if is_max_k:
-        return top_k(x, k, axis)
-    rising = lax.sort(with_places(x, axis), dimension=axis, num_keys=1)
+def top_k(block, x, k, axis):
+    """Return the largest elements along an axis, and their places."""
+    last = len(x.aval.shape) - 1
+    if axis != last:
+        [x] = called(block, lambda x: _swapped(x, axis), x)
+    shape = (*x.aval.shape[:-1], k)
+    places = ShapedArray(shape, np.dtype(np.int32))
+    avals = [x.aval.update(shape=shape), places]
+    found = block.generic("chlo.top_k", [x], avals, f"k = {k} : i64")
+    if axis == last:
+        return found
+    return called(block, lambda *xs: [_swapped(y, axis) for y in xs], *found)
+
+
+def _top_k(block, eqn, x):
+    return top_k(block, x, eqn.params["k"], eqn.params["axis"])
+
+
+def _smallest(x, k, axis):
+    places = lax.broadcasted_iota(np.int32, x.shape, axis)
+    rising = lax.sort([x, places], dimension=axis, num_keys=1)
     return [lax.slice_in_dim(y, 0, k, axis=axis) for y in rising]
 
 
-stablehlo_rules[lax.top_k_p] = by_others(top_k)
-stablehlo_rules[approx_top_k_p] = by_others(_approx_top_k)
+def _approx_top_k(block, eqn, x):
+    """All are found, as by our own rule."""
+    k = eqn.params["k"]
+    axis = eqn.params["reduction_dimension"] % len(x.aval.shape)
+    if eqn.params["is_max_k"]:
+        return top_k(block, x, k, axis)
+    return called(block, _smallest, x, k=k, axis=axis)
+
+
+stablehlo_rules[lax.top_k_p] = _top_k
+stablehlo_rules[approx_top_k_p] = _approx_top_k
