@@ -6,7 +6,7 @@ Reference: ``jax.lax.gather``, ``jax.lax.scatter``; XLA's operation semantics.
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from minijax.indexing.dimension_numbers import (
     GatherScatterMode,
     Promises,
     ScatterDimensionNumbers,
+    Windows,
     default_fill,
     fill_element,
     gather_shape,
@@ -29,39 +30,6 @@ from minijax.indexing.dimension_numbers import (
 )
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.typing import ArrayLike
-
-
-class Windows(NamedTuple):
-    """How windows of an operand lie in the result of a gather, or in updates.
-
-    Attributes:
-      inside: axes of the result along which one moves within a window.
-      dropped: axes of the operand that the result does not have.
-      mapped: for each number of an index, the axis of the operand that it counts.
-      shared, index_shared: axes of operand and indices that are walked together.
-    """
-
-    inside: tuple
-    dropped: tuple
-    mapped: tuple
-    shared: tuple = ()
-    index_shared: tuple = ()
-
-    def counting(self, ndim):
-        """Return the axes of the result that count the windows, in order."""
-        return [axis for axis in range(ndim) if axis not in self.inside]
-
-    def kept(self, ndim):
-        """Return the axes of the operand along which a window may be wide."""
-        left_out = {*self.dropped, *self.shared}
-        return [axis for axis in range(ndim) if axis not in left_out]
-
-    def sizes(self, ndim, shape):
-        """Return the size of a window along each axis of the operand."""
-        found = [1] * ndim
-        for axis, place in zip(self.kept(ndim), self.inside):
-            found[axis] = shape[place]
-        return tuple(found)
 
 
 def starts_of(xp, indices, mapped, shape, sizes):

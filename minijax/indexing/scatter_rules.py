@@ -19,10 +19,11 @@ from minijax.indexing.dimension_numbers import (
     GatherScatterMode,
     Promises,
     ScatterDimensionNumbers,
+    Windows,
     scatter_by,
 )
 from minijax.indexing.dynamic_slices import dynamic_slice_p, dynamic_update_slice_p
-from minijax.indexing.primitives import Windows, gather_p, scatter_add_p, scatter_p
+from minijax.indexing.primitives import gather_p, scatter_add_p, scatter_p
 from minijax.indexing.rules import (
     abstract,
     promises_of,

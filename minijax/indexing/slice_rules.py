@@ -1,6 +1,6 @@
 # Made from chapters/28_indexing_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""The columns of dynamic slices and their updates, but for batches.
+"""The columns of dynamic slices and their updates, and kernels with computed places.
 
 Reference: ``jax._src.lax.slicing``.
 """
@@ -9,18 +9,20 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.dtypes import kind_of
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.forward.rules import instantiate, jvp_rules
+from minijax.indexing.dimension_numbers import GatherScatterMode, Windows
 from minijax.indexing.dynamic_slices import (
     INT64,
     dynamic_slice_p,
     dynamic_update_slice_p,
 )
 from minijax.jitting.costs import BYTES, cost_rules, nbytes
-from minijax.kernels.building import KernelBuilder
+from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.program_steps import kernel_rules
-from minijax.kernels.views import Buffer
+from minijax.kernels.views import Buffer, sliced, stretched
 from minijax.reverse.transposition import Linear, refuse_nonlinear, transpose_rules
 
 
@@ -130,3 +132,60 @@ def _cost_of_update(eqn):
 cost_rules[dynamic_slice_p] = _cost_of_slice
 cost_rules[dynamic_update_slice_p] = _cost_of_update
 python_rules[dynamic_slice_p] = python_rules[dynamic_update_slice_p] = write_evaluation
+
+
+def computed_places(k, x, indices, windows, shape, sizes, clip):
+    """Return an array along the axes of a kernel, and computed parts of its places.
+
+    Args:
+      k: the `KernelBuilder`.
+      x, indices: views of the operand and of the indices.
+      windows: the `Windows`.
+      shape: of the result or of the updates: the kernel's axes.
+      sizes: of a window, along each axis of the operand.
+      clip: whether a window is moved inside; if not, it counts only if it is inside.
+    """
+    counting, strides = windows.counting(len(shape)), [0] * len(shape)
+    for axis, place in zip(windows.kept(len(x.shape)), windows.inside):
+        strides[place] = x.strides[axis]
+    for axis, place in zip(windows.shared, windows.index_shared):
+        strides[counting[place]] = x.strides[axis]
+    terms = []
+    for number, axis in enumerate(windows.mapped):
+        most = x.shape[axis] - sizes[axis]
+        place = k.load(stretched(number_of(indices, number), shape, counting))
+        place = clamped(k, place, most) if clip else k.convert(place, INT64)
+        terms.append((place, x.strides[axis], most + 1))
+    return x.replace(shape, strides), terms
+
+
+def number_of(indices, number):
+    """Return the view of one of the numbers that all indices have."""
+    *shape, width = indices.shape
+    starts = [0] * len(shape) + [number]
+    column = sliced(indices, starts, (*shape, 1), [1] * (len(shape) + 1))
+    return column.replace(shape, column.strides[:-1])
+
+
+BOOLEAN = {"set": "set", "add": "or", "mul": "and", "min": "and", "max": "or"}
+
+
+def lower_scatter(how, lowering, eqn, x, indices, updates):
+    """Add the kernel of a scatter, which changes a copy of the operand."""
+    [var], params = eqn.outvars, eqn.params
+    if 0 in updates.shape or (how == "set" and params["update_jaxpr"] is not None):
+        raise NoKernel("there is nothing to scatter, or a function to apply")
+    windows, out = Windows(*params["dimension_numbers"]), lowering.copy(x, var.aval)
+    k = KernelBuilder(eqn.primitive.name.replace("-", "_"), updates.shape)
+    sizes = windows.sizes(len(x.shape), updates.shape)
+    clip = params["mode"] is GatherScatterMode.CLIP
+    args = windows, updates.shape, sizes, clip
+    place, terms = computed_places(k, out, indices, *args)
+    value = k.load(updates)
+    if how == "sub":
+        how, value = "add", k.neg(value)
+    how = BOOLEAN[how] if kind_of(x.dtype) == "b" else how
+    terms = terms or [(k.constant(0, INT64), 0, 1)]
+    k.update(place, value, how, terms, distinct=params["unique_indices"])
+    lowering.run(k)
+    return [out]
