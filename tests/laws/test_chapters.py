@@ -51,7 +51,7 @@ EXERCISE = re.compile(r"\*\*\d+ ★{1,3} \(\d+ minutes\)\.\*\*")
 FOLDED = {"hide-cell", "hide-input", "hide-output"}
 
 MACHINE = re.compile(r"(?<![\w.:/])/(home|root|work|tmp|Users|mnt|opt|usr)/\w")
-ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
+ADDRESS = re.compile(r"(?<![<\"])\b0x[0-9a-fA-F]{6,}")  # in <0x…> are bits of numbers
 TIMING = re.compile(r"\d\s?(ms|µs|μs|us|ns)\b|\d\.\d+ s(econds)?\b")
 
 
