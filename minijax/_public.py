@@ -145,7 +145,6 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "minijax.export": {
         "Exported": "minijax.exporting.exported",
-        "FAMILIES": "minijax.exporting.exported",
         "default_export_platform": "minijax.exporting.exported",
         "export": "minijax.exporting.exported",
     },

@@ -25,7 +25,7 @@ from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
 
 # The rules of all families are in the table when a text is asked for: to name something
 # of each module is to import it.
-FAMILIES = SPELLED, LISTED, SAME, top_k, KINDS, window_attributes, BY_LAX, REASONS
+_FAMILIES = SPELLED, LISTED, SAME, top_k, KINDS, window_attributes, BY_LAX, REASONS
 
 
 @dataclass(frozen=True, eq=False)
