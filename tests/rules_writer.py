@@ -307,7 +307,8 @@ class RulesProgram(Program):
     def closed(self, scope, depth):
         """Return a function to floats, its text, operands, and the results."""
         like = self.pick(["f", "f", "fiub"])
-        operands = self.some(scope, 1, 3, lambda t: dtype_kind(t) in like) or ["a"]
+        operands = self.some(scope, 1, 3, lambda t: dtype_kind(t) in like)
+        operands = operands or ["a" if "a" in scope else next(iter(scope))]
         if any(dtype_kind(scope[name]) != "f" for name in operands):
             self.rules.append("integers")
         parameters, keep = self.parameters(operands, scope), []

@@ -29,6 +29,37 @@ def test_who_is_told_hears_of_all_values():
     assert heard == [[3], [3, 4], [3, 4, 5], [6, 4, 5], [6, 4], [6]]
 
 
+def test_a_thread_that_is_overtaken_keeps_what_the_other_has_set():
+    class Overtaken(Config):
+        overtaken = False
+
+        def __setattr__(self, name, value):
+            if name == "_values" and self.overtaken:
+                self.overtaken = False
+                self.update("b", 5)
+            super().__setattr__(name, value)
+
+    switches = Overtaken()
+    for name in "ab":
+        switches.define(name, 0, int)
+    switches.overtaken = True
+    switches.update("a", 1)
+    assert switches.values == {"a": 1, "b": 5}
+
+
+def test_a_switch_may_be_changed_while_its_change_is_told():
+    switches, heard = Config(), []
+
+    def told(values):
+        heard.append(values)
+        if values == [1]:
+            switches._values["depth"] = 2  # as another thread does
+
+    switches.define("depth", 0, int, told=told)
+    switches.update("depth", 1)
+    assert heard == [[0], [1], [2]]
+
+
 def test_a_value_that_is_not_accepted_changes_nothing():
     switches = Config()
     switches.define("depth", 3, int)

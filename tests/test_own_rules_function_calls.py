@@ -122,3 +122,26 @@ def test_a_program_does_not_keep_the_arrays_it_was_traced_with():
     del data
     gc.collect()
     assert seen() is None
+
+
+@pytest.mark.parametrize("name", ["relu", "forward", "backward"])
+@pytest.mark.parametrize("inside", [jit, lambda f: f])
+def test_results_of_shared_arguments_are_shared(name, inside):
+    forward = custom_jvp(lambda x: x * 3.0)
+    forward.defjvp(lambda p, t: (forward(*p), t[0] * 5.0))
+    backward = custom_vjp(lambda x: x * 3.0)
+    backward.defvjp(lambda x: (backward(x), x), lambda x, ct: (ct * 5.0,))
+    h = {"relu": minijax.nn.relu, "forward": forward, "backward": backward}[name]
+    each = inside(vmap(lambda x, y: h(x), in_axes=(None, 0), out_axes=None))
+    value, slope = minijax.value_and_grad(each)(2.0, jnp.arange(3.0))
+    assert (value, slope) == ((2.0, 1.0) if name == "relu" else (6.0, 5.0))
+
+
+def test_a_rule_that_depends_on_the_example_alone_is_refused():
+    h = custom_jvp(lambda x: x * 3.0)
+    h.defjvp(lambda p, t: (h(*p), t[0] * minijax.lax.axis_index("i")))
+    each = vmap(h, in_axes=None, axis_size=3, axis_name="i")
+    _, slopes = minijax.jvp(each, (2.0,), (1.0,))
+    np.testing.assert_array_equal(slopes, [0.0, 1.0, 2.0])
+    with pytest.raises(TypeError, match="depends on the example"):
+        minijax.jvp(jit(each), (2.0,), (1.0,))

@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from itertools import takewhile
-from threading import Lock
 
 
 class Config:
@@ -26,10 +25,10 @@ class Config:
     Reference: ``jax.config``.
     """
 
-    __slots__ = ("_accepts", "_held", "_lock", "_overrides", "_told", "_values")
+    __slots__ = ("_accepts", "_chosen", "_held", "_overrides", "_told", "_values")
 
     def __init__(self):
-        self._accepts, self._values, self._lock = {}, {}, Lock()
+        self._accepts, self._values, self._chosen = {}, {}, {}
         self._overrides = ContextVar("overrides", default={})
         self._told, self._held = {}, {}
 
@@ -69,9 +68,9 @@ class Config:
           AttributeError: if there is no switch of this name.
           ValueError: if it does not take such a value.
         """
-        value = self._accepted(name, value)
-        with self._lock:
-            self._values = {**self._values, name: value}
+        self._chosen[name] = self._accepted(name, value)
+        while self._values != self._chosen:  # another thread may set a switch as well
+            self._values = {**self._chosen}
         self._tell(name)
 
     @contextmanager
@@ -123,12 +122,15 @@ class Config:
                 self.update(name, _number_or_word(str(value)))
 
     def _tell(self, name, comes=(), goes=()):
-        if name in self._told:
-            with self._lock:
-                self._held[name] += comes
-                for value in goes:
-                    self._held[name].remove(value)
-                self._told[name]([self._values[name], *self._held[name]])
+        if name not in self._told:
+            return
+        held, told = self._held[name], None
+        held.extend(comes)
+        for value in goes:
+            held.remove(value)
+        while told != (now := [self._values[name], *held]):
+            told = now
+            self._told[name](told)
 
     def _accepted(self, name, value):
         try:

@@ -53,7 +53,7 @@ from minijax.arrays.numerics import (
     shift_up,
     sigmoid,
 )
-from minijax.core import Array, Primitive
+from minijax.core import Array, Primitive, impl_rules
 from minijax.lax.factories import binary, elementwise, unary, unify
 from minijax.typing import ArrayLike
 
@@ -64,6 +64,17 @@ def add_any(x, y):
     """Elementwise sum of cotangents, of any dtype."""
     [result] = add_any_p.bind(x, y)
     return result
+
+
+def _first_type(x, y, shape=shape_rules[add_any_p]):
+    return [shape(x, y)[0].update(weak_type=x.weak_type)]
+
+
+def _strong_in_front(x, y, evaluated=impl_rules[add_any_p]):
+    return evaluated(*sorted((x, y), key=lambda x: typeof(x).weak_type))
+
+
+shape_rules[add_any_p], impl_rules[add_any_p] = _first_type, _strong_in_front
 
 
 neg_p, neg = unary("neg", NUMBER, "negative")

@@ -232,23 +232,61 @@ def refuse_tracers(static):
         )
 
 
-def mapped(fun, dims, axis):
+class CommonForm:
+    """The form of what a mapped call and its rules return.
+
+    Args:
+      axis: the `MappedAxis`.
+      dims: the mapped axis of each argument of the call, or None.
+
+    Attributes:
+      mapped: whether the results have the axis, in front; None as long as no argument
+        is mapped, and neither the function nor a rule has run.
+    """
+
+    def __init__(self, axis, dims):
+        self.axis = axis
+        self.mapped = True if any(dim is not None for dim in dims) else None
+
+    def of(self, outs, places):
+        """Return results in this form.
+
+        Raises:
+          TypeError: if some are mapped, and those of the function were not.
+        """
+        found = any(place is not None for place in places)
+        if self.mapped is None:
+            self.mapped = found
+        if found and not self.mapped:
+            raise TypeError(
+                "A custom derivative rule under vmap returned a value that depends on "
+                "the example, where neither the arguments of the function do nor its "
+                "result. Try passing what it depends on as an argument: what the "
+                "rule closes over, or lax.axis_index."
+            )
+        if not self.mapped:
+            return outs
+        return [at_front(x, place, self.axis.size) for x, place in zip(outs, places)]
+
+
+def mapped(fun, dims, axis, form=None):
     """Return a function for all examples at once; its results have the axis in front.
 
     Args:
       fun: a function from flat arguments to a list.
       dims: the mapped axis of each argument, or None.
       axis: the `MappedAxis`.
+      form: the `CommonForm` of the results, if they may be shared by the examples.
     """
+    form = form or CommonForm(axis, [0])
 
     def all_examples(*values):
-        outs, places = vmap_flat(fun, values, dims, axis)
-        return [at_front(out, dim, axis.size) for out, dim in zip(outs, places)]
+        return form.of(*vmap_flat(fun, values, dims, axis))
 
     return all_examples
 
 
-def map_trees(fun, trees, dims, axis):
+def map_trees(fun, trees, dims, axis, form=None):
     """Call a function of trees for all examples; return a tree, the axis in front.
 
     Args:
@@ -256,6 +294,7 @@ def map_trees(fun, trees, dims, axis):
       trees: its arguments.
       dims: for each of their leaves the mapped axis, or None.
       axis: the `MappedAxis`.
+      form: the `CommonForm` of the results, if they may be shared by the examples.
     """
     leaves, in_tree = tree_flatten(trees)
     found = []
@@ -265,7 +304,7 @@ def map_trees(fun, trees, dims, axis):
         found.append(out_tree)
         return outs
 
-    outs = mapped(flat, dims, axis)(*leaves)
+    outs = mapped(flat, dims, axis, form)(*leaves)
     return found[0].unflatten(outs)
 
 
@@ -292,14 +331,16 @@ class MappedRule(CallRule):
     Args:
       rule: the rule for one.
       dims: the mapped axes of the arguments of the call, or None.
-      axis: the `MappedAxis`.
+      form: the `CommonForm` of the results of the call.
     """
 
-    def __init__(self, rule, dims, axis):
-        self.rule, self.dims, self.axis, self.name = rule, dims, axis, rule.name
+    def __init__(self, rule, dims, form):
+        self.rule, self.dims, self.form, self.name = rule, dims, form, rule.name
         self.dims_of, self.placed = rule.dims_of, rule.placed
 
     def __call__(self, *trees):
-        dims = self.dims_of(self.dims, *trees)
-        found = map_trees(self.rule, trees, dims, self.axis)
-        return self.placed(found, self.dims, self.axis)
+        form, dims = self.form, self.dims_of(self.dims, *trees)
+        if form.mapped is False:
+            dims = [None] * len(dims)
+        found = map_trees(self.rule, trees, dims, form.axis, form)
+        return self.placed(found, self.dims, form.axis) if form.mapped else found

@@ -14,7 +14,7 @@ from minijax.core import Primitive, RuleTable, current_trace, impl_rules
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.jaxprs.printing import print_rules, write_plainly
 from minijax.jaxprs.staging import JaxprTrace, trace_to_jaxpr
-from minijax.own_rules.flat_functions import CallRule, MappedRule, mapped
+from minijax.own_rules.flat_functions import CallRule, CommonForm, MappedRule, mapped
 
 
 def write_down(fun, args):
@@ -75,13 +75,14 @@ def _vmap_rule(primitive):
         if shared and isinstance(call_jaxpr, ClosedJaxpr):
             params |= {"call_jaxpr": call_jaxpr, "num_consts": num_consts}
             return primitive.bind(*args, **params), [None] * len(call_jaxpr.outvars)
+        form = CommonForm(axis, dims)
         for key, value in params.items():
             if isinstance(value, CallRule):
-                params[key] = MappedRule(value, dims[num_consts:], axis)
-        program = mapped(as_fun(call_jaxpr), dims, axis)
+                params[key] = MappedRule(value, dims[num_consts:], form)
+        program = mapped(as_fun(call_jaxpr), dims, axis, form)
         params |= {"call_jaxpr": program, "num_consts": num_consts}
         outs = primitive.bind(*args, **params)
-        return outs, [0] * len(outs)
+        return outs, [0 if form.mapped else None] * len(outs)
 
     return rule
 

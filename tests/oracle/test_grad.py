@@ -262,3 +262,32 @@ def test_jaxpr_text(name):
     make, args = TEXTS[name]
     ours = minijax.make_jaxpr(make(minijax))(*args)
     assert bare(ours) == bare(jax.make_jaxpr(make(jax))(*args))
+
+
+@pytest.mark.parametrize("staged", [False, True])
+@pytest.mark.parametrize("ct_is_weak", [False, True])
+def test_sums_of_weak_and_strong_cotangents(ct_is_weak, staged):
+    """A sum that is written down has the type of its first operand."""
+
+    def weak_types(j):
+        def doubling(x):
+            step = lambda c, _: (c * F32(2), c)  # noqa: E731
+            return j.lax.scan(step, x, None, length=2)[1]
+
+        def used_twice(x):
+            return j.numpy.sin(x) + x * F32(2)
+
+        found = []
+        for f in (doubling, used_twice):
+            out, pullback = j.vjp(f, j.numpy.asarray(0.5))
+            number = j.numpy.full(out.shape, 0.7, None if ct_is_weak else F32)
+            pullback = j.jit(pullback) if staged else pullback
+            found.append(pullback(number)[0].weak_type)
+        x, y = j.numpy.asarray(0.5), j.numpy.asarray(F32(2))
+        sums = lax.add_any_p if j is minijax else jax.interpreters.ad.add_jaxvals_p
+        add = lambda *xs: j.tree_util.tree_leaves(sums.bind(*xs))[0]  # noqa: E731
+        for pair in [(x, y), (y, x), (x, x)]:
+            found.append((j.jit(add) if staged else add)(*pair).weak_type)
+        return found
+
+    assert weak_types(minijax) == weak_types(jax)

@@ -56,3 +56,27 @@ def test_texts_of_programs(name):
 def test_messages(name):
     ours, theirs = (raised(mistakes[name]) for mistakes in MISTAKES)
     assert ours == theirs
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_what_does_not_depend_on_the_example(staged):
+    """A batch of calls with shared arguments has shared results, weak as JAX's."""
+
+    def found(j):
+        jnp, lax = j.numpy, j.lax
+        drawn = j.custom_jvp(lambda x: j.random.normal(j.random.key(5), ()) * x)
+        drawn.defjvp(lambda p, t: (drawn(*p), 2 * t[0]))
+        chosen = j.custom_vjp(lambda x, y: lax.cond(x > 9, jnp.sin, lambda _: 0.25, x))
+        chosen.defvjp(lambda x, y: (chosen(x, y), x), lambda x, ct: (ct * x, None))
+
+        def each(x, y):
+            return drawn(x), chosen(drawn(x), y), j.nn.relu(x)
+
+        over = j.vmap(each, in_axes=(None, 0), out_axes=(None, 0, None))
+        over = j.jit(over) if staged else over
+        outs, pullback = j.vjp(over, 2.0, jnp.arange(3))
+        weak = [y.weak_type for y in outs]
+        return weak, *outs, pullback(tuple(map(jnp.ones_like, outs)))[0]
+
+    for ours, theirs in zip(found(minijax), found(jax), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
