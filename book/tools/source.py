@@ -13,6 +13,7 @@ PACKAGE = "minijax"
 DOORS = frozenset(
     """
     ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes
+    example_libraries example_libraries/optimizers example_libraries/stax
     errors experimental extend extend/backend extend/core extend/core/primitives
     extend/linear_util extend/random extend/source_info_util flatten_util
     interpreters interpreters/ad interpreters/batching lax lax/linalg nn
