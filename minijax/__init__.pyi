@@ -10,6 +10,7 @@ from minijax import debug as debug
 from minijax import dlpack as dlpack
 from minijax import dtypes as dtypes
 from minijax import errors as errors
+from minijax import example_libraries as example_libraries
 from minijax import experimental as experimental
 from minijax import export as export
 from minijax import extend as extend

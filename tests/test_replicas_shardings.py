@@ -23,6 +23,15 @@ def cut(x, *spec, mesh=MESH):
     return minijax.device_put(x, NamedSharding(mesh, P(*spec)))
 
 
+def pooled(v, groups):
+    """Convolve eight examples of two features, and fold windows of the results."""
+    kernel = v[:, : 2 // groups].reshape(8, 2 // groups, 1, 1)
+    made = lax.conv_general_dilated(
+        v.reshape(8, 2, 2, 2), kernel, (1, 1), "SAME", feature_group_count=groups
+    )
+    return lax.reduce_window(made, -jnp.inf, lax.max, (1, 1, 2, 2), (1,) * 4, "VALID")
+
+
 FUNCTIONS = {
     "elementwise": lambda v: jnp.tanh(v) * v + v.T - 1,
     "stretched": lambda v: v / v.sum(1, keepdims=True) + v.max(0),
@@ -43,6 +52,8 @@ FUNCTIONS = {
     "branches": lambda v: lax.cond(v.sum() > 0, jnp.sin, jnp.cos, v),
     "called": lambda v: minijax.checkpoint(minijax.jit(lambda u: u @ u))(v),
     "constants": lambda v: v + jnp.arange(8.0) * NUMBERS,
+    "windows": minijax.value_and_grad(lambda v: jnp.sum(pooled(v, 1) ** 2)),
+    "groups": lambda v: pooled(v, 2),
     "nothing": lambda v: (v, 1.0, jnp.zeros(3)),
     "random": lambda v: v + minijax.random.normal(minijax.random.key(0), v.shape),
 }

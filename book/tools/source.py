@@ -14,6 +14,7 @@ DOORS = frozenset(
     """
     ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes
     errors experimental export extend extend/backend extend/core extend/core/primitives
+    example_libraries example_libraries/optimizers example_libraries/stax
     extend/linear_util extend/random extend/source_info_util flatten_util
     interpreters interpreters/ad interpreters/batching lax lax/linalg nn
     nn/initializers numpy numpy/fft numpy/linalg ops random scipy scipy/fft scipy/signal

@@ -153,7 +153,8 @@ for space, names in PUBLIC.items():
     for name, module in names.items():
         exec(f"from {space} import {name} as found")
         inside = getattr(found, "__wrapped__", getattr(found, "func", None))
-        if getattr(sys.modules[module], name) not in (found, inside):
+        own = getattr(sys.modules[module], name)
+        if own not in (found, inside) and getattr(own, "__wrapped__", own) != inside:
             wrong.append(f"{space}.{name}")
 print(json.dumps(wrong))
 """

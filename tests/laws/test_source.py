@@ -79,7 +79,7 @@ def test_what_the_chapters_draw_with_is_a_distribution_of_its_own():
     book = tomllib.loads(text)
     assert "minijax_book" not in str(ours["project"] | ours["tool"]["setuptools"])
     packages = book["tool"]["setuptools"]["packages"]
-    assert packages == ["minijax_book", "minijax_book.emulator"]
+    assert packages == ["minijax_book", "minijax_book.data", "minijax_book.emulator"]
     assert book["project"]["version"] == ours["project"]["version"]
 
 

@@ -34,7 +34,9 @@ def quiet(items, desc):
 
 
 def test_every_example_is_here():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"digits", "wave"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {
+        "conv_digits", "digits", "sonnets", "wave",
+    }  # fmt: skip
 
 
 def test_digits():

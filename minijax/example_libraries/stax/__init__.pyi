@@ -1,0 +1,36 @@
+# Made from the chapters by `make chapters`; edit them, not this file.
+
+from minijax.training.activation_layers import Elu as Elu
+from minijax.training.activation_layers import Exp as Exp
+from minijax.training.activation_layers import FanInConcat as FanInConcat
+from minijax.training.activation_layers import FanInSum as FanInSum
+from minijax.training.activation_layers import FanOut as FanOut
+from minijax.training.activation_layers import Gelu as Gelu
+from minijax.training.activation_layers import Identity as Identity
+from minijax.training.activation_layers import LeakyRelu as LeakyRelu
+from minijax.training.activation_layers import LogSoftmax as LogSoftmax
+from minijax.training.activation_layers import Relu as Relu
+from minijax.training.activation_layers import Selu as Selu
+from minijax.training.activation_layers import Sigmoid as Sigmoid
+from minijax.training.activation_layers import Softmax as Softmax
+from minijax.training.activation_layers import Softplus as Softplus
+from minijax.training.activation_layers import Tanh as Tanh
+from minijax.training.activation_layers import elementwise as elementwise
+from minijax.training.convolution_layers import Conv as Conv
+from minijax.training.convolution_layers import Conv1DTranspose as Conv1DTranspose
+from minijax.training.convolution_layers import ConvTranspose as ConvTranspose
+from minijax.training.convolution_layers import GeneralConv as GeneralConv
+from minijax.training.convolution_layers import GeneralConvTranspose as GeneralConvTranspose
+from minijax.training.layers import Dense as Dense
+from minijax.training.layers import parallel as parallel
+from minijax.training.layers import serial as serial
+from minijax.training.layers import shape_dependent as shape_dependent
+from minijax.training.more_layers import glorot as glorot
+from minijax.training.more_layers import logsoftmax as logsoftmax
+from minijax.training.more_layers import randn as randn
+from minijax.training.normal_layers import BatchNorm as BatchNorm
+from minijax.training.normal_layers import Dropout as Dropout
+from minijax.training.normal_layers import Flatten as Flatten
+from minijax.training.pool_layers import AvgPool as AvgPool
+from minijax.training.pool_layers import MaxPool as MaxPool
+from minijax.training.pool_layers import SumPool as SumPool
