@@ -3,3 +3,4 @@
 from minijax.scipy import fft as fft
 from minijax.scipy import signal as signal
 from minijax.scipy import special as special
+from minijax.scipy import stats as stats
