@@ -9,16 +9,12 @@ not listed.
 LATER = {
     "linear algebra and Fourier transforms": {
         "minijax.lax.linalg": """
-            EigImplementation cholesky_update cholesky_update_p eig eig_p hessenberg
-            hessenberg_p householder_product householder_product_p ormqr ormqr_p qdwh
-            schur schur_p symmetric_product symmetric_product_p tridiagonal
-            tridiagonal_p tridiagonal_solve tridiagonal_solve_p
+            cholesky_update cholesky_update_p hessenberg hessenberg_p
+            householder_product householder_product_p ormqr ormqr_p qdwh schur schur_p
+            symmetric_product symmetric_product_p tridiagonal tridiagonal_p
+            tridiagonal_solve tridiagonal_solve_p
         """,
         "minijax.numpy": "poly polyfit roots",
-        "minijax.numpy.linalg": """
-            cross diagonal eig eigvals matmul matrix_norm matrix_transpose outer
-            tensordot trace vecdot vector_norm
-        """,
     },
     "random numbers": {
         "minijax.lax": """
@@ -35,7 +31,7 @@ LATER = {
             stack_p tile tile_p unstack unstack_p zeta_p
         """,
         "minijax.numpy": "i0 kaiser polydiv trim_zeros",
-        "minijax.scipy": "cluster integrate interpolate linalg ndimage sparse",
+        "minijax.scipy": "cluster integrate interpolate ndimage sparse",
         "minijax.scipy.signal": "csd detrend fftconvolve istft stft welch",
         "minijax.scipy.special": """
             dawsn erfcx exp1 expi expn fresnel hyp1f1 hyp2f1 owens_t sici spence

@@ -1,6 +1,7 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
 from minijax.scipy import fft as fft
+from minijax.scipy import linalg as linalg
 from minijax.scipy import signal as signal
 from minijax.scipy import special as special
 from minijax.scipy import stats as stats
