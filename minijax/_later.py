@@ -31,7 +31,7 @@ LATER = {
             stack_p tile tile_p unstack unstack_p zeta_p
         """,
         "minijax.numpy": "i0 kaiser polydiv trim_zeros",
-        "minijax.scipy": "cluster integrate interpolate ndimage sparse",
+        "minijax.scipy": "interpolate",
         "minijax.scipy.signal": "csd detrend fftconvolve istft stft welch",
         "minijax.scipy.special": """
             dawsn erfcx exp1 expi expn fresnel hyp1f1 hyp2f1 owens_t sici spence

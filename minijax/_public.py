@@ -1226,11 +1226,18 @@ PUBLIC: dict[str, dict[str, str]] = {
         "wrap_key_data": "minijax.randomness.making_keys",
     },
     "minijax.scipy": {},
+    "minijax.scipy.cluster": {},
+    "minijax.scipy.cluster.vq": {
+        "vq": "minijax.scipy.cluster.vq.codes",
+    },
     "minijax.scipy.fft": {
         "dct": "minijax.scipy.fft.cosines",
         "dctn": "minijax.scipy.fft.cosines",
         "idct": "minijax.scipy.fft.cosines",
         "idctn": "minijax.scipy.fft.cosines",
+    },
+    "minijax.scipy.integrate": {
+        "trapezoid": "minijax.scipy.integrate.rules",
     },
     "minijax.scipy.linalg": {
         "block_diag": "minijax.scipy.linalg.special_matrices",
@@ -1258,7 +1265,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "lu": "minijax.scipy.linalg.scipy_factors",
         "lu_factor": "minijax.scipy.linalg.scipy_factors",
         "lu_solve": "minijax.scipy.linalg.scipy_factors",
-        "pade_parts": "minijax.scipy.linalg.exponentials",
         "pascal": "minijax.scipy.linalg.special_matrices",
         "polar": "minijax.scipy.linalg.scipy_factors",
         "qr": "minijax.scipy.linalg.scipy_factors",
@@ -1267,11 +1273,24 @@ PUBLIC: dict[str, dict[str, str]] = {
         "svd": "minijax.scipy.linalg.scipy_factors",
         "toeplitz": "minijax.scipy.linalg.special_matrices",
     },
+    "minijax.scipy.ndimage": {
+        "map_coordinates": "minijax.scipy.ndimage.interpolation",
+    },
+    "minijax.scipy.optimize": {
+        "OptimizeResults": "minijax.scipy.optimize.descent",
+        "minimize": "minijax.scipy.optimize.descent",
+    },
     "minijax.scipy.signal": {
         "convolve": "minijax.scipy.signal.arrays_of_signals",
         "convolve2d": "minijax.scipy.signal.arrays_of_signals",
         "correlate": "minijax.scipy.signal.arrays_of_signals",
         "correlate2d": "minijax.scipy.signal.arrays_of_signals",
+    },
+    "minijax.scipy.sparse": {},
+    "minijax.scipy.sparse.linalg": {
+        "bicgstab": "minijax.scipy.sparse.linalg.iterations",
+        "cg": "minijax.scipy.sparse.linalg.iterations",
+        "gmres": "minijax.scipy.sparse.linalg.iterations",
     },
     "minijax.scipy.special": {
         "bernoulli": "minijax.scipy.special.borrowed",

@@ -21,6 +21,9 @@ C = (A + 1j * A[::-1]).astype("complex64")
 HERMITIAN = C @ C.conj().T + 2 * np.eye(4, dtype="complex64")
 SIGNAL = rng.normal(size=(2, 40)).astype("float32")
 KNOWN = {"A": A, "B": B, "C": C, "D": DEFINITE, "DD": BATCH, "H": HERMITIAN}
+KNOWN["P"] = np.float32([0.5, 0.5, 1.5, 2.5, 3.5, 8.5, 30.5])
+KNOWN["Q"] = np.float32([0.0, 0.3, 2.0, 2.5, 9.0, 8.0, 27.0])
+KNOWN["U"] = np.float32([0.0, 0.3, 0.5, 0.9, 1.0, 0.01, 0.6])
 KNOWN |= {"N": np.array([1, 2, 3]), "S": SIGNAL, "V": V}
 
 
@@ -60,7 +63,34 @@ vector_norm(A)
 vector_norm(A, axis=0, ord=1); vector_norm(DD, axis=(0, 2), keepdims=True)
 vector_norm(DD, ord=3, keepdims=True); eigvals(A + 0 * C); abs(eig(A).eigenvectors)
 """
-TABLES = {"scipy.linalg": LINALG, "numpy.linalg": STANDARD}
+SPECIAL = """
+gammainc(P, Q); gammaincc(P, Q); gammainc(Q + 0.1, P); lax.igamma_grad_a(P, Q + 0.01)
+betainc(P, Q + 0.5, U); betainc(Q, P, U); betainc(P[:2], jnp.inf, U[:2])
+i0(Q); i0e(-Q); i1(Q); i1e(-5 * Q); zeta(P + 1.5, Q + 0.2); polygamma(2, Q + 0.3)
+lax.polygamma(P - 0.5, Q + 1); bessel_jn(Q + 0.1, v=4); bernoulli(8); lax.zeta(P + 3, Q)
+jax.grad(lambda p: gammainc(p, Q).sum() + gammaincc(Q + 1, p).sum())(P)
+jax.grad(lambda q: (i0e(q) * i1e(q)).sum() + betainc(P, 2.0, q / 50).sum())(Q + 0.1)
+jax.grad(lambda q: polygamma(1, q).sum())(Q + 0.3)
+"""
+PLACES = """
+integrate.trapezoid(A, V, axis=0); cluster.vq.vq(A, D); cluster.vq.vq(V, A[0])
+ndimage.map_coordinates(A, [4 * A, 3 * D], 1); ndimage.map_coordinates(A, [4 * A, D], 0)
+ndimage.map_coordinates(A, [9 * A, 3 * D], 1, mode="reflect")
+ndimage.map_coordinates(A, [9 * A, 3 * D], 1, mode="mirror")
+ndimage.map_coordinates(A, [9 * A, 3 * D], 1, mode="wrap")
+ndimage.map_coordinates(D.astype("int32"), [9 * A, 3 * D], 1, mode="nearest")
+sparse.linalg.cg(D, V)
+sparse.linalg.cg(lambda x: {"a": D @ x["a"]}, {"a": V}, tol=1e-6)
+sparse.linalg.gmres(A, V, M=jnp.eye(4) / 2)[0]; sparse.linalg.bicgstab(D, V)[0]
+jax.grad(lambda a: sparse.linalg.cg(a, V, tol=1e-7)[0].sum())(D)
+jax.grad(lambda a: sparse.linalg.gmres(a, V, tol=1e-7)[0].sum())(A)
+jax.vmap(lambda b: sparse.linalg.bicgstab(D, b, tol=1e-7)[0])(A)
+optimize.minimize(lambda x: (x - V) @ D @ (x - V), 0 * V, method="BFGS").x
+"""
+PACKAGES = ["cluster", "cluster.vq", "integrate", "ndimage", "optimize", "sparse"]
+PACKAGES += ["sparse.linalg"]
+TABLES = {"scipy.special": SPECIAL, "scipy": PLACES}
+TABLES |= {"scipy.linalg": LINALG, "numpy.linalg": STANDARD}
 
 
 def calls(text):
@@ -73,7 +103,10 @@ def evaluated(library, space):
     """The arrays that all calls of a table return, in one program."""
     module = importlib.import_module(f"{library.__name__}.{space}")
     names = {n: getattr(module, n) for n in dir(module) if not n.startswith("__")}
-    names |= {"np": np, "jax": library, "jnp": library.numpy, "lax": library.lax}
+    for inside in PACKAGES:
+        package = importlib.import_module(f"{library.__name__}.scipy.{inside}")
+        names.setdefault(inside, package)
+    names |= {"jax": library, "jnp": library.numpy, "lax": library.lax}
 
     def everything(known):
         return {c: eval(c, names | known) for c in calls(TABLES[space])}

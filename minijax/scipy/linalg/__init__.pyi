@@ -2,7 +2,6 @@
 
 from minijax.scipy.linalg.exponentials import expm as expm
 from minijax.scipy.linalg.exponentials import expm_frechet as expm_frechet
-from minijax.scipy.linalg.exponentials import pade_parts as pade_parts
 from minijax.scipy.linalg.scipy_factors import cho_factor as cho_factor
 from minijax.scipy.linalg.scipy_factors import cho_solve as cho_solve
 from minijax.scipy.linalg.scipy_factors import cholesky as cholesky

@@ -24,7 +24,7 @@ from minijax.typing import ArrayLike
 _DEGREES = {4: (7, 3.925724783138660), 8: (13, 5.371920351148152)}
 
 
-def pade_parts(a, degree):
+def _pade_parts(a, degree):
     """Return the odd and the even part of the numerator of Padé's approximant."""
     weights = [
         math.factorial(2 * degree - k)
@@ -44,7 +44,7 @@ def _exponential(a, upper_triangular, max_squarings):
     degree, largest = _DEGREES[lax.abs(a).dtype.itemsize]
     norm = lax.abs(a).sum(0).max(initial=0)
     times = jnp.maximum(0, jnp.ceil(jnp.log2(norm / largest)))
-    odd, even = pade_parts(a / jnp.exp2(times).astype(a.dtype), degree)
+    odd, even = _pade_parts(a / jnp.exp2(times).astype(a.dtype), degree)
     if upper_triangular:
         x = solve_triangular(even - odd, even + odd)
     else:

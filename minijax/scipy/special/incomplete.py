@@ -43,8 +43,9 @@ def gamma_tails(a, x):
 
     upper = continued_fraction(terms, y) * factor
     p, q = jnp.where(above, 1 - upper, lower), jnp.where(above, upper, 1 - lower)
-    p = jnp.where(x == 0, 0, jnp.where(x == np.inf, 1, p))
-    q = jnp.where(x == 0, 1, jnp.where(x == np.inf, 0, q))
+    sure = (x == np.inf) | lax.eq(a, 0)
+    p = jnp.where(x == 0, 0, jnp.where(sure, 1, p))
+    q = jnp.where(x == 0, 1, jnp.where(sure, 0, q))
     return jnp.where(bad, np.nan, p), jnp.where(bad, np.nan, q)
 
 
