@@ -158,6 +158,8 @@ def _linalg(name, choose, **params):
     return lambda lax, *xs: choose(getattr(lax.linalg, name)(*xs, **params))
 
 
+NO_VECTORS = {f"compute_{s}_eigenvectors": False for s in ("left", "right")}
+NO_VECTORS["enable_eigvec_derivs"] = True
 for suffix, dtype in (("", float), (" complex", complex)):
     CASES[f"cholesky{suffix}"] = _linalg("cholesky", lambda x: x), [_square(dtype)]
     CASES[f"lu{suffix}"] = _linalg("lu", lambda parts: parts[0]), [_square(dtype)]
@@ -175,6 +177,7 @@ for suffix, dtype in (("", float), (" complex", complex)):
             ),
             [_square(dtype), _square(dtype)[:2].T if side else _square(dtype)[:2]],
         )  # fmt: skip
+CASES["eig"] = _linalg("eig", lambda w: w[0].real, **NO_VECTORS), [_square()]
 CASES["eigh vectors"] = _linalg("eigh", lambda vw: vw[0]), [_square()]
 CASES["svd vectors"] = (
     _linalg("svd", lambda usv: usv[0], full_matrices=False),

@@ -167,7 +167,7 @@ WINDOWS = "conv_general_dilated select_and_gather_add select_and_scatter_add"
 NOT_HERE += [*WINDOWS.split(), "reduce_window"]
 NOT_HERE += [f"reduce_window_{name}" for name in ("sum", "max", "min")]
 # They want matrices: tests/test_factorizations_primitives.py.
-MATRICES = "cholesky eigh lu lu_pivots_to_permutation qr svd triangular_solve"
+MATRICES = "cholesky eig eigh lu lu_pivots_to_permutation qr svd triangular_solve"
 NOT_HERE += MATRICES.split()
 # tests/test_indexing_rules.py
 NOT_HERE += ["gather", "scatter", "dynamic_slice", "dynamic_update_slice"]

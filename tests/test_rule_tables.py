@@ -108,7 +108,7 @@ def collect():
 
 SAMPLES = collect()
 LOW = dict.fromkeys(["acosh"], 1.2)
-MATRICES = "cholesky eigh lu qr svd triangular_solve".split()
+MATRICES = "cholesky eig eigh lu qr svd triangular_solve".split()
 
 
 def operands(primitive, types, seed=0):

@@ -18,7 +18,9 @@ DOORS = frozenset(
     extend/linear_util extend/random extend/source_info_util flatten_util
     interpreters interpreters/ad interpreters/batching lax lax/linalg nn
     nn/initializers numpy numpy/fft numpy/linalg ops random scipy scipy/fft scipy/signal
-    scipy/special
+    scipy/linalg scipy/special scipy/stats
+    scipy/optimize scipy/integrate scipy/ndimage scipy/cluster scipy/cluster/vq
+    scipy/sparse scipy/sparse/linalg
     sharding stages test_util tree tree_util typing
     """.split()
 )  # what users import, under the paths that JAX has: from the top of the package

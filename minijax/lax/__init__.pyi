@@ -274,6 +274,14 @@ from minijax.scans.associative import associative_scan as associative_scan
 from minijax.scans.loops import fori_loop as fori_loop
 from minijax.scans.loops import scan as scan
 from minijax.scans.mapping import map as map
+from minijax.scipy.special.lax_names import bessel_i0e as bessel_i0e
+from minijax.scipy.special.lax_names import bessel_i1e as bessel_i1e
+from minijax.scipy.special.lax_names import betainc as betainc
+from minijax.scipy.special.lax_names import igamma as igamma
+from minijax.scipy.special.lax_names import igamma_grad_a as igamma_grad_a
+from minijax.scipy.special.lax_names import igammac as igammac
+from minijax.scipy.special.lax_names import polygamma as polygamma
+from minijax.scipy.special.lax_names import zeta as zeta
 from minijax.sorting.largest import approx_max_k as approx_max_k
 from minijax.sorting.largest import approx_min_k as approx_min_k
 from minijax.sorting.largest import top_k as top_k

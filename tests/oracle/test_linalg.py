@@ -268,3 +268,22 @@ MISTAKES = [
 def test_mistakes(number):
     ours, theirs = (raised(lambda m=m: MISTAKES[number](m)) for m in (minijax, jax))
     assert ours[0] == theirs[0]
+
+
+def test_eigenvalues_of_any_matrix():
+    x, t = np.random.default_rng(0).normal(size=(2, 2, 4, 4))
+
+    def call(m):
+        def one(x):
+            w, u, v = m.lax.linalg.eig(x, enable_eigvec_derivs=True)
+            return w, abs(u), abs(v)
+
+        return lambda x: m.jvp(m.jit(m.vmap(one)), (x,), (t,))
+
+    agree(call, x)
+    agree(lambda m: lambda x: m.lax.linalg.eig(x)[0], x + 1j * t)
+    texts = [m.make_jaxpr(m.numpy.linalg.eig)(x) for m in (minijax, jax)]
+    assert str(texts[0]) == str(texts[1])
+    for m in (minijax, jax):
+        with pytest.raises(NotImplementedError, match="enable_eigvec_derivs"):
+            m.jvp(m.numpy.linalg.eig, (x,), (t,))

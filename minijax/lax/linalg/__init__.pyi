@@ -16,3 +16,6 @@ from minijax.factorizations.singular_values import svd as svd
 from minijax.factorizations.singular_values import svd_p as svd_p
 from minijax.factorizations.triangular import triangular_solve as triangular_solve
 from minijax.factorizations.triangular import triangular_solve_p as triangular_solve_p
+from minijax.lax.linalg.general_eigenvectors import EigImplementation as EigImplementation
+from minijax.lax.linalg.general_eigenvectors import eig as eig
+from minijax.lax.linalg.general_eigenvectors import eig_p as eig_p

@@ -19,3 +19,15 @@ from minijax.factorizations.systems import solve as solve
 from minijax.factorizations.systems import tensorinv as tensorinv
 from minijax.factorizations.systems import tensorsolve as tensorsolve
 from minijax.numpy.linalg.norms import norm as norm
+from minijax.numpy.linalg.standard import cross as cross
+from minijax.numpy.linalg.standard import diagonal as diagonal
+from minijax.numpy.linalg.standard import eig as eig
+from minijax.numpy.linalg.standard import eigvals as eigvals
+from minijax.numpy.linalg.standard import matmul as matmul
+from minijax.numpy.linalg.standard import matrix_norm as matrix_norm
+from minijax.numpy.linalg.standard import matrix_transpose as matrix_transpose
+from minijax.numpy.linalg.standard import outer as outer
+from minijax.numpy.linalg.standard import tensordot as tensordot
+from minijax.numpy.linalg.standard import trace as trace
+from minijax.numpy.linalg.standard import vecdot as vecdot
+from minijax.numpy.linalg.standard import vector_norm as vector_norm

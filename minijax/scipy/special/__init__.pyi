@@ -1,5 +1,16 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
+from minijax.scipy.special.borrowed import bernoulli as bernoulli
+from minijax.scipy.special.borrowed import bessel_jn as bessel_jn
+from minijax.scipy.special.borrowed import betainc as betainc
+from minijax.scipy.special.borrowed import gammainc as gammainc
+from minijax.scipy.special.borrowed import gammaincc as gammaincc
+from minijax.scipy.special.borrowed import i0 as i0
+from minijax.scipy.special.borrowed import i0e as i0e
+from minijax.scipy.special.borrowed import i1 as i1
+from minijax.scipy.special.borrowed import i1e as i1e
+from minijax.scipy.special.borrowed import polygamma as polygamma
+from minijax.scipy.special.borrowed import zeta as zeta
 from minijax.scipy.special.entropies import boxcox as boxcox
 from minijax.scipy.special.entropies import boxcox1p as boxcox1p
 from minijax.scipy.special.entropies import entr as entr

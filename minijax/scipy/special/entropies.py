@@ -1,4 +1,4 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
+# Made from chapters/33_library_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Products with logarithms, entropies, and transformations of shares.
 

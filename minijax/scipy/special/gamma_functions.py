@@ -1,10 +1,11 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
+# Made from chapters/33_library_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """The gamma function and its relatives.
 
 Reference: ``jax.scipy.special``.
 """
 
+import inspect
 from collections.abc import Callable
 
 import numpy as np
@@ -50,6 +51,19 @@ def special_of_two(name, what, function) -> _Binary:
     def of_arrays(x: ArrayLike, y: ArrayLike) -> Array:
         return function(*operands(name, x, y))
 
+    return described(of_arrays, name, what)
+
+
+def special_of(name, what, parameters, function) -> Callable[..., Array]:
+    """Return a special function of arrays, with these names of parameters."""
+    names = parameters.split()
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature([inspect.Parameter(n, kind) for n in names])
+
+    def of_arrays(*args, **kwargs):
+        return function(*operands(name, *signature.bind(*args, **kwargs).args))
+
+    of_arrays.__signature__ = signature
     return described(of_arrays, name, what)
 
 

@@ -1,4 +1,4 @@
-# Made from chapters/33_library_rest.md by `make chapter`;
+# Made from chapters/33_library_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """The normal distribution's probability below a point, its logarithm and inverse.
 

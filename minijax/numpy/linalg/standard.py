@@ -1,0 +1,190 @@
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Functions of the array API's namespace for linear algebra, and eigenvalues.
+
+Reference: ``jax.numpy.linalg``.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from minijax import lax
+from minijax.catalogue import measures as _measures
+from minijax.core import Array
+from minijax.lax.linalg import general_eigenvectors as _general
+from minijax.lax.promotion import promote_dtypes_inexact
+from minijax.numpy import matrices as _matrices
+from minijax.numpy import products as _products
+from minijax.numpy import shapes as _shapes
+from minijax.numpy import statistics as _statistics
+from minijax.numpy.linalg.norms import norm as _norm
+from minijax.numpy.shapes import arraylike
+from minijax.typing import ArrayLike
+
+
+class _EigResult(NamedTuple):
+    """Eigenvalues and eigenvectors."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+def eig(a: ArrayLike) -> Any:
+    """Return the eigenvalues and eigenvectors of square matrices.
+
+    Returns:
+      A named tuple of complex arrays; the eigenvectors are columns of length 1.
+
+    Reference: ``jax.numpy.linalg.eig``.
+    """
+    [x] = promote_dtypes_inexact(arraylike("linalg.eig", a))
+    return _EigResult(*_general.eig(x, compute_left_eigenvectors=False))
+
+
+def eigvals(a: ArrayLike) -> Array:
+    """Return the eigenvalues of square matrices, which can be differentiated.
+
+    Reference: ``jax.numpy.linalg.eigvals``.
+    """
+    [x] = promote_dtypes_inexact(arraylike("linalg.eigvals", a))
+    how: dict = {f"compute_{side}_eigenvectors": False for side in ("left", "right")}
+    return _general.eig(x, **how)[0]
+
+
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
+    """Return the cross products of vectors with three numbers.
+
+    Reference: ``jax.numpy.linalg.cross``.
+    """
+    x, y = arraylike("linalg.cross", x1), arraylike("linalg.cross", x2)
+    if x.shape[axis] != 3 or y.shape[axis] != 3:
+        raise ValueError(
+            "Both input arrays must be (arrays of) 3-dimensional vectors, but they "
+            f"have shapes {x.shape} and {y.shape} (axis {axis})."
+        )
+    return _measures.cross(x, y, axis=axis)
+
+
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
+    """Return the diagonals of matrices.
+
+    Reference: ``jax.numpy.linalg.diagonal``.
+    """
+    x = arraylike("linalg.diagonal", x)
+    return _matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
+
+
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
+    """Return the sums of the diagonals of matrices.
+
+    Reference: ``jax.numpy.linalg.trace``.
+    """
+    x = arraylike("linalg.trace", x)
+    return _statistics.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
+
+
+def matrix_transpose(x: ArrayLike, /) -> Array:
+    """Return matrices with rows and columns exchanged.
+
+    Reference: ``jax.numpy.linalg.matrix_transpose``.
+    """
+    return _shapes.matrix_transpose(x)
+
+
+def matmul(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """Return products of matrices.
+
+    Reference: ``jax.numpy.linalg.matmul``.
+    """
+    how: dict = {"preferred_element_type": preferred_element_type}
+    return _products.matmul(x1, x2, precision=precision, **how)
+
+
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return the products of each number of one vector with each of another.
+
+    Raises:
+      ValueError: for arrays that are not vectors.
+
+    Reference: ``jax.numpy.linalg.outer``.
+    """
+    x, y = arraylike("linalg.outer", x1), arraylike("linalg.outer", x2)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(
+            "Input arrays must be one-dimensional, but they are "
+            f"x1.ndim={x.ndim} x2.ndim={y.ndim}"
+        )
+    return _products.outer(x, y)
+
+
+def tensordot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axes: int | Sequence[Any] = 2,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Return the sum of products along pairs of axes.
+
+    Reference: ``jax.numpy.linalg.tensordot``.
+    """
+    how: dict = {"preferred_element_type": preferred_element_type}
+    how |= {"precision": precision, "out_sharding": out_sharding}
+    return _products.tensordot(x1, x2, axes=axes, **how)
+
+
+def vecdot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """Return products of vectors along an axis; the first is conjugate.
+
+    Reference: ``jax.numpy.linalg.vecdot``.
+    """
+    how: dict = {"preferred_element_type": preferred_element_type}
+    return _measures.vecdot(x1, x2, axis=axis, precision=precision, **how)
+
+
+def matrix_norm(
+    x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro"
+) -> Array:
+    """Return the norms of matrices.
+
+    Reference: ``jax.numpy.linalg.matrix_norm``.
+    """
+    x = arraylike("linalg.matrix_norm", x)
+    return _norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))
+
+
+def vector_norm(
+    x: ArrayLike, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2
+) -> Array:
+    """Return the norms of vectors along axes, by default of the whole array.
+
+    Reference: ``jax.numpy.linalg.vector_norm``.
+    """
+    z = arraylike("linalg.vector_norm", x)
+    if axis is None or isinstance(axis, tuple):
+        axes = tuple(range(z.ndim)) if axis is None else axis
+        axes = tuple(a % z.ndim for a in axes)
+        rest = [a for a in range(z.ndim) if a not in axes]
+        kept = [1 if a in axes else z.shape[a] for a in range(z.ndim)]
+        flat = lax.transpose(z, (*rest, *axes)).reshape(*[z.shape[a] for a in rest], -1)
+        size = _norm(flat, axis=-1, ord=ord)
+        return size.reshape(kept) if keepdims else size
+    return _norm(z, axis=axis, keepdims=keepdims, ord=ord)

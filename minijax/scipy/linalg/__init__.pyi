@@ -1,0 +1,34 @@
+# Made from the chapters by `make chapters`; edit them, not this file.
+
+from minijax.scipy.linalg.exponentials import expm as expm
+from minijax.scipy.linalg.exponentials import expm_frechet as expm_frechet
+from minijax.scipy.linalg.scipy_factors import cho_factor as cho_factor
+from minijax.scipy.linalg.scipy_factors import cho_solve as cho_solve
+from minijax.scipy.linalg.scipy_factors import cholesky as cholesky
+from minijax.scipy.linalg.scipy_factors import det as det
+from minijax.scipy.linalg.scipy_factors import eigh as eigh
+from minijax.scipy.linalg.scipy_factors import inv as inv
+from minijax.scipy.linalg.scipy_factors import lu as lu
+from minijax.scipy.linalg.scipy_factors import lu_factor as lu_factor
+from minijax.scipy.linalg.scipy_factors import lu_solve as lu_solve
+from minijax.scipy.linalg.scipy_factors import polar as polar
+from minijax.scipy.linalg.scipy_factors import qr as qr
+from minijax.scipy.linalg.scipy_factors import solve as solve
+from minijax.scipy.linalg.scipy_factors import solve_triangular as solve_triangular
+from minijax.scipy.linalg.scipy_factors import svd as svd
+from minijax.scipy.linalg.special_matrices import block_diag as block_diag
+from minijax.scipy.linalg.special_matrices import circulant as circulant
+from minijax.scipy.linalg.special_matrices import companion as companion
+from minijax.scipy.linalg.special_matrices import convolution_matrix as convolution_matrix
+from minijax.scipy.linalg.special_matrices import dft as dft
+from minijax.scipy.linalg.special_matrices import fiedler as fiedler
+from minijax.scipy.linalg.special_matrices import fiedler_companion as fiedler_companion
+from minijax.scipy.linalg.special_matrices import hadamard as hadamard
+from minijax.scipy.linalg.special_matrices import hankel as hankel
+from minijax.scipy.linalg.special_matrices import helmert as helmert
+from minijax.scipy.linalg.special_matrices import hilbert as hilbert
+from minijax.scipy.linalg.special_matrices import invhilbert as invhilbert
+from minijax.scipy.linalg.special_matrices import invpascal as invpascal
+from minijax.scipy.linalg.special_matrices import leslie as leslie
+from minijax.scipy.linalg.special_matrices import pascal as pascal
+from minijax.scipy.linalg.special_matrices import toeplitz as toeplitz

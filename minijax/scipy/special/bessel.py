@@ -1,0 +1,92 @@
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Modified Bessel functions, and those of the first kind by recurrence downwards.
+
+Reference: ``jax.lax.bessel_i0e``; J. C. P. Miller's algorithm for ``bessel_jn``.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.own_rules.tangent_rules import custom_jvp
+from minijax.scipy.special.converging import in_float32, slopes
+
+DEGREE = 30
+
+
+@cache
+def chebyshev_coefficients(order, far):
+    """Return how ``exp(-x) I(x)`` is a sum of Chebyshev polynomials.
+
+    Args:
+      order: 0 or 1.
+      far: whether for x from 8 on, times the root of x, in ``16 / x - 1``; otherwise
+        for x up to 8, in ``x / 4 - 1``.
+    """
+    angles = (np.arange(4000) + 0.5) * np.pi / 4000
+
+    def function(t):
+        x = 16 / (1 + t) if far else 4 * (1 + t)
+        waves = np.exp(np.multiply.outer(x, np.cos(angles) - 1))
+        return (waves * np.cos(order * angles)).mean(-1) * (np.sqrt(x) if far else 1)
+
+    return np.polynomial.chebyshev.chebinterpolate(function, DEGREE)
+
+
+def chebyshev_sum(coefficients, t):
+    """Return a sum of Chebyshev polynomials at `t`, by Clenshaw's recurrence."""
+    one, two = lax.full_like(t, 0), lax.full_like(t, 0)
+    for c in coefficients[:0:-1]:
+        one, two = 2 * t * one - two + float(c), one
+    return t * one - two + float(coefficients[0])
+
+
+def scaled_bessel(order):
+    """Return the function ``exp(-|x|) I(x)`` of this order, for order 0 or 1."""
+
+    def function(x):
+        size = abs(x)
+        near, far = jnp.minimum(size, 8), jnp.maximum(size, 8)
+        low = chebyshev_sum(chebyshev_coefficients(order, False), near / 4 - 1)
+        high = chebyshev_sum(chebyshev_coefficients(order, True), 16 / far - 1)
+        y = jnp.where(size <= 8, low, high / lax.sqrt(far))
+        return y * lax.sign(x) if order else y
+
+    return custom_jvp(in_float32(function))
+
+
+scaled_i0: Any = scaled_bessel(0)
+scaled_i1: Any = scaled_bessel(1)
+slopes(scaled_i0, lambda y, x: scaled_i1(x) - lax.sign(x) * y)
+
+
+def _scaled_i1_slope(y, x):
+    tiny = abs(x) <= jnp.finfo(x.dtype).eps
+    safe = jnp.where(tiny, 1, x)
+    return jnp.where(tiny, 0.5, scaled_i0(safe) - y * (lax.sign(safe) + 1 / safe))
+
+
+slopes(scaled_i1, _scaled_i1_slope)
+
+
+def first_kind(z, v, count):
+    """Return the Bessel functions of the orders 0 to `v`, at the front of the result.
+
+    The recurrence is stable downwards only. It begins with any numbers far above, and
+    is divided by the sum that has to be 1.
+    """
+
+    def step(carry, k):
+        above, here, total = carry
+        below = 2 * (k + 1) * here / z - above
+        return (here, below, total + jnp.where(k % 2 == 0, 2 * below, 0)), below
+
+    zero = lax.full_like(z, 0)
+    orders = jnp.arange(count + 1).astype(z.dtype)
+    start = zero, lax.full_like(z, 1e-16), zero
+    (*_, total), values = lax.scan(step, start, orders, reverse=True)
+    return values[: v + 1] / (total - values[0])

@@ -1,0 +1,103 @@
+# Made from chapters/33_library_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Special functions of `minijax.lax` with the names of SciPy.
+
+Reference: ``jax.scipy.special``.
+"""
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.core import Array
+from minijax.indexing.nonzeros import as_size
+from minijax.scipy.special.bessel import first_kind, scaled_i0, scaled_i1
+from minijax.scipy.special.gamma_functions import operands, special, special_of
+from minijax.scipy.special.incomplete import incomplete_beta, lower_gamma, upper_gamma
+from minijax.scipy.special.zetas import bernoulli_numbers, hurwitz_zeta, polygamma_of
+from minijax.typing import ArrayLike
+
+gammainc = special_of(
+    "gammainc", "the lower incomplete gamma function", "a x", lower_gamma
+)
+gammaincc = special_of("gammaincc", "1 less `gammainc`", "a x", upper_gamma)
+betainc = special_of(
+    "betainc", "the incomplete beta function", "a b x", incomplete_beta
+)
+i0e = special("i0e", "the Bessel function `i0`, times ``exp(-|x|)``", scaled_i0)
+i1e = special("i1e", "the Bessel function `i1`, times ``exp(-|x|)``", scaled_i1)
+i0 = special(
+    "i0",
+    "the modified Bessel function of order 0",
+    lambda x: lax.exp(abs(x)) * scaled_i0(x),
+)
+i1 = special(
+    "i1",
+    "the modified Bessel function of order 1",
+    lambda x: lax.exp(abs(x)) * scaled_i1(x),
+)
+
+
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
+    """Compute the Hurwitz zeta function, element by element.
+
+    Raises:
+      NotImplementedError: without `q`; Riemann's function has 1 there.
+
+    Reference: ``jax.scipy.special.zeta``.
+    """
+    if q is None:
+        raise NotImplementedError(
+            "Riemann zeta function not implemented; pass q != None to compute the "
+            "Hurwitz Zeta function."
+        )
+    return hurwitz_zeta(*operands("zeta", x, q))
+
+
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
+    """Compute derivatives of the digamma function, element by element.
+
+    Args:
+      n: integers, how many times to differentiate.
+      x: an array.
+
+    Raises:
+      ValueError: for an `n` of another dtype.
+
+    Reference: ``jax.scipy.special.polygamma``.
+    """
+    if jnp.result_type(n).kind not in "iu":
+        raise ValueError(
+            "Argument `n` to polygamma must be of integer type. Got dtype "
+            f"{jnp.result_type(n)}."
+        )
+    return polygamma_of(*operands("polygamma", n, x))
+
+
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
+    """Compute Bessel functions of the first kind, of the orders 0 to `v`.
+
+    Args:
+      z: an array of real numbers.
+      v: the greatest order, which comes last.
+      n_iter: the order at which the recurrence begins.
+
+    Returns:
+      An array with one more axis than `z`, at the front.
+
+    Reference: ``jax.scipy.special.bessel_jn``.
+    """
+    [x] = operands("bessel_jn", z)
+    if jnp.iscomplexobj(x):
+        raise ValueError("complex input not supported.")
+    sizes = [as_size(n, f"The error arose in {n} of bessel_jn.") for n in (v, n_iter)]
+    return first_kind(x, *sizes)
+
+
+def bernoulli(n: int) -> Array:
+    """Return Bernoulli's numbers from 0 to `n`.
+
+    Reference: ``jax.scipy.special.bernoulli``.
+    """
+    size = as_size(n, "The error arose in the argument n of bernoulli.")
+    if size < 0:
+        raise ValueError("n must be a non-negative integer.")
+    return jnp.array([float(b) for b in bernoulli_numbers(size)])

@@ -1,0 +1,31 @@
+# Made from the chapters by `make chapters`; edit them, not this file.
+
+from minijax.scipy.stats.continuous import beta as beta
+from minijax.scipy.stats.continuous import cauchy as cauchy
+from minijax.scipy.stats.continuous import chi2 as chi2
+from minijax.scipy.stats.continuous import expon as expon
+from minijax.scipy.stats.continuous import gamma as gamma
+from minijax.scipy.stats.continuous import gennorm as gennorm
+from minijax.scipy.stats.continuous import gumbel_l as gumbel_l
+from minijax.scipy.stats.continuous import gumbel_r as gumbel_r
+from minijax.scipy.stats.continuous import laplace as laplace
+from minijax.scipy.stats.continuous import logistic as logistic
+from minijax.scipy.stats.continuous import norm as norm
+from minijax.scipy.stats.continuous import pareto as pareto
+from minijax.scipy.stats.continuous import t as t
+from minijax.scipy.stats.continuous import truncnorm as truncnorm
+from minijax.scipy.stats.continuous import uniform as uniform
+from minijax.scipy.stats.continuous import vonmises as vonmises
+from minijax.scipy.stats.continuous import wrapcauchy as wrapcauchy
+from minijax.scipy.stats.discrete import bernoulli as bernoulli
+from minijax.scipy.stats.discrete import betabinom as betabinom
+from minijax.scipy.stats.discrete import binom as binom
+from minijax.scipy.stats.discrete import geom as geom
+from minijax.scipy.stats.discrete import nbinom as nbinom
+from minijax.scipy.stats.discrete import poisson as poisson
+from minijax.scipy.stats.ranks import mode as mode
+from minijax.scipy.stats.ranks import rankdata as rankdata
+from minijax.scipy.stats.ranks import sem as sem
+from minijax.scipy.stats.vectors import dirichlet as dirichlet
+from minijax.scipy.stats.vectors import multinomial as multinomial
+from minijax.scipy.stats.vectors import multivariate_normal as multivariate_normal

@@ -1,0 +1,156 @@
+"""Functions with the names of SciPy beside those of real JAX, as a table of calls.
+
+`sp` is `jax.scipy` or `minijax.scipy`, `jnp` and `jax` accordingly.
+"""
+
+import importlib
+
+import jax
+import numpy as np
+import pytest
+
+import minijax
+
+rng = np.random.default_rng(0)
+A = rng.normal(size=(4, 4)).astype("float32")
+B = rng.normal(size=(4, 2)).astype("float32")
+DEFINITE = A @ A.T + 2 * np.eye(4, dtype="float32")
+BATCH = np.stack([DEFINITE, DEFINITE.T + np.eye(4, dtype="float32")])
+V = np.float32([1.0, -2.0, 0.5, 3.0])
+C = (A + 1j * A[::-1]).astype("complex64")
+HERMITIAN = C @ C.conj().T + 2 * np.eye(4, dtype="complex64")
+SIGNAL = rng.normal(size=(2, 40)).astype("float32")
+KNOWN = {"A": A, "B": B, "C": C, "D": DEFINITE, "DD": BATCH, "H": HERMITIAN}
+KNOWN["P"] = np.float32([0.5, 0.5, 1.5, 2.5, 3.5, 8.5, 30.5])
+KNOWN["Q"] = np.float32([0.0, 0.3, 2.0, 2.5, 9.0, 8.0, 27.0])
+KNOWN["U"] = np.float32([0.0, 0.3, 0.5, 0.9, 1.0, 0.01, 0.6])
+KNOWN |= {"N": np.array([1, 2, 3]), "S": SIGNAL, "V": V}
+
+
+LINALG = """
+cholesky(D); cholesky(D, lower=True); cholesky(H); cho_solve(cho_factor(D), B)
+cho_solve(cho_factor(DD, lower=True), B);
+lu_solve(lu_factor(A), B); lu_solve(lu_factor(A), V, trans=1)
+lu_solve(lu_factor(C), B, trans=2); lu(A); lu(B)
+lu(B.T, permute_l=True); qr(B, mode="r"); qr(B)
+eigh(D)[0]; eigh(D, eigvals_only=True, lower=False)
+det(A); inv(D); solve(D, V, assume_a="pos", lower=True)
+solve(A, B); solve(DD, B); solve_triangular(A, B, trans="T", lower=True)
+solve_triangular(C, V, trans=2); solve_triangular(D, V, unit_diagonal=True)
+polar(D)[1]; polar(B); polar(B, method="svd"); polar(B.T, side="left")
+expm(A); expm(6 * A); expm(C); expm(jnp.triu(A), upper_triangular=True); expm(DD / 4)
+expm(0 * A); expm_frechet(A, D)
+expm(400 * A, max_squarings=3)
+block_diag(A, 1, V, B); block_diag(); toeplitz(V); toeplitz(V, B[:, 0]); toeplitz(C[0])
+toeplitz(A, V[:3]); hankel(V); hankel(N, N[1:]); circulant(A); circulant(N)
+convolution_matrix(V, 3); convolution_matrix(V, 3, "same")
+convolution_matrix(A, 6, "valid")
+convolution_matrix(V, 6, "same"); leslie(V, V[1:]); companion(V); companion(N)
+fiedler(V)
+fiedler_companion(A.ravel()[:7]); fiedler_companion(A.ravel()[:6])
+fiedler_companion(V[:2]); fiedler_companion(V[:3]); fiedler_companion(V[:1])
+hilbert(4); invhilbert(4); pascal(4); pascal(4, "lower");
+invpascal(4); invpascal(4, "lower"); helmert(4); helmert(3, full=True)
+hadamard(4); hadamard(2, "float32"); dft(4); dft(3, "sqrtn")
+dft(5, scale="n", dtype="complex64")
+"""
+STANDARD = """
+cross(A[:, :3], D[:, :3]); cross(A[:3], D[:3], axis=0); diagonal(DD, offset=1)
+trace(DD)
+matrix_transpose(DD); matmul(A, B); outer(V, V); tensordot(A, D, axes=1); vecdot(C, C)
+vecdot(A, D, axis=0); matrix_norm(DD); matrix_norm(DD, ord=2, keepdims=True)
+vector_norm(A)
+vector_norm(A, axis=0, ord=1); vector_norm(DD, axis=(0, 2), keepdims=True)
+vector_norm(DD, ord=3, keepdims=True); eigvals(A + 0 * C); abs(eig(A).eigenvectors)
+"""
+SPECIAL = """
+gammainc(P, Q); gammaincc(P, Q); gammainc(Q + 0.1, P); lax.igamma_grad_a(P, Q + 0.01)
+betainc(P, Q + 0.5, U); betainc(Q, P, U); betainc(P[:2], jnp.inf, U[:2])
+i0(Q); i0e(-Q); i1(Q); i1e(-5 * Q); zeta(P + 1.5, Q + 0.2); polygamma(2, Q + 0.3)
+lax.polygamma(P - 0.5, Q + 1); bessel_jn(Q + 0.1, v=4); bernoulli(8); lax.zeta(P + 3, Q)
+jax.grad(lambda p: gammainc(p, Q).sum() + gammaincc(Q + 1, p).sum())(P)
+jax.grad(lambda q: (i0e(q) * i1e(q)).sum() + betainc(P, 2.0, q / 50).sum())(Q + 0.1)
+jax.grad(lambda q: polygamma(1, q).sum())(Q + 0.3)
+"""
+PLACES = """
+integrate.trapezoid(A, V, axis=0); cluster.vq.vq(A, D); cluster.vq.vq(V, A[0])
+ndimage.map_coordinates(A, [4 * A, 3 * D], 1); ndimage.map_coordinates(A, [4 * A, D], 0)
+ndimage.map_coordinates(A, [9 * A, 3 * D], 1, mode="reflect")
+ndimage.map_coordinates(A, [9 * A, 3 * D], 1, mode="mirror")
+ndimage.map_coordinates(A, [9 * A, 3 * D], 1, mode="wrap")
+ndimage.map_coordinates(D.astype("int32"), [9 * A, 3 * D], 1, mode="nearest")
+sparse.linalg.cg(D, V)
+sparse.linalg.cg(lambda x: {"a": D @ x["a"]}, {"a": V}, tol=1e-6)
+sparse.linalg.gmres(A, V, M=jnp.eye(4) / 2)[0]; sparse.linalg.bicgstab(D, V)[0]
+jax.grad(lambda a: sparse.linalg.cg(a, V, tol=1e-7)[0].sum())(D)
+jax.grad(lambda a: sparse.linalg.gmres(a, V, tol=1e-7)[0].sum())(A)
+jax.vmap(lambda b: sparse.linalg.bicgstab(D, b, tol=1e-7)[0])(A)
+optimize.minimize(lambda x: (x - V) @ D @ (x - V), 0 * V, method="BFGS").x
+"""
+PACKAGES = ["cluster", "cluster.vq", "integrate", "ndimage", "optimize", "sparse"]
+PACKAGES += ["sparse.linalg"]
+TABLES = {"scipy.special": SPECIAL, "scipy": PLACES}
+TABLES |= {"scipy.linalg": LINALG, "numpy.linalg": STANDARD}
+
+
+def calls(text):
+    """The calls of a table, one to a semicolon or to a line."""
+    parts = (c.strip() for line in text.split("\n") for c in line.split(";"))
+    return [call for call in parts if call]
+
+
+def evaluated(library, space):
+    """The arrays that all calls of a table return, in one program."""
+    module = importlib.import_module(f"{library.__name__}.{space}")
+    names = {n: getattr(module, n) for n in dir(module) if not n.startswith("__")}
+    for inside in PACKAGES:
+        package = importlib.import_module(f"{library.__name__}.scipy.{inside}")
+        names.setdefault(inside, package)
+    names |= {"jax": library, "jnp": library.numpy, "lax": library.lax}
+
+    def everything(known):
+        return {c: eval(c, names | known) for c in calls(TABLES[space])}
+
+    found = library.jit(everything)(KNOWN)
+    return {call: library.tree.leaves(results) for call, results in found.items()}
+
+
+@pytest.mark.parametrize("space", TABLES)
+def test_calls_are_jax_s(space):
+    ours, theirs = (evaluated(library, space) for library in (minijax, jax))
+    wrong = []
+    for call, wanted in theirs.items():
+        assert len(ours[call]) == len(wanted), call
+        for x, y in zip(map(np.asarray, ours[call]), map(np.asarray, wanted)):
+            scale = np.abs(y).max(initial=1e-3, where=np.isfinite(y))
+            same = (x.shape, x.dtype) == (y.shape, y.dtype)
+            if not same or not np.allclose(x, y, 2e-5, 2e-5 * scale, equal_nan=True):
+                wrong.append((call, x, y))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+SLOPES = """
+scipy.linalg: cho_solve(cho_factor(x @ x.T + jnp.eye(4)), B)
+scipy.linalg: solve(x @ x.T + jnp.eye(4), B, assume_a="pos")
+scipy.linalg: lu_solve(lu_factor(x), B); scipy.linalg: solve_triangular(x, B)
+scipy.linalg: expm(x); scipy.linalg: toeplitz(x[0], x[1])
+scipy.linalg: polar(x, method="svd")[1]
+numpy.linalg: abs(eigvals(x)); scipy.linalg: companion(x[0]) @ circulant(x[1])[:3]
+"""
+
+
+def test_slopes_are_jax_s():
+    for line in calls(SLOPES):
+        space, call = line.split(": ", 1)
+
+        def slope(library, space=space, call=call):
+            module = importlib.import_module(f"{library.__name__}.{space}")
+            names = {n: getattr(module, n) for n in dir(module) if n[0] != "_"}
+            names |= KNOWN | {"jnp": library.numpy}
+            f = eval(f"lambda x: {call}", names)
+            many = library.vmap(library.grad(lambda x: (f(x) ** 2).sum()))
+            return np.asarray(library.jit(many)(np.stack([A, A.T])))
+
+        ours, theirs = slope(minijax), slope(jax)
+        scale = np.abs(theirs).max()
+        np.testing.assert_allclose(ours, theirs, 2e-4, 2e-4 * scale, err_msg=call)
