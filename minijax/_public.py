@@ -1391,4 +1391,7 @@ REGISTERS: list[str] = [
     "minijax.spmd.spreading_rules",
     "minijax.spmd.mesh_programs",
     "minijax.spmd.program_ends",
+    "minijax.teams.exchange_steps",
+    "minijax.teams.halls",
+    "minijax.teams.native_runs",
 ]
