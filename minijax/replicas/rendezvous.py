@@ -181,10 +181,8 @@ class Run:
         self.note(error)
         for meeting in list(self.meetings.values()):
             meeting.barrier.abort()
-        with self.lock:
-            hall = self.hall
-        if hall is not None:
-            hall.fail(error)
+        if self.hall is not None:
+            self.hall.fail(error)
 
     def failure(self, meeting, label):
         """Return what a replica raises whose meeting is off."""

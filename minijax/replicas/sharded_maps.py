@@ -313,15 +313,19 @@ class MeshProgram:
 
     Attributes:
       executable: of the body.
-      in_shardings, out_placements: how operands are cut, and where results are.
+      in_shardings, in_placements: how operands are cut, and where such arrays are.
+      out_placements: where results are.
       in_avals, block_avals, out_avals: types of blocks, and of the whole results.
+      seat: what else runs it, and not `in_python`, keeps of it.
     """
 
     def __init__(self, jaxpr, mesh, in_specs, out_specs):
-        first, shardings = mesh.devices.flat[0].uncommitted, partial(NamedSharding, mesh)
+        first = mesh.devices.flat[0].uncommitted
+        shardings = partial(NamedSharding, mesh)
         self.executable = compiled(jaxpr, name="shard_map", placement=first)
-        self.mesh, self.size = mesh, mesh.size
+        self.mesh, self.size, self.seat = mesh, mesh.size, None
         self.in_shardings = list(map(shardings, in_specs))
+        self.in_placements = [each.placement for each in self.in_shardings]
         self.out_placements = [shardings(spec).placement for spec in out_specs]
         self.in_avals, self.block_avals = jaxpr.in_avals, jaxpr.out_avals
         pairs = zip(jaxpr.out_avals, out_specs)
@@ -329,7 +333,12 @@ class MeshProgram:
 
     def __call__(self, args):
         """Return the list of results."""
-        shares = list(map(blocks_of, args, self.in_shardings))
+        shares = [
+            x._buffer
+            if type(x) is ArrayImpl and x.placement is self.in_placements[i]
+            else blocks_of(x, self.in_shardings[i])
+            for i, x in enumerate(args)
+        ]
         found = running.value(self, shares)
         return list(map(sealed, found, self.out_avals, self.out_placements))
 
@@ -343,10 +352,7 @@ def sealed(buffer, aval, placement):
 
 def blocks_of(x, sharding):
     """Return the buffers of an array's parts in a sharding."""
-    x = asarray_impl(x)
-    if x.placement is sharding.placement:
-        return x._buffer
-    return [asbuffer(part) for part in parts_of(x, sharding)]
+    return [asbuffer(part) for part in parts_of(asarray_impl(x), sharding)]
 
 
 def in_python(program, shares):

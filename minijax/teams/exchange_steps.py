@@ -5,6 +5,7 @@
 The five of them: fold (an allreduce), scatter, all, parts, one.
 """
 
+import os
 import zlib
 from contextlib import suppress
 from functools import cache, partial, reduce
@@ -32,6 +33,7 @@ from minijax.machine.program_text import kernel_named
 from minijax.replicas.rendezvous import label_of, replica_here
 from minijax.teams.meeting_code import (
     arrive,
+    ask,
     attend,
     conduct,
     exchange_all,
@@ -42,16 +44,20 @@ from minijax.teams.meeting_code import (
     fold,
     hand_out,
     leave,
-    linger,
     meet,
+    nap,
     perform,
     rouse,
     settle,
+    wait,
+    wake_up,
 )
 from minijax.threads.atomics import pause_text
 from minijax.threads.ranges import outermost, range_function, unit_of
 
-FUNCTIONS = linger, meet, arrive, leave, fold, hand_out, perform, settle
+FUNCTIONS = (
+    ask, nap, wake_up, wait, meet, arrive, leave, fold, hand_out, perform, settle,
+)  # fmt: skip
 OUTSIDE = (
     exchange_fold, exchange_scatter, exchange_all, exchange_parts, exchange_one,
     rouse, attend, conduct,
@@ -113,7 +119,7 @@ class Exchange(NamedTuple):
         return f"{self.out} = exchange {x}along {names}: {what}"
 
 
-config.define("minijax_exchange", "1", _on_or_off)
+config.define("minijax_exchange", os.environ.get("MINIJAX_EXCHANGE", "1"), _on_or_off)
 
 
 def _exchange(lowering, how, eqn, x, out, combining=None, sources=()):

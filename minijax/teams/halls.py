@@ -37,12 +37,13 @@ from minijax.teams.meeting_code import (
     ARRIVALS,
     BED,
     COPY,
+    FILL,
     HALL,
     KERNELS,
     KIND,
     LABEL,
     LINE,
-    NEVER,
+    NAPS,
     PATIENCE,
     POISON,
     RELEASE,
@@ -62,7 +63,7 @@ from minijax.threads.pool import address_of, pool
 
 MOST = 64  # replicas of a team
 WARNING = 20.0  # seconds after which a warning says who is missing
-PATIENT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+PATIENT = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)
 
 
 def lines(count):
@@ -78,6 +79,12 @@ def locked():
     lock = allocate()
     ctypes.pythonapi.PyThread_acquire_lock(ctypes.c_void_p(lock), 1)
     return lock
+
+
+def give_back(locks):
+    """Free locks that no thread waits for."""
+    for lock in locks:
+        ctypes.pythonapi.PyThread_free_lock(ctypes.c_void_p(lock))
 
 
 def yielding():
@@ -101,8 +108,10 @@ class Hall:
         self.memory, self.address = lines(24)
         self.noted, self.lock = noted, threading.Lock()
         self.patience = PATIENT(patient(weakref.ref(self)))
-        words = {NEVER: locked(), YIELD: yielding()}
-        words[COPY] = ctypes.cast(ctypes.memmove, ctypes.c_void_p).value
+        self.beds: list = []
+        weakref.finalize(self, give_back, self.beds)
+        words = {YIELD: yielding()}
+        words[COPY], words[FILL] = address_of(ctypes.memmove), address_of(ctypes.memset)
         words[PATIENCE] = address_of(self.patience)
         names = "acquire_lock", "acquire_lock_timed", "release_lock"
         for place, name in zip((ACQUIRE, ACQUIRE_TIMED, RELEASE), names):
@@ -123,11 +132,10 @@ class Hall:
         """Be ready for so many replicas: more than there are cores do not spin."""
         self.timeout = config.minijax_collective_timeout
         if size != self.size:
-            self.size, spare = size, size <= available()
-            spins = 2000 if spare else 0
+            self.size, spins = size, 10 if size <= available() else 0
             word[self.address + SPINS] = spins
-            word[self.address + YIELDS] = spins + (50 if spare else 400)
-            word[self.address + ALERT] = 1000 if spare else 100
+            word[self.address + YIELDS] = spins + 2000
+            word[self.address + ALERT] = spins + 1000
 
     def entry(self, shape, rank, names):
         """Return the address of a replica's entry for a group."""
@@ -150,6 +158,8 @@ class Hall:
             for number, member in enumerate(members):
                 found[member] = first + 16 * number
                 word[found[member]], word[found[member] + 8] = group, number
+                self.beds.append(locked())
+                word[group + SLOTS + number * SLOT + NAPS + 8] = self.beds[-1]
             self.groups[group] = members
             self.kept += memory, entries
         return found
@@ -196,14 +206,13 @@ class Hall:
 def patient(hall):
     """Return the function that machine code calls now and then while it waits."""
 
-    def answer(entry, why):
+    def answer(entry, why, place):
         try:
             if hall().error is None:
                 hall().judge(entry, why)
-            return int(hall().error is not None)
+            word[place] = int(hall().error is not None)
         except BaseException as error:
             hall().fail(error)
-            return 1
 
     return answer
 
@@ -238,8 +247,9 @@ class Team:
         self.library = exchange_library()
         self.memory, self.address = lines((WORKERS + LINE * MOST) // 8)
         self.hall, self.threads, self.owner = Hall(), [], os.getpid()
-        self.seated, self.sittings = None, weakref.WeakKeyDictionary()
+        self.seated = None
         word[self.address + THEIRS] = self.hall.address
+        word[self.address + WORKERS + BED] = locked()
         word[self.hall.address + KERNELS] = pool().address
         self.conduct = self._function("conduct", 2)
 
@@ -278,8 +288,10 @@ if hasattr(os, "register_at_fork"):
 
 def hired():
     """Return a `Team` that has nothing to do."""
-    with suppress(IndexError):
+    try:
         return _teams.pop()
+    except IndexError:
+        pass
     with uninterrupted():
         _all.append(Team())
         atexit.register(_all[-1].stop)

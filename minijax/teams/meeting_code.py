@@ -7,7 +7,7 @@ is, and a slot for each. A replica knows its groups by *entries*, two words: the
 of the group, and its own number in it. The language is that of `words`.
 """
 
-from minijax.calls.words import call, word
+from minijax.calls.words import call, room, word
 from minijax.threads.atomics import added, pause, put, quotient, seen, swapped
 from minijax.threads.pool_code import BUSY
 
@@ -15,31 +15,70 @@ from minijax.threads.pool_code import BUSY
 ARRIVED, TURN, SIZE, HALL = 0, 64, 128, 136
 SLOTS, SLOT, SMALL = 192, 1088, 512
 # A slot; for two turns, as a quick replica may be one turn ahead of a slow one.
-ARRIVALS, SOURCE, LABEL, RESULT, BESIDE = 0, 8, 24, 40, 64
+ARRIVALS, SOURCE, LABEL, RESULT, NAPS, BESIDE = 0, 8, 24, 40, 48, 64
 KIND = 4294967295  # the bits of a label in which replicas have to agree
 
 # What all groups of a team share, its hall.
-POISON, SPINS, YIELDS, ALERT, NEVER = 0, 64, 72, 80, 88
+POISON, SPINS, YIELDS, ALERT = 0, 64, 72, 80
 YIELD, ACQUIRE, ACQUIRE_TIMED, RELEASE = 96, 104, 112, 120
-COPY, PATIENCE, KERNELS = 128, 136, 144
+COPY, FILL, PATIENCE, KERNELS = 128, 136, 144, 152
+WHILE = 20000  # microseconds of a nap
 STRANGERS = 1  # why the patience of Python is asked for: labels differ
 
 # A team, and the line of each of its workers.
-DONE, STOP, PROGRAM, THEIRS = 0, 64, 128, 136
+DONE, FINISHED, COUNT, STOP, PROGRAM, THEIRS = 0, 8, 16, 64, 128, 136
 WORKERS, LINE = 192, 128
 GO, ASLEEP, BED, MEMORY, ARENA, CONTEXT, STATUS = 0, 8, 16, 64, 72, 80, 88
 
 
-def linger(hall, turns, entry):
-    """Wait a little, the longer the more often it was done; return 1 to give up."""
-    if turns < word[hall + SPINS]:
-        return pause()
-    if turns < word[hall + YIELDS]:
-        call(word[hall + YIELD])
+def ask(hall, entry, why):
+    """Ask Python whether to go on waiting; return 1 to give up, and let all know.
+
+    An interrupt before the first line of the function leaves the answer as it is.
+    """
+    answer = room(1)
+    word[answer] = 1
+    call(word[hall + PATIENCE], entry, why, answer)
+    if word[answer] != 0:
+        put(hall + POISON, 1)
+    return word[answer]
+
+
+def nap(hall, place, address, known, entry):
+    """Sleep until woken, or for a while; return 1 to give up."""
+    put(place, 1)
+    if seen(address) != known and swapped(place, 1, 0) != 0:
         return 0
-    call(word[hall + ACQUIRE_TIMED], word[hall + NEVER], 50, 0)
-    if (turns & 127) == 0:
-        return call(word[hall + PATIENCE], entry, 0)
+    if call(word[hall + ACQUIRE_TIMED], word[place + 8], WHILE, 0) & KIND:
+        return 0
+    if swapped(place, 1, 0) != 0:
+        return ask(hall, entry, 0)
+    return call(word[hall + ACQUIRE], word[place + 8], 1) & 0
+
+
+def wake_up(hall, place):
+    """Wake the one who naps at a place, if it does."""
+    if seen(place) != 0 and swapped(place, 1, 0) != 0:
+        call(word[hall + RELEASE], word[place + 8])
+    return 0
+
+
+def wait(hall, place, address, known, entry):
+    """Wait until a word is not what it was; return 1 to give up.
+
+    First let the core run on, then let others have it, then sleep.
+    """
+    turns = 0
+    while seen(address) == known:
+        if entry != 0 and seen(hall + POISON) != 0:
+            return 1
+        turns += 1
+        if turns < word[hall + SPINS]:
+            pause()
+        elif turns < word[hall + YIELDS]:
+            call(word[hall + YIELD])
+        elif nap(hall, place, address, known, entry) != 0 and entry != 0:
+            return 1
     return 0
 
 
@@ -48,16 +87,17 @@ def meet(entry):
     group = word[entry]
     hall = word[group + HALL]
     known = seen(group + TURN)
-    if added(group + ARRIVED, 1) + 1 == word[group + SIZE]:
-        put(group + ARRIVED, 0)
-        added(group + TURN, 1)
-        return seen(hall + POISON)
-    turns = 0
-    while seen(group + TURN) == known:
-        turns += 1
-        if seen(hall + POISON) != 0 or linger(hall, turns, entry) != 0:
-            return 1
-    return 0
+    slot = group + SLOTS
+    if added(group + ARRIVED, 1) + 1 < word[group + SIZE]:
+        slot += word[entry + 8] * SLOT
+        return wait(hall, slot + NAPS, group + TURN, known, entry)
+    put(group + ARRIVED, 0)
+    added(group + TURN, 1)
+    end = slot + word[group + SIZE] * SLOT
+    while slot < end:
+        wake_up(hall, slot + NAPS)
+        slot += SLOT
+    return seen(hall + POISON)
 
 
 def arrive(entry, source, size, result, label):
@@ -83,7 +123,7 @@ def arrive(entry, source, size, result, label):
     end = other + word[group + SIZE] * SLOT
     while other < end:
         if (word[other + LABEL + side] & KIND) != (label & KIND):
-            call(word[word[group + HALL] + PATIENCE], entry, STRANGERS)
+            ask(word[group + HALL], entry, STRANGERS)
             return -1
         other += SLOT
     return side
@@ -102,7 +142,8 @@ def fold(group, side, result, start, lo, hi, width, combine):
     end = slot + word[group + SIZE] * SLOT
     source = word[slot + SOURCE + side] + start
     size = (hi - lo) * width
-    call(word[word[group + HALL] + COPY], result + lo * width, source + lo * width, size)
+    at = lo * width
+    call(word[word[group + HALL] + COPY], result + at, source + at, size)
     slot += SLOT
     while slot < end:
         call(combine, result, word[slot + SOURCE + side] + start, lo, hi)
@@ -211,6 +252,8 @@ def exchange_one(entry, source, result, size, table, label):
     if number >= 0:
         found = word[group + SLOTS + number * SLOT + SOURCE + side]
         call(word[word[group + HALL] + COPY], result, found, size)
+    else:
+        call(word[word[group + HALL] + FILL], result, 0, size)
     return leave(entry, size)
 
 
@@ -249,7 +292,9 @@ def attend(team, me):
             now = seen(me + GO)
         if now != known and seen(team + STOP) == 0:
             perform(team, me)
-            added(team + DONE, 1)
+            if added(team + DONE, 1) + 1 == word[team + COUNT]:
+                added(team + FINISHED, 1)
+                wake_up(hall, team + WORKERS + ASLEEP)
         known = now
     return 0
 
@@ -262,8 +307,7 @@ def rouse(team, count):
     while me < end:
         me += LINE
         added(me + GO, 1)
-        if seen(me + ASLEEP) != 0 and swapped(me + ASLEEP, 1, 0) != 0:
-            call(word[hall + RELEASE], word[me + BED])
+        wake_up(hall, me + ASLEEP)
     return 0
 
 
@@ -276,14 +320,14 @@ def conduct(team, count):
     resting = 0
     if count > 0:
         resting = swapped(word[hall + KERNELS] + BUSY, 0, 1)
+    word[team + COUNT] = count
     put(team + DONE, 0)
+    known = seen(team + FINISHED)
     rouse(team, count)
     me = team + WORKERS
     perform(team, me)
-    turns = 0
-    while seen(team + DONE) < count:
-        turns += 1
-        linger(hall, turns, 0)
+    if count > 0:
+        wait(hall, me + ASLEEP, team + FINISHED, known, 0)
     if resting != 0:
         put(word[hall + KERNELS] + BUSY, 0)
     failed = 0

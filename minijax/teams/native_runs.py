@@ -16,6 +16,8 @@ from minijax.teams.exchange_steps import exchange_library
 from minijax.teams.halls import MOST, dismissed, hired
 from minijax.teams.meeting_code import ARENA, CONTEXT, LINE, MEMORY, PROGRAM, WORKERS
 
+FEW = 4096  # bytes
+
 
 class Sitting:
     """A program of a mesh in the memory of a team.
@@ -60,16 +62,18 @@ class Sitting:
 
     def run(self, shares, avals):
         """Return for each result the blocks of all replicas."""
-        memory, width, size = self.memory, self.width, self.size
+        memory, width, size, held = self.memory, self.width, self.size, []
         for i, share in enumerate(shares):
-            memory[i::width] = [address_of(x) for x in share]
-        wholes = [empty((size, *aval.shape), aval.dtype) for aval in avals]
+            share = list(map(settled, share))
+            memory[i::width] = list(map(address_of, share))
+            held.append(share)
+        wholes = [room_for((size, *aval.shape), aval.dtype) for aval in avals]
         for i, whole in enumerate(wholes, len(shares)):
             first, step = address_of(whole), whole.nbytes // size
             memory[i::width] = [first + step * rank for rank in range(size)]
         if self.team.seated is not self or self.groups is not self.team.hall.entries:
             self.sit_down()
-        space = scratch(size * self.block)
+        space = scratch(size * self.block) if self.block else None
         if self.block and address_of(space) != self.arena:
             self.arena = address_of(space)
             for rank in range(size):
@@ -90,6 +94,12 @@ class Sitting:
         raise error or KeyboardInterrupt
 
 
+def room_for(shape, dtype):
+    """Return an array with arbitrary numbers; large ones are used again."""
+    few = math.prod(shape) * dtype.itemsize <= FEW
+    return np.empty(shape, dtype) if few else empty(shape, dtype)
+
+
 def parts_in(whole):
     """Return the parts of an array along its first axis, as arrays."""
     if whole.ndim > 1:
@@ -97,23 +107,30 @@ def parts_in(whole):
     return [whole[i, ...] for i in range(len(whole))]
 
 
-def on_a_team(program, shares):
-    """Return for each result of a `MeshProgram` the blocks of all replicas."""
+def seat_of(program, team):
+    """Return the `Sitting` of a `MeshProgram` in a team, or None if it has none."""
     executable = program.executable
     if getattr(executable, "asked", None) is None or executable.host.steps:
+        return None
+    if program.size > MOST:
+        return None
+    team.grow(program.size)
+    return Sitting(team, program)
+
+
+def on_a_team(program, shares):
+    """Return for each result of a `MeshProgram` the blocks of all replicas."""
+    if program.seat is False or not exchange_library():
         return in_python(program, shares)
-    if program.size > MOST or not exchange_library():
-        return in_python(program, shares)
-    team = hired()
+    team, sitting = hired(), program.seat
     try:
-        team.grow(program.size)
-        sitting = team.sittings.get(program)
-        if sitting is None:
-            sitting = team.sittings[program] = Sitting(team, program)
-        shares = [[settled(x) for x in share] for share in shares]
-        return sitting.run(shares, program.block_avals)
+        if sitting is None or sitting.team is not team:
+            program.seat = sitting = seat_of(program, team) or False
+        if sitting:
+            return sitting.run(shares, program.block_avals)
     finally:
         dismissed(team)
+    return in_python(program, shares)
 
 
 running.value = on_a_team
