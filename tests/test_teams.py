@@ -98,7 +98,8 @@ for _ in range(3):
 import os
 child = os.fork()
 if child == 0:
-    os._exit(0 if (pmap(lambda v: lax.psum(v, "i"), "i")(v)[0] == v.sum(0)).all() else 1)
+    found = pmap(lambda v: lax.psum(v, "i"), "i")(v)[0]
+    os._exit(0 if (found == v.sum(0)).all() else 1)
 assert os.waitpid(child, 0)[1] == 0
 assert (pmap(lambda v: lax.psum(v, "i"), "i")(v)[0] == v.sum(0)).all()
 print(done)
@@ -117,9 +118,10 @@ def test_eight_replicas_as_vmap_many_turns_and_a_fork():
 def test_missing_replica_is_missed_after_a_warning(monkeypatch):
     monkeypatch.setattr(halls, "WARNING", 0.05)
     soon = config.override("minijax_collective_timeout", 0.3)
-    with soon, pytest.warns(UserWarning, match="waited 0.05 s for replica 1"):
-        with pytest.raises(TimeoutError, match="1 of 2 replicas arrived; replica 1"):
-            pmap(apart, "i")(ROWS)
+    warned = pytest.warns(UserWarning, match="waited 0.05 s for replica 1")
+    missed = pytest.raises(TimeoutError, match="1 of 2 replicas arrived; replica 1")
+    with soon, warned, missed:
+        pmap(apart, "i")(ROWS)
     assert word[pool().address + BUSY] == 0
     assert np.allclose(pmap(sum_of, "i")(ROWS)[0], ROWS.sum(0))
 

@@ -374,10 +374,9 @@ def exchanged(primitive, x, aval, combine, axis_name, **params):
       combine: from the list of all buffers, and the parameters, to the results.
       axis_name: tuple of names of axes.
     """
-    replica = replica_here(axis_name[0])
+    replica, combine = replica_here(axis_name[0]), partial(combine, **params)
     meeting = replica.run.meeting(replica.rank, axis_name)
     label = label_of(primitive, typeof(x), axis_name)
-    combine = partial(combine, **params)
     buffer = meeting.exchange(replica.rank, label, asbuffer(x), combine)
     return ArrayImpl(np.asarray(buffer, aval.dtype), aval)
 

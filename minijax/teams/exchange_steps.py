@@ -259,7 +259,6 @@ kernel_rules[axis_index_p] = _index
 
 def exchanged_in_python(program, step):
     """Return a function of the memory that does the step at a `Meeting`."""
-    combine = partial(COMBINATIONS[step.how], step)
 
     def run(memory):
         replica = replica_here(step.names[0])
@@ -269,6 +268,7 @@ def exchanged_in_python(program, step):
             memory[step.out] = as_bytes(np.asarray(index, step.out.dtype))
             return
         x = memory[step.x].view(step.x.dtype)
+        combine = partial(COMBINATIONS[step.how], step)
         found = meeting.exchange(replica.rank, step.label, x, combine)
         memory[step.out] = as_bytes(np.array(found))
 
@@ -372,7 +372,7 @@ def _sources(step, xs):
     return [np.zeros_like(xs[0]) if i < 0 else xs[i] for i in table]
 
 
-COMBINATIONS = {
+COMBINATIONS: dict = {
     "fold": _fold,
     "scatter": lambda step, xs: np.split(_fold(step, xs)[0], len(xs)),
     "all": lambda step, xs: [np.concatenate(xs)] * len(xs),
@@ -380,12 +380,7 @@ COMBINATIONS = {
         np.concatenate(x) for x in zip(*[np.split(x, len(xs)) for x in xs])
     ],
     "one": _sources,
-    "index": None,
 }
 
 
-step_kinds[Exchange] = StepKind(
-    exchanged_in_python,
-    lambda step: cost_of_moving(step),
-    write_exchange,
-)
+step_kinds[Exchange] = StepKind(exchanged_in_python, cost_of_moving, write_exchange)

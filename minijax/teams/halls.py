@@ -109,7 +109,7 @@ class Hall:
         self.noted, self.lock = noted, threading.Lock()
         self.patience = PATIENT(patient(weakref.ref(self)))
         self.beds: list = []
-        weakref.finalize(self, give_back, self.beds)
+        weakref.finalize(self, give_back, self.beds).atexit = False
         words = {YIELD: yielding()}
         words[COPY], words[FILL] = address_of(ctypes.memmove), address_of(ctypes.memset)
         words[PATIENCE] = address_of(self.patience)
@@ -129,13 +129,17 @@ class Hall:
         word[self.address + POISON] = 0
 
     def expect(self, size):
-        """Be ready for so many replicas: more than there are cores do not spin."""
+        """Be ready for so many replicas: more than there are cores do not spin.
+
+        A thread that lets others have its core gives up its share of time in newer
+        versions of Linux, so that it does so a few times at most.
+        """
         self.timeout = config.minijax_collective_timeout
         if size != self.size:
             self.size, spins = size, 10 if size <= available() else 0
+            spins = 1000 if 2 * size <= available() else spins
             word[self.address + SPINS] = spins
-            word[self.address + YIELDS] = spins + 2000
-            word[self.address + ALERT] = spins + 1000
+            word[self.address + YIELDS], word[self.address + ALERT] = 3, spins + 3
 
     def entry(self, shape, rank, names):
         """Return the address of a replica's entry for a group."""

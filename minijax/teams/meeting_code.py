@@ -63,34 +63,41 @@ def wake_up(hall, place):
     return 0
 
 
-def wait(hall, place, address, known, entry):
+def wait(hall, place, address, known, entry, yields):
     """Wait until a word is not what it was; return 1 to give up.
 
-    First let the core run on, then let others have it, then sleep.
+    First go on looking, then let others have the core some times, then sleep.
     """
     turns = 0
+    yields += word[hall + SPINS]
     while seen(address) == known:
         if entry != 0 and seen(hall + POISON) != 0:
             return 1
         turns += 1
         if turns < word[hall + SPINS]:
             pause()
-        elif turns < word[hall + YIELDS]:
+        elif turns < yields:
             call(word[hall + YIELD])
         elif nap(hall, place, address, known, entry) != 0 and entry != 0:
             return 1
     return 0
 
 
-def meet(entry):
-    """Wait until all replicas of a group are there; return 1 if the run has failed."""
+def meet(entry, size):
+    """Wait until all replicas of a group are there; return 1 if the run has failed.
+
+    Where something small is exchanged, the others will not take long.
+    """
     group = word[entry]
     hall = word[group + HALL]
     known = seen(group + TURN)
     slot = group + SLOTS
     if added(group + ARRIVED, 1) + 1 < word[group + SIZE]:
         slot += word[entry + 8] * SLOT
-        return wait(hall, slot + NAPS, group + TURN, known, entry)
+        yields = 0
+        if size <= SMALL:
+            yields = word[hall + YIELDS]
+        return wait(hall, slot + NAPS, group + TURN, known, entry, yields)
     put(group + ARRIVED, 0)
     added(group + TURN, 1)
     end = slot + word[group + SIZE] * SLOT
@@ -117,7 +124,7 @@ def arrive(entry, source, size, result, label):
     word[slot + LABEL + side] = label
     word[slot + RESULT] = result
     put(slot + ARRIVALS, turn)
-    if meet(entry) != 0:
+    if meet(entry, size) != 0:
         return -1
     other = group + SLOTS
     end = other + word[group + SIZE] * SLOT
@@ -133,7 +140,7 @@ def leave(entry, size):
     """Wait until all have read a source of so many bytes; a small one was copied."""
     if size <= SMALL:
         return 0
-    return meet(entry)
+    return meet(entry, size)
 
 
 def fold(group, side, result, start, lo, hi, width, combine):
@@ -327,7 +334,7 @@ def conduct(team, count):
     me = team + WORKERS
     perform(team, me)
     if count > 0:
-        wait(hall, me + ASLEEP, team + FINISHED, known, 0)
+        wait(hall, me + ASLEEP, team + FINISHED, known, 0, word[hall + YIELDS])
     if resting != 0:
         put(word[hall + KERNELS] + BUSY, 0)
     failed = 0

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from minijax.calls.words import word
-from minijax.machine.executables import address_of
+from minijax.machine.executables import address_of as start_of
 from minijax.memory.backend import settled
 from minijax.memory.results import empty, scratch
 from minijax.replicas.sharded_maps import in_python, running
@@ -65,17 +65,17 @@ class Sitting:
         memory, width, size, held = self.memory, self.width, self.size, []
         for i, share in enumerate(shares):
             share = list(map(settled, share))
-            memory[i::width] = list(map(address_of, share))
+            memory[i::width] = list(map(start_of, share))
             held.append(share)
         wholes = [room_for((size, *aval.shape), aval.dtype) for aval in avals]
         for i, whole in enumerate(wholes, len(shares)):
-            first, step = address_of(whole), whole.nbytes // size
+            first, step = start_of(whole), whole.nbytes // size
             memory[i::width] = [first + step * rank for rank in range(size)]
         if self.team.seated is not self or self.groups is not self.team.hall.entries:
             self.sit_down()
         space = scratch(size * self.block) if self.block else None
-        if self.block and address_of(space) != self.arena:
-            self.arena = address_of(space)
+        if self.block and start_of(space) != self.arena:
+            self.arena = start_of(space)
             for rank in range(size):
                 me = self.team.address + WORKERS + rank * LINE
                 word[me + ARENA] = self.arena + rank * self.block
