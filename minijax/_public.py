@@ -1394,4 +1394,5 @@ REGISTERS: list[str] = [
     "minijax.teams.exchange_steps",
     "minijax.teams.halls",
     "minijax.teams.native_runs",
+    "minijax.teams.quick_calls",
 ]

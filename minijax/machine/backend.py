@@ -48,8 +48,7 @@ class CPUProgram(Executable):
         self.plan = plan(self.lowered, donated)
         program = ProgramText(self.plan, self.target)
         self.text, self.host = str(program), Host(program.hosted)
-        self.asked = program.asked
-        self.library = TargetLibrary(self.text, self.target)
+        self.library, self.asked = TargetLibrary(self.text, self.target), program.asked
         self.address = self.library.engine.get_function_address("program")
         self.function, self.context = PROGRAM(self.address), context_of(self)
         self.entry = callable_elsewhere(self)

@@ -22,8 +22,7 @@ from minijax.pytrees.operations import flatten_axes
 from minijax.pytrees.treedefs import tree_flatten
 from minijax.replicas.meshes import Mesh
 from minijax.replicas.partition_specs import PartitionSpec
-from minijax.replicas.recent_calls import Recent
-from minijax.replicas.sharded_maps import block_aval
+from minijax.replicas.sharded_maps import block_aval, quickly
 from minijax.replicas.specifications import (
     _key_of,
     _mesh_of,
@@ -59,7 +58,7 @@ def _body(call, dims, out_axes, name):
     return run
 
 
-def _mapped(call, dims, mesh, static, out_axes, note):
+def _mapped(call, dims, mesh, static, out_axes):
     """Write down the body of a pmap, or find it, and run it on a mesh."""
     [name] = mesh.axis_names
     params = {"check_vma": False, "mesh": _mesh_of(mesh)}
@@ -69,9 +68,7 @@ def _mapped(call, dims, mesh, static, out_axes, note):
     key, run = (static, *dims, _key_of(out_axes)), _body(call, dims, out_axes, name)
     body = body_of(call, blocks, params, key, run)
     if not isinstance(current_trace(), JaxprTrace):
-        result = bind_body(body, call.leaves, specs, params)
-        note(body, specs, params)
-        return result
+        return bind_body(body, call.leaves, specs, params)
 
     def call_of(*leaves):
         return tree_flatten(bind_body(body, leaves, specs, params))[0]
@@ -121,16 +118,12 @@ def pmap(
     check_axes("out_axes", out_axes)
     numbers = static_broadcasted_argnums
     names = (NAMELESS if axis_name is None else axis_name,)
-    recent = Recent(numbers, donate_argnums)
 
     @wraps(fun)
     def mapped(*args, **kwargs):
-        if (found := recent.again(args, kwargs)) is not None:
-            return found
         call, dims, static = mapped_call(fun, args, kwargs, numbers, in_axes)
-        mesh = Mesh(devices_of_call(call, dims, axis_size, devices, backend), names)
-        note = partial(recent.note, args, kwargs)
-        result = _mapped(call, dims, mesh, static, out_axes, note)
+        found = devices_of_call(call, dims, axis_size, devices, backend)
+        result = _mapped(call, dims, Mesh(found, names), static, out_axes)
         return give_away(args, donate_argnums, result)
 
-    return mapped
+    return mapped if numbers or donate_argnums else quickly.value(mapped)

@@ -355,6 +355,14 @@ def blocks_of(x, sharding):
     return [asbuffer(part) for part in parts_of(asarray_impl(x), sharding)]
 
 
+# How a `MeshProgram` runs; and what makes a function of arrays on a mesh quick, whose
+# calls note the program, its arguments and its results in `noted`.
+running: Latest = Latest(lambda program, shares: in_python(program, shares))
+quickly: Latest = Latest(lambda function: function)
+noted: Latest = Latest(lambda program, args, results: results)
+_programs = cache_by_object()
+
+
 def in_python(program, shares):
     """Return for each result of a `MeshProgram` the blocks of all replicas."""
     avals, executable = program.in_avals, program.executable
@@ -366,10 +374,6 @@ def in_python(program, shares):
     return list(zip(*run_replicas(Run(program.mesh.shape), replica)))
 
 
-running = Latest(in_python)
-_programs = cache_by_object()
-
-
 def mesh_program(jaxpr, mesh, in_specs, out_specs, **params):
     """Return the `MeshProgram` for the parameters of a ``shard_map``."""
     key = mesh, in_specs, out_specs, compile_context()
@@ -379,7 +383,8 @@ def mesh_program(jaxpr, mesh, in_specs, out_specs, **params):
 
 def run_on_mesh(*args, **params):
     """Run a program once on each device of a mesh."""
-    return mesh_program(**params)(args)
+    program = mesh_program(**params)
+    return noted.value(program, args, program(args))
 
 
 impl_rules[shard_map_p] = run_on_mesh

@@ -96,17 +96,11 @@ def _written(call, avals, params, run):
     return Body(ClosedJaxpr(jaxpr, []), consts, call.out_tree, tuple(specs))
 
 
-def parameters_of(body, in_specs, params):
-    """Return the parameters of a ``shard_map`` with this body."""
-    specs = (PartitionSpec(),) * len(body.consts) + tuple(in_specs)
-    how = {"in_specs": specs, "out_specs": body.out_specs, **params}
-    return how | {"jaxpr": body.program}
-
-
 def bind_body(body, leaves, in_specs, params):
     """Bind a body to the arguments; return the result, a tree."""
-    how = parameters_of(body, in_specs, params)
-    outs = shard_map_p.bind(*body.consts, *leaves, **how)
+    specs = (PartitionSpec(),) * len(body.consts) + tuple(in_specs)
+    how = {"in_specs": specs, "out_specs": body.out_specs, **params}
+    outs = shard_map_p.bind(*body.consts, *leaves, jaxpr=body.program, **how)
     return body.out_tree.unflatten(outs)
 
 
