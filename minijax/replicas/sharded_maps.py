@@ -313,16 +313,14 @@ class MeshProgram:
 
     Attributes:
       executable: of the body.
-      in_shardings, in_placements: how operands are cut, and where such arrays are.
-      out_placements: where results are.
-      in_avals, block_avals, out_avals: types of blocks, and of the whole results.
-      seat: what else runs it, and not `in_python`, keeps of it.
+      in_shardings, in_placements, out_placements, out_avals: of the whole arrays.
+      in_avals, block_avals, seat: types of blocks; what `running` keeps of it.
     """
 
     def __init__(self, jaxpr, mesh, in_specs, out_specs):
-        first = mesh.devices.flat[0].uncommitted
-        shardings = partial(NamedSharding, mesh)
-        self.executable = compiled(jaxpr, name="shard_map", placement=first)
+        first, shardings = mesh.devices.flat[0], partial(NamedSharding, mesh)
+        place = first.uncommitted
+        self.executable = compiled(jaxpr, name="shard_map", placement=place)
         self.mesh, self.size, self.seat = mesh, mesh.size, None
         self.in_shardings = list(map(shardings, in_specs))
         self.in_placements = [each.placement for each in self.in_shardings]
@@ -339,8 +337,8 @@ class MeshProgram:
             else blocks_of(x, self.in_shardings[i])
             for i, x in enumerate(args)
         ]
-        found = running.value(self, shares)
-        return list(map(sealed, found, self.out_avals, self.out_placements))
+        ends = running.value(self, shares), self.out_avals, self.out_placements
+        return list(map(sealed, *ends))
 
 
 def sealed(buffer, aval, placement):
@@ -352,11 +350,10 @@ def sealed(buffer, aval, placement):
 
 def blocks_of(x, sharding):
     """Return the buffers of an array's parts in a sharding."""
-    return [asbuffer(part) for part in parts_of(asarray_impl(x), sharding)]
+    return list(map(asbuffer, parts_of(asarray_impl(x), sharding)))
 
 
-# How a `MeshProgram` runs; and what makes a function of arrays on a mesh quick, whose
-# calls note the program, its arguments and its results in `noted`.
+# How a `MeshProgram` runs; what makes functions quick; who is told of each run.
 running: Latest = Latest(lambda program, shares: in_python(program, shares))
 quickly: Latest = Latest(lambda function: function)
 noted: Latest = Latest(lambda program, args, results: results)
