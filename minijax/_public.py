@@ -1578,5 +1578,9 @@ REGISTERS: list[str] = [
     "minijax.spmd.mesh_programs",
     "minijax.spmd.program_ends",
     "minijax.spmd.spreading_windows",
+    "minijax.teams.exchange_steps",
+    "minijax.teams.halls",
+    "minijax.teams.native_runs",
+    "minijax.teams.quick_calls",
     "minijax.exporting.offering",
 ]

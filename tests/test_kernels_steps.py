@@ -157,7 +157,7 @@ def test_rules_with_a_hole(rules):
 def test_every_type_of_step_is_whole():
     of_a_card = {"CardProduct", "BlockLoop"}
     names = {kind.__name__ for kind in step_kinds} - of_a_card
-    everywhere = "Launch Evaluate Product TapProduct Sort Branch Repeat While"
+    everywhere = "Launch Evaluate Exchange Product TapProduct Sort Branch Repeat While"
     assert names == set(everywhere.split())
     for kind, rules in [*step_kinds.items()]:
         step_kinds[kind] = rules  # is checked

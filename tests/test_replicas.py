@@ -10,6 +10,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import (
     P,
+    clear_caches,
     config,
     grad,
     jit,
@@ -25,6 +26,16 @@ from minijax import (
 from minijax.replicas.rendezvous import Meeting, Run, row_of, run_replicas
 
 ROWS = jnp.arange(6.0).reshape(2, 3) + 1
+
+
+@pytest.fixture(scope="module", params=[True, False], autouse=True)
+def engine(request):
+    """Replicas meet in machine code, and in Python."""
+    config.update("minijax_exchange", request.param)
+    clear_caches()
+    yield
+    config.update("minijax_exchange", True)
+    clear_caches()
 
 
 @pytest.fixture(scope="module")

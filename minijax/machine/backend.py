@@ -16,6 +16,7 @@ from minijax.machine.executables import (
     callable_elsewhere,
     collector_at_rest,
     context_of,
+    contexts,
     table,
     with_own_results,
 )
@@ -47,7 +48,7 @@ class CPUProgram(Executable):
         self.plan = plan(self.lowered, donated)
         program = ProgramText(self.plan, self.target)
         self.text, self.host = str(program), Host(program.hosted)
-        self.library = TargetLibrary(self.text, self.target)
+        self.library, self.asked = TargetLibrary(self.text, self.target), program.asked
         self.address = self.library.engine.get_function_address("program")
         self.function, self.context = PROGRAM(self.address), context_of(self)
         self.entry = callable_elsewhere(self)
@@ -58,7 +59,8 @@ class CPUProgram(Executable):
         results = results_of(self.plan, self.out_avals, inputs)
         arena = scratch(self.plan.arena)
         memory = table(map(address_of, [*inputs, *results]))
-        if self.function(memory, address_of(arena), self.context):
+        context = contexts.value(self) if self.asked else self.context
+        if self.function(memory, address_of(arena), context):
             self.host.raise_error()
         return list(map(ArrayImpl, results, self.out_avals, repeat(self.placement)))
 

@@ -176,10 +176,14 @@ def context_of(program):
     return table([program.host.address, *map(address_of, program.constants)])
 
 
+# What returns the context of one call, for a program that asks for more than constants.
+contexts = Latest(context_of)
+
+
 def callable_elsewhere(program):
     """Return what a caller needs to know that is no Python, or None."""
     ends = [*program.lowered.inputs, *program.lowered.outputs]
-    if program.host.steps or not all(map(_has_bytes, ends)):
+    if program.host.steps or program.asked or not all(map(_has_bytes, ends)):
         return None
     costs = program.cost_analysis()
     work = costs[FLOPS] + 10 * costs[TRANSCENDENTALS]

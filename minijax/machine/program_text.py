@@ -35,12 +35,14 @@ class ProgramText:
     Attributes:
       functions: list of texts.
       hosted: list of the steps that Python does.
+      asked: list of what its context holds behind the constants, for each call.
     """
 
     def __init__(self, plan, target):
         self.locations, self.target = Locations(plan), target
         self.inputs = len(plan.program.inputs)
-        self.functions, self.hosted = [], []
+        self.constants = len(plan.program.constants)
+        self.functions, self.hosted, self.asked = [], [], []
         self.kernels, self.needed = {}, {}
         self.uses = self.locations.uses(plan.steps)
         self.function("program", plan.steps, [], linkage="define")

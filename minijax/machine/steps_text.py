@@ -97,6 +97,13 @@ class StepsText(LLVMFunction):
         self.shared[name] = max(self.shared.get(name, 0), size)
         return f"%{name}"
 
+    def asked(self, what):
+        """Return an entry of the context that is another one for each call."""
+        asked = self.program.asked
+        if what not in asked:
+            asked.append(what)
+        return self.entry("%context", 1 + self.program.constants + asked.index(what))
+
     def table(self, addresses):
         """Write addresses one after the other into memory; return where they are."""
         whole = self.in_turn("table", 8 * len(addresses))

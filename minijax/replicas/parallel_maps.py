@@ -22,7 +22,7 @@ from minijax.pytrees.operations import flatten_axes
 from minijax.pytrees.treedefs import tree_flatten
 from minijax.replicas.meshes import Mesh
 from minijax.replicas.partition_specs import PartitionSpec
-from minijax.replicas.sharded_maps import block_aval
+from minijax.replicas.sharded_maps import block_aval, quickly
 from minijax.replicas.specifications import (
     _key_of,
     _mesh_of,
@@ -126,4 +126,4 @@ def pmap(
         result = _mapped(call, dims, Mesh(found, names), static, out_axes)
         return give_away(args, donate_argnums, result)
 
-    return mapped
+    return mapped if numbers or donate_argnums else quickly.value(mapped)

@@ -105,11 +105,11 @@ def _line():
     return f" ({line})" if line else ""
 
 
-def _late(members, arrived, label):
+def _late(members, arrived, label, seconds):
     missing = [str(rank) for rank in members if rank not in arrived]
     which = "replica" if len(missing) == 1 else "replicas"
     return TimeoutError(
-        f"{label} waited {config.minijax_collective_timeout:g} s{_line()}; "
+        f"{label} waited {seconds:g} s{_line()}; "
         f"{len(arrived)} of {len(members)} replicas arrived; "
         f"{which} {', '.join(missing)} missing. A replica that takes longer needs "
         "MINIJAX_COLLECTIVE_TIMEOUT; one that never comes has taken another branch, or "
@@ -154,10 +154,11 @@ class Run:
 
     Attributes:
       error: the first error of a replica, or None.
+      hall: where replicas meet that are in machine code, or None.
     """
 
     def __init__(self, shape):
-        self.shape, self.size = shape, prod(shape.values())
+        self.shape, self.size, self.hall = shape, prod(shape.values()), None
         self.error, self.meetings, self.lock = None, {}, threading.Lock()
 
     def meeting(self, rank, names):
@@ -180,12 +181,15 @@ class Run:
         self.note(error)
         for meeting in list(self.meetings.values()):
             meeting.barrier.abort()
+        if self.hall is not None:
+            self.hall.fail(error)
 
     def failure(self, meeting, label):
         """Return what a replica raises whose meeting is off."""
         if self.error is not None:
             return Released()
-        self.fail(_late(meeting.members, meeting.calls, label))
+        seconds = config.minijax_collective_timeout
+        self.fail(_late(meeting.members, meeting.calls, label, seconds))
         return self.error
 
 
@@ -354,6 +358,12 @@ def run_replicas(run, function):
     return results
 
 
+def label_of(primitive, aval, names):
+    """Return what replicas have to agree in, as text."""
+    where = " and ".join(map(repr, names))
+    return f"{primitive} of {aval.str_short()} over axis {where}"
+
+
 def exchanged(primitive, x, aval, combine, axis_name, **params):
     """Exchange one array with the replicas along some axes, and return the result.
 
@@ -364,11 +374,9 @@ def exchanged(primitive, x, aval, combine, axis_name, **params):
       combine: from the list of all buffers, and the parameters, to the results.
       axis_name: tuple of names of axes.
     """
-    replica = replica_here(axis_name[0])
-    meeting, where = replica.run.meeting(replica.rank, axis_name), " and ".join
-    label = f"{primitive} of {typeof(x).str_short()} over axis "
-    label += where(repr(name) for name in axis_name)
-    combine = partial(combine, **params)
+    replica, combine = replica_here(axis_name[0]), partial(combine, **params)
+    meeting = replica.run.meeting(replica.rank, axis_name)
+    label = label_of(primitive, typeof(x), axis_name)
     buffer = meeting.exchange(replica.rank, label, asbuffer(x), combine)
     return ArrayImpl(np.asarray(buffer, aval.dtype), aval)
 

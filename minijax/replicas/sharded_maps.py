@@ -5,6 +5,7 @@
 Reference: ``jax.shard_map``.
 """
 
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -42,16 +43,18 @@ from minijax.forgetting.programs import (
     vmap_program,
     without_consts,
 )
+from minijax.forgetting.remembering import cache_by_object, once_of
 from minijax.forgetting.splitting import split_program
 from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
+from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.printing import jaxprs_in_params
-from minijax.jitting.compilation import compiled
+from minijax.jitting.compilation import compile_context, compiled
 from minijax.jitting.costs import cost_analysis, cost_rules
 from minijax.jitting.primitive import check_operands
 from minijax.kernels.program_steps import kernel_rules
 from minijax.linear.linearization import split_rules
-from minijax.replicas.named_shardings import NamedSharding, assemble, parts_of
+from minijax.replicas.named_shardings import NamedSharding, parts_of
 from minijax.replicas.partition_specs import PartitionSpec, names_of_entry
 from minijax.replicas.rendezvous import Run, run_replicas
 from minijax.replicas.varying import inside_mesh
@@ -302,32 +305,83 @@ def _axes_of(aval, params):
 split_rules[shard_map_p] = _split_map
 
 
-def run_on_mesh(*args, jaxpr, mesh, in_specs, out_specs, **params):
-    """Run a program once on each device of a mesh; it is compiled once."""
-    devices = list(mesh.devices.flat)
-    program = compiled(jaxpr, name="shard_map", placement=devices[0].uncommitted)
-    shares = [
-        parts_of(asarray_impl(x), NamedSharding(mesh, spec))
-        for x, spec in zip(args, in_specs)
-    ]
-    avals = jaxpr.in_avals
+class MeshProgram:
+    """A program that runs once on each device of a mesh; it is compiled once.
+
+    Args:
+      jaxpr, mesh, in_specs, out_specs: parameters of a ``shard_map``.
+
+    Attributes:
+      executable: of the body.
+      in_shardings, in_placements, out_placements, out_avals: of the whole arrays.
+      in_avals, block_avals, seat: types of blocks; what `running` keeps of it.
+    """
+
+    def __init__(self, jaxpr, mesh, in_specs, out_specs):
+        first, shardings = mesh.devices.flat[0], partial(NamedSharding, mesh)
+        place = first.uncommitted
+        self.executable = compiled(jaxpr, name="shard_map", placement=place)
+        self.mesh, self.size, self.seat = mesh, mesh.size, None
+        self.in_shardings = list(map(shardings, in_specs))
+        self.in_placements = [each.placement for each in self.in_shardings]
+        self.out_placements = [shardings(spec).placement for spec in out_specs]
+        self.in_avals, self.block_avals = jaxpr.in_avals, jaxpr.out_avals
+        pairs = zip(jaxpr.out_avals, out_specs)
+        self.out_avals = [whole_aval(aval, mesh, spec) for aval, spec in pairs]
+
+    def __call__(self, args):
+        """Return the list of results."""
+        shares = [
+            x._buffer
+            if type(x) is ArrayImpl and x.placement is self.in_placements[i]
+            else blocks_of(x, self.in_shardings[i])
+            for i, x in enumerate(args)
+        ]
+        ends = running.value(self, shares), self.out_avals, self.out_placements
+        return list(map(sealed, *ends))
+
+
+def sealed(buffer, aval, placement):
+    """Return an array whose buffer is sealed already."""
+    x = ArrayImpl.__new__(ArrayImpl)
+    x._buffer, x.aval, x.placement = buffer, aval, placement
+    return x
+
+
+def blocks_of(x, sharding):
+    """Return the buffers of an array's parts in a sharding."""
+    return list(map(asbuffer, parts_of(asarray_impl(x), sharding)))
+
+
+# How a `MeshProgram` runs; what makes functions quick; who is told of each run.
+running: Latest = Latest(lambda program, shares: in_python(program, shares))
+quickly: Latest = Latest(lambda function: function)
+noted: Latest = Latest(lambda program, args, results: results)
+_programs = cache_by_object()
+
+
+def in_python(program, shares):
+    """Return for each result of a `MeshProgram` the blocks of all replicas."""
+    avals, executable = program.in_avals, program.executable
 
     def replica(rank):
-        blocks = [ArrayImpl(asbuffer(s[rank]), a) for s, a in zip(shares, avals)]
-        return list(map(asbuffer, program(*blocks)))
+        blocks = [ArrayImpl(share[rank], a) for share, a in zip(shares, avals)]
+        return list(map(asbuffer, executable(*blocks)))
 
-    found = run_replicas(Run(mesh.shape), replica)
-    results = zip(zip(*found), jaxpr.out_avals, out_specs)
-    return [_together(*result, mesh, devices) for result in results]
+    return list(zip(*run_replicas(Run(program.mesh.shape), replica)))
 
 
-def _together(buffers, aval, spec, mesh, devices):
-    """Return the array of which each device has computed a block."""
-    block = aval.update(manual_axis_type=NO_MANUAL_AXES)
-    pairs = zip(buffers, devices)
-    parts = [ArrayImpl(buffer, block, device.committed) for buffer, device in pairs]
-    sharding = NamedSharding(mesh, spec)
-    return assemble(whole_aval(aval, mesh, spec), sharding, parts)
+def mesh_program(jaxpr, mesh, in_specs, out_specs, **params):
+    """Return the `MeshProgram` for the parameters of a ``shard_map``."""
+    key = mesh, in_specs, out_specs, compile_context()
+    make = partial(MeshProgram, jaxpr, mesh, in_specs, out_specs)
+    return once_of(_programs, jaxpr).get(key, make)
+
+
+def run_on_mesh(*args, **params):
+    """Run a program once on each device of a mesh."""
+    program = mesh_program(**params)
+    return noted.value(program, args, program(args))
 
 
 impl_rules[shard_map_p] = run_on_mesh

@@ -1,0 +1,3 @@
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Replicas that are machine code: where they meet, and who they are."""

@@ -1,0 +1,386 @@
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Exchange: a step in which replicas meet in machine code, and its rules.
+
+The five of them: fold (an allreduce), scatter, all, parts, one.
+"""
+
+import os
+import zlib
+from contextlib import suppress
+from functools import cache, partial, reduce
+from typing import NamedTuple
+
+import numpy as np
+
+from minijax.arrays.avals import ShapedArray
+from minijax.arrays.settings import _on_or_off, config
+from minijax.batching.collectives import pmax_p, pmin_p, ppermute_p, psum_p
+from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
+from minijax.batching.named_axes import axis_index_p
+from minijax.calls.words import WordsLibrary, llvm_text
+from minijax.jitting.costs import nbytes
+from minijax.kernels.backends import as_bytes
+from minijax.kernels.building import KernelBuilder, NoKernel
+from minijax.kernels.program_steps import Launch, fills_a_buffer, kernel_rules
+from minijax.kernels.steps import StepKind, cost_of_moving, step_kinds
+from minijax.kernels.views import Buffer, permuted, reshaped, whole
+from minijax.llvm.compiler import make_known
+from minijax.llvm.targets import host_target
+from minijax.llvm.types import pointer_to, type_in_memory
+from minijax.llvm.writing import LLVMFunction
+from minijax.machine.program_text import kernel_named
+from minijax.replicas.rendezvous import label_of, replica_here
+from minijax.teams.meeting_code import (
+    arrive,
+    ask,
+    attend,
+    conduct,
+    exchange_all,
+    exchange_fold,
+    exchange_one,
+    exchange_parts,
+    exchange_scatter,
+    fold,
+    hand_out,
+    leave,
+    meet,
+    nap,
+    perform,
+    rouse,
+    settle,
+    wait,
+    wake_up,
+)
+from minijax.threads.atomics import pause_text
+from minijax.threads.ranges import outermost, range_function, unit_of
+
+FUNCTIONS = (
+    ask, nap, wake_up, wait, meet, arrive, leave, fold, hand_out, perform, settle,
+)  # fmt: skip
+OUTSIDE = (
+    exchange_fold, exchange_scatter, exchange_all, exchange_parts, exchange_one,
+    rouse, attend, conduct,
+)  # fmt: skip
+GRAIN = 1024  # elements that are combined at a time
+
+
+@cache
+def exchange_library():
+    """Return the machine code of replicas, or None where there can be none."""
+    with suppress(OSError):  # the text of its functions is not there
+        text = pause_text(host_target().triple)
+        names = [each.__name__ for each in OUTSIDE]
+        return WordsLibrary(text + llvm_text(*FUNCTIONS, *OUTSIDE, outside=names))
+    return None
+
+
+class Exchange(NamedTuple):
+    """A step: meet the replicas along some axes, and get something of all of them.
+
+    Attributes:
+      how: "fold", "scatter", "all", "parts", "one" or "index".
+      names: of the axes, a tuple.
+      x, out: the buffers of what is brought and of the result; `x` is None for "index".
+      combining: the `Launch` that combines an element of a source with the result.
+      sources: for "one", the number of the source for each replica, or -1.
+      label, line: what is exchanged, and where the user has asked for it.
+    """
+
+    how: str
+    names: tuple
+    x: Buffer | None
+    out: Buffer
+    combining: Launch | None
+    sources: tuple
+    label: str
+    line: str
+
+    @property
+    def programs(self):
+        """The programs within the step: none."""
+        return ()
+
+    @property
+    def reads(self):
+        """The buffers that the step reads."""
+        return [] if self.x is None else [self.x]
+
+    @property
+    def writes(self):
+        """The buffers that the step writes to."""
+        return [self.out]
+
+    def __str__(self):
+        names, what = "|".join(map(str, self.names)), self.how
+        if self.combining:
+            what += f" by {self.combining.kernel.name}"
+        x = "" if self.x is None else f"{self.x} "
+        return f"{self.out} = exchange {x}along {names}: {what}"
+
+
+config.define("minijax_exchange", os.environ.get("MINIJAX_EXCHANGE", "1"), _on_or_off)
+
+
+def _exchange(lowering, how, eqn, x, out, combining=None, sources=()):
+    """Add the step; return the view of what it writes, of the type `out`."""
+    names, result = eqn.params["axis_name"], lowering.allocate(out)
+    label = label_of(eqn.primitive, eqn.invars[0].aval if x else out, names)
+    if combining:
+        combining = _launch(combining, result.source)
+    step = Exchange(
+        how, names, x, result.source, combining, sources, label, str(eqn.source or "")
+    )
+    lowering.steps.append(step)
+    return result
+
+
+def _launch(op, result):
+    """Return the launch that combines a result with one more source."""
+    shape = (result.size,)
+    other = Buffer("source", result.dtype, result.size)
+    k = KernelBuilder(op, shape)
+    views = [whole(buffer, result.dtype, shape) for buffer in (result, other)]
+    k.store(views[0], k.apply(op, *map(k.load, views)))
+    launch = Launch(*k.kernel())
+    if {*launch.buffers} != {result, other}:
+        raise NoKernel(f"{op} of {result.dtype}")
+    return launch
+
+
+def _check(aval):
+    """Raise `NoKernel` unless arrays of a type are exchanged in machine code."""
+    if not config.minijax_exchange or exchange_library() is None:
+        raise NoKernel("replicas meet in Python")
+    if not nbytes(aval):
+        raise NoKernel("nothing to exchange")
+
+
+def _filled(lowering, view, aval):
+    """Return a buffer with the numbers of a view, row by row."""
+    return (view if fills_a_buffer(view) else lowering.copy(view, aval)).source
+
+
+def folding(op):
+    """Return the kernel rule of a collective that combines by a scalar operation."""
+
+    def rule(lowering, eqn, x):
+        [aval] = [var.aval for var in eqn.outvars]
+        _check(aval)
+        _launch(op, Buffer("trial", aval.dtype, aval.size))
+        source = _filled(lowering, x, aval)
+        return [_exchange(lowering, "fold", eqn, source, aval, op)]
+
+    return rule
+
+
+def _joined(view, axis, tiled, aval):
+    """Return a view whose axis 0 is put at `axis`, or joined with what is there."""
+    order = [*range(1, len(view.shape))]
+    order.insert(axis, 0)
+    view = permuted(view, order)
+    return reshaped(view, aval.shape) if tiled else view
+
+
+def _settled(lowering, view, axis, tiled, aval):
+    """Return the view of a result, copied where no strides reach its elements."""
+    found = _joined(view, axis, tiled, aval)
+    if found is None:
+        plain = _joined(view, axis, False, aval)
+        copied = lowering.copy(plain, ShapedArray(plain.shape, plain.dtype))
+        found = reshaped(copied, aval.shape)
+    return found
+
+
+def _divided(lowering, view, axis, count, tiled):
+    """Return a buffer with an array whose `axis`, in so many parts, is in front."""
+    shape = list(view.shape)
+    if tiled:
+        shape[axis : axis + 1] = [count, shape[axis] // count]
+        split = reshaped(view, shape)
+        if split is None:
+            filled = lowering.copy(view, ShapedArray(view.shape, view.dtype))
+            split = reshaped(filled, shape)
+        view = split
+    order = [axis, *[i for i in range(len(shape)) if i != axis]]
+    view = permuted(view, order)
+    return _filled(lowering, view, ShapedArray(view.shape, view.dtype)), view.shape
+
+
+def _gather(lowering, eqn, x):
+    [aval], params = [var.aval for var in eqn.outvars], eqn.params
+    _check(aval)
+    source = _filled(lowering, x, ShapedArray(x.shape, x.dtype))
+    stacked = aval.update(shape=(params["axis_size"], *x.shape))
+    view = _exchange(lowering, "all", eqn, source, stacked)
+    place, tiled = params["all_gather_dimension"], params["tiled"]
+    return [_settled(lowering, view, place, tiled, aval)]
+
+
+def _scatter(lowering, eqn, x):
+    [aval], params = [var.aval for var in eqn.outvars], eqn.params
+    _check(aval)
+    _launch("add", Buffer("trial", aval.dtype, aval.size))
+    place, tiled = params["scatter_dimension"], params["tiled"]
+    source, _ = _divided(lowering, x, place, params["axis_size"], tiled)
+    return [_exchange(lowering, "scatter", eqn, source, aval, "add")]
+
+
+def _turn(lowering, eqn, x):
+    [aval], params = [var.aval for var in eqn.outvars], eqn.params
+    _check(aval)
+    tiled, count = params["tiled"], params["axis_size"]
+    source, shape = _divided(lowering, x, params["split_axis"], count, tiled)
+    rows = aval.update(shape=shape)
+    view = _exchange(lowering, "parts", eqn, source, rows, sources=(count,))
+    return [_settled(lowering, view, params["concat_axis"], tiled, aval)]
+
+
+def _permute(lowering, eqn, x):
+    [aval] = [var.aval for var in eqn.outvars]
+    _check(aval)
+    sources = {destination: source for source, destination in eqn.params["perm"]}
+    table = [sources.get(i, -1) for i in range(max(sources, default=-1) + 1)]
+    source = _filled(lowering, x, aval)
+    return [_exchange(lowering, "one", eqn, source, aval, sources=tuple(table))]
+
+
+def _index(lowering, eqn):
+    [aval] = [var.aval for var in eqn.outvars]
+    _check(aval)
+    return [_exchange(lowering, "index", eqn, None, aval)]
+
+
+kernel_rules.update(zip((psum_p, pmax_p, pmin_p), map(folding, ("add", "max", "min"))))
+kernel_rules[all_gather_p], kernel_rules[reduce_scatter_p] = _gather, _scatter
+kernel_rules[all_to_all_p], kernel_rules[ppermute_p] = _turn, _permute
+kernel_rules[axis_index_p] = _index
+
+
+def exchanged_in_python(program, step):
+    """Return a function of the memory that does the step at a `Meeting`."""
+
+    def run(memory):
+        replica = replica_here(step.names[0])
+        meeting = replica.run.meeting(replica.rank, step.names)
+        if step.how == "index":
+            index = meeting.members.index(replica.rank)
+            memory[step.out] = as_bytes(np.asarray(index, step.out.dtype))
+            return
+        x = memory[step.x].view(step.x.dtype)
+        combine = partial(COMBINATIONS[step.how], step)
+        found = meeting.exchange(replica.rank, step.label, x, combine)
+        memory[step.out] = as_bytes(np.array(found))
+
+    return run
+
+
+told: dict = {}  # from the numbers in labels to what they say
+
+
+def number_of(text):
+    """Return a number for a text, the same in each process."""
+    number = zlib.crc32(text.encode()) & 0x7FFFFFFF
+    told[number] = text
+    return number
+
+
+def combining_function(f, launch):
+    """Return the name of the function that combines elements from one to another."""
+    program, kernel = f.program, launch.kernel
+    text = f"{kernel} to combine"
+    if text not in program.kernels:
+        loop = outermost(kernel, program.target)
+        name = f"combine_{len(program.kernels)}"
+        program.kernels[text] = name, unit_of(loop) if loop else None
+        if loop:
+            made = range_function(kernel, f"{name}_part", program.target)
+            program.needed |= made.needed
+            inner = made.text.replace("define", "define internal", 1)
+            program.functions.append(inner)
+            callee, more = f"@{name}_part", ", i64 %lo, i64 %hi"
+        else:
+            callee, more = kernel_named(program, kernel), ""
+        t, args = LLVMFunction(), []
+        for parameter, buffer in zip(kernel.parameters, launch.buffers):
+            place = "%other" if buffer.name == "source" else "%result"
+            kind = pointer_to(type_in_memory(parameter.dtype))
+            args.append(f"{kind} {t.emit(f'inttoptr i64 {place} to {kind}', 'p')}")
+        t.line(f"call void {callee}({', '.join(args)}{more})")
+        head = f"define internal i64 @{name}(i64 %result, i64 %other, i64 %lo, i64 %hi)"
+        lines = [f"{head} nounwind {{", "entry:", *t.lines, "  ret i64 0", "}"]
+        program.functions.append("\n".join(lines))
+    return program.kernels[text]
+
+
+def write_exchange(f, step):
+    """Write the call of an exchange."""
+    entry, out = f.asked(step.names), f.address(step.out)
+    entry = f.emit(f"ptrtoint i8* {entry} to i64")
+    if step.how == "index":
+        place = f.emit(f"add i64 {entry}, 8")
+        place = f.emit(f"inttoptr i64 {place} to i64*", "p")
+        number = f.emit(f"load i64, i64* {place}")
+        number = f.emit(f"trunc i64 {number} to i32")
+        out = f.emit(f"bitcast i8* {out} to i32*", "p")
+        return f.line(f"store i32 {number}, i32* {out}")
+    label = number_of(step.label) | number_of(step.line) << 32
+    ends = [f.emit(f"ptrtoint i8* {x} to i64") for x in (f.address(step.x), out)]
+    args = [entry, *ends, *SIZES[step.how](f, step), label]
+    name = f"exchange_{step.how}"
+    make_known(f"minijax_{name}", exchange_library().place(name))
+    f.declare(f"declare i64 @minijax_{name}({', '.join(['i64'] * len(args))})")
+    words = ", ".join(f"i64 {arg}" for arg in args)
+    status = f.name("v")
+    f.line(f"{status} = call i64 @minijax_{name}({words})")
+    f.go_on_if_fine(f.emit(f"trunc i64 {status} to i32"))
+
+
+def _sizes_of_fold(f, step):
+    name, unit = combining_function(f, step.combining)
+    size = step.out.size
+    grain = size if unit is None else -(-GRAIN // unit) * unit
+    function = f"ptrtoint (i64 (i64, i64, i64, i64)* @{name} to i64)"
+    return [size, step.out.dtype.itemsize, function, grain]
+
+
+def _table_of_sources(f, step):
+    words = [len(step.sources), *step.sources]
+    name, kind = f"@sources{len(f.program.functions)}", f"[{len(words)} x i64]"
+    listed = ", ".join(f"i64 {x}" for x in words)
+    f.program.functions.append(f"{name} = internal constant {kind} [{listed}]")
+    return [nbytes(step.x), f"ptrtoint ({kind}* {name} to i64)"]
+
+
+SIZES = {
+    "fold": _sizes_of_fold,
+    "scatter": _sizes_of_fold,
+    "all": lambda f, step: [nbytes(step.x)],
+    "parts": lambda f, step: [nbytes(step.x) // step.sources[0]],
+    "one": _table_of_sources,
+}
+
+FUNCTIONS_OF_NUMPY = {"add": np.add, "max": np.maximum, "min": np.minimum}
+
+
+def _fold(step, xs):
+    return [reduce(FUNCTIONS_OF_NUMPY[step.combining.kernel.name], xs)] * len(xs)
+
+
+def _sources(step, xs):
+    table = (*step.sources, *[-1] * (len(xs) - len(step.sources)))
+    return [np.zeros_like(xs[0]) if i < 0 else xs[i] for i in table]
+
+
+COMBINATIONS: dict = {
+    "fold": _fold,
+    "scatter": lambda step, xs: np.split(_fold(step, xs)[0], len(xs)),
+    "all": lambda step, xs: [np.concatenate(xs)] * len(xs),
+    "parts": lambda step, xs: [
+        np.concatenate(x) for x in zip(*[np.split(x, len(xs)) for x in xs])
+    ],
+    "one": _sources,
+}
+
+
+step_kinds[Exchange] = StepKind(exchanged_in_python, cost_of_moving, write_exchange)
