@@ -12,9 +12,10 @@ CHAPTERS = ROOT / "chapters"
 PACKAGE = "minijax"
 DOORS = frozenset(
     """
-    ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes
-    errors experimental extend extend/backend extend/core extend/core/primitives
-    extend/linear_util extend/random extend/source_info_util flatten_util
+    ad_checkpoint api_util core custom_batching custom_derivatives debug distributed
+    dlpack dtypes errors experimental experimental/multihost_utils extend
+    extend/backend extend/core extend/core/primitives extend/linear_util extend/random
+    extend/source_info_util flatten_util
     interpreters interpreters/ad interpreters/batching lax lax/linalg nn
     nn/initializers numpy numpy/fft numpy/linalg ops random scipy scipy/fft scipy/signal
     scipy/special
@@ -28,7 +29,7 @@ PARTS = [  # the parts of the book: the last floor of each, and its caption
     (16, "III · Staging out"),
     (27, "IV · The machine"),
     (33, "V · The library"),
-    (36, "VI · Many processors"),
+    (37, "VI · Many processors"),
     (99, "VII · Was it worth it?"),
 ]
 

@@ -45,13 +45,19 @@ from minijax.forgetting.programs import (
 from minijax.forgetting.splitting import split_program
 from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
+from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jitting.compilation import compiled
 from minijax.jitting.costs import cost_analysis, cost_rules
 from minijax.jitting.primitive import check_operands
 from minijax.kernels.program_steps import kernel_rules
 from minijax.linear.linearization import split_rules
-from minijax.replicas.named_shardings import NamedSharding, assemble, parts_of
+from minijax.replicas.named_shardings import (
+    NamedSharding,
+    all_numbers,
+    assemble,
+    parts_of,
+)
 from minijax.replicas.partition_specs import PartitionSpec, names_of_entry
 from minijax.replicas.rendezvous import Run, run_replicas
 from minijax.replicas.varying import inside_mesh
@@ -146,8 +152,12 @@ def _cost(eqn):
 dce_rules[shard_map_p], cost_rules[shard_map_p] = _dce, _cost
 
 
+# What returns the `Run` of a program on a mesh: a function of the mesh, and of what the
+# program is, its jaxpr and specifications.
+run_over: Latest = Latest(lambda mesh, program: Run(mesh.shape))
+
 computations[shard_map_p] = lambda xp, *xs, **params: [
-    np.asarray(out) for out in run_on_mesh(*xs, **params)
+    all_numbers(out) for out in run_on_mesh(*xs, **params)
 ]
 python_rules[shard_map_p] = write_evaluation
 kernel_rules.reasons[shard_map_p] = "It starts replicas, which Python does."
@@ -304,8 +314,8 @@ split_rules[shard_map_p] = _split_map
 
 def run_on_mesh(*args, jaxpr, mesh, in_specs, out_specs, **params):
     """Run a program once on each device of a mesh; it is compiled once."""
-    devices = list(mesh.devices.flat)
-    program = compiled(jaxpr, name="shard_map", placement=devices[0].uncommitted)
+    home = NamedSharding(mesh, PartitionSpec())._device.home.uncommitted
+    program = compiled(jaxpr, name="shard_map", placement=home)
     shares = [
         parts_of(asarray_impl(x), NamedSharding(mesh, spec))
         for x, spec in zip(args, in_specs)
@@ -316,9 +326,11 @@ def run_on_mesh(*args, jaxpr, mesh, in_specs, out_specs, **params):
         blocks = [ArrayImpl(asbuffer(s[rank]), a) for s, a in zip(shares, avals)]
         return list(map(asbuffer, program(*blocks)))
 
-    found = run_replicas(Run(mesh.shape), replica)
+    run = run_over.value(mesh, (jaxpr, in_specs, out_specs))
+    elsewhere = [None] * len(out_specs)
+    found = [elsewhere if x is None else x for x in run_replicas(run, replica)]
     results = zip(zip(*found), jaxpr.out_avals, out_specs)
-    return [_together(*result, mesh, devices) for result in results]
+    return [_together(*result, mesh, mesh._flat) for result in results]
 
 
 def _together(buffers, aval, spec, mesh, devices):
