@@ -18,6 +18,7 @@ COLAB_PYTHON ?= $(shell python3.13 -c 'import sys; print(sys.executable)' 2>/dev
 ORACLE := .venv-oracle
 BENCH := .venv-bench
 BROWSER := .venv-browser
+MPI := .venv-mpi
 CHROMIUM ?= $(firstword $(foreach b,chromium chromium-browser google-chrome,$(shell command -v $(b))))
 SECONDS ?= 60
 HUNT := $(if $(LLVMLITE),.venv-llvmlite-$(LLVMLITE),$(if $(wildcard $(ORACLE)/.installed),$(ORACLE),$(VENV)))
@@ -29,7 +30,7 @@ title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters elsewhere \
   gpu-part gpu-check \
-  oracle oracle-record hunt bench colab browser card counts owner clean
+  test-mpi oracle oracle-record hunt bench colab browser card counts owner clean
 .NOTPARALLEL:
 
 help:
@@ -123,6 +124,19 @@ gpu-check: $(STAMP)
 	@CUDA_SOURCES=_build/cuda $(RUN) -m tests.cuda_cases --card --count 40
 	@$(RUN) -m tests.cuda_compiles --met _build/cuda
 	@MINIJAX_TEST_DEVICE=card $(RUN) -m pytest -q $(GPU_CHECK)
+
+## make test-mpi        programs of several processes, with the wheels of MPI
+test-mpi: $(MPI)/.installed
+	$(call title,tests with several processes)
+	@$(MPI)/bin/python -m pytest -q tests/test_ranks.py
+
+# What is not of MPI comes from $(VENV), which has it already.
+$(MPI)/.installed: $(STAMP)
+	$(call title,environment with MPI)
+	@rm -rf $(MPI) && $(PYTHON) -m venv $(MPI)
+	@$(RUN) -c "$$BELOW" > $$(echo $(MPI)/lib/python*/site-packages)/below.pth
+	@$(MPI)/bin/python $(PIP) "mpi4py>=4.1,<5" "mpich>=5"
+	@touch $@
 
 ## make oracle          compare with real JAX, in an environment of its own; LONG=1 as well
 oracle: $(ORACLE)/.installed

@@ -7,6 +7,7 @@ from minijax import core as core
 from minijax import custom_batching as custom_batching
 from minijax import custom_derivatives as custom_derivatives
 from minijax import debug as debug
+from minijax import distributed as distributed
 from minijax import dlpack as dlpack
 from minijax import dtypes as dtypes
 from minijax import errors as errors

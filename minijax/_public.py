@@ -121,6 +121,11 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "minijax.custom_derivatives": {},
     "minijax.debug": {},
+    "minijax.distributed": {
+        "initialize": "minijax.ranks.initialization",
+        "is_initialized": "minijax.ranks.initialization",
+        "shutdown": "minijax.ranks.initialization",
+    },
     "minijax.dlpack": {
         "from_dlpack": "minijax.arrays.transfer",
         "is_supported_dtype": "minijax.arrays.transfer",
@@ -204,6 +209,14 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "minijax.experimental": {
         "io_callback": "minijax.callbacks.primitives",
+    },
+    "minijax.experimental.multihost_utils": {
+        "assert_equal": "minijax.ranks.multihost",
+        "broadcast_one_to_all": "minijax.ranks.multihost",
+        "global_array_to_host_local_array": "minijax.ranks.multihost",
+        "host_local_array_to_global_array": "minijax.ranks.multihost",
+        "process_allgather": "minijax.ranks.multihost",
+        "sync_global_devices": "minijax.ranks.multihost",
     },
     "minijax.export": {
         "Exported": "minijax.exporting.exported",
@@ -1436,14 +1449,17 @@ PUBLIC: dict[str, dict[str, str]] = {
         "AbstractDevice": "minijax.replicas.meshes",
         "AbstractMesh": "minijax.replicas.meshes",
         "AxisType": "minijax.replicas.meshes",
+        "DeviceGroup": "minijax.replicas.named_shardings",
         "ManualAxisType": "minijax.arrays.sharding_types",
         "Mesh": "minijax.replicas.meshes",
         "NamedSharding": "minijax.replicas.named_shardings",
         "PartitionSpec": "minijax.replicas.partition_specs",
         "Sharding": "minijax.arrays.sharding_types",
         "SingleDeviceSharding": "minijax.arrays.placement",
+        "gathered": "minijax.replicas.named_shardings",
         "get_abstract_mesh": "minijax.replicas.meshes",
         "get_mesh": "minijax.replicas.meshes",
+        "operations_together": "minijax.replicas.named_shardings",
         "set_mesh": "minijax.replicas.meshes",
         "use_abstract_mesh": "minijax.replicas.meshes",
     },
@@ -1582,5 +1598,8 @@ REGISTERS: list[str] = [
     "minijax.teams.halls",
     "minijax.teams.native_runs",
     "minijax.teams.quick_calls",
+    "minijax.ranks.engines",
+    "minijax.ranks.crossings",
+    "minijax.ranks.shared_maps",
     "minijax.exporting.offering",
 ]

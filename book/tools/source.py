@@ -15,7 +15,8 @@ DOORS = frozenset(
     ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes
     errors experimental export extend extend/backend extend/core extend/core/primitives
     example_libraries example_libraries/optimizers example_libraries/stax
-    extend/linear_util extend/random extend/source_info_util flatten_util
+    extend/linear_util extend/random extend/source_info_util flatten_util distributed
+    experimental/multihost_utils
     interpreters interpreters/ad interpreters/batching lax lax/linalg nn
     nn/initializers numpy numpy/fft numpy/linalg ops random scipy scipy/fft scipy/signal
     scipy/linalg scipy/special scipy/stats
@@ -31,7 +32,7 @@ PARTS = [  # the parts of the book: the last floor of each, and its caption
     (16, "III · Staging out"),
     (27, "IV · The machine"),
     (33, "V · The library"),
-    (36, "VI · Many processors"),
+    (37, "VI · Many processors"),
     (99, "VII · Was it worth it?"),
 ]
 

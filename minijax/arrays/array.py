@@ -40,7 +40,7 @@ def asbuffer(x, device=None):
     if isinstance(x, ArrayImpl):
         if device is None or x.placement.device is device:
             return x._buffer
-        return device.put(x._numbers())
+        return device.taken(x)
     if isinstance(x, Array):
         raise UnexpectedTracerError(f"{x!r} stands for an array; it has no numbers.")
     return (device or default_placement().device).put(x, typeof(x).dtype)

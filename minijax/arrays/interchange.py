@@ -189,11 +189,17 @@ class Interchange(Array):
     def _numbers(self):
         return self.placement.device.fetch(self._buffer)
 
+    def _is_here(self):
+        return self.is_fully_addressable or self.is_fully_replicated
+
     def __repr__(self):
+        if not self._is_here():
+            return f"Array(shape={self.aval.shape}, dtype={name_of(self.aval.dtype)})"
         return repr_of_array(self._numbers(), self.aval)
 
     def __str__(self):
-        return repr(self) if self.aval.dtype in EXTENDED else str(self._numbers())
+        plain = self.aval.dtype not in EXTENDED and self._is_here()
+        return str(self._numbers()) if plain else repr(self)
 
     def __format__(self, spec):
         if self.aval.dtype in EXTENDED:
@@ -263,10 +269,13 @@ class Interchange(Array):
     @property
     def addressable_shards(self):
         """The list of the parts, a `Shard` for each device of this process."""
+        return [shard for shard in self.global_shards if shard.device.is_local]
+
+    @property
+    def global_shards(self):
+        """The list of the parts; of those of other processes, `data` is None."""
         self._check_not_deleted()
         return [Shard(*part) for part in self.sharding.shards(self)]
-
-    global_shards = addressable_shards
 
     def addressable_data(self, index):
         """Return the part of the device with this number, an array."""

@@ -27,13 +27,12 @@ class Device:
       array_module: the module whose arrays are the buffers, and which computes.
 
     Attributes:
-      uncommitted, committed: the `Placement` of arrays that are here because they have
-        to be somewhere, and of those that were put here.
+      uncommitted, committed: the `Placement` of arrays that are, and were put here.
 
     Reference: ``jax.Device``.
     """
 
-    process_index = 0
+    process_index, is_local = 0, True  # which process owns it, and whether that is we
     name_of_place = property(lambda self: self)  # what arrays here call their device
     together = None  # what computes on arrays in parts without fetching them
 
@@ -67,6 +66,10 @@ class Device:
         """Return the numbers of a buffer as an array of NumPy, which is not changed."""
         return buffer
 
+    def taken(self, array):
+        """Return a new buffer with the numbers of an array that lies elsewhere."""
+        return self.put(array._numbers())
+
     def seal(self, buffer):
         """See to it that the numbers of a buffer, from now on an array's, stay."""
         buffer.flags.writeable = False
@@ -90,18 +93,15 @@ class Device:
 
         Args:
           primitive: what is named if memory runs out.
-          compute: a function of an array module, buffers and parameters, which returns
-            a buffer, or a list of them.
-          buffers: of the operands.
-          params: of the primitive.
+          compute: from array module, buffers and parameters to a buffer, or a list.
+          buffers, params: operands and parameters of the primitive.
           avals: what the results are.
         """
         xp = self.array_module
         try:
             with np.errstate(all="ignore"):
                 results = compute(xp, *buffers, **params)
-                if not isinstance(results, list):
-                    return [xp.asarray(results, avals[0].dtype)]
+                results = results if isinstance(results, list) else [results]
                 return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
         except (MemoryError, OverflowError, ValueError) as error:
             raise_if_out_of_memory(str(primitive), error, avals)
@@ -182,8 +182,7 @@ class Placement:
       device: what holds the numbers: the one device of the sharding, or what stands for
         several of them.
       devices: the tuple of its devices, in order.
-      joint: where operations put their results: here, or if arrays here lie in parts,
-        whole on each device.
+      joint: where results go: here, or if arrays lie in parts, whole on each device.
     """
 
     __slots__ = ("committed", "device", "devices", "joint", "sharding")
@@ -206,8 +205,8 @@ finders = {}
 
 
 def host_device():
-    """Return the device on which functions of Python are called back: the first CPU."""
-    return platforms["cpu"][0]
+    """Return the device on which functions of Python are called back: our first CPU."""
+    return next(device for device in platforms["cpu"] if device.is_local)
 
 
 def _numbered(platform, id):
@@ -249,7 +248,8 @@ class _Default:
         self.used or self.count()
         with self.lock:
             device = config.jax_default_device
-            device = device if isinstance(device, Device) else devices(device)[0]
+            found = [device] if isinstance(device, Device) else devices(device)
+            device = next(x for x in found if x.is_local)
             if not self.apart:
                 self.placement = device.uncommitted
             return device.uncommitted
@@ -315,8 +315,8 @@ NO_DEVICE = (
 def default_backend() -> str:
     """Return the name of the platform that is used unless another is asked for.
 
-    The switch ``jax_platforms`` is a list of names with commas between them, of which
-    the first that is here is the default, and ``jax_platform_name`` one name.
+    The switch ``jax_platforms`` lists names, of which the first that is here is the
+    default, and ``jax_platform_name`` is one name.
     """
     _default.used or _default.count()
     wanted = _present(config.jax_platform_name) or _present(config.jax_platforms)

@@ -15,8 +15,13 @@ class Sharding:
     Reference: ``jax.sharding.Sharding``.
     """
 
-    is_fully_addressable = has_addressable_devices = True
-    addressable_devices = property(lambda self: self.device_set)
+    addressable_devices = property(
+        lambda self: {device for device in self.device_set if device.is_local}
+    )
+    has_addressable_devices = property(lambda self: bool(self.addressable_devices))
+    is_fully_addressable = property(
+        lambda self: all(device.is_local for device in self.device_set)
+    )
     num_devices = property(lambda self: len(self.device_set))
 
     def is_equivalent_to(self, other, ndim):
@@ -25,7 +30,8 @@ class Sharding:
 
     def addressable_devices_indices_map(self, global_shape):
         """Return `devices_indices_map` of the devices of this process."""
-        return self.devices_indices_map(global_shape)
+        indices = self.devices_indices_map(global_shape)
+        return {device: indices[device] for device in indices if device.is_local}
 
 
 class ManualAxisType:

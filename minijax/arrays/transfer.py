@@ -178,10 +178,10 @@ def local_devices(
     backend: str | None = None,
     host_id: int | None = None,
 ) -> list[Device]:
-    """Return the devices of this process.
+    """Return the devices of this process, or of another one.
 
     Args:
-      process_index: 0, the number of this process.
+      process_index: the number of a process; by default, that of this one.
       backend: name of the platform.
       host_id: an older name of `process_index`.
 
@@ -189,9 +189,11 @@ def local_devices(
       ValueError: if there is no process of this number.
     """
     number = process_index if host_id is None else host_id
-    if number not in (None, 0):
-        raise ValueError(f"Unknown process_index {number}: this is process 0.")
-    return devices(backend)
+    if number is None:
+        return [device for device in devices(backend) if device.is_local]
+    if number not in (known := process_indices(backend)):
+        raise ValueError(f"Unknown process_index {number}: there are {known}.")
+    return [device for device in devices(backend) if device.process_index == number]
 
 
 def device_count(backend: str | None = None) -> int:
@@ -205,12 +207,12 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def process_index(backend: str | None = None) -> int:
-    """Return the number of this process: 0, as there is one."""
-    return devices(backend)[0].process_index
+    """Return the number of this process among those that run the program."""
+    return local_devices(backend=backend)[0].process_index
 
 
 def process_count(backend: str | None = None) -> int:
-    """Return the number of processes: 1."""
+    """Return the number of processes that run the program."""
     return len(process_indices(backend))
 
 

@@ -191,8 +191,6 @@ class Mesh(NamedAxes):
     Reference: ``jax.sharding.Mesh``.
     """
 
-    is_multi_process = False
-
     def __init__(self, devices, axis_names, axis_types=None):
         self.devices = np.array(devices, dtype=object)
         self.devices.flags.writeable = False
@@ -217,9 +215,26 @@ class Mesh(NamedAxes):
         self._hash = hash(self._key)
         self._entered = []
 
-    local_mesh = property(lambda self: self)
-    local_devices = property(lambda self: list(self._flat))
+    local_devices = property(lambda self: [x for x in self._flat if x.is_local])
+    is_multi_process = property(
+        lambda self: len({device.process_index for device in self._flat}) > 1
+    )
     is_scalar = property(lambda self: self.size == 1)
+
+    @property
+    def local_mesh(self):
+        """The part of the mesh that is of this process.
+
+        Raises:
+          ValueError: if its devices there are no rows of the mesh.
+        """
+        if not self.is_multi_process:
+            return self
+        ours = np.array([x.is_local for x in self._flat]).reshape(self.axis_sizes)
+        part = self.devices[np.ix_(*[np.unique(places) for places in ours.nonzero()])]
+        if not part.size or not all(device.is_local for device in part.flat):
+            raise ValueError(f"The devices of this process are no part of {self}.")
+        return Mesh(part, self.axis_names, self.axis_types)
 
     @property
     def device_ids(self):

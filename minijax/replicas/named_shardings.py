@@ -1,10 +1,5 @@
 # Made from chapters/36_replicas_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Shardings by a mesh and a partition specification.
-
-Reference: ``jax.sharding.NamedSharding``.
-"""
-
 import math
 from collections import Counter
 from functools import cache
@@ -17,7 +12,17 @@ from minijax.arrays.placement import Device, Placement
 from minijax.arrays.sharding_types import Sharding
 from minijax.jaxprs.latest import Latest
 from minijax.replicas.meshes import AbstractMesh, NamedAxes
-from minijax.replicas.partition_specs import PartitionSpec, names_of_entry, trimmed
+from minijax.replicas.partition_specs import (
+    PartitionSpec,
+    names_of_entry,
+    slice_numbers,
+    trimmed,
+)
+
+"""Shardings by a mesh and a partition specification.
+
+Reference: ``jax.sharding.NamedSharding``.
+"""
 
 
 class IndivisibleError(ValueError):
@@ -180,7 +185,7 @@ class NamedSharding(Sharding):
     def _indices(self, shape):
         """Return the slices of each device, a list in the order of the mesh."""
         part = self.shard_shape(shape)
-        numbers = _slice_numbers(self.mesh, self.spec, len(shape))
+        numbers = slice_numbers(self.mesh, self.spec, len(shape))
         return [
             tuple([
                 slice(None) if size == whole else slice(i * size, (i + 1) * size)
@@ -207,7 +212,7 @@ class NamedSharding(Sharding):
             return False
         mine, theirs = (
             [(x._device_assignment, x.divisions(ndim))]
-            + _slice_numbers(x.mesh, trimmed(x.spec), ndim)
+            + slice_numbers(x.mesh, trimmed(x.spec), ndim)
             for x in (self, other)
         )
         return mine == theirs
@@ -219,25 +224,10 @@ class NamedSharding(Sharding):
         parts = parts_of(array, self)
         for device, index, part in zip(self._device_assignment, indices, parts):
             key = tuple([(x.start, x.stop) for x in index])
-            found.append((device, index, copies[key], part))
+            data = part if device.is_local else None
+            found.append((device, index, copies[key], data))
             copies[key] += 1
         return found
-
-
-def _slice_numbers(mesh, spec, ndim):
-    """Return for each device the number of its slice along each axis, a list."""
-    entries = [names_of_entry(entry) for entry in spec]
-    entries += [()] * (ndim - len(entries))
-    sizes, rows = mesh.shape, []
-    for position in np.ndindex(*mesh.axis_sizes):
-        at, row = dict(zip(mesh.axis_names, position)), []
-        for names in entries:
-            number = 0
-            for name in names:
-                number = number * sizes[name] + at[name]
-            row.append(number)
-        rows.append(tuple(row))
-    return rows
 
 
 class DeviceGroup(Device):
@@ -283,17 +273,35 @@ class DeviceGroup(Device):
         return tuple([device.put(x[index], dtype) for device, index in pairs])
 
     def fetch(self, buffer):
-        """Return the numbers of all parts side by side, read-only."""
-        parts = [one.fetch(part) for one, part in zip(self.devices, buffer)]
-        counts = self.sharding.divisions(parts[0].ndim)
+        """Return the numbers of all parts side by side, read-only, if they are here."""
+        own = self.home.fetch(buffer[self.devices.index(self.home)])
+        counts = self.sharding.divisions(own.ndim)
         if all(count == 1 for count in counts):
-            return parts[0]
+            return own
+        if not self.sharding.is_fully_addressable:
+            raise RuntimeError(_NOT_HERE)
+        parts = [one.fetch(part) for one, part in zip(self.devices, buffer)]
+        return self._side_by_side(parts, counts)
+
+    def _side_by_side(self, parts, counts):
         shape = tuple([n * count for n, count in zip(parts[0].shape, counts)])
         whole = np.empty(shape, parts[0].dtype)
         for index, part in zip(self.sharding._indices(shape), parts):
             whole[index] = part
         whole.flags.writeable = False
         return whole
+
+    @property
+    def home(self):
+        """The first of the devices that this process owns."""
+        for device in self.devices:
+            if device.is_local:
+                return device
+        raise RuntimeError(f"None of the devices of {self} is of this process.")
+
+    def taken(self, array):
+        """Return the buffer of an array that lies elsewhere; processes may talk."""
+        return self.put(all_numbers(array))
 
     def seal(self, buffer):
         """See to it that the numbers of all parts stay."""
@@ -321,8 +329,8 @@ class DeviceGroup(Device):
         )
 
     def evaluate(self, primitive, compute, buffers, params, avals):
-        """Compute on the first device, with whole operands, and copy the results."""
-        home = self.devices[0]
+        """Compute on one device, with whole operands, and copy the results."""
+        home = self.home
         whole = [home.put(self.fetch(buffer)) for buffer in buffers]
         results = home.evaluate(primitive, compute, whole, params, avals)
         return [self.put(home.fetch(x)) for x in results]
@@ -331,6 +339,15 @@ class DeviceGroup(Device):
 # What computes on arrays in parts: a function of a primitive, operands, parameters,
 # abstract results and placement, or None.
 operations_together: Latest = Latest(None)
+
+# What asks other processes for parts: from a group and a buffer to numbers of all.
+gathered: Latest = Latest(None)
+
+_NOT_HERE = (
+    "Fetching value for an array that spans non-addressable (non process local) devices"
+    " is not possible. minijax.experimental.multihost_utils.process_allgather returns "
+    "all of it to every process; `.addressable_shards` lists the parts that are here."
+)
 _device: Any = cache(DeviceGroup)
 
 
@@ -344,6 +361,15 @@ def _placement(sharding):
         )
     whole = NamedSharding(sharding.mesh, PartitionSpec())
     return Placement(sharding, True, None if whole == sharding else whole.placement)
+
+
+def all_numbers(array):
+    """Return the numbers of an array; of one that spans processes, all have to ask."""
+    if array.is_fully_addressable or array.is_fully_replicated:
+        return array._numbers()
+    there = array.placement.device
+    parts = gathered.value(there, array._buffer)
+    return there._side_by_side(parts, there.sharding.divisions(array.ndim))
 
 
 def assemble(aval, sharding, parts):
@@ -368,7 +394,7 @@ def parts_of(array, sharding):
     group, aval = sharding._device, array.aval
     buffer = array._buffer if array.placement.device is group else None
     if buffer is None:
-        buffer = group.put(array._numbers())
+        buffer = group.taken(array)
     part = aval.update(shape=sharding.shard_shape(aval.shape))
     pairs = zip(buffer, group.devices)
     return [ArrayImpl(x, part, device.committed) for x, device in pairs]

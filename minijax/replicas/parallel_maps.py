@@ -15,6 +15,7 @@ from minijax.batching.axes import check_axes
 from minijax.batching.rules import insert_axis
 from minijax.core import current_trace
 from minijax.jaxprs.jaxpr import ClosedJaxpr
+from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging import JaxprTrace, trace_to_jaxpr
 from minijax.jitting.primitive import jit_p
 from minijax.pytrees.call_names import check_callable
@@ -35,6 +36,10 @@ from minijax.replicas.specifications import (
 )
 
 NAMELESS = "_internal_pmap_axis_name"
+
+# What lets processes share a pmap: a function of its `FlatCall`, mapped axes and mesh
+# that returns the mesh of all, and what becomes of the result.
+shared_map: Latest = Latest(lambda call, dims, mesh: (mesh, lambda result: result))
 
 
 def spec_at(name, axis):
@@ -60,6 +65,7 @@ def _body(call, dims, out_axes, name):
 
 def _mapped(call, dims, mesh, static, out_axes):
     """Write down the body of a pmap, or find it, and run it on a mesh."""
+    mesh, ours = shared_map.value(call, dims, mesh)
     [name] = mesh.axis_names
     params = {"check_vma": False, "mesh": _mesh_of(mesh)}
     params["newly_manual_axes"] = frozenset([name])
@@ -68,7 +74,7 @@ def _mapped(call, dims, mesh, static, out_axes):
     key, run = (static, *dims, _key_of(out_axes)), _body(call, dims, out_axes, name)
     body = body_of(call, blocks, params, key, run)
     if not isinstance(current_trace(), JaxprTrace):
-        return bind_body(body, call.leaves, specs, params)
+        return ours(bind_body(body, call.leaves, specs, params))
 
     def call_of(*leaves):
         return tree_flatten(bind_body(body, leaves, specs, params))[0]

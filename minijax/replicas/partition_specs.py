@@ -5,6 +5,9 @@
 Reference: ``jax.sharding.PartitionSpec``.
 """
 
+import numpy as np
+
+
 class _Unconstrained:
     """Stands for an axis of an array that may be cut in any way."""
 
@@ -116,6 +119,22 @@ def trimmed(spec):
         kept -= 1
     whole = [None if x is _UNCONSTRAINED else x for x in spec[:kept]]
     return spec.update(partitions=whole)
+
+
+def slice_numbers(mesh, spec, ndim):
+    """Return for each device the number of its slice along each axis, a list."""
+    entries = [names_of_entry(entry) for entry in spec]
+    entries += [()] * (ndim - len(entries))
+    sizes, rows = mesh.shape, []
+    for position in np.ndindex(*mesh.axis_sizes):
+        at, row = dict(zip(mesh.axis_names, position)), []
+        for names in entries:
+            number = 0
+            for name in names:
+                number = number * sizes[name] + at[name]
+            row.append(number)
+        rows.append(tuple(row))
+    return rows
 
 
 P = PartitionSpec

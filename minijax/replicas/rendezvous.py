@@ -153,12 +153,14 @@ class Run:
       shape: dictionary from the names of the axes to their sizes.
 
     Attributes:
+      ranks: of the replicas in this process.
       error: the first error of a replica, or None.
       hall: where replicas meet that are in machine code, or None.
     """
 
     def __init__(self, shape):
         self.shape, self.size, self.hall = shape, prod(shape.values()), None
+        self.ranks = range(self.size)
         self.error, self.meetings, self.lock = None, {}, threading.Lock()
 
     def meeting(self, rank, names):
@@ -298,6 +300,8 @@ def _index(axis_name):
 
 impl_rules[axis_index_p] = _index
 
+kinds: dict = {}  # which collective each way to combine is for
+
 HOSTED = "Replicas wait for each other in Python, in a step of the host."
 
 
@@ -321,14 +325,14 @@ kernel_rules.reasons.update(dict.fromkeys(COLLECTIVES, HOSTED))
 def run_replicas(run, function):
     """Call a function once for each replica, all at the same time.
 
-    The calling thread is replica 0.
+    The calling thread is the first of them.
 
     Args:
       run: a `Run`.
       function: called with the rank.
 
     Returns:
-      The list of what the calls returned.
+      The list of what the calls returned; None for replicas of other processes.
 
     Raises:
       Whatever the first replica to fail has raised; the others are released.
@@ -347,11 +351,12 @@ def run_replicas(run, function):
         _idle.append(worker)
         ends.put(rank)
 
-    for rank in range(1, run.size):
+    mine, *others = run.ranks
+    for rank in others:
         worker = hired()
         worker.tasks.put(partial(errand, rank, worker, copy_context()))
-    task(0)
-    for _ in range(1, run.size):
+    task(mine)
+    for _ in others:
         ends.get()
     if run.error is not None:
         raise run.error
@@ -388,7 +393,7 @@ def exchanges(primitive, combine):
         [aval] = shape_rules[primitive](typeof(x), axis_name=axis_name, **params)
         return [exchanged(primitive, x, aval, combine, axis_name, **params)]
 
-    impl_rules[primitive] = rule
+    impl_rules[primitive], kinds[combine] = rule, primitive
 
 
 exchanges(psum_p, fold(np.add))

@@ -5,6 +5,7 @@
 Reference: ``jax.make_array_from_callback`` and its like.
 """
 
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.sharding_types import Sharding
 from minijax.arrays.transfer import device_put
 from minijax.core import Array
+from minijax.replicas.partition_specs import slice_numbers
 
 
 def _check_sharding(sharding):
@@ -51,7 +53,7 @@ def make_array_from_single_device_arrays(
     for i, x in enumerate(arrays):
         if not isinstance(x, ArrayImpl) or len(x.placement.devices) != 1:
             raise TypeError(f"arrays[{i}] is no array of one device: {x!r}.")
-    devices = sharding._device_assignment
+    devices = [x for x in sharding._device_assignment if x.is_local]
     by_device = {x.placement.devices[0]: x for x in arrays}
     if len(arrays) != len(devices) or by_device.keys() != {*devices}:
         raise ValueError(
@@ -63,8 +65,9 @@ def make_array_from_single_device_arrays(
     wanted = np.dtype(dtype or arrays[0].dtype)
     for x in by_device.values():
         _check_part(x, part, wanted, tuple(shape), sharding)
-    buffers = tuple([by_device[device]._buffer for device in devices])
-    single = len(devices) == 1 and not hasattr(sharding, "mesh")
+    found = map(by_device.get, sharding._device_assignment)
+    buffers = tuple([None if part is None else part._buffer for part in found])
+    single = not hasattr(sharding, "mesh")
     weak = all(x.weak_type for x in arrays)
     aval = ShapedArray(tuple(shape), arrays[0].dtype, weak)
     return ArrayImpl(buffers[0] if single else buffers, aval, sharding.placement)
@@ -102,7 +105,7 @@ def make_array_from_callback(
 
     Reference: ``jax.make_array_from_callback``.
     """
-    indices = _check_sharding(sharding).devices_indices_map(tuple(shape))
+    indices = _check_sharding(sharding).addressable_devices_indices_map(tuple(shape))
     sharding.shard_shape(tuple(shape))
     if sharding.is_fully_replicated:
         values = [data_callback(next(iter(indices.values())))] * len(indices)
@@ -115,12 +118,13 @@ def make_array_from_callback(
 def make_array_from_process_local_data(
     sharding: Any, local_data: Any, global_shape: Any = None
 ) -> Array:
-    """Return the array of which each process has a part: here, the one process all.
+    """Return the array of which each process brings the part that its devices have.
 
     Args:
       sharding: a `Sharding`.
-      local_data: a NumPy array.
-      global_shape: its shape.
+      local_data: a NumPy array, the part of this process.
+      global_shape: the shape of the whole; along each axis it is either what the parts
+        add up to, which is the default, or that of `local_data`, which then is whole.
 
     Raises:
       ValueError: if the shape is another.
@@ -128,9 +132,35 @@ def make_array_from_process_local_data(
     Reference: ``jax.make_array_from_process_local_data``.
     """
     found = typeof(local_data).shape
-    if global_shape is not None and tuple(global_shape) != found:
+    counts, rows = _slices(_check_sharding(sharding), len(found))
+    ours = [sorted(set(numbers)) for numbers in zip(*rows.values())]
+    ours = ours or [[0] for _ in counts]
+    sums = [n * count // len(o) for n, o, count in zip(found, ours, counts)]
+    shape = tuple(sums if global_shape is None else global_shape)
+    pairs = zip(shape, sums, found, strict=False)
+    if len(shape) != len(found) or any(n not in (s, f) for n, s, f in pairs):
         raise ValueError(
-            f"One process has all of an array, so global_shape is {found}, that of "
-            f"local_data; got {tuple(global_shape)}."
+            f"local_data of shape {found} is a part of an array of shape "
+            f"{tuple(sums)}, as {sharding} cuts it, or, along some axes, all of it; "
+            f"got global_shape {shape}."
         )
-    return device_put(local_data, _check_sharding(sharding))
+    part, data = sharding.shard_shape(shape), np.asarray(local_data)
+
+    def at(row):
+        starts = [
+            (i if whole else o.index(i)) * size
+            for i, o, size, whole in zip(row, ours, part, map(eq, found, shape))
+        ]
+        return data[tuple([slice(i, i + size) for i, size in zip(starts, part)])]
+
+    parts = [device_put(at(row), device) for device, row in rows.items()]
+    return make_array_from_single_device_arrays(shape, sharding, parts)
+
+
+def _slices(sharding, ndim):
+    """Return in how many parts axes are cut, and which part each device here has."""
+    if not hasattr(sharding, "mesh"):
+        return (1,) * ndim, dict.fromkeys(sharding._device_assignment, (0,) * ndim)
+    numbers = slice_numbers(sharding.mesh, sharding.spec, ndim)
+    pairs = zip(sharding._device_assignment, numbers)
+    return sharding.divisions(ndim), {x: row for x, row in pairs if x.is_local}

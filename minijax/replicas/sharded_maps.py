@@ -54,7 +54,7 @@ from minijax.jitting.costs import cost_analysis, cost_rules
 from minijax.jitting.primitive import check_operands
 from minijax.kernels.program_steps import kernel_rules
 from minijax.linear.linearization import split_rules
-from minijax.replicas.named_shardings import NamedSharding, parts_of
+from minijax.replicas.named_shardings import NamedSharding, all_numbers, parts_of
 from minijax.replicas.partition_specs import PartitionSpec, names_of_entry
 from minijax.replicas.rendezvous import Run, run_replicas
 from minijax.replicas.varying import inside_mesh
@@ -149,8 +149,12 @@ def _cost(eqn):
 dce_rules[shard_map_p], cost_rules[shard_map_p] = _dce, _cost
 
 
+# What returns the `Run` of a program on a mesh: a function of the mesh, and of what the
+# program is, its jaxpr and specifications.
+run_over: Latest = Latest(lambda mesh, program: Run(mesh.shape))
+
 computations[shard_map_p] = lambda xp, *xs, **params: [
-    np.asarray(out) for out in run_on_mesh(*xs, **params)
+    all_numbers(out) for out in run_on_mesh(*xs, **params)
 ]
 python_rules[shard_map_p] = write_evaluation
 kernel_rules.reasons[shard_map_p] = "It starts replicas, which Python does."
@@ -315,13 +319,16 @@ class MeshProgram:
       executable: of the body.
       in_shardings, in_placements, out_placements, out_avals: of the whole arrays.
       in_avals, block_avals, seat: types of blocks; what `running` keeps of it.
+      text_parts: what processes compare before they run it.
     """
 
     def __init__(self, jaxpr, mesh, in_specs, out_specs):
-        first, shardings = mesh.devices.flat[0], partial(NamedSharding, mesh)
-        place = first.uncommitted
+        shardings = partial(NamedSharding, mesh)
+        place = shardings(PartitionSpec())._device.home.uncommitted
         self.executable = compiled(jaxpr, name="shard_map", placement=place)
-        self.mesh, self.size, self.seat = mesh, mesh.size, None
+        self.mesh, self.size = mesh, mesh.size
+        self.seat = False if mesh.is_multi_process else None
+        self.text_parts = jaxpr, in_specs, out_specs
         self.in_shardings = list(map(shardings, in_specs))
         self.in_placements = [each.placement for each in self.in_shardings]
         self.out_placements = [shardings(spec).placement for spec in out_specs]
@@ -368,7 +375,10 @@ def in_python(program, shares):
         blocks = [ArrayImpl(share[rank], a) for share, a in zip(shares, avals)]
         return list(map(asbuffer, executable(*blocks)))
 
-    return list(zip(*run_replicas(Run(program.mesh.shape), replica)))
+    run = run_over.value(program.mesh, program.text_parts)
+    elsewhere = [None] * len(program.out_avals)
+    found = [elsewhere if x is None else x for x in run_replicas(run, replica)]
+    return list(zip(*found))
 
 
 def mesh_program(jaxpr, mesh, in_specs, out_specs, **params):

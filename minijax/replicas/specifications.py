@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import typeof
-from minijax.arrays.placement import devices as devices_of
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
+from minijax.arrays.transfer import local_devices
 from minijax.core import Tracer, current_trace, set_current_trace
 from minijax.forgetting.remembering import Once, cache_by_object, once_of, trace_context
 from minijax.jaxprs.jaxpr import ClosedJaxpr
@@ -299,7 +299,7 @@ def _size(call, dims, axis_size):
 def devices_of_call(call, dims, axis_size, devices, backend):
     """Return the devices of the replicas: those named, or the first ones."""
     size = _size(call, dims, axis_size)
-    found = list(devices_of(backend) if devices is None else devices)
+    found = list(local_devices(backend=backend) if devices is None else devices)
     if size > len(found):
         raise IndivisibleError(
             f"pmap has {size} examples for {call.fun_name}, but there are "

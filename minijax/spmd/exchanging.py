@@ -16,6 +16,7 @@ from minijax.batching.collectives import pmax_p, pmin_p, psum_p
 from minijax.batching.exchanges import all_gather_p
 from minijax.batching.named_axes import axis_index_p
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from minijax.jaxprs.latest import Latest
 from minijax.jitting.compilation import _at, compiled
 from minijax.replicas.named_shardings import NamedSharding
 from minijax.replicas.partition_specs import PartitionSpec, names_of_entry, trimmed
@@ -62,13 +63,28 @@ def exchange(eqn, mesh, values):
     for group in groups_of(mesh, eqn.params["axis_name"]):
         numbers = list(map(np.int32, range(len(group))))
         if eqn.primitive is not axis_index_p:
-            found = [values[place]._numbers() for place in group]
-            numbers = exchanges[eqn.primitive](found, **eqn.params)
+            numbers = _talk(eqn, mesh, group, [values[place] for place in group])
         for place, x in zip(group, numbers):
             device = mesh._flat[place]
-            buffer = device.put(x, x.dtype)
+            buffer = device.put(x, x.dtype) if device.is_local else None
             results[place] = ArrayImpl(buffer, eqn.outvars[0].aval, device.committed)
     return results
+
+
+# What does a collective among devices of several processes: a function of its equation,
+# a mesh, the places of a group and their operands that returns the results' numbers;
+# what has to be the same in all processes is told to the second one, with the mesh.
+talk_across: Latest = Latest(None)
+agreement: Latest = Latest(lambda mesh, program: None)
+
+
+def _talk(eqn, mesh, group, values):
+    """Return the numbers of a group's results, None for those of other processes."""
+    here = [place for place in group if mesh._flat[place].is_local]
+    if len(here) == len(group):
+        found = [value._numbers() for value in values]
+        return exchanges[eqn.primitive](found, **eqn.params)
+    return talk_across.value(eqn, mesh, group, values) if here else [None] * len(group)
 
 
 def stretches(jaxpr):
@@ -134,6 +150,8 @@ def everywhere(x, known, mesh):
 def _run(closed, device, operands, name):
     """Run a program on a device; one machine code serves all devices of the CPU."""
     home = device.committed
+    if not device.is_local:
+        return [ArrayImpl(None, aval, home) for aval in closed.out_avals]
     if device.platform == "cpu":
         made = compiled(closed, name=name, placement=host_device().committed)
         return _at(made, home)(*operands)

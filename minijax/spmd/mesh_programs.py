@@ -20,6 +20,7 @@ from minijax.replicas.named_shardings import (
     parts_of,
 )
 from minijax.spmd.exchanging import (
+    agreement,
     cuts_of,
     everywhere,
     mesh_of,
@@ -55,6 +56,7 @@ class Plan:
 
     def run(self, arrays):
         """Return the results for arrays, which are cut anew where they have to be."""
+        agreement.value(self.mesh, self)
         jaxpr = self.local.jaxpr
         rows = [*self.consts, *map(parts_of, arrays, self.ins)]
         known = dict(zip([*jaxpr.constvars, *jaxpr.invars], rows))
@@ -92,7 +94,7 @@ class MeshProgram:
         return self._plans.get(key, lambda: Plan(*key)).run(arrays)
 
     def _on_first(self, given):
-        home = self.placement.devices[0].committed
+        home = self.placement.device.home.committed
         run = compiled(self.closed, None, self.name, placement=home)
         return [moved(y, self.placement) for y in run(*[moved(x, home) for x in given])]
 

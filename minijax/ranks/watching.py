@@ -1,0 +1,131 @@
+# Made from chapters/37_machines_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""What ends all processes of a job when one of them fails: a hook and a watchdog."""
+
+import sys
+import threading
+import traceback
+from time import monotonic
+from typing import Any
+
+WARNING = 20.0  # seconds
+
+
+class Watch:
+    """Watches what this process waits for.
+
+    Args:
+      rank, size: the number of this process, and how many there are.
+      limit: called to know how many seconds a process may wait.
+      end: called to end all processes.
+      notes: sends and receives what other watches are to know, or None.
+
+    Attributes:
+      waiting: since when the process waits, and for what; or None.
+      count: how many exchanges there were.
+    """
+
+    def __init__(self, rank, size, limit, end, notes=None):
+        self.rank, self.size, self.limit = rank, size, limit
+        self.end, self.notes = end, notes
+        self.waiting, self.count = None, 0
+        self._told: tuple | None = None
+        self._heard: dict[int, int] = {}
+        self._stop = threading.Event()
+
+    def __call__(self, label, action, *args):
+        """Return what an action returns, which waits for other processes."""
+        self.count += 1
+        self.waiting = monotonic(), label
+        try:
+            return action(*args)
+        finally:
+            self.waiting = None
+
+    def start(self, interval=0.2):
+        """Watch from now on, in a thread; look each `interval` seconds."""
+        threading.Thread(target=self._run, args=(interval,), daemon=True).start()
+        return self
+
+    def stop(self):
+        """Watch no more."""
+        self._stop.set()
+
+    def _run(self, interval):
+        while not self._stop.wait(interval):
+            try:
+                self.look(monotonic())
+            except Exception:
+                traceback.print_exc()
+                self.end()
+
+    def look(self, now):
+        """Warn, or end all, if the process has waited for too long."""
+        if self.notes is not None:
+            self._heard.update(self.notes.received())
+        waiting, limit = self.waiting, self.limit()
+        if waiting is None:
+            return
+        since, label = waiting
+        if now - since > min(WARNING, limit / 2) and self._told != waiting:
+            self._told = waiting
+            self._say(f"{label} has waited for {now - since:.0f} s.")
+            if self.notes is not None:
+                self.notes.send(self.count)
+        if now - since > limit:
+            self._say(self.missing(label, limit))
+            self.end()
+
+    def missing(self, label, limit):
+        """Return the message that some processes have not come."""
+        arrived = {rank for rank, count in self._heard.items() if count >= self.count}
+        arrived.add(self.rank)
+        absent = [str(rank) for rank in range(self.size) if rank not in arrived]
+        which = "rank" if len(absent) == 1 else "ranks"
+        names = f"{which} {', '.join(absent)} missing" if absent else "all waiting"
+        return (
+            f"TimeoutError: {label} waited {limit:g} s; {len(arrived)} of {self.size} "
+            f"ranks arrived; {names}. A rank that takes longer needs "
+            "MINIJAX_COLLECTIVE_TIMEOUT; one that never comes has taken another way "
+            "through the program."
+        )
+
+    def _say(self, text):
+        print(f"minijax, rank {self.rank}: {text}", file=sys.stderr, flush=True)
+
+
+class Notes:
+    """Numbers that watches send to each other, by MPI.
+
+    Args:
+      comm: a communicator of their own.
+    """
+
+    def __init__(self, comm):
+        self.comm, self.sent = comm, []
+
+    def send(self, number):
+        """Send a number to all others."""
+        others = [rank for rank in range(self.comm.size) if rank != self.comm.rank]
+        self.sent = [self.comm.isend(number, rank) for rank in others]
+
+    def received(self):
+        """Return a dictionary from ranks to the latest numbers that have arrived."""
+        found = {}
+        for rank in range(self.comm.size):
+            while rank != self.comm.rank and self.comm.iprobe(rank):
+                found[rank] = self.comm.recv(source=rank)
+        return found
+
+
+def end_all_on_error(end: Any) -> None:
+    """Let an error that nothing catches end all processes, after its traceback."""
+    before = sys.excepthook
+
+    def hook(kind, error, trace):
+        before(kind, error, trace)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        end()
+
+    sys.excepthook = hook
