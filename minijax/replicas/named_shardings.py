@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from minijax.arrays.array import ArrayImpl
+from minijax.arrays.interchange import aval_parts
 from minijax.arrays.placement import Device, Placement
 from minijax.arrays.sharding_types import Sharding
 from minijax.jaxprs.latest import Latest
@@ -238,6 +239,15 @@ def _slice_numbers(mesh, spec, ndim):
             row.append(number)
         rows.append(tuple(row))
     return rows
+
+
+def _unsharded(aval):
+    """Return the sharding of a type that no mesh cuts, the empty mesh."""
+    spec = PartitionSpec(*[None] * aval.ndim)
+    return NamedSharding(AbstractMesh((), ()), spec)
+
+
+aval_parts["sharding"] = _unsharded
 
 
 class DeviceGroup(Device):
