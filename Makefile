@@ -29,7 +29,7 @@ title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters elsewhere \
   gpu-part gpu-check \
-  oracle oracle-record hunt bench colab browser card counts owner clean
+  oracle oracle-record conformance hunt bench colab browser card counts owner clean
 .NOTPARALLEL:
 
 help:
@@ -134,6 +134,11 @@ bench: $(BENCH)/.installed
 	$(call title,bench)
 	@$(BENCH)/bin/python benchmarks/eager.py
 	@$(BENCH)/bin/python benchmarks/compiled.py
+
+## make conformance     test-suites of other packages under the name jax; SUITES="optax jmp"
+conformance: $(STAMP)
+	$(call title,conformance)
+	@$(RUN) -m tests.conformance $(SUITES)
 
 $(BENCH)/.installed: constraints.txt pyproject.toml
 	$(call title,environment to measure in)
