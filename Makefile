@@ -30,7 +30,7 @@ title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters elsewhere \
   gpu-part gpu-check \
-  test-mpi oracle oracle-record hunt bench colab browser card counts owner clean
+  test-mpi oracle oracle-record conformance hunt bench colab browser card counts owner clean
 .NOTPARALLEL:
 
 help:
@@ -148,6 +148,11 @@ bench: $(BENCH)/.installed
 	$(call title,bench)
 	@$(BENCH)/bin/python benchmarks/eager.py
 	@$(BENCH)/bin/python benchmarks/compiled.py
+
+## make conformance     test-suites of other packages under the name jax; SUITES="optax jmp"
+conformance: $(STAMP)
+	$(call title,conformance)
+	@$(RUN) -m tests.conformance $(SUITES)
 
 $(BENCH)/.installed: constraints.txt pyproject.toml
 	$(call title,environment to measure in)

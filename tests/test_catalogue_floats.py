@@ -30,6 +30,15 @@ def test_sinc_has_its_derivatives_at_zero():
     assert abs(minijax.grad(first)(0.0) + np.pi**2 / 3) < 1e-5
 
 
+@pytest.mark.parametrize("function", [jnp.logaddexp, jnp.logaddexp2])
+def test_slopes_of_equal_numbers(function):
+    both = (0, 1)
+    np.testing.assert_allclose(minijax.jacfwd(function, both)(0.6, 0.6), [0.5, 0.5])
+    curve = 0.25 * (np.log(2) if function is jnp.logaddexp2 else 1)
+    second = np.float32(minijax.hessian(function, both)(0.6, 0.6))
+    np.testing.assert_allclose(second, [[curve, -curve], [-curve, curve]], rtol=1e-5)
+
+
 def test_a_program_of_floats():
     x = np.float32([0.3, -2, 0, 5])
     for f in (jnp.frexp, jnp.signbit, jnp.sinc, jnp.modf):

@@ -680,3 +680,9 @@ def test_byteswap(dtype):
     assert swapped.dtype == dtype
     assert np.asarray(swapped).tobytes() == x.byteswap().tobytes()
     assert np.array_equal(swapped.byteswap(), x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_complex_types_are_known_by_their_dtype(dtype):
+    for x in (getattr(jnp, dtype), minijax.ShapeDtypeStruct((2,), dtype)):
+        assert jnp.iscomplexobj(x) == (dtype == "complex64") != jnp.isrealobj(x)

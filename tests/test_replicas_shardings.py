@@ -174,6 +174,18 @@ def test_records_compare_by_what_they_hold():
     assert AbstractMesh((2,), ("x",)) != MESH.abstract_mesh  # which knows its devices
 
 
+def test_types_have_the_sharding_of_no_mesh():
+    sharding = minijax.typeof(NUMBERS).sharding
+    assert sharding.mesh.empty and sharding.spec == P(*[None] * NUMBERS.ndim)
+    key = minijax.random.key(0)
+    drawn = minijax.random.normal(key, (2,), out_sharding=sharding)
+    np.testing.assert_array_equal(drawn, minijax.random.normal(key, (2,)))
+    with pytest.raises(NotImplementedError, match="out_sharding of normal"):
+        minijax.random.normal(key, (2,), out_sharding=NamedSharding(MESH, P()))
+    with pytest.raises(AttributeError, match="no attribute 'shard'"):
+        getattr(minijax.typeof(NUMBERS), "shard")  # noqa: B009
+
+
 def test_pictures(capsys):
     minijax.debug.visualize_array_sharding(cut(NUMBERS, None, "x"))
     assert capsys.readouterr().out.splitlines()[1] == "|  CPU 0  |  CPU 1  |"

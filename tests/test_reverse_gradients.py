@@ -84,6 +84,22 @@ def test_aux_need_not_be_an_array():
     )
 
 
+def test_results_that_a_rule_maps_with_the_tangents():
+    def ranked(x):  # the rule of sort carries its operand along with the tangents
+        return x - jnp.sort(x)[::-1][0], jnp.sort(x)
+
+    x = jnp.array([3.0, 1.0, 2.0])
+    slope, aux = jacfwd(ranked, has_aux=True)(x)
+    np.testing.assert_array_equal(aux, [1, 2, 3])
+    np.testing.assert_array_equal(slope, np.eye(3) - [1, 0, 0])
+    np.testing.assert_array_equal(jacrev(jnp.sort)(x), jacfwd(jnp.sort)(x))
+
+
+@pytest.mark.parametrize("base", [2.0, np.float32(2.0)])
+def test_slope_of_a_number_in_the_exponent(base):
+    assert grad(lambda y: base**y)(3.0) == pytest.approx(8 * np.log(2))
+
+
 def test_integers_get_float0():
     gradient = grad(lambda d: d["x"] * d["n"], allow_int=True)({"x": 2.0, "n": 3})
     assert float(gradient["x"]) == 3 and gradient["n"].dtype == float0

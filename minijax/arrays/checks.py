@@ -47,9 +47,14 @@ def check_kind(name, accepts, avals):
             )
 
 
+def _is_without_mesh(sharding):
+    """Return whether it is what types say of arrays that no mesh cuts."""
+    return getattr(getattr(sharding, "mesh", None), "empty", False)
+
+
 def refuse_sharding(name, sharding):
-    """Raise unless `sharding` is None: arrays lie on one device here."""
-    if sharding is not None:
+    """Raise if `sharding` has a mesh with axes: arrays lie on one device here."""
+    if sharding is not None and not _is_without_mesh(sharding):
         raise NotImplementedError(
             f"The argument out_sharding of {name} has to be None, got {sharding!r}: "
             "an array lies on one device. device_put moves it to another one."

@@ -89,6 +89,10 @@ methods["nbytes"] = property(lambda x: x.aval.size * x.aval.dtype.itemsize)
 methods["weak_type"] = property(lambda x: x.aval.weak_type)
 
 
+# What higher floors know of an abstract value, by the name of the attribute.
+aval_parts: dict = {}
+
+
 class Record:
     """What is compared, hashed, written and pickled by its four parts.
 
@@ -97,6 +101,12 @@ class Record:
 
     __slots__ = ()
     mat = property(lambda self: self.manual_axis_type)
+
+    def __getattr__(self, name):
+        if name in aval_parts:
+            return aval_parts[name](self)
+        kind = type(self).__name__
+        raise AttributeError(f"{kind!r} object has no attribute {name!r}")
 
     def _key(self):
         return self.shape, self.dtype, self.weak_type, self.manual_axis_type

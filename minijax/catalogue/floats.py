@@ -232,9 +232,11 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x, y = promote_shapes(*promote_dtypes_inexact(x1, x2))
     if kind(x) == "c":
         raise NotImplementedError("logaddexp2 is of real numbers here.")
-    gap = lax.sub(x, y)
-    rest = lax.log1p(lax.exp2(lax.neg(lax.abs(gap))))
-    total = lax.add(lax.max(x, y), lax.mul(constant(rest, 1 / np.log(2)), rest))
+    ordered = lax.ge(x, y)  # and not `max` and `abs`: equals have a slope as well
+    large, small = where(ordered, x, y), where(ordered, y, x)
+    gap = lax.sub(small, large)
+    rest = lax.log1p(lax.exp2(gap))
+    total = lax.add(large, lax.mul(constant(rest, 1 / np.log(2)), rest))
     return where(lax.ne(gap, gap), lax.add(x, y), total)
 
 

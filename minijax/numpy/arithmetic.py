@@ -136,7 +136,7 @@ def _static_integer(x):
     """Return the integer that an exponent is, or None if it is none or not known."""
     if isinstance(x, Array):
         value = x.concrete() if isinstance(x, Tracer) else x
-        known = value is not None and not value.shape and kind(value) in "iu"
+        known = value is not None and not np.ndim(value) and kind(value) in "iu"
         return int(value) if known else None
     if np.ndim(x):
         return None

@@ -199,6 +199,9 @@ def iscomplexobj(x: Any) -> Any:
     """
     if x is None or isinstance(x, (str, bytes)):
         return False
+    dtype = getattr(x, "dtype", None)
+    if isinstance(dtype, np.dtype):  # types such as ShapeDtypeStruct as well
+        return dtype.kind == "c"
     return typeof(x if is_arraylike(x) else array(x)).dtype.kind == "c"
 
 

@@ -94,6 +94,11 @@ def blocks(x, dim, place, avals, shapes, like):
     return [lax.reshape(piece, shape) for piece, shape in zip(pieces, shapes)]
 
 
+def first_of(x, dim):
+    """Return a result that all tangents share; rules may have mapped it with them."""
+    return x if dim is None else lax.index_in_dim(x, 0, dim, keepdims=False)
+
+
 def _shapes(outs, ins):
     """Return the shapes of the blocks of a Jacobian, one row after the other."""
     return [(*out.shape, *aval.shape) for out in outs for aval in ins]
@@ -147,8 +152,9 @@ def jacfwd(
             return values + slopes[: call.num_outs]
 
         flat, dims = along_basis(pushforward, call.avals)
-        check_outputs_forward(call, flat, holomorphic)
         count = len(flat) - call.num_outs
+        flat[:count] = map(first_of, flat[:count], dims)
+        check_outputs_forward(call, flat, holomorphic)
         outs = list(map(typeof, flat[: call.num_outs]))
         rows = [
             blocks(slope, dim, out.ndim, call.avals, _shapes([out], call.avals), out)

@@ -1,0 +1,54 @@
+"""Which test-suites are run, where their tests are, and what is skipped."""
+
+from typing import NamedTuple
+
+
+class Suite(NamedTuple):
+    """A source archive with tests.
+
+    Attributes:
+      version: that of the archive.
+      tests: a pattern of the files with tests.
+      needs: packages that the tests import, apart from NumPy, SciPy and pytest.
+      beside: other archives that have to be on the path.
+      front: folders of this one that come before the archive on the path.
+      skips: reasons, and patterns of the tests that cannot pass for that reason.
+    """
+
+    version: str
+    tests: str
+    needs: str = ""
+    beside: str = ""
+    front: tuple = ()
+    skips: dict = {}
+
+
+SUITES = {
+    "autograd": Suite(
+        "1.9.1",
+        "tests/test_*.py",
+        front=("as_autograd",),
+    ),
+    "chex": Suite("0.1.92", "chex/**/*_test.py", "absl-py toolz dm-tree cloudpickle"),
+    "jmp": Suite("0.0.4", "jmp/**/*_test.py", "absl-py"),
+    "optax": Suite(
+        "0.2.8",
+        "optax/**/*_test.py",
+        "absl-py scikit-learn",
+        skips={
+            "There is no HLO: a lowered program has other dialects.": [
+                "*::test_abs_sqr_hlo_equivalence*"
+            ],
+            "The message says the same in other words.": [
+                "*::test_bad_structure_raises",
+                "*::test_selective_bad_structure",
+            ],
+        },
+    ),
+}
+
+ABSENT = {
+    "array-api-tests": "is not on the package index",
+    "jaxopt": "has no tests in its source archive (0.8.5)",
+    "equinox": "has no tests in its source archive (0.13.8), as lineax and diffrax",
+}
