@@ -51,8 +51,8 @@ RULED = {"custom_jvp_call", "custom_vjp_call", "custom_lin"} | {
 # tests/test_distributions_sampling.py.
 KEYS = "seed wrap unwrap split fold_in bits clone gamma".split()
 KEYED = {f"random_{name}" for name in KEYS}
-# They need a mesh of devices: tests/test_replicas.py, tests/test_replicas_shardings.py and
-# beside JAX tests/oracle/test_replicas.py and tests/oracle/test_shardings.py.
+# They need a mesh of devices: tests/test_replicas.py, tests/test_replicas_shardings.py
+# and beside JAX tests/oracle/test_replicas.py and tests/oracle/test_shardings.py.
 SPREAD = {"shard_map", "pvary", "sharding_constraint"}
 APART = TALKING | CALLING | RULED | KEYED | SPREAD
 SILENT = [primitive for primitive in shape_rules if primitive.name not in APART]
