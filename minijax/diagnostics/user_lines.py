@@ -9,6 +9,7 @@ import linecache
 import os
 import re
 import sys
+from functools import partial
 from types import FrameType
 
 import minijax
@@ -149,10 +150,8 @@ def user_line(to_keep=False):
     return None
 
 
-def line_to_keep():
-    """Return the `UserLine` of an equation, or None if its program's calls have it."""
-    return user_line(to_keep=True)
-
+# Returns the `UserLine` of an equation, or None if its program's calls have it.
+line_to_keep = partial(user_line, to_keep=True)
 
 source_finder.value = line_to_keep
 line_finders.append(user_line)

@@ -15,13 +15,13 @@ from minijax.arrays.checks import (
     INEXACT,
     NUMBER,
     all_weak,
-    are_one,
     bound,
     broadcast_strictly,
     check_axes,
     check_kind,
     check_same_dtype,
     integers,
+    shared_aval,
     without,
 )
 from minijax.arrays.dtypes import canonicalize_dtype, kind_of
@@ -35,8 +35,9 @@ def elementwise_shape(name, accepts, result_dtype):
 
     def rule(*avals):
         check_kind(name, accepts, avals)
-        if are_one(avals) and result_dtype(avals[0].dtype) is avals[0].dtype:
-            return [avals[0]]
+        shared = shared_aval(avals)
+        if shared is not None and result_dtype(shared.dtype) is shared.dtype:
+            return [shared]
         check_same_dtype(name, avals)
         shape = broadcast_strictly(name, [aval.shape for aval in avals])
         return [ShapedArray(shape, result_dtype(avals[0].dtype), all_weak(avals))]

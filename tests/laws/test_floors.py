@@ -18,9 +18,9 @@ from book.tools.source import PACKAGE, ROOT, read_chapters
 from tests import cold_processes
 
 CHAPTERS = read_chapters()
-NAMES = [chapter.name for chapter in CHAPTERS]
 WHOLE = Package(CHAPTERS)
 FLOORS = {m.dotted: m.chapter.floor for m in WHOLE.modules.values()}
+LEVELS = sorted({*FLOORS.values()})
 DOOR = {"minijax", "minijax._lazy", "minijax._public"}
 
 
@@ -72,12 +72,29 @@ def registry():
     return set(run(IMPORT_ALL, *WHOLE.registers)) | DOOR
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=NAMES)
-def test_low_floors_wake_no_higher_one(chapter, registry):
-    low = [name for name, floor in FLOORS.items() if floor <= chapter.floor]
+IMPORT_FLOORS = """
+import importlib, json, sys
+awake = []
+for names in json.loads(sys.argv[1]):
+    for name in names:
+        importlib.import_module(name)
+    awake.append([name for name in sys.modules if name.startswith("minijax")])
+print(json.dumps(awake))
+"""
+
+
+@pytest.fixture(scope="module")
+def awake():
+    """What is awake after each floor, in one process that imports them in turn."""
+    names = [[name for name in FLOORS if FLOORS[name] == n] for n in LEVELS]
+    return dict(zip(LEVELS, run(IMPORT_FLOORS, json.dumps(names)), strict=True))
+
+
+@pytest.mark.parametrize("floor", LEVELS, ids=str)
+def test_low_floors_wake_no_higher_one(floor, awake, registry):
     folders = {name.rpartition(".")[0] for name in FLOORS}
-    for name in set(run(IMPORT_ALL, *low)) - registry - folders:
-        assert FLOORS[name] <= chapter.floor
+    for name in {*awake[floor]} - registry - folders:
+        assert FLOORS[name] <= floor
 
 
 def test_any_module_may_be_the_first():

@@ -3,9 +3,10 @@
 JAX is asked once for each meaning (a linearized function is a jvp, and so on: see
 `tests.corpus.meaning`), in 64 bits, for values, dtypes, weak types and classes of
 errors; and once for each program and single transformation in 32 bits. Here is every
-third meaning; `LONG=1` and `python -m tests.composition --jax` take all. Our programs
-are emitted as Python here, which compiles faster; `tests/test_composition.py` compares
-stacks on the default backend.
+ninth meaning and every third transformation, others for the next program; `LONG=1` and
+`python -m tests.composition --jax` take all. Our programs are emitted as Python here,
+which compiles faster; `tests/test_composition.py` compares stacks on the default
+backend.
 """
 
 from concurrent.futures import ProcessPoolExecutor
@@ -38,11 +39,12 @@ def problems(search, *arguments, **options):
 
 @pytest.mark.parametrize("name, part", composition.CASES)
 def test_answers_are_jax_s(name, part):
-    found = problems(composition.against_jax, name, part, every=1 if LONG else 3)
+    found = problems(composition.against_jax, name, part, every=1 if LONG else 9)
     assert not found, "\n\n".join(found)
 
 
 @pytest.mark.parametrize("name", composition.PROGRAMS)
 def test_types_are_jax_s(narrow, name):
-    found = narrow.submit(problems, composition.in_32_bits, name).result()
+    every = 1 if LONG else 3
+    found = narrow.submit(problems, composition.in_32_bits, name, every=every).result()
     assert not found, "\n\n".join(found)
