@@ -2,9 +2,8 @@
 # edit the chapter, not this file.
 """How arrays look from outside: as text, to NumPy and DLPack, and in a pickle.
 
-DLPack's capsules are how array libraries lend each other memory. NumPy makes them and
-reads them, for all types but bfloat16. Those numbers travel as integers of 16 bits in
-the eyes of NumPy; the code of their type is rewritten.
+By DLPack's capsules array libraries lend each other memory. NumPy makes and reads them,
+but for bfloat16: to NumPy it is integers of 16 bits; the code of the type is rewritten.
 
 Reference: ``jax.Array``; ``dlpack.h``, https://dmlc.github.io/dlpack/latest/c_api.html.
 """

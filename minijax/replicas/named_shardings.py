@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from minijax.arrays.array import ArrayImpl
-from minijax.arrays.interchange import aval_parts
 from minijax.arrays.placement import Device, Placement
 from minijax.arrays.sharding_types import Sharding
 from minijax.jaxprs.latest import Latest
@@ -229,15 +228,6 @@ class NamedSharding(Sharding):
             found.append((device, index, copies[key], data))
             copies[key] += 1
         return found
-
-
-def _unsharded(aval):
-    """Return the sharding of a type that no mesh cuts, by a mesh without axes."""
-    spec = PartitionSpec(*[None] * aval.ndim)
-    return NamedSharding(AbstractMesh((), ()), spec)
-
-
-aval_parts["sharding"] = _unsharded
 
 
 class DeviceGroup(Device):

@@ -112,6 +112,17 @@ def names_of_entry(entry):
     return entry if isinstance(entry, tuple) else (entry,)
 
 
+def dims_of(spec, ndim):
+    """Return for each axis of an array the tuple of mesh axes that divide it."""
+    entries = list(map(names_of_entry, spec))
+    return entries + [()] * (ndim - len(entries))
+
+
+def names_in(spec):
+    """Return the list of mesh axes that a spec mentions."""
+    return [name for names in dims_of(spec, 0) for name in names]
+
+
 def trimmed(spec):
     """Return a specification without the entries at its end that say nothing."""
     kept = len(spec)

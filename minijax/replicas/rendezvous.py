@@ -225,8 +225,7 @@ def replica_here(name):
 @contextmanager
 def being(replica):
     """Be a replica, or None, for a ``with`` block."""
-    before = getattr(here, "replica", None)
-    here.replica = replica
+    before, here.replica = getattr(here, "replica", None), replica
     try:
         yield
     finally:
@@ -323,9 +322,7 @@ kernel_rules.reasons.update(dict.fromkeys(COLLECTIVES, HOSTED))
 
 
 def run_replicas(run, function):
-    """Call a function once for each replica, all at the same time.
-
-    The calling thread is the first of them.
+    """Call a function once for each replica at the same time; the first one is here.
 
     Args:
       run: a `Run`.
@@ -373,8 +370,7 @@ def exchanged(primitive, x, aval, combine, axis_name, **params):
     """Exchange one array with the replicas along some axes, and return the result.
 
     Args:
-      primitive: the collective, for messages.
-      x: the array.
+      primitive, x: the collective, for messages, and the array.
       aval: of the result.
       combine: from the list of all buffers, and the parameters, to the results.
       axis_name: tuple of names of axes.
@@ -396,9 +392,8 @@ def exchanges(primitive, combine):
     impl_rules[primitive], kinds[combine] = rule, primitive
 
 
-exchanges(psum_p, fold(np.add))
-exchanges(pmax_p, fold(np.maximum))
-exchanges(pmin_p, fold(np.minimum))
+for _p, _combine in (psum_p, np.add), (pmax_p, np.maximum), (pmin_p, np.minimum):
+    exchanges(_p, fold(_combine))
 exchanges(all_gather_p, _gather)
 exchanges(reduce_scatter_p, _scatter)
 exchanges(all_to_all_p, _exchange)

@@ -55,24 +55,13 @@ from minijax.jitting.primitive import check_operands
 from minijax.kernels.program_steps import kernel_rules
 from minijax.linear.linearization import split_rules
 from minijax.replicas.named_shardings import NamedSharding, all_numbers, parts_of
-from minijax.replicas.partition_specs import PartitionSpec, names_of_entry
+from minijax.replicas.partition_specs import PartitionSpec, dims_of, names_in
 from minijax.replicas.rendezvous import Run, run_replicas
 from minijax.replicas.varying import inside_mesh
 from minijax.reverse.transposition import Linear, transpose_rules
 
 shard_map_p = Primitive("shard_map")
 program_primitives.add(shard_map_p)
-
-
-def dims_of(spec, ndim):
-    """Return for each axis of an array the tuple of mesh axes that divide it."""
-    entries = list(map(names_of_entry, spec))
-    return entries + [()] * (ndim - len(entries))
-
-
-def names_in(spec):
-    """Return the list of mesh axes that a spec mentions."""
-    return [name for names in dims_of(spec, 0) for name in names]
 
 
 def block_aval(aval, mesh, spec):

@@ -26,12 +26,10 @@ from minijax.pytrees.operations import flatten_axes
 from minijax.pytrees.treedefs import PyTreeDef, tree_flatten, tree_leaves
 from minijax.replicas.meshes import AbstractMesh, Mesh, get_mesh
 from minijax.replicas.named_shardings import IndivisibleError
-from minijax.replicas.partition_specs import PartitionSpec
+from minijax.replicas.partition_specs import PartitionSpec, dims_of, names_in
 from minijax.replicas.sharded_maps import (
     block_aval,
     body_trace,
-    dims_of,
-    names_in,
     refuse_divergence,
     shard_map_p,
 )

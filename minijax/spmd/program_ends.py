@@ -6,11 +6,13 @@ Reference: ``in_shardings`` and ``out_shardings`` of ``jax.jit``.
 """
 
 from minijax.arrays.avals import typeof
+from minijax.arrays.interchange import aval_parts
 from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.shape_structs import struct_of
 from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.shardings import completions, program_placed
+from minijax.replicas.meshes import AbstractMesh
 from minijax.replicas.named_shardings import NamedSharding
 from minijax.replicas.partition_specs import PartitionSpec
 from minijax.spmd.constraints import _constrain, completed
@@ -44,3 +46,12 @@ def placed_program(closed, params):
 
 completions[PartitionSpec] = completed
 program_placed.value = placed_program
+
+
+def _unsharded(aval):
+    """Return the sharding of a type that no mesh cuts, by a mesh without axes."""
+    spec = PartitionSpec(*[None] * aval.ndim)
+    return NamedSharding(AbstractMesh((), ()), spec)
+
+
+aval_parts["sharding"] = _unsharded

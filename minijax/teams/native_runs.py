@@ -68,8 +68,8 @@ class Sitting:
             memory[i::width] = list(map(start_of, share))
             held.append(share)
         wholes = [room_for((size, *aval.shape), aval.dtype) for aval in avals]
-        for i, whole in enumerate(wholes, len(shares)):
-            first, step = start_of(whole), whole.nbytes // size
+        for i, array in enumerate(wholes, len(shares)):
+            first, step = start_of(array), array.nbytes // size
             memory[i::width] = [first + step * rank for rank in range(size)]
         if self.team.seated is not self or self.groups is not self.team.hall.entries:
             self.sit_down()
@@ -82,9 +82,9 @@ class Sitting:
         self.team.hall.expect(size)
         if self.team.conduct(self.team.address, size - 1):
             self.give_up()
-        for whole in wholes:
-            whole.flags.writeable = False
-        return [tuple(parts_in(whole)) for whole in wholes]
+        for array in wholes:
+            array.flags.writeable = False
+        return [tuple(parts_in(array)) for array in wholes]
 
     def give_up(self):
         """Raise the first error of the run."""
