@@ -1,4 +1,4 @@
-# Made from chapters/19_fusion.md by `make chapter`;
+# Made from chapters/19_fusion_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """What a launch does: what it loads and stores, folds and costs, in which order."""
 
