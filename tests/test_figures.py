@@ -255,21 +255,21 @@ def test_texts_do_not_overlap(name):
         assert not crossing(a, b), (a, b)
 
 
-@pytest.mark.parametrize("floor", range(1, 38))
+@pytest.mark.parametrize("floor", range(1, 42))
 def test_the_lift_stays_small(floor):
     figure = figures.lift(floor)
-    assert figure.height <= 490 and figure.width <= 480
+    assert figure.height <= 510 and figure.width <= 480
 
 
 def test_the_lift_counts_floors_from_the_ground():
     assert "Arrays and dtypes (I): " in figures.lift(2).alt
     assert "NumPy (I): " in figures.lift(3).alt
-    assert "Experiments (VII): " in figures.lift(37).alt
+    assert "Many machines (VI): " in figures.lift(37).alt
 
 
 def test_the_lift_refuses_floors_that_are_not_there():
-    with pytest.raises(ValueError, match="no floor 38"):
-        figures.lift(38)
+    with pytest.raises(ValueError, match="no floor 42"):
+        figures.lift(42)
     with pytest.raises(ValueError, match="no floor 0"):
         figures.lift(0)
 
