@@ -298,3 +298,11 @@ def test_random_programs(seed):
     rng = np.random.default_rng(seed)
     for _ in range(4):
         remat_cases.check_random(minijax, Remembering(), rng)
+
+
+def test_known_literals_come_back_as_arrays():
+    """Seed 202533 of `tests.random_calls`: a result that is a number of the program."""
+    marked = minijax.checkpoint(lambda x: (1.0, 2 * x))
+    for transform in (minijax.linearize, minijax.vjp):
+        (one, _), _ = transform(marked, np.float32(3))
+        assert isinstance(one, minijax.Array) and one.weak_type

@@ -48,6 +48,7 @@ from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.jaxprs.origins import Origin
 from minijax.jaxprs.staging import trace_to_jaxpr
+from minijax.lax.promotion import lift
 from minijax.linear.linearization import split_rules
 from minijax.own_rules.cotangent_rules import custom_vjp_call_p
 from minijax.own_rules.function_calls import callee_rules
@@ -183,7 +184,7 @@ def _split(split, primitive, args, on_tape, params):
     parts = forgetful_split(params["jaxpr"], tuple(on_tape), params["policy"])
     known_args, tape_args = partition(on_tape, args)
     with set_current_trace(split.parent):
-        known_outs = jaxpr_as_fun(parts.known)(*known_args)
+        known_outs = list(map(lift, jaxpr_as_fun(parts.known)(*known_args)))
     residuals = parts.residuals(known_args, known_outs)
     params = _per_operand(params, partial(_flags_of_split, parts, on_tape))
     params = params | {"jaxpr": parts.unknown, "differentiated": True}
