@@ -40,7 +40,7 @@ LATER = {
     },
     "many devices": {
         "minijax": """
-            distributed live_arrays reshard smap
+            live_arrays reshard smap
         """,
         "minijax.lax": """
             platform_dependent precv psend

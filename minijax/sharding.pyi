@@ -11,8 +11,5 @@ from minijax.replicas.meshes import get_abstract_mesh as get_abstract_mesh
 from minijax.replicas.meshes import get_mesh as get_mesh
 from minijax.replicas.meshes import set_mesh as set_mesh
 from minijax.replicas.meshes import use_abstract_mesh as use_abstract_mesh
-from minijax.replicas.named_shardings import DeviceGroup as DeviceGroup
 from minijax.replicas.named_shardings import NamedSharding as NamedSharding
-from minijax.replicas.named_shardings import gathered as gathered
-from minijax.replicas.named_shardings import operations_together as operations_together
 from minijax.replicas.partition_specs import PartitionSpec as PartitionSpec

@@ -45,6 +45,10 @@ HOUSE = {primitive for table in rule_tables for primitive in [*table, *table.rea
 put_away = {}  # from test files to the rules of their primitives
 
 
+# Stand-ins for packages, for the suites of `make conformance`; no tests.
+collect_ignore_glob = ["conformance/*"]
+
+
 def pytest_ignore_collect(collection_path):
     """Leave `tests/oracle` alone without JAX, and tests of places if they are fixed."""
     if collection_path == ORACLE and not os.environ.get("MINIJAX_ORACLE"):

@@ -8,7 +8,7 @@ Reference: ``jax.ShapeDtypeStruct``.
 import math
 from functools import partial
 
-from minijax.arrays.avals import typeof
+from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import as_dtype
 from minijax.arrays.sharding_types import ManualAxisType, Sharding
 
@@ -55,7 +55,7 @@ class ShapeDtypeStruct:
         """Return the type of an array or number, and where it is if committed."""
         x = x if hasattr(x, "shape") and hasattr(x, "dtype") else typeof(x)
         kind = {"weak_type": getattr(x, "weak_type", False)}
-        if getattr(x, "committed", True) is True:
+        if getattr(x, "committed", not isinstance(x, ShapedArray)) is True:
             kind["sharding"] = getattr(x, "sharding", None)
         return cls(x.shape, x.dtype, **kind)
 

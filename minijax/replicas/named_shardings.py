@@ -1,5 +1,10 @@
 # Made from chapters/36_replicas_ground.md by `make chapter`;
 # edit the chapter, not this file.
+"""Shardings by a mesh and a partition specification.
+
+Reference: ``jax.sharding.NamedSharding``.
+"""
+
 import math
 from collections import Counter
 from functools import cache
@@ -18,11 +23,6 @@ from minijax.replicas.partition_specs import (
     slice_numbers,
     trimmed,
 )
-
-"""Shardings by a mesh and a partition specification.
-
-Reference: ``jax.sharding.NamedSharding``.
-"""
 
 
 class IndivisibleError(ValueError):
