@@ -75,6 +75,7 @@ KEYWORDS = {
     "vmap": {"sum_match": NAMED_AXES},
     "core.eval_jaxpr": {"propagate_source_info": "equations keep their lines"},
     "dlpack.from_dlpack": {"external_array": "it goes by position"},
+    "export.export": {"_override_lowering_rules": "of JAX's own tests"},
     "lax.all_gather": {"to": NAMED_AXES},
     "lax.broadcast_in_dim": {"out_sharding": SHARDED},
     "lax.dot": {
