@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 from minijax.arrays.array import shape_rules
 from minijax.batching.rules import vmap_rules
 from minijax.batching.trace import program_primitives
-from minijax.core import Primitive, RuleTable, Tracer, impl_rules, set_current_trace
+from minijax.core import (
+    EvalTrace,
+    Primitive,
+    RuleTable,
+    Tracer,
+    impl_rules,
+    set_current_trace,
+)
 from minijax.diagnostics.user_lines import readers
 from minijax.forgetting.barriers import optimization_barrier_p
 from minijax.forgetting.program_calls import (
@@ -184,7 +191,9 @@ def _split(split, primitive, args, on_tape, params):
     parts = forgetful_split(params["jaxpr"], tuple(on_tape), params["policy"])
     known_args, tape_args = partition(on_tape, args)
     with set_current_trace(split.parent):
-        known_outs = list(map(lift, jaxpr_as_fun(parts.known)(*known_args)))
+        known_outs = jaxpr_as_fun(parts.known)(*known_args)
+    if isinstance(split.parent, EvalTrace):  # numbers of the program are arrays outside
+        known_outs = list(map(lift, known_outs))
     residuals = parts.residuals(known_args, known_outs)
     params = _per_operand(params, partial(_flags_of_split, parts, on_tape))
     params = params | {"jaxpr": parts.unknown, "differentiated": True}
