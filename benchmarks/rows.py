@@ -94,11 +94,11 @@ class _PythonLoops:
             state = body(state)
         return state
 
-    def scan(self, body, carry, xs):
+    def scan(self, body, carry, xs, length=None):
         leaves, tree = self.package.tree_util.tree_flatten(xs)
         unflatten = self.package.tree_util.tree_unflatten
         kept = []
-        for row in zip(*leaves):
+        for row in zip(*leaves) if leaves else [()] * length:
             carry, y = body(carry, unflatten(tree, row))
             kept.append(y)
         return carry, None if kept[0] is None else self.package.numpy.stack(kept)
