@@ -22,6 +22,7 @@ from .pipelines import pipeline
 from .programs import program
 from .ranges import ranges
 from .records import recorded
+from .reels import reel
 from .sectors import sectors
 from .stages import stages
 from .strides import strides
@@ -55,6 +56,7 @@ __all__ = [
     "program",
     "ranges",
     "recorded",
+    "reel",
     "sectors",
     "stack",
     "stages",

@@ -215,3 +215,19 @@ def test_a_wrong_address_is_told_so(page, site):
     settled(page, f"{site}/404.html")
     assert page.locator("h1").inner_text() == "There is no such floor"
     assert page.locator("a").first.get_attribute("href") == "/minijax/"
+
+
+@pytest.mark.parametrize("name", ["01_interception", "10_reverse", "20_memory"])
+def test_steppers_are_walked_by_keyboard(page, site, name):
+    settled(page, f"{site}/chapters/{name}.html")
+    stepper = page.locator(".mjf-steps").first
+    said, items = stepper.locator("p span"), stepper.locator("li")
+    assert said.inner_text() == f"step 1 of {items.count()}"
+    stepper.locator("button", has_text="next").press("Enter")
+    assert said.inner_text() == f"step 2 of {items.count()}"
+    stepper.locator("input").press("End")
+    assert said.inner_text() == f"step {items.count()} of {items.count()}"
+    assert items.last.is_visible()
+    assert stepper.locator("button", has_text="next").is_disabled()
+    page.emulate_media(media="print")
+    assert all(items.nth(k).is_visible() for k in range(items.count()))
