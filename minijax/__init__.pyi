@@ -1,6 +1,7 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
 __version__: str
+from minijax import __main__ as __main__
 from minijax import ad_checkpoint as ad_checkpoint
 from minijax import api_util as api_util
 from minijax import core as core
@@ -113,3 +114,6 @@ from minijax.switches.managers import transfer_guard as transfer_guard
 from minijax.switches.managers import transfer_guard_device_to_device as transfer_guard_device_to_device
 from minijax.switches.managers import transfer_guard_device_to_host as transfer_guard_device_to_host
 from minijax.switches.managers import transfer_guard_host_to_device as transfer_guard_host_to_device
+from minijax.threads.environment import LINES as LINES
+from minijax.threads.environment import SWITCHES as SWITCHES
+from minijax.threads.environment import print_environment_info as print_environment_info

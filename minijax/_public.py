@@ -5,8 +5,10 @@ PUBLIC: dict[str, dict[str, str]] = {
     "minijax": {
         "Array": "minijax.core",
         "Device": "minijax.arrays.placement",
+        "LINES": "minijax.threads.environment",
         "NamedSharding": "minijax.spmd.public_names",
         "P": "minijax.replicas.partition_specs",
+        "SWITCHES": "minijax.threads.environment",
         "ShapeDtypeStruct": "minijax.jaxprs.shape_structs",
         "Shard": "minijax.arrays.interchange",
         "allow_f16_reductions": "minijax.switches.managers",
@@ -68,6 +70,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "numpy_dtype_promotion": "minijax.switches.managers",
         "numpy_rank_promotion": "minijax.switches.managers",
         "pmap": "minijax.replicas.parallel_maps",
+        "print_environment_info": "minijax.threads.environment",
         "process_count": "minijax.arrays.transfer",
         "process_index": "minijax.arrays.transfer",
         "process_indices": "minijax.arrays.transfer",
@@ -88,6 +91,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "vjp": "minijax.reverse.backwards",
         "vmap": "minijax.batching.trace",
     },
+    "minijax.__main__": {},
     "minijax.ad_checkpoint": {
         "checkpoint_name": "minijax.forgetting.policies",
         "print_saved_residuals": "minijax.forgetting.residuals",

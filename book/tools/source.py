@@ -12,6 +12,7 @@ CHAPTERS = ROOT / "chapters"
 PACKAGE = "minijax"
 DOORS = frozenset(
     """
+    __main__
     ad_checkpoint api_util core custom_batching custom_derivatives debug dlpack dtypes
     errors experimental export extend extend/backend extend/core extend/core/primitives
     example_libraries example_libraries/optimizers example_libraries/stax

@@ -1,0 +1,14 @@
+# Made from chapters/27_threads_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""What ``python -m minijax`` runs: it prints the environment report."""
+
+import minijax
+
+
+def main():
+    """Print the environment report."""
+    minijax.print_environment_info()
+
+
+if __name__ == "__main__" and __package__ == "minijax":
+    main()

@@ -1,0 +1,106 @@
+# Made from chapters/27_threads_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Environment report: versions, devices, backends, threads and the compilation cache.
+
+Reference: ``jax.print_environment_info``.
+"""
+
+import os
+import platform
+import sys
+from typing import Literal, overload
+
+import llvmlite
+import numpy as np
+
+import minijax
+from minijax.arrays.placement import devices
+from minijax.arrays.settings import config
+from minijax.calls.object_cache import entries, own_folder
+from minijax.jitting.compilation import backend_name, backends
+from minijax.llvm.targets import current_target
+from minijax.threads.cores import available
+
+SWITCHES = "MINIJAX_", "JAX_", "XLA_"  # with which variables that matter begin
+
+
+def _devices():
+    return ", ".join(map(repr, devices()))
+
+
+def _gpu():
+    return ", ".join(map(repr, devices("gpu")))
+
+
+def _backends():
+    return f"{backend_name()} (there are {', '.join(backends)})"
+
+
+def _processor():
+    target = current_target()
+    return f"{target.cpu}, vectors of {target.vector_bytes} bytes"
+
+
+def _threads():
+    return f"{config.minijax_num_threads or available()} of {available()} cores"
+
+
+def _cache():
+    path = config.jax_compilation_cache_dir
+    if path is None or not config.jax_enable_compilation_cache:
+        return "off"
+    if not os.path.isdir(path):
+        return f"{path}, not there yet"
+    with own_folder(path) as folder:
+        found = entries(folder)
+    size = sum(size for _, size, _ in found)
+    return f"{path}, {len(found)} files, {size / 1e6:.1f} MB"
+
+
+LINES = {
+    "minijax": lambda: minijax.__version__,
+    "numpy": lambda: np.__version__,
+    "llvmlite": lambda: llvmlite.__version__,
+    "python": lambda: sys.version.replace("\n", " "),
+    "devices": _devices,
+    "gpu": _gpu,
+    "backend": _backends,
+    "processor": _processor,
+    "threads": _threads,
+    "cache": _cache,
+    "platform": lambda: str(platform.uname()),
+}
+
+
+def _line(name, say):
+    try:
+        return f"{name}: {say()}"
+    except (OSError, RuntimeError, ValueError) as error:
+        return f"{name}: {error}"
+
+
+@overload
+def print_environment_info(return_string: Literal[False] = ...) -> None: ...
+
+
+@overload
+def print_environment_info(return_string: Literal[True]) -> str: ...
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Print what a report of a fault should say: versions, devices, settings.
+
+    Args:
+      return_string: return the text and print nothing.
+
+    Returns:
+      The text if `return_string` is true, otherwise None. Each line is a name and what
+      there is to say; ``NAME=value`` are the variables of the environment whose names
+      begin with ``MINIJAX_``, ``JAX_`` or ``XLA_``.
+    """
+    found = [f"{k}={v}" for k, v in os.environ.items() if k.startswith(SWITCHES)]
+    text = "\n".join([*(_line(*pair) for pair in LINES.items()), *sorted(found)])
+    if return_string:
+        return text
+    print(text)
+    return None
