@@ -43,6 +43,7 @@ book: $(STAMP) pages
 	@rm -rf _build/html && mkdir -p _build
 	@$(VENV)/bin/jupyter-book build . -W -n --keep-going --all -q >_build/log 2>&1 \
 	  || { cat _build/log; exit 1; }
+	@$(RUN) -m book.tools.in_page
 	@$(RUN) -m book.tools.pages --built
 
 pages: $(STAMP)

@@ -36,6 +36,14 @@ def add_captions(app: Sphinx, tree: nodes.document) -> None:
             source.insert(0, nodes.paragraph(path, path, classes=["exported-to"]))
 
 
+def add_numbers(app: Sphinx, tree: nodes.document) -> None:
+    """Give each cell a class with its number, by which a script finds it."""
+    for cell in tree.findall(nodes.container):
+        number = cell.get("cell_metadata", {}).get(page.NUMBER)
+        if number is not None and cell.get("nb_element") == "cell_code":
+            cell["classes"].append(f"cell-{number}")
+
+
 class LinkedCode(nodes.literal_block):
     """The code of a cell, with anchors and links."""
 
@@ -123,5 +131,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", edit_source)
     app.connect("doctree-read", add_links)
     app.connect("doctree-read", add_captions)
+    app.connect("doctree-read", add_numbers)
     app.connect("html-page-context", mend_body)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

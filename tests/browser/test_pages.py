@@ -231,3 +231,36 @@ def test_steppers_are_walked_by_keyboard(page, site, name):
     assert stepper.locator("button", has_text="next").is_disabled()
     page.emulate_media(media="print")
     assert all(items.nth(k).is_visible() for k in range(items.count()))
+
+
+def test_a_page_runs_in_the_browser_when_its_button_is_pressed(browser, site):
+    if not (HTML / "_static" / "run" / "run.json").exists():
+        pytest.skip("the book was built without npm")
+    page = browser.new_page(viewport=WIDE)
+    few = [
+        {"number": 1, "source": "import sys\nsix = 6", "solution": False},
+        {"number": 3, "source": "import minijax.errors\nsix * 7", "solution": False},
+    ]
+    page.route("**/pages/01_interception.json", lambda way: way.fulfill(json=few))
+    page.route("https://**", lambda way: way.abort())  # NumPy is not to be had
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    settled(page, f"{site}/chapters/01_interception.html")
+    assert not any("pyodide" in url for url in asked)
+    status = page.locator(".run-here span")
+    page.locator(".run-here button").press("Enter")
+    page.wait_for_function(
+        "document.querySelector('.run-here span').textContent.includes('NumPy could')",
+        timeout=120_000,
+    )
+    cell = page.locator("div.cell.cell-3")
+    assert cell.locator("textarea").input_value() == few[1]["source"]
+    cell.locator("textarea").press("Shift+Enter")
+    cell.locator(".run-output pre").wait_for()
+    assert cell.locator(".run-output pre").inner_text() == "42"
+    assert status.inner_text().startswith("Ready")
+    cell.locator("textarea").fill("1 / 0")
+    cell.locator("button").press("Enter")
+    cell.locator(".run-output .stderr").wait_for()
+    assert "ZeroDivisionError" in cell.locator(".run-output").inner_text()
+    page.close()
