@@ -16,6 +16,4 @@ mul_p, mul = binary("mul", NUMBER, "multiply")
 
 tanh_p, tanh = unary("tanh", INEXACT, "tanh")
 lt_p, lt = binary("lt", ORDERED, "less", to_bool)
-
-
 reduce_sum_p, reduce_sum = reduction("reduce_sum", NUMBER, added)

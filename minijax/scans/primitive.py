@@ -46,6 +46,36 @@ def _shape(*avals, jaxpr, length, num_consts, num_carry, **params):
 shape_rules[scan_p] = _shape
 
 
+def run_steps(step, consts, carry, xs, num_ys, order):
+    """Run a step for each row, in this order; return the carry and the rows of ys."""
+    ys = [[None] * len(order) for _ in range(num_ys)]
+    for i in order:
+        outs = step(*consts, *carry, *[_row(x, i) for x in xs])
+        carry, rows = groups(outs, len(carry))
+        for y, row in zip(ys, rows):
+            y[i] = row
+    return carry, ys
+
+
+def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
+    """Evaluate a scan: run the program of its step as often as it says."""
+    placement = place_to_run(args, scan_p, jaxpr)
+    if placement.device.together:  # a group of devices
+        params = {"jaxpr": jaxpr, "length": length, "reverse": reverse}
+        params |= {"num_consts": num_consts, "num_carry": num_carry, "unroll": unroll}
+        avals = jaxpr.out_avals
+        return placement.device.together(scan_p, args, params, avals, placement)
+    step = compiled(jaxpr, placement=placement)
+    args = [asarray_impl(arg) for arg in brought(args, placement.device)]
+    operands = groups(args, num_consts, num_carry)
+    carry_avals, row_avals = groups(jaxpr.out_avals, num_carry)
+    order = order_of_rows(length, reverse)
+    carry, ys = run_steps(step, *operands, len(row_avals), order)
+    pairs = zip(carry, carry_avals)
+    carry = [ArrayImpl(asbuffer(x), aval, placement) for x, aval in pairs]
+    return carry + [_stacked(*pair, length, placement) for pair in zip(ys, row_avals)]
+
+
 def order_of_rows(length, reverse):
     """Return the numbers of the rows in the order in which a scan takes them."""
     return range(length)[::-1] if reverse else range(length)
@@ -62,35 +92,12 @@ def _row(x, i):
 
 
 def _stacked(rows, aval, length, placement):
-    aval = stacked_aval(aval, length)
+    aval, rows = stacked_aval(aval, length), [asbuffer(row) for row in rows]
     return _evaluated(_stack, rows, aval, placement, empty=(aval.shape, aval.dtype))
 
 
 def _stack(xp, *rows, empty):
     return xp.stack(rows) if rows else xp.empty(*empty)
-
-
-def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
-    """Evaluate a scan: run the program of its step as often as it says."""
-    placement = place_to_run(args, scan_p, jaxpr)
-    if placement.device.together:
-        params = {"jaxpr": jaxpr, "length": length, "reverse": reverse}
-        params |= {"num_consts": num_consts, "num_carry": num_carry, "unroll": unroll}
-        avals = jaxpr.out_avals
-        return placement.device.together(scan_p, args, params, avals, placement)
-    step, device = compiled(jaxpr, placement=placement), placement.device
-    args = [asarray_impl(arg) for arg in brought(args, device)]
-    consts, carry, xs = groups(args, num_consts, num_carry)
-    carry_avals, row_avals = groups(jaxpr.out_avals, num_carry)
-    ys = [[None] * length for _ in row_avals]
-    for i in order_of_rows(length, reverse):
-        outs = step(*consts, *carry, *[_row(x, i) for x in xs])
-        carry, rows = groups(outs, num_carry)
-        for y, row in zip(ys, rows):
-            y[i] = asbuffer(row)
-    pairs = zip(carry, carry_avals)
-    carry = [ArrayImpl(asbuffer(x), aval, placement) for x, aval in pairs]
-    return carry + [_stacked(*pair, length, placement) for pair in zip(ys, row_avals)]
 
 
 impl_rules[scan_p] = step_by_step

@@ -1,49 +1,17 @@
 # Made from chapters/16_scan.md by `make chapter`;
 # edit the chapter, not this file.
-"""What a scan means to jvp, split and vmap, what of it is dead code, and what it costs.
+"""What a scan means to jvp, split and vmap.
 
 Reference: ``jax.lax.scan``.
 """
 
 from minijax.batching.rules import at_front, move_axis, vmap_rules
-from minijax.branches.rewiring import rewired
-from minijax.branches.settling import settle
 from minijax.core import set_current_trace
-from minijax.forgetting.programs import dce_rules, jvp_program, merge, partition, spread
-from minijax.forgetting.remembering import remembered
+from minijax.forgetting.programs import merge, spread
 from minijax.forward.rules import jvp_rules, zeros_like_tangent
-from minijax.jitting.costs import cost_analysis, cost_rules
 from minijax.linear.linearization import split_rules
 from minijax.scans.primitive import bind_scan, scan_p
-from minijax.scans.steps import groups, interleaved, needed_step, split_step, vmap_step
-
-
-@remembered
-def jvp_step(step, moving, num_consts, num_carry):
-    """Return the step of values and rates.
-
-    Args:
-      step: the `ClosedJaxpr` of a step.
-      moving: for each operand of the scan whether it has a tangent.
-      num_consts, num_carry: how many operands are constants, and carry.
-
-    Returns:
-      A `ClosedJaxpr`, in each group the values before the rates; for each operand
-      whether it has to have a tangent, since some step gives one to the carry; and for
-      each result whether it has one.
-    """
-    consts, carry, xs = groups(moving, num_consts, num_carry)
-    num_ys = len(step.outvars) - num_carry
-
-    def program_for(carry):
-        return jvp_program(step, consts + carry + xs, carry + (False,) * num_ys)
-
-    carry = settle(lambda carry: program_for(carry)[1][:num_carry], carry)
-    program, moves = program_for(carry)
-    ins = [len(consts), num_carry, len(xs)], [sum(consts), sum(carry), sum(xs)]
-    outs = [num_carry, num_ys], [sum(carry), sum(moves[num_carry:])]
-    program = rewired(program, interleaved(*ins), interleaved(*outs))
-    return program, consts + carry + xs, moves
+from minijax.scans.steps import groups, jvp_step, split_step, vmap_step
 
 
 def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
@@ -108,24 +76,3 @@ def _vmap(axis, args, dims, jaxpr, num_consts, num_carry, **how):
 
 
 vmap_rules[scan_p] = _vmap
-
-
-def _dce(eqn, used):
-    sizes = eqn.params["num_consts"], eqn.params["num_carry"]
-    step, kept, used = needed_step(eqn.params["jaxpr"], tuple(used), *sizes)
-    consts, carry, _ = groups(kept, *sizes)
-    changes = {"jaxpr": step, "num_consts": sum(consts), "num_carry": sum(carry)}
-    return eqn.replace(
-        invars=partition(kept, eqn.invars)[1],
-        outvars=partition(used, eqn.outvars)[1],
-        params=eqn.params | changes,
-    )
-
-
-def _cost(eqn):
-    once = cost_analysis(eqn.params["jaxpr"].jaxpr)
-    return {kind: eqn.params["length"] * amount for kind, amount in once.items()}
-
-
-dce_rules[scan_p] = _dce
-cost_rules[scan_p] = _cost

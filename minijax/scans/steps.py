@@ -15,6 +15,7 @@ from minijax.branches.settling import settle
 from minijax.forgetting.programs import (
     dce_program,
     has_effects,
+    jvp_program,
     keep_inputs,
     merge,
     partition,
@@ -46,6 +47,34 @@ def interleaved(*rows):
     columns = [column for row in rows for column in range(len(row))]
     by_column = sorted(zip(columns, places), key=lambda pair: pair[0])
     return tuple([place for _, group in by_column for place in group])
+
+
+@remembered
+def jvp_step(step, moving, num_consts, num_carry):
+    """Return the step of values and rates.
+
+    Args:
+      step: the `ClosedJaxpr` of a step.
+      moving: for each operand of the scan whether it has a tangent.
+      num_consts, num_carry: how many operands are constants, and carry.
+
+    Returns:
+      A `ClosedJaxpr`, in each group the values before the rates; for each operand
+      whether it has to have a tangent, since some step gives one to the carry; and for
+      each result whether it has one.
+    """
+    consts, carry, xs = groups(moving, num_consts, num_carry)
+    num_ys = len(step.outvars) - num_carry
+
+    def program_for(carry):
+        return jvp_program(step, consts + carry + xs, carry + (False,) * num_ys)
+
+    carry = settle(lambda carry: program_for(carry)[1][:num_carry], carry)
+    program, moves = program_for(carry)
+    ins = [len(consts), num_carry, len(xs)], [sum(consts), sum(carry), sum(xs)]
+    outs = [num_carry, num_ys], [sum(carry), sum(moves[num_carry:])]
+    program = rewired(program, interleaved(*ins), interleaved(*outs))
+    return program, consts + carry + xs, moves
 
 
 @remembered

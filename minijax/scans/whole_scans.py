@@ -1,6 +1,6 @@
 # Made from chapters/16_scan_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""A scan outside of `jit` as one program, for backends that write loops.
+"""A scan as one equation: its program outside of `jit`, its dead code, its costs.
 
 Reference: ``jax.lax.scan``, which compiles its loop in any case.
 """
@@ -20,6 +20,7 @@ from minijax.forgetting.rematerialisation import (
 from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Var
 from minijax.jitting.compilation import backend_name, run_program
+from minijax.jitting.costs import cost_analysis, cost_rules
 from minijax.scans.primitive import (
     bind_scan,
     row_aval,
@@ -27,7 +28,7 @@ from minijax.scans.primitive import (
     stacked_aval,
     step_by_step,
 )
-from minijax.scans.steps import groups
+from minijax.scans.steps import groups, needed_step
 
 
 @remembered
@@ -82,6 +83,27 @@ def one_per_step(primitive, axis, args, dims, params):
 
 
 vmap_methods["sequential"] = one_per_step
+
+
+def _dce(eqn, used):
+    sizes = eqn.params["num_consts"], eqn.params["num_carry"]
+    step, kept, used = needed_step(eqn.params["jaxpr"], tuple(used), *sizes)
+    consts, carry, _ = groups(kept, *sizes)
+    changes = {"jaxpr": step, "num_consts": sum(consts), "num_carry": sum(carry)}
+    return eqn.replace(
+        invars=partition(kept, eqn.invars)[1],
+        outvars=partition(used, eqn.outvars)[1],
+        params=eqn.params | changes,
+    )
+
+
+def _cost(eqn):
+    once = cost_analysis(eqn.params["jaxpr"].jaxpr)
+    return {kind: eqn.params["length"] * amount for kind, amount in once.items()}
+
+
+dce_rules[scan_p] = _dce
+cost_rules[scan_p] = _cost
 
 
 def _keep(eqn, policy):
