@@ -58,32 +58,6 @@ def _gather_transpose(ct, x, indices, dimension_numbers, **params):
 transposes(gather_p, _gather_transpose, None)
 
 
-def sum_jvp(primitive, primals, tangents, **params):
-    """Scatter the tangents as the numbers: the jvp of a sum of updates."""
-    x, indices, updates = primals
-    results = primitive.bind(x, indices, updates, **params)
-    if tangents[0] is None and tangents[2] is None:
-        return results, [None]
-    x_dot, updates_dot = instantiate([x, updates], [tangents[0], tangents[2]])
-    return results, primitive.bind(x_dot, indices, updates_dot, **params)
-
-
-def taken_back(ct, x, indices, updates, dimension_numbers, mode, **_):
-    """Gather from a cotangent what belongs to the updates of a scatter."""
-    aval, numbers = abstract(updates), GatherDimensionNumbers(*dimension_numbers)
-    sizes = Windows(*numbers).sizes(typeof(ct).ndim, aval.shape)
-    return gather(ct, indices, numbers, sizes, mode=mode, fill_value=0)
-
-
-def abstract(operand):
-    """Return the abstract value of an operand of a transpose rule, linear or not."""
-    return operand.aval if hasattr(operand, "aval") else typeof(operand)
-
-
-jvp_rules[scatter_add_p] = partial(sum_jvp, scatter_add_p)
-transposes(scatter_add_p, lambda ct, *_, **__: ct, None, taken_back)
-
-
 def shifted(axes):
     """Return axes as they are called behind a new axis in front."""
     return tuple([axis + 1 for axis in axes])
@@ -143,6 +117,32 @@ def _lower_gather(lowering, eqn, x, indices):
 
 
 kernel_rules[gather_p] = _lower_gather
+
+
+def sum_jvp(primitive, primals, tangents, **params):
+    """Scatter the tangents as the numbers: the jvp of a sum of updates."""
+    x, indices, updates = primals
+    results = primitive.bind(x, indices, updates, **params)
+    if tangents[0] is None and tangents[2] is None:
+        return results, [None]
+    x_dot, updates_dot = instantiate([x, updates], [tangents[0], tangents[2]])
+    return results, primitive.bind(x_dot, indices, updates_dot, **params)
+
+
+def taken_back(ct, x, indices, updates, dimension_numbers, mode, **_):
+    """Gather from a cotangent what belongs to the updates of a scatter."""
+    aval, numbers = abstract(updates), GatherDimensionNumbers(*dimension_numbers)
+    sizes = Windows(*numbers).sizes(typeof(ct).ndim, aval.shape)
+    return gather(ct, indices, numbers, sizes, mode=mode, fill_value=0)
+
+
+def abstract(operand):
+    """Return the abstract value of an operand of a transpose rule, linear or not."""
+    return operand.aval if hasattr(operand, "aval") else typeof(operand)
+
+
+jvp_rules[scatter_add_p] = partial(sum_jvp, scatter_add_p)
+transposes(scatter_add_p, lambda ct, *_, **__: ct, None, taken_back)
 
 
 def scatter_batch(primitive):

@@ -15,6 +15,55 @@ from minijax.kernels.steps import StepKind, cost_of_program, step_kinds
 from minijax.memory.liveness import captured
 
 
+def runner(program, inner):
+    """Return a function of the memory that runs a nested program once.
+
+    What it writes besides its outputs is gone when it runs again.
+    """
+    steps = [program.prepare(step) for step in inner.steps]
+    written = {buffer for step in inner.steps for buffer in step.writes}
+
+    def run(memory):
+        for buffer in written:
+            memory.pop(buffer, None)
+        for step in steps:
+            step(memory)
+        return [memory[buffer] for buffer in inner.outputs]
+
+    return run
+
+
+def repeated(program, step):
+    """Return a function of the memory that runs a program a number of times."""
+    body, count = runner(program, step.body), len(step.starts)
+    states, rows = step.body.inputs[:count], step.body.inputs[count:]
+    numbers = range(step.length)[:: -1 if step.reverse else 1]
+
+    def run(memory):
+        memory.update(zip(states, [memory[buffer] for buffer in step.starts]))
+        for number in numbers:
+            for x, row in zip(step.xs, rows):
+                memory[row] = _row_of(memory[x], number, step.length)
+            found = body(memory)
+            memory.update(zip(states, found))
+            for y, row in zip(step.ys, found[count:]):
+                _row_of(memory[y], number, step.length)[:] = row
+        memory.update(zip(step.results, [memory[buffer] for buffer in states]))
+
+    return run
+
+
+def _row_of(data, number, length):
+    size = len(data) // length
+    return data[number * size : (number + 1) * size]
+
+
+def cost_of_repeat(step):
+    """Return the costs of a loop: as often those of its body."""
+    costs = cost_of_program(step.body)
+    return Counter({name: step.length * count for name, count in costs.items()})
+
+
 def text_of_repeat(step):
     """Return a loop as text: its first line, and the steps of its body."""
     order = " backwards" if step.reverse else ""
@@ -79,55 +128,6 @@ class Repeat(NamedTuple):
 
     def __str__(self):
         return text_of_repeat(self)
-
-
-def runner(program, inner):
-    """Return a function of the memory that runs a nested program once.
-
-    What it writes besides its outputs is gone when it runs again.
-    """
-    steps = [program.prepare(step) for step in inner.steps]
-    written = {buffer for step in inner.steps for buffer in step.writes}
-
-    def run(memory):
-        for buffer in written:
-            memory.pop(buffer, None)
-        for step in steps:
-            step(memory)
-        return [memory[buffer] for buffer in inner.outputs]
-
-    return run
-
-
-def repeated(program, step):
-    """Return a function of the memory that runs a program a number of times."""
-    body, count = runner(program, step.body), len(step.starts)
-    states, rows = step.body.inputs[:count], step.body.inputs[count:]
-    numbers = range(step.length)[:: -1 if step.reverse else 1]
-
-    def run(memory):
-        memory.update(zip(states, [memory[buffer] for buffer in step.starts]))
-        for number in numbers:
-            for x, row in zip(step.xs, rows):
-                memory[row] = _row_of(memory[x], number, step.length)
-            found = body(memory)
-            memory.update(zip(states, found))
-            for y, row in zip(step.ys, found[count:]):
-                _row_of(memory[y], number, step.length)[:] = row
-        memory.update(zip(step.results, [memory[buffer] for buffer in states]))
-
-    return run
-
-
-def _row_of(data, number, length):
-    size = len(data) // length
-    return data[number * size : (number + 1) * size]
-
-
-def cost_of_repeat(step):
-    """Return the costs of a loop: as often those of its body."""
-    costs = cost_of_program(step.body)
-    return Counter({name: step.length * count for name, count in costs.items()})
 
 
 step_kinds[Repeat] = StepKind(repeated, cost_of_repeat)

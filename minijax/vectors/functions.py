@@ -9,6 +9,18 @@ from minijax.llvm.types import number_text, splat, type_of, vector_type
 from minijax.llvm.writing import LLVMFunction
 
 
+def write_nodes(f, nodes, names, lanes):
+    """Write the nodes of a function, and note what they are called in `names`."""
+    for node in nodes:
+        args = [names[arg] for arg in node.args]
+        if node.op == "constant":
+            literal = number_text(node.detail)
+            names[node] = splat(type_of(node.dtype), literal, lanes)
+        else:
+            dtype = node.args[-1].dtype
+            names[node] = f.operation(node.op, args, dtype, node.dtype, lanes)
+
+
 def write_function_call(f, op, args, dtype, lanes):
     """Write the call of an elementary function; return None where there is none."""
     found = elementary.function(op, dtype)
@@ -38,18 +50,6 @@ def function_texts(op, dtype, lanes):
         result = _write_rare(f, function, names, lanes)
         f.needed |= _rare_texts(function)
     return f.needed | {label: _definition(f, function, label, lanes, result)}
-
-
-def write_nodes(f, nodes, names, lanes):
-    """Write the nodes of a function, and note what they are called in `names`."""
-    for node in nodes:
-        args = [names[arg] for arg in node.args]
-        if node.op == "constant":
-            literal = number_text(node.detail)
-            names[node] = splat(type_of(node.dtype), literal, lanes)
-        else:
-            dtype = node.args[-1].dtype
-            names[node] = f.operation(node.op, args, dtype, node.dtype, lanes)
 
 
 def _harmless(f, kind, x, lanes):

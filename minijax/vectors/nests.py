@@ -53,16 +53,6 @@ def is_turn(step):
     return isinstance(step, Combine) and runs(step.fold)
 
 
-def cost_at_once(kernel, steps, axis, lanes):
-    """Return what steps cost with vectors along an axis."""
-    return sum(
-        kernel.sizes[step.axis] * cost_at_once(kernel, step.body, axis, lanes)
-        if isinstance(step, Loop)
-        else cost(step, axis, lanes)
-        for step in steps
-    )
-
-
 def is_loop(step):
     """Return whether a step has a body."""
     return isinstance(step, Loop)
@@ -146,6 +136,16 @@ def lanes_for(kernel, loop, target):
         while 2 * lanes <= most:
             lanes *= 2
     return lanes
+
+
+def cost_at_once(kernel, steps, axis, lanes):
+    """Return what steps cost with vectors along an axis."""
+    return sum(
+        kernel.sizes[step.axis] * cost_at_once(kernel, step.body, axis, lanes)
+        if isinstance(step, Loop)
+        else cost(step, axis, lanes)
+        for step in steps
+    )
 
 
 def cheapest(kernel, loop, target):
