@@ -23,6 +23,34 @@ from minijax.threads.partial_folds import in_two
 from minijax.threads.pool import place_of_share
 from minijax.threads.ranges import outermost, range_function, time_of_kernel, unit_of
 
+
+def may_share(time):
+    """Return whether a step of so many nanoseconds is shared, and by whom is known."""
+    place = place_of_share() if time >= LONG else None
+    if place:
+        make_known("minijax_share", place)
+    return bool(place)
+
+
+def write_shared_launch(f, step):
+    """Write the call of a kernel; a long one is shared, or at least its folds are."""
+    time = time_of_kernel(step.kernel, f.program.target)
+    if not may_share(time):
+        return write_launch(f, step)
+    if outermost(step.kernel, f.program.target):
+        return write_parts(f, step, time)
+    steps = in_two(step)
+    if not steps or not outermost(steps[0].kernel, f.program.target):
+        return write_launch(f, step)
+    start = 0
+    for buffer in [buffer for buffer in steps[0].writes if buffer not in step.writes]:
+        end = start + rounded(nbytes(buffer))
+        f.addresses[buffer] = f.offset(f.in_turn("partials", end), start)
+        start = end
+    write_parts(f, steps[0], time)
+    return write_launch(f, steps[1])
+
+
 # What takes longer is shared; and what a part takes at least; in nanoseconds.
 LONG, SHORT = 80_000, 20_000
 
@@ -98,33 +126,6 @@ def cast(t, address, parameter):
     if kind == "i8*":
         return f"i8* {address}"
     return f"{kind} {t.emit(f'bitcast i8* {address} to {kind}', 'p')}"
-
-
-def may_share(time):
-    """Return whether a step of so many nanoseconds is shared, and by whom is known."""
-    place = place_of_share() if time >= LONG else None
-    if place:
-        make_known("minijax_share", place)
-    return bool(place)
-
-
-def write_shared_launch(f, step):
-    """Write the call of a kernel; a long one is shared, or at least its folds are."""
-    time = time_of_kernel(step.kernel, f.program.target)
-    if not may_share(time):
-        return write_launch(f, step)
-    if outermost(step.kernel, f.program.target):
-        return write_parts(f, step, time)
-    steps = in_two(step)
-    if not steps or not outermost(steps[0].kernel, f.program.target):
-        return write_launch(f, step)
-    start = 0
-    for buffer in [buffer for buffer in steps[0].writes if buffer not in step.writes]:
-        end = start + rounded(nbytes(buffer))
-        f.addresses[buffer] = f.offset(f.in_turn("partials", end), start)
-        start = end
-    write_parts(f, steps[0], time)
-    return write_launch(f, steps[1])
 
 
 def write_parts(f, step, time):
