@@ -67,10 +67,10 @@ def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
         return placement.device.together(scan_p, args, params, avals, placement)
     step = compiled(jaxpr, placement=placement)
     args = [asarray_impl(arg) for arg in brought(args, placement.device)]
-    operands = groups(args, num_consts, num_carry)
+    consts, carry, xs = groups(args, num_consts, num_carry)
     carry_avals, row_avals = groups(jaxpr.out_avals, num_carry)
     order = order_of_rows(length, reverse)
-    carry, ys = run_steps(step, *operands, len(row_avals), order)
+    carry, ys = run_steps(step, consts, carry, xs, len(row_avals), order)
     pairs = zip(carry, carry_avals)
     carry = [ArrayImpl(asbuffer(x), aval, placement) for x, aval in pairs]
     return carry + [_stacked(*pair, length, placement) for pair in zip(ys, row_avals)]
