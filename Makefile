@@ -30,7 +30,7 @@ title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters elsewhere \
   gpu-part gpu-check \
-  test-mpi oracle oracle-record conformance hunt bench colab browser card counts owner clean
+  test-mpi oracle oracle-record conformance hunt bench experiments colab browser card counts owner clean
 .NOTPARALLEL:
 
 help:
@@ -149,6 +149,13 @@ bench: $(BENCH)/.installed
 	$(call title,bench)
 	@$(BENCH)/bin/python benchmarks/eager.py
 	@$(BENCH)/bin/python benchmarks/compiled.py
+
+## make experiments     the paper's experiments beside JAX and Autograd; NOTE="a busy machine"
+experiments: $(ORACLE)/.installed
+	$(call title,experiments)
+	@$(ORACLE)/bin/python $(PIP) -c constraints.txt autograd \
+	  || echo "Autograd cannot be installed here"
+	@$(ORACLE)/bin/python benchmarks/experiments.py --note "$(NOTE)"
 
 ## make conformance     test-suites of other packages under the name jax; SUITES="optax jmp"
 conformance: $(STAMP)

@@ -64,7 +64,7 @@ FLOORS = (
     Floor(P6, "Device", "a card becomes a place for arrays"),
     Floor(P6, "Many devices", "one device becomes a mesh"),
     Floor(P6, "Many machines", "one mesh spans many processes"),
-    Floor(P7, "Experiments", "the paper's results are measured again", False),
+    Floor(P7, "Experiments", "the paper's results are measured again"),
     Floor(P7, "Training", "the program becomes a trained network"),
     Floor(P7, "Export", "a jaxpr becomes StableHLO, for other machines"),
     Floor(P7, "Discovery", "pure code that repeats is compiled unasked"),

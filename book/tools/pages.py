@@ -1,4 +1,4 @@
-"""Make the pages that nobody writes: contents, index of names, rule grid, speed.
+"""Make the pages that nobody writes: contents, indices, rule grid, speed.
 
 python -m book.tools.pages           write the made pages of book/: names, grid, ...
 python -m book.tools.pages --toc     write _toc.yml too
@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from book.tools import export, files, links, modules
+from book.tools.solutions import solutions_page
 from book.tools.source import (
     PACKAGE,
     PARTS,
@@ -30,10 +31,10 @@ from book.tools.speed import speed_page
 
 FRONT = ["how_to_read", "notation"]
 BACK = """
-    one_function errors names grid switches speed glossary differences how_built
-    bibliography
+    one_function errors names grid switches speed solutions glossary differences
+    reading_jax grammars how_built bibliography
 """.split()
-MADE = ["one_function", "names", "grid", "switches", "speed"]
+MADE = ["one_function", "names", "grid", "switches", "speed", "solutions"]
 RECORD = ROOT / "benchmarks" / "recorded.json"
 COPY = "book/helper/recorded.json"  # chapters show rows of it
 
@@ -148,7 +149,9 @@ def switches_page() -> str:
 
 def write_pages() -> None:
     """Write the made pages, those whose text changed."""
-    _write("book/names.md", names_page([read_chapter(path) for path in _run()]))
+    chapters = [read_chapter(path) for path in _run()]
+    _write("book/names.md", names_page(chapters))
+    _write("book/solutions.md", solutions_page(chapters))
     _write("book/grid.md", grid_page(rule_tables()))
     _write("book/switches.md", switches_page())
     record = RECORD.read_text(encoding="utf-8")
