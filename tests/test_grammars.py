@@ -105,7 +105,7 @@ def test_jaxprs(name):
 
 
 def test_jaxprs_of_tangents():
-    for f, x in PROGRAMS.values():
+    for f, x in [*PROGRAMS.values()][::4]:
         tangents = minijax.make_jaxpr(lambda x, f=f: minijax.jvp(f, (x,), (x,)))(x)
         JAXPRS.parses(str(tangents))
 
