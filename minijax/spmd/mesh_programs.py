@@ -13,21 +13,10 @@ from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.shape_structs import struct_of
 from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.compilation import backends, compiled, default_backends
-from minijax.replicas.named_shardings import (
-    NamedSharding,
-    assemble,
-    operations_together,
-    parts_of,
-)
-from minijax.spmd.exchanging import (
-    agreement,
-    cuts_of,
-    everywhere,
-    mesh_of,
-    run_in_step,
-    spec_of,
-    stretches,
-)
+from minijax.replicas.named_shardings import operations_together
+from minijax.replicas.sharded_maps import mesh_program
+from minijax.spmd.exchanging import InStep, cuts_of, fits_replicas, mesh_of, spec_of
+from minijax.spmd.notes import noting
 from minijax.spmd.spreading import program_of_device
 
 
@@ -40,29 +29,18 @@ class Plan:
     """
 
     def __init__(self, closed, mesh, specs, name):
-        self.local, outs = program_of_device(closed, mesh, specs)
-        self.mesh, self.name, self.avals = mesh, name, closed.out_avals
-        self.ins = [NamedSharding(mesh, spec_of(cuts)) for cuts in specs]
-        self.outs = [NamedSharding(mesh, spec_of(cuts)) for cuts in outs]
-        self.parts = stretches(self.local.jaxpr)
-        homes, consts = mesh._flat, map(asarray_impl, self.local.consts)
-        self.consts = [[moved(x, home.committed) for home in homes] for x in consts]
+        with noting(mesh) as notes:
+            self.local, outs = program_of_device(closed, mesh, specs)
+        self.mesh, self.name, self.gatherings = mesh, name, notes.lines
+        self.ins, self.outs = (tuple(map(spec_of, cuts)) for cuts in (specs, outs))
+        make = mesh_program if fits_replicas(self.local.jaxpr, mesh) else InStep
+        self.run = make(self.local, mesh, self.ins, self.outs)
 
     @property
     def text(self):
-        """How inputs and results are cut, and the program of one device."""
-        ins, outs = [x.spec for x in self.ins], [x.spec for x in self.outs]
-        return f"{self.name} on {self.mesh}: {ins} -> {outs}\n{self.local}"
-
-    def run(self, arrays):
-        """Return the results for arrays, which are cut anew where they have to be."""
-        agreement.value(self.mesh, self)
-        jaxpr = self.local.jaxpr
-        rows = [*self.consts, *map(parts_of, arrays, self.ins)]
-        known = dict(zip([*jaxpr.constvars, *jaxpr.invars], rows))
-        run_in_step(self.parts, self.mesh, known, self.name)
-        outs = [everywhere(x, known, self.mesh) for x in jaxpr.outvars]
-        return list(map(assemble, self.avals, self.outs, outs))
+        """How inputs and results are cut, what was gathered, the program of one."""
+        head = f"{self.name} on {self.mesh}: {[*self.ins]} -> {[*self.outs]}"
+        return "\n".join([head, *self.gatherings, str(self.local)])
 
 
 class MeshProgram:
