@@ -1605,5 +1605,6 @@ REGISTERS: list[str] = [
     "minijax.ranks.engines",
     "minijax.ranks.crossings",
     "minijax.ranks.shared_maps",
+    "minijax.ranks.direct_runs",
     "minijax.exporting.offering",
 ]

@@ -86,7 +86,8 @@ def settled_carry(step, before, carry, after):
       before, carry, after: how its inputs are cut.
     """
     outs = written(step, [*before, *carry, *after])[1]
-    carry, last = either(carry, outs), None
+    pairs = zip(either(carry, outs), outs)
+    carry, last = [out if not any(both) else both for both, out in pairs], None
     while carry != last:
         outs = written(step, [*before, *carry, *after])[1]
         carry, last = common(carry, outs), carry

@@ -11,6 +11,7 @@ from minijax import lax
 from minijax.batching.rules import primitives
 from minijax.indexing.dimension_numbers import Windows
 from minijax.spmd.spreading import Piece, agreed, recut, sharding_rules, whole_shape
+from minijax.spmd.spreading_rules import _cut_again
 
 
 def _own_sizes(sizes, spec):
@@ -85,7 +86,7 @@ def scatter_pieces(primitive, operand, indices, updates, dimension_numbers, **pa
     theirs = *[entering[place] for place in counting], ()
     parts = recut(operand, cuts), recut(indices, theirs), recut(updates, entering)
     [y] = primitive.bind(*parts, dimension_numbers=dimension_numbers, **params)
-    return [Piece(y, cuts)]
+    return [_cut_again(Piece(y, cuts), operand.spec)]
 
 
 def slice_pieces(primitive, operand, *starts, slice_sizes):
@@ -94,7 +95,8 @@ def slice_pieces(primitive, operand, *starts, slice_sizes):
     spec = tuple([cut if size == whole else () for cut, size, whole in pairs])
     own = _own_sizes(slice_sizes, spec)
     values = [recut(operand, spec), *[recut(x, ()) for x in starts]]
-    return [Piece(y, spec) for y in primitive.bind(*values, slice_sizes=own)]
+    [y] = primitive.bind(*values, slice_sizes=own)
+    return [_cut_again(Piece(y, spec), operand.spec)]
 
 
 def update_pieces(primitive, operand, update, *starts):
@@ -102,8 +104,8 @@ def update_pieces(primitive, operand, update, *starts):
     rows = zip(operand.spec, update.spec, whole_shape(operand), whole_shape(update))
     spec = agreed([[a, b] if size == whole else [] for a, b, whole, size in rows])
     values = [recut(x, spec) for x in (operand, update)]
-    outs = primitive.bind(*values, *[recut(x, ()) for x in starts])
-    return [Piece(y, spec) for y in outs]
+    [y] = primitive.bind(*values, *[recut(x, ()) for x in starts])
+    return [_cut_again(Piece(y, spec), operand.spec)]
 
 
 sharding_rules[lax.gather_p] = gather_pieces

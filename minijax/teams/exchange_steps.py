@@ -6,7 +6,6 @@ The five of them: fold (an allreduce), scatter, all, parts, one.
 """
 
 import os
-import zlib
 from contextlib import suppress
 from functools import cache, partial, reduce
 from typing import NamedTuple
@@ -31,6 +30,7 @@ from minijax.llvm.types import pointer_to, type_in_memory
 from minijax.llvm.writing import LLVMFunction
 from minijax.machine.program_text import kernel_named
 from minijax.replicas.rendezvous import among, label_of, replica_here
+from minijax.teams.labels import label_for
 from minijax.teams.meeting_code import (
     arrive,
     ask,
@@ -278,16 +278,6 @@ def exchanged_in_python(program, step):
     return run
 
 
-told: dict = {}  # from the numbers in labels to what they say
-
-
-def number_of(text):
-    """Return a number for a text, the same in each process."""
-    number = zlib.crc32(text.encode()) & 0x7FFFFFFF
-    told[number] = text
-    return number
-
-
 def combining_function(f, launch):
     """Return the name of the function that combines elements from one to another."""
     program, kernel = f.program, launch.kernel
@@ -327,7 +317,7 @@ def write_exchange(f, step):
         number = f.emit(f"trunc i64 {number} to i32")
         out = f.emit(f"bitcast i8* {out} to i32*", "p")
         return f.line(f"store i32 {number}, i32* {out}")
-    label = number_of(step.label) | number_of(step.line) << 32
+    label = label_for(step)
     ends = [f.emit(f"ptrtoint i8* {x} to i64") for x in (f.address(step.x), out)]
     args = [entry, *ends, *SIZES[step.how](f, step), label]
     write_call(f, f"exchange_{step.how}", args)

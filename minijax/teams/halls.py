@@ -23,7 +23,8 @@ from minijax.calls.words import word
 from minijax.machine.executables import contexts, table
 from minijax.replicas.rendezvous import Released, _late, _strangers, here, replica_here
 from minijax.replicas.rows import row_of
-from minijax.teams.exchange_steps import exchange_library, told
+from minijax.teams.exchange_steps import exchange_library
+from minijax.teams.labels import told
 from minijax.teams.meeting_code import (
     ACQUIRE,
     ACQUIRE_TIMED,

@@ -20,9 +20,9 @@ from minijax.teams.exchange_steps import (
     SIZES,
     Exchange,
     folding,
-    number_of,
     write_call,
 )
+from minijax.teams.labels import label_for
 
 
 class JointExchange(NamedTuple):
@@ -122,7 +122,7 @@ def write_joint_exchange(f, step):
             place = f.emit(f"getelementptr i64, i64* {rows}, i64 {6 * i + j}", "p")
             f.line(f"store i64 {x}, i64* {place}")
     start = f.emit(f"ptrtoint i64* {rows} to i64")
-    label = number_of(step.label) | number_of(step.line) << 32
+    label = label_for(step)
     write_call(f, "exchange_folds", [entry, start, count, label])
 
 

@@ -17,6 +17,9 @@ SLOTS, SLOT, SMALL = 192, 1088, 512
 # A slot; for two turns, as a quick replica may be one turn ahead of a slow one.
 ARRIVALS, SOURCE, LABEL, RESULT, NAPS, BESIDE = 0, 8, 24, 40, 48, 64
 KIND = 4294967295  # the bits of a label in which replicas have to agree
+# An entry has the group, -1 if it belongs to several processes; the number in it; and,
+# for these, where the function is that exchanges with the others.
+ELSEWHERE = 16
 
 # What all groups of a team share, its hall.
 POISON, SPINS, YIELDS, ALERT = 0, 64, 72, 80
@@ -179,6 +182,8 @@ def exchange_fold(entry, source, result, size, width, combine, grain, label):
     writes it to the results of all others while it is still close.
     """
     group = word[entry]
+    if group < 0:
+        return call(word[entry + ELSEWHERE], entry, source, result, label)
     side = arrive(entry, source, size * width, result, label)
     if side < 0:
         return 1
@@ -202,6 +207,8 @@ def exchange_fold(entry, source, result, size, width, combine, grain, label):
 def exchange_scatter(entry, source, result, size, width, combine, grain, label):
     """Each gets a part, of `size` elements, of the combination of all sources."""
     group = word[entry]
+    if group < 0:
+        return call(word[entry + ELSEWHERE], entry, source, result, label)
     whole = word[group + SIZE] * size * width
     side = arrive(entry, source, whole, result, label)
     if side < 0:
@@ -220,6 +227,8 @@ def exchange_scatter(entry, source, result, size, width, combine, grain, label):
 def exchange_all(entry, source, result, size, label):
     """All get all sources, one after the other, of `size` bytes each."""
     group = word[entry]
+    if group < 0:
+        return call(word[entry + ELSEWHERE], entry, source, result, label)
     side = arrive(entry, source, size, result, label)
     if side < 0:
         return 1
@@ -235,6 +244,8 @@ def exchange_all(entry, source, result, size, label):
 def exchange_parts(entry, source, result, size, label):
     """Each gets its part of all sources, one after the other, of `size` bytes each."""
     group = word[entry]
+    if group < 0:
+        return call(word[entry + ELSEWHERE], entry, source, result, label)
     whole = word[group + SIZE] * size
     side = arrive(entry, source, whole, result, label)
     if side < 0:
@@ -252,6 +263,8 @@ def exchange_parts(entry, source, result, size, label):
 def exchange_one(entry, source, result, size, table, label):
     """Each gets the source of the replica that a table names, or zeros for -1."""
     group = word[entry]
+    if word[entry] < 0:
+        return call(word[entry + ELSEWHERE], entry, source, result, label)
     side = arrive(entry, source, size, result, label)
     if side < 0:
         return 1
@@ -322,6 +335,8 @@ def exchange_folds(entry, table, count, label):
     small ones are shared out as well.
     """
     group = word[entry]
+    if group < 0:
+        return call(word[entry + ELSEWHERE], entry, table, count, label)
     end = table + count * ROW
     total = 0
     row = table
