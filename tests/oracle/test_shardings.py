@@ -144,7 +144,8 @@ def surroundings(top):
         return top.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
 
     return {
-        "top": top, "mapped": mapped, "jnp": top.numpy, "np": np, "P": P, "S": named, "A": array,
+        "top": top, "mapped": mapped, "jnp": top.numpy, "np": np, "P": P,
+        "S": named, "A": array,
         "U": top.numpy.arange(64.0).reshape(8, 8), "mesh": mesh, "deleted": deleted,
         "shards": lambda x: [shard.data for shard in x.addressable_shards],
         "pickle": __import__("pickle"),
