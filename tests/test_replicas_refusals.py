@@ -41,7 +41,8 @@ REFUSED = {
         ValueError, r"x.*2.*\b5\b|\b5\b.*x.*2", lambda: mapped(SAME, jnp.arange(5.0)),
     ),
     "a part that is no whole number": (
-        ValueError, "axis 0 is partitioned 2 times, but the dimension size is 5", lambda: placed(np.ones(5), "x"),
+        ValueError, "axis 0 is partitioned 2 times, but the dimension size is 5",
+        lambda: placed(np.ones(5), "x"),
     ),
     "an argument that is no whole number of parts": (
         ValueError, "axis 0 is partitioned 2 times",
@@ -76,7 +77,8 @@ REFUSED = {
         ValueError, "out_specs.*x", lambda: mapped(SAME, V, out_specs=P()),
     ),
     "a mesh larger than the devices": (
-        ValueError, "2 must be >=.*16.*jax_num_cpu_devices", lambda: make_mesh((16,), ("x",)),
+        ValueError, "2 must be >=.*16.*jax_num_cpu_devices",
+        lambda: make_mesh((16,), ("x",)),
     ),
     "a mesh with too few names": (
         ValueError, "axis_names", lambda: Mesh(np.array(minijax.devices()), ("x", "y")),

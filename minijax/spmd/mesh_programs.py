@@ -66,13 +66,11 @@ class MeshProgram:
     def __call__(self, *args):
         arrays = list(map(asarray_impl, args))
         if self._acts:
-            return self._on_first(arrays)
-        known, plan = self._last
-        places = [self.placement, *[x.placement for x in arrays]]
-        if places != known:
-            plan = self._plan(arrays)
-            self._last = places, plan
-        return plan.run(arrays)
+            return on_first(self, arrays)
+        last, places = self._last, [self.placement, *[x.placement for x in arrays]]
+        if places != last[0]:
+            last = self._last = places, self._plan(arrays)
+        return last[1].run(arrays)
 
     def _plan(self, arrays):
         mesh = mesh_of([x.sharding for x in arrays], self.placement.sharding.mesh)
@@ -80,10 +78,12 @@ class MeshProgram:
         key = self.closed, mesh, specs, self.name
         return self._plans.get(key, lambda: Plan(*key))
 
-    def _on_first(self, given):
-        home = self.placement.device.home.committed
-        run = compiled(self.closed, None, self.name, placement=home)
-        return [moved(y, self.placement) for y in run(*[moved(x, home) for x in given])]
+
+def on_first(program, given):
+    """Run a `MeshProgram` on the first device; bring the results to all of them."""
+    home = program.placement.device.home.committed
+    run = compiled(program.closed, None, program.name, placement=home)
+    return [moved(y, program.placement) for y in run(*[moved(x, home) for x in given])]
 
 
 backends["spmd"] = MeshProgram
