@@ -49,9 +49,20 @@ class JointExchange(NamedTuple):
         """The buffers that the step writes to."""
         return [part.out for part in self.parts]
 
-    names = property(lambda self: self.parts[0].names)
-    line = property(lambda self: self.parts[0].line)
-    label = property(lambda self: "; ".join(part.label for part in self.parts))
+    @property
+    def names(self):
+        """Who meets: the same for all parts."""
+        return self.parts[0].names
+
+    @property
+    def line(self):
+        """Where the user has asked for the first of them."""
+        return self.parts[0].line
+
+    @property
+    def label(self):
+        """What is exchanged."""
+        return "; ".join(part.label for part in self.parts)
 
     def __str__(self):
         outs, xs = (" ".join(map(str, each)) for each in (self.writes, self.reads))
