@@ -144,11 +144,12 @@ oracle: $(ORACLE)/.installed
 	$(call title,oracle)
 	@MINIJAX_ORACLE=1 $(ORACLE)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal tests/oracle
 
-## make bench           measure side by side with JAX and others, pinned to one core
+## make bench           measure side by side with JAX and others; replicas, on all cores
 bench: $(BENCH)/.installed
 	$(call title,bench)
 	@$(BENCH)/bin/python benchmarks/eager.py
 	@$(BENCH)/bin/python benchmarks/compiled.py
+	@$(BENCH)/bin/python benchmarks/device_rows.py
 
 ## make experiments     the paper's experiments beside JAX and Autograd; NOTE="a busy machine"
 experiments: $(ORACLE)/.installed

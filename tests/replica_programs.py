@@ -259,9 +259,46 @@ class Programs:
         self.add("some axes", top.shard_map(partial(lax.psum, axis_name="x"),
                                             in_specs=P("x"), **some), v)  # fmt: skip
 
+    def groups(self):
+        """Run collectives among groups of an axis, in every way, and the refusals."""
+        top, lax, P, x = self.top, self.lax, self.top.P, self.array(4, 4)
+        two, uneven = [[0, 2], [3, 1]], [[0], [1, 2, 3]]
+        some = {
+            "psum": lambda v: lax.psum(v, "x", axis_index_groups=two),
+            "psum of a tree": lambda v: lax.psum((v, v[0]), "x", axis_index_groups=two),
+            "pmean": lambda v: lax.pmean(v, "x", axis_index_groups=two),
+            "pmax": lambda v: lax.pmax(v, "x", axis_index_groups=two),
+            "gather": lambda v: lax.all_gather(v, "x", axis_index_groups=two),
+            "scatter": lambda v: lax.psum_scatter(
+                v, "x", axis_index_groups=two, tiled=True
+            ),
+            "exchange": lambda v: lax.all_to_all(
+                v, "x", 0, 0, axis_index_groups=two, tiled=True
+            ),
+            "size": lambda v: v * lax.psum(1, "x", axis_index_groups=two),
+            "uneven": lambda v: lax.psum(v, "x", axis_index_groups=uneven),
+            "slope": top.grad(
+                lambda v: (lax.psum(v * v, "x", axis_index_groups=two) * v).sum()
+            ),
+            "twice": lambda v: lax.psum(v, "x", axis_index_groups=[[0, 1], [1, 2, 3]]),
+            "outside": lambda v: lax.psum(v, "x", axis_index_groups=[[0, 1], [2, 4]]),
+        }
+        for name, f in some.items():
+            for check in (True, False):
+                how = {"mesh": self.mesh, "in_specs": P("x"), "out_specs": P("x")}
+                each = lambda v, f=f: top.tree.map(lambda y: y[None], f(v[0]))  # noqa: E731
+                mapped = top.shard_map(each, check_vma=check, **how)
+                self.add(f"groups {name} {check}", self.quick(mapped), x)
+                if name in ("psum", "pmax", "gather", "scatter") and not check:
+                    self.text(f"groups {name}", mapped, x)
+            self.add(f"groups {name} pmap", self.quick(top.pmap(f, "x")), x)
+            if name != "size":
+                self.add(f"groups {name} vmap", top.vmap(f, axis_name="x"), x)
+
     def run(self):
         """Run everything, and return what was found by name."""
-        for part in (self.values, self.gradients, self.texts, self.faces):
+        parts = self.values, self.gradients, self.texts, self.faces, self.groups
+        for part in parts:
             part()
         return self.found
 

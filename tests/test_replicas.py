@@ -23,7 +23,8 @@ from minijax import (
     shard_map,
     vmap,
 )
-from minijax.replicas.rendezvous import Meeting, Run, row_of, run_replicas
+from minijax.replicas.rendezvous import Meeting, Run, run_replicas
+from minijax.replicas.rows import row_of
 
 ROWS = jnp.arange(6.0).reshape(2, 3) + 1
 

@@ -32,6 +32,13 @@ def pooled(v, groups):
     return lax.reduce_window(made, -jnp.inf, lax.max, (1, 1, 2, 2), (1,) * 4, "VALID")
 
 
+def asked(v):
+    """Ask for a cut inside of a loop, on the mesh of two."""
+    if any(device not in MESH.devices for device in minijax.devices()):
+        return v
+    return lax.with_sharding_constraint(v, NamedSharding(MESH, P(None, "x")))
+
+
 FUNCTIONS = {
     "elementwise": lambda v: jnp.tanh(v) * v + v.T - 1,
     "stretched": lambda v: v / v.sum(1, keepdims=True) + v.max(0),
@@ -47,6 +54,26 @@ FUNCTIONS = {
     "types": lambda v: (v.astype("int32"), lax.bitcast_convert_type(v, "uint8")),
     "gradient": minijax.grad(lambda v: (jnp.sin(v) @ v).sum()),
     "examples": minijax.vmap(lambda v: (v * v.sum()).max()),
+    "taken": lambda v: (v[:, jnp.array([1, 5])], minijax.vmap(lambda r: r[3])(v)),
+    "own_rows": minijax.vmap(lambda r: r[jnp.argmax(r)] + r.at[2].set(0.0)),
+    "moving": lambda v: lax.dynamic_update_slice_in_dim(
+        v, lax.dynamic_slice_in_dim(v, jnp.int32(v[0, 0]) % 5, 2, 1), 3, 1
+    ),
+    "summed_rows": lambda v: v.at[jnp.array([1, 1, 7])].add(v[:3]),
+    "steps": lambda v: lax.scan(lambda c, _: (jnp.sin(c) @ v, c.sum(0)), v, None, 3),
+    "zeros_first": lambda v: lax.scan(
+        lambda c, _: (c + v, None), jnp.zeros((8, 8)), None, 3
+    )[0],
+    "until": lambda v: lax.while_loop(
+        lambda c: c.sum() < 1e3, lambda c: c * 2 + 1, jnp.abs(v)
+    ),
+    "two_ways": lambda v: lax.cond(v.sum() > 0, jnp.sin, lambda u: u.T @ u, v),
+    "loop_gradient": minijax.grad(
+        lambda v: lax.scan(lambda c, _: (jnp.tanh(c) * v, None), v, None, 3)[0].sum()
+    ),
+    "asked": lambda v: lax.scan(
+        lambda c, r: (asked(c * 2) + r, asked(c)[0]), v, v
+    ),
     "loops": lambda v: lax.scan(lambda c, r: (c + r, c * r), v[0], v),
     "while": lambda v: lax.fori_loop(0, 3, lambda i, u: jnp.sin(u) + v, v),
     "branches": lambda v: lax.cond(v.sum() > 0, jnp.sin, jnp.cos, v),
@@ -118,6 +145,66 @@ def test_the_program_of_one_device_is_its_text():
     compiled = minijax.jit(lambda v: v @ v.T).lower(x).compile()
     compiled(x)
     assert "psum" in compiled.as_text() and "P(None, 'x')" in compiled.as_text()
+
+
+@pytest.mark.parametrize("name", ["scan", "while", "cond"])
+def test_what_is_cut_stays_cut_in_loops(name):
+    f = {
+        "scan": lambda v: lax.scan(lambda c, _: (c + v, None), 0 * v, None, 3)[0],
+        "while": lambda v: lax.while_loop(lambda c: c.sum() < 99, jnp.exp, v),
+        "cond": lambda v: lax.cond(v.sum() > 0, jnp.sin, jnp.cos, v),
+    }[name]
+    x = cut(NUMBERS, None, "x")
+    made = minijax.jit(f).lower(x).compile()
+    assert made(x).sharding.spec == P(None, "x")
+    assert "all_gather" not in made.as_text() and "gathered" not in made.as_text()
+
+
+def test_the_text_says_what_is_gathered_and_where():
+    x = cut(NUMBERS, "x")
+    made = minijax.jit(lambda v, i: jnp.sort(v, 0)[i]).lower(x, 3).compile()
+    made(x, 3)
+    lines = [x for x in made.as_text().split("\n") if x.startswith("gathered for")]
+    assert any(
+        x.startswith("gathered for sort (") and "test_replicas_shardings.py" in x
+        for x in lines
+    ), lines
+    assert lines[0].endswith("(x, ) -> (, )")
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_map_below_jit_leaves_its_result_in_parts(check):
+    how = {"mesh": MESH, "in_specs": P("x"), "out_specs": P("x"), "check_vma": check}
+
+    def body(b):
+        start = jnp.zeros(8)
+        start = lax.pcast(start, "x", to="varying") if check else start
+        total, rows = lax.scan(lambda c, r: (c + lax.psum(r, "x") * r, c), start, b)
+        return rows + total
+
+    def f(v):
+        return minijax.shard_map(body, **how)(v * 2) @ v
+
+    x = cut(NUMBERS, "x")
+    expected = f(jnp.asarray(NUMBERS))
+    result = minijax.jit(f)(x)
+    assert result.sharding.spec == P("x")
+    np.testing.assert_allclose(result, expected, 1e-3)
+    slope = minijax.jit(minijax.grad(lambda v: jnp.sin(f(v)).sum()))
+    alone = minijax.grad(lambda v: jnp.sin(f(v)).sum())(jnp.asarray(NUMBERS))
+    np.testing.assert_allclose(slope(x), alone, 2e-2, 1e-2)
+
+
+def test_replicas_and_devices_in_step_agree():
+    from minijax.spmd.exchanging import InStep
+    from minijax.spmd.spreading import program_of_device
+
+    closed = minijax.make_jaxpr(lambda v: jnp.tanh(v @ v.T).max(0))(NUMBERS)
+    local, outs = program_of_device(closed, MESH, [((), ("x",))])
+    in_step = InStep(local, MESH, [P(None, "x")], [P(*outs[0])])
+    x = cut(NUMBERS, None, "x")
+    [slow], fast = in_step([x]), minijax.jit(lambda v: jnp.tanh(v @ v.T).max(0))(x)
+    np.testing.assert_allclose(slow, fast, 1e-6)
 
 
 def test_effects_happen_once(capsys):

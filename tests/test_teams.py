@@ -11,7 +11,20 @@ import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import clear_caches, config, jit, lax, pmap, pure_callback
+from minijax import (
+    P,
+    clear_caches,
+    config,
+    grad,
+    jit,
+    lax,
+    make_mesh,
+    pmap,
+    pure_callback,
+    shard_map,
+    tree,
+    vmap,
+)
 from minijax.calls.words import word
 from minijax.replicas.sharded_maps import _programs
 from minijax.teams import halls
@@ -46,6 +59,58 @@ def test_a_sum_has_no_step_of_python():
         [program] = mesh_programs()
         assert program.seat is False and program.executable.host.steps
     clear_caches()
+
+
+def exchanges(program):
+    """Return the lines of a program's steps that are meetings."""
+    return [x for x in str(program.executable.lowered).split("\n") if " exchange " in x]
+
+
+@pytest.mark.parametrize("size", [1, 3, 40, 3000])
+def test_a_tree_meets_once(size):
+    def total(v):
+        tree = {"a": v, "b": [v * 2, v > 1, v.sum()], "c": jnp.outer(v[:9], v)}
+        return lax.psum(tree, "i"), lax.pmax(jnp.sin(v), "i")
+
+    clear_caches()
+    x = jnp.asarray(np.arange(2 * size).reshape(2, size) % 5, "float32")
+    found, expected = pmap(total, "i")(x), vmap(total, axis_name="i")(x)
+    for mine, theirs in zip(tree.leaves(found), tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(mine, theirs, 1e-6)
+    [program] = mesh_programs()
+    [line] = exchanges(program)
+    assert line.count("together") == 1 and "fold by add, max" in line
+
+
+def test_gradients_of_all_layers_meet_once():
+    def loss(w, x):
+        for layer in w:
+            x = jnp.tanh(x @ layer)
+        return (x**2).mean()
+
+    clear_caches()
+    mesh, numbers = make_mesh((2,), ("x",)), np.random.default_rng(0)
+    w = [jnp.asarray(numbers.normal(size=(4, 4)), "float32") for _ in range(5)]
+    x = jnp.asarray(numbers.normal(size=(6, 4)), "float32")
+    how = {"mesh": mesh, "in_specs": (P(), P("x")), "out_specs": P()}
+    slopes = shard_map(grad(loss), **how)(w, x)
+    [program] = mesh_programs()
+    assert len(exchanges(program)) == 1
+    for mine, theirs in zip(slopes, grad(loss)(w, x)):
+        np.testing.assert_allclose(mine, 2 * theirs, 1e-4, 1e-6)
+
+
+def test_what_reads_a_sum_comes_between():
+    def two(v):
+        first = lax.psum(v, "i")
+        return lax.psum(jnp.sin(first) + v, "i"), lax.psum(v * 2, "i")
+
+    clear_caches()
+    np.testing.assert_allclose(
+        pmap(two, "i")(ROWS)[0], vmap(two, axis_name="i")(ROWS)[0], 1e-6
+    )
+    [program] = mesh_programs()
+    assert len(exchanges(program)) == 2
 
 
 EIGHT = """

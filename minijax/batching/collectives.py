@@ -19,8 +19,9 @@ from minijax.batching.named_axes import (
     axis_names,
     axis_size,
     collective,
+    group_size,
+    grouped,
     one_axis_name,
-    refuse_groups,
 )
 from minijax.batching.rules import insert_axis
 from minijax.core import Primitive
@@ -43,11 +44,12 @@ def reduce_over_axis(primitive, fold, repeat):
         others = tuple(name for name in axis_name if name != axis.name)
         return primitive.bind(x, axis_name=others)[0] if others else x, None
 
-    def other(axis, x, dim, axis_name):
-        return primitive.bind(x, axis_name=axis_name)[0], dim
+    def other(axis, x, dim, **params):
+        return primitive.bind(x, **params)[0], dim
 
-    def shape(x, axis_name):
-        same = x.manual_axis_type.without(axis_name)
+    def shape(x, axis_name, axis_index_groups=None):
+        alike = () if axis_index_groups else axis_name  # groups have different values
+        same = x.manual_axis_type.without(alike)
         return [x.update(weak_type=False, manual_axis_type=same)]
 
     collective(primitive, shape, own, other)
@@ -68,60 +70,64 @@ reduce_over_axis(pmax_p, lax.reduce_max, lambda size, x: x)
 reduce_over_axis(pmin_p, lax.reduce_min, lambda size, x: x)
 
 
-def psum(x: Any, axis_name: Any, *, axis_index_groups: None = None) -> Any:
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """Return the sum of `x` over all examples along a named axis.
 
     Args:
       x: a pytree of arrays. Python numbers are multiplied by the size of the axis and
         stay Python numbers, so that ``psum(1, "i")`` is the size of the axis.
       axis_name: the name given to ``vmap``, or a tuple of names.
-      axis_index_groups: not supported under ``vmap``.
+      axis_index_groups: lists of indices of the axis, of those that are added up;
+        devices know them, and ``vmap`` does not.
 
     Raises:
       NameError: if no axis of that name is mapped here.
+      ValueError: if an index is in no group, or in two.
+      NotImplementedError: if there are groups, under ``vmap``.
 
     Reference: ``jax.lax.psum``.
     """
     names = axis_names(axis_name)
-    refuse_groups("psum", axis_index_groups)
-    return tree_map(partial(_sum_leaf, names), x)
+    groups = grouped(names, axis_index_groups)
+    return tree_map(partial(_sum_leaf, names, groups), x)
 
 
-def _sum_leaf(names, x):
+def _sum_leaf(names, groups, x):
     if isinstance(x, (bool, int, float, complex)):
-        return x * axis_size(names)
+        return x * group_size(names, **groups)
     if typeof(x).dtype == bool:
         x = lax.convert_element_type(x, np.int32)
-    return psum_p.bind(x, axis_name=names)[0]
+    return psum_p.bind(x, axis_name=names, **groups)[0]
 
 
-def pmean(x: Any, axis_name: Any, *, axis_index_groups: None = None) -> Any:
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """Return the mean of `x` over all examples along a named axis.
 
     Reference: ``jax.lax.pmean``; the arguments are those of `psum`.
     """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
-    return tree_map(lambda leaf: jnp.divide(leaf, axis_size(axis_name)), total)
+    size = psum(1, axis_name, axis_index_groups=axis_index_groups)
+    return tree_map(lambda leaf: jnp.divide(leaf, size), total)
 
 
-def pmax(x: Any, axis_name: Any, *, axis_index_groups: None = None) -> Any:
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """Return the greatest `x` of all examples along a named axis.
 
     Reference: ``jax.lax.pmax``; the arguments are those of `psum`.
     """
-    refuse_groups("pmax", axis_index_groups)
     names = axis_names(axis_name)
-    return tree_map(lambda leaf: pmax_p.bind(leaf, axis_name=names)[0], x)
+    how = {"axis_name": names} | grouped(names, axis_index_groups)
+    return tree_map(lambda leaf: pmax_p.bind(leaf, **how)[0], x)
 
 
-def pmin(x: Any, axis_name: Any, *, axis_index_groups: None = None) -> Any:
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """Return the least `x` of all examples along a named axis.
 
     Reference: ``jax.lax.pmin``; the arguments are those of `psum`.
     """
-    refuse_groups("pmin", axis_index_groups)
     names = axis_names(axis_name)
-    return tree_map(lambda leaf: pmin_p.bind(leaf, axis_name=names)[0], x)
+    how = {"axis_name": names} | grouped(names, axis_index_groups)
+    return tree_map(lambda leaf: pmin_p.bind(leaf, **how)[0], x)
 
 
 ppermute_p: Primitive = Primitive("ppermute")

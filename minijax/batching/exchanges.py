@@ -15,8 +15,9 @@ from minijax.batching.named_axes import (
     axis_names,
     axis_size,
     collective,
+    group_size,
+    grouped,
     one_axis_name,
-    refuse_groups,
 )
 from minijax.batching.rules import at_front, beside, insert_axis, move_axis
 from minijax.core import Primitive
@@ -26,7 +27,7 @@ from minijax.tree_util import tree_map
 all_gather_p: Primitive = Primitive("all_gather")
 
 
-def _gather_shape(x, axis_name, axis_size, all_gather_dimension, tiled):
+def _gather_shape(x, axis_size, all_gather_dimension, tiled, **params):
     shape = list(x.shape)
     if tiled:
         shape[all_gather_dimension] *= axis_size
@@ -70,7 +71,7 @@ def all_gather(
     x: Any,
     axis_name: Any,
     *,
-    axis_index_groups: None = None,
+    axis_index_groups: Any = None,
     axis: int = 0,
     tiled: bool = False,
 ) -> Any:
@@ -79,7 +80,7 @@ def all_gather(
     Args:
       x: a pytree of arrays.
       axis_name: the name given to ``vmap``.
-      axis_index_groups: not supported under ``vmap``.
+      axis_index_groups: groups of equal size, see `psum`.
       axis: where the examples are put in the results.
       tiled: whether they are joined along an axis of `x`, not stacked along a new one.
 
@@ -89,16 +90,18 @@ def all_gather(
 
     Reference: ``jax.lax.all_gather``.
     """
-    names = one_axis_name("all_gather", axis_name, axis_index_groups)
+    names = one_axis_name("all_gather", axis_name)
+    groups = grouped(names, axis_index_groups)
 
     def gather(leaf):
         place = canonicalize_axis(axis, typeof(leaf).ndim + (not tiled))
         [result] = all_gather_p.bind(
             leaf,
             axis_name=names,
-            axis_size=axis_size(names),
+            axis_size=group_size(names, **groups),
             all_gather_dimension=place,
             tiled=tiled,
+            **groups,
         )
         return result
 
@@ -108,7 +111,7 @@ def all_gather(
 reduce_scatter_p: Primitive = Primitive("reduce_scatter")
 
 
-def _scatter_shape(x, axis_name, axis_size, scatter_dimension, tiled):
+def _scatter_shape(x, axis_size, scatter_dimension, tiled, **params):
     _check_divisible("psum_scatter", x, scatter_dimension, axis_size, tiled)
     shape = list(x.shape)
     if tiled:
@@ -154,7 +157,7 @@ def psum_scatter(
     axis_name: Any,
     *,
     scatter_dimension: int = 0,
-    axis_index_groups: None = None,
+    axis_index_groups: Any = None,
     tiled: bool = False,
 ) -> Any:
     """Return this example's part of the sum of `x` over a named axis.
@@ -164,7 +167,7 @@ def psum_scatter(
       axis_name: the name given to ``vmap``.
       scatter_dimension: the axis of `x` that is dealt out; its size is that of the
         named axis, and it is gone from the result.
-      axis_index_groups: not supported under ``vmap``.
+      axis_index_groups: groups of equal size, see `psum`.
       tiled: whether that axis stays, and each example gets an equal part of it.
 
     Raises:
@@ -173,15 +176,17 @@ def psum_scatter(
 
     Reference: ``jax.lax.psum_scatter``.
     """
-    names = one_axis_name("psum_scatter", axis_name, axis_index_groups)
+    names = one_axis_name("psum_scatter", axis_name)
+    groups = grouped(names, axis_index_groups)
 
     def scatter(leaf):
         [result] = reduce_scatter_p.bind(
             leaf,
             axis_name=names,
-            axis_size=axis_size(names),
+            axis_size=group_size(names, **groups),
             scatter_dimension=canonicalize_axis(scatter_dimension, typeof(leaf).ndim),
             tiled=tiled,
+            **groups,
         )
         return result
 
@@ -191,7 +196,7 @@ def psum_scatter(
 all_to_all_p: Primitive = Primitive("all_to_all")
 
 
-def _exchange_shape(x, axis_name, axis_size, split_axis, concat_axis, tiled):
+def _exchange_shape(x, axis_size, split_axis, concat_axis, tiled, **params):
     _check_divisible("all_to_all", x, split_axis, axis_size, tiled)
     shape = list(x.shape)
     if tiled:
@@ -226,7 +231,7 @@ def all_to_all(
     split_axis: int,
     concat_axis: int,
     *,
-    axis_index_groups: None = None,
+    axis_index_groups: Any = None,
     tiled: bool = False,
 ) -> Any:
     """Exchange: each example sends a part of `x` to every other one.
@@ -238,7 +243,7 @@ def all_to_all(
       split_axis: the axis of `x` that is dealt out; its size is that of the named
         axis, and it is gone from the result.
       concat_axis: the axis of the result along which the received parts lie.
-      axis_index_groups: not supported under ``vmap``.
+      axis_index_groups: groups of equal size, see `psum`.
       tiled: whether `split_axis` stays, dealt out in equal parts, and the parts are
         joined along the existing `concat_axis`.
 
@@ -249,27 +254,29 @@ def all_to_all(
     Reference: ``jax.lax.all_to_all``.
     """
     names = axis_names(axis_name)
-    refuse_groups("all_to_all", axis_index_groups)
-    axes = split_axis, concat_axis
+    groups, axes = grouped(names, axis_index_groups), (split_axis, concat_axis)
+    if groups and len(names) > 1:
+        raise NotImplementedError(f"all_to_all of groups takes one name, got {names}")
 
     def exchange(leaf):
         split, concat = [canonicalize_axis(i, typeof(leaf).ndim) for i in axes]
-        return _exchange(leaf, names, split, concat, tiled)
+        return _exchange(leaf, names, split, concat, tiled, **groups)
 
     return tree_map(exchange, x)
 
 
-def _exchange(x, names, split_axis, concat_axis, tiled):
+def _exchange(x, names, split_axis, concat_axis, tiled, **groups):
     """Exchange along the last names first, then along the first one."""
     if len(names) != 1:
         return _exchange_twice(x, names, split_axis, concat_axis, tiled) if names else x
     [result] = all_to_all_p.bind(
         x,
         axis_name=names,
-        axis_size=axis_size(names),
+        axis_size=group_size(names, **groups),
         split_axis=split_axis,
         concat_axis=concat_axis,
         tiled=tiled,
+        **groups,
     )
     return result
 

@@ -66,6 +66,11 @@ def collective(primitive, shape, own, other):
     def rule(axis, args, dims, **params):
         shape(*map(example_aval, args, dims), **params)  # its checks, on one example
         answer = own if axis.name in params["axis_name"] else other
+        if answer is own and "axis_index_groups" in params:
+            raise NotImplementedError(
+                f"{primitive} under vmap takes no axis_index_groups: reshape, and give "
+                "the groups an axis and a name of their own."
+            )
         result, dim = answer(axis, *args, *dims, **params)
         return [result], [dim]
 
@@ -84,13 +89,36 @@ def axis_names(axis_name):
     return names
 
 
-def refuse_groups(function, axis_index_groups):
-    """Raise if groups of examples are asked for."""
-    if axis_index_groups is not None:
-        raise NotImplementedError(
-            f"{function} under vmap takes no axis_index_groups: reshape, and give the "
-            "groups an axis and a name of their own."
+def grouped(names, axis_index_groups):
+    """Return the parameter that groups of examples are, in a dictionary; or {}.
+
+    Raises:
+      ValueError: if an index of the axes is in no group, or in two.
+    """
+    if axis_index_groups is None:
+        return {}
+    groups, size = tuple(map(tuple, axis_index_groups)), axis_size(names)
+    if sorted(i for group in groups for i in group) != list(range(size)):
+        raise ValueError(
+            "axis_index_groups must cover all indices exactly once: those of "
+            f"{' and '.join(map(repr, names))} are 0 to {size - 1}, got {groups}."
         )
+    return {"axis_index_groups": groups}
+
+
+def group_size(names, axis_index_groups=None):
+    """Return how many examples meet: those of the axes, or of each group of them.
+
+    Raises:
+      ValueError: if groups are not of one size.
+    """
+    sizes = {len(group) for group in axis_index_groups or ()}
+    if len(sizes) > 1:
+        raise ValueError(
+            "axis_index_groups must all have the same size here, got "
+            f"{axis_index_groups}."
+        )
+    return sizes.pop() if sizes else axis_size(names)
 
 
 def axis_size(axis_name: Any) -> int:
@@ -107,12 +135,11 @@ def axis_size(axis_name: Any) -> int:
     return prod(map(named_axis_size, axis_names(axis_name)))
 
 
-def one_axis_name(function, axis_name, axis_index_groups=None):
+def one_axis_name(function, axis_name):
     """Return a tuple of one name, for the collectives that take no more."""
     names = axis_names(axis_name)
     if len(names) != 1:
         raise ValueError(f"{function} takes one axis name, got {axis_name!r}")
-    refuse_groups(function, axis_index_groups)
     return names
 
 

@@ -10,7 +10,8 @@ from minijax.ranks.agreements import agree, text_of
 from minijax.ranks.engines import ACROSS, allgather
 from minijax.ranks.processes import world_here
 from minijax.replicas.named_shardings import gathered
-from minijax.replicas.rendezvous import Run, kinds, row_of
+from minijax.replicas.rendezvous import Run, kinds
+from minijax.replicas.rows import row_of
 from minijax.replicas.sharded_maps import run_over
 from minijax.spmd.exchanging import agreement, talk_across
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from minijax.arrays.settings import config
 from minijax.ranks.launchers import find_launcher, load_mpi
-from minijax.ranks.processes import World, join, world
+from minijax.ranks.processes import World, join, machine_code, world
 from minijax.ranks.watching import Notes, Watch, end_all_on_error
 
 
@@ -68,7 +68,7 @@ def initialize(
     watch = Watch(comm.rank, comm.size, limit, lambda: _end(comm), notes).start()
     end_all_on_error(lambda: _end(comm))
     world.value = World(comm, operations, watch)
-    config.update("minijax_exchange", False)  # machine code meets within a process only
+    config.update("minijax_exchange", machine_code.value and config.minijax_exchange)
     atexit.register(_leave, shutdown_timeout_seconds)
 
 

@@ -67,6 +67,7 @@ class World:
 
 
 world: Latest = Latest(None)
+machine_code: Latest = Latest(False)  # whether it exchanges with other processes, too
 
 
 def world_here() -> Any:

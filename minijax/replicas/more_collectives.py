@@ -73,7 +73,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
 
 
 def pswapaxes(
-    x: Any, axis_name: Any, axis: int, *, axis_index_groups: None = None
+    x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None
 ) -> Any:
     """Swap a named axis with an axis of `x`, which has the same size.
 

@@ -9,7 +9,7 @@ import os
 import threading
 from contextlib import contextmanager
 from contextvars import copy_context
-from functools import cache, partial, reduce
+from functools import partial, reduce
 from math import prod
 from queue import SimpleQueue
 
@@ -26,6 +26,7 @@ from minijax.emitted.arrays import COLLECTIVES
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import evaluation
 from minijax.kernels.program_steps import kernel_rules
+from minijax.replicas.rows import among, row_of
 
 
 class Meeting:
@@ -115,35 +116,6 @@ def _late(members, arrived, label, seconds):
         "MINIJAX_COLLECTIVE_TIMEOUT; one that never comes has taken another branch, or "
         "a longer loop."
     )
-
-
-def places(shape, rank):
-    """Return the index of a replica along each axis; the last counts fastest."""
-    found = {}
-    for name, size in reversed(shape.items()):
-        rank, found[name] = divmod(rank, size)
-    return found
-
-
-@cache
-def _row(shape, rank, names):
-    shape = dict(shape)
-    mine, fixed = places(shape, rank), set(shape).difference(names)
-    ranks = range(prod(shape.values()))
-    row = [r for r in ranks if all(places(shape, r)[x] == mine[x] for x in fixed)]
-    return tuple(sorted(row, key=lambda r: [places(shape, r)[x] for x in names]))
-
-
-def row_of(shape, rank, names):
-    """Return the ranks of the replicas that differ from one along `names` alone.
-
-    Raises:
-      NameError: if there is no axis of such a name.
-    """
-    for name in names:
-        if name not in shape:
-            raise unbound_axis(name)
-    return _row(tuple(shape.items()), rank, names)
 
 
 class Run:
@@ -300,6 +272,7 @@ def _index(axis_name):
 impl_rules[axis_index_p] = _index
 
 kinds: dict = {}  # which collective each way to combine is for
+NAMING = "axis_name", "axis_index_groups"
 
 HOSTED = "Replicas wait for each other in Python, in a step of the host."
 
@@ -366,18 +339,18 @@ def label_of(primitive, aval, names):
     return f"{primitive} of {aval.str_short()} over axis {where}"
 
 
-def exchanged(primitive, x, aval, combine, axis_name, **params):
+def exchanged(primitive, x, aval, combine, names, **params):
     """Exchange one array with the replicas along some axes, and return the result.
 
     Args:
       primitive, x: the collective, for messages, and the array.
       aval: of the result.
       combine: from the list of all buffers, and the parameters, to the results.
-      axis_name: tuple of names of axes.
+      names: who meets, as `row_of` takes it.
     """
-    replica, combine = replica_here(axis_name[0]), partial(combine, **params)
-    meeting = replica.run.meeting(replica.rank, axis_name)
-    label = label_of(primitive, typeof(x), axis_name)
+    replica, combine = replica_here(names[0]), partial(combine, **params)
+    meeting = replica.run.meeting(replica.rank, names)
+    label = label_of(primitive, typeof(x), names)
     buffer = meeting.exchange(replica.rank, label, asbuffer(x), combine)
     return ArrayImpl(np.asarray(buffer, aval.dtype), aval)
 
@@ -385,9 +358,10 @@ def exchanged(primitive, x, aval, combine, axis_name, **params):
 def exchanges(primitive, combine):
     """Give a collective its impl rule; `combine` makes the results of all replicas."""
 
-    def rule(x, axis_name, **params):
-        [aval] = shape_rules[primitive](typeof(x), axis_name=axis_name, **params)
-        return [exchanged(primitive, x, aval, combine, axis_name, **params)]
+    def rule(x, **params):
+        [aval], names = shape_rules[primitive](typeof(x), **params), among(**params)
+        rest = {key: params[key] for key in params if key not in NAMING}
+        return [exchanged(primitive, x, aval, combine, names, **rest)]
 
     impl_rules[primitive], kinds[combine] = rule, primitive
 

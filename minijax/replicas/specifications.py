@@ -30,6 +30,7 @@ from minijax.replicas.partition_specs import PartitionSpec, dims_of, names_in
 from minijax.replicas.sharded_maps import (
     block_aval,
     body_trace,
+    quickly,
     refuse_divergence,
     shard_map_p,
 )
@@ -370,4 +371,4 @@ def shard_map(
     def wrapped(*args):
         return run_mapped(f, args, **how)
 
-    return wrapped
+    return quickly.value(wrapped)

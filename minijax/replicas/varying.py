@@ -89,8 +89,14 @@ def varying(x):
     return typeof(x).manual_axis_type.varying
 
 
-def _checked_of(primitive, args, axis_name):
+def _checked_of(primitive, args, axis_name, axis_index_groups=None, **params):
     names = {*axis_name}.intersection(checked_names(current_trace()))
+    if names and axis_index_groups and primitive is psum_p:
+        raise NotImplementedError(
+            "psum with axis_index_groups varies from group to group, which the types "
+            "of a checked shard_map do not say: give the groups an axis of the mesh "
+            "of their own, or pass check_vma=False."
+        )
     for x in args:
         some = names & varying(x)
         if primitive in (psum_p, pmax_p, pmin_p) and some and some != names:
@@ -139,7 +145,8 @@ def _write_fold(eqn, writing):
     """Write a reduction with JAX's parameters; a checked psum has another name."""
     names, [x] = eqn.params["axis_name"], eqn.invars
     checked = eqn.primitive is psum_p and x.aval.manual_axis_type.varying
-    shown = {"axes": names} | ({} if checked else {"axis_index_groups": None})
+    groups = {"axis_index_groups": eqn.params.get("axis_index_groups")}
+    shown = {"axes": names} | ({} if checked else groups)
     document = write_plainly(eqn, writing, shown)
     name = "psum_invariant" if checked else eqn.primitive.name
     return (*document[:2], name, *document[3:])
@@ -153,7 +160,7 @@ def _write_exchange(eqn, writing):
     if eqn.primitive is all_to_all_p:
         params = {key: params[key] for key in params if key != "axis_size"}
     if eqn.primitive is not axis_index_p:
-        params = params | {"axis_index_groups": None}
+        params = {"axis_index_groups": None} | params
     return write_plainly(eqn, writing, dict(sorted(params.items())))
 
 
@@ -235,11 +242,11 @@ def _unvary(cts, x, axes):
     return psum_p.bind(cts[0], axis_name=more) if more else [cts[0]]
 
 
-def _unsum(cts, x, axis_name):
+def _unsum(cts, x, axis_name, **groups):
     """A sum that made a value the same on all devices: its cotangent varies again."""
     if x.aval.manual_axis_type.varying.issuperset(axis_name):
         return [vary(cts[0], axis_name)]
-    return psum_p.bind(cts[0], axis_name=axis_name)
+    return psum_p.bind(cts[0], axis_name=axis_name, **groups)
 
 
 transpose_rules[pvary_p] = _unvary
@@ -251,7 +258,7 @@ def fit(primitive, args, params):
     if primitive is pvary_p:
         return args
     if primitive in COLLECTIVES:
-        names = _checked_of(primitive, args, params["axis_name"])
+        names = _checked_of(primitive, args, **params)
         return [vary(x, names) for x in args]
     if primitive in program_primitives:
         if primitive is cond_p and varying(args[0]):

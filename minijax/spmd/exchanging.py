@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl
+from minijax.arrays.array import ArrayImpl, asarray_impl
 from minijax.arrays.placement import host_device
 from minijax.arrays.transfer import moved
 from minijax.batching.collectives import pmax_p, pmin_p, psum_p
@@ -18,7 +18,7 @@ from minijax.batching.named_axes import axis_index_p
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.jaxprs.latest import Latest
 from minijax.jitting.compilation import _at, compiled
-from minijax.replicas.named_shardings import NamedSharding
+from minijax.replicas.named_shardings import NamedSharding, assemble, parts_of
 from minijax.replicas.partition_specs import PartitionSpec, names_of_entry, trimmed
 
 
@@ -156,6 +156,53 @@ def _run(closed, device, operands, name):
         made = compiled(closed, name=name, placement=host_device().committed)
         return _at(made, home)(*operands)
     return compiled(closed, name=name, placement=home)(*operands)
+
+
+class InStep:
+    """A program of one device, which all devices of a mesh run in step.
+
+    Args:
+      local: a `ClosedJaxpr`.
+      mesh: a `Mesh`.
+      in_specs, out_specs: how inputs and results are cut, a `PartitionSpec` for each.
+    """
+
+    def __init__(self, local, mesh, in_specs, out_specs):
+        self.local, self.mesh, self.parts = local, mesh, stretches(local.jaxpr)
+        self.ins = [NamedSharding(mesh, spec) for spec in in_specs]
+        self.outs = [NamedSharding(mesh, spec) for spec in out_specs]
+        homes, consts = mesh._flat, map(asarray_impl, local.consts)
+        self.consts = [[moved(x, home.committed) for home in homes] for x in consts]
+
+    @property
+    def text(self):
+        """How inputs and results are cut, and the program."""
+        return f"{[x.spec for x in self.ins + self.outs]}\n{self.local}"
+
+    def __call__(self, arrays):
+        """Return the results for arrays, which are cut anew where they have to be."""
+        agreement.value(self.mesh, self)
+        jaxpr = self.local.jaxpr
+        rows = [*self.consts, *map(parts_of, arrays, self.ins)]
+        known = dict(zip([*jaxpr.constvars, *jaxpr.invars], rows))
+        run_in_step(self.parts, self.mesh, known)
+        outs = [everywhere(x, known, self.mesh) for x in jaxpr.outvars]
+        avals = [self._whole(*pair) for pair in zip(jaxpr.out_avals, self.outs)]
+        return list(map(assemble, avals, self.outs, outs))
+
+    def _whole(self, aval, sharding):
+        counts = sharding.divisions(aval.ndim)
+        return aval.update(shape=[size * n for size, n in zip(aval.shape, counts)])
+
+
+def fits_replicas(jaxpr, mesh):
+    """Return whether replicas can run a program, each for a device of a mesh.
+
+    They are threads, which serve devices of the CPU, and cannot start replicas
+    themselves.
+    """
+    names = {eqn.primitive.name for eqn in jaxpr.eqns}
+    return mesh._flat[0].platform == "cpu" and "shard_map" not in names
 
 
 def mesh_of(shardings, default):

@@ -13,21 +13,10 @@ from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.shape_structs import struct_of
 from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.compilation import backends, compiled, default_backends
-from minijax.replicas.named_shardings import (
-    NamedSharding,
-    assemble,
-    operations_together,
-    parts_of,
-)
-from minijax.spmd.exchanging import (
-    agreement,
-    cuts_of,
-    everywhere,
-    mesh_of,
-    run_in_step,
-    spec_of,
-    stretches,
-)
+from minijax.replicas.named_shardings import operations_together
+from minijax.replicas.sharded_maps import mesh_program
+from minijax.spmd.exchanging import InStep, cuts_of, fits_replicas, mesh_of, spec_of
+from minijax.spmd.notes import noting
 from minijax.spmd.spreading import program_of_device
 
 
@@ -40,29 +29,18 @@ class Plan:
     """
 
     def __init__(self, closed, mesh, specs, name):
-        self.local, outs = program_of_device(closed, mesh, specs)
-        self.mesh, self.name, self.avals = mesh, name, closed.out_avals
-        self.ins = [NamedSharding(mesh, spec_of(cuts)) for cuts in specs]
-        self.outs = [NamedSharding(mesh, spec_of(cuts)) for cuts in outs]
-        self.parts = stretches(self.local.jaxpr)
-        homes, consts = mesh._flat, map(asarray_impl, self.local.consts)
-        self.consts = [[moved(x, home.committed) for home in homes] for x in consts]
+        with noting(mesh) as notes:
+            self.local, outs = program_of_device(closed, mesh, specs)
+        self.mesh, self.name, self.gatherings = mesh, name, notes.lines
+        self.ins, self.outs = (tuple(map(spec_of, cuts)) for cuts in (specs, outs))
+        make = mesh_program if fits_replicas(self.local.jaxpr, mesh) else InStep
+        self.run = make(self.local, mesh, self.ins, self.outs)
 
     @property
     def text(self):
-        """How inputs and results are cut, and the program of one device."""
-        ins, outs = [x.spec for x in self.ins], [x.spec for x in self.outs]
-        return f"{self.name} on {self.mesh}: {ins} -> {outs}\n{self.local}"
-
-    def run(self, arrays):
-        """Return the results for arrays, which are cut anew where they have to be."""
-        agreement.value(self.mesh, self)
-        jaxpr = self.local.jaxpr
-        rows = [*self.consts, *map(parts_of, arrays, self.ins)]
-        known = dict(zip([*jaxpr.constvars, *jaxpr.invars], rows))
-        run_in_step(self.parts, self.mesh, known, self.name)
-        outs = [everywhere(x, known, self.mesh) for x in jaxpr.outvars]
-        return list(map(assemble, self.avals, self.outs, outs))
+        """How inputs and results are cut, what was gathered, the program of one."""
+        head = f"{self.name} on {self.mesh}: {[*self.ins]} -> {[*self.outs]}"
+        return "\n".join([head, *self.gatherings, str(self.local)])
 
 
 class MeshProgram:
@@ -77,6 +55,7 @@ class MeshProgram:
 
     def __init__(self, closed, name="program"):
         self.closed, self.name, self._plans = closed, name, Once()
+        self._acts, self._last = has_effects(closed.jaxpr), ([], None)
 
     @property
     def text(self):
@@ -86,17 +65,25 @@ class MeshProgram:
 
     def __call__(self, *args):
         arrays = list(map(asarray_impl, args))
-        if has_effects(self.closed.jaxpr):
-            return self._on_first(arrays)
+        if self._acts:
+            return on_first(self, arrays)
+        last, places = self._last, [self.placement, *[x.placement for x in arrays]]
+        if places != last[0]:
+            last = self._last = places, self._plan(arrays)
+        return last[1].run(arrays)
+
+    def _plan(self, arrays):
         mesh = mesh_of([x.sharding for x in arrays], self.placement.sharding.mesh)
         specs = tuple([cuts_of(x.sharding, mesh, x.ndim) for x in arrays])
         key = self.closed, mesh, specs, self.name
-        return self._plans.get(key, lambda: Plan(*key)).run(arrays)
+        return self._plans.get(key, lambda: Plan(*key))
 
-    def _on_first(self, given):
-        home = self.placement.device.home.committed
-        run = compiled(self.closed, None, self.name, placement=home)
-        return [moved(y, self.placement) for y in run(*[moved(x, home) for x in given])]
+
+def on_first(program, given):
+    """Run a `MeshProgram` on the first device; bring the results to all of them."""
+    home = program.placement.device.home.committed
+    run = compiled(program.closed, None, program.name, placement=home)
+    return [moved(y, program.placement) for y in run(*[moved(x, home) for x in given])]
 
 
 backends["spmd"] = MeshProgram

@@ -18,6 +18,7 @@ from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct
 from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.own_rules.function_calls import callee_rules
+from minijax.spmd.notes import look_at, note_gathering, noting
 
 
 class Piece(NamedTuple):
@@ -57,6 +58,7 @@ def recut(piece, wanted):
     little, each device cuts by itself.
     """
     value, kept = piece.value, []
+    note_gathering(piece.spec, wanted)
     for axis, (have, want) in enumerate(zip(piece.spec, wanted)):
         kept.append(_common(have, want))
         for name in reversed(have[kept[-1] :]):
@@ -123,6 +125,7 @@ def spread_out(jaxpr, consts, pieces):
         return uncut(atom.val) if isinstance(atom, Literal) else known[atom]
 
     for eqn in jaxpr.eqns:
+        look_at(eqn)
         operands = [read(x) for x in eqn.invars]
         callee = callee_rules[eqn.primitive](eqn)
         if callee is not None:
@@ -151,7 +154,8 @@ def program_of_device(closed, mesh, specs):
         return [piece.value for piece in outs]
 
     parts = [_part(*pair, mesh) for pair in zip(closed.in_avals, specs)]
-    return make_jaxpr(local, axis_env=mesh.shape_tuple)(*parts), out_specs
+    with noting(mesh):
+        return make_jaxpr(local, axis_env=mesh.shape_tuple)(*parts), out_specs
 
 
 def _part(aval, spec, mesh):

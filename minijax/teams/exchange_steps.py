@@ -6,7 +6,6 @@ The five of them: fold (an allreduce), scatter, all, parts, one.
 """
 
 import os
-import zlib
 from contextlib import suppress
 from functools import cache, partial, reduce
 from typing import NamedTuple
@@ -15,7 +14,7 @@ import numpy as np
 
 from minijax.arrays.avals import ShapedArray
 from minijax.arrays.settings import _on_or_off, config
-from minijax.batching.collectives import pmax_p, pmin_p, ppermute_p, psum_p
+from minijax.batching.collectives import ppermute_p
 from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
 from minijax.batching.named_axes import axis_index_p
 from minijax.calls.words import WordsLibrary, llvm_text
@@ -30,7 +29,8 @@ from minijax.llvm.targets import host_target
 from minijax.llvm.types import pointer_to, type_in_memory
 from minijax.llvm.writing import LLVMFunction
 from minijax.machine.program_text import kernel_named
-from minijax.replicas.rendezvous import label_of, replica_here
+from minijax.replicas.rendezvous import among, label_of, replica_here
+from minijax.teams.labels import label_for
 from minijax.teams.meeting_code import (
     arrive,
     ask,
@@ -38,10 +38,13 @@ from minijax.teams.meeting_code import (
     conduct,
     exchange_all,
     exchange_fold,
+    exchange_folds,
     exchange_one,
     exchange_parts,
     exchange_scatter,
     fold,
+    fold_copies,
+    fold_row,
     hand_out,
     leave,
     meet,
@@ -56,11 +59,12 @@ from minijax.threads.atomics import pause_text
 from minijax.threads.ranges import outermost, range_function, unit_of
 
 FUNCTIONS = (
-    ask, nap, wake_up, wait, meet, arrive, leave, fold, hand_out, perform, settle,
+    ask, nap, wake_up, wait, meet, arrive, leave, fold, hand_out, fold_copies, fold_row,
+    perform, settle,
 )  # fmt: skip
 OUTSIDE = (
     exchange_fold, exchange_scatter, exchange_all, exchange_parts, exchange_one,
-    rouse, attend, conduct,
+    exchange_folds, rouse, attend, conduct,
 )  # fmt: skip
 GRAIN = 1024  # elements that are combined at a time
 
@@ -124,7 +128,7 @@ config.define("minijax_exchange", os.environ.get("MINIJAX_EXCHANGE", "1"), _on_o
 
 def _exchange(lowering, how, eqn, x, out, combining=None, sources=()):
     """Add the step; return the view of what it writes, of the type `out`."""
-    names, result = eqn.params["axis_name"], lowering.allocate(out)
+    names, result = among(**eqn.params), lowering.allocate(out)
     label = label_of(eqn.primitive, eqn.invars[0].aval if x else out, names)
     if combining:
         combining = _launch(combining, result.source)
@@ -251,7 +255,6 @@ def _index(lowering, eqn):
     return [_exchange(lowering, "index", eqn, None, aval)]
 
 
-kernel_rules.update(zip((psum_p, pmax_p, pmin_p), map(folding, ("add", "max", "min"))))
 kernel_rules[all_gather_p], kernel_rules[reduce_scatter_p] = _gather, _scatter
 kernel_rules[all_to_all_p], kernel_rules[ppermute_p] = _turn, _permute
 kernel_rules[axis_index_p] = _index
@@ -273,16 +276,6 @@ def exchanged_in_python(program, step):
         memory[step.out] = as_bytes(np.array(found))
 
     return run
-
-
-told: dict = {}  # from the numbers in labels to what they say
-
-
-def number_of(text):
-    """Return a number for a text, the same in each process."""
-    number = zlib.crc32(text.encode()) & 0x7FFFFFFF
-    told[number] = text
-    return number
 
 
 def combining_function(f, launch):
@@ -324,10 +317,14 @@ def write_exchange(f, step):
         number = f.emit(f"trunc i64 {number} to i32")
         out = f.emit(f"bitcast i8* {out} to i32*", "p")
         return f.line(f"store i32 {number}, i32* {out}")
-    label = number_of(step.label) | number_of(step.line) << 32
+    label = label_for(step)
     ends = [f.emit(f"ptrtoint i8* {x} to i64") for x in (f.address(step.x), out)]
     args = [entry, *ends, *SIZES[step.how](f, step), label]
-    name = f"exchange_{step.how}"
+    write_call(f, f"exchange_{step.how}", args)
+
+
+def write_call(f, name, args):
+    """Write the call of a function of the library, which may fail."""
     make_known(f"minijax_{name}", exchange_library().place(name))
     f.declare(f"declare i64 @minijax_{name}({', '.join(['i64'] * len(args))})")
     words = ", ".join(f"i64 {arg}" for arg in args)

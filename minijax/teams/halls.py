@@ -21,15 +21,10 @@ from minijax.arrays.settings import config
 from minijax.calls.interruptions import uninterrupted
 from minijax.calls.words import word
 from minijax.machine.executables import contexts, table
-from minijax.replicas.rendezvous import (
-    Released,
-    _late,
-    _strangers,
-    here,
-    replica_here,
-    row_of,
-)
-from minijax.teams.exchange_steps import exchange_library, told
+from minijax.replicas.rendezvous import Released, _late, _strangers, here, replica_here
+from minijax.replicas.rows import row_of
+from minijax.teams.exchange_steps import exchange_library
+from minijax.teams.labels import told
 from minijax.teams.meeting_code import (
     ACQUIRE,
     ACQUIRE_TIMED,

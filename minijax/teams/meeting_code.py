@@ -17,12 +17,17 @@ SLOTS, SLOT, SMALL = 192, 1088, 512
 # A slot; for two turns, as a quick replica may be one turn ahead of a slow one.
 ARRIVALS, SOURCE, LABEL, RESULT, NAPS, BESIDE = 0, 8, 24, 40, 48, 64
 KIND = 4294967295  # the bits of a label in which replicas have to agree
+# An entry has the group, -1 if it belongs to several processes; the number in it; and,
+# for these, where the function is that exchanges with the others.
+ELSEWHERE = 16
 
 # What all groups of a team share, its hall.
 POISON, SPINS, YIELDS, ALERT = 0, 64, 72, 80
 YIELD, ACQUIRE, ACQUIRE_TIMED, RELEASE = 96, 104, 112, 120
 COPY, FILL, PATIENCE, KERNELS = 128, 136, 144, 152
 WHILE = 20000  # microseconds of a nap
+# Several arrays at one meeting: a row for each, with source, result and so on.
+ROW, INTO, ELEMENTS, WIDTH, COMBINE, PIECE = 48, 8, 16, 24, 32, 40
 STRANGERS = 1  # why the patience of Python is asked for: labels differ
 
 # A team, and the line of each of its workers.
@@ -177,6 +182,8 @@ def exchange_fold(entry, source, result, size, width, combine, grain, label):
     writes it to the results of all others while it is still close.
     """
     group = word[entry]
+    if group < 0:
+        return call(word[entry + ELSEWHERE], entry, source, result, label)
     side = arrive(entry, source, size * width, result, label)
     if side < 0:
         return 1
@@ -200,6 +207,8 @@ def exchange_fold(entry, source, result, size, width, combine, grain, label):
 def exchange_scatter(entry, source, result, size, width, combine, grain, label):
     """Each gets a part, of `size` elements, of the combination of all sources."""
     group = word[entry]
+    if group < 0:
+        return call(word[entry + ELSEWHERE], entry, source, result, label)
     whole = word[group + SIZE] * size * width
     side = arrive(entry, source, whole, result, label)
     if side < 0:
@@ -218,6 +227,8 @@ def exchange_scatter(entry, source, result, size, width, combine, grain, label):
 def exchange_all(entry, source, result, size, label):
     """All get all sources, one after the other, of `size` bytes each."""
     group = word[entry]
+    if group < 0:
+        return call(word[entry + ELSEWHERE], entry, source, result, label)
     side = arrive(entry, source, size, result, label)
     if side < 0:
         return 1
@@ -233,6 +244,8 @@ def exchange_all(entry, source, result, size, label):
 def exchange_parts(entry, source, result, size, label):
     """Each gets its part of all sources, one after the other, of `size` bytes each."""
     group = word[entry]
+    if group < 0:
+        return call(word[entry + ELSEWHERE], entry, source, result, label)
     whole = word[group + SIZE] * size
     side = arrive(entry, source, whole, result, label)
     if side < 0:
@@ -250,6 +263,8 @@ def exchange_parts(entry, source, result, size, label):
 def exchange_one(entry, source, result, size, table, label):
     """Each gets the source of the replica that a table names, or zeros for -1."""
     group = word[entry]
+    if word[entry] < 0:
+        return call(word[entry + ELSEWHERE], entry, source, result, label)
     side = arrive(entry, source, size, result, label)
     if side < 0:
         return 1
@@ -262,6 +277,98 @@ def exchange_one(entry, source, result, size, table, label):
     else:
         call(word[word[group + HALL] + FILL], result, 0, size)
     return leave(entry, size)
+
+
+def fold_copies(entry, table, total, end, label):
+    """Combine small sources: one copy holds them all, each from a line on."""
+    group = word[entry]
+    packed = room(64)
+    at = packed
+    row = table
+    while row < end:
+        size = word[row + ELEMENTS] * word[row + WIDTH]
+        call(word[word[group + HALL] + COPY], at, word[row], size)
+        at += (size + 63) & -64
+        row += ROW
+    side = arrive(entry, packed, total, 0, label)
+    if side < 0:
+        return 1
+    start = 0
+    row = table
+    while row < end:
+        size = word[row + ELEMENTS]
+        fold(group, side, word[row + INTO], start, 0, size, word[row + WIDTH],
+             word[row + COMBINE])  # fmt: skip
+        start += (size * word[row + WIDTH] + 63) & -64
+        row += ROW
+    return 0
+
+
+def fold_row(group, side, row, at, lo, end):
+    """Combine some elements of one array of several, and hand them out."""
+    slot = group + SLOTS
+    last = slot + word[group + SIZE] * SLOT
+    width = word[row + WIDTH]
+    result = word[row + INTO]
+    start = lo * width
+    source = word[word[slot + SOURCE + side] + at] + start
+    call(word[word[group + HALL] + COPY], result + start, source, (end - lo) * width)
+    slot += SLOT
+    while slot < last:
+        source = word[word[slot + SOURCE + side] + at]
+        call(word[row + COMBINE], result, source, lo, end)
+        slot += SLOT
+    slot = group + SLOTS
+    while slot < last:
+        to = word[word[slot + SOURCE + side] + at + INTO]
+        if to != result:
+            call(word[word[group + HALL] + COPY], to + start, result + start,
+                 (end - lo) * width)  # fmt: skip
+        slot += SLOT
+    return 0
+
+
+def exchange_folds(entry, table, count, label):
+    """All get the combinations of several arrays at one meeting; a row for each.
+
+    Which replica begins with which part changes from array to array, so that many
+    small ones are shared out as well.
+    """
+    group = word[entry]
+    if group < 0:
+        return call(word[entry + ELSEWHERE], entry, table, count, label)
+    end = table + count * ROW
+    total = 0
+    row = table
+    while row < end:
+        total += (word[row + ELEMENTS] * word[row + WIDTH] + 63) & -64
+        row += ROW
+    if total <= SMALL:
+        return fold_copies(entry, table, total, end, label)
+    side = arrive(entry, table, total, 0, label)
+    if side < 0:
+        return 1
+    number = word[entry + 8]
+    row = table
+    while row < end:
+        size = word[row + ELEMENTS]
+        grain = word[row + PIECE]
+        part = quotient(quotient(size, grain), word[group + SIZE]) * grain
+        lo = number * part
+        last = lo + part
+        if last > size:
+            last = size
+        while lo < last:
+            hi = lo + grain
+            if hi > last:
+                hi = last
+            fold_row(group, side, row, row - table, lo, hi)
+            lo = hi
+        number += 1
+        if number == word[group + SIZE]:
+            number = 0
+        row += ROW
+    return leave(entry, total)
 
 
 def perform(team, me):

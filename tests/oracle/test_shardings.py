@@ -77,6 +77,18 @@ VALUES = """
     top.make_array_from_single_device_arrays((8, 8), S('x'), shards(A('x'))[::-1])
     top.make_array_from_process_local_data(S('x'), np.arange(8.0))
     top.random.normal(top.random.key(0), (8, 8)) + A('x')
+    top.jit(lambda v: top.lax.scan(lambda c, r: (c + r, c * r), v[0], v))(A('x', 'y'))
+    top.jit(lambda v: top.lax.fori_loop(0, 3, lambda i, u: u + v, v))(A(('x', 'y')))
+    top.jit(lambda v: top.lax.scan(lambda c, _: (c + v, 0), 0 * v, None, 3)[0])(A('x'))
+    top.jit(lambda v: top.lax.while_loop(lambda c: c.max() < 9, jnp.exp, v))(A('y'))
+    top.jit(lambda v: top.lax.cond(v.sum() > 0, jnp.sin, jnp.cos, v))(A('x', 'y'))
+    top.jit(lambda v: v[:, jnp.array([1, 5])] + v.at[3].set(0.0)[:, :2])(A('x'))
+    top.jit(top.vmap(lambda r: r[jnp.argmax(r)]))(A('x', 'y'))
+    top.jit(lambda v: top.lax.dynamic_slice_in_dim(v, 3, 2, 1))(A('x', 'y'))
+    top.jit(lambda v: top.lax.dynamic_update_slice_in_dim(v, v[:2], 3, 0))(A('x', 'y'))
+    top.jit(lambda v: v.at[:, jnp.array([1, 2])].add(1.0))(A('x', 'y'))
+    top.jit(lambda v: mapped(lambda b: b / top.lax.psum(b.sum(), 'x'))(v) * 2)(A('x'))
+    top.jit(top.grad(lambda v: (mapped(lambda b: b * b)(v) * v).sum()))(A('x', 'y'))
 """.strip().split("\n")
 
 ERRORS = """
@@ -128,8 +140,12 @@ def surroundings(top):
         x.delete()
         return x
 
+    def mapped(f):
+        return top.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+
     return {
-        "top": top, "jnp": top.numpy, "np": np, "P": P, "S": named, "A": array,
+        "top": top, "mapped": mapped, "jnp": top.numpy, "np": np, "P": P,
+        "S": named, "A": array,
         "U": top.numpy.arange(64.0).reshape(8, 8), "mesh": mesh, "deleted": deleted,
         "shards": lambda x: [shard.data for shard in x.addressable_shards],
         "pickle": __import__("pickle"),

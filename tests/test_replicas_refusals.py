@@ -1,0 +1,182 @@
+"""What meshes refuse: each bad input is an error that says what is wrong, and soon."""
+
+import os
+import subprocess
+import sys
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import P, config, jit, lax, make_mesh, pmap, pure_callback, shard_map
+from minijax.sharding import Mesh, NamedSharding
+
+MESH = make_mesh((2,), ("x",))
+MAP = {"mesh": MESH, "in_specs": P("x"), "out_specs": P("x")}
+V = jnp.arange(4.0)
+
+
+def mapped(f, *args, **how):
+    return shard_map(f, **MAP | how)(*args)
+
+
+def placed(x, *spec, mesh=MESH):
+    return minijax.device_put(x, NamedSharding(mesh, P(*spec)))
+
+
+def diverging(v):
+    return lax.cond(v[0] > 1, lambda v: lax.psum(v, "x") + v, lambda v: v, v)
+
+
+def grouped(v):
+    return lax.psum(v, "i", axis_index_groups=[[0, 1], [2, 3]])
+
+
+SAME = lambda v: v  # noqa: E731
+REFUSED = {
+    "a block that is no whole number": (
+        ValueError, r"x.*2.*\b5\b|\b5\b.*x.*2", lambda: mapped(SAME, jnp.arange(5.0)),
+    ),
+    "a part that is no whole number": (
+        ValueError, "axis 0 is partitioned 2 times, but the dimension size is 5",
+        lambda: placed(np.ones(5), "x"),
+    ),
+    "an argument that is no whole number of parts": (
+        ValueError, "axis 0 is partitioned 2 times",
+        lambda: jit(SAME, in_shardings=NamedSharding(MESH, P("x")))(np.ones(5)),
+    ),
+    "more examples than devices": (
+        ValueError, "9 examples.*2 devices.*jax_num_cpu_devices.*JAX_NUM_CPU_DEVICES=9",
+        lambda: pmap(SAME)(np.ones((9, 2))),
+    ),
+    "sizes that differ": (
+        ValueError, "different sizes: 2 .*1",
+        lambda: pmap(lambda a, b: a)(np.ones((2, 2)), np.ones((1, 2))),
+    ),
+    "a size that is another": (
+        ValueError, "axis_size 3.*2", lambda: pmap(SAME, axis_size=3)(np.ones((2, 2))),
+    ),
+    "an axis without a name": (
+        NameError, "unbound axis name: i.*vmap.*pmap.*shard_map",
+        lambda: lax.psum(V, "i"),
+    ),
+    "an axis that no mesh has": (
+        ValueError, "'z'.*x", lambda: mapped(SAME, V, in_specs=P("z")),
+    ),
+    "a sharding along an axis that no mesh has": (
+        ValueError, "z", lambda: placed(V, "z"),
+    ),
+    "a spec with too many axes": (
+        ValueError, r"P\('x', None, None\)|rank|ndim|axes",
+        lambda: mapped(SAME, V, in_specs=P("x", None, None)),
+    ),
+    "a result that varies, said to be the same": (
+        ValueError, "out_specs.*x", lambda: mapped(SAME, V, out_specs=P()),
+    ),
+    "a mesh larger than the devices": (
+        ValueError, "2 must be >=.*16.*jax_num_cpu_devices",
+        lambda: make_mesh((16,), ("x",)),
+    ),
+    "a mesh with too few names": (
+        ValueError, "axis_names", lambda: Mesh(np.array(minijax.devices()), ("x", "y")),
+    ),
+    "shardings that contradict an argument": (
+        ValueError, "in_shardings|sharding",
+        lambda: jit(SAME, in_shardings=NamedSharding(MESH, P()))(placed(V, "x")),
+    ),
+    "a map inside of its own mesh": (
+        ValueError, "context mesh.*should match",
+        lambda: mapped(partial(mapped, SAME), V),
+    ),
+    "no mesh": (
+        ValueError, "set_mesh", lambda: mapped(SAME, V, mesh=None),
+    ),
+    "a collective that some devices do not reach": (
+        ValueError, r"'cond'.*varies along \['x'\].*pmax", lambda: mapped(diverging, V),
+    ),
+    "groups that leave one out": (
+        ValueError, "cover all indices exactly once",
+        lambda: pmap(lambda v: lax.psum(v, "i", axis_index_groups=[[0]]), "i")(
+            np.ones((2, 2))
+        ),
+    ),
+    "groups in a checked map": (
+        NotImplementedError, "check_vma=False",
+        lambda: mapped(lambda v: lax.psum(v, "x", axis_index_groups=[[0], [1]]), V),
+    ),
+    "groups under vmap": (
+        NotImplementedError, "axis_index_groups",
+        lambda: minijax.vmap(grouped, axis_name="i")(V),
+    ),
+    "more devices, once there are some": (
+        RuntimeError, "jax_num_cpu_devices",
+        lambda: config.update("jax_num_cpu_devices", 5),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", [*REFUSED])
+def test_what_is_refused_is_refused_soon(what):
+    kind, says, program = REFUSED[what]
+    start = time.perf_counter()
+    with pytest.raises(kind, match=f"(?s){says}"):
+        program()
+    assert time.perf_counter() - start < 5  # seconds, on a machine that others use
+    np.testing.assert_allclose(mapped(lambda v: v + lax.psum(v, "x"), V)[0], 2)
+
+
+def test_a_fault_arrives_and_frees_the_others_within_a_tenth_of_a_second():
+    def fault(v):
+        if v[0] == 2:
+            raise ZeroDivisionError("a fault of the second device")
+        return v
+
+    f = shard_map(lambda v: lax.psum(pure_callback(fault, v, v), "x"), **MAP | {
+        "out_specs": P()})  # fmt: skip
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        with pytest.raises(Exception, match="a fault of the second device"):
+            f(V)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.1
+    np.testing.assert_allclose(f(V + 10), [22, 24])
+
+
+def test_a_mesh_of_the_context_is_looked_at_in_each_call():
+    f = shard_map(lambda v: lax.psum(v, "x"), in_specs=P("x"), out_specs=P())
+    one = Mesh(np.array(minijax.devices()[:1]), ("x",))
+    for mesh, expected in ((MESH, [2, 4]), (one, [0, 1, 2, 3]), (MESH, [2, 4])):
+        with minijax.set_mesh(mesh):
+            np.testing.assert_allclose(f(V), expected)
+            np.testing.assert_allclose(f(V), expected)
+
+
+FORKED = """
+import os, warnings
+warnings.simplefilter("ignore")
+import minijax, numpy as np
+from minijax import P, lax, make_mesh, shard_map
+f = shard_map(lambda v: lax.psum(v, "x"), mesh=make_mesh((2,), ("x",)),
+              in_specs=P("x"), out_specs=P())
+assert float(f(np.arange(4.0))[0]) == 2
+child = os.fork()
+worked = float(f(np.arange(4.0) + 1)[0]) == 4
+if child:
+    done = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(worked, done)
+else:
+    os._exit(0 if worked else 3)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
+def test_after_a_fork_both_processes_work():
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=100,
+        env=os.environ | {"JAX_NUM_CPU_DEVICES": "2"},
+    )  # fmt: skip
+    assert done.stdout.strip() == "True 0", done.stderr[-2000:]
