@@ -68,8 +68,8 @@ def test_known_numbers_are_literals_of_the_program_around(transform, stack):
             return outs
 
         ways = {"": lambda g: g, "jit": package.jit, "vmap": package.vmap}
-        ways["jvp"] = lambda g, jax=package: lambda x: jax.jvp(g, (x,), (x,))
-        ways["linearize"] = lambda g, jax=package: lambda x: jax.linearize(g, x)[0]
+        ways["jvp"] = lambda g, j=package: lambda y: j.jvp(g, (y,), (y,))
+        ways["linearize"] = lambda g, j=package: lambda y: j.linearize(g, y)[0]
         x = np.ones(3 if stack == "vmap" else (), "float32")
         text = str(package.make_jaxpr(ways[stack](g))(x))
         texts.append(SILENT.sub("", text).replace("np.int64(1)", "1"))
