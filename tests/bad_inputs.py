@@ -4,6 +4,8 @@
 minijax or JAX; the error is of JAX's class of that name and tells all of the facts.
 """
 
+from functools import partial
+
 import numpy as np
 
 from tests import bad_control
@@ -245,3 +247,31 @@ ROWS = {
     ),
 }
 ROWS |= bad_control.ROWS
+
+# What decides a program, and depends on the argument n of a jitted function.
+CONCRETE = """
+    jnp.sum(M, n)|jnp.max(M, axis=n)|jnp.var(M, n)|jnp.expand_dims(M, n)
+    jnp.squeeze(M, n)|jnp.moveaxis(M, n, 0)|jnp.flip(M, n)|jnp.roll(M, 1, n)
+    jnp.split(M, n)|jnp.array_split(M, n)|jnp.linspace(0, 1, n)|jnp.indices((n, 2))
+    jnp.arange(n)|jnp.nonzero(M, size=n)|j.nn.softmax(M, n)
+    j.random.permutation(j.random.key(0), n)|j.random.choice(j.random.key(0), n)
+    j.ops.segment_sum(V, np.arange(3), n)
+"""
+INDICES = """
+    jnp.argmax(M, n)|jnp.concatenate([M, M], n)|jnp.stack([M, M], n)
+    jnp.transpose(M, (n, 0))|range(n)|[1, 2][n]|jnp.take(M, 0, axis=n)
+"""
+
+
+def with_traced(text, j):
+    names = {"j": j, "jnp": j.numpy, "np": np, "M": M, "V": V}
+    return j.jit(eval(f"lambda n: {text}", names))(1)
+
+
+for kind, fact, texts in (
+    ("ConcretizationTypeError", "concrete value is expected", CONCRETE),
+    ("TracerIntegerConversionError", "argument n", INDICES),
+):
+    for text in texts.replace("\n", "|").split("|"):
+        if text := text.strip():
+            ROWS[text] = partial(with_traced, text), kind, [fact]

@@ -126,7 +126,7 @@ class RulesComparison(ControlComparison):
         if alone or beyond_linearize(self.program.source, wanted):
             self.unused += 1
             return
-        known = strong_gradient(self.program.source)
+        known = strong_gradient(self.program.source, transformation.__name__)
         known = known and attempt(alike_but_for_weakness, ours, wanted) is True
         if known and not attempt(self.difference, ours, wanted, False):
             wanted = ours

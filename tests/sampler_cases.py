@@ -78,3 +78,16 @@ GAMMAS = {
 }
 FLOATS = {**FORMULAS, **GAMMAS}
 CASES = {**EXACT, **COUNTED, **FLOATS}
+# Those whose draws are vectors or matrices.
+COVARIANCE = np.float32([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 0.5]])
+VECTORS = {
+    "multivariate_normal": lambda r, k, s: r.multivariate_normal(
+        k, np.float32([1, 2, 3]), COVARIANCE, s
+    ),
+    "orthogonal": lambda r, k, s: r.orthogonal(k, 2, s),
+    "multinomial": lambda r, k, s: r.multinomial(
+        k, 20.0, np.float32([0.2, 0.3, 0.5]), shape=(*s, 3)
+    ),
+}
+# Those of bits, floats and normal numbers are drawn in all widths, in tests of theirs.
+PLAIN = {"bits", "uniform", "normal"}

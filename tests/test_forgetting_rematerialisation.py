@@ -306,3 +306,22 @@ def test_known_literals_come_back_as_arrays():
     for transform in (minijax.linearize, minijax.vjp):
         (one, _), _ = transform(marked, np.float32(3))
         assert isinstance(one, minijax.Array) and one.weak_type
+
+
+@pytest.mark.parametrize("transform", ["linearize", "vjp"])
+@pytest.mark.parametrize(
+    ("around", "wanted"), [("jit", 3.5), ("vmap", 5.75), ("jvp", 2.0), ("grad", 2.0)]
+)
+def test_known_literals_have_types_inside_of_programs(transform, around, wanted):
+    marked, seen = checkpoint(lambda x: (x * 2.0, 1.0, np.float32(4))), []
+
+    def f(x):
+        outs, _ = getattr(minijax, transform)(marked, x)
+        seen.extend(outs[1:])
+        return outs[0] + outs[1].astype(x.dtype)
+
+    assert WAYS[around](f)(1.25) == wanted
+    one, four = seen[:2]
+    assert one.weak_type and not four.weak_type and one.shape == four.shape == ()
+    closed = make_jaxpr(WAYS[around](f))(np.float32(1.25))
+    assert not closed.consts

@@ -24,6 +24,7 @@ from minijax.numpy.matrices import diag
 from minijax.numpy.shapes import (
     arraylike,
     as_axis,
+    as_integer,
     as_shape,
     atleast_2d,
     atleast_3d,
@@ -323,6 +324,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = tuple(as_integer(each, "an axis") for each in axes)
     for step, place in _steps(shift, axes):
         move = _roll_by_bits if isinstance(step, Array) else _roll
         a = move(a, step, as_axis(place, a.ndim))

@@ -7,7 +7,6 @@ Reference: ``jax.numpy.mgrid``, ``jax.numpy.r_``, ``jax.numpy.tril_indices``.
 
 import builtins
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,6 +27,7 @@ from minijax.numpy.scalar_types import result_type
 from minijax.numpy.selection import clip
 from minijax.numpy.shapes import (
     arraylike,
+    as_integer,
     broadcast_to,
     expand_dims,
     ravel,
@@ -167,7 +167,7 @@ def indices(
     Reference: ``jax.numpy.indices``.
     """
     dtype = check_dtype(int if dtype is None else dtype, "indices")
-    sizes = tuple(map(operator.index, dimensions))
+    sizes = tuple(as_integer(each, "a size") for each in dimensions)
     found = [_placed(lax.iota(dtype, n), i, len(sizes)) for i, n in enumerate(sizes)]
     if sparse:
         return tuple(found)
@@ -352,7 +352,7 @@ def ravel_multi_index(
     Reference: ``jax.numpy.ravel_multi_index``.
     """
     assert len(multi_index) == len(dims), "one index for each axis"
-    dims = tuple(map(operator.index, dims))
+    dims = tuple(as_integer(each, "a size") for each in dims)
     check_arraylike("ravel_multi_index", *multi_index)
     parts = [*map(as_array, multi_index)]
     if dtype is None:

@@ -6,7 +6,6 @@ Reference: ``jax.numpy``.
 """
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,6 +30,7 @@ from minijax.numpy.scalar_types import result_type
 from minijax.numpy.shapes import (
     arraylike,
     as_axes,
+    as_integer,
     broadcast_shapes,
     broadcast_to,
     expand_dims,
@@ -69,7 +69,7 @@ def diff(
 
     Reference: ``jax.numpy.diff``.
     """
-    a, n = arraylike("diff", a), operator.index(n)
+    a, n = arraylike("diff", a), as_integer(n, "the order of differences")
     if n == 0:
         return a
     if n < 0:
@@ -308,7 +308,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     x = arraylike("vander", x)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array")
-    count = x.shape[0] if N is None else operator.index(N)
+    count = x.shape[0] if N is None else as_integer(N, "the number of columns")
     if count < 0:
         raise ValueError("N must be nonnegative")
     powers = lax.iota(x.dtype, count)

@@ -20,7 +20,7 @@ from minijax.errors import ConcretizationTypeError
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import check_arraylike, common_type, promote_dtypes_inexact
 from minijax.numpy.creation import astype
-from minijax.numpy.shapes import broadcast_shapes, moveaxis, reshape
+from minijax.numpy.shapes import as_integer, broadcast_shapes, moveaxis, reshape
 from minijax.numpy.ufuncs import as_array, stretch
 from minijax.typing import ArrayLike
 
@@ -101,7 +101,7 @@ def linspace(
 
     Reference: ``jax.numpy.linspace``.
     """
-    if num < 0:
+    if as_integer(num, "the number of samples") < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     check_arraylike("linspace", start, stop)
     ends = promote_dtypes_inexact(start, stop)

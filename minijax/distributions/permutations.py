@@ -8,8 +8,7 @@ Reference: ``jax.random``.
 import math
 from collections.abc import Sequence
 from functools import partial
-from operator import index
-from typing import Any, SupportsIndex, cast
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from minijax.distributions.choices import randint
 from minijax.distributions.inversion import gumbel
 from minijax.jitting.api import jit
 from minijax.lax.promotion import promote_dtypes_inexact
-from minijax.numpy.shapes import arraylike, as_shape
+from minijax.numpy.shapes import arraylike, as_integer, as_shape
 from minijax.randomness.making_keys import check_one_key, split_keys
 from minijax.randomness.uniform import bits_of_key, uniform
 from minijax.sorting.largest import largest_first
@@ -73,7 +72,7 @@ def permutation(
     if not x.ndim:
         if not issubdtype(x.dtype, np.integer):
             raise TypeError("x must be an integer or at least 1-dimensional")
-        return _shuffle(key, jnp.arange(index(cast(SupportsIndex, whole))), axis)
+        return _shuffle(key, jnp.arange(as_integer(whole, "a length")), axis)
     shuffle = _shuffle if independent or x.ndim == 1 else _shuffled_rows
     return shuffle(key, x, axis)
 
@@ -110,7 +109,7 @@ def choice(
         )
     shape, array = as_shape(shape), arraylike("choice", a)
     axis = canonicalize_axis(axis, array.ndim) if array.ndim else 0
-    whole = index(cast(SupportsIndex, a)) if not array.ndim else array.shape[axis]
+    whole = array.shape[axis] if array.ndim else as_integer(a, "a length")
     size, count = whole, math.prod(shape)
     if not count:
         return jnp.zeros(shape, array.dtype)

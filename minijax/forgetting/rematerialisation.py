@@ -13,14 +13,7 @@ from typing import Any, NamedTuple
 from minijax.arrays.array import shape_rules
 from minijax.batching.rules import vmap_rules
 from minijax.batching.trace import program_primitives
-from minijax.core import (
-    EvalTrace,
-    Primitive,
-    RuleTable,
-    Tracer,
-    impl_rules,
-    set_current_trace,
-)
+from minijax.core import Primitive, RuleTable, Tracer, impl_rules, set_current_trace
 from minijax.diagnostics.user_lines import readers
 from minijax.forgetting.barriers import optimization_barrier_p
 from minijax.forgetting.program_calls import (
@@ -55,8 +48,8 @@ from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.jaxprs.origins import Origin
 from minijax.jaxprs.staging import trace_to_jaxpr
-from minijax.lax.promotion import lift
 from minijax.linear.linearization import split_rules
+from minijax.numpy.ufuncs import as_array
 from minijax.own_rules.cotangent_rules import custom_vjp_call_p
 from minijax.own_rules.function_calls import callee_rules
 from minijax.own_rules.tangent_rules import custom_jvp_call_p
@@ -191,9 +184,7 @@ def _split(split, primitive, args, on_tape, params):
     parts = forgetful_split(params["jaxpr"], tuple(on_tape), params["policy"])
     known_args, tape_args = partition(on_tape, args)
     with set_current_trace(split.parent):
-        known_outs = jaxpr_as_fun(parts.known)(*known_args)
-    if isinstance(split.parent, EvalTrace):  # numbers of the program are arrays outside
-        known_outs = list(map(lift, known_outs))
+        known_outs = list(map(as_array, jaxpr_as_fun(parts.known)(*known_args)))
     residuals = parts.residuals(known_args, known_outs)
     params = _per_operand(params, partial(_flags_of_split, parts, on_tape))
     params = params | {"jaxpr": parts.unknown, "differentiated": True}

@@ -11,23 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype
-from minijax.core import (
-    Array,
-    RuleTable,
-    Trace,
-    current_trace,
-    lifetime,
-    set_current_trace,
-)
+from minijax.core import RuleTable, Trace, current_trace, lifetime, set_current_trace
 from minijax.diagnostics.tracebacks import guarded
 from minijax.forward.rules import constant_like
 from minijax.forward.trace import JVPTrace, jvp_flat
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging import JaxprTrace, JaxprTracer
+from minijax.numpy.ufuncs import as_array
 from minijax.pytrees.api_util import FlatCall, flatten_like
 from minijax.pytrees.call_names import zeros_of_tangent
 from minijax.pytrees.registration import Partial
@@ -144,7 +137,7 @@ needed_part = Latest(lambda jaxpr, consts: (jaxpr, consts))
 def _tangent_of_result(aval, tangent):
     if not is_inexact(aval.dtype):
         return np.zeros(aval.shape, float0)
-    return tangent if isinstance(tangent, Array) else asarray_impl(tangent)
+    return as_array(tangent)
 
 
 class LinearMap:

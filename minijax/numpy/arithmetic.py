@@ -22,6 +22,7 @@ from minijax.lax.promotion import (
     promote_shapes,
 )
 from minijax.numpy.elementwise import part_by_part
+from minijax.numpy.shapes import as_integer
 from minijax.numpy.ufuncs import as_array, by_kind, constant, kind, named, where
 from minijax.switches.promotion import check_operands
 from minijax.typing import ArrayLike
@@ -215,7 +216,7 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
     check_arraylike("round", a)
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
-    a, decimals = as_array(a), operator.index(decimals)
+    a, decimals = as_array(a), as_integer(decimals, "the number of decimals")
     if kind(a) == "b":
         raise ValueError("round is of numbers, got bools; convert them with astype.")
     if kind(a) in "iu" and decimals < 0:

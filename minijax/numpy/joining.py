@@ -24,6 +24,7 @@ from minijax.numpy.shapes import (
     arraylike,
     as_axes,
     as_axis,
+    as_integer,
     as_shape,
     atleast_1d,
     atleast_2d,
@@ -147,7 +148,7 @@ def _places(size, indices_or_sections):
                 f"places to cut at must increase from 0 to {size}: {places}"
             )
         return places
-    sections = operator.index(indices_or_sections)
+    sections = as_integer(indices_or_sections, "the number of pieces")
     share, rest = size // sections, size % sections
     return [i * share + (i if i < rest else rest) for i in range(sections + 1)]
 
@@ -161,11 +162,12 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
     Reference: ``jax.numpy.split``.
     """
     size = arraylike("split", ary).shape[axis]
-    if not np.ndim(indices_or_sections) and size % indices_or_sections:
-        raise ValueError(
-            "array split does not result in an equal division: rest is "
-            f"{size % indices_or_sections}"
-        )
+    if not np.ndim(indices_or_sections):
+        rest = size % as_integer(indices_or_sections, "the number of pieces")
+        if rest:
+            raise ValueError(
+                f"array split does not result in an equal division: rest is {rest}"
+            )
     return array_split(ary, indices_or_sections, axis)
 
 

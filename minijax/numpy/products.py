@@ -5,7 +5,6 @@
 Reference: ``jax.numpy``.
 """
 
-import operator
 from typing import Any
 
 from minijax import lax
@@ -15,7 +14,7 @@ from minijax.arrays.interchange import promised
 from minijax.core import Array
 from minijax.lax.promotion import check_arraylike, promote_dtypes
 from minijax.numpy.elementwise import conjugate
-from minijax.numpy.shapes import as_axes, broadcast_shapes, ravel
+from minijax.numpy.shapes import as_axes, as_integer, broadcast_shapes, ravel
 from minijax.numpy.ufuncs import as_array, multiply
 from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
@@ -207,7 +206,7 @@ def tensordot(
 def _pairs(axes, a, b):
     if isinstance(axes, (tuple, list)):
         return as_axes(axes[0], a.ndim), as_axes(axes[1], b.ndim)
-    count = operator.index(axes)
+    count = as_integer(axes, "the number of axes")
     if count > a.ndim or count > b.ndim:
         raise TypeError(
             f"Number of tensordot axes (axes {count}) exceeds input ranks "

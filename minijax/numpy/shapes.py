@@ -16,6 +16,7 @@ from minijax import lax
 from minijax.arrays.checks import canonicalize_axis, refuse_sharding
 from minijax.arrays.interchange import promised
 from minijax.core import Array
+from minijax.errors import ConcretizationTypeError, TracerIntegerConversionError
 from minijax.lax.promotion import check_arraylike
 from minijax.numpy.ufuncs import as_array, stretch
 from minijax.typing import ArrayLike
@@ -72,6 +73,22 @@ def as_axis(axis, ndim):
     return canonicalize_axis(operator.index(axis), ndim)
 
 
+def as_integer(x, what):
+    """Return an integer that decides what a program is, such as an axis or a count.
+
+    Raises:
+      ConcretizationTypeError: if a tracer has no number yet.
+    """
+    try:
+        return operator.index(x)
+    except TracerIntegerConversionError:
+        raise ConcretizationTypeError(
+            "Abstract tracer value encountered where concrete value is expected: "
+            f"{what} is part of the program, so it cannot be {x!r}, which has no "
+            f"number while it is traced. {getattr(x, 'provenance', str)()}".rstrip()
+        ) from None
+
+
 def as_axes(axis, ndim):
     """Return an axis, a sequence of axes, or None for all, as a tuple of integers.
 
@@ -81,7 +98,7 @@ def as_axes(axis, ndim):
     if axis is None:
         return tuple(range(ndim))
     given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
-    axes = tuple(as_axis(one, ndim) for one in given)
+    axes = tuple(as_axis(as_integer(one, "an axis"), ndim) for one in given)
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axis': {given}")
     return axes

@@ -202,5 +202,12 @@ def as_array(x):
     """
     if isinstance(x, Array):
         return x
-    stage = None if np.ndim(x) else getattr(current_trace(), "stage_value", None)
+    stage = None if np.ndim(x) else _stage_of(current_trace())
     return stage(x) if stage else asarray_impl(x)
+
+
+def _stage_of(trace):
+    """Return `stage_value` of the nearest trace around that has it, or None."""
+    while trace is not None and not hasattr(trace, "stage_value"):
+        trace = trace.parent
+    return trace and trace.stage_value

@@ -21,7 +21,7 @@ from minijax.numpy.creation import astype, full
 from minijax.numpy.reductions import _sum, prod
 from minijax.numpy.reductions import max as max_along
 from minijax.numpy.reductions import min as min_along
-from minijax.numpy.shapes import arraylike
+from minijax.numpy.shapes import arraylike, as_integer
 from minijax.typing import ArrayLike
 
 
@@ -45,7 +45,7 @@ def count_segments(segment_ids, num_segments):
     """Return how many segments there are: one more than the largest number."""
     if num_segments is None:
         num_segments = as_size(segment_ids.max() + 1, COUNT_OF_SEGMENTS)
-    if num_segments < 0:
+    if as_integer(num_segments, "num_segments") < 0:
         raise ValueError("num_segments must be non-negative.")
     return num_segments
 

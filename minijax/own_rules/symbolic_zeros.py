@@ -32,6 +32,13 @@ class SymbolicZero:
     ndim = property(lambda self: self.aval.ndim)
     size = property(lambda self: self.aval.size)
 
+    @staticmethod
+    def from_primal_value(val):
+        """Return the zero tangent of a primal."""
+        aval = typeof(val)
+        dtype = tangent_dtype(aval.dtype)
+        return SymbolicZero(ShapedArray(aval.shape, dtype, aval.weak_type))
+
     def __repr__(self):
         return f"SymbolicZero({self.aval})"
 

@@ -7,10 +7,10 @@ import operator
 
 import numpy as np
 
-from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import float0, tangent_dtype
 from minijax.lax import broadcast_in_dim
+from minijax.numpy.ufuncs import as_array
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path
 
@@ -232,7 +232,7 @@ def zeros_of_tangent(aval):
     if dtype == float0:
         return np.zeros(aval.shape, float0)
     zero = np.zeros((), dtype)
-    array = asarray_impl(zero.item() if aval.weak_type else zero)
+    array = as_array(zero.item() if aval.weak_type else zero)
     return broadcast_in_dim(array, aval.shape, ()) if aval.shape else array
 
 

@@ -9,16 +9,15 @@ Once: Tangents Transpose to Gradients* (POPL 2023).
 from collections.abc import Callable
 from typing import Any
 
-from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import float0, is_inexact, tangent_dtype
-from minijax.core import Array
 from minijax.diagnostics.tracebacks import guarded
 from minijax.diagnostics.user_lines import readers
 from minijax.forward.rules import add_tangents
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.latest import fitted
 from minijax.linear.linearization import linearize_flat
+from minijax.numpy.ufuncs import as_array
 from minijax.pytrees.api_util import FlatCall, flatten_like
 from minijax.pytrees.call_names import zeros_of_tangent
 from minijax.pytrees.key_paths import keystr
@@ -146,9 +145,7 @@ for reader in (linear_eqns, backward_pass):  # errors in a rule name the user's 
 
 def dense_cotangent(aval, ct):
     """Return a cotangent as an array: zeros of the right kind where it is None."""
-    if ct is None:
-        return zeros_of_tangent(aval)
-    return ct if isinstance(ct, Array) else asarray_impl(ct)
+    return zeros_of_tangent(aval) if ct is None else as_array(ct)
 
 
 def is_float0(x):

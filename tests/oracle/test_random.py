@@ -6,7 +6,7 @@ import pytest
 
 import minijax
 from tests.commands import blocks
-from tests.sampler_cases import CASES, COUNTED, EXACT, FLOATS
+from tests.sampler_cases import CASES, COUNTED, EXACT, FLOATS, PLAIN, VECTORS
 
 SEEDS = [0, 1, -1, 2**31, 2**32 + 5, -(2**40), 123456789]
 WIDTHS = ["uint8", "uint16", "uint32"]
@@ -102,6 +102,23 @@ def test_samplers_of_floats(name):
     for shape in [(12_000,), (), (33,)]:
         ours, theirs = both_draws(FLOATS[name], shape)
         np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_samplers_of_vectors(name):
+    ours, theirs = both_draws(VECTORS[name], (12_000,))
+    np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-4)
+
+
+# What `jax.random` has besides samplers.
+KEYS = """PRNGKey clone fold_in key key_data key_dtype key_impl split wrap_key_data
+    random_gamma_p"""
+
+
+def test_each_sampler_of_jax_is_drawn_often():
+    drawn = {name.split()[0] for name in {**CASES, **VECTORS}} | PLAIN
+    names = {name for name in dir(jax.random) if not name.startswith("_")}
+    assert names - {*KEYS.split()} == drawn
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

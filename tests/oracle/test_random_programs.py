@@ -41,3 +41,18 @@ def test_block_of_ten_with_rules_and_keys(block):
     for seed in range(10 * block, 10 * block + 10):
         comparison = RulesComparison(seed, length=3)
         assert not comparison.found, report(seed, comparison)
+
+
+def swapped(j, s, b):
+    """Return what a step of a scan makes of the number `b`, which changes places."""
+    f = j.numpy.float32
+    return j.lax.scan(lambda c, _: ((f(c[1]), f(c[0])), None), (s, b), None, 1)[0][1]
+
+
+def test_why_weakness_of_a_carried_number_is_excused():
+    """JAX's own gradients: strong for the scan alone, weak for it in a loop."""
+    one, loop = jax.numpy.float32(1), jax.lax.fori_loop
+    assert not jax.grad(lambda b: swapped(jax, one, b))(-0.4).weak_type
+    assert jax.grad(lambda b: loop(0, 1, lambda _, s: swapped(jax, s, b), one))(
+        -0.4
+    ).weak_type

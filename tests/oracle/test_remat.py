@@ -49,6 +49,35 @@ def test_texts_of_programs(name):
     assert texts[0] == texts[1]
 
 
+def forgotten_numbers(package, transform):
+    """Return what gives results of a checkpoint, two of which are its own numbers."""
+    marked = package.checkpoint(lambda x: (x * 2.0, 3.0, np.float32(4)))
+    return lambda x: getattr(package, transform)(marked, x)[0]
+
+
+@pytest.mark.parametrize("transform", ["linearize", "vjp"])
+@pytest.mark.parametrize("stack", ["", "jit", "vmap", "jvp", "linearize"])
+def test_known_numbers_are_literals_of_the_program_around(transform, stack):
+    texts, types = [], []
+    for package in PACKAGES:
+        f, dtypes = forgotten_numbers(package, transform), []
+
+        def g(x, f=f, dtypes=dtypes):
+            outs = f(x)
+            dtypes.extend(str(out.dtype) for out in outs)
+            return outs
+
+        ways = {"": lambda g: g, "jit": package.jit, "vmap": package.vmap}
+        ways["jvp"] = lambda g, j=package: lambda y: j.jvp(g, (y,), (y,))
+        ways["linearize"] = lambda g, j=package: lambda y: j.linearize(g, y)[0]
+        x = np.ones(3 if stack == "vmap" else (), "float32")
+        text = str(package.make_jaxpr(ways[stack](g))(x))
+        texts.append(SILENT.sub("", text).replace("np.int64(1)", "1"))
+        types.append(dtypes[:3])
+    assert texts[0] == texts[1]
+    assert types[0] == types[1]
+
+
 @pytest.mark.parametrize("name", NETWORKS[0])
 def test_residuals(name, capsys):
     """The types and the sources are JAX's; so are the lines, but for their files."""
