@@ -202,11 +202,12 @@ def is_better(pair, moved, links, stored, target):
       stored: the buffers that have to be stored.
       target: the prices.
     """
+    first, second = moved
     return (
-        is_near(*moved, target)
-        and all(is_worth_it(*moved, link, target) for link in links)
-        and all(stays_in_rows(*both, stored, target) for both in zip(pair, moved))
-        and is_straight(*moved, target)
+        is_near(first, second, target)
+        and all(is_worth_it(first, second, link, target) for link in links)
+        and all(stays_in_rows(a, b, stored, target) for a, b in zip(pair, moved))
+        and is_straight(first, second, target)
     )
 
 

@@ -180,7 +180,7 @@ class Fusion:
         stored = [buffer for buffer in stored if not self.light(buffer)]
         if not is_better(pair, moved, links, stored, self.target):
             return None
-        part = joined(*moved, gone)
+        part = joined(moved[0], moved[1], gone)
         return part if all(x.is_plain for x in links) else copied(part)
 
     def is_read_outside(self, buffer, leaders):

@@ -69,7 +69,8 @@ def common_loops(first, second):
         store = first.made[buffer][0]
         maps, cut = indices(read.place, sizes, store.place, first.sizes)
         if cut:
-            return common_loops(first, second.along(*split_axis(*cut, sizes)))
+            split = split_axis(cut[0], cut[1], sizes)
+            return common_loops(first, second.along(*split))
         plain = store.parameter.dtype == read.parameter.dtype and not read.guards
         plain = plain and maps is not None
         found.add(walked_again(maps, first.sizes, sizes) if plain else None)

@@ -199,7 +199,8 @@ def instance(k, part, maps, guards=()):
         buffers = iter(part.loads)
         for node in part.table.kernel.nodes:
             if node.op == "load":
-                new[node] = loaded(k, *next(buffers), maps, guards)
+                buffer, detail = next(buffers)
+                new[node] = loaded(k, buffer, detail, maps, guards)
             else:
                 new[node] = at_indices(k, node, [new[arg] for arg in node.args], maps)
     return k.instances[key]
