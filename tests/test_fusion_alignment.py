@@ -4,45 +4,83 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import make_jaxpr
-from minijax.fusion import fusion_pass
-from minijax.fusion.alignment import (
-    aligned,
-    arranged,
-    is_plain,
-    joined,
-    links_between,
-    shared_reads,
-    sorted_axes,
-)
-from minijax.fusion.dependences import uses_of
-from minijax.fusion.parts import part_of
+from minijax.fusion.alignment import in_same_loops, links_between, sorted_axes
+from minijax.fusion.fusion_pass import fuse, uses_of
+from minijax.fusion.merging import merged
+from minijax.fusion.parts import joined, part_of
+from minijax.kernels.interpreter import check_kernel
 from minijax.kernels.program_steps import lower
+from minijax.llvm.targets import current_target
 
 X = jnp.ones((3, 4))
 
 
-def pair_of(f):
-    """The alignment of the two launches of a function, and what links them."""
-    first, second = map(part_of, lower(make_jaxpr(f)(X)).steps)
-    links = links_between(first, second)
-    return aligned(first, second, links or shared_reads(first, second)), links
+def parts_of(f):
+    """The parts of the launches of a function."""
+    return [part_of(step) for step in lower(make_jaxpr(f)(X)).steps]
 
 
 @pytest.mark.parametrize(
-    "f, plain, sizes",
+    "f, sizes",
     [
-        (lambda x: jnp.exp(x) + 1.0, True, (12,)),
-        (lambda x: jnp.exp(x).sum(1), False, (3, 4)),
-        (lambda x: x - x.sum(1, keepdims=True), False, (3, 4)),
-        (lambda x: x - x.sum(0, keepdims=True), False, (4, 3)),
-        (lambda x: (x.sum(0), x.sum(1)), False, None),
+        (lambda x: jnp.exp(x) + 1.0, (12,)),
+        (lambda x: jnp.exp(x).sum(1), (3, 4)),
+        (lambda x: jnp.exp(x).sum(), (12,)),
+        (lambda x: x.sum() * 2.0, (12,)),
+        (lambda x: x - x.sum(1, keepdims=True), (3, 4)),
+        (lambda x: x - x.sum(0, keepdims=True), (4, 3)),
+        (lambda x: (x.sum(0), x.sum(1)), None),
     ],
 )
-def test_loops_of_two(f, plain, sizes):
-    pair, links = pair_of(f)
-    found = arranged(pair, links)
-    assert (links != [] and is_plain(pair, links)) is plain
-    assert (found and found[0].sizes) == sizes
+def test_loops_of_two(f, sizes):
+    first, second = parts_of(f)
+    found = in_same_loops(first, second, links_between(first, second))
+    assert (found and (found[0].sizes, found[1].sizes)) == (sizes and (sizes, sizes))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: jnp.exp(x) + 1.0,
+        lambda x: jnp.exp(x).sum(1),
+        lambda x: x - x.sum(1, keepdims=True),
+        lambda x: x - x.sum(0, keepdims=True),
+        lambda x: jnp.exp(x).T * x.T,
+        lambda x: (x * 2.0, jnp.argmax(x, 1)),
+    ],
+)
+def test_the_tables_of_two_are_those_of_their_kernel(f):
+    first, second = parts_of(f)
+    *pair, links = in_same_loops(first, second, links_between(first, second))
+    gone = {link.buffer for link in links}
+    both = joined(*pair, gone)
+    launch = merged(both, both.made)
+    check_kernel(launch.kernel)
+    whole, target = part_of(launch), current_target()
+    assert both.ops == whole.ops and both.made.keys() == whole.made.keys()
+    assert {buffer for buffer, _ in both.loads} == {b for b, _ in whole.loads}
+    assert both.folding.keys() & both.made == whole.folding.keys()
+    assert len(both.orders) == len(whole.orders)
+    for buffer in both.made:
+        assert 0 < both.cost(buffer, target) <= whole.cost(buffer, target)
+
+
+def test_a_kernel_is_written_when_its_part_is_settled(monkeypatch):
+    """Of elements that are made at one index only no kernel is written before."""
+    written = []
+
+    def counted(*args):
+        written.append(args)
+        return merged(*args)
+
+    monkeypatch.setattr("minijax.fusion.fusion_pass.merged", counted)
+
+    def softmax(x):
+        e = jnp.exp(x - x.max(1, keepdims=True))
+        return e / e.sum(1, keepdims=True)
+
+    fused = fuse(lower(make_jaxpr(lambda x: (softmax(x), softmax(x.T)))(X)))
+    assert len(written) == len(fused.steps)
 
 
 def test_orders_in_a_circle_have_no_order_of_axes():
@@ -57,30 +95,3 @@ def test_uses():
     [made] = program.steps[0].writes
     assert uses.makers[made] == 0 and uses.readers[made] == [last]
     assert made not in uses.kept and not uses.shared
-
-
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: jnp.tanh(jnp.exp(x * 2.0) + x) - 1.0,
-        lambda x: jnp.exp(x * 2.0 - x.max(1, keepdims=True)) / x.sum(1, keepdims=True),
-        lambda x: (jnp.exp(x.T) * 2.0 + x.T).sum(0),
-    ],
-)
-def test_kernels_that_are_written_later_are_those_that_are_written_at_once(
-    f, monkeypatch
-):
-    program, calls = lower(make_jaxpr(f)(X)), []
-
-    def texts():
-        return [str(step.kernel) for step in fusion_pass.fuse(program).steps]
-
-    def counted(*args):
-        calls.append(args)
-        return joined(*args)
-
-    monkeypatch.setattr(fusion_pass, "joined", counted)
-    found = texts()
-    assert calls
-    monkeypatch.setattr(fusion_pass, "is_plain", lambda *args: False)
-    assert texts() == found

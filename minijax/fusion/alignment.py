@@ -2,13 +2,14 @@
 # edit the chapter, not this file.
 """Loop alignment: the loops that two launches have in common, and what they share."""
 
+import functools
 import math
 from typing import NamedTuple
 
-from minijax.fusion.index_maps import indices, seen_along, split_axis, unit
-from minijax.fusion.merging import Merger, merged, same_bits
-from minijax.fusion.parts import Part, elements
-from minijax.kernels.kernel import Affine, Guard, load
+from minijax.fusion.index_maps import found_at, indices, split_axis
+from minijax.fusion.merging import same_bits
+from minijax.fusion.parts import elements, handed_on, orders_of, seen_along, unit
+from minijax.kernels.kernel import Affine
 
 
 class Link(NamedTuple):
@@ -16,30 +17,35 @@ class Link(NamedTuple):
 
     Attributes:
       buffer: in which it is.
-      made: the `Store` of the first part, or a load if both read it.
-      read: the node of the second part that loads it.
+      made: the `Store` of the first part, or its `Load` if both read it.
+      read: the `Load` of the second part.
     """
 
     buffer: object
     made: object
     read: object
 
+    @property
+    def is_plain(self):
+        """Whether the element is read where it was made."""
+        return self.made.place == self.read.place and not self.read.guards
+
 
 def links_between(first, second):
     """Return the links from the first to the second part; None if one is broken."""
     found = []
-    for buffer, node in second.loads:
+    for buffer, read in second.loads:
         if buffer in first.made:
-            made = [x for x in first.made[buffer] if _match(x, node.detail)]
+            made = [x for x in first.made[buffer] if _match(x, read)]
             if not made:
                 return None
-            found.append(Link(buffer, made[0], node))
+            found.append(Link(buffer, made[0], read))
     return found
 
 
 def _match(store, read):
     """Return whether what is stored can be what is read."""
-    meet = _meet(store.place, read.place)
+    meet = store.place == read.place or _meet(store.place, read.place)
     return meet and same_bits(store.parameter.dtype, read.parameter.dtype)
 
 
@@ -57,99 +63,45 @@ def shared_reads(first, second):
     found = []
     for buffer, read in others.items():
         made = known.get(buffer)
-        if made and not made.detail.guards + read.detail.guards:
-            full = all(made.detail.place.strides) and all(read.detail.place.strides)
-            found += [Link(buffer, made.detail, read)] if full else []
+        if made and not made.guards + read.guards:
+            full = all(made.place.strides) and all(read.place.strides)
+            found += [Link(buffer, made, read)] if full else []
     return found
 
 
-class Alignment(NamedTuple):
-    """Two parts in the same loops.
-
-    Attributes:
-      first, second: the parts.
-      sizes: of the loops.
-      homes: for each of the two its indices along the loops: an `Affine` for each axis.
-    """
-
-    first: object
-    second: object
-    sizes: tuple
-    homes: tuple
-
-    @property
-    def placed(self):
-        """Both parts, each with its indices."""
-        return [*zip((self.first, self.second), self.homes)]
-
-    def at(self, which, place):
-        """Return a place of one of the parts, by 0 or 1, along the loops."""
-        return seen_along(place, self.homes[which], len(self.sizes))
-
-    def axes(self, which, own):
-        """Return the loops along which axes of one of the parts go."""
-        home = self.homes[which]
-        return frozenset([new for axis in own for new in home[axis].axes])
-
-    def behind(self, link):
-        """Return the loops along which the second part goes on with what was folded."""
-        after = self.axes(1, self.second.behind(link.read))
-        return after.difference(self.at(0, link.made.place).axes)
-
-    def orders(self, links):
-        """Return pairs of loops of which the first has to be outside of the second."""
-        found = set()
-        for part, home in self.placed:
-            for a, b in part.orders:
-                found.update([(x, y) for x in home[a].axes for y in home[b].axes])
-        for link in links:
-            if self.first.folded(link.made):
-                kept, after = self.at(0, link.made.place).axes, self.behind(link)
-                found.update([(a, b) for a in kept for b in after])
-        return found
-
-
 def aligned(first, second, links):
-    """Return a pair of parts with the loops of the first, split where that is needed.
+    """Return the loops of the first of two parts, split where that is needed.
 
-    The indices of the second are None along axes of which no link tells. If there is
-    no such pair, the result is None.
+    Returns:
+      Their sizes, and the indices of both parts along them. Those of the second are
+      None along axes of which no link tells. If there are no such loops: None.
     """
-    pair = Alignment(first, second, first.sizes, (unit(len(first.sizes)), ()))
+    sizes, home = first.sizes, unit(len(first.sizes))
     while True:
-        maps, cut = _maps(pair, links)
+        maps, cut = _maps(first, second, links, sizes, home)
         if not cut:
-            known = pair._replace(homes=(pair.homes[0], maps))
-            return None if maps is None else known
-        if cut[0] in pair.axes(0, first.solid):
+            return None if maps is None else (sizes, home, maps)
+        if any(cut[0] in home[axis].axes for axis in first.solid):
             return None
-        split, sizes = split_axis(cut[0], cut[1], pair.sizes)
-        home = tuple([seen_along(at, split, len(sizes)) for at in pair.homes[0]])
-        pair = pair._replace(sizes=sizes, homes=(home, ()))
+        split, sizes = split_axis(cut[0], cut[1], sizes)
+        home = tuple([seen_along(at, split, len(sizes)) for at in home])
 
 
-def _maps(pair, links):
-    second = pair.second
+def _maps(first, second, links, sizes, home):
     maps, met = [None] * len(second.sizes), False
     for link in links:
-        found, cut = _same_element(pair, link)
+        made, read = seen_along(link.made.place, home, len(sizes)), link.read
+        count = elements(sizes, made.axes)
+        if read.guards or count != elements(second.sizes, read.place.axes):
+            continue
+        found, cut = indices(made, sizes, read.place, second.sizes)
         if cut:
             return None, cut
         if found is not None and _agree(maps, found):
             maps, met = [a or b for a, b in zip(maps, found)], True
-    units = unit(len(pair.sizes))
+    units = unit(len(sizes))
     whole = all(maps[axis] is None or maps[axis] in units for axis in second.solid)
-    return (tuple(maps) if met and whole else None), None
-
-
-def _same_element(pair, link):
-    """Return the reader's indices along the maker's axes, or where to split these."""
-    made, read = pair.at(0, link.made.place), link.read.detail
-    sizes = pair.second.sizes
-    count = elements(pair.sizes, made.axes)
-    if read.guards or count != elements(sizes, read.place.axes):
-        return None, None
-    return indices(made, pair.sizes, read.place, sizes)
+    return (maps if met and whole else None), None
 
 
 def _agree(maps, found):
@@ -161,132 +113,51 @@ def _agree(maps, found):
 
 
 def in_same_loops(first, second, links):
-    """Return a pair of parts that have the same loops, and read what they make there;
-    None if they do not."""
-    whole = unit(len(first.sizes))
-    pair = Alignment(first, second, first.sizes, (whole, whole))
-    same = first.sizes == second.sizes and all(map(_same_place, links))
-    return pair if same else None
-
-
-def _same_place(link):
-    """Return whether an element is read, once, where it was made."""
-    made, read = link.made.place, link.read.detail
-    return made == read.place and not read.guards and all(made.strides)
-
-
-def is_plain(pair, links):
-    """Return whether the loops of two parts are those of the first, and all that is
-    handed over varies along all of them: then there is nothing to arrange, and little
-    to weigh."""
-    rank, (first, second) = len(pair.sizes), pair.homes
-    if first != unit(rank) or pair.sizes != pair.first.sizes or None in second:
-        return False
-    axes = [axis for at in second for axis in at.axes]
-    if second != first:
-        links = [x._replace(read=_seen(x.read, second, rank)) for x in links]
-    if axes != sorted(axes) or not all(map(_same_place, links)):
-        return False
-    alone = len(pair.second.stores) == 1 or not pair.first.folding
-    return alone or not any(pair.first.folded(link.made) for link in links)
-
-
-def _seen(node, home, rank):
-    """Return the node of a load along other axes."""
-    parameter, place, guards, other, _ = node.detail
-    guards = [Guard(seen_along(at, home, rank), limit) for at, limit in guards]
-    return load(parameter, seen_along(place, home, rank), guards, other)
-
-
-def joined(pair, links, orders, gone):
-    """Return the part of a pair that is plain, to be written later.
+    """Return two parts in loops that both can have, in an order that all folds allow.
 
     Args:
-      pair: the parts, and the loops.
-      links: between them.
-      orders: of the loops.
-      gone: the buffers that need not be stored any more.
-    """
-    first, second = pair.first, pair.second
-    loads, made, folding, homes = second.loads, second.made, second.folding, []
-    rank, home = len(pair.sizes), pair.homes[1]
-    if home != pair.homes[0]:
-        loads = [(buffer, _seen(node, home, rank)) for buffer, node in loads]
-        made = {
-            b: [x._replace(place=seen_along(x.place, home, rank)) for x in found]
-            for b, found in made.items()
-        }
-        folding = {node: pair.axes(1, axes) for node, axes in folding.items()}
-    before = [first.folded(link.made) for link in links] if first.folding else ()
-    if any(before):
-        [[(node, *_)]] = [[x[2:] for x in found] for found in made.values()]
-        folding = {node: frozenset().union(folding.get(node, ()), *before)}
-    for part, own in second.homes or [(second, unit(len(second.sizes)))]:
-        homes.append((part, tuple([seen_along(at, home, rank) for at in own])))
-    made = first.made | made
-    for buffer in gone:
-        del made[buffer]
-    return Part(
-        None,
-        pair.sizes,
-        first.loads + [(b, node) for b, node in loads if b not in first.made],
-        made,
-        first.ops + second.ops,
-        {**first.folding, **folding} if folding else first.folding,
-        orders,
-        first.solid | pair.axes(1, second.solid),
-        homes=(*(first.homes or [(first, pair.homes[0])]), *homes),
-    )
-
-
-def written(part):
-    """Return a part with a kernel."""
-    if part.kernel:
-        return part
-    return merged(Merger(part.sizes, part.homes, final=False), part.made)
-
-
-def arranged(pair, links):
-    """Return a pair in an order of loops that all folds allow, or None.
+      first, second: the parts.
+      links: between them, if the first makes what the second reads.
 
     Returns:
-      The pair; and those of 0 and 1 whose loops are now in another order.
+      Both parts, and the links; or None.
     """
-    sizes, places, maps = _with_new_axes(pair)
-    units, rank = unit(len(sizes)), len(sizes)
-    if rank > len(pair.sizes):
-        more = (0,) * (rank - len(pair.sizes))
-        home = [Affine(at.offset, (*at.strides, *more)) for at in pair.homes[0]]
-        pair = pair._replace(sizes=sizes, homes=(tuple(home), maps))
-    elif maps != pair.homes[1]:
-        pair = pair._replace(homes=(pair.homes[0], maps))
-    order = sorted_axes(places, pair.orders(links))
-    if order is None:
+    shared = links or shared_reads(first, second)
+    same = [x.is_plain and all(x.made.place.strides) for x in shared]
+    places = range(len(first.sizes))
+    if first.sizes != second.sizes or not all(same):
+        found = shared and aligned(first, second, shared)
+        if not found:
+            return None
+        sizes, places, *homes = with_new_axes(second.sizes, *found)
+        first, second = first.along(homes[0], sizes), second.along(homes[1], sizes)
+        links = links and links_between(first, second)
+    order = sorted_axes(places, orders_of(first, second))
+    if order is None or not shared:
         return None
-    homes = pair.homes
-    if order != [*range(rank)]:
-        new = [units[order.index(axis)] for axis in range(rank)]
-        homes = [tuple([seen_along(at, new, rank) for at in home]) for home in homes]
-        sizes = tuple([sizes[axis] for axis in order])
-    moved = [[axis for at in home for axis in at.axes] for home in homes]
-    turned = [which for which, axes in enumerate(moved) if axes != sorted(axes)]
-    return pair._replace(sizes=sizes, homes=(*homes,)), turned
+    if order != [*range(len(order))]:
+        units, sizes = unit(len(order)), tuple([first.sizes[axis] for axis in order])
+        new = tuple([units[order.index(axis)] for axis in range(len(order))])
+        first, second = first.along(new, sizes), second.along(new, sizes)
+        links = links and links_between(first, second)
+    return first, second, links
 
 
-def _with_new_axes(pair):
-    """Return the loops of a pair, and new ones for axes of which no link tells.
+def with_new_axes(limits, sizes, home, maps):
+    """Return loops with new ones for axes of which no link tells.
+
+    Args:
+      limits: the sizes of the second part's own axes.
+      sizes, home, maps: as `aligned` returns them.
 
     Returns:
       Their sizes; numbers that grow from the outermost inwards; and what the axes of
-      the second part are along them.
+      both parts are along them.
     """
-    sizes, maps, ends = [*pair.sizes], pair.homes[1], {}
-    places, rank = [*range(len(sizes))], len(sizes)
-    if None not in maps:
-        return pair.sizes, places, maps
-    used = {axis for at in maps if at for axis in at.axes}
+    rank, sizes, ends = len(sizes), [*sizes], {}
+    places, used = [*range(rank)], {axis for at in maps if at for axis in at.axes}
     for axis in reversed([axis for axis, at in enumerate(maps) if at is None]):
-        size = pair.second.sizes[axis]
+        size = limits[axis]
         free = [a for a in range(rank) if sizes[a] == size and a not in used]
         ends[axis] = free[-1] if free else len(sizes)
         used.add(ends[axis])
@@ -295,11 +166,16 @@ def _with_new_axes(pair):
             places.append(min(later, default=rank) - 1 / (2 + len(sizes)))
             sizes.append(size)
     units, more = unit(len(sizes)), (0,) * (len(sizes) - rank)
-    found = [
-        units[ends[axis]] if at is None else Affine(at.offset, (*at.strides, *more))
-        for axis, at in enumerate(maps)
-    ]
-    return tuple(sizes), places, tuple(found)
+    home, maps = (
+        tuple(
+            [
+                units[ends[axis]] if at is None else Affine(at[0], (*at[1], *more))
+                for axis, at in enumerate(each)
+            ]
+        )
+        for each in (home, maps)
+    )
+    return tuple(sizes), places, home, maps
 
 
 def sorted_axes(places, orders):
@@ -314,3 +190,111 @@ def sorted_axes(places, orders):
         found.append(free[0])
         left.remove(free[0])
     return found
+
+
+def is_better(pair, moved, links, stored, target):
+    """Return whether two parts in the same loops are better than two kernels.
+
+    Args:
+      pair: the parts in their own loops.
+      moved: the parts in the same loops.
+      links: what is handed over.
+      stored: the buffers that have to be stored.
+      target: the prices.
+    """
+    first, second = moved
+    return (
+        is_near(first, second, target)
+        and all(is_worth_it(first, second, link, target) for link in links)
+        and all(stays_in_rows(a, b, stored, target) for a, b in zip(pair, moved))
+        and is_straight(first, second, target)
+    )
+
+
+def is_near(first, second, target):
+    """Return whether what is walked again after it was folded is near, and cheap."""
+    again, read = set(), {buffer for buffer, _ in second.loads}
+    for buffer, (_, after) in handed_on(first, second).items():
+        folded = first.folding[buffer]
+        if after:
+            counts = [elements(first.sizes, axes) for axes in (folded, after)]
+            if max(counts) > target.near:
+                return False
+            again |= folded.intersection(after)
+    for buffer in first.made if again else ():
+        moves = again.intersection(first.made[buffer][0].place.axes)
+        if moves and buffer in read and first.cost(buffer, target) > target.again:
+            return False
+    return True
+
+
+def is_worth_it(first, second, link, target):
+    """Return whether to compute elements more often than once costs less than to store
+    them, to load them, and to start a kernel for that."""
+    sizes, made, read = first.sizes, link.made.place, link.read.place
+    if link.is_plain and all(made.strides):
+        return True
+    if not link.is_plain and link.buffer in first.folding:
+        return False
+    if not link.is_plain and not found_at(read, link.read.guards, sizes, made, sizes):
+        return False
+    loops, count = second.loops, elements(sizes, made.axes)
+    around = [axis for axis in range(max(read.axes, default=-1) + 1) if axis in loops]
+    often = elements(sizes, around) - count
+    more = often if link.is_plain else elements(sizes, read.axes)
+    stored = 2 * target.byte * link.made.parameter.dtype.itemsize * count
+    return more * first.cost(link.buffer, target) <= stored + target.launch
+
+
+VECTOR = 16  # numbers that are worth loads of neighbours
+
+
+def grains(places, sizes, target):
+    """Return the axes along which the elements of matrices are neighbours."""
+    few = math.prod(sizes) <= target.small
+    return set() if few else {grain(at, sizes, target.small) for at in places} - {None}
+
+
+@functools.lru_cache(2**12)
+def grain(place, sizes, small):
+    """Return the axis along which the elements of a large matrix are neighbours."""
+    steps = {axis: abs(place.strides[axis]) for axis in place.axes}
+    matrix = len(steps) > 1 and elements(sizes, steps) > small
+    return min(steps, key=steps.__getitem__) if matrix else None
+
+
+def is_straight(first, second, target):
+    """Return whether all matrices that folds go through lie in the same direction."""
+    sizes = first.sizes
+    if math.prod(sizes) <= target.small or not orders_of(first, second):
+        return True
+    loads = [*first.loads, *[x for x in second.loads if x[0] not in first.made]]
+    places = [load.place for _, load in loads]
+    found = grains(places, sizes, target)
+    return len(found) <= 1 or any(
+        sizes[axis] >= VECTOR and all(abs(at.strides[axis]) < 2 for at in places)
+        for axis in found
+    )
+
+
+def stays_in_rows(part, moved, buffers, target):
+    """Return whether the large ones of some buffers are stored in order if they were.
+
+    Args:
+      part, moved: a part in its own loops, and in others.
+      buffers: those that are stored.
+      target: the `Target`.
+    """
+    if part is moved or math.prod(moved.sizes) <= target.near:
+        return True
+    for (buffer, old), (_, new) in zip(part.stores, moved.stores):
+        if buffer in buffers and not _in_rows(new.place):
+            many = elements(moved.sizes, new.place.axes) > target.near
+            if many and len(old.place.axes) > 1 and _in_rows(old.place):
+                return False
+    return True
+
+
+def _in_rows(place):
+    steps = [abs(place.strides[axis]) for axis in place.axes]
+    return not steps or steps[-1] == min(steps)

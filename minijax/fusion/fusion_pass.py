@@ -2,22 +2,66 @@
 # edit the chapter, not this file.
 """The fusion pass: kernels of a program merged where that saves memory traffic."""
 
-from minijax.fusion.alignment import (
-    aligned,
-    arranged,
-    in_same_loops,
-    is_plain,
-    joined,
-    links_between,
-    shared_reads,
-    written,
-)
-from minijax.fusion.choices import accepted, cheap_buffers, is_straight
-from minijax.fusion.dependences import uses_of
-from minijax.fusion.index_maps import unit
-from minijax.fusion.merging import Merger, merged
+import math
+from typing import NamedTuple
+
+from minijax.fusion.alignment import grains, in_same_loops, is_better, links_between
+from minijax.fusion.merging import merged
+from minijax.fusion.parts import elements, joined, part_of
 from minijax.kernels.interpreter import check_kernel
+from minijax.kernels.program_steps import Launch
 from minijax.llvm.targets import current_target
+
+
+class Uses(NamedTuple):
+    """Which steps of a program use which buffers.
+
+    Attributes:
+      parts: those of its launches that may become one with others, by their numbers.
+      makers: from buffers that one such launch writes to its number.
+      readers: from buffers to the numbers of the steps that read them.
+      kept: the buffers that have to be stored: of results, for other steps, shared.
+      shared: the buffers that several steps write to.
+      needs, users: for each step the numbers of those that have to come before it, and
+        of those that have to come after it.
+    """
+
+    parts: dict
+    makers: dict
+    readers: dict
+    kept: set
+    shared: set
+    needs: list
+    users: list
+
+
+def uses_of(program):
+    """Return the `Uses` of a program."""
+    kept, readers, writers, needs = {*program.outputs}, {}, {}, []
+    users, parts, tables = [set() for _ in program.steps], {}, {}
+    for number, step in enumerate(program.steps):
+        part = part_of(step, tables) if isinstance(step, Launch) else None
+        if part:
+            parts[number], reads, writes = part, dict(part.loads), part.made
+        else:
+            reads, writes = {*step.reads}, {*step.writes}
+            kept.update(reads)
+        before = {n for buffer in reads for n in writers.get(buffer, ())}
+        for buffer in writes:
+            before.update(writers.get(buffer, ()), readers.get(buffer, ()))
+            writers.setdefault(buffer, []).append(number)
+        for buffer in reads:
+            readers.setdefault(buffer, []).append(number)
+        for other in before:
+            users[other].add(number)
+        needs.append(before)
+    shared = {buffer for buffer, numbers in writers.items() if len(numbers) > 1}
+    alone = {buffer: n for buffer, [n, *_] in writers.items() if buffer not in shared}
+    makers = {buffer: n for buffer, n in alone.items() if n in parts}
+    return Uses(parts, makers, readers, kept | shared, shared, needs, users)
+
+
+FEW = 16  # operations that may be done again
 
 
 class Fusion:
@@ -29,8 +73,8 @@ class Fusion:
 
     Attributes:
       uses: what the program does with its buffers.
-      cheap: from buffers that are computed again wherever they are read to their part.
-      again: from buffers to the cheap ones that are computed from them.
+      cheap: from buffers that are computed again wherever they are read to the part of
+        the launch that makes them.
       parts: from the first number of those that became one to the `Part`.
       members: from such numbers to all numbers of the part.
       leader: for each step, the number by which its part is found.
@@ -39,50 +83,43 @@ class Fusion:
     """
 
     def __init__(self, program, target):
-        self.program, self.target = program, target
-        self.uses = uses_of(program)
-        self.cheap, self.again = cheap_buffers(self.uses, target), {}
-        for buffer, part in self.cheap.items():
-            for read, _ in part.loads:
-                self.again.setdefault(read, set()).add(buffer)
-        self.parts, self.leader = {}, [*range(len(program.steps))]
-        self.place = [*self.leader]
-        self.members = [[number] for number in self.leader]
+        self.program, self.target, self.uses = program, target, uses_of(program)
+        self.parts, self.cheap, self.leader = {}, {}, [*range(len(program.steps))]
+        self.place, self.members = [*self.leader], [[n] for n in self.leader]
         self.needs, self.users = [[{*n} for n in found] for found in self.uses[-2:]]
         for number, part in self.uses.parts.items():
             self.parts[number] = part
-            self.settle(number)
+            self.join_makers(number)
         for numbers in self.uses.readers.values():
             if len(numbers) > 1:
-                self.settle_beside(numbers)
+                self.join_readers(numbers)
+        for buffer in self.uses.makers:
+            if self.is_handed_on(buffer):
+                self.cheap |= self.made_again(buffer)
 
     def __str__(self):
         order = sorted(self.parts, key=self.place.__getitem__)
-        return "\n".join([str(self.written(number).kernel) for number in order])
+        return "\n".join([str(self.launch(number).kernel) for number in order])
 
-    def written(self, number):
-        """Return the part of a number, with its kernel."""
-        part = self.parts[number] = written(self.parts[number])
-        return part
+    def launch(self, number):
+        """Return the launch of a part, with all that it makes."""
+        return merged(self.parts[number], self.parts[number].made)
 
     def leaders(self, numbers):
         """Return the parts of some launches by their numbers, the last one first."""
         found = {self.leader[number] for number in numbers}
         return sorted(found, key=self.place.__getitem__, reverse=True)
 
-    def settle(self, number):
+    def join_makers(self, number):
         """Join a launch with the parts that make what it reads."""
-        makers = [
-            self.uses.makers.get(buffer) for buffer, _ in self.parts[number].loads
-        ]
-        for other in self.leaders([maker for maker in makers if maker is not None]):
+        makers = self.uses.makers
+        found = [makers[b] for b, _ in self.parts[number].loads if b in makers]
+        for other in self.leaders(found):
             self.join(other, self.leader[number])
 
-    def settle_beside(self, numbers):
+    def join_readers(self, numbers):
         """Join parts that walk over the same array."""
-        found = self.leaders(
-            [number for number in numbers if number in self.uses.parts]
-        )
+        found = self.leaders([n for n in numbers if n in self.uses.parts])
         for last, other in zip(found, found[1:]):
             self.join(other, self.leader[last], linked=False)
 
@@ -92,13 +129,13 @@ class Fusion:
         The first one makes what the second reads, or reads it too.
         """
         first, second = self.parts[a], self.parts[b]
-        order = self.place_of_both(a, b)
-        if order is None or first.ops + second.ops > self.target.wide:
-            return
-        both = None if self.collide(first, second) else self.attempt(a, b, linked)
-        if both:
-            self.parts[a], self.place[a] = both, order
-            self.replace(b, a)
+        place = self.place_of_both(a, b)
+        few = first.ops + second.ops <= self.target.wide
+        if place is not None and few and not self.collide(first, second):
+            both = self.both(a, b, linked)
+            if both:
+                self.parts[a], self.place[a] = both, place
+                self.replace(b, a)
 
     def replace(self, b, a):
         """Let the first part of two stand for the second as well."""
@@ -107,8 +144,7 @@ class Fusion:
                 after[other].discard(b)
                 after[other].add(a)
             before[a] |= before[b]
-        for found in (self.needs[a], self.users[a]):
-            found -= {a, b}
+            before[a] -= {a, b}
         for number in self.members[b]:
             self.leader[number] = a
         self.members[a] += self.members[b]
@@ -116,10 +152,10 @@ class Fusion:
 
     def place_of_both(self, a, b):
         """Return where two parts can stand as one, or None."""
-        early, late = self.place[a], self.place[b]
-        if all(n == b or self.place[n] >= late for n in self.users[a]):
+        place, early, late = self.place, self.place[a], self.place[b]
+        if not [n for n in self.users[a] if n != b and place[n] < late]:
             return late
-        waits = any(n != a and self.place[n] > early for n in self.needs[b])
+        waits = [n for n in self.needs[b] if n != a and place[n] > early]
         return None if waits else early
 
     def collide(self, first, second):
@@ -127,54 +163,94 @@ class Fusion:
         to when it is not whole."""
         if not self.uses.shared:
             return False
-        parts = first, second
-        written = [{buffer for buffer, _ in part.stores} for part in parts]
-        used = [{buffer for buffer, _ in (*part.loads, *part.stores)} for part in parts]
-        both = (written[0] & used[1]) | (used[0] & written[1])
+        used = [{*dict(part.loads), *part.made} for part in (first, second)]
+        both = (first.made.keys() & used[1]) | (used[0] & second.made.keys())
         return not self.uses.shared.isdisjoint(both)
 
-    def attempt(self, a, b, linked):
+    def both(self, a, b, linked):
         """Return the part of two, or None."""
-        first, second = self.parts[a], self.parts[b]
-        links = links_between(first, second) if linked else shared_reads(first, second)
-        if not links:
+        pair = first, second = self.parts[a], self.parts[b]
+        links = links_between(*pair) if linked else []
+        found = in_same_loops(*pair, links) if links or not linked else None
+        if not found:
             return None
-        gone, pair = self.gone(a, b), linked and in_same_loops(first, second, links)
-        pair, links = pair or aligned(first, second, links), links if linked else []
-        if pair and is_plain(pair, links):
-            orders = pair.orders(())
-            if all(outer < inner for outer, inner in orders):
-                straight = is_straight(pair, links, self.target)
-                return joined(pair, links, orders, gone) if straight else None
-        if pair and not (first.kernel and second.kernel):
-            self.written(a), self.written(b)
-            return self.attempt(a, b, linked)
-        left = {buffer for part in (first, second) for buffer in part.made} - gone
-        stored = left.difference(self.cheap)
-        found = pair and arranged(pair, links)
-        pair = accepted(found, links, stored, self.target)
-        k = pair and Merger(pair.sizes, pair.placed, final=False)
-        return k and merged(k, left)
+        *moved, links = found
+        gone = {x.buffer for x in links if not self.is_read_outside(x.buffer, (a, b))}
+        stored = [x for part in pair for x in part.made if x not in gone]
+        stored = [buffer for buffer in stored if not self.light(buffer)]
+        if not is_better(pair, moved, links, stored, self.target):
+            return None
+        part = joined(moved[0], moved[1], gone)
+        return part if all(x.is_plain for x in links) else copied(part)
 
-    def gone(self, a, b):
-        """Return the buffers that only two parts read, and nothing computes again."""
-        made, second = self.parts[a].made, self.parts[b]
-        read = {buffer for buffer, _ in second.loads if buffer in made}
-        found = {buffer for buffer in read if not self.outside(buffer, (a, b))}
-        own = made.keys() | second.made.keys() if self.again and found else set()
-        while back := {x for x in found if self.again.get(x, set()) & own - found}:
-            found -= back
-        return found
+    def is_read_outside(self, buffer, leaders):
+        """Return whether a buffer is needed by others than some parts."""
+        if buffer in self.uses.kept:
+            return True
+        readers = self.uses.readers.get(buffer, ())
+        return not {self.leader[n] for n in readers}.issubset(leaders)
 
-    def outside(self, buffer, pair):
-        """Return whether a buffer is needed by others than these two parts."""
-        readers, leader = self.uses.readers.get(buffer, ()), self.leader
-        return buffer in self.uses.kept or any(leader[n] not in pair for n in readers)
+    def is_handed_on(self, buffer):
+        """Return whether one part stores a buffer and other ones load it."""
+        if buffer in self.uses.kept or buffer in self.cheap:
+            return False
+        return self.is_read_outside(buffer, [self.leader[self.uses.makers[buffer]]])
+
+    def light(self, buffer):
+        """Return the launch that makes a buffer and nothing else, with few operations,
+        if there is one and others may make the buffer again."""
+        part = self.uses.parts.get(self.uses.makers.get(buffer))
+        if not part or buffer in self.uses.kept or part.ops > FEW:
+            return None
+        return part if len(part.stores) == 1 and not part.folding else None
+
+    def made_again(self, buffer):
+        """Return the launches that make a buffer from what is stored, by the buffers
+        that they make, if that is better than to store it and to load it; else {}."""
+        found, left, flops, ops, moved = {}, [buffer], 0, 0, 0
+        while left:
+            name = left.pop()
+            part = found[name] = self.light(name)
+            ops += part.ops if part else FEW + 1
+            if ops > FEW:
+                return {}
+            flops += sum([self.target.price(node.op) for node in part.table.scalars])
+            for read, load in part.loads:
+                number = self.uses.makers.get(read)
+                if number is not None and not self.is_handed_on(read):
+                    if self.light(read):
+                        left.append(read)
+                        continue
+                    if not self.can_store(read, number):
+                        return {}
+                moved += elements(part.sizes, axes_of(load)) * itemsize(load)
+        return found if self.is_cheap(buffer, flops, moved) else {}
+
+    def can_store(self, buffer, number):
+        """Return whether the part of a launch still has what one of them makes."""
+        homes = self.parts[self.leader[number]].homes
+        return any(buffer in launch.made for launch, _ in homes)
+
+    def is_cheap(self, buffer, flops, moved):
+        """Return whether elements cost less than to store and to load them."""
+        part, target = self.light(buffer), self.target
+        [(_, store)], reads = part.stores, 0
+        for reader in [self.uses.parts[n] for n in self.uses.readers[buffer]]:
+            axes = [axes_of(load) for other, load in reader.loads if other == buffer]
+            ends = [max(each, default=-1) + 1 for each in axes]
+            reads += sum([math.prod(reader.sizes[:end]) for end in ends])
+        count = elements(part.sizes, store.place.axes)
+        byte = target.byte * itemsize(store)
+        each = flops + target.byte * moved / count
+        if reads * each > count * (each + byte) + reads * byte + target.launch:
+            return False
+        places = [store.place, *[load.place for _, load in part.loads]]
+        return len(grains(places, part.sizes, target)) <= 1
 
     def steps(self):
         """Return the steps of all parts, less those that are not needed."""
         needed, steps = {*self.uses.kept}, []
-        for number in sorted({*self.leader}, key=self.place.__getitem__, reverse=True):
+        for number in self.leaders(self.leader):
             step = self.step(number, needed)
             if step is not None:
                 steps.append(step)
@@ -188,13 +264,31 @@ class Fusion:
             inner = [fuse(program, self.target) for program in step.programs]
             return step.with_programs(inner) if inner else step
         part = self.parts[number]
-        if needed.isdisjoint(part.made):
+        if all(needed.isdisjoint(launch.made) for launch, _ in part.homes):
             return None
-        reads = [buffer for buffer, _ in part.loads]
-        if len(self.members[number]) == 1 and self.cheap.keys().isdisjoint(reads):
-            return part.launch
-        homes = part.homes or [(part, unit(len(part.sizes)))]
-        return merged(Merger(part.sizes, homes, self.cheap), needed).launch
+        alone = len(self.members[number]) == 1
+        if alone and self.cheap.keys().isdisjoint([buffer for buffer, _ in part.loads]):
+            return step
+        return merged(part, needed, self.cheap)
+
+
+def axes_of(load):
+    """Return the axes along which an element that is loaded varies."""
+    places = [load.place, *[guard.place for guard in load.guards]]
+    return {axis for place in places for axis in place.axes}
+
+
+def itemsize(access):
+    """Return the bytes of what is loaded, or stored."""
+    return access.parameter.dtype.itemsize
+
+
+def copied(part):
+    """Return a part some elements of which are made at other indices too, so that only
+    its kernel tells what it loads; None if they cannot be made there."""
+    whole = part_of(merged(part, part.made))
+    made = {buffer for launch, _ in part.homes for buffer in launch.made}
+    return whole if made.isdisjoint([buffer for buffer, _ in whole.loads]) else None
 
 
 def fuse(program, target=None):
@@ -219,9 +313,9 @@ def check_fusion(fusion):
     if sorted(seen) != sorted(fusion.uses.parts):
         raise ValueError("A launch is in no part, or in two.")
     for number, part in fusion.parts.items():
-        whole = written(part)
+        launch = fusion.launch(number)
         needs = {leader[n] for m in members[number] for n in fusion.uses.needs[m]}
         late = [n for n in needs - {number} if place[n] >= place[number]]
-        if late or any(a >= b for a, b in part.orders | whole.orders):
-            raise ValueError(f"Loops or steps {late} are in a wrong order:\n{part}")
-        check_kernel(whole.kernel)
+        if late or any(a >= b for a, b in part.orders | part_of(launch).orders):
+            raise ValueError(f"Loops or steps {late} are in a wrong order:\n{launch}")
+        check_kernel(launch.kernel)

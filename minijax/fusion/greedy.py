@@ -4,9 +4,9 @@
 
 import math
 
-from minijax.fusion.index_maps import indices, seen_along, split_axis, unit
-from minijax.fusion.merging import Merger, merged
-from minijax.fusion.parts import elements, part_of
+from minijax.fusion.index_maps import indices, split_axis
+from minijax.fusion.merging import merged
+from minijax.fusion.parts import elements, joined, part_of, unit
 from minijax.kernels.program_steps import Launch
 from minijax.llvm.targets import current_target
 
@@ -57,32 +57,25 @@ def one_launch(substitute, steps, pair, outputs, target):
     return substitute(steps[pair[0]], steps[pair[1]], wanted, target)
 
 
-def common_loops(first, second, sizes, home):
-    """Return loops for two parts, those of the second, and the indices of both there.
+def common_loops(first, second):
+    """Return two parts in the loops of the second, of which axes may be split in two;
+    None if there are no indices at which the first makes all that is read, each once.
 
     Args:
       first, second: parts, of which the second reads what the first makes.
-      sizes: of the loops.
-      home: the indices of the second part along them.
-
-    Returns:
-      The sizes, of which one may be split in two now, and a pair of homes; None if
-      there are no indices at which the first part makes all that is read, each once.
     """
-    made, found = {buffer: x for buffer, [*_, x] in first.made.items()}, set()
-    for buffer, read in second.loads:
-        if buffer in made:
-            place = seen_along(read.detail.place, home, len(sizes))
-            maps, cut = indices(place, sizes, made[buffer].place, first.sizes)
-            if cut:
-                split, sizes = split_axis(cut[0], cut[1], sizes)
-                home = tuple([seen_along(at, split, len(sizes)) for at in home])
-                return common_loops(first, second, sizes, home)
-            plain = made[buffer].parameter.dtype == read.detail.parameter.dtype
-            plain = plain and maps is not None and not read.detail.guards
-            found.add(walked_again(maps, first.sizes, sizes) if plain else None)
+    found, sizes = set(), second.sizes
+    for buffer, read in [x for x in second.loads if x[0] in first.made]:
+        store = first.made[buffer][0]
+        maps, cut = indices(read.place, sizes, store.place, first.sizes)
+        if cut:
+            split = split_axis(cut[0], cut[1], sizes)
+            return common_loops(first, second.along(*split))
+        plain = store.parameter.dtype == read.parameter.dtype and not read.guards
+        plain = plain and maps is not None
+        found.add(walked_again(maps, first.sizes, sizes) if plain else None)
     alone = len(found) == 1 and None not in found
-    return (sizes, (found.pop(), home)) if alone else None
+    return (first.along(found.pop(), sizes), second) if alone else None
 
 
 def walked_again(maps, limits, sizes):
@@ -101,19 +94,14 @@ def substituted(producer, consumer, wanted, target):
     """Return the launch of two in the loops of the consumer; None if that cannot be, or
     if a row that is walked again is too long."""
     first, second = part_of(producer), part_of(consumer)
-    if not first or not second:
+    found = first and second and common_loops(first, second)
+    if not found or math.prod(first.sizes) != math.prod(second.sizes):
         return None
-    sizes = second.sizes
-    found = common_loops(first, second, sizes, unit(len(sizes)))
-    if not found or math.prod(first.sizes) != math.prod(sizes):
-        return None
-    sizes, homes = found
-    both = merged(Merger(sizes, [*zip((first, second), homes)]), wanted)
-    own = frozenset().union(*first.folding.values())
-    again = {axis for old in own for axis in homes[0][old].axes}
-    is_near = elements(sizes, again) <= target.near
+    both, again = joined(*found), frozenset().union(*found[0].folding.values())
+    is_near = elements(both.sizes, again) <= target.near
     in_order = all(outer < inner for outer, inner in both.orders)
-    return both.launch if is_near and in_order and both.ops <= target.wide else None
+    good = is_near and in_order and both.ops <= target.wide
+    return merged(both, wanted) if good else None
 
 
 def fuse_greedily(program, target=None):

@@ -2,36 +2,8 @@
 # edit the chapter, not this file.
 """Where an element was made: the indices of one loop nest as numbers of another."""
 
-import functools
-
+from minijax.fusion.parts import seen_along, unit
 from minijax.kernels.kernel import Affine
-
-
-@functools.cache
-def unit(rank):
-    """Return the index along each of so many axes, as a tuple of `Affine`."""
-    return tuple(
-        Affine(0, tuple(int(k == axis) for k in range(rank))) for axis in range(rank)
-    )
-
-
-def seen_along(place, maps, rank):
-    """Return a place along other axes.
-
-    Args:
-      place: an `Affine`.
-      maps: for each of its axes, the `Affine` along the other ones.
-      rank: how many of these there are.
-    """
-    if maps == unit(rank) and len(place.strides) == rank:
-        return place
-    offset, strides = place.offset, [0] * rank
-    for stride, at in zip(place.strides, maps):
-        if stride:
-            offset += stride * at.offset
-            for axis, step in enumerate(at.strides):
-                strides[axis] += stride * step
-    return Affine(offset, tuple(strides))
 
 
 def _wheels(target, limits):

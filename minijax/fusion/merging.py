@@ -2,13 +2,11 @@
 # edit the chapter, not this file.
 """Loop fusion: one kernel of several; what is made in it need not be loaded."""
 
-import functools
-
 import numpy as np
 
 from minijax.arrays.dtypes import short_name
-from minijax.fusion.index_maps import found_at, seen_along, unit
-from minijax.fusion.parts import affine_part
+from minijax.fusion.index_maps import found_at
+from minijax.fusion.parts import seen_along
 from minijax.kernels.building import NodeWriter, new_name
 from minijax.kernels.kernel import (
     Affine,
@@ -23,6 +21,7 @@ from minijax.kernels.kernel import (
     needed,
     union,
 )
+from minijax.kernels.program_steps import Launch
 from minijax.kernels.scalar_ops import in_registers
 from minijax.kernels.views import collapse
 
@@ -54,42 +53,29 @@ def _as_bfloat16(k, x):
 _roundings = {"bf16": _as_bfloat16, "f16": lambda k, x: k.as_float16(x)}
 
 
-class Itself(dict):
-    """From each node to itself."""
-
-    def __missing__(self, node):
-        return node
-
-
 class Merger(NodeWriter):
     """Writes a kernel of several launches.
 
     Args:
       sizes: of its axes.
-      homes: pairs of a `Part` and the indices at which it is computed, in order.
+      homes: pairs of the part of a launch and the indices at which it is computed, in
+        order.
       cheap: from buffers of other launches whose elements are made here, and not
-        loaded, to their `Part`.
-      final: whether no more launches will be taken in; until then parameters have the
-        names of their buffers, and the nodes of a part that stays are not copied.
+        loaded, to their part.
 
     Attributes:
       parameters: from pairs of a buffer and a dtype to parameters.
+      makers: from buffers to the part that makes them here, and its home.
       instances: from a part, indices and guards to the new nodes by the part's.
       names: of the operations that the kernel is made of.
     """
 
-    def __init__(self, sizes, homes, cheap=(), final=True):
+    def __init__(self, sizes, homes, cheap):
         super().__init__()
-        self.sizes, self.homes, self.cheap, self.final = sizes, homes, cheap, final
+        self.sizes, self.homes, self.cheap = sizes, homes, cheap
+        self.names = {part.table.kernel.name: None for part, _ in homes}
         self.known, self.parameters, self.instances = {}, {}, {}
-        self.names, (part, home) = {}, homes[0]
-        same = sizes == part.sizes and home == unit(len(sizes))
-        if part.known and same and not final:
-            self.known, self.nodes = part.known, [*part.kernel.nodes]
-            self.instances[id(part), home, ()] = Itself()
-            used = [(buffer, load.detail.parameter) for buffer, load in part.loads]
-            used += [(buffer, store.parameter) for buffer, store in part.stores]
-            self.parameters = {(b, x.dtype): x for b, x in used}
+        self.makers = {buffer: pair for pair in homes for buffer in pair[0].made}
 
     def write(self, node):
         """Put a node behind the others, and return it; equal ones are one."""
@@ -104,30 +90,16 @@ class Merger(NodeWriter):
             self.nodes.append(node)
         return self.known[key]
 
+    def maker(self, buffer):
+        """Return the part that makes a buffer here, and its home; or two None."""
+        return self.makers.get(buffer) or (self.cheap.get(buffer), None)
+
     def parameter(self, buffer, like, written=False):
         """Return the parameter of a buffer."""
         if (buffer, like.dtype) not in self.parameters:
-            taken = self.parameters.values()
-            name = new_name(taken, written) if self.final else buffer.name
-            while not self.final and name in [parameter.name for parameter in taken]:
-                name += "_"
+            name = new_name(self.parameters.values(), written)
             self.parameters[buffer, like.dtype] = Parameter(name, like.dtype, like.size)
         return self.parameters[buffer, like.dtype]
-
-    @functools.cached_property
-    def _homes(self):
-        found = {}
-        for part, home in self.homes:
-            for buffer in part.made:
-                found.setdefault(buffer, []).append((part, home))
-        return found
-
-    def makers(self, buffer):
-        """Return triples of a part that stores a buffer here, its home and a store."""
-        pairs = self._homes.get(buffer, [])
-        if buffer in self.cheap:
-            pairs = [*pairs, (self.cheap[buffer], None)]
-        return [(part, home, x) for part, home in pairs for x in part.made[buffer]]
 
 
 def at_indices(k, node, args, maps):
@@ -187,22 +159,23 @@ def one_name(names):
     return "_".join(names[:4]) + ("_etc" if len(names) > 4 else "")
 
 
-def merged(k, wanted):
-    """Return the part of one kernel in the place of several.
+def merged(part, wanted, cheap=None):
+    """Return the launch of one kernel in the place of several.
 
     Args:
-      k: a `Merger`.
+      part: all of them, in the same loops.
       wanted: the buffers that have to be stored.
+      cheap: as in a `Merger`.
     """
-    outs, live, homes = {}, set(), []
-    for part, home in reversed(k.homes):
-        if any(buffer in wanted or buffer in live for buffer in part.made):
-            live.update([buffer for buffer, _ in part.loads])
-            homes.append((part, home))
-    k.names.update(dict.fromkeys([x for part, _ in homes[::-1] for x in part.names]))
-    for part, home in reversed(homes):
-        new = instance(k, part, home)
-        for buffer, store in part.stores:
+    outs, live, homes = {}, set(wanted), []
+    for launch, home in reversed(part.homes):
+        if not live.isdisjoint(launch.made):
+            live.update([buffer for buffer, _ in launch.loads])
+            homes.append((launch, home))
+    k = Merger(part.sizes, homes[::-1], cheap or {})
+    for launch, home in k.homes:
+        new = instance(k, launch, home)
+        for buffer, store in launch.stores:
             if buffer in wanted:
                 place = seen_along(store.place, home, len(k.sizes))
                 parameter = k.parameter(buffer, store.parameter, written=True)
@@ -211,17 +184,10 @@ def merged(k, wanted):
     nodes = tuple([node for node in k.nodes if node in kept])
     used = {node.detail.parameter for node in nodes if node.op == "load"}
     used.update([store.parameter for store in outs])
-    buffers = {b: buffer for (buffer, _), b in k.parameters.items() if b in used}
-    names = tuple(k.names)
-    wide = Kernel(one_name(names), k.sizes, tuple(buffers), nodes, (*outs,))
-    kernel = collapse(wide)
-    known = {} if k.final or kernel is not wide else k.known
-    if len(nodes) < len(known):
-        known = {key: node for key, node in known.items() if node in kept}
-    part = affine_part(kernel, [*buffers.values()])
-    part.names, part.known = names, known
-    part.ops = sum([part.ops for part, _ in k.homes])
-    return part
+    buffers = {x: buffer for (buffer, _), x in k.parameters.items() if x in used}
+    name = one_name((*k.names,))
+    kernel = Kernel(name, k.sizes, (*buffers,), nodes, (*outs,))
+    return Launch(collapse(kernel), [*buffers.values()])
 
 
 def instance(k, part, maps, guards=()):
@@ -229,11 +195,12 @@ def instance(k, part, maps, guards=()):
     key = (id(part), maps, guards)
     if key not in k.instances:
         new = k.instances[key] = {}
-        k.names.update(dict.fromkeys(part.names))
-        buffers = {node: buffer for buffer, node in part.loads}
-        for node in part.kernel.nodes:
+        k.names[part.table.kernel.name] = None
+        buffers = iter(part.loads)
+        for node in part.table.kernel.nodes:
             if node.op == "load":
-                new[node] = loaded(k, buffers[node], node.detail, maps, guards)
+                buffer, detail = next(buffers)
+                new[node] = loaded(k, buffer, detail, maps, guards)
             else:
                 new[node] = at_indices(k, node, [new[arg] for arg in node.args], maps)
     return k.instances[key]
@@ -243,11 +210,13 @@ def maps_for(place, guards, parameter, sizes, part, home, store):
     """Return the indices at which a part makes what is loaded, or None."""
     if not same_bits(store.parameter.dtype, parameter.dtype):
         return None
+    if home and not guards and seen_along(store.place, home, len(sizes)) == place:
+        return home
     found = found_at(place, guards, sizes, store.place, part.sizes)
     if found is None or None not in found:
         return None if found is None else tuple(found)
     still = Affine(0, (0,) * len(sizes))
-    folded = part.folded(store) if home else ()
+    folded = home and part.table.folding.get(store.node, ())
     told = enumerate(found)
     return tuple([at or (home[axis] if axis in folded else still) for axis, at in told])
 
@@ -267,7 +236,8 @@ def loaded(k, buffer, detail, maps, guards):
     guards = _open(k, [*own, *guards])
     if guards is None:
         return k.constant(detail.other, in_registers(detail.parameter.dtype))
-    for part, home, store in k.makers(buffer):
+    part, home = k.maker(buffer)
+    for store in part.made[buffer] if part else ():
         found = maps_for(place, guards, detail.parameter, k.sizes, part, home, store)
         if found is not None:
             x = instance(k, part, found, guards)[store.node]

@@ -1,14 +1,39 @@
 # Made from chapters/19_fusion_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""What a launch does: what it loads and stores, folds and costs, in which order."""
+"""What kernels do, as tables: loads, stores, folds, orders of loops, and costs."""
 
-import dataclasses
 import functools
+import itertools
 import math
-from typing import Any
 
-from minijax.kernels.kernel import is_affine, needed
-from minijax.kernels.program_steps import Launch
+from minijax.kernels.kernel import Affine, Guard, is_affine
+
+
+@functools.cache
+def unit(rank):
+    """Return the index along each of so many axes, as a tuple of `Affine`."""
+    return tuple(
+        Affine(0, tuple(int(k == axis) for k in range(rank))) for axis in range(rank)
+    )
+
+
+def seen_along(place, maps, rank):
+    """Return a place along other axes.
+
+    Args:
+      place: an `Affine`.
+      maps: for each of its axes, the `Affine` along the other ones.
+      rank: how many of these there are.
+    """
+    if maps == unit(rank) and len(place.strides) == rank:
+        return place
+    offset, strides = place.offset, [0] * rank
+    for stride, at in zip(place.strides, maps):
+        if stride:
+            offset += stride * at.offset
+            for axis, step in enumerate(at.strides):
+                strides[axis] += stride * step
+    return Affine(offset, tuple(strides))
 
 
 def elements(sizes, axes):
@@ -23,83 +48,49 @@ def walked(node):
     return tuple({*node.args[0].level, *node.detail.axes})
 
 
-@dataclasses.dataclass(eq=False)
-class Part:
-    """A launch that may become one with others, and what its kernel does.
+class Table:
+    """What a kernel does, on whatever buffers it runs.
 
     Attributes:
-      kernel: what it runs; None if that has not been written yet.
-      sizes: of its loops.
-      loads: pairs of a buffer and the node of a load.
-      made: from buffers to lists of `Store`.
-      ops: the number of scalar operations.
+      kernel: the kernel.
+      loads, stores: pairs of the position of a parameter and a node, or a `Store`.
+      scalars, ops: the nodes of scalar operations and of folds, and their number.
       folding: from nodes to the axes that are folded on the way to them, if any are.
       orders: pairs of axes, the first of which has to be outside of the second: a fold
         keeps the first, and folds the second or goes on along it.
       solid: axes along which a place is sought, so that they must stay whole.
-      names: of the operations that it is made of.
-      homes: the parts that it is to be written of, with their indices.
-      known: its nodes, by what makes two of them equal, if more is to be taken in.
     """
 
-    kernel: Any
-    sizes: tuple
-    loads: list
-    made: dict
-    ops: int
-    folding: dict
-    orders: frozenset = frozenset()
-    solid: frozenset = frozenset()
-    names: tuple = ()
-    homes: tuple = ()
-    known: dict | None = None
+    def __init__(self, kernel):
+        position = {parameter: n for n, parameter in enumerate(kernel.parameters)}
+        nodes, self.kernel = kernel.nodes, kernel
+        loads = [node for node in nodes if node.op == "load"]
+        folds = [node for node in nodes if node.op == "fold"]
+        self.loads = [(position[node.detail.parameter], node) for node in loads]
+        self.stores = [(position[store.parameter], store) for store in kernel.stores]
+        self.scalars = [x for x in nodes if x.op not in ("load", "constant")]
+        self.ops = len(self.scalars)
+        self.folding = self._folding() if folds else {}
+        sought = [node.detail.axes for node in folds if node.detail.how[:3] == "arg"]
+        self.solid = frozenset().union(*sought)
+        self.orders = frozenset().union(*map(self._orders, folds))
 
-    @property
-    def stores(self):
-        """Pairs of a buffer and a `Store`."""
-        return [(buffer, x) for buffer, found in self.made.items() for x in found]
-
-    @property
-    def launch(self):
-        """The step."""
-        pairs = [(load.detail.parameter, buffer) for buffer, load in self.loads]
-        buffers = dict([*pairs, *[(x.parameter, buffer) for buffer, x in self.stores]])
-        return Launch(self.kernel, [buffers[x] for x in self.kernel.parameters])
-
-    def folded(self, store):
-        """Return the axes that are folded on the way to a store."""
-        return self.folding.get(store.node, frozenset())
-
-    def note(self, folds):
-        """Note what some nodes fold, and what that says of the loops."""
+    def _folding(self):
+        found = {}
         for node in self.kernel.nodes:
-            axes = [self.folding[arg] for arg in node.args if arg in self.folding]
-            axes += [frozenset(node.detail.axes)] if node.op == "fold" else []
+            axes = [found[arg] for arg in node.args if arg in found]
+            axes += [node.detail.axes] if node.op == "fold" else []
             if axes:
-                union = axes[0] if len(axes) == 1 else frozenset().union(*axes)
-                self.folding[node] = union
-        sought = [node.detail for node in folds if node.detail.how[:3] == "arg"]
-        self.solid = frozenset([axis for detail in sought for axis in detail.axes])
-        orders = set()
-        for node in folds if len(self.sizes) > 1 else ():
-            after = self.behind(node).difference(node.level).union(node.detail.axes)
-            orders.update([(kept, axis) for kept in node.level for axis in after])
-        self.orders = frozenset(orders)
+                found[node] = frozenset().union(*axes)
+        return found
 
-    def cost(self, store, target):
-        """Return what an element of a store costs, from what the kernel loads."""
-        sizes, total = self.sizes, 0
-        for node in needed([store.node]):
-            if node.op not in ("load", "constant"):
-                total += target.price(node.op) * elements(sizes, walked(node))
-        return total / elements(sizes, store.place.axes)
-
-    def behind(self, node):
-        """Return the axes along which the kernel goes on with one of its nodes."""
-        return self._behind[node]
+    def _orders(self, fold):
+        after = self.behind[fold].difference(fold.level).union(fold.detail.axes)
+        return {*itertools.product(fold.level, after)}
 
     @functools.cached_property
-    def _behind(self):
+    def behind(self):
+        """From nodes to the axes along which the kernel goes on with them."""
         found = {node: set() for node in self.kernel.nodes}
         for _, store in self.stores:
             found[store.node].update(store.place.axes)
@@ -108,25 +99,157 @@ class Part:
                 found[arg].update(walked(node), found[node])
         return found
 
+    def work(self, target):
+        """Return what all operations cost."""
+        sizes, found = self.kernel.sizes, [(x.op, walked(x)) for x in self.scalars]
+        return sum([target.price(op) * elements(sizes, axes) for op, axes in found])
 
-def part_of(launch):
+
+class Part:
+    """One or more launches in the same loops.
+
+    Attributes:
+      sizes: of the loops.
+      loads: pairs of a buffer and a `Load`.
+      made: from buffers to lists of `Store`.
+      ops, orders, solid: as in a `Table`.
+      folding: from buffers to the axes that are folded on the way to a store.
+      homes: pairs of a launch, a `Part` as well, and its indices along the loops.
+      table: of the kernel, if it is one launch in its own loops.
+    """
+
+    def __init__(self, sizes, loads, made, ops, folding, orders, solid, homes, table=0):
+        self.sizes, self.loads, self.made, self.ops = sizes, loads, made, ops
+        self.folding, self.orders, self.solid = folding, orders, solid
+        self.homes = homes or [(self, unit(len(sizes)))]
+        self.table = table
+
+    @property
+    def stores(self):
+        """Pairs of a buffer and a `Store`."""
+        return [(buffer, x) for buffer, found in self.made.items() for x in found]
+
+    @property
+    def loops(self):
+        """The loops along which at least one of the launches goes."""
+        return {axis for _, home in self.homes for at in home for axis in at.axes}
+
+    def along(self, home, sizes):
+        """Return the part in other loops, where its indices are those of `home`."""
+        if sizes == self.sizes and home == unit(len(sizes)):
+            return self
+
+        def at(x):
+            return seen_along(x, home, len(sizes))
+
+        def moved(x):
+            guards = [Guard(at(place), limit) for place, limit in x.guards]
+            return x._replace(place=at(x.place), guards=(*guards,))
+
+        made = {
+            buffer: [x._replace(place=at(x.place)) for x in found]
+            for buffer, found in self.made.items()
+        }
+        loads = [(buffer, moved(x)) for buffer, x in self.loads]
+        folding = {buffer: _axes(axes, home) for buffer, axes in self.folding.items()}
+        pairs = [itertools.product(home[a].axes, home[b].axes) for a, b in self.orders]
+        orders, solid = frozenset().union(*pairs), _axes(self.solid, home)
+        homes = [(part, tuple(map(at, own))) for part, own in self.homes]
+        return Part(sizes, loads, made, self.ops, folding, orders, solid, homes)
+
+    @functools.cached_property
+    def behind(self):
+        """From buffers to the axes along which the part goes on with what it reads."""
+        found = {}
+        for part, home in reversed(self.homes):
+            on = set().union(*[found.get(buffer, ()) for buffer in part.made])
+            for (buffer, _), (_, node) in zip(part.loads, part.table.loads):
+                axes = _axes(part.table.behind[node], home)
+                found[buffer] = axes.union(on, found.get(buffer, ()))
+        return found
+
+    def cost(self, buffer, target):
+        """Return what an element of a buffer costs, from what the part loads."""
+        wanted, total = {buffer}, 0
+        for part, _ in reversed(self.homes):
+            if not wanted.isdisjoint(part.made):
+                total += part.table.work(target)
+                wanted.update([read for read, _ in part.loads])
+        [maker] = [part for part, _ in self.homes if buffer in part.made]
+        return total / elements(maker.sizes, maker.made[buffer][0].place.axes)
+
+
+def _axes(own, home):
+    return frozenset([new for axis in own for new in home[axis].axes])
+
+
+def part_of(launch, tables=None):
     """Return a launch as a part; None if it has nothing to do, along an axis of size 0,
-    or has a computed place."""
-    usual = 0 not in launch.kernel.sizes and is_affine(launch.kernel)
-    return affine_part(*launch) if usual else None
+    or has a computed place.
+
+    Args:
+      launch: the `Launch`.
+      tables: from kernels to what is known of them, a `Table` or None.
+    """
+    kernel, buffers = launch
+    tables = {} if tables is None else tables
+    if kernel not in tables:
+        usual = 0 not in kernel.sizes and is_affine(kernel)
+        tables[kernel] = Table(kernel) if usual else None
+    table = tables[kernel]
+    if table is None:
+        return None
+    made, folding = {}, {}
+    loads = [(buffers[n], node.detail) for n, node in table.loads]
+    for n, store in table.stores:
+        made.setdefault(buffers[n], []).append(store)
+        if store.node in table.folding:
+            folding[buffers[n]] = table.folding[store.node]
+    rest = table.ops, folding, table.orders, table.solid, ()
+    return Part(kernel.sizes, loads, made, *rest, table)
 
 
-def affine_part(kernel, buffers):
-    """Return a kernel without computed places as a part, with its buffers."""
-    own, made = dict(zip(kernel.parameters, buffers)), {}
-    loads = [node for node in kernel.nodes if node.op == "load"]
-    folds = [node for node in kernel.nodes if node.op == "fold"]
-    constants = [node for node in kernel.nodes if node.op == "constant"]
-    for store in kernel.stores:
-        made.setdefault(own[store.parameter], []).append(store)
-    ops = len(kernel.nodes) - len(loads) - len(constants)
-    loads = [(own[node.detail.parameter], node) for node in loads]
-    part = Part(kernel, kernel.sizes, loads, made, ops, {}, names=(kernel.name,))
-    if folds:
-        part.note(folds)
-    return part
+def handed_on(first, second):
+    """Return what one part folds and another one reads: from buffers to pairs of the
+    axes of the place, and of those along which the second part goes on."""
+    if not first.folding:
+        return {}
+    found = {buffer for buffer, _ in second.loads}.intersection(first.folding)
+    kept = {buffer: first.made[buffer][0].place.axes for buffer in found}
+    return {x: (axes, second.behind[x].difference(axes)) for x, axes in kept.items()}
+
+
+def orders_of(first, second):
+    """Return pairs of loops of which the first has to be outside of the second."""
+    found = first.orders | second.orders if second.orders else first.orders
+    for kept, after in handed_on(first, second).values():
+        found = found.union(itertools.product(kept, after))
+    return found
+
+
+def joined(first, second, gone=()):
+    """Return the part of two that are in the same loops.
+
+    Args:
+      first, second: the parts.
+      gone: the buffers that need not be stored any more.
+    """
+    made, folding = first.made | second.made, first.folding
+    if second.folding:
+        folding = folding | second.folding
+    for buffer in handed_on(first, second):
+        for other in second.made:
+            axes = first.folding[buffer] | folding.get(other, frozenset())
+            folding = {**folding, other: axes}
+    for buffer in gone:
+        del made[buffer]
+    return Part(
+        first.sizes,
+        first.loads + [x for x in second.loads if x[0] not in first.made],
+        made,
+        first.ops + second.ops,
+        folding,
+        orders_of(first, second),
+        first.solid | second.solid,
+        first.homes + second.homes,
+    )
