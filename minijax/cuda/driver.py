@@ -86,11 +86,13 @@ class Card:
       name, memory: of the card, and how many bytes it has.
       lock: held by the thread that puts work in.
       unfinished: descriptions of the latest work that was not waited for.
+      libraries: what libraries keep for the card, by their names.
     """
 
     def __init__(self, id):
         cupy = self._cupy = library()
         self.id, self.lock, self.unfinished = id, threading.RLock(), deque(maxlen=8)
+        self.libraries = {}
         self._device = cupy.cuda.Device(id)
         with self._device:
             self._stream = cupy.cuda.Stream(non_blocking=True)
@@ -156,6 +158,26 @@ class Card:
             function((blocks,), (threads,), args)
         if config.minijax_wait_for_kernels:
             self.wait()
+
+    @property
+    def stream(self):
+        """The address of the stream, for libraries."""
+        return self._stream.ptr
+
+    def call(self, function, *args, what=""):
+        """Return what a function of a library returns, which puts in work.
+
+        Args:
+          function: of a library that knows the stream.
+          args: of it.
+          what: it is, for errors.
+        """
+        with self.lock, self._device, self._stream:
+            self.unfinished.append(what)
+            result = function(*args)
+        if config.minijax_wait_for_kernels:
+            self.wait()
+        return result
 
     def record(self, act):
         """Return a graph of the launches that `act()` makes, which are not run."""

@@ -6,6 +6,7 @@ from itertools import repeat
 
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.arrays.placement import host_device
+from minijax.cuda.cublas import library_calls, with_library
 from minijax.cuda.device_memory import CardBuffer, given_bytes, room
 from minijax.cuda.launched_steps import (
     cuda_launches,
@@ -115,7 +116,8 @@ class CudaProgram:
     def __init__(self, closed, name="program", donated=(), device=None):
         self.name, self.line, self.out_avals = name, line_of(closed), closed.out_avals
         self.device, self.card, self.placement = device, device.card, device.uncommitted
-        self.plan = plan(steps_for_card(closed), donated, may_overwrite_there)
+        steps = with_library(steps_for_card(closed), self.card)
+        self.plan = plan(steps, donated, may_overwrite_there)
         self.lowered, self.offsets = self.plan.planned, offsets_of(self.plan)
         self.launches, self.arenas = launches_in(self.lowered), []
         self.text = cuda_source(self.launches.values())
@@ -143,6 +145,8 @@ def prepared(program, step):
     """Return a function of the memory that does a step of a program."""
     if id(step) in program.launches:
         return launched(program, program.launches[id(step)])
+    if type(step) in library_calls:
+        return library_calls[type(step)](program, step)
     if step.programs:
         return step_kinds[type(step)].run(program, step)
     return near_by(program, step)
