@@ -246,6 +246,7 @@ class EmulatedCuPy:
             Device=functools.partial(_Device, self),
             Stream=functools.partial(Stream, self),
             alloc=self._alloc,
+            compiler=SimpleNamespace(CompileException=EmulatorError),
             runtime=SimpleNamespace(
                 getDeviceCount=lambda: 1,
                 getDeviceProperties=self._properties,
