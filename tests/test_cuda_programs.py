@@ -44,6 +44,29 @@ def chosen(x):
     return lax.switch(x[1, 1].astype(int) + 1, [jnp.sin, jnp.cos, lambda x: -x], x)
 
 
+def waves(x):
+    def turn(z, row):
+        z = z * (1 + 0.5j) + row
+        return z, z.real + abs(z)
+
+    return lax.scan(turn, jnp.zeros(3, jnp.complex64), x)
+
+
+def walk(x):
+    def turn(state):
+        key, i, total = state
+        key, one = minijax.random.split(key)
+        return key, i + 1, total + minijax.random.uniform(one, (3,))
+
+    start = minijax.random.key(5), 0, x[0]
+    return lax.while_loop(lambda state: state[1] < 4, turn, start)[2]
+
+
+def other_bits(_, y):
+    bits = lax.bitcast_convert_type(y, jnp.int32)
+    return lax.bitcast_convert_type(bits ^ 1, jnp.float32) + y
+
+
 PROGRAMS = {
     "scan": recurrence,
     "backwards": lambda x: recurrence(x, True),
@@ -58,6 +81,9 @@ PROGRAMS = {
     "nothing": lambda x: x[:0].sum(axis=0) + x[:, :0].sum(),
     "update": lambda x: x.at[1, jnp.array([0, 2, 0])].add(1.0),
     "constants": lambda x: x + jnp.asarray(X) @ jnp.asarray(X).T @ x,
+    "complex in a loop": lambda x: waves(x)[1],
+    "keys in a loop": lambda x: walk(x),
+    "other bits in a loop": lambda x: lax.fori_loop(0, 3, other_bits, x),
     "random": lambda x: minijax.random.normal(minijax.random.key(3), x.shape) + x,
 }
 

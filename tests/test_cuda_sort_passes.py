@@ -1,6 +1,7 @@
 """Sorts on a card: the passes, beside NumPy's stable order."""
 
 import math
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -10,11 +11,13 @@ import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax.cuda.programs import steps_for_card
 from minijax.cuda.sort_passes import TILE, SortPass, launch_of_pass, passes_of_sort
+from minijax.gpu.operations import PRELUDE
 from minijax.kernels.backends import Memory
 from minijax.kernels.steps import step_kinds
 from minijax.kernels.views import Buffer, whole
 from minijax.sorting.steps import Sort
 from minijax_book import emulator
+from minijax_book.emulator import EmulatorError, Module
 
 needs_compiler = pytest.mark.skipif(
     not emulator.is_there(), reason="no C++ compiler here"
@@ -103,3 +106,46 @@ def test_numpy_does_a_pass_too():
             assert (np.take_along_axis(keys, found, 1) == wanted).all()
     places = memory[sort.results[0].source].view(np.int32).reshape(3, -1)
     assert (places == np.argsort(keys, 1, kind="stable")).all()
+
+
+MUTANTS = {  # of which pass, what is changed in its text, and what it becomes
+    "without the barrier in the network": (0, "      __syncthreads();\n", ""),
+    "without the first barrier": (0, "+ i;\n  __syncthreads();", "+ i;"),
+    "always upwards": (0, " == !(i & size)", ""),
+    "a round too few": (0, "step > 0", "step > 1"),
+    "without a bound on stores": (0, " && start + i < ", " && start + i <= 1 + "),
+    "equals in any order": (1, "    return a < b;\n  }", "    return false;\n  }"),
+    "behind the wrong run": (1, "(run ^ 1)", "(run + 1)"),
+    "a search that stops early": (1, "low < high)", "low + 1 < high)"),
+    "no bound on the other run": (1, "min(start + 1024, 1500LL)", "start + 1024"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["none", *MUTANTS])
+def test_mutants_are_caught(name):
+    number, old, new = MUTANTS.get(name, (None, "", ""))
+    keys = RNG.integers(0, 30, (2, 1500)).astype(np.uint32)
+    places = np.broadcast_to(np.arange(1500, dtype=np.int32), keys.shape)
+    sort = sort_of(2, 1500)
+    given = {sort.words[0].source: keys, sort.operands[0].source: places}
+    memory = {x: np.ascontiguousarray(a).reshape(-1).copy() for x, a in given.items()}
+
+    def run():
+        for at, step in enumerate(passes_of_sort(sort)):
+            launch = launch_of_pass(step)
+            text = launch.text.replace(old, new) if at == number else launch.text
+            assert name == "none" or at != number or text != launch.text
+            module = Module(PRELUDE + text)
+            for x in launch.buffers:
+                memory.setdefault(x, np.zeros(x.size, x.dtype))
+            arrays = [memory[x] for x in launch.buffers]
+            module.launch(launch.label, (launch.blocks,), (launch.threads,), arrays, 3)
+        wanted = np.argsort(keys, 1, kind="stable").reshape(-1)
+        return (memory[sort.results[0].source] == wanted).all()
+
+    if name == "none":
+        assert run()
+        return
+    with suppress(EmulatorError):
+        assert not run(), "nothing was noticed"
