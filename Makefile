@@ -109,8 +109,22 @@ elsewhere: $(STAMP)
 ## make gpu-check       with all arrays on a GPU that is emulated (g++; no GPU needed)
 GPU_PART := $(addprefix tests/test_,$(addsuffix .py,scans_loops branches_while_loops \
   reverse_gradients callbacks_primitives))
-GPU_CHECK := $(GPU_PART) $(addprefix tests/test_,$(addsuffix .py,scans_mapping \
-  scans_associative own_rules_rules))
+# A share of the tests of Python's level, one of GPU_EVERY; GPU_EVERY=1: all of them.
+GPU_EVERY ?= 11
+GPU_CHECK := $(addprefix tests/test_,$(addsuffix .py,arrays_array arrays_complex_numbers \
+  lax_elementwise lax_reductions lax_cutting lax_shaping lax_selection lax_conversion \
+  lax_contraction lax_promotion operators_syntax operators_indexing numpy batching_trace \
+  forward_trace linear_linearization reverse_gradients reverse_backwards scans_loops \
+  scans_mapping scans_associative scans_rules scans_whole_scans branches_conditionals \
+  branches_conditional_rules branches_while_loops branches_while_rules own_rules_rules \
+  own_rules_rest forgetting_programs callbacks_primitives jitting_functions jitting_api \
+  indexing_brackets indexing_takes indexing_updates indexing_scatters indexing_primitives \
+  sorting_primitive sorting_largest sorting_rules windows numpy_fft \
+  factorizations_primitives factorizations_systems randomness_keys distributions_sampling \
+  compositions_activations compositions_attention compositions_normalisation \
+  compositions_sets compositions_histograms scipy_special catalogue_selections \
+  catalogue_arrangements catalogue_measures training promises special_values \
+  several_outputs computed_places small_stacks newcomer_programs))
 gpu-part: $(STAMP)
 	$(call title,tests on an emulated GPU)
 	@$(if $(EMULATED),MINIJAX_TEST_DEVICE=card $(RUN) -m pytest -q $(GPU_PART),echo "skipped: no C++ compiler here")
@@ -121,10 +135,14 @@ gpu-check: $(STAMP)
 	@rm -rf _build/cuda
 	@$(RUN) -m pytest -q tests/test_cuda_*.py tests/test_gpu_*.py tests/test_emulator.py
 	@CUDA_SOURCES=_build/cuda $(RUN) -m tests.cuda_programs
+	@$(RUN) -m tests.cuda_programs --cublas --every 3
+	@CUDA_SOURCES=_build/cuda $(RUN) -m tests.cuda_primitives
 	@CUDA_SOURCES=_build/cuda $(RUN) -m tests.cuda_cases --programs --every 97
 	@CUDA_SOURCES=_build/cuda $(RUN) -m tests.cuda_cases --card --count 40
+	@MINIJAX_TEST_DEVICE=card $(RUN) -m pytest -q $(GPU_PART)
+	@CUDA_SOURCES=_build/cuda MINIJAX_TEST_DEVICE=card MINIJAX_TEST_EVERY=$(GPU_EVERY) \
+	  $(RUN) -m pytest -q $(GPU_CHECK)
 	@$(RUN) -m tests.cuda_compiles --met _build/cuda
-	@MINIJAX_TEST_DEVICE=card $(RUN) -m pytest -q $(GPU_CHECK)
 
 ## make test-mpi        programs of several processes, with the wheels of MPI
 test-mpi: $(MPI)/.installed

@@ -2,13 +2,13 @@
 
 python -m tests.cuda_programs                  all of them
 python -m tests.cuda_programs --every 5        one of five
+python -m tests.cuda_programs --cublas         with a stand-in for cuBLAS
 
 Each is run twice (the second time as a graph), and with its argument given up. Kernels
 are compiled by the hundred, so that all programs are lowered before the first one runs.
 """
 
 import functools
-import re
 import sys
 import warnings
 
@@ -17,84 +17,11 @@ import numpy as np
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit
-from minijax.gpu.operations import PRELUDE
-from minijax_book.emulator import Module
-from minijax_book.emulator.cupy_card import EmulatedCuPy
-from tests import corpus, cuda_sources
+from tests import corpus
 from tests.commands import options_of, reported
 from tests.emulated_card import emulated_gpu
 from tests.kernel_cases import alike
-
-TOGETHER = 150  # functions
-FUNCTION = re.compile(r'(?=^(?:extern "C" __global__|__device__) )', re.M)
-
-
-def functions_of(code):
-    """Return the functions of a program's text, without what stands before them."""
-    found = FUNCTION.split(code.removeprefix(PRELUDE))
-    return [text.strip() for text in found if text.strip()]
-
-
-class LateModule:
-    """Kernels that are compiled with those of other programs."""
-
-    def __init__(self, cupy, code):
-        self.cupy = cupy
-        cupy.waiting.update(dict.fromkeys(functions_of(code)))
-
-    def get_function(self, name):
-        """Return a function that puts a launch into the current stream."""
-        return functools.partial(put_late, self.cupy, name)
-
-
-def put_late(cupy, name, grid, block, args):
-    """Put a launch into the current stream; its function is compiled when it runs."""
-    cupy.counts["launches"] += 1
-
-    def make():
-        views = [cupy.memory.at(x) if x else np.zeros(0, np.uint8) for x in args]
-        return lambda: cupy.module_of(name).launch(
-            name, grid, block, views, seed=cupy.seed
-        )
-
-    cupy.current[-1].add(make)
-
-
-class LateCuPy(EmulatedCuPy):
-    """An emulated card that compiles the kernels of many programs together.
-
-    Attributes:
-      waiting: texts of functions that are not compiled yet.
-      modules: from names of kernels to what was compiled.
-    """
-
-    def __init__(self, **options):
-        super().__init__(**options)
-        self.waiting, self.modules = {}, {}
-        self.RawModule = functools.partial(LateModule, self)
-
-    def module_of(self, name):
-        """Return the module of a kernel, which is compiled then with all that wait."""
-        if name not in self.modules:
-            self.compile()
-        return self.modules[name]
-
-    def compile(self):
-        """Compile all functions that wait."""
-        texts, self.waiting = [*self.waiting], {}
-        while texts:
-            cut = next(
-                (k for k in range(TOGETHER, len(texts)) if is_kernel(texts, k)), None
-            )
-            first, texts = texts[:cut], texts[cut:] if cut else []
-            source = PRELUDE + "\n\n".join(first)
-            module = Module(cuda_sources.kept(source))
-            self.modules.update(dict.fromkeys(module.names, module))
-
-
-def is_kernel(texts, k):
-    """Return whether a module may end before a text: its helpers come with a kernel."""
-    return texts[k - 1].startswith('extern "C"')
+from tests.late_card import LateCuPy
 
 
 def cases(every=1):
@@ -120,12 +47,12 @@ def expected_of(f, point):
         return None
 
 
-def differences(every=1):
+def differences(every=1, cublas=False):
     """Return what is different on a card; and how many programs were run."""
     table, wrong = cases(every), []
     table = {n: (*row, expected_of(*row)) for n, row in table.items()}
     table = {name: row for name, row in table.items() if row[2] is not None}
-    with emulated_gpu(kind=LateCuPy) as (gpu, _):
+    with emulated_gpu(kind=LateCuPy, cublas=cublas) as (gpu, _):
         calls = [call for name, row in table.items() for call in called(name, row, gpu)]
         wrong += [text for call in calls for text in compared(*call)]
     return wrong, len(table)
@@ -156,8 +83,8 @@ def compared(name, results, reference):
 
 def main():
     """Compare programs; 1 if something differs."""
-    options = options_of(__doc__, every=1)
-    wrong, count = differences(options.every)
+    options = options_of(__doc__, every=1, cublas=False)
+    wrong, count = differences(options.every, options.cublas)
     return reported(f"{count} programs", wrong)
 
 

@@ -182,3 +182,26 @@ def test_addresses_have_to_be_the_card_s(card):
         card.launch(twice, 1, 4, [gone])
     with pytest.raises(MemoryError, match="131,072 bytes"):
         card.allocate(2**17)
+
+
+@needs_compiler
+def test_what_cannot_be_compiled_is_told_with_a_way_out(card):
+    with pytest.raises(JaxRuntimeError, match=r"EmulatedCuda: .*refuses") as caught:
+        card.load(TWICE.replace("*= 2", "*= two"), ["twice"])
+    assert "headers of CUDA" in str(caught.value) and "cuda12" in str(caught.value)
+
+
+def test_without_headers_the_extra_is_named(card, monkeypatch):
+    def refused(code):
+        raise RuntimeError("CUDA is not found.")
+
+    monkeypatch.setattr(card._cupy, "RawModule", refused)
+    with pytest.raises(JaxRuntimeError, match="CUDA is not found") as caught:
+        card.load(TWICE, ["twice"])
+    assert "book[cuda12]" in str(caught.value)
+
+
+@pytest.mark.parametrize("id", [-1, 1, 7])
+def test_a_card_has_to_be_there(id, card):
+    with pytest.raises(RuntimeError, match=rf"no card {id}; there are 1"):
+        Card(id)

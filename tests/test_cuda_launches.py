@@ -40,6 +40,7 @@ def lifted(*args):
 NET = [(drawn(64, 128) / 8, drawn(128)), (drawn(128, 10) / 9, drawn(10))]
 LABELS = np.eye(10, dtype=np.float32)[RNG.integers(0, 10, 64)]
 WIDE, ROW, LONG_ONE = drawn(256, 1024), drawn(1024), drawn(100_003)
+TALL = drawn(2000, 40)
 CHAIN = abs(drawn(16)), abs(drawn(16, 16)), abs(drawn(1000, 16))
 LAUNCHES = {
     "bias and SeLU": (
@@ -48,7 +49,8 @@ LAUNCHES = {
     "softmax": (softmax, 1, WIDE),
     "layer norm": (layer_norm, 1, WIDE, ROW, ROW),
     "its gradient": (grad(lifted), 1, WIDE, ROW, ROW),
-    "its gradients": (grad(lifted, (0, 1, 2)), 5, WIDE, ROW, ROW),
+    "its gradients": (grad(lifted, (0, 1, 2)), 3, WIDE, ROW, ROW),
+    "those of many rows": (grad(lifted, (0, 1, 2)), 3, TALL, ROW[:40], ROW[:40]),
     "a sum": (lambda x: x.sum(), 2, LONG_ONE),
     "shares": (lambda x: x / x.sum(), 3, LONG_ONE),
     "totals": (jnp.cumsum, 3, LONG_ONE),

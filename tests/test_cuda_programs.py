@@ -44,6 +44,29 @@ def chosen(x):
     return lax.switch(x[1, 1].astype(int) + 1, [jnp.sin, jnp.cos, lambda x: -x], x)
 
 
+def waves(x):
+    def turn(z, row):
+        z = z * (1 + 0.5j) + row
+        return z, z.real + abs(z)
+
+    return lax.scan(turn, jnp.zeros(3, jnp.complex64), x)
+
+
+def walk(x):
+    def turn(state):
+        key, i, total = state
+        key, one = minijax.random.split(key)
+        return key, i + 1, total + minijax.random.uniform(one, (3,))
+
+    start = minijax.random.key(5), 0, x[0]
+    return lax.while_loop(lambda state: state[1] < 4, turn, start)[2]
+
+
+def other_bits(_, y):
+    bits = lax.bitcast_convert_type(y, jnp.int32)
+    return lax.bitcast_convert_type(bits ^ 1, jnp.float32) + y
+
+
 PROGRAMS = {
     "scan": recurrence,
     "backwards": lambda x: recurrence(x, True),
@@ -58,6 +81,9 @@ PROGRAMS = {
     "nothing": lambda x: x[:0].sum(axis=0) + x[:, :0].sum(),
     "update": lambda x: x.at[1, jnp.array([0, 2, 0])].add(1.0),
     "constants": lambda x: x + jnp.asarray(X) @ jnp.asarray(X).T @ x,
+    "complex in a loop": lambda x: waves(x)[1],
+    "keys in a loop": lambda x: walk(x),
+    "other bits in a loop": lambda x: lax.fori_loop(0, 3, other_bits, x),
     "random": lambda x: minijax.random.normal(minijax.random.key(3), x.shape) + x,
 }
 
@@ -149,9 +175,12 @@ def test_numbers_of_the_host_are_put_there(gpu):
 
 def test_a_failing_kernel_is_named_with_the_line_of_its_program(gpu, monkeypatch):
     written = programs.cuda_source
-    monkeypatch.setattr(
-        programs, "cuda_source", lambda x: written(x).replace("i] =", "i + 3] =")
-    )
+
+    def wrongly_written(launches):
+        text, labels = written(launches)
+        return text.replace("i] =", "i + 3] ="), labels
+
+    monkeypatch.setattr(programs, "cuda_source", wrongly_written)
     f = lambda x: x * 3 + 1  # noqa: E731
     program = program_of(gpu, f, X[0], name="thrice")
     [label] = program.functions
@@ -172,10 +201,28 @@ def test_a_full_card_names_the_arena():
     with emulated_gpu(memory=2**15) as (gpu, _):
         f = lambda x: jnp.sort(jnp.sin(x)).sum()  # noqa: E731
         program = program_of(gpu, f, np.zeros(3000, np.float32), name="large")
-        with pytest.raises(
-            JaxRuntimeError, match="bytes for the arena of large on Emu"
-        ):
+        said = "arena of large, whose arguments take 12000 bytes, on"
+        with pytest.raises(JaxRuntimeError, match=said):
             program(np.zeros(3000, np.float32))
+        simple = program_of(gpu, jnp.sin, np.zeros(3000, np.float32), name="sine")
+        x = minijax.device_put(np.zeros(3000, np.float32), gpu)
+        with pytest.raises(JaxRuntimeError, match="bytes for a result of sine on Emu"):
+            [simple(x) for _ in range(9)]
+
+
+def test_too_large_a_launch_is_refused_before_it_runs(gpu):
+    huge = minijax.ShapeDtypeStruct((2**45,), jnp.int8)
+    with pytest.raises(JaxRuntimeError, match=r"twice.* \d+ blocks; a card has 2147"):
+        program_of(gpu, lambda x: x * 2, huge, name="twice")
+
+
+def test_what_was_given_up_is_gone(gpu):
+    f = minijax.jit(lambda x: x + 1, donate_argnums=0)
+    x = minijax.device_put(X, gpu)
+    f(x)
+    for use in (f, lambda x: x + 1, np.asarray, lambda x: x.block_until_ready()):
+        with pytest.raises((RuntimeError, ValueError), match=r"deleted|donated"):
+            use(x)
 
 
 def test_threads_that_call_at_once_do_not_share_an_arena(gpu):

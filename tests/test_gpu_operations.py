@@ -214,3 +214,10 @@ def test_numbers_are_written_exactly():
 def test_each_operation_has_a_text_for_each_kind():
     for op, row in scalar_ops.items():
         assert {*row.kinds} <= {*expressions[op]}, op
+
+
+def test_an_operation_without_cuda_says_how_to_give_it_some():
+    with pytest.raises(TypeError, match=r"'hypot3' has no CUDA C.*express\("):
+        expression("hypot3", ["x"], np.dtype("float32"), np.dtype("float32"))
+    with pytest.raises(TypeError, match=r"'floor' has no CUDA C for int32"):
+        expression("floor", ["x"], np.dtype("int32"), np.dtype("int32"))

@@ -24,6 +24,11 @@ EXTRAS = (
     '"minijax-book[cuda13]" for one of CUDA 13'
 )
 
+HEADERS = (
+    "The kernels could not be compiled. CuPy's compiler looks for the headers of CUDA; "
+    "if it misses them, the extra has them: " + EXTRAS
+)
+
 # What is used in place of CuPy, for example an emulated card; None for CuPy.
 stand_in = Latest(None)
 
@@ -82,15 +87,23 @@ class Card:
     Args:
       id: number of the card.
 
+    Raises:
+      RuntimeError: if there is no such card.
+
     Attributes:
       name, memory: of the card, and how many bytes it has.
       lock: held by the thread that puts work in.
       unfinished: descriptions of the latest work that was not waited for.
+      libraries: what libraries keep for the card, by their names.
     """
 
     def __init__(self, id):
-        cupy = self._cupy = library()
-        self.id, self.lock, self.unfinished = id, threading.RLock(), deque(maxlen=8)
+        cupy, count = library(), count_cards()
+        if not 0 <= id < count:
+            raise RuntimeError(f"There is no card {id}; there are {count}, from 0 on.")
+        self._cupy, self.id, self.lock = cupy, id, threading.RLock()
+        self.unfinished: deque = deque(maxlen=8)
+        self.libraries = {}
         self._device = cupy.cuda.Device(id)
         with self._device:
             self._stream = cupy.cuda.Stream(non_blocking=True)
@@ -135,11 +148,19 @@ class Card:
                 cupy.cuda.runtime.memcpyAsync(to, source, nbytes, kind, stream)
 
     def load(self, source, names):
-        """Compile CUDA C; return its functions by their names."""
+        """Compile CUDA C; return its functions by their names.
+
+        Raises:
+          JaxRuntimeError: if it cannot be compiled, with what the compiler says.
+        """
         cupy = self._cupy
-        with self.lock, self._device:
-            module = cupy.RawModule(code=source)
-            return {name: module.get_function(name) for name in names}
+        try:
+            with self.lock, self._device:
+                module = cupy.RawModule(code=source)
+                return {name: module.get_function(name) for name in names}
+        except (RuntimeError, cupy.cuda.compiler.CompileException) as error:
+            said = f"INTERNAL: {self.name}: {error}\n{HEADERS}"
+            raise JaxRuntimeError(said) from error
 
     def launch(self, function, blocks, threads, addresses, what=""):
         """Have a function run by so many blocks of so many threads.
@@ -156,6 +177,26 @@ class Card:
             function((blocks,), (threads,), args)
         if config.minijax_wait_for_kernels:
             self.wait()
+
+    @property
+    def stream(self):
+        """The address of the stream, for libraries."""
+        return self._stream.ptr
+
+    def call(self, function, *args, what=""):
+        """Return what a function of a library returns, which puts in work.
+
+        Args:
+          function: of a library that knows the stream.
+          args: of it.
+          what: it is, for errors.
+        """
+        with self.lock, self._device, self._stream:
+            self.unfinished.append(what)
+            result = function(*args)
+        if config.minijax_wait_for_kernels:
+            self.wait()
+        return result
 
     def record(self, act):
         """Return a graph of the launches that `act()` makes, which are not run."""

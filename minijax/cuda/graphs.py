@@ -3,6 +3,7 @@
 """CUDA graphs: the launches of a program, recorded once and replayed by one call."""
 
 from minijax.arrays.settings import config
+from minijax.cuda.cublas import library_calls
 from minijax.cuda.programs import CudaProgram
 
 KEPT, SEEN = 8, 64
@@ -17,7 +18,7 @@ class GraphProgram(CudaProgram):
 
     def __init__(self, closed, name="program", donated=(), device=None):
         super().__init__(closed, name, donated, device)
-        steps = self.lowered.steps
+        steps = [s for s in self.lowered.steps if type(s) not in library_calls]
         self.all_launched = all(id(step) in self.launches for step in steps)
         self.graphs = {}
 

@@ -1,11 +1,14 @@
 # Made from chapters/35_device_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Steps of a program as functions of CUDA C: kernels, and products of matrices."""
+"""Steps of a program as functions of CUDA C: kernels, products, sorts, loops."""
 
 import hashlib
 import math
 from typing import NamedTuple
 
+from minijax.cuda.cuda_launch import CudaLaunch
+from minijax.cuda.sort_passes import SortPass, launch_of_pass, passes_of_sort
+from minijax.cuda.twins import side_by_side
 from minijax.gpu.block_loops import (
     fits_block,
     loop_function,
@@ -20,25 +23,9 @@ from minijax.kernels.program_steps import Launch
 from minijax.kernels.steps import StepKind, step_kinds
 from minijax.machine.nested import Repeat
 from minijax.matmul.lowering import Product, cost_of_product, multiplied
+from minijax.sorting.steps import Sort
 
-TILE = 16  # rows and columns of a tile
-
-
-class CudaLaunch(NamedTuple):
-    """A function of CUDA C, and how a step launches it.
-
-    Attributes:
-      label: name of the function.
-      text: of it.
-      blocks, threads: how many there are, of the latter in a block.
-      buffers: those of its parameters.
-    """
-
-    label: str
-    text: str
-    blocks: int
-    threads: int
-    buffers: list
+SIDE = 16  # rows and columns of a tile
 
 
 def launch_of_kernel(step, aligned=True):
@@ -139,19 +126,19 @@ def place_in(view, row, column):
 def launch_of_product(step, aligned=True):
     """Return the `CudaLaunch` of a `CardProduct`."""
     count, rows, columns, terms = step.sizes
-    tiles = {"across": math.ceil(columns / TILE), "down": math.ceil(rows / TILE)}
+    tiles = {"across": math.ceil(columns / SIDE), "down": math.ceil(rows / SIDE)}
     places = {
         "a": place_in(step.lhs, "row", "k + x"),
         "b": place_in(step.rhs, "k + y", "column"),
         "c": place_in(step.out, "row", "column"),
     }
-    sizes = {"rows": rows, "columns": columns, "terms": terms, "tile": TILE}
-    named = {**types_of(step.out.dtype), "threads": TILE**2, **sizes, **tiles, **places}
+    sizes = {"rows": rows, "columns": columns, "terms": terms, "tile": SIDE}
+    named = {**types_of(step.out.dtype), "threads": SIDE**2, **sizes, **tiles, **places}
     key = hashlib.sha256(str(sorted(named.items())).encode()).hexdigest()[:6]
     label = f"product_{key}"
     blocks = count * tiles["across"] * tiles["down"]
     text, buffers = PRODUCT.format(label=label, **named), [*step.reads, *step.writes]
-    return CudaLaunch(label, text, blocks, TILE**2, buffers)
+    return CudaLaunch(label, text, blocks, SIDE**2, buffers)
 
 
 def types_of(dtype):
@@ -161,20 +148,23 @@ def types_of(dtype):
     return {"t": c_type(dtype), "s": wraps if dtype.kind == "i" else c_type(dtype)}
 
 
-def card_step(step):
-    """Return the step of a card for one of a core."""
+def card_steps(step):
+    """Return the steps of a card for one of a core."""
     if type(step) is Product:
-        return CardProduct(*step)
+        return [CardProduct(*step)]
+    if type(step) is Sort:
+        return passes_of_sort(step)
     if fits_block(step):
-        return BlockLoop(step)
+        return [BlockLoop(step)]
     if step.programs:
-        return step.with_programs([*map(with_card_steps, step.programs)])
-    return step
+        return [step.with_programs([*map(with_card_steps, step.programs)])]
+    return [step]
 
 
 def with_card_steps(program):
-    """Return a program with a card's products and loops, within its loops too."""
-    return program._replace(steps=[*map(card_step, program.steps)])
+    """Return a program with a card's products, sorts and loops, within loops too."""
+    steps = [each for step in program.steps for each in card_steps(step)]
+    return side_by_side(program._replace(steps=steps))
 
 
 def program_for_card(program):
@@ -188,6 +178,7 @@ cuda_launches = {
     Launch: launch_of_kernel,
     BlockLoop: launch_of_loop,
     CardProduct: launch_of_product,
+    SortPass: launch_of_pass,
 }
 
 

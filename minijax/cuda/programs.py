@@ -6,12 +6,14 @@ from itertools import repeat
 
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.arrays.placement import host_device
+from minijax.cuda.cublas import library_calls, with_library
 from minijax.cuda.device_memory import CardBuffer, given_bytes, room
 from minijax.cuda.launched_steps import (
     cuda_launches,
     program_for_card,
     rows_are_aligned,
 )
+from minijax.errors import JaxRuntimeError
 from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.choices import shape_of
 from minijax.gpu.operations import PRELUDE
@@ -26,12 +28,15 @@ from minijax.memory.backend import CallMemory, offsets_of
 from minijax.memory.in_place import may_overwrite
 from minijax.memory.planning import plan
 
+MOST_BLOCKS = 2**31 - 1  # of a launch
 
-def steps_for_card(closed):
+
+def steps_for_card(closed, card=None):
     """Return the `LoweredProgram` of a program: launches, where a card can do it."""
     with on_device_of(host_device().uncommitted):  # for what is computed at once
         program = with_own_results(lower(jaxpr_passes.value(closed)))
-        return program_for_card(fuse(program, TARGETS["gpu"]))
+        program = program_for_card(fuse(program, TARGETS["gpu"]))
+    return with_library(program, card) if card else program
 
 
 def launches_in(program, aligned=True):
@@ -46,9 +51,9 @@ def launches_in(program, aligned=True):
 
 
 def cuda_source(launches):
-    """Return the CUDA C of launches, each function once; empty for none."""
+    """Return the CUDA C of launches, each function once, and the functions' names."""
     texts = {launch.label: launch.text for launch in launches}
-    return PRELUDE + "\n".join(texts.values()) if texts else ""
+    return PRELUDE + "\n".join(texts.values()) if texts else "", {*texts}
 
 
 def may_overwrite_there(step, old, new):
@@ -87,6 +92,9 @@ def launched(program, launch):
     label, _, blocks, threads, buffers = launch
     card, function = program.card, program.functions[label]
     what = f"{label} of {program.name}{program.line}"
+    if blocks > MOST_BLOCKS:
+        said = f"{what} wants {blocks} blocks; a card has {MOST_BLOCKS} at most."
+        raise JaxRuntimeError(said)
 
     def do(memory):
         places = [memory[buffer].address for buffer in buffers]
@@ -115,11 +123,11 @@ class CudaProgram:
     def __init__(self, closed, name="program", donated=(), device=None):
         self.name, self.line, self.out_avals = name, line_of(closed), closed.out_avals
         self.device, self.card, self.placement = device, device.card, device.uncommitted
-        self.plan = plan(steps_for_card(closed), donated, may_overwrite_there)
+        steps = steps_for_card(closed, device.card)
+        self.plan = plan(steps, donated, may_overwrite_there)
         self.lowered, self.offsets = self.plan.planned, offsets_of(self.plan)
         self.launches, self.arenas = launches_in(self.lowered), []
-        self.text = cuda_source(self.launches.values())
-        labels = {launch.label for launch in self.launches.values()}
+        self.text, labels = cuda_source(self.launches.values())
         self.functions = self.card.load(self.text, labels) if labels else {}
         consts = self.lowered.constants
         self.constants = {x: asbuffer(value, device).bytes for x, value in consts}
@@ -143,6 +151,8 @@ def prepared(program, step):
     """Return a function of the memory that does a step of a program."""
     if id(step) in program.launches:
         return launched(program, program.launches[id(step)])
+    if type(step) in library_calls:
+        return library_calls[type(step)](program, step)
     if step.programs:
         return step_kinds[type(step)].run(program, step)
     return near_by(program, step)
@@ -156,11 +166,11 @@ def line_of(closed):
 
 def memory_of_ends(program, inputs):
     """Return bytes on the card for arguments, constants and results."""
-    ends, places = program.lowered, program.plan.places
+    ends, places, of = program.lowered, program.plan.places, f" of {program.name}"
     found = dict(zip(ends.inputs, inputs)) | program.constants
     for buffer in ends.outputs:
         if places[buffer].kind == "output" and buffer not in found:
-            found[buffer] = room(program.card, nbytes(buffer))
+            found[buffer] = room(program.card, nbytes(buffer), "a result" + of)
     both = {"input": ends.inputs, "output": ends.outputs}
     for buffer, (kind, number) in places.items():
         if kind in both:
@@ -184,7 +194,8 @@ def run(program, inputs):
     """
     found, size = memory_of_ends(program, inputs), program.plan.arena
     kept = program.arenas
-    what = f"the arena of {program.name}"
+    taken = sum(map(len, inputs))
+    what = f"the arena of {program.name}, whose arguments take {taken} bytes,"
     arena = kept.pop() if kept else room(program.card, size, what)
     program.start(CardMemory(found, program.offsets, arena))
     kept.append(arena)

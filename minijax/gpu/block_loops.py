@@ -58,6 +58,25 @@ def threads_for(step):
     return min(256, WARP * math.ceil(most / WARP))
 
 
+def units_of(buffer):
+    """Return the type of a buffer's numbers in C, and how many it has.
+
+    Complex numbers are two floats each, and the keys of random numbers are words.
+    """
+    size, kind = buffer.dtype.itemsize, buffer.dtype.kind
+    if kind == "V":
+        return "unsigned", buffer.size * size // 4
+    if kind == "c":
+        return {8: "float", 16: "double"}[size], 2 * buffer.size
+    return c_type_in_memory(buffer.dtype), buffer.size
+
+
+def pointer_for(parameter, buffer, name):
+    """Return the memory of a buffer as a kernel's parameter wants it."""
+    kind = c_type_in_memory(parameter.dtype)
+    return name if kind == units_of(buffer)[0] else f"({kind}*){name}"
+
+
 def shape_in(kernel, threads):
     """Return the launch of a kernel in blocks of so many threads."""
     outer = outer_axes(kernel)
@@ -102,7 +121,7 @@ class LoopText:
 
     def copy(self, old, new):
         """Write a loop that copies memory."""
-        stride, size = self.threads, old.size
+        stride, (_, size) = self.threads, units_of(old)
         self.line(f"for (int i = threadIdx.x; i < {size}; i += {stride})")
         self.line(f"  {self.names[new]}[i] = {self.names[old]}[i];")
 
@@ -111,7 +130,8 @@ class LoopText:
         shape = shape_in(launch.kernel, self.threads)
         name = f"{self.name}_{len(self.functions)}"
         self.functions.append(device_function(launch.kernel, shape, name))
-        memory = ", ".join(self.names[buffer] for buffer in launch.buffers)
+        pairs = zip(launch.kernel.parameters, launch.buffers)
+        memory = ", ".join(pointer_for(x, b, self.names[b]) for x, b in pairs)
         count = shape.blocks(launch.kernel)
         self.line(f"for (int block = 0; block < {count}; block++) {{")
         self.line(f"  {name}({memory}, block);")
@@ -129,8 +149,8 @@ def loop_function(step, name):
     f, (*tests, body) = LoopText(step, name), step.programs
     states = body.inputs[: len(step.starts)]
     for buffer in f.kept:
-        kind, one = c_type_in_memory(buffer.dtype), f.names[buffer]
-        f.line(f"__shared__ {kind} {one}_memory[{max(buffer.size, 1)}];")
+        (kind, count), one = units_of(buffer), f.names[buffer]
+        f.line(f"__shared__ {kind} {one}_memory[{max(count, 1)}];")
         f.line(f"{kind}* {one} = {one}_memory;")
     for start, state in zip(step.starts, states):
         f.copy(start, state)
@@ -143,7 +163,7 @@ def loop_function(step, name):
         f.launch(launch)
     for state, following in zip(states, body.outputs):
         old, new = f.names[state], f.names[following]
-        kind = c_type_in_memory(state.dtype)
+        kind, _ = units_of(state)
         f.line(f"{kind}* {old}_before = {old}; {old} = {new}; {new} = {old}_before;")
     f.depth -= 1
     f.line("}")
@@ -161,7 +181,7 @@ def head_of(f):
     """Return the head of a loop's function."""
     written = {*f.step.results, *getattr(f.step, "ys", ())}
     texts = [
-        f"{'' if x in written else 'const '}{c_type_in_memory(x.dtype)}* {f.names[x]}"
+        f"{'' if x in written else 'const '}{units_of(x)[0]}* {f.names[x]}"
         for x in f.parameters
     ]
     bounds = f"__launch_bounds__({f.threads})"
@@ -188,5 +208,5 @@ def write_rows(f):
     rows += [*zip(step.ys, body.outputs[count:], [""] * len(step.ys))]
     for place, (whole, row, const) in enumerate(rows):
         f.names[row] = f"row{place}"
-        kind, start = c_type_in_memory(row.dtype), f.names[whole]
-        f.line(f"{const}{kind}* row{place} = {start} + ({number}) * {row.size};")
+        (kind, count), start = units_of(row), f.names[whole]
+        f.line(f"{const}{kind}* row{place} = {start} + ({number}) * {count};")

@@ -152,6 +152,9 @@ def expression(op, args, dtype, result):
       op: a name in `scalar_ops` or `recastings`.
       args: names of the operands.
       dtype, result: of the last operand and of the result, in registers.
+
+    Raises:
+      TypeError: if the operation has no CUDA C for the dtype.
     """
     if op == "convert":
         return _conversion(args[0], dtype, result)
@@ -162,7 +165,13 @@ def expression(op, args, dtype, result):
     types = {"t": c_type(dtype), "u": unsigned, "m": "f" if size == 4 else ""}
     masks = {"bits": 8 * size, "ones": f"{2 ** (8 * size) - 1}ULL"}
     operands = dict(zip("xyz", args))
-    return expressions[op][dtype.kind].format(**operands, **types, **masks)
+    template = expressions.get(op, {}).get(dtype.kind)
+    if template is None:
+        raise TypeError(
+            f"The scalar operation {op!r} has no CUDA C for {dtype}. Say what it is: "
+            f"minijax.gpu.operations.express({op!r}, {dtype.kind}=...)."
+        )
+    return template.format(**operands, **types, **masks)
 
 
 def _conversion(x, dtype, result):

@@ -23,6 +23,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from . import EmulatorError, Module
+from .cublas import EmulatedCublas
 
 NAME = "EmulatedCuda"
 GRAIN, NONSENSE = 512, 0xCD
@@ -108,10 +109,9 @@ class CardMemory:
 class Stream:
     """What the card is to do, in this order, when it is waited for."""
 
-    ptr = 1
-
     def __init__(self, cupy, non_blocking):
         self.cupy, self.work, self.recorded = cupy, [], None
+        self.ptr = len(cupy.streams) + 1
         cupy.streams.append(self)
 
     def __enter__(self):
@@ -227,15 +227,18 @@ class EmulatedCuPy:
     Args:
       memory: how many bytes the card has.
       seed: of the order in which the threads of kernels run.
+      cublas: whether there is a cuBLAS, an `EmulatedCublas`.
 
     Attributes:
+      cublas: that one, or None.
       counts: how many launches there were, graphs, and copies from and to the host.
     """
 
     __version__ = "14.2.0"
 
-    def __init__(self, memory=2**28, seed=1):
+    def __init__(self, memory=2**28, seed=1, cublas=False):
         self.memory, self.seed, self.streams = CardMemory(memory), seed, []
+        self.cublas = EmulatedCublas(self) if cublas else None
         self._current = threading.local()
         self.counts = dict.fromkeys(["launches", "graphs", "in", "out", "within"], 0)
         self.RawModule = functools.partial(RawModule, self)
@@ -243,6 +246,7 @@ class EmulatedCuPy:
             Device=functools.partial(_Device, self),
             Stream=functools.partial(Stream, self),
             alloc=self._alloc,
+            compiler=SimpleNamespace(CompileException=EmulatorError),
             runtime=SimpleNamespace(
                 getDeviceCount=lambda: 1,
                 getDeviceProperties=self._properties,
@@ -274,7 +278,7 @@ class EmulatedCuPy:
         return Pointer(self.memory, address, size)
 
     def _copy(self, to, source, size, kind, stream):
-        assert stream == Stream.ptr and size > 0, "a copy of nothing"
+        assert stream == self.current[-1].ptr and size > 0, "a copy of nothing"
         way = {1: "in", 2: "out", 3: "within"}[kind]
         near = _host(source if kind == 1 else to, size) if kind < 3 else None
         staged = near.copy() if kind == 1 else None
