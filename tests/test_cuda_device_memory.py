@@ -55,7 +55,8 @@ def test_a_full_card_says_what_it_wanted(machine):
     ):
         minijax.device_put(np.ones(17500, np.float32), gpu)
     x = minijax.device_put(jnp.ones(5000), gpu)
-    with pytest.raises(JaxRuntimeError, match="RESOURCE_EXHAUSTED.*for a result of add on"):
+    wanted = "RESOURCE_EXHAUSTED.*for a result of add on"
+    with pytest.raises(JaxRuntimeError, match=wanted):
         [x + 1 for _ in range(9)]
     assert float(x[0]) == 1
 

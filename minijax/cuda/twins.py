@@ -2,9 +2,8 @@
 # edit the chapter, not this file.
 """Horizontal fusion: independent kernels of the same loops as one launch."""
 
-from minijax.fusion.index_maps import unit
-from minijax.fusion.merging import Merger, merged
-from minijax.fusion.parts import affine_part
+from minijax.fusion.merging import merged
+from minijax.fusion.parts import joined, part_of
 from minijax.gpu.choices import shape_of
 from minijax.kernels.kernel import is_affine
 from minijax.kernels.program_steps import Launch
@@ -53,7 +52,5 @@ def are_twins(a, b):
 
 def both(first, second):
     """Return the launch of two that have the same loops."""
-    parts = [affine_part(*each) for each in (first, second)]
-    homes = [(part, unit(len(part.sizes))) for part in parts]
-    stored = {*first.writes, *second.writes}
-    return merged(Merger(parts[0].sizes, homes), stored).launch
+    part = joined(part_of(first), part_of(second))
+    return merged(part, {*first.writes, *second.writes})
