@@ -149,9 +149,19 @@ class Program:
 
     def function(self):
         name = "<auto program>"
-        linecache.cache[name] = len(self.source), None, [*self.source.splitlines(1)], name
+        linecache.cache[name] = (
+            len(self.source),
+            None,
+            [*self.source.splitlines(1)],
+            name,
+        )
         names = {"np": np, "jnp": jnp, "jax": minijax, "lax": lax, "N": self.size}
-        names |= {"told": told, "doubled": doubled, "halved": halved, "given_up": given_up}
+        names |= {
+            "told": told,
+            "doubled": doubled,
+            "halved": halved,
+            "given_up": given_up,
+        }
         exec(compile(self.source, name, "exec"), names)
         return names["program"]
 

@@ -4,7 +4,7 @@
 
 from minijax.arrays.array import ArrayImpl
 
-buffer_of = ArrayImpl._buffer  # the slot in which an array keeps its buffer
+buffer_of = vars(ArrayImpl)["_buffer"]  # the slot in which arrays keep their buffers
 
 
 class LazyArray(ArrayImpl):

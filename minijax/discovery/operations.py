@@ -7,7 +7,8 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.avals import typeof
+from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.numerics import MANY
 from minijax.arrays.settings import config
 from minijax.arrays.transfer import device_put_p
 from minijax.callbacks.primitives import pure_callback_p
@@ -78,6 +79,46 @@ def bytes_of(number):
     return np.asarray(number, typeof(number).dtype).tobytes()
 
 
+def places_of(named, arrays, scalars):
+    """Return where the operands of a step are found in a recording.
+
+    Args:
+      named: what stands for each in the key of the step.
+      arrays, scalars: how many there were before it.
+    """
+    places: list = []
+    for name in named:
+        if type(name) is int:
+            places.append(name)
+        elif isinstance(name, ShapedArray):
+            arrays += 1
+            places.append(-arrays)
+        else:
+            places.append((scalars,))
+            scalars += 1
+    return places
+
+
+def same_bits_in_python(closed, placement):
+    """Return whether emitted Python does what operations do that are evaluated.
+
+    Jitted functions and loops run as machine code there, and on other platforms all;
+    sums of many rows are made in blocks.
+    """
+    if placement.device.platform != "cpu" or config.minijax_backend:
+        return False
+    inside = [eqn for eqn in closed.eqns if jaxprs_in_params(eqn.params)]
+    return not inside and not any(map(sums_rows, closed.eqns))
+
+
+def sums_rows(eqn):
+    """Return whether an equation sums so many rows that it is done in blocks."""
+    if eqn.primitive is not lax.reduce_sum_p:
+        return False
+    x = eqn.invars[0].aval
+    return x.ndim > 1 and any(x.shape[axis] > MANY for axis in eqn.params["axes"])
+
+
 def _as_dynamic(x, start_indices, limit_indices, strides):
     """Return a slice as an operation whose start is an operand; None if it cannot."""
     cuts = list(zip(start_indices, limit_indices))
@@ -106,7 +147,7 @@ def firm(eqn):
     lasts = [size - part for size, part in zip(x.aval.shape, sizes)]
     begins = [min(max(int(s.val), 0), last) for s, last in zip(starts, lasts)]
     limits = [begin + part for begin, part in zip(begins, sizes)]
-    params = dict(start_indices=tuple(begins), limit_indices=tuple(limits))
+    params = {"start_indices": tuple(begins), "limit_indices": tuple(limits)}
     params["strides"] = None
     return eqn.replace(invars=[x], primitive=lax.slice_p, params=params)
 

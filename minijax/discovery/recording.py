@@ -2,16 +2,14 @@
 # edit the chapter, not this file.
 """Lazy evaluation: operations are noted, and computed together when one is needed."""
 
-from sys import getrefcount
 from threading import get_ident
 from weakref import ref
 
-import numpy as np
-
-from minijax.arrays.array import ArrayImpl, asarray_impl
+from minijax.arrays.array import ArrayImpl
 from minijax.arrays.settings import config
-from minijax.core import EvalTrace, Trace, set_current_trace, watchers
+from minijax.core import Trace, set_current_trace, watchers
 from minijax.discovery.lazy_arrays import LazyArray, buffer_of, promise, settle
+from minijax.discovery.operands import SCALARS, CannotWait, Operands
 from minijax.discovery.operations import (
     as_recorded,
     bytes_of,
@@ -22,76 +20,6 @@ from minijax.discovery.operations import (
 from minijax.discovery.trace_tree import grow
 from minijax.jitting.arguments import check_given_once, give_up, memory_given
 from minijax.own_rules.function_calls import as_fun
-
-SCALARS = frozenset([bool, int, float, complex])
-_EVAL = EvalTrace()
-IDLE_BYTES = 2**28
-
-
-class CannotWait(Exception):
-    """An operation has to be computed at once."""
-
-
-class Operands:
-    """What the operations of a recording were given.
-
-    Args:
-      tree: the `Autojit` that knows what was recorded before.
-      trace: the `RecordTrace` that records.
-
-    Attributes:
-      step: the last one; the path to it in the tree is what was recorded.
-      inputs, buffers: arrays from outside, and their buffers at that time.
-      places: the numbers of these arrays, by identity.
-      numbers: scalars.
-      changing: the places of those scalars that are not the same in all turns.
-      results: weak references to the arrays that were promised.
-      count: how many operations wait.
-      bytes: how many bytes arrays from outside have.
-    """
-
-    def __init__(self, tree, trace):
-        self.tree, self.trace, self.state = tree, trace, config.state
-        self.step, self.placement, self.switches = tree.beginning()
-        self.places, self.inputs, self.buffers = {}, [], []
-        self.numbers, self.changing, self.results = [], [], []
-        self.count, self.bytes, self.budget = 0, 0, IDLE_BYTES
-
-    def compute(self, why):
-        """End the recording, and compute those of its results that are wanted."""
-        self.trace.end(self)
-        compute_wanted(self, why)
-
-    def arrive(self, x):
-        """Take up an array from outside; return its type."""
-        if x.placement is not self.placement:
-            raise CannotWait
-        self.buffers.append(x._buffer)
-        self.inputs.append(x)
-        self.places[id(x)] = -len(self.inputs)
-        self.bytes += x.nbytes
-        return x.aval
-
-    def forget(self, arrays, scalars):
-        """Drop what an operation has brought that is not recorded."""
-        for x in self.inputs[arrays:]:
-            del self.places[id(x)]
-        del self.inputs[arrays:], self.buffers[arrays:], self.numbers[scalars:]
-
-    def holds_too_much(self):
-        """Return whether much memory is alive because operations wait for it."""
-        if self.bytes <= self.budget:
-            return False
-        idle = [x.nbytes for x in self.inputs if getrefcount(x) == _ALONE]
-        self.budget += self.bytes
-        return sum(idle) > IDLE_BYTES
-
-
-def _holders():
-    return [getrefcount(x) for x in [object()]][0]
-
-
-_ALONE = _holders()  # what Python counts if a list and a loop hold an object
 
 
 class Names(Operands):
@@ -113,22 +41,13 @@ class Names(Operands):
             return kind
         return self.foreign(x)
 
-    def foreign(self, x):
-        """Take up what NumPy has made; it may be written to later, so it is copied."""
-        if not isinstance(x, np.ndarray | np.generic):
-            raise CannotWait
-        if x.ndim:
-            return self.arrive(asarray_impl(x))
-        self.numbers.append(x.copy())
-        return x.dtype
-
 
 class Recording(Names):
     """The operations that wait."""
 
     def record(self, primitive, args, params):
         """Note an operation, and return the arrays that it is going to make."""
-        results, arrays, scalars = len(self.results), len(self.inputs), len(self.numbers)
+        results, arrays, scalars = map(len, (self.results, self.inputs, self.numbers))
         try:
             key = primitive, tuple([self.operand(x) for x in args])
             key = (*key, key_of_params(params)) if params else key
@@ -141,21 +60,21 @@ class Recording(Names):
         except BaseException:
             self.forget(arrays, scalars)
             raise
-        if step.constants:
-            self.compare(step, scalars)
+        compare(self, step, scalars)
         self.step, self.count = step, self.count + 1
         outs = [promise(self, n, aval) for n, aval in enumerate(step.avals, results)]
         self.results.extend(map(ref, outs))
         return outs
 
-    def compare(self, step, first):
-        """Find out which scalars of a step are not what they have been so far."""
-        for i, known in enumerate(step.constants):
-            if known is not None and known != bytes_of(self.numbers[first + i]):
-                self.tree.note_change(step)
-                step.constants[i] = known = None
-            if known is None:
-                self.changing.append(first + i)
+
+def compare(recording, step, first):
+    """Find out which scalars of a step are not what they have been so far."""
+    for i, known in enumerate(step.constants, first):
+        if known is not None and known != bytes_of(recording.numbers[i]):
+            recording.tree.note_change(step)
+            step.constants[i - first] = known = None
+        if known is None:
+            recording.changing.append(i)
 
 
 def compute_wanted(recording, why):
@@ -176,7 +95,8 @@ def run_as_recorded(recording, region):
         x if type(x) is ArrayImpl else ArrayImpl(buffer, x.aval, place)  # was deleted
         for x, buffer in zip(recording.inputs, recording.buffers)
     ]
-    unchanged, evaluating = recording.state == config.state, set_current_trace(_EVAL)
+    evaluating = set_current_trace(recording.trace.parent)
+    unchanged = recording.state == config.state
     with evaluating if unchanged else as_recorded(before, place):
         return region.run(inputs[: region.step.sizes[1]], recording.numbers)
 
@@ -202,10 +122,11 @@ class Evaluating(Trace):
         self.recording = Recording(self.tree, self)
         return self.recording
 
-    def end(self, recording):
-        """Let the next operation begin a recording; other threads cannot do that."""
+    def compute(self, recording, why):
+        """Compute what is wanted; in its own thread, a recording ends with that."""
         if self.recording is recording and get_ident() == self.thread:
             self.recording = None
+        compute_wanted(recording, why)
 
     def close(self):
         """Compute what is wanted, and record nothing more."""

@@ -3,7 +3,13 @@
 """Reports of what was found, how it ran, and which guards missed."""
 
 import os
+from collections import Counter
+from dataclasses import dataclass
 from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+from minijax.arrays.avals import ShapedArray
+from minijax.jaxprs.latest import source_finder
 
 ONE_BY_ONE, AS_PYTHON, COMPILED = WAYS = "one by one", "as Python", "compiled"
 
@@ -44,7 +50,8 @@ def place_of(path):
     return f"{files[0]}:{lines_there}"
 
 
-class Report(NamedTuple):
+@dataclass(repr=False)
+class Report:
     """What was found in a program while it ran.
 
     Attributes:
@@ -64,7 +71,7 @@ class Report(NamedTuple):
                 won += (before - after) * region.runs[COMPILED]
         return won
 
-    def __str__(self):
+    def __repr__(self):
         header = ["region", "operations", "kept", "changing", *WAYS]
         rows = [header, *map(_cells, self.regions)]
         wide = [max(map(len, column)) for column in zip(*rows)]
@@ -76,8 +83,6 @@ class Report(NamedTuple):
         lines += ["", "guards that missed:"] if self.misses else []
         lines += [f"  {n} at {where}: {why}" for (where, why), n in self.misses.items()]
         return "\n".join(lines)
-
-    __repr__ = __str__
 
     def refusals(self):
         """Return the regions that could not be compiled."""
@@ -93,3 +98,78 @@ def _cells(region):
         for way in WAYS
     ]
     return [region.place, *counts, *ways]
+
+
+MOST_STEPS = 50_000
+
+
+class Notes:
+    """What a tree of traces notes for its report, and about its own size.
+
+    Attributes:
+      steps: how many were made.
+      roots, known: the beginnings of traces, and the last one asked for.
+      longest, length: how many operations wait at most, and how many at present.
+      misses: how often a known beginning went on otherwise, by line and reason.
+      found: the regions.
+    """
+
+    def __init__(self, longest):
+        self.longest, self.length, self.steps = longest, longest, 0
+        self.known, self.roots = (None, None, None), {}
+        self.misses, self.found = Counter(), WeakValueDictionary()
+
+    def note_miss(self, step, key):
+        """Note that an operation has not followed a step before, and why."""
+        if step.next:
+            line = source_finder.value()
+            where = "a line unknown" if line is None else line.place
+            self.misses[where, difference(key, [*step.next])] += 1
+        self.steps += 1
+        if self.steps > MOST_STEPS:  # of programs that never repeat themselves
+            self.steps = 0
+            self.roots.clear()
+            self.known = None, None, None
+
+    def note_change(self, step):
+        """Note that a scalar is not the same in all turns."""
+        where = "a line unknown" if step.source is None else step.source.place
+        self.misses[where, "a number has changed"] += 1
+
+    def fit_length(self, step):
+        """Let as many operations wait as are a number of whole turns of a loop."""
+        if (turn := turn_of(step)) is not None:
+            self.length = self.longest // turn * turn
+
+    def report(self):
+        """Return a `Report` on what was found."""
+        rows = []
+        for region in self.found.values():
+            path, runs = region.step.path(), dict(region.runs)
+            counts = len(path), len(region.kept), len(region.changing)
+            seconds = dict(region.seconds)
+            row = place_of(path), *counts, runs, seconds, region.refused
+            rows.append(RegionReport(*row))
+        return Report(rows, dict(self.misses))
+
+
+def difference(key, known):
+    """Return in what a key differs from those that were known."""
+    alike = [other for other in known if other[0] is key[0]]
+    if not alike:
+        return "another operation"
+    if any(other[2:] == key[2:] for other in alike):
+        types = [isinstance(name, ShapedArray) for name in key[1]]
+        return "other types" if any(types) else "other operands"
+    return "other parameters"
+
+
+def turn_of(step):
+    """Return how many operations at the end of a path repeat those before, or None."""
+    lines = [(x.primitive, x.source) for x in step.path()]
+    marks = [(p, line and (line.code, line.instruction)) for p, line in lines]
+    count, half = len(marks), len(marks) // 2
+    for turn in range(1, half + 1):
+        if marks[half:] == marks[half - turn : count - turn]:
+            return turn
+    return None

@@ -4,14 +4,11 @@
 
 from collections import Counter
 from time import perf_counter
+from typing import Any
 
-from minijax import lax
-from minijax.arrays.numerics import MANY
-from minijax.arrays.settings import config
-from minijax.discovery.operations import firm
+from minijax.discovery.operations import firm, same_bits_in_python
 from minijax.discovery.reports import AS_PYTHON, COMPILED, ONE_BY_ONE
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jaxprs.staging import as_literal
 from minijax.jitting.compilation import compiled
 from minijax.jitting.costs import BYTES, FLOPS, TRANSCENDENTALS, cost_analysis
@@ -25,27 +22,6 @@ def seconds_saved(closed):
     return max(before - (8e-6 + before / 4), 0.0)
 
 
-def has_python_of_same_bits(region):
-    """Return whether emitted Python does what its operations do one by one.
-
-    Jitted functions and loops run as machine code there, and on other platforms all;
-    sums of many rows are made in blocks.
-    """
-    if region.placement.device.platform != "cpu" or config.minijax_backend:
-        return False
-    return not any(
-        jaxprs_in_params(eqn.params) or sums_rows(eqn) for eqn in region.closed.eqns
-    )
-
-
-def sums_rows(eqn):
-    """Return whether an equation sums so many rows that it is done in blocks."""
-    if eqn.primitive is not lax.reduce_sum_p:
-        return False
-    x = eqn.invars[0].aval
-    return x.ndim > 1 and any(x.shape[axis] > MANY for axis in eqn.params["axes"])
-
-
 class Region:
     """Operations up to a look, and the best way so far to run them.
 
@@ -57,8 +33,9 @@ class Region:
       refused: why it cannot be compiled, or None.
     """
 
-    closed = program = refused = None
-    way, saved = ONE_BY_ONE, 0.0
+    closed: Any = None
+    program: Any = None
+    way, saved, refused = ONE_BY_ONE, 0.0, None
 
     def __init__(self, recording, kept, patience):
         self.step, self.kept, self.patience = recording.step, kept, patience
@@ -71,7 +48,7 @@ class Region:
     def run(self, inputs, numbers):
         """Return the list of results that are kept."""
         if self.runs and not self.refused and self.way != COMPILED:
-            self.rise()
+            rise(self)
         start = perf_counter()
         if self.program is None:
             outs = one_by_one(self, inputs, numbers)
@@ -81,24 +58,28 @@ class Region:
         self.seconds[self.way] += perf_counter() - start
         return outs
 
-    def rise(self):
-        """Find a better way to run, if the runs until now were worth it."""
-        if self.closed is None:
-            self.closed = closed_of(self)
-            self.saved = seconds_saved(self.closed)
-        if self.runs.total() * self.saved >= self.patience:
-            self.make(COMPILED, None)
-        elif self.way == ONE_BY_ONE and has_python_of_same_bits(self):
-            self.make(AS_PYTHON, "python")
 
-    def make(self, way, backend):
-        """Make what runs from now on; if that fails, all goes on as it was."""
-        try:
-            place = self.placement
-            self.program = compiled(self.closed, backend, "region", placement=place)
-            self.way = way
-        except Exception as error:
-            self.refused = f"{type(error).__name__}: {error}"
+def rise(region):
+    """Find a better way to run, if the runs until now were worth it."""
+    if region.closed is None:
+        region.closed = closed_of(region)
+        region.saved = seconds_saved(region.closed)
+    if region.runs.total() * region.saved >= region.patience:
+        make(region, COMPILED, None)
+    elif region.way == ONE_BY_ONE and same_bits_in_python(
+        region.closed, region.placement
+    ):
+        make(region, AS_PYTHON, "python")
+
+
+def make(region, way, backend):
+    """Make what runs from now on; if that fails, all goes on as it was."""
+    try:
+        place = region.placement
+        region.program = compiled(region.closed, backend, "region", placement=place)
+        region.way = way
+    except Exception as error:
+        region.refused = f"{type(error).__name__}: {error}"
 
 
 def closed_of(region):

@@ -2,8 +2,10 @@
 # edit the chapter, not this file.
 """A tree of traces: a beginning that several traces have in common is kept once."""
 
-from minijax.arrays.avals import ShapedArray, typeof
-from minijax.discovery.operations import bytes_of, may_wait
+from typing import Any
+
+from minijax.arrays.avals import typeof
+from minijax.discovery.operations import bytes_of, may_wait, places_of
 from minijax.jaxprs.latest import source_finder
 from minijax.jaxprs.result_types import types_of_results
 
@@ -25,7 +27,8 @@ class Step:
       regions: the regions that end here, by what is kept and which scalars change.
     """
 
-    before = primitive = source = None
+    before: Any = None
+    primitive = source = None
     operands = avals = arrived = ()
     sizes = 0, 0, 0
 
@@ -60,23 +63,3 @@ def grow(before, key, args, params, recording):
     if len(before.next) >= MOST_FOLLOWERS:  # of shapes that never come back
         before.next.pop(next(iter(before.next)), None)
     return before.next.setdefault(key, step)
-
-
-def places_of(named, arrays, scalars):
-    """Return where the operands of a step are found in a recording.
-
-    Args:
-      named: what stands for each in the key of the step.
-      arrays, scalars: how many there were before it.
-    """
-    places = []
-    for name in named:
-        if type(name) is int:
-            places.append(name)
-        elif isinstance(name, ShapedArray):
-            arrays += 1
-            places.append(-arrays)
-        else:
-            places.append((scalars,))
-            scalars += 1
-    return places
