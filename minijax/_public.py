@@ -212,6 +212,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "shape_dependent": "minijax.training.layers",
     },
     "minijax.experimental": {
+        "autojit": "minijax.discovery.automatic",
         "io_callback": "minijax.callbacks.primitives",
     },
     "minijax.experimental.multihost_utils": {
