@@ -1,4 +1,5 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
 from minijax.callbacks.primitives import io_callback as io_callback
+from minijax.experimental import checkify as checkify
 from minijax.experimental import multihost_utils as multihost_utils
