@@ -84,3 +84,11 @@ def test_an_error_is_a_tree_that_can_leave_a_program():
     with pytest.raises(checkify.JaxRuntimeError) as caught:
         error.throw()
     assert pickle.loads(pickle.dumps(str(caught.value))) == str(caught.value)
+
+
+def test_a_loop_of_unknown_length_is_checked_for_each_example():
+    def until(x):
+        return lax.while_loop(lambda i: i < 5, lambda i: log(x - i) * 0 + i + 1, 0.0)
+
+    error, _ = vmap(checkify.checkify(until))(jnp.array([9.0, 3.0]))
+    assert error.get() == "at mapped index 1: 0.0 is not positive (`check` failed)"

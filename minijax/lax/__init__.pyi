@@ -26,6 +26,17 @@ from minijax.branches.conditionals import cond_p as cond_p
 from minijax.branches.conditionals import switch as switch
 from minijax.branches.while_loops import while_loop as while_loop
 from minijax.branches.while_loops import while_p as while_p
+from minijax.compositions.lax_arrangements import FOLDS as FOLDS
+from minijax.compositions.lax_arrangements import composite as composite
+from minijax.compositions.lax_arrangements import dtype as dtype
+from minijax.compositions.lax_arrangements import empty as empty
+from minijax.compositions.lax_arrangements import platform_dependent as platform_dependent
+from minijax.compositions.lax_arrangements import ragged_dot as ragged_dot
+from minijax.compositions.lax_arrangements import reduce as reduce
+from minijax.compositions.lax_arrangements import split as split
+from minijax.compositions.lax_arrangements import stack as stack
+from minijax.compositions.lax_arrangements import tile as tile
+from minijax.compositions.lax_arrangements import unstack as unstack
 from minijax.distributions.gamma_slopes import random_gamma_grad as random_gamma_grad
 from minijax.forgetting.barriers import optimization_barrier as optimization_barrier
 from minijax.forgetting.barriers import optimization_barrier_p as optimization_barrier_p

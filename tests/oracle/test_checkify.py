@@ -76,7 +76,7 @@ MESSAGES = """
     c.checkify(w.summed)(x)  c.checkify(j.jit(w.summed),c.all_checks)(x)
     c.checkify(j.grad(w.summed),c.nan_checks)(x)  c.checkify(w.until)(3.0)
     c.checkify(w.tested,c.float_checks)(jnp.array(3.0))
-    j.vmap(c.checkify(w.until))(x)  c.checkify(w.switched,c.all_checks)(jnp.array(2))
+    c.checkify(w.switched,c.all_checks)(jnp.array(2))
     c.checkify(w.switched)(jnp.array(1))  c.checkify(lambda_x:lax.map(w.log,x))(x)
     c.checkify(lambda_x,i:x[i],c.index_checks)(x,jnp.array(5))
     c.checkify(lambda_x,i:x[i],c.index_checks)(x,jnp.array(-5))

@@ -147,6 +147,7 @@ def first_of_batch(error):
 
 
 def bind_check(error, debug=False):
+    """Bind the primitive of an error value; of a batch, of one that has failed."""
     if any(typeof(each.failed).shape for each in error.failures.values()):
         error = first_of_batch(error)
     leaves, err_tree = tree_flatten(error)
