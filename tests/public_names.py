@@ -24,6 +24,14 @@ MODULES = [
     extend.core extend.core.primitives extend.linear_util extend.backend extend.random
     extend.source_info_util interpreters.ad interpreters.batching
     """.split(),
+    *[
+        f"scipy.stats.{name}"
+        for name in """
+        bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom
+        gumbel_l gumbel_r laplace logistic multinomial multivariate_normal nbinom norm
+        pareto poisson t truncnorm uniform vonmises wrapcauchy
+        """.split()
+    ],
 ]
 
 
@@ -32,7 +40,8 @@ def found_in(root, path):
     try:
         return importlib.import_module(f"{root}.{path}".rstrip("."))
     except ModuleNotFoundError:
-        return None
+        above, _, name = path.rpartition(".")
+        return getattr(found_in(root, above), name, None) if above else None
 
 
 def parameters(value):

@@ -48,6 +48,8 @@ def public_names():
 
 def missing(path: str, name: str) -> str:
     """The sentence of an AttributeError about a name that is not here."""
+    if public_names().found_in(PACKAGE, path) is None:
+        path, _, name = path.rpartition(".")
     space = f"{PACKAGE}.{path}".rstrip(".")
     words = importlib.import_module(f"{PACKAGE}._lazy").why_missing(space, name)
     return words.partition(" is not here: ")[2]
@@ -134,7 +136,8 @@ def page() -> str:
         entries += found
     numbers = {"here": sum(each.here for each in entries), "all": len(entries)}
     head = HEAD.format(version=record["version"], **numbers)
-    return "\n".join([head + "\n".join(rows), "", *(text for text, _ in parts.values())])
+    texts = [text for text, _ in parts.values()]
+    return "\n".join([head + "\n".join(rows), "", *texts])
 
 
 def main() -> None:

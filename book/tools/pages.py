@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from book.tools import export, files, links, modules
+from book.tools import compatibility, export, files, links, modules
 from book.tools.source import (
     PACKAGE,
     PARTS,
@@ -30,10 +30,11 @@ from book.tools.speed import speed_page
 
 FRONT = ["how_to_read", "notation"]
 BACK = """
-    one_function errors names grid switches speed glossary differences how_built
+    one_function errors names compatibility grid switches speed glossary differences
+    how_built
     bibliography
 """.split()
-MADE = ["one_function", "names", "grid", "switches", "speed"]
+MADE = ["one_function", "names", "compatibility", "grid", "switches", "speed"]
 RECORD = ROOT / "benchmarks" / "recorded.json"
 COPY = "book/helper/recorded.json"  # chapters show rows of it
 
@@ -75,18 +76,7 @@ def names_page(chapters: list[Chapter]) -> str:
         page = f"../chapters/{cell.chapter}.ipynb#{slug(cell.heading)}"
         lines[-1] += f" [`{name}`]({page})&nbsp;{floor(cell.chapter.split('_')[0])}"
         last = here
-    return "\n".join(lines).replace("\n,", ",\n  ") + _later_names() + "\n"
-
-
-def _later_names() -> str:
-    """The names of JAX that chapters to come will bring, by topic."""
-    lines = ["", "## Names that arrive later", "", _LATER_TEXT]
-    for topic, spaces in importlib.import_module(f"{PACKAGE}._later").LATER.items():
-        lines += ["", f"With the chapter on {topic}:", ""]
-        for space, names in spaces.items():
-            listed = ", ".join(f"`{name}`" for name in names.split())
-            lines += [f"- of `{space}`: {listed}"]
-    return "\n".join(["", *lines])
+    return "\n".join(lines).replace("\n,", ",\n  ") + "\n"
 
 
 def rule_tables() -> list:
@@ -149,6 +139,7 @@ def switches_page() -> str:
 def write_pages() -> None:
     """Write the made pages, those whose text changed."""
     _write("book/names.md", names_page([read_chapter(path) for path in _run()]))
+    _write("book/compatibility.md", compatibility.page())
     _write("book/grid.md", grid_page(rule_tables()))
     _write("book/switches.md", switches_page())
     record = RECORD.read_text(encoding="utf-8")
@@ -190,12 +181,9 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-_LATER_TEXT = (
-    "Asking for one of these public names of JAX is an `AttributeError` that says "
-    "with which chapter it comes. What is neither here nor above is not planned."
-)
 _NAMES_TEXT = (
-    "Each public name and its floor. A name leads to the section that defines it."
+    "Each public name and its floor. A name leads to the section that defines it. "
+    "Which names of JAX are missing is told by [Compatibility](compatibility.md)."
 )
 _SWITCHES_TEXT = (
     "The switches of `jax.config` in JAX 0.10.2, as they are set where this page was "

@@ -6,6 +6,7 @@ Reference: ``jax.lax``.
 """
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,9 +16,12 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.avals import typeof
 from minijax.arrays.placement import default_backend
+from minijax.arrays.transfer import device_put_p as device_put_p
 from minijax.core import Array
+from minijax.numpy.fft.fourier import fft_p as fft_p
 from minijax.pytrees.functions import tree_map
 from minijax.pytrees.treedefs import tree_flatten
+from minijax.scans.primitive import scan_p as scan_p
 from minijax.typing import ArrayLike
 
 
@@ -142,7 +146,8 @@ def _rows(x, dimensions):
     folded = [axis % x.ndim for axis in dimensions]
     kept = [axis for axis in range(x.ndim) if axis not in folded]
     x = lax.transpose(x, (*folded, *kept))
-    return lax.reshape(x, (-1 if x.size else 0, *x.shape[len(folded) :]))
+    count = math.prod(x.shape[: len(folded)])
+    return lax.reshape(x, (count, *x.shape[len(folded) :]))
 
 
 def ragged_dot(
@@ -221,4 +226,6 @@ def composite(
 
     Reference: ``jax.lax.composite``.
     """
-    return functools.wraps(decomposition)(lambda *args, **kw: decomposition(*args, **kw))
+    return functools.wraps(decomposition)(
+        lambda *args, **kwargs: decomposition(*args, **kwargs)
+    )

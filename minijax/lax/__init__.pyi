@@ -28,11 +28,14 @@ from minijax.branches.while_loops import while_loop as while_loop
 from minijax.branches.while_loops import while_p as while_p
 from minijax.compositions.lax_arrangements import FOLDS as FOLDS
 from minijax.compositions.lax_arrangements import composite as composite
+from minijax.compositions.lax_arrangements import device_put_p as device_put_p
 from minijax.compositions.lax_arrangements import dtype as dtype
 from minijax.compositions.lax_arrangements import empty as empty
+from minijax.compositions.lax_arrangements import fft_p as fft_p
 from minijax.compositions.lax_arrangements import platform_dependent as platform_dependent
 from minijax.compositions.lax_arrangements import ragged_dot as ragged_dot
 from minijax.compositions.lax_arrangements import reduce as reduce
+from minijax.compositions.lax_arrangements import scan_p as scan_p
 from minijax.compositions.lax_arrangements import split as split
 from minijax.compositions.lax_arrangements import stack as stack
 from minijax.compositions.lax_arrangements import tile as tile
