@@ -113,15 +113,15 @@ def polyfit(
 
     Reference: ``jax.numpy.polyfit``.
     """
-    x, y = promote_dtypes_inexact(jnp.asarray(x), jnp.asarray(y))
-    _check_points(x, y, int(deg))
-    powers, values = jnp.vander(x, int(deg) + 1), y
+    places, values = promote_dtypes_inexact(jnp.asarray(x), jnp.asarray(y))
+    _check_points(places, values, int(deg))
+    powers, axes = jnp.vander(places, int(deg) + 1), values.ndim
     if w is not None:
-        weights = _point_weights(w, x)
+        weights = _point_weights(w, places)
         powers = powers * weights[:, None]
-        values = values * (weights[:, None] if y.ndim == 2 else weights)
+        values = values * (weights[:, None] if axes == 2 else weights)
     sizes = jnp.sqrt((powers * powers).sum(0))
-    rcond = len(x) * np.finfo(x.dtype).eps if rcond is None else rcond
+    rcond = len(places) * np.finfo(places.dtype).eps if rcond is None else rcond
     found = jnp.linalg.lstsq(powers / sizes, values, rcond)
     fit = (found[0].T / sizes).T
     if full:
@@ -130,8 +130,8 @@ def polyfit(
         return fit
     base = jnp.linalg.inv((powers / sizes).T @ (powers / sizes))
     base = base / jnp.outer(sizes, sizes)
-    factor = 1 if cov == "unscaled" else found[1] / (len(x) - int(deg) - 1)
-    return fit, (base * factor if y.ndim == 1 else base[:, :, None] * factor)
+    factor = 1 if cov == "unscaled" else found[1] / (len(places) - int(deg) - 1)
+    return fit, (base * factor if axes == 1 else base[:, :, None] * factor)
 
 
 def _check_points(x, y, deg):
@@ -170,14 +170,14 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
     Reference: ``jax.numpy.roots``.
     """
-    [p] = promote_dtypes_inexact(jnp.atleast_1d(p))
-    if p.ndim != 1:
+    [numbers] = promote_dtypes_inexact(jnp.atleast_1d(p))
+    if numbers.ndim != 1:
         raise ValueError("Input must be a rank-1 array.")
     if strip_zeros:
-        return _roots(p[_leading(concrete_numbers("roots", p) == 0) :])
-    none = (p == 0).all()
-    count = jnp.where(none, len(p), jnp.argmin(p == 0))
-    found = _roots(jnp.roll(jnp.where(none, 1, p), -count))
+        return _roots(numbers[_leading(concrete_numbers("roots", numbers) == 0) :])
+    zeros = jnp.equal(numbers, 0)
+    count = jnp.where(zeros.all(), len(numbers), jnp.argmin(zeros))
+    found = _roots(jnp.roll(jnp.where(zeros.all(), 1, numbers), -count))
     order = jnp.argsort(found == 0, stable=True)
     there = jnp.arange(len(found)) < len(found) - count
     return jnp.where(there, found[order], complex(np.nan, np.nan))
@@ -223,10 +223,10 @@ def i0(x: ArrayLike) -> Array:
 
     Reference: ``jax.numpy.i0``.
     """
-    [x] = promote_dtypes_inexact(jnp.asarray(x))
-    if jnp.iscomplexobj(x):
-        raise ValueError(f"Unsupported input type to jax.numpy.i0: {x.dtype}")
-    return lax.exp(abs(x)) * scaled_i0(x)
+    [number] = promote_dtypes_inexact(jnp.asarray(x))
+    if jnp.iscomplexobj(number):
+        raise ValueError(f"Unsupported input type to jax.numpy.i0: {number.dtype}")
+    return lax.exp(lax.abs(number)) * scaled_i0(number)
 
 
 def kaiser(M: int, beta: ArrayLike) -> Array:
@@ -237,6 +237,6 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     dtype, last = canonicalize_dtype(float), int(M) - 1
     if last <= 0:
         return jnp.ones(int(M), dtype)
-    half, beta = last / 2, jnp.asarray(beta, dtype)
+    half, steep = last / 2, jnp.asarray(beta, dtype)
     place = (jnp.arange(int(M), dtype=dtype) - half) / half
-    return i0(beta * jnp.sqrt(1 - place**2)) / i0(beta)
+    return i0(jnp.sqrt(1 - place**2) * steep) / i0(steep)

@@ -59,7 +59,7 @@ default_backend = Latest("interpreter")
 default_backends = {"cpu": default_backend}  # by platform; the interpreter serves all
 
 # What returns the kind of processor that code is made for, as a switch names it.
-processor = Latest(lambda: None)
+processor: Latest = Latest(lambda: None)
 
 # From names to functions of a `ClosedJaxpr`, its name, and the flags of donated inputs
 # that return a text: what the program looks like on the way to an executable.

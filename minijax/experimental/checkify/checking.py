@@ -130,8 +130,8 @@ def checkified(closed, wanted):
         trees.append(tree)
         return leaves + outs
 
-    program = stage(program, closed.in_avals)
-    return Checkified(program, trees[0], checks.causes)
+    staged = stage(program, closed.in_avals)
+    return Checkified(staged, trees[0], checks.causes)
 
 
 def checkify(

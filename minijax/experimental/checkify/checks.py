@@ -94,13 +94,13 @@ class Error:
     @classmethod
     def tree_unflatten(cls, causes, children):
         """Return the error value of what `tree_flatten` returns."""
-        return cls(*children, {**causes})
+        return cls(children[0], {**causes})
 
 
 class Causes(dict):
     """A dictionary that can be part of the structure of a tree."""
 
-    def __hash__(self):
+    def __hash__(self):  # type: ignore[override]
         return hash(frozenset(self))
 
 

@@ -20,7 +20,10 @@ class DistributionPath(ModuleType):
 
     def __getattr__(self, name):
         space, _, distribution = self.__name__.rpartition(".")
-        return getattr(sys.modules[space].__getattr__(distribution), name)
+        found = sys.modules[space].__getattr__(distribution)
+        if found is self:
+            raise AttributeError(f"{self.__name__} has no {name!r} yet")
+        return getattr(found, name)
 
 
 def offer_paths(space):
