@@ -6,7 +6,7 @@ What will not be there has its reason in `_moved.ABSENT`.
 """
 
 LATER = {
-    "minijax": "host_count host_id host_ids image live_arrays print_environment_info",
+    "minijax": "host_count host_id host_ids image live_arrays",
     "minijax.lax": """
         broadcast_like dce_sink dce_sink_p DotDimensionNumbers index_take mulhi mulhi_p
         PrecisionLike precv psend ragged_all_to_all ragged_all_to_all_p

@@ -126,9 +126,9 @@ def reduce(
     shapes = {typeof(x).shape for x in leaves}
     if len(shapes) != 1:
         raise ValueError(f"lax.reduce takes arrays of one shape, got {shapes}.")
-    for name, fold in FOLDS.items():
+    for name, named_fold in FOLDS.items():
         if computation is getattr(lax, name) and operands is leaves[0]:
-            folded = getattr(lax, fold)(operands, tuple(dimensions))
+            folded = getattr(lax, named_fold)(operands, tuple(dimensions))
             return computation(jnp.asarray(init_values, folded.dtype), folded)
     rows = tree_map(lambda x: _rows(jnp.asarray(x), dimensions), operands)
     kept = typeof(tree_flatten(rows)[0][0]).shape[1:]
