@@ -48,6 +48,9 @@ from minijax.callbacks.debug_settings import debug_infs as debug_infs
 from minijax.callbacks.debug_settings import debug_nans as debug_nans
 from minijax.callbacks.primitives import effects_barrier as effects_barrier
 from minijax.callbacks.primitives import pure_callback as pure_callback
+from minijax.compositions.named_parts import fwd_and_bwd as fwd_and_bwd
+from minijax.compositions.named_parts import named_call as named_call
+from minijax.compositions.named_parts import named_scope as named_scope
 from minijax.core import Array as Array
 from minijax.doorways.dtype_names import float0 as float0
 from minijax.forgetting.policies import checkpoint_policies as checkpoint_policies

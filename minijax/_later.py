@@ -1,53 +1,45 @@
 # Made from chapters/01_interception_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Public names of JAX that chapters to come will bring, by the topic of the chapter.
+"""Public names of JAX that are not here yet, by package.
 
-For each topic, and each package of names, the names. What will never be there is
-not listed.
+What will not be there has its reason in `_moved.ABSENT`.
 """
 
 LATER = {
-    "linear algebra and Fourier transforms": {
-        "minijax.lax.linalg": """
-            cholesky_update cholesky_update_p hessenberg hessenberg_p
-            householder_product householder_product_p ormqr ormqr_p qdwh schur schur_p
-            symmetric_product symmetric_product_p tridiagonal tridiagonal_p
-            tridiagonal_solve tridiagonal_solve_p
-        """,
-        "minijax.numpy": "poly polyfit roots",
-    },
-    "random numbers": {
-        "minijax.lax": """
-            RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform
-            rng_uniform_p
-        """,
-    },
-    "special functions, statistics and images": {
-        "minijax": "image named_call named_scope",
-        "minijax.lax": """
-            bessel_i0e_p bessel_i1e_p igamma_grad_a_p igamma_p igammac_p mulhi mulhi_p
-            polygamma_p ragged_dot ragged_dot_general reduce reduce_p
-            regularized_incomplete_beta_p select_and_scatter_p split split_p stack
-            stack_p tile tile_p unstack unstack_p zeta_p
-        """,
-        "minijax.numpy": "i0 kaiser polydiv trim_zeros",
-        "minijax.scipy": "interpolate",
-        "minijax.scipy.signal": "csd detrend fftconvolve istft stft welch",
-        "minijax.scipy.special": """
-            dawsn erfcx exp1 expi expn fresnel hyp1f1 hyp2f1 owens_t sici spence
-            sph_harm_y wofz
-        """,
-    },
-    "many devices": {
-        "minijax": """
-            live_arrays reshard smap
-        """,
-        "minijax.lax": """
-            platform_dependent precv psend
-            ragged_all_to_all ragged_all_to_all_p
-        """,
-        "minijax.sharding": """
-            auto_axes explicit_axes make_single_device_sharding reshard
-        """,
-    },
+    "minijax": "host_count host_id host_ids image live_arrays",
+    "minijax.lax": """
+        broadcast_like dce_sink dce_sink_p DotDimensionNumbers index_take mulhi mulhi_p
+        PrecisionLike precv psend ragged_all_to_all ragged_all_to_all_p
+        ragged_dot_general RaggedDotDimensionNumbers shape_as_value stage stage_p
+    """,
+    "minijax.lax.linalg": """
+        cholesky_update cholesky_update_p hessenberg hessenberg_p householder_product
+        householder_product_p ormqr ormqr_p qdwh schur schur_p symmetric_product
+        symmetric_product_p tridiagonal tridiagonal_p tridiagonal_solve
+        tridiagonal_solve_p
+    """,
+    "minijax.tree": "static",
+    "minijax.tree_util": """
+        default_registry flatten_one_level flatten_one_level_with_keys is_tree_node
+    """,
+    "minijax.debug": "inspect_array_sharding log",
+    "minijax.ad_checkpoint": "checkpoint_policies Offloadable Recompute Saveable",
+    "minijax.sharding": "make_single_device_sharding",
+    "minijax.scipy": "interpolate spatial",
+    "minijax.scipy.linalg": """
+        eigh_tridiagonal funm hessenberg qr_multiply rsf2csf schur solve_sylvester sqrtm
+    """,
+    "minijax.scipy.signal": "csd detrend fftconvolve istft stft welch",
+    "minijax.scipy.special": "hyp2f1 sph_harm_y",
+    "minijax.scipy.stats": "gaussian_kde",
+    "minijax.test_util": "check_jvp check_vjp",
+    "minijax.extend.core.primitives": "empty2_p sharding_constraint_p top_k_p",
+    "minijax.interpreters.ad": """
+        add_jaxvals add_jaxvals_p add_tangents annotations defbilinear defjvp2 deflinear
+        get_primitive_transpose jvp JVPTrace JVPTracer linearize zeros_like_aval
+    """,
+    "minijax.interpreters.batching": """
+        axis_primitive_batchers bdim_at_front broadcast defreducer
+        fancy_primitive_batchers register_vmappable unregister_vmappable
+    """,
 }

@@ -3,9 +3,12 @@
 """Names that import their module when they are first used (PEP 562)."""
 
 import os
+import re
 import sys
 import threading
 import warnings
+from contextlib import suppress
+from functools import cache
 from importlib import import_module
 
 _lock = threading.RLock()
@@ -129,7 +132,7 @@ def _load(package, name, module):
             raise
     if name in (moved := import_module("minijax._moved").MOVED.get(package, {})):
         return _moved(package, name, moved[name])
-    raise AttributeError(_missing(package, name))
+    raise AttributeError(why_missing(package, name))
 
 
 def _moved(package, name, place):
@@ -138,10 +141,12 @@ def _moved(package, name, place):
     return getattr(import_module(place), name)
 
 
-def _missing(package, name):
-    for topic, spaces in import_module("minijax._later").LATER.items():
-        if name in spaces.get(package, "").split():
-            return f"{package}.{name} arrives with the chapter on {topic}."
+def why_missing(package, name):
+    """Return what is said of a name of a package that is not there."""
+    if name in import_module("minijax._later").LATER.get(package, "").split():
+        near = _nearest(name, _names(package))
+        near = f" The name most like it is {package}.{near}." if near else ""
+        return f"{package}.{name} is not here yet.{near} Of all names: {_page()}"
     moved = import_module("minijax._moved")
     if name in (absent := moved.ABSENT.get(package, {})):
         return f"{package}.{name} is not here: {absent[name]}"
@@ -151,11 +156,27 @@ def _missing(package, name):
     return f"module {package!r} has no attribute {name!r}"
 
 
+def _nearest(name, names):
+    """Return the name that is most like another, or None."""
+    return next(iter(import_module("difflib").get_close_matches(name, names, 1)), None)
+
+
+@cache
+def _page():
+    """Return where the page is that lists JAX's names: its address in the book."""
+    metadata, urls = import_module("importlib.metadata"), []
+    with suppress(metadata.PackageNotFoundError):
+        urls = metadata.metadata("minijax-book").get_all("Project-URL") or []
+    found = re.search(r"github\.com/([\w-]+)/(\w+)", " ".join(urls))
+    place = "https://{}.github.io/{}/".format(*found.groups()) if found else ""
+    return f"{place}book/compatibility{'.html' if found else '.md'}"
+
+
 def _suggest(error, name, names):
     """Note the public name that is most like one that there is not."""
-    close = import_module("difflib").get_close_matches(name, names, 1)
+    close = _nearest(name, names)
     if close and str(error).startswith("module "):
-        error.add_note(f"  Did you mean {close[0]}?")
+        error.add_note(f"  Did you mean {close}?")
 
 
 def _told(error, name, package):

@@ -44,7 +44,92 @@ _NO_SCOPES = (
     "equations keep the user's line and no stack of names. Pass the result of "
     "current() to minijax.extend.core.new_jaxpr_eqn."
 )
+_NO_REFERENCES = (
+    "an array here never changes, and there are no references to arrays that do. Carry "
+    "the array through lax.scan or lax.fori_loop; where it is donated to jit, it is "
+    "changed in place."
+)
+_COMPOSED = "what it does is made of other primitives here."
+_NO_TOKENS = "programs run their effects in order, and need no tokens for that."
+_ONE_PRODUCT = "a product of matrices is computed in one way, in its own precision."
+_NARROW = "floats of 8 bits and fewer, and integers of 4 and fewer, are not here."
+_NO_RANDOM_STATE = "random numbers come from keys alone: use minijax.random."
+_TEXT_ONLY = "export writes the text of one program; it has no bytes and no letters."
+_AUTOMATIC = "all axes of a mesh behave as JAX's Auto axes."
+_NO_PROFILER = (
+    "there is no profiler of a device; stages tell costs (`cost_analysis`), and a "
+    "Python profiler sees the rest."
+)
+
+
+def _each(names, reason):
+    return dict.fromkeys(names.split(), reason)
+
+
 ABSENT = {
+    "minijax": {
+        **_each("Ref ad ds empty_ref free_ref freeze new_ref ref", _NO_REFERENCES),
+        "profiler": _NO_PROFILER,
+        **_each("reshard smap", _AUTOMATIC),
+        "make_user_context": "caches have no keys of a user's own.",
+    },
+    "minijax.numpy": _each(
+        """
+        float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3
+        float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz
+        float8_e8m0fnu int1 int2 int4 uint1 uint2 uint4
+        """,
+        _NARROW,
+    ),
+    "minijax.nn": _each(
+        "get_scaled_dot_general_config scaled_dot_general scaled_matmul", _NARROW
+    ),
+    "minijax.lax": {
+        **_each("after_all after_all_p create_token create_token_p", _NO_TOKENS),
+        **_each(
+            """
+            approx_top_k_p bessel_i0e_p bessel_i1e_p eq_to_p igamma_grad_a_p igamma_p
+            igammac_p le_to_p lt_to_p polygamma_p reduce_p select_and_scatter_p
+            regularized_incomplete_beta_p split_p stack_p tile_p unstack_p zeta_p
+            """,
+            _COMPOSED,
+        ),
+        **_each("DotAlgorithm DotAlgorithmPreset", _ONE_PRODUCT),
+        **_each("RandomAlgorithm rng_bit_generator rng_uniform", _NO_RANDOM_STATE),
+        **_each("rng_bit_generator_p rng_uniform_p", _NO_RANDOM_STATE),
+        "scaled_dot": _NARROW,
+    },
+    "minijax.debug": _each("DebugEffect OrderedDebugEffect", _NO_TOKENS),
+    "minijax.custom_derivatives": {"remat_opt_p": _COMPOSED},
+    "minijax.sharding": _each("auto_axes explicit_axes reshard", _AUTOMATIC),
+    "minijax.stages": {"CompilerOptions": _NO_XLA},
+    "minijax.export": _each(
+        """
+        DisabledSafetyCheck SymbolicScope deserialize is_symbolic_dim
+        maximum_supported_calling_convention_version
+        minimum_supported_calling_convention_version register_namedtuple_serialization
+        register_pytree_node_serialization symbolic_args_specs symbolic_shape
+        """,
+        _TEXT_ONLY,
+    ),
+    "minijax.extend.core": {
+        **_each("AbstractToken Token", _NO_TOKENS),
+        **_each("CallPrimitive call_impl", "calls are primitives with a program."),
+        **_each("DebugInfo TraceTag", "messages are made of the lines of equations."),
+    },
+    "minijax.extend.core.primitives": _each(
+        """
+        after_all_p approx_top_k_p bessel_i0e_p bessel_i1e_p call_p closed_call_p
+        create_token_p eq_to_p get_p hessenberg_p householder_product_p
+        igamma_grad_a_p igamma_p igammac_p le_to_p lt_to_p polygamma_p
+        ragged_all_to_all_p reduce_p regularized_incomplete_beta_p rng_bit_generator_p
+        rng_uniform_p schur_p select_and_gather_add_p select_and_scatter_add_p
+        select_and_scatter_p swap_p threefry2x32_p tridiagonal_p tridiagonal_solve_p
+        zeta_p
+        """,
+        _COMPOSED,
+    ),
+    "minijax.extend.linear_util": {"Callable": "it is collections.abc.Callable."},
     "minijax.extend.backend": {
         "backend_xla_version": _NO_XLA,
         "clear_in_memory_compilation_cache": "use minijax.clear_caches().",

@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from book.tools import export, files, links, modules
+from book.tools import compatibility, export, files, links, modules
 from book.tools.solutions import solutions_page
 from book.tools.source import (
     PACKAGE,
@@ -31,10 +31,12 @@ from book.tools.speed import speed_page
 
 FRONT = ["how_to_read", "notation"]
 BACK = """
-    one_function errors names grid switches speed solutions glossary differences
-    reading_jax grammars how_built bibliography
+    one_function errors names compatibility grid switches speed solutions glossary
+    differences reading_jax grammars how_built bibliography
 """.split()
-MADE = ["one_function", "names", "grid", "switches", "speed", "solutions"]
+MADE = """
+    one_function names compatibility grid switches speed solutions
+""".split()
 RECORD = ROOT / "benchmarks" / "recorded.json"
 COPY = "book/helper/recorded.json"  # chapters show rows of it
 
@@ -76,18 +78,7 @@ def names_page(chapters: list[Chapter]) -> str:
         page = f"../chapters/{cell.chapter}.ipynb#{slug(cell.heading)}"
         lines[-1] += f" [`{name}`]({page})&nbsp;{floor(cell.chapter.split('_')[0])}"
         last = here
-    return "\n".join(lines).replace("\n,", ",\n  ") + _later_names() + "\n"
-
-
-def _later_names() -> str:
-    """The names of JAX that chapters to come will bring, by topic."""
-    lines = ["", "## Names that arrive later", "", _LATER_TEXT]
-    for topic, spaces in importlib.import_module(f"{PACKAGE}._later").LATER.items():
-        lines += ["", f"With the chapter on {topic}:", ""]
-        for space, names in spaces.items():
-            listed = ", ".join(f"`{name}`" for name in names.split())
-            lines += [f"- of `{space}`: {listed}"]
-    return "\n".join(["", *lines])
+    return "\n".join(lines).replace("\n,", ",\n  ") + "\n"
 
 
 def rule_tables() -> list:
@@ -152,6 +143,7 @@ def write_pages() -> None:
     chapters = [read_chapter(path) for path in _run()]
     _write("book/names.md", names_page(chapters))
     _write("book/solutions.md", solutions_page(chapters))
+    _write("book/compatibility.md", compatibility.page())
     _write("book/grid.md", grid_page(rule_tables()))
     _write("book/switches.md", switches_page())
     record = RECORD.read_text(encoding="utf-8")
@@ -193,12 +185,9 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-_LATER_TEXT = (
-    "Asking for one of these public names of JAX is an `AttributeError` that says "
-    "with which chapter it comes. What is neither here nor above is not planned."
-)
 _NAMES_TEXT = (
-    "Each public name and its floor. A name leads to the section that defines it."
+    "Each public name and its floor. A name leads to the section that defines it. "
+    "Which names of JAX are missing is told by [Compatibility](compatibility.md)."
 )
 _SWITCHES_TEXT = (
     "The switches of `jax.config` in JAX 0.10.2, as they are set where this page was "

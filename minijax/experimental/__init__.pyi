@@ -2,4 +2,5 @@
 
 from minijax.callbacks.primitives import io_callback as io_callback
 from minijax.discovery.automatic import autojit as autojit
+from minijax.experimental import checkify as checkify
 from minijax.experimental import multihost_utils as multihost_utils

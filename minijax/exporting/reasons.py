@@ -7,6 +7,7 @@ from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatte
 from minijax.batching.named_axes import axis_index_p
 from minijax.callbacks.debugging import debug_callback_p, debug_print_p
 from minijax.callbacks.primitives import io_callback_p, pure_callback_p
+from minijax.experimental.checkify.checks import check_p
 from minijax.exporting.programs import stablehlo_rules
 from minijax.factorizations.eigenvectors import eigh_p
 from minijax.factorizations.elimination import lu_p, lu_pivots_to_permutation_p
@@ -23,7 +24,7 @@ stablehlo_rules[pvary_p] = stablehlo_rules[sharding_constraint_p] = (
 )
 REASONS = {
     "A text runs elsewhere, where this Python function is not there to be called.": [
-        debug_callback_p, debug_print_p, io_callback_p, pure_callback_p,
+        debug_callback_p, debug_print_p, io_callback_p, pure_callback_p, check_p,
     ],
     "Of the factors of a matrix StableHLO has Cholesky's only.": [
         eig_p, eigh_p, lu_p, lu_pivots_to_permutation_p, qr_p, svd_p,

@@ -131,6 +131,14 @@ from minijax.compositions.histograms import histogram as histogram
 from minijax.compositions.histograms import histogram2d as histogram2d
 from minijax.compositions.histograms import histogram_bin_edges as histogram_bin_edges
 from minijax.compositions.histograms import histogramdd as histogramdd
+from minijax.compositions.polynomials import concrete_numbers as concrete_numbers
+from minijax.compositions.polynomials import i0 as i0
+from minijax.compositions.polynomials import kaiser as kaiser
+from minijax.compositions.polynomials import poly as poly
+from minijax.compositions.polynomials import polydiv as polydiv
+from minijax.compositions.polynomials import polyfit as polyfit
+from minijax.compositions.polynomials import roots as roots
+from minijax.compositions.polynomials import trim_zeros as trim_zeros
 from minijax.compositions.set_operations import intersect1d as intersect1d
 from minijax.compositions.set_operations import setdiff1d as setdiff1d
 from minijax.compositions.set_operations import setxor1d as setxor1d

@@ -49,17 +49,13 @@ ABSENT = {
         reset_name_stack set_name_stack transform_name_stack user_context
     """,  # equations keep a line, and no stack of names
     "extend.core.primitives": """
-        after_all_p approx_top_k_p bessel_i0e_p bessel_i1e_p call_p cholesky_p
-        closed_call_p conv_general_dilated_p create_token_p device_put_p dynamic_slice_p
-        dynamic_update_slice_p eig_p eigh_p empty2_p eq_to_p fft_p gather_p get_p
-        hessenberg_p householder_product_p igamma_grad_a_p igamma_p igammac_p le_to_p
-        lt_to_p lu_p polygamma_p qr_p ragged_all_to_all_p random_gamma_p reduce_p
-        reduce_window_max_p reduce_window_min_p reduce_window_p reduce_window_sum_p
-        regularized_incomplete_beta_p rng_bit_generator_p rng_uniform_p scatter_add_p
-        scatter_max_p scatter_min_p scatter_mul_p scatter_p schur_p
-        select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p
-        sharding_constraint_p sort_p svd_p swap_p threefry2x32_p top_k_p
-        triangular_solve_p tridiagonal_p tridiagonal_solve_p zeta_p
+        after_all_p approx_top_k_p bessel_i0e_p bessel_i1e_p call_p closed_call_p
+        create_token_p empty2_p eq_to_p get_p hessenberg_p householder_product_p
+        igamma_grad_a_p igamma_p igammac_p le_to_p lt_to_p polygamma_p
+        ragged_all_to_all_p reduce_p regularized_incomplete_beta_p rng_bit_generator_p
+        rng_uniform_p schur_p select_and_gather_add_p select_and_scatter_add_p
+        select_and_scatter_p sharding_constraint_p swap_p threefry2x32_p top_k_p
+        tridiagonal_p tridiagonal_solve_p zeta_p
     """,  # of floors to come, or of what is made of other primitives here
 }
 

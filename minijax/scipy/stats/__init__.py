@@ -6,5 +6,7 @@ Reference: ``jax.scipy.stats``.
 """
 
 from minijax._lazy import namespace
+from minijax.scipy.stats.paths import offer_paths
 
 __getattr__, __dir__ = namespace(__name__)
+offer_paths(__name__)

@@ -1,0 +1,231 @@
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Cutting, stacking, folding and choosing, with the names of `jax.lax`.
+
+Reference: ``jax.lax``.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.arrays.avals import typeof
+from minijax.arrays.placement import default_backend
+from minijax.arrays.transfer import device_put_p as device_put_p
+from minijax.core import Array
+from minijax.numpy.fft.fourier import fft_p as fft_p
+from minijax.pytrees.functions import tree_map
+from minijax.pytrees.treedefs import tree_flatten
+from minijax.scans.primitive import scan_p as scan_p
+from minijax.typing import ArrayLike
+
+
+def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
+    """Stack arrays of one shape and dtype along a new axis.
+
+    Reference: ``jax.lax.stack``.
+    """
+    if not len(operands):
+        raise ValueError("stack requires a non-empty sequence of arrays, got none.")
+    kinds = {(typeof(x).shape, typeof(x).dtype) for x in operands}
+    if len(kinds) > 1:
+        raise TypeError(f"lax.stack takes arrays of one type, got {kinds}.")
+    return jnp.stack(operands, axis)
+
+
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
+    """Return the slices of an array along an axis, without that axis.
+
+    Reference: ``jax.lax.unstack``.
+    """
+    return jnp.unstack(x, axis=axis)
+
+
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+    """Cut an array into parts of given sizes along an axis.
+
+    Raises:
+      ValueError: if the sizes do not add up to that of the axis.
+
+    Reference: ``jax.lax.split``.
+    """
+    ends, shape = np.cumsum([0, *sizes]), typeof(operand).shape
+    if ends[-1] != shape[axis]:
+        raise ValueError(
+            f"Sum of sizes {ends[-1]} must be equal to dimension {axis} of the operand "
+            f"shape {shape}."
+        )
+    pairs = zip(ends, ends[1:])
+    return [lax.slice_in_dim(operand, int(a), int(b), axis=axis) for a, b in pairs]
+
+
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
+    """Repeat an array along each of its axes.
+
+    Raises:
+      TypeError: if there is not one number for each axis.
+
+    Reference: ``jax.lax.tile``.
+    """
+    if len(reps) != typeof(operand).ndim:
+        raise TypeError(
+            f"lax.tile takes a number for each axis of {typeof(operand)}, got {reps}."
+        )
+    return jnp.tile(operand, reps)
+
+
+def dtype(x: Any) -> np.dtype:
+    """Return the dtype that an array or a number has here.
+
+    Reference: ``jax.lax.dtype``.
+    """
+    return typeof(x).dtype
+
+
+def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
+    """Return an array of zeros.
+
+    Reference: ``jax.lax.empty``.
+    """
+    return jnp.zeros(shape, dtype, out_sharding=out_sharding)
+
+
+FOLDS = {
+    "add": "reduce_sum", "mul": "reduce_prod", "max": "reduce_max", "min": "reduce_min",
+    "bitwise_and": "reduce_and", "bitwise_or": "reduce_or", "bitwise_xor": "reduce_xor",
+}  # fmt: skip
+
+
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
+    """Fold arrays along axes by a function of two elements.
+
+    Args:
+      operands: a tree of arrays of one shape.
+      init_values: a tree of scalars, from which the fold begins.
+      computation: a function of two trees of scalars; it should be associative.
+      dimensions: the axes.
+      out_sharding: None.
+
+    Raises:
+      ValueError: if there are no arrays, or they differ in shape.
+
+    Reference: ``jax.lax.reduce``.
+    """
+    leaves, _ = tree_flatten(operands)
+    shapes = {typeof(x).shape for x in leaves}
+    if len(shapes) != 1:
+        raise ValueError(f"lax.reduce takes arrays of one shape, got {shapes}.")
+    for name, named_fold in FOLDS.items():
+        if computation is getattr(lax, name) and operands is leaves[0]:
+            folded = getattr(lax, named_fold)(operands, tuple(dimensions))
+            return computation(jnp.asarray(init_values, folded.dtype), folded)
+    rows = tree_map(lambda x: _rows(jnp.asarray(x), dimensions), operands)
+    kept = typeof(tree_flatten(rows)[0][0]).shape[1:]
+    start = tree_map(
+        lambda init, x: lax.broadcast(jnp.asarray(init, x.dtype), kept),
+        init_values,
+        rows,
+    )
+    folded, _ = lax.scan(lambda a, x: (computation(a, x), None), start, rows)
+    return folded
+
+
+def _rows(x, dimensions):
+    """Return an array with the axes of a fold as the only first one."""
+    folded = [axis % x.ndim for axis in dimensions]
+    kept = [axis for axis in range(x.ndim) if axis not in folded]
+    x = lax.transpose(x, (*folded, *kept))
+    count = math.prod(x.shape[: len(folded)])
+    return lax.reshape(x, (count, *x.shape[len(folded) :]))
+
+
+def ragged_dot(
+    lhs: Array,
+    rhs: Array,
+    group_sizes: Array,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    group_offset: Array | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Multiply the rows of a matrix by one matrix for each group of rows.
+
+    Args:
+      lhs: rows, of shape ``[m, k]``, those of the first group first.
+      rhs: a matrix for each group, of shape ``[g, k, n]``.
+      group_sizes: how many rows each group has, integers of shape ``[g]``.
+      precision, preferred_element_type: as in `dot_general`.
+      group_offset, out_sharding: None.
+
+    Returns:
+      An array of shape ``[m, n]``; rows of no group are 0.
+
+    Reference: ``jax.lax.ragged_dot``.
+    """
+    if group_offset is not None:
+        raise NotImplementedError("lax.ragged_dot: group_offset has to be None.")
+    ends = jnp.cumsum(group_sizes)
+    row, starts = jnp.arange(lhs.shape[0]), ends - group_sizes
+    how = {"precision": precision, "preferred_element_type": preferred_element_type}
+
+    def add(total, group):
+        matrix, start, end = group
+        ours = ((row >= start) & (row < end))[:, None]
+        found = jnp.matmul(jnp.where(ours, lhs, 0), matrix, **how)
+        return total + found, None
+
+    like = jnp.matmul(lhs, rhs[0], **how)
+    return lax.scan(add, jnp.zeros_like(like), (rhs, starts, ends))[0]
+
+
+def platform_dependent(
+    *args: Any,
+    default: Callable[..., Any] | None = None,
+    **per_platform: Callable[..., Any],
+) -> Any:
+    """Call the function for the platform on which programs run.
+
+    Args:
+      *args: its arguments.
+      default: called where there is no function for the platform.
+      **per_platform: functions by the name of a platform: `cpu`, `gpu`, ...
+
+    Raises:
+      NotImplementedError: if there is neither.
+
+    Reference: ``jax.lax.platform_dependent``.
+    """
+    chosen = per_platform.get(default_backend(), default)
+    if chosen is None:
+        raise NotImplementedError(
+            f"platform_dependent has no function for '{default_backend()}' among "
+            f"{', '.join(per_platform)}, and no default."
+        )
+    return chosen(*args)
+
+
+def composite(
+    decomposition: Callable[..., Any], name: str, version: int = 0
+) -> Callable[..., Any]:
+    """Return a function that does what it is made of; the name is not written down.
+
+    Args:
+      decomposition: the function.
+      name, version: what a compiler may know it by.
+
+    Reference: ``jax.lax.composite``.
+    """
+    return functools.wraps(decomposition)(
+        lambda *args, **kwargs: decomposition(*args, **kwargs)
+    )

@@ -1,0 +1,33 @@
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Primitives of indexing, sorting, windows and factorizations, under JAX's path.
+
+Reference: ``jax.extend.core.primitives``.
+"""
+
+from minijax.arrays.transfer import device_put_p as device_put_p
+from minijax.distributions.gamma import random_gamma_p as random_gamma_p
+from minijax.factorizations.cholesky import cholesky_p as cholesky_p
+from minijax.factorizations.eigenvectors import eigh_p as eigh_p
+from minijax.factorizations.elimination import lu_p as lu_p
+from minijax.factorizations.orthogonal_factors import qr_p as qr_p
+from minijax.factorizations.singular_values import svd_p as svd_p
+from minijax.factorizations.triangular import triangular_solve_p as triangular_solve_p
+from minijax.indexing.dynamic_slices import dynamic_slice_p as dynamic_slice_p
+from minijax.indexing.dynamic_slices import (
+    dynamic_update_slice_p as dynamic_update_slice_p,
+)
+from minijax.indexing.primitives import gather_p as gather_p
+from minijax.indexing.primitives import scatter_add_p as scatter_add_p
+from minijax.indexing.primitives import scatter_p as scatter_p
+from minijax.indexing.scatters import scatter_max_p as scatter_max_p
+from minijax.indexing.scatters import scatter_min_p as scatter_min_p
+from minijax.indexing.scatters import scatter_mul_p as scatter_mul_p
+from minijax.lax.linalg.general_eigenvectors import eig_p as eig_p
+from minijax.numpy.fft.fourier import fft_p as fft_p
+from minijax.sorting.primitive import sort_p as sort_p
+from minijax.windows.convolution import conv_general_dilated_p as conv_general_dilated_p
+from minijax.windows.pooling import reduce_window_max_p as reduce_window_max_p
+from minijax.windows.pooling import reduce_window_min_p as reduce_window_min_p
+from minijax.windows.pooling import reduce_window_p as reduce_window_p
+from minijax.windows.pooling import reduce_window_sum_p as reduce_window_sum_p
