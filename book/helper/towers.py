@@ -169,7 +169,8 @@ def lift(floor, says=None, floors=None):
     canvas.line(SHAFT / 2 - 3, end + 26, SHAFT / 2 - 3, end + 6, "tangent", 2)
     canvas.head(SHAFT / 2 - 3, end + 2, "up", "tangent")
     built = sum(f.stands for f in floors[: floor - 1])
-    below = f"{built} floors below are built" if built else "the ground floor"
+    floors_below = "1 floor below is" if built == 1 else f"{built} floors below are"
+    below = f"{floors_below} built" if built else "the ground floor"
     desc = f"{today.name} ({today.part.split('  ')[0]}): {says}. {below.capitalize()}."
     return canvas.figure(WIDTH, end + 36, f"Floor {floor} of {len(floors)}", desc)
 
