@@ -30,6 +30,7 @@ from minijax.llvm.types import pointer_to, type_in_memory
 from minijax.llvm.writing import LLVMFunction
 from minijax.machine.program_text import kernel_named
 from minijax.replicas.rendezvous import among, label_of, replica_here
+from minijax.teams.joint_code import exchange_folds, fold_copies, fold_row
 from minijax.teams.labels import label_for
 from minijax.teams.meeting_code import (
     arrive,
@@ -38,13 +39,10 @@ from minijax.teams.meeting_code import (
     conduct,
     exchange_all,
     exchange_fold,
-    exchange_folds,
     exchange_one,
     exchange_parts,
     exchange_scatter,
     fold,
-    fold_copies,
-    fold_row,
     hand_out,
     leave,
     meet,

@@ -1,0 +1,117 @@
+# Made from chapters/36_replicas_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""All-reduce of several arrays at one meeting, in machine code."""
+
+from minijax.calls.words import call, room, word
+from minijax.teams.meeting_code import (
+    COMBINE,
+    COPY,
+    ELEMENTS,
+    ELSEWHERE,
+    HALL,
+    INTO,
+    PIECE,
+    ROW,
+    SIZE,
+    SLOT,
+    SLOTS,
+    SMALL,
+    SOURCE,
+    WIDTH,
+    arrive,
+    fold,
+    leave,
+)
+from minijax.threads.atomics import quotient
+
+
+def fold_copies(entry, table, total, end, label):
+    """Combine small sources: one copy holds them all, each from a line on."""
+    group = word[entry]
+    packed = room(64)
+    at = packed
+    row = table
+    while row < end:
+        size = word[row + ELEMENTS] * word[row + WIDTH]
+        call(word[word[group + HALL] + COPY], at, word[row], size)
+        at += (size + 63) & -64
+        row += ROW
+    side = arrive(entry, packed, total, 0, label)
+    if side < 0:
+        return 1
+    start = 0
+    row = table
+    while row < end:
+        size = word[row + ELEMENTS]
+        fold(group, side, word[row + INTO], start, 0, size, word[row + WIDTH],
+             word[row + COMBINE])  # fmt: skip
+        start += (size * word[row + WIDTH] + 63) & -64
+        row += ROW
+    return 0
+
+
+def fold_row(group, side, row, at, lo, end):
+    """Combine some elements of one array of several, and hand them out."""
+    slot = group + SLOTS
+    last = slot + word[group + SIZE] * SLOT
+    width = word[row + WIDTH]
+    result = word[row + INTO]
+    start = lo * width
+    source = word[word[slot + SOURCE + side] + at] + start
+    call(word[word[group + HALL] + COPY], result + start, source, (end - lo) * width)
+    slot += SLOT
+    while slot < last:
+        source = word[word[slot + SOURCE + side] + at]
+        call(word[row + COMBINE], result, source, lo, end)
+        slot += SLOT
+    slot = group + SLOTS
+    while slot < last:
+        to = word[word[slot + SOURCE + side] + at + INTO]
+        if to != result:
+            call(word[word[group + HALL] + COPY], to + start, result + start,
+                 (end - lo) * width)  # fmt: skip
+        slot += SLOT
+    return 0
+
+
+def exchange_folds(entry, table, count, label):
+    """All get the combinations of several arrays at one meeting; a row for each.
+
+    Which replica begins with which part changes from array to array, so that many
+    small ones are shared out as well.
+    """
+    group = word[entry]
+    if group < 0:
+        return call(word[entry + ELSEWHERE], entry, table, count, label)
+    end = table + count * ROW
+    total = 0
+    row = table
+    while row < end:
+        total += (word[row + ELEMENTS] * word[row + WIDTH] + 63) & -64
+        row += ROW
+    if total <= SMALL:
+        return fold_copies(entry, table, total, end, label)
+    side = arrive(entry, table, total, 0, label)
+    if side < 0:
+        return 1
+    number = word[entry + 8]
+    row = table
+    while row < end:
+        size = word[row + ELEMENTS]
+        grain = word[row + PIECE]
+        part = quotient(quotient(size, grain), word[group + SIZE]) * grain
+        lo = number * part
+        last = lo + part
+        if last > size:
+            last = size
+        while lo < last:
+            hi = lo + grain
+            if hi > last:
+                hi = last
+            fold_row(group, side, row, row - table, lo, hi)
+            lo = hi
+        number += 1
+        if number == word[group + SIZE]:
+            number = 0
+        row += ROW
+    return leave(entry, total)
