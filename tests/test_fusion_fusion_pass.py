@@ -10,6 +10,7 @@ import minijax.numpy as jnp
 from minijax import (
     ShapeDtypeStruct,
     grad,
+    jit,
     lax,
     make_jaxpr,
     pure_callback,
@@ -354,3 +355,17 @@ def test_parts_that_do_not_fit_are_refused(change, wrong):
     change(fusion)
     with pytest.raises(ValueError, match=wrong):
         check_fusion(fusion)
+
+
+def test_what_is_made_again_is_stored_where_its_index_cannot_be_told():
+    """A mask of a triangle, which two kernels make again, reads an index by rows."""
+    at, measured = jnp.array([0.1, 0.5, 0.7, 1.3]), jnp.ones((4, 1))
+
+    def surprise(width):
+        apart = (at[:, None] - at) / width
+        factor = lax.linalg.cholesky(jnp.exp(-apart * apart) + 0.1 * jnp.eye(4))
+        x = lax.linalg.triangular_solve(factor, measured, left_side=True, lower=True)
+        return (x * x).sum() / 2 + jnp.log(jnp.diagonal(factor)).sum()
+
+    curvature = grad(grad(surprise))
+    assert np.allclose(jit(curvature)(0.8), curvature(0.8), rtol=1e-3)

@@ -218,11 +218,11 @@ class Fusion:
             for read, load in part.loads:
                 number = self.uses.makers.get(read)
                 if number is not None and not self.is_handed_on(read):
+                    if not self.can_store(read, number):
+                        return {}  # where its index cannot be told, it is loaded
                     if self.light(read):
                         left.append(read)
                         continue
-                    if not self.can_store(read, number):
-                        return {}
                 moved += elements(part.sizes, axes_of(load)) * itemsize(load)
         return found if self.is_cheap(buffer, flops, moved) else {}
 
