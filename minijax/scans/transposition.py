@@ -28,11 +28,8 @@ def sum_in_carry(step, consts, carry, xs, num_sums, **how):
     return *groups(carry, num_sums), ys
 
 
-loop_with_sums = Latest(sum_in_carry)
-
-
-def run_backwards(cts, operands, step, num_consts, num_carry, **how):
-    """Run a scan backwards; all of its ys have cotangents.
+def run_backwards(cts, operands, step, num_consts, num_carry, loop=sum_in_carry, **how):
+    """Run a scan backwards, by a loop with sums; all of its ys have cotangents.
 
     Returns:
       For each operand its cotangent, or None if the scan is not linear in it.
@@ -48,9 +45,12 @@ def run_backwards(cts, operands, step, num_consts, num_carry, **how):
     consts, rows = groups(known, num_consts - num_sums)
 
     back = transposed_step(step, tuple(linear), tuple(ct_avals), num_consts, num_carry)
-    run, xs = loop_with_sums.value, ct_ys + rows
-    totals, ct_carry, ct_rows = run(back, consts, ct_carry, xs, num_sums, **how)
+    xs = ct_ys + rows
+    totals, ct_carry, ct_rows = loop(back, consts, ct_carry, xs, num_sums, **how)
     return spread(linear, totals + ct_carry + ct_rows)
+
+
+loop_with_sums = Latest(sum_in_carry)
 
 
 def _transpose(cts, *operands, jaxpr, num_consts, num_carry, reverse, **how):
@@ -59,7 +59,7 @@ def _transpose(cts, *operands, jaxpr, num_consts, num_carry, reverse, **how):
     consts, carry, _ = groups(kept, num_consts, num_carry)
     _, cts = partition(used, cts)  # of the results that are used
     _, needed = partition(kept, operands)  # those that the step still reads
-    how = {"reverse": not reverse, **how}
+    how = {"loop": loop_with_sums.value, "reverse": not reverse, **how}
     arrived = run_backwards(cts, needed, step, sum(consts), sum(carry), **how)
     cts = spread(kept, arrived)
     return [ct if isinstance(x, Linear) else None for x, ct in zip(operands, cts)]
