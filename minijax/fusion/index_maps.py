@@ -6,10 +6,10 @@ from minijax.fusion.parts import seen_along, unit
 from minijax.kernels.kernel import Affine
 
 
-def _wheels(target, limits):
+def _wheels(stored, limits):
     """Return pairs of a value of a place and its axis, the highest first."""
-    moving = [axis for axis in target.axes if limits[axis] > 1]
-    return sorted([(abs(target.strides[axis]), axis) for axis in moving], reverse=True)
+    moving = [axis for axis in stored.axes if limits[axis] > 1]
+    return sorted([(abs(stored.strides[axis]), axis) for axis in moving], reverse=True)
 
 
 def _digits(number, wheels):
@@ -20,22 +20,22 @@ def _digits(number, wheels):
     return None if number else found
 
 
-def digits(place, sizes, target, limits):
-    """Return the indices at which `target` is the number that `place` is.
+def digits(place, sizes, stored, limits):
+    """Return the indices at which `stored` is the number that `place` is.
 
-    They are the digits of the number if the strides of the target are taken for the
+    They are the digits of the number if the strides of `stored` are taken for the
     values of the places. Those of the first element and of its neighbours along each
     axis tell how the digits change along the axes.
 
     Args:
       place: an `Affine` along axes of `sizes`.
-      target: an `Affine` along axes of `limits`, no number twice.
+      stored: an `Affine` along axes of `limits`, no number twice.
 
     Returns:
-      An `Affine` along the axes of `place` for each axis of the target, None for axes
+      An `Affine` along the axes of `place` for each axis of `stored`, None for axes
       along which it does not move; or None if there are no such indices.
     """
-    wheels, least = _wheels(target, limits), target.bounds(limits)[0]
+    wheels, least = _wheels(stored, limits), stored.bounds(limits)[0]
     first = _digits(place.offset - least, wheels)
     steps = [(0,) * len(wheels)] * len(sizes)
     for axis in place.axes:
@@ -43,14 +43,14 @@ def digits(place, sizes, target, limits):
         if first is None or following is None:
             return None
         steps[axis] = [b - a for a, b in zip(first, following)]
-    return None if first is None else _along(first, steps, wheels, target, limits)
+    return None if first is None else _along(first, steps, wheels, stored, limits)
 
 
-def _along(first, steps, wheels, target, limits):
+def _along(first, steps, wheels, stored, limits):
     found = [None] * len(limits)
     for number, (_, axis) in enumerate(wheels):
         at = Affine(first[number], tuple(step[number] for step in steps))
-        if target.strides[axis] < 0:  # it is walked backwards
+        if stored.strides[axis] < 0:  # it is walked backwards
             at = Affine(limits[axis] - 1 - at.offset, tuple(-n for n in at.strides))
         found[axis] = at
     return found
@@ -79,28 +79,28 @@ def _cut(at, sizes, limit):
     return False
 
 
-def indices(place, sizes, target, limits):
+def indices(place, sizes, stored, limits):
     """Return the `digits` if they stay inside of their limits.
 
     Returns:
       A pair: what `digits` returns, or None; and what `overflow` says.
     """
-    if place == target and sizes == limits:
+    if place == stored and sizes == limits:
         units = unit(len(sizes))
         if all(place.strides):
             return units, None
         return [at if n else None for at, n in zip(units, place.strides)], None
-    found = digits(place, sizes, target, limits)
+    found = digits(place, sizes, stored, limits)
     cut = None if found is None else overflow(found, sizes, limits)
     return (found if cut is None else None), cut
 
 
-def found_at(place, guards, sizes, target, limits):
-    """Return the indices at which a target is where a guarded load reads, or None."""
+def found_at(place, guards, sizes, stored, limits):
+    """Return the indices at which `stored` is where a guarded load reads, or None."""
     rank = len(sizes)
     if guards:
         place, sizes = _unguarded(place, guards, sizes)
-    found, _ = indices(place, sizes, target, limits)
+    found, _ = indices(place, sizes, stored, limits)
     if found and guards:
         axes = (*unit(rank), *[guard.place for guard in guards])
         found = [at and seen_along(at, axes, rank) for at in found]
