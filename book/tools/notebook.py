@@ -110,6 +110,8 @@ def keep_outputs(book: Notebook, stored: Path, tag: str = "") -> None:
     for cell in book.cells:
         old = cells.get(cell.id)
         wanted = not tag or tag in cell.metadata.get("tags", ())
+        if tag and old is not None and not old.get("outputs"):
+            continue  # it was stored before it ran: `--convert` does that
         if wanted and cell.cell_type == "code" and old and old.source == cell.source:
             cell.outputs, cell.execution_count = old.outputs, old.execution_count
 
