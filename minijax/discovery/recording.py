@@ -78,7 +78,7 @@ def compare(recording, step, first):
 
 
 def compute_wanted(recording, why):
-    """Compute those results of a recording that somebody still holds."""
+    """Compute those results of a recording that are still held."""
     promised = list(enumerate(recording.results))
     wanted = [(n, x) for n, known in promised if type(x := known()) is LazyArray]
     if wanted:
