@@ -101,10 +101,10 @@ def test_comparisons():
         same(m.lax.eq(row, row), m.lax.ne(row, k))
         assert m.numpy.array_equal(row, row) and (row == None) is False  # noqa: E711
         with pytest.raises(ValueError, match="broadcasting"):
-            row == m.random.split(k, (2, 2))
+            _ = row == m.random.split(k, (2, 2))
         for wrong in (row[:2], 1, m.random.key_data(row)):
             with pytest.raises(TypeError, match=r"broadcasting|key<fry>"):
-                row == wrong
+                _ = row == wrong
 
 
 def both_draws(case, shape, seed=31):
