@@ -4,6 +4,7 @@
 
 import builtins
 import enum
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -214,10 +215,12 @@ def canonicalize_axis(axis, ndim):
 
     Raises:
       ValueError: if there is no such axis among `ndim`.
+      TypeError: if `axis` is no integer; for a tracer, of Python's own class.
     """
+    axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    return int(axis) % ndim
+    return axis % ndim
 
 
 def integers(numbers):
