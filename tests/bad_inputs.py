@@ -256,10 +256,32 @@ CONCRETE = """
     jnp.arange(n)|jnp.nonzero(M, size=n)|j.nn.softmax(M, n)
     j.random.permutation(j.random.key(0), n)|j.random.choice(j.random.key(0), n)
     j.ops.segment_sum(V, np.arange(3), n)
+    jnp.pad(V, n)|jnp.pad(V, (n, 1))|jnp.pad(M, ((1, n), (0, 0)))
+    jnp.histogram(V, n)|jnp.histogram_bin_edges(V, n)|jnp.histogram2d(V, V, n)
+    jnp.histogramdd(M, n)|jnp.histogramdd(M, [n, n, n])
+    j.lax.top_k(V, n)|j.lax.broadcast(V, (n,))|j.lax.broadcast_in_dim(V, (n, 3), (1,))
+    j.lax.dynamic_slice_in_dim(V, 0, 1, axis=n)
+    j.lax.dynamic_update_slice_in_dim(V, V, 0, n)
 """
 INDICES = """
     jnp.argmax(M, n)|jnp.concatenate([M, M], n)|jnp.stack([M, M], n)
     jnp.transpose(M, (n, 0))|range(n)|[1, 2][n]|jnp.take(M, 0, axis=n)
+    jnp.diag(V, n)|jnp.diag(M, n)|jnp.apply_along_axis(jnp.sum, n, M)
+    jnp.tensordot(M, M, ((n,), (0,)))|j.lax.transpose(M, (n, 0))|j.lax.sort(M, n)
+    j.lax.squeeze(V, (n,))|j.lax.dynamic_slice_in_dim(V, 0, n)|j.lax.index_in_dim(V, n)
+    j.lax.slice_in_dim(V, n, 2)|j.lax.slice_in_dim(V, 0, n)
+    j.lax.slice_in_dim(V, 0, 2, axis=n)
+"""
+# JAX has a plain TypeError here, of which ours are.
+TYPES = """
+    jnp.diagflat(V, n)|jnp.tensordot(M, M, n)|jnp.tensordot(M, M, (n, 0))
+    j.scipy.special.logsumexp(M, axis=n)|j.nn.logsumexp(M, axis=n)
+    j.lax.iota("float32", n)|j.lax.broadcasted_iota("float32", (n,), 0)
+    j.lax.broadcast_in_dim(V, (2, 3), (n,))|j.lax.dynamic_slice(V, (0,), (n,))
+    j.lax.slice(V, (n,), (2,))|j.lax.slice(V, (0,), (n,))|j.lax.split(V, (n, 1))
+    j.lax.full((n,), 1.0)|j.lax.reshape(V, (n,))|j.lax.rev(M, (n,))
+    j.lax.concatenate([M, M], n)|j.lax.expand_dims(V, (n,))|j.lax.integer_pow(V, n)
+    j.lax.pad(V, np.float32(0), [(n, 0, 0)])
 """
 
 
@@ -271,6 +293,7 @@ def with_traced(text, j):
 for kind, fact, texts in (
     ("ConcretizationTypeError", "concrete value is expected", CONCRETE),
     ("TracerIntegerConversionError", "argument n", INDICES),
+    ("TypeError", "argument n", TYPES),
 ):
     for text in texts.replace("\n", "|").split("|"):
         if text := text.strip():

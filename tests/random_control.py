@@ -284,6 +284,13 @@ def alike_but_for_weakness(ours, wanted):
     return all(facts(x)[:2] == facts(y)[:2] for x, y in pairs)
 
 
+def weakness_differs(ours, wanted):
+    """Return the pairs of results of which one is weak."""
+    leaves = minijax.tree_util.tree_leaves
+    pairs = zip(leaves(ours), leaves(wanted), strict=True)
+    return [(x, y) for x, y in pairs if facts(x) != facts(y)]
+
+
 def report(seed, comparison):
     """Return a text that says everything about a program that goes wrong."""
     inputs = ", ".join(f"{k} = {v!r}" for k, v in comparison.program.inputs.items())

@@ -65,6 +65,16 @@ PROGRAMS = {
     "wrapped rows": lambda keys: random.wrap_key_data(random.key_data(keys).T[:2].T),
     "cloned": lambda keys: random.clone(keys[0]),
     "same": lambda keys: keys,
+    "equal": lambda keys: keys == keys[jnp.array([0, 2, 1, 3, 5, 4])],
+    "unequal": lambda keys: keys.reshape(2, 3) != keys[1:4],
+    "equal halves": lambda keys: (
+        random.wrap_key_data(random.key_data(keys).at[::2, 1].add(1)) == keys
+    ),
+    "equal to one": lambda keys: vmap(lambda k: k != keys[4])(keys[::2]),
+    "equal to a constant": lambda keys: (keys == KEYS[2]) | (keys[0] == KEYS[0]),
+    "until equal": lambda keys: lax.while_loop(
+        lambda c: keys[c] != keys[4], lambda c: c + 1, 0
+    ),
     "closed over": lambda keys: random.fold_in(KEYS[0], random.bits(keys[0])),
     "uniform": lambda keys: random.uniform(keys[0], (33,), minval=-1.0),
     "normal": lambda keys: random.normal(random.split(keys[1])[0], (33,)),
@@ -156,7 +166,11 @@ def test_a_jitted_dropout_is_one_kernel():
     ("call", "kind", "message"),
     [
         (lambda: KEYS + 1, TypeError, "is not a type of numbers"),
-        (lambda: lax.neg(KEYS), TypeError, "neg does not accept dtype"),
+        (lambda: lax.neg(KEYS), TypeError, "neg does not accept dtype key<fry>"),
+        (lambda: KEYS < KEYS, TypeError, "lt does not accept dtype key<fry>"),
+        (lambda: KEYS == 1, TypeError, "key<fry> is not a type of numbers"),
+        (lambda: words(KEYS[0]) == KEYS, TypeError, "is not a type of numbers"),
+        (lambda: lax.eq(KEYS, np.uint32(1)), TypeError, "got key<fry>, uint32"),
         (lambda: np.asarray(KEYS), TypeError, "key<fry> cannot be converted to a Num"),
         (lambda: random.split(KEYS), ValueError, r"split accepts a single key.*\(6,\)"),
         (lambda: random.uniform(3), TypeError, "invalid PRNG key data.*Got 3"),

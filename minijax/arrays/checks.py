@@ -4,19 +4,21 @@
 
 import builtins
 import enum
+import operator
 from collections.abc import Sequence
 
 import numpy as np
 
-from minijax.arrays.dtypes import kind_of
+from minijax.arrays.dtypes import kind_of, name_of
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
 
-# Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one.
+# Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one, and "x"
+# is what is no number but can be the same as another.
 FLOAT, INEXACT, INT, REAL, NUMBER = "hf", "hfc", "iu", "iuhf", "iuhfc"
-BITS, ORDERED, ANY = "biu", "biuhf", "biuhfc"
+BITS, ORDERED, ANY, COMPARED = "biu", "biuhf", "biuhfc", "biuhfcx"
 KIND_NAMES = {
     "b": "bool", "i": "integer", "u": "unsigned integer", "h": "half-precision float",
-    "f": "floating", "c": "complex",
+    "f": "floating", "c": "complex", "x": "extended",
 }  # fmt: skip
 
 
@@ -31,8 +33,8 @@ def check_same_dtype(name, avals):
     if [aval for aval in avals if aval.dtype is not first and aval.dtype != first]:
         raise TypeError(
             f"lax.{name} requires arguments to have the same dtypes, got "
-            f"{listing(aval.dtype for aval in avals)}. Functions of minijax.numpy "
-            "convert them."
+            f"{listing(name_of(aval.dtype) for aval in avals)}. Functions of "
+            "minijax.numpy convert them."
         )
 
 
@@ -42,8 +44,8 @@ def check_kind(name, accepts, avals):
         if kind_of(aval.dtype) not in accepts:
             kinds = listing(KIND_NAMES[kind] for kind in accepts)
             raise TypeError(
-                f"{name} does not accept dtype {aval.dtype} at position {position}. "
-                f"Accepted kinds of dtypes: {kinds}."
+                f"{name} does not accept dtype {name_of(aval.dtype)} at position "
+                f"{position}. Accepted kinds of dtypes: {kinds}."
             )
 
 
@@ -213,10 +215,12 @@ def canonicalize_axis(axis, ndim):
 
     Raises:
       ValueError: if there is no such axis among `ndim`.
+      TypeError: if `axis` is no integer; for a tracer, of Python's own class.
     """
+    axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    return int(axis) % ndim
+    return axis % ndim
 
 
 def integers(numbers):

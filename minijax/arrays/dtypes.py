@@ -60,8 +60,11 @@ KINDS = {
 
 
 def kind_of(dtype):
-    """Return one letter: bool, integer, unsigned, half, float, complex; or "0"."""
-    return KINDS.get(dtype, "0")
+    """Return one letter: bool, integer, unsigned, half, float, complex; x; or "0".
+
+    The letter of extended dtypes is "x".
+    """
+    return KINDS.get(dtype) or ("x" if dtype in EXTENDED else "0")
 
 
 NO_BFLOAT16 = (

@@ -105,6 +105,16 @@ def contracted(xp, lhs, rhs, dimension_numbers, preferred_element_type):
     return product.reshape((*batch, *rows, *columns))
 
 
+def equal(xp, x, y):
+    """Return where elements are the same: numbers, or those of an extended dtype."""
+    return x == y if x.dtype.names else xp.equal(x, y)
+
+
+def not_equal(xp, x, y):
+    """Return where elements differ: numbers, or those of an extended dtype."""
+    return x != y if x.dtype.names else xp.not_equal(x, y)
+
+
 def divide(xp, x, y):
     """Divide; integers round towards zero, and dividing by 0 gives all bits set."""
     if x.dtype.kind not in "iu":

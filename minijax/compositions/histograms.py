@@ -138,7 +138,8 @@ def histogramdd(
     Reference: ``jax.numpy.histogramdd``.
     """
     [z] = promote_dtypes_inexact(arraylike("histogramdd", sample))
-    bins = [bins] * z.shape[1] if np.ndim(bins) == 0 else list(bins)
+    alone = not isinstance(bins, (list, tuple)) and getattr(bins, "ndim", 0) == 0
+    bins = [bins] * z.shape[1] if alone else list(bins)
     ranges = [None] * z.shape[1] if range is None else list(range)
     for name, given in (("bins", bins), ("range", ranges)):
         if len(given) != z.shape[1]:

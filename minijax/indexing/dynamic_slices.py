@@ -5,6 +5,7 @@
 Reference: ``jax.lax.dynamic_slice``, ``jax.lax.dynamic_update_slice``.
 """
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -160,13 +161,13 @@ def dynamic_slice_in_dim(
     shape = typeof(operand).shape
     starts, allowed = _along(axis, start_index, len(shape), allow_negative_indices)
     sizes = [*shape]
-    sizes[axis] = slice_size
+    sizes[int(axis)] = operator.index(slice_size)
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allowed)
 
 
 def _along(axis, start, rank, allowed):
     starts, flags = [_zero_like(start)] * rank, [False] * rank
-    starts[axis], flags[axis] = start, allowed
+    starts[int(axis)], flags[int(axis)] = start, allowed
     return starts, flags
 
 

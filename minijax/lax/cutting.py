@@ -6,6 +6,7 @@ Reference: ``jax.lax``.
 """
 
 import builtins
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -91,8 +92,8 @@ def slice_in_dim(
     axis = canonicalize_axis(axis, len(shape))
     size = shape[axis]
     starts, limits, strides = [0] * len(shape), [*shape], [1] * len(shape)
-    start = 0 if start_index is None else start_index
-    limit = size if limit_index is None else limit_index
+    start = 0 if start_index is None else operator.index(start_index)
+    limit = size if limit_index is None else operator.index(limit_index)
     starts[axis] = start + size if start < 0 else start
     limits[axis] = limit + size if limit < 0 else limit
     strides[axis] = stride
@@ -107,7 +108,7 @@ def index_in_dim(
     Reference: ``jax.lax.index_in_dim``.
     """
     shape = typeof(operand).shape
-    axis = canonicalize_axis(axis, len(shape))
+    axis, index = canonicalize_axis(axis, len(shape)), operator.index(index)
     if not -shape[axis] <= index < shape[axis]:
         raise IndexError(
             f"index {index} is out of bounds for axis {axis} with size {shape[axis]}"

@@ -15,6 +15,7 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.checks import (
     ANY,
     BITS,
+    COMPARED,
     FLOAT,
     INEXACT,
     INT,
@@ -38,11 +39,13 @@ from minijax.arrays.numerics import (
     count_ones,
     direction,
     divide,
+    equal,
     integer_power,
     inverse_erf,
     inverse_root,
     log_gamma,
     next_number,
+    not_equal,
     power,
     psi,
     reduced,
@@ -82,7 +85,7 @@ exp_p, exp = unary("exp", INEXACT, "exp")
 log_p, log = unary("log", INEXACT, "log")
 sin_p, sin = unary("sin", INEXACT, "sin")
 cos_p, cos = unary("cos", INEXACT, "cos")
-eq_p, eq = binary("eq", ANY, "equal", to_bool)
+eq_p, eq = binary("eq", COMPARED, equal, to_bool)
 max_p, max = binary("max", ANY, "maximum")
 div_p, div = binary("div", NUMBER, divide)
 rem_p, rem = binary("rem", REAL, remainder)
@@ -94,7 +97,7 @@ floor_p, floor = unary("floor", FLOAT, "floor")
 ceil_p, ceil = unary("ceil", FLOAT, "ceil")
 is_finite_p, is_finite = unary("is_finite", FLOAT, "isfinite", to_bool)
 nextafter_p, _nextafter = binary("nextafter", FLOAT, next_number)
-ne_p, ne = binary("ne", ANY, "not_equal", to_bool)
+ne_p, ne = binary("ne", COMPARED, not_equal, to_bool)
 le_p, le = binary("le", ORDERED, "less_equal", to_bool)
 gt_p, gt = binary("gt", ORDERED, "greater", to_bool)
 ge_p, ge = binary("ge", ORDERED, "greater_equal", to_bool)

@@ -9,6 +9,7 @@ Reference: ``jax.lax``.
 
 import builtins
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -127,7 +128,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 
     Reference: ``jax.lax.transpose``.
     """
-    permutation = integers(permutation)
+    permutation = tuple(map(operator.index, permutation))
     if isinstance(operand, Array) and permutation == (*range(operand.ndim),):
         return operand
     [result] = transpose_p.bind(operand, permutation=permutation)

@@ -309,8 +309,15 @@ def pad(
     return _pad_sides(operand, widths, stretch(values, (operand.ndim, 2)))
 
 
+def _known_widths(given):
+    if isinstance(given, (tuple, list)):
+        return [*map(_known_widths, given)]
+    unknown = isinstance(given, Tracer) and known_value(given) is None
+    return as_integer(given, "pad_width") if unknown else given
+
+
 def _pad_widths(pad_width, ndim):
-    given = np.asarray(pad_width)
+    given = np.asarray(_known_widths(pad_width))
     try:
         widths = np.broadcast_to(given, (ndim, 2)).tolist()
     except ValueError:

@@ -5,6 +5,7 @@
 Reference: ``jax.numpy``.
 """
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
     Reference: ``jax.numpy.diag``.
     """
-    v = arraylike("diag", v)
+    v, k = arraylike("diag", v), operator.index(k)
     if v.ndim not in (1, 2):
         raise ValueError(f"diag input must be 1d or 2d, got {typeof(v)}")
     if v.ndim == 2:

@@ -5,6 +5,7 @@
 Reference: ``jax.numpy``.
 """
 
+import operator
 from typing import Any
 
 from minijax import lax
@@ -203,9 +204,15 @@ def tensordot(
     return contract(a, b, pairs, precision, preferred_element_type)
 
 
+def _known_axes(given):
+    several = isinstance(given, (tuple, list))
+    return [*map(operator.index, given)] if several else given
+
+
 def _pairs(axes, a, b):
     if isinstance(axes, (tuple, list)):
-        return as_axes(axes[0], a.ndim), as_axes(axes[1], b.ndim)
+        first, second = map(_known_axes, axes)
+        return as_axes(first, a.ndim), as_axes(second, b.ndim)
     count = as_integer(axes, "the number of axes")
     if count > a.ndim or count > b.ndim:
         raise TypeError(

@@ -7,7 +7,6 @@ Reference: ``jax.lax.top_k``, ``jax.lax.approx_max_k``.
 
 from functools import partial
 from math import isqrt
-from operator import index
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from minijax.jaxprs.shape_structs import ShapeDtypeStruct
 from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.costs import cost_rules
 from minijax.kernels.program_steps import kernel_rules
-from minijax.numpy.shapes import moveaxis
+from minijax.numpy.shapes import as_integer, moveaxis
 from minijax.reverse.transposition import transpose_rules
 from minijax.sorting.primitive import sort_p
 from minijax.sorting.rules import sort_cost
@@ -127,7 +126,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
 
     Reference: ``jax.lax.top_k``.
     """
-    k = index(k)
+    k = as_integer(k, "k of top_k")
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
     axis = canonicalize_axis(axis, typeof(operand).ndim)

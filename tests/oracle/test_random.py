@@ -74,6 +74,39 @@ def test_texts(call):
     assert len({repr(k) for k in keys(3)}) == 1
 
 
+def compared(m, k):
+    many = m.random.split(k, (2, 3))
+    row = m.random.split(k, 3)
+    cases = [
+        (k, k), (row, row[::-1]), (row, row[1]), (many, row), (many[0], many),
+        (many[:, :1], many), (row[:0], row[0]),
+    ]  # fmt: skip
+    return cases, [lambda x, y: x == y, lambda x, y: x != y, m.numpy.not_equal]
+
+
+def test_comparisons():
+    """Values and texts: eager, compiled, of rows, and of what does not broadcast."""
+    for seed in (0, 5):
+        ours, theirs = both(compared, seed)
+        for x, y in zip(ours[0], theirs[0], strict=True):
+            for f, g in zip(ours[1], theirs[1], strict=True):
+                same(f(*x), g(*y))
+                same(minijax.jit(f)(*x), jax.jit(g)(*y))
+                assert str(minijax.make_jaxpr(f)(*x)) == str(jax.make_jaxpr(g)(*y))
+                if x[0].ndim == 1:
+                    same(*[m.vmap(h, (0, None))(*k) for m, h, k in
+                           ((minijax, f, x), (jax, g, y))])  # fmt: skip
+    for m, k in zip((minijax, jax), keys(0)):
+        row = m.random.split(k, 3)
+        same(m.lax.eq(row, row), m.lax.ne(row, k))
+        assert m.numpy.array_equal(row, row) and (row == None) is False  # noqa: E711
+        with pytest.raises(ValueError, match="broadcasting"):
+            _ = row == m.random.split(k, (2, 2))
+        for wrong in (row[:2], 1, m.random.key_data(row)):
+            with pytest.raises(TypeError, match=r"broadcasting|key<fry>"):
+                _ = row == wrong
+
+
 def both_draws(case, shape, seed=31):
     found = [case(m.random, k, shape) for m, k in zip((minijax, jax), keys(seed))]
     ours, theirs = map(np.asarray, found)

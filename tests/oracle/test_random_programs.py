@@ -4,11 +4,15 @@ See `tests.random_programs` and `tests.random_control`. Programs with control fl
 after those which `tests/test_control_random.py` has compared with themselves.
 """
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax")
 
 from tests.commands import blocks  # noqa: E402
+from tests.known_differences import strong_gradient  # noqa: E402
 from tests.random_calls import RulesComparison  # noqa: E402
 from tests.random_control import ControlComparison, report  # noqa: E402
 from tests.random_programs import Comparison  # noqa: E402
@@ -56,3 +60,32 @@ def test_why_weakness_of_a_carried_number_is_excused():
     assert jax.grad(lambda b: loop(0, 1, lambda _, s: swapped(jax, s, b), one))(
         -0.4
     ).weak_type
+
+
+WEAK = jax.numpy.asarray(1.0)
+NESTED = """def program(b):
+    def body(i, s):
+        return lax.scan(step, (s, b), None, 1)[0][1]
+    return lax.fori_loop(0, 1, body, b)
+"""
+IN_A_ROW = """def program(b):
+    c = lax.scan(step, (b, b), None, 1)[0][1]
+    return lax.fori_loop(0, 1, lambda i, s: c, b)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "way", "b", "ours", "wanted", "excused"),
+    [
+        (NESTED, "grad of jvp", -0.4, np.float32(1), WEAK, True),
+        (NESTED, "vjp", -0.4, np.float32(1), WEAK, True),
+        (NESTED, "vjp", -0.4, WEAK, np.float32(1), False),
+        (NESTED, "jvp", -0.4, np.float32(1), WEAK, False),
+        (NESTED, "vjp", np.float32(-0.4), np.float32(1), WEAK, False),
+        (IN_A_ROW, "vjp", -0.4, np.float32(1), WEAK, False),
+    ],
+)
+def test_which_weakness_is_excused(source, way, b, ours, wanted, excused):
+    program = SimpleNamespace(source=source, inputs={"b": b})
+    ours, wanted = jax.numpy.asarray(ours), jax.numpy.asarray(wanted)
+    assert strong_gradient(program, way, [(ours, wanted)]) is excused
