@@ -957,7 +957,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "compress": "minijax.indexing.nonzeros",
         "concat": "minijax.catalogue.arrangements",
         "concatenate": "minijax.numpy.joining",
-        "concrete_numbers": "minijax.compositions.polynomials",
         "conj": "minijax.numpy.elementwise",
         "conjugate": "minijax.numpy.elementwise",
         "convolve": "minijax.scipy.signal.convolutions",

@@ -63,11 +63,11 @@ def polydiv(
     quotient = jnp.stack(found) if found else jnp.zeros(1, rest.dtype)
     if trim_leading_zeros:
         bound = np.sqrt(np.finfo(rest.dtype).eps)
-        rest = rest[_leading(abs(concrete_numbers("polydiv", rest)) < bound) :]
+        rest = rest[_leading(abs(_concrete_numbers("polydiv", rest)) < bound) :]
     return quotient, rest
 
 
-def concrete_numbers(name, x):
+def _concrete_numbers(name, x):
     """Return the numbers of an array, on which a shape depends.
 
     Raises:
@@ -174,7 +174,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     if numbers.ndim != 1:
         raise ValueError("Input must be a rank-1 array.")
     if strip_zeros:
-        return _roots(numbers[_leading(concrete_numbers("roots", numbers) == 0) :])
+        return _roots(numbers[_leading(_concrete_numbers("roots", numbers) == 0) :])
     zeros = jnp.equal(numbers, 0)
     count = jnp.where(zeros.all(), len(numbers), jnp.argmin(zeros))
     found = _roots(jnp.roll(jnp.where(zeros.all(), 1, numbers), -count))
@@ -204,7 +204,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
     Reference: ``jax.numpy.trim_zeros``.
     """
     x = jnp.asarray(filt)
-    places = np.argwhere(concrete_numbers("trim_zeros", x) != 0)
+    places = np.argwhere(_concrete_numbers("trim_zeros", x) != 0)
     axes = range(x.ndim) if axis is None else np.atleast_1d(axis) % x.ndim
     window = [slice(None)] * x.ndim
     front, back = "f" in trim.lower(), "b" in trim.lower()

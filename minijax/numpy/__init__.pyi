@@ -131,7 +131,6 @@ from minijax.compositions.histograms import histogram as histogram
 from minijax.compositions.histograms import histogram2d as histogram2d
 from minijax.compositions.histograms import histogram_bin_edges as histogram_bin_edges
 from minijax.compositions.histograms import histogramdd as histogramdd
-from minijax.compositions.polynomials import concrete_numbers as concrete_numbers
 from minijax.compositions.polynomials import i0 as i0
 from minijax.compositions.polynomials import kaiser as kaiser
 from minijax.compositions.polynomials import poly as poly

@@ -62,7 +62,8 @@ IMPORT_ALL = """
 import importlib, json, sys
 for name in sys.argv[1:]:
     importlib.import_module(name)
-print(json.dumps([name for name in sys.modules if name.startswith("minijax")]))
+modules = [x for x, found in sys.modules.items() if type(found) is type(sys)]
+print(json.dumps([name for name in modules if name.startswith("minijax")]))
 """
 
 
@@ -78,7 +79,8 @@ awake = []
 for names in json.loads(sys.argv[1]):
     for name in names:
         importlib.import_module(name)
-    awake.append([name for name in sys.modules if name.startswith("minijax")])
+    modules = [x for x, found in sys.modules.items() if type(found) is type(sys)]
+    awake.append([name for name in modules if name.startswith("minijax")])
 print(json.dumps(awake))
 """
 
@@ -155,7 +157,8 @@ print(json.dumps([[float(y)], repr(x), tree_util.tree_map is early]))
 FIRST_NAME = """
 import importlib, json, sys
 getattr(importlib.import_module(sys.argv[1]), sys.argv[2])
-print(json.dumps([name for name in sys.modules if name.startswith("minijax")]))
+modules = [x for x, found in sys.modules.items() if type(found) is type(sys)]
+print(json.dumps([name for name in modules if name.startswith("minijax")]))
 """
 
 PUBLIC_NAMES = """
