@@ -117,6 +117,4 @@ from minijax.switches.managers import transfer_guard as transfer_guard
 from minijax.switches.managers import transfer_guard_device_to_device as transfer_guard_device_to_device
 from minijax.switches.managers import transfer_guard_device_to_host as transfer_guard_device_to_host
 from minijax.switches.managers import transfer_guard_host_to_device as transfer_guard_host_to_device
-from minijax.threads.environment import LINES as LINES
-from minijax.threads.environment import SWITCHES as SWITCHES
 from minijax.threads.environment import print_environment_info as print_environment_info

@@ -15,13 +15,13 @@ def lines(text):
 
 
 def test_it_is_printed_or_returned(capsys, monkeypatch):
-    monkeypatch.setitem(environment.LINES, "cache", lambda: "")  # others write to it
+    monkeypatch.setitem(environment._LINES, "cache", lambda: "")  # others write to it
     text = jax.print_environment_info(return_string=True)
     assert capsys.readouterr().out == ""
     assert jax.print_environment_info() is None
     assert capsys.readouterr().out == text + "\n"
     said = lines(text)
-    assert list(environment.LINES) == list(said)[: len(environment.LINES)]
+    assert list(environment._LINES) == list(said)[: len(environment._LINES)]
     assert said["minijax"] == jax.__version__ and said["numpy"] == np.__version__
 
 
@@ -46,7 +46,7 @@ def test_a_line_that_fails_says_why(monkeypatch):
     def broken():
         raise OSError("the disk is gone")
 
-    monkeypatch.setitem(environment.LINES, "cache", broken)
+    monkeypatch.setitem(environment._LINES, "cache", broken)
     assert "cache: the disk is gone" in jax.print_environment_info(True)
 
 

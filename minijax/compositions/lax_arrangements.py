@@ -95,7 +95,7 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Arra
     return jnp.zeros(shape, dtype, out_sharding=out_sharding)
 
 
-FOLDS = {
+_FOLDS = {
     "add": "reduce_sum", "mul": "reduce_prod", "max": "reduce_max", "min": "reduce_min",
     "bitwise_and": "reduce_and", "bitwise_or": "reduce_or", "bitwise_xor": "reduce_xor",
 }  # fmt: skip
@@ -126,7 +126,7 @@ def reduce(
     shapes = {typeof(x).shape for x in leaves}
     if len(shapes) != 1:
         raise ValueError(f"lax.reduce takes arrays of one shape, got {shapes}.")
-    for name, named_fold in FOLDS.items():
+    for name, named_fold in _FOLDS.items():
         if computation is getattr(lax, name) and operands is leaves[0]:
             folded = getattr(lax, named_fold)(operands, tuple(dimensions))
             return computation(jnp.asarray(init_values, folded.dtype), folded)

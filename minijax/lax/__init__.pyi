@@ -26,7 +26,6 @@ from minijax.branches.conditionals import cond_p as cond_p
 from minijax.branches.conditionals import switch as switch
 from minijax.branches.while_loops import while_loop as while_loop
 from minijax.branches.while_loops import while_p as while_p
-from minijax.compositions.lax_arrangements import FOLDS as FOLDS
 from minijax.compositions.lax_arrangements import composite as composite
 from minijax.compositions.lax_arrangements import device_put_p as device_put_p
 from minijax.compositions.lax_arrangements import dtype as dtype

@@ -21,7 +21,7 @@ from minijax.jitting.compilation import backend_name, backends
 from minijax.llvm.targets import current_target
 from minijax.threads.cores import available
 
-SWITCHES = "MINIJAX_", "JAX_", "XLA_"  # with which variables that matter begin
+_SWITCHES = "MINIJAX_", "JAX_", "XLA_"  # with which variables that matter begin
 
 
 def _devices():
@@ -57,7 +57,7 @@ def _cache():
     return f"{path}, {len(found)} files, {size / 1e6:.1f} MB"
 
 
-LINES = {
+_LINES = {
     "minijax": lambda: minijax.__version__,
     "numpy": lambda: np.__version__,
     "llvmlite": lambda: llvmlite.__version__,
@@ -98,8 +98,8 @@ def print_environment_info(return_string: bool = False) -> str | None:
       there is to say; ``NAME=value`` are the variables of the environment whose names
       begin with ``MINIJAX_``, ``JAX_`` or ``XLA_``.
     """
-    found = [f"{k}={v}" for k, v in os.environ.items() if k.startswith(SWITCHES)]
-    text = "\n".join([*(_line(*pair) for pair in LINES.items()), *sorted(found)])
+    found = [f"{k}={v}" for k, v in os.environ.items() if k.startswith(_SWITCHES)]
+    text = "\n".join([*(_line(*pair) for pair in _LINES.items()), *sorted(found)])
     if return_string:
         return text
     print(text)

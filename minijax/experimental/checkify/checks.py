@@ -36,6 +36,8 @@ from minijax.pytrees.treedefs import tree_flatten
 from minijax.reverse.transposition import transpose_rules
 
 ErrorCategory = type[JaxException]
+
+
 check_codes = itertools.count(1)
 
 

@@ -28,29 +28,29 @@ from minijax.scipy.special.gamma_functions import operands, real_only, special
 from minijax.scipy.special.normal_integrals import ndtr
 from minijax.typing import ArrayLike
 
-TERMS = 42
-ROOT = math.sqrt(math.pi)
+_TERMS = 42
+_ROOT = math.sqrt(math.pi)
 
 
 @cache
-def rational_terms():
+def _rational_terms():
     """Return the width L and the coefficients of Weideman's polynomial, by an FFT."""
-    width = math.sqrt(TERMS / math.sqrt(2))
-    angles = np.arange(-2 * TERMS + 1, 2 * TERMS) * np.pi / (2 * TERMS)
+    width = math.sqrt(_TERMS / math.sqrt(2))
+    angles = np.arange(-2 * _TERMS + 1, 2 * _TERMS) * np.pi / (2 * _TERMS)
     t = width * np.tan(angles / 2)
     values = np.concatenate([[0], np.exp(-(t**2)) * (width**2 + t**2)])
-    found = np.fft.fft(np.fft.fftshift(values)).real / (4 * TERMS)
-    return width, found[TERMS:0:-1].tolist()
+    found = np.fft.fft(np.fft.fftshift(values)).real / (4 * _TERMS)
+    return width, found[_TERMS:0:-1].tolist()
 
 
 def _faddeeva_above(turned):
     """Return w(z) of ``turned = -i z``, where its real part is not negative."""
-    width, coefficients = rational_terms()
+    width, coefficients = _rational_terms()
     low, high = width + turned, width - turned
     z, total = high / low, lax.full_like(turned, 0)
     for coefficient in coefficients:
         total = total * z + coefficient
-    return (2 * total / low + 1 / ROOT) / low
+    return (2 * total / low + 1 / _ROOT) / low
 
 
 def _faddeeva(z):
@@ -61,8 +61,8 @@ def _faddeeva(z):
     return jnp.where(above, found, 2 * lax.exp(-safe * safe) - found)
 
 
-faddeeva: Any = custom_jvp(_faddeeva)
-slopes(faddeeva, lambda y, z: -2 * z * y + 2j / ROOT)
+_smooth_faddeeva: Any = custom_jvp(_faddeeva)
+slopes(_smooth_faddeeva, lambda y, z: -2 * z * y + 2j / _ROOT)
 
 
 def wofz(z: ArrayLike) -> Array:
@@ -71,7 +71,7 @@ def wofz(z: ArrayLike) -> Array:
     Reference: ``jax.scipy.special.wofz``.
     """
     [x] = operands("wofz", z)
-    return faddeeva(x.astype(np.result_type(x.dtype, np.complex64)))
+    return _smooth_faddeeva(x.astype(np.result_type(x.dtype, np.complex64)))
 
 
 def _scaled_complement(x):
@@ -84,16 +84,16 @@ def _dawson(x):
     small = jnp.where(near, x, 0)
     series = small * power_series(lambda n: -2 * small**2 / (2 * n + 1), small)
     zero = lax.full_like(x, 0)
-    return jnp.where(near, series, _faddeeva(lax.complex(x, zero)).imag * (ROOT / 2))
+    return jnp.where(near, series, _faddeeva(lax.complex(x, zero)).imag * (_ROOT / 2))
 
 
-scaled_complement: Any = custom_jvp(in_float32(_scaled_complement))
-slopes(scaled_complement, lambda y, x: 2 * x * y - 2 / ROOT)
-dawson: Any = custom_jvp(in_float32(_dawson))
-slopes(dawson, lambda y, x: 1 - 2 * x * y)
+_smooth_scaled_complement: Any = custom_jvp(in_float32(_scaled_complement))
+slopes(_smooth_scaled_complement, lambda y, x: 2 * x * y - 2 / _ROOT)
+_smooth_dawson: Any = custom_jvp(in_float32(_dawson))
+slopes(_smooth_dawson, lambda y, x: 1 - 2 * x * y)
 
 
-def of_reals(name, what, function):
+def _of_reals(name, what, function):
     """Return a function of `minijax.scipy.special` of one array of real numbers."""
 
     def checked(x):
@@ -103,8 +103,8 @@ def of_reals(name, what, function):
     return special(name, what, checked)
 
 
-erfcx = of_reals("erfcx", "the scaled error function", scaled_complement)
-dawsn = of_reals("dawsn", "Dawson's integral", dawson)
+erfcx = _of_reals("erfcx", "the scaled error function", _smooth_scaled_complement)
+dawsn = _of_reals("dawsn", "Dawson's integral", _smooth_dawson)
 
 
 def _exponential_integral(n, x):
@@ -136,11 +136,11 @@ def _of_order(n, x):
     return jnp.where(n == 0, lax.exp(-x) / x, found)
 
 
-exponential_integral: Any = custom_jvp(in_float32(_of_order))
+_smooth_exponential_integral: Any = custom_jvp(in_float32(_of_order))
 slopes(
-    exponential_integral,
+    _smooth_exponential_integral,
     lambda y, n, x: lax.full_like(x, np.nan),
-    lambda y, n, x: -exponential_integral(jnp.maximum(n - 1, 0), x),
+    lambda y, n, x: -_smooth_exponential_integral(jnp.maximum(n - 1, 0), x),
 )
 
 
@@ -153,13 +153,13 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.expn``.
     """
-    return exponential_integral(*operands("expn", n, x))
+    return _smooth_exponential_integral(*operands("expn", n, x))
 
 
-exp1 = of_reals(
+exp1 = _of_reals(
     "exp1",
     "the exponential integral of order 1",
-    lambda x: exponential_integral(lax.full_like(x, 1), x),
+    lambda x: _smooth_exponential_integral(lax.full_like(x, 1), x),
 )
 
 
@@ -173,9 +173,11 @@ def _principal_integral(x):
     return jnp.where(x > 0, positive, negative)
 
 
-principal_integral: Any = custom_jvp(in_float32(_principal_integral))
-slopes(principal_integral, lambda y, x: lax.exp(x) / x)
-expi = of_reals("expi", "the principal value of ``exp(t) / t``", principal_integral)
+_smooth_principal_integral: Any = custom_jvp(in_float32(_principal_integral))
+slopes(_smooth_principal_integral, lambda y, x: lax.exp(x) / x)
+expi = _of_reals(
+    "expi", "the principal value of ``exp(t) / t``", _smooth_principal_integral
+)
 
 
 def _far_trigonometric(x):
@@ -221,10 +223,10 @@ def _cosine_integral(x):
     return jnp.where(jnp.isinf(x), 0, found)
 
 
-sine_integral: Any = custom_jvp(in_float32(_sine_integral))
-slopes(sine_integral, lambda y, x: jnp.sinc(x / math.pi))
-cosine_integral: Any = custom_jvp(in_float32(_cosine_integral))
-slopes(cosine_integral, lambda y, x: lax.cos(x) / x)
+_smooth_sine_integral: Any = custom_jvp(in_float32(_sine_integral))
+slopes(_smooth_sine_integral, lambda y, x: jnp.sinc(x / math.pi))
+_smooth_cosine_integral: Any = custom_jvp(in_float32(_cosine_integral))
+slopes(_smooth_cosine_integral, lambda y, x: lax.cos(x) / x)
 
 
 def sici(x: ArrayLike) -> tuple[Array, Array]:
@@ -238,14 +240,14 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     [x] = operands("sici", x)
     if jnp.iscomplexobj(x):
         raise ValueError("Argument `x` to sici must be real-valued.")
-    return sine_integral(x), cosine_integral(x)
+    return _smooth_sine_integral(x), _smooth_cosine_integral(x)
 
 
 def _fresnel_far(x):
     """Return 1 minus twice the integrals beyond ``abs(x)``, as a complex number."""
     size = jnp.where(jnp.isinf(x), 1, abs(x))
     turns = lax.rem(size * size, lax.full_like(x, 4)) * (math.pi / 2)
-    scaled = size * (ROOT / 2)
+    scaled = size * (_ROOT / 2)
     tail = _faddeeva_above(lax.complex(scaled, -scaled))
     tail = jnp.where(jnp.isinf(x), 0, tail)
     return (1 - lax.complex(lax.cos(turns), lax.sin(turns)) * tail) * (0.5 + 0.5j)
@@ -267,10 +269,10 @@ def _fresnel_cosine(x):
     return jnp.where(abs(x) < 1.3, near, lax.sign(x) * _fresnel_far(x).real)
 
 
-fresnel_sine: Any = custom_jvp(in_float32(_fresnel_sine))
-slopes(fresnel_sine, lambda y, x: lax.sin(x * x * (math.pi / 2)))
-fresnel_cosine: Any = custom_jvp(in_float32(_fresnel_cosine))
-slopes(fresnel_cosine, lambda y, x: lax.cos(x * x * (math.pi / 2)))
+_smooth_fresnel_sine: Any = custom_jvp(in_float32(_fresnel_sine))
+slopes(_smooth_fresnel_sine, lambda y, x: lax.sin(x * x * (math.pi / 2)))
+_smooth_fresnel_cosine: Any = custom_jvp(in_float32(_fresnel_cosine))
+slopes(_smooth_fresnel_cosine, lambda y, x: lax.cos(x * x * (math.pi / 2)))
 
 
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
@@ -284,7 +286,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     [x] = operands("fresnel", x)
     if jnp.iscomplexobj(x):
         raise NotImplementedError("fresnel of complex numbers is not implemented.")
-    return fresnel_sine(x), fresnel_cosine(x)
+    return _smooth_fresnel_sine(x), _smooth_fresnel_cosine(x)
 
 
 def _dilogarithm(z):
@@ -309,18 +311,18 @@ def _spence_slope(y, x):
     return jnp.where(one, -1, lax.log(safe) / (1 - safe))
 
 
-spence_function: Any = custom_jvp(in_float32(_spence))
-slopes(spence_function, _spence_slope)
-spence = of_reals("spence", "Spence's integral, a dilogarithm", spence_function)
+_spence_function: Any = custom_jvp(in_float32(_spence))
+slopes(_spence_function, _spence_slope)
+spence = _of_reals("spence", "Spence's integral, a dilogarithm", _spence_function)
 
 
-NODES, WEIGHTS = (x.tolist() for x in np.polynomial.legendre.leggauss(20))
+_NODES, _WEIGHTS = (x.tolist() for x in np.polynomial.legendre.leggauss(20))
 
 
 def _owen(h, a):
     """Return Owen's integral for a between 0 and 1, by Gauss's 20 nodes."""
     total = lax.full_like(h, 0)
-    for node, weight in zip(NODES, WEIGHTS):
+    for node, weight in zip(_NODES, _WEIGHTS):
         t = a * (0.5 + 0.5 * node)
         steep = 1 + t * t
         total = total + weight * lax.exp(-0.5 * h * h * steep) / steep
@@ -338,9 +340,9 @@ def _owens_t(h, a):
     return lax.sign(a) * jnp.where(wide, other, found)
 
 
-owen: Any = custom_jvp(in_float32(_owens_t))
+_smooth_owen: Any = custom_jvp(in_float32(_owens_t))
 slopes(
-    owen,
+    _smooth_owen,
     lambda y, h, a: (
         -lax.exp(-0.5 * h * h) * (ndtr(h * a) - 0.5) / math.sqrt(2 * math.pi)
     ),
@@ -357,7 +359,7 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """
     h, a = operands("owens_t", h, a)
     real_only("owens_t", h)
-    return owen(h, a)
+    return _smooth_owen(h, a)
 
 
 def _kummer(a, b, x):
@@ -367,12 +369,12 @@ def _kummer(a, b, x):
     return jnp.where(turned, lax.exp(x), 1) * found
 
 
-kummer: Any = custom_jvp(in_float32(_kummer))
+_smooth_kummer: Any = custom_jvp(in_float32(_kummer))
 slopes(
-    kummer,
+    _smooth_kummer,
     lambda y, a, b, x: lax.full_like(x, np.nan),
     lambda y, a, b, x: lax.full_like(x, np.nan),
-    lambda y, a, b, x: a / b * kummer(a + 1, b + 1, x),
+    lambda y, a, b, x: a / b * _smooth_kummer(a + 1, b + 1, x),
 )
 
 
@@ -383,4 +385,4 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.hyp1f1``.
     """
-    return kummer(*operands("hyp1f1", a, b, x))
+    return _smooth_kummer(*operands("hyp1f1", a, b, x))
