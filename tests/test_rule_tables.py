@@ -54,7 +54,9 @@ KEYED = {f"random_{name}" for name in KEYS}
 # They need a mesh of devices: tests/test_replicas.py, tests/test_replicas_shardings.py
 # and, beside JAX, tests/oracle/test_replicas.py and tests/oracle/test_shardings.py.
 SPREAD = {"shard_map", "pvary", "sharding_constraint"}
-APART = TALKING | CALLING | RULED | KEYED | SPREAD
+# It raises, or is a failure of an error value: tests/test_checkify.py.
+CHECKED = {"check"}
+APART = TALKING | CALLING | RULED | KEYED | SPREAD | CHECKED
 SILENT = [primitive for primitive in shape_rules if primitive.name not in APART]
 CURVED = {
     **forward_cases.CASES,
