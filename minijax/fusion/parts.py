@@ -114,15 +114,20 @@ class Part:
       made: from buffers to lists of `Store`.
       ops, orders, solid: as in a `Table`.
       folding: from buffers to the axes that are folded on the way to a store.
-      homes: pairs of a launch, a `Part` as well, and its indices along the loops.
+      others: what `homes` are; nothing for one launch in its own loops, which would
+        hold itself.
       table: of the kernel, if it is one launch in its own loops.
     """
 
     def __init__(self, sizes, loads, made, ops, folding, orders, solid, homes, table=0):
         self.sizes, self.loads, self.made, self.ops = sizes, loads, made, ops
         self.folding, self.orders, self.solid = folding, orders, solid
-        self.homes = homes or [(self, unit(len(sizes)))]
-        self.table = table
+        self.others, self.table = homes, table
+
+    @property
+    def homes(self):
+        """Pairs of a launch, a `Part` as well, and its indices along the loops."""
+        return self.others or [(self, unit(len(self.sizes)))]
 
     @property
     def stores(self):
