@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import minijax as jax
 from minijax.threads import environment
@@ -32,7 +33,14 @@ def test_variables_that_matter_are_in_it(monkeypatch):
     assert "\nJAX_SOMETHING=1" in text and "HOME_SOMETHING" not in text
 
 
-def test_the_cache(tmp_path):
+@pytest.fixture
+def enabled():
+    """Other tests switch the cache off."""
+    with jax.config.override("jax_enable_compilation_cache", True):
+        yield
+
+
+def test_the_cache(tmp_path, enabled):
     with jax.config.override("jax_compilation_cache_dir", str(tmp_path / "none")):
         assert environment._cache().endswith("not there yet")
     with jax.config.override("jax_compilation_cache_dir", None):
