@@ -2,7 +2,7 @@
 
 import re
 
-from book.tools.source import Chapter, exercises
+from book.tools.source import Chapter, exercises, slug
 
 _EXERCISE = re.compile(r"\*\*(\d+) (★+) \((\d+) minutes\)\.\*\* *(.*)")
 _END = re.compile(r"[.?!:](?= |$)")
@@ -13,19 +13,27 @@ def solutions_page(chapters: list[Chapter]) -> str:
     """The index: each exercise with its stars, its minutes, and what it asks."""
     lines = ["# Exercises and solutions", "", _TEXT]
     for chapter in chapters:
-        rows = [_row(text) for _, text in exercises(chapter)]
+        rows = [_row(text, chapter.name) for _, text in exercises(chapter)]
         if rows:
-            place = f"../chapters/{chapter.name}.ipynb#exercises"
+            place = f"../chapters/{chapter.name}.ipynb#{_section(chapter)}"
             lines += ["", f"## [{chapter.title}]({place})", ""]
             lines += ["| | | minutes | |", "|---|---|---:|---|", *rows]
     return "\n".join(lines) + "\n"
 
 
-def _row(text: str) -> str:
+def _section(chapter: Chapter) -> str:
+    """The anchor of the section in which the first exercise of a chapter stands."""
+    first = exercises(chapter)[0][0]
+    above = [text for n, text in chapter.prose if n < first and text.startswith("## ")]
+    return slug(above[-1].removeprefix("## "))
+
+
+def _row(text: str, page: str) -> str:
     match = _EXERCISE.match(text)
     assert match, text  # held by tests/laws/test_chapters.py
     number, stars, minutes, asks = match.groups()
     asks = first_sentence(asks).replace("|", "\\|")
+    asks = asks.replace("](#", f"](../chapters/{page}.ipynb#")
     return f"| {number} | {stars} | {minutes} | {asks} |"
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from book.tools.solutions import first_sentence, solutions_page
-from book.tools.source import exercises, read_chapters
+from book.tools.source import exercises, read_chapters, slug
 
 
 def test_each_exercise_has_a_row():
@@ -29,3 +29,17 @@ def test_sentences_end_where_nothing_is_open(text, first):
     found = first_sentence(text)
     assert found == (text[: ends[first]] if ends else text)
     assert found.count("`") % 2 == 0
+
+
+def test_links_lead_to_headings():
+    chapters = read_chapters()
+    headings = {
+        f"{chapter.name}.ipynb#{slug(text.lstrip('# '))}"
+        for chapter in chapters
+        for _, text in chapter.prose
+        if text.startswith("#")
+    }
+    page = solutions_page(chapters)
+    links = re.findall(r"\]\((?:\.\./chapters/)?([^)]*#[^)]*)\)", page)
+    assert len(links) > 50
+    assert set(links) <= headings

@@ -2,7 +2,6 @@
 
 from minijax.experimental.checkify.checking import all_checks as all_checks
 from minijax.experimental.checkify.checking import automatic_checks as automatic_checks
-from minijax.experimental.checkify.checking import checkify as checkify
 from minijax.experimental.checkify.checking import div_checks as div_checks
 from minijax.experimental.checkify.checking import float_checks as float_checks
 from minijax.experimental.checkify.checking import index_checks as index_checks
@@ -15,3 +14,4 @@ from minijax.experimental.checkify.checks import check as check
 from minijax.experimental.checkify.checks import check_error as check_error
 from minijax.experimental.checkify.checks import debug_check as debug_check
 from minijax.experimental.checkify.checks import init_error as init_error
+from minijax.experimental.checkify.transformation import checkify as checkify

@@ -6,12 +6,10 @@ Reference: ``jax.experimental.checkify.checkify``; Claessen's error values are t
 an exception monad (Moggi, *Notions of computation and monads*, 1991).
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from minijax import numpy as jnp
 from minijax.core import RuleTable
-from minijax.experimental.checkify.checks import Error, ErrorCategory, failure_of
+from minijax.experimental.checkify.checks import Error, failure_of
 from minijax.experimental.checkify.error_values import (
     DivisionByZeroError,
     FailedCheckError,
@@ -22,8 +20,6 @@ from minijax.forgetting.programs import stage
 from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal
 from minijax.jaxprs.printing import jaxprs_in_params
-from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.functions import tree_map
 from minijax.pytrees.treedefs import tree_flatten
 
 user_checks = frozenset({FailedCheckError})
@@ -132,35 +128,3 @@ def checkified(closed, wanted):
 
     staged = stage(program, closed.in_avals)
     return Checkified(staged, trees[0], checks.causes)
-
-
-def checkify(
-    f: Callable[..., Any], errors: frozenset[ErrorCategory] = user_checks
-) -> Callable[..., tuple[Error, Any]]:
-    """Return a function that returns what fails in `f` as a value, and its result.
-
-    Args:
-      f: a function; what it is called with may be anything.
-      errors: what is looked for: `user_checks` (calls of `check`), `nan_checks`,
-        `div_checks`, `index_checks`, and unions of these sets, such as `all_checks`.
-
-    Returns:
-      A function with the arguments of `f` that returns a pair: an `Error`, and the
-      result of `f`.
-
-    Raises:
-      NotImplementedError: if a program is called in a way that it does not know, and
-        there is something to check.
-      ValueError: for a `while_loop` whose condition is mapped by `vmap`.
-
-    Reference: ``jax.experimental.checkify.checkify``.
-    """
-
-    def checked_fun(*args, **kwargs):
-        call = FlatCall("checkify", lambda: f(*args, **kwargs), ())
-        checks = Checks(frozenset(errors))
-        flat = run_checked(checks, stage(call, []), [])
-        failures = tree_map(jnp.asarray, checks.failures)
-        return Error(failures, checks.causes), call.output(flat)
-
-    return checked_fun

@@ -1,9 +1,6 @@
 # Made from chapters/33_library_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Checkify's rules for operations that can return NaN, or reach out of bounds.
-
-Importing this module fills the table `checking.check_rules`.
-"""
+"""Checkify's rules for operations that can return NaN, or reach out of bounds."""
 
 import numpy as np
 
@@ -11,7 +8,6 @@ from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_inexact
-from minijax.experimental.checkify.checking import check_rules
 from minijax.experimental.checkify.error_values import (
     DivisionByZeroError,
     NaNError,
@@ -19,6 +15,8 @@ from minijax.experimental.checkify.error_values import (
 )
 from minijax.indexing.dimension_numbers import Windows
 from minijax.numpy.fft.fourier import fft_p
+
+NUMBER_RULES: dict = {}
 
 
 def look_for_nan(checks, eqn, outs):
@@ -46,8 +44,8 @@ NUMBERS = """
     sub tan tanh conv_general_dilated linear_solve reduce_window reduce_window_sum
 """.split()
 for _primitive in (*[getattr(lax, f"{name}_p") for name in NUMBERS], fft_p):
-    check_rules[_primitive] = _checked_number
-check_rules[lax.div_p] = _checked_quotient
+    NUMBER_RULES[_primitive] = _checked_number
+NUMBER_RULES[lax.div_p] = _checked_quotient
 
 
 def look_at_places(checks, eqn, operand, starts, sizes, axes):
@@ -114,7 +112,7 @@ for _rule, _names in {
     """,
 }.items():
     for _name in _names.split():
-        check_rules[getattr(lax, f"{_name}_p")] = (
+        NUMBER_RULES[getattr(lax, f"{_name}_p")] = (
             lambda checks, eqn, *operands, rule=_rule: rule(
                 checks, eqn, *operands, **eqn.params
             )

@@ -1,9 +1,6 @@
 # Made from chapters/33_library_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Checkify's rules for equations that hold programs.
-
-Importing this module fills the table `checking.check_rules`.
-"""
+"""Checkify's rules for equations that hold programs."""
 
 from functools import partial
 
@@ -13,7 +10,7 @@ from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import parts_of_while, while_p
-from minijax.experimental.checkify.checking import check_rules, checkified
+from minijax.experimental.checkify.checking import checkified
 from minijax.experimental.checkify.checks import Error, check_p
 from minijax.experimental.checkify.error_values import Failure
 from minijax.forgetting.programs import stage
@@ -28,6 +25,8 @@ from minijax.pytrees.treedefs import tree_flatten
 from minijax.scans.primitive import bind_scan, scan_p
 from minijax.scans.steps import groups
 
+PROGRAM_RULES: dict = {}
+
 
 def _discharge(checks, eqn, *operands):
     """Record what a `check` says, if it is of a kind that is wanted."""
@@ -38,7 +37,7 @@ def _discharge(checks, eqn, *operands):
     return []
 
 
-check_rules[check_p] = _discharge
+PROGRAM_RULES[check_p] = _discharge
 
 
 def _checked_call(checks, eqn, *operands):
@@ -49,7 +48,7 @@ def _checked_call(checks, eqn, *operands):
     return outs
 
 
-check_rules[jit_p] = check_rules[remat_p] = _checked_call
+PROGRAM_RULES[jit_p] = PROGRAM_RULES[remat_p] = _checked_call
 
 
 class WithFailures(CallRule):
@@ -106,7 +105,7 @@ def _own_rules(checks, eqn, *operands):
     return outs
 
 
-check_rules[custom_jvp_call_p] = check_rules[custom_vjp_call_p] = _own_rules
+PROGRAM_RULES[custom_jvp_call_p] = PROGRAM_RULES[custom_vjp_call_p] = _own_rules
 
 
 def none_failed(kinds):
@@ -146,7 +145,7 @@ def _checked_cond(checks, eqn, index, *operands, branches):
     return outs[len(leaves) :]
 
 
-check_rules[cond_p] = lambda checks, eqn, *operands: _checked_cond(
+PROGRAM_RULES[cond_p] = lambda checks, eqn, *operands: _checked_cond(
     checks, eqn, *operands, **eqn.params
 )
 
@@ -169,7 +168,7 @@ def _checked_scan(checks, eqn, *operands, jaxpr, num_consts, num_carry, **how):
     return carried[len(leaves) :] + ys
 
 
-check_rules[scan_p] = lambda checks, eqn, *operands: _checked_scan(
+PROGRAM_RULES[scan_p] = lambda checks, eqn, *operands: _checked_scan(
     checks, eqn, *operands, **eqn.params
 )
 BATCHED = (
@@ -217,6 +216,6 @@ def _checked_while(
     return outs[count:]
 
 
-check_rules[while_p] = lambda checks, eqn, *operands: _checked_while(
+PROGRAM_RULES[while_p] = lambda checks, eqn, *operands: _checked_while(
     checks, *operands, **eqn.params
 )
