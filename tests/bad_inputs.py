@@ -298,3 +298,26 @@ for kind, fact, texts in (
     for text in texts.replace("\n", "|").split("|"):
         if text := text.strip():
             ROWS[text] = partial(with_traced, text), kind, [fact]
+
+# A size or an axis that is no whole number is never cut to one.
+FRACTIONS = """
+    jnp.tril(M, 1.5)|jnp.triu(M, 0.5)|jnp.tri(2, k=0.5)
+    jnp.tile(M, (1.5,))|jnp.repeat(M, 1.5)|jnp.reshape(M, (2.5, 3))
+    jnp.linspace(0, 1, 2.5)|jnp.transpose(M, (1.0, 0))|jnp.sum(M, axis=(0.5,))
+    j.lax.broadcast(M, (1.5,))|j.lax.broadcast_in_dim(V, (2.5, 3), (1,))
+    j.lax.broadcast_in_dim(V, (2, 3), (1.5,))|j.lax.reshape(V, (3.5,))
+    j.lax.slice(V, (0.5,), (2,))|j.lax.slice(V, (0,), (2,), (1.5,))|j.lax.rev(M, (0.5,))
+    j.lax.transpose(M, (1.5, 0))|j.lax.squeeze(M[None], (0.5,))|j.lax.full((2.5,), 1)
+    j.lax.expand_dims(M, (0.5,))|j.lax.reduce_sum(M, axes=(0.5,))
+    j.lax.pad(V, np.float32(0), [(0.5, 0, 0)])|j.lax.dynamic_slice(V, (0,), (1.5,))
+    j.lax.split(V, (1.5, 1.5))|j.lax.broadcasted_iota("int32", (2.5, 3), 0)
+    j.lax.concatenate([M, M], 0.5)|j.lax.argmax(M, 0.5, "int32")
+    j.lax.sort(M, dimension=0.5)|j.lax.top_k(M, 1.5)
+    j.lax.dot_general(M, M.T, (((1.5,), (0,)), ((), ())))
+    j.lax.reduce_window(M, 0.0, j.lax.add, (2.5, 2), (1, 1), "VALID")
+    j.lax.reduce_window(M, 0.0, j.lax.add, (2, 2), (1, 1), ((0.5, 0), (0, 0)))
+"""
+for text in FRACTIONS.replace("\n", "|").split("|"):
+    if text := text.strip():
+        call = eval(f"lambda j: {text.replace('jnp.', 'j.numpy.')}")
+        ROWS[text] = call, "TypeError", ["integer"]

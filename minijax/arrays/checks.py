@@ -11,6 +11,7 @@ import numpy as np
 
 from minijax.arrays.dtypes import kind_of, name_of
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
+from minijax.core import Tracer
 
 # Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one, and "x"
 # is what is no number but can be the same as another.
@@ -224,8 +225,16 @@ def canonicalize_axis(axis, ndim):
 
 
 def integers(numbers):
-    """Return a parameter: a tuple of Python ints."""
-    return tuple(map(int, numbers))
+    """Return a parameter: a tuple of Python ints.
+
+    Raises:
+      TypeError: for a number that is no integer; for a tracer, of JAX's class.
+    """
+    return tuple(map(_integer, numbers))
+
+
+def _integer(n):
+    return int(n) if isinstance(n, Tracer) else operator.index(n)
 
 
 def without(items, axes):

@@ -15,6 +15,7 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.avals import typeof
+from minijax.arrays.checks import integers
 from minijax.arrays.placement import default_backend
 from minijax.arrays.transfer import device_put_p as device_put_p
 from minijax.core import Array
@@ -54,7 +55,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
 
     Reference: ``jax.lax.split``.
     """
-    ends, shape = np.cumsum([0, *sizes]), typeof(operand).shape
+    ends, shape = np.cumsum([0, *integers(sizes)]), typeof(operand).shape
     if ends[-1] != shape[axis]:
         raise ValueError(
             f"Sum of sizes {ends[-1]} must be equal to dimension {axis} of the operand "

@@ -230,5 +230,6 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
         raise ValueError("concatenate requires a non-empty sequence of arrays")
     if len(operands) == 1 and isinstance(operands[0], Array):
         return operands[0]
-    [result] = concatenate_p.bind(*operands, dimension=int(dimension))
+    dimension = operator.index(dimension)
+    [result] = concatenate_p.bind(*operands, dimension=dimension)
     return result

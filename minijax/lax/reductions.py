@@ -5,6 +5,8 @@
 Reference: ``jax.lax``.
 """
 
+import operator
+
 import numpy as np
 
 from minijax.arrays.array import primitive_rules
@@ -73,7 +75,8 @@ def arg_reduction(name):
 
     def function(operand, axis, index_dtype):
         dtype = canonicalize_dtype(index_dtype)
-        [result] = primitive.bind(operand, axes=(int(axis),), index_dtype=dtype)
+        axes = (operator.index(axis),)
+        [result] = primitive.bind(operand, axes=axes, index_dtype=dtype)
         return result
 
     primitive_rules(primitive, shape, compute)

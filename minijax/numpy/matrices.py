@@ -79,6 +79,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
     Reference: ``jax.numpy.tril``.
     """
+    check_offset("tril", k, TypeError)
     m, mask = _matrices("tril", m, k)
     return lax.select(mask, m, full_like(m, 0))
 
@@ -88,6 +89,7 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 
     Reference: ``jax.numpy.triu``.
     """
+    check_offset("triu", k, TypeError)
     m, mask = _matrices("triu", m, k - 1)
     return lax.select(mask, full_like(m, 0), m)
 

@@ -18,11 +18,19 @@ from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.creation import wrapped as as_wrapped
 from minijax.lax.promotion import to_inexact_dtype
+from minijax.numpy.creation import full_like
 from minijax.numpy.elementwise import sqrt
-from minijax.numpy.matrices import diagonal
+from minijax.numpy.matrices import diagonal, eye
 from minijax.numpy.reductions import accumulate, fold, refuse_out
 from minijax.numpy.selection import masked
-from minijax.numpy.shapes import arraylike, as_axes, as_axis, expand_dims, ravel
+from minijax.numpy.shapes import (
+    arraylike,
+    as_axes,
+    as_axis,
+    expand_dims,
+    moveaxis,
+    ravel,
+)
 from minijax.numpy.ufuncs import as_bool, constant, kind, stretch
 from minijax.typing import ArrayLike
 
@@ -242,10 +250,23 @@ def trace(
 ) -> Array:
     """Add the elements on a diagonal, which is as in `diagonal`.
 
+    Args:
+      a: array with at least two axes.
+      offset: which diagonal, as in `eye`; it may be traced.
+      axis1, axis2: the axes of the matrices.
+      dtype: the type of the result.
+      out: must be None, since arrays do not change.
+
     Reference: ``jax.numpy.trace``.
     """
-    elements = diagonal(arraylike("trace", a), offset, axis1, axis2)
-    return accumulate("sum", elements, -1, dtype, out, False, None, None)
+    a = arraylike("trace", a)
+    if not isinstance(offset, Array):
+        elements = diagonal(a, offset, axis1, axis2)
+        return accumulate("sum", elements, -1, dtype, out, False, None, None)
+    a = moveaxis(a, (axis1, axis2), (-2, -1))
+    mask = eye(*a.shape[-2:], k=offset, dtype=bool)
+    elements = lax.select(stretch(mask, a.shape), a, full_like(a, 0))
+    return accumulate("sum", elements, (-2, -1), dtype, out, False, None, None)
 
 
 STATISTICS = {

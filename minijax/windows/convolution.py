@@ -7,6 +7,7 @@ Reference: ``jax.lax.conv_general_dilated``.
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -173,7 +174,7 @@ def _pads(avals, numbers, strides, padding, dilations):
 
 def _pairs(padding):
     try:
-        return tuple((int(low), int(high)) for low, high in padding)
+        return tuple((index(low), index(high)) for low, high in padding)
     except (TypeError, ValueError):
         raise ValueError(
             "padding argument to conv_general_dilated should be a string or a sequence "

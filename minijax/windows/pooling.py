@@ -274,7 +274,7 @@ def reduce_window(
     if isinstance(padding, str):
         wide_window = [*map(dilated, sizes, gaps)]
         padding = padtype_to_pads(avals[0].shape, wide_window, strides, padding)
-    padding = tuple((int(low), int(high)) for low, high in padding)
+    padding = tuple(integers((low, high)) for low, high in padding)
     if len(padding) != len(sizes) == avals[0].ndim:
         raise ValueError(
             f"reduce_window needs a pair of pads for each of {len(sizes)} axes, got "
