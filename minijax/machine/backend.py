@@ -4,7 +4,7 @@
 
 from itertools import repeat
 
-from minijax.arrays.array import ArrayImpl, asbuffer
+from minijax.arrays.array import ArrayImpl
 from minijax.fusion.fusion_pass import fuse
 from minijax.jitting.compilation import backends, default_backend
 from minijax.kernels.program_steps import jaxpr_passes, lower
@@ -17,14 +17,15 @@ from minijax.machine.executables import (
     collector_at_rest,
     context_of,
     contexts,
+    inputs_of,
+    results_of,
     table,
     with_own_results,
 )
 from minijax.machine.host_steps import Host
 from minijax.machine.program_text import ProgramText
-from minijax.memory.backend import settled
 from minijax.memory.planning import plan
-from minijax.memory.results import empty, given, scratch
+from minijax.memory.results import scratch
 
 
 class CPUProgram(Executable):
@@ -63,23 +64,6 @@ class CPUProgram(Executable):
         if self.function(memory, address_of(arena), context):
             self.host.raise_error()
         return list(map(ArrayImpl, results, self.out_avals, repeat(self.placement)))
-
-
-def inputs_of(plan, args):
-    """Return NumPy arrays for the arguments; those given away may be written to."""
-    pairs = zip(args, plan.donated)
-    return [settled(given(x) if ours else asbuffer(x)) for x, ours in pairs]
-
-
-def results_of(plan, avals, inputs):
-    """Return NumPy arrays for the results, new ones or those of arguments."""
-    places = [plan.places[buffer] for buffer in plan.program.outputs]
-    return [
-        inputs[place.number].reshape(aval.shape)
-        if place.kind == "input"
-        else empty(aval.shape, aval.dtype)
-        for place, aval in zip(places, avals)
-    ]
 
 
 CPUProgram.dialects = {

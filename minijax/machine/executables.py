@@ -21,6 +21,8 @@ from minijax.kernels.steps import cost_of_program
 from minijax.kernels.views import Buffer, whole
 from minijax.llvm.compiler import object_code
 from minijax.memory.assignment import memory_stats
+from minijax.memory.backend import settled
+from minijax.memory.results import empty, given
 
 PROGRAM = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)
 
@@ -83,6 +85,23 @@ def copied(buffer, copy):
     x = k.load(whole(buffer, buffer.dtype, (buffer.size,)))
     k.store(whole(copy, buffer.dtype, (buffer.size,)), x)
     return Launch(*k.kernel())
+
+
+def inputs_of(plan, args):
+    """Return NumPy arrays for the arguments; those given away may be written to."""
+    pairs = zip(args, plan.donated)
+    return [settled(given(x) if ours else asbuffer(x)) for x, ours in pairs]
+
+
+def results_of(plan, avals, inputs):
+    """Return NumPy arrays for the results, new ones or those of arguments."""
+    places = [plan.places[buffer] for buffer in plan.program.outputs]
+    return [
+        inputs[place.number].reshape(aval.shape)
+        if place.kind == "input"
+        else empty(aval.shape, aval.dtype)
+        for place, aval in zip(places, avals)
+    ]
 
 
 _at_rest: list = []  # for each program that is being made: was the collector on?

@@ -9,11 +9,6 @@ from minijax.scans.primitive import row_aval, scan_p
 from minijax.scans.steps import groups
 
 
-def in_its_buffer(lowering, view, aval):
-    """Return the view of an array that has a buffer to itself."""
-    return view if fills_a_buffer(view) else lowering.copy(view, aval)
-
-
 def nested(lowering, inputs, avals, write):
     """Return the `LoweredProgram` of the steps that a function adds.
 
@@ -64,6 +59,11 @@ def _of_scan(jaxpr, length, num_consts, num_carry, **params):
 def carried(lowering, carry, avals):
     """Return views of the first states, in buffers of the loop's own, and of states."""
     return list(map(lowering.copy, carry, avals)), new_buffers(lowering, avals)
+
+
+def in_its_buffer(lowering, view, aval):
+    """Return the view of an array that has a buffer to itself."""
+    return view if fills_a_buffer(view) else lowering.copy(view, aval)
 
 
 def rows_of(lowering, xs, avals):
