@@ -1,4 +1,4 @@
-# Made from chapters/19_fusion.md by `make chapter`;
+# Made from chapters/19_fusion_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Where an element was made: the indices of one loop nest as numbers of another."""
 

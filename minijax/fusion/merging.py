@@ -1,4 +1,4 @@
-# Made from chapters/19_fusion.md by `make chapter`;
+# Made from chapters/19_fusion_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Loop fusion: one kernel of several; what is made in it need not be loaded."""
 
