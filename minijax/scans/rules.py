@@ -19,15 +19,15 @@ def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
     moving = tuple([t is not None for t in tangents])
     step, moving, moves = jvp_step(jaxpr, moving, *sizes)
     by_group = zip(*[groups(row, *sizes) for row in (primals, tangents, moving)])
-    consts, carry, xs = [_with_rates(*group) for group in by_group]
+    consts, carry, xs = [_with_tangents(*group) for group in by_group]
     carry, ys = bind_scan(step, consts, carry, xs, **how)
     carry, carry_dot = groups(carry, num_carry)
     ys, ys_dot = groups(ys, len(jaxpr.outvars) - num_carry)
     return carry + ys, spread(moves, carry_dot + ys_dot)
 
 
-def _with_rates(primals, tangents, moving):
-    """Return the values of a group, followed by the rates of those that move."""
+def _with_tangents(primals, tangents, moving):
+    """Return the values of a group, followed by the tangents of those that move."""
     pairs = [(x, t) for x, t, moves in zip(primals, tangents, moving) if moves]
     return [*primals, *(zeros_like_tangent(x) if t is None else t for x, t in pairs)]
 

@@ -51,7 +51,7 @@ def interleaved(*rows):
 
 @remembered
 def jvp_step(step, moving, num_consts, num_carry):
-    """Return the step of values and rates.
+    """Return the step of values and tangents.
 
     Args:
       step: the `ClosedJaxpr` of a step.
@@ -59,7 +59,7 @@ def jvp_step(step, moving, num_consts, num_carry):
       num_consts, num_carry: how many operands are constants, and carry.
 
     Returns:
-      A `ClosedJaxpr`, in each group the values before the rates; for each operand
+      A `ClosedJaxpr`, in each group the values before the tangents; for each operand
       whether it has to have a tangent, since some step gives one to the carry; and for
       each result whether it has one.
     """
