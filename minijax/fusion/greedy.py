@@ -71,11 +71,11 @@ def common_loops(first, second):
         if cut:
             split = split_axis(cut[0], cut[1], sizes)
             return common_loops(first, second.along(*split))
-        plain = store.parameter.dtype == read.parameter.dtype and not read.guards
-        plain = plain and maps is not None
-        found.add(walked_again(maps, first.sizes, sizes) if plain else None)
-    alone = len(found) == 1 and None not in found
-    return (first.along(found.pop(), sizes), second) if alone else None
+        same_dtype = store.parameter.dtype == read.parameter.dtype
+        is_plain = maps is not None and same_dtype and not read.guards
+        found.add(walked_again(maps, first.sizes, sizes) if is_plain else None)
+    agreed = len(found) == 1 and None not in found
+    return (first.along(found.pop(), sizes), second) if agreed else None
 
 
 def walked_again(maps, limits, sizes):
@@ -97,8 +97,9 @@ def substituted(producer, consumer, wanted, target):
     found = first and second and common_loops(first, second)
     if not found or math.prod(first.sizes) != math.prod(second.sizes):
         return None
-    both, again = joined(*found), frozenset().union(*found[0].folding.values())
-    is_near = elements(both.sizes, again) <= target.near
+    both = joined(*found)
+    folded = frozenset().union(*found[0].folding.values())
+    is_near = elements(both.sizes, folded) <= target.near
     in_order = all(outer < inner for outer, inner in both.orders)
     good = is_near and in_order and both.ops <= target.wide
     return merged(both, wanted) if good else None

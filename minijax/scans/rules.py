@@ -18,8 +18,8 @@ def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
     sizes = num_consts, num_carry
     moving = tuple([t is not None for t in tangents])
     step, moving, moves = jvp_step(jaxpr, moving, *sizes)
-    by_group = zip(*[groups(row, *sizes) for row in (primals, tangents, moving)])
-    consts, carry, xs = [_with_tangents(*group) for group in by_group]
+    grouped = [groups(row, *sizes) for row in (primals, tangents, moving)]
+    consts, carry, xs = map(_with_tangents, *grouped)
     carry, ys = bind_scan(step, consts, carry, xs, **how)
     carry, carry_dot = groups(carry, num_carry)
     ys, ys_dot = groups(ys, len(jaxpr.outvars) - num_carry)
@@ -48,12 +48,13 @@ def split_scan(split, args, on_tape, jaxpr, num_consts, num_carry, **how):
     with set_current_trace(split.parent):
         decided, in_loop = halves.decide(consts)
         if halves.first:
-            outs = sum(bind_scan(halves.first, in_loop, carry, xs, **how), [])
+            last, ys = bind_scan(halves.first, in_loop, carry, xs, **how)
+            outs = last + ys
         known, fixed, rows = halves.results([*consts, *carry, *xs], decided, outs)
     consts, carry, xs = later
     with set_current_trace(split.tape):
-        outs = bind_scan(halves.second, fixed + consts, carry, xs + rows, **how)
-    return merge(halves.out_on_tape, known, sum(outs, []))
+        last, ys = bind_scan(halves.second, fixed + consts, carry, xs + rows, **how)
+    return merge(halves.out_on_tape, known, last + ys)
 
 
 split_rules[scan_p] = lambda split, _, args, on_tape, params: split_scan(
