@@ -411,8 +411,8 @@ def test_jaxprs_are_sound_readable_and_faithful(name, transform):
             assert "while_loop" in str(error)
             return
         check_jaxpr(closed)
-        for eqn in closed.jaxpr.eqns:
-            assert eqn.primitive.name in str(closed)
+        text = str(closed)
+        assert all(eqn.primitive.name in text for eqn in closed.jaxpr.eqns)
         for aval, y, direct_y in zip(
             closed.out_avals, jaxpr_as_fun(closed)(*xs), direct, strict=True
         ):
