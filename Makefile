@@ -30,7 +30,7 @@ title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters elsewhere \
   gpu-part gpu-check \
-  test-mpi oracle oracle-record conformance hunt bench experiments colab browser card counts owner clean
+  test-mpi oracle oracle-record conformance hunt bench experiments colab browser printable release-check card counts owner clean
 .NOTPARALLEL:
 
 help:
@@ -44,6 +44,7 @@ book: $(STAMP) pages
 	@$(VENV)/bin/jupyter-book build . -W -n --keep-going --all -q >_build/log 2>&1 \
 	  || { cat _build/log; exit 1; }
 	@$(RUN) -m book.tools.in_page
+	@$(RUN) -m book.tools.printable
 	@$(RUN) -m book.tools.pages --built
 
 pages: $(STAMP)
@@ -247,6 +248,23 @@ else
 	@BROWSER_PATH=$(CHROMIUM) $(BROWSER)/bin/python -m pytest -q --noconftest \
 	  -c /dev/null --rootdir . -p no:cacheprovider tests/browser
 endif
+
+## make printable       the book as one PDF, printed by chromium; FOLDS=closed, solutions or all
+FOLDS ?= solutions
+printable: $(STAMP)
+	@test -e _build/html/index.html || $(MAKE) book
+	$(call title,printable)
+ifeq ($(CHROMIUM),)
+	@$(RUN) -m book.tools.printable
+	@echo "no PDF: no chromium here (make printable CHROMIUM=...); any browser prints the page"
+else
+	@$(RUN) -m book.tools.printable --folds $(FOLDS) --pdf $(CHROMIUM)
+endif
+
+## make release-check   wheels on each Python that is found, with an empty home; SMOKE=1: no tests
+release-check:
+	$(call title,release)
+	@$(PYTHON) -m tests.release_check $(if $(SMOKE),--smoke) $(PYTHONS)
 
 ## make card            draw the preview of links, book/_static/card.png, in chromium
 card: $(STAMP)

@@ -817,8 +817,11 @@ def test_other_layouts_are_left_to_python(monkeypatch):
         raise UnknownLayout("a test")
 
     monkeypatch.setattr(gated_functions, "check_layout", refuse)
-    assert gated_functions._proved() is None
-    monkeypatch.setattr(gated_functions, "_opened", [None])
+    refused = gated_functions._proved()
+    assert isinstance(refused, UnknownLayout)
+    monkeypatch.setattr(gated_functions, "_opened", [refused])
+    with pytest.raises(UnknownLayout, match="a test"):
+        open_gate()
     f = tiny()
     for _ in range(4):
         same(goes_through_python(f, X, X), X * X + 1)

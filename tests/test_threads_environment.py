@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minijax as jax
+from minijax.calls.object_layout import UnknownLayout
 from minijax.threads import environment
 
 
@@ -48,6 +49,17 @@ def test_the_cache(tmp_path, enabled):
     tmp_path.chmod(0o700)
     with jax.config.override("jax_compilation_cache_dir", str(tmp_path)):
         assert environment._cache() == f"{tmp_path}, 0 files, 0.0 MB"
+
+
+def test_who_answers_calls(monkeypatch):
+    def refuse():
+        raise UnknownLayout("lists")
+
+    assert environment._calls().startswith("answered by ")
+    monkeypatch.setattr(environment, "open_gate", refuse)
+    assert environment._calls().endswith("objects are not known (lists)")
+    with jax.config.override("minijax_gate", False):
+        assert environment._calls() == "answered by Python: minijax_gate is off"
 
 
 def test_a_line_that_fails_says_why(monkeypatch):

@@ -6,7 +6,7 @@ Reference: the C++ fast path of ``jax.jit``.
 """
 
 import os
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from threading import Lock
 from types import SimpleNamespace
 
@@ -321,10 +321,10 @@ def open_gate(kind=GatedFunction):
     with _lock:
         if not _opened:
             _opened.append(_proved())
-            if _opened[0] is not None:
+            if not isinstance(_opened[0], Exception):
                 _install(*_opened[0])
-    if _opened[0] is None:
-        raise UnknownLayout("the gate is closed")
+    if isinstance(_opened[0], Exception):
+        raise UnknownLayout(str(_opened[0]))
     return _opened[0][0][kind]
 
 
@@ -332,15 +332,16 @@ gated_kinds = GatedFunction, GatedCompiled
 
 
 def _proved():
-    """Return each class's `Table` of surroundings and the `Door`; None if one fails."""
-    with suppress(UnknownLayout, ImportError, OSError):
+    """Return each class's `Table` of surroundings and the `Door`, or what failed."""
+    try:
         check_layout()
         require(size_of(Compiled) == GATE, "the gates of compiled programs")
         arounds = {kind: surroundings_table(kind.__call__) for kind in gated_kinds}
         door = Door()
         try_out(door)
-        return arounds, door
-    return None
+    except (UnknownLayout, ImportError, OSError) as error:
+        return error.with_traceback(None)
+    return arounds, door
 
 
 def _install(arounds, door):

@@ -16,7 +16,9 @@ import numpy as np
 import minijax
 from minijax.arrays.placement import devices
 from minijax.arrays.settings import config
+from minijax.calls.gated_functions import open_gate
 from minijax.calls.object_cache import entries, own_folder
+from minijax.calls.object_layout import UnknownLayout
 from minijax.jitting.compilation import backend_name, backends
 from minijax.llvm.targets import current_target
 from minijax.threads.cores import available
@@ -45,6 +47,16 @@ def _threads():
     return f"{config.minijax_num_threads or available()} of {available()} cores"
 
 
+def _calls():
+    if not config.minijax_gate:
+        return "answered by Python: minijax_gate is off"
+    try:
+        open_gate()
+    except UnknownLayout as error:
+        return f"answered by Python: this one's objects are not known ({error})"
+    return "answered by machine code, when warm"
+
+
 def _cache():
     path = config.jax_compilation_cache_dir
     if path is None or not config.jax_enable_compilation_cache:
@@ -67,6 +79,7 @@ _LINES = {
     "backend": _backends,
     "processor": _processor,
     "threads": _threads,
+    "calls": _calls,
     "cache": _cache,
     "platform": lambda: str(platform.uname()),
 }
