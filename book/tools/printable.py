@@ -266,7 +266,10 @@ def _prefix(page: str) -> str:
 
 
 def _read(site: Path, page: str) -> str:
-    return (site / f"{page}.html").read_text(encoding="utf-8")
+    path = site / f"{page}.html"
+    if not path.exists():
+        raise BookError(f"{page} is not built: run `make book`")
+    return path.read_text(encoding="utf-8")
 
 
 def _say(path: Path) -> None:
