@@ -12,6 +12,7 @@ import argparse
 import importlib
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -42,6 +43,11 @@ NEWTON = [
         for size in ((100, 10), (1000, 50), (10000, 100))
     ],
 ]
+CHAIN, REGRESSION = (4, 8, 40), (10000, 100)
+# XLA's processor backend makes a loop whose state has few bytes one function.
+SMALL_LOOPS = (
+    "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000"
+)
 LAYERS = 1_000, 10_000, 100_000, 1_000_000, 4_000_000
 REPLICAS = 1, 2, 4, 8
 BATCH, SHARE = 16, 4  # images of a step, and those of a replica
@@ -263,7 +269,80 @@ def replicas(ours, jax):
         }  # fmt: skip
 
 
-EXPERIMENTS = {f.__name__: f for f in (newton, layer, step, replicas)}
+def causes(ours, jax):
+    """Two rows of the table of `newton` again, with one thing changed in each."""
+    yield {"cause": "small loops", "size": list(CHAIN), **small_loops(ours)}
+    yield {"cause": "float64", "size": list(REGRESSION), **in_float32(ours, jax)}
+
+
+def small_loops(ours):
+    """Let XLA compile larger loops as one function; its option is a process's."""
+    f, x = programs.markov(ours, *CHAIN)
+    x = ours.numpy.asarray(x)
+    run = ours.jit(lambda x: programs.newton_cg(ours, f, x, 4, 6))
+    seconds, whole = {"minijax": compete({"": waiting(ours, lambda: run(x))})[""]}, {}
+    for title, flags in (("JAX", ""), ("JAX, loops as one", SMALL_LOOPS)):
+        done = subprocess.run(
+            [sys.executable, __file__, "--chain"], capture_output=True, text=True,
+            check=True, env={**os.environ, "XLA_FLAGS": flags},
+        )  # fmt: skip
+        seconds[title], whole[title] = json.loads(done.stdout)
+    return {"seconds": seconds, "loops as one": whole}
+
+
+def one_chain():
+    """Print JAX's seconds for the small Markov model, and which loops are one call."""
+    jax = importlib.import_module("jax")
+    f, x = programs.markov(jax, *CHAIN)
+    x = jax.numpy.asarray(x)
+    program = jax.jit(lambda x: programs.newton_cg(jax, f, x, 4, 6)).lower(x).compile()
+    loops = re.findall(r'\) (while)\(|(xla_cpu_small_call)="true"', program.as_text())
+    counts = [sum(map(bool, column)) for column in zip(*loops)]
+    seconds = compete({"": waiting(jax, lambda: program(x))})[""]
+    print(json.dumps([seconds, {"loops": counts[0], "as one": counts[1]}]))
+
+
+def in_float32(ours, jax):
+    """Keep Autograd from float64, which its rule of `mean` and a `where` bring in."""
+    functions = {}
+    packages = {"minijax": ours, "JAX": jax, "eager": Eager(ours)}
+    packages |= {"Autograd": autograd(), "Autograd, float32": narrow(autograd())}
+    for title, package in packages.items():
+        f, x = programs.logistic(package, *REGRESSION)
+        if title == "Autograd, float32":
+            f = sum_of_losses(package)
+        run = package.jit(partial(programs.newton_cg, package, f, steps=6, rounds=20))
+        x = x if "Autograd" in title else package.numpy.asarray(x)
+        functions[title] = waiting(jax, partial(run, x))
+    outs = {title: f() for title, f in functions.items()}
+    for title, out in outs.items():
+        refuse_different_arrays("regression", title, outs["minijax"], out)
+    dtypes = {title: str(np.asarray(out[0]).dtype) for title, out in outs.items()}
+    return {"seconds": compete(functions), "dtypes": dtypes}
+
+
+def narrow(package):
+    """Return Autograd with a `where` whose literals do not widen."""
+    where = package.numpy.where
+    package.numpy = SimpleNamespace(**vars(package.numpy))
+    package.numpy.where = lambda *xs: np.asarray(where(*xs), "float32")
+    return package
+
+
+def sum_of_losses(package):
+    """The logistic regression with a sum that is divided, in place of a mean."""
+    jnp, (examples, features) = package.numpy, REGRESSION
+    x = random(examples, features)
+    y = np.sign(x @ random(features, seed=1) + random(examples, seed=2))
+
+    def loss(w):
+        losses = jnp.log1p(jnp.exp(-y * (x @ w)))
+        return jnp.sum(losses) / examples + 0.005 * (w @ w)
+
+    return loss
+
+
+EXPERIMENTS = {f.__name__: f for f in (newton, causes, layer, step, replicas)}
 
 
 def main():
@@ -272,7 +351,11 @@ def main():
     parser.add_argument("--only", choices=EXPERIMENTS, help="leave the others alone")
     parser.add_argument("--note", default="", help="what to say about the machine")
     parser.add_argument("--replicas", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--chain", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if chosen.chain:
+        one_chain()
+        return
     if chosen.replicas:
         one_count(chosen.replicas[0], int(chosen.replicas[1]))
         return

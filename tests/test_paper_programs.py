@@ -63,7 +63,7 @@ def test_a_step_lowers_the_loss_of_the_network():
     assert any(np.abs(np.subtract(x, y)).max() > 0 for x, y in zip(moved, params))
 
 
-@pytest.mark.parametrize("name", ["newton", "layer", "step", "replicas"])
+@pytest.mark.parametrize("name", ["newton", "causes", "layer", "step", "replicas"])
 def test_everything_was_recorded(name):
     about, rows = RECORD[name]["about"], RECORD[name]["rows"]
     assert {"date", "processor", "jax", "minijax", "note", "cores"} <= {*about}
