@@ -79,7 +79,7 @@ def stage(program, avals):
 
 @remembered
 def jvp_program(closed, moving, instantiate=False):
-    """Return the program of values and rates.
+    """Return the program of values and tangents.
 
     Args:
       closed: a `ClosedJaxpr`.

@@ -72,11 +72,11 @@ def _per_operand(params, choose):
     return params | {"prevent_cse": tuple(found)}
 
 
-def _with_rates(params, choose):
+def _with_tangents(params, choose):
     return _per_operand(params, lambda x: [*x, *[None] * (len(choose(x)) - len(x))])
 
 
-jvp_rules[remat_p] = jvp_call(remat_p, _with_rates)
+jvp_rules[remat_p] = jvp_call(remat_p, _with_tangents)
 vmap_rules[remat_p] = vmap_call(remat_p)
 transpose_rules[remat_p] = transpose_call(remat_p, _per_operand, types_declared)
 dce_rules[remat_p] = dce_call(_per_operand)
@@ -168,8 +168,8 @@ def forgetful_split(closed, on_tape, policy):
     # What does the program that runs again need of it?
     values = [*known.kept, *known.now.invars]
     again, needed = prune(run_again(known.again, values, parts))
-    needed, rates = needed[: len(values)], needed[len(values) :]
-    again = keep_inputs(again, [*needed, *[True] * len(rates)])
+    needed, tangents = needed[: len(values)], needed[len(values) :]
+    again = keep_inputs(again, [*needed, *[True] * len(tangents)])
     # The program that runs now returns the known results, and what is needed.
     chosen, count = only(needed, values), parts.out_on_tape.count(False)
     more = [value for value in chosen if value not in known.now.invars]

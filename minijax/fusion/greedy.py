@@ -57,37 +57,44 @@ def one_launch(substitute, steps, pair, outputs, target):
     return substitute(steps[pair[0]], steps[pair[1]], wanted, target)
 
 
-def common_loops(first, second):
-    """Return two parts in the loops of the second, of which axes may be split in two;
-    None if there are no indices at which the first makes all that is read, each once.
-
-    Args:
-      first, second: parts, of which the second reads what the first makes.
-    """
-    found, sizes = set(), second.sizes
-    for buffer, read in [x for x in second.loads if x[0] in first.made]:
-        store = first.made[buffer][0]
-        maps, cut = indices(read.place, sizes, store.place, first.sizes)
-        if cut:
-            split = split_axis(cut[0], cut[1], sizes)
-            return common_loops(first, second.along(*split))
-        same_dtype = store.parameter.dtype == read.parameter.dtype
-        is_plain = maps is not None and same_dtype and not read.guards
-        found.add(walked_again(maps, first.sizes, sizes) if is_plain else None)
-    agreed = len(found) == 1 and None not in found
-    return (first.along(found.pop(), sizes), second) if agreed else None
-
-
-def walked_again(maps, limits, sizes):
+def walked_again(found, limits, sizes):
     """Return indices with a loop of the same size for each axis that was folded."""
-    maps, used = [*maps], {axis for at in maps if at for axis in at.axes}
-    for axis in [axis for axis, at in enumerate(maps) if at is None]:
-        free = [k for k, n in enumerate(sizes) if n == limits[axis] and k not in used]
+    found, used = [*found], {axis for at in found if at for axis in at.axes}
+    for folded in [axis for axis, at in enumerate(found) if at is None]:
+        same = [axis for axis, size in enumerate(sizes) if size == limits[folded]]
+        free = [axis for axis in same if axis not in used]
         if not free:
             return None
-        maps[axis] = unit(len(sizes))[free[-1]]
+        found[folded] = unit(len(sizes))[free[-1]]  # the index along this axis
         used.add(free[-1])
-    return tuple(maps)
+    return tuple(found)
+
+
+def handovers(producer, consumer):
+    """Return what a part loads of another one: pairs of a `Load` and its `Store`."""
+    loads = [(buffer, x) for buffer, x in consumer.loads if buffer in producer.made]
+    return [(x, producer.made[buffer][0]) for buffer, x in loads]
+
+
+def is_plain(read, store):
+    """Return whether an element is read as what it was stored, and always there."""
+    return store.parameter.dtype == read.parameter.dtype and not read.guards
+
+
+def common_loops(producer, consumer):
+    """Return at which indices, along the loops of the consumer, the producer makes all
+    that is read, each once; and the consumer, of which an axis may be split in two.
+    None if there are no such indices.
+    """
+    asked, sizes = set(), consumer.sizes
+    for read, store in handovers(producer, consumer):
+        found, cut = indices(read.place, sizes, store.place, producer.sizes)
+        if cut:
+            return common_loops(producer, consumer.along(*split_axis(*cut, sizes)))
+        fits = found is not None and is_plain(read, store)
+        asked.add(walked_again(found, producer.sizes, sizes) if fits else None)
+    agreed = len(asked) == 1 and None not in asked
+    return (asked.pop(), consumer) if agreed else None
 
 
 def substituted(producer, consumer, wanted, target):
@@ -97,8 +104,9 @@ def substituted(producer, consumer, wanted, target):
     found = first and second and common_loops(first, second)
     if not found or math.prod(first.sizes) != math.prod(second.sizes):
         return None
-    both = joined(*found)
-    folded = frozenset().union(*found[0].folding.values())
+    at, second = found
+    first = first.along(at, second.sizes)
+    both, folded = joined(first, second), set().union(*first.folding.values())
     is_near = elements(both.sizes, folded) <= target.near
     in_order = all(outer < inner for outer, inner in both.orders)
     good = is_near and in_order and both.ops <= target.wide

@@ -10,14 +10,13 @@ Reference: ``jax.lax.scan``; ``jax.linearize`` of a scan.
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from minijax.branches.rewiring import rewired, zeros
+from minijax.branches.rewiring import rewired
 from minijax.branches.settling import settle
 from minijax.forgetting.programs import (
     dce_program,
     has_effects,
     jvp_program,
     keep_inputs,
-    merge,
     partition,
     stage,
     vmap_program,
@@ -25,9 +24,6 @@ from minijax.forgetting.programs import (
 from minijax.forgetting.remembering import remembered
 from minijax.forgetting.splitting import Split, split_program
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
-from minijax.lax.elementwise import add_any
-from minijax.reverse.backwards import backward_pass
-from minijax.reverse.transposition import Linear
 
 
 def groups(values, *sizes):
@@ -215,61 +211,6 @@ def split_step(step, on_tape, num_consts, num_carry):
     second = _rows_last(parts.unknown, stacked)
     sizes, outs = (num_consts, num_carry), parts.out_on_tape
     return SplitStep(sizes, on_tape, outs, hoisted, second, sources, stacked)
-
-
-@remembered
-def transposed_step(step, linear, ct_avals, num_consts, num_carry):
-    """Return the step that runs a linear step backwards.
-
-    Args:
-      step: a `ClosedJaxpr`.
-      linear: for each of its inputs whether it is linear in it; in all the carry it is.
-      ct_avals: for each of its results the type of its cotangent.
-      num_consts, num_carry: how many inputs are constants, and carry.
-
-    Returns:
-      A `ClosedJaxpr` from the known constants, the cotangents of the carry and of ys,
-      and the known rows, to the terms of the cotangents of linear constants, the
-      cotangents of the carry before the step, and those of linear rows.
-    """
-    avals = [*step.in_avals]
-    avals[num_consts : num_consts + num_carry] = ct_avals[:num_carry]
-    known, places = partition(linear, avals)
-    consts, rows = groups(known, linear[:num_consts].count(False))
-
-    def program(*flat):
-        known_consts, cts, known_rows = groups(flat, len(consts), len(ct_avals))
-        known = known_consts + known_rows
-        operands = merge(linear, known, [Linear(aval) for aval in places])
-        arrived = backward_pass(step.jaxpr, step.consts, operands, cts)
-        _, arrived = partition(linear, arrived)
-        return [zeros(a) if ct is None else ct for a, ct in zip(places, arrived)]
-
-    return stage(program, [*consts, *ct_avals, *rows])
-
-
-@remembered
-def adding_step(step, num_consts, num_sums):
-    """Let the step of a loop add to sums what it returned as their terms.
-
-    Args:
-      step: a `ClosedJaxpr` from constants, carry and rows to the terms of sums, carry
-        and rows of results.
-      num_consts: how many of its inputs are constants.
-      num_sums: how many of its results are terms of sums.
-
-    Returns:
-      A `ClosedJaxpr` in whose carry the sums come first.
-    """
-    consts, others = groups(step.in_avals, num_consts)
-    sums = step.out_avals[:num_sums]
-
-    def program(*flat):
-        consts, sums, others = groups(flat, num_consts, num_sums)
-        terms, outs = groups(jaxpr_as_fun(step)(*consts, *others), num_sums)
-        return [add_any(total, term) for total, term in zip(sums, terms)] + outs
-
-    return stage(program, [*consts, *sums, *others])
 
 
 @remembered

@@ -7,11 +7,93 @@ Reference: ``jax.lax.scan``, its transpose.
 
 from minijax.arrays.avals import typeof
 from minijax.branches.rewiring import zeros
-from minijax.forgetting.programs import partition, spread
+from minijax.forgetting.programs import merge, partition, spread, stage
+from minijax.forgetting.remembering import remembered
+from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.jaxprs.latest import Latest
+from minijax.lax.elementwise import add_any
+from minijax.reverse.backwards import backward_pass
 from minijax.reverse.transposition import Linear, transpose_rules
 from minijax.scans.primitive import bind_scan, row_aval, scan_p
-from minijax.scans.steps import adding_step, groups, needed_step, transposed_step
+from minijax.scans.steps import groups, needed_step
+
+
+@remembered
+def transposed_step(step, linear, ct_avals, num_consts, num_carry):
+    """Return the step that runs a linear step backwards.
+
+    Args:
+      step: a `ClosedJaxpr`.
+      linear: for each of its inputs whether it is linear in it; in all the carry it is.
+      ct_avals: for each of its results the type of its cotangent.
+      num_consts, num_carry: how many inputs are constants, and carry.
+
+    Returns:
+      A `ClosedJaxpr` from the known constants, the cotangents of the carry and of ys,
+      and the known rows, to the terms of the cotangents of linear constants, the
+      cotangents of the carry before the step, and those of linear rows.
+    """
+    avals = [*step.in_avals]
+    avals[num_consts : num_consts + num_carry] = ct_avals[:num_carry]
+    known, unknown = partition(linear, avals)
+    consts, rows = groups(known, linear[:num_consts].count(False))
+
+    def back(*operands):
+        consts_now, cts, rows_now = groups(operands, len(consts), len(ct_avals))
+        operands = merge(linear, consts_now + rows_now, [Linear(a) for a in unknown])
+        arrived = backward_pass(step.jaxpr, step.consts, operands, cts)
+        _, arrived = partition(linear, arrived)
+        return [zeros(a) if ct is None else ct for a, ct in zip(unknown, arrived)]
+
+    return stage(back, [*consts, *ct_avals, *rows])
+
+
+def run_backwards(cts, operands, linear, step, num_consts, num_carry, loop, **how):
+    """Run a scan backwards.
+
+    Args:
+      cts: a cotangent for each result.
+      operands, linear: of the scan, and for each whether the scan is linear in it; in
+        all the carry it is.
+      step, num_consts, num_carry, **how: its other parameters.
+      loop: `sum_in_carry`, or a function that does the same.
+
+    Returns:
+      For each operand its cotangent, or None if the scan is not linear in it.
+    """
+    known, _ = partition(linear, operands)
+    num_sums = sum(linear[:num_consts])
+    consts, rows = groups(known, num_consts - num_sums)
+    ct_carry, ct_ys = groups(cts, num_carry)
+    ct_avals = *map(typeof, ct_carry), *[row_aval(typeof(ct)) for ct in ct_ys]
+    back = transposed_step(step, linear, ct_avals, num_consts, num_carry)
+    xs = ct_ys + rows
+    totals, ct_carry, ct_xs = loop(back, consts, ct_carry, xs, num_sums, **how)
+    return spread(linear, totals + ct_carry + ct_xs)
+
+
+@remembered
+def adding_step(step, num_consts, num_sums):
+    """Let the step of a loop add to sums what it returned as their terms.
+
+    Args:
+      step: a `ClosedJaxpr` from constants, carry and rows to the terms of sums, carry
+        and rows of results.
+      num_consts: how many of its inputs are constants.
+      num_sums: how many of its results are terms of sums.
+
+    Returns:
+      A `ClosedJaxpr` in whose carry the sums come first.
+    """
+    consts, others = groups(step.in_avals, num_consts)
+    sums = step.out_avals[:num_sums]
+
+    def program(*flat):
+        consts, sums, others = groups(flat, num_consts, num_sums)
+        terms, outs = groups(jaxpr_as_fun(step)(*consts, *others), num_sums)
+        return [add_any(total, term) for total, term in zip(sums, terms)] + outs
+
+    return stage(program, [*consts, *sums, *others])
 
 
 def sum_in_carry(step, consts, carry, xs, num_sums, **how):
@@ -28,39 +110,20 @@ def sum_in_carry(step, consts, carry, xs, num_sums, **how):
     return *groups(carry, num_sums), ys
 
 
-def run_backwards(cts, operands, step, num_consts, num_carry, loop=sum_in_carry, **how):
-    """Run a scan backwards, by a loop with sums; all of its ys have cotangents.
-
-    Returns:
-      For each operand its cotangent, or None if the scan is not linear in it.
-    """
-    cts = [zeros(a) if ct is None else ct for ct, a in zip(cts, step.out_avals)]
-    ct_carry, ct_ys = groups(cts, num_carry)
-    ct_avals = [typeof(ct) for ct in ct_carry]
-    ct_avals += [row_aval(typeof(ct)) for ct in ct_ys]
-    linear = [isinstance(x, Linear) for x in operands]
-    linear[num_consts : num_consts + num_carry] = [True] * num_carry  # zeros, if known
-    num_sums = sum(linear[:num_consts])
-    known, _ = partition(linear, operands)
-    consts, rows = groups(known, num_consts - num_sums)
-
-    back = transposed_step(step, tuple(linear), tuple(ct_avals), num_consts, num_carry)
-    xs = ct_ys + rows
-    totals, ct_carry, ct_rows = loop(back, consts, ct_carry, xs, num_sums, **how)
-    return spread(linear, totals + ct_carry + ct_rows)
-
-
 loop_with_sums = Latest(sum_in_carry)
 
 
 def _transpose(cts, *operands, jaxpr, num_consts, num_carry, reverse, **how):
     used = tuple([ct is not None for ct in cts])
     step, kept, used = needed_step(jaxpr, used, num_consts, num_carry)
-    consts, carry, _ = groups(kept, num_consts, num_carry)
+    sizes = [sum(group) for group in groups(kept, num_consts, num_carry)[:2]]
     _, cts = partition(used, cts)  # of the results that are used
     _, needed = partition(kept, operands)  # those that the step still reads
+    cts = [zeros(a) if ct is None else ct for ct, a in zip(cts, step.out_avals)]
+    linear = [isinstance(x, Linear) for x in needed]
+    linear[sizes[0] : sum(sizes)] = [True] * sizes[1]  # zeros, if they are known
     how = {"loop": loop_with_sums.value, "reverse": not reverse, **how}
-    arrived = run_backwards(cts, needed, step, sum(consts), sum(carry), **how)
+    arrived = run_backwards(cts, needed, tuple(linear), step, *sizes, **how)
     cts = spread(kept, arrived)
     return [ct if isinstance(x, Linear) else None for x, ct in zip(operands, cts)]
 
