@@ -35,6 +35,12 @@ def caller_of(frame):
     return frame
 
 
+def parts_of(leaf):
+    """Return what a leaf holds: the ends and the step of a slice, or itself."""
+    cut = isinstance(leaf, slice)
+    return (leaf.start, leaf.stop, leaf.step) if cut else (leaf,)
+
+
 def arguments_of(frame):
     """Return the values of the parameters of the function that a frame runs."""
     values = inspect.getargvalues(frame)
@@ -68,7 +74,8 @@ class Scene:
     def operands(self):
         """The arrays and tracers that our function was given, each once."""
         frames = [f for f in self.below if f.f_code is not GUARD]
-        leaves = tree_leaves(arguments_of(frames[0])) if frames else []
+        given = tree_leaves(arguments_of(frames[0])) if frames else []
+        leaves = [part for leaf in given for part in parts_of(leaf)]
         found = {id(x): x for x in leaves if isinstance(x, ARRAYS)}
         return list(found.values())
 

@@ -47,7 +47,7 @@ def broadcast_in_dim(
         return operand
     places = integers(broadcast_dimensions)
     [result] = broadcast_in_dim_p.bind(
-        operand, shape=integers(shape), broadcast_dimensions=places
+        operand, shape=integers(shape, "Shapes"), broadcast_dimensions=places
     )
     return result
 
