@@ -135,11 +135,18 @@ def is_told(error):
     return type(error).__module__ == errors.__name__
 
 
+# The floors whose functions take arrays.
+OF_ARRAYS = {
+    "lax", "numpy", "operators", "catalogue", "indexing", "sorting", "windows",
+    "contractions", "compositions", "factorizations",
+}  # fmt: skip
+
+
 def of_arrays(scene):
     """Return whether the user had called a function of arrays."""
     frames = [f for f in scene.below if f.f_code is not GUARD]
     name = frames[0].f_globals.get("__name__", "") if frames else ""
-    return name.startswith(("minijax.lax", "minijax.numpy", "minijax.operators"))
+    return bool({*name.split(".")[1:2]} & OF_ARRAYS)
 
 
 def birth(line, name, value):
