@@ -242,7 +242,7 @@ def cumprod(
 
 def trace(
     a: ArrayLike,
-    offset: int = 0,
+    offset: Any = 0,
     axis1: int = 0,
     axis2: int = 1,
     dtype: Any = None,
@@ -264,7 +264,8 @@ def trace(
         elements = diagonal(a, offset, axis1, axis2)
         return accumulate("sum", elements, -1, dtype, out, False, None, None)
     a = moveaxis(a, (axis1, axis2), (-2, -1))
-    mask = eye(*a.shape[-2:], k=offset, dtype=bool)
+    rows, columns = a.shape[-2:]
+    mask = eye(rows, columns, k=offset, dtype=bool)
     elements = lax.select(stretch(mask, a.shape), a, full_like(a, 0))
     return accumulate("sum", elements, (-2, -1), dtype, out, False, None, None)
 
