@@ -162,9 +162,18 @@ class _Opaque(Array):
     def __reduce__(self):
         raise ConcretizationTypeError(f"{self!r} cannot be pickled: it has no value.")
 
+    def __format__(self, spec):
+        if not spec:
+            return str(self)
+        raise TypeError(
+            f"unsupported format string passed to {type(self).__name__}.__format__: a "
+            "tracer has no numbers to print. debug.print prints them when it has."
+        )
+
     def __array__(self, *args, **kwargs):
         raise TracerArrayConversionError(
-            f"{self!r} stands for an array that NumPy cannot see. Use the function of "
+            "The numpy.ndarray conversion method __array__() was called on traced "
+            f"array {self!r}, which NumPy cannot see. Use the function of "
             "minijax.numpy instead of the one of numpy."
         )
 

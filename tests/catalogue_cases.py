@@ -185,6 +185,7 @@ CALLS = {
         jnp.interp(i,np.arange(4),np.arange(4)*2); jnp.interp(v,t,t*t);
         jnp.interp(x,t,np.complex64([1,2j,3])); jnp.interp(c,t,t); jnp.interp(x,x,x);
         jnp.interp(x,t,t,left='foo'); jnp.interp(h,t,t);
+        jnp.interp(x,t[::-1],t*t,period=2.5); jnp.interp(h,t,t,period=-1);
         jnp.interp(1.5,np.float32([1,1,2]),t);
         jnp.interp(np.float32([1,2]), np.float32([1,1,2,2]),np.float32([1,2,3,4]));
         jnp.interp(0.,t[:1],t[:1]); jnp.unwrap(np.float32([0,1,2,9,8,-4]));

@@ -912,6 +912,52 @@ def int_of_array(j):
     int(x)
 
 
+@mistake('f"{x:.3f}"', "format string", "debug.print",
+         cause="A traced value has no digits while the program is written.",
+         cure="`debug.print`, or return the value and print it outside.")
+def formatted(j):
+    """A traced value is formatted."""
+    def loss(x):
+        print(f"{x:.3f}")
+        return x * x
+
+    j.grad(loss)(2.0)
+
+
+@mistake("x[:n]", "argument n", "dynamic_slice", "static_argnums=1",
+         cause="The ends of a slice decide the shape of the result.",
+         cure="`lax.dynamic_slice`, a mask, or a static argument.")
+def traced_slice(j):
+    """A slice that ends at an argument."""
+    j.jit(lambda x, n: x[:n])(j.numpy.ones(3), 2)
+
+
+@mistake("j.numpy.tri(n)", "argument n", "static_argnums=0",
+         cause="The shape of a matrix is part of the program.",
+         cure="Make the argument static.")
+def traced_tri(j):
+    """The size of a matrix is an argument."""
+    j.jit(lambda n: j.numpy.tri(n))(3)
+
+
+@mistake("value, aux =", "iteration over a 0-d array", "float32[]",
+         cause="A scalar has no parts; perhaps `has_aux` was meant.",
+         cure="Let the function return a pair.")
+def unpacked(j):
+    """A scalar result is unpacked."""
+    loss = j.jit(lambda x: (x * x).sum())
+    value, aux = loss(j.numpy.ones(3))
+
+
+@mistake("policies.dot_saveable", "policy", "'dots_saveable'",
+         cause="Policies are attributes of `checkpoint_policies`.",
+         cure="The name that the message proposes.")
+def unknown_policy(j):
+    """A policy that there is not."""
+    policies = j.checkpoint_policies
+    j.checkpoint(j.numpy.sin, policy=policies.dot_saveable)
+
+
 @mistake("j.grad(f)(z)", "complex", "holomorphic",
          cause="For complex functions there are two kinds of gradients.",
          cure="`holomorphic=True`, or a real loss.")
@@ -925,6 +971,11 @@ def grad_of_complex(j):
 JAX_WORDS = {
     "A shape comes from an argument":
         "Shapes must be 1D sequences of concrete values of integer type, got",
+    "The size of a matrix is an argument":
+        "If using `jit`, try using `static_argnums` or applying `jit` to smaller "
+        "subfunctions.",
+    "A slice that ends at an argument": "Slice entries must be static integers",
+    "A traced value is formatted": "unsupported format string passed to",
     "range of an argument": "The __index__() method was called on traced array",
     "if on a traced value": "Attempted boolean conversion of traced array",
     "A function of NumPy on a traced value":

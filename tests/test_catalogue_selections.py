@@ -27,8 +27,15 @@ def test_slopes_of_a_table():
     assert np.array_equal(slope(jnp.float32([-1, 0.5, 2, 9])), [0, 2, -2, 0])
     by_values = minijax.grad(lambda fp: jnp.interp(2.0, xp, fp))(fp)
     assert np.allclose(by_values, [0, 0.5, 0.5])
-    with pytest.raises(NotImplementedError, match="sort"):
-        jnp.interp(1.0, xp, fp, period=4)
+
+
+def test_a_table_with_a_period():
+    xp, fp = np.float32([5, 1, 0]), np.float32([7, 2, -2])
+    for x in np.linspace(-6, 9, 7, dtype=np.float32):
+        expected = np.interp(x, xp, fp, period=4)
+        assert np.allclose(jnp.interp(x, xp, fp, period=4), expected, atol=1e-5)
+    with pytest.raises(ValueError, match="period must be a scalar"):
+        jnp.interp(1.0, xp, fp, period=xp)
 
 
 @pytest.mark.parametrize("backend", ["interpreter", "python", "cpu"])

@@ -11,7 +11,7 @@ import numpy as np
 
 from minijax.arrays.dtypes import kind_of, name_of
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
-from minijax.core import Tracer
+from minijax.errors import ConcretizationTypeError
 
 # Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one, and "x"
 # is what is no number but can be the same as another.
@@ -224,17 +224,45 @@ def canonicalize_axis(axis, ndim):
     return axis % ndim
 
 
-def integers(numbers):
+def integers(numbers, what="Parameters"):
     """Return a parameter: a tuple of Python ints.
 
+    Args:
+      what: the parameters are, in the plural and for messages, such as "Shapes".
+
     Raises:
-      TypeError: for a number that is no integer; for a tracer, of JAX's class.
+      TypeError: for what is no integer.
+      ConcretizationTypeError: for a tracer that has no number yet.
     """
-    return tuple(map(_integer, numbers))
+    try:
+        return tuple(map(operator.index, numbers))
+    except TypeError:
+        raise _refused(no_integers(what, numbers)) from None
 
 
-def _integer(n):
-    return int(n) if isinstance(n, Tracer) else operator.index(n)
+def _refused(message):
+    if JIT_STATICALLY not in message:
+        return TypeError(message)
+    first = "Abstract tracer value encountered where concrete value is expected."
+    return ConcretizationTypeError(f"{first} {message}")
+
+
+def no_integers(what, numbers):
+    """Return the message for parameters that are not all known integers."""
+    parts = numbers if isinstance(numbers, (tuple, list)) else (numbers,)
+    told = {n.provenance(): None for n in parts if hasattr(n, "provenance")}
+    first = (
+        f"{what} must be 1D sequences of concrete values of integer type, got "
+        f"{numbers!r}."
+    )
+    return "\n".join([first, *([JIT_STATICALLY, *told] if told else [])])
+
+
+# JAX says it in these words, of parameters that are tracers.
+JIT_STATICALLY = (
+    "If using `jit`, try using `static_argnums` or applying `jit` to smaller "
+    "subfunctions."
+)
 
 
 def without(items, axes):

@@ -133,8 +133,10 @@ class Record:
             ),
         )
 
-    def str_short(self):
-        """Return the spelling of jaxprs, such as ``f32[3,4]``."""
+    def str_short(self, short_dtypes=True, mesh_axis_types=False):
+        """Return the spelling of jaxprs, such as ``f32[3,4]``, or ``float32[3,4]``."""
+        if not short_dtypes:
+            return str(self).lstrip("~")
         sizes = ",".join(map(str, self.shape))
         return f"{short_name(self.dtype)}[{sizes}]{self.manual_axis_type}"
 

@@ -190,8 +190,12 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
     Reference: ``jax.numpy.tril_indices``.
     """
-    n, k, m = int(n), int(k), int(n if m is None else m)
-    return _where_true(np.tri(n, m, k))
+    return _where_true(np.tri(*_rows_columns_offset(n, m, k)))
+
+
+def _rows_columns_offset(n, m, k):
+    sizes = [as_integer(size, "a size") for size in (n, n if m is None else m)]
+    return *sizes, as_integer(k, "the offset of a diagonal")
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -199,7 +203,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
     Reference: ``jax.numpy.triu_indices``.
     """
-    n, k, m = int(n), int(k), int(n if m is None else m)
+    n, m, k = _rows_columns_offset(n, m, k)
     return _where_true(1 - np.tri(n, m, k - 1))
 
 

@@ -151,7 +151,8 @@ def interp(
       fp: the values of the function there.
       left, right: the values below and above all points; by default those of the
         first and the last, and with ``"extrapolate"`` those of the lines there.
-      period: a period has to be None: points in another order have to be sorted.
+      period: a number after which the function begins again; the points, modulo the
+        period, may be in any order then, and `left` and `right` are of no use.
 
     Reference: ``jax.numpy.interp``.
     """
@@ -169,16 +170,25 @@ def interp(
     if kind(x) == "c":
         raise ValueError("jnp.interp: complex x values not supported.")
     if period is not None:
-        raise NotImplementedError(
-            "interp with a period sorts the points, and there is no sort yet. Give "
-            "points in order, with one more at each end, and x modulo the period."
-        )
+        x, xp, fp = _one_period(x, xp, fp, period)
     found = _between(x, xp, fp)
     if not isinstance(left, str):
         found = where(x < xp[0], fp[0] if left is None else left, found)
     if not isinstance(right, str):
         found = where(x > xp[-1], fp[-1] if right is None else right, found)
     return found
+
+
+def _one_period(x, xp, fp, period):
+    """Return `x` modulo the period, and the points in order, with one more a side."""
+    if np.ndim(period):
+        raise ValueError(f"period must be a scalar; got {period}")
+    period = absolute(period)
+    x, xp = x % period, xp % period
+    order = xp.argsort()
+    xp, fp = xp[order], fp[order]
+    xp = concatenate([xp[-1:] - period, xp, xp[:1] + period])
+    return x, xp, concatenate([fp[-1:], fp, fp[:1]])
 
 
 def _between(x, xp, fp):

@@ -70,8 +70,9 @@ def maker(tracer):
 REMEDIES = {
     errors.TracerBoolConversionError: "jnp.where(test, a, b) chooses between values, "
     "lax.cond(test, f, g, x) between computations.",
-    errors.TracerIntegerConversionError: "A length or an index that Python asks for "
-    "must be known when the program is written; lax.fori_loop counts in the program.",
+    errors.TracerIntegerConversionError: "A length, an axis or an index that Python "
+    "asks for must be known when the program is written; lax.fori_loop counts in the "
+    "program.",
     errors.TracerArrayConversionError: "Use the function of minijax.numpy, or "
     "pure_callback for a function that has no other form.",
     errors.NonConcreteBooleanIndexError: "jnp.where(mask, x, 0) keeps the shape.",
@@ -79,24 +80,39 @@ REMEDIES = {
 }
 
 SHAPES = "Shapes are part of the program and must be known."
+KNOWN = "What is part of the program must be known when it is written."
+
+
+def remedy_for(error):
+    """Return what to do about a number that is missing, or None for other errors."""
+    text = str(error)
+    if "Shapes must be" in text or "decide the shape" in text:
+        return SHAPES
+    converts = re.search(r"in \w+\(\)", text)
+    asks = type(error) is errors.ConcretizationTypeError and not converts
+    if asks or "concrete values" in text:
+        return "" if "part of" in text else KNOWN
+    return next((REMEDIES[c] for c in type(error).__mro__ if c in REMEDIES), None)
+
+
+def missing(scene):
+    """Return the tracer whose number was asked for, most likely, or None."""
+    tracers = [x for x in scene.operands if isinstance(x, Tracer)]
+    whole = [x for x in tracers if not x.shape and x.dtype.kind in "bi"]
+    return next(iter(whole + tracers), None)
 
 
 def about_numbers(error, scene):
     """Say where Python asked for a number that a tracer lacks, and what to do."""
-    remedy = next((REMEDIES[c] for c in type(error).__mro__ if c in REMEDIES), None)
-    tracers = [x for x in scene.operands if isinstance(x, Tracer)]
-    if "decide the shape" in str(error):
-        remedy = SHAPES
-    is_shape = remedy is None and "concrete values" in str(error)
-    if not tracers or (remedy is None and not is_shape):
+    remedy, tracer = remedy_for(error), missing(scene)
+    if tracer is None or remedy is None:
         return []
-    tracer = tracers[0]
     lines, inner = [f"The line that asked: {scene.line.brief}"], staged(tracer)
-    if not is_shape and name_in(scene.frame, tracer):
+    if is_told(error) and name_in(scene.frame, tracer):
         lines.append(about(scene, "first", tracer))
-    if inner is not None and is_shape:
-        lines.append(inner.provenance())
-    return [*lines, f"{remedy or SHAPES} {static_advice(inner)}".rstrip()]
+    if inner is not None and (why := inner.provenance()) not in str(error):
+        lines.append(why)
+    return list(filter(None, [*lines, f"{remedy} {static_advice(inner)}".strip()]))
 
 
 def static_advice(tracer):

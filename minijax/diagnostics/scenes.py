@@ -35,6 +35,12 @@ def caller_of(frame):
     return frame
 
 
+def parts_of(leaf):
+    """Return what a leaf holds: the ends and the step of a slice, or itself."""
+    cut = isinstance(leaf, slice)
+    return (leaf.start, leaf.stop, leaf.step) if cut else (leaf,)
+
+
 def arguments_of(frame):
     """Return the values of the parameters of the function that a frame runs."""
     values = inspect.getargvalues(frame)
@@ -68,7 +74,8 @@ class Scene:
     def operands(self):
         """The arrays and tracers that our function was given, each once."""
         frames = [f for f in self.below if f.f_code is not GUARD]
-        leaves = tree_leaves(arguments_of(frames[0])) if frames else []
+        given = tree_leaves(arguments_of(frames[0])) if frames else []
+        leaves = [part for leaf in given for part in parts_of(leaf)]
         found = {id(x): x for x in leaves if isinstance(x, ARRAYS)}
         return list(found.values())
 
@@ -128,11 +135,18 @@ def is_told(error):
     return type(error).__module__ == errors.__name__
 
 
+# The floors whose functions take arrays.
+OF_ARRAYS = {
+    "lax", "numpy", "operators", "catalogue", "indexing", "sorting", "windows",
+    "contractions", "compositions", "factorizations",
+}  # fmt: skip
+
+
 def of_arrays(scene):
     """Return whether the user had called a function of arrays."""
     frames = [f for f in scene.below if f.f_code is not GUARD]
     name = frames[0].f_globals.get("__name__", "") if frames else ""
-    return name.startswith(("minijax.lax", "minijax.numpy", "minijax.operators"))
+    return bool({*name.split(".")[1:2]} & OF_ARRAYS)
 
 
 def birth(line, name, value):

@@ -195,7 +195,7 @@ def guard_methods():
 # What Python asks of an array in other words than those of operators.
 ASKED = {
     f"__{name}__"
-    for name in "bool float int index complex getitem setitem".split()
+    for name in "bool float int index complex getitem setitem iter len".split()
 }
 # What Python asks of the array itself, which may have been deleted.
 SPELLED = "__repr__", "__str__", "__format__", "__array__"

@@ -8,12 +8,14 @@ Reference: ``jax.checkpoint_policies``, ``jax.ad_checkpoint.checkpoint_name``.
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from minijax import lax
 from minijax.arrays.array import asarray_impl, shape_rules
 from minijax.batching.rules import vmap_rules
 from minijax.core import Primitive, impl_rules
+from minijax.diagnostics.tracebacks import guarded
 from minijax.forward.rules import jvp_rules
 from minijax.pytrees.functions import tree_map
 from minijax.reverse.transposition import transpose_rules
@@ -133,7 +135,15 @@ def _refuse_offloading(*_: Any, **__: Any) -> Callable[..., bool]:
     )
 
 
-checkpoint_policies = types.SimpleNamespace(
+class _Policies(types.SimpleNamespace):
+    @guarded
+    def __getattr__(self, name):
+        close = import_module("difflib").get_close_matches(name, vars(self), 1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise AttributeError(f"There is no checkpoint policy {name!r}.{hint}")
+
+
+checkpoint_policies = _Policies(
     everything_saveable=everything_saveable,
     nothing_saveable=nothing_saveable,
     dots_saveable=DotsSaveable(False),

@@ -125,7 +125,7 @@ def dynamic_slice(
     Reference: ``jax.lax.dynamic_slice``.
     """
     starts = _starts(operand, start_indices, allow_negative_indices)
-    sizes = integers(slice_sizes)
+    sizes = integers(slice_sizes, "Shapes")
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)[0]
 
 

@@ -17,6 +17,7 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import kind_of
 from minijax.arrays.settings import config
+from minijax.catalogue.selections import choose
 from minijax.core import Array
 from minijax.diagnostics.tracebacks import guarded
 from minijax.indexing.brackets import take_index
@@ -43,6 +44,7 @@ from minijax.numpy.creation import asarray, ones_like
 from minijax.numpy.shapes import broadcast_to
 from minijax.numpy.ufuncs import divide
 from minijax.operators.syntax import register
+from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
 
 
@@ -83,6 +85,7 @@ def as_update(array, values):
         if info.min <= values <= info.max:
             return asarray(values, dtype)
     values = values if isinstance(values, Array) else asarray(values)
+    check_dtypes("scatter", (array, values))
     if values.dtype != dtype != common_type(values, np.empty((), dtype))[0]:
         warnings.warn(
             "scatter inputs have incompatible types: cannot safely cast value from "
@@ -237,5 +240,7 @@ def compress_method(x, condition, axis=None, *, size=None, fill_value=0, out=Non
     return compress(condition, x, axis, **how)
 
 
-_methods = {"take": take, "nonzero": nonzero, "compress": compress_method}
+_methods = {
+    "take": take, "nonzero": nonzero, "compress": compress_method, "choose": choose,
+}  # fmt: skip
 register({name: guarded(method) for name, method in _methods.items()})

@@ -6,10 +6,16 @@ Reference: ``jax.lax.broadcast_in_dim``.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import broadcast_shapes, check_placed, integers
+from minijax.arrays.checks import (
+    broadcast_shapes,
+    check_placed,
+    integers,
+    refuse_sharding,
+)
 from minijax.core import Array, Primitive
 from minijax.typing import ArrayLike
 
@@ -32,7 +38,11 @@ primitive_rules(broadcast_in_dim_p, _broadcast_shape, _broadcast)
 
 
 def broadcast_in_dim(
-    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+    operand: ArrayLike,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Stretch `operand` to `shape`.
 
@@ -43,11 +53,12 @@ def broadcast_in_dim(
 
     Reference: ``jax.lax.broadcast_in_dim``.
     """
+    refuse_sharding("broadcast_in_dim", out_sharding)
     if isinstance(operand, Array) and operand.ndim == len(shape) == 0:
         return operand
     places = integers(broadcast_dimensions)
     [result] = broadcast_in_dim_p.bind(
-        operand, shape=integers(shape), broadcast_dimensions=places
+        operand, shape=integers(shape, "Shapes"), broadcast_dimensions=places
     )
     return result
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
-from minijax.arrays.checks import all_weak, free_axes, integers, sizes
+from minijax.arrays.checks import all_weak, free_axes, integers, refuse_sharding, sizes
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.lattice import from_node, join, lattice_node
 from minijax.arrays.numerics import contracted
@@ -73,6 +73,30 @@ class Precision(enum.Enum):
     HIGH = "high"
     HIGHEST = "highest"
 
+    @classmethod
+    def _missing_(cls, value):
+        if value not in _OTHER_NAMES:
+            names = [one.value for one in cls] + [*_OTHER_NAMES]
+            raise ValueError(
+                f"Precision argument must be one of: None, a string in {names}, a "
+                f"lax.Precision, or a tuple of two of these; got {value!r}."
+            )
+        return cls[_OTHER_NAMES[value]]
+
+
+# What JAX calls them besides, after the numbers that a TPU multiplies.
+_OTHER_NAMES = {
+    "float32": "HIGHEST",
+    "bfloat16_3x": "HIGH", "tensorfloat32": "HIGH",
+    "bfloat16": "DEFAULT", "fastest": "DEFAULT",
+}  # fmt: skip
+
+
+def _check_precision(precision):
+    for one in precision if isinstance(precision, tuple) else (precision,):
+        if one is not None:
+            Precision(one.lower() if isinstance(one, str) else one)
+
 
 def dot_general(
     lhs: ArrayLike,
@@ -80,6 +104,8 @@ def dot_general(
     dimension_numbers: Any,
     precision: Any = None,
     preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Multiply, and sum over contracting axes, for each index of the batch axes.
 
@@ -96,9 +122,8 @@ def dot_general(
 
     Reference: ``jax.lax.dot_general``.
     """
-    for one in precision if isinstance(precision, tuple) else (precision,):
-        if one is not None and not isinstance(one, Precision):
-            Precision(one.lower())
+    _check_precision(precision)
+    refuse_sharding("dot_general", out_sharding)
     contracting, batch = dimension_numbers
     if preferred_element_type is not None:
         preferred_element_type = canonicalize_dtype(preferred_element_type)
@@ -118,13 +143,19 @@ def dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
     *,
+    dimension_numbers: Any = None,
     precision: Any = None,
     preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
-    """Multiply matrices and vectors.
+    """Multiply matrices and vectors, or whatever `dimension_numbers` say.
 
     Reference: ``jax.lax.dot``.
     """
+    refuse_sharding("dot", out_sharding)
+    if dimension_numbers is not None:
+        how = dimension_numbers, precision, preferred_element_type
+        return dot_general(lhs, rhs, *how)
     lhs_ndim, rhs_ndim = typeof(lhs).ndim, typeof(rhs).ndim
     if not {lhs_ndim, rhs_ndim} <= {1, 2} or sizes(
         typeof(lhs).shape, [lhs_ndim - 1]

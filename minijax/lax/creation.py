@@ -138,7 +138,7 @@ def broadcasted_iota(
     Reference: ``jax.lax.broadcasted_iota``.
     """
     refuse_sharding("broadcasted_iota", out_sharding)
-    dtype, shape = canonicalize_dtype(dtype), integers(shape)
+    dtype, shape = canonicalize_dtype(dtype), integers(shape, "Shapes")
     [result] = iota_p.bind(dtype=dtype, shape=shape, dimension=int(dimension))
     return result
 

@@ -84,7 +84,9 @@ def reshape(
     Reference: ``jax.lax.reshape``.
     """
     refuse_sharding("reshape", out_sharding)
-    new_sizes = integers(new_sizes if hasattr(new_sizes, "__iter__") else (new_sizes,))
+    if not hasattr(new_sizes, "__iter__"):
+        new_sizes = (new_sizes,)
+    new_sizes = integers(new_sizes, "Shapes")
     if dimensions is not None:
         operand = transpose(operand, dimensions)
     if isinstance(operand, Array) and operand.shape == new_sizes:

@@ -15,7 +15,7 @@ from minijax.arrays.avals import typeof
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.creation import astype, full_like
-from minijax.numpy.shapes import arraylike, as_shape, moveaxis, reshape
+from minijax.numpy.shapes import arraylike, as_integer, as_shape, moveaxis, reshape
 from minijax.numpy.ufuncs import stretch
 from minijax.typing import ArrayLike
 
@@ -181,6 +181,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         raise ValueError("diagonal requires an array of at least two dimensions.")
     a = moveaxis(a, (axis1, axis2), (-2, -1))
     *others, rows, columns = a.shape
+    offset = as_integer(offset, "the offset of a diagonal")
     start, size = diagonal_place(rows, columns, offset)
     line = reshape(a, (*others, rows * columns))
     stop = start + (size - 1) * (columns + 1) + 1 if size else start

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import canonicalize_axis, refuse_sharding
+from minijax.arrays.checks import canonicalize_axis, no_integers, refuse_sharding
 from minijax.arrays.interchange import promised
 from minijax.core import Array
 from minijax.errors import ConcretizationTypeError, TracerIntegerConversionError
@@ -40,10 +40,7 @@ def as_shape(shape):
         sizes = tuple(sizes) if np.iterable(sizes) else (sizes,)
         return tuple(map(operator.index, sizes))
     except TypeError:
-        raise TypeError(
-            "Shapes must be 1D sequences of concrete values of integer type, got "
-            f"{shape!r}."
-        ) from None
+        raise TypeError(no_integers("Shapes", shape)) from None
 
 
 def complete_shape(old, new):

@@ -110,8 +110,9 @@ def as_bound(bound):
     integer = known_integer(bound)
     if isinstance(bound, Tracer) and integer is None:
         raise IndexError(
-            "The ends and the step of a slice must be known while tracing, since they "
-            f"decide the shape of the result; got {bound!r}."
+            "Slice entries must be static integers, since they decide the shape of "
+            f"the result; got {bound!r}. lax.dynamic_slice_in_dim(x, start, size) has "
+            "a start that the program computes."
         )
     return bound if integer is None else integer
 
