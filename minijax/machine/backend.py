@@ -8,21 +8,17 @@ from minijax.arrays.array import ArrayImpl
 from minijax.fusion.fusion_pass import fuse
 from minijax.jitting.compilation import backends, default_backend
 from minijax.kernels.program_steps import jaxpr_passes, lower
-from minijax.llvm.targets import TargetLibrary, current_target
+from minijax.llvm.targets import current_target
 from minijax.machine.executables import (
-    PROGRAM,
     Executable,
     address_of,
-    callable_elsewhere,
     collector_at_rest,
-    context_of,
     contexts,
     inputs_of,
     results_of,
     table,
     with_own_results,
 )
-from minijax.machine.host_steps import Host
 from minijax.machine.program_text import ProgramText
 from minijax.memory.planning import plan
 from minijax.memory.results import scratch
@@ -48,11 +44,8 @@ class CPUProgram(Executable):
         self.lowered = fuse(with_own_results(lower(self.simplified)))
         self.plan = plan(self.lowered, donated)
         program = ProgramText(self.plan, self.target)
-        self.text, self.host = str(program), Host(program.hosted)
-        self.library, self.asked = TargetLibrary(self.text, self.target), program.asked
-        self.address = self.library.engine.get_function_address("program")
-        self.function, self.context = PROGRAM(self.address), context_of(self)
-        self.entry = callable_elsewhere(self)
+        self.text = str(program)
+        self.load(program.hosted, program.asked)
 
     def __call__(self, *args):
         """Return the list of results."""

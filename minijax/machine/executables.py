@@ -20,6 +20,8 @@ from minijax.kernels.program_steps import Launch
 from minijax.kernels.steps import cost_of_program
 from minijax.kernels.views import Buffer, whole
 from minijax.llvm.compiler import object_code
+from minijax.llvm.targets import TargetLibrary
+from minijax.machine.host_steps import Host
 from minijax.memory.assignment import memory_stats
 from minijax.memory.backend import settled
 from minijax.memory.results import empty, given
@@ -165,12 +167,28 @@ class Executable:
 
     Attributes:
       lowered, plan: its `LoweredProgram` and its `MemoryPlan`.
+      text, target: what LLVM is given, and the `Target` that it is meant for.
       library: its machine code.
+      address, function: of the machine code: a number, and what Python calls.
+      entry: its `Entry`, or None.
       host, context: the `Host`, and the table that is the same from call to call.
     """
 
     donates, placement = True, None
     platforms = ("cpu",)
+
+    def load(self, hosted, asked):
+        """Make machine code of the program's text, and what each call gives it.
+
+        Args:
+          hosted: list of the steps that Python does.
+          asked: list of what the context holds behind the constants, for each call.
+        """
+        self.host, self.asked = Host(hosted), asked
+        self.library = TargetLibrary(self.text, self.target)
+        self.address = self.library.engine.get_function_address("program")
+        self.function, self.context = PROGRAM(self.address), context_of(self)
+        self.entry = callable_elsewhere(self)
 
     def cost_analysis(self):
         """Return how many operations and bytes the program takes, a dictionary."""

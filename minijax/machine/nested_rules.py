@@ -29,29 +29,6 @@ def nested(lowering, inputs, avals, write):
     return LoweredProgram(sources(inputs), outputs, [], steps)
 
 
-def lower_scan(lowering, eqn, *operands):
-    """Lower a loop with a known number of steps."""
-    program, length, sizes = _of_scan(**eqn.params)
-    consts, carry, xs = groups(operands, *sizes)
-    starts, states = carried(lowering, carry, groups(program.in_avals, *sizes)[1])
-    stacks = [atom.aval for atom in eqn.invars[sum(sizes) :]]
-    rows, moving = rows_of(lowering, xs, stacks)
-    body = nested(
-        lowering,
-        [*states, *moving],
-        program.out_avals,
-        lambda: lowering.program(program, [*consts, *states, *rows]),
-    )
-    outs = new_buffers(lowering, [var.aval for var in eqn.outvars])
-    results, ys = groups(sources(outs), len(carry))
-    ends = sources(starts), results, [*moving.values()], ys
-    lowering.steps.append(Repeat(length, eqn.params["reverse"], body, *ends))
-    return outs
-
-
-kernel_rules[scan_p] = lower_scan
-
-
 def _of_scan(jaxpr, length, num_consts, num_carry, **params):
     return jaxpr, length, (num_consts, num_carry)
 
@@ -86,3 +63,26 @@ def sources(views):
 def new_buffers(lowering, avals):
     """Return new views, each with a buffer to itself."""
     return [lowering.allocate(aval) for aval in avals]
+
+
+def lower_scan(lowering, eqn, *operands):
+    """Lower a loop with a known number of steps."""
+    program, length, sizes = _of_scan(**eqn.params)
+    consts, carry, xs = groups(operands, *sizes)
+    starts, states = carried(lowering, carry, groups(program.in_avals, *sizes)[1])
+    stacks = [atom.aval for atom in eqn.invars[sum(sizes) :]]
+    rows, moving = rows_of(lowering, xs, stacks)
+    body = nested(
+        lowering,
+        [*states, *moving],
+        program.out_avals,
+        lambda: lowering.program(program, [*consts, *states, *rows]),
+    )
+    outs = new_buffers(lowering, [var.aval for var in eqn.outvars])
+    results, ys = groups(sources(outs), len(carry))
+    ends = sources(starts), results, [*moving.values()], ys
+    lowering.steps.append(Repeat(length, eqn.params["reverse"], body, *ends))
+    return outs
+
+
+kernel_rules[scan_p] = lower_scan

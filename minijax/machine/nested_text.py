@@ -34,6 +34,17 @@ def carry_of(f, body, step):
     return Carry(*partition([n <= SMALL and f.takes(2 * n) for n in sizes], rows))
 
 
+def copy_if_apart(f, to, source, buffer):
+    """Write a copy of a buffer's bytes to an address, unless they are there."""
+    apart, done = f.label("apart"), f.label("there")
+    differ = f.emit(f"icmp ne i8* {to}, {source}")
+    f.line(f"br i1 {differ}, label %{apart}, label %{done}")
+    f.start(apart)
+    f.copy(to, source, buffer)
+    f.line(f"br label %{done}")
+    f.start(done)
+
+
 def begin(f, carry):
     """Write what comes before; return the addresses that go through the loop."""
     for state, following, start, _ in carry.small:
@@ -63,17 +74,6 @@ def finish(f, carry, names):
         f.copy(f.address(result), f.addresses[state], state)
     for (state, _, _, result), name in zip(carry.large, names[::2]):
         copy_if_apart(f, f.address(result), name, state)
-
-
-def copy_if_apart(f, to, source, buffer):
-    """Write a copy of a buffer's bytes to an address, unless they are there."""
-    apart, done = f.label("apart"), f.label("there")
-    differ = f.emit(f"icmp ne i8* {to}, {source}")
-    f.line(f"br i1 {differ}, label %{apart}, label %{done}")
-    f.start(apart)
-    f.copy(to, source, buffer)
-    f.line(f"br label %{done}")
-    f.start(done)
 
 
 def write_repeat(f, step):

@@ -40,6 +40,14 @@ class Limits(NamedTuple):
 LIMITS = Limits()
 
 
+def workspace(sizes, dtype, limits=LIMITS):
+    """Return how many bytes the packed panels of a product take, on any target."""
+    _, m, n, k = sizes
+    rows = min(m, limits.rows) + 12
+    columns = min(n, limits.columns) + 2 * (128 // dtype.itemsize)
+    return (rows + columns) * min(k, limits.depth) * dtype.itemsize
+
+
 class Side(NamedTuple):
     """How an operand is divided: into panels of rows, of the right one of columns.
 
@@ -179,14 +187,6 @@ def parameters(dtype):
     names = "batch m n k a a_batch a_row a_column b b_batch b_row b_column"
     names = f"{names} c c_batch c_row workspace".split()
     return [(kinds.get(name, "i64"), f"%{name}") for name in names]
-
-
-def workspace(sizes, dtype, limits=LIMITS):
-    """Return how many bytes the packed panels of a product take, on any target."""
-    _, m, n, k = sizes
-    rows = min(m, limits.rows) + 12
-    columns = min(n, limits.columns) + 2 * (128 // dtype.itemsize)
-    return (rows + columns) * min(k, limits.depth) * dtype.itemsize
 
 
 @functools.cache
