@@ -90,7 +90,9 @@ def common_loops(producer, consumer):
     for read, store in handovers(producer, consumer):
         found, cut = indices(read.place, sizes, store.place, producer.sizes)
         if cut:
-            return common_loops(producer, consumer.along(*split_axis(*cut, sizes)))
+            axis, inner = cut
+            split = consumer.along(*split_axis(axis, inner, sizes))
+            return common_loops(producer, split)
         fits = found is not None and is_plain(read, store)
         asked.add(walked_again(found, producer.sizes, sizes) if fits else None)
     agreed = len(asked) == 1 and None not in asked
