@@ -104,8 +104,8 @@ def _storey(canvas, row, today):
     )  # fmt: skip
     if height == OPEN:
         ink = "ink" if lit or built else "muted"
-        canvas.text(SHAFT + 28, y + 16.5, str(i), 12, ink, "end", bold=lit)
-        canvas.text(SHAFT + 37, y + 16.5, floor.name, 13, ink, bold=lit)
+        canvas.text(SHAFT + 28, y + 14.5, str(i), 12, ink, "end", bold=lit)
+        canvas.text(SHAFT + 37, y + 14.5, floor.name, 13, ink, bold=lit)
 
 
 def _shaft(canvas, top, bottom, car):
