@@ -118,6 +118,7 @@ def tree(obj, children=None):
     walk, canvas = _Walk(obj, children or builtin_children), Canvas()
     _draw(canvas, walk, walk.root)
     right = max(walk.columns[n["depth"]] + _box(n) for n in walk.nodes)
-    title = f"Tree with {walk.leaves} leaves"
+    count = f"{walk.leaves} leaves" if walk.leaves else f"{len(walk.nodes)} nodes"
+    title = f"Tree with {count}"
     height = 12 + max(walk.row, 1) * ROW + 4
     return canvas.figure(right + 32, height, title, clip(_outline(walk.root), 9000))

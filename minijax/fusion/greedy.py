@@ -82,9 +82,11 @@ def is_plain(read, store):
 
 
 def common_loops(producer, consumer):
-    """Return at which indices, along the loops of the consumer, the producer makes all
-    that is read, each once; and the consumer, of which an axis may be split in two.
-    None if there are no such indices.
+    """Return where the consumer's loops find all that the producer makes, or None.
+
+    Returns:
+      The index along each loop of the producer, in the loops of the consumer; and the
+      consumer, of which an axis may be split in two. None if there are no such indices.
     """
     asked, sizes = set(), consumer.sizes
     for read, store in handovers(producer, consumer):
@@ -100,8 +102,10 @@ def common_loops(producer, consumer):
 
 
 def substituted(producer, consumer, wanted, target):
-    """Return the launch of two in the loops of the consumer; None if that cannot be, or
-    if a row that is walked again is too long."""
+    """Return the launch of both in the loops of the consumer, or None.
+
+    It is None if there is none, or if a row that is walked again is too long.
+    """
     first, second = part_of(producer), part_of(consumer)
     found = first and second and common_loops(first, second)
     if not found or math.prod(first.sizes) != math.prod(second.sizes):
