@@ -123,15 +123,11 @@ class Record:
 
     def update(self, shape=None, dtype=None, weak_type=None, manual_axis_type=None):
         """Return a copy with some of its parts replaced."""
+        given = shape, dtype, weak_type, manual_axis_type
         kind: type = type(self)
-        return kind(
-            self.shape if shape is None else shape,
-            self.dtype if dtype is None else dtype,
-            self.weak_type if weak_type is None else weak_type,
-            manual_axis_type=(
-                self.manual_axis_type if manual_axis_type is None else manual_axis_type
-            ),
-        )
+        pairs = zip(self._key(), given)
+        *parts, axes = [old if new is None else new for old, new in pairs]
+        return kind(*parts, manual_axis_type=axes)
 
     def str_short(self, short_dtypes=True, mesh_axis_types=False):
         """Return the spelling of jaxprs, such as ``f32[3,4]``, or ``float32[3,4]``."""

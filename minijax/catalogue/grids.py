@@ -190,12 +190,12 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
     Reference: ``jax.numpy.tril_indices``.
     """
-    return _where_true(np.tri(*_rows_columns_offset(n, m, k)))
+    return _where_true(_lower(n, k, m))
 
 
-def _rows_columns_offset(n, m, k):
+def _lower(n, k, m):
     sizes = [as_integer(size, "a size") for size in (n, n if m is None else m)]
-    return *sizes, as_integer(k, "the offset of a diagonal")
+    return np.tri(*sizes, as_integer(k, "the offset of a diagonal"))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -203,15 +203,14 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
     Reference: ``jax.numpy.triu_indices``.
     """
-    n, m, k = _rows_columns_offset(n, m, k)
-    return _where_true(1 - np.tri(n, m, k - 1))
+    return _where_true(1 - _lower(n, k - 1, m))
 
 
 def _sizes_of_matrix(name, arr):
     shape = arr.shape if hasattr(arr, "shape") else arraylike(name, arr).shape
     if len(shape) != 2:
         raise ValueError("Only 2-D inputs are accepted")
-    return shape
+    return dict(zip("nm", shape))
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
@@ -219,8 +218,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
     Reference: ``jax.numpy.tril_indices_from``.
     """
-    n, m = _sizes_of_matrix("tril_indices_from", arr)
-    return tril_indices(n, k, m)
+    return tril_indices(k=k, **_sizes_of_matrix("tril_indices_from", arr))
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
@@ -228,8 +226,7 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
     Reference: ``jax.numpy.triu_indices_from``.
     """
-    n, m = _sizes_of_matrix("triu_indices_from", arr)
-    return triu_indices(n, k, m)
+    return triu_indices(k=k, **_sizes_of_matrix("triu_indices_from", arr))
 
 
 def mask_indices(
@@ -399,6 +396,5 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
         found.insert(0, index)
     above = rest > 0
     below = rest < -1 if kind(rest) != "u" else False
-    return tuple(
-        [where(above, size - 1, where(below, 0, i)) for size, i in zip(sizes, found)]
-    )
+    pairs = zip(sizes, found)
+    return tuple([where(above, n - 1, where(below, 0, i)) for n, i in pairs])
