@@ -194,8 +194,8 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 
 def _lower(n, k, m):
-    sizes = [as_integer(size, "a size") for size in (n, n if m is None else m)]
-    return np.tri(*sizes, as_integer(k, "the offset of a diagonal"))
+    n, m = [as_integer(size, "a size") for size in (n, n if m is None else m)]
+    return np.tri(n, m, as_integer(k, "the offset of a diagonal"))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
