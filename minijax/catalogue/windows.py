@@ -17,7 +17,8 @@ from minijax.numpy.shapes import as_integer
 
 def _window(M, weights):
     """Return ``weights(n, M - 1)`` for n = 0, ..., M - 1; a single weight is 1."""
-    M, dtype = as_integer(M, "the length of a window"), canonicalize_dtype(float)
+    M = as_integer(M, "the length of a window") if isinstance(M, Array) else int(M)
+    dtype = canonicalize_dtype(float)
     return ones(M, dtype) if M <= 1 else weights(lax.iota(dtype, M), M - 1)
 
 

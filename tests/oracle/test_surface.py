@@ -73,12 +73,6 @@ KEYWORDS = {
     "dlpack.from_dlpack": {"external_array": "it goes by position"},
     "export.export": {"_override_lowering_rules": "of JAX's own tests"},
     "lax.all_gather": {"to": NAMED_AXES},
-    "lax.broadcast_in_dim": {"out_sharding": SHARDED},
-    "lax.dot": {
-        "out_sharding": SHARDED,
-        "dimension_numbers": "dot_general takes them",
-    },
-    "lax.dot_general": {"out_sharding": SHARDED},
     "lax.reduce_sum": {"out_sharding": SHARDED},
 }
 
