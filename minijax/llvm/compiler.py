@@ -6,6 +6,7 @@ Reference: https://llvmlite.readthedocs.io (binding layer).
 """
 
 import ctypes
+import functools
 
 from minijax.jaxprs.latest import Latest
 
@@ -30,9 +31,7 @@ class Library:
 
     def recipe(self, binding):
         """Return what the code depends on beside the text: processor and passes."""
-        features = binding.get_host_cpu_features().flatten()
-        triple, name = binding.get_default_triple(), binding.get_host_cpu_name()
-        return f"{triple} {name} {features} speed 2"
+        return f"{binding.get_default_triple()} {' '.join(host_cpu())} speed 2"
 
     def function(self, name, arity):
         """Return a function of the library that takes so many addresses."""
@@ -116,8 +115,15 @@ def target_machine(binding):
     """Return LLVM's description of this computer."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
+    name, features = host_cpu()
     return binding.Target.from_default_triple().create_target_machine(
-        cpu=binding.get_host_cpu_name(),
-        features=binding.get_host_cpu_features().flatten(),
-        opt=2,
+        cpu=name, features=features, opt=2
     )
+
+
+@functools.cache
+def host_cpu():
+    """Return LLVM's name of this processor, and what it can do; asked for once."""
+    from llvmlite import binding
+
+    return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
