@@ -11,6 +11,7 @@ from minijax.llvm.targets import forced_target
 from minijax.vectors import held_rows
 from tests import annotations
 from tests.annotations import ANNOTATIONS, Recorded, child, nest_without, problems
+from tests.backends_here import HERE
 from tests.vector_cases import column_folds, row_program, turned
 
 
@@ -53,6 +54,11 @@ def test_each_annotation_is_met_and_can_be_switched_off(annotation):
         texts.append(jitted.lower(x).compile().as_text("llvm"))
         assert np.allclose(jitted(x), f(minijax.numpy.asarray(x)), rtol=1e-4, atol=1e-6)
     assert annotation in Recorded.met and texts[0] != texts[1]
+
+
+def test_other_batteries_run_the_package_s_own_backends():
+    """Else each of them would take four times as long behind this file."""
+    assert "cpu" in HERE and not [name for name in HERE if "," in name or " " in name]
 
 
 @pytest.mark.parametrize("annotation", annotations.LEFT_OUT)
