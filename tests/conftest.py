@@ -7,6 +7,7 @@ Hypothesis draws the same examples in each run, and nobody looks at a clock: a t
 that fails today fails tomorrow. `--hypothesis-profile default` looks for new ones.
 """
 
+import gc
 import importlib
 import os
 import pkgutil
@@ -116,6 +117,12 @@ def pytest_collection_modifyitems(items):
         if "gpu" not in serves or reason:
             reason = reason or f"asks for the backend {named!r}"
             item.add_marker(pytest.mark.skip(reason=f"of the CPU: {reason}"))
+
+
+def pytest_collection_finish():
+    """Keep the tests themselves out of each search for garbage, which look at all there is."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
