@@ -120,7 +120,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """Keep the tests themselves out of each search for garbage, which look at all there is."""
+    """Keep the tests themselves out of what each search for garbage looks through."""
     gc.collect()
     gc.freeze()
 
