@@ -83,8 +83,7 @@ def primitive_rules(primitive, shape, compute):
 
     def impl(*args, **params):
         avals = shape_rules[primitive](*map(typeof, args), **params)
-        return evaluated(primitive, compute, args, params, avals)
+        return evaluated(primitive, computations[primitive], args, params, avals)
 
-    shape_rules[primitive] = shape
-    computations[primitive] = compute
+    shape_rules[primitive], computations[primitive] = shape, compute
     impl_rules[primitive] = impl

@@ -137,9 +137,11 @@ def substituted(producer, consumer, wanted, target):
     It is None if there are no such loops, or if anything speaks against one kernel.
     """
     parts = paired(producer, consumer)
-    if parts is None or objections(*parts, target):
+    if parts is None:
         return None
-    return merged(parts[-1], wanted)
+    first, moved, both = parts
+    refused = objections(first, moved, both, target)
+    return None if refused else merged(both, wanted)
 
 
 def fuse_greedily(program, target=None):

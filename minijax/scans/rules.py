@@ -77,7 +77,7 @@ def _vmap(axis, args, dims, jaxpr, num_consts, num_carry, **how):
     step, mapped, outs = vmap_step(jaxpr, axis, given, num_consts, num_carry)
 
     fixed, rows = groups(list(zip(args, dims, mapped)), num_consts + num_carry)
-    batches = [_batch(*operand, axis.size) for operand in fixed]
+    batches = [_batch(x, dim, flag, axis.size) for x, dim, flag in fixed]
     consts, carry = groups(batches, num_consts)
     xs = [_rows_of_batches(x, dim) for x, dim, _ in rows]
 
