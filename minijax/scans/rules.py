@@ -18,8 +18,8 @@ def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
     sizes = num_consts, num_carry
     moving = tuple([t is not None for t in tangents])
     step, moving, moves = jvp_step(jaxpr, moving, *sizes)
-    grouped = [groups(row, *sizes) for row in (primals, tangents, moving)]
-    consts, carry, xs = map(_with_tangents, *grouped)
+    by_group = zip(*[groups(each, *sizes) for each in (primals, tangents, moving)])
+    consts, carry, xs = [_with_tangents(*group) for group in by_group]
     carry, ys = bind_scan(step, consts, carry, xs, **how)
     carry, carry_dot = groups(carry, num_carry)
     ys, ys_dot = groups(ys, len(jaxpr.outvars) - num_carry)
