@@ -17,7 +17,8 @@ from minijax.arrays.array import (
     ArrayImpl,
     asarray_impl,
     asbuffer,
-    impl_rule_of,
+    computations,
+    primitive_rules,
     shape_rules,
 )
 from minijax.arrays.avals import ShapedArray, typeof
@@ -143,13 +144,16 @@ def test_a_tracer_has_no_buffer():
 
 def test_evaluate_asks_the_shape_rule_first():
     twice_p = Primitive("twice")
-    shape_rules[twice_p] = lambda x: [x.update(dtype=np.int8), x]
-    impl_rules[twice_p] = impl_rule_of(twice_p, lambda xp, x: [x + x, xp.negative(x)])
+    primitive_rules(
+        twice_p,
+        lambda x: [x.update(dtype=np.int8), x],
+        lambda xp, x: [x + x, xp.negative(x)],
+    )
     first, second = twice_p.bind(np.float32([1, 2]))
     assert (first.dtype, second.dtype) == (np.int8, np.float32)
     np.testing.assert_array_equal(np.asarray(first), [2, 4])
     assert all(isinstance(result, ArrayImpl) for result in (first, second))
-    del shape_rules[twice_p], impl_rules[twice_p]
+    del shape_rules[twice_p], impl_rules[twice_p], computations[twice_p]
 
 
 def test_no_warnings_from_arithmetic():

@@ -6,7 +6,7 @@ Reference: ``jax.Array``.
 """
 
 from minijax.arrays.avals import typeof
-from minijax.arrays.interchange import Interchange, placement_of
+from minijax.arrays.interchange import Interchange, placement_of, seal
 from minijax.arrays.placement import default_placement
 from minijax.core import Array, RuleTable, impl_rules
 from minijax.errors import UnexpectedTracerError
@@ -28,8 +28,7 @@ class ArrayImpl(Interchange):
 
     def __init__(self, buffer, aval, placement=None):
         self._buffer, self.aval = buffer, aval
-        self.placement = placement or default_placement()
-        self.placement.device.seal(buffer)
+        seal(self, placement)
 
 
 def asbuffer(x, device=None):
@@ -54,34 +53,37 @@ def asarray_impl(x):
     return ArrayImpl(asbuffer(x, placement.device), typeof(x), placement)
 
 
-shape_rules = RuleTable("shape")
-computations = {}  # what each primitive does to plain buffers
-
-
-def impl_rule_of(primitive, compute):
-    """Return the impl rule that applies `compute` to the buffers of the operands.
+def evaluated(primitive, compute, args, params, avals):
+    """Return the results of a primitive, computed where its operands lie.
 
     Args:
-      primitive: whose shape rule checks the operands and types the results.
+      primitive: which may be evaluated `together` by several devices.
       compute: a function of the array module (``numpy``), the buffers and the
         parameters, which returns a buffer, or a list of them.
+      args, params: operands and parameters.
+      avals: what the results are.
     """
+    placement = placement_of(args, primitive)
+    device = placement.device
+    if device.together:
+        return device.together(primitive, args, params, avals, placement)
+    buffers = [asbuffer(arg, device) for arg in args]
+    results = device.evaluate(primitive, compute, buffers, params, avals)
+    return [ArrayImpl(x, aval, placement) for x, aval in zip(results, avals)]
 
-    def rule(*args, **params):
-        avals = shape_rules[primitive](*map(typeof, args), **params)
-        placement = placement_of(args, primitive)
-        device = placement.device
-        if device.together:
-            return device.together(primitive, args, params, avals, placement)
-        buffers = [asbuffer(arg, device) for arg in args]
-        results = device.evaluate(primitive, compute, buffers, params, avals)
-        return [ArrayImpl(x, aval, placement) for x, aval in zip(results, avals)]
 
-    return rule
+shape_rules = RuleTable("shape")
+
+
+computations = {}  # what each primitive does to plain buffers
 
 
 def primitive_rules(primitive, shape, compute):
     """Give a primitive its first two rules: its shape rule and its evaluation."""
-    shape_rules[primitive] = shape
-    computations[primitive] = compute
-    impl_rules[primitive] = impl_rule_of(primitive, compute)
+
+    def impl(*args, **params):
+        avals = shape_rules[primitive](*map(typeof, args), **params)
+        return evaluated(primitive, computations[primitive], args, params, avals)
+
+    shape_rules[primitive], computations[primitive] = shape, compute
+    impl_rules[primitive] = impl

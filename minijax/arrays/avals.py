@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from minijax.arrays.checks import rule_of_class
 from minijax.arrays.dtypes import canonicalize_dtype, dtype_of_numbers
-from minijax.arrays.interchange import Record, rule_of_class
+from minijax.arrays.interchange import Record
 from minijax.arrays.settings import config
-from minijax.arrays.sharding_types import NO_MANUAL_AXES
 
 
 class ShapedArray(Record):
@@ -30,14 +30,7 @@ class ShapedArray(Record):
     Reference: ``jax.core.ShapedArray``.
     """
 
-    __slots__ = ("dtype", "manual_axis_type", "shape", "weak_type")
-
-    def __init__(
-        self, shape, dtype, weak_type=False, *, manual_axis_type=NO_MANUAL_AXES
-    ):
-        self.shape = tuple(shape)
-        self.dtype = np.dtype(dtype)
-        self.weak_type, self.manual_axis_type = weak_type, manual_axis_type
+    __slots__ = ()
 
     ndim = property(lambda self: len(self.shape), doc="Number of axes.")
     size = property(lambda self: math.prod(self.shape), doc="Number of elements.")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from minijax.arrays.dtypes import kind_of, name_of
+from minijax.arrays.interchange import refuse_promise
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.errors import ConcretizationTypeError
 
@@ -26,6 +27,23 @@ KIND_NAMES = {
 def listing(items):
     """Return `items` in a row, for messages."""
     return ", ".join(map(str, items))
+
+
+def rule_of_class(rules, x):
+    """Return the entry of a table for the class of `x`, or the nearest base class.
+
+    Raises:
+      TypeError: if there is none, so that `x` is no operand.
+      ValueError: if `x` only promises an array.
+    """
+    for kind in type(x).__mro__:
+        if kind in rules:
+            return rules[kind]
+    refuse_promise(x)
+    raise TypeError(
+        f"{x!r} of type {type(x)} is not a valid array type: "
+        "an array, a NumPy array or a number is expected."
+    )
 
 
 def check_same_dtype(name, avals):

@@ -16,6 +16,7 @@ import numpy as np
 
 from minijax.arrays.dtypes import EXTENDED, name_of, short_name
 from minijax.arrays.placement import Device, default_placement
+from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.core import Array, methods
 
 UNSIGNED, BFLOAT = (1, 16, 1), (4, 16, 1)  # the kind of a number, its bits, how many
@@ -95,10 +96,19 @@ aval_parts: dict = {}
 class Record:
     """What is compared, hashed, written and pickled by its four parts.
 
-    They are `shape`, `dtype`, `weak_type` and `manual_axis_type` of an abstract value.
+    Args:
+      shape, dtype, weak_type: of an abstract value.
+      manual_axis_type: a `ManualAxisType`, for programs on many devices.
     """
 
-    __slots__ = ()
+    __slots__ = ("dtype", "manual_axis_type", "shape", "weak_type")
+
+    def __init__(
+        self, shape, dtype, weak_type=False, *, manual_axis_type=NO_MANUAL_AXES
+    ):
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        self.weak_type, self.manual_axis_type = weak_type, manual_axis_type
+
     mat = property(lambda self: self.manual_axis_type)
 
     def __getattr__(self, name):
@@ -165,27 +175,16 @@ def refuse_promise(x):
         )
 
 
-def rule_of_class(rules, x):
-    """Return the entry of a table for the class of `x`, or the nearest base class.
-
-    Raises:
-      TypeError: if there is none, so that `x` is no operand.
-      ValueError: if `x` only promises an array.
-    """
-    for kind in type(x).__mro__:
-        if kind in rules:
-            return rules[kind]
-    refuse_promise(x)
-    raise TypeError(
-        f"{x!r} of type {type(x)} is not a valid array type: "
-        "an array, a NumPy array or a number is expected."
-    )
-
-
 NO_NUMBERS = (
     "An array of dtype {} cannot be converted to a NumPy array: its elements are no "
     "numbers. minijax.random.key_data(array) returns the words that they are made of."
 )
+
+
+def seal(array, placement):
+    """Make an array's buffer read-only, where it lies: if None, the default device."""
+    array.placement = placement or default_placement()
+    array.placement.device.seal(array._buffer)
 
 
 class Interchange(Array):

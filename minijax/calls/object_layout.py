@@ -16,8 +16,8 @@ import sysconfig
 import numpy as np
 
 from minijax.arrays.array import ArrayImpl
-from minijax.arrays.avals import ShapedArray
 from minijax.arrays.dtypes import DTYPES
+from minijax.arrays.interchange import Record
 from minijax.arrays.settings import Config
 from minijax.calls.words import half, word
 from minijax.jitting.functions import JitFunction
@@ -56,7 +56,7 @@ def place_of(kind, slot):
 BUFFER, AVAL, PLACEMENT = [
     place_of(ArrayImpl, name) for name in ArrayImpl.__slots__
 ]
-WEAK, CONFIG_VALUES = place_of(ShapedArray, "weak_type"), place_of(Config, "_values")
+WEAK, CONFIG_VALUES = place_of(Record, "weak_type"), place_of(Config, "_values")
 WEAK_REFERENCES = getattr(ArrayImpl, "__weakrefoffset__", 0)
 GATE = size_of(JitFunction)  # the one slot of a class derived from it
 
@@ -75,7 +75,7 @@ def check_interpreter():
 
 def check_slots():
     """Raise `UnknownLayout` unless slots are where `place_of` says."""
-    for kind in (ArrayImpl, ShapedArray, Config):
+    for kind in (ArrayImpl, Record, Config):
         for slot in kind.__slots__:
             sample, value = object.__new__(kind), object()
             getattr(kind, slot).__set__(sample, value)

@@ -59,14 +59,16 @@ def one_launch(substitute, steps, pair, outputs, target):
 
 def walked_again(found, limits, sizes):
     """Return indices with a loop of the same size for each axis that was folded."""
-    found, used = [*found], {axis for at in found if at for axis in at.axes}
+    found, index_along = [*found], unit(len(sizes))
+    used = {axis for at in found if at is not None for axis in at.axes}
     for folded in [axis for axis, at in enumerate(found) if at is None]:
         same = [axis for axis, size in enumerate(sizes) if size == limits[folded]]
         free = [axis for axis in same if axis not in used]
         if not free:
             return None
-        found[folded] = unit(len(sizes))[free[-1]]  # the index along this axis
-        used.add(free[-1])
+        innermost = free[-1]
+        found[folded] = index_along[innermost]
+        used.add(innermost)
     return tuple(found)
 
 
@@ -101,22 +103,45 @@ def common_loops(producer, consumer):
     return (asked.pop(), consumer) if agreed else None
 
 
-def substituted(producer, consumer, wanted, target):
-    """Return the launch of both in the loops of the consumer, or None.
+def paired(producer, consumer):
+    """Return a producer, the same in its consumer's loops, and both; None if it fails.
 
-    It is None if there is none, or if a row that is walked again is too long.
+    All three are parts of launches.
     """
     first, second = part_of(producer), part_of(consumer)
     found = first and second and common_loops(first, second)
-    if not found or math.prod(first.sizes) != math.prod(second.sizes):
+    if not found:
         return None
     at, second = found
-    first = first.along(at, second.sizes)
-    both, folded = joined(first, second), set().union(*first.folding.values())
-    is_near = elements(both.sizes, folded) <= target.near
-    in_order = all(outer < inner for outer, inner in both.orders)
-    good = is_near and in_order and both.ops <= target.wide
-    return merged(both, wanted) if good else None
+    moved = first.along(at, second.sizes)
+    return first, moved, joined(moved, second)
+
+
+def objections(first, moved, both, target):
+    """Return what speaks against one kernel of the parts of a pair: a list of texts."""
+    made, wanted = math.prod(first.sizes), math.prod(both.sizes)
+    row = elements(both.sizes, set().union(*moved.folding.values()))
+    checks = {
+        f"{made} indices, and not {wanted}": made != wanted,
+        f"{row} numbers walked again, {target.near} stay near": row > target.near,
+        f"{both.ops} operations, wide is {target.wide}": both.ops > target.wide,
+    }
+    for outer, inner in both.orders:
+        checks[f"loop {outer} should be outside of loop {inner}"] = outer >= inner
+    return [text for text, against in checks.items() if against]
+
+
+def substituted(producer, consumer, wanted, target):
+    """Return the launch of both in the loops of the consumer, or None.
+
+    It is None if there are no such loops, or if anything speaks against one kernel.
+    """
+    parts = paired(producer, consumer)
+    if parts is None:
+        return None
+    first, moved, both = parts
+    refused = objections(first, moved, both, target)
+    return None if refused else merged(both, wanted)
 
 
 def fuse_greedily(program, target=None):

@@ -37,12 +37,12 @@ def elementwise_shape(name, accepts, result_dtype):
         check_kind(name, accepts, avals)
         shared = shared_aval(avals)
         if shared is not None and result_dtype(shared.dtype) is shared.dtype:
-            return [shared]
+            return [shared]  # a short cut: nothing to compare, nothing to stretch
         check_same_dtype(name, avals)
         shape = broadcast_strictly(name, [aval.shape for aval in avals])
         return [ShapedArray(shape, result_dtype(avals[0].dtype), all_weak(avals))]
 
-    rule.__qualname__ = name  # what Python calls it if it is given a parameter
+    rule.__qualname__ = name  # for Python's message about an unknown parameter
     return rule
 
 

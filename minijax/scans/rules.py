@@ -18,8 +18,8 @@ def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
     sizes = num_consts, num_carry
     moving = tuple([t is not None for t in tangents])
     step, moving, moves = jvp_step(jaxpr, moving, *sizes)
-    grouped = [groups(row, *sizes) for row in (primals, tangents, moving)]
-    consts, carry, xs = map(_with_tangents, *grouped)
+    by_group = zip(*[groups(each, *sizes) for each in (primals, tangents, moving)])
+    consts, carry, xs = [_with_tangents(*group) for group in by_group]
     carry, ys = bind_scan(step, consts, carry, xs, **how)
     carry, carry_dot = groups(carry, num_carry)
     ys, ys_dot = groups(ys, len(jaxpr.outvars) - num_carry)
@@ -62,15 +62,25 @@ split_rules[scan_p] = lambda split, _, args, on_tape, params: split_scan(
 )
 
 
+def _batch(x, dim, mapped, size):
+    """Return a constant or a carry, with its mapped axis in front if it is mapped."""
+    return at_front(x, dim, size) if mapped else x
+
+
+def _rows_of_batches(x, dim):
+    """Return one of the xs, with its mapped axis behind that of the steps."""
+    return x if dim is None else move_axis(x, dim, 1)
+
+
 def _vmap(axis, args, dims, jaxpr, num_consts, num_carry, **how):
-    mapped = tuple([dim is not None for dim in dims])
-    step, mapped, outs = vmap_step(jaxpr, axis, mapped, num_consts, num_carry)
-    triples = groups(list(zip(args, dims, mapped)), num_consts, num_carry)
-    consts, carry = (
-        [at_front(x, dim, axis.size) if now else x for x, dim, now in group]
-        for group in triples[:2]
-    )
-    xs = [x if dim is None else move_axis(x, dim, 1) for x, dim, _ in triples[2]]
+    given = tuple([dim is not None for dim in dims])
+    step, mapped, outs = vmap_step(jaxpr, axis, given, num_consts, num_carry)
+
+    fixed, rows = groups(list(zip(args, dims, mapped)), num_consts + num_carry)
+    batches = [_batch(x, dim, flag, axis.size) for x, dim, flag in fixed]
+    consts, carry = groups(batches, num_consts)
+    xs = [_rows_of_batches(x, dim) for x, dim, _ in rows]
+
     carry, ys = bind_scan(step, consts, carry, xs, **how)
     places = [0] * len(carry) + [1] * len(ys)
     return carry + ys, [place if out else None for place, out in zip(places, outs)]

@@ -48,7 +48,7 @@ def transposed_step(step, linear, ct_avals, num_consts, num_carry):
     return stage(back, [*consts, *ct_avals, *rows])
 
 
-def run_backwards(cts, operands, linear, step, num_consts, num_carry, loop, **how):
+def run_backwards(cts, operands, linear, step, num_consts, num_carry, with_sums, **how):
     """Run a scan backwards.
 
     Args:
@@ -56,7 +56,7 @@ def run_backwards(cts, operands, linear, step, num_consts, num_carry, loop, **ho
       operands, linear: of the scan, and for each whether the scan is linear in it; in
         all the carry it is.
       step, num_consts, num_carry, **how: its other parameters.
-      loop: `sum_in_carry`, or a function that does the same.
+      with_sums: `sum_in_carry`, or a function that does the same.
 
     Returns:
       For each operand its cotangent, or None if the scan is not linear in it.
@@ -68,7 +68,7 @@ def run_backwards(cts, operands, linear, step, num_consts, num_carry, loop, **ho
     ct_avals = *map(typeof, ct_carry), *[row_aval(typeof(ct)) for ct in ct_ys]
     back = transposed_step(step, linear, ct_avals, num_consts, num_carry)
     xs = ct_ys + rows
-    totals, ct_carry, ct_xs = loop(back, consts, ct_carry, xs, num_sums, **how)
+    totals, ct_carry, ct_xs = with_sums(back, consts, ct_carry, xs, num_sums, **how)
     return spread(linear, totals + ct_carry + ct_xs)
 
 
@@ -122,7 +122,7 @@ def _transpose(cts, *operands, jaxpr, num_consts, num_carry, reverse, **how):
     cts = [zeros(a) if ct is None else ct for ct, a in zip(cts, step.out_avals)]
     linear = [isinstance(x, Linear) for x in needed]
     linear[sizes[0] : sum(sizes)] = [True] * sizes[1]  # zeros, if they are known
-    how = {"loop": loop_with_sums.value, "reverse": not reverse, **how}
+    how = {"with_sums": loop_with_sums.value, "reverse": not reverse, **how}
     arrived = run_backwards(cts, needed, tuple(linear), step, *sizes, **how)
     cts = spread(kept, arrived)
     return [ct if isinstance(x, Linear) else None for x, ct in zip(operands, cts)]
