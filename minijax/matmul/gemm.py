@@ -195,7 +195,8 @@ def write_gemm(f, tile, limits):
     kind = type_of(tile.dtype)
     f.lines += on_stack("%apart", kind, tile.rows * tile.columns * tile.dtype.itemsize)
     space = f.cast("i8", "%workspace", kind)
-    blocking = Blocking(tile, limits, *panels_of(f, tile), space)
+    left, right = panels_of(f, tile)
+    blocking = Blocking(tile, limits, left, right, space)
 
     def pair(index):
         write_product(f, blocking, *[in_batch(f, kind, x, index) for x in "abc"])
