@@ -23,7 +23,7 @@ from minijax.llvm.kernel_text import module_text
 from minijax.llvm.schedules import kernel_function
 from minijax.llvm.targets import TargetLibrary, current_target
 from minijax.machine.backend import CPUProgram
-from minijax.machine.program_text import write_launch
+from minijax.machine.step_writers import write_launch
 from minijax.matmul.calls import write_product_step
 from minijax.matmul.lowering import Product
 from minijax.threads import pool_code

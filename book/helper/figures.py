@@ -26,6 +26,7 @@ from .reels import reel
 from .sectors import sectors
 from .stages import stages
 from .strides import strides
+from .tilings import tiling
 from .timelines import timeline
 from .towers import FLOORS, Floor, lift, stack
 from .trees import tree
@@ -63,6 +64,7 @@ __all__ = [
     "standing",
     "strides",
     "table",
+    "tiling",
     "timeline",
     "tree",
     "visits",

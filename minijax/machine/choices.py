@@ -24,8 +24,8 @@ from minijax.machine.nested_rules import (
     new_buffers,
     sources,
 )
-from minijax.machine.nested_text import advance, begin, carry_of, enter, finish
 from minijax.machine.program_text import write_steps
+from minijax.machine.step_writers import advance, begin, carry_of, enter, finish
 from minijax.machine.steps_text import typed
 from minijax.memory.liveness import captured
 

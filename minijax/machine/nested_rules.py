@@ -2,10 +2,14 @@
 # edit the chapter, not this file.
 """Kernel rules of loops: steps with programs in them."""
 
+from functools import partial
+from typing import NamedTuple
+
+from minijax.arrays.avals import ShapedArray
 from minijax.kernels.program_steps import LoweredProgram, fills_a_buffer, kernel_rules
 from minijax.kernels.views import Buffer
 from minijax.machine.nested import Repeat
-from minijax.scans.primitive import row_aval, scan_p
+from minijax.scans.primitive import scan_p
 from minijax.scans.steps import groups
 
 
@@ -29,32 +33,6 @@ def nested(lowering, inputs, avals, write):
     return LoweredProgram(sources(inputs), outputs, [], steps)
 
 
-def _of_scan(jaxpr, length, num_consts, num_carry, **params):
-    return jaxpr, length, (num_consts, num_carry)
-
-
-def carried(lowering, carry, avals):
-    """Return views of the first states, in buffers of the loop's own, and of states."""
-    return list(map(lowering.copy, carry, avals)), new_buffers(lowering, avals)
-
-
-def in_its_buffer(lowering, view, aval):
-    """Return the view of an array that has a buffer to itself."""
-    return view if fills_a_buffer(view) else lowering.copy(view, aval)
-
-
-def rows_of(lowering, xs, avals):
-    """Return the views of rows; and from those that move to the buffers of the xs."""
-    rows, moving = [], {}
-    for x, aval in zip(xs, avals):
-        if isinstance(x.source, Buffer) and x.strides[0]:
-            rows.append(lowering.allocate(row_aval(aval)))
-            moving[rows[-1]] = in_its_buffer(lowering, x, aval).source
-        else:
-            rows.append(x.replace(x.shape[1:], x.strides[1:]))
-    return rows, moving
-
-
 def sources(views):
     """Return the buffers of views that fill them."""
     return [view.source for view in views]
@@ -65,24 +43,78 @@ def new_buffers(lowering, avals):
     return [lowering.allocate(aval) for aval in avals]
 
 
+def in_its_buffer(lowering, view, aval):
+    """Return the view of an array that has a buffer to itself."""
+    return view if fills_a_buffer(view) else lowering.copy(view, aval)
+
+
+def carried(lowering, carry, avals):
+    """Return views of the first states, in buffers of the loop's own, and of states."""
+    return list(map(lowering.copy, carry, avals)), new_buffers(lowering, avals)
+
+
+def row_of(lowering, array, aval):
+    """Return the view of a row of an array, and the buffer of the array.
+
+    Instead of the buffer it is None if all rows are one, which no turn has to look for.
+    """
+    if not isinstance(array.source, Buffer) or not array.strides[0]:
+        return array.replace(array.shape[1:], array.strides[1:]), None
+    row = lowering.allocate(aval)
+    whole = in_its_buffer(lowering, array, ShapedArray(array.shape, array.dtype))
+    return row, whole.source
+
+
+class ScanViews(NamedTuple):
+    """The arrays of a scan, as views.
+
+    Attributes:
+      consts: what each turn reads as it is.
+      starts: the states before the first turn.
+      states: the states in a turn.
+      rows: the rows in a turn, one for each of the xs.
+      moving: from the rows that are other ones in each turn to the buffers of their xs.
+    """
+
+    consts: list
+    starts: list
+    states: list
+    rows: list
+    moving: dict
+
+
+def views_of_scan(lowering, eqn, operands):
+    """Return the `ScanViews` of an equation; its carry has been copied."""
+    consts, carry, xs = by_use(operands, **eqn.params)
+    _, state_avals, row_avals = by_use(eqn.params["jaxpr"].in_avals, **eqn.params)
+    starts, states = carried(lowering, carry, state_avals)
+    pairs = list(map(partial(row_of, lowering), xs, row_avals))
+    moving = {row: buffer for row, buffer in pairs if buffer is not None}
+    return ScanViews(consts, starts, states, [row for row, _ in pairs], moving)
+
+
+def by_use(values, num_consts, num_carry, **params):
+    """Return values, one for each operand of a scan: of consts, of carry and of xs."""
+    return groups(values, num_consts, num_carry)
+
+
 def lower_scan(lowering, eqn, *operands):
-    """Lower a loop with a known number of steps."""
-    program, length, sizes = _of_scan(**eqn.params)
-    consts, carry, xs = groups(operands, *sizes)
-    starts, states = carried(lowering, carry, groups(program.in_avals, *sizes)[1])
-    stacks = [atom.aval for atom in eqn.invars[sum(sizes) :]]
-    rows, moving = rows_of(lowering, xs, stacks)
-    body = nested(
-        lowering,
-        [*states, *moving],
-        program.out_avals,
-        lambda: lowering.program(program, [*consts, *states, *rows]),
-    )
+    """Lower a loop with a known number of turns."""
+    views, params = views_of_scan(lowering, eqn, operands), eqn.params
+    body = body_of_scan(lowering, params["jaxpr"], views)
     outs = new_buffers(lowering, [var.aval for var in eqn.outvars])
-    results, ys = groups(sources(outs), len(carry))
-    ends = sources(starts), results, [*moving.values()], ys
-    lowering.steps.append(Repeat(length, eqn.params["reverse"], body, *ends))
+    starts, xs = sources(views.starts), [*views.moving.values()]
+    results, ys = groups(sources(outs), len(starts))
+    turns = params["length"], params["reverse"]
+    lowering.steps.append(Repeat(*turns, body, starts, results, xs, ys))
     return outs
+
+
+def body_of_scan(lowering, program, views):
+    """Return the steps of one turn, whose inputs are the states and moving rows."""
+    operands = [*views.consts, *views.states, *views.rows]
+    inputs, avals = [*views.states, *views.moving], program.out_avals
+    return nested(lowering, inputs, avals, lambda: lowering.program(program, operands))
 
 
 kernel_rules[scan_p] = lower_scan

@@ -1,4 +1,4 @@
-# Made from chapters/21_machine.md by `make chapter`;
+# Made from chapters/21_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Programs as functions of LLVM: lists of steps with their loops, on planned memory.
 
@@ -8,10 +8,7 @@ that starts with the address of the function for what Python has to do, and goes
 with those of constants. It returns 0, or 1 if Python has raised an error.
 """
 
-from minijax.kernels.backends import cost_of_launch, launched
-from minijax.kernels.program_steps import Launch
-from minijax.kernels.steps import StepKind, step_kinds
-from minijax.llvm.schedules import kernel_function
+from minijax.kernels.steps import step_kinds
 from minijax.machine.host_steps import write_hosted
 from minijax.machine.locations import Locations, calls
 from minijax.machine.steps_text import (
@@ -20,7 +17,6 @@ from minijax.machine.steps_text import (
     StepsText,
     called_or_copied,
     parted,
-    typed,
     write_elsewhere,
 )
 
@@ -62,29 +58,6 @@ class ProgramText:
     def __str__(self):
         needed = [called_or_copied(*f, self.functions) for f in self.needed.items()]
         return "\n\n".join([*needed, *self.functions])
-
-
-def write_launch(f, step):
-    """Write the call of a kernel."""
-    name = kernel_named(f.program, step.kernel)
-    pairs = zip(step.kernel.parameters, step.buffers)
-    args = [typed(f, f.address(buffer), parameter.dtype) for parameter, buffer in pairs]
-    f.line(f"call void {name}({', '.join(args)})")
-
-
-def kernel_named(program, kernel):
-    """Return the name of a kernel's function; the same text is written once."""
-    text = str(kernel)
-    if text not in program.kernels:
-        name = f"{kernel.label}_{len(program.kernels)}"
-        made = kernel_function(kernel, name, program.target)
-        program.needed |= made.needed
-        program.functions.append(made.text.replace("define", "define internal", 1))
-        program.kernels[text] = f"@{name}"
-    return program.kernels[text]
-
-
-step_kinds[Launch] = StepKind(launched, cost_of_launch, write_launch)
 
 
 def write_steps(f, steps):

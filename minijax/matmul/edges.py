@@ -10,7 +10,14 @@ from minijax.arrays.dtypes import short_name
 from minijax.llvm.types import pointer_to, type_of, vector_type
 from minijax.llvm.writing import LLVMFunction
 from minijax.matmul.sizes import both, holds, quotient, reckon, times
-from minijax.matmul.tiles import function_text, name_of, operands, write_addition
+from minijax.matmul.tiles import (
+    Matrix,
+    TileCall,
+    function_text,
+    operands,
+    write_addition,
+    write_tile_call,
+)
 
 
 def parts_of(tile):
@@ -34,20 +41,15 @@ def write_any_tile(f, tile):
     filled = holds(f, "eq", reckon(f, "mul", vectors, lanes), "%columns")
     whole = both(f, even, filled)
     c = f.choose(whole, "%c", "%apart", pointer_to(kind))
-    c_row = f.choose(whole, "%c_row", tile.columns)
-    result = c, c_row, both(f, whole, "%more")
+    result = Matrix(kind, c, f.choose(whole, "%c_row", tile.columns))
+    panels = Matrix(kind, "%a", "%a_row", "%a_column"), Matrix(kind, "%b", "%b_row")
+    call = TileCall("%k", *panels, result, both(f, whole, "%more"))
     for part in parts_of(tile):
         counts = (fours, part.rows // 4), (vectors, part.vectors)
         fits = [holds(f, "eq", *pair) for pair in counts]
-        f.when(both(f, *fits), lambda part=part: write_part_call(f, part, result))
+        f.when(both(f, *fits), lambda part=part: write_tile_call(f, part, call))
     rest = f.choose(whole, 0, "%rows")
     times(f, rest, lambda row: write_row_back(f, row, tile))
-
-
-def write_part_call(f, tile, result):
-    """Write the call that computes a tile, here or apart."""
-    kinds, names = zip(*operands(tile.dtype))
-    f.call("void", name_of(tile), *zip(kinds, (*names[:6], *result)), own=True)
 
 
 def write_row_back(f, row, tile):
@@ -81,6 +83,13 @@ def any_operands(dtype):
     """Return the parameters of `any_tile_function`."""
     sizes = ("i64", "%rows"), ("i64", "%columns")
     return [*sizes, *operands(dtype), (pointer_to(type_of(dtype)), "%apart")]
+
+
+def write_any_call(f, dtype, rows, columns, call):
+    """Write the call of the function for any tile; `call` is a `TileCall`."""
+    kinds, _ = zip(*any_operands(dtype))
+    numbers = rows, columns, *call.numbers, "%apart"
+    f.call("void", name_of_any(dtype), *zip(kinds, numbers), own=True)
 
 
 def name_of_any(dtype):

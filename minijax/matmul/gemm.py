@@ -15,7 +15,12 @@ from minijax.llvm.lanes import on_stack
 from minijax.llvm.targets import TargetLibrary
 from minijax.llvm.types import pointer_to, type_of
 from minijax.llvm.writing import LLVMFunction
-from minijax.matmul.edges import any_operands, any_tile_function, name_of_any, parts_of
+from minijax.matmul.edges import (
+    any_tile_function,
+    name_of_any,
+    parts_of,
+    write_any_call,
+)
 from minijax.matmul.packing import name_of_pack, pack_function
 from minijax.matmul.sizes import (
     BOOL,
@@ -26,7 +31,15 @@ from minijax.matmul.sizes import (
     write_panels,
     write_parts,
 )
-from minijax.matmul.tiles import function_text, name_of, tile_function, tile_of
+from minijax.matmul.tiles import (
+    Matrix,
+    Tile,
+    TileCall,
+    function_text,
+    name_of,
+    tile_function,
+    tile_of,
+)
 
 
 class Limits(NamedTuple):
@@ -48,69 +61,78 @@ def workspace(sizes, dtype, limits=LIMITS):
     return (rows + columns) * min(k, limits.depth) * dtype.itemsize
 
 
-class Side(NamedTuple):
-    """How an operand is divided: into panels of rows, of the right one of columns.
+class Panels(NamedTuple):
+    """How an operand is divided into panels.
 
     Attributes:
       width: the rows in a panel.
-      row, column: the distance of rows, and that of the numbers in a row.
       stays: whether panels may stay where they are...
       unit: ...if the number of their rows is a multiple of this.
     """
 
     width: int
-    row: str
-    column: str
     stays: str
     unit: int
 
 
-def sides(f, tile):
-    """Write which operands may stay where they are; return the two `Side`."""
-    few = holds(f, "le", "%m", 2 * tile.rows)
-    a, b = holds(f, "le", "%n", 4 * tile.columns), holds(f, "eq", "%b_column", 1)
-    wide, b = tile.columns, both(f, few, b)
-    left = Side(tile.rows, "%a_row", "%a_column", a, 4)
-    return left, Side(wide, "%b_column", "%b_row", b, wide)
-
-
 class Block(NamedTuple):
-    """A block of an operand: where it is, its depth, and where it is packed."""
+    """A block of an operand, with panels of its rows; that of b is transposed.
 
-    side: Side
-    kind: str
-    source: str
+    Attributes:
+      panels: the `Panels`.
+      matrix: where the block lies.
+      depth: how many terms it has.
+      packed: the address of its packed panels.
+    """
+
+    panels: Panels
+    matrix: Matrix
     depth: str
     packed: str
 
-    def addresses(self, f, start):
-        """Write where a panel is in memory, and where it is when it is packed."""
-        places = (reckon(f, "mul", start, by) for by in (self.side.row, self.depth))
-        pairs = zip((self.source, self.packed), places)
-        return [f.at(self.kind, base, place) for base, place in pairs]
+    def places(self, f, start):
+        """Write where a panel lies, and where it lies when it is packed."""
+        here, place = self.matrix.part(f, start), reckon(f, "mul", start, self.depth)
+        packed = f.at(here.kind, self.packed, place)
+        return here, Matrix(here.kind, packed, 1, self.panels.width)
 
     def stays(self, f, count):
         """Write whether a panel of so many rows stays where it is."""
-        rest = reckon(f, "rem", count, self.side.unit)
-        return both(f, self.side.stays, holds(f, "eq", rest, 0))
+        rest = reckon(f, "rem", count, self.panels.unit)
+        return both(f, self.panels.stays, holds(f, "eq", rest, 0))
 
     def panel(self, f, start, count):
-        """Write where a panel is read: its address, and two distances."""
-        stays, (source, packed) = self.stays(f, count), self.addresses(f, start)
-        address = f.choose(stays, source, packed, pointer_to(self.kind))
-        row = f.choose(stays, self.side.row, 1)
-        return address, row, f.choose(stays, self.side.column, self.side.width)
+        """Write where the tiles read a panel; return the `Matrix`."""
+        stays, (here, packed) = self.stays(f, count), self.places(f, start)
+        address = f.choose(stays, here.address, packed.address, pointer_to(here.kind))
+        pairs = zip(here[2:], packed[2:])
+        return Matrix(here.kind, address, *[f.choose(stays, *pair) for pair in pairs])
+
+
+class Blocking(NamedTuple):
+    """How a product is divided.
+
+    Attributes:
+      tile, limits: the `Tile`, and the `Limits` of blocks.
+      left, right: the `Panels` of the operands.
+      space: the address of the memory for packed panels.
+    """
+
+    tile: Tile
+    limits: Limits
+    left: Panels
+    right: Panels
+    space: str
 
 
 def write_packing(f, dtype, block, size):
     """Write the packing of the panels that do not stay where they are."""
-    width, row, column, *_ = block.side
-    pointer = pointer_to(block.kind)
+    pointer, width = pointer_to(block.matrix.kind), block.panels.width
 
     def panel(start, count):
-        source, packed = block.addresses(f, start)
-        sizes = [("i64", x) for x in (count, block.depth, row, column)]
-        args = [*sizes, (pointer, source), (pointer, packed)]
+        here, packed = block.places(f, start)
+        sizes = [("i64", x) for x in (count, block.depth, here.row, here.column)]
+        args = [*sizes, (pointer, here.address), (pointer, packed.address)]
         moves = f.operation("not", [block.stays(f, count)], BOOL, BOOL)
         name = name_of_pack(dtype, width)
         f.when(moves, lambda: f.call("void", name, *args, own=True))
@@ -119,65 +141,74 @@ def write_packing(f, dtype, block, size):
 
 
 def write_tiles(f, dtype, left, right, c, sizes, more):
-    """Write the tiles of a block of the result."""
-    kinds, _ = zip(*any_operands(dtype))
+    """Write loops 4 and 5: the tiles of two blocks, `left` of a and `right` of b."""
+    m, n = sizes
 
-    def columns(column, wide):
-        b, _, b_row = right.panel(f, column, wide)
+    def across(column, wide):  # loop 4: panels of b
+        b = right.panel(f, column, wide).transposed()
 
-        def rows(row, high):
-            a = left.panel(f, row, high)
-            place = f.at(left.kind, c, reckon(f, "mul", row, "%c_row"), column)
-            there = (place, "%c_row", more, "%apart")
-            args = zip(kinds, (high, wide, left.depth, *a, b, b_row, *there))
-            f.call("void", name_of_any(dtype), *args, own=True)
+        def down(row, high):  # loop 5: panels of a
+            a, there = left.panel(f, row, high), c.part(f, row, column)
+            call = TileCall(left.depth, a, b, there, more)
+            write_any_call(f, dtype, high, wide, call)
 
-        write_panels(f, sizes[0], left.side.width, rows)
+        write_panels(f, m, left.panels.width, down)
 
-    write_panels(f, sizes[1], right.side.width, columns)
+    write_panels(f, n, right.panels.width, across)
 
 
-def write_product(f, tile, limits, both_sides, space, a, b, c):
-    """Write the product of two matrices: columns, terms and rows, block by block."""
-    left_side, right_side = both_sides
-    dtype, kind = tile.dtype, type_of(tile.dtype)
+def write_product(f, blocking, a, b, c):
+    """Write the product of two matrices: loops 1 to 3, and what is in them."""
+    tile, limits, dtype = blocking.tile, blocking.limits, blocking.tile.dtype
 
-    def columns(column, n):
-        write_parts(f, "%k", limits.depth, 4, lambda k, d: terms(column, n, k, d))
+    def columns(column, n):  # loop 1: blocks of columns
+        write_parts(f, "%k", limits.depth, 4, lambda *part: terms(column, n, *part))
 
-    def terms(column, n, term, depth):
-        source = f.at(kind, b, reckon(f, "mul", term, "%b_row"))
-        source = f.at(kind, source, reckon(f, "mul", column, "%b_column"))
-        right = Block(right_side, kind, source, depth, space)
+    def terms(column, n, term, depth):  # loop 2: blocks of terms
+        source = b.part(f, term, column).transposed()
+        right = Block(blocking.right, source, depth, blocking.space)
         write_packing(f, dtype, right, n)
         used = reckon(f, "mul", reckon(f, "add", n, tile.columns), depth)
-        behind, more = f.at(kind, space, used), holds(f, "ne", term, 0)
-        begin = reckon(f, "mul", term, "%a_column")
+        behind, more = f.at(b.kind, blocking.space, used), holds(f, "ne", term, 0)
 
-        def rows(row, m):
-            source = f.at(kind, a, begin, reckon(f, "mul", row, "%a_row"))
-            left = Block(left_side, kind, source, depth, behind)
+        def rows(row, m):  # loop 3: blocks of rows
+            left = Block(blocking.left, a.part(f, row, term), depth, behind)
             write_packing(f, dtype, left, m)
-            place = f.at(kind, c, reckon(f, "mul", row, "%c_row"), column)
-            write_tiles(f, dtype, left, right, place, (m, n), more)
+            there = c.part(f, row, column)
+            write_tiles(f, dtype, left, right, there, (m, n), more)
 
         write_parts(f, "%m", limits.rows, tile.rows, rows)
 
     write_parts(f, "%n", limits.columns, tile.columns, columns)
 
 
+def panels_of(f, tile):
+    """Write which operands may stay where they are; return their `Panels`."""
+    few = holds(f, "le", "%m", 2 * tile.rows)
+    a, b = holds(f, "le", "%n", 4 * tile.columns), holds(f, "eq", "%b_column", 1)
+    wide, b = tile.columns, both(f, few, b)
+    return Panels(tile.rows, a, 4), Panels(wide, b, wide)
+
+
 def write_gemm(f, tile, limits):
     """Write the product of matrices, one pair of them after the other."""
     kind = type_of(tile.dtype)
     f.lines += on_stack("%apart", kind, tile.rows * tile.columns * tile.dtype.itemsize)
-    space, both_sides = f.cast("i8", "%workspace", kind), sides(f, tile)
+    space = f.cast("i8", "%workspace", kind)
+    left, right = panels_of(f, tile)
+    blocking = Blocking(tile, limits, left, right, space)
 
     def pair(index):
-        distances = [reckon(f, "mul", index, f"%{x}_batch") for x in "abc"]
-        starts = [f.at(kind, f"%{x}", place) for x, place in zip("abc", distances)]
-        write_product(f, tile, limits, both_sides, space, *starts)
+        write_product(f, blocking, *[in_batch(f, kind, x, index) for x in "abc"])
 
     times(f, "%batch", pair)
+
+
+def in_batch(f, kind, name, index):
+    """Write where a matrix of a batch lies; return the `Matrix`."""
+    start = f.at(kind, f"%{name}", reckon(f, "mul", index, f"%{name}_batch"))
+    column = 1 if name == "c" else f"%{name}_column"
+    return Matrix(kind, start, f"%{name}_row", column)
 
 
 def parameters(dtype):

@@ -117,9 +117,9 @@ def write_addition(f, dtype, x, address, lanes):
 
 def operands(dtype):
     """Return the parameters of a function that computes a tile."""
-    kinds = {letter: pointer_to(type_of(dtype)) for letter in "abc"} | {"more": "i1"}
-    names = "k a a_row a_column b b_row c c_row more".split()
-    return [(kinds.get(name, "i64"), f"%{name}") for name in names]
+    names = "%k %a %a_row %a_column %b %b_row %c %c_row %more".split()
+    kinds = {name: pointer_to(type_of(dtype)) for name in ("%a", "%b", "%c")}
+    return [((kinds | {"%more": "i1"}).get(name, "i64"), name) for name in names]
 
 
 def tile_function(tile, finish=None):
@@ -132,6 +132,50 @@ def tile_function(tile, finish=None):
 def name_of(tile):
     """Return the name of the function for a tile."""
     return f"tile_{short_name(tile.dtype)}_{tile.rows}_{tile.vectors}"
+
+
+class Matrix(NamedTuple):
+    """Where a matrix lies: an address, and the distances of its rows and columns."""
+
+    kind: str  # LLVM's type of a number
+    address: str
+    row: object
+    column: object = 1
+
+    def part(self, f, row, column=0):
+        """Write where the part lies that begins at a row and a column."""
+        steps = [(row, self.row), (column, self.column)]
+        places = [
+            count if step == 1 else reckon(f, "mul", count, step)
+            for count, step in steps
+            if count != 0
+        ]
+        return self._replace(address=f.at(self.kind, self.address, *places))
+
+    def transposed(self):
+        """Return the matrix with rows and columns exchanged."""
+        return self._replace(row=self.column, column=self.row)
+
+
+class TileCall(NamedTuple):
+    """What the function of a tile is given."""
+
+    k: object  # how many terms
+    a: Matrix  # a panel of the left operand
+    b: Matrix  # a panel of the right one, whose columns lie side by side
+    c: Matrix  # the tile's place in the result, in which they do as well
+    more: str  # whether the sums are added to what is there
+
+    @property
+    def numbers(self):
+        """The arguments, in the order of `operands`."""
+        return self.k, *self.a[1:], *self.b[1:3], *self.c[1:3], self.more
+
+
+def write_tile_call(f, tile, call):
+    """Write the call of a tile's function."""
+    kinds, _ = zip(*operands(tile.dtype))
+    f.call("void", name_of(tile), *zip(kinds, call.numbers), own=True)
 
 
 def tile_of(dtype, target):

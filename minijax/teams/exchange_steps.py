@@ -28,7 +28,7 @@ from minijax.llvm.compiler import make_known
 from minijax.llvm.targets import host_target
 from minijax.llvm.types import pointer_to, type_in_memory
 from minijax.llvm.writing import LLVMFunction
-from minijax.machine.program_text import kernel_named
+from minijax.machine.step_writers import kernel_named
 from minijax.replicas.rendezvous import among, label_of, replica_here
 from minijax.teams.joint_code import exchange_folds, fold_copies, fold_row
 from minijax.teams.labels import label_for

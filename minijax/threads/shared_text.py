@@ -12,7 +12,7 @@ from minijax.kernels.steps import step_kinds
 from minijax.llvm.compiler import make_known
 from minijax.llvm.types import pointer_to, type_in_memory, type_of
 from minijax.llvm.writing import LLVMFunction
-from minijax.machine.program_text import write_launch
+from minijax.machine.step_writers import write_launch
 from minijax.matmul.calls import arguments, signature, write_one, write_product_step
 from minijax.matmul.gemm import address, name_of_gemm
 from minijax.matmul.lowering import Product
