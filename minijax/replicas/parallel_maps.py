@@ -21,19 +21,17 @@ from minijax.jitting.primitive import jit_p
 from minijax.pytrees.call_names import check_callable
 from minijax.pytrees.operations import flatten_axes
 from minijax.pytrees.treedefs import tree_flatten
+from minijax.replicas.map_arguments import (
+    devices_of_call,
+    give_away,
+    key_of,
+    mapped_call,
+    place_of_result,
+)
 from minijax.replicas.meshes import Mesh
 from minijax.replicas.partition_specs import PartitionSpec
 from minijax.replicas.sharded_maps import block_aval, quickly
-from minijax.replicas.specifications import (
-    _key_of,
-    _mesh_of,
-    _place_of_result,
-    bind_body,
-    body_of,
-    devices_of_call,
-    give_away,
-    mapped_call,
-)
+from minijax.replicas.specifications import _mesh_of, bind_body, body_of
 
 NAMELESS = "_internal_pmap_axis_name"
 
@@ -55,7 +53,7 @@ def _body(call, dims, out_axes, name):
         xs = [x if dim is None else lax.squeeze(x, (dim,)) for x, dim in pairs]
         outs = call(*xs)
         places = flatten_axes("pmap out_axes", out_axes, call.out_tree)
-        places = list(map(partial(_place_of_result, call), outs, places, count()))
+        places = list(map(partial(place_of_result, call), outs, places, count()))
         pairs = zip(outs, places)
         outs = [x if dim is None else insert_axis(x, dim, 1) for x, dim in pairs]
         return outs, [spec_at(name, place) for place in places]
@@ -71,7 +69,7 @@ def _mapped(call, dims, mesh, static, out_axes):
     params["newly_manual_axes"] = frozenset([name])
     specs = [spec_at(name, dim) for dim in dims]
     blocks = [block_aval(aval, mesh, spec) for aval, spec in zip(call.avals, specs)]
-    key, run = (static, *dims, _key_of(out_axes)), _body(call, dims, out_axes, name)
+    key, run = (static, *dims, key_of(out_axes)), _body(call, dims, out_axes, name)
     body = body_of(call, blocks, params, key, run)
     if not isinstance(current_trace(), JaxprTrace):
         return ours(bind_body(body, call.leaves, specs, params))

@@ -21,13 +21,9 @@ from minijax.arrays.array import (
 from minijax.arrays.avals import typeof
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.batching.collectives import psum_p
-from minijax.batching.named_axes import axis_index_p
 from minijax.batching.rules import insert_axis, vmap_rules
 from minijax.batching.trace import program_primitives
-from minijax.branches.conditionals import cond_p
-from minijax.branches.while_loops import while_p
 from minijax.core import Primitive, impl_rules, set_current_trace
-from minijax.emitted.arrays import COLLECTIVES
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.forgetting.programs import (
@@ -48,7 +44,6 @@ from minijax.forgetting.splitting import split_program
 from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.jaxprs.latest import Latest
-from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jitting.compilation import compile_context, compiled
 from minijax.jitting.costs import cost_analysis, cost_rules
 from minijax.jitting.primitive import check_operands
@@ -147,53 +142,6 @@ computations[shard_map_p] = lambda xp, *xs, **params: [
 ]
 python_rules[shard_map_p] = write_evaluation
 kernel_rules.reasons[shard_map_p] = "It starts replicas, which Python does."
-
-
-def refuse_divergence(jaxpr):
-    """Raise if some devices of a mesh may enter a collective that others do not.
-
-    Args:
-      jaxpr: the body of a checked shard_map.
-
-    Raises:
-      ValueError: if a branch or a loop depends on a value that varies along an axis,
-        and holds a collective over that axis.
-    """
-    for eqn in jaxpr.eqns:
-        inner = jaxprs_in_params(eqn.params)
-        names = _deciding(eqn)
-        held = [[c for x in _collectives(j) if (c := x & names)] for j in inner]
-        alike = eqn.primitive is cond_p and all(h == held[0] for h in held)
-        if any(held) and not alike:
-            where = f" ({eqn.source})" if eqn.source else ""
-            raise ValueError(
-                f"A '{eqn.primitive}' inside of shard_map depends on a value that "
-                f"varies along {sorted(names)}, and holds a collective over it: some "
-                f"devices would wait for others that never come{where}. Move the "
-                "collective out, or make the condition the same on all devices, for "
-                "example by lax.pmax."
-            )
-        for program in inner:
-            refuse_divergence(program)
-
-
-def _deciding(eqn):
-    """Return the axes along which devices may take different ways in an equation."""
-    if eqn.primitive is cond_p:
-        return eqn.invars[0].aval.manual_axis_type.varying
-    if eqn.primitive is while_p:
-        [keep_going] = eqn.params["cond_jaxpr"].out_avals
-        return keep_going.manual_axis_type.varying
-    return frozenset()
-
-
-def _collectives(jaxpr):
-    """Yield the set of axes of each collective in a jaxpr, in order."""
-    for eqn in jaxpr.eqns:
-        if eqn.primitive in COLLECTIVES and eqn.primitive is not axis_index_p:
-            yield {*eqn.params["axis_name"]}
-        for inner in jaxprs_in_params(eqn.params):
-            yield from _collectives(inner)
 
 
 def _transpose(cts, *operands, jaxpr, in_specs, out_specs, **params):

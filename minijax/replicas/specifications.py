@@ -7,13 +7,10 @@ Reference: ``jax.shard_map``.
 
 from collections.abc import Callable, Set
 from functools import wraps
-from math import prod
 from typing import Any, NamedTuple
 
-from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import typeof
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
-from minijax.arrays.transfer import local_devices
 from minijax.core import Tracer, current_trace, set_current_trace
 from minijax.forgetting.remembering import Once, cache_by_object, once_of, trace_context
 from minijax.jaxprs.jaxpr import ClosedJaxpr
@@ -21,19 +18,18 @@ from minijax.jaxprs.origins import Origin
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.jaxprs.staging_api import abstractify
 from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.call_names import check_callable, resolve_argnums
-from minijax.pytrees.operations import flatten_axes
-from minijax.pytrees.treedefs import PyTreeDef, tree_flatten, tree_leaves
-from minijax.replicas.meshes import AbstractMesh, Mesh, get_mesh
-from minijax.replicas.named_shardings import IndivisibleError
-from minijax.replicas.partition_specs import PartitionSpec, dims_of, names_in
-from minijax.replicas.sharded_maps import (
-    block_aval,
-    body_trace,
-    quickly,
+from minijax.pytrees.call_names import check_callable
+from minijax.pytrees.treedefs import PyTreeDef
+from minijax.replicas.map_arguments import (
+    check_divisible,
+    check_spec,
+    flat_specs,
+    key_of,
     refuse_divergence,
-    shard_map_p,
 )
+from minijax.replicas.meshes import AbstractMesh, Mesh, get_mesh
+from minijax.replicas.partition_specs import PartitionSpec, names_in
+from minijax.replicas.sharded_maps import block_aval, body_trace, quickly, shard_map_p
 from minijax.replicas.varying import mesh_axes, varying
 
 
@@ -123,37 +119,6 @@ def _blocks(call, specs, params):
     ]
 
 
-def check_spec(what, option, aval, spec, params):
-    """Raise unless a spec fits an array, and names axes of the mesh, each once."""
-    names, known = names_in(spec), params["newly_manual_axes"]
-    if not set(names) <= known:
-        unknown = sorted(set(names) - known)
-        raise ValueError(
-            f"shard_map {option} {spec} names {unknown}; the axes here are "
-            f"{sorted(known)}, of {params['mesh']}."
-        )
-    if len(set(names)) < len(names):
-        raise ValueError(f"shard_map {option} {spec} names a mesh axis twice.")
-    if len(spec) > aval.ndim:
-        raise ValueError(
-            f"shard_map {option} {spec} has {len(spec)} entries, but {what} is {aval}, "
-            f"with {aval.ndim} axes. Make the spec shorter, or give the array axes."
-        )
-
-
-def check_divisible(what, aval, spec, mesh):
-    """Raise unless mesh axes divide the axes of an array evenly."""
-    for i, (size, names) in enumerate(zip(aval.shape, dims_of(spec, aval.ndim))):
-        parts = prod(mesh.shape[name] for name in names)
-        if size % parts:
-            raise ValueError(
-                f"shard_map deals out {what} of type {aval} by {spec}: axis {i} has "
-                f"size {size}, which is not divisible by the {parts} devices along "
-                f"{', '.join(map(repr, names))} of {mesh}. Pad the array, or name "
-                "other axes."
-            )
-
-
 def _checked_results(call, specs, params, outs):
     """Return the results of a body that may be put together as specs say."""
     for i, (out, spec) in enumerate(zip(outs, specs)):
@@ -209,126 +174,21 @@ def _params(mesh, axis_names, check_vma):
     return {"mesh": mesh, "check_vma": check_vma, "newly_manual_axes": names}
 
 
-def _flat_specs(option, specs, tree):
-    """Return a spec for each leaf; None stands for P()."""
-    found = flatten_axes(f"shard_map {option}", specs, tree)
-    for spec in found:
-        if not isinstance(spec, PartitionSpec | None):
-            raise TypeError(
-                f"shard_map {option} is a tree of PartitionSpec, got {spec!r} in it."
-            )
-    return [PartitionSpec() if spec is None else spec for spec in found]
-
-
-def _key_of(specs):
-    leaves, tree = tree_flatten(specs, lambda x: x is None)
-    return tuple(leaves), tree
-
-
 def run_mapped(f, args, out_specs, in_specs, mesh, axis_names, check_vma):
     """Call a function by `shard_map`, with these options."""
     call = FlatCall("shard_map", f, args, {}, typeof=abstractify)
     params = _params(mesh, axis_names, check_vma)
     given = tuple(in_specs) if type(in_specs) is list else in_specs
-    given = _flat_specs("in_specs", given, args)
+    given = flat_specs("in_specs", given, args)
     blocks = _blocks(call, given, params)
 
     def run(*xs):
         outs = call(*xs)
-        specs = _flat_specs("out_specs", out_specs, call.out_tree)
+        specs = flat_specs("out_specs", out_specs, call.out_tree)
         return _checked_results(call, specs, params, outs), specs
 
-    body = body_of(call, blocks, params, (tuple(given), _key_of(out_specs)), run)
+    body = body_of(call, blocks, params, (tuple(given), key_of(out_specs)), run)
     return bind_body(body, call.leaves, given, params)
-
-
-def _place_of_result(call, out, axis, i):
-    """Return the axis of a result that counts the replicas, from the front."""
-    ndim = typeof(out).ndim + 1
-    if axis is None or -ndim <= axis < ndim:
-        return axis if axis is None else axis % ndim
-    raise ValueError(
-        f"pmap out_axes: axis {axis} is out of bounds for result {i} of "
-        f"{call.fun_name}, which has {ndim} axes with that of the replicas."
-    )
-
-
-def _dims(call, in_axes, args):
-    """Return the mapped axis of each leaf of the arguments, or None."""
-    axes = flatten_axes("pmap in_axes", in_axes, args)
-    axes += [0] * (len(call.leaves) - len(axes))  # keyword arguments
-    return [_dim(call, i, axis) for i, axis in enumerate(axes)]
-
-
-def _dim(call, i, axis):
-    ndim = call.avals[i].ndim
-    if axis is None or -ndim <= axis < ndim:
-        return axis if axis is None else axis % ndim
-    raise ValueError(
-        f"pmap was requested to map {call.name_of(i)} of type {call.avals[i]} along "
-        f"axis {axis}, which it does not have. What all replicas share needs "
-        "in_axes=None."
-    )
-
-
-def _size(call, dims, axis_size):
-    """Return the number of replicas: the size that all mapped axes have."""
-    mapped = [i for i, dim in enumerate(dims) if dim is not None]
-    if not mapped:
-        raise ValueError(
-            "pmap requires at least one argument with a mapped axis: "
-            f"{call.fun_name} got {len(dims)} arrays or scalars with in_axes None."
-        )
-    sizes = [call.avals[i].shape[dims[i]] for i in mapped]
-    if axis_size not in (None, sizes[0]):
-        raise ValueError(
-            f"Specified axis_size {axis_size} doesn't match received axis_size "
-            f"{sizes[0]}: axis {dims[mapped[0]]} of {call.name_of(mapped[0])}."
-        )
-    for i, size in zip(mapped, sizes):
-        if size != sizes[0]:
-            raise IndivisibleError(
-                f"pmap got mapped axes of different sizes: {sizes[0]} for "
-                f"{call.name_of(mapped[0])}, {size} for {call.name_of(i)} of type "
-                f"{call.avals[i]}. What all replicas share needs in_axes=None."
-            )
-    return sizes[0]
-
-
-def devices_of_call(call, dims, axis_size, devices, backend):
-    """Return the devices of the replicas: those named, or the first ones."""
-    size = _size(call, dims, axis_size)
-    found = list(local_devices(backend=backend) if devices is None else devices)
-    if size > len(found):
-        raise IndivisibleError(
-            f"pmap has {size} examples for {call.fun_name}, but there are "
-            f"{len(found)} devices: {', '.join(map(str, found))}. More devices of the "
-            "CPU are made by minijax.config.update('jax_num_cpu_devices', "
-            f"{size}) before the first array, or by the environment variable "
-            f"JAX_NUM_CPU_DEVICES={size}."
-        )
-    return found[:size] if devices is None else found
-
-
-def mapped_call(fun, args, kwargs, numbers, in_axes):
-    """Return the `FlatCall` of a pmap, mapped axes of leaves, and static arguments."""
-    static = resolve_argnums("pmap", numbers, len(args))
-    varying = tuple([i for i in range(len(args)) if i not in static])
-    call = FlatCall("pmap", fun, args, kwargs, argnums=varying, typeof=abstractify)
-    axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    if isinstance(axes, tuple) and len(axes) == len(args):
-        axes = tuple([axes[i] for i in varying])
-    dims = _dims(call, axes, tuple([args[i] for i in varying]))
-    return call, dims, tuple([args[i] for i in static])
-
-
-def give_away(args, numbers, result):
-    """Delete the arrays in arguments that are not needed any more; return a result."""
-    for position in resolve_argnums("pmap", numbers, len(args)):
-        for x in tree_leaves(args[position]):
-            if isinstance(x, ArrayImpl):
-                x.delete()
-    return result
 
 
 def shard_map(

@@ -43,7 +43,7 @@ class Plan:
         return "\n".join([head, *self.gatherings, str(self.local)])
 
 
-class MeshProgram:
+class SpreadProgram:
     """Runs a program on all devices of a mesh, written anew for each way to cut inputs.
 
     Args:
@@ -80,13 +80,13 @@ class MeshProgram:
 
 
 def on_first(program, given):
-    """Run a `MeshProgram` on the first device; bring the results to all of them."""
+    """Run a `SpreadProgram` on the first device; bring the results to all of them."""
     home = program.placement.device.home.committed
     run = compiled(program.closed, None, program.name, placement=home)
     return [moved(y, program.placement) for y in run(*[moved(x, home) for x in given])]
 
 
-backends["spmd"] = MeshProgram
+backends["spmd"] = SpreadProgram
 default_backends["mesh"] = Latest("spmd")
 _operations = Once()
 
