@@ -192,21 +192,17 @@ def sorted_axes(places, orders):
     return found
 
 
-def is_better(pair, moved, links, stored, target):
+def is_better(first, second, links, target):
     """Return whether two parts in the same loops are better than two kernels.
 
     Args:
-      pair: the parts in their own loops.
-      moved: the parts in the same loops.
+      first, second: the parts.
       links: what is handed over.
-      stored: the buffers that have to be stored.
       target: the prices.
     """
-    first, second = moved
     return (
         is_near(first, second, target)
-        and all(is_worth_it(first, second, link, target) for link in links)
-        and all(stays_in_rows(a, b, stored, target) for a, b in zip(pair, moved))
+        and all([is_worth_it(first, second, link, target) for link in links])
         and is_straight(first, second, target)
     )
 
@@ -277,22 +273,22 @@ def is_straight(first, second, target):
     )
 
 
-def stays_in_rows(part, moved, buffers, target):
-    """Return whether the large ones of some buffers are stored in order if they were.
+def out_of_rows(part, moved, target):
+    """Return the large buffers that were stored in order, and are not any more.
 
     Args:
       part, moved: a part in its own loops, and in others.
-      buffers: those that are stored.
       target: the `Target`.
     """
     if part is moved or math.prod(moved.sizes) <= target.near:
-        return True
-    for (buffer, old), (_, new) in zip(part.stores, moved.stores):
-        if buffer in buffers and not _in_rows(new.place):
-            many = elements(moved.sizes, new.place.axes) > target.near
-            if many and len(old.place.axes) > 1 and _in_rows(old.place):
-                return False
-    return True
+        return []
+    pairs = [(b, a.place, x.place) for (b, a), (_, x) in zip(part.stores, moved.stores)]
+    turned = [
+        (buffer, elements(moved.sizes, new.axes))
+        for buffer, old, new in pairs
+        if not _in_rows(new) and len(old.axes) > 1 and _in_rows(old)
+    ]
+    return [buffer for buffer, count in turned if count > target.near]
 
 
 def _in_rows(place):

@@ -134,6 +134,11 @@ class Part:
         """Pairs of a buffer and a `Store`."""
         return [(buffer, x) for buffer, found in self.made.items() for x in found]
 
+    @functools.cached_property
+    def computed(self):
+        """All buffers that its launches make, stored or not."""
+        return {buffer for launch, _ in self.homes for buffer in launch.made}
+
     @property
     def loops(self):
         """The loops along which at least one of the launches goes."""

@@ -381,10 +381,8 @@ def apart(store, axis):
 
 def is_affine(kernel):
     """Return whether no place of a kernel is computed, and no fold of it runs."""
-    return not any(store.update for store in kernel.stores) and not any(
-        node.op == "running" or (node.op == "load" and node.args)
-        for node in kernel.nodes
-    )
+    unusual = [x for x in kernel.nodes if x.op == "running" or x.op == "load" and x.args]
+    return not unusual and not any([store.update for store in kernel.stores])
 
 
 def needed(goals, ends=()):
