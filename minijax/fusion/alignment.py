@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from minijax.fusion.index_maps import found_at, indices, split_axis
 from minijax.fusion.merging import same_bits
-from minijax.fusion.parts import elements, handed_on, orders_of, seen_along, unit
+from minijax.fusion.parts import Candidate, elements, seen_along, unit
 from minijax.kernels.kernel import Affine
 
 
@@ -120,27 +120,31 @@ def in_same_loops(first, second, links):
       links: between them, if the first makes what the second reads.
 
     Returns:
-      Both parts, and the links; or None.
+      A `Candidate`; or None.
     """
-    shared = links or shared_reads(first, second)
+    both, shared = Candidate(first, second, links), links or shared_reads(first, second)
     same = [x.is_plain and all(x.made.place.strides) for x in shared]
     places = range(len(first.sizes))
     if first.sizes != second.sizes or not all(same):
-        found = shared and aligned(first, second, shared)
+        found = aligned(first, second, shared)
         if not found:
             return None
         sizes, places, *homes = with_new_axes(second.sizes, *found)
-        first, second = first.along(homes[0], sizes), second.along(homes[1], sizes)
-        links = links and links_between(first, second)
-    order = sorted_axes(places, orders_of(first, second))
+        both = moved(both, homes, sizes)
+    order = sorted_axes(places, both.orders)
     if order is None or not shared:
         return None
     if order != [*range(len(order))]:
-        units, sizes = unit(len(order)), tuple([first.sizes[axis] for axis in order])
+        units, old = unit(len(order)), both.first.sizes
         new = tuple([units[order.index(axis)] for axis in range(len(order))])
-        first, second = first.along(new, sizes), second.along(new, sizes)
-        links = links and links_between(first, second)
-    return first, second, links
+        both = moved(both, (new, new), tuple([old[axis] for axis in order]))
+    return both
+
+
+def moved(both, homes, sizes):
+    """Return a `Candidate` in other loops, with the indices of both parts along them."""
+    pair = first, second = both.first.along(homes[0], sizes), both.second.along(homes[1], sizes)
+    return Candidate(first, second, both.links and links_between(*pair))
 
 
 def with_new_axes(limits, sizes, home, maps):
@@ -192,49 +196,50 @@ def sorted_axes(places, orders):
     return found
 
 
-def is_better(first, second, links, target):
+def is_better(both, target):
     """Return whether two parts in the same loops are better than two kernels.
 
     Args:
-      first, second: the parts.
-      links: what is handed over.
+      both: a `Candidate`.
       target: the prices.
     """
     return (
-        is_near(first, second, target)
-        and all([is_worth_it(first, second, link, target) for link in links])
-        and is_straight(first, second, target)
+        is_near(both, target)
+        and all([is_worth_it(both, link, target) for link in both.links])
+        and is_straight(both, target)
     )
 
 
-def is_near(first, second, target):
+def is_near(both, target):
     """Return whether what is walked again after it was folded is near, and cheap."""
-    again, read = set(), {buffer for buffer, _ in second.loads}
-    for buffer, (_, after) in handed_on(first, second).items():
+    first, again = both.first, set()
+    for buffer, (_, after) in both.folds.items():
         folded = first.folding[buffer]
         if after:
             counts = [elements(first.sizes, axes) for axes in (folded, after)]
             if max(counts) > target.near:
                 return False
             again |= folded.intersection(after)
-    for buffer in first.made if again else ():
+    read = {buffer for buffer, _ in both.second.loads} if again else ()
+    for buffer in read and first.made:
         moves = again.intersection(first.made[buffer][0].place.axes)
         if moves and buffer in read and first.cost(buffer, target) > target.again:
             return False
     return True
 
 
-def is_worth_it(first, second, link, target):
+def is_worth_it(both, link, target):
     """Return whether to compute elements more often than once costs less than to store
     them, to load them, and to start a kernel for that."""
-    sizes, made, read = first.sizes, link.made.place, link.read.place
+    made, read = link.made.place, link.read.place
     if link.is_plain and all(made.strides):
         return True
+    first, loops, sizes = both.first, both.second.loops, both.first.sizes
     if not link.is_plain and link.buffer in first.folding:
         return False
     if not link.is_plain and not found_at(read, link.read.guards, sizes, made, sizes):
         return False
-    loops, count = second.loops, elements(sizes, made.axes)
+    count = elements(sizes, made.axes)
     around = [axis for axis in range(max(read.axes, default=-1) + 1) if axis in loops]
     often = elements(sizes, around) - count
     more = often if link.is_plain else elements(sizes, read.axes)
@@ -259,10 +264,10 @@ def grain(place, sizes, small):
     return min(steps, key=steps.__getitem__) if matrix else None
 
 
-def is_straight(first, second, target):
+def is_straight(both, target):
     """Return whether all matrices that folds go through lie in the same direction."""
-    sizes = first.sizes
-    if math.prod(sizes) <= target.small or not orders_of(first, second):
+    first, second, sizes = both.first, both.second, both.first.sizes
+    if not both.orders or math.prod(sizes) <= target.small:
         return True
     loads = [*first.loads, *[x for x in second.loads if x[0] not in first.made]]
     places = [load.place for _, load in loads]

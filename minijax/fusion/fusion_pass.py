@@ -13,7 +13,7 @@ from minijax.fusion.alignment import (
     out_of_rows,
 )
 from minijax.fusion.merging import merged
-from minijax.fusion.parts import elements, joined, part_of
+from minijax.fusion.parts import elements, part_of
 from minijax.kernels.interpreter import check_kernel
 from minijax.kernels.program_steps import Launch
 from minijax.llvm.targets import current_target
@@ -188,20 +188,20 @@ class Fusion:
 
     def both(self, a, b, linked):
         """Return the part of two, or None."""
-        pair = first, second = self.parts[a], self.parts[b]
-        links = links_between(*pair) if linked else []
-        found = in_same_loops(*pair, links) if links or not linked else None
-        if not found:
+        first, second = self.parts[a], self.parts[b]
+        links = links_between(first, second) if linked else []
+        both = in_same_loops(first, second, links) if links or not linked else None
+        if not both:
             return None
-        *moved, links = found
         gone = {x.buffer for x in links if not self.is_read_outside(x.buffer, (a, b))}
-        turned = [x for each in zip(pair, moved) for x in out_of_rows(*each, self.target)]
+        turned = out_of_rows(first, both.first, self.target)
+        turned += out_of_rows(second, both.second, self.target)
         if not all([x in gone or x in self.light for x in turned]):
             return None
-        if not is_better(*moved, links, self.target):
+        if not is_better(both, self.target):
             return None
-        part = joined(*moved, gone)
-        return part if all([x.is_plain for x in links]) else copied(part)
+        part = both.part(gone)
+        return part if all([x.is_plain for x in both.links]) else copied(part)
 
     def is_read_outside(self, buffer, leaders):
         """Return whether a buffer is needed by others than some parts."""
