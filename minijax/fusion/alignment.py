@@ -122,29 +122,27 @@ def in_same_loops(first, second, links):
     Returns:
       A `Candidate`; or None.
     """
-    both, shared = Candidate(first, second, links), links or shared_reads(first, second)
+    shared = links or shared_reads(first, second)
     same = [x.is_plain and all(x.made.place.strides) for x in shared]
-    places = range(len(first.sizes))
-    if first.sizes != second.sizes or not all(same):
-        found = aligned(first, second, shared)
-        if not found:
-            return None
-        sizes, places, *homes = with_new_axes(second.sizes, *found)
-        both = moved(both, homes, sizes)
-    order = sorted_axes(places, both.orders)
-    if order is None or not shared:
+    if same and all(same) and first.sizes == second.sizes:
+        both, places = Candidate(first, second, links), range(len(first.sizes))
+    elif found := aligned(first, second, shared):
+        homes, sizes, places = with_new_axes(second.sizes, *found)
+        both = moved((first, second), links, homes, sizes)
+    else:
         return None
-    if order != [*range(len(order))]:
-        units, old = unit(len(order)), both.first.sizes
-        new = tuple([units[order.index(axis)] for axis in range(len(order))])
-        both = moved(both, (new, new), tuple([old[axis] for axis in order]))
-    return both
+    order = sorted_axes(places, both.orders)
+    if order is None or order == [*range(len(order))]:
+        return None if order is None else both
+    units, sizes = unit(len(order)), tuple([both.first.sizes[axis] for axis in order])
+    new = tuple([units[order.index(axis)] for axis in range(len(order))])
+    return moved((both.first, both.second), links, (new, new), sizes)
 
 
-def moved(both, homes, sizes):
-    """Return a `Candidate` in other loops, with the indices of both parts along them."""
-    pair = first, second = both.first.along(homes[0], sizes), both.second.along(homes[1], sizes)
-    return Candidate(first, second, both.links and links_between(*pair))
+def moved(pair, links, homes, sizes):
+    """Return the `Candidate` of two parts in other loops, from their indices there."""
+    first, second = [part.along(home, sizes) for part, home in zip(pair, homes)]
+    return Candidate(first, second, links and links_between(first, second))
 
 
 def with_new_axes(limits, sizes, home, maps):
@@ -155,9 +153,11 @@ def with_new_axes(limits, sizes, home, maps):
       sizes, home, maps: as `aligned` returns them.
 
     Returns:
-      Their sizes; numbers that grow from the outermost inwards; and what the axes of
-      both parts are along them.
+      What the axes of both parts are along them, their sizes, and numbers that grow
+      from the outermost inwards.
     """
+    if None not in maps:
+        return (home, tuple(maps)), sizes, range(len(sizes))
     rank, sizes, ends = len(sizes), [*sizes], {}
     places, used = [*range(rank)], {axis for at in maps if at for axis in at.axes}
     for axis in reversed([axis for axis, at in enumerate(maps) if at is None]):
@@ -170,16 +170,12 @@ def with_new_axes(limits, sizes, home, maps):
             places.append(min(later, default=rank) - 1 / (2 + len(sizes)))
             sizes.append(size)
     units, more = unit(len(sizes)), (0,) * (len(sizes) - rank)
-    home, maps = (
-        tuple(
-            [
-                units[ends[axis]] if at is None else Affine(at[0], (*at[1], *more))
-                for axis, at in enumerate(each)
-            ]
-        )
-        for each in (home, maps)
-    )
-    return tuple(sizes), places, home, maps
+    home = tuple([Affine(offset, (*strides, *more)) for offset, strides in home])
+    maps = [
+        units[ends[axis]] if at is None else Affine(at.offset, (*at.strides, *more))
+        for axis, at in enumerate(maps)
+    ]
+    return (home, tuple(maps)), tuple(sizes), places
 
 
 def sorted_axes(places, orders):
@@ -221,7 +217,7 @@ def is_near(both, target):
                 return False
             again |= folded.intersection(after)
     read = {buffer for buffer, _ in both.second.loads} if again else ()
-    for buffer in read and first.made:
+    for buffer in first.made if again else ():
         moves = again.intersection(first.made[buffer][0].place.axes)
         if moves and buffer in read and first.cost(buffer, target) > target.again:
             return False

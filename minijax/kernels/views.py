@@ -3,7 +3,6 @@
 """Strided views: offsets and strides of arrays; loop nests with axes collapsed."""
 
 import dataclasses
-import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -188,11 +187,10 @@ def with_axes(kernel, kept, sizes):
     def renumbered(axes):
         return tuple([number[axis] for axis in axes if axis in number])
 
-    @functools.cache
-    def still(place):
-        strides = place.strides
-        return Affine(place.offset, tuple([strides[axis] for axis in kept]))
-
+    still = {
+        place: Affine(place.offset, tuple([place.strides[axis] for axis in kept]))
+        for place in places(kernel)
+    }
     for node in kernel.nodes:
         new[node] = _moved(node, [new[arg] for arg in node.args], renumbered, still)
     nodes = dict.fromkeys(new.values())
@@ -200,7 +198,7 @@ def with_axes(kernel, kept, sizes):
     for parameter, place, node, update in [x.with_nodes(new) for x in kernel.stores]:
         if update:
             update = update._replace(axes=renumbered(update.axes))
-        stores.append(Store(parameter, still(place), node, update))
+        stores.append(Store(parameter, still[place], node, update))
     sizes = tuple([sizes[axis] for axis in kept])
     return Kernel(kernel.name, sizes, kernel.parameters, (*nodes,), (*stores,))
 
@@ -213,8 +211,8 @@ def _moved(node, args, renumbered, still):
         return index(*axes) if axes else constant(0, node.dtype)
     if node.op == "load":
         parameter, place, guards, other, terms = node.detail
-        guards = [Guard(still(guard.place), guard.limit) for guard in guards]
-        return load(parameter, still(place), guards, other, [*zip(args, terms)])
+        guards = [Guard(still[guard.place], guard.limit) for guard in guards]
+        return load(parameter, still[place], guards, other, [*zip(args, terms)])
     if node.op in ("fold", "running"):
         how, axes = node.detail
         axes = renumbered(axes)
