@@ -70,16 +70,6 @@ def uses_of(program):
 FEW = 16  # operations that may be done again
 
 
-def light_parts(uses):
-    """Return the parts of launches that make one buffer of few operations, by these."""
-    found = {x: uses.parts[n] for x, n in uses.makers.items() if x not in uses.kept}
-    return {
-        buffer: part
-        for buffer, part in found.items()
-        if part.ops <= FEW and len(part.stores) == 1 and not part.folding
-    }
-
-
 class Fusion:
     """Launches of a program that become one.
 
@@ -102,7 +92,9 @@ class Fusion:
 
     def __init__(self, program, target):
         self.program, self.target, self.uses = program, target, uses_of(program)
-        self.light = light_parts(self.uses)
+        made = {x: self.uses.parts[n] for x, n in self.uses.makers.items()}
+        made = {x: part for x, part in made.items() if x not in self.uses.kept}
+        self.light = {x: part for x, part in made.items() if part.makes_little(FEW)}
         self.parts, self.cheap, self.leader = {}, {}, [*range(len(program.steps))]
         self.place, self.members = [*self.leader], [[n] for n in self.leader]
         self.needs, self.users = [[{*n} for n in found] for found in self.uses[-2:]]
@@ -193,12 +185,12 @@ class Fusion:
         both = in_same_loops(first, second, links) if links or not linked else None
         if not both:
             return None
-        gone = {x.buffer for x in links if not self.is_read_outside(x.buffer, (a, b))}
         turned = out_of_rows(first, both.first, self.target)
         turned += out_of_rows(second, both.second, self.target)
-        if not all([x in gone or x in self.light for x in turned]):
-            return None
         if not is_better(both, self.target):
+            return None
+        gone = {x.buffer for x in links if not self.is_read_outside(x.buffer, (a, b))}
+        if not all([x in gone or x in self.light for x in turned]):
             return None
         part = both.part(gone)
         return part if all([x.is_plain for x in both.links]) else copied(part)

@@ -17,6 +17,7 @@ def unit(rank):
     )
 
 
+@functools.lru_cache(2**12)
 def seen_along(place, maps, rank):
     """Return a place along other axes.
 
@@ -138,6 +139,10 @@ class Part:
         """Pairs of a buffer and a `Store`."""
         return [(buffer, x) for buffer, found in self.made.items() for x in found]
 
+    def makes_little(self, few):
+        """Return whether it makes one array, with no fold and few operations."""
+        return self.ops <= few and len(self.stores) == 1 and not self.folding
+
     @functools.cached_property
     def computed(self):
         """All buffers that its launches make, stored or not."""
@@ -148,35 +153,27 @@ class Part:
         """The loops along which at least one of the launches goes."""
         return {axis for _, home in self.homes for at in home for axis in at.axes}
 
-    def places(self):
-        """Return all places, those of guards too."""
-        accesses = [x for _, x in [*self.loads, *self.stores]]
-        guards = [guard for _, x in self.loads for guard in x.guards]
-        return {x.place for x in [*accesses, *guards]}
-
     def along(self, home, sizes):
         """Return the part in other loops, where its indices are those of `home`."""
         if sizes == self.sizes and home == unit(len(sizes)):
             return self
 
-        at = {place: seen_along(place, home, len(sizes)) for place in self.places()}
+        def at(place):
+            return seen_along(place, home, len(sizes))
 
         def moved(parameter, place, guards, other, terms):
-            guards = tuple([Guard(at[x], limit) for x, limit in guards])
-            return Load(parameter, at[place], guards, other, terms)
+            guards = tuple([Guard(at(x), limit) for x, limit in guards])
+            return Load(parameter, at(place), guards, other, terms)
 
         made = {
-            buffer: [Store(x.parameter, at[x.place], x.node) for x in found]
+            buffer: [Store(x.parameter, at(x.place), x.node) for x in found]
             for buffer, found in self.made.items()
         }
         loads = [(buffer, moved(*x)) for buffer, x in self.loads]
         folding = {buffer: _axes(axes, home) for buffer, axes in self.folding.items()}
         pairs = [itertools.product(home[a].axes, home[b].axes) for a, b in self.orders]
         orders, solid = frozenset().union(*pairs), _axes(self.solid, home)
-        homes = [
-            (part, tuple([seen_along(x, home, len(sizes)) for x in own]))
-            for part, own in self.homes
-        ]
+        homes = [(part, tuple([at(x) for x in own])) for part, own in self.homes]
         return Part(sizes, loads, made, self.ops, folding, orders, solid, homes)
 
     @functools.cached_property
