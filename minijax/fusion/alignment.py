@@ -201,7 +201,7 @@ def is_better(both, target):
     """
     return (
         is_near(both, target)
-        and all([is_worth_it(both, link, target) for link in both.links])
+        and all(is_worth_it(both, link, target) for link in both.links)
         and is_straight(both, target)
     )
 

@@ -92,9 +92,9 @@ class Fusion:
 
     def __init__(self, program, target):
         self.program, self.target, self.uses = program, target, uses_of(program)
-        made = {x: self.uses.parts[n] for x, n in self.uses.makers.items()}
-        made = {x: part for x, part in made.items() if x not in self.uses.kept}
-        self.light = {x: part for x, part in made.items() if part.makes_little(FEW)}
+        parts, kept = self.uses.parts, self.uses.kept
+        alone = {x: parts[n] for x, n in self.uses.makers.items() if x not in kept}
+        self.light = {x: part for x, part in alone.items() if part.makes_little(FEW)}
         self.parts, self.cheap, self.leader = {}, {}, [*range(len(program.steps))]
         self.place, self.members = [*self.leader], [[n] for n in self.leader]
         self.needs, self.users = [[{*n} for n in found] for found in self.uses[-2:]]
@@ -190,10 +190,10 @@ class Fusion:
         if not is_better(both, self.target):
             return None
         gone = {x.buffer for x in links if not self.is_read_outside(x.buffer, (a, b))}
-        if not all([x in gone or x in self.light for x in turned]):
+        if not all(x in gone or x in self.light for x in turned):
             return None
         part = both.part(gone)
-        return part if all([x.is_plain for x in both.links]) else copied(part)
+        return part if all(x.is_plain for x in both.links) else copied(part)
 
     def is_read_outside(self, buffer, leaders):
         """Return whether a buffer is needed by others than some parts."""
@@ -207,7 +207,6 @@ class Fusion:
         if buffer in self.uses.kept or buffer in self.cheap:
             return False
         return self.is_read_outside(buffer, [self.leader[self.uses.makers[buffer]]])
-
 
     def made_again(self, buffer):
         """Return the launches that make a buffer from what is stored, by the buffers

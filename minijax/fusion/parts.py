@@ -242,8 +242,8 @@ class Candidate:
     def __init__(self, first, second, links=()):
         self.first, self.second, self.links, self.folds = first, second, links, {}
         self.orders = first.orders | second.orders if second.orders else first.orders
-        read = [x for x, _ in second.loads if x in first.folding] if first.folding else ()
-        for buffer in dict.fromkeys(read):
+        read = dict(second.loads) if first.folding else ()
+        for buffer in [buffer for buffer in read if buffer in first.folding]:
             kept = first.made[buffer][0].place.axes
             self.folds[buffer] = kept, second.behind[buffer].difference(kept)
             self.orders = self.orders.union(itertools.product(*self.folds[buffer]))

@@ -381,8 +381,9 @@ def apart(store, axis):
 
 def is_affine(kernel):
     """Return whether no place of a kernel is computed, and no fold of it runs."""
-    unusual = [x for x in kernel.nodes if x.op == "running" or x.op == "load" and x.args]
-    return not unusual and not any([store.update for store in kernel.stores])
+    loads = [node for node in kernel.nodes if node.op == "load" and node.args]
+    runs = [node for node in kernel.nodes if node.op == "running"]
+    return not (loads or runs or any(store.update for store in kernel.stores))
 
 
 def needed(goals, ends=()):

@@ -162,8 +162,8 @@ def collapse(kernel):
 
 
 def _walked_as_one(outer, inner, size, strides, whole):
-    apart = any([(outer in axes) != (inner in axes) for axes in whole])
-    return not apart and all([s[outer] == s[inner] * size for s in strides])
+    apart = any((outer in axes) != (inner in axes) for axes in whole)
+    return not apart and all(s[outer] == s[inner] * size for s in strides)
 
 
 def _axes_of_nodes(kernel):

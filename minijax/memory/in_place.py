@@ -34,7 +34,7 @@ def _element_by_element(kernel, source, target):
     places = {store.place for store in stores}
     if source.dtype != target.dtype or not loads or not _apart(places):
         return False
-    if any([x.detail.guards or x.detail.place not in places for x in loads]):
+    if any(x.detail.guards or x.detail.place not in places for x in loads):
         return False
     return _in_one_sweep(kernel, loads, stores)
 
