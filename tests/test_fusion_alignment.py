@@ -7,7 +7,7 @@ from minijax import make_jaxpr
 from minijax.fusion.alignment import in_same_loops, links_between, sorted_axes
 from minijax.fusion.fusion_pass import fuse, uses_of
 from minijax.fusion.merging import merged
-from minijax.fusion.parts import joined, part_of
+from minijax.fusion.parts import part_of
 from minijax.kernels.interpreter import check_kernel
 from minijax.kernels.program_steps import lower
 from minijax.llvm.targets import current_target
@@ -35,7 +35,8 @@ def parts_of(f):
 def test_loops_of_two(f, sizes):
     first, second = parts_of(f)
     found = in_same_loops(first, second, links_between(first, second))
-    assert (found and (found[0].sizes, found[1].sizes)) == (sizes and (sizes, sizes))
+    found = found and (found.first.sizes, found.second.sizes)
+    assert found == (sizes and (sizes, sizes))
 
 
 @pytest.mark.parametrize(
@@ -51,9 +52,8 @@ def test_loops_of_two(f, sizes):
 )
 def test_the_tables_of_two_are_those_of_their_kernel(f):
     first, second = parts_of(f)
-    *pair, links = in_same_loops(first, second, links_between(first, second))
-    gone = {link.buffer for link in links}
-    both = joined(*pair, gone)
+    candidate = in_same_loops(first, second, links_between(first, second))
+    both = candidate.part({link.buffer for link in candidate.links})
     launch = merged(both, both.made)
     check_kernel(launch.kernel)
     whole, target = part_of(launch), current_target()

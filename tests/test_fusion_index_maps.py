@@ -85,7 +85,7 @@ def random_case(rng):
         )
         for _ in limits
     ]
-    return seen_along(target, homes, len(sizes)), sizes, target, limits
+    return seen_along(target, tuple(homes), len(sizes)), sizes, target, limits
 
 
 def test_random_places():

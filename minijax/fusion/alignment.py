@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from minijax.fusion.index_maps import found_at, indices, split_axis
 from minijax.fusion.merging import same_bits
-from minijax.fusion.parts import elements, handed_on, orders_of, seen_along, unit
+from minijax.fusion.parts import Candidate, elements, seen_along, unit
 from minijax.kernels.kernel import Affine
 
 
@@ -120,27 +120,29 @@ def in_same_loops(first, second, links):
       links: between them, if the first makes what the second reads.
 
     Returns:
-      Both parts, and the links; or None.
+      A `Candidate`; or None.
     """
     shared = links or shared_reads(first, second)
     same = [x.is_plain and all(x.made.place.strides) for x in shared]
-    places = range(len(first.sizes))
-    if first.sizes != second.sizes or not all(same):
-        found = shared and aligned(first, second, shared)
-        if not found:
-            return None
-        sizes, places, *homes = with_new_axes(second.sizes, *found)
-        first, second = first.along(homes[0], sizes), second.along(homes[1], sizes)
-        links = links and links_between(first, second)
-    order = sorted_axes(places, orders_of(first, second))
-    if order is None or not shared:
+    if same and all(same) and first.sizes == second.sizes:
+        both, places = Candidate(first, second, links), range(len(first.sizes))
+    elif found := aligned(first, second, shared):
+        homes, sizes, places = with_new_axes(second.sizes, *found)
+        both = moved((first, second), links, homes, sizes)
+    else:
         return None
-    if order != [*range(len(order))]:
-        units, sizes = unit(len(order)), tuple([first.sizes[axis] for axis in order])
-        new = tuple([units[order.index(axis)] for axis in range(len(order))])
-        first, second = first.along(new, sizes), second.along(new, sizes)
-        links = links and links_between(first, second)
-    return first, second, links
+    order = sorted_axes(places, both.orders)
+    if order is None or order == [*range(len(order))]:
+        return None if order is None else both
+    units, sizes = unit(len(order)), tuple([both.first.sizes[axis] for axis in order])
+    new = tuple([units[order.index(axis)] for axis in range(len(order))])
+    return moved((both.first, both.second), links, (new, new), sizes)
+
+
+def moved(pair, links, homes, sizes):
+    """Return the `Candidate` of two parts in other loops, from their indices there."""
+    first, second = [part.along(home, sizes) for part, home in zip(pair, homes)]
+    return Candidate(first, second, links and links_between(first, second))
 
 
 def with_new_axes(limits, sizes, home, maps):
@@ -151,9 +153,11 @@ def with_new_axes(limits, sizes, home, maps):
       sizes, home, maps: as `aligned` returns them.
 
     Returns:
-      Their sizes; numbers that grow from the outermost inwards; and what the axes of
-      both parts are along them.
+      What the axes of both parts are along them, their sizes, and numbers that grow
+      from the outermost inwards.
     """
+    if None not in maps:
+        return (home, tuple(maps)), sizes, range(len(sizes))
     rank, sizes, ends = len(sizes), [*sizes], {}
     places, used = [*range(rank)], {axis for at in maps if at for axis in at.axes}
     for axis in reversed([axis for axis, at in enumerate(maps) if at is None]):
@@ -166,16 +170,12 @@ def with_new_axes(limits, sizes, home, maps):
             places.append(min(later, default=rank) - 1 / (2 + len(sizes)))
             sizes.append(size)
     units, more = unit(len(sizes)), (0,) * (len(sizes) - rank)
-    home, maps = (
-        tuple(
-            [
-                units[ends[axis]] if at is None else Affine(at[0], (*at[1], *more))
-                for axis, at in enumerate(each)
-            ]
-        )
-        for each in (home, maps)
-    )
-    return tuple(sizes), places, home, maps
+    home = tuple([Affine(offset, (*strides, *more)) for offset, strides in home])
+    maps = [
+        units[ends[axis]] if at is None else Affine(at.offset, (*at.strides, *more))
+        for axis, at in enumerate(maps)
+    ]
+    return (home, tuple(maps)), tuple(sizes), places
 
 
 def sorted_axes(places, orders):
@@ -192,35 +192,31 @@ def sorted_axes(places, orders):
     return found
 
 
-def is_better(pair, moved, links, stored, target):
+def is_better(both, target):
     """Return whether two parts in the same loops are better than two kernels.
 
     Args:
-      pair: the parts in their own loops.
-      moved: the parts in the same loops.
-      links: what is handed over.
-      stored: the buffers that have to be stored.
+      both: a `Candidate`.
       target: the prices.
     """
-    first, second = moved
     return (
-        is_near(first, second, target)
-        and all(is_worth_it(first, second, link, target) for link in links)
-        and all(stays_in_rows(a, b, stored, target) for a, b in zip(pair, moved))
-        and is_straight(first, second, target)
+        is_near(both, target)
+        and all(is_worth_it(both, link, target) for link in both.links)
+        and is_straight(both, target)
     )
 
 
-def is_near(first, second, target):
+def is_near(both, target):
     """Return whether what is walked again after it was folded is near, and cheap."""
-    again, read = set(), {buffer for buffer, _ in second.loads}
-    for buffer, (_, after) in handed_on(first, second).items():
+    first, again = both.first, set()
+    for buffer, (_, after) in both.folds.items():
         folded = first.folding[buffer]
         if after:
             counts = [elements(first.sizes, axes) for axes in (folded, after)]
             if max(counts) > target.near:
                 return False
             again |= folded.intersection(after)
+    read = {buffer for buffer, _ in both.second.loads} if again else ()
     for buffer in first.made if again else ():
         moves = again.intersection(first.made[buffer][0].place.axes)
         if moves and buffer in read and first.cost(buffer, target) > target.again:
@@ -228,17 +224,18 @@ def is_near(first, second, target):
     return True
 
 
-def is_worth_it(first, second, link, target):
+def is_worth_it(both, link, target):
     """Return whether to compute elements more often than once costs less than to store
     them, to load them, and to start a kernel for that."""
-    sizes, made, read = first.sizes, link.made.place, link.read.place
+    made, read = link.made.place, link.read.place
     if link.is_plain and all(made.strides):
         return True
+    first, loops, sizes = both.first, both.second.loops, both.first.sizes
     if not link.is_plain and link.buffer in first.folding:
         return False
     if not link.is_plain and not found_at(read, link.read.guards, sizes, made, sizes):
         return False
-    loops, count = second.loops, elements(sizes, made.axes)
+    count = elements(sizes, made.axes)
     around = [axis for axis in range(max(read.axes, default=-1) + 1) if axis in loops]
     often = elements(sizes, around) - count
     more = often if link.is_plain else elements(sizes, read.axes)
@@ -263,10 +260,10 @@ def grain(place, sizes, small):
     return min(steps, key=steps.__getitem__) if matrix else None
 
 
-def is_straight(first, second, target):
+def is_straight(both, target):
     """Return whether all matrices that folds go through lie in the same direction."""
-    sizes = first.sizes
-    if math.prod(sizes) <= target.small or not orders_of(first, second):
+    first, second, sizes = both.first, both.second, both.first.sizes
+    if not both.orders or math.prod(sizes) <= target.small:
         return True
     loads = [*first.loads, *[x for x in second.loads if x[0] not in first.made]]
     places = [load.place for _, load in loads]
@@ -277,22 +274,22 @@ def is_straight(first, second, target):
     )
 
 
-def stays_in_rows(part, moved, buffers, target):
-    """Return whether the large ones of some buffers are stored in order if they were.
+def out_of_rows(part, moved, target):
+    """Return the large buffers that were stored in order, and are not any more.
 
     Args:
       part, moved: a part in its own loops, and in others.
-      buffers: those that are stored.
       target: the `Target`.
     """
     if part is moved or math.prod(moved.sizes) <= target.near:
-        return True
-    for (buffer, old), (_, new) in zip(part.stores, moved.stores):
-        if buffer in buffers and not _in_rows(new.place):
-            many = elements(moved.sizes, new.place.axes) > target.near
-            if many and len(old.place.axes) > 1 and _in_rows(old.place):
-                return False
-    return True
+        return []
+    pairs = [(b, a.place, x.place) for (b, a), (_, x) in zip(part.stores, moved.stores)]
+    turned = [
+        (buffer, elements(moved.sizes, new.axes))
+        for buffer, old, new in pairs
+        if not _in_rows(new) and len(old.axes) > 1 and _in_rows(old)
+    ]
+    return [buffer for buffer, count in turned if count > target.near]
 
 
 def _in_rows(place):

@@ -5,9 +5,15 @@
 import math
 from typing import NamedTuple
 
-from minijax.fusion.alignment import grains, in_same_loops, is_better, links_between
+from minijax.fusion.alignment import (
+    grains,
+    in_same_loops,
+    is_better,
+    links_between,
+    out_of_rows,
+)
 from minijax.fusion.merging import merged
-from minijax.fusion.parts import elements, joined, part_of
+from minijax.fusion.parts import elements, part_of
 from minijax.kernels.interpreter import check_kernel
 from minijax.kernels.program_steps import Launch
 from minijax.llvm.targets import current_target
@@ -73,6 +79,8 @@ class Fusion:
 
     Attributes:
       uses: what the program does with its buffers.
+      light: from buffers to the part of a launch that makes one and nothing else, with
+        few operations, so that others may make the buffer again.
       cheap: from buffers that are computed again wherever they are read to the part of
         the launch that makes them.
       parts: from the first number of those that became one to the `Part`.
@@ -84,6 +92,9 @@ class Fusion:
 
     def __init__(self, program, target):
         self.program, self.target, self.uses = program, target, uses_of(program)
+        parts, kept = self.uses.parts, self.uses.kept
+        alone = {x: parts[n] for x, n in self.uses.makers.items() if x not in kept}
+        self.light = {x: part for x, part in alone.items() if part.makes_little(FEW)}
         self.parts, self.cheap, self.leader = {}, {}, [*range(len(program.steps))]
         self.place, self.members = [*self.leader], [[n] for n in self.leader]
         self.needs, self.users = [[{*n} for n in found] for found in self.uses[-2:]]
@@ -169,19 +180,20 @@ class Fusion:
 
     def both(self, a, b, linked):
         """Return the part of two, or None."""
-        pair = first, second = self.parts[a], self.parts[b]
-        links = links_between(*pair) if linked else []
-        found = in_same_loops(*pair, links) if links or not linked else None
-        if not found:
+        first, second = self.parts[a], self.parts[b]
+        links = links_between(first, second) if linked else []
+        both = in_same_loops(first, second, links) if links or not linked else None
+        if not both:
             return None
-        *moved, links = found
+        turned = out_of_rows(first, both.first, self.target)
+        turned += out_of_rows(second, both.second, self.target)
+        if not is_better(both, self.target):
+            return None
         gone = {x.buffer for x in links if not self.is_read_outside(x.buffer, (a, b))}
-        stored = [x for part in pair for x in part.made if x not in gone]
-        stored = [buffer for buffer in stored if not self.light(buffer)]
-        if not is_better(pair, moved, links, stored, self.target):
+        if not all(x in gone or x in self.light for x in turned):
             return None
-        part = joined(moved[0], moved[1], gone)
-        return part if all(x.is_plain for x in links) else copied(part)
+        part = both.part(gone)
+        return part if all(x.is_plain for x in both.links) else copied(part)
 
     def is_read_outside(self, buffer, leaders):
         """Return whether a buffer is needed by others than some parts."""
@@ -196,21 +208,13 @@ class Fusion:
             return False
         return self.is_read_outside(buffer, [self.leader[self.uses.makers[buffer]]])
 
-    def light(self, buffer):
-        """Return the launch that makes a buffer and nothing else, with few operations,
-        if there is one and others may make the buffer again."""
-        part = self.uses.parts.get(self.uses.makers.get(buffer))
-        if not part or buffer in self.uses.kept or part.ops > FEW:
-            return None
-        return part if len(part.stores) == 1 and not part.folding else None
-
     def made_again(self, buffer):
         """Return the launches that make a buffer from what is stored, by the buffers
         that they make, if that is better than to store it and to load it; else {}."""
         found, left, flops, ops, moved = {}, [buffer], 0, 0, 0
         while left:
             name = left.pop()
-            part = found[name] = self.light(name)
+            part = found[name] = self.light.get(name)
             ops += part.ops if part else FEW + 1
             if ops > FEW:
                 return {}
@@ -218,22 +222,17 @@ class Fusion:
             for read, load in part.loads:
                 number = self.uses.makers.get(read)
                 if number is not None and not self.is_handed_on(read):
-                    if not self.can_store(read, number):
+                    if read not in self.parts[self.leader[number]].computed:
                         return {}  # where its index cannot be told, it is loaded
-                    if self.light(read):
+                    if read in self.light:
                         left.append(read)
                         continue
                 moved += elements(part.sizes, axes_of(load)) * itemsize(load)
         return found if self.is_cheap(buffer, flops, moved) else {}
 
-    def can_store(self, buffer, number):
-        """Return whether the part of a launch still has what one of them makes."""
-        homes = self.parts[self.leader[number]].homes
-        return any(buffer in launch.made for launch, _ in homes)
-
     def is_cheap(self, buffer, flops, moved):
         """Return whether elements cost less than to store and to load them."""
-        part, target = self.light(buffer), self.target
+        part, target = self.light[buffer], self.target
         [(_, store)], reads = part.stores, 0
         for reader in [self.uses.parts[n] for n in self.uses.readers[buffer]]:
             axes = [axes_of(load) for other, load in reader.loads if other == buffer]
@@ -264,7 +263,7 @@ class Fusion:
             inner = [fuse(program, self.target) for program in step.programs]
             return step.with_programs(inner) if inner else step
         part = self.parts[number]
-        if all(needed.isdisjoint(launch.made) for launch, _ in part.homes):
+        if needed.isdisjoint(part.computed):
             return None
         alone = len(self.members[number]) == 1
         if alone and self.cheap.keys().isdisjoint([buffer for buffer, _ in part.loads]):
@@ -287,8 +286,8 @@ def copied(part):
     """Return a part some elements of which are made at other indices too, so that only
     its kernel tells what it loads; None if they cannot be made there."""
     whole = part_of(merged(part, part.made))
-    made = {buffer for launch, _ in part.homes for buffer in launch.made}
-    return whole if made.isdisjoint([buffer for buffer, _ in whole.loads]) else None
+    read = [buffer for buffer, _ in whole.loads]
+    return whole if part.computed.isdisjoint(read) else None
 
 
 def fuse(program, target=None):

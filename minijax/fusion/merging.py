@@ -154,11 +154,6 @@ def number_at(k, place):
     return k.add(total, place.offset) if place.offset else total
 
 
-def one_name(names):
-    """Return the name of a kernel that is made of operations of these names."""
-    return "_".join(names[:4]) + ("_etc" if len(names) > 4 else "")
-
-
 def merged(part, wanted, cheap=None):
     """Return the launch of one kernel in the place of several.
 
@@ -185,7 +180,7 @@ def merged(part, wanted, cheap=None):
     used = {node.detail.parameter for node in nodes if node.op == "load"}
     used.update([store.parameter for store in outs])
     buffers = {x: buffer for (buffer, _), x in k.parameters.items() if x in used}
-    name = one_name((*k.names,))
+    name = "_".join([*k.names][:4]) + "_etc" * (len(k.names) > 4)
     kernel = Kernel(name, k.sizes, (*buffers,), nodes, (*outs,))
     return Launch(collapse(kernel), [*buffers.values()])
 

@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 
-from minijax.kernels.kernel import Affine, Guard, is_affine
+from minijax.kernels.kernel import Affine, Guard, Load, Store, is_affine
 
 
 @functools.cache
@@ -17,6 +17,7 @@ def unit(rank):
     )
 
 
+@functools.lru_cache(2**12)
 def seen_along(place, maps, rank):
     """Return a place along other axes.
 
@@ -99,10 +100,14 @@ class Table:
                 found[arg].update(walked(node), found[node])
         return found
 
+    @functools.cached_property
+    def counts(self):
+        """Pairs of an operation and how often it is done."""
+        return [(x.op, elements(self.kernel.sizes, walked(x))) for x in self.scalars]
+
     def work(self, target):
         """Return what all operations cost."""
-        sizes, found = self.kernel.sizes, [(x.op, walked(x)) for x in self.scalars]
-        return sum([target.price(op) * elements(sizes, axes) for op, axes in found])
+        return sum([target.price(op) * count for op, count in self.counts])
 
 
 class Part:
@@ -134,6 +139,15 @@ class Part:
         """Pairs of a buffer and a `Store`."""
         return [(buffer, x) for buffer, found in self.made.items() for x in found]
 
+    def makes_little(self, few):
+        """Return whether it makes one array, with no fold and few operations."""
+        return self.ops <= few and len(self.stores) == 1 and not self.folding
+
+    @functools.cached_property
+    def computed(self):
+        """All buffers that its launches make, stored or not."""
+        return {buffer for launch, _ in self.homes for buffer in launch.made}
+
     @property
     def loops(self):
         """The loops along which at least one of the launches goes."""
@@ -144,22 +158,22 @@ class Part:
         if sizes == self.sizes and home == unit(len(sizes)):
             return self
 
-        def at(x):
-            return seen_along(x, home, len(sizes))
+        def at(place):
+            return seen_along(place, home, len(sizes))
 
-        def moved(x):
-            guards = [Guard(at(place), limit) for place, limit in x.guards]
-            return x._replace(place=at(x.place), guards=(*guards,))
+        def moved(parameter, place, guards, other, terms):
+            guards = tuple([Guard(at(x), limit) for x, limit in guards])
+            return Load(parameter, at(place), guards, other, terms)
 
         made = {
-            buffer: [x._replace(place=at(x.place)) for x in found]
+            buffer: [Store(x.parameter, at(x.place), x.node) for x in found]
             for buffer, found in self.made.items()
         }
-        loads = [(buffer, moved(x)) for buffer, x in self.loads]
+        loads = [(buffer, moved(*x)) for buffer, x in self.loads]
         folding = {buffer: _axes(axes, home) for buffer, axes in self.folding.items()}
         pairs = [itertools.product(home[a].axes, home[b].axes) for a, b in self.orders]
         orders, solid = frozenset().union(*pairs), _axes(self.solid, home)
-        homes = [(part, tuple(map(at, own))) for part, own in self.homes]
+        homes = [(part, tuple([at(x) for x in own])) for part, own in self.homes]
         return Part(sizes, loads, made, self.ops, folding, orders, solid, homes)
 
     @functools.cached_property
@@ -214,47 +228,44 @@ def part_of(launch, tables=None):
     return Part(kernel.sizes, loads, made, *rest, table)
 
 
-def handed_on(first, second):
-    """Return what one part folds and another one reads: from buffers to pairs of the
-    axes of the place, and of those along which the second part goes on."""
-    if not first.folding:
-        return {}
-    found = {buffer for buffer, _ in second.loads}.intersection(first.folding)
-    kept = {buffer: first.made[buffer][0].place.axes for buffer in found}
-    return {x: (axes, second.behind[x].difference(axes)) for x, axes in kept.items()}
+class Candidate:
+    """Two parts in the same loops, which may become one.
 
-
-def orders_of(first, second):
-    """Return pairs of loops of which the first has to be outside of the second."""
-    found = first.orders | second.orders if second.orders else first.orders
-    for kept, after in handed_on(first, second).values():
-        found = found.union(itertools.product(kept, after))
-    return found
-
-
-def joined(first, second, gone=()):
-    """Return the part of two that are in the same loops.
-
-    Args:
+    Attributes:
       first, second: the parts.
-      gone: the buffers that need not be stored any more.
+      links: what is handed over, if it is known.
+      folds: what the first part folds and the second one reads: from buffers to pairs
+        of the axes of the place, and of those along which the second part goes on.
+      orders: pairs of loops of which the first has to be outside of the second.
     """
-    made, folding = first.made | second.made, first.folding
-    if second.folding:
-        folding = folding | second.folding
-    for buffer in handed_on(first, second):
-        for other in second.made:
-            axes = first.folding[buffer] | folding.get(other, frozenset())
-            folding = {**folding, other: axes}
-    for buffer in gone:
-        del made[buffer]
-    return Part(
-        first.sizes,
-        first.loads + [x for x in second.loads if x[0] not in first.made],
-        made,
-        first.ops + second.ops,
-        folding,
-        orders_of(first, second),
-        first.solid | second.solid,
-        first.homes + second.homes,
-    )
+
+    def __init__(self, first, second, links=()):
+        self.first, self.second, self.links, self.folds = first, second, links, {}
+        self.orders = first.orders | second.orders if second.orders else first.orders
+        read = dict(second.loads) if first.folding else ()
+        for buffer in [buffer for buffer in read if buffer in first.folding]:
+            kept = first.made[buffer][0].place.axes
+            self.folds[buffer] = kept, second.behind[buffer].difference(kept)
+            self.orders = self.orders.union(itertools.product(*self.folds[buffer]))
+
+    def part(self, gone=()):
+        """Return the part of both; the buffers `gone` need not be stored any more."""
+        first, second = self.first, self.second
+        made, folding = {**first.made, **second.made}, first.folding
+        if second.folding:
+            folding = {**folding, **second.folding}
+        if self.folds:
+            axes = frozenset().union(*[first.folding[buffer] for buffer in self.folds])
+            more = {x: axes.union(folding.get(x, ())) for x in second.made}
+            folding = {**folding, **more}
+        for buffer in gone:
+            del made[buffer]
+        loads = [*first.loads, *[x for x in second.loads if x[0] not in first.made]]
+        ops, solid = first.ops + second.ops, first.solid | second.solid
+        homes = [*first.homes, *second.homes]
+        return Part(first.sizes, loads, made, ops, folding, self.orders, solid, homes)
+
+
+def joined(first, second):
+    """Return the part of two that are in the same loops."""
+    return Candidate(first, second).part()

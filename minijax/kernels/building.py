@@ -225,7 +225,7 @@ def _of_parts(terms):
 def new_name(parameters, written):
     """Return a name that no parameter has yet: x, y, z, x3, ...; out, out1, ..."""
     if written:
-        count = sum(parameter.name.startswith("out") for parameter in parameters)
+        count = sum([parameter.name[:3] == "out" for parameter in parameters])
         return f"out{count or ''}"
     return "xyz"[len(parameters)] if len(parameters) < 3 else f"x{len(parameters)}"
 

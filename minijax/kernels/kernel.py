@@ -381,10 +381,9 @@ def apart(store, axis):
 
 def is_affine(kernel):
     """Return whether no place of a kernel is computed, and no fold of it runs."""
-    return not any(store.update for store in kernel.stores) and not any(
-        node.op == "running" or (node.op == "load" and node.args)
-        for node in kernel.nodes
-    )
+    loads = [node for node in kernel.nodes if node.op == "load" and node.args]
+    runs = [node for node in kernel.nodes if node.op == "running"]
+    return not (loads or runs or any(store.update for store in kernel.stores))
 
 
 def needed(goals, ends=()):

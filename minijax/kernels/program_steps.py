@@ -146,7 +146,7 @@ class Lowering:
         pairs = zip(old, new)
         now = {a.source: b.source for a, b in pairs if type(a.source) is Buffer}
         buffers = [now.get(buffer, out.source) for buffer in launch.buffers]
-        self.steps.append(launch._replace(buffers=buffers))
+        self.steps.append(Launch(launch.kernel, buffers))
         return out
 
     def copy(self, view, aval):
@@ -158,10 +158,10 @@ class Lowering:
 
     def equation(self, eqn, operands):
         """Add the steps of an equation; return the views of its results."""
-        for rules in (self.rules, kernel_rules):
+        tables = [x for x in (self.rules, kernel_rules) if eqn.primitive in x]
+        for rules in tables:
             with suppress(NoKernel):
-                if eqn.primitive in rules:
-                    return rules[eqn.primitive](self, eqn, *operands)
+                return rules[eqn.primitive](self, eqn, *operands)
         results = [self.allocate(var.aval) for var in eqn.outvars]
         self.steps.append(Evaluate(eqn, operands, results))
         return results
@@ -260,7 +260,8 @@ def elementwise(body):
 
     def rule(lowering, eqn, *operands):
         aval = eqn.outvars[0].aval
-        key = (body, eqn.primitive, *eqn.params.items(), aval, *likeness(operands))
+        kind = body, eqn.primitive, aval.shape, aval.dtype
+        key = (*kind, *eqn.params.items(), *likeness(operands))
         if key in lowering.known:
             launch, views = lowering.known[key]
             return [lowering.launch_again(launch, views, operands, aval)]

@@ -12,6 +12,7 @@ from minijax.kernels.kernel import (
     Affine,
     Guard,
     Kernel,
+    Store,
     apply,
     constant,
     fold,
@@ -149,30 +150,27 @@ def collapse(kernel):
     Axes of size 1 vanish. Two neighbours become one axis where every place moves along
     them as along one, and no node needs their indices.
     """
-    for axis in reversed(range(len(kernel.sizes))):
-        if kernel.sizes[axis] == 1:
-            kernel = without_axis(kernel, axis, kernel.sizes)
-        elif axis + 1 < len(kernel.sizes) and _walked_as_one(kernel, axis):
-            sizes = list(kernel.sizes)
-            sizes[axis + 1] *= sizes[axis]
-            kernel = without_axis(kernel, axis, sizes)
-    return kernel
+    strides = {place.strides for place in places(kernel)}
+    whole, sizes, kept = _axes_of_nodes(kernel), [*kernel.sizes], []
+    for axis in reversed([axis for axis, size in enumerate(sizes) if size != 1]):
+        pair = (axis, *kept[:1])
+        if kept and _walked_as_one(*pair, sizes[kept[0]], strides, whole):
+            sizes[kept[0]] *= sizes[axis]
+        else:
+            kept.insert(0, axis)
+    return kernel if len(kept) == len(sizes) else with_axes(kernel, kept, sizes)
 
 
-def _walked_as_one(kernel, axis):
-    size = kernel.sizes[axis + 1]
-    pair = {axis, axis + 1}
-    for node in kernel.nodes:
-        if node.op == "index" and node.detail in pair:
-            return False
-        folds = node.op in ("fold", "running")
-        if folds and len(pair.intersection(node.detail.axes)) == 1:
-            return False
-    done = [store.update.axes for store in kernel.stores if store.update]
-    if any(len(pair.intersection(axes)) == 1 for axes in done):
-        return False
-    strides = [place.strides for place in places(kernel)]
-    return all(s[axis] == s[axis + 1] * size for s in strides)
+def _walked_as_one(outer, inner, size, strides, whole):
+    apart = any((outer in axes) != (inner in axes) for axes in whole)
+    return not apart and all(s[outer] == s[inner] * size for s in strides)
+
+
+def _axes_of_nodes(kernel):
+    """Return the axes of indices, of folds and of updates."""
+    nodes = [node for node in kernel.nodes if node.op in ("index", "fold", "running")]
+    numbers = [(x.detail,) if x.op == "index" else x.detail.axes for x in nodes]
+    return {*numbers, *[store.update.axes for store in kernel.stores if store.update]}
 
 
 def places(kernel):
@@ -182,47 +180,42 @@ def places(kernel):
     return [found.place for found in [*loads, *guards, *kernel.stores]]
 
 
-def without_axis(kernel, axis, sizes):
-    """Return a kernel in which one axis does not move; its number goes to no other."""
-    new = {}
+def with_axes(kernel, kept, sizes):
+    """Return a kernel with some of its axes, of new sizes; the others do not move."""
+    new, number = {}, {axis: n for n, axis in enumerate(kept)}
 
-    def still(place):
-        return Affine(place.offset, drop(place.strides))
+    def renumbered(axes):
+        return tuple([number[axis] for axis in axes if axis in number])
 
-    def drop(items):
-        return (*items[:axis], *items[axis + 1 :])
-
+    still = {
+        place: Affine(place.offset, tuple([place.strides[axis] for axis in kept]))
+        for place in places(kernel)
+    }
     for node in kernel.nodes:
-        new[node] = _moved(node, [new[arg] for arg in node.args], axis, still)
+        new[node] = _moved(node, [new[arg] for arg in node.args], renumbered, still)
     nodes = dict.fromkeys(new.values())
     stores = []
-    for store in [store.with_nodes(new) for store in kernel.stores]:
-        update = store.update
+    for parameter, place, node, update in [x.with_nodes(new) for x in kernel.stores]:
         if update:
-            update = update._replace(axes=_renumbered(update.axes, axis))
-        stores.append(store._replace(place=still(store.place), update=update))
-    sizes = drop(tuple(sizes))
+            update = update._replace(axes=renumbered(update.axes))
+        stores.append(Store(parameter, still[place], node, update))
+    sizes = tuple([sizes[axis] for axis in kept])
     return Kernel(kernel.name, sizes, kernel.parameters, (*nodes,), (*stores,))
 
 
-def _renumbered(axes, gone):
-    """Return axes as they are called when one is gone."""
-    return tuple([axis - (axis > gone) for axis in axes if axis != gone])
-
-
-def _moved(node, args, axis, still):
+def _moved(node, args, renumbered, still):
     if node.op == "constant":
         return node
     if node.op == "index":
-        place = node.detail - (node.detail > axis)
-        return constant(0, node.dtype) if node.detail == axis else index(place)
+        axes = renumbered([node.detail])
+        return index(*axes) if axes else constant(0, node.dtype)
     if node.op == "load":
         parameter, place, guards, other, terms = node.detail
-        guards = [Guard(still(guard.place), guard.limit) for guard in guards]
-        return load(parameter, still(place), guards, other, [*zip(args, terms)])
+        guards = [Guard(still[guard.place], guard.limit) for guard in guards]
+        return load(parameter, still[place], guards, other, [*zip(args, terms)])
     if node.op in ("fold", "running"):
         how, axes = node.detail
-        axes = _renumbered(axes, axis)
+        axes = renumbered(axes)
         if not axes:
             return constant(0, node.dtype) if how.startswith("arg") else args[0]
         if node.op == "running":

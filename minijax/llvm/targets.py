@@ -77,7 +77,7 @@ class Target(NamedTuple):
     def price(self, op):
         """Return the cost of a scalar operation, by its name in `scalar_ops`."""
         kind = scalar_ops[op].cost if op in scalar_ops else "flops"
-        return {"flops": 1, "transcendentals": self.function}.get(kind, 0)
+        return self.function if kind == "transcendentals" else int(kind == "flops")
 
     def work(self, counts):
         """Return the cost of counts of operations, a dictionary, as of `operations`."""

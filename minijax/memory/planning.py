@@ -122,9 +122,9 @@ def over_an_operand(p, buffer, reads):
     number = p.lives[buffer].start
     for old in reads:
         place, used = p.places.get(old), [pair[0] for pair in p.in_place[number]]
-        if p.lives[old].end != number or old in used or not p.may_replace(buffer, old):
+        if p.lives[old].end != number or old in used or not is_ours(p, place):
             continue
-        if is_ours(p, place) and leaves_in_time(p, buffer, place):
+        if p.may_replace(buffer, old) and leaves_in_time(p, buffer, place):
             p.in_place[number].append((old, buffer))
             p.ending[number].discard(old)
             return place
