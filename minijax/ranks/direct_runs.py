@@ -173,7 +173,7 @@ class Progress:
       nap: seconds between two calls.
     """
 
-    def __init__(self, nap=3e-4):
+    def __init__(self, nap=1e-3):
         self.nap, self.count, self.some = nap, 0, threading.Event()
         self.thread = None
 
