@@ -3,8 +3,18 @@
     mpiexec -n 2 python -m tests.rank_times            sums, then the step
     mpiexec -n 2 python -m tests.rank_times 512 6 512  width, layers, examples of each
 
-Rank 0 prints. The link between ranks of one machine can be made slow with `tc`, in a
-network namespace of its own, if MPICH is to use it (see CONTRIBUTING.md).
+Rank 0 prints. As root, ranks of one machine can have a slow link between them, in a
+network of their own:
+
+    unshare -n sh
+    ip link set lo mtu 9000 up
+    ip link add net0 type veth peer name net1
+    ip addr add 10.9.0.1/24 dev net0
+    ip link set net0 up; ip link set net1 up
+    tc qdisc add dev lo root tbf rate 1gbit burst 256kb latency 400ms
+    export MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp MPIR_CVAR_NOLOCAL=1
+    export MINIJAX_NUM_THREADS=1
+    mpiexec -n 2 python -m tests.rank_times 512 6 512
 """
 
 import sys
