@@ -15,7 +15,9 @@ import minijax.numpy as jnp
 from minijax import grad, jit, jvp, lax, pmap, vmap
 from tests.commands import options_of, reported
 
-N = 4  # replicas; each has values of shape (N, 3)
+if __name__ == "__main__":  # tests have two devices
+    minijax.config.update("jax_num_cpu_devices", 4)
+N = min(4, minijax.local_device_count())  # replicas; each has values of shape (N, 3)
 RING = [(j, (j + 1) % N) for j in range(N)]
 PLAIN = "sin", "add", "mul", "sub"
 TALK = (
