@@ -175,7 +175,7 @@ class Progress:
 
     def __init__(self, nap=1e-3):
         self.nap, self.count, self.some = nap, 0, threading.Event()
-        self.thread = None
+        self.thread: threading.Thread | None = None
 
     def note(self, change):
         """Note that something was begun, or has ended."""
@@ -185,8 +185,9 @@ class Progress:
         elif change > 0 and (notes := world_here().watch.notes) is not None:
             self.some.set()
             if self.thread is None:
-                args = {"target": self.run, "args": (notes.comm,), "daemon": True}
-                self.thread = threading.Thread(**args)
+                self.thread = threading.Thread(
+                    target=self.run, args=(notes.comm,), daemon=True
+                )
                 self.thread.start()
 
     def run(self, comm):
