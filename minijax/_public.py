@@ -1679,6 +1679,8 @@ REGISTERS: list[str] = [
     "minijax.ranks.engines",
     "minijax.ranks.crossings",
     "minijax.ranks.shared_maps",
+    "minijax.overlap.split_exchanges",
+    "minijax.overlap.schedules",
     "minijax.ranks.direct_runs",
     "minijax.exporting.offering",
 ]

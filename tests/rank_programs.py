@@ -18,6 +18,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import P, config, grad, jit, lax, make_mesh, pmap, shard_map, vmap
 from minijax.experimental import multihost_utils
+from minijax.overlap import schedules
 from minijax.sharding import NamedSharding
 
 CASES = {}
@@ -244,13 +245,61 @@ def differing():
         _apart(lambda: multihost_utils.sync_global_devices(f"place {me == 1}")),
         _apart(lambda: multihost_utils.process_allgather(np.ones(2 + (me == 1)))),
     ]
-    cached = [cut(lambda v, k=k: lax.psum(v * k, "i")) for k in (2.0, 3.0)]
+    cached = [cut(lambda v, k=k: lax.psum(v * k, "i")) for k in (2.0, 3.0, 4.0)]
     for f in cached:
         f(x)
     refused.append(_apart(lambda: cached[me == 1](x)))
     after = float(cached[0](x)[0])
     everywhere = multihost_utils.process_allgather(np.array(refused))
     return [bool(everywhere.all()), after]
+
+
+@case
+def strangers():
+    """One process repeats its program, and the other one begins another."""
+    mesh, me = line_of_all(), minijax.process_index()
+    x = spread(np.ones(minijax.device_count(), "f4"), mesh, "i")
+    cut = partial(shard_map, mesh=mesh, in_specs=P("i"), out_specs=P())
+    cached = [cut(lambda v, k=k: lax.psum(v * k, "i")) for k in (2.0, 3.0)]
+    for f in cached:
+        f(x)
+    cached[me](x)
+
+
+@case
+def overlapped():
+    """Sums that run meanwhile, in buckets of several sizes, have the same numbers."""
+    mesh, n = line_of_all(), minijax.device_count()
+    rng = np.random.default_rng(2)
+    ws = [rng.normal(size=(16, 16)).astype("f4") / 4 for _ in range(4)]
+    x = spread(rng.normal(size=(4 * n, 16)).astype("f4"), mesh, "i")
+
+    def loss(ws, x):
+        for w in ws:
+            x = jnp.tanh(x @ w)
+        return (x**2).sum()
+
+    def step(ws, x):
+        slopes = grad(loss)(ws, x)
+        slopes = [slopes[0].astype("bfloat16"), *slopes[1:]]
+        total, most = lax.psum(slopes, "i"), lax.pmax(slopes[2:], "i")
+        half = lax.all_gather(total[1], "i").sum(0) + most[0]
+        return [w - 0.1 * s for w, s in zip(ws, [*total[:3], most[1]])], half
+
+    found, again = [], []
+    for on, size in ((False, 1), (True, 1), (True, 1500), (True, 2**20)):
+        config.update("minijax_overlap", on)
+        schedules.BUCKET = size
+        run = shard_map(
+            lambda ws, x: step(ws, x), mesh=mesh, in_specs=(P(), P("i")),
+            out_specs=P(), check_vma=False,
+        )  # fmt: skip
+        out, half = jit(run)(ws, x)
+        out, half = jit(run)(out, x)
+        found.append([np.asarray(y, "f4") for y in (*out, half)])
+    for other in found[1:]:
+        again.append(all(map(np.array_equal, found[0], other)))
+    return [y.tolist() for y in found[0][1:]], again
 
 
 @case

@@ -158,7 +158,7 @@ def test_every_type_of_step_is_whole():
     of_a_card = {"CardProduct", "LibraryProduct", "SortPass", "BlockLoop"}
     names = {kind.__name__ for kind in step_kinds} - of_a_card
     everywhere = "Launch Evaluate Product TapProduct Sort Branch Repeat While"
-    of_replicas = {"Exchange", "JointExchange"}
+    of_replicas = {"Exchange", "JointExchange", "ExchangeBegin", "ExchangeEnd"}
     assert names == {*everywhere.split()} | of_replicas
     for kind, rules in [*step_kinds.items()]:
         step_kinds[kind] = rules  # is checked

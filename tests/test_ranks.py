@@ -16,7 +16,14 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import P, lax, make_jaxpr
-from minijax.ranks import agreements, engines, launchers, ring_model, watching
+from minijax.ranks import (
+    agreements,
+    crossings,
+    engines,
+    launchers,
+    ring_model,
+    watching,
+)
 from minijax.ranks.processes import RemoteDevice
 from minijax.replicas.rendezvous import Run, run_replicas
 from minijax.sharding import Mesh, NamedSharding
@@ -229,12 +236,29 @@ def test_the_watchdog_says_who_is_missing(capsys):
     assert not sent and not capsys.readouterr().err
     watch.look(21.0)
     watch.look(22.0)
-    assert sent == [5]
+    assert sent == [(5, "psum")]
     assert capsys.readouterr().err.count("psum has waited for 21 s") == 1
-    heard.update({0: 5, 2: 4})
+    heard.update({0: (5, "psum"), 2: (4, "a comparison of programs")})
     watch.look(61.0)
     said = capsys.readouterr().err
     assert ended and "2 of 4 ranks arrived; ranks 2, 3 missing" in said
+    assert "rank 2 waits for a comparison of programs." in said
+    assert "rank 0 waits" not in said
+
+
+def test_a_program_that_is_repeated_is_not_compared_again():
+    def program(engine, rank):
+        asked, watch = [], lambda label, action, *args: action(*args)
+        world = SimpleNamespace(latest={}, watch=watch)
+        world.engine = lambda *args: asked.append(args) or engine
+        for text in ("a", "a", "b", "a", "a"):
+            crossings.compare(world, (0, 1), text)
+        try:
+            crossings.compare(world, (0, 1), f"{rank}")
+        except ValueError:
+            return len(asked), world.latest[0, 1], asked[0]
+
+    assert on_threads(program, 2) == [(4, "a", ((0, 1), "programs"))] * 2
 
 
 def test_the_model_counts_bytes_and_rounds():
@@ -298,7 +322,8 @@ def assert_alike(mine, theirs, where=""):
 
 @needs_mpi
 @pytest.mark.parametrize(
-    "case", ["collectives", "dtypes", "sharded", "training", "parts", "mapped"]
+    "case",
+    ["collectives", "dtypes", "sharded", "training", "parts", "mapped", "overlapped"],
 )
 def test_four_processes_are_four_devices(case):
     alone = result(case, 1, JAX_NUM_CPU_DEVICES="4")
@@ -317,6 +342,14 @@ def test_training_is_the_same_on_one_and_on_eight_devices():
 @needs_mpi
 def test_programs_that_differ():
     assert result("differing", 2) == [True, 4.0]
+
+
+@needs_mpi
+def test_a_program_that_is_repeated_while_another_begins():
+    variables = {"MINIJAX_COLLECTIVE_TIMEOUT": "1"}
+    done, seconds = launched("strangers", 2, **variables)
+    assert done.returncode != 0 and seconds < 20
+    assert "rank 0 waits for a comparison of programs." in done.stderr
 
 
 @needs_mpi

@@ -16,6 +16,7 @@ from minijax.machine.executables import (
     contexts,
     inputs_of,
     results_of,
+    step_passes,
     table,
     with_own_results,
 )
@@ -41,7 +42,8 @@ class CPUProgram(Executable):
     def __init__(self, closed, name="program", donated=()):
         self.name, self.out_avals = name, closed.out_avals
         self.simplified, self.target = jaxpr_passes.value(closed), current_target()
-        self.lowered = fuse(with_own_results(lower(self.simplified)))
+        fused = fuse(with_own_results(lower(self.simplified)))
+        self.lowered = step_passes.value(fused)
         self.plan = plan(self.lowered, donated)
         program = ProgramText(self.plan, self.target)
         self.text = str(program)

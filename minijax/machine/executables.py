@@ -67,6 +67,10 @@ def table_of(count):
     return ctypes.c_void_p * count
 
 
+# What is done to the steps of a `LoweredProgram` before they get memory.
+step_passes: Latest = Latest(lambda program: program)
+
+
 def with_own_results(program):
     """Return a program that writes all results, each to a buffer of its own."""
     given = {*program.inputs, *(buffer for buffer, _ in program.constants)}

@@ -91,8 +91,15 @@ def spans(mesh):
 def same_program(mesh, program):
     """Raise a `ValueError` unless all processes of a mesh run this program."""
     if (processes := spans(mesh)) is not None:
-        text = text_of(program, mesh)
-        world_here().talk("a comparison of programs", processes, agree, text)
+        compare(world_here(), processes, text_of(program, mesh))
+
+
+def compare(world, processes, text):
+    """Raise a `ValueError` unless all processes begin this program, or repeat it."""
+    if world.latest.get(processes) != text:
+        engine = world.engine(processes, "programs")
+        world.watch("a comparison of programs", agree, engine, text)
+        world.latest[processes] = text
 
 
 def _run_over(mesh, program):

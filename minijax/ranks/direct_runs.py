@@ -3,6 +3,9 @@
 """Runs of a program on a mesh of processes, without threads and without copies."""
 
 import ctypes
+import threading
+from collections import deque
+from time import sleep
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -11,16 +14,25 @@ from minijax.calls.words import word
 from minijax.machine.executables import address_of, contexts, table
 from minijax.memory.backend import settled
 from minijax.memory.results import scratch
-from minijax.ranks.agreements import _apart, digest, text_of
-from minijax.ranks.crossings import Crossing, CrossingRun
-from minijax.ranks.engines import allgather, alltoall, native, permute, reduce_scatter
+from minijax.overlap.split_exchanges import ExchangeBegin, ExchangeEnd
+from minijax.ranks.agreements import text_of
+from minijax.ranks.crossings import Crossing, CrossingRun, compare
+from minijax.ranks.engines import (
+    allgather,
+    alltoall,
+    as_bytes,
+    native,
+    permute,
+    reduce_scatter,
+)
 from minijax.ranks.processes import machine_code, world_here
 from minijax.replicas.rendezvous import replica_here
 from minijax.replicas.rows import row_of
 from minijax.replicas.sharded_maps import in_python, running
-from minijax.teams.exchange_steps import FUNCTIONS_OF_NUMPY
+from minijax.teams.exchange_steps import FUNCTIONS_OF_NUMPY, Exchange
+from minijax.teams.joint_exchanges import JointExchange
 from minijax.teams.labels import steps_told
-from minijax.teams.meeting_code import ELSEWHERE, KIND, ROW
+from minijax.teams.meeting_code import ELSEWHERE, INTO, KIND, ROW
 from minijax.teams.native_runs import room_for
 
 
@@ -48,7 +60,7 @@ def _rows(engine, x):
     return x.reshape(engine.comm.size, -1)
 
 
-INTO = {
+BY_KIND = {
     "fold": _fold_into,
     "all": lambda engine, step, x, y: y.__setitem__(..., allgather(engine, x).ravel()),
     "parts": lambda engine, step, x, y: y.__setitem__(
@@ -61,13 +73,63 @@ INTO = {
 }
 
 
-def exchange_into(engine, step, source, result):
+def exchange_into(engine, step, source, result, begun):
     """Exchange what lies at one address, and write what comes to another one."""
     x = at(source, step.x.dtype, step.x.size)
-    INTO[step.how](engine, step, x, at(result, step.out.dtype, step.out.size))
+    BY_KIND[step.how](engine, step, x, at(result, step.out.dtype, step.out.size))
 
 
-def exchange_jointly(engine, step, start, count):
+class Bucket:
+    """Arrays that are folded as one.
+
+    Args:
+      parts: the `Exchange` of each, all of one dtype and fold.
+      rows: the addresses of two words for each, where it is and where its fold goes.
+
+    Attributes:
+      x, y: the array of all, and one for its fold; a single array's are its own.
+    """
+
+    def __init__(self, parts, rows):
+        pairs = [*zip(parts, rows)]
+        self.part, self.dtype = parts[0], parts[0].x.dtype
+        xs = [at(word[row], self.dtype, part.x.size) for part, row in pairs]
+        ends = [(word[row + INTO], self.dtype, part.x.size) for part, row in pairs]
+        self.outs = [at(*end) for end in ends]
+        self.x = xs[0] if len(xs) == 1 else np.concatenate(xs)
+        self.y = self.outs[0] if len(xs) == 1 else np.empty_like(self.x)
+
+    def fold(self, engine):
+        """Fold the arrays of all processes."""
+        _fold_into(engine, self.part, self.x, self.y)
+        self.hand_out()
+
+    def begin(self, engine):
+        """Begin to fold them; return the request of MPI."""
+        ufunc, comm = FUNCTIONS_OF_NUMPY[self.part.combining.kernel.name], engine.comm
+        operation = native(engine, ufunc, self.dtype)
+        if operation is not None:
+            self.ufunc = None
+            return comm.Iallreduce(self.x, self.y, operation)
+        self.ufunc, self.all = ufunc, np.empty((comm.size, self.x.size), self.dtype)
+        return comm.Iallgather(as_bytes(self.x), as_bytes(self.all))
+
+    def end(self, request):
+        """Wait until they are folded."""
+        request.Wait()
+        if self.ufunc is not None:
+            self.y[...] = self.ufunc.reduce(self.all, 0)
+        self.hand_out()
+
+    def hand_out(self):
+        """Put each fold where it goes."""
+        start = 0
+        for out in self.outs if len(self.outs) > 1 else ():
+            out[...] = self.y[start : start + out.size]
+            start += out.size
+
+
+def exchange_jointly(engine, step, start, count, begun):
     """Exchange several arrays, all of one dtype and fold together.
 
     Args:
@@ -76,16 +138,66 @@ def exchange_jointly(engine, step, start, count):
     """
     kinds: dict = {}
     for i, part in enumerate(step.parts):
-        kinds.setdefault((part.combining.kernel.name, part.x.dtype), []).append(i)
-    for (_, dtype), members in kinds.items():
-        rows = [start + ROW * i for i in members]
-        sizes = [step.parts[i].x.size for i in members]
-        pairs = [*zip(rows, sizes)]
-        x = np.concatenate([at(word[row], dtype, size) for row, size in pairs])
-        y = np.empty_like(x)
-        _fold_into(engine, step.parts[members[0]], x, y)
-        for (row, size), part in zip(pairs, np.split(y, np.cumsum(sizes)[:-1])):
-            at(word[row + 8], dtype, size)[...] = part
+        kind = part.combining.kernel.name, part.x.dtype
+        kinds.setdefault(kind, []).append((part, start + ROW * i))
+    for members in kinds.values():
+        Bucket(*zip(*members)).fold(engine)
+
+
+def begin_jointly(engine, step, start, count, begun):
+    """Begin to exchange several arrays, of one dtype and fold."""
+    bucket = Bucket(step.parts, [start + ROW * i for i in range(count)])
+    begun.append((bucket, bucket.begin(engine)))
+    progress.note(1)
+
+
+def end_first(engine, step, source, result, begun):
+    """Wait for what was begun first."""
+    bucket, request = begun.popleft()
+    bucket.end(request)
+    progress.note(-1)
+
+
+DOING = {
+    Exchange: exchange_into, JointExchange: exchange_jointly,
+    ExchangeBegin: begin_jointly, ExchangeEnd: end_first,
+}  # fmt: skip
+
+
+class Progress:
+    """A thread that calls MPI now and then, as long as something is begun.
+
+    MPI moves a message on only while it is called.
+
+    Args:
+      nap: seconds between two calls.
+    """
+
+    def __init__(self, nap=1e-3):
+        self.nap, self.count, self.some = nap, 0, threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def note(self, change):
+        """Note that something was begun, or has ended."""
+        self.count += change
+        if self.count == 0:
+            self.some.clear()
+        elif change > 0 and (notes := world_here().watch.notes) is not None:
+            self.some.set()
+            if self.thread is None:
+                self.thread = threading.Thread(
+                    target=self.run, args=(notes.comm,), daemon=True
+                )
+                self.thread.start()
+
+    def run(self, comm):
+        """Call MPI for ever."""
+        while self.some.wait():
+            comm.Iprobe()
+            sleep(self.nap)
+
+
+progress, left = Progress(), []
 
 
 class Entry:
@@ -97,10 +209,11 @@ class Entry:
 
     Attributes:
       error: what an exchange has raised, or None.
+      begun: what was begun and has not ended, in order.
     """
 
     def __init__(self, crossing, number):
-        self.crossing, self.error = crossing, None
+        self.crossing, self.error, self.begun = crossing, None, deque()
         self.memory = np.array([-1, number, 0])
         self.address = self.memory.ctypes.data
         word[self.address + ELSEWHERE] = _answer_address
@@ -109,10 +222,10 @@ class Entry:
     def do(self, source, result, label):
         """Do an exchange; return 1 if it has failed."""
         step = steps_told[label & KIND]
-        exchange = exchange_jointly if hasattr(step, "parts") else exchange_into
         try:
             talk, processes = world_here().talk, self.crossing.processes
-            talk(step.label, processes, exchange, step, source, result)
+            args = DOING[type(step)], step, source, result, self.begun
+            talk(step.label, processes, *args)
         except BaseException as error:
             self.error = error
             return 1
@@ -140,47 +253,39 @@ class DirectRun:
     """
 
     def __init__(self, program):
-        run, self.program = CrossingRun(program.mesh), program
-        [self.rank], self.size = run.ranks, run.size
-        executable = self.executable = program.executable
+        run, executable = CrossingRun(program.mesh), program.executable
+        [self.rank], self.processes = run.ranks, tuple(run.processes)
         self.entries = [entry_of(run, self.rank, names) for names in executable.asked]
         addresses = [entry.address for entry in self.entries]
         self.context = table([*executable.context, *addresses])
-        number = digest(text_of(program.text_parts, program.mesh))
-        self.number, self.found = np.array([number, -number]), np.zeros(2, np.int64)
-        self.processes = tuple(run.processes)
-
-    def compare(self, engine):
-        """Raise unless all processes are about to run this program."""
-        engine.comm.Allreduce(self.number, self.found, engine.operations[np.maximum])
-        if self.found[0] != -self.found[1]:
-            text = text_of(self.program.text_parts, self.program.mesh)
-            raise ValueError(_apart(engine.comm.allgather(text)))
+        self.function, self.arena = executable.function, executable.plan.arena
+        self.text = text_of(program.text_parts, program.mesh)
+        elsewhere = (None,) * run.size
+        self.before, self.after = elsewhere[: self.rank], elsewhere[self.rank + 1 :]
 
     def __call__(self, shares, avals):
         """Return for each result the blocks of all replicas, those that are here."""
-        talk, plan = world_here().talk, self.executable.plan
-        talk("a comparison of programs", self.processes, self.compare)
-        inputs = [settled(share[self.rank]) for share in shares]
+        compare(world_here(), self.processes, self.text)
+        arrays = [settled(share[self.rank]) for share in shares]
         results = [room_for(aval.shape, aval.dtype) for aval in avals]
-        memory = table(map(address_of, [*inputs, *results]))
-        arena = scratch(plan.arena)
-        if self.executable.function(memory, address_of(arena), self.context):
-            self.give_up()
+        arrays += results
+        memory, arena = table(map(address_of, arrays)), scratch(self.arena)
+        if self.function(memory, address_of(arena), self.context):
+            self.give_up(arrays, arena)
         return list(map(self.placed, results))
 
     def placed(self, result):
         """Return the blocks of one result, of which one is here."""
         result.flags.writeable = False
-        blocks = [None] * self.size
-        blocks[self.rank] = result
-        return tuple(blocks)
+        return (*self.before, result, *self.after)
 
-    def give_up(self):
-        """Raise what an exchange has raised."""
+    def give_up(self, *memory):
+        """Raise what an exchange has raised; keep memory MPI may write to."""
         errors = [entry.error for entry in self.entries if entry.error is not None]
         for entry in self.entries:
-            entry.error = None
+            if entry.begun:
+                left.append((entry.begun, memory))
+            entry.error, entry.begun = None, deque()
         raise errors[0] if errors else KeyboardInterrupt
 
 

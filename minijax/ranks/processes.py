@@ -47,19 +47,26 @@ class World:
       comm: the communicator of all of them.
       operations: see `Engine`.
       watch: the `Watch` of this one.
+
+    Attributes:
+      latest: from sets of processes to the text of the program they have run last.
     """
 
     def __init__(self, comm, operations, watch):
         self.comm, self.operations, self.watch = comm, operations, watch
-        self._engines = {}
+        self._engines, self.latest = {}, {}
 
-    def engine(self, processes):
-        """Return the `Engine` of some processes, in their order; all have to ask."""
-        if processes not in self._engines:
+    def engine(self, processes, use="exchanges"):
+        """Return the `Engine` of some processes, in their order; all have to ask.
+
+        Each use has a communicator of its own, so what is sent for one of them never
+        arrives in another.
+        """
+        if (processes, use) not in self._engines:
             group = self.comm.Get_group().Incl(processes)
             comm = self.comm.Create_group(group)
-            self._engines[processes] = Engine(comm, self.operations)
-        return self._engines[processes]
+            self._engines[processes, use] = Engine(comm, self.operations)
+        return self._engines[processes, use]
 
     def talk(self, label, processes, exchange, *args):
         """Return what an exchange among some processes returns, under the watch."""

@@ -23,12 +23,13 @@ class Watch:
     Attributes:
       waiting: since when the process waits, and for what; or None.
       count: how many exchanges there were.
+      seconds: how long the process has waited, in all.
     """
 
     def __init__(self, rank, size, limit, end, notes=None):
         self.rank, self.size, self.limit = rank, size, limit
         self.end, self.notes = end, notes
-        self.waiting, self.count = None, 0
+        self.waiting, self.count, self.seconds = None, 0, 0.0
         self._told: tuple | None = None
         self._heard: dict[int, int] = {}
         self._stop = threading.Event()
@@ -36,11 +37,13 @@ class Watch:
     def __call__(self, label, action, *args):
         """Return what an action returns, which waits for other processes."""
         self.count += 1
-        self.waiting = monotonic(), label
+        start = monotonic()
+        self.waiting = start, label
         try:
             return action(*args)
         finally:
             self.waiting = None
+            self.seconds += monotonic() - start
 
     def start(self, interval=0.2):
         """Watch from now on, in a thread; look each `interval` seconds."""
@@ -61,9 +64,9 @@ class Watch:
 
     def look(self, now):
         """Warn, or end all, if the process has waited for too long."""
-        if self.notes is not None:
-            self._heard.update(self.notes.received())
         waiting, limit = self.waiting, self.limit()
+        if self.notes is not None:
+            self.hear(self.notes.received(), waiting)
         if waiting is None:
             return
         since, label = waiting
@@ -71,10 +74,17 @@ class Watch:
             self._told = waiting
             self._say(f"{label} has waited for {now - since:.0f} s.")
             if self.notes is not None:
-                self.notes.send(self.count)
+                self.notes.send((self.count, label))
         if now - since > limit:
             self._say(self.missing(label, limit))
             self.end()
+
+    def hear(self, notes, waiting):
+        """Keep the numbers in notes of others; say if they wait for another thing."""
+        for rank, (count, label) in notes.items():
+            self._heard[rank] = count
+            if waiting is not None and label != waiting[1]:
+                self._say(f"rank {rank} waits for {label}.")
 
     def missing(self, label, limit):
         """Return the message that some processes have not come."""
@@ -95,7 +105,7 @@ class Watch:
 
 
 class Notes:
-    """Numbers that watches send to each other, by MPI.
+    """Numbers and labels that watches send to each other, by MPI.
 
     Args:
       comm: a communicator of their own.
@@ -104,13 +114,13 @@ class Notes:
     def __init__(self, comm):
         self.comm, self.sent = comm, []
 
-    def send(self, number):
-        """Send a number to all others."""
+    def send(self, note):
+        """Send a note to all others."""
         others = [rank for rank in range(self.comm.size) if rank != self.comm.rank]
-        self.sent = [self.comm.isend(number, rank) for rank in others]
+        self.sent = [self.comm.isend(note, rank) for rank in others]
 
     def received(self):
-        """Return a dictionary from ranks to the latest numbers that have arrived."""
+        """Return a dictionary from ranks to the latest notes that have arrived."""
         found = {}
         for rank in range(self.comm.size):
             while rank != self.comm.rank and self.comm.iprobe(rank):
