@@ -32,6 +32,7 @@ from rows import Eager
 
 RECORD = Path(__file__).parents[1] / "book" / "helper" / "data" / "experiments.json"
 SAMPLES, SECONDS, SLOW = 9, 0.02, 0.3
+PROCESSES = 7  # in which a short program of JAX is measured again
 NEWTON = [
     *[("quadratic", programs.quadratic, (n,), 3, 60) for n in (10, 100, 300, 1000)],
     *[
@@ -62,7 +63,22 @@ def cpu_seconds(f, repeats):
 
 
 def compete(functions, samples=SAMPLES):
-    """Return the median time of each function; they take turns, slow ones fewer."""
+    """Return the median time of each function."""
+    return middles(turns(functions, samples))
+
+
+def middles(times):
+    """Return the median for each name."""
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def ends(times):
+    """Return the least and the greatest for each name."""
+    return {name: [min(found), max(found)] for name, found in times.items()}
+
+
+def turns(functions, samples=SAMPLES):
+    """Return the times of each function; they take turns, slow ones fewer."""
     calls = {
         name: (cpu_seconds(f, 1), cpu_seconds(f, 1)) for name, f in functions.items()
     }
@@ -72,7 +88,7 @@ def compete(functions, samples=SAMPLES):
         for name, f in functions.items():
             if once[name] < SLOW or k % 4 == 0:
                 times[name].append(cpu_seconds(f, max(1, int(SECONDS / once[name]))))
-    return {name: statistics.median(found) for name, found in times.items()}
+    return times
 
 
 def waiting(package, f):
@@ -280,14 +296,18 @@ def small_loops(ours):
     f, x = programs.markov(ours, *CHAIN)
     x = ours.numpy.asarray(x)
     run = ours.jit(lambda x: programs.newton_cg(ours, f, x, 4, 6))
-    seconds, whole = {"minijax": compete({"": waiting(ours, lambda: run(x))})[""]}, {}
-    for title, flags in (("JAX", ""), ("JAX, loops as one", SMALL_LOOPS)):
-        done = subprocess.run(
-            [sys.executable, __file__, "--chain"], capture_output=True, text=True,
-            check=True, env={**os.environ, "XLA_FLAGS": flags},
-        )  # fmt: skip
-        seconds[title], whole[title] = json.loads(done.stdout)
-    return {"seconds": seconds, "loops as one": whole}
+    options = {"JAX": "", "JAX, loops as one": SMALL_LOOPS}
+    times, whole = {title: [] for title in ("minijax", *options)}, {}
+    for _ in range(PROCESSES):
+        times["minijax"] += compete({"": waiting(ours, lambda: run(x))}).values()
+        for title, flags in options.items():
+            done = subprocess.run(
+                [sys.executable, __file__, "--chain"], capture_output=True, text=True,
+                check=True, env={**os.environ, "XLA_FLAGS": flags},
+            )  # fmt: skip
+            took, whole[title] = json.loads(done.stdout)
+            times[title].append(took)
+    return {"seconds": middles(times), "ends": ends(times), "loops as one": whole}
 
 
 def one_chain():
@@ -318,7 +338,8 @@ def in_float32(ours, jax):
     for title, out in outs.items():
         refuse_different_arrays("regression", title, outs["minijax"], out)
     dtypes = {title: str(np.asarray(out[0]).dtype) for title, out in outs.items()}
-    return {"seconds": compete(functions), "dtypes": dtypes}
+    times = turns(functions)
+    return {"seconds": middles(times), "ends": ends(times), "dtypes": dtypes}
 
 
 def narrow(package):

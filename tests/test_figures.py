@@ -137,6 +137,7 @@ def drawings():
     yield "tree large", figures.tree([{"w": k, "b": (k, k)} for k in range(60)])
     yield "bars empty", figures.bars({})
     yield "bars", figures.bars({"add": 0, NASTY * 3: 123456, "m": 0.333}, "calls")
+    yield "bars titled", figures.bars({"add": 2}, "calls", NASTY * 9)
     yield "ratios empty", ratios([])
     yield "ratios", ratios([("call", 0.04, 0.15), (NASTY * 3, 1.3, 1.0)])
     yield "line empty", figures.number_line({})

@@ -13,8 +13,11 @@ def quantity(value):
     return f"{value:.4g}"
 
 
-def bars(items, unit="", title="Counts"):
-    """Horizontal bars for counts: calls, bytes, flops.
+UNTITLED = "Counts"
+
+
+def bars(items, unit="", title=UNTITLED):
+    """Horizontal bars for counts: calls, bytes, flops; a title stands above them.
 
     `items` is a dictionary from label to number (0 or more), or a sequence of
     (label, number) or (label, number, role).
@@ -29,14 +32,18 @@ def bars(items, unit="", title="Counts"):
     tails = [f"{quantity(v)} {unit}".strip() for _, v, _ in rows]
     tail = max([text_width(t, 13) for t in tails] + [20])
     left, full = names + 20, max(440 - names - tail - 30, 80)
+    width, top = left + full + tail + 18, 10
+    if title != UNTITLED:
+        canvas.text(10, 20, title, 13, "ink", bold=True)
+        width, top = max(width, text_width(title, 13, bold=True) + 20), 36
     for k, ((name, value, role), text) in enumerate(zip(rows, tails, strict=True)):
-        y, length = 10 + k * 28, full * value / largest
+        y, length = top + k * 28, full * value / largest
         canvas.text(left - 8, y + 15, clip(name, names, 13), 13, "ink", "end")
         canvas.rect(left, y, max(length, 1.5), 20, soft(role), role, 2)
         canvas.text(left + length + 8, y + 15, text, 13, "ink")
     said = "; ".join(f"{n}: {t}" for (n, _, _), t in zip(rows, tails, strict=True))
-    return canvas.figure(left + full + tail + 18, 16 + 28 * max(len(rows), 1), title,
-                         said or "nothing to count")  # fmt: skip
+    height = top + 6 + 28 * max(len(rows), 1)
+    return canvas.figure(width, height, title, said or "nothing to count")
 
 
 def _ticks(low, high, count):

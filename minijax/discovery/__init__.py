@@ -1,3 +1,3 @@
 # Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Discovery: the ground. Which operations may wait, and when are two the same?"""
+"""Discovery: the ground. How is a program watched that must not notice it?"""

@@ -1,4 +1,4 @@
-# Made from chapters/41_discovery.md by `make chapter`;
+# Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Lazy evaluation: operations are noted, and computed together when one is needed."""
 

@@ -1,4 +1,4 @@
-# Made from chapters/41_discovery.md by `make chapter`;
+# Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """A tree of traces: a beginning that several traces have in common is kept once."""
 
