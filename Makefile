@@ -30,8 +30,10 @@ title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters elsewhere \
   gpu-part gpu-check \
-  test-mpi oracle oracle-record conformance hunt bench experiments colab browser printable release-check card counts owner clean
+  test-mpi oracle oracle-record conformance hunt bench experiments colab browser printable release-check card counts owner clean together
+ifndef TOGETHER
 .NOTPARALLEL:
+endif
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -59,7 +61,12 @@ serve:
 	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 ## make test            lint, types, made files, tests, notebooks, book; LONG=1: more random programs
-test: $(STAMP) lint types book notebooks unit elsewhere gpu-part
+test: $(STAMP) together notebooks unit
+
+# What keeps one core busy, two at a time.
+together: $(STAMP)
+	@+$(MAKE) -k -j$(WORKERS) $(if $(filter output-sync,$(.FEATURES)),-Otarget) \
+	  --no-print-directory TOGETHER=1 book lint types elsewhere gpu-part
 
 lint: $(STAMP)
 	$(call title,lint)
