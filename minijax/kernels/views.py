@@ -153,17 +153,16 @@ def collapse(kernel):
     strides = {place.strides for place in places(kernel)}
     whole, sizes, kept = _axes_of_nodes(kernel), [*kernel.sizes], []
     for axis in reversed([axis for axis, size in enumerate(sizes) if size != 1]):
-        pair = (axis, *kept[:1])
-        if kept and _walked_as_one(*pair, sizes[kept[0]], strides, whole):
+        if kept and _walked_as_one(axis, kept[0], sizes, strides, whole):
             sizes[kept[0]] *= sizes[axis]
         else:
             kept.insert(0, axis)
     return kernel if len(kept) == len(sizes) else with_axes(kernel, kept, sizes)
 
 
-def _walked_as_one(outer, inner, size, strides, whole):
+def _walked_as_one(outer, inner, sizes, strides, whole):
     apart = any((outer in axes) != (inner in axes) for axes in whole)
-    return not apart and all(s[outer] == s[inner] * size for s in strides)
+    return not apart and all(s[outer] == s[inner] * sizes[inner] for s in strides)
 
 
 def _axes_of_nodes(kernel):
