@@ -12,12 +12,6 @@ LATER = {
         PrecisionLike precv psend ragged_all_to_all ragged_all_to_all_p
         ragged_dot_general RaggedDotDimensionNumbers shape_as_value stage stage_p
     """,
-    "minijax.lax.linalg": """
-        cholesky_update cholesky_update_p hessenberg hessenberg_p householder_product
-        householder_product_p ormqr ormqr_p qdwh schur schur_p symmetric_product
-        symmetric_product_p tridiagonal tridiagonal_p tridiagonal_solve
-        tridiagonal_solve_p
-    """,
     "minijax.tree": "static",
     "minijax.tree_util": """
         default_registry flatten_one_level flatten_one_level_with_keys is_tree_node
@@ -26,10 +20,6 @@ LATER = {
     "minijax.ad_checkpoint": "checkpoint_policies Offloadable Recompute Saveable",
     "minijax.sharding": "make_single_device_sharding",
     "minijax.scipy": "interpolate spatial",
-    "minijax.scipy.linalg": """
-        eigh_tridiagonal funm hessenberg qr_multiply rsf2csf schur solve_sylvester sqrtm
-    """,
-    "minijax.scipy.signal": "csd detrend fftconvolve istft stft welch",
     "minijax.scipy.special": "hyp2f1 sph_harm_y",
     "minijax.scipy.stats": "gaussian_kde",
     "minijax.test_util": "check_jvp check_vjp",

@@ -26,6 +26,9 @@ BY_LAPACK = "LAPACK's algorithms have no kernels of ours"
 COMPLEX = "of complex numbers, it has no kernel on any floor"
 BY_THE_HOST = {
     **dict.fromkeys("cholesky eig eigh lu qr svd triangular_solve".split(), BY_LAPACK),
+    **dict.fromkeys("geqrf hessenberg householder_product ormqr".split(), BY_LAPACK),
+    **dict.fromkeys("schur tridiagonal tridiagonal_solve".split(), BY_LAPACK),
+    **dict.fromkeys("symmetric_product cholesky_update".split(), BY_LAPACK),
     "lu_pivots_to_permutation": "a short list of exchanges, which wait for each other",
     "fft": "NumPy's, as on the CPU",
     **dict.fromkeys("acos asin atan asinh atanh exp2".split(), COMPLEX),

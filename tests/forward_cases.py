@@ -177,6 +177,14 @@ for suffix, dtype in (("", float), (" complex", complex)):
             ),
             [_square(dtype), _square(dtype)[:2].T if side else _square(dtype)[:2]],
         )  # fmt: skip
+    CASES[f"qr pivoting{suffix}"] = (
+        _linalg("qr", lambda qr: qr[0], full_matrices=False, pivoting=True),
+        [_square(dtype)[:, :2]],
+    )
+    CASES[f"tridiagonal_solve{suffix}"] = (
+        _linalg("tridiagonal_solve", lambda x: x, perturb_singular=False),
+        [*_square(dtype)[[1, 0, 2]] + [[0], [6], [0]], _square(dtype)[:, :2]],
+    )
 CASES["eig"] = _linalg("eig", lambda w: w[0].real, **NO_VECTORS), [_square()]
 CASES["eigh vectors"] = _linalg("eigh", lambda vw: vw[0]), [_square()]
 CASES["svd vectors"] = (

@@ -113,6 +113,29 @@ STRUCTURED = {
         ]
     ],
 }
+MATRIX, VECTOR = ((3, 3), F32), ((3,), F32)
+STRUCTURED |= {
+    "hessenberg": [([MATRIX], {})],
+    "tridiagonal": [([MATRIX], {"lower": lower}) for lower in (False, True)],
+    "geqrf": [([((3, 2), F32)], {}), ([((3, 3), C64)], {})],
+    "householder_product": [([((3, 2), F32), ((2,), F32)], {})],
+    "ormqr": [
+        ([MATRIX, VECTOR, MATRIX], {"left": left, "transpose": not left})
+        for left in (False, True)
+    ],
+    "schur": [
+        (
+            [((3, 3), dtype)],
+            {
+                "compute_schur_vectors": True,
+                "sort_eig_vals": False,
+                "select_callable": None,
+            },
+        )
+        for dtype in (F32, C64)
+    ],
+    "symmetric_product": [([((3, 2), F32), MATRIX], {"alpha": 2.0, "beta": 0.5})],
+}
 for name in "sum prod max min".split():
     STRUCTURED[f"reduce_{name}"] = [([((3, 4, 2), F32)], {"axes": (0, 2)})]
     STRUCTURED[f"cum{name}"] = [([((3, 4), F32)], {"axis": 1, "reverse": True})]
@@ -168,7 +191,7 @@ NOT_HERE += [*WINDOWS.split(), "reduce_window"]
 NOT_HERE += [f"reduce_window_{name}" for name in ("sum", "max", "min")]
 # They want matrices: tests/test_factorizations_primitives.py.
 MATRICES = "cholesky eig eigh lu lu_pivots_to_permutation qr svd triangular_solve"
-NOT_HERE += MATRICES.split()
+NOT_HERE += [*MATRICES.split(), "tridiagonal_solve", "cholesky_update"]
 # tests/test_indexing_rules.py
 NOT_HERE += ["gather", "scatter", "dynamic_slice", "dynamic_update_slice"]
 NOT_HERE += [f"scatter-{how}" for how in "add sub mul min max".split()]

@@ -71,3 +71,9 @@ def test_representations():
 def test_the_memory_of_a_donated_array_is_used_again():
     add = jit(lambda x, i: x.at[i].add(1.0), donate_argnums=0)
     np.testing.assert_array_equal(add(jnp.zeros(3), PLACES[:2] - 1), [0, 0, 2])
+
+
+def test_two_traced_integers_are_two_places():
+    x, wanted = np.zeros((3, 3), "f4"), np.zeros((3, 3), "f4")
+    wanted[1, 2] = 1
+    assert np.array_equal(jit(lambda x, i, j: x.at[i, j].set(1.0))(x, 1, 2), wanted)

@@ -78,6 +78,7 @@ def programs():
         yield lambda *xs, call=call: call(lax, *xs), args
         yield derivative(call), args
     yield lambda: lax.iota("int32", 3), []
+    yield lax.linalg.cholesky_update, [np.eye(3, dtype="f4"), np.ones(3, "f4")]
     yield lambda *xs: minijax.device_put(xs), [np.ones(3, "f4"), np.ones(2, "c8")]
     yield lambda: empty_p.bind(dtype=np.dtype("float32"))[0], []
 

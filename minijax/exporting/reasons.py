@@ -14,6 +14,16 @@ from minijax.factorizations.elimination import lu_p, lu_pivots_to_permutation_p
 from minijax.factorizations.orthogonal_factors import qr_p
 from minijax.factorizations.singular_values import svd_p
 from minijax.lax.linalg.general_eigenvectors import eig_p
+from minijax.lax.linalg.reductions import (
+    geqrf_p,
+    hessenberg_p,
+    householder_product_p,
+    ormqr_p,
+    tridiagonal_p,
+)
+from minijax.lax.linalg.schur_forms import schur_p
+from minijax.lax.linalg.tridiagonal_systems import tridiagonal_solve_p
+from minijax.lax.linalg.updates import cholesky_update_p, symmetric_product_p
 from minijax.own_rules.cotangent_rules import custom_lin_p
 from minijax.replicas.sharded_maps import shard_map_p
 from minijax.replicas.varying import pvary_p
@@ -27,7 +37,9 @@ REASONS = {
         debug_callback_p, debug_print_p, io_callback_p, pure_callback_p, check_p,
     ],
     "Of the factors of a matrix StableHLO has Cholesky's only.": [
-        eig_p, eigh_p, lu_p, lu_pivots_to_permutation_p, qr_p, svd_p,
+        eig_p, eigh_p, lu_p, lu_pivots_to_permutation_p, qr_p, svd_p, schur_p,
+        hessenberg_p, tridiagonal_p, geqrf_p, householder_product_p, ormqr_p,
+        tridiagonal_solve_p, symmetric_product_p, cholesky_update_p,
     ],
     "A text is the program of one device; this one is for the devices of a mesh.": [
         shard_map_p, axis_index_p, psum_p, pmax_p, pmin_p, ppermute_p, all_gather_p,

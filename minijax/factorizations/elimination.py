@@ -125,7 +125,7 @@ primitive_rules(
     lambda xp, pivots, permutation_size: permuted_by(pivots, permutation_size),
 )
 jvp_rules[lu_pivots_to_permutation_p] = constant_rule(lu_pivots_to_permutation_p)
-common_columns(lu_pivots_to_permutation_p, lambda n: 0)
+common_columns(lu_pivots_to_permutation_p, lambda m, n: 0)
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:

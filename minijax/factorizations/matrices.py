@@ -14,7 +14,7 @@ from minijax import numpy as jnp
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import INEXACT, check_kind, check_same_dtype
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.batching.rules import move_axis, vmap_rules
+from minijax.batching.rules import at_front, vmap_rules
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.jitting.costs import FLOPS, _moved, cost_rules
@@ -108,17 +108,18 @@ def common_columns(primitive, flops):
     """Give a factorization its rules for batches and costs, and what stands for others.
 
     Args:
-      primitive: its one operand is an array of matrices.
+      primitive: its first operand is an array of matrices.
       flops: function of the rows and columns of a matrix; the counts are those of Golub
         and Van Loan, *Matrix Computations*.
     """
 
     def batched(axis, args, dims, **params):
-        results = primitive.bind(move_axis(args[0], dims[0], 0), **params)
+        fronted = [at_front(x, dim, axis.size) for x, dim in zip(args, dims)]
+        results = primitive.bind(*fronted, **params)
         return results, [0] * len(results)
 
     def cost(eqn):
-        *batch, m, n = eqn.invars[0].aval.shape
+        *batch, m, n = 1, *eqn.invars[0].aval.shape
         return {FLOPS: math.prod(batch) * round(flops(m, n))} | _moved(eqn)
 
     vmap_rules[primitive], cost_rules[primitive] = batched, cost

@@ -15,6 +15,7 @@ from minijax.factorizations import eigenvectors as _eigenvectors
 from minijax.factorizations import orthogonal_factors as _orthogonal
 from minijax.factorizations import singular_values as _singular
 from minijax.factorizations.matrices import adjoint
+from minijax.lax.linalg.reductions import geqrf_p
 from minijax.lax.promotion import promote_dtypes_inexact
 from minijax.numpy.shapes import arraylike
 from minijax.typing import ArrayLike
@@ -104,17 +105,18 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
     Args:
       a: matrices, of shape ``[..., m, n]``.
-      mode: ``"reduced"`` (or ``"full"``), ``"complete"`` for a square q, or ``"r"``
-        for r alone.
+      mode: ``"reduced"`` (or ``"full"``), ``"complete"`` for a square q, ``"r"`` for
+        r alone, or ``"raw"`` for the transpose of r with the reflections of q beside
+        it, and their factors tau.
 
     Raises:
-      NotImplementedError: for ``"raw"``, LAPACK's own form.
       ValueError: for another mode.
 
     Reference: ``jax.numpy.linalg.qr``.
     """
     if mode == "raw":
-        raise NotImplementedError("qr with mode='raw' needs geqrf, which is to come.")
+        h, taus = geqrf_p.bind(_inexact("qr", a))
+        return QRResult(h.mT, taus)
     if mode not in ("reduced", "r", "full", "complete"):
         raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
     q, r = _orthogonal.qr(_inexact("qr", a), full_matrices=mode == "complete")

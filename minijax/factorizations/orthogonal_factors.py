@@ -6,9 +6,13 @@ Reference: ``jax.lax.linalg.qr``; S. Walter and L. Lehmann, *Algorithmic differe
 of linear algebra functions* (2010), section 3.1.
 """
 
+from typing import Any
+
+import numpy as np
+
 from minijax import numpy as jnp
 from minijax.arrays.array import primitive_rules
-from minijax.core import Array, Primitive
+from minijax.core import Primitive
 from minijax.factorizations.elimination import lu_p, solved_by_factors
 from minijax.factorizations.lapack import factored
 from minijax.factorizations.matrices import (
@@ -20,19 +24,21 @@ from minijax.factorizations.matrices import (
 )
 from minijax.factorizations.triangular import triangular_solve
 from minijax.forward.rules import jvp_rules
+from minijax.lax.linalg.reflections import pivoted_factors
 from minijax.typing import ArrayLike
 
 
 def _qr_shape(x, *, full_matrices, pivoting, **how):
     check_matrices("qr", x)
-    if pivoting:
-        raise NotImplementedError("qr with pivoting needs geqp3, which NumPy lacks.")
     *batch, m, n = x.shape
     k = m if full_matrices else min(m, n)
-    return [x.update(shape=(*batch, m, k)), x.update(shape=(*batch, k, n))]
+    order = [x.update(shape=(*batch, n), dtype=np.dtype("int32"))] * pivoting
+    return [x.update(shape=(*batch, m, k)), x.update(shape=(*batch, k, n)), *order]
 
 
-def _qr(xp, x, *, full_matrices, **how):
+def _qr(xp, x, *, full_matrices, pivoting, **how):
+    if pivoting:
+        return factored(lambda x: pivoted_factors(x, full_matrices), x)
     mode = "complete" if full_matrices else "reduced"
     return factored(lambda x: [*xp.linalg.qr(x, mode)], x)
 
@@ -51,17 +57,26 @@ def thin_qr_jvp(q, r, x_dot):
 def qr_jvp(primals, tangents, **how):
     """Return the tangents of both factors; of wide matrices by their square part."""
     [x], [x_dot] = primals, tangents
-    q, r = qr_p.bind(x, **how)
+    q, r, *order = qr_p.bind(x, **how)
+    for places in order:
+        x, x_dot = (
+            jnp.take_along_axis(y, places[..., None, :], -1, mode="clip")
+            for y in (x, x_dot)
+        )
+    return [q, r, *order], [*_factors_dot(q, r, x, x_dot), *[None] * len(order)]
+
+
+def _factors_dot(q, r, x, x_dot):
     *_, m, n = x_dot.shape
     if m < n:
         q_dot, left = thin_qr_jvp(q, r[..., :, :m], x_dot[..., :, :m])
         right = adjoint(q_dot) @ x[..., :, m:] + adjoint(q) @ x_dot[..., :, m:]
-        return [q, r], [q_dot, jnp.concatenate([left, right], -1)]
+        return q_dot, jnp.concatenate([left, right], -1)
     q_dot, r_dot = thin_qr_jvp(q[..., :, :n], r[..., :n, :], x_dot)
     if q.shape[-1] > n:
         q_dot = jnp.concatenate([q_dot, _completion_dot(q, q_dot)], -1)
         r_dot = jnp.concatenate([r_dot, jnp.zeros_like(r[..., n:, :])], -2)
-    return [q, r], [q_dot, r_dot]
+    return q_dot, r_dot
 
 
 def _completion_dot(q, q_dot):
@@ -88,17 +103,17 @@ def qr(
     pivoting: bool = False,
     full_matrices: bool = True,
     use_magma: bool | None = None,
-) -> tuple[Array, Array]:
+) -> Any:
     """Return the factors q and r of matrices: orthonormal columns, upper triangle.
 
     Args:
       x: matrices, of shape ``[..., m, n]``.
-      pivoting: has to be False.
+      pivoting: whether to exchange columns first, so that the diagonal of r falls in
+        size; then their int32 order p is returned as well, with ``x[:, p] = q @ r``.
       full_matrices: whether q is square, beyond ``min(m, n)`` columns.
       use_magma: makes no difference.
 
     Reference: ``jax.lax.linalg.qr``.
     """
     how = {"full_matrices": full_matrices, "use_magma": use_magma}
-    q, r = qr_p.bind(x, pivoting=pivoting, **how)
-    return q, r
+    return tuple(qr_p.bind(x, pivoting=pivoting, **how))

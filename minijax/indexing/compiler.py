@@ -317,7 +317,7 @@ def plan_of(places, shape, wrap=True):
     places, shape, truths = with_truth_axes(expanded(places, len(shape)), shape)
     plan, chosen = IndexPlan(shape), [p for p in places if p.kind in CHOOSING]
     values = [wrapped(p.value, shape[p.axes[0]]) if wrap else p.value for p in chosen]
-    joint = any(typeof(value).ndim for value in values)
+    joint, rest = any(typeof(value).ndim for value in values), iter(values)
     first = places.index(chosen[0]) if joint and together else 0
     for n, place in enumerate(places):
         if joint and n == first:
@@ -325,7 +325,7 @@ def plan_of(places, shape, wrap=True):
         if place.kind not in CHOOSING:
             add_place(plan, place)
         elif not joint:
-            plan.integer(place.axes[0], values[chosen.index(place)])
+            plan.integer(place.axes[0], next(rest))
     return plan, truths
 
 

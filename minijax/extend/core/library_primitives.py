@@ -24,6 +24,13 @@ from minijax.indexing.scatters import scatter_max_p as scatter_max_p
 from minijax.indexing.scatters import scatter_min_p as scatter_min_p
 from minijax.indexing.scatters import scatter_mul_p as scatter_mul_p
 from minijax.lax.linalg.general_eigenvectors import eig_p as eig_p
+from minijax.lax.linalg.reductions import hessenberg_p as hessenberg_p
+from minijax.lax.linalg.reductions import householder_product_p as householder_product_p
+from minijax.lax.linalg.reductions import tridiagonal_p as tridiagonal_p
+from minijax.lax.linalg.schur_forms import schur_p as schur_p
+from minijax.lax.linalg.tridiagonal_systems import (
+    tridiagonal_solve_p as tridiagonal_solve_p,
+)
 from minijax.numpy.fft.fourier import fft_p as fft_p
 from minijax.sorting.primitive import sort_p as sort_p
 from minijax.windows.convolution import conv_general_dilated_p as conv_general_dilated_p

@@ -126,6 +126,8 @@ from minijax.extend.core.library_primitives import eig_p as eig_p
 from minijax.extend.core.library_primitives import eigh_p as eigh_p
 from minijax.extend.core.library_primitives import fft_p as fft_p
 from minijax.extend.core.library_primitives import gather_p as gather_p
+from minijax.extend.core.library_primitives import hessenberg_p as hessenberg_p
+from minijax.extend.core.library_primitives import householder_product_p as householder_product_p
 from minijax.extend.core.library_primitives import lu_p as lu_p
 from minijax.extend.core.library_primitives import qr_p as qr_p
 from minijax.extend.core.library_primitives import random_gamma_p as random_gamma_p
@@ -138,6 +140,9 @@ from minijax.extend.core.library_primitives import scatter_max_p as scatter_max_
 from minijax.extend.core.library_primitives import scatter_min_p as scatter_min_p
 from minijax.extend.core.library_primitives import scatter_mul_p as scatter_mul_p
 from minijax.extend.core.library_primitives import scatter_p as scatter_p
+from minijax.extend.core.library_primitives import schur_p as schur_p
 from minijax.extend.core.library_primitives import sort_p as sort_p
 from minijax.extend.core.library_primitives import svd_p as svd_p
 from minijax.extend.core.library_primitives import triangular_solve_p as triangular_solve_p
+from minijax.extend.core.library_primitives import tridiagonal_p as tridiagonal_p
+from minijax.extend.core.library_primitives import tridiagonal_solve_p as tridiagonal_solve_p

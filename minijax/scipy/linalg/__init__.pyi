@@ -2,6 +2,13 @@
 
 from minijax.scipy.linalg.exponentials import expm as expm
 from minijax.scipy.linalg.exponentials import expm_frechet as expm_frechet
+from minijax.scipy.linalg.functions_of_matrices import funm as funm
+from minijax.scipy.linalg.functions_of_matrices import hessenberg as hessenberg
+from minijax.scipy.linalg.functions_of_matrices import qr_multiply as qr_multiply
+from minijax.scipy.linalg.functions_of_matrices import rsf2csf as rsf2csf
+from minijax.scipy.linalg.functions_of_matrices import schur as schur
+from minijax.scipy.linalg.functions_of_matrices import solve_sylvester as solve_sylvester
+from minijax.scipy.linalg.functions_of_matrices import sqrtm as sqrtm
 from minijax.scipy.linalg.scipy_factors import cho_factor as cho_factor
 from minijax.scipy.linalg.scipy_factors import cho_solve as cho_solve
 from minijax.scipy.linalg.scipy_factors import cholesky as cholesky
@@ -32,3 +39,4 @@ from minijax.scipy.linalg.special_matrices import invpascal as invpascal
 from minijax.scipy.linalg.special_matrices import leslie as leslie
 from minijax.scipy.linalg.special_matrices import pascal as pascal
 from minijax.scipy.linalg.special_matrices import toeplitz as toeplitz
+from minijax.scipy.linalg.tridiagonal_eigenvalues import eigh_tridiagonal as eigh_tridiagonal

@@ -242,7 +242,8 @@ def qr(
     Args:
       a: matrices.
       mode: ``"full"``, ``"economic"``, or ``"r"`` for r alone.
-      pivoting: has to be False.
+      pivoting: whether columns are exchanged, so that the diagonal of r falls in size;
+        their order is returned as well.
       overwrite_a, lwork, check_finite: not used.
 
     Raises:
@@ -254,8 +255,8 @@ def qr(
         raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
     [x] = _inexact(a)
     full = mode != "economic"
-    q, r = _orthogonal.qr(x, pivoting=pivoting, full_matrices=full)
-    return (r,) if mode == "r" else (q, r)
+    q, *rest = _orthogonal.qr(x, pivoting=pivoting, full_matrices=full)
+    return (*rest,) if mode == "r" else (q, *rest)
 
 
 def svd(

@@ -1,0 +1,171 @@
+# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Schur forms on NumPy's arrays: the implicit QR algorithm, and its shifts.
+
+Reference: Golub and Van Loan, *Matrix Computations*, sections 7.4.6 and 7.5; LAPACK's
+``gees``, ``lahqr`` and ``lanv2``.
+"""
+
+import numpy as np
+
+from minijax.lax.linalg.reflections import (
+    hessenberg_form,
+    in_64_bits,
+    product_of,
+    reflect,
+    reflect_from_right,
+    reflection,
+)
+
+
+def schur_form(x):
+    """Return Schur forms of matrices, and their unitary matrices.
+
+    Args:
+      x: matrices, of shape ``[..., n, n]``; of real ones the forms are real, with
+        blocks of two rows for pairs of complex eigenvalues.
+
+    Returns:
+      A list of two arrays like `x`; NaN where a matrix has such numbers, and where the
+      iteration does not come to an end.
+    """
+    forms, unitary = (np.empty_like(x) for _ in range(2))
+    for place in np.ndindex(x.shape[:-2]):
+        one = _schur_form(in_64_bits(x[place]), np.finfo(x.dtype).eps)
+        forms[place], unitary[place] = one
+    return [forms, unitary]
+
+
+def _schur_form(x, eps):
+    if not np.isfinite(x).all():
+        return np.full_like(x, np.nan), np.full_like(x, np.nan)
+    h, q = x, np.eye(len(x), dtype=x.dtype)
+    if len(x) > 1:
+        a, taus = hessenberg_form(x)
+        h, q[1:, 1:] = np.triu(a, -1), product_of(a[1:, :-1], taus)
+    last, tries = len(h) - 1, 0
+    while last >= 0:
+        first = _beginning(h, last, eps)
+        if first == last or (h.dtype.kind == "f" and first == last - 1):
+            if first < last:
+                _standardize(h, q, first, eps)
+            last, tries = first - 1, 0
+            continue
+        tries += 1
+        if tries > 30 * max(10, len(h)):
+            return np.full_like(x, np.nan), np.full_like(x, np.nan)
+        start = _real_start if h.dtype.kind == "f" else _complex_start
+        _sweep(h, q, first, last, start(h, first, last, tries))
+    return np.triu(h, -1 if h.dtype.kind == "f" else 0), q
+
+
+def _size(z):
+    return abs(z.real) + abs(z.imag)
+
+
+def _beginning(h, last, eps):
+    """Return the first row of the block that ends at `last`, and cut it off."""
+    for k in range(last, 0, -1):
+        below, above = _size(h[k, k - 1]), _size(h[k - 1, k])
+        here, before = _size(h[k, k]), _size(h[k - 1, k - 1])
+        around = here + before
+        if around == 0:
+            around = _size(h[k - 1, max(k - 2, 0)]) + _size(h[min(k + 1, last), k])
+        if below <= np.finfo(np.float64).tiny:
+            break
+        if below <= eps * around:
+            gap = _size(h[k - 1, k - 1] - h[k, k])
+            large, small = max(here, gap), min(here, gap)
+            total = large + max(below, above)
+            if below * (above / total) <= eps * (small * (large / total)):
+                break
+    else:
+        return 0
+    h[k, k - 1] = 0
+    return k
+
+
+def _real_start(h, first, last, tries):
+    """Return the beginning of the first column of a product of two shifted matrices."""
+    p, q, r, s = h[last - 1 : last + 1, last - 1 : last + 1].ravel()
+    if tries % 10 == 0:  # shifts of another kind, against an iteration in a circle
+        r = abs(r) + abs(h[last - 1, last - 2])
+        p = s = 0.75 * r + s
+        q = -0.4375 * r
+    middle = (p + s) / 2
+    gap = (p - middle) * (s - middle) - q * r
+    shift = middle + 1j * np.sqrt(abs(gap))
+    if gap < 0:  # two real eigenvalues: twice the one that is nearer to the corner
+        ends = middle + np.sqrt(-gap), middle - np.sqrt(-gap)
+        shift = min(ends, key=lambda end: abs(end - s))
+    (a, b, _), (c, d, _), (_, e, _) = h[first : first + 3, first : first + 3]
+    top = ((a - shift) * (a - np.conj(shift))).real + b * c
+    return _scaled(np.array([top, c * (a + d - 2 * np.real(shift)), c * e]))
+
+
+def _complex_start(h, first, last, tries):
+    """Return the beginning of the first column of a shifted matrix (Wilkinson)."""
+    (p, q), (r, s) = h[last - 1 : last + 1, last - 1 : last + 1]
+    if tries % 10 == 0:
+        s = s + 0.75 * abs(r)
+    elif q != 0:
+        u, half = np.sqrt(q) * np.sqrt(r), (p - s) / 2
+        root = np.sqrt(half * half + u * u)
+        if (half.conj() * root).real < 0:
+            root = -root
+        s = s - u * (u / (half + root))
+    return _scaled(np.array([h[first, first] - s, h[first + 1, first]]))
+
+
+def _scaled(v):
+    return v / _size(v).sum()
+
+
+def _sweep(h, q, first, last, v):
+    """Begin a bulge with the reflection of `v`, and chase it to the bottom."""
+    width = len(v)
+    for k in range(first, last):
+        rows = slice(k, min(k + width, last + 1))
+        v, tau, beta = reflection(v[: rows.stop - k] if k == first else h[rows, k - 1])
+        if k > first:
+            h[rows, k - 1], h[k, k - 1] = 0, beta
+        reflect(h[rows, k:], v, tau.conj())
+        reflect_from_right(h[: min(k + width, last) + 1, rows], v, tau)
+        reflect_from_right(q[:, rows], v, tau)
+
+
+def _standardize(h, q, k, eps):
+    """Turn two rows: to a triangle, or to equal numbers on the diagonal."""
+    rows = slice(k, k + 2)
+    c, s, pair = _rotation(h[rows, rows], eps)
+    turn = np.array([[c, s], [-s, c]])
+    h[rows, k:] = turn @ h[rows, k:]
+    h[: k + 2, rows] = h[: k + 2, rows] @ turn.T
+    q[:, rows] = q[:, rows] @ turn.T
+    if pair:
+        h[k, k] = h[k + 1, k + 1] = (h[k, k] + h[k + 1, k + 1]) / 2
+    else:
+        h[k + 1, k] = 0
+
+
+def _rotation(block, eps):
+    """Return cosine and sine, and whether the eigenvalues are complex."""
+    (a, b), (c, d) = block
+    gap = a - d
+    if c == 0 or b == 0 or (gap == 0 and b * c < 0):
+        return (0, 1, False) if c != 0 and b == 0 else (1, 0, c != 0)
+    p, large = gap / 2, max(abs(b), abs(c))
+    scale = max(abs(p), large)
+    z = p / scale * p + large / scale * min(abs(b), abs(c)) * np.sign(b) * np.sign(c)
+    if z >= 4 * eps:
+        z = p + np.copysign(np.sqrt(scale) * np.sqrt(z), p)
+        return z / np.hypot(c, z), c / np.hypot(c, z), False
+    tau = np.hypot(b + c, gap)
+    cosine = np.sqrt((1 + abs(b + c) / tau) / 2)
+    sine = -p / (tau * cosine) * np.copysign(1, b + c)
+    turn = np.array([[cosine, sine], [-sine, cosine]])
+    (_, b), (c, _) = turn @ block @ turn.T
+    if b * c < 0 or c == 0:
+        return cosine, sine, c != 0
+    more = np.sqrt([abs(b), abs(c)] / abs(b + c))
+    return *(turn.T @ more * [1, 1]), False

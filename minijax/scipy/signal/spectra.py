@@ -1,0 +1,373 @@
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Spectra of signals by Fourier transforms of windowed pieces.
+
+Reference: ``jax.scipy.signal``; P. Welch, *The use of fast Fourier transform for the
+estimation of power spectra* (1967); B. Allen and others, *FINDCHIRP* (2012), appendix
+B, for the bias of a median.
+"""
+
+import math
+import warnings
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.arrays.checks import canonicalize_axis, to_complex, to_real
+from minijax.core import Array
+from minijax.lax.promotion import check_arraylike, promote_dtypes_inexact
+from minijax.scipy.signal.trends import detrend
+from minijax.typing import ArrayLike
+
+
+def _window(window, count, dtype):
+    """Return a window by its name, or the array that is one."""
+    if not isinstance(window, str | tuple):
+        window = jnp.asarray(window, dtype)
+        if window.ndim != 1:
+            raise ValueError(f"window must be 1-D, got shape {window.shape}.")
+        return window
+    if window == "hann":
+        angles = np.linspace(0, np.pi, count, endpoint=False)
+        return jnp.asarray([1.0] if count == 1 else np.sin(angles) ** 2, dtype)
+    try:
+        from scipy.signal import get_window
+    except ImportError as error:
+        raise ImportError(
+            f"scipy must be available to use window={window!r}; pass an array."
+        ) from error
+    return jnp.asarray(get_window(window, count), dtype)
+
+
+def _pieces(window, nperseg, length, dtype):
+    """Return the window and the length of pieces."""
+    if nperseg is not None and index(nperseg) < 1:
+        raise ValueError(f"nperseg must be a positive integer, got {nperseg}.")
+    if isinstance(window, str | tuple):
+        count = length if nperseg is None else index(nperseg)
+        if count > length:
+            warnings.warn(
+                f"nperseg={count} is greater than input_length={length}, using "
+                f"nperseg={length}",
+                stacklevel=4,
+            )
+        return _window(window, min(count, length), dtype), min(count, length)
+    window = _window(window, None, dtype)
+    if length < window.size:
+        raise ValueError("window is longer than input signal")
+    if nperseg not in (None, window.size):
+        raise ValueError(
+            "value specified for nperseg is different from length of window"
+        )
+    return window, window.size
+
+
+def _odd(x, n):
+    """Continue signals at both ends by their mirror images, turned upside down."""
+    if not 0 < n < x.shape[-1]:
+        if n:
+            raise ValueError(
+                f"The extension length n ({n}) is too big. It must not exceed "
+                f"x.shape[axis]-1, which is {x.shape[-1] - 1}."
+            )
+        return x
+    left = 2 * x[..., :1] - x[..., n:0:-1]
+    return jnp.concatenate([left, x, 2 * x[..., -1:] - x[..., -2 : -n - 2 : -1]], -1)
+
+
+def _padded(mode):
+    return lambda x, n: jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(n, n)], mode)
+
+
+_ENDS = {
+    "even": _padded("reflect"),
+    "odd": _odd,
+    "constant": _padded("edge"),
+    "zeros": _padded("constant"),
+    None: lambda x, n: x,
+}
+
+
+def _longer(x, count):
+    return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, count)]) if count else x
+
+
+def _without_trend(how, axis):
+    """Return the function that takes the trends of pieces away."""
+    if isinstance(how, str):
+        return lambda x: detrend(x, axis=-1, type=how)
+    if not callable(how):
+        if how:
+            raise ValueError(f"Unsupported detrend type: {how}")
+        return lambda x: x
+    return lambda x: jnp.moveaxis(how(jnp.moveaxis(x, axis, -1)), -1, axis)
+
+
+def _transformed(x, window, flat, step, nfft, real):
+    """Return the transforms of windowed pieces, in the last two axes."""
+    count = window.size
+    starts = np.arange(0, x.shape[-1] - count + 1, step)
+    x = flat(x[..., starts[:, None] + np.arange(count)]) * window
+    return jnp.fft.rfft(x.real, nfft) if real else jnp.fft.fft(x, nfft)
+
+
+def _empty(shape, dtype):
+    real = jnp.zeros(shape, to_real(dtype))
+    return real, real, jnp.zeros(shape, dtype)
+
+
+def _spectra(
+    x, y, fs, window, nperseg, noverlap, nfft, trend, onesided, scaling, axis,
+    mode, boundary, padded,
+):  # fmt: skip
+    """Return frequencies, times, and the spectra of pieces of one or two signals."""
+    if boundary not in _ENDS:
+        raise ValueError(
+            f"Unknown boundary option '{boundary}', must be one of: {list(_ENDS)}"
+        )
+    signals = [x] if y is None else [x, y]
+    check_arraylike("spectral_helper", *signals)
+    signals = promote_dtypes_inexact(*map(jnp.asarray, signals))
+    x, axis = signals[0], canonicalize_axis(index(axis), signals[0].ndim)
+    if any(each.ndim != x.ndim for each in signals):
+        raise ValueError("two-arguments must have the same rank.")
+    outer = [(*s.shape[:axis], *s.shape[axis + 1 :]) for s in signals]
+    outer = jnp.broadcast_shapes(*outer)
+    dtype, complex_dtype = x.dtype, to_complex(to_real(x.dtype))
+    length = x.shape[axis]
+    win, count = _pieces(window, nperseg, length, dtype)
+    noverlap = count // 2 if noverlap is None else index(noverlap)
+    nfft = count if nfft is None else index(nfft)
+    if 0 in (each.size for each in signals):
+        least = min(each.shape[axis] for each in signals)
+        return _empty((*outer[:axis], least, *outer[axis:]), complex_dtype)
+    if nfft < count:
+        raise ValueError("nfft must be greater than or equal to nperseg.")
+    if noverlap >= count:
+        raise ValueError("noverlap must be less than nperseg.")
+    signals = [jnp.moveaxis(each, axis, -1) for each in signals]
+    most, step = max(each.shape[-1] for each in signals), count - noverlap
+    signals = [_longer(each, most - each.shape[-1]) for each in signals]
+    signals = [_ENDS[boundary](each, count // 2) for each in signals]
+    if padded:
+        more = -(signals[0].shape[-1] - count) % step % count
+        signals = [_longer(each, more) for each in signals]
+    if scaling not in ("density", "spectrum"):
+        raise ValueError(f"Unknown scaling: {scaling}")
+    density = scaling == "density"
+    scale = 1 / (fs * (win * win).sum()) if density else 1 / win.sum() ** 2
+    real = onesided and dtype.kind != "c"
+    if onesided and not real:
+        warnings.warn(
+            "Input data is complex, switching to return_onesided=False", stacklevel=3
+        )
+    flat = _without_trend(trend, axis)
+    found = [_transformed(each, win, flat, step, nfft, real) for each in signals]
+    result = found[0]
+    if mode == "psd":
+        result = result.conj() * found[-1]
+    scale = jnp.sqrt(scale) if mode == "stft" else scale
+    result = result * jnp.asarray(scale).astype(complex_dtype)
+    if real and mode == "psd":  # the other half has as much
+        result = result.at[..., 1 : None if nfft % 2 else -1].multiply(2)
+    frequencies = jnp.fft.rfftfreq if real else jnp.fft.fftfreq
+    frequencies = frequencies(nfft, 1 / fs, dtype=to_real(dtype))
+    last = signals[0].shape[-1] - count / 2 + 1
+    times = jnp.arange(count / 2, last, step, dtype=to_real(dtype)) / fs
+    times = times if boundary is None else times - count / 2 / fs
+    result = result.astype(complex_dtype)
+    result = result.real if y is None and mode == "psd" else result
+    result = jnp.moveaxis(result.swapaxes(-1, -2), -2, axis)
+    return frequencies, times, result
+
+
+def _averaged(spectra, average):
+    count = spectra.shape[-1]
+    if average == "mean":
+        return spectra.mean(-1)
+    if average != "median":
+        raise ValueError(f'average must be "median" or "mean", got {average}')
+    even = np.arange(2.0, count, 2)
+    bias = (1 + np.sum(1 / (even + 1) - 1 / even)).astype(to_real(spectra.dtype))
+    if spectra.dtype.kind != "c":
+        return jnp.median(spectra, -1) / bias
+    parts = (jnp.median(part, -1) for part in (spectra.real, spectra.imag))
+    return lax.complex(*parts) / bias
+
+
+def _added(x, step):
+    """Add overlapping pieces up; they lie in the last axis, side by side before."""
+    *batch, count, size = x.shape
+    parts = math.ceil(size / step)
+    x = _longer(x, parts * step - size).reshape(*batch, count, parts, step)
+    total = jnp.zeros((*batch, count + parts - 1, step), x.dtype)
+    for k in range(parts):
+        total = total.at[..., k : k + count, :].add(x[..., k, :])
+    return total.reshape(*batch, -1)[..., : step * (count - 1) + size]
+
+
+def stft(
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Any = "hann",
+    nperseg: int = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = False,
+    return_onesided: bool = True,
+    boundary: str | None = "zeros",
+    padded: bool = True,
+    axis: int = -1,
+) -> tuple[Array, Array, Array]:
+    """Return short-time Fourier transforms: frequencies, times, and the transforms.
+
+    Args:
+      x: signals along an axis.
+      fs: how many numbers of the signal there are in a unit of time.
+      window: ``"hann"``, an array, or, where SciPy is installed, what it takes.
+      nperseg: length of pieces.
+      noverlap: how far pieces overlap; by default by half.
+      nfft: length of the transforms, if they are padded with zeros.
+      detrend: a type for `detrend`, a function, or False.
+      return_onesided: whether to leave out the negative frequencies of real signals.
+      boundary: how signals go on at the ends, ``"zeros"``, ``"even"``, ``"odd"``,
+        ``"constant"`` or None for not at all.
+      padded: whether to add zeros for the last piece.
+      axis: the axis of signals; the times are the last axis of the result.
+
+    Raises:
+      ValueError: for pieces that do not fit, and unknown names.
+
+    Reference: ``jax.scipy.signal.stft``.
+    """
+    pieces = fs, window, nperseg, noverlap, nfft, detrend, return_onesided
+    return _spectra(x, None, *pieces, "spectrum", axis, "stft", boundary, padded)
+
+
+def csd(
+    x: ArrayLike,
+    y: ArrayLike | None,
+    fs: ArrayLike = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Array, Array]:
+    """Return frequencies and the cross spectral density of two signals.
+
+    Args:
+      x, y: signals along an axis; None for `y` stands for `x`.
+      scaling: ``"density"``, a power in each unit of frequency, or ``"spectrum"``.
+      average: ``"mean"`` or ``"median"`` of the pieces.
+      fs, window, nperseg, noverlap, nfft: as for `stft`.
+      detrend, return_onesided, axis: as for `stft`.
+
+    Raises:
+      ValueError: for pieces that do not fit, and unknown names.
+
+    Reference: ``jax.scipy.signal.csd``.
+    """
+    pieces = fs, window, nperseg, noverlap, nfft, detrend, return_onesided
+    found = _spectra(x, y, *pieces, scaling, axis, "psd", None, False)
+    frequencies, _, spectra = found
+    if y is not None:
+        spectra = spectra + 0j
+    if spectra.ndim < 2 or not spectra.size:
+        return frequencies, spectra
+    if spectra.shape[-1] == 1:
+        return frequencies, spectra[..., 0]
+    return frequencies, _averaged(spectra, average)
+
+
+def welch(
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Array, Array]:
+    """Return frequencies and the power spectral density of signals (Welch).
+
+    The arguments are those of `csd`.
+
+    Reference: ``jax.scipy.signal.welch``.
+    """
+    pieces = fs, window, nperseg, noverlap, nfft, detrend, return_onesided
+    frequencies, power = csd(x, None, *pieces, scaling, axis, average)
+    return frequencies, power.real
+
+
+def istft(
+    Zxx: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    input_onesided: bool = True,
+    boundary: bool = True,
+    time_axis: int = -1,
+    freq_axis: int = -2,
+) -> tuple[Array, Array]:
+    """Return times, and the signals whose short-time Fourier transforms are given.
+
+    Args:
+      Zxx: transforms, with an axis for frequencies and one for times.
+      input_onesided: whether they have no negative frequencies.
+      boundary: whether the signals were continued at their ends.
+      time_axis, freq_axis: the two axes.
+      fs, window, nperseg, noverlap, nfft: as for `stft`.
+
+    Raises:
+      ValueError: for pieces that do not fit.
+
+    Reference: ``jax.scipy.signal.istft``.
+    """
+    check_arraylike("istft", Zxx)
+    z = jnp.asarray(Zxx)
+    if z.ndim < 2:
+        raise ValueError("Input stft must be at least 2d!")
+    last, before = (canonicalize_axis(axis, z.ndim) for axis in (time_axis, freq_axis))
+    if last == before:
+        raise ValueError("Must specify differing time and frequency axes!")
+    [z] = promote_dtypes_inexact(z)
+    z = z if z.dtype.kind == "c" else z.astype(to_complex(z.dtype))
+    size = z.shape[before]
+    usual = 2 * (size - 1) if input_onesided else size
+    count = index(nperseg or usual)
+    if count < 1:
+        raise ValueError("nperseg must be a positive integer")
+    odd = nfft is None and input_onesided and count == usual + 1
+    nfft = usual + odd if nfft is None else index(nfft)
+    if nfft < count:
+        raise ValueError(f"FFT length ({nfft}) must be longer than nperseg ({count}).")
+    noverlap = index(noverlap or count // 2)
+    if noverlap >= count:
+        raise ValueError("noverlap must be less than nperseg.")
+    z = jnp.moveaxis(z, (before, last), (-1, -2))
+    x = (jnp.fft.irfft if input_onesided else jnp.fft.ifft)(z, nfft)[..., :count]
+    win = _window(window, count, x.dtype)
+    if win.shape[0] != count:
+        raise ValueError(f"window must have length of {count}")
+    x, step = _added(x * win.sum() * win, count - noverlap), count - noverlap
+    norm = _added(jnp.broadcast_to(win * win, (z.shape[-2], count)), step).real
+    if boundary:
+        x, norm = (each[..., count // 2 : -(count // 2)] for each in (x, norm))
+    x = x / jnp.where(norm > 1e-10, norm, 1).astype(x.dtype)
+    if x.ndim > 1 and last != z.ndim - 1:
+        x = jnp.moveaxis(x, -1, last - (before < last))
+    return jnp.arange(x.shape[0], dtype=to_real(x.dtype)) / fs, x
