@@ -119,8 +119,9 @@ def common_columns(primitive, flops):
         return results, [0] * len(results)
 
     def cost(eqn):
-        *batch, m, n = 1, *eqn.invars[0].aval.shape
-        return {FLOPS: math.prod(batch) * round(flops(m, n))} | _moved(eqn)
+        shape = eqn.invars[0].aval.shape
+        count = math.prod(shape[:-2]) * round(flops(*shape[-2:]))
+        return {FLOPS: count} | _moved(eqn)
 
     vmap_rules[primitive], cost_rules[primitive] = batched, cost
     python_rules[primitive] = write_evaluation

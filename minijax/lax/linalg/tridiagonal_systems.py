@@ -88,8 +88,8 @@ tridiagonal_solve_p = Primitive("tridiagonal_solve")
 primitive_rules(
     tridiagonal_solve_p,
     _diagonals_shape,
-    lambda xp, *xs, perturb_singular: factored(
-        lambda b: _solved(*xs[:3], b, perturb_singular), xs[3]
+    lambda xp, dl, d, du, b, perturb_singular: factored(
+        lambda b: _solved(dl, d, du, b, perturb_singular), b
     ),
 )
 
@@ -106,8 +106,8 @@ def _tridiagonal_jvp(primals, tangents, **how):
     *dots, b_dot = tangents
     [x] = tridiagonal_solve_p.bind(*primals, **how)
     if any(dot is not None for dot in dots):
-        moved = _times(*instantiate(diagonals, dots), x)
-        b_dot = add_tangents(b_dot, -moved)
+        dl, d, du = instantiate(diagonals, dots)
+        b_dot = add_tangents(b_dot, -_times(dl, d, du, x))
     return [x], tridiagonal_solve_p.bind(*diagonals, b_dot, **how)
 
 

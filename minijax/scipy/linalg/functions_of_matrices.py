@@ -35,8 +35,8 @@ def _complex(*args):
 
 
 def _values(x):
-    none = {f"compute_{side}_eigenvectors": False for side in ("left", "right")}
-    return _eig(x, **none)[0]
+    w, *_ = _eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
+    return w
 
 
 def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
@@ -274,7 +274,8 @@ def _recurrence(f, t):
         total = (above * known.T[j]).sum(1) - (known * above.T[j]).sum(1)
         total = total + t[i, j] * (values[j] - values)
         gaps = numbers[j] - numbers
-        total = jnp.where(gaps == 0, total, total / jnp.where(gaps == 0, 1, gaps))
+        same = jnp.equal(gaps, 0)
+        total = jnp.where(same, total, total / jnp.where(same, 1, gaps))
         least = jnp.minimum(least, jnp.where(inside, abs(gaps), np.inf).min())
         return f.at[i, j].add(jnp.where(inside, total, 0)), least
 
