@@ -67,6 +67,7 @@ def flat_specs(option, specs, tree):
 
 
 def key_of(specs):
+    """Return what specifications are found by in a dictionary."""
     leaves, tree = tree_flatten(specs, lambda x: x is None)
     return tuple(leaves), tree
 

@@ -119,6 +119,22 @@ def _empty(shape, dtype):
     return real, real, jnp.zeros(shape, dtype)
 
 
+def _of_one_length(signals, boundary, count, step):
+    """Return signals with their ends, as long as pieces a step apart need them."""
+    most = max(each.shape[-1] for each in signals)
+    signals = [_longer(each, most - each.shape[-1]) for each in signals]
+    signals = [_ENDS[boundary](each, count // 2) for each in signals]
+    more = -(signals[0].shape[-1] - count) % step % count
+    return [_longer(each, more) for each in signals]
+
+
+def _scale(window, fs, scaling):
+    if scaling not in ("density", "spectrum"):
+        raise ValueError(f"Unknown scaling: {scaling}")
+    density = scaling == "density"
+    return 1 / (fs * (window * window).sum()) if density else 1 / window.sum() ** 2
+
+
 def _spectra(
     x, y, fs, window, nperseg, noverlap, nfft, trend, onesided, scaling, axis,
     mode, boundary, padded,
@@ -148,17 +164,9 @@ def _spectra(
         raise ValueError("nfft must be greater than or equal to nperseg.")
     if noverlap >= count:
         raise ValueError("noverlap must be less than nperseg.")
+    step, scale = count - noverlap, _scale(win, fs, scaling)
     signals = [jnp.moveaxis(each, axis, -1) for each in signals]
-    most, step = max(each.shape[-1] for each in signals), count - noverlap
-    signals = [_longer(each, most - each.shape[-1]) for each in signals]
-    signals = [_ENDS[boundary](each, count // 2) for each in signals]
-    if padded:
-        more = -(signals[0].shape[-1] - count) % step % count
-        signals = [_longer(each, more) for each in signals]
-    if scaling not in ("density", "spectrum"):
-        raise ValueError(f"Unknown scaling: {scaling}")
-    density = scaling == "density"
-    scale = 1 / (fs * (win * win).sum()) if density else 1 / win.sum() ** 2
+    signals = _of_one_length(signals, boundary, count, step if padded else 1)
     real = onesided and dtype.kind != "c"
     if onesided and not real:
         warnings.warn(
