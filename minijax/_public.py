@@ -814,7 +814,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "lu_pivots_to_permutation_p": "minijax.factorizations.elimination",
         "ormqr": "minijax.lax.linalg.reductions",
         "ormqr_p": "minijax.lax.linalg.reductions",
-        "primitive": "minijax.lax.linalg.updates",
         "qdwh": "minijax.lax.linalg.polar_iterations",
         "qr": "minijax.factorizations.orthogonal_factors",
         "qr_p": "minijax.factorizations.orthogonal_factors",

@@ -34,6 +34,5 @@ from minijax.lax.linalg.tridiagonal_systems import tridiagonal_solve as tridiago
 from minijax.lax.linalg.tridiagonal_systems import tridiagonal_solve_p as tridiagonal_solve_p
 from minijax.lax.linalg.updates import cholesky_update as cholesky_update
 from minijax.lax.linalg.updates import cholesky_update_p as cholesky_update_p
-from minijax.lax.linalg.updates import primitive as primitive
 from minijax.lax.linalg.updates import symmetric_product as symmetric_product
 from minijax.lax.linalg.updates import symmetric_product_p as symmetric_product_p

@@ -74,8 +74,8 @@ primitive_rules(
 common_columns(cholesky_update_p, lambda m, n: 3 * n * n)
 del vmap_rules[cholesky_update_p]
 vmap_rules.reasons[cholesky_update_p] = "JAX has none: it takes one matrix."
-for primitive in (symmetric_product_p, cholesky_update_p):
-    jvp_rules.reasons[primitive] = NO_DERIVATIVE
+for _primitive in (symmetric_product_p, cholesky_update_p):
+    jvp_rules.reasons[_primitive] = NO_DERIVATIVE
 
 
 def symmetric_product(

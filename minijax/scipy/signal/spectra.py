@@ -368,7 +368,8 @@ def istft(
         raise ValueError("noverlap must be less than nperseg.")
     z = jnp.moveaxis(z, (before, last), (-1, -2))
     x = (jnp.fft.irfft if input_onesided else jnp.fft.ifft)(z, nfft)[..., :count]
-    win = _window(window, count, x.dtype)
+    named = isinstance(window, str | tuple)
+    win = _window(window, count, x.dtype if named else None)
     if win.shape[0] != count:
         raise ValueError(f"window must have length of {count}")
     x, step = _added(x * win.sum() * win, count - noverlap), count - noverlap

@@ -116,6 +116,6 @@ def _flattened(x):
     """Take away the line of least squares: through the middle, with the best slope."""
     count = x.shape[-1]
     place = np.arange(count) - (count - 1) / 2
-    line = jnp.asarray(place / np.sqrt(max(np.sum(place * place), 1)), x.dtype)
+    line = jnp.asarray(place / np.sqrt(np.sum(place * place) or 1), x.dtype)
     x = x - x.mean(-1, keepdims=True)
     return x - (x * line).sum(-1, keepdims=True) * line
