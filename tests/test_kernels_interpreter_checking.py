@@ -63,12 +63,17 @@ def scattering(how="add", at=(v,), terms=(FOUR,), axes=(0, 1), distinct=False, *
     return Kernel("test", (3, 4), parameters, (x, n, v, *more.get("nodes", ())), stores)
 
 
+# Every second element, from the second one: the imaginary parts of complex numbers.
+ADDED = Update("add", (v,), (Term(2, 2),), (0, 1), False)
+ODD = Store(OUT, Affine(1, (0, 2)), x, ADDED)
+
 FINE = [
     gathering(),
     gathering(Term(4, 0)),
     gathering(Term(-4, 3), Affine(8, (0, 1))),
     *[scattering(how) for how in ("set", "add", "mul", "min", "max")],
     scattering(distinct=True),
+    scattering(place=Affine(0, (0, 2)), terms=(Term(2, 2),), others=(ODD,)),
     scattering(at=(), terms=(), place=Affine(0, (0, 0))),
     kernel(x, running("add", 1, x)),
 ]

@@ -77,7 +77,7 @@ def test_every_rule_has_a_case():
     ruled += ["device_put", "optimization_barrier", "sort"]
     ruled += ["gather", "dynamic_slice", "dynamic_update_slice"]
     ruled += ["scatter", "scatter-add", "scatter-sub", "scatter-mul"]
-    ruled += ["fft", "conv_general_dilated", "reduce_window_sum"]
+    ruled += ["tridiagonal_solve", "fft", "conv_general_dilated", "reduce_window_sum"]
     ruled += ["select_and_scatter_add", "select_and_gather_add"]
     ruled += ["sharding_constraint", "pvary"]
     assert linear <= seen | talking | refusing | {*ruled}

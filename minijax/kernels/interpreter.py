@@ -5,6 +5,8 @@
 A node becomes an array that has size 1 along the axes over which it does not vary.
 """
 
+import math
+
 import numpy as np
 
 from minijax.kernels.kernel import Affine, union
@@ -265,8 +267,18 @@ def _check_update(store, kernel):
     _require(known, "its axes are not those of the kernel, in order")
     moving = {*store.place.axes, *union([number.level for number in at])}
     _require(moving <= {*axes}, "its place moves along further axes")
-    others = [other for other in kernel.stores if other.parameter == store.parameter]
-    _require(len(others) == 1, "another store has the same parameter")
+    for other in kernel.stores:
+        apart = other is store or other.parameter != store.parameter
+        apart = apart or _never_meet(store, other)
+        _require(apart, "another store has the same parameter")
+
+
+def _never_meet(store, other):
+    """Whether two stores have no place in common, as the parts of complex numbers."""
+    terms = [*store.update.terms, *(other.update.terms if other.update else ())]
+    strides = [*store.place.strides, *other.place.strides, *[t.stride for t in terms]]
+    distance, step = store.place.offset - other.place.offset, math.gcd(*strides)
+    return bool(distance % step if step else distance)
 
 
 def _check_distinct(store, sizes):

@@ -135,6 +135,19 @@ def _scale(window, fs, scaling):
     return 1 / (fs * (window * window).sum()) if density else 1 / window.sum() ** 2
 
 
+def _without(signals, axis):
+    """Return the shape of signals without an axis, stretched to each other."""
+    shapes = [(*s.shape[:axis], *s.shape[axis + 1 :]) for s in signals]
+    return jnp.broadcast_shapes(*shapes)
+
+
+def _middles(signal, count, step, whole):
+    """Return the middles of pieces, from the beginning of what was transformed."""
+    last = signal.shape[-1] - count / 2 + 1
+    places = jnp.arange(count / 2, last, step, dtype=to_real(signal.dtype))
+    return places if whole else places - count / 2
+
+
 def _spectra(
     x, y, fs, window, nperseg, noverlap, nfft, trend, onesided, scaling, axis,
     mode, boundary, padded,
@@ -150,8 +163,7 @@ def _spectra(
     x, axis = signals[0], canonicalize_axis(index(axis), signals[0].ndim)
     if any(each.ndim != x.ndim for each in signals):
         raise ValueError("two-arguments must have the same rank.")
-    outer = [(*s.shape[:axis], *s.shape[axis + 1 :]) for s in signals]
-    outer = jnp.broadcast_shapes(*outer)
+    outer = _without(signals, axis)
     dtype, complex_dtype = x.dtype, to_complex(to_real(x.dtype))
     length = x.shape[axis]
     win, count = _pieces(window, nperseg, length, dtype)
@@ -183,9 +195,7 @@ def _spectra(
         result = result.at[..., 1 : None if nfft % 2 else -1].multiply(2)
     frequencies = jnp.fft.rfftfreq if real else jnp.fft.fftfreq
     frequencies = frequencies(nfft, 1 / fs, dtype=to_real(dtype))
-    last = signals[0].shape[-1] - count / 2 + 1
-    times = jnp.arange(count / 2, last, step, dtype=to_real(dtype)) / fs
-    times = times if boundary is None else times - count / 2 / fs
+    times = _middles(signals[0], count, step, boundary is None) / fs
     result = result.astype(complex_dtype)
     result = result.real if y is None and mode == "psd" else result
     result = jnp.moveaxis(result.swapaxes(-1, -2), -2, axis)
