@@ -165,8 +165,7 @@ def _spectra(
         raise ValueError("two-arguments must have the same rank.")
     outer = _without(signals, axis)
     dtype, complex_dtype = x.dtype, to_complex(to_real(x.dtype))
-    length = x.shape[axis]
-    win, count = _pieces(window, nperseg, length, dtype)
+    win, count = _pieces(window, nperseg, x.shape[axis], dtype)
     noverlap = count // 2 if noverlap is None else index(noverlap)
     nfft = count if nfft is None else index(nfft)
     if 0 in (each.size for each in signals):
