@@ -1,12 +1,14 @@
 """The emulator of CUDA runs what is right, and finds what is wrong."""
 
 import re
+from threading import Thread
 
 import numpy as np
 import pytest
 
 from minijax_book import emulator
 from minijax_book.emulator import CHECK, RACES, TRAFFIC, EmulatorError, Module
+from minijax_book.emulator.cupy_card import EmulatedCuPy
 from tests.cuda_kernels import CASES, MUTANTS
 
 pytestmark = pytest.mark.skipif(not emulator.is_there(), reason="no C++ compiler here")
@@ -216,3 +218,19 @@ extern "C" __global__ void halve(float* y) { y[0] = y[0] / 2; }
         y = np.array([least])
         Module(source).launch("halve", (1,), (1,), [y], flags=flags)
         assert y[0] == expected
+
+
+def test_work_is_not_lost_while_another_thread_waits():
+    card, done = EmulatedCuPy(memory=2**16), []
+    stream, waiting = card.cuda.Stream(non_blocking=True), []
+
+    def make():
+        waiting.append(Thread(target=stream.synchronize))
+        waiting[0].start()
+        waiting[0].join(0.05)
+        return lambda: done.append("work")
+
+    stream.add(make)
+    waiting[0].join()
+    stream.synchronize()
+    assert done == ["work"]

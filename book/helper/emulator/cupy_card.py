@@ -127,10 +127,11 @@ class Stream:
         Args:
           make: a function that finds the memory, and returns what is to be done later.
         """
-        if self.recorded is None:
-            self.work.append(make())
-        else:
+        if self.recorded is not None:
             self.recorded.append(make)
+            return
+        with self.cupy.memory.lock:  # or another thread that waits has taken the list
+            self.work.append(make())
 
     def begin_capture(self):
         """Record what is put in from now on; it is not done."""
