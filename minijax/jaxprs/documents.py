@@ -51,22 +51,35 @@ def join(separator, documents):
     return tuple(parts)
 
 
-def flatten(document):
-    """Return a document's text with no line ended."""
-    words, todo = [], [document]
+def words_of(document):
+    """Yield a document's words, in order, with no line ended."""
+    todo = [document]
     while todo:
         match todo.pop():
             case str() as word:
-                words.append(word)
+                yield word
             case Break(flat):
-                words.append(flat)
+                yield flat
             case Nest(_, inside) | Group(inside):
                 todo.append(inside)
             case Note():
                 pass
             case parts:
                 todo.extend(reversed(parts))
-    return "".join(words)
+
+
+def flatten(document):
+    """Return a document's text with no line ended."""
+    return "".join(words_of(document))
+
+
+def fits(document, room):
+    """Return whether a document with no line ended has at most `room` letters."""
+    for word in words_of(document):
+        room -= len(word)
+        if room < 0:
+            return False
+    return True
 
 
 def layout(document, width=80):
@@ -87,8 +100,8 @@ def layout(document, width=80):
             case Nest(amount, inside):
                 todo.append((indent + amount, flat, inside))
             case Group(inside):
-                fits = len(lines[-1]) + len(flatten(inside)) <= width
-                todo.append((indent, flat or fits, inside))
+                flat = flat or fits(inside, width - len(lines[-1]))
+                todo.append((indent, flat, inside))
             case _:
                 todo.extend((indent, flat, part) for part in reversed(document))
     return "\n".join(_with_notes(lines, notes))
