@@ -92,7 +92,7 @@ notebooks: $(STAMP)
 	@$(if $(EMULATED),,echo "without chapters 34 and 35: no C++ compiler here")
 	@$(KERNEL) $(RUN) -m pytest -q --nbval --nbval-current-env \
 	  --nbval-sanitize-with nbval.cfg -n $(WORKERS) --dist loadfile -W default \
-	  -p no:cacheprovider $(if $(EMULATED),,--ignore-glob='chapters/34_gpu*.ipynb' --ignore-glob='chapters/35_*.ipynb') chapters
+	  -p book.tools.forked_kernels -p no:cacheprovider $(if $(EMULATED),,--ignore-glob='chapters/34_gpu*.ipynb' --ignore-glob='chapters/35_*.ipynb') chapters
 
 ## make chapter N=3     export, run and check one chapter
 chapter: $(STAMP)

@@ -18,10 +18,13 @@ from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
+from llvmlite import binding
 
 import minijax
+from minijax.calls import object_cache
 from minijax.core import rule_tables
 from minijax.jitting.compilation import backends
+from minijax.llvm import compiler
 
 minijax.config.update("jax_num_cpu_devices", 2)  # a second place for arrays
 # "1": all arrays are on cpu:1; "card": on a GPU that is emulated.
@@ -100,6 +103,19 @@ if COMMITTED:
     CHOSEN.uncommitted = CHOSEN.committed  # whatever is made has to stay where it is
 ABOUT_PLACES = "test_arrays_placement.py", "test_jitting_placing.py"
 
+
+made = {}
+
+
+def made_once(library, make=compiler.object_code):
+    """Have LLVM make each text's code once in a process; a third of them come again."""
+    key = library.text, library.recipe(binding)
+    if key not in made:
+        made[key] = make(library)
+    return made[key]
+
+
+compiler.object_code = object_cache.object_code = made_once
 
 EVERY = int(os.environ.get("MINIJAX_TEST_EVERY", "1"))  # one test of so many
 
