@@ -21,7 +21,6 @@ from hypothesis import HealthCheck, settings
 from llvmlite import binding
 
 import minijax
-from minijax.calls import object_cache
 from minijax.core import rule_tables
 from minijax.jitting.compilation import backends
 from minijax.llvm import compiler
@@ -115,7 +114,8 @@ def made_once(library, make=compiler.object_code):
     return made[key]
 
 
-compiler.object_code = object_cache.object_code = made_once
+for module in compiler, minijax.calls.object_cache:
+    module.object_code = made_once
 
 EVERY = int(os.environ.get("MINIJAX_TEST_EVERY", "1"))  # one test of so many
 
