@@ -114,6 +114,8 @@ def made_once(library, make=compiler.object_code):
     return made[key]
 
 
+kept = os.environ["JAX_ENABLE_COMPILATION_CACHE"]
+minijax.config.update("jax_enable_compilation_cache", kept)  # defined before that line
 for module in compiler, minijax.calls.object_cache:
     module.object_code = made_once
 
