@@ -69,10 +69,10 @@ from minijax.own_rules.closures import custom_gradient as custom_gradient
 from minijax.own_rules.cotangent_rules import custom_vjp as custom_vjp
 from minijax.own_rules.tangent_rules import custom_jvp as custom_jvp
 from minijax.pytrees.forward_api import jvp as jvp
-from minijax.pytrees.transfer import block_until_ready as block_until_ready
-from minijax.pytrees.transfer import copy_to_host_async as copy_to_host_async
-from minijax.pytrees.transfer import device_get as device_get
-from minijax.pytrees.transfer import device_put as device_put
+from minijax.pytrees.operations import block_until_ready as block_until_ready
+from minijax.pytrees.operations import copy_to_host_async as copy_to_host_async
+from minijax.pytrees.operations import device_get as device_get
+from minijax.pytrees.operations import device_put as device_put
 from minijax.replicas.meshes import make_mesh as make_mesh
 from minijax.replicas.parallel_maps import pmap as pmap
 from minijax.replicas.partition_specs import P as P

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import minijax.numpy as jnp
 from minijax.core import Trace, current_trace, set_current_trace
-from minijax.operators.indexing import as_cut, as_places, known_integer
+from minijax.operators.entries import known_integer
+from minijax.operators.indexing import as_cut, as_places
 
 quick = settings(deadline=None, max_examples=200, derandomize=True)
 

@@ -6,7 +6,7 @@ import pytest
 import minijax as jax
 from minijax import lax
 from minijax.arrays.dtypes import float0
-from minijax.pytrees.call_names import dense_tangent
+from minijax.pytrees.call_checks import dense_tangent
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 W = {"w": np.float32([0.1, -0.2, 0.3]), "b": np.float32(0.5)}

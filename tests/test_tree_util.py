@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import minijax.numpy as jnp
 from minijax import block_until_ready, jit, tree, tree_util
 from minijax.flatten_util import ravel_pytree
-from minijax.pytrees import transfer as tree_transfer
+from minijax.pytrees import operations as tree_operations
 from minijax.pytrees import treedefs
 from minijax.pytrees.operations import broadcast_prefix
 from minijax.tree_util import (
@@ -264,7 +264,7 @@ def test_waiting_for_one_array_looks_at_no_tree(monkeypatch):
     x = jnp.ones(3)
     waited = block_until_ready({"a": (x, 2), "b": None})
     assert waited["a"][0] is x and waited["a"][1] == 2
-    monkeypatch.setattr(tree_transfer, "transfer", None)
+    monkeypatch.setattr(tree_operations, "transfer", None)
     assert block_until_ready(x) is x
 
 

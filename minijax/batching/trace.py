@@ -21,7 +21,7 @@ from minijax.batching.axes import (
 from minijax.batching.rules import example_aval, vmap_rules
 from minijax.core import Trace, Tracer, current_trace, lifetime, set_current_trace
 from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.call_names import check_callable
+from minijax.pytrees.call_checks import check_callable
 from minijax.pytrees.operations import flatten_axes
 from minijax.typing import P, R
 

@@ -20,13 +20,8 @@ from minijax.indexing.dimension_numbers import GatherDimensionNumbers
 from minijax.indexing.dynamic_slices import dynamic_slice
 from minijax.numpy.creation import asarray
 from minijax.numpy.shapes import broadcast_arrays
-from minijax.operators.indexing import (
-    as_bound,
-    as_cut,
-    known_integer,
-    known_value,
-    refuse,
-)
+from minijax.operators.entries import as_bound, known_integer, known_value, refuse
+from minijax.operators.indexing import as_cut
 
 
 class Place(NamedTuple):

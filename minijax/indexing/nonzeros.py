@@ -24,7 +24,7 @@ from minijax.numpy.selection import clip
 from minijax.numpy.shapes import arraylike, atleast_1d, expand_dims, moveaxis, ravel
 from minijax.numpy.statistics import cumsum
 from minijax.numpy.ufuncs import as_bool, where
-from minijax.operators.indexing import known_value
+from minijax.operators.entries import known_value
 from minijax.typing import ArrayLike
 
 

@@ -8,7 +8,7 @@ Reference: ``jax.interpreters.ad``.
 from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
 from minijax.forward.rules import jvp_rules, linear_rule, partials_rule
-from minijax.pytrees.call_names import zeros_of_tangent
+from minijax.pytrees.call_checks import zeros_of_tangent
 from minijax.reverse.transposition import Linear, transpose_rules
 
 

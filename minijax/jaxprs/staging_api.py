@@ -18,7 +18,7 @@ from minijax.jaxprs.origins import Origin
 from minijax.jaxprs.shape_structs import struct_of
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.call_names import check_callable, resolve_argnums
+from minijax.pytrees.call_checks import check_callable, resolve_argnums
 from minijax.typing import P
 
 

@@ -19,7 +19,7 @@ from minijax.jitting.compilation import backends
 from minijax.jitting.functions import Options, jit_kind
 from minijax.jitting.lowering import Wrapped
 from minijax.jitting.shardings import UNSPECIFIED, check_shardings
-from minijax.pytrees.call_names import check_callable
+from minijax.pytrees.call_checks import check_callable
 from minijax.typing import P, R
 
 _DEPRECATED = (

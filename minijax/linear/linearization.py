@@ -22,7 +22,7 @@ from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging import JaxprTrace, JaxprTracer
 from minijax.numpy.ufuncs import as_array
 from minijax.pytrees.api_util import FlatCall, flatten_like
-from minijax.pytrees.call_names import zeros_of_tangent
+from minijax.pytrees.call_checks import zeros_of_tangent
 from minijax.pytrees.registration import Partial
 
 

@@ -1,4 +1,4 @@
-# Made from chapters/03_numpy.md by `make chapter`;
+# Made from chapters/03_numpy_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """NumPy's functions on arrays that can be transformed.
 

@@ -33,7 +33,7 @@ from minijax.numpy.shapes import (
     reshape,
 )
 from minijax.numpy.ufuncs import as_array, stretch
-from minijax.operators.indexing import known_value
+from minijax.operators.entries import known_value
 from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
 

@@ -19,7 +19,7 @@ from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.own_rules.cotangent_rules import at_place
 from minijax.own_rules.flat_functions import mapped, take_apart
 from minijax.own_rules.function_calls import callee_rules, write_down
-from minijax.pytrees.call_names import zeros_of_tangent
+from minijax.pytrees.call_checks import zeros_of_tangent
 from minijax.pytrees.treedefs import tree_flatten
 from minijax.reverse.transposition import transpose_rules
 

@@ -1,4 +1,4 @@
-# Made from chapters/05_pytrees.md by `make chapter`;
+# Made from chapters/05_pytrees_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """How structures are compared and printed, and where a tree departs from one."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from minijax.forward.trace import jvp_flat
 from minijax.pytrees.api_util import FlatCall, flatten_like
-from minijax.pytrees.call_names import (
+from minijax.pytrees.call_checks import (
     check_callable,
     check_sequences,
     dense_tangent,

@@ -1,4 +1,4 @@
-# Made from chapters/05_pytrees.md by `make chapter`;
+# Made from chapters/05_pytrees_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Which Python types are containers of a tree, and how each comes apart.
 
@@ -19,23 +19,6 @@ from minijax.pytrees.key_paths import (
     GetAttrKey,
     SequenceKey,
 )
-
-
-def _flatten_dict(mapping):
-    keys = _sorted_keys(mapping)
-    return [mapping[key] for key in keys], keys
-
-
-def _sorted_keys(mapping):
-    """Return the keys in an order that does not depend on how they came in."""
-    try:
-        return tuple(sorted(mapping))
-    except TypeError as error:
-        raise ValueError(
-            f"A dictionary in a tree has its keys sorted, and {list(mapping)!r} cannot "
-            f"be: {error}. Use keys of one type, or an OrderedDict, which keeps the "
-            "order of its items."
-        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +85,23 @@ node_kinds[list] = NodeKind(
     _counted,
     lambda _, texts: f"[{', '.join(texts)}]",
 )
+
+
+def _sorted_keys(mapping):
+    """Return the keys in an order that does not depend on how they came in."""
+    try:
+        return tuple(sorted(mapping))
+    except TypeError as error:
+        raise ValueError(
+            f"A dictionary in a tree has its keys sorted, and {list(mapping)!r} cannot "
+            f"be: {error}. Use keys of one type, or an OrderedDict, which keeps the "
+            "order of its items."
+        ) from None
+
+
+def _flatten_dict(mapping):
+    keys = _sorted_keys(mapping)
+    return [mapping[key] for key in keys], keys
 
 
 def _keyed(flatten, keys_of=lambda aux: aux):

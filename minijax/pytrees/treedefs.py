@@ -94,6 +94,18 @@ def tree_flatten(tree: Any, is_leaf: Callable | None = None) -> tuple[list, PyTr
     return leaves, treedef
 
 
+def _flatten_with_path(tree, stop, path, pairs):
+    kind = node_kind(tree)
+    if kind is None or (stop is not None and stop(path, tree)):
+        pairs.append((path, tree))
+        return _LEAF
+    children = [
+        _flatten_with_path(child, stop, (*path, key), pairs)
+        for key, child in kind.keyed_children(tree)
+    ]
+    return PyTreeDef(kind, kind.flatten(tree)[1], children)
+
+
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable) -> Any:
     """Return the tree with the structure `treedef` and the given leaves.
 
@@ -179,18 +191,6 @@ def tree_flatten_with_path(
 
 def _without_path(is_leaf):
     return lambda path, subtree: is_leaf(subtree)
-
-
-def _flatten_with_path(tree, stop, path, pairs):
-    kind = node_kind(tree)
-    if kind is None or (stop is not None and stop(path, tree)):
-        pairs.append((path, tree))
-        return _LEAF
-    children = [
-        _flatten_with_path(child, stop, (*path, key), pairs)
-        for key, child in kind.keyed_children(tree)
-    ]
-    return PyTreeDef(kind, kind.flatten(tree)[1], children)
 
 
 def tree_leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False) -> list:

@@ -17,7 +17,7 @@ from minijax.emitted.arrays import COLLECTIVES
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jaxprs.staging_api import abstractify
 from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.call_names import resolve_argnums
+from minijax.pytrees.call_checks import resolve_argnums
 from minijax.pytrees.operations import flatten_axes
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves
 from minijax.replicas.named_shardings import IndivisibleError

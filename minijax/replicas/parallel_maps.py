@@ -18,7 +18,7 @@ from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging import JaxprTrace, trace_to_jaxpr
 from minijax.jitting.primitive import jit_p
-from minijax.pytrees.call_names import check_callable
+from minijax.pytrees.call_checks import check_callable
 from minijax.pytrees.operations import flatten_axes
 from minijax.pytrees.treedefs import tree_flatten
 from minijax.replicas.map_arguments import (

@@ -18,7 +18,7 @@ from minijax.jaxprs.origins import Origin
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.jaxprs.staging_api import abstractify
 from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.call_names import check_callable
+from minijax.pytrees.call_checks import check_callable
 from minijax.pytrees.treedefs import PyTreeDef
 from minijax.replicas.map_arguments import (
     check_divisible,

@@ -19,7 +19,7 @@ from minijax.jaxprs.latest import fitted
 from minijax.linear.linearization import linearize_flat
 from minijax.numpy.ufuncs import as_array
 from minijax.pytrees.api_util import FlatCall, flatten_like
-from minijax.pytrees.call_names import zeros_of_tangent
+from minijax.pytrees.call_checks import zeros_of_tangent
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.registration import Partial
 from minijax.pytrees.treedefs import tree_leaves_with_path

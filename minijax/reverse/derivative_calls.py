@@ -13,7 +13,7 @@ import numpy as np
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_float, is_inexact
 from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.call_names import resolve_argnums
+from minijax.pytrees.call_checks import resolve_argnums
 from minijax.pytrees.treedefs import treedef_is_leaf
 
 

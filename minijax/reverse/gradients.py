@@ -8,7 +8,7 @@ Reference: ``jax.grad``, ``jax.value_and_grad``.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minijax.pytrees.call_names import check_callable
+from minijax.pytrees.call_checks import check_callable
 from minijax.reverse.backwards import vjp_flat
 from minijax.reverse.derivative_calls import (
     by_argument,

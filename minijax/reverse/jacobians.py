@@ -18,7 +18,7 @@ from minijax.batching.trace import MappedAxis, vmap_flat
 from minijax.forward.trace import jvp_flat
 from minijax.lax.conversion import astype
 from minijax.lax.promotion import promote_types
-from minijax.pytrees.call_names import check_callable
+from minijax.pytrees.call_checks import check_callable
 from minijax.reverse.backwards import is_float0, vjp_flat
 from minijax.reverse.derivative_calls import (
     by_argument,
