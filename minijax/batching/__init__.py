@@ -1,3 +1,3 @@
-# Made from chapters/06_vmap.md by `make chapter`;
+# Made from chapters/06_vmap_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""vmap. Who writes the batch dimension?"""
+"""vmap: the ground. Which argument, and which axis?"""

@@ -1,4 +1,4 @@
-# Made from chapters/06_vmap.md by `make chapter`;
+# Made from chapters/06_vmap_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Which axes vmap maps: from in_axes and out_axes to one axis for each leaf.
 
@@ -6,7 +6,6 @@ Reference: the arguments `in_axes` and `out_axes` of ``jax.vmap``.
 """
 
 from minijax.arrays.avals import typeof
-from minijax.batching.rules import insert_axis, move_axis
 from minijax.pytrees.operations import flatten_axes
 from minijax.tree_util import keystr, tree_leaves, tree_leaves_with_path
 
@@ -22,53 +21,6 @@ def input_axes(call, in_axes, args):
     axes = flatten_axes("vmap in_axes", in_axes, args)
     axes += [0] * (len(call.leaves) - len(axes))  # keyword arguments
     return [_input_axis(call, i, axis) for i, axis in enumerate(axes)]
-
-
-def place_output(call, axis, i, value, dim, place):
-    """Return one result with its mapped axis where out_axes says."""
-    if place is None:
-        if dim is None:
-            return value
-        raise ValueError(
-            f"at vmap out_axes{_output_path(call, i)}, got axis spec None but output "
-            f"was batched on axis {dim}: it depends on the example."
-        )
-    ndim = typeof(value).ndim + (dim is None)
-    if not -ndim <= place < ndim:
-        raise ValueError(
-            f"at vmap out_axes{_output_path(call, i)}, axis {place} is out of bounds "
-            f"for array of dimension {ndim}"
-        )
-    if dim is None:
-        return insert_axis(value, place % ndim, axis.size)
-    return move_axis(value, dim, place % ndim)
-
-
-def _output_path(call, i):
-    numbered = call.out_tree.unflatten(range(call.num_outs))
-    return keystr(tree_leaves_with_path(numbered)[i][0])
-
-
-def check_in_axes(in_axes):
-    """Return `in_axes` as an int, None or a tuple."""
-    if isinstance(in_axes, list):
-        in_axes = tuple(in_axes)
-    if in_axes is not None and type(in_axes) not in (int, tuple):
-        raise TypeError(
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to "
-            f"the positional arguments passed to the function, but got {in_axes!r}."
-        )
-    check_axes("in_axes", in_axes)
-    return in_axes
-
-
-def check_axes(name, axes):
-    """Raise unless all entries are ints or None."""
-    if not all(type(axis) is int for axis in tree_leaves(axes)):
-        raise TypeError(
-            f"vmap {name} must be an int, None, or (nested) container with those types "
-            f"as leaves, but got {axes!r}."
-        )
 
 
 def typeof_or_none(x):
@@ -128,3 +80,44 @@ def _describe(call, dims, size, leaves, axis_size):
     given = ["the axis_size argument"] * (size == axis_size)
     more = f", and {len(axes) - 2} more" if len(axes) > 2 else ""
     return f"  * size {size}: {', '.join(given + axes[:2])}{more}\n"
+
+
+def check_place(call, i, ndim, dim, place):
+    """Raise unless result `i`, of rank `ndim` with its axis, can have it at `place`."""
+    if place is None:
+        raise ValueError(
+            f"at vmap out_axes{_output_path(call, i)}, got axis spec None but output "
+            f"was batched on axis {dim}: it depends on the example."
+        )
+    if not -ndim <= place < ndim:
+        raise ValueError(
+            f"at vmap out_axes{_output_path(call, i)}, axis {place} is out of bounds "
+            f"for array of dimension {ndim}"
+        )
+
+
+def _output_path(call, i):
+    numbered = call.out_tree.unflatten(range(call.num_outs))
+    return keystr(tree_leaves_with_path(numbered)[i][0])
+
+
+def check_in_axes(in_axes):
+    """Return `in_axes` as an int, None or a tuple."""
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if in_axes is not None and type(in_axes) not in (int, tuple):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to "
+            f"the positional arguments passed to the function, but got {in_axes!r}."
+        )
+    check_axes("in_axes", in_axes)
+    return in_axes
+
+
+def check_axes(name, axes):
+    """Raise unless all entries are ints or None."""
+    if not all(type(axis) is int for axis in tree_leaves(axes)):
+        raise TypeError(
+            f"vmap {name} must be an int, None, or (nested) container with those types "
+            f"as leaves, but got {axes!r}."
+        )

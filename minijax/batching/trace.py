@@ -13,12 +13,12 @@ from minijax.arrays.avals import typeof
 from minijax.batching.axes import (
     check_axes,
     check_in_axes,
+    check_place,
     input_axes,
     mapped_size,
-    place_output,
     typeof_or_none,
 )
-from minijax.batching.rules import example_aval, vmap_rules
+from minijax.batching.rules import example_aval, insert_axis, move_axis, vmap_rules
 from minijax.core import Trace, Tracer, current_trace, lifetime, set_current_trace
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.call_checks import check_callable
@@ -180,3 +180,14 @@ def vmap(
         return call.output(placed)
 
     return mapped
+
+
+def place_output(call, axis, i, value, dim, place):
+    """Return one result with its mapped axis where out_axes says."""
+    if place is None and dim is None:
+        return value
+    ndim = typeof(value).ndim + (dim is None)
+    check_place(call, i, ndim, dim, place)
+    if dim is None:
+        return insert_axis(value, place % ndim, axis.size)
+    return move_axis(value, dim, place % ndim)

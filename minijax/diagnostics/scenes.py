@@ -130,6 +130,20 @@ def argument(tracer):
     return f"the argument {names()[trace.invars.index(tracer.variable)]} of {function}"
 
 
+def birth(line, name, value):
+    """Return where a value comes from, for a message; empty if that is not known."""
+    tracer = staged(value)
+    if tracer is not None and (found := argument(tracer)):
+        return found
+    source = made(tracer) if tracer is not None else None
+    source = source or (name and assigned(line, re.split(r"\W", name)[0]))
+    if source:
+        return f"from {source.brief}"
+    parameters = line.code.co_varnames[: line.code.co_argcount]
+    known = name and re.split(r"\W", name)[0] in parameters
+    return f"an argument of {line.code.co_name}" if known else ""
+
+
 def is_told(error):
     """Return whether an error is one of ours about tracers, which has its own lines."""
     return type(error).__module__ == errors.__name__
@@ -147,20 +161,6 @@ def of_arrays(scene):
     frames = [f for f in scene.below if f.f_code is not GUARD]
     name = frames[0].f_globals.get("__name__", "") if frames else ""
     return bool({*name.split(".")[1:2]} & OF_ARRAYS)
-
-
-def birth(line, name, value):
-    """Return where a value comes from, for a message; empty if that is not known."""
-    tracer = staged(value)
-    if tracer is not None and (found := argument(tracer)):
-        return found
-    source = made(tracer) if tracer is not None else None
-    source = source or (name and assigned(line, re.split(r"\W", name)[0]))
-    if source:
-        return f"from {source.brief}"
-    parameters = line.code.co_varnames[: line.code.co_argcount]
-    known = name and re.split(r"\W", name)[0] in parameters
-    return f"an argument of {line.code.co_name}" if known else ""
 
 
 PLACES = "first", "second", "third", "fourth"

@@ -62,38 +62,11 @@ config.define(
 )
 
 
-def linked(steps):
-    """Return a traceback of these entries alone."""
-    traceback = None
-    for step in reversed(steps):
-        traceback = TracebackType(
-            traceback, step.tb_frame, step.tb_lasti, step.tb_lineno
-        )
-    return traceback
-
-
 class UnfilteredStackTrace(Exception):
     """The error as it was raised, with all frames: the cause of one that has few."""
 
 
 FOLDED = "(Frames of minijax are folded away: JAX_TRACEBACK_FILTERING=off shows them.)"
-
-
-def fold(error, mode):
-    """Take the frames of the package out of the traceback of an error."""
-    whole = error.__traceback__
-    steps = steps_of(whole)
-    kept = of_user(steps)
-    if len(kept) == len(steps):
-        return
-    error.__traceback__ = linked(kept)
-    has_whole = isinstance(error.__cause__, UnfilteredStackTrace)
-    if mode == "remove_frames" and not has_whole:
-        cause = UnfilteredStackTrace(f"{type(error).__name__}: {error}")
-        cause.__cause__, cause.__context__ = error.__cause__, error.__context__
-        error.__cause__ = cause.with_traceback(whole)
-    elif mode != "remove_frames" and FOLDED not in getattr(error, "__notes__", ()):
-        error.add_note(FOLDED)
 
 
 def hide(error):
@@ -135,6 +108,33 @@ def say(error, line):
         error.args = (f"{message}\n{line}", *others)
     else:
         error.add_note(line)
+
+
+def linked(steps):
+    """Return a traceback of these entries alone."""
+    traceback = None
+    for step in reversed(steps):
+        traceback = TracebackType(
+            traceback, step.tb_frame, step.tb_lasti, step.tb_lineno
+        )
+    return traceback
+
+
+def fold(error, mode):
+    """Take the frames of the package out of the traceback of an error."""
+    whole = error.__traceback__
+    steps = steps_of(whole)
+    kept = of_user(steps)
+    if len(kept) == len(steps):
+        return
+    error.__traceback__ = linked(kept)
+    has_whole = isinstance(error.__cause__, UnfilteredStackTrace)
+    if mode == "remove_frames" and not has_whole:
+        cause = UnfilteredStackTrace(f"{type(error).__name__}: {error}")
+        cause.__cause__, cause.__context__ = error.__cause__, error.__context__
+        error.__cause__ = cause.with_traceback(whole)
+    elif mode != "remove_frames" and FOLDED not in getattr(error, "__notes__", ()):
+        error.add_note(FOLDED)
 
 
 def guarded(function):

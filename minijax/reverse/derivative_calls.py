@@ -1,4 +1,4 @@
-# Made from chapters/10_reverse.md by `make chapter`;
+# Made from chapters/10_reverse_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Calls for a derivative: which arguments vary, and what can be differentiated.
 
