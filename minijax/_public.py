@@ -1698,6 +1698,7 @@ REGISTERS: list[str] = [
     "minijax.randomness.key_watch",
     "minijax.compositions.universal",
     "minijax.cuda.finding",
+    "minijax.mesh_maps.manual_axes",
     "minijax.spmd.sharding_pictures",
     "minijax.replicas.rendezvous",
     "minijax.replicas.varying",

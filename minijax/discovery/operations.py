@@ -20,8 +20,8 @@ from minijax.jaxprs.jaxpr import JaxprEqn, Literal
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jitting.compilation import on_device_of
 from minijax.jitting.primitive import jit_p
+from minijax.mesh_maps.map_rules import shard_map_p
 from minijax.own_rules.function_calls import callee_rules
-from minijax.replicas.sharded_maps import shard_map_p
 from minijax.spmd.constraints import sharding_constraint_p
 
 

@@ -24,9 +24,9 @@ from minijax.lax.linalg.reductions import (
 from minijax.lax.linalg.schur_forms import schur_p
 from minijax.lax.linalg.tridiagonal_systems import tridiagonal_solve_p
 from minijax.lax.linalg.updates import cholesky_update_p, symmetric_product_p
+from minijax.mesh_maps.manual_axes import pvary_p
+from minijax.mesh_maps.map_rules import shard_map_p
 from minijax.own_rules.cotangent_rules import custom_lin_p
-from minijax.replicas.sharded_maps import shard_map_p
-from minijax.replicas.varying import pvary_p
 from minijax.spmd.constraints import sharding_constraint_p
 
 stablehlo_rules[pvary_p] = stablehlo_rules[sharding_constraint_p] = (

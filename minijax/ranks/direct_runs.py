@@ -14,6 +14,7 @@ from minijax.calls.words import word
 from minijax.machine.executables import address_of, contexts, table
 from minijax.memory.backend import settled
 from minijax.memory.results import scratch
+from minijax.mesh_maps.workers import replica_here
 from minijax.overlap.split_exchanges import ExchangeBegin, ExchangeEnd
 from minijax.ranks.agreements import text_of
 from minijax.ranks.crossings import Crossing, CrossingRun, compare
@@ -26,7 +27,6 @@ from minijax.ranks.engines import (
     reduce_scatter,
 )
 from minijax.ranks.processes import machine_code, world_here
-from minijax.replicas.rendezvous import replica_here
 from minijax.replicas.rows import row_of
 from minijax.replicas.sharded_maps import in_python, running
 from minijax.teams.exchange_steps import FUNCTIONS_OF_NUMPY, Exchange

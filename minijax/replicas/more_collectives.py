@@ -12,8 +12,8 @@ from minijax.batching.collectives import ppermute, psum
 from minijax.batching.exchanges import all_to_all
 from minijax.batching.named_axes import axis_index, axis_names, axis_size
 from minijax.core import current_trace
+from minijax.mesh_maps.manual_axes import checked_names, vary, varying
 from minijax.numpy import equal, where, zeros_like
-from minijax.replicas.varying import checked_names, vary, varying
 from minijax.tree_util import tree_map
 
 

@@ -14,13 +14,12 @@ from minijax import lax
 from minijax.batching.axes import check_axes
 from minijax.batching.rules import insert_axis
 from minijax.core import current_trace
-from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.jaxprs.latest import Latest
-from minijax.jaxprs.staging import JaxprTrace, trace_to_jaxpr
-from minijax.jitting.primitive import jit_p
+from minijax.jaxprs.staging import JaxprTrace
+from minijax.mesh_maps.bodies import bind_body, bind_in_jit, body_of, given_mesh
+from minijax.mesh_maps.map_rules import block_aval
 from minijax.pytrees.call_checks import check_callable
 from minijax.pytrees.operations import flatten_axes
-from minijax.pytrees.treedefs import tree_flatten
 from minijax.replicas.map_arguments import (
     devices_of_call,
     give_away,
@@ -30,8 +29,7 @@ from minijax.replicas.map_arguments import (
 )
 from minijax.replicas.meshes import Mesh
 from minijax.replicas.partition_specs import PartitionSpec
-from minijax.replicas.sharded_maps import block_aval, quickly
-from minijax.replicas.specifications import _mesh_of, bind_body, body_of
+from minijax.replicas.sharded_maps import quickly
 
 NAMELESS = "_internal_pmap_axis_name"
 
@@ -62,26 +60,18 @@ def _body(call, dims, out_axes, name):
 
 
 def _mapped(call, dims, mesh, static, out_axes):
-    """Write down the body of a pmap, or find it, and run it on a mesh."""
+    """Trace the body of a pmap, or find it, and run it on a mesh."""
     mesh, ours = shared_map.value(call, dims, mesh)
     [name] = mesh.axis_names
-    params = {"check_vma": False, "mesh": _mesh_of(mesh)}
+    params = {"check_vma": False, "mesh": given_mesh(mesh)}
     params["newly_manual_axes"] = frozenset([name])
     specs = [spec_at(name, dim) for dim in dims]
     blocks = [block_aval(aval, mesh, spec) for aval, spec in zip(call.avals, specs)]
     key, run = (static, *dims, key_of(out_axes)), _body(call, dims, out_axes, name)
     body = body_of(call, blocks, params, key, run)
-    if not isinstance(current_trace(), JaxprTrace):
-        return ours(bind_body(body, call.leaves, specs, params))
-
-    def call_of(*leaves):
-        return tree_flatten(bind_body(body, leaves, specs, params))[0]
-
-    jaxpr, consts = trace_to_jaxpr(call_of, call.avals)
-    jaxpr = jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars)
-    program = ClosedJaxpr(jaxpr, [])
-    outs = jit_p.bind(*consts, *call.leaves, jaxpr=program, name="_fun")
-    return body.out_tree.unflatten(outs)
+    if isinstance(current_trace(), JaxprTrace):
+        return bind_in_jit(body, call, specs, params)
+    return ours(bind_body(body, call.leaves, specs, params))
 
 
 def pmap(

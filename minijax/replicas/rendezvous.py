@@ -5,11 +5,9 @@
 Reference: the in-process collectives of XLA's CPU client.
 """
 
-import os
 import threading
-from contextlib import contextmanager
 from contextvars import copy_context
-from functools import partial, reduce
+from functools import partial
 from math import prod
 from queue import SimpleQueue
 
@@ -20,13 +18,32 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.settings import config
 from minijax.batching.collectives import pmax_p, pmin_p, ppermute_p, psum_p
 from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
-from minijax.batching.named_axes import axis_index_p, unbound_axis
+from minijax.batching.named_axes import axis_index_p
 from minijax.core import impl_rules
 from minijax.emitted.arrays import COLLECTIVES
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import evaluation
 from minijax.kernels.program_steps import kernel_rules
-from minijax.replicas.rows import among, row_of
+from minijax.mesh_maps.workers import (
+    Released,
+    Replica,
+    being,
+    dismiss,
+    here,
+    hired,
+    replica_here,
+    replicas_missing,
+    strangers_met,
+)
+from minijax.replicas.rows import (
+    among,
+    fold,
+    gather_blocks,
+    permute_blocks,
+    row_of,
+    sum_and_scatter,
+    swap_blocks,
+)
 
 
 class Meeting:
@@ -47,7 +64,7 @@ class Meeting:
         labels, values, (combine, *_) = zip(*calls)
         try:
             if len(set(labels)) > 1:
-                raise RuntimeError(_strangers(dict(zip(self.members, labels))))
+                raise RuntimeError(strangers_met(dict(zip(self.members, labels))))
             self.results = combine(list(values))
         except BaseException as error:
             self.run.note(error)
@@ -72,50 +89,6 @@ class Meeting:
         except threading.BrokenBarrierError:
             raise self.run.failure(self, label) from None
         return self.results[self.members.index(rank)]
-
-
-def _seconds(value):
-    seconds = float(value)
-    if not seconds > 0:
-        raise ValueError(f"a number of seconds above 0, not {value!r}.")
-    return seconds
-
-
-config.define(
-    "minijax_collective_timeout",
-    os.environ.get("MINIJAX_COLLECTIVE_TIMEOUT", 300),
-    _seconds,
-)
-
-
-class Released(Exception):
-    """What a waiting replica gets when the run has failed elsewhere."""
-
-
-def _strangers(labels):
-    lines = [f"replica {rank}: {label}" for rank, label in labels.items()]
-    return (
-        "Replicas of one program have met in different collectives:\n  "
-        + "\n  ".join(lines)
-        + "\nA branch or a loop that differs between replicas holds one of them."
-    )
-
-
-def _line():
-    line = getattr(here, "line", None)
-    return f" ({line})" if line else ""
-
-
-def _late(members, arrived, label, seconds):
-    missing = [str(rank) for rank in members if rank not in arrived]
-    which = "replica" if len(missing) == 1 else "replicas"
-    return TimeoutError(
-        f"{label} waited {seconds:g} s{_line()}; "
-        f"{len(arrived)} of {len(members)} replicas arrived; "
-        f"{which} {', '.join(missing)} missing. A replica that takes longer needs "
-        "MINIJAX_COLLECTIVE_TIMEOUT; one that never comes has taken another branch, or "
-        "a longer loop."
-    )
 
 
 class Run:
@@ -163,102 +136,14 @@ class Run:
         if self.error is not None:
             return Released()
         seconds = config.minijax_collective_timeout
-        self.fail(_late(meeting.members, meeting.calls, label, seconds))
+        self.fail(replicas_missing(meeting.members, meeting.calls, label, seconds))
         return self.error
 
 
-class Replica:
-    """What a thread is while it runs a program for a device.
-
-    Args:
-      run: the `Run`.
-      rank: its number.
-    """
-
-    def __init__(self, run, rank):
-        self.run, self.rank = run, rank
-
-
-here = threading.local()  # `replica`, and `site`, of this thread
-
-
-def replica_here(name):
-    """Return the `Replica` of this thread.
-
-    Raises:
-      NameError: if there is none, so that no axis is called `name`.
-    """
-    replica = getattr(here, "replica", None)
-    if replica is None:
-        raise unbound_axis(name)
-    return replica
-
-
-@contextmanager
-def being(replica):
-    """Be a replica, or None, for a ``with`` block."""
-    before, here.replica = getattr(here, "replica", None), replica
-    try:
-        yield
-    finally:
-        here.replica = before
-
-
-class Worker:
-    """A thread that does one task after the other, and stays."""
-
-    def __init__(self):
-        self.tasks = SimpleQueue()
-        threading.Thread(target=self._work, daemon=True).start()
-
-    def _work(self):
-        while True:
-            self.tasks.get()()
-
-
-_idle: list = []
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)
-
-
-def hired():
-    """Return a `Worker` that has nothing to do."""
-    try:
-        return _idle.pop()
-    except IndexError:
-        return Worker()
-
-
-def fold(function):
-    """Return how a reduction combines: all replicas get the same array."""
-    return lambda xs: [reduce(function, xs)] * len(xs)
-
-
-def _gather(xs, axis_size, all_gather_dimension, tiled):
-    join = np.concatenate if tiled else np.stack
-    return [join(xs, all_gather_dimension)] * len(xs)
-
-
-def _parts(x, size, axis, tiled):
-    """Return the parts of an array along an axis, one for each replica."""
-    parts = np.split(x, size, axis)
-    return parts if tiled else [part.squeeze(axis) for part in parts]
-
-
-def _scatter(xs, axis_size, scatter_dimension, tiled):
-    return _parts(reduce(np.add, xs), len(xs), scatter_dimension, tiled)
-
-
-def _exchange(xs, axis_size, split_axis, concat_axis, tiled):
-    join = np.concatenate if tiled else np.stack
-    sent = [_parts(x, len(xs), split_axis, tiled) for x in xs]
-    return [join(parts, concat_axis) for parts in zip(*sent)]
-
-
-def _permute(xs, perm):
-    source = {destination: source for source, destination in perm}
-    zeros = np.zeros_like(xs[0])
-    return [xs[source[i]] if i in source else zeros for i in range(len(xs))]
+def label_of(primitive, aval, names):
+    """Return what replicas have to agree in, as text."""
+    where = " and ".join(map(repr, names))
+    return f"{primitive} of {aval.str_short()} over axis {where}"
 
 
 def _index(axis_name):
@@ -318,7 +203,7 @@ def run_replicas(run, function):
 
     def errand(rank, worker, context):
         context.run(task, rank)
-        _idle.append(worker)
+        dismiss(worker)
         ends.put(rank)
 
     mine, *others = run.ranks
@@ -331,12 +216,6 @@ def run_replicas(run, function):
     if run.error is not None:
         raise run.error
     return results
-
-
-def label_of(primitive, aval, names):
-    """Return what replicas have to agree in, as text."""
-    where = " and ".join(map(repr, names))
-    return f"{primitive} of {aval.str_short()} over axis {where}"
 
 
 def exchanged(primitive, x, aval, combine, names, **params):
@@ -368,7 +247,7 @@ def exchanges(primitive, combine):
 
 for _p, _combine in (psum_p, np.add), (pmax_p, np.maximum), (pmin_p, np.minimum):
     exchanges(_p, fold(_combine))
-exchanges(all_gather_p, _gather)
-exchanges(reduce_scatter_p, _scatter)
-exchanges(all_to_all_p, _exchange)
-exchanges(ppermute_p, _permute)
+exchanges(all_gather_p, gather_blocks)
+exchanges(reduce_scatter_p, sum_and_scatter)
+exchanges(all_to_all_p, swap_blocks)
+exchanges(ppermute_p, permute_blocks)

@@ -1,9 +1,11 @@
 # Made from chapters/36_replicas_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Rows of a mesh: who meets in a collective over some of its axes."""
+"""Rows of a mesh: who meets in a collective over some of its axes, and gets what."""
 
-from functools import cache
+from functools import cache, reduce
 from math import prod
+
+import numpy as np
 
 from minijax.batching.named_axes import unbound_axis
 
@@ -54,3 +56,39 @@ def row_of(shape, rank, names):
         return row
     mine = row.index(rank)
     return next(tuple([row[i] for i in group]) for group in groups if mine in group)
+
+
+def fold(function):
+    """Return how a reduction combines: all replicas get the same array."""
+    return lambda xs: [reduce(function, xs)] * len(xs)
+
+
+def gather_blocks(xs, axis_size, all_gather_dimension, tiled):
+    """Return all arrays as one, for each replica."""
+    join = np.concatenate if tiled else np.stack
+    return [join(xs, all_gather_dimension)] * len(xs)
+
+
+def _parts(x, size, axis, tiled):
+    """Return the parts of an array along an axis, one for each replica."""
+    parts = np.split(x, size, axis)
+    return parts if tiled else [part.squeeze(axis) for part in parts]
+
+
+def sum_and_scatter(xs, axis_size, scatter_dimension, tiled):
+    """Return for each replica its part of the sum."""
+    return _parts(reduce(np.add, xs), len(xs), scatter_dimension, tiled)
+
+
+def swap_blocks(xs, axis_size, split_axis, concat_axis, tiled):
+    """Return for each replica the parts that all others have for it."""
+    join = np.concatenate if tiled else np.stack
+    sent = [_parts(x, len(xs), split_axis, tiled) for x in xs]
+    return [join(parts, concat_axis) for parts in zip(*sent)]
+
+
+def permute_blocks(xs, perm):
+    """Return for each replica the array of its source, or zeros."""
+    source = {destination: source for source, destination in perm}
+    zeros = np.zeros_like(xs[0])
+    return [xs[source[i]] if i in source else zeros for i in range(len(xs))]

@@ -15,9 +15,9 @@ from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import parts_of_while, while_p
 from minijax.forgetting.programs import stage
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal
+from minijax.mesh_maps.manual_axes import pvary_p
+from minijax.mesh_maps.map_rules import shard_map_p
 from minijax.replicas.partition_specs import dims_of
-from minijax.replicas.sharded_maps import shard_map_p
-from minijax.replicas.varying import pvary_p
 from minijax.scans.primitive import scan_p
 from minijax.scans.steps import groups
 from minijax.spmd.notes import notes_here

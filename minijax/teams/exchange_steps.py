@@ -29,7 +29,9 @@ from minijax.llvm.targets import host_target
 from minijax.llvm.types import pointer_to, type_in_memory
 from minijax.llvm.writing import LLVMFunction
 from minijax.machine.step_writers import kernel_named
-from minijax.replicas.rendezvous import among, label_of, replica_here
+from minijax.mesh_maps.workers import replica_here
+from minijax.replicas.rendezvous import label_of
+from minijax.replicas.rows import among
 from minijax.teams.joint_code import exchange_folds, fold_copies, fold_row
 from minijax.teams.labels import label_for
 from minijax.teams.meeting_code import (

@@ -21,7 +21,13 @@ from minijax.arrays.settings import config
 from minijax.calls.interruptions import uninterrupted
 from minijax.calls.words import word
 from minijax.machine.executables import contexts, table
-from minijax.replicas.rendezvous import Released, _late, _strangers, here, replica_here
+from minijax.mesh_maps.workers import (
+    Released,
+    here,
+    replica_here,
+    replicas_missing,
+    strangers_met,
+)
 from minijax.replicas.rows import row_of
 from minijax.teams.exchange_steps import exchange_library
 from minijax.teams.labels import told
@@ -182,7 +188,7 @@ class Hall:
         labels = [word[slot + LABEL + 8 * (mine & 1)] for slot in slots]
         if strangers:
             names = [told[label & KIND] for label in labels]
-            raise RuntimeError(_strangers(dict(zip(members, names))))
+            raise RuntimeError(strangers_met(dict(zip(members, names))))
         now = time.monotonic()
         before = self.since.get(entry, (None, now))
         if before[0] != mine:
@@ -191,7 +197,7 @@ class Hall:
         arrived = [m for m, turn in zip(members, turns) if turn >= mine]
         label, here.line = told[labels[number] & KIND], told[labels[number] >> 32]
         if now - before[1] >= self.timeout:
-            raise _late(members, arrived, label, self.timeout)
+            raise replicas_missing(members, arrived, label, self.timeout)
         if now - before[1] >= WARNING and not self.warned:
             self.warned = True
             missing = [str(m) for m in members if m not in arrived]

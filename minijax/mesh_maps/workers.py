@@ -1,0 +1,127 @@
+# Made from chapters/36_replicas_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Worker threads, and which replica of a program each of them is.
+
+Reference: the thread pool of XLA's CPU client.
+"""
+
+import os
+import threading
+from contextlib import contextmanager
+from queue import SimpleQueue
+
+from minijax.arrays.settings import config
+from minijax.batching.named_axes import unbound_axis
+
+
+def _seconds(value):
+    seconds = float(value)
+    if not seconds > 0:
+        raise ValueError(f"a number of seconds above 0, not {value!r}.")
+    return seconds
+
+
+config.define(
+    "minijax_collective_timeout",
+    os.environ.get("MINIJAX_COLLECTIVE_TIMEOUT", 300),
+    _seconds,
+)
+
+
+class Released(Exception):
+    """What a waiting replica gets when the run has failed elsewhere."""
+
+
+def strangers_met(labels):
+    """Return what is said when labels differ: which replica wants what."""
+    lines = [f"replica {rank}: {label}" for rank, label in labels.items()]
+    return (
+        "Replicas of one program have met in different collectives:\n  "
+        + "\n  ".join(lines)
+        + "\nA branch or a loop that differs between replicas holds one of them."
+    )
+
+
+def _line():
+    line = getattr(here, "line", None)
+    return f" ({line})" if line else ""
+
+
+def replicas_missing(members, arrived, label, seconds):
+    """Return the error of a meeting at which some replicas have not arrived."""
+    missing = [str(rank) for rank in members if rank not in arrived]
+    which = "replica" if len(missing) == 1 else "replicas"
+    return TimeoutError(
+        f"{label} waited {seconds:g} s{_line()}; "
+        f"{len(arrived)} of {len(members)} replicas arrived; "
+        f"{which} {', '.join(missing)} missing. A replica that takes longer needs "
+        "MINIJAX_COLLECTIVE_TIMEOUT; one that never comes has taken another branch, or "
+        "a longer loop."
+    )
+
+
+class Replica:
+    """What a thread is while it runs a program for a device.
+
+    Args:
+      run: the `Run`.
+      rank: its number.
+    """
+
+    def __init__(self, run, rank):
+        self.run, self.rank = run, rank
+
+
+here = threading.local()  # `replica`, and `site`, of this thread
+
+
+def replica_here(name):
+    """Return the `Replica` of this thread.
+
+    Raises:
+      NameError: if there is none, so that no axis is called `name`.
+    """
+    replica = getattr(here, "replica", None)
+    if replica is None:
+        raise unbound_axis(name)
+    return replica
+
+
+@contextmanager
+def being(replica):
+    """Be a replica, or None, for a ``with`` block."""
+    before, here.replica = getattr(here, "replica", None), replica
+    try:
+        yield
+    finally:
+        here.replica = before
+
+
+class Worker:
+    """A thread that does one task after the other, and stays."""
+
+    def __init__(self):
+        self.tasks = SimpleQueue()
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self):
+        while True:
+            self.tasks.get()()
+
+
+_idle: list = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)
+
+
+def hired():
+    """Return a `Worker` that has nothing to do."""
+    try:
+        return _idle.pop()
+    except IndexError:
+        return Worker()
+
+
+def dismiss(worker):
+    """Let a `Worker` wait for its next task."""
+    _idle.append(worker)
