@@ -4,6 +4,7 @@ A battery is a module of this folder that can be run: python -m tests.vector_cas
 """
 
 import argparse
+import itertools
 import os
 
 LONG = bool(os.environ.get("LONG"))  # `make test LONG=1`: all that tests can take
@@ -28,6 +29,15 @@ def options_of(about, arguments=None, **defaults):
 def blocks(few, many, start=0):
     """Numbers of blocks of random programs: few, or with `LONG=1` many."""
     return range(start, start + (many if LONG else few))
+
+
+def paired(firsts, seconds):
+    """Pairs for `parametrize`: each of both at least once; with `LONG=1` all pairs."""
+    firsts, seconds = list(firsts), list(seconds)
+    if LONG:
+        return list(itertools.product(firsts, seconds))
+    both = zip(itertools.cycle(firsts), itertools.cycle(seconds), strict=False)
+    return list(itertools.islice(both, max(len(firsts), len(seconds))))
 
 
 def reported(compared, wrong):

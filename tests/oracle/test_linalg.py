@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minijax
+from tests.commands import paired
 from tests.test_factorizations_lapack import DTYPES, numbers
 from tests.test_factorizations_systems import SAME, SMOOTH
 
@@ -38,8 +39,7 @@ def definite(shape, dtype):
     return x @ x.conj().mT + np.eye(shape[-1], dtype=dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "dtype"), paired(SHAPES, DTYPES))
 def test_square_ones(shape, dtype):
     x = definite(shape, dtype)
     agree(lambda m: m.lax.linalg.cholesky, x)
@@ -50,8 +50,7 @@ def test_square_ones(shape, dtype):
         agree(lambda m, how=how: lambda x: m.lax.linalg.eigh(x, **how)[1], x + 1)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", ANY)
+@pytest.mark.parametrize(("shape", "dtype"), paired(ANY, DTYPES))
 def test_signs_as_lapack_gives_them(shape, dtype):
     x = numbers(shape, dtype)
     agree(lambda m: m.lax.linalg.lu, x)
@@ -61,8 +60,9 @@ def test_signs_as_lapack_gives_them(shape, dtype):
     agree(lambda m: lambda x: m.lax.linalg.svd(x, compute_uv=False), x)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
-@pytest.mark.parametrize("count", [0, 1, 5])
+@pytest.mark.parametrize(
+    ("count", "dtype"), paired([0, 1, 5], ["float32", "complex128"])
+)
 def test_triangles(dtype, count):
     names = "left_side lower transpose_a conjugate_a unit_diagonal".split()
     a = numbers((2, 4, 4), dtype) / 4 + 2 * np.eye(4, dtype=dtype)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import minijax
+from tests.commands import paired
 from tests.test_factorizations_lapack import DTYPES, numbers
 
 from .raised import raised
@@ -21,8 +22,7 @@ def linalg(name, **how):
     return lambda m: partial(getattr(m.lax.linalg, name), **how)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [*ROWS, (30, 30)])
+@pytest.mark.parametrize(("shape", "dtype"), paired([*ROWS, (30, 30)], DTYPES))
 def test_reductions(shape, dtype):
     x = numbers(shape, dtype)
     agree(linalg("hessenberg"), x)
@@ -31,8 +31,7 @@ def test_reductions(shape, dtype):
     agree(lambda m: m.jit(m.vmap(m.lax.linalg.hessenberg, 1)), np.stack([x, x], 1))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", TALL)
+@pytest.mark.parametrize(("shape", "dtype"), paired(TALL, DTYPES))
 def test_products_of_reflections(shape, dtype):
     x = numbers(shape, dtype)
     r, taus = (np.asarray(y) for y in jax.numpy.linalg.qr(x, "raw"))
@@ -46,8 +45,9 @@ def test_products_of_reflections(shape, dtype):
         agree(linalg("ormqr", left=bool(left), transpose=bool(transpose)), a, taus, c)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [shape for shape in ANY if 0 not in shape[-2:]])
+@pytest.mark.parametrize(
+    ("shape", "dtype"), paired([shape for shape in ANY if 0 not in shape[-2:]], DTYPES)
+)
 def test_pivoting(shape, dtype):
     x = numbers(shape, dtype)
     for full in (False, True):
@@ -66,8 +66,9 @@ def tangents(m, x):
     return one, m.jvp(g, (x,), (x * x,))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [*SHAPES, (2, 2), (12, 12)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"), paired([*SHAPES, (2, 2), (12, 12)], DTYPES)
+)
 def test_schur_forms(shape, dtype):
     """Equal products and eigenvalues; LAPACK's rounding decides about phases."""
     x = numbers(shape, dtype)
@@ -91,8 +92,9 @@ def test_schur_forms(shape, dtype):
     agree(lambda m: lambda x: [u.shape for u in alone(m)(x)], x)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(1,), (2,), (6,), (2, 4), (0, 3), (0,), (2, 0)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"), paired([(1,), (2,), (6,), (2, 4), (0, 3), (0,), (2, 0)], DTYPES)
+)
 def test_three_diagonals(shape, dtype):
     dl, d, du = (numbers(shape, dtype, seed) for seed in range(3))
     b = numbers((*shape, 2), dtype, 3)
@@ -156,8 +158,7 @@ def test_singular_systems(name, perturbed):
     agree(found, *diagonals, (b + 1)[:, None])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("n", [0, 1, 2, 7])
+@pytest.mark.parametrize(("n", "dtype"), paired([0, 1, 2, 7], ["float32", "float64"]))
 def test_updates(n, dtype):
     r = np.linalg.cholesky(definite((n, n), dtype)).mT
     w = numbers((n,), dtype, 2)
@@ -169,8 +170,7 @@ def test_updates(n, dtype):
     agree(lambda m: m.vmap(m.jit(m.lax.linalg.symmetric_product)), a, c)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(1, 1), (4, 4), (6, 3)])
+@pytest.mark.parametrize(("shape", "dtype"), paired([(1, 1), (4, 4), (6, 3)], DTYPES))
 def test_polar_factors(shape, dtype):
     x = numbers(shape, dtype)
     agree(linalg("qdwh"), x)

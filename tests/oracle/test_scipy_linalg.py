@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import minijax
+from tests.commands import paired
 from tests.test_factorizations_lapack import DTYPES, numbers
 
 from .raised import raised
@@ -24,8 +25,7 @@ def coarse(dtype):
     return 2e-4 if np.finfo(dtype).bits == 32 else 1e-10
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "dtype"), paired(SHAPES, DTYPES))
 def test_forms(shape, dtype):
     x = numbers(shape, dtype)
     for calc_q in (False, True):
@@ -46,8 +46,7 @@ def test_forms(shape, dtype):
         agree(lambda m: m.jit(m.scipy.linalg.rsf2csf), t, z, rtol=coarse(dtype))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.parametrize(("n", "dtype"), paired([1, 4], DTYPES))
 def test_functions(n, dtype):
     x = numbers((n, n), dtype)
     near = np.eye(n, dtype=dtype) * 4 + x  # no eigenvalue on the branch cut
@@ -70,8 +69,9 @@ def test_square_roots_of_odd_matrices():
         agree(scipy("sqrtm"), x)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(1, 1), (4, 4), (2, 5, 3), (3, 5)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"), paired([(1, 1), (4, 4), (2, 5, 3), (3, 5)], DTYPES)
+)
 def test_products_with_q(shape, dtype):
     x, (*batch, m, n) = numbers(shape, dtype), shape
     for mode, pivoting, conjugate in (
@@ -91,8 +91,7 @@ def test_products_with_q(shape, dtype):
         agree(scipy("qr", mode=mode, pivoting=True), x)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("method", ["schur", "eigen"])
+@pytest.mark.parametrize(("method", "dtype"), paired(["schur", "eigen"], DTYPES))
 def test_sylvester(dtype, method):
     for batch, m, n in (((), 1, 1), ((), 4, 3), ((2,), 2, 4)):
         a, b = numbers((*batch, m, m), dtype), numbers((*batch, n, n), dtype, 1)
@@ -103,8 +102,7 @@ def test_sylvester(dtype, method):
     agree(scipy("solve_sylvester", method=method), np.eye(2), -np.eye(2), np.eye(2))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 12])
+@pytest.mark.parametrize(("n", "dtype"), paired([0, 1, 2, 3, 12], DTYPES))
 def test_three_diagonals(n, dtype):
     d, e = numbers((n,), dtype), numbers((max(n - 1, 0),), dtype, 1)
     tridiagonal = scipy("eigh_tridiagonal", eigvals_only=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minijax
+from tests.commands import paired
 from tests.test_factorizations_lapack import DTYPES, numbers
 
 from .raised import raised
@@ -26,8 +27,9 @@ def quiet():
         yield
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, "int32"])
-@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize(
+    ("mode", "dtype"), paired(["full", "same", "valid"], [*DTYPES, "int32"])
+)
 def test_convolutions(mode, dtype):
     for shape, other, axes in (
         ((7,), (3,), None),
@@ -122,7 +124,7 @@ def test_derivatives():
         return f
 
     agree(lambda m: m.grad(loss(m)), x, rtol=1e-9)
-    agree(lambda m: m.hessian(loss(m)), x[:10], rtol=1e-9)
+    agree(lambda m: lambda x: m.jvp(m.grad(loss(m)), (x,), (x[::-1],)), x, rtol=1e-9)
     agree(lambda m: m.vmap(m.jit(loss(m))), np.stack([x, 2 * x]), rtol=1e-9)
 
 
