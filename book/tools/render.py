@@ -4,7 +4,7 @@ import ast
 
 from book.tools import modules, syntax
 from book.tools.modules import Module, Package
-from book.tools.source import Chapter
+from book.tools.source import CHAPTERS, Chapter, read_chapter
 
 _HEAD = """\
 # Made from chapters/{}.md by `make chapter`;
@@ -13,8 +13,14 @@ _HEAD = """\
 
 
 def front(chapter: Chapter) -> str:
-    """The text of a package that holds modules of a floor."""
-    return f'{_HEAD.format(chapter.name)}"""{chapter.says}"""\n'
+    """The text of a package that holds modules of a floor.
+
+    A ground makes the package, since it is the lowest page; the floor's own page says
+    what the package is about.
+    """
+    floor = CHAPTERS / f"{chapter.name.removesuffix('_ground')}.md"
+    about = read_chapter(floor) if floor.exists() else chapter
+    return f'{_HEAD.format(chapter.name)}"""{about.says}"""\n'
 
 
 def render(package: Package, module: Module) -> str:

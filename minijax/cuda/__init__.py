@@ -1,3 +1,3 @@
 # Made from chapters/35_device_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Device: the ground. What does a program ask of a card?"""
+"""Device. Where do the numbers live?"""

@@ -1,3 +1,3 @@
 # Made from chapters/41_discovery_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Discovery: the ground. How is a program watched that must not notice it?"""
+"""Discovery. Could the machine find out by itself what is worth compiling?"""

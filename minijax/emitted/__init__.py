@@ -1,3 +1,3 @@
 # Made from chapters/13_python_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Emitted Python: the ground. How does one write a text that Python will read?"""
+"""Emitted Python. What does it cost to read a program, and can we stop reading?"""

@@ -1,3 +1,3 @@
 # Made from chapters/34_gpu_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""GPU: the ground. What is an operation in CUDA C?"""
+"""GPU. What does a loop look like when ten thousand threads run it at once?"""

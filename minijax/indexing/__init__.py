@@ -1,3 +1,3 @@
 # Made from chapters/28_indexing_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Indexing: the ground. Which gathers are well formed, and which one is x[i]?"""
+"""Indexing. How can a program look up what it has not seen?"""

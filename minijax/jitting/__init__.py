@@ -1,3 +1,3 @@
 # Made from chapters/12_jit_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Jit: the ground. How is a traced function kept?"""
+"""Jit. What exactly does jit cache?"""

@@ -1,3 +1,3 @@
 # Made from chapters/17_kernels_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Kernels: the ground. What does an operation mean, for each type of numbers?"""
+"""Kernels. What is a loop, written down?"""

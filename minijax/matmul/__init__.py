@@ -1,3 +1,3 @@
 # Made from chapters/25_matmul_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Matrix products: the ground. What does a product stand on?"""
+"""Matrix products. What is a matmul worth?"""

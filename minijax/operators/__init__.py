@@ -1,3 +1,3 @@
 # Made from chapters/03_numpy_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""NumPy: the ground. How is an index read, and where do NumPy's names live?"""
+"""NumPy. What are x[1:, ::-2] and x + 1, given primitives?"""

@@ -1,3 +1,3 @@
 # Made from chapters/10_reverse_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Transpose and grad: the ground. Which functions may be asked for a gradient?"""
+"""Transpose and grad. Can a program run backwards?"""

@@ -1,3 +1,3 @@
 # Made from chapters/16_scan_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Scan: the ground. What becomes of the program of a step?"""
+"""Scan. Who keeps the steps?"""

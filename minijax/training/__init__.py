@@ -1,3 +1,3 @@
 # Made from chapters/39_training_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Training: the ground. Which layers are two short functions?"""
+"""Training. Can it be done in one evening: a network that learns?"""

@@ -1,3 +1,3 @@
 # Made from chapters/30_windows_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Windows: the ground. Where do windows lie, and which loops read them?"""
+"""Windows. What is the gradient of a blur?"""
