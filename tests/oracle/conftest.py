@@ -14,6 +14,7 @@ import os
 import jax
 import pytest
 from jax._src import compiler
+from jax._src.interpreters import mlir
 
 QUICKLY = [
     "--xla_backend_optimization_level=0",
@@ -46,6 +47,8 @@ def with_other_emitters(compile):
 compiler.backend_compile_and_load = with_other_emitters(
     compiler.backend_compile_and_load
 )
+# Where JAX's programs are written down: one place for many, not one for each.
+mlir.make_ir_context = functools.cache(mlir.make_ir_context)
 jax.config.update("jax_num_cpu_devices", 2)  # as tests/conftest.py says of minijax
 
 numbers = itertools.count(1)
@@ -57,3 +60,4 @@ def compiled_programs_are_forgotten():
     yield
     if next(numbers) % 100 == 0:
         jax.clear_caches()
+        mlir.make_ir_context.cache_clear()

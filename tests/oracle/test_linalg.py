@@ -24,10 +24,17 @@ def wide():
         yield
 
 
-def agree(call, *args, rtol=None):
-    """Fail unless a function of arrays has the same results in both packages."""
-    ours, theirs = (jax.tree.leaves(call(m)(*args)) for m in (minijax, jax))
-    for x, y in zip(map(np.asarray, ours), map(np.asarray, theirs), strict=True):
+def agree(call, *args, rtol=None, whole=False):
+    """Fail unless a function of arrays has the same results in both packages.
+
+    Args:
+      whole: whether XLA compiles JAX's function as one program, which is quicker than
+        one for each of its primitives.
+    """
+    theirs = jax.jit(call(jax)) if whole else call(jax)
+    both = call(minijax)(*args), theirs(*args)
+    ours, theirs = (map(np.asarray, jax.tree.leaves(found)) for found in both)
+    for x, y in zip(ours, theirs, strict=True):
         assert (x.shape, x.dtype) == (y.shape, y.dtype)
         eps = np.finfo(x.dtype).eps if x.dtype.kind in "fc" else 0
         scale = np.abs(y).max(initial=1, where=np.isfinite(y))

@@ -18,7 +18,7 @@ from tests.random_control import ControlComparison, report  # noqa: E402
 from tests.random_programs import Comparison  # noqa: E402
 
 
-@pytest.mark.parametrize("block", blocks(3, 15))
+@pytest.mark.parametrize("block", blocks(2, 15))
 def test_block_of_ten(block):
     comparisons = [Comparison(seed) for seed in range(10 * block, 10 * block + 10)]
     assert sum(comparison.checked for comparison in comparisons) > 70
@@ -27,7 +27,7 @@ def test_block_of_ten(block):
 
 
 @pytest.mark.filterwarnings("ignore")  # complex to real: the two warn by other classes
-@pytest.mark.parametrize("block", blocks(4, 20, start=8))
+@pytest.mark.parametrize("block", blocks(3, 20, start=8))
 def test_block_of_ten_with_control_flow(block):
     jax.clear_caches()
     checked = 0
