@@ -6,7 +6,6 @@ Reference: F. Van Zee and R. van de Geijn, *BLIS: a framework for rapidly instan
 BLAS functionality* (ACM Transactions on Mathematical Software, 2015).
 """
 
-from minijax.arrays.dtypes import short_name
 from minijax.llvm.types import pointer_to, type_of, vector_type
 from minijax.llvm.writing import LLVMFunction
 from minijax.matmul.sizes import both, holds, quotient, reckon, times
@@ -14,6 +13,7 @@ from minijax.matmul.tiles import (
     Matrix,
     TileCall,
     function_text,
+    name_of_any,
     operands,
     write_addition,
     write_tile_call,
@@ -76,7 +76,7 @@ def any_tile_function(tile):
     """Return the `FunctionText` of a tile, or of a part of one."""
     f = LLVMFunction()
     write_any_tile(f, tile)
-    return function_text(f, name_of_any(tile.dtype), any_operands(tile.dtype))
+    return function_text(f, name_of_any(tile), any_operands(tile.dtype))
 
 
 def any_operands(dtype):
@@ -85,13 +85,8 @@ def any_operands(dtype):
     return [*sizes, *operands(dtype), (pointer_to(type_of(dtype)), "%apart")]
 
 
-def write_any_call(f, dtype, rows, columns, call):
+def write_any_call(f, tile, rows, columns, call):
     """Write the call of the function for any tile; `call` is a `TileCall`."""
-    kinds, _ = zip(*any_operands(dtype))
+    kinds, _ = zip(*any_operands(tile.dtype))
     numbers = rows, columns, *call.numbers, "%apart"
-    f.call("void", name_of_any(dtype), *zip(kinds, numbers), own=True)
-
-
-def name_of_any(dtype):
-    """Return the name of the function for tiles and parts of them."""
-    return f"tile_{short_name(dtype)}"
+    f.call("void", name_of_any(tile), *zip(kinds, numbers), own=True)
