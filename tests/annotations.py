@@ -30,12 +30,13 @@ from minijax.jitting.compilation import backends
 from minijax.llvm.schedules import schedule
 from minijax.machine.backend import CPUProgram
 from minijax.threads import shared_text
-from minijax.vectors import streaming
+from minijax.vectors import streaming, strips
 from minijax.vectors.held_rows import hold_rows, with_row_ends
 from minijax.vectors.kernels import PASSES, vector_nest
 from minijax.vectors.nests import is_loop, with_vectors
 from minijax.vectors.register_blocking import with_blocks
 from minijax.vectors.streaming import with_streams
+from minijax.vectors.strips import with_strips
 from minijax.vectors.transposing import with_tiles
 from tests import edge_programs, machine_programs
 from tests.commands import options_of, reported
@@ -46,6 +47,8 @@ LONG = 40
 LESS = {
     (streaming, "far_bytes"): lambda target: 2**10,
     (shared_text, "SHORT"): 10,
+    (strips, "LARGE"): 1,
+    (strips, "STRIP"): 16,
 }
 
 SQUARE = [7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65]
@@ -73,10 +76,11 @@ TELLING = [
 
 # Which passes are left out without an annotation; those of vectors, all that make them.
 LEFT_OUT = {
-    "vector": (with_vectors, with_tiles, with_row_ends, with_streams),
+    "vector": (with_vectors, with_tiles, with_row_ends, with_strips, with_streams),
     "tile": (with_tiles,),
-    "keep": (hold_rows, with_row_ends),
+    "keep": (hold_rows, with_row_ends, with_strips),
     "stream": (with_streams,),
+    "strip": (with_strips,),
     "together": (with_blocks,),
     "unroll": (),
     "block": (),

@@ -28,9 +28,10 @@ from minijax.matmul.gemm import workspace
 # Products of matrices with at most so many multiplications are kernels.
 SMALL = 16**3
 SHORT = 8  # and so are those with sums of so few terms: packing would cost as much
-# And so are those with so few rows, or so few columns, and so many numbers of the
-# other operand: it is read once, as it lies.
-FEW_ROWS, FEW_COLUMNS, MANY = 16, 8, 2**16
+# And so are those with so few rows, or so few columns that stay near the core, and so
+# many numbers of the other operand: it is read once, as it lies.
+FEW_ROWS, FEW_COLUMNS, NEAR, MANY = 16, 32, 2**13, 2**16
+LEVELS = 6  # what it costs to add up the lanes of a vector; a multiply-add costs 1
 PAIR = np.dtype("int32")  # two terms of sums, of one of these dtypes:
 HALVES = "int8", "uint8", "int16"
 
@@ -130,14 +131,27 @@ def multiply(lowering, eqn, lhs, rhs):
     rhs = permuted(rhs, (*rhs_batch, *rhs_sum, *rhs_free))
     aval = eqn.outvars[0].aval
     batch, m, n, k = map(math.prod, groups)
-    tall = n <= FEW_COLUMNS and m * k >= MANY and lhs.strides[-1:] == (1,)
+    tall = m * k >= MANY and lhs.strides[-1:] == (1,)
+    across = n <= FEW_COLUMNS and k * n <= NEAR and rhs.strides[-1:] == (1,)
+    along = is_along(n, k)
     flat = m <= FEW_ROWS and k * n >= MANY and rhs.strides[-1:] == (1,)
-    if tall and 1 < n < m // 4 and k > SHORT and not groups[0]:
+    if tall and along and 1 < n < m // 4 and k > SHORT and not groups[0]:
         rhs = with_terms_close(lowering, rhs, len(groups[3]))
+    tall = tall and (along or across)
     if tall or flat or suits_a_kernel(aval, batch, m, n, k):
         return [folded(lowering, aval, groups, lhs, rhs)]
     add = by_pairs if are_short(aval, lhs, rhs) else stepped
     return [add(lowering, aval, groups, lhs, rhs)]
+
+
+def is_along(n, k):
+    """Return whether sums cost less with lanes along their terms than across them.
+
+    There are `n` sums of `k` terms for each row; across them there is a vector of the
+    columns, and a multiply-add for each term.
+    """
+    vectors = 4 * math.ceil(k / 64) if k > 64 else math.ceil(k / 16)
+    return n * (vectors + LEVELS) <= k
 
 
 def with_terms_close(lowering, rhs, summed):
