@@ -30,7 +30,7 @@ from minijax.jitting.compilation import backends
 from minijax.llvm.schedules import schedule
 from minijax.machine.backend import CPUProgram
 from minijax.threads import shared_text
-from minijax.vectors import streaming, strips
+from minijax.vectors import held_rows, streaming, strips
 from minijax.vectors.held_rows import hold_rows, with_row_ends
 from minijax.vectors.kernels import PASSES, vector_nest
 from minijax.vectors.nests import is_loop, with_vectors
@@ -47,6 +47,7 @@ LONG = 40
 LESS = {
     (streaming, "far_bytes"): lambda target: 2**10,
     (shared_text, "SHORT"): 10,
+    (held_rows, "SMALL"): 2**10,
     (strips, "LARGE"): 1,
     (strips, "STRIP"): 16,
 }
@@ -59,18 +60,22 @@ SWEPT = [
     for what in ("jnp.exp({x})", "jnp.tanh({x})", "jnp.arctan({x})", "jnp.sin({x} * 2)")
     for symbol, name in (("-", "max"), ("+", "sum"), ("*", "mean"), ("<", "min"))
 ] + ["jnp.tanh({x}.sum({place}))", "jnp.exp(jnp.tanh({x} * {x}).mean({place}))"]
+_ROWS = "{x}.reshape({x}.shape[0], -1)"
+ENDED = [  # functions of the folds of rows
+    f"jnp.{name}(({_ROWS}[:, None] * {_ROWS}[:{count}]).sum(2))"
+    for name, count in (("tanh", 1), ("exp", 2), ("arctan", 3), ("sin", 5))
+]
 TRANSPOSED = [
     "{x}.T", "({x} * 2 + 1).T", "jnp.swapaxes({x}, 0, -1)", "-{x}.T[::-1]",
     "{x}.T.astype('{dtype}')", "jnp.swapaxes({x} + {o}, -1, -2)",
     "jnp.concatenate([{x}.T, {x}.T])",
 ]  # fmt: skip
-_ROWS = "{x}.reshape({x}.shape[0], -1)"
 MULTIPLIED = [
     f"jnp.{name}({_ROWS}[:, :, None] {symbol} {_ROWS}.T[None], 1)"
     for symbol, name in (("+", "min"), ("-", "max"), ("*", "sum"), ("+", "argmin"))
 ]
 TELLING = [
-    MULTIPLIED, SWEPT, TRANSPOSED, edge_programs.FOLDED, SWEPT, TRANSPOSED,
+    MULTIPLIED, SWEPT, ENDED, TRANSPOSED, edge_programs.FOLDED, SWEPT, TRANSPOSED,
     edge_programs.TURNED, edge_programs.FOLDED, edge_programs.NARROWED, *GROUPS[:8],
 ]  # fmt: skip
 
