@@ -16,7 +16,7 @@ from minijax.llvm.kernel_text import FunctionText
 from minijax.llvm.types import pointer_to, type_of, vector_type
 from minijax.llvm.writing import LLVMFunction
 from minijax.matmul.pairs import multiply_add_pairs
-from minijax.matmul.sizes import reckon
+from minijax.matmul.sizes import distances_of_rows, reckon
 
 
 def multiply_add(f, dtype, x, y, z, lanes):
@@ -76,19 +76,6 @@ def write_sums(f, tile):
     zeros = [(vector_type(kind, lanes), "zeroinitializer")] * len(tile.places)
     starts = [(pointer_to(kind), "%a"), (pointer_to(kind), "%b")]
     return f.loop("%k", [*starts, *zeros], body)[2:]
-
-
-def distances_of_rows(f, count):
-    """Write how far the rows of a panel of a are from the first one.
-
-    An empty instruction of the assembler hides from LLVM what every fourth one is.
-    Otherwise LLVM finds each address in the loop by adding to the one before, and a
-    tile of one vector spends more time on these sums than on its own.
-    """
-    found = [reckon(f, "mul", "%a_row", row) for row in range(count)]
-    for row in range(4, count, 4):
-        found[row] = f.emit(f'call i64 asm "", "=r,0"(i64 {found[row]})')
-    return found
 
 
 def write_tile(f, tile, finish=None):
