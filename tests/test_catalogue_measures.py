@@ -29,3 +29,13 @@ def test_equal_ratios_turn_and_never_change_their_sign():
     for axis in (0, 1):
         found, wanted = (x.geomspace(*ends, 3, axis=axis) for x in (jnp, np))
         assert np.allclose(found, wanted)
+
+
+def test_dtypes_where_the_default_has_64_bits():
+    small = np.int32([1, 100])
+    with minijax.enable_x64():
+        assert jnp.geomspace(*small, 3).dtype == jnp.logspace(*small, 3).dtype
+        assert jnp.geomspace(*small, 3).dtype == "float32"
+        assert jnp.angle(small).dtype == jnp.angle(np.float32(1)).dtype == "float64"
+        for places in (jnp.tril_indices(3), jnp.diag_indices(3)):
+            assert places[0].dtype == "int64"

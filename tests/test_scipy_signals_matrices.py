@@ -7,7 +7,7 @@ from minijax import enable_x64, vmap
 from minijax import numpy as jnp
 from minijax.lax import linalg
 from minijax.scipy import linalg as matrices
-from minijax.scipy import signal, stats
+from minijax.scipy import signal, special, stats
 
 
 @pytest.fixture(autouse=True)
@@ -124,3 +124,11 @@ def test_densities_are_of_the_dtype_of_their_arguments(dtype):
     if dtype == "float32":
         of_two = stats.multivariate_normal.logpdf
         assert of_two(*np.zeros((2, 2), dtype), np.eye(2, dtype=dtype)).dtype == dtype
+
+
+def test_narrow_and_real_parts_stay_what_they_are():
+    half = jnp.array([-1, -0.5, 2], "bfloat16")
+    assert special.gammasgn(half).dtype == special.gamma(half).dtype == "bfloat16"
+    small = stats.bernoulli.ppf(2, np.float32([0.5]))
+    assert small.dtype == "float32" and not small.weak_type
+    assert matrices.lu(np.eye(2) * 1j)[0].dtype == "float64"

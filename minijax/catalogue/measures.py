@@ -19,6 +19,7 @@ from minijax.lax.promotion import (
     check_arraylike,
     promote_dtypes,
     promote_dtypes_inexact,
+    to_inexact_dtype,
 )
 from minijax.numpy.arithmetic import power
 from minijax.numpy.creation import asarray, astype, full, zeros, zeros_like
@@ -368,8 +369,8 @@ def geomspace(
 
     Reference: ``jax.numpy.geomspace``.
     """
-    dtype = result_type(start, stop, 0.0) if dtype is None else dtype
-    inexact = result_type(dtype, 0.0)
+    inexact = to_inexact_dtype(result_type(*[start, stop] if dtype is None else [dtype]))
+    dtype = inexact if dtype is None else dtype
     first, last = (astype(asarray(x), inexact) for x in (start, stop))
     turn = sign(first)
     powers = linspace(log10(first / turn), log10(last / turn), num, endpoint=endpoint)
@@ -389,6 +390,6 @@ def logspace(
 
     Reference: ``jax.numpy.logspace``.
     """
-    dtype = result_type(start, stop, 0.0) if dtype is None else dtype
+    dtype = to_inexact_dtype(result_type(start, stop)) if dtype is None else dtype
     powers = linspace(start, stop, num, endpoint=endpoint, axis=axis)
     return astype(power(base, powers), dtype)

@@ -242,7 +242,7 @@ def lu(
         )
     both, _, rows = _elimination.lu(x)
     m, k = x.shape[0], min(x.shape)
-    p = (rows[None, :] == jnp.arange(m)[:, None]).astype(x.dtype)
+    p = (rows[None, :] == jnp.arange(m)[:, None]).astype(x.real.dtype)
     lower = jnp.tril(both, -1)[:, :k] + jnp.eye(m, k, dtype=x.dtype)
     upper = jnp.triu(both)[:k, :]
     return (p.astype(x.dtype) @ lower, upper) if permute_l else (p, lower, upper)
