@@ -369,7 +369,8 @@ def geomspace(
 
     Reference: ``jax.numpy.geomspace``.
     """
-    inexact = to_inexact_dtype(result_type(*[start, stop] if dtype is None else [dtype]))
+    given = [start, stop] if dtype is None else [dtype]
+    inexact = to_inexact_dtype(result_type(*given))
     dtype = inexact if dtype is None else dtype
     first, last = (astype(asarray(x), inexact) for x in (start, stop))
     turn = sign(first)
