@@ -148,12 +148,13 @@ def static_values(jax):
     return lambda: [function(x, n) for n in range(32)]
 
 
-@row("int8 product, {}", 1.05, 0.7, 64, 256)
-def int8_product(jax, size):
-    """A product of matrices of int8, summed as int32."""
+@row("{1} product, {0}", 1.05, 0.7, *[(size, "int8") for size in (64, 100, 255, 256)],
+     (512, "int8"), (1024, "int8"), (256, "uint8"), (256, "int16"))  # fmt: skip
+def int8_product(jax, size, dtype):
+    """A product of matrices of short integers, summed as int32."""
     rng = np.random.default_rng(0)
     a, b = (
-        jax.numpy.asarray(rng.integers(-9, 9, (size, size), np.int8)) for _ in range(2)
+        jax.numpy.asarray(rng.integers(0, 19, (size, size), dtype)) for _ in range(2)
     )
     product = partial(jax.numpy.matmul, preferred_element_type="int32")
     function = jax.jit(product)
@@ -169,6 +170,31 @@ def dense(jax, rows, terms, columns):
     b = jnp.asarray(random(columns))
     function = jax.jit(lambda x, w, b: jnp.tanh(x @ w + b))
     return lambda: function(x, w, b)
+
+
+@row("thin layer, 100000 x 64 x {}, {}", 1.05, 0.8, (1, "tanh"), (2, "gelu"),
+     (3, "tanh"), (4, "exp"), (5, "relu"), (8, "gelu"), (10, "tanh"), (16, "tanh"),
+     (17, "relu"))  # fmt: skip
+def thin(jax, columns, name):
+    """A layer with few columns, and a function."""
+    x, w = (jax.numpy.asarray(random(*s)) for s in ((100_000, 64), (64, columns)))
+    apply = getattr(jax.nn, name, None) or getattr(jax.numpy, name)
+    function = jax.jit(lambda x, w: apply(0.1 * (x @ w)))
+    return lambda: function(x, w)
+
+
+@row("{} of rows, {} x {}", 1.05, 0.8, ("logsumexp", 20_000, 50),
+     ("norm", 100_000, 16), ("cosine", 20_000, 64))  # fmt: skip
+def of_rows(jax, name, rows, columns):
+    """A function of the folds of rows."""
+    jnp, x = jax.numpy, jax.numpy.asarray(random(rows, columns))
+    functions = {
+        "logsumexp": lambda x: jax.nn.logsumexp(x, 1),
+        "norm": lambda x: jnp.sqrt((x * x).sum(1)),
+        "cosine": lambda x: jnp.arccos(x[:, 0] / jnp.sqrt((x * x).sum(1))),
+    }
+    function = jax.jit(functions[name])
+    return lambda: function(x)
 
 
 @row("min-plus product with the place, 128", 1.05, 0.7)

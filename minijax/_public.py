@@ -1671,6 +1671,7 @@ REGISTERS: list[str] = [
     "minijax.functions.kernel_rules",
     "minijax.functions.complex_functions",
     "minijax.vectors.held_rows",
+    "minijax.vectors.strips",
     "minijax.vectors.streaming",
     "minijax.vectors.transposing",
     "minijax.vectors.kernels",

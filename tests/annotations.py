@@ -30,12 +30,13 @@ from minijax.jitting.compilation import backends
 from minijax.llvm.schedules import schedule
 from minijax.machine.backend import CPUProgram
 from minijax.threads import shared_text
-from minijax.vectors import streaming
+from minijax.vectors import held_rows, streaming, strips
 from minijax.vectors.held_rows import hold_rows, with_row_ends
 from minijax.vectors.kernels import PASSES, vector_nest
 from minijax.vectors.nests import is_loop, with_vectors
 from minijax.vectors.register_blocking import with_blocks
 from minijax.vectors.streaming import with_streams
+from minijax.vectors.strips import with_strips
 from minijax.vectors.transposing import with_tiles
 from tests import edge_programs, machine_programs
 from tests.commands import options_of, reported
@@ -46,6 +47,9 @@ LONG = 40
 LESS = {
     (streaming, "far_bytes"): lambda target: 2**10,
     (shared_text, "SHORT"): 10,
+    (held_rows, "SMALL"): 2**10,
+    (strips, "LARGE"): 1,
+    (strips, "STRIP"): 16,
 }
 
 SQUARE = [7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65]
@@ -56,27 +60,32 @@ SWEPT = [
     for what in ("jnp.exp({x})", "jnp.tanh({x})", "jnp.arctan({x})", "jnp.sin({x} * 2)")
     for symbol, name in (("-", "max"), ("+", "sum"), ("*", "mean"), ("<", "min"))
 ] + ["jnp.tanh({x}.sum({place}))", "jnp.exp(jnp.tanh({x} * {x}).mean({place}))"]
+_ROWS = "{x}.reshape({x}.shape[0], -1)"
+ENDED = [  # functions of the folds of rows
+    f"jnp.{name}(({_ROWS}[:, None] * {_ROWS}[:{count}]).sum(2))"
+    for name, count in (("tanh", 1), ("exp", 2), ("arctan", 3), ("sin", 5))
+]
 TRANSPOSED = [
     "{x}.T", "({x} * 2 + 1).T", "jnp.swapaxes({x}, 0, -1)", "-{x}.T[::-1]",
     "{x}.T.astype('{dtype}')", "jnp.swapaxes({x} + {o}, -1, -2)",
     "jnp.concatenate([{x}.T, {x}.T])",
 ]  # fmt: skip
-_ROWS = "{x}.reshape({x}.shape[0], -1)"
 MULTIPLIED = [
     f"jnp.{name}({_ROWS}[:, :, None] {symbol} {_ROWS}.T[None], 1)"
     for symbol, name in (("+", "min"), ("-", "max"), ("*", "sum"), ("+", "argmin"))
 ]
 TELLING = [
-    MULTIPLIED, SWEPT, TRANSPOSED, edge_programs.FOLDED, SWEPT, TRANSPOSED,
+    MULTIPLIED, SWEPT, ENDED, TRANSPOSED, edge_programs.FOLDED, SWEPT, TRANSPOSED,
     edge_programs.TURNED, edge_programs.FOLDED, edge_programs.NARROWED, *GROUPS[:8],
 ]  # fmt: skip
 
 # Which passes are left out without an annotation; those of vectors, all that make them.
 LEFT_OUT = {
-    "vector": (with_vectors, with_tiles, with_row_ends, with_streams),
+    "vector": (with_vectors, with_tiles, with_row_ends, with_strips, with_streams),
     "tile": (with_tiles,),
-    "keep": (hold_rows, with_row_ends),
+    "keep": (hold_rows, with_row_ends, with_strips),
     "stream": (with_streams,),
+    "strip": (with_strips,),
     "together": (with_blocks,),
     "unroll": (),
     "block": (),

@@ -33,6 +33,7 @@ PROGRAMS = {
     "keep": (shares, (40, 300)),
     "stream": (lambda x: x.sum(0), (40, 300)),
     "together": (lambda x: (x[:, :, None] + x.T[None]).min(1), (20, 33)),
+    "strip": (lambda x: minijax.numpy.tanh(x.sum(2)), (40, 3, 50)),
     "unroll": (lambda x: x.sum(1), (50, 3)),
     "block": (lambda x: x.sum(), (40_009,)),
     "parallel": (lambda x: minijax.numpy.tanh(x), (4000,)),
@@ -68,10 +69,10 @@ def test_nothing_is_left_of_an_annotation(annotation):
     kernels += [turned(40, 300, f32, 1), row_program(3, 5, f32)]
     told = {"vector": "lanes=", "tile": "Tile(", "keep": "Keep(", "stream": "Stream("}
     told |= {"unroll": "unrolled=True", "block": "blocked=True"}
-    told |= {"together": "together="}
+    told |= {"together": "together=", "strip": "strip="}
     with patch.object(annotations.streaming, "far_bytes", lambda target: 2**10):
         texts = [str(nest_without(annotation, k, target)) for k in kernels]
-    marked = [re.sub("lanes=0|together=0", "", text) for text in texts]
+    marked = [re.sub("lanes=0|together=0|strip=0", "", text) for text in texts]
     assert not any(told[annotation] in text for text in marked)
 
 

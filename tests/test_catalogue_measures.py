@@ -19,3 +19,23 @@ def test_derivatives_of_averages_and_differences():
     assert np.allclose(slopes, (t - jnp.average(t, weights=t)) / 7, atol=1e-6)
     assert np.array_equal(minijax.grad(lambda x: jnp.diff(x)[0])(t), [-1, 1, 0])
     assert minijax.grad(lambda x: jnp.polyval(t, x))(3.0) == 8.0
+
+
+def test_equal_ratios_turn_and_never_change_their_sign():
+    found, wanted = jnp.geomspace(1j, -1, 4), np.geomspace(1j, -1, 4)
+    assert np.allclose(found, wanted, atol=1e-6)
+    assert np.isnan(jnp.geomspace(-1, 1, 3)).all()
+    ends = np.array([[1.0, -2.0], [100.0, -50.0]])
+    for axis in (0, 1):
+        found, wanted = (x.geomspace(*ends, 3, axis=axis) for x in (jnp, np))
+        assert np.allclose(found, wanted)
+
+
+def test_dtypes_where_the_default_has_64_bits():
+    small = np.int32([1, 100])
+    with minijax.enable_x64():
+        assert jnp.geomspace(*small, 3).dtype == jnp.logspace(*small, 3).dtype
+        assert jnp.geomspace(*small, 3).dtype == "float32"
+        assert jnp.angle(small).dtype == jnp.angle(np.float32(1)).dtype == "float64"
+        for places in (jnp.tril_indices(3), jnp.diag_indices(3)):
+            assert places[0].dtype == "int64"

@@ -49,6 +49,21 @@ def test_integers_wrap(gpu):
     assert (np.asarray((x + 1) @ (x * 0 + 1)) == (20 * (2**30 + 1) + 2**31) % 2**32 - 2**31).all()  # fmt: skip  # noqa: E501
 
 
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_short_integers_are_multiplied_in_pairs(dtype, gpu):
+    ends, rng = np.iinfo(dtype), np.random.default_rng(7)
+    choice = np.array([ends.min, ends.max, 1, 0, 7], dtype)
+    pair = [jnp.asarray(rng.choice(choice, shape)) for shape in ((33, 41), (41, 17))]
+    for preferred in ("int32", None):
+        f = minijax.jit(lambda x, y, p=preferred: jnp.matmul(x, y, preferred_element_type=p))  # fmt: skip  # noqa: E501
+        found, expected = (
+            f(*minijax.device_put(pair, gpu)),
+            jnp.matmul(*pair, preferred_element_type=preferred),
+        )
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
 def test_one_block_makes_a_tile_of_the_result():
     lhs = whole(Buffer("a", FLOAT, 3 * 20 * 37), FLOAT, (3, 20, 37))
     rhs = whole(Buffer("b", FLOAT, 3 * 37 * 18), FLOAT, (3, 37, 18))

@@ -8,15 +8,24 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
-from minijax.arrays.dtypes import short_name
 from minijax.kernels.program_steps import lower
 from minijax.llvm.kernel_text import module_text
 from minijax.llvm.targets import TargetLibrary, forced_target, host_target
 from minijax.llvm.writing import LLVMFunction
 from minijax.matmul.calls import signature, write_call
-from minijax.matmul.gemm import LIMITS, Limits, address, function, library, workspace
-from minijax.matmul.lowering import Product
+from minijax.matmul.gemm import (
+    LIMITS,
+    Limits,
+    address,
+    function,
+    library,
+    name_of_gemm,
+    workspace,
+)
+from minijax.matmul.lowering import Product, halves_of
 from minijax.matmul.tiles import tile_of
+
+LONG = np.dtype("int32")
 
 # The widths that this computer has, with registers. The last is like aarch64.
 KINDS = [
@@ -36,13 +45,13 @@ SIZES = [1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 16, 24, 31, 32, 33, 48, 64, 70, 100, 1
 TINY = Limits(8, 24, 96)
 
 
-def machine_code(dtype, target, limits=LIMITS):
+def machine_code(dtype, target, limits=LIMITS, pairs=False):
     """The function, whose code is for this computer whatever the target is."""
-    text = module_text([function(dtype, target, limits)])
+    text = module_text([function(dtype, target, limits, pairs)])
     made = TargetLibrary(text, host_target())
     number, pointer = ctypes.c_int64, ctypes.c_void_p
     kinds = [number if x == "i64" else pointer for x in signature(dtype).split(", ")]
-    found = made.engine.get_function_address(f"gemm_{short_name(dtype)}")
+    found = made.engine.get_function_address(name_of_gemm(dtype, pairs))
     run = ctypes.CFUNCTYPE(None, *kinds)(found)
     run.library, run.limits = made, limits
     return run
@@ -111,6 +120,25 @@ def test_random_sizes(dtype, target, limits):
         check(run, rng, sizes, dtype, rng.integers(0, 3, 2))
 
 
+@pytest.mark.parametrize("limits", [LIMITS, TINY], ids=["", "tiny"])
+@pytest.mark.parametrize("target", TARGETS, ids=NAMES)
+def test_pairs(target, limits):
+    rng, run = np.random.default_rng(7), machine_code(LONG, target, limits, pairs=True)
+    ends = np.array([-(2**15), 2**15 - 1, -1, 0, 77], "int16")
+    for number in range(30):
+        m, n, k = map(int, rng.choice(SIZES, 3))
+        shapes = (1, m, k), (1, k, n)
+        a, b = (rng.choice(ends, (*shape, 2)).view("int32")[..., 0] for shape in shapes)
+        if number % 2:
+            a = np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2)
+        around = np.full((1, m + 2, n + 5), 99, "int32")
+        c = around[:, 1:-1, 2:-3]
+        multiply(run, a, b, c)
+        assert (c == sum(map(np.matmul, halves_of(a), halves_of(b)))).all()
+        c[...] = 99
+        assert (around == 99).all()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
     "sizes",
@@ -145,7 +173,7 @@ def test_what_is_no_number_stays_in_its_row_and_column():
 def test_tiles_fill_the_registers():
     for target in TARGETS:
         for dtype in map(np.dtype, ("float32", "float64", "int8")):
-            rows, vectors, lanes, _ = tile = tile_of(dtype, target)
+            rows, vectors, lanes, *_ = tile = tile_of(dtype, target)
             assert lanes * dtype.itemsize == target.vector_bytes
             assert rows * vectors + vectors + 1 <= target.registers
             assert rows % 4 == tile.columns % 4 == 0

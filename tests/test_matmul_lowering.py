@@ -131,6 +131,59 @@ def test_preferred_element_type(kinds, shapes):
     assert alike(jit(f, backend="llvm")(x, y), f(x, y))
 
 
+SHORT = [
+    ("int8", "int8", "int32"), ("int8", "int8", None), ("uint8", "uint8", "int32"),
+    ("uint8", "uint8", None), ("uint8", "uint8", "uint32"), ("int16", "int16", "int32"),
+    ("int16", "int16", None), ("uint16", "uint16", None),
+]  # fmt: skip
+NOT_SHORT = [("uint16", "uint16", "uint32"), ("int8", "int32", "int32")]
+
+
+def extremes(shape, dtype, seed=0):
+    """Numbers of which many are the least, or the greatest, of a dtype."""
+    ends = np.iinfo(dtype)
+    choice = np.array([ends.min, ends.max, ends.max - 1, 1, 0, 7], dtype)
+    return jnp.asarray(np.random.default_rng(seed).choice(choice, shape))
+
+
+@pytest.mark.parametrize("kinds", SHORT + NOT_SHORT)
+def test_short_integers_wrap(kinds):
+    """Products of pairs: sizes around lanes, odd sums, all limits; exact, then cut."""
+    *kinds, preferred = kinds
+
+    def f(x, y):
+        return jnp.matmul(x, y, preferred_element_type=preferred)
+
+    for m, k, n in ((20, 33, 17), (17, 64, 31), (40, 9, 33)):
+        x, y = extremes((m, k), kinds[0]), extremes((k, n), kinds[1], 1)
+        [step] = [s for s in steps(f, x, y) if isinstance(s, Product)]
+        assert step.pairs == ((*kinds, preferred) in SHORT)
+        exact = np.asarray(x).astype(np.int64) @ np.asarray(y).astype(np.int64)
+        for backend in ("kernels", "llvm"):
+            ours = jit(f, backend=backend)(x, y)
+            assert (np.asarray(ours) == exact.astype(ours.dtype)).all()
+
+
+def test_short_integers_in_any_layout():
+    x, y = extremes((3, 21, 4, 18), "int8"), extremes((3, 4, 18, 22), "int8", 1)
+    layouts = [
+        lambda x, y: (x, y),
+        lambda x, y: (x[:, ::-1, :, ::2], y[:, :, ::2]),
+        lambda x, y: (x[..., ::-1], y[:, :, ::-1, ::-1]),
+        lambda x, y: (x[:, 1:, 1:3, 1:], y[:, 1:3, :17, 3:]),
+        lambda x, y: (jnp.full(x.shape, 3, "int8"), y),
+    ]
+    for numbers in ((((2, 3), (1, 2)), ((0,), (0,))), (((3,), (2,)), ((0, 2), (0, 1)))):
+        for layout in layouts:
+
+            def f(x, y, layout=layout, numbers=numbers):
+                pair = layout(x, y)
+                return lax.dot_general(*pair, numbers, preferred_element_type="int32")
+
+            for backend in ("kernels", "llvm", None):
+                assert alike(jit(f, backend=backend)(x, y), f(x, y))
+
+
 def test_operands_that_are_one_number():
     x = random((30, 40))
 

@@ -301,6 +301,14 @@ def test_norms(x, keepdims):
         agree(ours, np.linalg.norm(x, order, 0, keepdims), 1e-4)
 
 
+def test_norms_of_nothing():
+    assert jnp.linalg.norm(np.zeros(0), math.inf) == 0
+    assert np.array_equal(jnp.linalg.norm(np.zeros((0, 2)), math.inf, 0), [0, 0])
+    assert jnp.linalg.norm(np.zeros((3, 0)), 1) == 0
+    with pytest.raises(ValueError, match="no identity"):
+        jnp.linalg.norm(np.zeros(0), -math.inf)
+
+
 @quick
 @given(operands=pairs(), condition=st.data())
 def test_where(operands, condition):

@@ -7,7 +7,7 @@ from minijax import enable_x64, vmap
 from minijax import numpy as jnp
 from minijax.lax import linalg
 from minijax.scipy import linalg as matrices
-from minijax.scipy import signal
+from minijax.scipy import signal, special, stats
 
 
 @pytest.fixture(autouse=True)
@@ -79,3 +79,56 @@ def test_three_diagonals():
     found = matrices.eigh_tridiagonal(main[0], up[0, :-1], eigvals_only=True)
     symmetric = np.diag(main[0]) + np.diag(up[0, :-1], 1) + np.diag(up[0, :-1], -1)
     assert np.allclose(found, np.linalg.eigvalsh(symmetric))
+
+
+def test_one_right_side_for_each_matrix():
+    a, b = drawn(3, 2, 2) + 4 * np.eye(2), drawn(3, 2)
+    definite, upper = a @ a.swapaxes(1, 2), np.triu(a)
+    factors = matrices.lu_factor(jnp.asarray(a))
+    for matrix, x in (
+        (a, matrices.lu_solve(factors, b)),
+        (upper, matrices.solve_triangular(upper, b)),
+        (definite, matrices.cho_solve(matrices.cho_factor(definite), b)),
+        (definite, matrices.solve(definite, b, assume_a="pos")),
+    ):
+        assert np.allclose(np.einsum("kij,kj->ki", matrix, x), b)
+
+
+def test_what_linear_algebra_refuses():
+    a = np.eye(2)
+    with pytest.raises(ValueError, match="'trans' value"):
+        matrices.lu_solve(matrices.lu_factor(a), np.ones(2), trans=3)
+    with pytest.raises(ValueError, match="takes one matrix"):
+        matrices.lu(drawn(2, 3, 3))
+    with pytest.raises(NotImplementedError, match="b=None"):
+        matrices.eigh(a, a)
+    with pytest.raises(ValueError, match="Spectra are of float32"):
+        signal.stft(np.ones(9, np.float16))
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_the_most_frequent_value_may_be_no_number(count):
+    found = stats.mode(np.repeat([np.nan, 1.0, np.nan], count))
+    assert np.isnan(found.mode) and found.count == 2 * count
+    found = stats.mode(np.repeat([1.0, np.nan, 1.0], count))
+    assert found.mode == 1 and found.count == 2 * count
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_densities_are_of_the_dtype_of_their_arguments(dtype):
+    x = jnp.asarray(0.5, dtype)
+    for name in ("norm", "cauchy", "laplace", "chi2", "wrapcauchy"):
+        family = getattr(stats, name)
+        shapes = [x] if name in ("chi2", "wrapcauchy") else []
+        assert family.pdf(x, *shapes).dtype == dtype, name
+    if dtype == "float32":
+        of_two = stats.multivariate_normal.logpdf
+        assert of_two(*np.zeros((2, 2), dtype), np.eye(2, dtype=dtype)).dtype == dtype
+
+
+def test_narrow_and_real_parts_stay_what_they_are():
+    half = jnp.array([-1, -0.5, 2], "bfloat16")
+    assert special.gammasgn(half).dtype == special.gamma(half).dtype == "bfloat16"
+    small = stats.bernoulli.ppf(2, np.float32([0.5]))
+    assert small.dtype == "float32" and not small.weak_type
+    assert matrices.lu(np.eye(2) * 1j)[0].dtype == "float64"

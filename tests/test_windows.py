@@ -5,6 +5,7 @@ import pytest
 
 import minijax
 from minijax import grad, jit, lax, make_jaxpr, vmap
+from minijax import numpy as jnp
 from minijax.jitting.compilation import compiled
 from minijax.kernels.backends import KernelProgram
 from minijax.test_util import check_grads
@@ -131,3 +132,12 @@ def test_loops_and_equation_agree_on_rank_two():
     how["dimension_numbers"] = None
     found = lax.conv_general_dilated(x, w, **how)
     assert np.allclose(found, by_loops(x, w, how), atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_whole_numbers_and_bools_may_be_asked_for_another_dtype(dtype):
+    how = {"preferred_element_type": dtype}
+    for a, v in (([1, 2], [1, 2, 3]), ([True, True], [True, False, True])):
+        found = jnp.convolve(np.array(a), np.array(v), **how)
+        assert found.dtype == dtype
+        assert np.array_equal(found, np.convolve(np.int32(a), np.int32(v)))

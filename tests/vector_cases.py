@@ -36,7 +36,7 @@ from tests import kernel_cases
 from tests.array_cases import dtype_of
 from tests.commands import options_of, reported
 
-for _name in ("held_rows", "streaming", "transposing"):
+for _name in ("held_rows", "strips", "streaming", "transposing"):
     import_module(f"minijax.vectors.{_name}")  # ways to change a nest
 
 F32 = np.dtype("float32")

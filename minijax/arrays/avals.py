@@ -49,11 +49,11 @@ def typeof(x: Any) -> ShapedArray:
 
     Reference: ``jax.typeof``.
     """
-    rule = aval_rules.get(type(x))
-    if rule is not None:
-        return rule(x)
     aval = getattr(x, "aval", None)
-    return rule_of_class(aval_rules, x)(x) if aval is None else aval
+    if aval is not None:
+        return aval
+    rule = aval_rules.get(type(x)) or rule_of_class(aval_rules, x)
+    return rule(x)
 
 
 PYTHON_SCALARS = (bool, int, float, complex)

@@ -11,6 +11,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import (
@@ -264,8 +265,8 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     check_arraylike("angle", z)
     z = as_array(z)
     [x] = promote_dtypes_inexact(lax.real(z) if kind(z) == "c" else z)
-    if kind(z) == "f" and not z.ndim:
-        x = as_type(x, np.dtype(np.float32))
+    if kind(z) in "iub" or (kind(z) != "c" and not z.ndim):  # as JAX
+        x = as_type(x, canonicalize_dtype(float))
     y = lax.imag(z) if kind(z) == "c" else lax.full_like(as_array(x), 0)
     result = lax.atan2(y, x)
     return lax.mul(result, constant(result, 180 / np.pi)) if deg else result

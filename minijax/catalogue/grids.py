@@ -178,7 +178,7 @@ def indices(
 
 def _where_true(mask):
     """Return the places where a known array is not zero, one array for each axis."""
-    return tuple([asarray(places, np.int32) for places in np.nonzero(mask)])
+    return tuple([asarray(places, int) for places in np.nonzero(mask)])
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:

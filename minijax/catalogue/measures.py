@@ -19,10 +19,11 @@ from minijax.lax.promotion import (
     check_arraylike,
     promote_dtypes,
     promote_dtypes_inexact,
+    to_inexact_dtype,
 )
 from minijax.numpy.arithmetic import power
 from minijax.numpy.creation import asarray, astype, full, zeros, zeros_like
-from minijax.numpy.elementwise import absolute, conjugate, log10, sign
+from minijax.numpy.elementwise import conjugate, log10, sign
 from minijax.numpy.joining import concatenate, stack
 from minijax.numpy.products import matmul
 from minijax.numpy.reductions import _sum
@@ -363,13 +364,18 @@ def geomspace(
 ) -> Array:
     """Return `num` numbers with equal ratios from `start` to `stop`.
 
+    Real numbers cannot change their sign on the way: they are NaN then. Complex ones
+    turn.
+
     Reference: ``jax.numpy.geomspace``.
     """
-    dtype = result_type(start, stop, 0.0) if dtype is None else dtype
-    signs, ends = sign(start), [absolute(end) for end in (start, stop)]
-    first, last = map(log10, ends)
-    powers = linspace(first, last, num, endpoint=endpoint, axis=axis)
-    return astype(multiply(signs, power(10.0, powers)), dtype)
+    given = [start, stop] if dtype is None else [dtype]
+    inexact = to_inexact_dtype(result_type(*given))
+    dtype = inexact if dtype is None else dtype
+    first, last = (astype(asarray(x), inexact) for x in (start, stop))
+    turn = sign(first)
+    powers = linspace(log10(first / turn), log10(last / turn), num, endpoint=endpoint)
+    return astype(moveaxis(turn * power(10.0, powers), 0, axis), dtype)
 
 
 def logspace(
@@ -385,6 +391,6 @@ def logspace(
 
     Reference: ``jax.numpy.logspace``.
     """
-    dtype = result_type(start, stop, 0.0) if dtype is None else dtype
+    dtype = to_inexact_dtype(result_type(start, stop)) if dtype is None else dtype
     powers = linspace(start, stop, num, endpoint=endpoint, axis=axis)
     return astype(power(base, powers), dtype)

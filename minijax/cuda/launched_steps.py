@@ -105,11 +105,19 @@ extern "C" __global__ void __launch_bounds__({threads})
     a[y][x] = row < {rows} && k + x < {terms} ? lhs[{a}] : 0;
     b[y][x] = k + y < {terms} && column < {columns} ? rhs[{b}] : 0;
     __syncthreads();
-    for (int i = 0; i < {tile}; i++) sum += a[y][i] * b[i][x];
+    for (int i = 0; i < {tile}; i++) sum += {term};
     __syncthreads();
   }}
   if (row < {rows} && column < {columns}) out[{c}] = sum;
 }}"""
+
+
+# A product; and the products of the halves of two pairs of short integers.
+TERMS = (
+    "a[y][i] * b[i][x]",
+    "(short)a[y][i] * (short)b[i][x] + "
+    "(unsigned)(((int)a[y][i] >> 16) * ((int)b[i][x] >> 16))",
+)
 
 
 def place_in(view, row, column):
@@ -134,6 +142,7 @@ def launch_of_product(step, aligned=True):
     }
     sizes = {"rows": rows, "columns": columns, "terms": terms, "tile": SIDE}
     named = {**types_of(step.out.dtype), "threads": SIDE**2, **sizes, **tiles, **places}
+    named["term"] = TERMS[step.pairs]
     key = hashlib.sha256(str(sorted(named.items())).encode()).hexdigest()[:6]
     label = f"product_{key}"
     blocks = count * tiles["across"] * tiles["down"]

@@ -246,10 +246,24 @@ def is_worth_it(both, link, target):
 VECTOR = 16  # numbers that are worth loads of neighbours
 
 
-def grains(places, sizes, target):
+def grains(places, sizes, small):
     """Return the axes along which the elements of matrices are neighbours."""
-    few = math.prod(sizes) <= target.small
-    return set() if few else {grain(at, sizes, target.small) for at in places} - {None}
+    few = math.prod(sizes) <= small
+    return set() if few else {grain(at, sizes, small) for at in places} - {None}
+
+
+def few_numbers(reads, target):
+    """Return how few numbers have no direction, if there are so many reads of them."""
+    return target.small if reads <= target.near else 4 * VECTOR
+
+
+def is_turned(both, places, target):
+    """Return whether two parts read, over and over, in more directions than either."""
+    sizes = both.first.sizes
+    few = few_numbers(math.prod(sizes), target)
+    parts = [[x.place for _, x in part.loads] for part in (both.first, both.second)]
+    found, *alone = (len(grains(each, sizes, few)) for each in (places, *parts))
+    return found > max(1, *alone)
 
 
 @functools.lru_cache(2**12)
@@ -267,7 +281,9 @@ def is_straight(both, target):
         return True
     loads = [*first.loads, *[x for x in second.loads if x[0] not in first.made]]
     places = [load.place for _, load in loads]
-    found = grains(places, sizes, target)
+    if is_turned(both, places, target):
+        return False
+    found = grains(places, sizes, target.small)
     return len(found) <= 1 or any(
         sizes[axis] >= VECTOR and all(abs(at.strides[axis]) < 2 for at in places)
         for axis in found

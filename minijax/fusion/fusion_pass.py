@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from minijax.fusion.alignment import (
+    few_numbers,
     grains,
     in_same_loops,
     is_better,
@@ -244,7 +245,7 @@ class Fusion:
         if reads * each > count * (each + byte) + reads * byte + target.launch:
             return False
         places = [store.place, *[load.place for _, load in part.loads]]
-        return len(grains(places, part.sizes, target)) <= 1
+        return len(grains(places, part.sizes, few_numbers(reads, target))) <= 1
 
     def steps(self):
         """Return the steps of all parts, less those that are not needed."""

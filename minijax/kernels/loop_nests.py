@@ -41,6 +41,8 @@ class Loop(NamedTuple):
       parallel: whether the function does some of the turns only, as its caller says.
       together: how many turns are done side by side; 0 for one after the other.
       team: how many threads of a GPU share the turns; 0 for one that does them all.
+      strip: of how many indices a turn takes care; its body is loops along the axis,
+        one after the other, which go through these. 0 for one index, as usual.
     """
 
     axis: int
@@ -52,6 +54,7 @@ class Loop(NamedTuple):
     parallel: bool = False
     together: int = 0
     team: int = 0
+    strip: int = 0
 
 
 def loop_nest(kernel, moving=()):
@@ -153,6 +156,7 @@ def _lines(steps, kernel, names, depth):
 
 def _head(loop, size):
     counts = (loop.lanes, "at once"), (loop.together, "side by side")
+    counts += ((loop.strip, "a strip"),)
     marks = [f"{count} {how}" for count, how in counts if count]
     marks += [x for x in ("unrolled", "blocked", "parallel") if getattr(loop, x)]
     marks += [f"shared by {loop.team} threads"] if loop.team else []
@@ -164,6 +168,8 @@ def _line(step, names):
         return item_text(step, names)
     if isinstance(step, Node):
         return f"{names[step]} = {right_hand_side(step, names)}"
+    if not hasattr(step, "fold"):
+        return f"{type(step).__name__.lower()} {names[step.node]}"
     [arg], how, name = step.fold.args, step.fold.detail.how, names[step.fold]
     if isinstance(step, Start):
         return f"{name} = {foldings[how].start(arg.dtype).item()}"

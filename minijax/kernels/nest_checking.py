@@ -43,8 +43,8 @@ class Walk:
 
     @property
     def axes(self):
-        """The axes of the open loops."""
-        return {loop.axis for loop in self.loops}
+        """The axes of the open loops; one in strips moves in the loops inside."""
+        return {loop.axis for loop in self.loops if not loop.strip}
 
     def require(self, condition, step, complaint):
         """Raise a `NestError` about a step unless a condition is true."""
@@ -153,10 +153,18 @@ def _visit_loop(walk, loop):
     carried = {fold for outer in walk.loops for fold in outer.folds}
     own = {*loop.folds} - carried
     walk.entered -= own
+    _check_strip(walk, loop)
     with walk.inside(loop):
         check_steps(walk, loop.body)
     walk.require(own <= walk.entered, loop, "nothing enters one of its folds")
     walk.known |= {fold for fold in own if not runs(fold)}
+
+
+def _check_strip(walk, loop):
+    """Check that a strip is done by loops along its axis, and by nothing else."""
+    inner = all(getattr(step, "axis", None) == loop.axis for step in loop.body)
+    plain = not (loop.lanes or loop.together or loop.folds)
+    walk.require(not loop.strip or (inner and plain), loop, "its strips are no loops")
 
 
 # From types of steps to functions of a `Walk` and a step.

@@ -2,6 +2,8 @@
 # edit the chapter, not this file.
 """Folds of vectors: many running values at once, and how they become one."""
 
+import functools
+
 import numpy as np
 
 from minijax.kernels.loop_nests import runs
@@ -91,6 +93,55 @@ def fold_lanes(f, fold, values, lanes):
             found = [joined(f, *three, half) for three in zip(kinds, found, last)]
         values, lanes = found, half + odd
     return [only(f, *pair) for pair in zip(kinds, values)]
+
+
+def alike_folds(folds, ends):
+    """Return lists of folds whose lanes can be folded together, or that are alone.
+
+    Args:
+      folds: those whose lanes are folded.
+      ends: from folds to their running values and the lanes of these.
+    """
+    groups = {}
+    for each in folds:
+        lanes, dtype = ends[each][1], each.args[0].dtype
+        own = each if lanes & (lanes - 1) or places_too(each) else None
+        groups.setdefault((each.detail.how, dtype, lanes, own), []).append(each)
+    return groups.values()
+
+
+def fold_lanes_of(f, folds, ends):
+    """Write the fold of the lanes of alike folds; return the names of the results."""
+    values, lanes = ends[folds[0]]
+    if len(folds) == 1:
+        return fold_lanes(f, folds[0], values, lanes)[-1:]
+    return fold_side_by_side(f, folds[0], [ends[each][0][0] for each in folds], lanes)
+
+
+def fold_side_by_side(f, fold, vectors, lanes):
+    """Write the fold of the lanes of several vectors; return the names of the results.
+
+    What is left of two vectors, half of the lanes of each, fits in one.
+
+    Args:
+      fold: how it is done; `vectors` are its, or those of folds like it.
+      lanes: of a vector, a power of two.
+    """
+    dtype, width, length = fold.args[0].dtype, lanes, lanes
+    kind, count = type_of(dtype), len(vectors)
+    vectors = [*vectors, *vectors[-1:] * (2 ** (count - 1).bit_length() - count)]
+    while length > 1:
+        pairs = list(zip(vectors[::2], vectors[1::2])) or [(vectors[0], "undef")]
+        ends = range(0, width * min(2, len(vectors)), length)
+        low = [start + lane for start in ends for lane in range(length // 2)]
+        orders = low, [lane + length // 2 for lane in low]
+        shuffle = functools.partial(f.shuffle, kind)
+        halves = [[shuffle(*x, order, width) for order in orders] for x in pairs]
+        width, length = len(low), length // 2
+        vectors = [combined(f, fold, x[:1], x[1:], width)[0] for x in halves]
+    each = [(x, lane) for x in vectors for lane in range(width)]
+    get = f"extractelement {vector_type(kind, width)} {{}}, i32 {{}}"
+    return [f.emit(get.format(*place)) for place in each[:count]]
 
 
 def part(f, kind, x, lanes, chosen):

@@ -17,9 +17,10 @@ from minijax.kernels.kernel import Node, Store
 from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest, runs
 from minijax.kernels.scalar_ops import scalar_ops
 from minijax.llvm.folds import (
+    alike_folds,
     all_running,
     first_values,
-    fold_lanes,
+    fold_lanes_of,
     set_running,
     value_types,
     with_new_values,
@@ -138,11 +139,10 @@ def write_loop(f, loop):
         f.open[each] = spread[each] or f.lanes_of(each.args[0])
         f.running[each] = first_values(each, f.open[each])
     write_turns(f, loop)
-    for each in new:
-        values, lanes = f.running.pop(each), f.open.pop(each)
-        if spread[each]:
-            values = fold_lanes(f, each, values, lanes)
-        f.names[each] = values[-1]
+    ends = {each: (f.running.pop(each), f.open.pop(each)) for each in new}
+    f.names |= {each: ends[each][0][-1] for each in new if not spread[each]}
+    for alike in alike_folds([each for each in new if spread[each]], ends):
+        f.names |= zip(alike, fold_lanes_of(f, alike, ends))
 
 
 def carry_folds(f, folds, first, step, count, body):
@@ -187,10 +187,22 @@ def write_turns(f, loop):
     """Write the turns of a loop, of scalars or of vectors."""
     if loop.lanes:
         return f.vectors(loop.axis, loop.lanes, functools.partial(turns, f, loop))
-    size = f.kernel.sizes[loop.axis]
+    size = f.extent(loop.axis)
+    if loop.strip:
+        return write_strips(f, loop, size)
     if loop.together:
         return write_together(f, loop, size)
     return turns(f, loop, 0, 1, size)
+
+
+def write_strips(f, loop, size):
+    """Write a loop in strips, and the last one, which may be shorter."""
+    rest = size % loop.strip
+    for first, number in (0, loop.strip), (size - rest, rest):
+        count = size // loop.strip if first == 0 else 1
+        if number and count:
+            turns(f, loop, first, number, count)
+    f.strips.pop(loop.axis, None)
 
 
 def write_together(f, loop, size):
@@ -209,7 +221,7 @@ def turns(f, loop, first, step, count):
     """Write turns of a loop, through which the running values of its folds go."""
 
     def body(index):
-        f.indices[loop.axis] = index
+        f.move(loop.axis, index, step if loop.strip else 0)
         write_steps(f, loop.body)
 
     if loop.parallel:

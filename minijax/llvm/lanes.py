@@ -2,6 +2,7 @@
 # edit the chapter, not this file.
 """Lanes: where the elements of a vector are, and masks for those that count."""
 
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from minijax.llvm.types import listed, splat, type_in_memory, vector_type
@@ -26,12 +27,37 @@ class Elements(LLVMFunction):
       live: how many of them stand for an index below the size of the axis.
       owned: memory that belongs to the function: from keys to names and types.
       reserved: from the same keys to how many numbers there is memory for.
+      strips: from axes that are done in strips to where this one begins, how many
+        indices it has, and how many of them are done.
     """
 
     def __init__(self, kernel):
         super().__init__()
         self.kernel, self.owned, self.reserved = kernel, {}, {}
         self.indices, self.axis, self.lanes, self.live = {}, None, 0, 0
+        self.strips = {}
+
+    def extent(self, axis):
+        """Return how many indices a loop along an axis goes through here."""
+        return self.strips[axis][1] if axis in self.strips else self.kernel.sizes[axis]
+
+    def move(self, axis, index, strip=0):
+        """Say that the index along an axis is this one, or so many of a strip."""
+        if strip:
+            self.strips[axis] = index, strip, 0
+        elif axis in self.strips:
+            start, size, _ = self.strips[axis]
+            self.strips[axis] = start, size, index
+            index = self.sum(start, index)
+        self.indices[axis] = index
+
+    @contextmanager
+    def within_strips(self):
+        """Let indices be counted from the beginnings of strips for a while."""
+        before = self.indices
+        self.indices = before | {axis: x[2] for axis, x in self.strips.items()}
+        yield
+        self.indices = before
 
     def along(self, place):
         """Return the stride from one lane to the next."""
@@ -142,7 +168,7 @@ class Elements(LLVMFunction):
           write: a function that writes turns; it is given the first index, the step,
             and how many turns there are.
         """
-        size = self.kernel.sizes[axis]
+        size = self.extent(axis)
         self.axis, self.lanes, self.live = axis, lanes, lanes
         write(0, lanes, size // lanes)
         if size % lanes:

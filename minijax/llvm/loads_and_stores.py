@@ -179,9 +179,14 @@ def read_row(f, kind, address, mask):
     pointer = f.emit(f"bitcast {kind}* {address} to {vector}*", "p")
     if not mask:
         return f.emit(f"load {vector}, {vector}* {pointer}, align {width}", "x")
-    name = _suffix(kind, f.lanes)
-    bools, other = (f"<{f.lanes} x i1>", mask), (vector, "zeroinitializer")
-    where = (f"{vector}*", pointer), ("i32", width)
+    return read_some(f, kind, pointer, f.lanes, mask)
+
+
+def read_some(f, kind, pointer, lanes, mask):
+    """Write the load of those neighbours that a mask lets through."""
+    vector, name = vector_type(kind, lanes), _suffix(kind, lanes)
+    bools, other = (f"<{lanes} x i1>", mask), (vector, "zeroinitializer")
+    where = (f"{vector}*", pointer), ("i32", width_of(kind))
     return f.call(vector, f"llvm.masked.load.{name}.p0{name}", *where, bools, other)
 
 
@@ -193,9 +198,15 @@ def write_row(f, kind, address, x, mask):
     pointer = f.emit(f"bitcast {kind}* {address} to {vector}*", "p")
     if not mask:
         return f.line(f"store {vector} {x}, {vector}* {pointer}, align {width}")
-    name = _suffix(kind, f.lanes)
-    where = (f"{vector}*", pointer), ("i32", width), (f"<{f.lanes} x i1>", mask)
-    return f.call("void", f"llvm.masked.store.{name}.p0{name}", (vector, x), *where)
+    return write_some(f, kind, pointer, x, f.lanes, mask)
+
+
+def write_some(f, kind, pointer, x, lanes, mask):
+    """Write the store of those neighbours that a mask lets through."""
+    vector, name = vector_type(kind, lanes), _suffix(kind, lanes)
+    where = (f"{vector}*", pointer), ("i32", width_of(kind))
+    some = (vector, x), *where, (f"<{lanes} x i1>", mask)
+    return f.call("void", f"llvm.masked.store.{name}.p0{name}", *some)
 
 
 def write_first(f, kind, address, x):

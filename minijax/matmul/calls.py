@@ -32,7 +32,7 @@ def write_call(f, step, buffers, space, callee=None):
     addresses = [f.cast("i8", buffer, kind) for buffer in buffers]
     starts = [f.at(kind, *pair) for pair in zip(addresses, [x.offset for x in views])]
     dtype = step.out.dtype
-    name = callee or name_of_gemm(dtype)
+    name = callee or name_of_gemm(dtype, step.pairs)
     call = functools.partial(write_one, f, name, dtype, space)
     write_calls(f, step, starts, 0, call)
 
@@ -68,13 +68,19 @@ def arguments(step, starts):
     return sizes[:-1]  # the columns of out lie side by side
 
 
-def write_product_step(f, step):
-    """Write the call of the function for matrix products, which is in no program."""
-    dtype, target = step.out.dtype, f.program.target
+def known_product(f, step):
+    """Return the name of the function for a `Product`, which is in no program."""
+    target, (dtype, pairs) = f.program.target, (step.out.dtype, step.pairs)
     which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
-    name = f"{name_of_gemm(dtype)}_{which}"
-    make_known(name, address(dtype, target))
+    name = f"{name_of_gemm(dtype, pairs)}_{which}"
+    make_known(name, address(dtype, target, pairs))
     f.declare(f"declare void @{name}({signature(dtype)})")
+    return name
+
+
+def write_product_step(f, step):
+    """Write the call of the function for matrix products."""
+    name = known_product(f, step)
     buffers = [f.address(buffer) for buffer in (*step.reads, *step.writes)]
     space = f.program.locations.workspaces.get(id(step), 0)
     write_call(f, step, buffers, f.offset("%arena", space), name)

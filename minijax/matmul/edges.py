@@ -6,16 +6,17 @@ Reference: F. Van Zee and R. van de Geijn, *BLIS: a framework for rapidly instan
 BLAS functionality* (ACM Transactions on Mathematical Software, 2015).
 """
 
-from minijax.arrays.dtypes import short_name
+from minijax.llvm.lanes import steps
+from minijax.llvm.loads_and_stores import read_some, write_some
 from minijax.llvm.types import pointer_to, type_of, vector_type
 from minijax.llvm.writing import LLVMFunction
-from minijax.matmul.sizes import both, holds, quotient, reckon, times
+from minijax.matmul.sizes import both, holds, quotient, reckon, times, write_panels
 from minijax.matmul.tiles import (
     Matrix,
     TileCall,
     function_text,
+    name_of_any,
     operands,
-    write_addition,
     write_tile_call,
 )
 
@@ -55,28 +56,36 @@ def write_any_tile(f, tile):
 def write_row_back(f, row, tile):
     """Write the copy of a row of the tile that was computed apart."""
     kind, lanes = type_of(tile.dtype), tile.lanes
+    vector, dtype = vector_type(kind, lanes), tile.dtype
     source = f.at(kind, "%apart", reckon(f, "mul", row, tile.columns))
     place = f.at(kind, "%c", reckon(f, "mul", row, "%c_row"))
 
-    def copy(start, lanes):
+    def copy(start, count):
+        mask = write_mask(f, count, lanes)
         x = f.load(kind, f.at(kind, source, start), lanes)
-        there = f.at(kind, place, start)
-        total = write_addition(f, tile.dtype, x, there, lanes)
-        x = f.choose("%more", total, x, vector_type(kind, lanes))
-        f.store(kind, x, there, lanes)
+        there = f.cast(kind, f.at(kind, place, start), vector)
 
-    vectors = reckon(f, "div", "%columns", lanes)
-    done = reckon(f, "mul", vectors, lanes)
-    times(f, vectors, lambda i: copy(reckon(f, "mul", i, lanes), lanes))
-    rest = reckon(f, "sub", "%columns", done)
-    times(f, rest, lambda i: copy(reckon(f, "add", i, done), 0))
+        def added():
+            old = read_some(f, kind, there, lanes, mask)
+            return [f.operation("add", [old, x], dtype, dtype, lanes)]
+
+        [total] = f.when("%more", added, [(vector, x)])
+        write_some(f, kind, there, total, lanes, mask)
+
+    write_panels(f, "%columns", lanes, copy)
+
+
+def write_mask(f, count, lanes):
+    """Write the mask of the first lanes, so many."""
+    limit = f.wide("i32", f.emit(f"trunc i64 {count} to i32"), lanes)
+    return f.emit(f"icmp ult <{lanes} x i32> {steps('i32', lanes)}, {limit}")
 
 
 def any_tile_function(tile):
     """Return the `FunctionText` of a tile, or of a part of one."""
     f = LLVMFunction()
     write_any_tile(f, tile)
-    return function_text(f, name_of_any(tile.dtype), any_operands(tile.dtype))
+    return function_text(f, name_of_any(tile), any_operands(tile.dtype))
 
 
 def any_operands(dtype):
@@ -85,13 +94,8 @@ def any_operands(dtype):
     return [*sizes, *operands(dtype), (pointer_to(type_of(dtype)), "%apart")]
 
 
-def write_any_call(f, dtype, rows, columns, call):
+def write_any_call(f, tile, rows, columns, call):
     """Write the call of the function for any tile; `call` is a `TileCall`."""
-    kinds, _ = zip(*any_operands(dtype))
+    kinds, _ = zip(*any_operands(tile.dtype))
     numbers = rows, columns, *call.numbers, "%apart"
-    f.call("void", name_of_any(dtype), *zip(kinds, numbers), own=True)
-
-
-def name_of_any(dtype):
-    """Return the name of the function for tiles and parts of them."""
-    return f"tile_{short_name(dtype)}"
+    f.call("void", name_of_any(tile), *zip(kinds, numbers), own=True)

@@ -15,12 +15,7 @@ from minijax.llvm.lanes import on_stack
 from minijax.llvm.targets import TargetLibrary
 from minijax.llvm.types import pointer_to, type_of
 from minijax.llvm.writing import LLVMFunction
-from minijax.matmul.edges import (
-    any_tile_function,
-    name_of_any,
-    parts_of,
-    write_any_call,
-)
+from minijax.matmul.edges import any_tile_function, parts_of, write_any_call
 from minijax.matmul.packing import name_of_pack, pack_function
 from minijax.matmul.sizes import (
     BOOL,
@@ -37,6 +32,7 @@ from minijax.matmul.tiles import (
     TileCall,
     function_text,
     name_of,
+    name_of_any,
     tile_function,
     tile_of,
 )
@@ -140,7 +136,7 @@ def write_packing(f, dtype, block, size):
     write_panels(f, size, width, panel)
 
 
-def write_tiles(f, dtype, left, right, c, sizes, more):
+def write_tiles(f, tile, left, right, c, sizes, more):
     """Write loops 4 and 5: the tiles of two blocks, `left` of a and `right` of b."""
     m, n = sizes
 
@@ -150,7 +146,7 @@ def write_tiles(f, dtype, left, right, c, sizes, more):
         def down(row, high):  # loop 5: panels of a
             a, there = left.panel(f, row, high), c.part(f, row, column)
             call = TileCall(left.depth, a, b, there, more)
-            write_any_call(f, dtype, high, wide, call)
+            write_any_call(f, tile, high, wide, call)
 
         write_panels(f, m, left.panels.width, down)
 
@@ -175,7 +171,7 @@ def write_product(f, blocking, a, b, c):
             left = Block(blocking.left, a.part(f, row, term), depth, behind)
             write_packing(f, dtype, left, m)
             there = c.part(f, row, column)
-            write_tiles(f, dtype, left, right, there, (m, n), more)
+            write_tiles(f, tile, left, right, there, (m, n), more)
 
         write_parts(f, "%m", limits.rows, tile.rows, rows)
 
@@ -221,41 +217,44 @@ def parameters(dtype):
 
 
 @functools.cache
-def function(dtype, target, limits=LIMITS):
+def function(dtype, target, limits=LIMITS, pairs=False):
     """Return the `FunctionText` of products of any size: ``gemm_f32`` and its like.
 
     Its parameters are those of `parameters`. The columns of c lie side by side;
-    ``%workspace`` has as many bytes as `workspace` says.
+    ``%workspace`` has as many bytes as `workspace` says. With `pairs`, the numbers of
+    the operands are pairs of short integers (`minijax.matmul.pairs`).
     """
-    tile, f = tile_of(dtype, target), LLVMFunction()
+    tile, f = tile_of(dtype, target)._replace(pairs=pairs), LLVMFunction()
     write_gemm(f, tile, limits)
-    made, whole = any_tile_function(tile), name_of_any(dtype)
+    made, whole = any_tile_function(tile), name_of_any(tile)
     called = {**f.needed, **made.needed, whole: made.text}
     for part in parts_of(tile):
         made = tile_function(part)
         called |= made.needed | {name_of(part): made.text}
     for width in (tile.rows, tile.columns):
         called[name_of_pack(dtype, width)] = pack_function(dtype, width, tile.lanes)
-    made = function_text(f, name_of_gemm(dtype), parameters(dtype), linkage="")
+    name = name_of_gemm(dtype, pairs)
+    made = function_text(f, name, parameters(dtype), linkage="")
     return FunctionText(made.text, called)
 
 
-def name_of_gemm(dtype):
+def name_of_gemm(dtype, pairs=False):
     """Return the name of the function for a dtype."""
-    return f"gemm_{short_name(dtype)}"
+    return f"gemm_{short_name(dtype)}{'_pairs' * pairs}"
 
 
 _kept: list = []  # two threads may make the same one, and programs call both
 
 
 @functools.cache
-def library(dtype, target):
+def library(dtype, target, pairs=False):
     """Return the machine code of `function`, which stays as long as the process."""
-    made = TargetLibrary(module_text([function(dtype, target)]), target)
-    _kept.append(made)
-    return made
+    made = module_text([function(dtype, target, pairs=pairs)])
+    _kept.append(TargetLibrary(made, target))
+    return _kept[-1]
 
 
-def address(dtype, target):
+def address(dtype, target, pairs=False):
     """Return the address of the machine code of `function`."""
-    return library(dtype, target).engine.get_function_address(name_of_gemm(dtype))
+    engine = library(dtype, target, pairs).engine
+    return engine.get_function_address(name_of_gemm(dtype, pairs))

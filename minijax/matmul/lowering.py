@@ -19,17 +19,21 @@ from minijax.arrays.numerics import wide
 from minijax.jitting.costs import FLOPS
 from minijax.kernels.backends import array_of
 from minijax.kernels.building import KernelBuilder, Pair, parts
+from minijax.kernels.kernel import Affine, Guard
 from minijax.kernels.program_steps import kernel_rules
 from minijax.kernels.steps import StepKind, cost_of_moving, step_kinds
-from minijax.kernels.views import Buffer, View, permuted, reshaped, stretched
+from minijax.kernels.views import Buffer, View, permuted, reshaped, sliced, stretched
 from minijax.matmul.gemm import workspace
 
 # Products of matrices with at most so many multiplications are kernels.
 SMALL = 16**3
 SHORT = 8  # and so are those with sums of so few terms: packing would cost as much
-# And so are those with so few rows, or so few columns, and so many numbers of the
-# other operand: it is read once, as it lies.
-FEW_ROWS, FEW_COLUMNS, MANY = 16, 8, 2**16
+# And so are those with so few rows, or so few columns that stay near the core, and so
+# many numbers of the other operand: it is read once, as it lies.
+FEW_ROWS, FEW_COLUMNS, NEAR, MANY = 16, 32, 2**13, 2**16
+LEVELS = 6  # what it costs to add up the lanes of a vector; a multiply-add costs 1
+PAIR = np.dtype("int32")  # two terms of sums, of one of these dtypes:
+HALVES = "int8", "uint8", "int16"
 
 
 class Product(NamedTuple):
@@ -38,11 +42,14 @@ class Product(NamedTuple):
     Attributes:
       lhs, rhs, out: views of one dtype, with the same axes before the last two. The
         rows of `out` lie one after the other.
+      pairs: whether each number of `lhs` and `rhs`, of 32 bits, is a pair of integers
+        of 16 bits; then both products of two pairs are added.
     """
 
     lhs: View
     rhs: View
     out: View
+    pairs: bool = False
 
     @property
     def programs(self):
@@ -78,17 +85,26 @@ def multiplied(program, step):
     """Return a function of the memory that does a `Product`, as NumPy does it."""
 
     def run(memory):
+        operands, out = (step.lhs, step.rhs), array_of(step.out, memory)
+        lhs, rhs = (array_of(view, memory) for view in operands)
         with np.errstate(all="ignore"):
-            lhs, rhs = array_of(step.lhs, memory), array_of(step.rhs, memory)
-            np.matmul(lhs, rhs, out=array_of(step.out, memory))
+            if step.pairs:
+                out[...] = sum(map(np.matmul, halves_of(lhs), halves_of(rhs)))
+            else:
+                np.matmul(lhs, rhs, out=out)
 
     return run
 
 
+def halves_of(x):
+    """Return the low and the high halves of integers of 32 bits, in 32 bits."""
+    return x << 16 >> 16, x >> 16
+
+
 def cost_of_product(step):
     """Return the costs of a product of matrices."""
-    count, rows, columns, terms = step.sizes
-    return Counter({FLOPS: 2 * count * rows * columns * terms}) + cost_of_moving(step)
+    flops = 2 * math.prod(step.sizes) * (1 + step.pairs)
+    return Counter({FLOPS: flops}) + cost_of_moving(step)
 
 
 step_kinds[Product] = StepKind(multiplied, cost_of_product)
@@ -115,12 +131,27 @@ def multiply(lowering, eqn, lhs, rhs):
     rhs = permuted(rhs, (*rhs_batch, *rhs_sum, *rhs_free))
     aval = eqn.outvars[0].aval
     batch, m, n, k = map(math.prod, groups)
-    tall = n <= FEW_COLUMNS and m * k >= MANY and lhs.strides[-1:] == (1,)
+    tall = m * k >= MANY and lhs.strides[-1:] == (1,)
+    across = n <= FEW_COLUMNS and k * n <= NEAR and rhs.strides[-1:] == (1,)
+    along = is_along(n, k)
     flat = m <= FEW_ROWS and k * n >= MANY and rhs.strides[-1:] == (1,)
-    if tall and 1 < n < m // 4 and k > SHORT and not groups[0]:
+    if tall and along and 1 < n < m // 4 and k > SHORT and not groups[0]:
         rhs = with_terms_close(lowering, rhs, len(groups[3]))
-    by_fold = tall or flat or suits_a_kernel(aval, batch, m, n, k)
-    return [(folded if by_fold else stepped)(lowering, aval, groups, lhs, rhs)]
+    tall = tall and (along or across)
+    if tall or flat or suits_a_kernel(aval, batch, m, n, k):
+        return [folded(lowering, aval, groups, lhs, rhs)]
+    add = by_pairs if are_short(aval, lhs, rhs) else stepped
+    return [add(lowering, aval, groups, lhs, rhs)]
+
+
+def is_along(n, k):
+    """Return whether sums cost less with lanes along their terms than across them.
+
+    There are `n` sums of `k` terms for each row; across them there is a vector of the
+    columns, and a multiply-add for each term.
+    """
+    vectors = 4 * math.ceil(k / 64) if k > 64 else math.ceil(k / 16)
+    return n * (vectors + LEVELS) <= k
 
 
 def with_terms_close(lowering, rhs, summed):
@@ -161,26 +192,36 @@ def stepped(lowering, aval, groups, lhs, rhs):
     """Add a `Product`, and what makes its operands matrices of one dtype."""
     dtype = wide(aval.dtype)
     lhs, rhs = (in_memory(lowering, x, dtype) for x in (lhs, rhs))
-    axes, views = matrices(groups, lhs, rhs)
-    if None in views:
-        lhs, rhs = (lowering.copy(x, ShapedArray(x.shape, dtype)) for x in (lhs, rhs))
-        axes, views = matrices(groups, lhs, rhs)
-    lhs, rhs = views
-    shape = (*axes, lhs.shape[-2], rhs.shape[-1])
-    out = lowering.allocate(ShapedArray(shape, dtype))
+    lhs, rhs = as_matrices(lowering, groups, lhs, rhs)
+    out = result_of(lowering, lhs, rhs, dtype)
     add = complex_product if dtype.kind == "c" else real_product
     add(lowering, lhs, rhs, out)
     return in_memory(lowering, reshaped(out, aval.shape), aval.dtype)
 
 
+def result_of(lowering, lhs, rhs, dtype):
+    """Return the view of memory for a product of matrices."""
+    shape = (*lhs.shape[:-1], rhs.shape[-1])
+    return lowering.allocate(ShapedArray(shape, dtype))
+
+
+def as_matrices(lowering, groups, lhs, rhs):
+    """Return operands as matrices; they are copied if strides alone cannot do it."""
+    views = matrices(groups, lhs, rhs)
+    if None in views:
+        copies = (lowering.copy(x, ShapedArray(x.shape, x.dtype)) for x in (lhs, rhs))
+        views = matrices(groups, *copies)
+    return views
+
+
 def matrices(groups, lhs, rhs):
-    """Return the axes of batches, one if possible, and the operands as matrices."""
+    """Return the operands as matrices, with one axis of batches if possible."""
     batch, (m, n, k) = groups[0], map(math.prod, groups[1:])
     for axes in [(math.prod(batch),), batch] if batch else [()]:
         views = reshaped(lhs, (*axes, m, k)), reshaped(rhs, (*axes, k, n))
         if None not in views:
             break
-    return axes, views
+    return views
 
 
 def in_memory(lowering, view, dtype):
@@ -210,3 +251,43 @@ def complex_product(lowering, lhs, rhs, out):
     real = k.sub(k.load(ac), k.load(bd))
     lowering.launch_into(out, k, Pair(real, k.add(k.load(ad), k.load(bc))))
     return out
+
+
+def are_short(aval, *operands):
+    """Return whether a product is the same if its operands have 16 bits."""
+    result = aval.dtype
+    fit = HALVES if result.itemsize > 2 else (*HALVES, "uint16")
+    whole = result.kind in "iu" and result.itemsize <= 4
+    return whole and all(x.dtype.name in fit for x in operands)
+
+
+def by_pairs(lowering, aval, groups, lhs, rhs):
+    """Add a `Product` of pairs, and what makes pairs of the operands' terms."""
+    lhs, rhs = (in_memory(lowering, x, x.dtype) for x in (lhs, rhs))
+    lhs, rhs = as_matrices(lowering, groups, lhs, rhs)
+    lhs, rhs = paired(lowering, lhs, -1), paired(lowering, rhs, -2)
+    out = result_of(lowering, lhs, rhs, PAIR)
+    lowering.steps.append(Product(lhs, rhs, out, pairs=True))
+    return in_memory(lowering, reshaped(out, aval.shape), aval.dtype)
+
+
+def paired(lowering, view, axis):
+    """Add a kernel that puts two neighbours along an axis, the last one alone, into
+    each number; return the view of the numbers."""
+    size, shape, steps = view.shape[axis], [*view.shape], [1] * len(view.shape)
+    shape[axis], steps[axis] = -(-size // 2), 2
+    k = KernelBuilder("pairs", shape)
+    second = Guard(Affine(1, tuple(step - 1 and 2 for step in steps)), size)
+    low, high = (neighbours(view, start, axis, steps, shape) for start in (0, 1))
+    low, high = k.load(low), k.load(high, (second,) * (size % 2))
+    low = k.apply("and", k.convert(low, PAIR), 2**16 - 1)
+    high = k.shift_left(k.convert(high, PAIR), 16)
+    aval = ShapedArray(tuple(shape), PAIR)
+    return lowering.launch(k, k.apply("or", low, high), aval)
+
+
+def neighbours(view, start, axis, steps, shape):
+    """Return every second element of an array along an axis, from the given one on."""
+    starts = [0] * len(shape)
+    starts[axis] = start
+    return sliced(view, starts, shape, steps)

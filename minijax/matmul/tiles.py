@@ -15,7 +15,8 @@ from minijax.arrays.dtypes import short_name
 from minijax.llvm.kernel_text import FunctionText
 from minijax.llvm.types import pointer_to, type_of, vector_type
 from minijax.llvm.writing import LLVMFunction
-from minijax.matmul.sizes import reckon
+from minijax.matmul.pairs import multiply_add_pairs
+from minijax.matmul.sizes import distances_of_rows, reckon
 
 
 def multiply_add(f, dtype, x, y, z, lanes):
@@ -31,12 +32,16 @@ def function_text(f, name, params, linkage="internal "):
 
 
 class Tile(NamedTuple):
-    """A part of a matrix: so many rows, with so many vectors of numbers in each."""
+    """A part of a matrix: so many rows, with so many vectors of numbers in each.
+
+    If it is one of `pairs`, each number of an operand stands for two short integers.
+    """
 
     rows: int
     vectors: int
     lanes: int
     dtype: np.dtype
+    pairs: bool = False
 
     @property
     def columns(self):
@@ -55,7 +60,8 @@ def write_sums(f, tile):
     The function has the parameters of `operands`.
     """
     kind, lanes = type_of(tile.dtype), tile.lanes
-    distances = [reckon(f, "mul", "%a_row", row) for row in range(tile.rows)]
+    multiply = multiply_add_pairs if tile.pairs else multiply_add
+    distances = distances_of_rows(f, tile.rows)
 
     def body(_, values):
         a, b, *sums = values
@@ -64,7 +70,7 @@ def write_sums(f, tile):
         x = [f.wide(kind, number, lanes) for number in x]
         factors = [(x[row], y[number]) for row, number in tile.places]
         terms = zip(factors, sums)
-        sums = [multiply_add(f, tile.dtype, *pair, z, lanes) for pair, z in terms]
+        sums = [multiply(f, tile.dtype, *pair, z, lanes) for pair, z in terms]
         return [f.at(kind, a, "%a_column"), f.at(kind, b, "%b_row"), *sums]
 
     zeros = [(vector_type(kind, lanes), "zeroinitializer")] * len(tile.places)
@@ -131,7 +137,12 @@ def tile_function(tile, finish=None):
 
 def name_of(tile):
     """Return the name of the function for a tile."""
-    return f"tile_{short_name(tile.dtype)}_{tile.rows}_{tile.vectors}"
+    return f"{name_of_any(tile)}_{tile.rows}_{tile.vectors}"
+
+
+def name_of_any(tile):
+    """Return the name of the function for tiles and parts of them."""
+    return f"tile_{short_name(tile.dtype)}{'_pairs' * tile.pairs}"
 
 
 class Matrix(NamedTuple):

@@ -128,7 +128,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
     Reference: ``jax.numpy.diag_indices``.
     """
-    return (lax.iota(np.dtype("int32"), n),) * ndim
+    return (lax.iota(int, n),) * ndim
 
 
 def meshgrid(

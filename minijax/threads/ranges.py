@@ -24,7 +24,7 @@ def outermost(kernel, target):
 
 def unit_of(loop):
     """Return of what a part of a loop has to be a multiple."""
-    return loop.lanes or loop.together or 1
+    return loop.lanes or loop.together or loop.strip or 1
 
 
 def range_function(kernel, name, target):

@@ -2,7 +2,6 @@
 # edit the chapter, not this file.
 """Steps that the threads of the pool share, in the text of programs."""
 
-import hashlib
 import math
 from typing import NamedTuple
 
@@ -13,8 +12,7 @@ from minijax.llvm.compiler import make_known
 from minijax.llvm.types import pointer_to, type_in_memory, type_of
 from minijax.llvm.writing import LLVMFunction
 from minijax.machine.step_writers import write_launch
-from minijax.matmul.calls import arguments, signature, write_one, write_product_step
-from minijax.matmul.gemm import address, name_of_gemm
+from minijax.matmul.calls import arguments, known_product, write_one, write_product_step
 from minijax.matmul.lowering import Product
 from minijax.matmul.sizes import reckon
 from minijax.matmul.tiles import tile_of
@@ -149,16 +147,6 @@ def cut(step, target):
     return (2, tile.columns) if n >= m else (1, tile.rows)
 
 
-def known_product(f, dtype):
-    """Return the name of the function for products, which is in no program."""
-    target = f.program.target
-    which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
-    name = f"{name_of_gemm(dtype)}_{which}"
-    make_known(name, address(dtype, target))
-    f.declare(f"declare void @{name}({signature(dtype)})")
-    return name
-
-
 def write_part(t, step, addresses, which, callee):
     """Write the call that does some batches, rows or columns of a product."""
     views, starts = (step.lhs, step.rhs, step.out), []
@@ -182,7 +170,7 @@ def write_shared_product(f, step):
     size = step.sizes[which]
     if size < 2 * unit or len(step.out.shape) > 3 or not may_share(time):
         return write_product_step(f, step)
-    callee = known_product(f, dtype)
+    callee = known_product(f, step)
     name = f"product{len(f.program.functions)}_task"
     write_task(f.program, name, lambda t, xs: write_part(t, step, xs, which, callee), 3)
     buffers = [f.address(buffer) for buffer in (*step.reads, *step.writes)]

@@ -2,9 +2,11 @@
 # edit the chapter, not this file.
 """Rows held in a buffer between the sweeps over them, and the folds at their ends."""
 
+import functools
 import math
 from typing import NamedTuple
 
+from minijax.kernels.jamming import jammers
 from minijax.kernels.kernel import Affine, Node, Store
 from minijax.kernels.loop_nests import Combine, Loop, Start, runs
 from minijax.kernels.nest_checking import step_checks
@@ -26,15 +28,32 @@ class Row(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """A step of a nest: a number is put into a row."""
+    """A step of a nest: a number is put into a row.
+
+    Attributes:
+      row: the `Row`.
+      turns: if it is one of several side by side, the `Turn` that it belongs to, of
+        each of these loops.
+    """
 
     row: Row
+    turns: tuple = ()
+
+    @property
+    def node(self):
+        """The node of the number."""
+        return functools.reduce(lambda x, turn: turn.node(x), self.turns, self.row.node)
 
 
 class Recall(NamedTuple):
     """A step of a nest: a number is taken from a row."""
 
     row: Row
+
+    @property
+    def node(self):
+        """The node of the number."""
+        return self.row.node
 
 
 def row_bytes(target):
@@ -207,12 +226,12 @@ def _only(loop, needed, own, kept):
     return loop._replace(body=body, folds=tuple(folds))
 
 
-def place_in(row, kernel, lanes):
+def place_in(f, row, lanes):
     """Return where in a row a number is: one after the other, the last axis fastest."""
-    strides, stride, room = [0] * len(kernel.sizes), lanes, row.room
+    strides, stride, room = [0] * len(f.kernel.sizes), lanes, row.room
     for axis in reversed(row.axes):
         strides[axis] = stride
-        stride, room = stride * (kernel.sizes[axis] + room), 0
+        stride, room = stride * (f.extent(axis) + room), 0
     return Affine(0, tuple(strides)), stride
 
 
@@ -220,16 +239,28 @@ def write_keep(f, step):
     """Write the store of a number, or a vector, into a row."""
     row = step.row
     place, size = place_in_row(f, row)
-    x, lanes = f.names[row.node], f.lanes_of(row.node)
-    write_own(f, row, row.node.dtype, place, size, x, lanes)
+    for turn in step.turns:
+        place = turn.place(place)
+    x, lanes = f.names[step.node], f.lanes_of(step.node)
+    with f.within_strips():
+        write_own(f, row, row.node.dtype, place, size, x, lanes)
 
 
 def write_recall(f, step):
     """Write the load of a number, or a vector, from a row."""
     row, (place, size) = step.row, place_in_row(f, step.row)
     lanes = f.lanes_of(row.node)
-    x = read_own(f, row, row.node.dtype, place, size, lanes)
+    with f.within_strips():
+        x = read_own(f, row, row.node.dtype, place, size, lanes)
     f.names[row.node] = x
+
+
+def jammed_keep(keep, turns):
+    """Return what several turns side by side put into a row."""
+    return [keep._replace(turns=(*keep.turns, turn)) for turn in turns]
+
+
+jammers[Keep] = jammed_keep
 
 
 def place_in_row(f, row):
@@ -238,7 +269,7 @@ def place_in_row(f, row):
     Where vectors lie along another axis, the numbers of all lanes stand together.
     """
     together = f.lanes_of(row.node) and f.axis not in row.axes
-    return place_in(row, f.kernel, f.lanes if together else 1)
+    return place_in(f, row, f.lanes if together else 1)
 
 
 step_writers.update({Keep: write_keep, Recall: write_recall})
@@ -247,7 +278,7 @@ step_writers.update({Keep: write_keep, Recall: write_recall})
 def check_keep(walk, keep):
     """Check that what is put into a row is known, and the row's axes move."""
     row = keep.row
-    walk.require(row.node in walk.known, keep, "there is no number to keep")
+    walk.require(keep.node in walk.known, keep, "there is no number to keep")
     walk.require({*row.axes} <= walk.axes, keep, "an axis of the row does not move")
     walk.kept.add(row)
 

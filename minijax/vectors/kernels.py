@@ -14,12 +14,13 @@ from minijax.vectors.marks import with_marks
 from minijax.vectors.nests import with_vectors
 from minijax.vectors.register_blocking import with_blocks
 from minijax.vectors.streaming import with_streams
+from minijax.vectors.strips import with_strips
 from minijax.vectors.transposing import with_tiles
 
 # Functions of a kernel, the steps of its nest, and a target, which return other steps.
 PASSES = (
-    with_tiles, with_vectors, hold_rows, with_row_ends, with_streams, with_blocks,
-    with_marks,
+    with_tiles, with_vectors, hold_rows, with_row_ends, with_strips, with_streams,
+    with_blocks, with_marks,
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from minijax.kernels.loop_nests import Combine, Loop, runs
 from minijax.kernels.scalar_ops import scalar_ops
 
 WAIT = 3  # what a turn of a running fold takes, as it waits for the one before
+LEVEL = 2  # what it takes to fold one half of a vector's lanes with the other
 
 
 def cost(step, axis, lanes=1):
@@ -45,7 +46,7 @@ def _cost_of_load(node, axis, lanes):
     stride = node.detail.place.strides[axis] if axis is not None else 1
     if abs(stride) <= 1:
         return 1
-    return stride if 1 < stride <= 4 else 3 * lanes
+    return 4 * stride - 3 if 1 < stride <= 4 else 3 * lanes
 
 
 def is_turn(step):
@@ -167,6 +168,7 @@ def cheapest(kernel, loop, target):
     registers = max(1, lanes // target.lanes(widest(loop)))
     wide = math.ceil(size / lanes) * registers
     wide *= cost_at_once(kernel, loop.body, loop.axis, lanes)
+    wide += len(loop.folds) * LEVEL * math.log2(lanes)
     if size > 1 and wide < inside and may_have_lanes(loop):
         return wide, loop._replace(lanes=lanes)
     return inside, loop._replace(body=[step for _, step in pairs])

@@ -8,6 +8,7 @@ floating-point operations in loops" (ACM TOPLAS, 1994).
 
 from minijax.kernels.kernel import Node, Store
 from minijax.kernels.loop_nests import Combine, Start, runs
+from minijax.vectors.held_rows import Keep
 from minijax.vectors.nests import is_function, is_loop, widest
 from minijax.vectors.streaming import Stream, far_bytes
 
@@ -74,7 +75,7 @@ def is_plain(nest):
     steps = [step for step in steps if not any(step is loop for loop in nest)]
     stores = [step for step in steps if isinstance(step, Store)]
     return (
-        all(isinstance(step, Node | Store | Start | Combine) for step in steps)
+        all(isinstance(step, Node | Store | Start | Combine | Keep) for step in steps)
         and not any(map(runs, nest[-1].folds))
         and not any(store.update for store in stores)
         and not any(map(is_function, nest[-1].body))

@@ -310,7 +310,7 @@ def _dtype(own, preferred):
     old, new = kind_of(own).replace("h", "f"), kind_of(preferred).replace("h", "f")
     signs = old + new
     fits = signs in ("ii", "uu", "if", "uf", "ff", "cc", "ui", "iu")
-    if not fits:
+    if not fits and own != np.bool_:
         raise TypeError(
             f"preferred_element_type={preferred} does not go with operands of {own}: "
             "integers become integers or floats, floats floats, and complex numbers "

@@ -29,6 +29,13 @@ def root_of_squares(x, axes, keepdims):
     return sqrt(total(squares, axes, keepdims, None))
 
 
+def extreme_size(ord, sizes, axes, keepdims):
+    """Return the greatest of sizes, of none 0, or the least for a negative order."""
+    if ord < 0:
+        return extreme("min", sizes, axes, keepdims=keepdims)
+    return extreme("max", sizes, axes, keepdims=keepdims, initial=0)
+
+
 def vector_norm(x, ord, axes, keepdims):
     """Return the norm of vectors along one axis."""
     if ord is None or ord == 2:
@@ -40,7 +47,7 @@ def vector_norm(x, ord, axes, keepdims):
         return total(counted, axes, keepdims, None)
     sizes = absolute(x)
     if ord in (np.inf, -np.inf):
-        return extreme("max" if ord > 0 else "min", sizes, axes, keepdims=keepdims)
+        return extreme_size(ord, sizes, axes, keepdims)
     if ord == 1:
         return total(sizes, axes, keepdims, None)
     return power(total(power(sizes, float(ord)), axes, keepdims, None), 1 / ord)
@@ -65,7 +72,7 @@ def matrix_norm(x, ord, axes, keepdims):
     rows, columns = axes
     summed, chosen = (rows, columns) if ord in (1, -1) else (columns, rows)
     totals = total(absolute(x), summed, True, None)
-    result = extreme("max" if ord > 0 else "min", totals, chosen, keepdims=True)
+    result = extreme_size(ord, totals, chosen, True)
     return result if keepdims else lax.squeeze(result, axes)
 
 

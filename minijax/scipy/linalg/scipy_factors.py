@@ -78,6 +78,12 @@ def cho_solve(
     return solve_triangular(c, x, 2 if lower else 0, lower)
 
 
+def _signature(a, b):
+    """Return what a system is: one right side, also a batch of them, or columns."""
+    batch = a.ndim == b.ndim + 1 and a.shape[-1] == b.shape[-1]
+    return "(n,n),(n)->(n)" if b.ndim == 1 or batch else "(n,n),(n,k)->(n,k)"
+
+
 _TRANS: dict[Any, int] = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 
@@ -95,7 +101,8 @@ def solve_triangular(
 
     Args:
       a: triangular matrices, of shape ``[..., n, n]``.
-      b: one right side, of shape ``[n]``, or several in columns, ``[..., n, k]``.
+      b: one right side, of shape ``[n]``, or several in columns, ``[..., n, k]``; with
+        one axis less than `a` and n last, one for each matrix.
       trans: 0 or ``"N"`` for `a`, 1 or ``"T"`` for its transpose, 2 or ``"C"`` for its
         adjoint.
       lower: which triangle is read.
@@ -112,9 +119,8 @@ def solve_triangular(
     how: dict = {"lower": lower, "unit_diagonal": unit_diagonal}
     how |= {"transpose_a": _TRANS[trans] > 0, "conjugate_a": _TRANS[trans] == 2}
     c, x = _inexact(a, b)
-    signature = "(n,n),(n)->(n)" if x.ndim == 1 else "(n,n),(n,k)->(n,k)"
     one = partial(triangular_solve, left_side=True, **how)
-    return vectorize(one, signature=signature)(c, x)
+    return vectorize(one, signature=_signature(c, x))(c, x)
 
 
 def solve(
@@ -150,8 +156,8 @@ def solve(
     if assume_a != "pos":
         return _systems.solve(a, b)
     c, x = _inexact(a, b)
-    signature = "(n,n),(n)->(n)" if x.ndim == 1 else "(n,n),(n,k)->(n,k)"
-    return vectorize(partial(_solve_definite, lower=lower), signature=signature)(c, x)
+    one = partial(_solve_definite, lower=lower)
+    return vectorize(one, signature=_signature(c, x))(c, x)
 
 
 def _solve_definite(a, b, lower):
@@ -191,13 +197,18 @@ def lu_solve(
       trans: 0 for the matrix, 1 for its transpose, 2 for its adjoint.
       overwrite_b, check_finite: not used.
 
+    Raises:
+      ValueError: for another `trans`.
+
     Reference: ``jax.scipy.linalg.lu_solve``.
     """
+    if trans not in (0, 1, 2):
+        raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
     factors, x = _inexact(lu_and_piv[0], b)
     pivots = jnp.asarray(lu_and_piv[1])
     rows = _elimination.lu_pivots_to_permutation(pivots, factors.shape[-1])
-    if x.ndim == 1:
-        return lu_solve(lu_and_piv, x[:, None], trans)[..., 0]
+    if _signature(factors, x) == "(n,n),(n)->(n)":
+        return lu_solve(lu_and_piv, x[..., None], trans)[..., 0]
     solved = vectorize(
         lambda f, r, x: _elimination.solved_by_factors(f, r, x, trans),
         signature="(n,n),(n),(n,k)->(n,k)",
@@ -218,12 +229,20 @@ def lu(
       permute_l: whether to return ``p @ l`` and u alone.
       overwrite_a, check_finite: not used.
 
+    Raises:
+      ValueError: for a batch of matrices; `vmap` takes one.
+
     Reference: ``jax.scipy.linalg.lu``.
     """
     [x] = _inexact(a)
+    if x.ndim != 2:
+        raise ValueError(
+            f"lu takes one matrix, got an array of shape {x.shape}. Use vmap(lu), or "
+            "lax.linalg.lu, which takes a batch."
+        )
     both, _, rows = _elimination.lu(x)
     m, k = x.shape[0], min(x.shape)
-    p = (rows[None, :] == jnp.arange(m)[:, None]).astype(x.dtype)
+    p = (rows[None, :] == jnp.arange(m)[:, None]).astype(x.real.dtype)
     lower = jnp.tril(both, -1)[:, :k] + jnp.eye(m, k, dtype=x.dtype)
     upper = jnp.triu(both)[:k, :]
     return (p.astype(x.dtype) @ lower, upper) if permute_l else (p, lower, upper)
@@ -304,7 +323,7 @@ def eigh(
     """
     wanted = {"b": (b, None), "type": (type, 1), "eigvals": (eigvals, None)}
     for name, (given, only) in wanted.items():
-        if given is not only and given != only:
+        if given is not only and (only is None or given != only):
             raise NotImplementedError(
                 f"Only the {name}={only} case of eigh is implemented."
             )

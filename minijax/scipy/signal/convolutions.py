@@ -11,7 +11,7 @@ from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
-from minijax.lax.promotion import promote_dtypes_inexact
+from minijax.lax.promotion import promote_dtypes, promote_dtypes_inexact
 from minijax.typing import ArrayLike
 from minijax.windows.convolution import conv_general_dilated
 
@@ -66,13 +66,14 @@ def convolve(
     Args:
       mode: ``"full"``, wherever they overlap; ``"same"``, as many as the longer one
         has; ``"valid"``, where the shorter one is inside.
+      preferred_element_type: the dtype of the result; integers stay integers then.
 
     Raises:
       ValueError: if one is no row, or is empty.
 
     Reference: ``jax.numpy.convolve``.
     """
-    a, v = _rows("convolve", a, v, mode)
+    a, v = _rows("convolve", a, v, mode, preferred_element_type)
     if a.shape[0] < v.shape[0]:
         a, v = v, a
     pads = [_pads_of(mode, a.shape[0], a.shape[0], v.shape[0])]
@@ -99,7 +100,7 @@ def correlate(
 
     Reference: ``jax.numpy.correlate``.
     """
-    a, v = _rows("correlate", a, v, mode)
+    a, v = _rows("correlate", a, v, mode, preferred_element_type)
     v, turned = _conjugated(v), a.shape[0] < v.shape[0]
     if turned:
         a, v = v, a
@@ -117,7 +118,7 @@ def _conjugated(x):
     return lax.conj(x) if typeof(x).dtype.kind == "c" else x
 
 
-def _rows(name, a, v, mode):
+def _rows(name, a, v, mode, preferred):
     _check_mode(mode)
     if typeof(a).ndim != 1 or typeof(v).ndim != 1:
         raise ValueError(
@@ -129,4 +130,4 @@ def _rows(name, a, v, mode):
             f"{name}: inputs cannot be empty, got shapes {typeof(a).shape} and "
             f"{typeof(v).shape}."
         )
-    return promote_dtypes_inexact(a, v)
+    return (promote_dtypes_inexact if preferred is None else promote_dtypes)(a, v)

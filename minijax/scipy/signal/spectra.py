@@ -148,6 +148,15 @@ def _middles(signal, count, step, whole):
     return places if whole else places - count / 2
 
 
+def _complex_of(dtype):
+    """Return the dtype of spectra; there are none of half precision."""
+    if dtype.itemsize < 4:
+        raise ValueError(
+            f"Spectra are of float32 or float64, got {dtype}: use x.astype('float32')."
+        )
+    return to_complex(to_real(dtype))
+
+
 def _spectra(
     x, y, fs, window, nperseg, noverlap, nfft, trend, onesided, scaling, axis,
     mode, boundary, padded,
@@ -164,7 +173,7 @@ def _spectra(
     if any(each.ndim != x.ndim for each in signals):
         raise ValueError("two-arguments must have the same rank.")
     outer = _without(signals, axis)
-    dtype, complex_dtype = x.dtype, to_complex(to_real(x.dtype))
+    dtype, complex_dtype = x.dtype, _complex_of(x.dtype)
     win, count = _pieces(window, nperseg, x.shape[axis], dtype)
     noverlap = count // 2 if noverlap is None else index(noverlap)
     nfft = count if nfft is None else index(nfft)
@@ -362,7 +371,7 @@ def istft(
     if last == before:
         raise ValueError("Must specify differing time and frequency axes!")
     [z] = promote_dtypes_inexact(z)
-    z = z if z.dtype.kind == "c" else z.astype(to_complex(z.dtype))
+    z = z if z.dtype.kind == "c" else z.astype(_complex_of(z.dtype))
     size = z.shape[before]
     usual = 2 * (size - 1) if input_onesided else size
     count = index(nperseg or usual)

@@ -98,8 +98,8 @@ def _sign_of_gamma(x):
     below = lax.floor(x)
     pole = (x < 0) & (x == below) | jnp.isnan(x)
     odd = (x < 0) & jnp.not_equal(below % 2, 0) | (x == 0) & jnp.signbit(x)
-    one = np.ones((), x.dtype)
-    return jnp.where(pole, np.nan * one, jnp.where(odd, -one, one))
+    one, nan = np.ones((), x.dtype), np.asarray(np.nan, x.dtype)
+    return jnp.where(pole, nan, jnp.where(odd, -one, one))
 
 
 def _gamma(x):

@@ -5,6 +5,8 @@
 Reference: ``jax.scipy.stats``.
 """
 
+import math
+
 import numpy as np
 
 from minijax import lax
@@ -16,7 +18,7 @@ from minijax.scipy.special.incomplete import incomplete_beta, lower_gamma, upper
 from minijax.scipy.special.normal_integrals import log_ndtr, ndtr, ndtri
 from minijax.scipy.stats.records import between, distribution, family, if_valid
 
-_LOG_ROOT = np.log(2 * np.pi) / 2
+_LOG_ROOT = math.log(2 * np.pi) / 2
 
 norm = family(
     "norm",
@@ -32,7 +34,7 @@ norm = family(
 cauchy = family(
     "cauchy",
     "pdf logcdf logsf",
-    logpdf=lambda x: -np.log(np.pi) - lax.log1p(x * x),
+    logpdf=lambda x: -math.log(np.pi) - lax.log1p(x * x),
     cdf=lambda x: 0.5 + lax.atan(x) / np.pi,
     sf=lambda x: 0.5 - lax.atan(x) / np.pi,
     ppf=lambda q: lax.tan(np.pi * q - np.pi / 2),
@@ -41,7 +43,7 @@ cauchy = family(
 laplace = family(
     "laplace",
     "pdf",
-    logpdf=lambda x: -abs(x) - np.log(2),
+    logpdf=lambda x: -abs(x) - math.log(2),
     cdf=lambda x: jnp.where(
         x <= 0, lax.exp(-abs(x)) / 2, 1 - lax.exp(-abs(x)) / 2
     ),
@@ -99,7 +101,7 @@ chi2 = family(
     "pdf logcdf logsf",
     (0, np.inf),
     logpdf=lambda x, df: (
-        (df / 2 - 1) * lax.log(x) - x / 2 - gammaln(df / 2) - np.log(2) * df / 2
+        (df / 2 - 1) * lax.log(x) - x / 2 - gammaln(df / 2) - math.log(2) * df / 2
     ),
     cdf=lambda x, df: lower_gamma(df / 2, x / 2),
     sf=lambda x, df: upper_gamma(df / 2, x / 2),
@@ -129,7 +131,7 @@ t = family(
 
 def _log_one_less_exp(x):
     """Return ``log(1 - exp(-x))`` for positive `x`."""
-    near = x <= np.log(2)
+    near = x <= math.log(2)
     low = jnp.where(near, x, 1)
     return jnp.where(near, lax.log(-lax.expm1(-low)), lax.log1p(-lax.exp(-x)))
 
@@ -201,7 +203,7 @@ wrapcauchy = distribution(
         lambda x, c: jnp.where(
             (x >= 0) & (x <= 2 * np.pi),
             lax.log(1 - c * c)
-            - np.log(2 * np.pi)
+            - math.log(2 * np.pi)
             - lax.log(1 + c * c - 2 * c * lax.cos(x)),
             -np.inf,
         ),

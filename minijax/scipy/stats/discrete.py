@@ -31,7 +31,8 @@ def _bernoulli_below(k, p):
 
 
 def _bernoulli_quantile(q, p):
-    value = jnp.where(q <= 1 - p, 0, 1)
+    zero, one = (np.asarray(value, q.dtype) for value in (0, 1))
+    value = jnp.where(q <= 1 - p, zero, one)
     return jnp.where(_invalid_share(q) | _invalid_share(p), np.nan, value)
 
 

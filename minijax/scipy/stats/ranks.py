@@ -49,6 +49,8 @@ def mode(
 ) -> Any:
     """Return the most frequent value along an axis, the least where several are.
 
+    All NaN are one value, and a large one.
+
     Args:
       a: an array.
       axis: along which; None for all axes.
@@ -80,17 +82,18 @@ def mode(
 
 def _most_frequent(x):
     ordered = lax.sort(x)
-    same = (ordered[:, None] == ordered) if len(x) <= 32 else None
-    if same is not None:
-        counts = jnp.maximum(same.sum(1), 1)
+    if len(x) > 32:
+        behind = jnp.searchsorted(ordered, ordered, side="right")
+        counts = behind - jnp.searchsorted(ordered, ordered)
     else:
-        counts = jnp.maximum(
-            jnp.searchsorted(ordered, ordered, side="right")
-            - jnp.searchsorted(ordered, ordered),
-            1,
-        )
+        counts = _equal(ordered[:, None], ordered).sum(1)
     place = counts.argmax()
     return ordered[place], counts[place]
+
+
+def _equal(x, y):
+    """Return where two numbers are equal, or both NaN."""
+    return (x == y) | ((x != x) & (y != y))
 
 
 def rankdata(

@@ -5,6 +5,7 @@
 Reference: ``jax.scipy.stats``.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def _normal_logpdf(
             "allow_singular argument of multivariate_normal.logpdf"
         )
     x, mean, cov = promote_dtypes_inexact(*map(jnp.asarray, (x, mean, cov)))
-    log_tau = np.log(2 * np.pi)
+    log_tau = math.log(2 * np.pi)
     if not mean.ndim:
         return -0.5 * lax.square(x - mean) / cov - 0.5 * (log_tau + lax.log(cov))
     n = mean.shape[-1]
