@@ -1705,6 +1705,7 @@ REGISTERS: list[str] = [
     "minijax.spmd.spreading_rules",
     "minijax.spmd.mesh_programs",
     "minijax.spmd.program_ends",
+    "minijax.experimental.checkify.mesh_rules",
     "minijax.spmd.spreading_windows",
     "minijax.spmd.spreading_places",
     "minijax.spmd.spreading_loops",
