@@ -461,6 +461,11 @@ PUBLIC: dict[str, dict[str, str]] = {
     "minijax.flatten_util": {
         "ravel_pytree": "minijax.pytrees.raveling",
     },
+    "minijax.image": {
+        "ResizeMethod": "minijax.image.resampling",
+        "resize": "minijax.image.resampling",
+        "scale_and_translate": "minijax.image.resampling",
+    },
     "minijax.interpreters": {},
     "minijax.interpreters.ad": {},
     "minijax.interpreters.batching": {},
@@ -1503,6 +1508,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "gammaln": "minijax.scipy.special.gamma_functions",
         "gammasgn": "minijax.scipy.special.gamma_functions",
         "hyp1f1": "minijax.scipy.special.integrals",
+        "hyp2f1": "minijax.scipy.special.hypergeometric",
         "i0": "minijax.scipy.special.borrowed",
         "i0e": "minijax.scipy.special.borrowed",
         "i1": "minijax.scipy.special.borrowed",
@@ -1538,6 +1544,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "dirichlet": "minijax.scipy.stats.vectors",
         "expon": "minijax.scipy.stats.continuous",
         "gamma": "minijax.scipy.stats.continuous",
+        "gaussian_kde": "minijax.scipy.stats.densities",
         "gennorm": "minijax.scipy.stats.continuous",
         "geom": "minijax.scipy.stats.discrete",
         "gumbel_l": "minijax.scipy.stats.continuous",

@@ -53,7 +53,11 @@ def typeof(x: Any) -> ShapedArray:
     if rule is not None:
         return rule(x)
     aval = getattr(x, "aval", None)
-    return rule_of_class(aval_rules, x)(x) if aval is None else aval
+    if type(aval) is ShapedArray:
+        return aval
+    if aval is None:
+        return rule_of_class(aval_rules, x)(x)
+    return ShapedArray(aval.shape, aval.dtype, aval.weak_type)  # that of real JAX
 
 
 PYTHON_SCALARS = (bool, int, float, complex)
