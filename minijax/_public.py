@@ -1529,6 +1529,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "sici": "minijax.scipy.special.integrals",
         "softmax": "minijax.scipy.special.scores",
         "spence": "minijax.scipy.special.integrals",
+        "sph_harm_y": "minijax.scipy.special.hypergeometric",
         "wofz": "minijax.scipy.special.integrals",
         "xlog1py": "minijax.scipy.special.entropies",
         "xlogy": "minijax.scipy.special.entropies",

@@ -3,8 +3,8 @@
 """Images are resampled by separable convolution kernels.
 
 Source: R. G. Keys, *Cubic convolution interpolation for digital image processing*, IEEE
-Trans. Acoust., Speech, Signal Process. 29 (1981); C. E. Duchon, *Lanczos filtering in one
-and two dimensions*, J. Appl. Meteor. 18 (1979).
+Trans. Acoust., Speech, Signal Process. 29 (1981); C. E. Duchon, *Lanczos filtering in
+one and two dimensions*, J. Appl. Meteor. 18 (1979).
 
 Reference: ``jax.image``.
 """
@@ -93,21 +93,23 @@ _KERNELS = {
 
 def _overlaps_of_pixels(old, new, scale, translation):
     """Return how much of each new pixel, cast back, lies on each old one."""
-    left = (jnp.arange(new, dtype=scale.dtype) - translation) / scale
+    inverse = 1 / scale
+    left = jnp.arange(new, dtype=scale.dtype) * inverse - translation * inverse
     start = jnp.arange(old, dtype=scale.dtype)[:, None]
-    end = jnp.minimum(left + 1 / scale, start + 1)
+    end = jnp.minimum(left + inverse, start + 1)
     return jnp.maximum(0, end - jnp.maximum(left, start))
 
 
 def _pixel_weights(old, new, scale, translation, method, antialias):
     """Return the matrix ``[old, new]`` of weights along an axis."""
-    centre = (jnp.arange(new, dtype=scale.dtype) + 0.5 - translation) / scale - 0.5
+    inverse, pixels = 1 / scale, jnp.arange(new, dtype=scale.dtype)
+    centre = (pixels + 0.5) * inverse - translation * inverse - 0.5
     edges = 2 if method is ResizeMethod.CUBIC_PYTORCH else 0
     if method is ResizeMethod.AREA:
         weights = _overlaps_of_pixels(old, new, scale, translation)
     else:
         pixels = jnp.arange(-edges, old + edges, dtype=scale.dtype)
-        width = jnp.maximum(1 / scale, 1) if antialias else 1
+        width = jnp.maximum(inverse, 1) if antialias else 1
         weights = _KERNELS[method](abs(centre - pixels[:, None]) / width)
     if edges:  # pixels beyond an edge are like the one at the edge
         first, last = weights[: edges + 1].sum(0), weights[-edges - 1 :].sum(0)
@@ -139,11 +141,11 @@ def _size_of_image(image, shape):
     return shape
 
 
-def _resampled_along(image, shape, axes, scale, translation, method, antialias, precision):
+def _resampled_along(image, shape, axes, scale, translation, method, smooth, precision):
     for place, axis in enumerate(axes):
         axis = canonicalize_axis(axis, image.ndim)
         sizes = image.shape[axis], shape[axis]
-        how = scale[place], translation[place], method, antialias
+        how = scale[place], translation[place], method, smooth
         weights = _pixel_weights(*sizes, *how).astype(image.dtype)
         found = jnp.tensordot(image, weights, (axis, 0), precision=precision)
         image = jnp.moveaxis(found, -1, axis)
@@ -188,8 +190,8 @@ def scale_and_translate(
             "scale_and_translate."
         )
     [x] = promote_dtypes_inexact(x)
-    scale, move = promote_dtypes_inexact(jnp.asarray(scale), jnp.asarray(translation))
-    return _resampled_along(x, shape, spatial_dims, scale, move, found, antialias, precision)
+    both = promote_dtypes_inexact(jnp.asarray(scale), jnp.asarray(translation))
+    return _resampled_along(x, shape, spatial_dims, *both, found, antialias, precision)
 
 
 def resize(

@@ -34,8 +34,6 @@ SUITES = {
         "chex/**/*_test.py",
         "absl-py toolz dm-tree cloudpickle",
         skips={
-            "A test before it runs what waits for the end of the process, after which "
-            "no other thread may compile.": ["*::test_log_abs_fn_jitted_*thread"],
             "Compiled functions are told by the name of a class of jaxlib.": [
                 "*::test_is_traceable__with_jit",
                 "*::test_incorrect_ordering",

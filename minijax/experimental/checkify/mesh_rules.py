@@ -13,7 +13,6 @@ from minijax.experimental.checkify.checks import Error
 from minijax.experimental.checkify.error_values import Failure
 from minijax.forgetting.programs import stage
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
-from minijax.pytrees.treedefs import tree_flatten
 from minijax.replicas.partition_specs import PartitionSpec
 from minijax.replicas.sharded_maps import body_trace, shard_map_p
 

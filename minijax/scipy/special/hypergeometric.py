@@ -33,16 +33,17 @@ def _ends(a):
     return (a <= 0) & _is_integer(a)
 
 
+def _next(n, a, b, c, x):
+    """Return by what a term is multiplied to be the n-th."""
+    return (a + n - 1) * (b + n - 1) / (c + n - 1) / n * x
+
+
 def _ratio(a, b, c, x):
-    """Return the function that says by what a term is multiplied to be the next."""
+    """Return the function `_next` of n, 0 behind the end of a polynomial."""
     last = jnp.where(_ends(a), -jnp.round(a), np.inf)
     last = jnp.minimum(last, jnp.where(_ends(b), -jnp.round(b), np.inf))
 
-    def ratio(n):
-        over = n > last
-        return jnp.where(over, 0, (a + n - 1) * (b + n - 1) / (c + n - 1) / n * x)
-
-    return ratio
+    return lambda n: jnp.where(n > last, 0, _next(n, a, b, c, x))
 
 
 def _gauss(a, b, c, x):
@@ -66,7 +67,7 @@ def _two_series(a, b, c, s):
 
 
 def _with_logarithm(a, b, m, s):
-    """Return the function of ``1 - s`` with ``c = a + b + m``, for an integer m >= 0."""
+    """Return the function of ``1 - s``, ``c = a + b + m``, for an integer m >= 0."""
     c, some = a + b + m, m > 0
 
     def short(n):
@@ -114,7 +115,8 @@ def _hypergeometric(a, b, c, x):
     s = jnp.where(negative, 1 / (1 - x), 1 - x)
     found = jnp.where(near, _near_one(p, q, c, jnp.where(near, s, 0.5)), found)
     d = c - a - b
-    at_one = jnp.where(d > 0, _gammas([c, jnp.where(d > 0, d, 1)], [c - a, c - b]), np.inf)
+    total = _gammas([c, jnp.where(d > 0, d, 1)], [c - a, c - b])
+    at_one = jnp.where(d > 0, total, np.inf)
     found = jnp.where((x == 1) & ~polynomial, at_one, found)
     found = jnp.where((x > 1) & ~polynomial, np.inf, found)
     found = jnp.where(negative, lax.pow(jnp.where(negative, 1 - x, 1), -b), 1) * found
@@ -125,12 +127,11 @@ def _slope_of_series(factor):
     """Return the rule for a parameter: each term's derivative follows the term's."""
 
     def rule(y, a, b, c, x):
-        ratio = _ratio(a, b, c, x)
-
         def step(n, state):
             term, moved, total = state
-            moved = moved * ratio(n) + term * factor(n, a, b, c, x)
-            term = term * ratio(n)
+            ratio = _next(n, a, b, c, x)
+            moved = moved * ratio + term * factor(n, a, b, c, x)
+            term = term * ratio
             eps = jnp.finfo(x.dtype).eps
             active = (abs(moved) > eps * abs(total)) | ((term != 0) & (total == 0))
             return active, (term, moved, total + moved)
@@ -147,7 +148,7 @@ slopes(
     _smooth_hypergeometric,
     _slope_of_series(lambda n, a, b, c, x: (b + n - 1) / (c + n - 1) / n * x),
     _slope_of_series(lambda n, a, b, c, x: (a + n - 1) / (c + n - 1) / n * x),
-    _slope_of_series(lambda n, a, b, c, x: -_ratio(a, b, c, x)(n) / (c + n - 1)),
+    _slope_of_series(lambda n, a, b, c, x: -_next(n, a, b, c, x) / (c + n - 1)),
     lambda y, a, b, c, x: a * b / c * _smooth_hypergeometric(a + 1, b + 1, c + 1, x),
 )
 
