@@ -82,7 +82,7 @@ def _cubic_kernel(steep, x):
     return jnp.where(x < 1, inner, jnp.where(x < 2, outer, 0))
 
 
-_KERNELS = {
+_KERNELS: dict[ResizeMethod, Any] = {
     ResizeMethod.LINEAR: _triangle_kernel,
     ResizeMethod.LANCZOS3: partial(_lanczos_kernel, 3),
     ResizeMethod.LANCZOS5: partial(_lanczos_kernel, 5),
@@ -190,8 +190,9 @@ def scale_and_translate(
             "scale_and_translate."
         )
     [x] = promote_dtypes_inexact(x)
-    both = promote_dtypes_inexact(jnp.asarray(scale), jnp.asarray(translation))
-    return _resampled_along(x, shape, spatial_dims, *both, found, antialias, precision)
+    scale, move = promote_dtypes_inexact(jnp.asarray(scale), jnp.asarray(translation))
+    how = found, antialias, precision
+    return _resampled_along(x, shape, spatial_dims, scale, move, *how)
 
 
 def resize(

@@ -98,8 +98,8 @@ def _near_one(a, b, c, s):
     whole, turned = _is_integer(d), d < -0.5
     some = jnp.where(whole, d + 0.375, d)
     apart = _two_series(a, b, a + b + some, s)
-    pair = (jnp.where(turned, c - each, each) for each in (a, b))
-    joint = _with_logarithm(*pair, abs(jnp.round(d)), s)
+    first, second = (jnp.where(turned, c - each, each) for each in (a, b))
+    joint = _with_logarithm(first, second, abs(jnp.round(d)), s)
     joint = jnp.where(turned, lax.pow(s, jnp.round(d)), 1) * joint
     return jnp.where(whole, joint, apart)
 
@@ -226,6 +226,6 @@ def sph_harm_y(
     n, m, theta, phi = jnp.broadcast_arrays(n, m, jnp.atleast_1d(theta), phi)
     size = abs(m)
     found = _legendre(jnp.minimum(n, n_max), size, lax.cos(theta), n_max)
-    found = jnp.where((m < 0) & (m % 2 == 1), -found, found)
+    found = jnp.where((m < 0) & jnp.equal(m % 2, 1), -found, found)
     angle = m.astype(phi.dtype) * phi
     return lax.complex(found * lax.cos(angle), found * lax.sin(angle))
