@@ -17,6 +17,7 @@ from minijax import experimental as experimental
 from minijax import export as export
 from minijax import extend as extend
 from minijax import flatten_util as flatten_util
+from minijax import image as image
 from minijax import interpreters as interpreters
 from minijax import lax as lax
 from minijax import nn as nn

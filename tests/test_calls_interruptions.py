@@ -198,10 +198,28 @@ thread.start()
 """
 
 
+NOT_THE_END = """
+import atexit, threading
+from minijax import jit
+atexit.register(lambda: None)
+jit(lambda x: x + 1, backend="cpu")(1.0)
+atexit._run_exitfuncs()
+def work():
+    print(float(jit(lambda x: x * 3 + 1, backend="cpu")(1.0)), flush=True)
+thread = threading.Thread(target=work, daemon=True)
+thread.start()
+thread.join(60)
+"""
+
+
 @pytest.mark.parametrize(
     "program, said",
-    [(AT_THE_END, "compiled ended False"), (JOINED_AT_THE_END, "3.0 False")],
-    ids=["waits for LLVM and keeps it", "helps who is waited for"],
+    [
+        (AT_THE_END, "compiled ended False"),
+        (JOINED_AT_THE_END, "3.0 False"),
+        (NOT_THE_END, "4.0"),
+    ],
+    ids=["waits for LLVM and keeps it", "helps who is waited for", "run by hand"],
 )
 def test_the_end_of_a_process(program, said):
     assert said_by(program) == said.split()

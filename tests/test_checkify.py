@@ -58,15 +58,24 @@ def test_kinds_of_failures_differ_between_branches():
     assert checked(jnp.float32(-4))[0].get() == "division by zero"
 
 
-def test_a_mesh_with_something_to_check_is_refused():
+def test_the_first_device_of_a_mesh_that_fails_is_reported():
     mesh = minijax.make_mesh((1,), ("i",))
     spec = minijax.P("i")
-    mapped = shard_map(lambda x: jnp.log(x), mesh=mesh, in_specs=spec, out_specs=spec)
-    checked = checkify.checkify(mapped, checkify.nan_checks)
-    with pytest.raises(NotImplementedError, match="does not look inside of 'shard_map"):
-        checked(jnp.ones(2))
-    error, result = checkify.checkify(mapped)(jnp.ones(2))
-    assert error.get() is None and result.tolist() == [0, 0]
+    for body, errors in ((log_of_all, checkify.user_checks), (jnp.log, NAN)):
+        mapped = shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec)
+        for f in (mapped, jit(mapped)):
+            checked = checkify.checkify(f, errors)
+            error, result = checked(jnp.ones(2))
+            assert error.get() is None and result.tolist() == [0, 0]
+            assert checked(jnp.array([1.0, -1.0]))[0].get() is not None
+
+
+NAN = checkify.nan_checks
+
+
+def log_of_all(x):
+    checkify.check((x > 0).all(), "{x} is the least", x=x.min())
+    return jnp.log(x)
 
 
 def test_an_error_is_a_tree_that_can_leave_a_program():

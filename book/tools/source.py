@@ -18,7 +18,7 @@ DOORS = frozenset(
     example_libraries example_libraries/optimizers example_libraries/stax
     extend/linear_util extend/random extend/source_info_util flatten_util distributed
     experimental/multihost_utils experimental/checkify
-    interpreters interpreters/ad interpreters/batching lax lax/linalg nn
+    image interpreters interpreters/ad interpreters/batching lax lax/linalg nn
     nn/initializers numpy numpy/fft numpy/linalg ops random scipy scipy/fft scipy/signal
     scipy/linalg scipy/special scipy/stats
     scipy/optimize scipy/integrate scipy/ndimage scipy/cluster scipy/cluster/vq

@@ -50,10 +50,12 @@ def typeof(x: Any) -> ShapedArray:
     Reference: ``jax.typeof``.
     """
     aval = getattr(x, "aval", None)
-    if aval is not None:
+    if type(aval) is ShapedArray:
         return aval
-    rule = aval_rules.get(type(x)) or rule_of_class(aval_rules, x)
-    return rule(x)
+    if aval is None:
+        rule = aval_rules.get(type(x)) or rule_of_class(aval_rules, x)
+        return rule(x)
+    return ShapedArray(aval.shape, aval.dtype, aval.weak_type)  # that of real JAX
 
 
 PYTHON_SCALARS = (bool, int, float, complex)

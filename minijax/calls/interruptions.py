@@ -62,7 +62,13 @@ def _go_on_alone():
             once.unlock()
 
 
-atexit.register(hold_llvm)
+def hold_at_the_end():
+    """Keep LLVM for good, if this is the end: exit functions may be run by hand."""
+    if not threading.main_thread().is_alive():
+        hold_llvm()
+
+
+atexit.register(hold_at_the_end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=hold_llvm, after_in_parent=release_llvm, after_in_child=_go_on_alone

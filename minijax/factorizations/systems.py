@@ -6,7 +6,7 @@ Reference: ``jax.numpy.linalg``.
 """
 
 import math
-from functools import reduce
+from functools import partial, reduce
 from operator import index
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from minijax.branches.calling import vectorize
 from minijax.core import Array
 from minijax.factorizations.elimination import lu, rows_taken, solved_by_factors
 from minijax.factorizations.triangular import triangular_solve
+from minijax.lax.linalg.reductions import geqrf_p
 from minijax.lax.promotion import promote_dtypes_inexact
 from minijax.numpy.shapes import arraylike
 from minijax.own_rules.implicit_solutions import custom_linear_solve
@@ -164,14 +165,27 @@ def _slogdet(a):
     return sign, jnp.log(sizes).sum(-1)
 
 
-@_slogdet.defjvp
-def _slogdet_jvp(primals, tangents):
-    sign, logarithm = _slogdet(*primals)
+@custom_jvp
+def _slogdet_by_reflections(a):
+    both, taus = geqrf_p.bind(a)
+    diagonal = jnp.diagonal(both, axis1=-2, axis2=-1)
+    some = taus != 0  # the determinant of a reflection, which is -1 for reals
+    turns = jnp.where(some, -taus / jnp.where(some, taus.conj(), 1), 1)
+    sign = jnp.prod(jnp.sign(diagonal), axis=-1) * jnp.prod(turns, axis=-1)
+    return sign, jnp.log(abs(diagonal)).sum(-1)
+
+
+def _slogdet_jvp(function, primals, tangents):
+    sign, logarithm = function(*primals)
     slope = jnp.trace(solve(*primals, *tangents), axis1=-1, axis2=-2)
     if slope.dtype.kind != "c":
         return (sign, logarithm), (jnp.zeros_like(sign), slope)
     turn = slope - slope.real.astype(slope.dtype)
     return (sign, logarithm), (turn * sign, slope.real)
+
+
+for _function in (_slogdet, _slogdet_by_reflections):
+    _function.defjvp(partial(_slogdet_jvp, _function))
 
 
 def _square(name, a):
@@ -188,18 +202,17 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
     Args:
       a: square matrices, of shape ``[..., n, n]``.
-      method: None or ``"lu"``.
+      method: None or ``"lu"``; or ``"qr"``, by reflections.
 
     Reference: ``jax.numpy.linalg.slogdet``.
     """
-    if method == "qr":
-        raise NotImplementedError("slogdet with method='qr' needs geqrf, to come.")
-    if method not in (None, "lu"):
+    if method not in (None, "lu", "qr"):
         raise ValueError(
             f"Unknown slogdet method '{method}'. Supported methods are 'lu' (`None`), "
             "and 'qr'."
         )
-    return SlogdetResult(*_slogdet(_square("slogdet", a)))
+    found = _slogdet_by_reflections if method == "qr" else _slogdet
+    return SlogdetResult(*found(_square("slogdet", a)))
 
 
 def det(a: ArrayLike) -> Array:

@@ -117,9 +117,9 @@ def from_object(object, dtype):
     if isinstance(object, SEQUENCES):
         return _from_sequence(object, dtype)
     object = seen_as_array(object)
-    typeof(object)
-    if dtype is None:
-        return as_array(_without_python_number(object))
+    aval = typeof(object)
+    if dtype is None or (getattr(dtype, "names", None) and dtype == aval.dtype):
+        return as_array(_without_python_number(object))  # keys stay what they are
     dtype = check_dtype(dtype, "array")
     is_truth = isinstance(object, np.ndarray) and dtype.kind == "b"
     convert = np.array if is_truth or is_python_scalar(object) else as_type

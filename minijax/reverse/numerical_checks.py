@@ -5,6 +5,7 @@
 Reference: ``jax.test_util``.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,8 @@ def check_grads(f, args, order, modes=("fwd", "rev"), atol=None, rtol=None, eps=
         to numbers, of which the largest among the dtypes of `args` counts. By default
         1e-5 for 64 bits, 2e-3 for 32 and 1e-1 for 16; so for dtypes not in it.
       eps: the step between two values. By default it is the cube root of the arguments'
-        precision, where rounding and curvature do about equal harm.
+        precision, where rounding and curvature do about equal harm. If that quotient
+        disagrees, one of a step 32 times as small decides.
 
     Raises:
       AssertionError: if they disagree; it names mode, order and leaf.
@@ -60,6 +62,13 @@ class Settings(NamedTuple):
     eps: float | None
     random: np.random.RandomState
 
+    def steps(self, args):
+        """Return the steps to try."""
+        if self.eps:
+            return [self.eps]
+        usual = np.cbrt(max(map(precision, tree_leaves(args)), default=1.0))
+        return [usual, usual / 32]
+
 
 def _check(f, args, order, settings, path):
     for mode in settings.modes if order else ():
@@ -70,8 +79,8 @@ def _check(f, args, order, settings, path):
 def check_forward(f, args, settings, what):
     """Compare `jvp` with a difference quotient; return the derivative it compared."""
     tangents = random_like(args, settings.random)
-    expected = rate_of_change(f, args, tangents, settings.eps)
-    compare(what, jvp(f, args, tangents)[1], expected, args, settings)
+    quotient = partial(rate_of_change, f, args, tangents)
+    compare(what, jvp(f, args, tangents)[1], quotient, args, settings)
     return lambda *xs: inexact_leaves(jvp(f, xs, tangents)[1])
 
 
@@ -80,8 +89,11 @@ def check_reverse(f, args, settings, what):
     tangents = random_like(args, settings.random)
     result, vjp_fun = vjp(f, *args)
     cotangents = random_like(result, settings.random)
-    expected = pairing(cotangents, rate_of_change(f, args, tangents, settings.eps))
-    compare(what, pairing(vjp_fun(cotangents), tangents), expected, args, settings)
+
+    def quotient(eps):
+        return pairing(cotangents, rate_of_change(f, args, tangents, eps))
+
+    compare(what, pairing(vjp_fun(cotangents), tangents), quotient, args, settings)
     return lambda *xs: inexact_leaves(vjp(f, *xs)[1](cotangents))
 
 
@@ -108,9 +120,8 @@ def random_like(tree, random):
     return tree_map(sample, tree)
 
 
-def rate_of_change(f, args, tangents, eps=None):
+def rate_of_change(f, args, tangents, eps):
     """Return the difference quotient of `f` in a direction, centred on `args`."""
-    eps = eps or np.cbrt(max(map(precision, tree_leaves(args)), default=1.0))
 
     def step(size):
         def move(x, t):
@@ -167,15 +178,35 @@ def _usual_tolerance(eps):
     return 1e-1 if eps > 1e-4 else 2e-3 if eps > 1e-10 else 1e-5
 
 
-def compare(what, derivative, expected, args, settings):
-    """Raise an AssertionError if two trees of derivatives are too far apart."""
+def compare(what, derivative, quotient, args, settings):
+    """Raise an AssertionError if two trees of derivatives are too far apart.
+
+    Args:
+      what: the derivative is, for the message.
+      derivative: a tree of arrays.
+      quotient: function of a step that returns the tree of difference quotients.
+      args: where they are compared.
+      settings: the `Settings`.
+    """
+    found = None
+    for eps in settings.steps(args):
+        wrong = disagreement(derivative, quotient(eps), args, settings)
+        if wrong is None:
+            return
+        found = found or wrong
+    raise AssertionError(
+        f"check_grads: {what} disagrees with the difference quotient at {found}"
+    )
+
+
+def disagreement(derivative, expected, args, settings):
+    """Return where two trees of derivatives are too far apart, a text, or None."""
     atol, rtol = (tolerance(args, x) for x in (settings.atol, settings.rtol))
     for (path, x), y in zip(tree_leaves_with_path(derivative), tree_leaves(expected)):
         if getattr(x, "dtype", None) == float0:
             continue
         if not np.allclose(wide(x), y, rtol, atol, equal_nan=True):
-            raise AssertionError(
-                f"check_grads: {what} disagrees with the difference quotient at "
+            return (
                 f"result{keystr(path)}: the derivative is {np.asarray(x)}, the "
                 f"quotient {y} (rtol={rtol}, atol={atol})."
             )

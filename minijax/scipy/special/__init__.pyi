@@ -34,6 +34,8 @@ from minijax.scipy.special.gamma_functions import gammasgn as gammasgn
 from minijax.scipy.special.gamma_functions import loggamma as loggamma
 from minijax.scipy.special.gamma_functions import multigammaln as multigammaln
 from minijax.scipy.special.gamma_functions import poch as poch
+from minijax.scipy.special.hypergeometric import hyp2f1 as hyp2f1
+from minijax.scipy.special.hypergeometric import sph_harm_y as sph_harm_y
 from minijax.scipy.special.integrals import dawsn as dawsn
 from minijax.scipy.special.integrals import erfcx as erfcx
 from minijax.scipy.special.integrals import exp1 as exp1

@@ -17,6 +17,7 @@ from minijax.scipy.stats.continuous import truncnorm as truncnorm
 from minijax.scipy.stats.continuous import uniform as uniform
 from minijax.scipy.stats.continuous import vonmises as vonmises
 from minijax.scipy.stats.continuous import wrapcauchy as wrapcauchy
+from minijax.scipy.stats.densities import gaussian_kde as gaussian_kde
 from minijax.scipy.stats.discrete import bernoulli as bernoulli
 from minijax.scipy.stats.discrete import betabinom as betabinom
 from minijax.scipy.stats.discrete import binom as binom
