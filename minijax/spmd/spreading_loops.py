@@ -15,9 +15,12 @@ from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import parts_of_while, while_p
 from minijax.forgetting.programs import stage
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal
+from minijax.jitting.shardings import device_askers
 from minijax.mesh_maps.manual_axes import pvary_p
 from minijax.mesh_maps.map_rules import shard_map_p
-from minijax.replicas.partition_specs import dims_of
+from minijax.replicas.meshes import Mesh
+from minijax.replicas.named_shardings import NamedSharding
+from minijax.replicas.partition_specs import PartitionSpec, dims_of
 from minijax.scans.primitive import scan_p
 from minijax.scans.steps import groups
 from minijax.spmd.notes import notes_here
@@ -182,6 +185,14 @@ def map_pieces(primitive, *pieces, jaxpr, mesh, in_specs, out_specs, **params):
     return [Piece(y, tuple(dims_of(spec, typeof(y).ndim))) for y, spec in pairs]
 
 
+def mesh_of_map(params):
+    """Return the devices that a shard_map asks for, those of its mesh, as one."""
+    mesh = params["mesh"]
+    whole = isinstance(mesh, Mesh)
+    return [NamedSharding(mesh, PartitionSpec())._device] if whole else []
+
+
+device_askers[shard_map_p] = mesh_of_map
 sharding_rules.update({
     scan_p: scan_pieces, while_p: while_pieces, cond_p: cond_pieces,
     shard_map_p: map_pieces,
