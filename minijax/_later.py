@@ -6,7 +6,7 @@ What will not be there has its reason in `_moved.ABSENT`.
 """
 
 LATER = {
-    "minijax": "host_count host_id host_ids image live_arrays",
+    "minijax": "host_count host_id host_ids live_arrays",
     "minijax.lax": """
         broadcast_like dce_sink dce_sink_p DotDimensionNumbers index_take mulhi mulhi_p
         PrecisionLike precv psend ragged_all_to_all ragged_all_to_all_p
@@ -20,8 +20,6 @@ LATER = {
     "minijax.ad_checkpoint": "checkpoint_policies Offloadable Recompute Saveable",
     "minijax.sharding": "make_single_device_sharding",
     "minijax.scipy": "interpolate spatial",
-    "minijax.scipy.special": "hyp2f1 sph_harm_y",
-    "minijax.scipy.stats": "gaussian_kde",
     "minijax.test_util": "check_jvp check_vjp",
     "minijax.extend.core.primitives": "empty2_p sharding_constraint_p top_k_p",
     "minijax.interpreters.ad": """

@@ -96,6 +96,6 @@ def import_order():
 
     The same numbers come of it, from other texts: streams come before held rows.
     """
-    tiles, vectors, rows, ends, streams, *more = vector_kernels.PASSES
-    changed = tiles, vectors, streams, rows, ends, *more
+    tiles, vectors, rows, ends, strips, streams, *more = vector_kernels.PASSES
+    changed = tiles, vectors, streams, rows, ends, strips, *more
     return _instead(vector_kernels, "PASSES", changed)

@@ -88,7 +88,6 @@ class Device:
     def memory_stats(self):
         """Return None: how much memory is in use is not known here, as in JAX."""
 
-    @np.errstate(all="ignore")  # less work for each call than a block with it
     def evaluate(self, primitive, compute, buffers, params, avals):
         """Return the list of buffers that `compute` makes, of the dtypes of `avals`.
 
@@ -100,9 +99,10 @@ class Device:
         """
         xp = self.array_module
         try:
-            results = compute(xp, *buffers, **params)
-            results = results if isinstance(results, list) else [results]
-            return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
+            with np.errstate(all="ignore"):
+                results = compute(xp, *buffers, **params)
+                results = results if isinstance(results, list) else [results]
+                return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
         except (MemoryError, OverflowError, ValueError) as error:
             raise_if_out_of_memory(str(primitive), error, avals)
             raise
