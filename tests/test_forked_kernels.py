@@ -1,7 +1,6 @@
 """Kernels that notebooks are checked in: forks of one process that share nothing."""
 
 import os
-import time
 
 import pytest
 from jupyter_client.manager import KernelManager
@@ -69,8 +68,9 @@ def test_two_kernels_share_nothing(start, tmp_path):
 def test_a_kernel_is_interrupted_and_ended(start):
     manager, client = start()
     pid = int(said(client, "import os; print(os.getpid())"))
-    asked = client.execute("import time; time.sleep(60)")
-    time.sleep(0.2)
+    asked = client.execute("import time; print('here'); time.sleep(60)")
+    while "here" not in client.get_iopub_msg(timeout=60)["content"].get("text", ""):
+        pass
     manager.interrupt_kernel()
     reply = client.get_shell_msg(timeout=30)
     while reply["parent_header"].get("msg_id") != asked:

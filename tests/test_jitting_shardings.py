@@ -16,8 +16,8 @@ from minijax.jitting.shardings import (
     UNSPECIFIED,
     check_shardings,
     devices_asked,
-    devices_inside,
     on_one_device,
+    wishes_inside,
 )
 from minijax.sharding import ManualAxisType, SingleDeviceSharding
 
@@ -122,7 +122,7 @@ def test_the_device_of_a_call():
     assert on_one_device({"name": "f"}) == {"name": "f"}
     inner = jit(twice, out_shardings=THERE)
     closed = minijax.make_jaxpr(lambda x: lax.cond(True, inner, twice, x))(1.0)
-    assert devices_inside(closed) == [SECOND]
+    assert wishes_inside(closed) == [("jit inside jit", SECOND.committed)]
 
 
 def test_transformed_calls_name_their_device():

@@ -195,6 +195,30 @@ def test_a_map_below_jit_leaves_its_result_in_parts(check):
     np.testing.assert_allclose(slope(x), alone, 2e-2, 1e-2)
 
 
+def test_a_program_with_a_map_inside_runs_on_the_mesh():
+    """Wherever its arguments are, unless they have to stay there."""
+    f = minijax.shard_map(jnp.sin, mesh=MESH, in_specs=P("x"), out_specs=P("x"))
+    nested = {
+        "call": f,
+        "gradient": minijax.grad(lambda v: f(v).sum()),
+        "loop": lambda v: lax.fori_loop(0, 2, lambda i, v: f(v), v),
+        "choice": lambda v: lax.cond(v[0, 0] < 9, f, jnp.cos, v),
+        "call in a call": minijax.jit(f),
+    }
+    for name, function in nested.items():
+        result = minijax.jit(function)(NUMBERS)
+        assert result.sharding.spec == P("x"), name
+        expected = function(cut(NUMBERS, "x"))
+        np.testing.assert_allclose(result, expected, 1e-5, err_msg=name)
+    there = minijax.device_put(NUMBERS, minijax.devices()[1])
+    with pytest.raises(ValueError, match=r"shard_map inside jit with .* ids \[0, 1"):
+        minijax.jit(f)(there)
+    other = minijax.make_mesh((1,), ("x",))
+    g = minijax.shard_map(jnp.cos, mesh=other, in_specs=P("x"), out_specs=P("x"))
+    with pytest.raises(ValueError, match="shard_map inside .* shard_map inside jit"):
+        minijax.jit(lambda v: f(v) + g(v))(NUMBERS)
+
+
 def test_replicas_and_devices_in_step_agree():
     from minijax.spmd.exchanging import InStep
     from minijax.spmd.spreading import program_of_device

@@ -2,10 +2,10 @@
 
     python -m pytest -p book.tools.forked_kernels --nbval chapters
 
-A kernel of its own starts Python and imports ipykernel, a second of work for each of
-more than a hundred notebooks. Here a server does so once, and each kernel is a fork of
-it: fresh, with nothing of any notebook in it. Jupyter calls what starts a kernel a
-provisioner: https://jupyter-client.readthedocs.io/en/stable/provisioning.html
+A kernel of its own starts Python and imports ipykernel: half a second of work for each
+of more than a hundred notebooks, and more on a busy machine. Here a server does so
+once, and each kernel is a fork of it: fresh, with nothing of any notebook in it.
+Jupyter calls what starts a kernel a provisioner: https://jupyter-client.readthedocs.io/en/stable/provisioning.html
 """
 
 import json

@@ -233,9 +233,8 @@ def resize(
 
 def _nearest_pixels(x, shape, axes):
     for axis in axes:
-        centre = (np.arange(shape[axis], dtype=np.float32) + np.float32(0.5)) * x.shape[
-            axis
-        ]
-        places = np.floor(centre / np.float32(shape[axis])).astype(np.int32)
+        new, old = shape[axis], x.shape[axis]
+        centre = (np.arange(new, dtype=np.float32) + np.float32(0.5)) * old
+        places = np.floor(centre / np.float32(new)).astype(np.int32)
         x = jnp.take(x, places, axis, mode="clip")
     return x

@@ -8,7 +8,7 @@ Reference: the device assignment of ``jax.jit``.
 from minijax.arrays.interchange import apart
 from minijax.arrays.placement import default_placement
 from minijax.forgetting.programs import prune
-from minijax.jitting.shardings import UNSPECIFIED, agreed, devices_inside
+from minijax.jitting.shardings import UNSPECIFIED, agreed, wishes_inside
 
 
 def where_to_run(params, places, labels=None):
@@ -38,8 +38,7 @@ def where_to_run(params, places, labels=None):
     wishes = [(label_of(closed, name, places, labels), x) for x in committed.values()]
     outs = asked_for(params.get("out_shardings"), [None] * len(closed.out_avals))
     wishes += [("explicit output sharding", place) for place in outs if place]
-    wishes += [("jit inside jit", x.committed) for x in devices_inside(closed)]
-    return agreed(wishes) or default_placement()
+    return agreed(wishes + wishes_inside(closed)) or default_placement()
 
 
 def refuse_contradictions(shardings, places, closed, labels):

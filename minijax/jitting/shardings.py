@@ -134,9 +134,9 @@ def on_one_device(params):
 
 
 @remembered
-def devices_inside(closed):
-    """Return the devices for which functions called in a program were jitted."""
-    return [*dict.fromkeys(_devices_in(closed.jaxpr, set()))]
+def wishes_inside(closed):
+    """Return where calls inside have to run: pairs of a text and a `Placement`."""
+    return [*dict.fromkeys(_wishes_in(closed.jaxpr, set()))]
 
 
 # By primitive: functions of its parameters that return the devices it asks for.
@@ -147,16 +147,16 @@ device_askers: dict = {}
 program_placed = Latest(lambda closed, params: closed)
 
 
-def _devices_in(jaxpr, seen):
+def _wishes_in(jaxpr, seen):
     for eqn in jaxpr.eqns:
-        if eqn.primitive in device_askers:
-            yield from device_askers[eqn.primitive](eqn.params)
-        if eqn.primitive in program_primitives:
-            yield from devices_asked(eqn.params)
-            for inner in jaxprs_in_params(eqn.params):
-                if inner not in seen:
-                    seen.add(inner)
-                    yield from _devices_in(inner, seen)
+        calls = eqn.primitive in program_primitives
+        ask = device_askers.get(eqn.primitive, devices_asked if calls else None)
+        for device in ask(eqn.params) if ask else ():
+            yield f"{eqn.primitive} inside jit", device.committed
+        for inner in jaxprs_in_params(eqn.params) if calls else ():
+            if inner not in seen:
+                seen.add(inner)
+                yield from _wishes_in(inner, seen)
 
 
 def agreed(wishes):
@@ -187,10 +187,9 @@ def with_wishes_inside(placement, name, *programs):
     Raises:
       ValueError: if calls ask for another device than one that is committed.
     """
-    inside = [device for closed in programs for device in devices_inside(closed)]
     wishes = [(f"an argument of {name}", placement)] if placement.committed else []
-    wishes += [("jit inside jit", device.committed) for device in inside]
-    return agreed(wishes) or placement
+    inside = [wish for closed in programs for wish in wishes_inside(closed)]
+    return agreed(wishes + inside) or placement
 
 
 def shardings_of_call(options, call, program):

@@ -39,6 +39,9 @@ TEXTS = """
 """.strip().split("\n")
 
 VALUES = """
+    top.jit(mapped(lambda v: v * 2))(U)
+    top.jit(top.grad(lambda v: (mapped(lambda v: v * v)(v) * 3).sum()))(U)
+    top.jit(lambda v: top.lax.fori_loop(0, 3, lambda i, u: mapped(jnp.sin)(u), v))(U)
     A('x', 'y') + A('y', 'x')
     A('x') + A('y')
     A('x') + A(None, 'x')
@@ -104,6 +107,7 @@ ERRORS = """
     top.jit(lambda v: v * 2, in_shardings=S('x', 'y'))(jnp.arange(8))
     top.jit(lambda v: v * 2, out_shardings=S('y'))(jnp.arange(7))
     top.jit(lambda v: v * 2, in_shardings=P('x'))(U)
+    top.jit(mapped(jnp.sin))(top.device_put(U, top.devices()[3]))
     top.lax.with_sharding_constraint(U, P('x'))
     top.lax.with_sharding_constraint(U[:7], S('x'))
     top.make_mesh((16,), ('x',))
