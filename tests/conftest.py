@@ -27,9 +27,9 @@ from minijax.jitting.compilation import backends
 from minijax.llvm import compiler
 
 minijax.config.update("jax_num_cpu_devices", 2)  # a second place for arrays
-# "1": all arrays are on cpu:1; "card": on a GPU that is emulated.
+# "1": all arrays are on cpu:1; "card": on a GPU that is emulated; "gpu": on a real one.
 ELSEWHERE = os.environ.get("MINIJAX_TEST_DEVICE")
-ON_A_CARD = ELSEWHERE == "card"
+ON_A_CARD = ELSEWHERE in ("card", "gpu")
 
 ORACLE = Path(__file__).parent / "oracle"
 
@@ -85,7 +85,7 @@ if ELSEWHERE:
     from minijax.calls.object_layout import UnknownLayout
     from minijax.jitting import api
 
-    if ON_A_CARD:
+    if ELSEWHERE == "card":
         from minijax.cuda.driver import stand_in
         from tests.late_card import LateCuPy
 

@@ -5,6 +5,7 @@ python -m tests.cuda_cases --places                 with computed places, likewi
 python -m tests.cuda_cases --card                   with long rows, for the schedules
 python -m tests.cuda_cases --programs --every 19    kernels of programs, likewise
 python -m tests.cuda_cases --how warps              one launch only, or schedule
+python -m tests.cuda_cases --gpu                    on the GPU of this machine
 """
 
 import ctypes
@@ -12,7 +13,7 @@ import sys
 
 import numpy as np
 
-from minijax import make_jaxpr
+from minijax import devices, make_jaxpr
 from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.block_scans import ScanShape, scan_of
 from minijax.gpu.choices import shape_of
@@ -157,12 +158,61 @@ def _view(address, parameter, writable):
     return view
 
 
-def differences(met, how="chosen"):
+class GpuLibrary:
+    """Kernels on the GPU of this machine; guard bytes lie around what they write."""
+
+    def __init__(self, kernels, how="chosen"):
+        self.kernels, self.how, self.complaints = kernels, how, []
+        self.card = devices("gpu")[0].card
+        self.functions = self.card.load(source_of(kernels, how), [*kernels])
+
+    def function(self, label, count):
+        """Return a function of addresses of the host that has the card do a kernel."""
+        kernel, card = self.kernels[label], self.card
+        launch = forced(kernel, self.how)
+        blocks = launch.blocks(kernel)
+
+        def start(*addresses):
+            near = [_view(a, p, True) for a, p in zip(addresses, kernel.parameters)]
+            blocks_of = [Guarded(card, numbers) for numbers in near]
+            places = [block.address for block in blocks_of]
+            if blocks:
+                card.launch(self.functions[label], blocks, launch.threads, places)
+            torn = [not block.fetch_into(x) for block, x in zip(blocks_of, near)]
+            if any(torn):
+                self.complaints.append(f"{kernel}\n{launch}: guard bytes are torn")
+
+        return start
+
+
+class Guarded:
+    """Bytes on a card, between others that nobody may change."""
+
+    def __init__(self, card, numbers):
+        self.card, self.before = card, np.full(len(numbers) + 2 * GUARD, 0xA5, np.uint8)
+        self.before[GUARD : GUARD + len(numbers)] = numbers
+        self.memory = card.allocate(len(self.before))
+        self.address = self.memory.ptr + GUARD
+        card.copy_in(self.memory.ptr, self.before)
+
+    def fetch_into(self, numbers):
+        """Copy the bytes to the host; return whether those around are as before."""
+        after, size = np.empty_like(self.before), len(numbers)
+        self.card.copy_out(after, self.memory.ptr)
+        numbers[:] = after[GUARD : GUARD + size]
+        self.before[GUARD : GUARD + size] = numbers
+        return bool((after == self.before).all())
+
+
+GUARD = 512  # bytes
+
+
+def differences(met, how="chosen", library=CudaLibrary):
     """What the emulator leaves in memory, or says, that it should not."""
     libraries = []
 
     def library_of(kernels):
-        libraries.append(CudaLibrary(kernels, how))
+        libraries.append(library(kernels, how))
         return libraries[-1]
 
     wrong = kernel_cases.differences(met, library_of, together=200)
@@ -227,7 +277,7 @@ def main():
     options = options_of(
         __doc__,
         **{"seed": 0, "count": 200, "every": 19, "how": ""},
-        **{"places": False, "programs": False, "card": False},
+        **{"places": False, "programs": False, "card": False, "gpu": False},
     )
     chance = kernel_cases.PlacesChance if options.places else kernel_cases.Chance
     chance = CardChance if options.card else chance
@@ -237,7 +287,7 @@ def main():
     else:
         met = kernel_cases.of_random_kernels(options.seed, options.count, chance)
     for how in [options.how] if options.how else [*LAUNCHES, *SCHEDULES]:
-        found = differences(met, how)
+        found = differences(met, how, GpuLibrary if options.gpu else CudaLibrary)
         print(f"{how}: {len(met)} kernels, {len(found)} differences", flush=True)
         wrong += found
     return reported(f"{len(met)} kernels", wrong)

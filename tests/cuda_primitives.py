@@ -2,6 +2,7 @@
 
 python -m tests.cuda_primitives            all of them
 python -m tests.cuda_primitives --every 7  one of seven
+python -m tests.cuda_primitives --gpu      on the GPU of this machine
 
 The samples are those of `tests.test_rule_tables`. What a card leaves to the host is
 listed in `BY_THE_HOST`, with the reason; `tests.test_cuda_primitives` holds the list.
@@ -17,7 +18,7 @@ from minijax.cuda.launched_steps import cuda_launches
 from minijax.cuda.programs import steps_for_card
 from minijax.kernels.program_steps import Evaluate
 from tests.commands import options_of, reported
-from tests.emulated_card import emulated_gpu
+from tests.emulated_card import card_of
 from tests.kernel_cases import alike
 from tests.late_card import LateCuPy
 from tests.test_rule_tables import SAMPLES, operands
@@ -61,10 +62,10 @@ def left_to_the_host(most=3):
     return found
 
 
-def differences(every=1, most=2):
+def differences(every=1, most=2, real=False):
     """Return what is different on a card, and how many programs were run."""
     drawn, wrong = cases(most)[::every], []
-    with emulated_gpu(kind=LateCuPy) as (gpu, _):
+    with card_of(real, kind=LateCuPy) as (gpu, _):
         calls = [call for case in drawn for call in called(*case, gpu)]
         for name, found, wanted in calls:
             pairs = zip(found, wanted, strict=True)
@@ -89,8 +90,8 @@ def called(primitive, params, types, gpu):
 
 def main():
     """Compare primitives; 1 if something differs."""
-    options = options_of(__doc__, every=1)
-    wrong, count = differences(options.every)
+    options = options_of(__doc__, every=1, gpu=False)
+    wrong, count = differences(options.every, real=options.gpu)
     print("left to the host:", ", ".join(sorted(left_to_the_host())))
     return reported(f"{count} programs", wrong)
 

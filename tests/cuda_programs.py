@@ -3,6 +3,7 @@
 python -m tests.cuda_programs                  all of them
 python -m tests.cuda_programs --every 5        one of five
 python -m tests.cuda_programs --cublas         with a stand-in for cuBLAS
+python -m tests.cuda_programs --gpu            on the GPU of this machine
 
 Each is run twice (the second time as a graph), and with its argument given up. Kernels
 are compiled by the hundred, so that all programs are lowered before the first one runs.
@@ -19,7 +20,7 @@ import minijax.numpy as jnp
 from minijax import grad, jit
 from tests import corpus
 from tests.commands import options_of, reported
-from tests.emulated_card import emulated_gpu
+from tests.emulated_card import card_of
 from tests.kernel_cases import alike
 from tests.late_card import LateCuPy
 
@@ -47,12 +48,12 @@ def expected_of(f, point):
         return None
 
 
-def differences(every=1, cublas=False):
+def differences(every=1, cublas=False, real=False):
     """Return what is different on a card; and how many programs were run."""
     table, wrong = cases(every), []
     table = {n: (*row, expected_of(*row)) for n, row in table.items()}
     table = {name: row for name, row in table.items() if row[2] is not None}
-    with emulated_gpu(kind=LateCuPy, cublas=cublas) as (gpu, _):
+    with card_of(real, kind=LateCuPy, cublas=cublas) as (gpu, _):
         calls = [call for name, row in table.items() for call in called(name, row, gpu)]
         wrong += [text for call in calls for text in compared(*call)]
     return wrong, len(table)
@@ -83,8 +84,8 @@ def compared(name, results, reference):
 
 def main():
     """Compare programs; 1 if something differs."""
-    options = options_of(__doc__, every=1, cublas=False)
-    wrong, count = differences(options.every, options.cublas)
+    options = options_of(__doc__, every=1, cublas=False, gpu=False)
+    wrong, count = differences(options.every, options.cublas, options.gpu)
     return reported(f"{count} programs", wrong)
 
 

@@ -1,6 +1,6 @@
 """A GPU that is emulated, for the tests that ask for one; it is gone behind them."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import minijax
 from minijax.arrays.placement import platforms
@@ -24,6 +24,13 @@ def emulated_gpu(kind=EmulatedCuPy, **options):
             table.pop("gpu", None)
             if value is not None:
                 table["gpu"] = value
+
+
+def card_of(real, **options):
+    """Return a context with a GPU: the machine's own, or an emulated one."""
+    if real:
+        return nullcontext((minijax.devices("gpu")[0], None))
+    return emulated_gpu(**options)
 
 
 TABLES = platforms, backends, default_backends
