@@ -3,12 +3,14 @@
 python -m tests.cuda_cases --seed 7 --count 200     random kernels
 python -m tests.cuda_cases --places                 with computed places, likewise
 python -m tests.cuda_cases --card                   with long rows, for the schedules
+python -m tests.cuda_cases --rows                   with rows that are walked again
 python -m tests.cuda_cases --programs --every 19    kernels of programs, likewise
 python -m tests.cuda_cases --how warps              one launch only, or schedule
 python -m tests.cuda_cases --gpu                    on the GPU of this machine
 """
 
 import ctypes
+import math
 import sys
 
 import numpy as np
@@ -16,14 +18,14 @@ import numpy as np
 from minijax import devices, make_jaxpr
 from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.block_scans import ScanShape, scan_of
-from minijax.gpu.choices import shape_of
 from minijax.gpu.cuda_text import cuda_function
+from minijax.gpu.kept_rows import rows_of, shape_on_card
 from minijax.gpu.launches import LaunchShape, is_shareable, launch_of, outer_axes
 from minijax.gpu.operations import PRELUDE
 from minijax.gpu.tiles import tiles_of
 from minijax.gpu.vector_threads import vectors_of
 from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Affine, running
+from minijax.kernels.kernel import Affine, apply, fold, running
 from minijax.kernels.program_steps import lower
 from minijax.kernels.scalar_ops import foldings
 from minijax_book.emulator import CHECK, RACES, TRAFFIC, EmulatorError, Module
@@ -51,9 +53,10 @@ def scan_by(team, teams):
 
 # Those of the schedules; None where a kernel is of another kind.
 SCHEDULES = {
-    "shape": shape_of,
+    "shape": shape_on_card,
     "vectors": vectors_of,
     "tiles": lambda kernel: tiles_of(kernel, least=1),
+    "rows": rows_of,
     "scans by warps": scan_by(32, 8),
     "scans by blocks": scan_by(64, 1),
 }
@@ -62,7 +65,7 @@ SCHEDULES = {
 def forced(kernel, how):
     """Return a launch of that kind, or one that suits where there is none."""
     if how in SCHEDULES:
-        return SCHEDULES[how](kernel) or shape_of(kernel)
+        return SCHEDULES[how](kernel) or shape_on_card(kernel)
     return LAUNCHES[how if is_shareable(kernel) else "alone"](kernel)
 
 
@@ -112,6 +115,51 @@ class CardChance(kernel_cases.Chance):
             return super().node(nodes, sizes)
         found = super().node(nodes, sizes)
         return arg if found.op == "fold" else found
+
+
+class RowChance(CardChance):
+    """Draws kernels that walk through long rows several times."""
+
+    def sizes(self):
+        """Sizes of one to three axes; the last is about as long as teams are."""
+        few = [self.one([1, 2, 3, 9]) for _ in range(self.rng.integers(3))]
+        long = [32, 33, 36, 63, 64, 96, 127, 128, 129, 260, 511, 512, 515, 1028, 4100]
+        return (*few, self.one(long))
+
+    def place(self, sizes, size_of=None):
+        """A place row by row, in nine cases of ten."""
+        if self.rng.random() < 0.1:
+            return super().place(sizes, size_of)
+        strides = [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+        offset = int(self.one([0, 0, 0, 0, 4, 1]))
+        return Affine(offset, tuple(strides)), offset + math.prod(sizes)
+
+    def ending(self, nodes):
+        """What comes last: a sum of the last number along a row, and its last fold."""
+        folds = [n for n in nodes if n.op == "fold" and n.dtype.kind == "f"]
+        moving = [n for n in nodes if n.level and n.dtype.kind != "b"]
+        if not folds or not moving:
+            return []
+        other = apply("convert", moving[-1], dtype=folds[-1].dtype)
+        return [other, apply("add", folds[-1], other)]
+
+    def node(self, nodes, sizes):
+        """A node that uses others: a fold along rows, or what is behind such folds."""
+        last, draw = len(sizes) - 1, self.rng.random()
+        moving = [n for n in nodes if last in n.level and n.dtype.kind != "b"]
+        if draw < 0.35 and moving:
+            arg = self.one(moving)
+            hows = [h for h in foldings if arg.dtype.kind in foldings[h].accepts]
+            # A product of many numbers is one of some infinity, by its order.
+            return fold(self.one([h for h in hows if h != "mul"]), (last,), arg)
+        folds = [n for n in nodes if n.op == "fold" and n.dtype.kind != "b"]
+        if draw < 0.8 and folds and moving:
+            arg = self.one(folds)
+            other = apply("convert", self.one(moving), dtype=arg.dtype)
+            nodes.append(other)
+            return apply(self.one(["add", "sub", "max"]), arg, other)
+        found = kernel_cases.Chance.node(self, nodes, sizes)
+        return self.one(nodes) if found.op == "fold" else found
 
 
 def source_of(kernels, how="chosen"):
@@ -277,10 +325,12 @@ def main():
     options = options_of(
         __doc__,
         **{"seed": 0, "count": 200, "every": 19, "how": ""},
-        **{"places": False, "programs": False, "card": False, "gpu": False},
+        **{"places": False, "programs": False, "card": False, "rows": False},
+        gpu=False,
     )
     chance = kernel_cases.PlacesChance if options.places else kernel_cases.Chance
     chance = CardChance if options.card else chance
+    chance = RowChance if options.rows else chance
     wrong, met = [], []
     if options.programs:
         wrong, met = kernel_cases.of_programs(options.every)

@@ -57,8 +57,10 @@ class IdleCuPy(EmulatedCuPy):
 
     def __init__(self, **options):
         super().__init__(**options)
-        functions = SimpleNamespace(get_function=lambda name: nothing)
-        self.RawModule = lambda code: functions
+        function = SimpleNamespace(ptr=0)
+        module = SimpleNamespace(load=nothing, get_function=lambda name: function)
+        self.cuda.function.Module = lambda: module
+        self.cuda.driver.launchKernel = nothing
         self.cuda.Stream = functools.partial(IdleStream, self)
         self.cuda.alloc = Block
         self.cuda.runtime.memcpyAsync = nothing

@@ -12,7 +12,7 @@ import numpy as np
 
 from minijax.gpu.operations import PRELUDE
 from minijax_book.emulator import Module
-from minijax_book.emulator.cupy_card import EmulatedCuPy
+from minijax_book.emulator.cupy_card import EmulatedCuPy, Function
 from tests import cuda_sources
 
 TOGETHER = 150  # functions
@@ -35,21 +35,26 @@ def kernels_of(code):
 class LateModule:
     """Kernels that are compiled with those of other programs."""
 
-    def __init__(self, cupy, code):
-        self.cupy, self.kernels = cupy, kernels_of(code)
+    def __init__(self, cupy):
+        self.cupy = cupy
+
+    def load(self, code):
+        """Take code, which waits."""
+        self.kernels = kernels_of(code.decode())
         for name, text in self.kernels.items():
-            if text not in cupy.modules:
-                cupy.waiting[text] = name
+            if text not in self.cupy.modules:
+                self.cupy.waiting[text] = name
 
     def get_function(self, name):
-        """Return a function that puts a launch into the current stream."""
-        return functools.partial(put_late, self.cupy, name, self.kernels[name])
+        """Return a function that puts a launch into a stream."""
+        text = self.kernels[name]
+        parameters = re.search(rf"\b{name}\(([^)]*)\)", text)[1].split(",")
+        put = functools.partial(put_late, name, text)
+        return Function(self.cupy, len(parameters), put)
 
 
-def put_late(cupy, name, text, grid, block, args):
-    """Put a launch into the current stream; its function is compiled when it runs."""
-    assert grid[0] > 0 and 0 < block[0] <= 1024, f"launch of {grid} x {block}"
-    cupy.counts["launches"] += 1
+def put_late(name, text, cupy, stream, grid, block, args):
+    """Put a launch into a stream; its function is compiled when it runs."""
 
     def make():
         views = [cupy.memory.at(x) if x else np.zeros(0, np.uint8) for x in args]
@@ -57,7 +62,7 @@ def put_late(cupy, name, text, grid, block, args):
             name, grid, block, views, seed=cupy.seed
         )
 
-    cupy.current[-1].add(make)
+    stream.add(make)
 
 
 class LateCuPy(EmulatedCuPy):
@@ -71,7 +76,8 @@ class LateCuPy(EmulatedCuPy):
     def __init__(self, **options):
         super().__init__(**options)
         self.waiting, self.modules = {}, {}
-        self.RawModule = functools.partial(LateModule, self)
+        self.cuda.function.Module = functools.partial(LateModule, self)
+        self.cuda.nvrtc.compile = str  # later, with others
 
     def module_of(self, text):
         """Return the module of a kernel, which is compiled then with all that wait."""

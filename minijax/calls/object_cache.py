@@ -163,17 +163,28 @@ def make_room(folder, limit):
         total -= size
 
 
+def kept_code(name, make):
+    """Return code, from disk if it is there; if not, it is made, and kept.
+
+    Args:
+      name: a function that returns the key of the code.
+      make: a function that returns the code.
+    """
+    folder = config.jax_compilation_cache_dir
+    if folder is None or not config.jax_enable_compilation_cache:
+        return make()
+    key = name()
+    code = read(folder, key)
+    if code is None:
+        code = make()
+        write(folder, key, code)
+    return code
+
+
 def kept_engine(library):
     """Return the engine of a `Library`, with code from disk if it is there."""
-    folder = config.jax_compilation_cache_dir
     with uninterrupted():
-        if folder is None or not config.jax_enable_compilation_cache:
-            return loaded(object_code(library))
-        key = key_of(library)
-        code = read(folder, key)
-        if code is None:
-            code = object_code(library)
-            write(folder, key, code)
+        code = kept_code(lambda: key_of(library), lambda: object_code(library))
         return loaded(code)
 
 

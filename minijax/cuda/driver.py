@@ -7,14 +7,16 @@ No other module touches CuPy.
 Reference: https://docs.cupy.dev/en/stable/reference/cuda.html.
 """
 
+import hashlib
 import importlib
 import os
 import threading
+from array import array
 from collections import deque
 
-import numpy as np
-
+import minijax
 from minijax.arrays.settings import _on_or_off, config
+from minijax.calls.object_cache import kept_code
 from minijax.errors import JaxRuntimeError
 from minijax.jaxprs.latest import Latest
 
@@ -24,10 +26,14 @@ EXTRAS = (
     '"minijax-book[cuda13]" for one of CUDA 13'
 )
 
-HEADERS = (
-    "The kernels could not be compiled. CuPy's compiler looks for the headers of CUDA; "
-    "if it misses them, the extra has them: " + EXTRAS
+COMPILER = (
+    "The kernels could not be compiled. If NVRTC, the compiler of CUDA, is not there, "
+    "the extra has it: " + EXTRAS
 )
+# Of the compiler: numbers below the least normal one stay as they are.
+OPTIONS = "-std=c++17", "-ftz=false"
+# What returns the code of a program for a known card, and for a newer one.
+CODES = {"sm": "getCUBIN", "compute": "getPTX"}
 
 # What is used in place of CuPy, for example an emulated card; None for CuPy.
 stand_in = Latest(None)
@@ -110,6 +116,7 @@ class Card:
         properties = cupy.cuda.runtime.getDeviceProperties(id)
         self.name = properties["name"].decode()
         self.memory = properties["totalGlobalMem"]
+        self._arch = 10 * properties["major"] + properties["minor"]
 
     def allocate(self, nbytes):
         """Return new memory, an object with an address, `ptr`; it lives as long.
@@ -147,20 +154,50 @@ class Card:
                 stream = self._stream.ptr
                 cupy.cuda.runtime.memcpyAsync(to, source, nbytes, kind, stream)
 
+    def compiled(self, source):
+        """Return the machine code of CUDA C, or code that the driver makes it of.
+
+        Raises:
+          JaxRuntimeError: if it cannot be compiled, with what the compiler says.
+        """
+        nvrtc, best = self._cupy.cuda.nvrtc, self._arch
+        try:
+            known = nvrtc.getSupportedArchs()
+            kind = "sm" if best in known else "compute"
+            best = max(arch for arch in known if arch <= best)
+            program = nvrtc.createProgram(source, "minijax.cu", (), ())
+            try:
+                nvrtc.compileProgram(program, (*OPTIONS, f"-arch={kind}_{best}"))
+                return getattr(nvrtc, CODES[kind])(program)
+            except nvrtc.NVRTCError as error:
+                log = nvrtc.getProgramLog(program)
+                said = f"INTERNAL: {self.name}: {error}\n{log}"
+                raise JaxRuntimeError(said) from error
+            finally:
+                nvrtc.destroyProgram(program)
+        except (RuntimeError, ValueError) as error:
+            if isinstance(error, JaxRuntimeError):
+                raise
+            said = f"INTERNAL: {self.name}: {error}\n{COMPILER}"
+            raise JaxRuntimeError(said) from error
+
     def load(self, source, names):
-        """Compile CUDA C; return its functions by their names.
+        """Compile CUDA C, if its code is not on disk; return its functions, by names.
 
         Raises:
           JaxRuntimeError: if it cannot be compiled, with what the compiler says.
         """
         cupy = self._cupy
-        try:
-            with self.lock, self._device:
-                module = cupy.RawModule(code=source)
-                return {name: module.get_function(name) for name in names}
-        except (RuntimeError, cupy.cuda.compiler.CompileException) as error:
-            said = f"INTERNAL: {self.name}: {error}\n{HEADERS}"
-            raise JaxRuntimeError(said) from error
+
+        def key():
+            version = minijax.__version__, cupy.cuda.nvrtc.getVersion(), self._arch
+            parts = *map(str, version), *OPTIONS, self.name, source
+            return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+        with self.lock, self._device:
+            module = cupy.cuda.function.Module()
+            module.load(kept_code(key, lambda: self.compiled(source)))
+            return {name: module.get_function(name) for name in names}
 
     def launch(self, function, blocks, threads, addresses, what=""):
         """Have a function run by so many blocks of so many threads.
@@ -171,10 +208,15 @@ class Card:
           addresses: of its parameters.
           what: it is, for errors.
         """
-        args = tuple([np.uint64(address) for address in addresses])
-        with self.lock, self._device, self._stream:
+        given = array("Q", addresses)
+        start, count = given.buffer_info()
+        where = array("Q", range(start, start + 8 * count, 8))
+        shape = blocks, 1, 1, threads, 1, 1
+        with self.lock, self._device:
             self.unfinished.append(what)
-            function((blocks,), (threads,), args)
+            self._cupy.cuda.driver.launchKernel(
+                function.ptr, *shape, 0, self._stream.ptr, where.buffer_info()[0], 0
+            )
         if config.minijax_wait_for_kernels:
             self.wait()
 

@@ -15,8 +15,9 @@ from minijax.gpu.block_loops import (
     parameters_of,
     threads_for,
 )
-from minijax.gpu.choices import for_card, shape_of
+from minijax.gpu.choices import for_card
 from minijax.gpu.cuda_text import cuda_function
+from minijax.gpu.kept_rows import shape_on_card
 from minijax.gpu.operations import c_type
 from minijax.jitting.costs import nbytes
 from minijax.kernels.program_steps import Launch
@@ -36,7 +37,8 @@ def launch_of_kernel(step, aligned=True):
       aligned: whether the memory of all its buffers begins where 16 bytes begin.
     """
     kernel, label = step.kernel, step.kernel.label
-    shape = shape_of(kernel, () if aligned else {x.name for x in kernel.parameters})
+    anywhere = () if aligned else {x.name for x in kernel.parameters}
+    shape = shape_on_card(kernel, anywhere)
     label = label if aligned else f"{label}_anywhere"
     text = cuda_function(kernel, shape, label)
     return CudaLaunch(label, text, shape.blocks(kernel), shape.threads, step.buffers)

@@ -15,7 +15,7 @@ from minijax.cuda.launched_steps import (
 )
 from minijax.errors import JaxRuntimeError
 from minijax.fusion.fusion_pass import fuse
-from minijax.gpu.choices import shape_of
+from minijax.gpu.kept_rows import shape_on_card
 from minijax.gpu.operations import PRELUDE
 from minijax.jitting.compilation import on_device_of
 from minijax.jitting.costs import nbytes
@@ -58,7 +58,7 @@ def cuda_source(launches):
 
 def may_overwrite_there(step, old, new):
     """Return whether the threads of a step may write a result over an operand."""
-    alone = type(step) is Launch and shape_of(step.kernel).team == 1
+    alone = type(step) is Launch and shape_on_card(step.kernel).team == 1
     return alone and may_overwrite(step, old, new)
 
 

@@ -4,7 +4,7 @@
 
 from minijax.fusion.merging import merged
 from minijax.fusion.parts import joined, part_of
-from minijax.gpu.choices import shape_of
+from minijax.gpu.kept_rows import shape_on_card
 from minijax.kernels.kernel import is_affine
 from minijax.kernels.program_steps import Launch
 
@@ -47,7 +47,7 @@ def are_twins(a, b):
     """Return whether two kernels have the same loops and launches, and few nodes."""
     if a.sizes != b.sizes or 0 in a.sizes or len(a.nodes) + len(b.nodes) > WIDE:
         return False
-    return is_affine(a) and is_affine(b) and shape_of(a) == shape_of(b)
+    return is_affine(a) and is_affine(b) and shape_on_card(a) == shape_on_card(b)
 
 
 def both(first, second):

@@ -80,11 +80,13 @@ def is_shareable(kernel):
 
 
 def lies_along(kernel):
-    """Return the axis along which all matrices that it loads lie in memory, or None."""
-    places = [node.detail.place for node in kernel.nodes if node.op == "load"]
+    """Return the axis along which the largest arrays it loads lie, or None."""
+    loads = [node.detail.place for node in kernel.nodes if node.op == "load"]
+    places = [place for place in loads if len(place.axes) > 1]
+    counts = [elements(kernel, place.axes) for place in places]
     along = {
         min(place.axes, key=lambda axis: abs(place.strides[axis]))
-        for place in places
-        if len(place.axes) > 1
+        for place, count in zip(places, counts)
+        if count == max(counts)
     }
     return along.pop() if len(along) == 1 else None

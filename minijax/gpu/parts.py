@@ -32,21 +32,22 @@ from minijax.threads.partial_folds import (
     rows_of,
 )
 
-FEW, MANY = 64, 512  # blocks: too few for a card; enough
+MANY = 2**18  # threads, which fill a card
+SHARE = 512  # of them for a running total
 ROOM_FOR_PARTS = 2**26  # for what is left of the parts, in bytes
 
 
-def parts_for(size, blocks, least):
+def parts_for(size, threads, least):
     """Return in how many parts to cut an axis, or 1 for none.
 
     Args:
       size: of the axis.
-      blocks: how many blocks there are otherwise.
+      threads: how many threads there are otherwise.
       least: how long a part has to be.
     """
-    if blocks >= FEW or size < 2 * least:
+    if threads > MANY // 2 or size < 2 * least:
         return 1
-    count = min(size // least, math.ceil(MANY / max(blocks, 1)))
+    count = min(size // least, math.ceil(MANY / max(threads, 1)))
     length = 32 * math.ceil(size / count / 32)
     return math.ceil(size / length)
 
@@ -62,7 +63,8 @@ def in_parts(step):
     shape, axes = launch_of(kernel), {axis for each in folded for axis in each}
     longest = max((kernel.sizes[axis] for axis in axes), default=1)
     least = 256 if shape.across else 1024
-    count = parts_for(longest, shape.blocks(kernel), least)
+    threads = shape.blocks(kernel) * shape.threads
+    count = parts_for(longest, threads, least)
     wishes = {"counts": [count], "room": ROOM_FOR_PARTS, "uneven": True}
     return count > 1 and in_two(step, **wishes) or [step]
 
@@ -137,8 +139,8 @@ def totals_in_parts(step):
     axis = axis_of_totals(kernel, totals)
     if axis is None:
         return None
-    blocks = math.ceil(elements(kernel, outer_axes(kernel)) / 32)
-    count = parts_for(kernel.sizes[axis], blocks, 1024)
+    rows = elements(kernel, outer_axes(kernel))
+    count = parts_for(kernel.sizes[axis], rows * SHARE, 1024)
     if count == 1:
         return None
     folds = [fold(node.detail.how, (axis,), *node.args) for node in totals]

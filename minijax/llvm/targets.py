@@ -96,7 +96,7 @@ TARGETS = {
     "aarch64": Target(_LINUX("aarch64"), "generic", "", 16, registers=32),
     "gpu": Target(
         "none", "made-up", "", 128, registers=255, caches=(2**17, 2**25),
-        threads=2**14, launch=10**6, byte=40, function=4, near=2**10, bandwidth=1000,
+        threads=2**14, launch=10**6, byte=40, function=4, bandwidth=1000,
     ),
 }  # fmt: skip
 FORCED = ("plain", "avx2", "avx512")  # what the switch ``minijax_cpu`` may name

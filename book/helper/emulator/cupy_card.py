@@ -6,7 +6,7 @@ by hand, in `minijax.cuda.driver.stand_in`, and never otherwise; the card says i
 
 - what is put into a stream runs late, when it is waited for, and not before;
 - new memory holds nonsense, and memory that was given back may not be named again;
-- arguments of kernels are addresses of memory that is in use, as many as it takes;
+- arguments of kernels are addresses of memory that is in use;
 - memory is neither asked for nor waited for while a graph is recorded.
 
 No speed, overlap or limit of a driver can be seen. After an error CUDA refuses all
@@ -16,6 +16,7 @@ further work; here the rest of the stream is dropped, and the next call is serve
 import bisect
 import ctypes
 import functools
+import math
 import threading
 import weakref
 from types import SimpleNamespace
@@ -25,7 +26,7 @@ import numpy as np
 from . import EmulatorError, Module
 from .cublas import EmulatedCublas
 
-NAME = "EmulatedCuda"
+NAME, ARCH = "EmulatedCuda", 80
 GRAIN, NONSENSE = 512, 0xCD
 
 
@@ -185,30 +186,96 @@ def _module(source):
     return module
 
 
-class RawModule:
+class NVRTCError(RuntimeError):
+    """What the emulated compiler says of a text that it refuses."""
+
+
+class Compiler:
+    """NVRTC for an emulated card: g++ looks at a text, which is the code as well."""
+
+    NVRTCError = NVRTCError
+
+    def __init__(self):
+        self.programs, self.compile, self.latest = {}, _module, None
+
+    def getVersion(self):
+        """Return the version that it stands for."""
+        return 12, 8
+
+    def getSupportedArchs(self):
+        """Return the kinds of cards that there is code for."""
+        return (ARCH,)
+
+    def createProgram(self, source, name, headers, include_names):
+        """Return the number of a new program."""
+        number = max(self.programs, default=0) + 1
+        self.programs[number] = [source, ""]
+        return number
+
+    def compileProgram(self, program, options):
+        """Compile a program; what was made is kept until the next one."""
+        assert all(type(each) is str for each in options), options
+        assert options[-1] == f"-arch=sm_{ARCH}", options
+        try:
+            self.latest = self.compile(self.programs[program][0])
+        except EmulatorError as error:
+            self.programs[program][1] = str(error)
+            raise NVRTCError("NVRTC_ERROR_COMPILATION") from error
+
+    def getCUBIN(self, program):
+        """Return the code of a program."""
+        return self.programs[program][0].encode()
+
+    def getPTX(self, program):
+        """Return the code of a program, which is no other."""
+        return self.getCUBIN(program)
+
+    def getProgramLog(self, program):
+        """Return what was said of a program."""
+        return self.programs[program][1]
+
+    def destroyProgram(self, program):
+        """Forget a program."""
+        del self.programs[program]
+
+
+class LoadedModule:
     """Kernels of CUDA C; g++ compiles them when the first one is asked for."""
 
-    def __init__(self, cupy, code):
-        self.cupy, self.code = cupy, code
+    def __init__(self, cupy):
+        self.cupy = cupy
+
+    def load(self, code):
+        """Take code."""
+        self.code = code.decode()
 
     def get_function(self, name):
-        """Return a function that puts a launch into the current stream."""
-        return functools.partial(_put_launch, self.cupy, _module(self.code), name)
+        """Return a function of the module, which `launchKernel` knows by its `ptr`."""
+        module = _module(self.code)
+        count = len(module.sizes(name))
+        return Function(self.cupy, count, functools.partial(_put, module, name))
 
 
-def _put_launch(cupy, module, name, grid, block, args):
-    counts = *grid, *block
-    assert all(type(x) is int and x > 0 for x in counts), f"launch of {counts}"
-    assert block[0] <= 1024 and grid[0] < 2**31, f"too large a launch: {counts}"
-    assert type(args) is tuple and all(type(x) is np.uint64 for x in args), args
-    assert len(args) == len(module.sizes(name)), f"{name}: {len(args)} arguments"
-    cupy.counts["launches"] += 1
+class Function:
+    """A function of a card.
 
+    Args:
+      cupy: an `EmulatedCuPy`.
+      count: how many parameters it has.
+      put: has it run: given the `EmulatedCuPy`, the grid, the block, the addresses.
+    """
+
+    def __init__(self, cupy, count, put):
+        self.count, self.put, self.ptr = count, put, id(self)
+        cupy.functions[self.ptr] = self
+
+
+def _put(module, name, cupy, stream, grid, block, args):
     def make():
         views = [cupy.memory.at(x) if x else np.zeros(0, np.uint8) for x in args]
         return lambda: module.launch(name, grid, block, views, seed=cupy.seed)
 
-    cupy.current[-1].add(make)
+    stream.add(make)
 
 
 class _Device:
@@ -242,12 +309,14 @@ class EmulatedCuPy:
         self.cublas = EmulatedCublas(self) if cublas else None
         self._current = threading.local()
         self.counts = dict.fromkeys(["launches", "graphs", "in", "out", "within"], 0)
-        self.RawModule = functools.partial(RawModule, self)
+        self.functions = weakref.WeakValueDictionary()
         self.cuda = SimpleNamespace(
             Device=functools.partial(_Device, self),
             Stream=functools.partial(Stream, self),
             alloc=self._alloc,
-            compiler=SimpleNamespace(CompileException=EmulatorError),
+            nvrtc=Compiler(),
+            function=SimpleNamespace(Module=functools.partial(LoadedModule, self)),
+            driver=SimpleNamespace(launchKernel=self._launch),
             runtime=SimpleNamespace(
                 getDeviceCount=lambda: 1,
                 getDeviceProperties=self._properties,
@@ -267,7 +336,21 @@ class EmulatedCuPy:
         return self._current.streams
 
     def _properties(self, id):
-        return {"name": NAME.encode(), "totalGlobalMem": self.memory.size}
+        kind = {"major": ARCH // 10, "minor": ARCH % 10}
+        return {"name": NAME.encode(), "totalGlobalMem": self.memory.size, **kind}
+
+    def _launch(self, function, *rest):
+        *counts, shared, stream, parameters, extra = rest
+        grid, block = tuple(counts[:3]), tuple(counts[3:])
+        assert all(type(x) is int and x > 0 for x in counts), f"launch of {counts}"
+        assert math.prod(block) <= 1024 and grid[0] < 2**31, f"too large: {counts}"
+        assert len(counts) == 6 and shared == extra == 0, rest
+        found = self.functions[function]
+        count = found.count
+        where = list((ctypes.c_uint64 * count).from_address(parameters))
+        args = [ctypes.c_uint64.from_address(place).value for place in where]
+        self.counts["launches"] += 1
+        found.put(self, self.streams[stream - 1], grid, block, args)
 
     def _alloc(self, size):
         stream = self.current[-1]
