@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+import minijax
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.fusion.fusion_pass import fuse
@@ -159,6 +160,30 @@ def test_blocks_of_a_loop_have_one_size():
                 assert threads % 32 == 0 and threads <= 256
                 for step in loop.body.steps:
                     assert shape_in(step.kernel, threads).threads == threads
+
+
+@needs_emulator
+def test_memory_of_a_state_begins_where_any_number_may():
+    flags, words = np.ones((3, 1), bool), np.arange(6, dtype=np.uint32).reshape(3, 2)
+    split = minijax.vmap(minijax.random.split)
+
+    def f(flags, words):
+        def step(i, state):
+            flags, keys = state
+            keys = split(keys)[:, 0]
+            return ~flags, keys
+
+        keys = minijax.random.wrap_key_data(words)
+        flags, keys = lax.fori_loop(0, 3, step, (flags, keys))
+        return flags, minijax.random.key_data(keys)
+
+    def looked_at(text):  # g++ puts arrays at round places, and a card does not
+        declared = re.findall(r"(.*)__shared__ .*_memory", text)
+        assert declared and set(declared) == {"  alignas(16) "}
+        assert "(unsigned long long*)" in text
+        return text
+
+    assert run(f, flags, words, edit=looked_at) == 1
 
 
 MUTANTS = {

@@ -77,6 +77,7 @@ def test_rev(shape, data):
     same(lax.rev(asarray_impl(x), axes), np.flip(x, tuple(axes)))
 
 
+@pytest.mark.of_the_cpu("shares the memory of NumPy")
 def test_nothing_is_moved():
     x = asarray_impl(counting((3, 4)))
     for view in (

@@ -90,6 +90,8 @@ config.define(
 class Card:
     """A card and its stream of work, which is done in order, and later.
 
+    Within `with card` one thread puts work in, and errors of CUDA are told.
+
     Args:
       id: number of the card.
 
@@ -101,6 +103,7 @@ class Card:
       lock: held by the thread that puts work in.
       unfinished: descriptions of the latest work that was not waited for.
       libraries: what libraries keep for the card, by their names.
+      errors: those of CUDA, which come late, whatever is asked for then.
     """
 
     def __init__(self, id):
@@ -113,6 +116,8 @@ class Card:
         self._device = cupy.cuda.Device(id)
         with self._device:
             self._stream = cupy.cuda.Stream(non_blocking=True)
+        runtime, driver = cupy.cuda.runtime, cupy.cuda.driver
+        self.errors = runtime.CUDARuntimeError, driver.CUDADriverError
         properties = cupy.cuda.runtime.getDeviceProperties(id)
         self.name = properties["name"].decode()
         self.memory = properties["totalGlobalMem"]
@@ -124,9 +129,27 @@ class Card:
         Raises:
           MemoryError: if the card has not so much left.
         """
-        cupy = self._cupy
-        with self.lock, self._device, self._stream:
-            return cupy.cuda.alloc(nbytes)
+        with self, self._stream:
+            return self._cupy.cuda.alloc(nbytes)
+
+    def __enter__(self):
+        self.lock.acquire()
+        self._device.__enter__()
+
+    def __exit__(self, kind, error, trace):
+        self._device.__exit__()
+        self.lock.release()
+        if kind is not None and issubclass(kind, self.errors):
+            raise self.failed(error) from error
+
+    def failed(self, error):
+        """Return the error that tells of one of CUDA, and of the latest work."""
+        latest = "".join(f"\n  {what}" for what in self.unfinished)
+        return JaxRuntimeError(
+            f"INTERNAL: {self.name} has failed: {error}\nIt was one of these, or "
+            f"earlier; the latest stands last:{latest}\nWith the switch "
+            "minijax_wait_for_kernels it fails at the launch."
+        )
 
     def copy_in(self, address, numbers):
         """Copy an array of NumPy, whose rows lie one after the other, to the card."""
@@ -149,7 +172,7 @@ class Card:
 
     def _copy(self, to, source, nbytes, kind):
         cupy = self._cupy
-        with self.lock, self._device, self._stream:
+        with self, self._stream:
             if nbytes:
                 stream = self._stream.ptr
                 cupy.cuda.runtime.memcpyAsync(to, source, nbytes, kind, stream)
@@ -194,7 +217,7 @@ class Card:
             parts = *map(str, version), *OPTIONS, self.name, source
             return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
-        with self.lock, self._device:
+        with self:
             module = cupy.cuda.function.Module()
             module.load(kept_code(key, lambda: self.compiled(source)))
             return {name: module.get_function(name) for name in names}
@@ -212,7 +235,7 @@ class Card:
         start, count = given.buffer_info()
         where = array("Q", range(start, start + 8 * count, 8))
         shape = blocks, 1, 1, threads, 1, 1
-        with self.lock, self._device:
+        with self:
             self.unfinished.append(what)
             self._cupy.cuda.driver.launchKernel(
                 function.ptr, *shape, 0, self._stream.ptr, where.buffer_info()[0], 0
@@ -233,7 +256,7 @@ class Card:
           args: of it.
           what: it is, for errors.
         """
-        with self.lock, self._device, self._stream:
+        with self, self._stream:
             self.unfinished.append(what)
             result = function(*args)
         if config.minijax_wait_for_kernels:
@@ -242,7 +265,7 @@ class Card:
 
     def record(self, act):
         """Return a graph of the launches that `act()` makes, which are not run."""
-        with self.lock, self._device, self._stream:
+        with self, self._stream:
             self._stream.begin_capture()
             try:
                 act()
@@ -252,7 +275,7 @@ class Card:
 
     def replay(self, graph, what=""):
         """Have the launches of a graph run."""
-        with self.lock, self._device, self._stream:
+        with self, self._stream:
             self.unfinished.append(what)
             graph.launch(self._stream)
 
@@ -267,15 +290,9 @@ class Card:
         Raises:
           JaxRuntimeError: if some of it failed; it names the latest kernels.
         """
-        cupy = self._cupy
         try:
             self._stream.synchronize()
-        except cupy.cuda.runtime.CUDARuntimeError as error:
-            latest = "".join(f"\n  {what}" for what in self.unfinished)
-            raise JaxRuntimeError(
-                f"INTERNAL: {self.name} has failed: {error}\nIt was one of these, or "
-                f"earlier; the latest stands last:{latest}\nWith the switch "
-                "minijax_wait_for_kernels it fails at the launch."
-            ) from error
+        except self.errors as error:
+            raise self.failed(error) from error
         finally:
             self.unfinished.clear()

@@ -150,7 +150,7 @@ def loop_function(step, name):
     states = body.inputs[: len(step.starts)]
     for buffer in f.kept:
         (kind, count), one = units_of(buffer), f.names[buffer]
-        f.line(f"__shared__ {kind} {one}_memory[{max(count, 1)}];")
+        f.line(f"alignas(16) __shared__ {kind} {one}_memory[{max(count, 1)}];")
         f.line(f"{kind}* {one} = {one}_memory;")
     for start, state in zip(step.starts, states):
         f.copy(start, state)

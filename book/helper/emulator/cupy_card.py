@@ -316,7 +316,9 @@ class EmulatedCuPy:
             alloc=self._alloc,
             nvrtc=Compiler(),
             function=SimpleNamespace(Module=functools.partial(LoadedModule, self)),
-            driver=SimpleNamespace(launchKernel=self._launch),
+            driver=SimpleNamespace(
+                launchKernel=self._launch, CUDADriverError=EmulatedCudaError
+            ),
             runtime=SimpleNamespace(
                 getDeviceCount=lambda: 1,
                 getDeviceProperties=self._properties,
