@@ -19,6 +19,7 @@ from pathlib import Path
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 import numpy as np  # after the setting, which JAX reads
+import paper_programs
 
 SAMPLES, SECONDS, MOST_CALLS = 9, 0.02, 400
 BIG = 2**28
@@ -27,7 +28,7 @@ BIG = 2**28
 def random(*shape, seed=0):
     """Normally distributed numbers, a million of them again and again."""
     few = np.random.default_rng(seed).standard_normal(2**20 + 7, np.float32)
-    return np.resize(few, shape)
+    return np.resize(few, shape) if shape else few[0]
 
 
 # The rows: functions of a package that is written as NumPy is. `top` has `grad`, or is
@@ -144,6 +145,22 @@ def chain_of_steps(np, top):
     return top and f
 
 
+def conv_step(np, top):
+    """A training step of an all-convolutional network (Frostig et al., 2018)."""
+    if top is None:
+        return None
+    step = paper_programs.conv_step(top)
+    return lambda images, labels, *params: step(list(params), images, labels)
+
+
+def newton(np, top):
+    """Truncated Newton-CG on a convex quadratic of 1,000 unknowns."""
+    if top is None:
+        return None
+    f, start = paper_programs.quadratic(top, 1000)
+    return lambda scale: paper_programs.newton_cg(top, f, start * scale, 3, 60)
+
+
 def layers(*sizes):
     """Weights of layers."""
     pairs = zip(sizes, sizes[1:])
@@ -222,6 +239,12 @@ ROWS = {
         chain_of_steps, lambda: (positive(16), positive(1000, 16), positive(16, 16)),
         jax=1.0,
     ),
+    "convolutional network, step, batch 128": Row(
+        conv_step,
+        lambda: (*paper_programs.conv_images(128), *paper_programs.conv_params()),
+        jax=1.3, compiled=1.3,
+    ),
+    "Newton-CG, quadratic, 1,000": Row(newton, lambda: [random()], jax=1.0),
     "x + x, 64": Row(lambda np, top: lambda x: x + x, lambda: [random(64)], jax=1.0),
 }  # fmt: skip
 

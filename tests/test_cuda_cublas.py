@@ -13,6 +13,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import jit, make_jaxpr
 from minijax.cuda import cublas
+from minijax.cuda.card_products import CardProduct
 from minijax.cuda.cublas import (
     SIGNATURES,
     TYPES,
@@ -26,7 +27,6 @@ from minijax.cuda.cublas import (
 )
 from minijax.cuda.driver import Card, stand_in
 from minijax.cuda.graphs import GraphProgram
-from minijax.cuda.launched_steps import CardProduct
 from minijax.cuda.programs import steps_for_card
 from minijax.errors import JaxRuntimeError
 from minijax.kernels.views import Buffer, View

@@ -6,7 +6,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import make_jaxpr
-from minijax.cuda.launched_steps import CardProduct, launch_of_product, place_in
+from minijax.cuda.card_products import CardProduct, launch_of_product, place_in
 from minijax.cuda.programs import steps_for_card
 from minijax.kernels.views import Buffer, permuted, whole
 from minijax.matmul.lowering import Product
@@ -70,7 +70,7 @@ def test_one_block_makes_a_tile_of_the_result():
     out = whole(Buffer("c", FLOAT, 3 * 20 * 18), FLOAT, (3, 20, 18))
     step = CardProduct(lhs, rhs, out)
     launch = launch_of_product(step)
-    assert (launch.blocks, launch.threads) == (3 * 2 * 2, 256) and step.workspace == 0
+    assert (launch.blocks, launch.threads) == (3 * 1 * 1, 256) and step.workspace == 0
     assert launch.label == launch_of_product(step).label
     other = CardProduct(lhs, permuted(rhs, (0, 1, 2)), out)
     assert launch_of_product(other).text == launch.text

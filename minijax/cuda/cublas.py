@@ -11,8 +11,8 @@ from contextlib import suppress
 from ctypes import c_int, c_longlong, c_size_t, c_void_p
 from typing import NamedTuple
 
+from minijax.cuda.card_products import CardProduct
 from minijax.cuda.driver import stand_in
-from minijax.cuda.launched_steps import CardProduct
 from minijax.errors import JaxRuntimeError
 from minijax.kernels.steps import StepKind, step_kinds
 from minijax.matmul.lowering import cost_of_product, multiplied

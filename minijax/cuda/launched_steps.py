@@ -3,9 +3,15 @@
 """Steps of a program as functions of CUDA C: kernels, products, sorts, loops."""
 
 import hashlib
-import math
 from typing import NamedTuple
 
+from minijax.cuda.card_products import (
+    CardProduct,
+    CardTaps,
+    launch_of_product,
+    launch_of_taps,
+    steps_of_taps,
+)
 from minijax.cuda.cuda_launch import CudaLaunch
 from minijax.cuda.sort_passes import SortPass, launch_of_pass, passes_of_sort
 from minijax.cuda.twins import side_by_side
@@ -18,15 +24,13 @@ from minijax.gpu.block_loops import (
 from minijax.gpu.choices import for_card
 from minijax.gpu.cuda_text import cuda_function
 from minijax.gpu.kept_rows import shape_on_card
-from minijax.gpu.operations import c_type
 from minijax.jitting.costs import nbytes
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.steps import StepKind, step_kinds
 from minijax.machine.nested import Repeat
-from minijax.matmul.lowering import Product, cost_of_product, multiplied
+from minijax.matmul.lowering import Product
 from minijax.sorting.steps import Sort
-
-SIDE = 16  # rows and columns of a tile
+from minijax.windows.tap_products import TapProduct
 
 
 def launch_of_kernel(step, aligned=True):
@@ -88,81 +92,12 @@ def rows_are_aligned(step):
     return not any(nbytes(x) // step.length % 16 for x in xs)
 
 
-class CardProduct(Product):
-    """A step: a product of matrices by tiles, which needs no workspace."""
-
-    workspace = 0
-
-
-PRODUCT = """
-extern "C" __global__ void __launch_bounds__({threads})
-{label}(const {t}* lhs, const {t}* rhs, {t}* out) {{
-  __shared__ {s} a[{tile}][{tile} + 1], b[{tile}][{tile} + 1];
-  const int x = threadIdx.x % {tile}, y = threadIdx.x / {tile};
-  const long long column = blockIdx.x % {across} * {tile} + x;
-  const long long row = blockIdx.x / {across} % {down} * {tile} + y;
-  const long long batch = blockIdx.x / {across} / {down};
-  {s} sum = 0;
-  for (long long k = 0; k < {terms}; k += {tile}) {{
-    a[y][x] = row < {rows} && k + x < {terms} ? lhs[{a}] : 0;
-    b[y][x] = k + y < {terms} && column < {columns} ? rhs[{b}] : 0;
-    __syncthreads();
-    for (int i = 0; i < {tile}; i++) sum += {term};
-    __syncthreads();
-  }}
-  if (row < {rows} && column < {columns}) out[{c}] = sum;
-}}"""
-
-
-# A product; and the products of the halves of two pairs of short integers.
-TERMS = (
-    "a[y][i] * b[i][x]",
-    "(short)a[y][i] * (short)b[i][x] + "
-    "(unsigned)(((int)a[y][i] >> 16) * ((int)b[i][x] >> 16))",
-)
-
-
-def place_in(view, row, column):
-    """Return the expression of a place in a view of matrices, one for each `batch`."""
-    *batch, down, across = view.strides
-    terms, rest = [str(view.offset)], "batch"
-    for size, stride in [*zip(view.shape, batch)][::-1]:
-        terms.append(f"{rest} % {size} * {stride}")
-        rest = f"({rest} / {size})"
-    terms += [f"({row}) * {down}LL", f"({column}) * {across}LL"]
-    return " + ".join(terms)
-
-
-def launch_of_product(step, aligned=True):
-    """Return the `CudaLaunch` of a `CardProduct`."""
-    count, rows, columns, terms = step.sizes
-    tiles = {"across": math.ceil(columns / SIDE), "down": math.ceil(rows / SIDE)}
-    places = {
-        "a": place_in(step.lhs, "row", "k + x"),
-        "b": place_in(step.rhs, "k + y", "column"),
-        "c": place_in(step.out, "row", "column"),
-    }
-    sizes = {"rows": rows, "columns": columns, "terms": terms, "tile": SIDE}
-    named = {**types_of(step.out.dtype), "threads": SIDE**2, **sizes, **tiles, **places}
-    named["term"] = TERMS[step.pairs]
-    key = hashlib.sha256(str(sorted(named.items())).encode()).hexdigest()[:6]
-    label = f"product_{key}"
-    blocks = count * tiles["across"] * tiles["down"]
-    text, buffers = PRODUCT.format(label=label, **named), [*step.reads, *step.writes]
-    return CudaLaunch(label, text, blocks, SIDE**2, buffers)
-
-
-def types_of(dtype):
-    """Return the types of numbers and of their sums; integers wrap without a sign."""
-    unsigned = {1: "unsigned char", 2: "unsigned short", 4: "unsigned"}
-    wraps = unsigned.get(dtype.itemsize, "unsigned long long")
-    return {"t": c_type(dtype), "s": wraps if dtype.kind == "i" else c_type(dtype)}
-
-
 def card_steps(step):
     """Return the steps of a card for one of a core."""
     if type(step) is Product:
         return [CardProduct(*step)]
+    if type(step) is TapProduct:
+        return steps_of_taps(step)
     if type(step) is Sort:
         return passes_of_sort(step)
     if fits_block(step):
@@ -189,6 +124,7 @@ cuda_launches = {
     Launch: launch_of_kernel,
     BlockLoop: launch_of_loop,
     CardProduct: launch_of_product,
+    CardTaps: launch_of_taps,
     SortPass: launch_of_pass,
 }
 
@@ -204,4 +140,3 @@ def cost_of_loop(step):
 
 
 step_kinds[BlockLoop] = StepKind(run_of_loop, cost_of_loop)
-step_kinds[CardProduct] = StepKind(multiplied, cost_of_product)
