@@ -29,7 +29,7 @@ export BELOW := import sysconfig; print("import site; site.addsitedir(%r)" % sys
 title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters elsewhere \
-  gpu-part gpu-check \
+  gpu-part gpu-check gpu \
   test-mpi oracle oracle-record conformance hunt bench experiments colab browser printable release-check card counts owner clean together
 ifndef TOGETHER
 .NOTPARALLEL:
@@ -151,6 +151,19 @@ gpu-check: $(STAMP)
 	@CUDA_SOURCES=_build/cuda MINIJAX_TEST_DEVICE=card MINIJAX_TEST_EVERY=$(GPU_EVERY) \
 	  $(RUN) -m pytest -q $(GPU_CHECK)
 	@$(RUN) -m tests.cuda_compiles --met _build/cuda
+
+## make gpu             on the GPU of this machine: tests, kernels, programs, the table
+GPU_PYTHON ?= $(RUN)
+GPU_WORKERS ?= 4
+gpu: $(if $(filter $(RUN),$(GPU_PYTHON)),$(STAMP))
+	$(call title,on a GPU)
+	@$(GPU_PYTHON) -c "import minijax; print(minijax.devices('gpu'))"
+	@$(GPU_PYTHON) -m tests.cuda_programs --gpu
+	@$(GPU_PYTHON) -m tests.cuda_primitives --gpu
+	@for kind in --rows --places --card "--programs --every 40"; do \
+	  $(GPU_PYTHON) -m tests.cuda_cases --gpu $$kind || exit 1; done
+	@MINIJAX_TEST_DEVICE=gpu $(GPU_PYTHON) -m pytest -q -n $(GPU_WORKERS) $(GPU_CHECK)
+	@$(GPU_PYTHON) benchmarks/gpu.py
 
 ## make test-mpi        programs of several processes, with the wheels of MPI
 test-mpi: $(MPI)/.installed

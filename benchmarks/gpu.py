@@ -12,8 +12,10 @@ import functools
 import importlib
 import json
 import os
+import platform
 import statistics
 import time
+from contextlib import suppress
 from pathlib import Path
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -418,7 +420,9 @@ def measured(name, row, everyone):
         if "ours" in us and w != "ours"
     }
     moved = sum(x.nbytes for x in operands) + (row.written or 0)
-    return {"us": us, "ratio": ratios, "bytes": moved if row.written else None}
+    late = [who for who, most in row.musts.items() if ratios.get(who, 0) > most]
+    size = moved if row.written else None
+    return {"us": us, "ratio": ratios, "bytes": size, "musts": row.musts, "late": late}
 
 
 def copied():
@@ -437,6 +441,19 @@ def copied():
         card.wait()
         best = min(best, (time.perf_counter() - start) / 20)
     return 2 * 2**30 / best
+
+
+def card_and_versions():
+    """Return what the table was measured with: the card, its driver, packages."""
+    import minijax
+
+    found = {}
+    for name in ("jax", "torch", "cupy"):
+        with suppress(ImportError):
+            found[name] = importlib.import_module(name).__version__
+    kind = minijax.devices("gpu")[0].device_kind
+    found |= {"minijax": minijax.__version__, "python": platform.python_version()}
+    return {"card": kind, "date": time.strftime("%Y-%m-%d"), "versions": found}
 
 
 def line(name, found, row, bandwidth):
@@ -462,8 +479,9 @@ def main():
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     everyone, table = contestants(), {}
-    bandwidth = copied()
-    print(f"a copy moves {bandwidth / 1e9:.0f} GB in a second")
+    bandwidth, about = copied(), card_and_versions()
+    about["bandwidth"] = bandwidth
+    print(about["card"], f"a copy moves {bandwidth / 1e9:.0f} GB in a second")
     head = f"{'':40}{'µs':>10} share       jax compiled    torch     cupy"
     print(head, flush=True)
     for name, row in ROWS.items():
@@ -471,8 +489,8 @@ def main():
             table[name] = measured(name, row, everyone)
             print(line(name, table[name], row, bandwidth), flush=True)
             if options.json:
-                about = {"bandwidth": bandwidth, "rows": table}
-                options.json.write_text(json.dumps(about, indent=1) + "\n")
+                text = json.dumps({**about, "rows": table}, indent=1)
+                options.json.write_text(text + "\n")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ operation after the other.
 """
 
 import itertools
+import os
 import warnings
 from functools import cache, partial
 from importlib import import_module
@@ -29,6 +30,8 @@ from tests.commands import options_of, reported
 from tests.known_differences import BETWEEN_BACKENDS, FLOATS, FROM_JAX
 
 BACKENDS = ["interpreter", "python", "cpu"]
+if os.environ.get("MINIJAX_TEST_DEVICE") in ("card", "gpu"):
+    BACKENDS = ["gpu"]
 
 # Primitives that want more than their operands; each of these is tried.
 PARAMS = {
@@ -243,9 +246,10 @@ def compared(case, backend):
     """Say how a backend differs from what is evaluated, or return None."""
     label, function, xs = case
     f = lambda *args: function(minijax, *args)  # noqa: E731
-    eager = attempt(f, *map(minijax.numpy.asarray, xs))
+    with minijax.default_device(minijax.devices("cpu")[0]):
+        eager = attempt(f, *map(minijax.numpy.asarray, xs))
     ours = attempt(minijax.jit(f, backend=backend), *xs)
-    excused = BETWEEN_BACKENDS.get(label) if backend == "cpu" else None
+    excused = BETWEEN_BACKENDS.get(label) if backend in ("cpu", "gpu") else None
     problem = differences(ours, eager, xs, excused)
     return problem and f"{label}, {backend}: {problem}"
 

@@ -96,6 +96,7 @@ def test_residuals_and_three_axes():
     np.testing.assert_allclose(alone, means[0], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.of_the_cpu("asks for the steps of the CPU")
 def test_the_whole_layer_is_two_products_with_a_kernel_between():
     layer = jit(lambda q, k, v: nn.dot_product_attention(q, k, v, is_causal=True))
     q = jnp.ones((1, 64, 1, 32))

@@ -114,6 +114,10 @@ def test_full():
     assert like.dtype == np.int8 and [*np.asarray(like)] == [1, 1]
     assert lax.full_like(2.0, 1).weak_type
     assert lax.full_like(np.ones(3), 1, np.int8, (2,)).shape == (2,)
+
+
+@pytest.mark.of_the_cpu("is NumPy's array, whose numbers are one")
+def test_full_takes_no_memory():
     million = lax.full((1000, 1000), 1.0)
     assert np.asarray(million).strides == (0, 0)
 

@@ -57,6 +57,7 @@ def test_an_excuse_is_for_its_operands():
     assert found.startswith(f"{np.sum((xs[0] == 2) & (np.maximum(*xs) != 7))} of")
 
 
+@pytest.mark.of_the_cpu("asks for machine code")
 def test_the_mutant_of_the_square_root_in_its_place():
     text = "x**0.5"
     case = f"{text} float32", written(text), operands("float32", 1)

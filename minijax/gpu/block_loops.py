@@ -55,7 +55,7 @@ def threads_for(step):
     """Return how many threads a block needs for a loop: whole warps, 256 at most."""
     kernels = [each.kernel for program in step.programs for each in program.steps]
     most = max((math.prod(kernel.sizes) for kernel in kernels), default=1)
-    return min(256, WARP * math.ceil(most / WARP))
+    return min(256, WARP * math.ceil(max(most, 1) / WARP))
 
 
 def units_of(buffer):

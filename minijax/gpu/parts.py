@@ -32,7 +32,7 @@ from minijax.threads.partial_folds import (
     rows_of,
 )
 
-MANY = 2**18  # threads, which fill a card
+MANY = 2**19  # threads, which fill a card
 SHARE = 512  # of them for a running total
 ROOM_FOR_PARTS = 2**26  # for what is left of the parts, in bytes
 
