@@ -28,6 +28,11 @@ def above_65504(x):
     return abs(x.astype(np.float64)) ** 3 > 65504
 
 
+def near_zero(x, y):
+    """Return where a result is the small difference of larger numbers."""
+    return abs(np.logaddexp(x, y)) < 1e-2 * np.maximum(abs(x), abs(y))
+
+
 # Between what is evaluated and machine code.
 BETWEEN_BACKENDS = {
     "erf(float32)": least,
@@ -37,6 +42,9 @@ BETWEEN_BACKENDS = {
     **{f"max({dtype})": both_zero for dtype in FLOATS},
     **{f"min({dtype})": both_zero for dtype in FLOATS},
 }
+
+# Between what is evaluated and a card, besides: its last bits of exp and log.
+ON_A_CARD = {"jnp.logaddexp(x,y) float32": near_zero}
 
 
 def at_edges(*xs):

@@ -47,7 +47,7 @@ def test_running(name, shape, data, reverse):
     expected = NUMPY[name](turned, axis)
     expected = np.flip(expected, axis) if reverse else expected
     result = getattr(lax, name)(x, axis, reverse)
-    np.testing.assert_allclose(np.asarray(result), expected, rtol=2e-6)
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-6, atol=1e-7)
     assert result.dtype == np.float32
 
 

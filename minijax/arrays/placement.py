@@ -85,10 +85,6 @@ class Device:
         """Return what lends the numbers to other libraries, an array of NumPy."""
         return self.fetch(buffer)
 
-    def address(self, buffer):
-        """Return the address of the first number, in the memory of the device."""
-        return buffer.ctypes.data
-
     def memory_stats(self):
         """Return None: how much memory is in use is not known here, as in JAX."""
 

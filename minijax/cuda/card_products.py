@@ -212,9 +212,9 @@ def launch_of_taps(step, aligned=True):
     }
     terms["b"] += [f"column / {unit} * {taps.unit}", f"column % {unit}"]
     places = {}
-    for letter, more in terms.items():
+    for letter, rest in terms.items():
         loops = reached("batch", groups, letter) + reached("row", rows, letter)
-        places[letter] = " + ".join(map(str, [*loops, *more]))
+        places[letter] = " + ".join(map(str, [*loops, *rest]))
     more = {"parts": step.parts, "more": ", const int* table"}
     return tiled_launch(step, "taps", sizes, places, **more)
 

@@ -99,10 +99,6 @@ class CardStore(NamedCard):
         """Return whether the numbers of a buffer are there."""
         return self.card.is_done
 
-    def address(self, buffer):
-        """Return the address of the first number, in the memory of the card."""
-        return buffer.bytes.address
-
 
 class CudaDevice(CardStore):
     """A GPU, where operations are programs of one equation.

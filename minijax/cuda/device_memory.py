@@ -84,6 +84,11 @@ class CardBuffer:
     def __init__(self, bytes, shape, dtype):
         self.bytes, self.shape, self.dtype = bytes, shape, dtype
 
+    @property
+    def address(self):
+        """The address of the first number, in the memory of the card."""
+        return self.bytes.address
+
     def numbers(self):
         """Return them as a new array of NumPy, when all work is done."""
         if self.dtype.itemsize == 0:

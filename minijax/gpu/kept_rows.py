@@ -195,17 +195,17 @@ def write_lane_step(f, step, vectors, arrays):
 
 def write_part(f, steps, arrays):
     """Write what a thread does with neighbours: load, compute each number, store."""
-    vectors, stores = {}, [step for step in steps if isinstance(step, Store)]
-    for step in steps if f.launch.lanes > 1 else ():
+    wide, vectors = f.launch.lanes > 1, {}
+    for step in steps if wide else ():
         if isinstance(step, Node) and step.op == "load":
             vectors[step] = load_vector(f, step.detail)
-    if f.launch.lanes > 1:
-        vectors |= {store: new_vector(f, store.parameter) for store in stores}
+    stores = [step for step in steps if wide and isinstance(step, Store)]
+    made = {store: new_vector(f, store.parameter) for store in stores}
     with lanes_loop(f):
         for step in steps:
-            write_lane_step(f, step, vectors, arrays)
-    for store in stores if f.launch.lanes > 1 else ():
-        f.line(f"{vector_at(f, store)} = {vectors[store]};")
+            write_lane_step(f, step, vectors | made, arrays)
+    for store in stores:
+        f.line(f"{vector_at(f, store)} = {made[store]};")
 
 
 def write_walk(f, steps, arrays, there=()):

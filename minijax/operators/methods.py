@@ -124,8 +124,7 @@ def tobytes(x, order="C"):
 def unsafe_buffer_pointer(x):
     """Return the address of the first element, in the memory of its device."""
     numbers = numbers_of(x, "unsafe_buffer_pointer()")
-    device = getattr(x.placement, "device", None)
-    return device.address(x._buffer) if device else numbers.ctypes.data
+    return getattr(x._buffer, "address", numbers.ctypes.data)
 
 
 def check_width(aval, dtype):
