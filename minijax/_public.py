@@ -1655,6 +1655,7 @@ REGISTERS: list[str] = [
     "minijax.emitted.formulas",
     "minijax.emitted.arrays",
     "minijax.callbacks.invalid_numbers",
+    "minijax.branches.rewiring",
     "minijax.branches.conditional_rules",
     "minijax.branches.python",
     "minijax.branches.while_rules",
