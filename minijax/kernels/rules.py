@@ -18,7 +18,7 @@ from minijax.forgetting.barriers import optimization_barrier_p
 from minijax.forgetting.policies import name_p
 from minijax.jitting.primitive import jit_p
 from minijax.kernels.building import KernelBuilder, NoKernel, Pair, dtype_of, parts
-from minijax.kernels.kernel import Affine, Guard
+from minijax.kernels.parts import Affine, Guard
 from minijax.kernels.program_steps import by_scalar_op, elementwise, kernel_rules
 from minijax.kernels.views import (
     Buffer,
