@@ -36,7 +36,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "device_put": "minijax.pytrees.operations",
         "devices": "minijax.arrays.placement",
         "disable_jit": "minijax.jitting.api",
-        "effects_barrier": "minijax.callbacks.primitives",
+        "effects_barrier": "minijax.callbacks.host_calls",
         "enable_checks": "minijax.switches.managers",
         "enable_custom_prng": "minijax.switches.managers",
         "enable_x64": "minijax.arrays.settings",
