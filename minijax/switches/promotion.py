@@ -12,8 +12,7 @@ from functools import partial
 import numpy as np
 
 from minijax.arrays.avals import typeof
-from minijax.arrays.dtypes import kind_of
-from minijax.arrays.lattice import PYTHON_TYPE_OF, lattice_node
+from minijax.arrays.dtypes import PYTHON_TYPE_OF, kind_of, lattice_node
 from minijax.arrays.settings import config
 from minijax.lax.promotion import check_arraylike
 from minijax.switches.known import _one_of
