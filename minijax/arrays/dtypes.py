@@ -200,7 +200,7 @@ def aligned_copy(x, dtype):
 
 
 PYTHON_NODES = {bool: "bool", int: "int*", float: "float*", complex: "complex*"}
-PYTHON_TYPE_OF = {node: kind for kind, node in PYTHON_NODES.items()}
+PYTHON_OF_NODE = {node: kind for kind, node in PYTHON_NODES.items()}
 WEAK_NODES = {"i": "int*", "u": "int*", "f": "float*", "h": "float*", "c": "complex*"}
 
 
@@ -218,4 +218,4 @@ def from_node(node):
     """Return the dtype in force at a place in the lattice, and whether it is weak."""
     if not node.endswith("*"):
         return canonicalize_dtype(node), False
-    return canonicalize_dtype(PYTHON_TYPE_OF[node]), True
+    return canonicalize_dtype(PYTHON_OF_NODE[node]), True

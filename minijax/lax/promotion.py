@@ -16,8 +16,8 @@ from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import PYTHON_SCALARS, typeof
 from minijax.arrays.dtypes import (
     NARROW,
+    PYTHON_OF_NODE,
     PYTHON_TYPES,
-    PYTHON_TYPE_OF,
     from_node,
     is_inexact,
     lattice_node,
@@ -104,6 +104,6 @@ def promote_types(a: Any, b: Any) -> np.dtype:
     node = join(*nodes)
     dtype, weak = from_node(node)
     if weak:
-        return np.dtype(PYTHON_TYPES[PYTHON_TYPE_OF[node]])
+        return np.dtype(PYTHON_TYPES[PYTHON_OF_NODE[node]])
     wide = any(node in map(str, NARROW) for node in nodes)
     return np.dtype(node) if wide else dtype
