@@ -66,8 +66,8 @@ def load(parameter, place, guards=(), other=0, computed=()):
       computed: pairs of a node of int64 and a `Term`, which are added to the place.
     """
     args, terms = zip(*computed) if computed else ((), ())
-    levels = [place.axes, *[guard.place.axes for guard in guards]]
     dtype = in_registers(parameter.dtype)
+    levels = [place.axes, *[guard.place.axes for guard in guards]]
     detail = Load(parameter, place, tuple(guards), dtype.type(other), terms)
     return Node("load", args, dtype, union([*levels, *[x.level for x in args]]), detail)
 
