@@ -47,7 +47,7 @@ from minijax.arrays.transfer import process_indices as process_indices
 from minijax.batching.trace import vmap as vmap
 from minijax.callbacks.debug_settings import debug_infs as debug_infs
 from minijax.callbacks.debug_settings import debug_nans as debug_nans
-from minijax.callbacks.primitives import effects_barrier as effects_barrier
+from minijax.callbacks.host_calls import effects_barrier as effects_barrier
 from minijax.callbacks.primitives import pure_callback as pure_callback
 from minijax.compositions.named_parts import fwd_and_bwd as fwd_and_bwd
 from minijax.compositions.named_parts import named_call as named_call

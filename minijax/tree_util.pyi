@@ -16,6 +16,10 @@ from minijax.pytrees.operations import tree_map_with_path as tree_map_with_path
 from minijax.pytrees.operations import tree_reduce as tree_reduce
 from minijax.pytrees.operations import tree_reduce_associative as tree_reduce_associative
 from minijax.pytrees.operations import tree_transpose as tree_transpose
+from minijax.pytrees.operations import tree_unflatten as tree_unflatten
+from minijax.pytrees.operations import treedef_children as treedef_children
+from minijax.pytrees.operations import treedef_is_leaf as treedef_is_leaf
+from minijax.pytrees.operations import treedef_tuple as treedef_tuple
 from minijax.pytrees.registration import Partial as Partial
 from minijax.pytrees.registration import register_dataclass as register_dataclass
 from minijax.pytrees.registration import register_pytree_node_class as register_pytree_node_class
@@ -28,7 +32,3 @@ from minijax.pytrees.treedefs import tree_flatten_with_path as tree_flatten_with
 from minijax.pytrees.treedefs import tree_leaves as tree_leaves
 from minijax.pytrees.treedefs import tree_leaves_with_path as tree_leaves_with_path
 from minijax.pytrees.treedefs import tree_structure as tree_structure
-from minijax.pytrees.treedefs import tree_unflatten as tree_unflatten
-from minijax.pytrees.treedefs import treedef_children as treedef_children
-from minijax.pytrees.treedefs import treedef_is_leaf as treedef_is_leaf
-from minijax.pytrees.treedefs import treedef_tuple as treedef_tuple

@@ -25,9 +25,11 @@ from minijax.gpu.operations import PRELUDE
 from minijax.gpu.tiles import tiles_of
 from minijax.gpu.vector_threads import vectors_of
 from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Affine, apply, fold, running
+from minijax.kernels.kernel import apply, fold
+from minijax.kernels.parts import Affine
 from minijax.kernels.program_steps import lower
 from minijax.kernels.scalar_ops import foldings
+from minijax.kernels.views import running
 from minijax_book.emulator import CHECK, RACES, TRAFFIC, EmulatorError, Module
 from tests import cuda_sources, kernel_cases
 from tests.commands import options_of, reported

@@ -6,7 +6,8 @@ from mpmath import mp
 from minijax.functions.scalar_functions import inline, write_function
 from minijax.kernels.building import NodeWriter
 from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, load
+from minijax.kernels.kernel import Kernel, load
+from minijax.kernels.parts import Affine, Parameter, Store
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm
 

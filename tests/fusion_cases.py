@@ -15,7 +15,7 @@ from minijax import lax, make_jaxpr
 from minijax.functions.elementary import expand
 from minijax.fusion.fusion_pass import fuse
 from minijax.kernels.backends import KernelProgram
-from minijax.kernels.interpreter import check_kernel
+from minijax.kernels.checking import check_kernel
 from minijax.kernels.program_steps import lower
 from minijax.llvm.backend import LLVMProgram
 from minijax.passes.pipeline import simplify

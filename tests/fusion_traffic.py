@@ -23,7 +23,7 @@ import minijax.machine.backend
 import minijax.numpy as jnp
 from minijax import grad, make_jaxpr, value_and_grad
 from minijax.fusion.fusion_pass import fuse
-from minijax.kernels.kernel import operations, traffic
+from minijax.kernels.parts import operations, traffic
 from minijax.kernels.program_steps import Launch, lower
 from minijax.passes.pipeline import simplify
 from tests import corpus, fusion_cases

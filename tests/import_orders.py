@@ -59,15 +59,8 @@ def kernel_texts():
     """Return two kernels as LLVM is given them; no public name is needed for it."""
     import numpy as np
 
-    from minijax.kernels.kernel import (
-        Affine,
-        Kernel,
-        Parameter,
-        Store,
-        apply,
-        fold,
-        load,
-    )
+    from minijax.kernels.kernel import Kernel, apply, fold, load
+    from minijax.kernels.parts import Affine, Parameter, Store
     from minijax.llvm.schedules import kernel_function
     from minijax.llvm.targets import forced_target
     from minijax.vectors import kernels  # noqa: F401 - hands its program in

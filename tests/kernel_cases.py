@@ -15,25 +15,12 @@ import numpy as np
 import minijax
 from minijax.jitting.compilation import Interpreter, without_waste
 from minijax.kernels.backends import KernelProgram
-from minijax.kernels.interpreter import check_kernel, interpret
-from minijax.kernels.kernel import (
-    Affine,
-    Guard,
-    Kernel,
-    Parameter,
-    Store,
-    Term,
-    Update,
-    apply,
-    constant,
-    fold,
-    index,
-    load,
-    running,
-    union,
-)
+from minijax.kernels.checking import check_kernel
+from minijax.kernels.interpreter import interpret
+from minijax.kernels.kernel import Kernel, apply, constant, fold, index, load
+from minijax.kernels.parts import Affine, Guard, Parameter, Store, Term, Update, union
 from minijax.kernels.scalar_ops import foldings, in_registers, scalar_ops
-from minijax.kernels.views import collapse
+from minijax.kernels.views import collapse, running
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm
 from tests import array_cases as cases

@@ -11,9 +11,10 @@ import sys
 import numpy as np
 
 from minijax.kernels.backends import Memory
-from minijax.kernels.interpreter import check_kernel
-from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, fold, load
-from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest
+from minijax.kernels.checking import check_kernel
+from minijax.kernels.kernel import Kernel, apply, fold, load
+from minijax.kernels.loop_nests import loop_nest
+from minijax.kernels.parts import Affine, Combine, Loop, Parameter, Start, Store
 from minijax.kernels.program_steps import Launch, LoweredProgram
 from minijax.kernels.scalar_ops import foldings, scalar_ops
 from minijax.kernels.views import Buffer

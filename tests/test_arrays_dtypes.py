@@ -24,7 +24,7 @@ def test_promotion_is_jax_s(a, bits):
                 continue
             nodes = [n if n.endswith("*") else dtypes.canonicalize_dtype(n).name
                      for n in (a, b)]  # fmt: skip
-            dtype, weak = lattice.from_node(lattice.join(*nodes))
+            dtype, weak = dtypes.from_node(lattice.join(*nodes))
             assert [dtype.name, weak] == TABLE[bits][a][b], (a, b)
 
 
@@ -69,7 +69,7 @@ def test_types_that_hold_no_numbers(dtype):
     with pytest.raises(TypeError, match="zeros"):
         dtypes.check_dtype(dtype, "zeros")
     with pytest.raises(TypeError):
-        lattice.lattice_node(dtype)
+        dtypes.lattice_node(dtype)
 
 
 def test_kinds():

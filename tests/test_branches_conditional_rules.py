@@ -18,7 +18,7 @@ from minijax import (
     vmap,
 )
 from minijax.arrays.avals import ShapedArray
-from minijax.branches.conditional_rules import common_slots, for_any
+from minijax.branches.rewiring import common_slots, for_any
 from minijax.debug import print as debug_print
 from minijax.experimental import io_callback
 from minijax.forgetting.programs import dce_program

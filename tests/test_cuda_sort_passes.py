@@ -13,7 +13,7 @@ from minijax.cuda.programs import steps_for_card
 from minijax.cuda.sort_passes import TILE, SortPass, launch_of_pass, passes_of_sort
 from minijax.gpu.operations import PRELUDE
 from minijax.kernels.backends import Memory
-from minijax.kernels.steps import step_kinds
+from minijax.kernels.program_steps import step_kinds
 from minijax.kernels.views import Buffer, whole
 from minijax.sorting.steps import Sort
 from minijax_book import emulator

@@ -10,8 +10,8 @@ import pytest
 import minijax
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.diagnostics import tracebacks
-from minijax.diagnostics.tracebacks import steps_of
+from minijax.diagnostics import frames
+from minijax.diagnostics.frames import steps_of
 
 V = np.ones(3, np.float32)
 
@@ -112,7 +112,7 @@ def test_both_operands_are_named_once(way):
 
 
 def test_where_notes_are_not_shown_the_message_has_them(monkeypatch):
-    monkeypatch.setattr(tracebacks, "shows_notes", lambda: False)
+    monkeypatch.setattr(frames, "shows_notes", lambda: False)
     assert "\n  y: float32[3], from" in str(caught(wrong))
 
 

@@ -10,7 +10,8 @@ import pytest
 import minijax
 from minijax import numpy as jnp
 from minijax.arrays.settings import config
-from minijax.diagnostics.tracebacks import MODES, UnfilteredStackTrace, steps_of
+from minijax.diagnostics.frames import steps_of
+from minijax.diagnostics.tracebacks import MODES, UnfilteredStackTrace
 
 V = np.ones(3, np.float32)
 

@@ -10,7 +10,8 @@ import pytest
 from minijax import grad, hessian, jit, jvp, linearize, make_jaxpr, random, vjp, vmap
 from minijax import numpy as jnp
 from minijax.arrays.settings import config
-from minijax.diagnostics.user_lines import UserLine, is_ours, user_line
+from minijax.diagnostics.frames import UserLine
+from minijax.diagnostics.user_lines import is_ours, user_line
 from minijax.passes.inlining import inline_calls
 
 X = np.arange(3, dtype="float32")

@@ -9,9 +9,9 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.core import rule_tables
-from minijax.emitted.elementwise import means, number_text
 from minijax.emitted.emission import emit, python_rules
 from minijax.emitted.scopes import scalar_of
+from minijax.emitted.spelling import means, number_text
 from minijax.jaxprs.jaxpr import Literal
 from tests import array_cases as cases
 from tests.emission_cases import compare, elementwise

@@ -6,8 +6,10 @@ import pytest
 from mpmath import mp
 
 from minijax.functions.elementary import bodies, expand, function
-from minijax.kernels.interpreter import check_kernel, interpret
-from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, load
+from minijax.kernels.checking import check_kernel
+from minijax.kernels.interpreter import interpret
+from minijax.kernels.kernel import Kernel, apply, load
+from minijax.kernels.parts import Affine, Parameter, Store
 from minijax.kernels.scalar_ops import define, recastings, scalar_ops
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm

@@ -11,7 +11,8 @@ from mpmath import mp
 
 from minijax.arrays.dtypes import bfloat16
 from minijax.functions.elementary import bodies
-from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, load
+from minijax.kernels.kernel import Kernel, apply, load
+from minijax.kernels.parts import Affine, Parameter, Store
 from minijax.kernels.scalar_ops import scalar_ops
 from tests import function_cases as cases
 from tests.vector_cases import forced_target, host_target, vector_library

@@ -8,7 +8,7 @@ from minijax.fusion.alignment import in_same_loops, links_between, sorted_axes
 from minijax.fusion.fusion_pass import fuse, uses_of
 from minijax.fusion.merging import merged
 from minijax.fusion.parts import part_of
-from minijax.kernels.interpreter import check_kernel
+from minijax.kernels.checking import check_kernel
 from minijax.kernels.program_steps import lower
 from minijax.llvm.targets import current_target
 

@@ -18,9 +18,9 @@ from minijax import (
 )
 from minijax.fusion.fusion_pass import Fusion, check_fusion, fuse
 from minijax.kernels.backends import KernelProgram
-from minijax.kernels.interpreter import check_kernel
-from minijax.kernels.kernel import traffic
-from minijax.kernels.loop_nests import Loop, loop_nest
+from minijax.kernels.checking import check_kernel
+from minijax.kernels.loop_nests import loop_nest
+from minijax.kernels.parts import Loop, traffic
 from minijax.kernels.program_steps import Evaluate, Launch, LoweredProgram, lower
 from minijax.llvm.targets import TARGETS, current_target
 from minijax.passes.pipeline import simplify

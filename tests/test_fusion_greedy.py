@@ -5,7 +5,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import grad, make_jaxpr
 from minijax.fusion.greedy import fuse_greedily
-from minijax.kernels.interpreter import check_kernel
+from minijax.kernels.checking import check_kernel
 from minijax.kernels.program_steps import LoweredProgram, lower
 from minijax.llvm.targets import current_target
 from tests import fusion_cases

@@ -13,7 +13,7 @@ from minijax.fusion.index_maps import (
     split_axis,
     unit,
 )
-from minijax.kernels.kernel import Affine
+from minijax.kernels.parts import Affine
 
 BOX = Affine(0, (12, 4, 1)), (2, 3, 4)
 

@@ -9,7 +9,7 @@ from minijax.fusion.alignment import _meet
 from minijax.fusion.merging import same_bits, through_memory
 from minijax.kernels.building import KernelBuilder
 from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Parameter
+from minijax.kernels.parts import Parameter
 from minijax.kernels.views import Buffer, whole
 from tests import array_cases as cases
 

@@ -9,7 +9,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.gpu.block_scans import ScanShape, may_share, scan_of
 from minijax.gpu.launches import outer_axes
-from minijax.kernels.kernel import elements
+from minijax.kernels.parts import elements
 from minijax_book import emulator
 from tests import cuda_cases
 from tests.cuda_cases import CardChance, kernels_of, met_by, traffic_of

@@ -11,7 +11,8 @@ from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.cuda_text import cuda_function
 from minijax.gpu.launches import LaunchShape, launch_of
 from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, load
+from minijax.kernels.kernel import Kernel, apply, load
+from minijax.kernels.parts import Affine, Parameter, Store
 from minijax.kernels.program_steps import lower
 from minijax.memory.in_place import in_one_buffer, may_overwrite
 from minijax_book import emulator

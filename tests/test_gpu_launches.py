@@ -14,17 +14,8 @@ from minijax.gpu.launches import (
     never_meet,
     outer_axes,
 )
-from minijax.kernels.kernel import (
-    Affine,
-    Kernel,
-    Parameter,
-    Store,
-    Term,
-    Update,
-    elements,
-    index,
-    load,
-)
+from minijax.kernels.kernel import Kernel, index, load
+from minijax.kernels.parts import Affine, Parameter, Store, Term, Update, elements
 from minijax.kernels.program_steps import lower
 from tests.kernel_cases import Chance, PlacesChance, random_kernels
 

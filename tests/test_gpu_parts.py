@@ -11,8 +11,10 @@ from minijax.fusion.fusion_pass import fuse
 from minijax.gpu import parts
 from minijax.gpu.choices import shape_of
 from minijax.gpu.parts import in_parts, parts_for
-from minijax.kernels.interpreter import check_kernel, interpret
-from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, fold, needed
+from minijax.kernels.checking import check_kernel
+from minijax.kernels.interpreter import interpret
+from minijax.kernels.kernel import Kernel, fold, needed
+from minijax.kernels.parts import Affine, Parameter, Store
 from minijax.kernels.program_steps import Launch, lower
 from minijax.kernels.views import Buffer
 from minijax.threads.partial_folds import (

@@ -6,7 +6,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax.gpu.launches import LaunchShape
 from minijax.gpu.tiles import TileShape, nearest, tiles_of
-from minijax.kernels.kernel import Affine
+from minijax.kernels.parts import Affine
 from minijax_book import emulator
 from tests import cuda_cases
 from tests.cuda_cases import CardChance, kernels_of, met_by, traffic_of

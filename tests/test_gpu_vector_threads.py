@@ -7,7 +7,7 @@ import minijax.numpy as jnp
 from minijax import enable_x64
 from minijax.gpu.launches import LaunchShape
 from minijax.gpu.vector_threads import VectorShape, in_vectors, vectors_of
-from minijax.kernels.kernel import Affine
+from minijax.kernels.parts import Affine
 from minijax_book import emulator
 from minijax_book.emulator import EmulatorError
 from tests import cuda_cases

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from minijax.kernels.building import KernelBuilder, NoKernel, Pair, complex_rules
-from minijax.kernels.interpreter import check_kernel, interpret
+from minijax.kernels.checking import check_kernel
+from minijax.kernels.interpreter import interpret
 from minijax.kernels.scalar_ops import scalar_ops
 from minijax.kernels.views import Buffer, everywhere, whole
 from tests import array_cases as cases

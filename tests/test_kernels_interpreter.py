@@ -3,18 +3,8 @@
 import numpy as np
 
 from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import (
-    Affine,
-    Guard,
-    Kernel,
-    Parameter,
-    Store,
-    apply,
-    constant,
-    fold,
-    index,
-    load,
-)
+from minijax.kernels.kernel import Kernel, apply, constant, fold, index, load
+from minijax.kernels.parts import Affine, Guard, Parameter, Store
 
 F32, F16 = np.dtype("float32"), np.dtype("float16")
 

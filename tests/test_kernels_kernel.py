@@ -5,21 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from minijax.kernels.kernel import (
-    Affine,
-    Guard,
-    Kernel,
-    Parameter,
-    Store,
-    apply,
-    constant,
-    fold,
-    index,
-    load,
-    needed,
-    operations,
-    traffic,
-)
+from minijax.kernels.kernel import Kernel, apply, constant, fold, index, load, needed
+from minijax.kernels.parts import Affine, Guard, Parameter, Store, operations, traffic
 
 F32 = np.dtype("float32")
 X, OUT = Parameter("x", F32, 12), Parameter("out", F32, 12)

@@ -2,17 +2,9 @@
 
 import numpy as np
 
-from minijax.kernels.kernel import (
-    Affine,
-    Kernel,
-    Node,
-    Parameter,
-    Store,
-    apply,
-    fold,
-    load,
-)
-from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest, print_nest
+from minijax.kernels.kernel import Kernel, Node, apply, fold, load
+from minijax.kernels.loop_nests import loop_nest, print_nest
+from minijax.kernels.parts import Affine, Combine, Loop, Parameter, Start, Store
 from tests.kernel_cases import random_kernels
 
 F32 = np.dtype("float32")

@@ -8,7 +8,7 @@ from minijax import grad, jit, lax, make_jaxpr
 from minijax.arrays.array import primitive_rules
 from minijax.core import Primitive, rule_tables
 from minijax.kernels.backends import KernelProgram
-from minijax.kernels.interpreter import check_kernel
+from minijax.kernels.checking import check_kernel
 from minijax.kernels.program_steps import Evaluate, elementwise, kernel_rules, lower
 from minijax.llvm.backend import LLVMProgram
 

@@ -3,14 +3,8 @@
 import numpy as np
 import pytest
 
-from minijax.kernels.kernel import (
-    Affine,
-    Kernel,
-    Parameter,
-    Store,
-    apply,
-    load,
-)
+from minijax.kernels.kernel import Kernel, apply, load
+from minijax.kernels.parts import Affine, Parameter, Store
 from minijax.kernels.scalar_ops import foldings, in_registers, scalar_ops
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm

@@ -3,18 +3,10 @@
 import numpy as np
 import pytest
 
-from minijax.kernels.interpreter import check_kernel, interpret
-from minijax.kernels.kernel import (
-    Affine,
-    Guard,
-    Kernel,
-    Parameter,
-    Store,
-    apply,
-    fold,
-    index,
-    load,
-)
+from minijax.kernels.checking import check_kernel
+from minijax.kernels.interpreter import interpret
+from minijax.kernels.kernel import Kernel, apply, fold, index, load
+from minijax.kernels.parts import Affine, Guard, Parameter, Store
 from minijax.kernels.views import collapse
 from tests.kernel_cases import random_kernels
 

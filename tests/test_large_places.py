@@ -6,16 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from minijax.kernels.kernel import (
-    Affine,
-    Guard,
-    Kernel,
-    Parameter,
-    Store,
-    apply,
-    fold,
-    load,
-)
+from minijax.kernels.kernel import Kernel, apply, fold, load
+from minijax.kernels.parts import Affine, Guard, Parameter, Store
 from minijax.kernels.views import collapse
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm, module_text

@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, fold, load
+from minijax.kernels.kernel import Kernel, fold, load
+from minijax.kernels.parts import Affine, Parameter, Store
 from minijax.llvm.schedules import kernel_function
 from minijax.llvm.targets import forced_target
 

@@ -8,16 +8,8 @@ import numpy as np
 import pytest
 
 from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import (
-    Affine,
-    Guard,
-    Kernel,
-    Parameter,
-    Store,
-    apply,
-    fold,
-    load,
-)
+from minijax.kernels.kernel import Kernel, apply, fold, load
+from minijax.kernels.parts import Affine, Guard, Parameter, Store
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm
 from tests.kernel_cases import alike

@@ -8,7 +8,8 @@ import pytest
 from llvmlite import binding
 
 from minijax import jit
-from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, fold, load
+from minijax.kernels.kernel import Kernel, apply, fold, load
+from minijax.kernels.parts import Affine, Parameter, Store
 from minijax.kernels.scalar_ops import in_registers
 from minijax.llvm.kernel_text import module_text
 from minijax.llvm.lanes import Elements

@@ -4,16 +4,8 @@ import numpy as np
 import pytest
 
 from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import (
-    Affine,
-    Guard,
-    Kernel,
-    Parameter,
-    Store,
-    apply,
-    fold,
-    load,
-)
+from minijax.kernels.kernel import Kernel, apply, fold, load
+from minijax.kernels.parts import Affine, Guard, Parameter, Store
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.views import Buffer
 from minijax.llvm.compiler import Library

@@ -20,7 +20,7 @@ from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
 from minijax.batching.rules import vmap_rules
 from minijax.batching.trace import program_primitives
-from minijax.branches.conditional_rules import empty_p
+from minijax.branches.rewiring import empty_p
 from minijax.core import Primitive, RuleTable, impl_rules, rule_tables
 from minijax.extend.core import check_jaxpr, jaxpr_as_fun
 from minijax.forgetting.programs import dce_rules

@@ -6,7 +6,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import grad, lax, linear_transpose, linearize, make_jaxpr, vjp
 from minijax.jaxprs.checking import check_jaxpr
-from minijax.scans import transposition
+from minijax.scans import steps, transposition
 from minijax.scans.primitive import scan_p
 from minijax.tree_util import tree_leaves
 from tests.scan_cases import CASES, ROWS, TABLE, X
@@ -111,7 +111,7 @@ def test_each_sum_is_in_the_carry(sums_in_the_carry):
 def test_sums_in_the_carry_keep_types():
     whole = np.zeros((2, 2), "float16")
     program = make_jaxpr(lambda w, c, x: (x * w, 2.0, c))(whole, whole, whole)
-    adding = transposition.adding_step(program, 1, 2)
+    adding = steps.adding_step(program, 1, 2)
     check_jaxpr(adding)
     assert adding.out_avals == program.out_avals
     assert adding.in_avals[1:3] == program.out_avals[:2]

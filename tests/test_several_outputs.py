@@ -9,7 +9,7 @@ from minijax.extend.core import Primitive
 from minijax.fusion.fusion_pass import fuse
 from minijax.interpreters import ad, batching
 from minijax.kernels.building import KernelBuilder
-from minijax.kernels.interpreter import KernelError, check_kernel
+from minijax.kernels.checking import KernelError, check_kernel
 from minijax.kernels.program_steps import kernel_rules, lower
 from minijax.passes.pipeline import simplify
 from tests import mutants

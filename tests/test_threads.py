@@ -15,9 +15,9 @@ import pytest
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr
 from minijax.calls.words import word
-from minijax.kernels.interpreter import check_kernel, interpret
-from minijax.kernels.program_steps import Launch
-from minijax.kernels.steps import step_kinds
+from minijax.kernels.checking import check_kernel
+from minijax.kernels.interpreter import interpret
+from minijax.kernels.program_steps import Launch, step_kinds
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import module_text
 from minijax.llvm.schedules import kernel_function

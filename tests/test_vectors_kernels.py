@@ -10,8 +10,8 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import enable_x64, jit
-from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, load
-from minijax.kernels.loop_nests import Loop, Start
+from minijax.kernels.kernel import Kernel, apply, load
+from minijax.kernels.parts import Affine, Loop, Parameter, Start, Store
 from minijax.llvm.kernel_text import module_text
 from minijax.llvm.schedules import kernel_function
 from minijax.llvm.targets import (

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, fold, load
+from minijax.kernels.kernel import Kernel, apply, fold, load
 from minijax.kernels.loop_nests import loop_nest
+from minijax.kernels.parts import Affine, Parameter, Store
 from minijax.llvm.targets import forced_target
 from minijax.vectors.nests import cost, everything, is_loop, with_vectors
 

@@ -8,8 +8,8 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax.fusion.fusion_pass import fuse
+from minijax.kernels.checking import NestError, check_nest
 from minijax.kernels.loop_nests import print_nest
-from minijax.kernels.nest_checking import NestError, check_nest
 from minijax.kernels.program_steps import lower
 from minijax.llvm.targets import forced_target
 from minijax.vectors import strips

@@ -13,8 +13,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from minijax.kernels.interpreter import check_kernel, interpret
-from minijax.kernels.kernel import Affine, Kernel
+from minijax.kernels.checking import check_kernel
+from minijax.kernels.interpreter import interpret
+from minijax.kernels.kernel import Kernel
+from minijax.kernels.parts import Affine
 from minijax.llvm.kernel_text import module_text
 from minijax.llvm.schedules import kernel_function
 from minijax.llvm.targets import TargetLibrary

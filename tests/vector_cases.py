@@ -11,22 +11,11 @@ from importlib import import_module
 import numpy as np
 
 from minijax.fusion.fusion_pass import fuse
-from minijax.kernels.interpreter import check_kernel, interpret
-from minijax.kernels.kernel import (
-    Affine,
-    Guard,
-    Kernel,
-    Parameter,
-    Store,
-    Term,
-    Update,
-    apply,
-    constant,
-    fold,
-    index,
-    load,
-    running,
-)
+from minijax.kernels.checking import check_kernel
+from minijax.kernels.interpreter import interpret
+from minijax.kernels.kernel import Kernel, apply, constant, fold, index, load
+from minijax.kernels.parts import Affine, Guard, Parameter, Store, Term, Update
+from minijax.kernels.views import running
 from minijax.llvm import kernel_text
 from minijax.llvm.kernel_text import module_text
 from minijax.llvm.schedules import kernel_function

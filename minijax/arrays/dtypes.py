@@ -197,3 +197,25 @@ def aligned_copy(x, dtype):
     copy = np.ndarray(x.shape, dtype, room, start)
     copy[...] = x
     return copy
+
+
+PYTHON_NODES = {bool: "bool", int: "int*", float: "float*", complex: "complex*"}
+PYTHON_OF_NODE = {node: kind for kind, node in PYTHON_NODES.items()}
+WEAK_NODES = {"i": "int*", "u": "int*", "f": "float*", "h": "float*", "c": "complex*"}
+
+
+def lattice_node(dtype, weak_type=False):
+    """Return the place of a dtype in the lattice, such as ``"int32"`` or ``"int*"``."""
+    if type(dtype) is type and dtype in PYTHON_NODES:
+        return PYTHON_NODES[dtype]
+    dtype = as_dtype(dtype)
+    if dtype not in DTYPES:
+        raise TypeError(f"dtype {name_of(dtype)} is not a type of numbers")
+    return WEAK_NODES.get(kind_of(dtype), "bool") if weak_type else NAMES[dtype]
+
+
+def from_node(node):
+    """Return the dtype in force at a place in the lattice, and whether it is weak."""
+    if not node.endswith("*"):
+        return canonicalize_dtype(node), False
+    return canonicalize_dtype(PYTHON_OF_NODE[node]), True

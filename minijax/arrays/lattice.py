@@ -12,14 +12,7 @@ https://docs.jax.dev/en/latest/type_promotion.html.
 import functools
 
 from minijax.arrays.avals import typeof
-from minijax.arrays.dtypes import (
-    DTYPES,
-    NAMES,
-    as_dtype,
-    canonicalize_dtype,
-    kind_of,
-    name_of,
-)
+from minijax.arrays.dtypes import from_node, lattice_node
 from minijax.arrays.settings import config
 
 # From every type to those directly above it.
@@ -48,28 +41,6 @@ def join(*nodes):
     common = frozenset.intersection(*map(all_above, nodes))
     [lowest] = [node for node in common if common <= all_above(node)]
     return lowest
-
-
-PYTHON_NODES = {bool: "bool", int: "int*", float: "float*", complex: "complex*"}
-PYTHON_TYPE_OF = {node: kind for kind, node in PYTHON_NODES.items()}
-WEAK_NODES = {"i": "int*", "u": "int*", "f": "float*", "h": "float*", "c": "complex*"}
-
-
-def lattice_node(dtype, weak_type=False):
-    """Return the place of a dtype in the lattice, such as ``"int32"`` or ``"int*"``."""
-    if type(dtype) is type and dtype in PYTHON_NODES:
-        return PYTHON_NODES[dtype]
-    dtype = as_dtype(dtype)
-    if dtype not in DTYPES:
-        raise TypeError(f"dtype {name_of(dtype)} is not a type of numbers")
-    return WEAK_NODES.get(kind_of(dtype), "bool") if weak_type else NAMES[dtype]
-
-
-def from_node(node):
-    """Return the dtype in force at a place in the lattice, and whether it is weak."""
-    if not node.endswith("*"):
-        return canonicalize_dtype(node), False
-    return canonicalize_dtype(PYTHON_TYPE_OF[node]), True
 
 
 def common_type(*args):

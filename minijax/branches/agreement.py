@@ -6,7 +6,8 @@ Reference: the errors of ``jax.lax.cond``, ``switch``, ``while_loop`` and ``scan
 """
 
 from minijax import lax
-from minijax.arrays.lattice import from_node, join, lattice_node
+from minijax.arrays.dtypes import from_node, lattice_node
+from minijax.arrays.lattice import join
 from minijax.pytrees.call_names import argument_names
 from minijax.pytrees.differences import differences
 from minijax.pytrees.key_paths import keystr

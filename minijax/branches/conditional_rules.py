@@ -5,18 +5,14 @@
 Reference: the rules of ``cond_p`` in ``jax._src.lax.control_flow.conditionals``.
 """
 
-from collections import Counter
-
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.array import primitive_rules
-from minijax.arrays.avals import ShapedArray
 from minijax.batching.rules import at_front, move_axis, vmap_rules
 from minijax.branches.conditionals import cond_p
-from minijax.branches.rewiring import rewired, zeros
+from minijax.branches.rewiring import for_any, transposed_alike, with_slots
 from minijax.branches.selecting import choose, refuse_io
-from minijax.core import Primitive, set_current_trace
+from minijax.core import set_current_trace
 from minijax.forgetting.programs import (
     dce_program,
     dce_rules,
@@ -25,23 +21,15 @@ from minijax.forgetting.programs import (
     only,
     partition,
     spread,
-    stage,
-    transpose_program,
     types_given,
     vmap_program,
 )
-from minijax.forgetting.remembering import remembered
 from minijax.forgetting.splitting import split_program
 from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.linear.linearization import split_rules
 from minijax.own_rules.stopped_gradients import stop_gradient_p
 from minijax.reverse.transposition import Linear, transpose_rules
-
-
-def for_any(flags):
-    """Return, of one tuple of flags for each branch, the flags that any of them has."""
-    return tuple(map(any, zip(*flags)))
 
 
 def _cond_jvp(primals, tangents, branches):
@@ -79,99 +67,10 @@ def _cond_vmap(axis, args, dims, branches):
 vmap_rules[cond_p] = _cond_vmap
 
 
-def numbered(avals):
-    """Return pairs of each type and how often it came before."""
-    seen = Counter()
-    pairs = []
-    for aval in avals:
-        pairs.append((aval, seen[aval]))
-        seen[aval] += 1
-    return pairs
-
-
-def common_slots(groups):
-    """Find slots for values of which each group has others.
-
-    Args:
-      groups: for each group the list of the types of its values.
-
-    Returns:
-      The types of the slots, and for each group the slots of its values. Values of one
-      type in different groups share a slot.
-    """
-    keys = [numbered(group) for group in groups]
-    slots = list(dict.fromkeys(key for group in keys for key in group))
-    places = [tuple(map(slots.index, group)) for group in keys]
-    return tuple([aval for aval, _ in slots]), places
-
-
-empty_p = Primitive("empty2")
-primitive_rules(
-    empty_p,
-    lambda dtype: [ShapedArray((), dtype)],
-    lambda xp, dtype: xp.zeros((), dtype),
-)
-
-
-@remembered
-def fill_slots(known, count, sources, slots, places):
-    """Return a known program that returns a value for every slot.
-
-    Args:
-      known: the `ClosedJaxpr` of a `Split`.
-      count: how many of its results are no residuals.
-      sources: where its residuals are, among its inputs and results.
-      slots: the types of all slots.
-      places: the slot of each residual. The others get a value that is never read.
-    """
-
-    def program(*args):
-        outs = jaxpr_as_fun(known)(*args)
-        found, filled = [*args, *outs], list(map(_empty, slots))
-        for source, place in zip(sources, places):
-            filled[place] = found[source]
-        return outs[:count] + filled
-
-    return stage(program, known.in_avals)
-
-
-# From dtypes that have no zero to functions from a `ShapedArray` to some value of it.
-fillers: dict = {}
-
-
-def _empty(aval):
-    if aval.dtype in fillers:
-        return fillers[aval.dtype](aval)
-    [scalar] = empty_p.bind(dtype=aval.dtype)
-    return lax.broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
-
-
 def split_branches(branches, on_tape):
     """Split programs so that a result is on the tape in all of them or in none."""
     found = [split_program(branch, on_tape).out_on_tape for branch in branches]
     return [split_program(branch, on_tape, for_any(found)) for branch in branches]
-
-
-def _with_slots(parts):
-    """Return the known programs and the unknown ones, with slots between them."""
-    avals = [part.unknown.in_avals[: len(part.sources)] for part in parts]
-    slots, places = common_slots(avals)
-    count = parts[0].out_on_tape.count(False)
-    pairs = list(zip(parts, places))
-    known = [fill_slots(p.known, count, p.sources, slots, own) for p, own in pairs]
-    unknown = [read_slots(p.unknown, slots, own) for p, own in pairs]
-    return tuple(known), tuple(unknown)
-
-
-def read_slots(unknown, slots, places):
-    """Return an unknown program that is given all slots and reads its own."""
-    front = [places.index(i) if i in places else aval for i, aval in enumerate(slots)]
-    return rewired(unknown, [*front, *range(len(places), len(unknown.invars))])
-
-
-vmap_rules.reasons[empty_p] = "It has no operands, so no example differs."
-jvp_rules.reasons[empty_p] = "It has no operands, so it has no tangent."
-transpose_rules.reasons[empty_p] = "It has no operands that a cotangent could go to."
 
 
 def _cond_split(split, primitive, args, on_tape, params):
@@ -180,7 +79,7 @@ def _cond_split(split, primitive, args, on_tape, params):
         with set_current_trace(split.tape):
             return primitive.bind(*args, **params)
     parts = split_branches(params["branches"], tuple(on_tape[1:]))
-    known, unknown = _with_slots(parts)
+    known, unknown = with_slots(parts)
     known_args, tape_args = partition(on_tape, args)
     with set_current_trace(split.parent):
         outs = cond_p.bind(*known_args, branches=known)
@@ -196,37 +95,13 @@ split_rules[cond_p] = _cond_split
 def _cond_transpose(cotangents, index, *operands, branches):
     linear = tuple([isinstance(x, Linear) for x in operands])
     given = types_given(cotangents)
-    pairs = [transpose_program(branch, linear, given) for branch in branches]
-    arrives = for_any([arrived for _, arrived in pairs])
-    _, avals = partition(linear, branches[0].in_avals)
-    avals = tuple(partition(arrives, avals)[1])
-    backwards = [
-        fill_zeros(program, tuple(partition(arrives, made)[1]), avals)
-        for program, made in pairs
-    ]
+    backwards, arrives = transposed_alike(branches, linear, given)
     values, cts = partition(linear, operands)[0], only(given, cotangents)
-    arrived = cond_p.bind(index, *values, *cts, branches=tuple(backwards))
+    arrived = cond_p.bind(index, *values, *cts, branches=backwards)
     return [None, *spread(linear, spread(arrives, arrived))]
 
 
 transpose_rules[cond_p] = _cond_transpose
-
-
-@remembered
-def fill_zeros(closed, made, avals):
-    """Return a program with zeros among its results.
-
-    Args:
-      closed: a `ClosedJaxpr`.
-      made: for each result whether `closed` makes it; the others are zeros.
-      avals: the types of all results.
-    """
-
-    def program(*args):
-        outs = spread(made, jaxpr_as_fun(closed)(*args))
-        return [zeros(a) if out is None else out for a, out in zip(avals, outs)]
-
-    return stage(program, closed.in_avals)
 
 
 def _cond_dce(eqn, used):

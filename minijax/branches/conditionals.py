@@ -16,8 +16,15 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.settings import config
 from minijax.batching.trace import program_primitives
 from minijax.branches.agreement import check_branches
-from minijax.branches.rewiring import agreed, rewired, unchanged, with_common_inputs
-from minijax.core import Primitive, Tracer, impl_rules
+from minijax.branches.rewiring import computed_only, with_common_inputs
+from minijax.branches.selecting import (
+    NOTHING,
+    all_operands,
+    as_predicate,
+    both_functions,
+    is_concrete,
+)
+from minijax.core import Primitive, impl_rules
 from minijax.jitting.compilation import run_program
 from minijax.jitting.primitive import check_operands
 from minijax.jitting.trace_cache import program_of
@@ -61,16 +68,11 @@ def _write_branches(name, functions, labels, operands):
 
 def _bind_cond(index, branches, inputs, out_tree):
     """Bind a choice; a result that is the same input in all branches is no result."""
-    passed = list(map(agreed, zip(*map(unchanged, branches))))
-    computed = [i for i, place in enumerate(passed) if place is None]
-    branches = [rewired(b, range(len(inputs)), computed) for b in branches]
-    outs = iter(cond_p.bind(index, *inputs, branches=tuple(branches)))
+    branches, passed = computed_only(branches)
+    outs = iter(cond_p.bind(index, *inputs, branches=branches))
     return out_tree.unflatten(
         [next(outs) if place is None else lift(inputs[place]) for place in passed]
     )
-
-
-_nothing = object()
 
 
 def cond(
@@ -78,7 +80,7 @@ def cond(
     true_fun: Any,
     false_fun: Any,
     *operands: Any,
-    operand: Any = _nothing,
+    operand: Any = NOTHING,
 ) -> Any:
     """Apply one of two functions; both are written down, one of them is run.
 
@@ -99,8 +101,8 @@ def cond(
     Reference: ``jax.lax.cond``.
     """
     given = true_fun, false_fun, operands, operand
-    true_fun, false_fun, operands = _functions_and_operands(*given)
-    pred = _truth(pred)
+    true_fun, false_fun, operands = both_functions(*given)
+    pred = as_predicate(pred)
     if config.jax_disable_jit and is_concrete(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
     functions, labels = (true_fun, false_fun), ("true_fun", "false_fun")
@@ -109,52 +111,8 @@ def cond(
     return _bind_cond(index, branches[::-1], *rest)
 
 
-def _functions_and_operands(true_fun, false_fun, operands, operand):
-    """Return both functions and all operands; accept the two older ways of calling."""
-    if not (callable(true_fun) and callable(false_fun)):
-        return _of_pairs(true_fun, false_fun, *operands)
-    return true_fun, false_fun, _all_operands("cond", operands, operand)
-
-
-def _of_pairs(x, true_fun, *more):
-    """Accept ``cond(pred, x, true_fun, y, false_fun)``, as JAX does."""
-    if not (callable(true_fun) and len(more) == 2 and callable(more[1])):
-        raise TypeError("cond: true_fun and false_fun must be callable.")
-    y, false_fun = more
-    return lambda x, y: true_fun(x), lambda x, y: false_fun(y), (x, y)
-
-
-def _all_operands(name, operands, operand):
-    if operand is _nothing:
-        return operands
-    if operands:
-        raise TypeError(f"{name}: pass operands by position or `operand`, not both.")
-    return (operand,)
-
-
-def is_concrete(x):
-    """Return whether Python can ask `x` for its value."""
-    return not isinstance(x, Tracer) or x.concrete() is not None
-
-
-def _truth(pred):
-    """Return a predicate as a boolean scalar."""
-    if pred is None or callable(pred) or isinstance(pred, Sequence):
-        raise TypeError(f"cond: Pred must be a scalar, got {pred!r}.")
-    aval = typeof(pred)
-    if aval.shape:
-        raise TypeError(
-            f"cond: Pred must be a scalar, got one of shape {aval.shape}. To "
-            "choose element by element there is jnp.where; to ask whether all or any "
-            "hold, jnp.all and jnp.any."
-        )
-    if aval.dtype.kind not in "biuf":
-        raise TypeError(f"cond: no predicate is of dtype {aval.dtype}: compare it.")
-    return pred if aval.dtype.kind == "b" else pred != 0
-
-
 def switch(
-    index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _nothing
+    index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = NOTHING
 ) -> Any:
     """Apply one of several functions; all are written down, one of them is run.
 
@@ -178,7 +136,7 @@ def switch(
     branches = tuple(branches)
     if not all(map(callable, branches)):
         raise TypeError("switch: the branches must be a sequence of callables.")
-    operands = _all_operands("switch", operands, operand)
+    operands = all_operands("switch", operands, operand)
     aval = typeof(index)
     if aval.shape or aval.dtype.kind not in "iu":
         raise TypeError(f"switch: the index must be an integer scalar, not a {aval}.")

@@ -5,9 +5,8 @@
 Reference: ``_cond_remat`` in ``jax._src.lax.control_flow.conditionals``.
 """
 
-from minijax.branches.conditional_rules import common_slots, fill_slots, read_slots
 from minijax.branches.conditionals import cond_p
-from minijax.branches.rewiring import rewired
+from minijax.branches.rewiring import common_slots, fill_slots, read_slots, rewired
 from minijax.forgetting.programs import dce_rules
 from minijax.forgetting.rematerialisation import (
     Keeping,

@@ -10,8 +10,8 @@ from operator import or_
 
 import numpy as np
 
-from minijax.branches.conditional_rules import empty_p
 from minijax.branches.conditionals import cond_p
+from minijax.branches.rewiring import empty_p
 from minijax.emitted.emission import python_rules
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jitting.costs import cost_analysis, cost_rules
@@ -38,16 +38,18 @@ def write_cond(writer, eqn, operands, results):
             writer.inline(branch, operands, results)
 
 
+python_rules[cond_p] = write_cond
+
+
 def most_expensive(eqn):
     """Return, of each cost, that of the branch in which it is largest."""
     return reduce(or_, map(cost_analysis, eqn.params["branches"]))
 
 
-python_rules[cond_p] = write_cond
+cost_rules[cond_p] = most_expensive
 python_rules[empty_p] = lambda writer, eqn, operands, results: writer.assign(
     results, [writer.scalar(Literal(np.zeros((), eqn.params["dtype"])[()]))]
 )
 python_rules[stop_gradient_p] = lambda writer, eqn, operands, results: writer.assign(
     results, operands
 )
-cost_rules[cond_p] = most_expensive

@@ -1,4 +1,4 @@
-# Made from chapters/14_callbacks.md by `make chapter`;
+# Made from chapters/14_callbacks_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """How a function that Python runs is called for a batch.
 
@@ -62,3 +62,23 @@ vmap_methods = {
     "broadcast_all": all_at_once(lambda x, size: insert_axis(x, 0, size)),
     "legacy_vectorized": all_at_once(lambda x, size: x),
 }
+
+
+def check_vmap_method(name):
+    """Raise a ValueError unless `name` is None or one of `vmap_methods`."""
+    if name is not None and name not in vmap_methods:
+        raise ValueError(f"vmap_method must be one of {_known()}; got {name!r}.")
+
+
+def method_for(name, callback):
+    """Return the method of that name; without one, it is asked for."""
+    if name is None:
+        raise NotImplementedError(
+            f"Should pure_callback call {callback.name} once for each example of a "
+            f"batch, or once for all? Give it a vmap_method: {_known()}."
+        )
+    return vmap_methods[name]
+
+
+def _known():
+    return ", ".join(map(repr, vmap_methods))

@@ -16,7 +16,8 @@ from minijax.callbacks.debugging import bind_debug, debug_callback_p
 from minijax.callbacks.host_calls import HostCall, operands_of
 from minijax.callbacks.primitives import pure_callback
 from minijax.core import Tracer
-from minijax.diagnostics.user_lines import UserLine, is_ours
+from minijax.diagnostics.frames import UserLine
+from minijax.diagnostics.user_lines import is_ours
 from minijax.pytrees.functions import tree_map
 from minijax.pytrees.treedefs import tree_flatten
 

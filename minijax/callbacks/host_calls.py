@@ -98,3 +98,12 @@ def is_array(leaf):
     except TypeError:
         return False
     return True
+
+
+def effects_barrier() -> None:
+    """Return when the effects of all programs that were called have happened.
+
+    Programs run in the thread that calls them, so this is at once.
+
+    Reference: ``jax.effects_barrier``.
+    """

@@ -13,9 +13,9 @@ from minijax.arrays.interchange import placement_of
 from minijax.arrays.placement import host_device
 from minijax.arrays.transfer import moved
 from minijax.batching.rules import vmap_rules
-from minijax.callbacks.batching import vmap_methods
+from minijax.callbacks.batching import check_vmap_method, method_for, vmap_methods
 from minijax.callbacks.host_calls import HostCall
-from minijax.callbacks.promises import checked_result, promised
+from minijax.callbacks.promises import checked_result, promised, refuses
 from minijax.core import Primitive, impl_rules
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import exactly
@@ -112,9 +112,7 @@ def pure_callback(
 
     Reference: ``jax.pure_callback``.
     """
-    if vmap_method is not None and vmap_method not in vmap_methods:
-        known = ", ".join(map(repr, vmap_methods))
-        raise ValueError(f"vmap_method must be one of {known}; got {vmap_method!r}.")
+    check_vmap_method(vmap_method)
     arguments, params = (args, kwargs), {"vmap_method": vmap_method}
     return bind_callback(
         pure_callback_p, callback, result_shape_dtypes, arguments, **params
@@ -122,26 +120,12 @@ def pure_callback(
 
 
 def _vmap_pure_callback(axis, args, dims, vmap_method, **params):
-    if vmap_method is None:
-        known = ", ".join(map(repr, vmap_methods))
-        raise NotImplementedError(
-            f"Should pure_callback call {params['callback'].name} once for each "
-            f"example of a batch, or once for all? Give it a vmap_method: {known}."
-        )
+    method = method_for(vmap_method, params["callback"])
     params["vmap_method"] = vmap_method
-    return vmap_methods[vmap_method](pure_callback_p, axis, args, dims, params)
+    return method(pure_callback_p, axis, args, dims, params)
 
 
 vmap_rules[pure_callback_p] = _vmap_pure_callback
-
-
-def refuses(message):
-    """Return a rule that raises a ValueError."""
-
-    def rule(*args, **params):
-        raise ValueError(message)
-
-    return rule
 
 
 jvp_rules[pure_callback_p] = refuses(
@@ -210,12 +194,3 @@ def io_callback(
     return bind_callback(
         io_callback_p, callback, result_shape_dtypes, (args, kwargs), ordered=ordered
     )
-
-
-def effects_barrier() -> None:
-    """Return when the effects of all programs that were called have happened.
-
-    Programs run in the thread that calls them, so this is at once.
-
-    Reference: ``jax.effects_barrier``.
-    """

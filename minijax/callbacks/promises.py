@@ -1,4 +1,4 @@
-# Made from chapters/14_callbacks.md by `make chapter`;
+# Made from chapters/14_callbacks_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """What a Python function has promised to return, and whether it did.
 
@@ -73,3 +73,12 @@ def _checked_leaf(call, path, leaf, aval):
             f"and returned {spell(found)}."
         )
     return ArrayImpl(asbuffer(value, host_device()), aval, host_device().committed)
+
+
+def refuses(message):
+    """Return a rule that raises a ValueError."""
+
+    def rule(*args, **params):
+        raise ValueError(message)
+
+    return rule

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from minijax.cuda.cuda_launch import CudaLaunch
 from minijax.gpu.operations import c_type
-from minijax.kernels.kernel import Affine, Parameter, Store, fold, load
-from minijax.kernels.program_steps import Launch
-from minijax.kernels.steps import StepKind, step_kinds
+from minijax.kernels.kernel import fold, load
+from minijax.kernels.parts import Affine, Parameter, Store
+from minijax.kernels.program_steps import Launch, StepKind, step_kinds
 from minijax.kernels.views import Buffer, View, collapse, row_major
 from minijax.matmul.lowering import Product, cost_of_product, multiplied
 from minijax.threads.partial_folds import assembled

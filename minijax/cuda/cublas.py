@@ -14,7 +14,7 @@ from typing import NamedTuple
 from minijax.cuda.card_products import CardProduct
 from minijax.cuda.driver import stand_in
 from minijax.errors import JaxRuntimeError
-from minijax.kernels.steps import StepKind, step_kinds
+from minijax.kernels.program_steps import StepKind, step_kinds
 from minijax.matmul.lowering import cost_of_product, multiplied
 
 SONAMES = "libcublas.so.13", "libcublas.so.12"

@@ -25,8 +25,7 @@ from minijax.gpu.choices import for_card
 from minijax.gpu.cuda_text import cuda_function
 from minijax.gpu.kept_rows import shape_on_card
 from minijax.jitting.costs import nbytes
-from minijax.kernels.program_steps import Launch
-from minijax.kernels.steps import StepKind, step_kinds
+from minijax.kernels.program_steps import Launch, StepKind, step_kinds
 from minijax.machine.nested import Repeat
 from minijax.matmul.lowering import Product
 from minijax.sorting.steps import Sort

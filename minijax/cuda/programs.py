@@ -20,8 +20,7 @@ from minijax.gpu.operations import PRELUDE
 from minijax.jitting.compilation import on_device_of
 from minijax.jitting.costs import nbytes
 from minijax.kernels.backends import Memory
-from minijax.kernels.program_steps import Launch, jaxpr_passes, lower
-from minijax.kernels.steps import step_kinds
+from minijax.kernels.program_steps import Launch, jaxpr_passes, lower, step_kinds
 from minijax.llvm.targets import TARGETS
 from minijax.machine.executables import with_own_results
 from minijax.memory.backend import CallMemory, offsets_of

@@ -16,7 +16,7 @@ import numpy as np
 from minijax.cuda.cuda_launch import CudaLaunch
 from minijax.jitting.costs import FLOPS
 from minijax.kernels.backends import array_of
-from minijax.kernels.steps import StepKind, cost_of_moving, step_kinds
+from minijax.kernels.program_steps import StepKind, cost_of_moving, step_kinds
 from minijax.kernels.views import Buffer
 from minijax.sorting.steps import Sort, sorted_by_numpy
 

@@ -5,7 +5,7 @@
 from minijax.fusion.merging import merged
 from minijax.fusion.parts import joined, part_of
 from minijax.gpu.kept_rows import shape_on_card
-from minijax.kernels.kernel import is_affine
+from minijax.kernels.parts import is_affine
 from minijax.kernels.program_steps import Launch
 
 BACK, WIDE = 32, 150  # steps that are looked at; nodes of a kernel

@@ -1,3 +1,3 @@
-# Made from chapters/08_errors.md by `make chapter`;
+# Made from chapters/08_errors_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Errors. Whose fault is it?"""

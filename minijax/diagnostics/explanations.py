@@ -10,16 +10,10 @@ import re
 
 from minijax import errors
 from minijax.core import Tracer, refuse_dead_tracers
-from minijax.diagnostics.scenes import (
-    about,
-    argument,
-    explainers,
-    is_told,
-    made,
-    name_in,
-    staged,
-)
-from minijax.diagnostics.user_lines import UserLine, is_ours
+from minijax.diagnostics.frames import UserLine
+from minijax.diagnostics.origins import argument, made, staged
+from minijax.diagnostics.scenes import about, explainers, is_told, name_in
+from minijax.diagnostics.user_lines import is_ours
 from minijax.jaxprs.origins import argument_positions
 from minijax.jaxprs.staging import JaxprTracer
 from minijax.pytrees.api_util import FlatCall

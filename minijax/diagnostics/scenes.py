@@ -8,19 +8,25 @@ Reference: ``jax.errors``, ``BaseException.add_note``.
 """
 
 import contextlib
-import dis
-import inspect
 import re
 
 import numpy as np
 
 from minijax import errors
 from minijax.arrays.avals import typeof
-from minijax.core import Array, Tracer
-from minijax.diagnostics.tracebacks import guarded, of_user, say, steps_of
-from minijax.diagnostics.user_lines import UserLine, is_ours
+from minijax.core import Array
+from minijax.diagnostics.frames import UserLine, say, steps_of
+from minijax.diagnostics.origins import (
+    argument,
+    arguments_of,
+    assigned,
+    made,
+    parts_of,
+    staged,
+)
+from minijax.diagnostics.tracebacks import guarded, of_user
+from minijax.diagnostics.user_lines import is_ours
 from minijax.errors import presenters
-from minijax.jaxprs.staging import JaxprTracer
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_leaves, tree_leaves_with_path
 
@@ -33,19 +39,6 @@ def caller_of(frame):
     while frame is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
-
-
-def parts_of(leaf):
-    """Return what a leaf holds: the ends and the step of a slice, or itself."""
-    cut = isinstance(leaf, slice)
-    return (leaf.start, leaf.stop, leaf.step) if cut else (leaf,)
-
-
-def arguments_of(frame):
-    """Return the values of the parameters of the function that a frame runs."""
-    values = inspect.getargvalues(frame)
-    names = [*values.args, values.varargs, values.keywords]
-    return [values.locals[name] for name in names if name in values.locals]
 
 
 class Scene:
@@ -92,42 +85,6 @@ def name_in(frame, value):
                 if leaf is value:
                     return name + keystr(path)
     return None
-
-
-def assigned(line, name):
-    """Return the `UserLine` that gave a variable its value, before `line`, or None."""
-    found = None
-    for step in dis.get_instructions(line.code):
-        if step.offset >= line.instruction:
-            break
-        names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
-        if step.opname.startswith("STORE_") and name in names:
-            found = UserLine(line.code, step.offset)
-    return found
-
-
-def staged(value):
-    """Return the `JaxprTracer` under the tracers of other traces, or None."""
-    while isinstance(value, Tracer) and not isinstance(value, JaxprTracer):
-        value = getattr(value, "primal", getattr(value, "value", None))
-    return value if isinstance(value, JaxprTracer) else None
-
-
-def made(tracer):
-    """Return the `UserLine` whose equation made a tracer, or None."""
-    for eqn in tracer._trace.eqns:
-        if tracer.variable in eqn.outvars:
-            return eqn.source
-    return None
-
-
-def argument(tracer):
-    """Return which argument of the function that is traced a tracer is, or None."""
-    trace = tracer._trace
-    names, function = trace.origin.argument_names, trace.origin.function
-    if names is None or tracer.variable not in trace.invars:
-        return None
-    return f"the argument {names()[trace.invars.index(tracer.variable)]} of {function}"
 
 
 def birth(line, name, value):

@@ -7,10 +7,8 @@ Reference: ``jax._src.traceback_util``, ``jax.config.jax_traceback_filtering``.
 
 import contextlib
 import functools
-import inspect
 import os
-import sys
-from types import FunctionType, TracebackType
+from types import FunctionType
 
 import numpy as np
 
@@ -18,20 +16,11 @@ from minijax._lazy import decorators
 from minijax.arrays.interchange import Interchange
 from minijax.arrays.settings import config
 from minijax.core import methods
+from minijax.diagnostics.frames import linked, steps_of
 from minijax.diagnostics.user_lines import is_ours
 from minijax.errors import present, presenters
 from minijax.operators import conversions, syntax
 from minijax.operators import methods as array_methods
-
-
-def steps_of(traceback):
-    """Return the entries of a traceback, outermost first."""
-    steps = []
-    while traceback is not None:
-        steps.append(traceback)
-        traceback = traceback.tb_next
-    return steps
-
 
 # Code that the package runs on its way, and that is no user's.
 HELPERS = (contextlib.__file__, functools.__file__, os.path.dirname(np.__file__))
@@ -91,33 +80,6 @@ def filter_error(error):
 
 
 presenters.append(filter_error)
-
-
-def shows_notes():
-    """Return whether the program that prints tracebacks shows the notes of an error."""
-    notebook = sys.modules.get("IPython")
-    if notebook is None or notebook.get_ipython() is None:
-        return True
-    return "__notes__" in inspect.getsource(notebook.core.ultratb)
-
-
-def say(error, line):
-    """Add a line to an error: as a note, or to its message where none are shown."""
-    message, *others = error.args or (None,)
-    if isinstance(message, str) and not shows_notes():
-        error.args = (f"{message}\n{line}", *others)
-    else:
-        error.add_note(line)
-
-
-def linked(steps):
-    """Return a traceback of these entries alone."""
-    traceback = None
-    for step in reversed(steps):
-        traceback = TracebackType(
-            traceback, step.tb_frame, step.tb_lasti, step.tb_lineno
-        )
-    return traceback
 
 
 def fold(error, mode):

@@ -7,93 +7,15 @@ Reference: ``jax._src.source_info_util``.
 
 import linecache
 import os
-import re
 import sys
 from functools import partial
 from types import FrameType
 
 import minijax
+from minijax.diagnostics.frames import UserLine
 from minijax.errors import line_finders
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.staging import source_finder
-
-
-class Position:
-    """A place in a program; its line and its text are looked up when they are wanted.
-
-    Args:
-      code: the code object that was running.
-      instruction: how far it had got, as a frame's ``f_lasti`` says.
-    """
-
-    __slots__ = ("code", "instruction")
-
-    def __init__(self, code, instruction):
-        self.code, self.instruction = code, instruction
-
-    @property
-    def position(self):
-        """The line, counted from 1, and the column, counted from 0."""
-        positions = list(self.code.co_positions())
-        line, _, column, _ = positions[self.instruction // 2]
-        return line or self.code.co_firstlineno, column or 0
-
-    @property
-    def text(self):
-        """The text of the line; empty if there is no file."""
-        return linecache.getline(self.code.co_filename, self.position[0]).strip()
-
-
-# The names of cells in Jupyter, and in IPython's own terminal.
-CELL = r".*ipykernel_\d+\W\d+\.py|<ipython-input-(\d+)-\w+>"
-
-
-def _cell(found):
-    """Return what a notebook calls the cell that is kept under a name of a file."""
-    notebook = sys.modules.get("IPython")
-    shell = notebook and notebook.get_ipython()
-    compiler = getattr(shell, "compile", None)
-    number = getattr(compiler, "_filename_map", {}).get(found[0], found[1])
-    if number is None and hasattr(compiler, "get_code_name"):  # IPython 7 keeps no map
-        for i, text in enumerate(shell.history_manager.input_hist_raw):
-            if compiler.get_code_name(text, text, i) == found[0]:
-                number = i
-    return "cell" if number is None else f"cell In[{number}]"
-
-
-class UserLine(Position):
-    """A place in the user's program, as messages spell it."""
-
-    __slots__ = ()
-
-    @property
-    def file(self):
-        """The path of the file, or ``cell In[7]`` in a notebook."""
-        return re.sub(CELL, _cell, self.code.co_filename)
-
-    def spell(self, file):
-        """Return ``file:line:column (function)``."""
-        line, column = self.position
-        return f"{file}:{line}:{column} ({self.code.co_qualname})"
-
-    def __str__(self):
-        return self.spell(os.path.basename(self.file))
-
-    @property
-    def brief(self):
-        """The name of the file, and the text of the line."""
-        return f"{self}: {self.text}"
-
-    @property
-    def place(self):
-        """The name of the file and the number of the line."""
-        return f"{os.path.basename(self.file)}:{self.position[0]}"
-
-    @property
-    def quoted(self):
-        """The whole path, and the text of the line, for error messages."""
-        return f"{self.spell(self.file)}: {self.text}"
-
 
 HOME = os.path.dirname(minijax.__file__) + os.sep
 

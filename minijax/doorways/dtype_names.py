@@ -14,7 +14,8 @@ from minijax.arrays import dtypes as known_dtypes
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import extended as extended
 from minijax.arrays.dtypes import float0 as float0
-from minijax.arrays.lattice import from_node, join, lattice_node
+from minijax.arrays.dtypes import from_node, lattice_node
+from minijax.arrays.lattice import join
 from minijax.numpy.scalar_types import finfo as finfo
 from minijax.numpy.scalar_types import iinfo as iinfo
 from minijax.switches.promotion import TypePromotionError as TypePromotionError

@@ -20,12 +20,8 @@ from minijax.doorways.wrapped_functions import (
 )
 from minijax.pytrees import operations
 from minijax.pytrees.call_names import argument_names
-from minijax.pytrees.treedefs import (
-    PyTreeDef,
-    tree_flatten,
-    tree_unflatten,
-    treedef_children,
-)
+from minijax.pytrees.operations import tree_unflatten, treedef_children
+from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
 
 
 @transformation_with_aux2

@@ -6,6 +6,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.numerics import wide
+from minijax.arrays.transfer import device_put_p
 from minijax.batching.collectives import pmax_p, pmin_p, ppermute_p, psum_p
 from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
 from minijax.batching.named_axes import axis_index_p
@@ -13,8 +14,12 @@ from minijax.emitted.elementwise import add_rules, expression
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.emitted.scopes import scalar_of
+from minijax.forgetting.barriers import optimization_barrier_p
+from minijax.forgetting.policies import name_p
 from minijax.jaxprs.jaxpr import Literal
+from minijax.jitting.costs import cost_rules
 from minijax.lax.reductions import countable, highest, lowest
+from minijax.own_rules.cotangent_rules import custom_lin_p
 
 
 def slice_text(start, stop, step, size):
@@ -111,6 +116,14 @@ REARRANGED = {
     "rev": _rev, "concatenate": _concatenate, "iota": _iota,
 }  # fmt: skip
 add_rules({primitive: expression(spell) for primitive, spell in REARRANGED.items()})
+
+
+for _same in (optimization_barrier_p, name_p, device_put_p):
+    python_rules[_same] = lambda writer, eqn, operands, results: writer.assign(
+        results, operands
+    )
+    cost_rules[_same] = lambda eqn: {}
+python_rules.reasons[custom_lin_p] = "It is never run, only transposed."
 
 
 def extreme(name, end):

@@ -8,6 +8,7 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.emitted.emission import emit
+from minijax.emitted.scopes import explain
 from minijax.jitting.compilation import backends, default_backend
 
 
@@ -44,21 +45,6 @@ class PythonProgram:
             raise
         buffers = map(np.asarray, outs)
         return list(map(ArrayImpl, buffers, self.out_avals, repeat(self.placement)))
-
-
-def explain(error, sources):
-    """Add to an error the line of the user on whose behalf it happened.
-
-    Args:
-      error: an exception that was caught.
-      sources: the places in the user's program, by file name and line.
-    """
-    frame = error.__traceback__
-    while frame is not None:
-        lines = sources.get(frame.tb_frame.f_code.co_filename, {})
-        if frame.tb_lineno in lines:
-            error.add_note(f"It was asked for in {lines[frame.tb_lineno]}.")
-        frame = frame.tb_next
 
 
 backends["python"] = PythonProgram

@@ -5,47 +5,10 @@
 NumPy's function is called where it means exactly what the primitive means.
 """
 
-from functools import cache
-
-import numpy as np
-
 from minijax import lax
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
-from minijax.emitted.scopes import scalar_of
-from minijax.jaxprs.jaxpr import Literal
-
-
-def number_text(atom):
-    """Return a literal as Python writes the number, or None if it needs its dtype.
-
-    NumPy gives a Python number the dtype of the operand beside it.
-    """
-    scalar = scalar_of(atom) if isinstance(atom, Literal) else None
-    if scalar is None or scalar.dtype.kind not in "biuf" or not np.isfinite(scalar):
-        return None
-    text, kind = str(scalar), type(scalar.item())
-    same = kind is bool or scalar.dtype.type(kind(text)) == scalar
-    return text if same else None
-
-
-LOSING = "divide", "expm1"  # infinities and zeros of complex numbers
-
-
-@cache
-def means(name, *dtypes):
-    """Return whether a function of NumPy takes and gives exactly these dtypes."""
-    if name in LOSING and dtypes[0].kind == "c":
-        return False
-    try:
-        return getattr(np, name).resolve_dtypes((*dtypes[:-1], None)) == dtypes
-    except TypeError:
-        return False
-
-
-def same_meaning(name, eqn):
-    """Return whether a function of NumPy has the dtypes of an equation."""
-    return means(name, *[atom.aval.dtype for atom in [*eqn.invars, *eqn.outvars]])
+from minijax.emitted.spelling import INFIX, UFUNCS, same_meaning, spelled
 
 
 def expression(spell):
@@ -64,13 +27,6 @@ def expression(spell):
             writer.line(f"{results[0]} = {text}")
 
     return rule
-
-
-def spelled(eqn, operands):
-    """Return operands, with literals as plain numbers unless there is nothing else."""
-    if all(isinstance(atom, Literal) for atom in eqn.invars):
-        return operands
-    return [number_text(atom) or x for atom, x in zip(eqn.invars, operands)]
 
 
 def ufunc(name):
@@ -95,24 +51,6 @@ def infix(symbol, name):
         return f"{left} {symbol} {right}"
 
     return expression(spell)
-
-
-INFIX = {
-    "add": ("+", "add"), "sub": ("-", "subtract"), "mul": ("*", "multiply"),
-    "add_any": ("+", "add"), "div": ("/", "divide"),
-    "eq": ("==", "equal"), "ne": ("!=", "not_equal"), "lt": ("<", "less"),
-    "le": ("<=", "less_equal"), "gt": (">", "greater"), "ge": (">=", "greater_equal"),
-    "and": ("&", "bitwise_and"), "or": ("|", "bitwise_or"), "xor": ("^", "bitwise_xor"),
-}  # fmt: skip
-
-UFUNCS = {
-    "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log1p": "log1p",
-    "sqrt": "sqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos", "tan": "tan",
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "sinh": "sinh",
-    "cosh": "cosh", "tanh": "tanh", "asinh": "arcsinh", "acosh": "arccosh",
-    "atanh": "arctanh", "abs": "abs", "conj": "conj", "floor": "floor", "ceil": "ceil",
-    "is_finite": "isfinite", "max": "maximum", "min": "minimum",
-}  # fmt: skip
 
 
 def add_rules(rules):

@@ -6,15 +6,10 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.dtypes import is_inexact
-from minijax.emitted.elementwise import (
-    add_rules,
-    expression,
-    number_text,
-    same_meaning,
-    spelled,
-)
+from minijax.emitted.elementwise import add_rules, expression
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
+from minijax.emitted.spelling import number_text, same_meaning, spelled
 from minijax.jaxprs.jaxpr import Literal
 
 PREFIX = {"neg": ("-", "negative"), "not": ("~", "invert")}

@@ -32,6 +32,21 @@ def function_from_text(name, text, namespace):
     return function, file
 
 
+def explain(error, sources):
+    """Add to an error the line of the user on whose behalf it happened.
+
+    Args:
+      error: an exception that was caught.
+      sources: the places in the user's program, by file name and line.
+    """
+    frame = error.__traceback__
+    while frame is not None:
+        lines = sources.get(frame.tb_frame.f_code.co_filename, {})
+        if frame.tb_lineno in lines:
+            error.add_note(f"It was asked for in {lines[frame.tb_lineno]}.")
+        frame = frame.tb_next
+
+
 def scalar_of(literal):
     """Return the value of a literal as a NumPy scalar of its dtype."""
     return np.asarray(literal.val).astype(literal.aval.dtype)[()]

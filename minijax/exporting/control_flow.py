@@ -7,7 +7,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.avals import ShapedArray
 from minijax.arrays.transfer import device_put_p
-from minijax.branches.conditional_rules import empty_p
+from minijax.branches.rewiring import empty_p
 from minijax.distributions.gamma import random_gamma_p
 from minijax.exporting.elementwise import converted
 from minijax.exporting.programs import called, stablehlo_rules, write_program

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from minijax.fusion.index_maps import found_at, indices, split_axis
 from minijax.fusion.merging import same_bits
 from minijax.fusion.parts import Candidate, elements, seen_along, unit
-from minijax.kernels.kernel import Affine
+from minijax.kernels.parts import Affine
 
 
 class Link(NamedTuple):

@@ -15,7 +15,7 @@ from minijax.fusion.alignment import (
 )
 from minijax.fusion.merging import merged
 from minijax.fusion.parts import elements, part_of
-from minijax.kernels.interpreter import check_kernel
+from minijax.kernels.checking import check_kernel
 from minijax.kernels.program_steps import Launch
 from minijax.llvm.targets import current_target
 

@@ -5,7 +5,7 @@
 import functools
 
 from minijax.fusion.parts import seen_along, unit
-from minijax.kernels.kernel import Affine
+from minijax.kernels.parts import Affine
 
 
 def _wheels(stored, limits):

@@ -8,19 +8,8 @@ from minijax.arrays.dtypes import short_name
 from minijax.fusion.index_maps import found_at
 from minijax.fusion.parts import seen_along
 from minijax.kernels.building import NodeWriter, new_name
-from minijax.kernels.kernel import (
-    Affine,
-    Fold,
-    Guard,
-    Kernel,
-    Node,
-    Parameter,
-    Store,
-    index,
-    load,
-    needed,
-    union,
-)
+from minijax.kernels.kernel import Kernel, Node, index, load, needed
+from minijax.kernels.parts import Affine, Fold, Guard, Parameter, Store, union
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.scalar_ops import in_registers
 from minijax.kernels.views import collapse

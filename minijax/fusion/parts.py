@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 
-from minijax.kernels.kernel import Affine, Guard, Load, Store, is_affine
+from minijax.kernels.parts import Affine, Guard, Load, Store, is_affine
 
 
 @functools.cache

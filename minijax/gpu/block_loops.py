@@ -8,7 +8,7 @@ from minijax.gpu.cuda_text import WARP, cuda_function
 from minijax.gpu.launches import LaunchShape, is_shareable, outer_axes
 from minijax.gpu.operations import c_type_in_memory
 from minijax.jitting.costs import nbytes
-from minijax.kernels.kernel import elements
+from minijax.kernels.parts import elements
 from minijax.kernels.program_steps import Launch
 from minijax.machine.nested import Repeat
 from minijax.memory.liveness import captured

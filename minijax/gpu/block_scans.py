@@ -15,8 +15,8 @@ from minijax.gpu.cuda_text import (
 )
 from minijax.gpu.launches import lies_along, never_meet, outer_axes
 from minijax.gpu.operations import c_type, expression
-from minijax.kernels.kernel import AXES, Store, elements
-from minijax.kernels.loop_nests import Combine, Loop, loop_nest, runs
+from minijax.kernels.loop_nests import loop_nest
+from minijax.kernels.parts import AXES, Combine, Loop, Store, elements, runs
 from minijax.vectors.nests import everything
 
 

@@ -7,7 +7,7 @@ from minijax.gpu.launches import LaunchShape, launch_of, outer_axes
 from minijax.gpu.parts import in_parts
 from minijax.gpu.tiles import tiles_of
 from minijax.gpu.vector_threads import vectors_of
-from minijax.kernels.loop_nests import runs
+from minijax.kernels.parts import runs
 from minijax.kernels.program_steps import Launch
 
 

@@ -14,8 +14,9 @@ from minijax.gpu.operations import (
     from_memory,
     to_memory,
 )
-from minijax.kernels.kernel import AXES, Node, Store, elements
-from minijax.kernels.loop_nests import Loop, Start, loop_nest
+from minijax.kernels.kernel import Node
+from minijax.kernels.loop_nests import loop_nest
+from minijax.kernels.parts import AXES, Loop, Start, Store, elements
 from minijax.kernels.scalar_ops import foldings
 
 WARP = 32  # threads

@@ -28,8 +28,9 @@ from minijax.gpu.vector_threads import (
     vector_at,
     write_lane,
 )
-from minijax.kernels.kernel import AXES, Node, Store, elements, needed
-from minijax.kernels.loop_nests import Combine, Loop, loop_nest
+from minijax.kernels.kernel import Node, needed
+from minijax.kernels.loop_nests import loop_nest
+from minijax.kernels.parts import AXES, Combine, Loop, Store, elements
 from minijax.kernels.scalar_ops import scalar_ops
 
 MOST_WORDS = 32  # registers of a thread for what it keeps

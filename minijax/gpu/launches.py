@@ -5,7 +5,7 @@
 import math
 from typing import NamedTuple
 
-from minijax.kernels.kernel import elements
+from minijax.kernels.parts import elements
 
 
 class LaunchShape(NamedTuple):

@@ -5,22 +5,11 @@
 import math
 
 from minijax.gpu.launches import launch_of, outer_axes
-from minijax.kernels.kernel import (
-    Affine,
-    Guard,
-    Kernel,
-    Parameter,
-    Store,
-    apply,
-    elements,
-    fold,
-    load,
-    running,
-)
-from minijax.kernels.loop_nests import runs
+from minijax.kernels.kernel import Kernel, apply, fold, load
+from minijax.kernels.parts import Affine, Guard, Parameter, Store, elements, runs
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.scalar_ops import foldings
-from minijax.kernels.views import Buffer, collapse
+from minijax.kernels.views import Buffer, collapse, running
 from minijax.threads.partial_folds import (
     Cut,
     Spread,

@@ -10,7 +10,7 @@ from minijax.gpu.cuda_text import WARP, load_text, write_node, write_store, writ
 from minijax.gpu.launches import outer_axes
 from minijax.gpu.operations import c_type
 from minijax.gpu.vector_threads import is_computed
-from minijax.kernels.kernel import AXES
+from minijax.kernels.parts import AXES
 
 SHARED = 2**15  # bytes for the tiles of a block
 

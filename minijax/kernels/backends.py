@@ -12,9 +12,8 @@ from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.jitting.compilation import backends
 from minijax.jitting.costs import BYTES, cost_of
 from minijax.kernels.interpreter import interpret
-from minijax.kernels.kernel import operations, traffic
-from minijax.kernels.program_steps import Evaluate, Launch, lower
-from minijax.kernels.steps import StepKind, step_kinds
+from minijax.kernels.parts import operations, traffic
+from minijax.kernels.program_steps import Evaluate, Launch, StepKind, lower, step_kinds
 from minijax.kernels.views import Buffer
 
 

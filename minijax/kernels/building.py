@@ -7,23 +7,10 @@ from typing import NamedTuple
 
 from minijax.arrays.checks import to_complex, to_real
 from minijax.arrays.complex_numbers import parts_of_quotient
-from minijax.kernels.kernel import (
-    Affine,
-    Kernel,
-    Node,
-    Parameter,
-    Store,
-    Term,
-    Update,
-    apply,
-    constant,
-    fold,
-    index,
-    load,
-    running,
-)
+from minijax.kernels.kernel import Kernel, Node, apply, constant, fold, index, load
+from minijax.kernels.parts import Affine, Parameter, Store, Term, Update
 from minijax.kernels.scalar_ops import in_registers, scalar_ops
-from minijax.kernels.views import Buffer, collapse, everywhere
+from minijax.kernels.views import Buffer, collapse, everywhere, running
 
 
 class NoKernel(Exception):

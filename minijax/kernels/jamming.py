@@ -9,8 +9,8 @@ import dataclasses
 
 import numpy as np
 
-from minijax.kernels.kernel import Node, Store, apply, constant
-from minijax.kernels.loop_nests import Loop
+from minijax.kernels.kernel import Node, apply, constant
+from minijax.kernels.parts import Loop, Store
 
 
 class Turn:

@@ -2,59 +2,8 @@
 # edit the chapter, not this file.
 """The loops of a kernel: which are opened when, and what is computed where."""
 
-from typing import NamedTuple
-
-from minijax.kernels.kernel import (
-    AXES,
-    Node,
-    Store,
-    item_text,
-    names_of,
-    needed,
-    right_hand_side,
-)
-from minijax.kernels.scalar_ops import foldings
-
-
-class Start(NamedTuple):
-    """A step of a nest: the running value of a fold begins."""
-
-    fold: Node
-
-
-class Combine(NamedTuple):
-    """A step of a nest: one more number enters the running value of a fold."""
-
-    fold: Node
-
-
-class Loop(NamedTuple):
-    """A step of a nest: do the steps of `body` for each index along an axis.
-
-    Attributes:
-      axis: which one.
-      body: steps.
-      folds: those whose running values go through the loop.
-      lanes: for how many indices at once the body is done; 0 for one after the other.
-      unrolled: whether the turns stand in the text one after the other.
-      blocked: whether sums over many turns are made in blocks.
-      parallel: whether the function does some of the turns only, as its caller says.
-      together: how many turns are done side by side; 0 for one after the other.
-      team: how many threads of a GPU share the turns; 0 for one that does them all.
-      strip: of how many indices a turn takes care; its body is loops along the axis,
-        one after the other, which go through these. 0 for one index, as usual.
-    """
-
-    axis: int
-    body: list
-    folds: tuple
-    lanes: int = 0
-    unrolled: bool = False
-    blocked: bool = False
-    parallel: bool = False
-    together: int = 0
-    team: int = 0
-    strip: int = 0
+from minijax.kernels.kernel import needed
+from minijax.kernels.parts import Combine, Loop, Start, Store, names_of, nest_text, runs
 
 
 def loop_nest(kernel, moving=()):
@@ -128,11 +77,6 @@ def _loop(kernel, axis, goals, moving, done):
     return [*map(Start, ours), Loop(axis, body, (*folds, *ours))]
 
 
-def runs(fold):
-    """Return whether a fold has a result at each index, not only at the end."""
-    return fold.op == "running"
-
-
 def print_nest(kernel, steps=None):
     """Return the text of a kernel's loops; `steps` are its nest, if it is another."""
     return "\n".join("  " * depth + text for depth, text in nest_lines(kernel, steps))
@@ -140,37 +84,4 @@ def print_nest(kernel, steps=None):
 
 def nest_lines(kernel, steps=None):
     """Return the steps of a kernel's loops as pairs of a depth and a text."""
-    return _lines(steps or loop_nest(kernel), kernel, names_of(kernel), 0)
-
-
-def _lines(steps, kernel, names, depth):
-    lines = []
-    for step in steps:
-        if isinstance(step, Loop):
-            lines.append((depth, _head(step, kernel.sizes[step.axis])))
-            lines += _lines(step.body, kernel, names, depth + 1)
-        elif not isinstance(step, Node) or step.op != "constant":
-            lines.append((depth, _line(step, names)))
-    return lines
-
-
-def _head(loop, size):
-    counts = (loop.lanes, "at once"), (loop.together, "side by side")
-    counts += ((loop.strip, "a strip"),)
-    marks = [f"{count} {how}" for count, how in counts if count]
-    marks += [x for x in ("unrolled", "blocked", "parallel") if getattr(loop, x)]
-    marks += [f"shared by {loop.team} threads"] if loop.team else []
-    return ", ".join([f"for {AXES[loop.axis]} < {size}", *marks]) + ":"
-
-
-def _line(step, names):
-    if isinstance(step, Store):
-        return item_text(step, names)
-    if isinstance(step, Node):
-        return f"{names[step]} = {right_hand_side(step, names)}"
-    if not hasattr(step, "fold"):
-        return f"{type(step).__name__.lower()} {names[step.node]}"
-    [arg], how, name = step.fold.args, step.fold.detail.how, names[step.fold]
-    if isinstance(step, Start):
-        return f"{name} = {foldings[how].start(arg.dtype).item()}"
-    return f"{name} = {how} {name} {item_text(arg, names)}"
+    return nest_text(steps or loop_nest(kernel), kernel, names_of(kernel))

@@ -8,8 +8,8 @@ from minijax import lax
 from minijax.arrays.checks import without
 from minijax.arrays.numerics import by_squaring, wide
 from minijax.arrays.transfer import device_put_p
-from minijax.branches.conditional_rules import empty_p
 from minijax.branches.conditionals import cond_p
+from minijax.branches.rewiring import empty_p
 from minijax.branches.while_loops import while_p
 from minijax.callbacks.debugging import debug_callback_p, debug_print_p
 from minijax.callbacks.primitives import io_callback_p, pure_callback_p
@@ -18,7 +18,7 @@ from minijax.forgetting.barriers import optimization_barrier_p
 from minijax.forgetting.policies import name_p
 from minijax.jitting.primitive import jit_p
 from minijax.kernels.building import KernelBuilder, NoKernel, Pair, dtype_of, parts
-from minijax.kernels.kernel import Affine, Guard
+from minijax.kernels.parts import Affine, Guard
 from minijax.kernels.program_steps import by_scalar_op, elementwise, kernel_rules
 from minijax.kernels.views import (
     Buffer,

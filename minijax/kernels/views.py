@@ -8,18 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.arrays.dtypes import short_name
-from minijax.kernels.kernel import (
-    Affine,
-    Guard,
-    Kernel,
-    Store,
-    apply,
-    constant,
-    fold,
-    index,
-    load,
-    running,
-)
+from minijax.kernels.kernel import Kernel, Node, apply, constant, fold, index, load
+from minijax.kernels.parts import Affine, Fold, Guard, Store, union
 from minijax.kernels.scalar_ops import recastings
 
 
@@ -200,6 +190,12 @@ def with_axes(kernel, kept, sizes):
         stores.append(Store(parameter, still[place], node, update))
     sizes = tuple([sizes[axis] for axis in kept])
     return Kernel(kernel.name, sizes, kernel.parameters, (*nodes,), (*stores,))
+
+
+def running(how, axis, arg):
+    """Return the node of a running fold: at each index, of all up to this one."""
+    level = union([arg.level, (axis,)])
+    return Node("running", (arg,), arg.dtype, level, Fold(how, (axis,)))
 
 
 def _moved(node, args, renumbered, still):

@@ -11,8 +11,8 @@ from typing import Any
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.checks import all_weak, free_axes, integers, refuse_sharding, sizes
-from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.lattice import from_node, join, lattice_node
+from minijax.arrays.dtypes import canonicalize_dtype, from_node, lattice_node
+from minijax.arrays.lattice import join
 from minijax.arrays.numerics import contracted
 from minijax.core import Array, Primitive
 from minijax.typing import ArrayLike

@@ -14,10 +14,17 @@ import numpy as np
 
 from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import PYTHON_SCALARS, typeof
-from minijax.arrays.dtypes import NARROW, PYTHON_TYPES, is_inexact
+from minijax.arrays.dtypes import (
+    NARROW,
+    PYTHON_OF_NODE,
+    PYTHON_TYPES,
+    from_node,
+    is_inexact,
+    lattice_node,
+)
 from minijax.arrays.interchange import refuse_promise
-from minijax.arrays.lattice import PYTHON_TYPE_OF, from_node, join, lattice_node
 from minijax.arrays.lattice import common_type as common_type
+from minijax.arrays.lattice import join
 from minijax.core import Array
 from minijax.lax.broadcasting import promote_shapes as promote_shapes
 from minijax.lax.conversion import astype
@@ -97,6 +104,6 @@ def promote_types(a: Any, b: Any) -> np.dtype:
     node = join(*nodes)
     dtype, weak = from_node(node)
     if weak:
-        return np.dtype(PYTHON_TYPES[PYTHON_TYPE_OF[node]])
+        return np.dtype(PYTHON_TYPES[PYTHON_OF_NODE[node]])
     wide = any(node in map(str, NARROW) for node in nodes)
     return np.dtype(node) if wide else dtype

@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from minijax.kernels.loop_nests import runs
+from minijax.kernels.parts import runs
 from minijax.kernels.scalar_ops import foldings
 from minijax.llvm.lanes import Ahead, steps
 from minijax.llvm.types import listed, number_text, splat, type_of, vector_type

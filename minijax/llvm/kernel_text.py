@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from minijax.kernels.jamming import Turn, jammed
-from minijax.kernels.kernel import Node, Store
-from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest, runs
+from minijax.kernels.kernel import Node
+from minijax.kernels.loop_nests import loop_nest
+from minijax.kernels.parts import Combine, Loop, Start, Store, runs
 from minijax.kernels.scalar_ops import scalar_ops
 from minijax.llvm.folds import (
     alike_folds,

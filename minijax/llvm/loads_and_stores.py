@@ -5,7 +5,7 @@
 import functools
 
 from minijax.arrays.dtypes import short_name
-from minijax.kernels.kernel import Parameter
+from minijax.kernels.parts import Parameter
 from minijax.kernels.scalar_ops import in_registers
 from minijax.llvm.halves import OWN_HALVES, half_function
 from minijax.llvm.instructions import filled

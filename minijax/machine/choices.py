@@ -12,8 +12,13 @@ from minijax.arrays.avals import ShapedArray
 from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import parts_of_while, while_p
 from minijax.kernels.building import KernelBuilder
-from minijax.kernels.program_steps import LoweredProgram, kernel_rules
-from minijax.kernels.steps import StepKind, cost_of_program, step_kinds
+from minijax.kernels.program_steps import (
+    LoweredProgram,
+    StepKind,
+    cost_of_program,
+    kernel_rules,
+    step_kinds,
+)
 from minijax.kernels.views import Buffer, stretched
 from minijax.llvm.types import type_in_memory
 from minijax.machine.nested import buffer_names, inner_text, runner

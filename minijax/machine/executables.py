@@ -16,8 +16,7 @@ from minijax.arrays.array import asbuffer
 from minijax.jaxprs.latest import Latest
 from minijax.jitting.costs import BYTES, FLOPS, TRANSCENDENTALS, nbytes
 from minijax.kernels.building import KernelBuilder
-from minijax.kernels.program_steps import Launch
-from minijax.kernels.steps import cost_of_program
+from minijax.kernels.program_steps import Launch, cost_of_program
 from minijax.kernels.views import Buffer, whole
 from minijax.llvm.compiler import object_code
 from minijax.llvm.targets import TargetLibrary

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.jitting.costs import nbytes
 from minijax.kernels.backends import Memory
-from minijax.kernels.steps import step_kinds
+from minijax.kernels.program_steps import step_kinds
 
 
 def write_hosted(f, step):

@@ -10,8 +10,12 @@ and does not write itself, it has captured from the program around it.
 from collections import Counter
 from typing import NamedTuple
 
-from minijax.kernels.program_steps import LoweredProgram
-from minijax.kernels.steps import StepKind, cost_of_program, step_kinds
+from minijax.kernels.program_steps import (
+    LoweredProgram,
+    StepKind,
+    cost_of_program,
+    step_kinds,
+)
 from minijax.memory.liveness import captured
 
 

@@ -5,8 +5,7 @@
 from time import perf_counter_ns
 
 from minijax.kernels.backends import KernelProgram
-from minijax.kernels.program_steps import LoweredProgram, Lowering
-from minijax.kernels.steps import step_kinds
+from minijax.kernels.program_steps import LoweredProgram, Lowering, step_kinds
 from minijax.llvm.targets import TargetLibrary
 from minijax.machine.executables import profiler
 from minijax.machine.host_steps import hosted_buffers

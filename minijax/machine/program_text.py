@@ -8,7 +8,7 @@ that starts with the address of the function for what Python has to do, and goes
 with those of constants. It returns 0, or 1 if Python has raised an error.
 """
 
-from minijax.kernels.steps import step_kinds
+from minijax.kernels.program_steps import step_kinds
 from minijax.machine.host_steps import write_hosted
 from minijax.machine.locations import Locations, calls
 from minijax.machine.steps_text import (

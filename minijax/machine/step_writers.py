@@ -7,8 +7,7 @@ from typing import NamedTuple
 from minijax.forgetting.programs import partition
 from minijax.jitting.costs import nbytes
 from minijax.kernels.backends import cost_of_launch, launched
-from minijax.kernels.program_steps import Launch
-from minijax.kernels.steps import StepKind, step_kinds
+from minijax.kernels.program_steps import Launch, StepKind, step_kinds
 from minijax.kernels.views import Buffer
 from minijax.llvm.schedules import kernel_function
 from minijax.machine.nested import Repeat, cost_of_repeat, repeated

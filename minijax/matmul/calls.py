@@ -5,7 +5,7 @@
 import functools
 import hashlib
 
-from minijax.kernels.steps import StepKind, step_kinds
+from minijax.kernels.program_steps import StepKind, step_kinds
 from minijax.llvm.compiler import make_known
 from minijax.llvm.types import type_of
 from minijax.matmul.gemm import address, name_of_gemm, parameters

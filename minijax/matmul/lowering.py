@@ -19,9 +19,13 @@ from minijax.arrays.numerics import wide
 from minijax.jitting.costs import FLOPS
 from minijax.kernels.backends import array_of
 from minijax.kernels.building import KernelBuilder, Pair, parts
-from minijax.kernels.kernel import Affine, Guard
-from minijax.kernels.program_steps import kernel_rules
-from minijax.kernels.steps import StepKind, cost_of_moving, step_kinds
+from minijax.kernels.parts import Affine, Guard
+from minijax.kernels.program_steps import (
+    StepKind,
+    cost_of_moving,
+    kernel_rules,
+    step_kinds,
+)
 from minijax.kernels.views import Buffer, View, permuted, reshaped, sliced, stretched
 from minijax.matmul.gemm import workspace
 

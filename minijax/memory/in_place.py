@@ -4,7 +4,8 @@
 
 import math
 
-from minijax.kernels.kernel import Kernel, Node, is_affine, needed
+from minijax.kernels.kernel import Kernel, Node, needed
+from minijax.kernels.parts import is_affine
 from minijax.kernels.program_steps import Launch
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from minijax.arrays import dtypes, transfer
 from minijax.arrays.avals import is_python_scalar, typeof
-from minijax.arrays.dtypes import as_dtype
+from minijax.arrays.dtypes import as_dtype, from_node, lattice_node
 from minijax.arrays.interchange import promised
-from minijax.arrays.lattice import from_node, join, lattice_node
+from minijax.arrays.lattice import join
 from minijax.arrays.settings import config
 from minijax.core import Array
 from minijax.lax import promotion

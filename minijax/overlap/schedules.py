@@ -12,8 +12,7 @@ from heapq import heappop, heappush
 
 from minijax.arrays.settings import _on_or_off, config
 from minijax.jitting.costs import nbytes
-from minijax.kernels.program_steps import Launch
-from minijax.kernels.steps import step_kinds
+from minijax.kernels.program_steps import Launch, step_kinds
 from minijax.machine.executables import step_passes
 from minijax.overlap.split_exchanges import ExchangeBegin, ExchangeEnd
 from minijax.ranks.processes import world

@@ -8,7 +8,7 @@ Reference: ``MPI_Iallreduce``; XLA's pairs of ``all-reduce-start`` and
 
 from collections import Counter
 
-from minijax.kernels.steps import StepKind, cost_of_moving, step_kinds
+from minijax.kernels.program_steps import StepKind, cost_of_moving, step_kinds
 from minijax.teams.exchange_steps import write_call
 from minijax.teams.joint_exchanges import (
     JointExchange,

@@ -26,7 +26,8 @@ from minijax.own_rules.flat_functions import (
     take_apart,
 )
 from minijax.own_rules.function_calls import callee_rules, write_down
-from minijax.pytrees.treedefs import tree_flatten, tree_structure, treedef_tuple
+from minijax.pytrees.operations import treedef_tuple
+from minijax.pytrees.treedefs import tree_flatten, tree_structure
 from minijax.reverse.backwards import backward_pass
 from minijax.reverse.transposition import transpose_rules
 

@@ -20,8 +20,9 @@ from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.own_rules.cotangent_rules import custom_vjp
 from minijax.own_rules.flat_functions import as_pair, name_of, refuse_result, take_apart
 from minijax.own_rules.symbolic_zeros import tangent_aval
+from minijax.pytrees.operations import treedef_is_leaf
 from minijax.pytrees.registration import Partial
-from minijax.pytrees.treedefs import tree_flatten, treedef_is_leaf
+from minijax.pytrees.treedefs import tree_flatten
 
 
 class WrittenRule:

@@ -15,6 +15,7 @@ from minijax.arrays.array import ArrayImpl
 from minijax.errors import present, presents
 from minijax.pytrees.differences import differences, subtrees
 from minijax.pytrees.functions import tree_map
+from minijax.pytrees.node_kinds import node_kinds
 from minijax.pytrees.treedefs import (
     PyTreeDef,
     tree_flatten,
@@ -42,6 +43,38 @@ def broadcast_prefix(prefix_tree, full_tree, is_leaf=None):
     leaves, treedef = tree_flatten(prefix_tree, is_leaf)
     parts = subtrees("broadcast_prefix", treedef, full_tree)
     return [leaf for leaf, part in zip(leaves, parts) for _ in tree_leaves(part)]
+
+
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable) -> Any:
+    """Return the tree with the structure `treedef` and the given leaves.
+
+    Reference: ``jax.tree_util.tree_unflatten``.
+    """
+    return treedef.unflatten(leaves)
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Return whether a structure has nothing inside: a leaf or an empty container.
+
+    Reference: ``jax.tree_util.treedef_is_leaf``.
+    """
+    return treedef.num_nodes == 1
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """Return the structures of the children of a structure, a list.
+
+    Reference: ``jax.tree_util.treedef_children``.
+    """
+    return treedef.children()
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """Return the structure of a tuple of trees with the given structures.
+
+    Reference: ``jax.tree_util.treedef_tuple``.
+    """
+    return PyTreeDef(node_kinds[tuple], None, list(treedefs))
 
 
 _MISSING = object()

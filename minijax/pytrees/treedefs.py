@@ -8,7 +8,7 @@ parts: a list of leaves, and a `PyTreeDef` that knows how to put them back.
 Reference: ``jax.tree_util``.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from minijax.pytrees.differences import Outline, differences, fits
@@ -106,14 +106,6 @@ def _flatten_with_path(tree, stop, path, pairs):
     return PyTreeDef(kind, kind.flatten(tree)[1], children)
 
 
-def tree_unflatten(treedef: PyTreeDef, leaves: Iterable) -> Any:
-    """Return the tree with the structure `treedef` and the given leaves.
-
-    Reference: ``jax.tree_util.tree_unflatten``.
-    """
-    return treedef.unflatten(leaves)
-
-
 def tree_leaves(tree: Any, is_leaf: Callable | None = None) -> list:
     """Return the list of the leaves of a tree.
 
@@ -139,30 +131,6 @@ def tree_structure(tree: Any, is_leaf: Callable | None = None) -> PyTreeDef:
     Reference: ``jax.tree_util.tree_structure``.
     """
     return tree_flatten(tree, is_leaf)[1]
-
-
-def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Return whether a structure has nothing inside: a leaf or an empty container.
-
-    Reference: ``jax.tree_util.treedef_is_leaf``.
-    """
-    return treedef.num_nodes == 1
-
-
-def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """Return the structures of the children of a structure, a list.
-
-    Reference: ``jax.tree_util.treedef_children``.
-    """
-    return treedef.children()
-
-
-def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """Return the structure of a tuple of trees with the given structures.
-
-    Reference: ``jax.tree_util.treedef_tuple``.
-    """
-    return PyTreeDef(node_kinds[tuple], None, list(treedefs))
 
 
 def tree_flatten_with_path(

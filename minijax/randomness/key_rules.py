@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.batching.rules import elementwise_rule, move_axis, vmap_rules
-from minijax.branches.conditional_rules import fillers
+from minijax.branches.rewiring import fillers
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.forward.rules import constant_rule, jvp_rules

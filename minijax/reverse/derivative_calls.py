@@ -14,7 +14,7 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_float, is_inexact
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.call_checks import resolve_argnums
-from minijax.pytrees.treedefs import treedef_is_leaf
+from minijax.pytrees.operations import treedef_is_leaf
 
 
 def unit(x):

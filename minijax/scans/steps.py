@@ -24,6 +24,7 @@ from minijax.forgetting.programs import (
 from minijax.forgetting.remembering import remembered
 from minijax.forgetting.splitting import Split, split_program
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from minijax.lax.elementwise import add_any
 
 
 def groups(values, *sizes):
@@ -211,6 +212,30 @@ def split_step(step, on_tape, num_consts, num_carry):
     second = _rows_last(parts.unknown, stacked)
     sizes, outs = (num_consts, num_carry), parts.out_on_tape
     return SplitStep(sizes, on_tape, outs, hoisted, second, sources, stacked)
+
+
+@remembered
+def adding_step(step, num_consts, num_sums):
+    """Let the step of a loop add to sums what it returned as their terms.
+
+    Args:
+      step: a `ClosedJaxpr` from constants, carry and rows to the terms of sums, carry
+        and rows of results.
+      num_consts: how many of its inputs are constants.
+      num_sums: how many of its results are terms of sums.
+
+    Returns:
+      A `ClosedJaxpr` in whose carry the sums come first.
+    """
+    consts, others = groups(step.in_avals, num_consts)
+    sums = step.out_avals[:num_sums]
+
+    def program(*flat):
+        consts, sums, others = groups(flat, num_consts, num_sums)
+        terms, outs = groups(jaxpr_as_fun(step)(*consts, *others), num_sums)
+        return [add_any(total, term) for total, term in zip(sums, terms)] + outs
+
+    return stage(program, [*consts, *sums, *others])
 
 
 @remembered

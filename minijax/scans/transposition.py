@@ -9,13 +9,11 @@ from minijax.arrays.avals import typeof
 from minijax.branches.rewiring import zeros
 from minijax.forgetting.programs import merge, partition, spread, stage
 from minijax.forgetting.remembering import remembered
-from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.jaxprs.latest import Latest
-from minijax.lax.elementwise import add_any
 from minijax.reverse.backwards import backward_pass
 from minijax.reverse.transposition import Linear, transpose_rules
 from minijax.scans.primitive import bind_scan, row_aval, scan_p
-from minijax.scans.steps import groups, needed_step
+from minijax.scans.steps import adding_step, groups, needed_step
 
 
 @remembered
@@ -70,30 +68,6 @@ def run_backwards(cts, operands, linear, step, num_consts, num_carry, with_sums,
     xs = ct_ys + rows
     totals, ct_carry, ct_xs = with_sums(back, consts, ct_carry, xs, num_sums, **how)
     return spread(linear, totals + ct_carry + ct_xs)
-
-
-@remembered
-def adding_step(step, num_consts, num_sums):
-    """Let the step of a loop add to sums what it returned as their terms.
-
-    Args:
-      step: a `ClosedJaxpr` from constants, carry and rows to the terms of sums, carry
-        and rows of results.
-      num_consts: how many of its inputs are constants.
-      num_sums: how many of its results are terms of sums.
-
-    Returns:
-      A `ClosedJaxpr` in whose carry the sums come first.
-    """
-    consts, others = groups(step.in_avals, num_consts)
-    sums = step.out_avals[:num_sums]
-
-    def program(*flat):
-        consts, sums, others = groups(flat, num_consts, num_sums)
-        terms, outs = groups(jaxpr_as_fun(step)(*consts, *others), num_sums)
-        return [add_any(total, term) for total, term in zip(sums, terms)] + outs
-
-    return stage(program, [*consts, *sums, *others])
 
 
 def sum_in_carry(step, consts, carry, xs, num_sums, **how):

@@ -17,7 +17,7 @@ from minijax.arrays.avals import ShapedArray
 from minijax.jitting.costs import FLOPS
 from minijax.kernels.backends import array_of
 from minijax.kernels.building import NoKernel
-from minijax.kernels.steps import StepKind, cost_of_moving, step_kinds
+from minijax.kernels.program_steps import StepKind, cost_of_moving, step_kinds
 from minijax.kernels.views import Buffer, permuted, row_major
 from minijax.llvm.compiler import make_known
 from minijax.sorting.radix import padded, sort_address, workspace

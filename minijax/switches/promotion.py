@@ -12,8 +12,7 @@ from functools import partial
 import numpy as np
 
 from minijax.arrays.avals import typeof
-from minijax.arrays.dtypes import kind_of
-from minijax.arrays.lattice import PYTHON_TYPE_OF, lattice_node
+from minijax.arrays.dtypes import PYTHON_OF_NODE, kind_of, lattice_node
 from minijax.arrays.settings import config
 from minijax.lax.promotion import check_arraylike
 from minijax.switches.known import _one_of
@@ -61,7 +60,7 @@ def check_strict(nodes):
 
 
 def _node_text(node):
-    return str(PYTHON_TYPE_OF[node]) if node.endswith("*") else node
+    return str(PYTHON_OF_NODE[node]) if node.endswith("*") else node
 
 
 def check_ranks(name, args):

@@ -21,8 +21,14 @@ from minijax.calls.words import WordsLibrary, llvm_text
 from minijax.jitting.costs import nbytes
 from minijax.kernels.backends import as_bytes
 from minijax.kernels.building import KernelBuilder, NoKernel
-from minijax.kernels.program_steps import Launch, fills_a_buffer, kernel_rules
-from minijax.kernels.steps import StepKind, cost_of_moving, step_kinds
+from minijax.kernels.program_steps import (
+    Launch,
+    StepKind,
+    cost_of_moving,
+    fills_a_buffer,
+    kernel_rules,
+    step_kinds,
+)
 from minijax.kernels.views import Buffer, permuted, reshaped, whole
 from minijax.llvm.compiler import make_known
 from minijax.llvm.targets import host_target

@@ -12,8 +12,12 @@ import numpy as np
 
 from minijax.batching.collectives import pmax_p, pmin_p, psum_p
 from minijax.kernels.backends import as_bytes
-from minijax.kernels.program_steps import kernel_rules
-from minijax.kernels.steps import StepKind, cost_of_moving, step_kinds
+from minijax.kernels.program_steps import (
+    StepKind,
+    cost_of_moving,
+    kernel_rules,
+    step_kinds,
+)
 from minijax.mesh_maps.workers import replica_here
 from minijax.teams.exchange_steps import (
     COMBINATIONS,

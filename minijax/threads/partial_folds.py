@@ -8,22 +8,16 @@ The parts depend on sizes alone, so the results do not depend on who does them.
 from typing import NamedTuple
 
 from minijax.jitting.costs import nbytes
-from minijax.kernels.kernel import (
+from minijax.kernels.kernel import Kernel, apply, constant, fold, index, load, needed
+from minijax.kernels.parts import (
     Affine,
     Guard,
-    Kernel,
     Parameter,
     Store,
     Term,
     Update,
-    apply,
-    constant,
     elements,
-    fold,
-    index,
     is_affine,
-    load,
-    needed,
 )
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.scalar_ops import foldings, recastings

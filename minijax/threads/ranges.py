@@ -2,8 +2,8 @@
 # edit the chapter, not this file.
 """Kernels as functions that do some turns of their outermost loop."""
 
-from minijax.kernels.kernel import Node, Store, operations, traffic
-from minijax.kernels.loop_nests import Loop
+from minijax.kernels.kernel import Node
+from minijax.kernels.parts import Loop, Store, operations, traffic
 from minijax.llvm.schedules import schedule, scheduled
 from minijax.vectors.nests import everything
 

@@ -6,8 +6,7 @@ import math
 from typing import NamedTuple
 
 from minijax.jitting.costs import nbytes
-from minijax.kernels.program_steps import Launch
-from minijax.kernels.steps import step_kinds
+from minijax.kernels.program_steps import Launch, step_kinds
 from minijax.llvm.compiler import make_known
 from minijax.llvm.types import pointer_to, type_in_memory, type_of
 from minijax.llvm.writing import LLVMFunction

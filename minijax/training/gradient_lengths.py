@@ -9,7 +9,8 @@ from typing import Any
 
 from minijax import numpy as jnp
 from minijax.pytrees.functions import tree_map
-from minijax.pytrees.treedefs import tree_flatten, tree_leaves, tree_unflatten
+from minijax.pytrees.operations import tree_unflatten
+from minijax.pytrees.treedefs import tree_flatten, tree_leaves
 from minijax.training.tree_optimizers import OptimizerState
 from minijax.typing import Array
 

@@ -13,7 +13,8 @@ from minijax import numpy as jnp
 from minijax.pytrees.api_util import flatten_like
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.node_kinds import register_pytree_node
-from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path, tree_unflatten
+from minijax.pytrees.operations import tree_unflatten
+from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path
 
 
 class OptimizerState(NamedTuple):

@@ -6,10 +6,10 @@ import functools
 import math
 from typing import NamedTuple
 
+from minijax.kernels.checking import step_checks
 from minijax.kernels.jamming import jammers
-from minijax.kernels.kernel import Affine, Node, Store
-from minijax.kernels.loop_nests import Combine, Loop, Start, runs
-from minijax.kernels.nest_checking import step_checks
+from minijax.kernels.kernel import Node
+from minijax.kernels.parts import Affine, Combine, Loop, Start, Store, runs
 from minijax.llvm.kernel_text import step_writers
 from minijax.llvm.loads_and_stores import read_own, write_own
 from minijax.vectors.nests import cheapest, everything, is_function, is_loop

@@ -5,8 +5,8 @@
 import math
 
 from minijax.functions import elementary
-from minijax.kernels.kernel import Node, Store, apart
-from minijax.kernels.loop_nests import Combine, Loop, runs
+from minijax.kernels.kernel import Node
+from minijax.kernels.parts import Combine, Loop, Store, apart, runs
 from minijax.kernels.scalar_ops import scalar_ops
 
 WAIT = 3  # what a turn of a running fold takes, as it waits for the one before

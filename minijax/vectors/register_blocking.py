@@ -6,8 +6,8 @@ Reference: S. Carr and K. Kennedy, "Improving the ratio of memory operations to
 floating-point operations in loops" (ACM TOPLAS, 1994).
 """
 
-from minijax.kernels.kernel import Node, Store
-from minijax.kernels.loop_nests import Combine, Start, runs
+from minijax.kernels.kernel import Node
+from minijax.kernels.parts import Combine, Start, Store, runs
 from minijax.vectors.held_rows import Keep
 from minijax.vectors.nests import is_function, is_loop, widest
 from minijax.vectors.streaming import Stream, far_bytes

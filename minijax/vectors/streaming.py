@@ -4,10 +4,10 @@
 
 from typing import NamedTuple
 
+from minijax.kernels.checking import step_checks
 from minijax.kernels.jamming import jammed, jammers
-from minijax.kernels.kernel import Affine, Node
-from minijax.kernels.loop_nests import Loop, Start, runs
-from minijax.kernels.nest_checking import step_checks
+from minijax.kernels.kernel import Node
+from minijax.kernels.parts import Affine, Loop, Start, runs
 from minijax.llvm.folds import combined, first_values
 from minijax.llvm.kernel_text import block_length, step_writers, write_steps
 from minijax.llvm.loads_and_stores import read_own, write_own

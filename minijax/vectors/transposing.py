@@ -5,9 +5,9 @@
 import functools
 from typing import NamedTuple
 
-from minijax.kernels.kernel import Node, Store
-from minijax.kernels.loop_nests import Loop
-from minijax.kernels.nest_checking import step_checks
+from minijax.kernels.checking import step_checks
+from minijax.kernels.kernel import Node
+from minijax.kernels.parts import Loop, Store
 from minijax.llvm.kernel_text import step_writers, write_steps
 from minijax.llvm.loads_and_stores import from_memory, read_row
 from minijax.llvm.types import pointer_to, type_in_memory

@@ -20,7 +20,8 @@ from minijax.core import Primitive, Tracer, impl_rules
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.lax.reductions import highest, lowest
-from minijax.pytrees.treedefs import tree_flatten, tree_unflatten
+from minijax.pytrees.operations import tree_unflatten
+from minijax.pytrees.treedefs import tree_flatten
 from minijax.windows.convolution import windows_of
 from minijax.windows.geometry import Sliding, dilated, full_sliding, padtype_to_pads
 

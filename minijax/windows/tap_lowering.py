@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.arrays.avals import ShapedArray
 from minijax.kernels.building import KernelBuilder
-from minijax.kernels.kernel import Affine, Guard
+from minijax.kernels.parts import Affine, Guard
 from minijax.kernels.views import Buffer, permuted, sliced
 from minijax.windows.geometry import phases_of
 from minijax.windows.tap_products import Loop, TapProduct, columns_in_unit

@@ -17,7 +17,7 @@ import numpy as np
 from minijax.arrays.dtypes import short_name
 from minijax.jitting.costs import FLOPS
 from minijax.kernels.backends import array_of
-from minijax.kernels.steps import StepKind, cost_of_moving, step_kinds
+from minijax.kernels.program_steps import StepKind, cost_of_moving, step_kinds
 from minijax.kernels.views import View, whole
 from minijax.llvm.compiler import make_known
 from minijax.llvm.kernel_text import module_text

@@ -4,7 +4,7 @@
 
 import math
 
-from minijax.kernels.kernel import Affine, Guard
+from minijax.kernels.parts import Affine, Guard
 from minijax.kernels.views import sliced
 
 

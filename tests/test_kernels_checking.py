@@ -3,25 +3,19 @@
 import numpy as np
 import pytest
 
-from minijax.kernels.interpreter import KernelError, check_kernel
-from minijax.kernels.kernel import (
+from minijax.kernels.checking import KernelError, check_kernel
+from minijax.kernels.kernel import Kernel, Node, apply, constant, fold, index, load
+from minijax.kernels.parts import (
     Affine,
     Fold,
     Guard,
-    Kernel,
     Load,
-    Node,
     Parameter,
     Store,
     Term,
     Update,
-    apply,
-    constant,
-    fold,
-    index,
-    load,
-    running,
 )
+from minijax.kernels.views import running
 
 F32, I32 = np.dtype("float32"), np.dtype("int32")
 X, N, OUT = Parameter("x", F32, 12), Parameter("n", I32, 12), Parameter("out", F32, 12)

@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from minijax.kernels.kernel import Store
-from minijax.kernels.loop_nests import Combine, Loop, Start, loop_nest
-from minijax.kernels.nest_checking import NestError, check_nest, step_checks
+from minijax.kernels.checking import NestError, check_nest, step_checks
+from minijax.kernels.loop_nests import loop_nest
+from minijax.kernels.parts import Combine, Loop, Start, Store
 from minijax.llvm.kernel_text import step_writers
 from minijax.llvm.targets import forced_target
 from minijax.vectors.kernels import PASSES, vector_nest

@@ -10,11 +10,12 @@ import minijax
 from minijax.extend.core import Primitive
 from minijax.jitting.costs import FLOPS
 from minijax.kernels.backends import array_of, as_bytes
-from minijax.kernels.program_steps import kernel_rules, lower
-from minijax.kernels.steps import (
+from minijax.kernels.program_steps import (
     StepKind,
     cost_of_moving,
     cost_of_program,
+    kernel_rules,
+    lower,
     step_kinds,
 )
 from minijax.kernels.views import Buffer, whole

@@ -1,0 +1,362 @@
+# Made from chapters/17_kernels_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""The parts of kernels and of loop nests, their text, and what they count up to.
+
+Places, loads, folds and stores are records; a node holds some of them as its detail.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.arrays.dtypes import short_name
+from minijax.kernels.scalar_ops import foldings, scalar_ops
+
+AXES = [*"ijklmnopqrst", *[f"i{number}" for number in range(12, 64)]]
+
+
+class Parameter(NamedTuple):
+    """A parameter of a kernel: memory for `size` numbers of one dtype.
+
+    Two are equal if name, dtype and size are, so kernels with one text are one kernel.
+    """
+
+    name: str
+    dtype: np.dtype
+    size: int
+
+    def __str__(self):
+        return f"{self.name}:{short_name(self.dtype)}[{self.size}]"
+
+
+def _term(factor, letter):
+    sign, size = "-" if factor < 0 else "+", abs(factor)
+    star = "*" if letter and size != 1 else ""
+    return f"{sign} {'' if letter and size == 1 else size}{star}{letter}"
+
+
+class Affine(NamedTuple):
+    """The number ``offset + strides[0] * i + strides[1] * j + ...``."""
+
+    offset: int
+    strides: tuple
+
+    @property
+    def axes(self):
+        """The axes along which the number changes."""
+        return tuple([axis for axis, stride in enumerate(self.strides) if stride])
+
+    def at(self, indices):
+        """Return the number for given indices, be they ints or arrays."""
+        return sum((self.strides[k] * indices[k] for k in self.axes), self.offset)
+
+    def bounds(self, sizes):
+        """Return the least and the greatest number of all indices below `sizes`."""
+        least = most = self.offset
+        for stride, size in zip(self.strides, sizes):
+            end = stride * (size - 1)
+            least, most = least + min(end, 0), most + max(end, 0)
+        return least, most
+
+    def __str__(self):
+        terms = [_term(self.strides[axis], AXES[axis]) for axis in self.axes]
+        if self.offset or not terms:
+            terms.append(_term(self.offset, ""))
+        text = " ".join(terms)
+        return f"-{text[2:]}" if text.startswith("- ") else text.removeprefix("+ ")
+
+
+class Guard(NamedTuple):
+    """Inside where ``0 <= place < limit``."""
+
+    place: Affine
+    limit: int
+
+    def __str__(self):
+        return f"0 <= {self.place} < {self.limit}"
+
+
+class Term(NamedTuple):
+    """A computed part of a place: `stride` times a number, ``0 <= number < limit``."""
+
+    stride: int
+    limit: int
+
+
+class Update(NamedTuple):
+    """How a store finds computed places, and what it does there (a scatter).
+
+    Attributes:
+      how: "set", or how what is stored enters what is there, a name in `foldings`.
+      at: nodes, the numbers of the `terms`; outside of a limit, nothing is stored.
+      terms: tuple of `Term`.
+      axes: those along which it is done, one index after the other, the last fastest.
+      distinct: whether no two indices have one place, as the caller promises.
+    """
+
+    how: str
+    at: tuple
+    terms: tuple
+    axes: tuple
+    distinct: bool = False
+
+
+class Load(NamedTuple):
+    """An element of a parameter; `other` where a guard or a limit says outside.
+
+    Each of the `terms` belongs to one of the node's arguments, which is its number.
+    """
+
+    parameter: Parameter
+    place: Affine
+    guards: tuple = ()
+    other: object = 0
+    terms: tuple = ()
+
+
+class Fold(NamedTuple):
+    """How to fold (a name in `foldings`), and along which axes."""
+
+    how: str
+    axes: tuple
+
+
+class Store(NamedTuple):
+    """What becomes of the element at `place`, for all indices that it varies over."""
+
+    parameter: Parameter
+    place: Affine
+    node: Any
+    update: Update | None = None
+
+    @property
+    def axes(self):
+        """The axes along which it is done."""
+        return self.update.axes if self.update else self.place.axes
+
+    @property
+    def args(self):
+        """The nodes that it needs."""
+        return (self.node, *self.update.at) if self.update else (self.node,)
+
+    def with_nodes(self, new):
+        """Return the store with other nodes in the places of its own, by these."""
+        update = self.update
+        if update:
+            update = update._replace(at=tuple([new[node] for node in update.at]))
+        return self._replace(node=new[self.node], update=update)
+
+
+def union(levels):
+    """Return all axes of some levels, in order."""
+    distinct = {*levels} - {()}
+    if len(distinct) < 2:
+        return distinct.pop() if distinct else ()
+    return tuple(sorted(set().union(*distinct)))
+
+
+class Start(NamedTuple):
+    """A step of a nest: the running value of a fold begins."""
+
+    fold: Any
+
+
+class Combine(NamedTuple):
+    """A step of a nest: one more number enters the running value of a fold."""
+
+    fold: Any
+
+
+class Loop(NamedTuple):
+    """A step of a nest: do the steps of `body` for each index along an axis.
+
+    Attributes:
+      axis: which one.
+      body: steps.
+      folds: those whose running values go through the loop.
+      lanes: for how many indices at once the body is done; 0 for one after the other.
+      unrolled: whether the turns stand in the text one after the other.
+      blocked: whether sums over many turns are made in blocks.
+      parallel: whether the function does some of the turns only, as its caller says.
+      together: how many turns are done side by side; 0 for one after the other.
+      team: how many threads of a GPU share the turns; 0 for one that does them all.
+      strip: of how many indices a turn takes care; its body is loops along the axis,
+        one after the other, which go through these. 0 for one index, as usual.
+    """
+
+    axis: int
+    body: list
+    folds: tuple
+    lanes: int = 0
+    unrolled: bool = False
+    blocked: bool = False
+    parallel: bool = False
+    together: int = 0
+    team: int = 0
+    strip: int = 0
+
+
+def runs(fold):
+    """Return whether a fold has a result at each index, not only at the end."""
+    return fold.op == "running"
+
+
+def print_kernel(kernel):
+    """Return the text: a line for each node, with its dtype and its level."""
+    names = names_of(kernel)
+    head = f"{kernel.name}({', '.join(map(str, kernel.parameters))})"
+    limits = [f"{AXES[axis]} < {size}" for axis, size in enumerate(kernel.sizes)]
+    lines = [f"{head} for {', '.join(limits)}" if limits else head]
+    for node, name in names.items():
+        level = ",".join(AXES[axis] for axis in node.level)
+        kind = f"{name}:{short_name(node.dtype)}[{level}]"
+        lines.append(f"  {kind} = {right_hand_side(node, names)}")
+    return "\n".join([*lines, *[f"  {item_text(s, names)}" for s in kernel.stores]])
+
+
+def names_of(kernel):
+    """Return names for the nodes of a kernel that are no constants."""
+    computed = [node for node in kernel.nodes if node.op != "constant"]
+    return {node: f"v{place}" for place, node in enumerate(computed)}
+
+
+def item_text(item, names):
+    """Return the name of a node, the number of a constant, or the line of a store."""
+    if isinstance(item, Store):
+        return _store_text(item, names)
+    if item.op == "constant":
+        return f"{item.detail.item()}:{short_name(item.dtype)}"
+    return names.get(item, "?")
+
+
+def right_hand_side(node, names):
+    """Return what a node is, without its name."""
+    args = " ".join(item_text(arg, names) for arg in node.args)
+    if node.op == "index":
+        return AXES[node.detail]
+    if node.op == "load":
+        return _load_text(node, names)
+    if node.op in ("fold", "running"):
+        over = "over" if node.op == "fold" else "along"
+        axes = ",".join(AXES[axis] for axis in node.detail.axes)
+        return f"{node.op} {node.detail.how} {over} {axes} of {args}"
+    return f"{node.op} {args}"
+
+
+def _load_text(node, names):
+    parameter, place, guards, other, terms = node.detail
+    numbers = [item_text(arg, names) for arg in node.args]
+    limits = [*map(str, guards), *_limits(numbers, terms)]
+    text = f"load {parameter.name}[{_sum(place, numbers, terms)}]"
+    return f"{text} if {' and '.join(limits)} else {other.item()}" if limits else text
+
+
+def _store_text(store, names):
+    parameter, place, node, update = store
+    if not update:
+        return f"{parameter.name}[{place}] = {item_text(node, names)}"
+    numbers = [item_text(x, names) for x in update.at]
+    limits = _limits(numbers, update.terms)
+    along = ",".join(AXES[axis] for axis in update.axes)
+    words = [f"{parameter.name}[{_sum(place, numbers, update.terms)}] {update.how}="]
+    words += [item_text(node, names), f"for {along}" if along else "once"]
+    words += [f"if {' and '.join(limits)}"] * bool(limits)
+    return " ".join([*words, *["distinct"] * update.distinct])
+
+
+def _sum(place, numbers, terms):
+    parts = [_term(term.stride, x) for x, term in zip(numbers, terms)]
+    still = parts and str(place) == "0"
+    return " ".join([*[str(place)] * (not still), *parts]).removeprefix("+ ")
+
+
+def _limits(numbers, terms):
+    return [f"0 <= {x} < {term.limit}" for x, term in zip(numbers, terms)]
+
+
+def nest_text(steps, kernel, names, depth=0):
+    """Return the steps of a kernel's loops as pairs of a depth and a text."""
+    lines = []
+    for step in steps:
+        if isinstance(step, Loop):
+            lines.append((depth, _head(step, kernel.sizes[step.axis])))
+            lines += nest_text(step.body, kernel, names, depth + 1)
+        elif getattr(step, "op", "") != "constant":
+            lines.append((depth, _line(step, names)))
+    return lines
+
+
+def _head(loop, size):
+    counts = (loop.lanes, "at once"), (loop.together, "side by side")
+    counts += ((loop.strip, "a strip"),)
+    marks = [f"{count} {how}" for count, how in counts if count]
+    marks += [x for x in ("unrolled", "blocked", "parallel") if getattr(loop, x)]
+    marks += [f"shared by {loop.team} threads"] if loop.team else []
+    return ", ".join([f"for {AXES[loop.axis]} < {size}", *marks]) + ":"
+
+
+def _line(step, names):
+    if isinstance(step, Store):
+        return item_text(step, names)
+    if hasattr(step, "op"):
+        return f"{names[step]} = {right_hand_side(step, names)}"
+    if not hasattr(step, "fold"):
+        return f"{type(step).__name__.lower()} {names[step.node]}"
+    [arg], how, name = step.fold.args, step.fold.detail.how, names[step.fold]
+    if isinstance(step, Start):
+        return f"{name} = {foldings[how].start(arg.dtype).item()}"
+    return f"{name} = {how} {name} {item_text(arg, names)}"
+
+
+def elements(kernel, axes):
+    """Return how many indices there are along some axes."""
+    return math.prod(kernel.sizes[axis] for axis in axes)
+
+
+def traffic(kernel):
+    """Return how many bytes a kernel reads, and how many it writes."""
+    loads = [node for node in kernel.nodes if node.op == "load"]
+    updates = [store for store in kernel.stores if store.update]
+    read = {(x.detail.parameter, x.detail.place, x.args): _moving(x) for x in loads}
+    read |= {store[:2]: store.axes for store in updates if store.update.how != "set"}
+    written = {store[:2]: store.axes for store in kernel.stores}
+    return tuple(
+        sum(elements(kernel, axes) * key[0].dtype.itemsize for key, axes in at.items())
+        for at in (read, written)
+    )
+
+
+def _moving(node):
+    """Return the axes along which the place of a load moves."""
+    return union([node.detail.place.axes, *[arg.level for arg in node.args]])
+
+
+def operations(kernel):
+    """Return how many flops and transcendental functions a kernel computes."""
+    counts = {"flops": 0, "transcendentals": 0}
+    for node in kernel.nodes:
+        if node.op in ("fold", "running"):
+            axes = {*node.args[0].level, *node.detail.axes}
+            counts["flops"] += elements(kernel, axes)
+        elif node.op in scalar_ops and scalar_ops[node.op].cost:
+            counts[scalar_ops[node.op].cost] += elements(kernel, node.level)
+    updates = [store for store in kernel.stores if store.update]
+    added = [store.axes for store in updates if store.update.how != "set"]
+    counts["flops"] += sum(elements(kernel, axes) for axes in added)
+    return counts
+
+
+def apart(store, axis):
+    """Return whether indices along an axis surely store into different elements."""
+    update, moves = store.update, bool(store.place.strides[axis])
+    if not update or update.distinct:
+        return True
+    return moves and not any(axis in number.level for number in update.at)
+
+
+def is_affine(kernel):
+    """Return whether no place of a kernel is computed, and no fold of it runs."""
+    loads = [node for node in kernel.nodes if node.op == "load" and node.args]
+    runs = [node for node in kernel.nodes if node.op == "running"]
+    return not (loads or runs or any(store.update for store in kernel.stores))
