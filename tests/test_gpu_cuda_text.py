@@ -13,7 +13,8 @@ from minijax.gpu.launches import LaunchShape, launch_of
 from minijax.kernels.interpreter import interpret
 from minijax.kernels.kernel import Affine, Kernel, Parameter, Store, apply, load
 from minijax.kernels.program_steps import lower
-from minijax.memory.in_place import in_one_buffer, may_overwrite
+from minijax.memory.in_place import may_overwrite
+from minijax.memory.overwriting import in_one_buffer
 from minijax_book import emulator
 from tests import cuda_cases, kernel_cases
 from tests.commands import blocks
