@@ -8,6 +8,7 @@ from minijax.kernels.kernel import Kernel, Node, needed
 
 
 def parameters_of(step, buffer):
+    """Return the parameters of a launch's kernel that a buffer stands for."""
     pairs = zip(step.kernel.parameters, step.buffers)
     return [parameter for parameter, owner in pairs if owner is buffer]
 
