@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from minijax.functions import angles, exponentials, inverse_angles
+from minijax.functions import angles, exponentials
 from minijax.functions.fitting import fit, least_squares, polynomial_at, solve, spread
 
 mp.prec = 200
@@ -34,7 +34,7 @@ FITS = {
         QUARTER, 6, lambda z: z,
     ),
     "atan": (
-        inverse_angles.ATAN["float32"], of_square(lambda t: (mp.atan(t) - t) / t**3),
+        angles.ATAN["float32"], of_square(lambda t: (mp.atan(t) - t) / t**3),
         (TINY, mp.tan(mp.pi / 8) ** 2), 3, lambda z: z,
     ),
 }  # fmt: skip

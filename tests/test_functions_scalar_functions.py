@@ -3,17 +3,19 @@
 import numpy as np
 import pytest
 
-from minijax.functions.scalar_functions import (
+from minijax.functions.range_reduction import (
     FORMATS,
+    nearest,
+    power_of_two,
+    without_multiple,
+)
+from minijax.functions.scalar_functions import (
     in_pairs,
     inline,
-    nearest,
     not_above,
     not_below,
     plus_rest,
     polynomial,
-    power_of_two,
-    without_multiple,
     write_function,
 )
 from minijax.kernels.building import NodeWriter

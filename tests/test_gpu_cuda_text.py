@@ -14,7 +14,8 @@ from minijax.kernels.interpreter import interpret
 from minijax.kernels.kernel import Kernel, apply, load
 from minijax.kernels.parts import Affine, Parameter, Store
 from minijax.kernels.program_steps import lower
-from minijax.memory.in_place import in_one_buffer, may_overwrite
+from minijax.memory.in_place import may_overwrite
+from minijax.memory.overwriting import in_one_buffer
 from minijax_book import emulator
 from tests import cuda_cases, kernel_cases
 from tests.commands import blocks

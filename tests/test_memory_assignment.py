@@ -3,7 +3,8 @@
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax.kernels.program_steps import lower
-from minijax.memory.assignment import Place, memory_stats
+from minijax.memory.assignment import memory_stats
+from minijax.memory.places import Place
 from minijax.memory.planning import plan
 
 

@@ -7,8 +7,8 @@ import pytest
 import minijax.numpy as jnp
 from minijax import make_jaxpr
 from minijax.kernels.program_steps import lower
-from minijax.memory.assignment import Place
 from minijax.memory.checking import PlanError, check_plan
+from minijax.memory.places import Place
 from minijax.memory.planning import plan
 from tests import memory_cases
 

@@ -10,7 +10,8 @@ from minijax.kernels.program_steps import Launch
 from minijax.kernels.views import Buffer
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm
-from minijax.memory.in_place import in_one_buffer, may_overwrite
+from minijax.memory.in_place import may_overwrite
+from minijax.memory.overwriting import in_one_buffer
 
 FLOAT, INT = np.dtype("float32"), np.dtype("int32")
 SIZES = {"x": 24, "y": 24, "out": 24, "sum": 4}

@@ -11,10 +11,10 @@ from minijax.jitting.compilation import Interpreter, without_waste
 from minijax.kernels.backends import KernelProgram
 from minijax.kernels.program_steps import lower
 from minijax.kernels.views import Buffer
-from minijax.memory.assignment import Place
 from minijax.memory.backend import PlannedProgram
 from minijax.memory.checking import check_plan
 from minijax.memory.liveness import temporaries
+from minijax.memory.places import Place
 from minijax.memory.planning import plan
 from tests import composition, corpus, memory_cases
 from tests.kernel_cases import alike

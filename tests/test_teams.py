@@ -29,7 +29,7 @@ from minijax.calls.words import word
 from minijax.replicas.sharded_maps import _programs
 from minijax.teams import halls
 from minijax.threads.pool import pool
-from minijax.threads.pool_code import BUSY
+from minijax.threads.pool_table import BUSY
 
 ROWS = jnp.arange(6.0).reshape(2, 3) + 1
 

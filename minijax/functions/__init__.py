@@ -1,3 +1,3 @@
-# Made from chapters/23_functions.md by `make chapter`;
+# Made from chapters/23_functions_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Functions. Which polynomial is exp?"""

@@ -11,7 +11,7 @@ Reference: W. Kahan, *Branch cuts for complex elementary functions* (1987).
 
 import numpy as np
 
-from minijax.functions.inverse_angles import chosen
+from minijax.functions.angles import chosen
 from minijax.kernels.building import Pair, complex_rules
 
 # Up to here exp(x) is finite, and from here on tanh(x) is 1.

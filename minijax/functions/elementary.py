@@ -8,7 +8,7 @@ kernel.
 
 import functools
 
-from minijax.functions.angles import cos, sin, tan
+from minijax.functions.angles import acos, asin, atan, atan2, cos, sin, tan
 from minijax.functions.error_functions import erf, erfc
 from minijax.functions.exponentials import exp, tanh
 from minijax.functions.hyperbolics import (
@@ -21,10 +21,10 @@ from minijax.functions.hyperbolics import (
     log1p,
     sinh,
 )
-from minijax.functions.inverse_angles import acos, asin, atan, atan2
 from minijax.functions.logarithms import log
 from minijax.functions.powers import cbrt, hypot, power
-from minijax.functions.scalar_functions import FORMATS, write_function, written_out
+from minijax.functions.range_reduction import FORMATS
+from minijax.functions.scalar_functions import write_function, written_out
 from minijax.kernels.scalar_ops import scalar_ops
 
 bodies = {

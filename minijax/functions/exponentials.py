@@ -2,14 +2,8 @@
 # edit the chapter, not this file.
 """exp and tanh, and the parts that other exponentials are made of."""
 
-from minijax.functions.scalar_functions import (
-    nearest,
-    not_above,
-    not_below,
-    plus_rest,
-    power_of_two,
-    without_multiple,
-)
+from minijax.functions.range_reduction import nearest, power_of_two, without_multiple
+from minijax.functions.scalar_functions import not_above, not_below, plus_rest
 
 # From formats to numbers: where exp is 0 and where it is infinite.
 ENDS = {"float32": (-104.0, 89.0), "float64": (-746.0, 710.0)}

@@ -6,18 +6,20 @@ import numpy as np
 
 from minijax.functions.exponentials import ENDS, LOG2_E, scaled_exp
 from minijax.functions.logarithms import at_ends, log_of_parts, parts_of
-from minijax.functions.scalar_functions import (
+from minijax.functions.range_reduction import (
     FORMATS,
     bits_as_int,
     bits_of,
     format_of,
     nearest,
+    power_of_two,
+    without_multiple,
+)
+from minijax.functions.scalar_functions import (
     not_above,
     not_below,
     plus_rest,
     polynomial,
-    power_of_two,
-    without_multiple,
 )
 
 # (exp(r) - 1 - r) / r**2 for |r| < log(2) / 2.

@@ -6,7 +6,8 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.numerics import PSI_FAR, PSI_NEAR, PSI_ZERO
-from minijax.functions.scalar_functions import bits_of, format_of, polynomial
+from minijax.functions.range_reduction import bits_of, format_of
+from minijax.functions.scalar_functions import polynomial
 from minijax.kernels.building import NoKernel
 from minijax.kernels.program_steps import elementwise, kernel_rules
 from minijax.kernels.scalar_ops import in_registers

@@ -1,16 +1,11 @@
-# Made from chapters/23_functions.md by `make chapter`;
+# Made from chapters/23_functions_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The natural logarithm, and the parts that other logarithms are made of."""
 
 import numpy as np
 
-from minijax.functions.scalar_functions import (
-    bits_as_int,
-    bits_of,
-    format_of,
-    plus_rest,
-    polynomial,
-)
+from minijax.functions.range_reduction import bits_as_int, bits_of, format_of
+from minijax.functions.scalar_functions import plus_rest, polynomial
 
 # (log(1 + f) - f) / f**2, and (log((1 + s) / (1 - s)) - 2 s) / s**3 as a function of
 # s**2, where s = f / (2 + f), for 1 + f between the roots of 1/2 and 2.

@@ -4,18 +4,11 @@
 
 import numpy as np
 
+from minijax.functions.angles import chosen
 from minijax.functions.hyperbolics import ENDS_OF_EXP2, exp2_of_sum
-from minijax.functions.inverse_angles import chosen
 from minijax.functions.logarithms import parts_of
-from minijax.functions.scalar_functions import (
-    bits_of,
-    format_of,
-    nearest,
-    not_above,
-    not_below,
-    polynomial,
-    power_of_two,
-)
+from minijax.functions.range_reduction import bits_of, format_of, nearest, power_of_two
+from minijax.functions.scalar_functions import not_above, not_below, polynomial
 
 # y**(-2/3) for y between the roots of 1/2 and 2.
 CBRT = {

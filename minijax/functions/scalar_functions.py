@@ -1,4 +1,4 @@
-# Made from chapters/23_functions.md by `make chapter`;
+# Made from chapters/23_functions_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Functions of scalars, written with scalar operations.
 
@@ -9,8 +9,6 @@ a register, on every machine for which kernels are emitted.
 
 import dataclasses
 from typing import NamedTuple
-
-import numpy as np
 
 from minijax.kernels.building import NodeWriter
 from minijax.kernels.kernel import Node, apply, needed
@@ -122,70 +120,25 @@ def _again(node, args):
     return apply(node.op, *args, dtype=node.dtype if node.op in recastings else None)
 
 
-class Format(NamedTuple):
-    """How a float is written down.
+def written_out(kernel, find):
+    """Return a kernel in which functions are written out.
 
-    Attributes:
-      integer: the dtype of as many bits, as an integer.
-      digits: how many bits there are behind the leading one.
-      bias: what is added to the exponent.
-      tiny: the least number with all digits.
+    Args:
+      kernel: a `Kernel`.
+      find: from the name of a scalar operation and a dtype to a `ScalarFunction`, or
+        None.
     """
-
-    integer: np.dtype
-    digits: int
-    bias: int
-    tiny: float
-
-    @property
-    def magic(self):
-        """The number whose last bit counts ones: what is added to it is rounded."""
-        return 1.5 * 2.0**self.digits
-
-
-FORMATS = {
-    np.dtype(np.float32): Format(np.dtype(np.int32), 23, 127, 2.0**-126),
-    np.dtype(np.float64): Format(np.dtype(np.int64), 52, 1023, 2.0**-1022),
-}
-
-
-def format_of(x):
-    """Return the `Format` of a node."""
-    return FORMATS[x.dtype]
-
-
-def bits_of(k, x):
-    """Write the bits of a float, as an integer."""
-    return k.bitcast(x, format_of(x).integer)
-
-
-def bits_as_int(dtype, value):
-    """Return the bits of a float, as an integer."""
-    return int(dtype.type(value).view(FORMATS[dtype].integer))
-
-
-def nearest(k, x, factor):
-    """Write the whole number next to a multiple; return it, and bits that end with it.
-
-    It has to be less than 2**21 in 32 bits, and less than 2**50 in 64.
-    """
-    magic = format_of(x).magic
-    shifted = k.fma(x, factor, magic)
-    return k.sub(shifted, magic), bits_of(k, shifted)
-
-
-def without_multiple(k, x, n, parts):
-    """Write ``x - n * sum(parts)``, part by part, so that little is lost."""
-    for part in parts:
-        x = k.fma(n, -part, x)
-    return x
-
-
-def power_of_two(k, bits, dtype):
-    """Write 2 to the number with which some bits end."""
-    form = FORMATS[dtype]
-    one = form.bias << form.digits
-    return k.bitcast(k.add(k.shift_left(bits, form.digits), one), dtype)
+    k, new = NodeWriter(), {}
+    for node in kernel.nodes:
+        args = tuple(new[arg] for arg in node.args)
+        found = args and find(node.op, args[-1].dtype)
+        if found:
+            new[node] = inline(k, found, args)
+        else:
+            new[node] = k.write(dataclasses.replace(node, args=args))
+    stores = tuple(store.with_nodes(new) for store in kernel.stores)
+    nodes = tuple(dict.fromkeys(k.nodes))
+    return dataclasses.replace(kernel, nodes=nodes, stores=stores)
 
 
 def polynomial(k, x, coefficients):
@@ -229,24 +182,3 @@ def not_above(k, x, limit):
 def not_below(k, x, limit):
     """Write the greater of a number and a limit; NaN stays."""
     return k.select(k.lt(x, limit), limit, x)
-
-
-def written_out(kernel, find):
-    """Return a kernel in which functions are written out.
-
-    Args:
-      kernel: a `Kernel`.
-      find: from the name of a scalar operation and a dtype to a `ScalarFunction`, or
-        None.
-    """
-    k, new = NodeWriter(), {}
-    for node in kernel.nodes:
-        args = tuple(new[arg] for arg in node.args)
-        found = args and find(node.op, args[-1].dtype)
-        if found:
-            new[node] = inline(k, found, args)
-        else:
-            new[node] = k.write(dataclasses.replace(node, args=args))
-    stores = tuple(store.with_nodes(new) for store in kernel.stores)
-    nodes = tuple(dict.fromkeys(k.nodes))
-    return dataclasses.replace(kernel, nodes=nodes, stores=stores)

@@ -5,7 +5,7 @@
 from collections import Counter
 
 from minijax.kernels.program_steps import LoweredProgram
-from minijax.memory.assignment import Place
+from minijax.memory.places import Place
 
 
 def walk(steps):

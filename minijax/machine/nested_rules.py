@@ -1,4 +1,4 @@
-# Made from chapters/21_machine.md by `make chapter`;
+# Made from chapters/21_machine_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Kernel rules of loops: steps with programs in them."""
 

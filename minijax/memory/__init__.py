@@ -1,3 +1,3 @@
-# Made from chapters/20_memory.md by `make chapter`;
+# Made from chapters/20_memory_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Memory. Where do the numbers live?"""
+"""Memory. How few arrays are enough?"""

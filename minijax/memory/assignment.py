@@ -3,27 +3,10 @@
 """Buffer assignment as data: where the buffers of a program live."""
 
 import dataclasses
-from typing import NamedTuple
 
 from minijax.jitting.costs import CompiledMemoryStats, nbytes
 from minijax.kernels.program_steps import LoweredProgram
 from minijax.memory.liveness import lifetimes
-
-
-class Place(NamedTuple):
-    """The memory of a buffer.
-
-    Attributes:
-      kind: "input", "output" or "constant", with the number of it; or "arena", with an
-        offset in bytes.
-      number: as said.
-    """
-
-    kind: str
-    number: int
-
-    def __str__(self):
-        return f"{self.kind} {self.number}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -4,9 +4,9 @@
 
 from minijax.jitting.costs import nbytes
 from minijax.memory.arenas import ALIGNMENT
-from minijax.memory.assignment import Place
 from minijax.memory.in_place import may_overwrite
 from minijax.memory.liveness import captured, lifetimes
+from minijax.memory.places import Place
 
 
 class PlanError(TypeError):

@@ -1,4 +1,4 @@
-# Made from chapters/22_passes.md by `make chapter`;
+# Made from chapters/22_passes_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Rewriting of programs: a walk down the equations, with rules that are asked.
 

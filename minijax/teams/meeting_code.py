@@ -9,7 +9,7 @@ of the group, and its own number in it. The language is that of `words`.
 
 from minijax.calls.words import call, room, word
 from minijax.threads.atomics import added, pause, put, quotient, seen, swapped
-from minijax.threads.pool_code import BUSY
+from minijax.threads.pool_table import BUSY
 
 # A group. Each of the first two has a line of its own, as all write there.
 ARRIVED, TURN, SIZE, HALL = 0, 64, 128, 136

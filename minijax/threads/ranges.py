@@ -1,4 +1,4 @@
-# Made from chapters/27_threads.md by `make chapter`;
+# Made from chapters/27_threads_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Kernels as functions that do some turns of their outermost loop."""
 
