@@ -26,6 +26,8 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 KERNEL := PYTHONPATH=$(CURDIR) PYTHONWARNINGS=default PYTHONHASHSEED=0 OMP_NUM_THREADS=1 PYDEVD_DISABLE_FILE_VALIDATION=1
 # Where JAX is installed, all else comes from $(VENV), which has it already.
 export BELOW := import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))
+# Each of hundreds of processes would compile what it imports again, where this is set.
+unexport PYTHONDONTWRITEBYTECODE
 title = @printf '── %s ──\n' "$(1)"
 
 .PHONY: help book pages serve test lint types made unit notebooks chapter chapters elsewhere \

@@ -108,7 +108,7 @@ def against_itself(name, part, counts=None, every=1):
     Args:
       name, part: which stacks, as in `CASES`.
       counts: of values and refusals, to be added to.
-      every: 24 for every 24th stack only, which are others for the next program.
+      every: 48 for every 48th stack only, which are others for the next program.
     """
     counts = Counter() if counts is None else counts
     with minijax.enable_x64():
@@ -127,7 +127,7 @@ def against_itself(name, part, counts=None, every=1):
 def against_jax(name, part, counts=None, every=1):
     """Yield the stacks that differ from real JAX, as texts; see `against_itself`.
 
-    It is every ninth meaning that `every=9` takes, with all stacks that have it.
+    It is every 18th meaning that `every=18` takes, with all stacks that have it.
     """
     jax = import_module("jax")
     counts = Counter() if counts is None else counts

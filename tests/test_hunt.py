@@ -7,18 +7,20 @@ import sys
 import pytest
 
 from tests import edge_programs, hunt, mutants
+from tests.commands import LONG, blocks
 from tests.control_sources import SourceCase
 
 
-@pytest.mark.parametrize("seed", range(0, 180, 60))
-def test_programs_at_edges(seed):
-    count, faults = hunt.Block("edges", seed, "").run(60)
+@pytest.mark.parametrize("block", blocks(2, 6))
+def test_programs_at_edges(block):
+    count, faults = hunt.Block("edges", 60 * block, "").run(60)
     assert (count, faults) == (60, [])
 
 
 @pytest.mark.parametrize("family", sorted({*hunt.FAMILIES} - {"edges"}))
 def test_other_families(family):
-    some = 1 if family == "cold" else 6
+    """Each has tests of its own; here is what runs them in a process."""
+    some = 1 if family == "cold" else 6 if LONG else 2
     count, faults = hunt.Block(family, 5, "").run(some)
     assert (count, faults) == (some, [])
 

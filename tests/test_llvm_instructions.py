@@ -10,6 +10,7 @@ from minijax.llvm.instructions import instructions, operation
 from minijax.llvm.targets import FORCED, TARGETS, TargetLibrary, host_target
 from minijax.llvm.types import splat, type_of
 from minijax.llvm.writing import LLVMFunction
+from tests.commands import LONG
 
 F32, F64, I32, BOOL = map(np.dtype, ("float32", "float64", "int32", "bool"))
 
@@ -136,15 +137,23 @@ def numbers_at_ends():
     return np.array(found, np.float64)
 
 
-@pytest.mark.parametrize(
-    "new", [f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)]
-)
-@pytest.mark.parametrize("old", ["float16", "bfloat16", "float32", "float64"])
+INTEGERS = [f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)]
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("new", INTEGERS)
+@pytest.mark.parametrize("old", FLOATS)
 def test_floats_stop_at_the_ends_of_integers(old, new):
-    """One number, a vector with a remainder, and many: the evaluation's integers."""
+    """One number, a vector with a remainder, and many: the evaluation's integers.
+
+    Each pair of types takes a third of the sizes, the next one another third, so that
+    each type meets each size. `LONG=1` takes all.
+    """
+    turn = (FLOATS.index(old) + INTEGERS.index(new)) % 3
     with minijax.enable_x64(True), np.errstate(all="ignore"):
         every = np.asarray(minijax.numpy.asarray(numbers_at_ends()).astype(old))
-        for size in (1, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, every.size):
+        sizes = [1, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, every.size]
+        for size in sizes if LONG else sizes[turn::3]:
             for x in (every[:size], every[-size:], np.repeat(every, 2)[:size]):
                 run = {
                     name: np.asarray(

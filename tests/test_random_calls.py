@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from tests.commands import blocks
 from tests.program_writer import DTYPES, Types
 from tests.random_calls import AROUND, RulesComparison, report
 from tests.rules_writer import (
@@ -21,7 +22,7 @@ from tests.rules_writer import (
 )
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", blocks(2, 8))
 def test_block_of_six(block):
     checked = 0
     for seed in range(6 * block, 6 * block + 6):

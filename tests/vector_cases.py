@@ -5,6 +5,7 @@ python -m tests.vector_cases --seed 7 --count 200 --target avx2
 Machine code runs in the process of this command, so that a crash of it ends no test.
 """
 
+import itertools
 import sys
 from importlib import import_module
 
@@ -394,10 +395,11 @@ def made_by_hand():
             yield padded(size, 2, 3, step)
 
 
-def of_kernels_made_by_hand():
+def of_kernels_made_by_hand(first=0, every=1):
     """Triples as for `differences`; whole numbers near 0, and NaN among floats."""
     met, rng = [], np.random.default_rng(19)
-    for kernel in map(check_kernel, made_by_hand()):
+    chosen = itertools.islice(made_by_hand(), first, None, every)
+    for kernel in map(check_kernel, chosen):
         memory = {}
         for parameter in kernel.parameters:
             numbers = rng.integers(-9, 9, parameter.size).astype(parameter.dtype)
@@ -437,6 +439,7 @@ def main():
         made=False,
         fused=False,
         every=1,
+        first=0,
         target="",
         together=100,
         blocks=False,
@@ -447,7 +450,7 @@ def main():
         recorder = FusedRecorder if options.fused else kernel_cases.Recorder
         wrong, met = kernel_cases.of_programs(options.every, recorder)
     elif options.made:
-        wrong, met = [], of_kernels_made_by_hand()
+        wrong, met = [], of_kernels_made_by_hand(options.first, options.every)
     else:
         wrong, met = [], []
         for chance in CHANCES:

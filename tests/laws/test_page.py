@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
-from myst_nb.sphinx_ import HideCodeCellNode
 
 from book.tools import page, page_source
 from book.tools.source import chapter_paths, read_chapters
@@ -99,6 +98,9 @@ def test_code_says_above_it_where_it_goes():
 
 def test_a_fold_is_named_by_its_title():
     translator = SimpleNamespace(body=[])
+    # Sphinx and a data base come with it: seconds, for the process that runs this.
+    from myst_nb.sphinx_ import HideCodeCellNode
+
     node = HideCodeCellNode(prompt_show="1 < 2", prompt_hide="1 < 2")
     page_source.open_fold(translator, node)
     page_source.close_fold(translator, node)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.commands import blocks
+from tests.commands import LONG, blocks
 from tests.sampler_cases import CASES, COUNTED, EXACT, FLOATS, PLAIN, VECTORS
 
 SEEDS = [0, 1, -1, 2**31, 2**32 + 5, -(2**40), 123456789]
@@ -117,22 +117,29 @@ def both_draws(case, shape, seed=31):
 SHAPES = [(), (1,), (7,), (33,), (3, 5)]
 
 
+def shapes_for(name, names, count=2):
+    """Very many draws, and some shapes, others for the next sampler; `LONG=1`: all."""
+    start = [*names].index(name)
+    turn = [SHAPES[(start + i) % len(SHAPES)] for i in range(count)]
+    return [(12_000,), *(SHAPES if LONG else turn)]
+
+
 @pytest.mark.parametrize("name", EXACT)
 def test_samplers_of_bits(name):
-    for shape in [(12_000,), *SHAPES]:
+    for shape in shapes_for(name, EXACT):
         same(*both_draws(EXACT[name], shape))
 
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_samplers_of_counts(name):
-    for shape in [(12_000,), *SHAPES]:
+    for shape in shapes_for(name, COUNTED):
         ours, theirs = both_draws(COUNTED[name], shape)
         assert (ours != theirs).sum() <= 2  # where rounding has moved an end
 
 
 @pytest.mark.parametrize("name", FLOATS)
 def test_samplers_of_floats(name):
-    for shape in [(12_000,), (), (33,)]:
+    for shape in shapes_for(name, FLOATS, 1):
         ours, theirs = both_draws(FLOATS[name], shape)
         np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-4)
 

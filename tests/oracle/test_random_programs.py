@@ -27,7 +27,7 @@ def test_block_of_ten(block):
 
 
 @pytest.mark.filterwarnings("ignore")  # complex to real: the two warn by other classes
-@pytest.mark.parametrize("block", blocks(3, 20, start=8))
+@pytest.mark.parametrize("block", blocks(2, 20, start=8))
 def test_block_of_ten_with_control_flow(block):
     jax.clear_caches()
     checked = 0
