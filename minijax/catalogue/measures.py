@@ -256,6 +256,11 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Reference: ``jax.numpy.matvec``.
     """
     check_arraylike("matvec", x1, x2)
+    if np.ndim(x1) < 2 or np.ndim(x2) < 1:
+        raise ValueError(
+            "matvec multiplies matrices (two axes at least) and vectors (one); got "
+            f"shapes {np.shape(x1)} and {np.shape(x2)}. vecdot multiplies two vectors."
+        )
     return squeeze(matmul(x1, expand_dims(x2, -1)), -1)
 
 

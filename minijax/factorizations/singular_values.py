@@ -92,7 +92,7 @@ common_columns(svd_p, lambda m, n: 4 * m * n * min(m, n) + 8 * min(m, n) ** 3)
 
 
 class SvdAlgorithm(Enum):
-    """Algorithms for singular values. Whatever is asked for, LAPACK's gesdd does it.
+    """Algorithms for singular values. All that a CPU has are LAPACK's gesdd here.
 
     Reference: ``jax.lax.linalg.SvdAlgorithm``.
     """
@@ -119,13 +119,18 @@ def svd(
       full_matrices: whether u and v are square, beyond ``min(m, n)`` columns.
       compute_uv: whether u and v are returned.
       subset_by_index: None, or the whole range ``(0, min(m, n))``.
-      algorithm: makes no difference.
+      algorithm: makes no difference; a CPU has no ``JACOBI`` and no ``POLAR``.
 
     Returns:
       A tuple ``(u, s, vh)``, or `s` alone: real, in descending order.
 
+    Raises:
+      NotImplementedError: for other subsets and algorithms.
+
     Reference: ``jax.lax.linalg.svd``.
     """
+    if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
+        raise NotImplementedError(f"svd has no {algorithm} on a CPU: leave it out.")
     how: dict = {"full_matrices": full_matrices, "compute_uv": compute_uv}
     how |= {"subset_by_index": subset_by_index, "algorithm": algorithm}
     s, *vectors = svd_p.bind(x, **how)
