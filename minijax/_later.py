@@ -20,7 +20,6 @@ LATER = {
     "minijax.ad_checkpoint": "checkpoint_policies Offloadable Recompute Saveable",
     "minijax.sharding": "make_single_device_sharding",
     "minijax.scipy": "interpolate spatial",
-    "minijax.test_util": "check_jvp check_vjp",
     "minijax.extend.core.primitives": "empty2_p sharding_constraint_p top_k_p",
     "minijax.interpreters.ad": """
         add_jaxvals add_jaxvals_p add_tangents annotations defbilinear defjvp2 deflinear

@@ -1591,6 +1591,8 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "minijax.test_util": {
         "check_grads": "minijax.reverse.numerical_checks",
+        "check_jvp": "minijax.reverse.rule_checks",
+        "check_vjp": "minijax.reverse.rule_checks",
     },
     "minijax.tree": {},
     "minijax.tree_util": {
