@@ -19,7 +19,7 @@ LATER = {
     "minijax.debug": "inspect_array_sharding log",
     "minijax.ad_checkpoint": "checkpoint_policies Offloadable Recompute Saveable",
     "minijax.sharding": "make_single_device_sharding",
-    "minijax.scipy": "interpolate spatial",
+    "minijax.scipy": "spatial",
     "minijax.extend.core.primitives": "empty2_p sharding_constraint_p top_k_p",
     "minijax.interpreters.ad": """
         add_jaxvals add_jaxvals_p add_tangents annotations defbilinear defjvp2 deflinear

@@ -1413,6 +1413,10 @@ PUBLIC: dict[str, dict[str, str]] = {
     "minijax.scipy.integrate": {
         "trapezoid": "minijax.scipy.integrate.rules",
     },
+    "minijax.scipy.interpolate": {
+        "METHODS": "minijax.scipy.interpolate.grids",
+        "RegularGridInterpolator": "minijax.scipy.interpolate.grids",
+    },
     "minijax.scipy.linalg": {
         "block_diag": "minijax.scipy.linalg.special_matrices",
         "cho_factor": "minijax.scipy.linalg.scipy_factors",

@@ -21,8 +21,8 @@ DOORS = frozenset(
     image interpreters interpreters/ad interpreters/batching lax lax/linalg nn
     nn/initializers numpy numpy/fft numpy/linalg ops random scipy scipy/fft scipy/signal
     scipy/linalg scipy/special scipy/stats
-    scipy/optimize scipy/integrate scipy/ndimage scipy/cluster scipy/cluster/vq
-    scipy/sparse scipy/sparse/linalg
+    scipy/optimize scipy/integrate scipy/ndimage scipy/interpolate
+    scipy/cluster scipy/cluster/vq scipy/sparse scipy/sparse/linalg
     sharding stages test_util tree tree_util typing
     """.split()
 )  # what users import, under the paths that JAX has: from the top of the package

@@ -275,3 +275,49 @@ def test_containers_and_types_are_jax_s(call):
     for x, y in pairs:
         assert (x.shape, x.dtype, x.weak_type) == (y.shape, y.dtype, y.weak_type)
         assert np.allclose(x, y, 1e-3, 1e-5, equal_nan=True)
+
+
+# Grids.
+
+GRIDS = """
+R(g, v)(x); R(g, v, "nearest")(x); R(g, v)(x, "nearest"); R(g, v)(x, method="linear")
+R(g, v.astype(int))(x[0]); R(g, v)((0.5, x[:, 1])); R(g, v.astype("float16"))(x)
+R(g, v.astype("float16"), "nearest")(x); R(g, v + 1j)(x); R(g, v, fill_value=None)(x)
+R(g, v, fill_value=0)(x); R(g, v, fill_value=1j)(x); R(g[:1], v)(x[:, 0])
+R(g[:1], v)((x[:, 0],)); R(g, v)(jnp.ones((1, 3))); R(g, v)(jnp.ones(3))
+R(g, v, "cubic")
+R(g, v, bounds_error=True); R((*g, g[0]), v); R(g, v)([[0.5, 1]]); R(g, v.tolist())
+R(g, v)(jnp.array([[jnp.nan, 1.0]])); R(g, v)(x, "cubic")
+R(g[:1], v[:, 0])(x[..., None])
+R((g[0].astype(int), g[1]), v)(x.astype(int)); R((g[0][:1], g[1]), v[:1])(x)
+R(g, jnp.stack([v, v * v], -1))(x.reshape(1, 2, 2, 2)); R(g[:1], v)(0.5)
+jax.jit(lambda r, x: r(x))(R(g, v), x); jax.vmap(R(g, v))(x)
+jax.vmap(lambda v: R(g, v)(x))(jnp.stack([v, 2 * v]))
+jax.grad(lambda v, x: (R(g, v)(x) ** 2)[:2].sum(), (0, 1))(v, x)
+jax.grad(lambda g: R(g, v)(x)[:2].sum())(g); jax.hessian(lambda x: R(g, v)(x)[0])(x)
+jax.tree.leaves(R(g, v)); jax.tree.map(lambda a: 2 * a, R(g, v))(2 * x)
+"""
+
+
+@pytest.mark.parametrize("call", calls(GRIDS))
+def test_grids_are_jax_s(call):
+    found = []
+    for library in (minijax, jax):
+        module = importlib.import_module(f"{library.__name__}.scipy.interpolate")
+        jnp = library.numpy
+        names = {"R": module.RegularGridInterpolator, "jnp": jnp, "jax": library}
+        names |= {"g": (jnp.array([0.0, 1, 3]), jnp.array([0.0, 2]))}
+        names |= {"x": jnp.array([[0.5, 1], [2, 2], [4, 1], [1, 0.5]])}
+        names |= {"v": jnp.arange(6.0).reshape(3, 2) ** 2}
+        try:
+            found.append(jax.tree.leaves(eval(call, names)))
+        except Exception as error:
+            found.append(type(error))
+    if isinstance(found[1], type):
+        assert found[0] is found[1]
+        return
+    assert len(found[0]) == len(found[1])
+    for ours, theirs in zip(*found):
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+        assert ours.weak_type == theirs.weak_type
+        assert np.allclose(ours, theirs, 1e-3, 1e-6, equal_nan=True)
