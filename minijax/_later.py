@@ -12,10 +12,6 @@ LATER = {
         PrecisionLike precv psend ragged_all_to_all ragged_all_to_all_p
         ragged_dot_general RaggedDotDimensionNumbers shape_as_value stage stage_p
     """,
-    "minijax.tree": "static",
-    "minijax.tree_util": """
-        default_registry flatten_one_level flatten_one_level_with_keys is_tree_node
-    """,
     "minijax.debug": "inspect_array_sharding log",
     "minijax.ad_checkpoint": "checkpoint_policies Offloadable Recompute Saveable",
     "minijax.sharding": "make_single_device_sharding",

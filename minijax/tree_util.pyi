@@ -17,6 +17,11 @@ from minijax.pytrees.operations import tree_reduce as tree_reduce
 from minijax.pytrees.operations import tree_reduce_associative as tree_reduce_associative
 from minijax.pytrees.operations import tree_transpose as tree_transpose
 from minijax.pytrees.registration import Partial as Partial
+from minijax.pytrees.registration import PyTreeRegistry as PyTreeRegistry
+from minijax.pytrees.registration import default_registry as default_registry
+from minijax.pytrees.registration import flatten_one_level as flatten_one_level
+from minijax.pytrees.registration import flatten_one_level_with_keys as flatten_one_level_with_keys
+from minijax.pytrees.registration import is_tree_node as is_tree_node
 from minijax.pytrees.registration import register_dataclass as register_dataclass
 from minijax.pytrees.registration import register_pytree_node_class as register_pytree_node_class
 from minijax.pytrees.registration import register_pytree_with_keys as register_pytree_with_keys
