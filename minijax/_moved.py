@@ -57,8 +57,8 @@ _NO_RANDOM_STATE = "random numbers come from keys alone: use minijax.random."
 _TEXT_ONLY = "export writes the text of one program; it has no bytes and no letters."
 _AUTOMATIC = "all axes of a mesh behave as JAX's Auto axes."
 _NO_PROFILER = (
-    "there is no profiler of a device; stages tell costs (`cost_analysis`), and a "
-    "Python profiler sees the rest."
+    "there is no profiler of a device. `minijax.jit(f).lower(x).compile().profile(x)` "
+    "takes the time of each step of a program, and cost_analysis() counts what it does."
 )
 
 

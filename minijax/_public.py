@@ -78,7 +78,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "pure_callback": "minijax.callbacks.primitives",
         "remat": "minijax.forgetting.rematerialisation",
         "remove_size_one_mesh_axis_from_type": "minijax.switches.managers",
-        "reshard": "minijax.overlap.public_names",
+        "reshard": "minijax.mesh_maps.resharding",
         "set_mesh": "minijax.spmd.public_names",
         "shard_map": "minijax.replicas.specifications",
         "softmax_custom_jvp": "minijax.switches.managers",
@@ -96,6 +96,7 @@ PUBLIC: dict[str, dict[str, str]] = {
     "minijax.__main__": {},
     "minijax.ad_checkpoint": {
         "checkpoint_name": "minijax.forgetting.policies",
+        "checkpoint_policies": "minijax.forgetting.policies",
         "print_saved_residuals": "minijax.forgetting.residuals",
     },
     "minijax.api_util": {
@@ -528,6 +529,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "broadcast": "minijax.lax.shaping",
         "broadcast_in_dim": "minijax.lax.broadcasting",
         "broadcast_in_dim_p": "minijax.lax.broadcasting",
+        "broadcast_like": "minijax.compositions.lax_arrangements",
         "broadcast_shapes": "minijax.arrays.checks",
         "broadcast_to_rank": "minijax.lax.broadcasting",
         "broadcasted_iota": "minijax.lax.creation",
@@ -750,6 +752,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "select_and_scatter_add_p": "minijax.windows.selections",
         "select_n": "minijax.lax.selection",
         "select_n_p": "minijax.lax.selection",
+        "shape_as_value": "minijax.compositions.lax_arrangements",
         "sharding_constraint_p": "minijax.spmd.constraints",
         "shift_left": "minijax.lax.elementwise",
         "shift_left_p": "minijax.lax.elementwise",

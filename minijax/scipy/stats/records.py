@@ -128,8 +128,9 @@ def probability(formula, low, high, like):
         z = (x - loc) / scale
         if low == -np.inf:
             return formula(z, *shapes)
-        place = (z, 0, 1) if like == "clamped" else (x, loc, scale)
-        below, above = _beyond(*place, low, high)
+        below, above = _beyond(x, loc, scale, low, high)
+        if like == "clamped":
+            below, above = _beyond(z, 0, 1, low, high)
         z = z if above is None else jnp.where(above, high, z)
         return formula(jnp.where(below, low, z), *shapes)
 
@@ -145,7 +146,7 @@ def quantile(formula, low, high, like):
     return moved
 
 
-MOVES = {"logpdf": density, "ppf": quantile, "isf": quantile}
+MOVES: dict = {"logpdf": density, "ppf": quantile, "isf": quantile}
 
 
 def family(
@@ -170,7 +171,8 @@ def family(
     """
     moved = {}
     for key, formula in formulas.items():
-        rule = MOVES.get(key, probability)(formula, *map(float, support), like)
+        low, high = map(float, support)
+        rule = MOVES.get(key, probability)(formula, low, high, like)
         moved[key] = _with_location(rule, inspect.signature(formula))
         if valid and key == "logpdf":
             moved[key] = if_valid(valid, moved[key])
