@@ -31,6 +31,8 @@ def _svd_shape(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     k = min(m, n)
     if subset_by_index not in (None, (0, k)):
         raise NotImplementedError("svd computes all values: no subset_by_index.")
+    if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
+        raise NotImplementedError(f"svd has no {algorithm} on a CPU: leave it out.")
     s = x.update(shape=(*batch, k), dtype=to_real(x.dtype))
     if not compute_uv:
         return [s]
@@ -129,8 +131,6 @@ def svd(
 
     Reference: ``jax.lax.linalg.svd``.
     """
-    if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
-        raise NotImplementedError(f"svd has no {algorithm} on a CPU: leave it out.")
     how: dict = {"full_matrices": full_matrices, "compute_uv": compute_uv}
     how |= {"subset_by_index": subset_by_index, "algorithm": algorithm}
     s, *vectors = svd_p.bind(x, **how)

@@ -40,8 +40,7 @@ def transformed(name, kind, a, s, axes, norm):
     if axes:
         a = _lax_fft(_resized(a, kind, lengths), kind, lengths)
     else:
-        number = a.dtype if kind is FftType.RFFT else jnp.complex64
-        a = a.astype(jnp.result_type(a.dtype, number))
+        a = a.astype(a.dtype if kind is FftType.RFFT else jnp.result_type(a, 1j))
     a = jnp.moveaxis(a, last, axes)
     return a if factor == 1 else a * factor
 

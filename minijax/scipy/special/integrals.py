@@ -16,7 +16,6 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.avals import typeof
 from minijax.core import Array
 from minijax.own_rules.tangent_rules import custom_jvp
 from minijax.scipy.special.converging import (
@@ -324,12 +323,8 @@ def spence(x: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.spence``.
     """
-    dtype = typeof(jnp.asarray(x)).dtype
-    if dtype not in ("float32", "float64"):
-        raise TypeError(
-            f"x.dtype={dtype} is not supported: use float32 or float64, as in "
-            "spence(x.astype('float32'))."
-        )
+    if (dtype := jnp.asarray(x).dtype) not in ("float32", "float64"):
+        raise TypeError(f"x.dtype={dtype} is not supported: use float32 or float64.")
     return _spence_function(lax.convert_element_type(x, dtype))
 
 
