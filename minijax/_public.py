@@ -1418,7 +1418,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "trapezoid": "minijax.scipy.integrate.rules",
     },
     "minijax.scipy.interpolate": {
-        "METHODS": "minijax.scipy.interpolate.grids",
         "RegularGridInterpolator": "minijax.scipy.interpolate.grids",
     },
     "minijax.scipy.linalg": {
@@ -1612,7 +1611,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "KeyPath": "minijax.pytrees.key_paths",
         "Partial": "minijax.pytrees.registration",
         "PyTreeDef": "minijax.pytrees.treedefs",
-        "PyTreeRegistry": "minijax.pytrees.registration",
         "SequenceKey": "minijax.pytrees.key_paths",
         "all_leaves": "minijax.pytrees.operations",
         "default_registry": "minijax.pytrees.registration",

@@ -17,7 +17,6 @@ from minijax.pytrees.operations import tree_reduce as tree_reduce
 from minijax.pytrees.operations import tree_reduce_associative as tree_reduce_associative
 from minijax.pytrees.operations import tree_transpose as tree_transpose
 from minijax.pytrees.registration import Partial as Partial
-from minijax.pytrees.registration import PyTreeRegistry as PyTreeRegistry
 from minijax.pytrees.registration import default_registry as default_registry
 from minijax.pytrees.registration import flatten_one_level as flatten_one_level
 from minijax.pytrees.registration import flatten_one_level_with_keys as flatten_one_level_with_keys

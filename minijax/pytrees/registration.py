@@ -213,7 +213,7 @@ def _apart(tree, parts):
     return parts
 
 
-class PyTreeRegistry:
+class _PyTreeRegistry:
     """The table of types that are containers, as an object.
 
     Reference: ``jax.tree_util.default_registry``.
@@ -270,7 +270,7 @@ def _aux_of(kind, aux):
     return aux if kind.type in node_kinds else kind.type
 
 
-default_registry = PyTreeRegistry()
+default_registry = _PyTreeRegistry()
 
 
 class Partial(functools.partial):

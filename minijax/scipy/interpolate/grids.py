@@ -87,7 +87,7 @@ class RegularGridInterpolator:
         Returns:
           An array of shape ``[..., *rest]``.
         """
-        how = METHODS[_known(self.method if method is None else method)]
+        how = _BETWEEN[_known(self.method if method is None else method)]
         places = _as_places(xi, len(self.grid))
         columns = places.reshape(-1, len(self.grid)).T
         found = how(self.values, [_cell(g, x) for g, x in zip(self.grid, columns)])
@@ -100,8 +100,8 @@ class RegularGridInterpolator:
 
 
 def _known(method):
-    if method not in METHODS:
-        raise ValueError(f"method {method!r} is not defined: {[*METHODS]} are.")
+    if method not in _BETWEEN:
+        raise ValueError(f"method {method!r} is not defined: {[*_BETWEEN]} are.")
     return method
 
 
@@ -155,4 +155,4 @@ def _nearest(values, cells):
     return values[tuple(jnp.where(s <= 0.5, below, below + 1) for below, s in cells)]
 
 
-METHODS: dict = {"linear": _linear, "nearest": _nearest}
+_BETWEEN: dict = {"linear": _linear, "nearest": _nearest}
