@@ -65,6 +65,7 @@ from minijax.jitting.api import disable_jit as disable_jit
 from minijax.jitting.api import explain_cache_misses as explain_cache_misses
 from minijax.jitting.api import jit as jit
 from minijax.linear.linearization import linearize as linearize
+from minijax.mesh_maps.resharding import reshard as reshard
 from minijax.own_rules.closures import closure_convert as closure_convert
 from minijax.own_rules.closures import custom_gradient as custom_gradient
 from minijax.own_rules.cotangent_rules import custom_vjp as custom_vjp

@@ -8,19 +8,14 @@ What will not be there has its reason in `_moved.ABSENT`.
 LATER = {
     "minijax": "host_count host_id host_ids live_arrays",
     "minijax.lax": """
-        broadcast_like dce_sink dce_sink_p DotDimensionNumbers index_take mulhi mulhi_p
+        dce_sink dce_sink_p DotDimensionNumbers index_take mulhi mulhi_p
         PrecisionLike precv psend ragged_all_to_all ragged_all_to_all_p
-        ragged_dot_general RaggedDotDimensionNumbers shape_as_value stage stage_p
-    """,
-    "minijax.tree": "static",
-    "minijax.tree_util": """
-        default_registry flatten_one_level flatten_one_level_with_keys is_tree_node
+        ragged_dot_general RaggedDotDimensionNumbers stage stage_p
     """,
     "minijax.debug": "inspect_array_sharding log",
-    "minijax.ad_checkpoint": "checkpoint_policies Offloadable Recompute Saveable",
+    "minijax.ad_checkpoint": "Offloadable Recompute Saveable",
     "minijax.sharding": "make_single_device_sharding",
-    "minijax.scipy": "interpolate spatial",
-    "minijax.test_util": "check_jvp check_vjp",
+    "minijax.scipy": "spatial",
     "minijax.extend.core.primitives": "empty2_p sharding_constraint_p top_k_p",
     "minijax.interpreters.ad": """
         add_jaxvals add_jaxvals_p add_tangents annotations defbilinear defjvp2 deflinear

@@ -57,8 +57,8 @@ _NO_RANDOM_STATE = "random numbers come from keys alone: use minijax.random."
 _TEXT_ONLY = "export writes the text of one program; it has no bytes and no letters."
 _AUTOMATIC = "all axes of a mesh behave as JAX's Auto axes."
 _NO_PROFILER = (
-    "there is no profiler of a device; stages tell costs (`cost_analysis`), and a "
-    "Python profiler sees the rest."
+    "there is no profiler of a device. `minijax.jit(f).lower(x).compile().profile(x)` "
+    "takes the time of each step of a program, and cost_analysis() counts what it does."
 )
 
 
@@ -70,7 +70,7 @@ ABSENT = {
     "minijax": {
         **_each("Ref ad ds empty_ref free_ref freeze new_ref ref", _NO_REFERENCES),
         "profiler": _NO_PROFILER,
-        **_each("reshard smap", _AUTOMATIC),
+        "smap": _AUTOMATIC,
         "make_user_context": "caches have no keys of a user's own.",
     },
     "minijax.numpy": _each(
@@ -101,7 +101,7 @@ ABSENT = {
     },
     "minijax.debug": _each("DebugEffect OrderedDebugEffect", _NO_TOKENS),
     "minijax.custom_derivatives": {"remat_opt_p": _COMPOSED},
-    "minijax.sharding": _each("auto_axes explicit_axes reshard", _AUTOMATIC),
+    "minijax.sharding": _each("auto_axes explicit_axes", _AUTOMATIC),
     "minijax.stages": {"CompilerOptions": _NO_XLA},
     "minijax.export": _each(
         """

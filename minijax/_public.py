@@ -78,6 +78,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "pure_callback": "minijax.callbacks.primitives",
         "remat": "minijax.forgetting.rematerialisation",
         "remove_size_one_mesh_axis_from_type": "minijax.switches.managers",
+        "reshard": "minijax.mesh_maps.resharding",
         "set_mesh": "minijax.spmd.public_names",
         "shard_map": "minijax.replicas.specifications",
         "softmax_custom_jvp": "minijax.switches.managers",
@@ -95,6 +96,7 @@ PUBLIC: dict[str, dict[str, str]] = {
     "minijax.__main__": {},
     "minijax.ad_checkpoint": {
         "checkpoint_name": "minijax.forgetting.policies",
+        "checkpoint_policies": "minijax.forgetting.policies",
         "print_saved_residuals": "minijax.forgetting.residuals",
     },
     "minijax.api_util": {
@@ -527,6 +529,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "broadcast": "minijax.lax.shaping",
         "broadcast_in_dim": "minijax.lax.broadcasting",
         "broadcast_in_dim_p": "minijax.lax.broadcasting",
+        "broadcast_like": "minijax.compositions.lax_arrangements",
         "broadcast_shapes": "minijax.arrays.checks",
         "broadcast_to_rank": "minijax.lax.broadcasting",
         "broadcasted_iota": "minijax.lax.creation",
@@ -749,6 +752,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "select_and_scatter_add_p": "minijax.windows.selections",
         "select_n": "minijax.lax.selection",
         "select_n_p": "minijax.lax.selection",
+        "shape_as_value": "minijax.compositions.lax_arrangements",
         "sharding_constraint_p": "minijax.spmd.constraints",
         "shift_left": "minijax.lax.elementwise",
         "shift_left_p": "minijax.lax.elementwise",
@@ -1413,6 +1417,9 @@ PUBLIC: dict[str, dict[str, str]] = {
     "minijax.scipy.integrate": {
         "trapezoid": "minijax.scipy.integrate.rules",
     },
+    "minijax.scipy.interpolate": {
+        "RegularGridInterpolator": "minijax.scipy.interpolate.grids",
+    },
     "minijax.scipy.linalg": {
         "block_diag": "minijax.scipy.linalg.special_matrices",
         "cho_factor": "minijax.scipy.linalg.scipy_factors",
@@ -1579,6 +1586,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "SingleDeviceSharding": "minijax.arrays.placement",
         "get_abstract_mesh": "minijax.replicas.meshes",
         "get_mesh": "minijax.replicas.meshes",
+        "reshard": "minijax.mesh_maps.resharding",
         "set_mesh": "minijax.replicas.meshes",
         "use_abstract_mesh": "minijax.replicas.meshes",
     },
@@ -1591,6 +1599,8 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "minijax.test_util": {
         "check_grads": "minijax.reverse.numerical_checks",
+        "check_jvp": "minijax.reverse.rule_checks",
+        "check_vjp": "minijax.reverse.rule_checks",
     },
     "minijax.tree": {},
     "minijax.tree_util": {
@@ -1603,6 +1613,10 @@ PUBLIC: dict[str, dict[str, str]] = {
         "PyTreeDef": "minijax.pytrees.treedefs",
         "SequenceKey": "minijax.pytrees.key_paths",
         "all_leaves": "minijax.pytrees.operations",
+        "default_registry": "minijax.pytrees.registration",
+        "flatten_one_level": "minijax.pytrees.registration",
+        "flatten_one_level_with_keys": "minijax.pytrees.registration",
+        "is_tree_node": "minijax.pytrees.registration",
         "keystr": "minijax.pytrees.key_paths",
         "register_dataclass": "minijax.pytrees.registration",
         "register_pytree_node": "minijax.pytrees.node_kinds",

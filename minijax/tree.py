@@ -9,14 +9,16 @@ from importlib import import_module
 
 _NAMES = """
     all broadcast flatten flatten_with_path leaves leaves_with_path map map_with_path
-    reduce reduce_associative structure transpose unflatten
+    reduce reduce_associative static structure transpose unflatten
 """.split()
+_ELSEWHERE = {"static": "minijax.pytrees.registration"}  # JAX's `tree_util` has it not
 
 
 def __getattr__(name):
     if name not in _NAMES:
         raise AttributeError(f"module 'minijax.tree' has no attribute {name!r}")
-    return getattr(import_module("minijax.tree_util"), f"tree_{name}")
+    place = _ELSEWHERE.get(name, "minijax.tree_util")
+    return getattr(import_module(place), f"tree_{name}")
 
 
 def __dir__():

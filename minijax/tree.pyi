@@ -8,6 +8,7 @@ from minijax.pytrees.operations import tree_reduce as _tree_reduce
 from minijax.pytrees.operations import tree_reduce_associative as _tree_reduce_associative
 from minijax.pytrees.operations import tree_transpose as _tree_transpose
 from minijax.pytrees.operations import tree_unflatten as _tree_unflatten
+from minijax.pytrees.registration import tree_static as _tree_static
 from minijax.pytrees.treedefs import tree_flatten as _tree_flatten
 from minijax.pytrees.treedefs import tree_flatten_with_path as _tree_flatten_with_path
 from minijax.pytrees.treedefs import tree_leaves as _tree_leaves
@@ -23,6 +24,7 @@ map = _tree_map
 map_with_path = _tree_map_with_path
 reduce = _tree_reduce
 reduce_associative = _tree_reduce_associative
+static = _tree_static
 structure = _tree_structure
 transpose = _tree_transpose
 unflatten = _tree_unflatten

@@ -21,6 +21,10 @@ from minijax.pytrees.operations import treedef_children as treedef_children
 from minijax.pytrees.operations import treedef_is_leaf as treedef_is_leaf
 from minijax.pytrees.operations import treedef_tuple as treedef_tuple
 from minijax.pytrees.registration import Partial as Partial
+from minijax.pytrees.registration import default_registry as default_registry
+from minijax.pytrees.registration import flatten_one_level as flatten_one_level
+from minijax.pytrees.registration import flatten_one_level_with_keys as flatten_one_level_with_keys
+from minijax.pytrees.registration import is_tree_node as is_tree_node
 from minijax.pytrees.registration import register_dataclass as register_dataclass
 from minijax.pytrees.registration import register_pytree_node_class as register_pytree_node_class
 from minijax.pytrees.registration import register_pytree_with_keys as register_pytree_with_keys

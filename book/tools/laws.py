@@ -123,7 +123,7 @@ def check_names(package: Package) -> None:
     """
     for module in package.modules.values():
         if module.dotted in package.public:
-            own = [c for c in module.cells if c.namespace == module.dotted]
+            own = [c for c in module.cells if module.dotted in c.namespaces]
             if own:
                 raise BookError(
                     f"{own[0].place}: {module.dotted} is a lazy namespace: export its "

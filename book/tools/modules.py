@@ -89,8 +89,8 @@ class Package:
         table: dict[str, dict[str, str]] = {name: {} for name in self.doors}
         for module in self.modules.values():
             for cell in module.cells:
-                if cell.namespace and cell.namespace != "*":
-                    _publish(table.setdefault(cell.namespace, {}), cell, module)
+                for namespace in cell.namespaces:
+                    _publish(table.setdefault(namespace, {}), cell, module)
         return {key: dict(sorted(table[key].items())) for key in sorted(table)}
 
     @cached_property
@@ -137,10 +137,10 @@ def needed(package: Package, module: Module) -> set[str]:
 def definitions(chapters: list[Chapter]) -> dict[tuple[str, str], Cell]:
     """For each public `(namespace, name)` the cell which defines it."""
     return {
-        (cell.namespace, name): cell
+        (namespace, name): cell
         for chapter in chapters
         for cell in chapter.cells
-        if cell.namespace and cell.namespace != "*"
+        for namespace in cell.namespaces
         for name in sorted(syntax.defined(cell.code))
         if not name.startswith("_")
     }

@@ -163,7 +163,8 @@ def _added(space: str, texts: Mapping[str, str]) -> list[str]:
 def _shorter(space: str, public: Names, text: str) -> list[str]:
     """What a module hands out under shorter names: `tree.map` is `tree_map`.
 
-    They are the functions which it imports, or which its neighbour `tree_util` has.
+    They are the functions which it imports, or which its neighbour `tree_util` has, or
+    whose module it names in a table of short names.
     """
     if "def __getattr__" not in text:
         return []
@@ -172,6 +173,8 @@ def _shorter(space: str, public: Names, text: str) -> list[str]:
     for node in syntax.imports(text):
         if isinstance(node, ast.ImportFrom):
             found |= {alias.name: str(node.module) for alias in node.names}
+    named = re.findall(r'"(\w+)": "(minijax\.\w[\w.]*)"', text)
+    found |= {f"{prefix}{name}": module for name, module in named}
     lines = []
     for name in (name for name in found if name.startswith(prefix)):
         lines.append(f"from {found[name]} import {name} as _{name}\n")

@@ -21,8 +21,8 @@ DOORS = frozenset(
     image interpreters interpreters/ad interpreters/batching lax lax/linalg nn
     nn/initializers numpy numpy/fft numpy/linalg ops random scipy scipy/fft scipy/signal
     scipy/linalg scipy/special scipy/stats
-    scipy/optimize scipy/integrate scipy/ndimage scipy/cluster scipy/cluster/vq
-    scipy/sparse scipy/sparse/linalg
+    scipy/optimize scipy/integrate scipy/ndimage scipy/interpolate
+    scipy/cluster scipy/cluster/vq scipy/sparse scipy/sparse/linalg
     sharding stages test_util tree tree_util typing
     """.split()
 )  # what users import, under the paths that JAX has: from the top of the package
@@ -45,7 +45,7 @@ _TAGS = re.compile(r"^:?tags:\s*\[(.*)\]\s*$")
 _TITLE = re.compile(r"^:?title:\s*(.*?)\s*$")
 _PLAIN = re.compile(r'[\w(](?:(?!: | #)[^`"])*(?<!:)|"[^`"]+"')  # also in YAML
 _EXPORT = re.compile(
-    r"^#\| export (?P<module>[\w/]+)(?: -> (?P<namespace>[\w.]+|\*))?$"
+    r"^#\| export (?P<module>[\w/]+)(?: -> (?P<namespace>[\w.]+(?:, [\w.]+)*|\*))?$"
 )
 _NAME = re.compile(r"\d\d_\w+\.md")
 _FLOOR = re.compile(r"0*(\d+)(?:_\w+?)??(_ground|_upper|_rest)?")
@@ -104,9 +104,10 @@ class Cell:
     """A code cell: its text, and where it stands in which chapter.
 
     `module` is the module which it is exported to, as a path without `.py`
-    (`lax/elementwise`), or None; `namespace` is where its names become public, or `*`
-    if the module makes no names but fills tables as it is imported. `title` is what
-    the page shows in place of a folded cell, where the chapter says it.
+    (`lax/elementwise`), or None; `namespace` is where its names become public, several
+    with commas between, or `*` if the module makes no names but fills tables as it is
+    imported. `title` is what the page shows in place of a folded cell, where the
+    chapter says it.
     """
 
     chapter: str
@@ -118,6 +119,11 @@ class Cell:
     module: str | None = None
     namespace: str | None = None
     title: str = ""
+
+    @property
+    def namespaces(self) -> list[str]:
+        """The modules for users in which its names are public."""
+        return [] if self.namespace in (None, "*") else str(self.namespace).split(", ")
 
     @property
     def code(self) -> str:

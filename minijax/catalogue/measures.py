@@ -256,6 +256,9 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Reference: ``jax.numpy.matvec``.
     """
     check_arraylike("matvec", x1, x2)
+    if np.ndim(x1) < 2 or np.ndim(x2) < 1:
+        shapes = f"{np.shape(x1)} and {np.shape(x2)}"
+        raise ValueError(f"matvec takes matrices and vectors, got shapes {shapes}.")
     return squeeze(matmul(x1, expand_dims(x2, -1)), -1)
 
 

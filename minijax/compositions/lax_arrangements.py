@@ -80,6 +80,26 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     return jnp.tile(operand, reps)
 
 
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
+    """Repeat an array along axes until it has the shape of another one.
+
+    Raises:
+      ValueError: if it cannot have that shape.
+
+    Reference: ``jax.lax.broadcast_like``.
+    """
+    return jnp.broadcast_to(arr, typeof(like_arr).shape)
+
+
+def shape_as_value(shape: Sequence[int]) -> ArrayLike:
+    """Return a shape as a vector of integers.
+
+    Reference: ``jax.lax.shape_as_value``.
+    """
+    sizes = integers(shape)
+    return np.asarray(sizes, "int64" if max(sizes, default=0) >= 2**31 else "int32")
+
+
 def dtype(x: Any) -> np.dtype:
     """Return the dtype that an array or a number has here.
 

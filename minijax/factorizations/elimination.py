@@ -101,21 +101,20 @@ jvp_rules[lu_p] = lu_jvp
 common_columns(lu_p, lambda m, n: m * n * min(m, n) - min(m, n) ** 3 / 3)
 
 
-def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
+def lu(x: ArrayLike) -> list[Array]:
     """Return the LU factorization of matrices, with partial pivoting.
 
     Args:
       x: matrices, of shape ``[..., m, n]``.
 
     Returns:
-      A tuple ``(lu, pivots, permutation)``: both triangles in one array like `x` (the
+      A list of ``lu, pivots, permutation``: both triangles in one array like `x` (the
       diagonal belongs to u, that of l is ones), the int32 exchanges of rows, of shape
       ``[..., min(m, n)]``, and the int32 order of rows which they make, ``[..., m]``.
 
     Reference: ``jax.lax.linalg.lu``.
     """
-    both, pivots, permutation = lu_p.bind(x)
-    return both, pivots, permutation
+    return lu_p.bind(x)
 
 
 lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation")

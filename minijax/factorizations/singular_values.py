@@ -31,6 +31,8 @@ def _svd_shape(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     k = min(m, n)
     if subset_by_index not in (None, (0, k)):
         raise NotImplementedError("svd computes all values: no subset_by_index.")
+    if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
+        raise NotImplementedError(f"svd has no {algorithm} on a CPU: leave it out.")
     s = x.update(shape=(*batch, k), dtype=to_real(x.dtype))
     if not compute_uv:
         return [s]
@@ -92,7 +94,7 @@ common_columns(svd_p, lambda m, n: 4 * m * n * min(m, n) + 8 * min(m, n) ** 3)
 
 
 class SvdAlgorithm(Enum):
-    """Algorithms for singular values. Whatever is asked for, LAPACK's gesdd does it.
+    """Algorithms for singular values. All that a CPU has are LAPACK's gesdd here.
 
     Reference: ``jax.lax.linalg.SvdAlgorithm``.
     """
@@ -119,10 +121,13 @@ def svd(
       full_matrices: whether u and v are square, beyond ``min(m, n)`` columns.
       compute_uv: whether u and v are returned.
       subset_by_index: None, or the whole range ``(0, min(m, n))``.
-      algorithm: makes no difference.
+      algorithm: makes no difference; a CPU has no ``JACOBI`` and no ``POLAR``.
 
     Returns:
       A tuple ``(u, s, vh)``, or `s` alone: real, in descending order.
+
+    Raises:
+      NotImplementedError: for other subsets and algorithms.
 
     Reference: ``jax.lax.linalg.svd``.
     """

@@ -26,6 +26,7 @@ from minijax.branches.conditionals import cond_p as cond_p
 from minijax.branches.conditionals import switch as switch
 from minijax.branches.while_loops import while_loop as while_loop
 from minijax.branches.while_loops import while_p as while_p
+from minijax.compositions.lax_arrangements import broadcast_like as broadcast_like
 from minijax.compositions.lax_arrangements import composite as composite
 from minijax.compositions.lax_arrangements import device_put_p as device_put_p
 from minijax.compositions.lax_arrangements import dtype as dtype
@@ -35,6 +36,7 @@ from minijax.compositions.lax_arrangements import platform_dependent as platform
 from minijax.compositions.lax_arrangements import ragged_dot as ragged_dot
 from minijax.compositions.lax_arrangements import reduce as reduce
 from minijax.compositions.lax_arrangements import scan_p as scan_p
+from minijax.compositions.lax_arrangements import shape_as_value as shape_as_value
 from minijax.compositions.lax_arrangements import split as split
 from minijax.compositions.lax_arrangements import stack as stack
 from minijax.compositions.lax_arrangements import tile as tile

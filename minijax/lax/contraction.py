@@ -57,7 +57,16 @@ def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type):
         *sizes(rhs.shape, free_axes(rhs.ndim, rhs_contract, rhs_batch)),
     )
     dtype = preferred_element_type or _common_dtype(lhs, rhs)
+    _check_width(dtype, _common_dtype(lhs, rhs))
     return [ShapedArray(shape, dtype, all_weak([lhs, rhs]))]
+
+
+def _check_width(dtype, operands):
+    if operands.kind in "iu" and dtype.itemsize < operands.itemsize:
+        raise TypeError(
+            "`preferred_element_type` must not be narrower than the original type, got "
+            f"preferred_element_type of {dtype} for result type of {operands}."
+        )
 
 
 primitive_rules(dot_general_p, _dot_shape, contracted)

@@ -9,10 +9,11 @@ Reference: ``jax.tree_util.register_dataclass``, ``register_pytree_node_class``,
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from minijax.pytrees.key_paths import GetAttrKey
-from minijax.pytrees.node_kinds import register_pytree_node
+from minijax.pytrees.node_kinds import node_kind, node_kinds, register_pytree_node
+from minijax.pytrees.treedefs import tree_flatten, tree_flatten_with_path
 
 _Class = TypeVar("_Class", bound=type)  # a class goes in, the same comes out
 
@@ -153,6 +154,123 @@ def _check_fields(nodetype, data_fields, meta_fields, drop_fields):
             f"data_fields, meta_fields and drop_fields must share out the fields of "
             f"{nodetype.__name__} that its constructor takes. {found}."
         )
+
+
+def tree_static(**kwargs):
+    """Return a field of a dataclass that belongs to the structure.
+
+    Args:
+      **kwargs: those of ``dataclasses.field``.
+
+    Reference: ``jax.tree.static``.
+    """
+    marks = {"static": True, **(kwargs.pop("metadata", None) or {})}
+    return dataclasses.field(metadata=marks, **kwargs)
+
+
+def is_tree_node(typ: type) -> bool:
+    """Return whether a class is one of containers: registered, or of named tuples.
+
+    Reference: ``jax.tree_util.is_tree_node``.
+    """
+    return default_registry.is_node(typ)
+
+
+def flatten_one_level(tree: Any) -> tuple[Sequence, Any]:
+    """Return the children of a container, and what is not a child.
+
+    Args:
+      tree: a container.
+
+    Returns:
+      A pair ``(children, aux)``. For named tuples `aux` is their class.
+
+    Raises:
+      ValueError: if it is a leaf.
+
+    Reference: ``jax.tree_util.flatten_one_level``.
+    """
+    return _apart(tree, default_registry.flatten_one_level(tree))
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Sequence, Any]:
+    """Return pairs of key and child of a container, and what is not a child.
+
+    Raises:
+      ValueError: if it is a leaf.
+
+    Reference: ``jax.tree_util.flatten_one_level_with_keys``.
+    """
+    return _apart(tree, default_registry.flatten_one_level_with_keys(tree))
+
+
+def _apart(tree, parts):
+    if parts is None:
+        raise ValueError(
+            f"can't tree-flatten type: {type(tree)}. It is a leaf: is_tree_node tells "
+            "before, and register_pytree_node would make it a container."
+        )
+    return parts
+
+
+class _PyTreeRegistry:
+    """The table of types that are containers, as an object.
+
+    Reference: ``jax.tree_util.default_registry``.
+    """
+
+    def is_node(self, nodetype: type) -> bool:
+        """Return whether a class is one of containers."""
+        named = issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")
+        return nodetype in node_kinds or named
+
+    def flatten_one_level(self, tree: Any) -> tuple | None:
+        """Return ``(children, aux)`` of a container, or None for a leaf."""
+        kind = node_kind(tree)
+        if kind is None:
+            return None
+        children, aux = kind.flatten(tree)
+        whole = type(children) in (list, tuple)
+        return children if whole else tuple(children), _aux_of(kind, aux)
+
+    def flatten_one_level_with_keys(self, tree: Any) -> tuple | None:
+        """Return ``([(key, child), ...], aux)`` of a container, or None for a leaf."""
+        kind = node_kind(tree)
+        if kind is None:
+            return None
+        return kind.keyed_children(tree), _aux_of(kind, kind.flatten(tree)[1])
+
+    def flatten(self, tree: Any, leaf_predicate: Callable | None = None) -> tuple:
+        """Return the leaves and the structure of a tree."""
+        return tree_flatten(tree, leaf_predicate)
+
+    def flatten_with_path(self, tree: Any, leaf_predicate: Any = None) -> tuple:
+        """Return the pairs of path and leaf, and the structure of a tree."""
+        return tree_flatten_with_path(tree, leaf_predicate)
+
+    def register_node(
+        self,
+        type: type,
+        to_iterable: Callable,
+        from_iterable: Callable,
+        to_iterable_with_keys: Callable | None = None,
+    ) -> None:
+        """Make a type a container, as `register_pytree_node` does."""
+        register_pytree_node(type, to_iterable, from_iterable, to_iterable_with_keys)
+
+    def register_dataclass_node(
+        self, type: type, data_fields: Sequence, meta_fields: Sequence
+    ) -> None:
+        """Make a type a container, as `register_dataclass` does."""
+        register_dataclass(type, data_fields, meta_fields)
+
+
+def _aux_of(kind, aux):
+    """Return what a container is besides its children; for named tuples its class."""
+    return aux if kind.type in node_kinds else kind.type
+
+
+default_registry = _PyTreeRegistry()
 
 
 class Partial(functools.partial):

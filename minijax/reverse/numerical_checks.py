@@ -72,7 +72,8 @@ class Settings(NamedTuple):
 
 def _check(f, args, order, settings, path):
     for mode in settings.modes if order else ():
-        derivative = CHECKS[mode](f, args, settings, " of ".join((mode, *path)))
+        what = "check_grads: " + " of ".join((mode, *path))
+        derivative = CHECKS[mode](f, args, settings, what)
         _check(derivative, args, order - 1, settings, (mode, *path))
 
 
@@ -194,19 +195,20 @@ def compare(what, derivative, quotient, args, settings):
         if wrong is None:
             return
         found = found or wrong
-    raise AssertionError(
-        f"check_grads: {what} disagrees with the difference quotient at {found}"
-    )
+    raise AssertionError(f"{what} disagrees with the difference quotient at {found}")
 
 
-def disagreement(derivative, expected, args, settings):
-    """Return where two trees of derivatives are too far apart, a text, or None."""
+QUOTIENT = "the derivative", "the quotient"
+
+
+def disagreement(derivative, expected, args, settings, words=QUOTIENT):
+    """Return where two trees are too far apart, a text with words for them, or None."""
     atol, rtol = (tolerance(args, x) for x in (settings.atol, settings.rtol))
     for (path, x), y in zip(tree_leaves_with_path(derivative), tree_leaves(expected)):
         if getattr(x, "dtype", None) == float0:
             continue
         if not np.allclose(wide(x), y, rtol, atol, equal_nan=True):
             return (
-                f"result{keystr(path)}: the derivative is {np.asarray(x)}, the "
-                f"quotient {y} (rtol={rtol}, atol={atol})."
+                f"result{keystr(path)}: {words[0]} is {np.asarray(x)}, {words[1]} {y} "
+                f"(rtol={rtol}, atol={atol})."
             )

@@ -3,6 +3,7 @@
 from minijax.scipy import cluster as cluster
 from minijax.scipy import fft as fft
 from minijax.scipy import integrate as integrate
+from minijax.scipy import interpolate as interpolate
 from minijax.scipy import linalg as linalg
 from minijax.scipy import ndimage as ndimage
 from minijax.scipy import optimize as optimize

@@ -1,5 +1,7 @@
 """Reverse mode against real JAX: rules, whole functions, jaxprs and errors."""
 
+import functools
+import importlib
 import re
 
 import numpy as np
@@ -291,3 +293,60 @@ def test_sums_of_weak_and_strong_cotangents(ct_is_weak, staged):
         return found
 
     assert weak_types(minijax) == weak_types(jax)
+
+
+# Checks of derivatives that are given.
+
+
+def given(library):
+    """From words to a function, its derivative in a mode, and arguments."""
+    jnp, lax = library.numpy, library.lax
+
+    def tree(x):
+        return {"a": jnp.sin(x["a"]) * x["b"], "b": x["b"].sum()}
+
+    def turned(z):
+        return z * z * (1 + 2j)
+
+    def half_forward(f):
+        return lambda xs, ts: (f(*xs), library.tree.map(lambda t: t / 2, ts[0]))
+
+    def other_value(f):
+        return lambda *xs: (f(*xs) + 1, library.vjp(f, *xs)[1])
+
+    def other_type(f):
+        return lambda xs, ts: (f(*xs), library.jvp(f, xs, ts)[1].astype("float16"))
+
+    x, z = np.float32([0.5, -1.5]), np.complex64([1 + 2j, -0.5])
+    forward = lambda f: functools.partial(library.jvp, f)  # noqa: E731
+    reverse = lambda f: functools.partial(library.vjp, f)  # noqa: E731
+    return {
+        "jvp, a number": ("jvp", jnp.sin, forward(jnp.sin), (np.float32(1),)),
+        "vjp, a number": ("vjp", jnp.sin, reverse(jnp.sin), (np.float32(1),)),
+        "jvp, a tree": ("jvp", tree, forward(tree), ({"a": x, "b": x + 1},)),
+        "vjp, a tree": ("vjp", tree, reverse(tree), ({"a": x, "b": x + 1},)),
+        "jvp, complex": ("jvp", turned, forward(turned), (z,)),
+        "vjp, complex": ("vjp", turned, reverse(turned), (z,)),
+        "jvp, wrong": ("jvp", lax.exp, half_forward(lax.exp), (x,)),
+        "vjp, wrong": ("vjp", lax.exp, lambda x: (lax.exp(x), lambda t: (t,)), (x,)),
+        "vjp, other value": ("vjp", lax.exp, other_value(lax.exp), (x,)),
+        "jvp, other type": ("jvp", lax.exp, other_type(lax.exp), (x,)),
+        "jvp, other function": ("jvp", jnp.cos, forward(jnp.sin), (x,)),
+    }
+
+
+@pytest.mark.parametrize("case", given(minijax))
+def test_checks_of_given_derivatives_are_jax_s(case):
+    found = []
+    for library in (minijax, jax):
+        checks = importlib.import_module(f"{library.__name__}.test_util")
+        mode, *arguments = given(library)[case]
+        how = {"rtol": 1e-2, "atol": 1e-2, "eps": 1e-2}
+        try:
+            getattr(checks, f"check_{mode}")(*arguments, **how, err_msg="here")
+            found.append("right")
+        except AssertionError as error:
+            found.append("wrong")
+            assert library is jax or "here: the" in str(error)
+    assert found[0] == found[1]
+    assert (found[0] == "wrong") == ("wrong" in case or "other" in case)

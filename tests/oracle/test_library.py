@@ -262,3 +262,14 @@ def test_functions_made_of_functions():
         agree(lambda m: lambda x: made(m).outer(x, x), x)
         places = np.array([0, 1, 0])
         agree(lambda m: lambda x: made(m).at(x, places, 2, inplace=False), x)
+
+
+def test_shapes_and_arrays_like_others_are_jax_s():
+    wide = np.ones((2, 3), np.float32)
+    for x in (np.float32([1, 2, 3]), 1.5, wide[:, :1], wide[0, :2], np.int8(2)):
+        agree(lambda m: m.lax.broadcast_like, x, wide)
+    for library in (jax, minijax):
+        for shape in ((2, 3), (), (2**40, 1)):
+            value = library.lax.shape_as_value(shape)
+            assert (value.tolist(), value.ndim) == ([*shape], 1)
+            assert value.dtype == ("int64" if 2**40 in shape and shape else "int32")

@@ -154,3 +154,170 @@ def test_slopes_are_jax_s():
         ours, theirs = slope(minijax), slope(jax)
         scale = np.abs(theirs).max()
         np.testing.assert_allclose(ours, theirs, 2e-4, 2e-4 * scale, err_msg=call)
+
+
+# Distributions: a scale that is none, and the types of results.
+
+SHAPES = {"pareto": (0.5,), "gamma": (1.5,), "beta": (1.5, 2.5), "chi2": (2.5,)}
+SHAPES |= {"t": (3.0,), "truncnorm": (-1.0, 2.0)}
+SCALED = "norm cauchy laplace logistic expon uniform gumbel_l gumbel_r".split()
+FUNCTIONS = "pdf logpdf pmf logpmf cdf logcdf sf logsf ppf isf".split()
+PLACES_OF_SCALES = [(0.5, -1.0), (-1.0, -2.0), (-0.5, 2.0)]
+
+
+def at_scales(library):
+    """What each function says at locations and scales, in one program.
+
+    Densities follow from their logarithms; of `exp(-log(-2))` XLA makes a product.
+    """
+    stats = importlib.import_module(f"{library.__name__}.scipy.stats")
+    x = np.float32([-3, -1.5, -1, -0.5, 0, 0.25, 0.5, 1, 1.5, 2, 3.5])
+    q = np.float32([-0.1, 0, 0.2, 0.5, 0.9, 1, 1.2])
+
+    def everything(x, q):
+        return {
+            (name, key, *scale): getattr(getattr(stats, name), key)(
+                q if key in ("ppf", "isf") else x, *SHAPES.get(name, ()), *scale
+            )
+            for name in [*SCALED, *SHAPES]
+            for key in set(FUNCTIONS) - {"pdf"}
+            if hasattr(getattr(jax.scipy.stats, name), key)
+            for scale in PLACES_OF_SCALES
+        }
+
+    return everything(x, q) if library is minijax else library.jit(everything)(x, q)
+
+
+def test_what_a_negative_scale_gives_is_jax_s():
+    ours, theirs = at_scales(minijax), at_scales(jax)
+    assert len(ours) == len(theirs) > 150
+    for case, wanted in theirs.items():
+        assert np.allclose(ours[case], wanted, 1e-4, 1e-5, equal_nan=True), case
+
+
+NUMBERS = dict.fromkeys(SCALED, 0) | {name: len(SHAPES[name]) for name in SHAPES}
+NUMBERS |= {"bernoulli": 1, "betabinom": 3, "binom": 2, "geom": 1, "nbinom": 2}
+NUMBERS |= {"gennorm": 1, "poisson": 1, "vonmises": 1, "wrapcauchy": 1}
+# What stays here as weak as its operands, or does not.
+OTHER_TYPES = """
+    norm.ppf norm.isf uniform.cdf pareto.logcdf gamma.sf gamma.logsf gennorm.cdf
+    bernoulli.cdf bernoulli.ppf poisson.cdf
+""".split()
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_distributions_have_jax_s_types_of_integers_and_numbers(name):
+    many, numbers = np.int8([1, 2, 3]), [0.5] * NUMBERS[name]
+    cases = [(many, *numbers), (0.5, *[many] * len(numbers)), (1, *numbers)]
+    for key in FUNCTIONS:
+        for args in cases:
+            found = []
+            for library in (minijax, jax):
+                stats = importlib.import_module(f"{library.__name__}.scipy.stats")
+                function = getattr(getattr(stats, name), key, None)
+                if function is None:
+                    break
+                try:
+                    value = library.eval_shape(function, *args)
+                    found.append((value.dtype, value.weak_type))
+                except TypeError:
+                    found.append(TypeError)
+            if len(found) == 2 and f"{name}.{key}" not in OTHER_TYPES:
+                assert found[0] == found[1], (key, args)
+
+
+REFUSED = """
+stats.expon.pdf(1j); stats.uniform.cdf(1j); stats.gamma.pdf(1j, 1)
+stats.vonmises.pdf(1j, 1); stats.bernoulli.pmf(1j, 1); lax.zeta(2, 3)
+lax.zeta(N == 1, N == 1); lax.igamma(2, 3); lax.igammac(N, N); lax.polygamma(N, N)
+lax.bessel_i0e(N); lax.bessel_i1e(2); lax.betainc(N, N, N); lax.igamma(C, C)
+special.spence(jnp.float16(0.5)); special.spence(N); special.spence(1j)
+special.spence(N == 1); jnp.matvec(V, V); jnp.matvec(A, 1.0)
+lax.linalg.svd(A, algorithm=lax.linalg.SvdAlgorithm.JACOBI)
+jnp.matmul(N, N, preferred_element_type="int8")
+jnp.matmul(N, N, preferred_element_type="float16")
+jnp.einsum("i,i", N, N, preferred_element_type="int16")
+"""
+KEPT = """
+lax.igamma(2.0, V + 3); lax.zeta(V[0] + 2, 3.0); lax.bessel_i0e(2.0)
+special.gammainc(0.5, 0.5); special.betainc(0.5, 0.5, 0.5); special.spence(0.5)
+special.polygamma(1, 0.5); jnp.fft.fftn(1.0); jnp.fft.ifftn(V[0]); jnp.fft.rfftn(1)
+jnp.fft.irfftn(V, axes=()); jnp.matmul(V, V, preferred_element_type="float16")
+stats.beta.pdf(2.0, -1.0, 1.0)
+lax.linalg.lu(A); lax.linalg.hessenberg(A); lax.linalg.tridiagonal(D)
+"""
+
+
+def outcome(library, call):
+    spaces = {"special": ".scipy.special", "stats": ".scipy.stats"}
+    spaces |= {"lax": ".lax", "jnp": ".numpy"}
+    names = {
+        name: importlib.import_module(library.__name__ + path)
+        for name, path in spaces.items()
+    }
+    importlib.import_module(f"{library.__name__}.lax.linalg")
+    return eval(call, names | KNOWN)
+
+
+@pytest.mark.parametrize("call", calls(REFUSED))
+def test_what_jax_refuses_is_refused(call):
+    with pytest.raises((TypeError, ValueError, NotImplementedError)) as theirs:
+        outcome(jax, call)
+    with pytest.raises(theirs.type):
+        outcome(minijax, call)
+
+
+@pytest.mark.parametrize("call", calls(KEPT))
+def test_containers_and_types_are_jax_s(call):
+    ours, theirs = outcome(minijax, call), outcome(jax, call)
+    assert type(ours) is type(theirs) or not isinstance(theirs, (list, tuple))
+    pairs = list(zip(jax.tree.leaves(ours), jax.tree.leaves(theirs)))
+    for x, y in pairs:
+        assert (x.shape, x.dtype, x.weak_type) == (y.shape, y.dtype, y.weak_type)
+        assert np.allclose(x, y, 1e-3, 1e-5, equal_nan=True)
+
+
+# Grids.
+
+GRIDS = """
+R(g, v)(x); R(g, v, "nearest")(x); R(g, v)(x, "nearest"); R(g, v)(x, method="linear")
+R(g, v.astype(int))(x[0]); R(g, v)((0.5, x[:, 1])); R(g, v.astype("float16"))(x)
+R(g, v.astype("float16"), "nearest")(x); R(g, v + 1j)(x); R(g, v, fill_value=None)(x)
+R(g, v, fill_value=0)(x); R(g, v, fill_value=1j)(x); R(g[:1], v)(x[:, 0])
+R(g[:1], v)((x[:, 0],)); R(g, v)(jnp.ones((1, 3))); R(g, v)(jnp.ones(3))
+R(g, v, "cubic")
+R(g, v, bounds_error=True); R((*g, g[0]), v); R(g, v)([[0.5, 1]]); R(g, v.tolist())
+R(g, v)(jnp.array([[jnp.nan, 1.0]])); R(g, v)(x, "cubic")
+R(g[:1], v[:, 0])(x[..., None])
+R((g[0].astype(int), g[1]), v)(x.astype(int)); R((g[0][:1], g[1]), v[:1])(x)
+R(g, jnp.stack([v, v * v], -1))(x.reshape(1, 2, 2, 2)); R(g[:1], v)(0.5)
+jax.jit(lambda r, x: r(x))(R(g, v), x); jax.vmap(R(g, v))(x)
+jax.vmap(lambda v: R(g, v)(x))(jnp.stack([v, 2 * v]))
+jax.grad(lambda v, x: (R(g, v)(x) ** 2)[:2].sum(), (0, 1))(v, x)
+jax.grad(lambda g: R(g, v)(x)[:2].sum())(g); jax.hessian(lambda x: R(g, v)(x)[0])(x)
+jax.tree.leaves(R(g, v)); jax.tree.map(lambda a: 2 * a, R(g, v))(2 * x)
+"""
+
+
+@pytest.mark.parametrize("call", calls(GRIDS))
+def test_grids_are_jax_s(call):
+    found = []
+    for library in (minijax, jax):
+        module = importlib.import_module(f"{library.__name__}.scipy.interpolate")
+        jnp = library.numpy
+        names = {"R": module.RegularGridInterpolator, "jnp": jnp, "jax": library}
+        names |= {"g": (jnp.array([0.0, 1, 3]), jnp.array([0.0, 2]))}
+        names |= {"x": jnp.array([[0.5, 1], [2, 2], [4, 1], [1, 0.5]])}
+        names |= {"v": jnp.arange(6.0).reshape(3, 2) ** 2}
+        try:
+            found.append(jax.tree.leaves(eval(call, names)))
+        except Exception as error:
+            found.append(type(error))
+    if isinstance(found[1], type):
+        assert found[0] is found[1]
+        return
+    assert len(found[0]) == len(found[1])
+    for ours, theirs in zip(*found):
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+        assert ours.weak_type == theirs.weak_type
+        assert np.allclose(ours, theirs, 1e-3, 1e-6, equal_nan=True)

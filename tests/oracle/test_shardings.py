@@ -92,6 +92,14 @@ VALUES = """
     top.jit(lambda v: v.at[:, jnp.array([1, 2])].add(1.0))(A('x', 'y'))
     top.jit(lambda v: mapped(lambda b: b / top.lax.psum(b.sum(), 'x'))(v) * 2)(A('x'))
     top.jit(top.grad(lambda v: (mapped(lambda b: b * b)(v) * v).sum()))(A('x', 'y'))
+    explicit(lambda: top.reshard(U, P('x')))
+    explicit(lambda: top.sharding.reshard(top.reshard(U, P('x')), P(None, 'y')))
+    explicit(lambda: top.jit(lambda v: top.reshard(v * 2, P('x')))(U))
+    explicit(lambda: top.grad(lambda v: (top.reshard(v, P('x')) ** 2).sum())(U))
+    explicit(lambda: top.vmap(lambda v: top.reshard(v * 2, P('x')))(U))
+    explicit(lambda: top.reshard(U, top.NamedSharding(E, P('y', 'x'))))
+    explicit(lambda: top.reshard({'a': U, 'b': U}, {'a': P('x'), 'b': P()})['b'])
+    explicit(lambda: top.reshard([U, U], P('y'))[1])
 """.strip().split("\n")
 
 ERRORS = """
@@ -123,6 +131,10 @@ ERRORS = """
     A('x').__dlpack_device__()
     deleted(A('x')).addressable_shards
     deleted(A('x')) + 1
+    explicit(lambda: top.reshard(U, None))
+    top.reshard(U, P('x'))
+    explicit(lambda: top.reshard(U, P('z')))
+    explicit(lambda: top.reshard(U, U.sharding))
 """.strip().split("\n")
 
 PROGRAMS = [line.strip() for line in [*TEXTS, *VALUES, *ERRORS]]
@@ -147,7 +159,17 @@ def surroundings(top):
     def mapped(f):
         return top.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
 
+    how = {"axis_types": (top.sharding.AxisType.Explicit,) * 2}
+    typed = top.make_mesh((4, 2), ("x", "y"), **how)
+
+    def explicit(f):
+        with top.set_mesh(typed):
+            found = f()
+        parts = [*found.sharding.spec, None, None, None][: found.ndim]
+        return str(parts), np.asarray(found).tolist()
+
     return {
+        "E": typed, "explicit": explicit,
         "top": top, "mapped": mapped, "jnp": top.numpy, "np": np, "P": P,
         "S": named, "A": array,
         "U": top.numpy.arange(64.0).reshape(8, 8), "mesh": mesh, "deleted": deleted,

@@ -145,25 +145,23 @@ householder_product_p = Primitive("householder_product")
 ormqr_p = Primitive("ormqr")
 
 
-def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
+def hessenberg(a: ArrayLike) -> list[Array]:
     """Reduce square matrices to upper Hessenberg form.
 
     Args:
       a: matrices, of shape ``[..., n, n]``, n at least 1.
 
     Returns:
-      A tuple of an array like `a`, which has the form in its upper triangle and first
+      A list of an array like `a`, which has the form in its upper triangle and first
       subdiagonal and the vectors of the Householder reflections below; and their
       factors tau, of shape ``[..., n - 1]``.
 
     Reference: ``jax.lax.linalg.hessenberg``.
     """
-    return tuple(hessenberg_p.bind(a))
+    return hessenberg_p.bind(a)
 
 
-def tridiagonal(
-    a: ArrayLike, *, lower: bool = True
-) -> tuple[Array, Array, Array, Array]:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
     """Reduce Hermitian matrices to tridiagonal form.
 
     Args:
@@ -171,14 +169,14 @@ def tridiagonal(
       lower: which triangle is read.
 
     Returns:
-      A tuple of an array like `a`, which has the vectors of the Householder reflections
+      A list of an array like `a`, which has the vectors of the Householder reflections
       in that triangle, outside of the form; the diagonals, real and of shape
       ``[..., n]``; the numbers beside them, real, ``[..., n - 1]``; and the factors tau
       of the reflections, ``[..., n - 1]``.
 
     Reference: ``jax.lax.linalg.tridiagonal``.
     """
-    return tuple(tridiagonal_p.bind(a, lower=lower))
+    return tridiagonal_p.bind(a, lower=lower)
 
 
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:

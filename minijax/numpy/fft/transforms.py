@@ -39,6 +39,8 @@ def transformed(name, kind, a, s, axes, norm):
     factor = _factor(kind, norm, math.prod(lengths))
     if axes:
         a = _lax_fft(_resized(a, kind, lengths), kind, lengths)
+    else:
+        a = a.astype(a.dtype if kind is FftType.RFFT else jnp.result_type(a, 1j))
     a = jnp.moveaxis(a, last, axes)
     return a if factor == 1 else a * factor
 

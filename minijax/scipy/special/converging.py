@@ -10,6 +10,8 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.avals import typeof
+from minijax.lax.conversion import astype as as_type
 from minijax.own_rules.symbolic_zeros import SymbolicZero
 
 
@@ -108,11 +110,10 @@ def in_float32(function):
     """Return a function that computes numbers of 16 bits with 32 bits."""
 
     def wide(*args):
-        dtype = args[0].dtype
-        if dtype.itemsize > 2:
-            return function(*jnp.broadcast_arrays(*args))
-        shape = lax.broadcast_shapes(*(x.shape for x in args))
-        args = (jnp.broadcast_to(x.astype("float32"), shape) for x in args)
-        return function(*args).astype(dtype)
+        dtype, weak = args[0].dtype, all(typeof(x).weak_type for x in args)
+        args = jnp.broadcast_arrays(*args)
+        if dtype.itemsize <= 2:
+            args = (x.astype("float32") for x in args)
+        return as_type(function(*args), dtype, weak)
 
     return wide

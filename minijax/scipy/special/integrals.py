@@ -313,7 +313,19 @@ def _spence_slope(y, x):
 
 _spence_function: Any = custom_jvp(in_float32(_spence))
 slopes(_spence_function, _spence_slope)
-spence = _of_reals("spence", "Spence's integral, a dilogarithm", _spence_function)
+
+
+def spence(x: ArrayLike) -> Array:
+    """Compute Spence's integral, a dilogarithm, element by element.
+
+    Raises:
+      TypeError: unless `x` is of float32 or float64, or a float of Python.
+
+    Reference: ``jax.scipy.special.spence``.
+    """
+    if (dtype := jnp.asarray(x).dtype) not in ("float32", "float64"):
+        raise TypeError(f"x.dtype={dtype} is not supported: use float32 or float64.")
+    return _spence_function(lax.convert_element_type(x, dtype))
 
 
 _NODES, _WEIGHTS = (x.tolist() for x in np.polynomial.legendre.leggauss(20))

@@ -23,6 +23,7 @@ _LOG_ROOT = math.log(2 * np.pi) / 2
 norm = family(
     "norm",
     "pdf",
+    like="mirrored",
     logpdf=lambda x: -x * x / 2 - _LOG_ROOT,
     cdf=lambda x: ndtr(x),
     logcdf=lambda x: log_ndtr(x),
@@ -61,6 +62,7 @@ expon = family(
     "expon",
     "pdf",
     (0, np.inf),
+    anchored=False,
     logpdf=lambda x: -x,
     cdf=lambda x: -lax.expm1(-x),
     logcdf=lambda x: lax.log1p(-lax.exp(-x)),
@@ -72,6 +74,7 @@ uniform = family(
     "uniform",
     "pdf",
     (0, 1),
+    anchored=False,
     logpdf=lambda x: lax.full_like(x, 0),
     cdf=lambda x: x,
     ppf=lambda q: between(q, q),
@@ -92,6 +95,7 @@ gamma = family(
     "gamma",
     "pdf logcdf logsf",
     (0, np.inf),
+    like="clamped",
     logpdf=lambda x, a: xlogy(a - 1, x) - x - gammaln(a),
     cdf=lambda x, a: lower_gamma(a, x),
     sf=lambda x, a: upper_gamma(a, x),
@@ -100,6 +104,7 @@ chi2 = family(
     "chi2",
     "pdf logcdf logsf",
     (0, np.inf),
+    like="clamped",
     logpdf=lambda x, df: (
         (df / 2 - 1) * lax.log(x) - x / 2 - gammaln(df / 2) - math.log(2) * df / 2
     ),
@@ -110,16 +115,16 @@ beta = family(
     "beta",
     "pdf logcdf logsf",
     (0, 1),
-    logpdf=if_valid(
-        lambda x, a, b: (a > 0) & (b > 0),
-        lambda x, a, b: xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b),
-    ),
+    like="clamped",
+    valid=lambda x, a, b, loc, scale: (a > 0) & (b > 0) & (scale > 0),
+    logpdf=lambda x, a, b: xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b),
     cdf=lambda x, a, b: incomplete_beta(a, b, x),
     sf=lambda x, a, b: incomplete_beta(b, a, 1 - x),
 )
 t = family(
     "t",
     "pdf",
+    like="mirrored",
     logpdf=lambda x, df: (
         gammaln(df / 2 + 0.5)
         - gammaln(df / 2)
@@ -189,7 +194,7 @@ vonmises = distribution(
     "vonmises",
     "pdf",
     logpdf=if_valid(
-        lambda x, kappa: kappa > 0,
+        lambda x, kappa: lax.gt(kappa, 0),
         lambda x, kappa: (
             kappa * (lax.cos(x) - 1) - lax.log(2 * np.pi * scaled_i0(kappa))
         ),
@@ -237,6 +242,7 @@ def _log_density_cut(z, a, b):
 truncnorm = family(
     "truncnorm",
     "pdf cdf sf",
+    like="mirrored",
     logpdf=lambda x, a, b: _log_density_cut(x, a, b),
     logcdf=lambda x, a, b: _log_below_cut(x, a, b),
     logsf=lambda x, a, b: _log_below_cut(-x, -b, -a),

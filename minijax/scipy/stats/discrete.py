@@ -18,7 +18,7 @@ from minijax.scipy.stats.records import distribution
 def _log_bernoulli(k, p, loc=0):
     x = k - loc
     value = xlogy(x, p) + xlog1py(1 - x, -p)
-    return jnp.where((x < 0) | (x > 1), -np.inf, value)
+    return jnp.where(lax.lt(x, 0) | (x > 1), -np.inf, value)
 
 
 def _invalid_share(p):
@@ -89,14 +89,15 @@ def _poisson_entropy(mu, loc=0):
 bernoulli = distribution(
     "bernoulli",
     "pmf",
+    anchored=True,
     logpmf=_log_bernoulli,
     cdf=_bernoulli_below,
     ppf=_bernoulli_quantile,
 )
 binom = distribution("binom", "pmf", logpmf=_log_binomial)
-betabinom = distribution("betabinom", "pmf", logpmf=_log_beta_binomial)
-nbinom = distribution("nbinom", "pmf", logpmf=_log_negative_binomial)
-geom = distribution("geom", "pmf", logpmf=_log_geometric)
+betabinom = distribution("betabinom", "pmf", True, logpmf=_log_beta_binomial)
+nbinom = distribution("nbinom", "pmf", True, logpmf=_log_negative_binomial)
+geom = distribution("geom", "pmf", True, logpmf=_log_geometric)
 poisson = distribution(
     "poisson",
     "pmf",

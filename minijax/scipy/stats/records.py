@@ -54,18 +54,23 @@ DERIVED = {
 }
 
 
-def distribution(name, derived="", **formulas):
+def distribution(name, derived="", anchored=False, **formulas):
     """Return a record of functions of promoted arrays.
 
     Args:
       name: of the distribution.
       derived: names of functions that are exponentials or logarithms of others.
+      anchored: whether constants are of the dtype of the first argument, so that its
+        results are not weak if that is an array with axes.
       **formulas: functions whose parameters and defaults are those of users.
     """
     for other in derived.split():
         source, outer = DERIVED[other]
         formulas[other] = _after(outer, formulas[source])
-    made = {key: _of_arrays(name, key, formula) for key, formula in formulas.items()}
+    made = {
+        key: _of_arrays(name, key, formula, anchored)
+        for key, formula in formulas.items()
+    }
     return Distribution(__name__=name, **made)
 
 
@@ -77,13 +82,16 @@ def _after(outer, formula):
     return composed
 
 
-def _of_arrays(name, key, formula):
+def _of_arrays(name, key, formula, anchored):
     signature = inspect.signature(formula)
 
     def of_arrays(*args, **kwargs):
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return formula(*operands(f"{name}.{key}", *bound.args))
+        x, *rest = operands(f"{name}.{key}", *bound.args)
+        if anchored and np.ndim(bound.args[0]):
+            x = lax.convert_element_type(x, x.dtype)  # it stays, and is not weak
+        return formula(x, *rest)
 
     of_arrays.__signature__ = signature
     of_arrays.__name__, of_arrays.__qualname__ = key, f"{name}.{key}"
@@ -91,33 +99,45 @@ def _of_arrays(name, key, formula):
     return of_arrays
 
 
-def density(formula, low, high):
+def density(formula, low, high, like):
     """Return the logarithm of a density with location and scale."""
 
     def moved(x, *shapes, loc, scale):
         z = (x - loc) / scale
-        outside = (z < low) | (z > high)
-        middle = low + 0.5 if high == 1 else low + 1
-        z = z if low == -np.inf else jnp.where(outside, middle, z)
-        value = formula(z, *shapes) - lax.log(scale)
-        return value if low == -np.inf else jnp.where(outside, -np.inf, value)
+        size = lax.log(abs(scale) if like == "mirrored" else scale)
+        if low == -np.inf:
+            return formula(z, *shapes) - size
+        below, above = _beyond(x, loc, scale, low, high)
+        outside = below if above is None else below | above
+        z = jnp.where(outside, low + 0.5 if high == 1 else low + 1, z)
+        return jnp.where(outside, -np.inf, formula(z, *shapes) - size)
 
     return moved
 
 
-def probability(formula, low, high):
+def _beyond(x, loc, scale, low, high):
+    """Return where `x` lies below the support, and where above it, if it has an end."""
+    below = lax.lt(x, loc + scale if low else loc)
+    return below, None if high == np.inf else lax.gt(x, loc + scale)
+
+
+def probability(formula, low, high, like):
     """Return a probability with location and scale, or the logarithm of one."""
 
     def moved(x, *shapes, loc, scale):
         z = (x - loc) / scale
-        if low != -np.inf:
-            z = jnp.where(z < low, low, jnp.where(z > high, high, z))
-        return formula(z, *shapes)
+        if low == -np.inf:
+            return formula(z, *shapes)
+        below, above = _beyond(x, loc, scale, low, high)
+        if like == "clamped":
+            below, above = _beyond(z, 0, 1, low, high)
+        z = z if above is None else jnp.where(above, high, z)
+        return formula(jnp.where(below, low, z), *shapes)
 
     return moved
 
 
-def quantile(formula, low, high):
+def quantile(formula, low, high, like):
     """Return an inverse with location and scale."""
 
     def moved(q, *shapes, loc, scale):
@@ -126,22 +146,37 @@ def quantile(formula, low, high):
     return moved
 
 
-MOVES = {"logpdf": density, "ppf": quantile, "isf": quantile}
+MOVES: dict = {"logpdf": density, "ppf": quantile, "isf": quantile}
 
 
-def family(name, derived="", support=(-np.inf, np.inf), **formulas):
+def family(
+    name,
+    derived="",
+    support=(-np.inf, np.inf),
+    like="",
+    valid=None,
+    anchored=True,
+    **formulas,
+):
     """Return a distribution with `loc` and `scale`, from formulas without them.
 
     Args:
-      name, derived: as in `distribution`.
-      support: the ends of where the density is not 0.
+      name, derived, anchored: as in `distribution`.
+      support: the ends of where the density is not 0: 0 or 1, and 1 or infinity.
+      like: JAX's answers to a negative scale, which is none. ``"mirrored"``: its size
+        alone counts. ``"clamped"``: the distance from the location over the scale says
+        which probabilities are 0 or 1; without it, the place of the end does.
+      valid: None, or a function of all arguments: where the density is not NaN.
       **formulas: functions of a number and the parameters of the shape.
     """
     moved = {}
     for key, formula in formulas.items():
-        rule = MOVES.get(key, probability)(formula, *map(float, support))
+        low, high = map(float, support)
+        rule = MOVES.get(key, probability)(formula, low, high, like)
         moved[key] = _with_location(rule, inspect.signature(formula))
-    return distribution(name, derived, **moved)
+        if valid and key == "logpdf":
+            moved[key] = if_valid(valid, moved[key])
+    return distribution(name, derived, anchored, **moved)
 
 
 def _with_location(rule, signature):

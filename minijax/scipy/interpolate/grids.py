@@ -1,0 +1,158 @@
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Values between the points of a grid.
+
+Reference: ``jax.scipy.interpolate.RegularGridInterpolator``.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax import numpy as jnp
+from minijax.core import Array
+from minijax.lax.promotion import check_arraylike, promote_dtypes_inexact
+from minijax.pytrees.registration import register_pytree_node_class
+from minijax.typing import ArrayLike
+
+
+@register_pytree_node_class
+class RegularGridInterpolator:
+    """A function of places, linear or constant between the points of a grid.
+
+    Args:
+      points: for each axis of the grid its coordinates, ascending, of shape ``[n]``.
+      values: at the points, of shape ``[n, ..., *rest]``.
+      method: ``"linear"``, or ``"nearest"``.
+      bounds_error: False. A compiled program raises no errors that depend on values.
+      fill_value: what stands beyond the grid; None for the nearest cell's function.
+
+    Raises:
+      ValueError: for another method, more axes of points than of values, or a complex
+        `fill_value` of real values.
+      NotImplementedError: for `bounds_error`.
+      TypeError: if points or values are no arrays.
+
+    Reference: ``jax.scipy.interpolate.RegularGridInterpolator``.
+    """
+
+    def __init__(
+        self,
+        points: Sequence[ArrayLike],
+        values: ArrayLike,
+        method: str = "linear",
+        bounds_error: bool = False,
+        fill_value: ArrayLike | None = np.nan,
+    ):
+        self.method, self.bounds_error = _known(method), bounds_error
+        if bounds_error:
+            raise NotImplementedError(
+                "bounds_error=True would depend on values that a compiled program does "
+                "not know when it is made: fill_value says what stands beyond the grid."
+            )
+        check_arraylike("RegularGridInterpolator", values, *points)
+        if len(points) > np.ndim(values):
+            raise ValueError(
+                f"there are {len(points)} point arrays, but values has "
+                f"{np.ndim(values)} dimensions"
+            )
+        self.grid = tuple(jnp.asarray(one) for one in points)
+        [self.values] = promote_dtypes_inexact(jnp.asarray(values))
+        self.fill_value = _filling(fill_value, self.values)
+
+    def tree_flatten(self) -> tuple:
+        """Return the arrays, and the two settings."""
+        arrays = self.grid, self.values, self.fill_value
+        return arrays, (self.method, self.bounds_error)
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: Any, children: Any) -> "RegularGridInterpolator":
+        """Return an interpolator made of its arrays."""
+        self = cls.__new__(cls)
+        self.grid, self.values, self.fill_value = children
+        self.method, self.bounds_error = aux_data
+        return self
+
+    def __call__(self, xi: Any, method: str | None = None) -> Array:
+        """Return the values at places.
+
+        Args:
+          xi: places, of shape ``[..., d]`` for d axes of the grid; or a tuple of d
+            arrays of one coordinate each, which broadcast.
+          method: as in the class, whose own it is by default.
+
+        Returns:
+          An array of shape ``[..., *rest]``.
+        """
+        how = _BETWEEN[_known(self.method if method is None else method)]
+        places = _as_places(xi, len(self.grid))
+        columns = places.reshape(-1, len(self.grid)).T
+        found = how(self.values, [_cell(g, x) for g, x in zip(self.grid, columns)])
+        if self.fill_value is not None:
+            beyond = [(x < g[0]) | (x > g[-1]) for g, x in zip(self.grid, columns)]
+            outside = jnp.stack(beyond).any(0).reshape(-1, *[1] * (found.ndim - 1))
+            found = jnp.where(outside, self.fill_value, found)
+        rest = self.values.shape[len(self.grid) :]
+        return found.reshape(*places.shape[:-1], *rest)
+
+
+def _known(method):
+    if method not in _BETWEEN:
+        raise ValueError(f"method {method!r} is not defined: {[*_BETWEEN]} are.")
+    return method
+
+
+def _filling(value, values):
+    if value is None:
+        return None
+    check_arraylike("RegularGridInterpolator", value)
+    if jnp.iscomplexobj(value) and not jnp.iscomplexobj(values):
+        raise ValueError(
+            "fill_value must be either 'None' or of a type compatible with values"
+        )
+    return jnp.asarray(value)
+
+
+def _as_places(xi, count):
+    """Return places as one array, whose last axis is that of coordinates."""
+    if isinstance(xi, tuple) and len(xi) == 1:
+        [xi] = xi
+    if isinstance(xi, tuple):
+        places = jnp.stack(jnp.broadcast_arrays(*xi), -1).astype(float)
+    else:
+        check_arraylike("RegularGridInterpolator", xi)
+        places = jnp.asarray(xi)
+        places = places.reshape(-1, count) if places.ndim == 1 else places
+    if places.shape[-1] != count:
+        raise ValueError(
+            f"the requested sample points xi have dimension {places.shape[-1]}, but "
+            f"this RegularGridInterpolator has dimension {count}"
+        )
+    return places
+
+
+def _cell(line, x):
+    """Return the numbers of cells along an axis, and how far in them places lie."""
+    below = jnp.searchsorted(line, x) - 1
+    below = jnp.clip(below, 0, line.size - 2)
+    return below, (x - line[below]) / (line[below + 1] - line[below])
+
+
+def _linear(values, cells):
+    """Return means of the corners of cells, weighted by how near they are."""
+    rest, total = (None,) * (values.ndim - len(cells)), 0
+    ends = [((below, 1 - share), (below + 1, share)) for below, share in cells]
+    for corner in itertools.product(*ends):
+        indices, shares = zip(*corner)
+        total = total + values[indices] * math.prod(shares)[:, *rest]
+    return total
+
+
+def _nearest(values, cells):
+    return values[tuple(jnp.where(s <= 0.5, below, below + 1) for below, s in cells)]
+
+
+_BETWEEN: dict = {"linear": _linear, "nearest": _nearest}
