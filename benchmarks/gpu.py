@@ -5,6 +5,8 @@ wait behind them. Matrices are multiplied in float32 by all of them, not in TF32
 
 python benchmarks/gpu.py                      # the table; it needs a GPU
 python benchmarks/gpu.py --only softmax --json FILE
+
+`--json book/helper/data/gpu.json` makes the record that chapter 35 shows.
 """
 
 import argparse
@@ -420,9 +422,8 @@ def measured(name, row, everyone):
         if "ours" in us and w != "ours"
     }
     moved = sum(x.nbytes for x in operands) + (row.written or 0)
-    late = [who for who, most in row.musts.items() if ratios.get(who, 0) > most]
     size = moved if row.written else None
-    return {"us": us, "ratio": ratios, "bytes": size, "musts": row.musts, "late": late}
+    return {"us": us, "ratio": ratios, "bytes": size, "musts": row.musts}
 
 
 def copied():
@@ -444,7 +445,7 @@ def copied():
 
 
 def card_and_versions():
-    """Return what the table was measured with: the card, its driver, packages."""
+    """Return what the table was measured with: the card, the date, packages."""
     import minijax
 
     found = {}

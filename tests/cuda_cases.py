@@ -59,6 +59,7 @@ SCHEDULES = {
     "vectors": vectors_of,
     "tiles": lambda kernel: tiles_of(kernel, least=1),
     "rows": rows_of,
+    "rows anywhere": lambda k: rows_of(k, [x.name for x in k.parameters]),
     "scans by warps": scan_by(32, 8),
     "scans by blocks": scan_by(64, 1),
 }
@@ -126,6 +127,11 @@ class RowChance(CardChance):
         """Sizes of one to three axes; the last is about as long as teams are."""
         few = [self.one([1, 2, 3, 9]) for _ in range(self.rng.integers(3))]
         long = [32, 33, 36, 63, 64, 96, 127, 128, 129, 260, 511, 512, 515, 1028, 4100]
+        draw = self.rng.random()
+        if draw < 0.05:  # enough rows for threads that keep more
+            return 1025, self.one(long[:8])
+        if draw < 0.1:  # as many numbers as a block can keep, or one too many
+            return 1, self.one([16383, 16384, 32768, 32769])
         return (*few, self.one(long))
 
     def place(self, sizes, size_of=None):

@@ -14,9 +14,10 @@ from minijax.cuda.card_products import (
     launch_of_taps,
     steps_of_taps,
 )
-from minijax.cuda.launched_steps import cuda_launches
+from minijax.cuda.launched_steps import cuda_launches, program_for_card
 from minijax.cuda.programs import steps_for_card
 from minijax.gpu.operations import PRELUDE
+from minijax.kernels.backends import KernelProgram
 from minijax.kernels.program_steps import lower
 from minijax.kernels.views import Buffer, permuted, whole
 from minijax.windows.tap_products import TapProduct
@@ -118,6 +119,7 @@ LAYERS = {
     "holes": (convolution((1, 1), "SAME", holes=(2, 1)), (2, 9, 9, 4), (3, 3, 4, 33)),
     "groups": (convolution((1, 1), "SAME", groups=2), (2, 9, 9, 8), (3, 3, 4, 32)),
     "one by one": (convolution((1, 1), "VALID"), (3, 8, 8, 17), (1, 1, 17, 65)),
+    "uneven parts": (convolution((1, 1), "VALID"), (1, 134, 131, 1), (1, 2, 1, 16)),
     "parts": (convolution((1, 1), "SAME"), (1, 5, 5, 150), (3, 3, 150, 16)),
 }  # fmt: skip
 
@@ -143,6 +145,35 @@ def taps_of(name, f=None):
     layer, *shapes = LAYERS[name]
     program = lower(make_jaxpr(f or layer)(*[np.ones(s, np.float32) for s in shapes]))
     return next(step for step in program.steps if type(step) is TapProduct)
+
+
+@pytest.mark.parametrize("terms", [1024, 17409, 100_000, 131_072, 299_999])
+def test_no_part_ends_behind_the_terms(terms):
+    taps = taps_of("same")
+    table = taps.table._replace(shape=(terms, 2))
+    taps = taps._replace(table=table, terms=taps.terms._replace(count=1))
+    for rows in (1, 40, 130):
+        one = taps._replace(outer=(), rows=taps.rows._replace(count=rows))
+        first, *_ = steps_of_taps(one)
+        length = 16 * -(-terms // (first.parts * 16))
+        assert (first.parts - 1) * length < terms <= first.parts * length
+
+
+def test_a_convolution_in_phases_near_by():
+    """Phases write one buffer, and none of them wipes out what another has written."""
+    layer, *shapes = LAYERS["transposed"]
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    closed = make_jaxpr(layer)(x, w)
+    wanted = KernelProgram(closed)(x, w)
+    found = NearBy(closed)(x, w)
+    np.testing.assert_allclose(*map(np.asarray, (found[0], wanted[0])), 1e-4, 1e-4)
+
+
+class NearBy(KernelProgram):
+    """Runs the steps of a card by NumPy."""
+
+    def lower(self, closed):
+        return program_for_card(lower(closed))
 
 
 def test_many_terms_are_cut_into_parts():

@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from minijax.cuda import driver
 from minijax.cuda.driver import Card, stand_in
 from minijax.errors import JaxRuntimeError
 from minijax_book import emulator
-from minijax_book.emulator.cupy_card import EmulatedCuPy
+from minijax_book.emulator.cupy_card import EmulatedCudaError, EmulatedCuPy
 
 needs_compiler = pytest.mark.skipif(
     not emulator.is_there(), reason="no C++ compiler here"
@@ -197,28 +199,33 @@ def test_what_cannot_be_compiled_is_told_with_a_way_out(card):
     assert "two" in str(caught.value) and "not declared" in str(caught.value)
 
 
-def test_without_a_compiler_the_extra_is_named(card, monkeypatch):
+@pytest.fixture
+def kept(tmp_path):
+    """Code is kept on disk, in a folder of its own."""
+    minijax.config.update("jax_compilation_cache_dir", str(tmp_path))
+    minijax.config.update("jax_enable_compilation_cache", True)
+    yield
+    minijax.config.update("jax_enable_compilation_cache", False)
+
+
+@pytest.mark.parametrize("name", ["getSupportedArchs", "getVersion"])
+def test_without_a_compiler_the_extra_is_named(name, card, monkeypatch, kept):
     def refused():
         raise RuntimeError("CuPy failed to load libnvrtc.so.12")
 
-    monkeypatch.setattr(card._cupy.cuda.nvrtc, "getSupportedArchs", refused)
+    monkeypatch.setattr(card._cupy.cuda.nvrtc, name, refused)
     with pytest.raises(JaxRuntimeError, match="failed to load libnvrtc") as caught:
         card.load(TWICE, ["twice"])
     assert "book[cuda12]" in str(caught.value)
 
 
 @needs_compiler
-def test_what_is_kept_on_disk_is_not_compiled_again(card, monkeypatch, tmp_path):
-    minijax.config.update("jax_compilation_cache_dir", str(tmp_path))
-    minijax.config.update("jax_enable_compilation_cache", True)
-    try:
-        card.load(TWICE, ["twice"])
-        monkeypatch.setattr(card, "compiled", None)
-        twice = card.load(TWICE, ["twice"])["twice"]
-        with pytest.raises(TypeError):
-            card.load(TWICE.replace("2", "3"), ["twice"])
-    finally:
-        minijax.config.update("jax_enable_compilation_cache", False)
+def test_what_is_kept_on_disk_is_not_compiled_again(card, monkeypatch, kept):
+    card.load(TWICE, ["twice"])
+    monkeypatch.setattr(card, "compiled", None)
+    twice = card.load(TWICE, ["twice"])["twice"]
+    with pytest.raises(TypeError):
+        card.load(TWICE.replace("2", "3"), ["twice"])
     memory, near = card.allocate(16), np.zeros(4, np.float32)
     card.copy_in(memory.ptr, np.float32([1, 2, 3, 4]))
     card.launch(twice, 1, 4, [memory.ptr])
@@ -240,3 +247,42 @@ def test_a_newer_card_has_code_that_its_driver_compiles(card, monkeypatch):
 def test_a_card_has_to_be_there(id, card):
     with pytest.raises(RuntimeError, match=rf"no card {id}; there are 1"):
         Card(id)
+
+
+def test_a_card_that_refuses_leaves_no_lock_behind(card, monkeypatch):
+    def refused(*_):
+        raise EmulatedCudaError("cudaErrorDeviceUnavailable")
+
+    for name in ("__enter__", "__exit__"):
+        with monkeypatch.context() as patch:
+            patch.setattr(type(card._device), name, refused)
+            with pytest.raises((JaxRuntimeError, EmulatedCudaError), match="Unavail"):
+                card.allocate(16)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(card.lock.acquire, timeout=5).result()
+
+
+@needs_compiler
+def test_who_waits_does_not_disturb_a_graph_of_another_thread(card):
+    memory = card.allocate(16)
+    twice = card.load(TWICE, ["twice"])["twice"]
+    with ThreadPoolExecutor(1) as pool:
+
+        def act():
+            found.append(pool.submit(card.wait))
+            time.sleep(0.05)
+            card.launch(twice, 1, 4, [memory.ptr])
+
+        found = []
+        card.record(act)
+        found[0].result(timeout=5)
+
+
+@needs_compiler
+def test_what_goes_wrong_while_a_graph_is_recorded_is_told(card):
+    def act():
+        raise KeyError("of the program")
+
+    with pytest.raises(KeyError, match="of the program"):
+        card.record(act)
+    card.record(lambda: None)

@@ -80,6 +80,18 @@ def types_of(dtype):
     return {"t": c_type(dtype), "s": wraps if dtype.kind == "i" else c_type(dtype)}
 
 
+def sums_of_thread(dtype, rows, columns):
+    """Return how many sums a thread has down and across: up to 4, or 2 of 8 bytes."""
+    most = 4 if dtype.itemsize <= 4 else 2
+    return [min(most, 1 if n <= 16 else 2 if n <= 32 else 4) for n in (rows, columns)]
+
+
+def tiles_for(dtype, rows, columns):
+    """Return how many tiles there are down and across."""
+    sums = sums_of_thread(dtype, rows, columns)
+    return [-(-n // (SIDE * each)) for n, each in zip((rows, columns), sums)]
+
+
 def tiled_launch(step, kind, sizes, places, **more):
     """Return the `CudaLaunch` of a step that sums products in tiles.
 
@@ -92,17 +104,16 @@ def tiled_launch(step, kind, sizes, places, **more):
       more: ``parts``, ``more`` parameters, and the ``term``, where they are others.
     """
     count, rows, columns, terms = sizes
-    most = 4 if step.out.dtype.itemsize <= 4 else 2  # sums of a thread along a side
-    tall, broad = [min(most, 1 if n <= 16 else 2 if n <= 32 else 4) for n in sizes[1:3]]
+    tall, broad = sums_of_thread(step.out.dtype, rows, columns)
     named = {"parts": 1, "more": "", "term": TERMS[0], **more, **places}
-    across, down = -(-columns // (SIDE * broad)), -(-rows // (SIDE * tall))
+    down, across = tiles_for(step.out.dtype, rows, columns)
     length = SIDE * -(-terms // (named["parts"] * SIDE))
     named |= {"rows": rows, "columns": columns, "terms": terms, "length": length}
     named |= {"tall": tall, "broad": broad, "high": SIDE * tall, "wide": SIDE * broad}
     reach = max(x.size for x in [*step.reads, *step.writes])
     named |= {"across": across, "down": down, **types_of(step.out.dtype)}
     named["n"] = "int" if max(reach, rows, columns, terms) < 2**30 else "long long"
-    key = hashlib.sha256(str(sorted(named.items())).encode()).hexdigest()[:6]
+    key = hashlib.sha256(str(sorted(named.items())).encode()).hexdigest()[:12]
     text = PRODUCT.format(label=f"{kind}_{key}", **named)
     blocks = count * across * down * named["parts"]
     buffers = [*step.reads, *step.writes]
@@ -138,7 +149,7 @@ def launch_of_product(step, aligned=True):
 step_kinds[CardProduct] = StepKind(multiplied, cost_of_product)
 
 
-BLOCKS = 264  # that fill a card, two for each of its 132 multiprocessors
+BLOCKS = 264  # that fill a card: two for each of the 132 multiprocessors of an H100
 LEAST = 512  # terms of a part
 
 
@@ -147,7 +158,8 @@ class CardTaps(NamedTuple):
 
     Attributes:
       taps: the `TapProduct`.
-      parts: into how many the terms are cut; the sums of each follow those of the last.
+      parts: into how many the terms are cut. The sums of each follow those of the one
+        before.
     """
 
     taps: TapProduct
@@ -222,10 +234,12 @@ def launch_of_taps(step, aligned=True):
 def steps_of_taps(taps):
     """Return the steps of a card for a `TapProduct`."""
     (count, rows, columns, terms), *_ = sizes_of(taps)
-    tiles = count * -(-rows // 64) * -(-columns // 64)
+    tiles = count * math.prod(tiles_for(taps.out.dtype, rows, columns))
     parts = min(-(-BLOCKS // max(tiles, 1)), terms // LEAST)
-    if parts < 2 or not count * rows * columns:
+    if parts < 2 or not tiles:
         return [CardTaps(taps)]
+    length = SIDE * -(-terms // (parts * SIDE))
+    parts = -(-terms // length)  # as many as there are terms for
     loops = [*taps.outer, taps.rows]
     shape = (*[loop.count for loop in loops], columns)
     strides, size = row_major(shape), math.prod(shape)
@@ -253,7 +267,8 @@ def run_of_taps(program, step):
     run = multiplied_taps(program, step.taps)
 
     def do(memory):
-        memory[step.taps.out.source][...] = 0  # the other parts
+        if step.parts > 1:
+            memory[step.taps.out.source][...] = 0  # and so are the other parts
         run(memory)
 
     return do

@@ -13,6 +13,7 @@ import os
 import threading
 from array import array
 from collections import deque
+from contextlib import suppress
 
 import minijax
 from minijax.arrays.settings import _on_or_off, config
@@ -30,7 +31,7 @@ COMPILER = (
     "The kernels could not be compiled. If NVRTC, the compiler of CUDA, is not there, "
     "the extra has it: " + EXTRAS
 )
-# Of the compiler: numbers below the least normal one stay as they are.
+# Of the compiler: the language, and that numbers below the least normal one stay.
 OPTIONS = "-std=c++17", "-ftz=false"
 # What returns the code of a program for a known card, and for a newer one.
 CODES = {"sm": "getCUBIN", "compute": "getPTX"}
@@ -134,17 +135,23 @@ class Card:
 
     def __enter__(self):
         self.lock.acquire()
-        self._device.__enter__()
+        try:
+            self._device.__enter__()
+        except self.errors as error:
+            self.lock.release()
+            raise self.failed(error) from error
 
     def __exit__(self, kind, error, trace):
-        self._device.__exit__()
-        self.lock.release()
+        try:
+            self._device.__exit__()
+        finally:
+            self.lock.release()
         if kind is not None and issubclass(kind, self.errors):
             raise self.failed(error) from error
 
     def failed(self, error):
         """Return the error that tells of one of CUDA, and of the latest work."""
-        latest = "".join(f"\n  {what}" for what in self.unfinished)
+        latest = "".join(f"\n  {what}" for what in [*self.unfinished])
         return JaxRuntimeError(
             f"INTERNAL: {self.name} has failed: {error}\nIt was one of these, or "
             f"earlier; the latest stands last:{latest}\nWith the switch "
@@ -184,25 +191,19 @@ class Card:
           JaxRuntimeError: if it cannot be compiled, with what the compiler says.
         """
         nvrtc, best = self._cupy.cuda.nvrtc, self._arch
+        known = [arch for arch in nvrtc.getSupportedArchs() if arch <= best]
+        if not known:
+            raise RuntimeError("NVRTC makes no code for a card as old as this one.")
+        kind = "sm" if best in known else "compute"
+        program = nvrtc.createProgram(source, "minijax.cu", (), ())
         try:
-            known = nvrtc.getSupportedArchs()
-            kind = "sm" if best in known else "compute"
-            best = max(arch for arch in known if arch <= best)
-            program = nvrtc.createProgram(source, "minijax.cu", (), ())
-            try:
-                nvrtc.compileProgram(program, (*OPTIONS, f"-arch={kind}_{best}"))
-                return getattr(nvrtc, CODES[kind])(program)
-            except nvrtc.NVRTCError as error:
-                log = nvrtc.getProgramLog(program)
-                said = f"INTERNAL: {self.name}: {error}\n{log}"
-                raise JaxRuntimeError(said) from error
-            finally:
-                nvrtc.destroyProgram(program)
-        except (RuntimeError, ValueError) as error:
-            if isinstance(error, JaxRuntimeError):
-                raise
-            said = f"INTERNAL: {self.name}: {error}\n{COMPILER}"
+            nvrtc.compileProgram(program, (*OPTIONS, f"-arch={kind}_{max(known)}"))
+            return getattr(nvrtc, CODES[kind])(program)
+        except nvrtc.NVRTCError as error:
+            said = f"INTERNAL: {self.name}: {error}\n{nvrtc.getProgramLog(program)}"
             raise JaxRuntimeError(said) from error
+        finally:
+            nvrtc.destroyProgram(program)
 
     def load(self, source, names):
         """Compile CUDA C, if its code is not on disk; return its functions, by names.
@@ -218,8 +219,15 @@ class Card:
             return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
         with self:
+            try:
+                code = kept_code(key, lambda: self.compiled(source))
+            except JaxRuntimeError:
+                raise
+            except RuntimeError as error:
+                said = f"INTERNAL: {self.name}: {error}\n{COMPILER}"
+                raise JaxRuntimeError(said) from error
             module = cupy.cuda.function.Module()
-            module.load(kept_code(key, lambda: self.compiled(source)))
+            module.load(code)
             return {name: module.get_function(name) for name in names}
 
     def launch(self, function, blocks, threads, addresses, what=""):
@@ -269,9 +277,11 @@ class Card:
             self._stream.begin_capture()
             try:
                 act()
-            finally:
-                graph = self._stream.end_capture()
-        return graph
+            except BaseException:
+                with suppress(*self.errors):
+                    self._stream.end_capture()
+                raise
+            return self._stream.end_capture()
 
     def replay(self, graph, what=""):
         """Have the launches of a graph run."""
@@ -290,9 +300,10 @@ class Card:
         Raises:
           JaxRuntimeError: if some of it failed; it names the latest kernels.
         """
-        try:
-            self._stream.synchronize()
-        except self.errors as error:
-            raise self.failed(error) from error
-        finally:
-            self.unfinished.clear()
+        with self:  # or it would disturb a graph that another thread records
+            try:
+                self._stream.synchronize()
+            except self.errors as error:
+                raise self.failed(error) from error
+            finally:
+                self.unfinished.clear()

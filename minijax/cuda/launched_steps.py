@@ -79,7 +79,7 @@ class BlockLoop(NamedTuple):
 def launch_of_loop(step, aligned=True):
     """Return the `CudaLaunch` of a `BlockLoop`."""
     loop = step.loop
-    key = hashlib.sha256(loop_function(loop, "loop").encode()).hexdigest()[:6]
+    key = hashlib.sha256(loop_function(loop, "loop").encode()).hexdigest()[:12]
     label, buffers = f"loop_{key}", parameters_of(loop)
     text = loop_function(loop, label)
     return CudaLaunch(label, "\n" + text, 1, threads_for(loop), buffers)

@@ -51,7 +51,10 @@ def launches_in(program, aligned=True):
 
 def cuda_source(launches):
     """Return the CUDA C of launches, each function once, and the functions' names."""
-    texts = {launch.label: launch.text for launch in launches}
+    texts: dict = {}
+    for launch in launches:
+        if texts.setdefault(launch.label, launch.text) != launch.text:
+            raise JaxRuntimeError(f"Two functions of a card are called {launch.label}.")
     return PRELUDE + "\n".join(texts.values()) if texts else "", {*texts}
 
 

@@ -131,12 +131,14 @@ def rows_of(kernel, unaligned=()):
     size, lanes = kernel.sizes[-1], lanes_of(kernel, unaligned)
     if not kept or size < WARP:
         return None
+    while lanes > 1 and words * lanes > MOST_WORDS:
+        lanes //= 2
     most = MOST_WORDS // (words * lanes)
     usual = 16 if elements(kernel, outer) >= MANY_ROWS else 4
     turns = min(max(1, usual // lanes), max(1, most))
     turns = max(turns, -(-size // (MOST_THREADS * lanes)))
     team = WARP * -(-size // (WARP * lanes * turns))
-    teams = 8 if team == WARP else 1
+    turns, teams = -(-size // (team * lanes)), 8 if team == WARP else 1
     return RowShape(outer, team, teams, lanes, turns) if turns <= most else None
 
 
