@@ -30,7 +30,8 @@ def above_65504(x):
 
 def near_zero(x, y):
     """Return where a result is the small difference of larger numbers."""
-    return abs(np.logaddexp(x, y)) < 1e-2 * np.maximum(abs(x), abs(y))
+    with np.errstate(all="ignore"):
+        return abs(np.logaddexp(x, y)) < 1e-2 * np.maximum(abs(x), abs(y))
 
 
 # Between what is evaluated and machine code.

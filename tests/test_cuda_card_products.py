@@ -159,6 +159,7 @@ def test_no_part_ends_behind_the_terms(terms):
         assert (first.parts - 1) * length < terms <= first.parts * length
 
 
+@pytest.mark.of_the_cpu("runs the steps of a card near by")
 def test_a_convolution_in_phases_near_by():
     """Phases write one buffer, and none of them wipes out what another has written."""
     layer, *shapes = LAYERS["transposed"]
