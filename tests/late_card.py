@@ -48,7 +48,8 @@ class LateModule:
     def get_function(self, name):
         """Return a function that puts a launch into a stream."""
         text = self.kernels[name]
-        parameters = re.search(rf"\b{name}\(([^)]*)\)", text)[1].split(",")
+        inside = re.search(rf"\b{name}\(([^)]*)\)", text)[1]
+        parameters = re.sub("<[^>]*>", "", inside).split(",")
         put = functools.partial(put_late, name, text)
         return Function(self.cupy, len(parameters), put)
 

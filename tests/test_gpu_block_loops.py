@@ -55,7 +55,10 @@ def run(f, *args, edit=str):
     program.__init__(make_jaxpr(f)(*args))
     wanted = KernelProgram(make_jaxpr(f)(*args))(*args)
     for ours, other in zip(program(*args), wanted, strict=True):
-        np.testing.assert_allclose(np.asarray(ours), np.asarray(other), 1e-3, 1e-5)
+        pair = np.asarray(ours), np.asarray(other)
+        if pair[0].dtype.itemsize == 2:
+            pair = [x.astype(np.float32) for x in pair]
+        np.testing.assert_allclose(*pair, 1e-3, 1e-5)
     return program.loops
 
 
@@ -102,6 +105,10 @@ def squares(a):
     return lax.fori_loop(0, 4, lambda i, a: jnp.tanh(a.T - a.sum(axis=1)), a)
 
 
+def halved(x):
+    return lax.fori_loop(0, 4, lambda i, x: x - x[::-1], x)
+
+
 rng = np.random.default_rng(0)
 
 
@@ -118,6 +125,10 @@ CASES = {
     "backwards": (backwards, numbers(40), numbers(9, 40)),
     "never": (never, numbers(3)),
     "squares": (squares, numbers(20, 20)),
+    "halves": (halved, numbers(7).astype(jnp.bfloat16)),
+    "other halves": (halved, numbers(3).astype(np.float16)),
+    "bytes": (halved, np.arange(5, dtype=np.int8)),
+    "wide": (halved, numbers(3).astype(np.complex64)),
 }
 
 

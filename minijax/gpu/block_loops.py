@@ -64,7 +64,7 @@ def units_of(buffer):
     Complex numbers are two floats each, and the keys of random numbers are words.
     """
     size, kind = buffer.dtype.itemsize, buffer.dtype.kind
-    if kind == "V":
+    if kind == "V" and size % 4 == 0:  # bfloat16 is of NumPy's kind V, too
         return "unsigned", buffer.size * size // 4
     if kind == "c":
         return {8: "float", 16: "double"}[size], 2 * buffer.size
