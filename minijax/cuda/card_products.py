@@ -126,13 +126,24 @@ class CardProduct(Product):
     workspace = 0
 
 
+def reached(name, pairs):
+    """Return expressions of how far the loops with a number have moved an array.
+
+    Args:
+      name: of the number of all their turns.
+      pairs: how many turns each has, and how far one moves; the outermost first.
+    """
+    found, rest = [], name
+    for count, distance in [*pairs][::-1]:
+        found += [f"({rest} % {count}) * {distance}"] if distance else []
+        rest = f"({rest} / {count})"
+    return found
+
+
 def place_in(view, row, column):
     """Return the expression of a place in a view of matrices, one for each `batch`."""
     *batch, down, across = view.strides
-    terms, rest = [str(view.offset)], "batch"
-    for size, stride in [*zip(view.shape, batch)][::-1]:
-        terms.append(f"{rest} % {size} * {stride}")
-        rest = f"({rest} / {size})"
+    terms = [str(view.offset), *reached("batch", zip(view.shape, batch))]
     return " + ".join([*terms, f"{row} * {down}", f"{column} * {across}"])
 
 
@@ -202,16 +213,6 @@ def sizes_of(taps):
     return (*counts, taps.columns, terms), groups, rows
 
 
-def reached(name, loops, letter):
-    """Return expressions of how far loops have moved one array, by their number."""
-    found, rest = [], name
-    for loop in reversed(loops):
-        distance = getattr(loop, letter)
-        found += [f"({rest} % {loop.count}) * {distance}"] if distance else []
-        rest = f"({rest} / {loop.count})"
-    return found
-
-
 def launch_of_taps(step, aligned=True):
     """Return the `CudaLaunch` of a `CardTaps`."""
     taps, (sizes, groups, rows) = step.taps, sizes_of(step.taps)
@@ -225,8 +226,10 @@ def launch_of_taps(step, aligned=True):
     terms["b"] += [f"column / {unit} * {taps.unit}", f"column % {unit}"]
     places = {}
     for letter, rest in terms.items():
-        loops = reached("batch", groups, letter) + reached("row", rows, letter)
-        places[letter] = " + ".join(map(str, [*loops, *rest]))
+        for name, loops in (("batch", groups), ("row", rows)):
+            moves = [(loop.count, getattr(loop, letter)) for loop in loops]
+            rest += reached(name, moves)
+        places[letter] = " + ".join(map(str, rest))
     more = {"parts": step.parts, "more": ", const int* table"}
     return tiled_launch(step, "taps", sizes, places, **more)
 
