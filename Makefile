@@ -7,6 +7,8 @@ VENV ?= .venv
 PORT ?= 8000
 N ?= 1
 WORKERS ?= 2
+# Who reads notebooks waits for kernels to start, a third of the time.
+READERS ?= $(shell expr $(WORKERS) + 1)
 RUN := $(VENV)/bin/python
 PIP := -m pip install -qq --no-input --disable-pip-version-check --no-compile
 STAMP := $(VENV)/.installed
@@ -93,7 +95,7 @@ notebooks: $(STAMP)
 	$(call title,notebooks)
 	@$(if $(EMULATED),,echo "without chapters 34 and 35: no C++ compiler here")
 	@$(KERNEL) $(RUN) -m pytest -q --nbval --nbval-current-env \
-	  --nbval-sanitize-with nbval.cfg -n $(WORKERS) --dist loadfile -W default \
+	  --nbval-sanitize-with nbval.cfg -n $(READERS) --dist loadfile -W default \
 	  -p book.tools.forked_kernels -p no:cacheprovider $(if $(EMULATED),,--ignore-glob='chapters/34_gpu*.ipynb' --ignore-glob='chapters/35_*.ipynb') chapters
 
 ## make chapter N=3     export, run and check one chapter

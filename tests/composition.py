@@ -108,7 +108,7 @@ def against_itself(name, part, counts=None, every=1):
     Args:
       name, part: which stacks, as in `CASES`.
       counts: of values and refusals, to be added to.
-      every: 48 for every 48th stack only, which are others for the next program.
+      every: 64 for every 64th stack only, which are others for the next program.
     """
     counts = Counter() if counts is None else counts
     with minijax.enable_x64():

@@ -9,7 +9,7 @@ from tests.commands import blocks
 from tests.random_control import ControlComparison, report
 
 
-@pytest.mark.parametrize("block", blocks(2, 20))
+@pytest.mark.parametrize("block", blocks(1, 20))
 def test_block_of_ten(block):
     checked = 0
     for seed in range(10 * block, 10 * block + 10):

@@ -15,6 +15,7 @@ from minijax.jaxprs.latest import Latest
 from minijax.jitting import compilation
 from minijax.jitting.compilation import Interpreter, default_backends
 from tests import corpus
+from tests.commands import LONG
 from tests.foreign_platform import Sealed, foreign_platform
 
 HERE = host_device()
@@ -56,8 +57,11 @@ def places(tree):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_corpus_runs_there(way, there):
+    """Every second program, the others for the next way; `LONG=1`: all."""
     before = there.did["mul"]
-    for name, (f, point) in PROGRAMS.items():
+    programs = [*PROGRAMS.items()]
+    first = [*WAYS].index(way) % 2
+    for name, (f, point) in programs if LONG else programs[first::2]:
         g = WAYS[way](f)
         try:
             expected = g(jnp.asarray(point))
@@ -69,7 +73,7 @@ def test_the_corpus_runs_there(way, there):
         assert places(found) == {there}, name
         for ours, theirs in zip(*map(minijax.tree.leaves, (found, expected))):
             np.testing.assert_allclose(ours, theirs, 1e-4, 1e-5, err_msg=name)
-    assert there.did["mul"] > before + 50  # it is there that they were computed
+    assert there.did["mul"] > before + 25  # it is there that they were computed
 
 
 def test_sealed_buffers_answer_nothing(x, there):

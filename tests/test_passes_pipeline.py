@@ -13,7 +13,7 @@ from minijax.jaxprs.printing import subjaxprs
 from minijax.passes.pipeline import passes, simplify
 from minijax.passes.sweeping import Sweep
 from tests import corpus, mutants_passes, pass_programs
-from tests.commands import LONG
+from tests.commands import LONG, blocks
 from tests.pass_cases import adds_in_loops, difference, evaluated
 from tests.program_writer import Program, Types, namespace
 from tests.random_control import TRANSFORMATIONS, runnable
@@ -60,11 +60,11 @@ def fixed(new):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_corpus(name):
-    """Each transformation; of stacks every fourth, others for the next program."""
+    """Each transformation; of stacks every eighth, others for the next program."""
     f, point = PROGRAMS[name]
     number = [*PROGRAMS].index(name)
     with minijax.enable_x64(True):
-        for stack in SINGLE + (STACKS if LONG else STACKS[number % 4 :: 4]):
+        for stack in SINGLE + (STACKS if LONG else STACKS[number % 8 :: 8]):
             x = jnp.asarray(point)
             try:
                 closed = make_jaxpr(corpus.apply(TABLE, stack, f))(x)
@@ -95,7 +95,7 @@ def test_random_control_flow(seed):
 
 
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", blocks(5, 8))
 def test_programs_of_bad_numbers(block):
     for seed in range(40 * block, 40 * block + 40):
         assert not pass_programs.wrong(seed), seed

@@ -22,7 +22,7 @@ from tests.rules_writer import (
 )
 
 
-@pytest.mark.parametrize("block", blocks(2, 8))
+@pytest.mark.parametrize("block", blocks(1, 8))
 def test_block_of_six(block):
     checked = 0
     for seed in range(6 * block, 6 * block + 6):

@@ -83,7 +83,7 @@ class Forked:
     def wait(self):
         """Wait until the kernel is gone."""
         while self.poll() is None:
-            time.sleep(0.01)
+            time.sleep(0.001)
         return 0
 
     def kill(self):
@@ -120,6 +120,12 @@ class ForkedProvisioner(LocalProvisioner):
         self.pid = self.pgid = int(server.stdout.readline())
         self.process = Forked(self.pid)
         return self.connection_info
+
+    async def kill(self, restart=False):
+        """End the kernel, and wait for that: who asks too early waits longer."""
+        await super().kill(restart)
+        if self.process:
+            self.process.wait()
 
     @classmethod
     def started(cls):

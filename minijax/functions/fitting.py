@@ -35,7 +35,8 @@ def solve(matrix, right):
         head = rows[place] = [value / rows[place][place] for value in rows[place]]
         for k, row in enumerate(rows):
             if k != place:
-                rows[k] = [a - row[place] * b for a, b in zip(row, head)]
+                rest = [a - row[place] * b for a, b in zip(row[place:], head[place:])]
+                rows[k] = row[:place] + rest
     return [row[-1] for row in rows]
 
 
@@ -43,11 +44,13 @@ def least_squares(columns, right, weights):
     """Return the factors of columns whose sum differs least from the right side."""
     weighted = [[w * x for w, x in zip(weights, column)] for column in columns]
 
-    def products(vector):
-        return [sum(map(math.prod, zip(column, vector))) for column in weighted]
+    def product(i, vector):
+        return sum(x * y for x, y in zip(weighted[i], vector))
 
-    matrix = list(zip(*[products(column) for column in columns]))
-    return solve(matrix, products(right))
+    every = range(len(columns))
+    below = [[product(i, column) for column in columns[: i + 1]] for i in every]
+    matrix = [[below[max(i, j)][min(i, j)] for j in every] for i in every]
+    return solve(matrix, [product(i, right) for i in every])
 
 
 def fit(f, ends, top, bottom=0, weight=lambda x: 1, rounds=12):

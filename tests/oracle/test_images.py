@@ -1,5 +1,6 @@
 """Images, densities, hypergeometric functions and harmonics beside JAX."""
 
+import functools
 import itertools
 from functools import partial
 
@@ -106,16 +107,17 @@ PARAMETERS = [
 ]  # fmt: skip
 
 
+@functools.cache  # compiled once for all parameters
+def hypergeometric(m):
+    both = m.value_and_grad(m.scipy.special.hyp2f1, 3)
+    return m.jit(m.vmap(both, (None, None, None, 0)))
+
+
 @pytest.mark.parametrize("parameters", PARAMETERS)
 def test_hypergeometric_function(parameters):
     x = np.array([-0.8, -0.5, -1e-3, 0.0, 0.2, 0.6, 0.88])
-
-    def function(m):
-        both = m.value_and_grad(m.scipy.special.hyp2f1, 3)
-        return m.jit(m.vmap(both, (None, None, None, 0)))
-
     with minijax.enable_x64(), jax.enable_x64(True):
-        agree(function, *parameters, x, rtol=1e-8)
+        agree(hypergeometric, *parameters, x, rtol=1e-8)
         scipy = pytest.importorskip("scipy.special")
         whole = np.array([-40.0, -3.0, -1.5, 0.93, 0.99, 0.9999])
         ours = np.asarray(minijax.scipy.special.hyp2f1(*parameters, whole))

@@ -27,7 +27,7 @@ def test_block_of_ten(block):
 
 
 @pytest.mark.filterwarnings("ignore")  # complex to real: the two warn by other classes
-@pytest.mark.parametrize("block", blocks(2, 20, start=8))
+@pytest.mark.parametrize("block", blocks(1, 20, start=8))
 def test_block_of_ten_with_control_flow(block):
     jax.clear_caches()
     checked = 0
@@ -39,7 +39,7 @@ def test_block_of_ten_with_control_flow(block):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("block", blocks(2, 3))
+@pytest.mark.parametrize("block", blocks(1, 3))
 def test_block_of_ten_with_rules_and_keys(block):
     jax.clear_caches()
     for seed in range(10 * block, 10 * block + 10):
