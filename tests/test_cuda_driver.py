@@ -31,6 +31,7 @@ HELD = {
     "runtime": "cuda.runtime", "_stream": "cuda.Stream", "nvrtc": "cuda.nvrtc",
     "graph": "cuda.graph.Graph", "_device": "cuda.Device",
     "module": "cuda.function.Module", "function": "cuda.function.Function",
+    "event": "cuda.Event", "_near": "cuda.PinnedMemoryPointer", "cuda": "cuda",
 }  # fmt: skip
 OURS = {"self", "numbers", "error"}
 
@@ -73,7 +74,9 @@ def test_the_names_are_found():
         "cuda.function.Function.ptr",
         "cuda.Stream.synchronize", "cuda.graph.Graph.launch",
         "cuda.Stream.begin_capture", "cuda.Stream.end_capture", "cuda.Stream.ptr",
-        "cuda.runtime.memcpyAsync", "cuda.runtime.CUDARuntimeError", "cuda.Stream.done",
+        "cuda.Event.record", "cuda.Event.synchronize", "cuda.alloc_pinned_memory",
+        "cuda.PinnedMemoryPointer.ptr", "cuda.runtime.memcpyAsync",
+        "cuda.runtime.CUDARuntimeError", "cuda.Stream.done",
         "cuda.runtime.memcpyHostToDevice", "cuda.runtime.getDeviceProperties",
     }  # fmt: skip
     assert names["cuda.Stream"] == {"non_blocking"}

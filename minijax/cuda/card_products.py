@@ -10,7 +10,7 @@ import hashlib
 import math
 from typing import NamedTuple
 
-from minijax.cuda.cuda_launch import CudaLaunch
+from minijax.cuda.driver import CudaLaunch
 from minijax.gpu.operations import c_type
 from minijax.kernels.kernel import fold, load
 from minijax.kernels.parts import Affine, Parameter, Store

@@ -7,6 +7,7 @@ No other module touches CuPy.
 Reference: https://docs.cupy.dev/en/stable/reference/cuda.html.
 """
 
+import ctypes
 import hashlib
 import importlib
 import os
@@ -14,6 +15,7 @@ import threading
 from array import array
 from collections import deque
 from contextlib import suppress
+from typing import NamedTuple
 
 import minijax
 from minijax.arrays.settings import _on_or_off, config
@@ -104,6 +106,7 @@ class Card:
       lock: held by the thread that puts work in.
       unfinished: descriptions of the latest work that was not waited for.
       libraries: what libraries keep for the card, by their names.
+      answers: the `Answers` that no loop uses.
       errors: those of CUDA, which come late, whatever is asked for then.
     """
 
@@ -113,7 +116,7 @@ class Card:
             raise RuntimeError(f"There is no card {id}; there are {count}, from 0 on.")
         self._cupy, self.id, self.lock = cupy, id, threading.RLock()
         self.unfinished: deque = deque(maxlen=8)
-        self.libraries = {}
+        self.libraries, self.answers = {}, []
         self._device = cupy.cuda.Device(id)
         with self._device:
             self._stream = cupy.cuda.Stream(non_blocking=True)
@@ -285,7 +288,7 @@ class Card:
 
     def replay(self, graph, what=""):
         """Have the launches of a graph run."""
-        with self, self._stream:
+        with self:
             self.unfinished.append(what)
             graph.launch(self._stream)
 
@@ -307,3 +310,65 @@ class Card:
                 raise self.failed(error) from error
             finally:
                 self.unfinished.clear()
+
+
+class Answers:
+    """Bytes of a card on their way to the host; two may be under way.
+
+    Args:
+      card: a `Card`.
+    """
+
+    def __init__(self, card):
+        cuda = card._cupy.cuda
+        self.card, self._asked, self._told = card, 0, 0
+        with card:
+            self._near = cuda.alloc_pinned_memory(2)
+            options = {"block": False, "disable_timing": True}
+            self._events = [cuda.Event(**options) for _ in range(2)]
+        self._bytes = (ctypes.c_uint8 * 2).from_address(self._near.ptr)
+
+    def ask(self, address):
+        """Have a byte of the card copied to the host, behind the work so far."""
+        card, place = self.card, self._asked % 2
+        event, runtime = self._events[place], card._cupy.cuda.runtime
+        kind, to = runtime.memcpyDeviceToHost, self._near.ptr + place
+        with card, card._stream:
+            runtime.memcpyAsync(to, address, 1, kind, card._stream.ptr)
+            event.record(card._stream)
+        self._asked += 1
+
+    def answer(self):
+        """Wait for the byte that was asked for first, and return whether it is not 0.
+
+        Raises:
+          JaxRuntimeError: if the work in front of it failed.
+        """
+        place = self._told % 2
+        event = self._events[place]
+        with self.card:
+            event.synchronize()
+        self._told += 1
+        return self._bytes[place] != 0
+
+    def close(self):
+        """Forget what was asked for, and let another loop ask."""
+        self._told = self._asked
+        self.card.answers.append(self)
+
+
+class CudaLaunch(NamedTuple):
+    """A function of CUDA C, and how a step launches it.
+
+    Attributes:
+      label: name of the function.
+      text: of it.
+      blocks, threads: how many there are, of the latter in a block.
+      buffers: those of its parameters.
+    """
+
+    label: str
+    text: str
+    blocks: int
+    threads: int
+    buffers: list

@@ -1,49 +1,78 @@
 # Made from chapters/35_device.md by `make chapter`;
 # edit the chapter, not this file.
-"""CUDA graphs: the launches of a program, recorded once and replayed by one call."""
+"""CUDA graphs: launches in sequence, recorded once and replayed by one call."""
+
+from itertools import groupby
 
 from minijax.arrays.settings import config
-from minijax.cuda.cublas import library_calls
 from minijax.cuda.programs import CudaProgram
+from minijax.cuda.turns import launches_of
 
 KEPT, SEEN = 8, 64
 
 
-class GraphProgram(CudaProgram):
-    """A program for a GPU that records calls which come again with the same memory.
+class Recorded:
+    """Launches that are recorded if they come again with the same memory.
+
+    Args:
+      program: a `GraphProgram`.
+      steps: those that the launches do.
 
     Attributes:
       graphs: from the addresses of a call to its graph, or to None at first.
+      buffers: those whose addresses may be others in another call.
     """
 
-    def __init__(self, closed, name="program", donated=(), device=None):
-        super().__init__(closed, name, donated, device)
-        steps = [s for s in self.lowered.steps if type(s) not in library_calls]
-        self.all_launched = all(id(step) in self.launches for step in steps)
-        self.graphs = {}
+    def __init__(self, program, steps):
+        self.program, self.graphs = program, {}
+        self.what = f"a graph of {program.name}{program.line}"
+        self.acts = list(map(program.prepare, steps))
+        used = dict.fromkeys([x for s in steps for x in (*s.reads, *s.writes)])
+        self.buffers = [x for x in used if x not in program.offsets]
 
-    def start(self, memory):
+    def act(self, memory):
+        """Put the launches into the stream, one by one."""
+        for act in self.acts:
+            act(memory)
+
+    def __call__(self, memory):
         """Put the launches into the stream: as a graph, if they came before."""
-        whole = self.all_launched and len(self.steps) > 1
-        if not whole or config.minijax_wait_for_kernels:
-            super().start(memory)
+        if config.minijax_wait_for_kernels:
+            self.act(memory)
             return
-        with self.card.lock:
-            ends = tuple([data.address for data in memory.values()])
+        with self.program.card.lock:
+            ends = [memory[x].address for x in self.buffers]
             replay(self, (memory.arena.address, *ends), memory)
 
 
-def replay(program, key, memory):
-    """Start a program whose call has these addresses: one by one, or as a graph."""
-    graphs, known = program.graphs, key in program.graphs
+class GraphProgram(CudaProgram):
+    """A program for a GPU that records launches which come again."""
+
+    def series(self, steps):
+        """Return functions of the memory that do steps, one after the other."""
+        found: list = []
+        for whole, group in groupby(steps, lambda s: launches_of(self, s) is not None):
+            part = [*group]
+            counts = [launches_of(self, step) for step in part] if whole else [0]
+            if sum(counts) > 1:
+                found.append(Recorded(self, part))
+            else:
+                found += map(self.prepare, part)
+        return found
+
+
+def replay(recorded, key, memory):
+    """Start launches whose call has these addresses: one by one, or as a graph."""
+    graphs, card, known = recorded.graphs, recorded.program.card, key in recorded.graphs
     graph = graphs.pop(key, None)
     if known and graph is None:
-        graph = program.card.record(lambda: CudaProgram.start(program, memory))
+        graph = card.record(lambda: recorded.act(memory))
     graphs[key] = graph  # the latest stands last
     if graph is None:
-        CudaProgram.start(program, memory)
+        recorded.act(memory)
     else:
-        program.card.replay(graph, f"a graph of {program.name}{program.line}")
-    recorded = [key for key in graphs if graphs[key] is not None]
-    for old in [*recorded[:-KEPT], *[*graphs][:-SEEN]]:
-        graphs.pop(old, None)
+        card.replay(graph, recorded.what)
+    if len(graphs) > KEPT:
+        made = [key for key in graphs if graphs[key] is not None]
+        for old in [*made[:-KEPT], *[*graphs][:-SEEN]]:
+            graphs.pop(old, None)

@@ -12,7 +12,7 @@ from minijax.cuda.card_products import (
     launch_of_taps,
     steps_of_taps,
 )
-from minijax.cuda.cuda_launch import CudaLaunch
+from minijax.cuda.driver import CudaLaunch
 from minijax.cuda.sort_passes import SortPass, launch_of_pass, passes_of_sort
 from minijax.cuda.twins import side_by_side
 from minijax.gpu.block_loops import (
@@ -86,9 +86,9 @@ def launch_of_loop(step, aligned=True):
 
 
 def rows_are_aligned(step):
-    """Return whether the rows that a loop reads begin where 16 bytes begin."""
-    xs = step.xs if isinstance(step, Repeat) else []
-    return not any(nbytes(x) // step.length % 16 for x in xs)
+    """Return whether the rows of a loop begin where 16 bytes begin."""
+    wholes = [*step.xs, *step.ys] if isinstance(step, Repeat) and step.length else []
+    return not any(nbytes(x) // step.length % 16 for x in wholes)
 
 
 def card_steps(step):

@@ -13,6 +13,7 @@ from minijax.cuda.launched_steps import (
     program_for_card,
     rows_are_aligned,
 )
+from minijax.cuda.turns import by_the_host
 from minijax.errors import JaxRuntimeError
 from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.kept_rows import shape_on_card
@@ -22,6 +23,7 @@ from minijax.jitting.costs import nbytes
 from minijax.kernels.backends import Memory
 from minijax.kernels.program_steps import Launch, jaxpr_passes, lower, step_kinds
 from minijax.llvm.targets import TARGETS
+from minijax.machine.choices import While
 from minijax.machine.executables import with_own_results
 from minijax.memory.backend import CallMemory, offsets_of
 from minijax.memory.in_place import may_overwrite
@@ -93,19 +95,42 @@ def launched(program, launch):
     """Return a function of the memory that puts a launch into the card's stream."""
     label, _, blocks, threads, buffers = launch
     card, function = program.card, program.functions[label]
+    reach = [(program.offsets.get(buffer), buffer) for buffer in buffers]
     what = f"{label} of {program.name}{program.line}"
     if blocks > MOST_BLOCKS:
         said = f"{what} wants {blocks} blocks; a card has {MOST_BLOCKS} at most."
         raise JaxRuntimeError(said)
 
     def do(memory):
-        places = [memory[buffer].address for buffer in buffers]
+        start = memory.arena.address
+        places = [memory[x].address if at is None else start + at for at, x in reach]
         card.launch(function, blocks, threads, places, what)
 
     return do if blocks else lambda memory: None
 
 
-class CudaProgram:
+class CardSteps:
+    """The steps of a program as work for a card, and for the host."""
+
+    def prepare(self, step):
+        """Return a function of the memory that does a step."""
+        return prepared(self, step)
+
+    def series(self, steps):
+        """Return functions of the memory that do steps, one after the other."""
+        return list(map(self.prepare, steps))
+
+    def is_launched(self, step):
+        """Return whether a step is work for the card alone."""
+        return id(step) in self.launches or type(step) in library_calls
+
+    def start(self, memory):
+        """Go through the steps; what is the card's work is done later."""
+        for step in self.steps:
+            step(memory)
+
+
+class CudaProgram(CardSteps):
     """A program whose kernels run on a GPU, in the order in which the host asks.
 
     Args:
@@ -118,6 +143,7 @@ class CudaProgram:
       lowered, plan: its `LoweredProgram` and its `MemoryPlan`.
       text: the CUDA C of its kernels.
       arenas: memory for what is between the results, while no call uses it.
+      offsets, room: where what is between lies in an arena, and how large that is.
     """
 
     platforms, donates, per_device = ("gpu",), True, True
@@ -127,26 +153,27 @@ class CudaProgram:
         self.device, self.card, self.placement = device, device.card, device.uncommitted
         steps = steps_for_card(closed, device.card)
         self.plan = plan(steps, donated, may_overwrite_there)
-        self.lowered, self.offsets = self.plan.planned, offsets_of(self.plan)
+        self.lowered = self.plan.planned
+        self.offsets, self.room = offsets_with_answers(self.plan)
         self.launches, self.arenas = launches_in(self.lowered), []
         self.text, labels = cuda_source(self.launches.values())
         self.functions = self.card.load(self.text, labels) if labels else {}
         consts = self.lowered.constants
         self.constants = {x: asbuffer(value, device).bytes for x, value in consts}
-        self.steps = list(map(self.prepare, self.lowered.steps))
-
-    def prepare(self, step):
-        """Return a function of the memory that does a step."""
-        return prepared(self, step)
-
-    def start(self, memory):
-        """Go through the steps; what is the card's work is done later."""
-        for step in self.steps:
-            step(memory)
+        self.steps = self.series(self.lowered.steps)
 
     def __call__(self, *args):
         """Return the list of results."""
         return called(self, args)
+
+
+def offsets_with_answers(plan):
+    """Return offsets in an arena, and its size; what tests of loops say stands last."""
+    offsets, size = offsets_of(plan), plan.arena
+    for step in plan.planned.walk():
+        if type(step) is While:
+            offsets[step.test.outputs[0]], size = size, size + 16
+    return offsets, size
 
 
 def prepared(program, step):
@@ -155,8 +182,8 @@ def prepared(program, step):
         return launched(program, program.launches[id(step)])
     if type(step) in library_calls:
         return library_calls[type(step)](program, step)
-    if step.programs:
-        return step_kinds[type(step)].run(program, step)
+    if type(step) in by_the_host:
+        return by_the_host[type(step)](program, step)
     return near_by(program, step)
 
 
@@ -194,7 +221,7 @@ def run(program, inputs):
       program: a `CudaProgram`.
       inputs: a list of `CardBytes`.
     """
-    found, size = memory_of_ends(program, inputs), program.plan.arena
+    found, size = memory_of_ends(program, inputs), program.room
     kept = program.arenas
     taken = sum(map(len, inputs))
     what = f"the arena of {program.name}, whose arguments take {taken} bytes,"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minijax.cuda.cuda_launch import CudaLaunch
+from minijax.cuda.driver import CudaLaunch
 from minijax.jitting.costs import FLOPS
 from minijax.kernels.backends import array_of
 from minijax.kernels.program_steps import StepKind, cost_of_moving, step_kinds

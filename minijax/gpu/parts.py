@@ -4,6 +4,7 @@
 
 import math
 
+from minijax.gpu.fold_stages import in_stages
 from minijax.gpu.launches import launch_of, outer_axes
 from minijax.kernels.kernel import Kernel, apply, fold, load
 from minijax.kernels.parts import Affine, Guard, Parameter, Store, elements, runs
@@ -21,7 +22,7 @@ from minijax.threads.partial_folds import (
     rows_of,
 )
 
-MANY = 2**19  # threads, which fill a card
+MANY, ALONE = 2**19, 2**13  # threads: which fill a card, and leave most of it idle
 SHARE = 512  # of them for a running total
 ROOM_FOR_PARTS = 2**26  # for what is left of the parts, in bytes
 
@@ -48,11 +49,14 @@ def in_parts(step):
         return [step]
     if any(map(runs, kernel.nodes)):
         return totals_in_parts(step) or [step]
+    shape = launch_of(kernel)
+    threads = shape.blocks(kernel) * shape.threads
+    if threads <= ALONE and (stages := in_stages(step)):
+        return [each for stage in stages for each in in_parts(stage)]
     folded = [n.detail.axes for n in kernel.nodes if n.op == "fold"]
-    shape, axes = launch_of(kernel), {axis for each in folded for axis in each}
+    axes = {axis for each in folded for axis in each}
     longest = max((kernel.sizes[axis] for axis in axes), default=1)
     least = 256 if shape.across else 1024
-    threads = shape.blocks(kernel) * shape.threads
     count = parts_for(longest, threads, least)
     wishes = {"counts": [count], "room": ROOM_FOR_PARTS, "uneven": True}
     return count > 1 and in_two(step, **wishes) or [step]

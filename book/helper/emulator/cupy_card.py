@@ -144,22 +144,50 @@ class Stream:
         graph, self.recorded = Graph(self.recorded), None
         return graph
 
-    def synchronize(self):
-        """Do the work."""
+    def synchronize(self, last=None):
+        """Do the work, all of it or to the end of some that was put in."""
         if self.recorded is not None:
             raise EmulatedCudaError("cudaErrorStreamCaptureUnsupported")
         with self.cupy.memory.lock:
-            work, self.work = self.work, []
+            count = len(self.work) if last is None else self.work.index(last) + 1
+            work, later, self.work = self.work[:count], self.work[count:], []
             for act in work:
                 try:
                     act()
                 except EmulatorError as error:
                     raise EmulatedCudaError(f"cudaErrorAssert: {error}") from error
+            self.work = later + self.work
 
     @property
     def done(self):
         """Whether there is no work."""
         return not self.work
+
+
+class Event:
+    """A mark in a stream; who waits for it does not wait for the work behind it."""
+
+    def __init__(self, cupy, block=False, disable_timing=False):
+        self.mark, self.stream = None, None
+
+    def record(self, stream):
+        """Put the mark behind the work that is there."""
+        self.mark, self.stream = (lambda: None), stream
+        mark = self.mark
+        stream.add(lambda: mark)
+
+    def synchronize(self):
+        """Do the work in front of the mark."""
+        if self.stream is not None and self.mark in self.stream.work:
+            self.stream.synchronize(self.mark)
+
+
+class PinnedMemory:
+    """Memory of the host that a card writes to."""
+
+    def __init__(self, size):
+        self.bytes = np.full(size, NONSENSE, np.uint8)
+        self.ptr = self.bytes.ctypes.data
 
 
 class Graph:
@@ -313,7 +341,9 @@ class EmulatedCuPy:
         self.cuda = SimpleNamespace(
             Device=functools.partial(_Device, self),
             Stream=functools.partial(Stream, self),
+            Event=functools.partial(Event, self),
             alloc=self._alloc,
+            alloc_pinned_memory=PinnedMemory,
             nvrtc=Compiler(),
             function=SimpleNamespace(Module=functools.partial(LoadedModule, self)),
             driver=SimpleNamespace(
