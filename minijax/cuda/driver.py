@@ -324,8 +324,7 @@ class Answers:
         self.card, self._asked, self._told = card, 0, 0
         with card:
             self._near = cuda.alloc_pinned_memory(2)
-            options = {"block": False, "disable_timing": True}
-            self._events = [cuda.Event(**options) for _ in range(2)]
+            self._events = [cuda.Event(block=False, disable_timing=True) for _ in "12"]
         self._bytes = (ctypes.c_uint8 * 2).from_address(self._near.ptr)
 
     def ask(self, address):

@@ -23,7 +23,8 @@ class HandOver(NamedTuple):
 
     made: list
     states: list
-    programs = writes = ()
+    programs: tuple = ()
+    writes: tuple = ()
 
     @property
     def reads(self):
