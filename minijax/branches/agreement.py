@@ -2,16 +2,24 @@
 # edit the chapter, not this file.
 """What has to agree: branches with each other, and the carry of a loop with itself.
 
+Functions that agree are written down as the branches of one equation.
+
 Reference: the errors of ``jax.lax.cond``, ``switch``, ``while_loop`` and ``scan``.
 """
+
+from typing import NamedTuple
 
 from minijax import lax
 from minijax.arrays.dtypes import from_node, lattice_node
 from minijax.arrays.lattice import join
+from minijax.branches.rewiring import computed_only, with_common_inputs
+from minijax.jitting.trace_cache import program_of
+from minijax.lax.promotion import lift
+from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.call_names import argument_names
 from minijax.pytrees.differences import differences
 from minijax.pytrees.key_paths import keystr
-from minijax.pytrees.treedefs import tree_leaves_with_path
+from minijax.pytrees.treedefs import PyTreeDef, tree_leaves_with_path
 
 
 def same_type(one, other):
@@ -111,6 +119,49 @@ def _what_differs(one, two):
         "manual axis types": one.manual_axis_type is not two.manual_axis_type,
     }
     return f"the {' and '.join(kind for kind in kinds if kinds[kind])} differ"
+
+
+class WrittenBranches(NamedTuple):
+    """Functions that were written down as programs of one type.
+
+    Attributes:
+      programs: a tuple of `ClosedJaxpr`, without the results that all hand on.
+      inputs: the operands of all of them: what they have captured, and their leaves.
+      passed: for each result the place of the input that it is, or None.
+      out_tree: the structure of the result.
+    """
+
+    programs: tuple
+    inputs: list
+    passed: list
+    out_tree: PyTreeDef
+
+    def result(self, outs):
+        """Return the tree of all results, given those of a program."""
+        outs, inputs = iter(outs), self.inputs
+        leaves = [next(outs) if i is None else lift(inputs[i]) for i in self.passed]
+        return self.out_tree.unflatten(leaves)
+
+
+def write_branches(name, functions, labels, operands):
+    """Return the `WrittenBranches` of functions of the same operands.
+
+    Args:
+      name: of the function that was given the branches.
+      functions: the branches.
+      labels: what its user calls each of them.
+      operands: a tuple of trees.
+
+    Raises:
+      TypeError: if they return different things; see `check_branches`.
+    """
+    calls = [FlatCall(name, function, operands) for function in functions]
+    written = [program_of(call, hoist=True) for call in calls]
+    check_branches(name, labels, [(p.out_tree, p.closed.out_avals) for p in written])
+    programs, captured = with_common_inputs(written)
+    programs, passed = computed_only(programs)
+    inputs = [*captured, *calls[0].leaves]
+    return WrittenBranches(programs, inputs, passed, written[0].out_tree)
 
 
 def promote_weak(leaves, in_avals, out_avals):

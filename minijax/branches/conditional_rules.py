@@ -36,7 +36,7 @@ def _cond_jvp(primals, tangents, branches):
     moving = tuple([tangent is not None for tangent in tangents[1:]])
     moves = for_any([jvp_program(branch, moving)[1] for branch in branches])
     derived = tuple([jvp_program(branch, moving, moves)[0] for branch in branches])
-    _, moving_tangents = partition(moving, tangents[1:])
+    moving_tangents = only(moving, tangents[1:])
     outs = cond_p.bind(*primals, *moving_tangents, branches=derived)
     return outs[: len(moves)], spread(moves, outs[len(moves) :])
 
@@ -54,6 +54,21 @@ def _run_one(axis, index, operands, dims, branches):
     batched = tuple([vmap_program(b, axis, dims, fronts)[0] for b in branches])
     outs = cond_p.bind(index, *operands, branches=batched)
     return outs, [0 if front else None for front in fronts]
+
+
+def _cond_dce(eqn, used):
+    pruned = [dce_program(branch, used) for branch in eqn.params["branches"]]
+    needed = for_any([needs for _, needs in pruned])
+    branches = tuple([keep_inputs(program, needed) for program, _ in pruned])
+    index, *operands = eqn.invars
+    return eqn.replace(
+        invars=[index, *only(needed, operands)],
+        outvars=only(used, eqn.outvars),
+        params={"branches": branches},
+    )
+
+
+dce_rules[cond_p] = _cond_dce
 
 
 def _cond_vmap(axis, args, dims, branches):
@@ -96,27 +111,12 @@ def _cond_transpose(cotangents, index, *operands, branches):
     linear = tuple([isinstance(x, Linear) for x in operands])
     given = types_given(cotangents)
     backwards, arrives = transposed_alike(branches, linear, given)
-    values, cts = partition(linear, operands)[0], only(given, cotangents)
-    arrived = cond_p.bind(index, *values, *cts, branches=backwards)
+    values, _ = partition(linear, operands)
+    arrived = cond_p.bind(index, *values, *only(given, cotangents), branches=backwards)
     return [None, *spread(linear, spread(arrives, arrived))]
 
 
 transpose_rules[cond_p] = _cond_transpose
-
-
-def _cond_dce(eqn, used):
-    pruned = [dce_program(branch, used) for branch in eqn.params["branches"]]
-    needed = for_any([needs for _, needs in pruned])
-    branches = tuple([keep_inputs(program, needed) for program, _ in pruned])
-    index, *operands = eqn.invars
-    return eqn.replace(
-        invars=[index, *partition(needed, operands)[1]],
-        outvars=partition(used, eqn.outvars)[1],
-        params={"branches": branches},
-    )
-
-
-dce_rules[cond_p] = _cond_dce
 
 
 def _run_all(axis, index, operands, branches):

@@ -15,8 +15,7 @@ from minijax.arrays.array import ArrayImpl, asbuffer, shape_rules
 from minijax.arrays.avals import typeof
 from minijax.arrays.settings import config
 from minijax.batching.trace import program_primitives
-from minijax.branches.agreement import check_branches
-from minijax.branches.rewiring import computed_only, with_common_inputs
+from minijax.branches.agreement import write_branches
 from minijax.branches.selecting import (
     NOTHING,
     all_operands,
@@ -27,9 +26,6 @@ from minijax.branches.selecting import (
 from minijax.core import Primitive, impl_rules
 from minijax.jitting.compilation import run_program
 from minijax.jitting.primitive import check_operands
-from minijax.jitting.trace_cache import program_of
-from minijax.lax.promotion import lift
-from minijax.pytrees.api_util import FlatCall
 
 cond_p = Primitive("cond")
 program_primitives.add(cond_p)
@@ -57,22 +53,10 @@ def of_type(x, aval):
 impl_rules[cond_p] = _cond_impl
 
 
-def _write_branches(name, functions, labels, operands):
-    """Return functions as programs of the same types, their inputs, their tree."""
-    calls = [FlatCall(name, function, operands) for function in functions]
-    programs = [program_of(call, hoist=True) for call in calls]
-    check_branches(name, labels, [(p.out_tree, p.closed.out_avals) for p in programs])
-    branches, captured = with_common_inputs(programs)
-    return branches, [*captured, *calls[0].leaves], programs[0].out_tree
-
-
-def _bind_cond(index, branches, inputs, out_tree):
-    """Bind a choice; a result that is the same input in all branches is no result."""
-    branches, passed = computed_only(branches)
-    outs = iter(cond_p.bind(index, *inputs, branches=branches))
-    return out_tree.unflatten(
-        [next(outs) if place is None else lift(inputs[place]) for place in passed]
-    )
+def _choose(index, written):
+    """Bind the choice among `WrittenBranches`, and return the tree of its results."""
+    outs = cond_p.bind(index, *written.inputs, branches=written.programs)
+    return written.result(outs)
 
 
 def cond(
@@ -106,9 +90,9 @@ def cond(
     if config.jax_disable_jit and is_concrete(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
     functions, labels = (true_fun, false_fun), ("true_fun", "false_fun")
-    branches, *rest = _write_branches("cond", functions, labels, operands)
+    written = write_branches("cond", functions, labels, operands)
     index = lax.convert_element_type(pred, np.int32)
-    return _bind_cond(index, branches[::-1], *rest)
+    return _choose(index, written._replace(programs=written.programs[::-1]))
 
 
 def switch(
@@ -147,7 +131,7 @@ def switch(
     if config.jax_disable_jit and is_concrete(index):
         return branches[int(index)](*operands)
     labels = [f"branch {i}" for i in range(len(branches))]
-    return _bind_cond(index, *_write_branches("switch", branches, labels, operands))
+    return _choose(index, write_branches("switch", branches, labels, operands))
 
 
 def _only(branches):
