@@ -21,7 +21,16 @@ from minijax.llvm.targets import host_target
 from minijax.matmul.gemm import workspace
 from minijax.threads.atomics import pause_text
 from minijax.threads.cores import MOST, available, politely
-from minijax.threads.pool_code import drain, offer, share, work
+from minijax.threads.pool_code import (
+    drain,
+    finish,
+    offer,
+    rest,
+    share,
+    wake,
+    watch,
+    work,
+)
 from minijax.threads.pool_table import (
     ACQUIRE,
     ACQUIRE_TIMED,
@@ -35,10 +44,6 @@ from minijax.threads.pool_table import (
     SPINS,
     STOP,
     WORKERS,
-    finish,
-    rest,
-    wake,
-    watch,
 )
 
 TABLE_WORDS = WORKERS // 8 + 8 * MOST  # of the table, in words

@@ -3,25 +3,30 @@
 """What the threads of the pool do, in the language of `words`."""
 
 from minijax.calls.words import call, word
-from minijax.threads.atomics import added, put, quotient, seen, swapped
+from minijax.threads.atomics import added, pause, put, quotient, seen, swapped
 from minijax.threads.pool_table import (
+    ACQUIRE,
+    ACQUIRE_TIMED,
     ARGS,
+    ASLEEP,
+    BED,
     BUSY,
     COUNT,
     DONE,
     GENERATION,
     HELPERS,
     LEFT,
+    LINE,
+    NEVER,
+    PATIENCE,
+    RELEASE,
     SIZE,
     SPACE,
     SPINS,
     STEP,
     STOP,
     TASK,
-    finish,
-    rest,
-    wake,
-    watch,
+    WORKERS,
 )
 
 
@@ -52,19 +57,36 @@ def offer(pool, task, args, size, step):
     return put(pool + LEFT, word[pool + COUNT])
 
 
-def share(pool, task, args, size, unit, space, each, most):
-    """Do a task with the help of the others, if they are free."""
-    helpers = word[pool + HELPERS]
-    if helpers == 0 or most < 2 or swapped(pool + BUSY, 0, 1) == 0:
-        return call(task, args, 0, size, space)
-    parts = each * (helpers + 1)
-    if parts > most:
-        parts = most
-    offer(pool, task, args, size, quotient(quotient(size, unit), parts) * unit)
-    wake(pool, word[pool + COUNT] - 1)
-    drain(pool, space)
-    finish(pool)
-    return put(pool + BUSY, 0)
+def watch(pool, known, patience):
+    """Wait a short while for another task than the known one; return its number."""
+    turns = 0
+    now = seen(pool + GENERATION)
+    while now == known and turns < patience:
+        pause()
+        turns += 1
+        now = seen(pool + GENERATION)
+    return now
+
+
+def rest(pool, me, known):
+    """Sleep until there is another task than the known one, or are woken."""
+    put(me + ASLEEP, 1)
+    if seen(pool + GENERATION) != known and swapped(me + ASLEEP, 1, 0) != 0:
+        return 0
+    return call(word[pool + ACQUIRE], word[me + BED], 1)
+
+
+def wake(pool, most):
+    """Wake some of those who sleep."""
+    added(pool + GENERATION, 1)
+    me = pool + WORKERS
+    end = me + word[pool + HELPERS] * LINE
+    while me < end and most > 0:
+        if seen(me + ASLEEP) != 0 and swapped(me + ASLEEP, 1, 0) != 0:
+            call(word[pool + RELEASE], word[me + BED])
+            most -= 1
+        me += LINE
+    return 0
 
 
 def work(pool, me):
@@ -82,3 +104,30 @@ def work(pool, me):
         known = now
         done = drain(pool, word[me + SPACE])
     return 0
+
+
+def finish(pool):
+    """Wait until all parts are done."""
+    turns = 0
+    while seen(pool + DONE) < word[pool + COUNT]:
+        if turns < word[pool + PATIENCE]:
+            pause()
+            turns += 1
+        else:
+            call(word[pool + ACQUIRE_TIMED], word[pool + NEVER], 50, 0)
+    return 0
+
+
+def share(pool, task, args, size, unit, space, each, most):
+    """Do a task with the help of the others, if they are free."""
+    helpers = word[pool + HELPERS]
+    if helpers == 0 or most < 2 or swapped(pool + BUSY, 0, 1) == 0:
+        return call(task, args, 0, size, space)
+    parts = each * (helpers + 1)
+    if parts > most:
+        parts = most
+    offer(pool, task, args, size, quotient(quotient(size, unit), parts) * unit)
+    wake(pool, word[pool + COUNT] - 1)
+    drain(pool, space)
+    finish(pool)
+    return put(pool + BUSY, 0)

@@ -1,4 +1,4 @@
-# Made from chapters/27_threads_ground.md by `make chapter`;
+# Made from chapters/27_threads_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """Kernels as functions that do some turns of their outermost loop."""
 
@@ -18,8 +18,7 @@ def outermost(kernel, target):
     stores = [step for step in everything(loop.body) if isinstance(step, Store)]
     if any(store.update and not store.update.distinct for store in stores):
         return None
-    lanes = unit_of(loop)
-    return loop if kernel.sizes[loop.axis] >= 4 * lanes else None
+    return loop if kernel.sizes[loop.axis] >= 4 * unit_of(loop) else None
 
 
 def unit_of(loop):

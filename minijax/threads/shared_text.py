@@ -1,4 +1,4 @@
-# Made from chapters/27_threads.md by `make chapter`;
+# Made from chapters/27_threads_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """Steps that the threads of the pool share, in the text of programs."""
 
@@ -19,6 +19,9 @@ from minijax.memory.arenas import rounded
 from minijax.threads.partial_folds import in_two
 from minijax.threads.pool import place_of_share
 from minijax.threads.ranges import outermost, range_function, time_of_kernel, unit_of
+
+# What takes longer is shared; and what a part takes at least; in nanoseconds.
+LONG, SHORT = 80_000, 20_000
 
 
 def may_share(time):
@@ -48,8 +51,14 @@ def write_shared_launch(f, step):
     return write_launch(f, steps[1])
 
 
-# What takes longer is shared; and what a part takes at least; in nanoseconds.
-LONG, SHORT = 80_000, 20_000
+def cut(step, target):
+    """Return the axis along which a product is cut, and what parts are multiples of."""
+    count, m, n, _ = step.sizes
+    tile = tile_of(step.out.dtype, target)
+    if count >= 8:
+        return 0, 1
+    return (2, tile.columns) if n >= m else (1, tile.rows)
+
 
 PARTS = 4  # of a kernel, for each thread
 PANELS = 2  # of a product, for each thread
@@ -135,15 +144,6 @@ def write_parts(f, step, time):
 
 # Which operands of a product move along batch, rows and columns; and their strides.
 MOVING = ((0, 1, 2), -3), ((0, 2), -2), ((1, 2), -1)
-
-
-def cut(step, target):
-    """Return the axis along which a product is cut, and what parts are multiples of."""
-    count, m, n, _ = step.sizes
-    tile = tile_of(step.out.dtype, target)
-    if count >= 8:
-        return 0, 1
-    return (2, tile.columns) if n >= m else (1, tile.rows)
 
 
 def write_part(t, step, addresses, which, callee):
