@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax import numpy as jnp
+from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
 from minijax.numpy.shapes import arraylike
@@ -39,7 +40,8 @@ def fftfreq(
 
     Reference: ``jax.numpy.fft.fftfreq``.
     """
-    n, half = int(n), int(n) // 2
+    n = as_integer(n, "n of fftfreq")
+    half = n // 2
     whole = _frequencies("fftfreq", -half, n - half, n, d, dtype, device)
     return jnp.roll(whole, -half)
 
@@ -57,7 +59,7 @@ def rfftfreq(
 
     Reference: ``jax.numpy.fft.rfftfreq``.
     """
-    n = int(n)
+    n = as_integer(n, "n of rfftfreq")
     return _frequencies("rfftfreq", 0, n // 2 + 1, n, d, dtype, device)
 
 
