@@ -200,4 +200,9 @@ def outcome(jax, call, kind, known):
         found = jax.eval_shape(at, *([] if KINDS[kind] else [1]))
     except Exception as error:
         return error
-    return [(x.shape, str(x.dtype)[:3]) for x in jax.tree_util.tree_leaves(found)]
+    return [(x.shape, kind_of(x)) for x in jax.tree_util.tree_leaves(found)]
+
+
+def kind_of(x):
+    """Return the name of a dtype; keys have none that is the same in both packages."""
+    return str(x.dtype) if getattr(x.dtype, "kind", "V") in "biufc" else "key"

@@ -236,9 +236,10 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
     Reference: ``jax.numpy.kaiser``.
     """
-    dtype, last = canonicalize_dtype(float), as_integer(M, "the length of a window") - 1
+    M = as_integer(int(M) if isinstance(M, float) else M, "the length of a window")
+    dtype, last = canonicalize_dtype(float), M - 1
     if last <= 0:
-        return jnp.ones(last + 1, dtype)
+        return jnp.ones(M, dtype)
     half, steep = last / 2, jnp.asarray(beta, dtype)
-    place = (jnp.arange(last + 1, dtype=dtype) - half) / half
+    place = (jnp.arange(M, dtype=dtype) - half) / half
     return i0(jnp.sqrt(1 - place**2) * steep) / i0(steep)

@@ -40,7 +40,7 @@ def fftfreq(
 
     Reference: ``jax.numpy.fft.fftfreq``.
     """
-    n = as_integer(n, "n of fftfreq")
+    n = as_integer(int(n) if isinstance(n, float) else n, "n of fftfreq")
     half = n // 2
     whole = _frequencies("fftfreq", -half, n - half, n, d, dtype, device)
     return jnp.roll(whole, -half)
@@ -59,7 +59,7 @@ def rfftfreq(
 
     Reference: ``jax.numpy.fft.rfftfreq``.
     """
-    n = as_integer(n, "n of rfftfreq")
+    n = as_integer(int(n) if isinstance(n, float) else n, "n of rfftfreq")
     return _frequencies("rfftfreq", 0, n // 2 + 1, n, d, dtype, device)
 
 
