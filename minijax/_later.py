@@ -8,7 +8,8 @@ What will not be there has its reason in `_moved.ABSENT`.
 LATER = {
     "minijax.lax": """
         dce_sink dce_sink_p DotDimensionNumbers index_take PrecisionLike precv psend
-        ragged_all_to_all ragged_all_to_all_p ragged_dot_general RaggedDotDimensionNumbers stage stage_p
+        ragged_all_to_all ragged_all_to_all_p ragged_dot_general
+        RaggedDotDimensionNumbers stage stage_p
     """,
     "minijax.debug": "inspect_array_sharding log",
     "minijax.ad_checkpoint": "Offloadable Recompute Saveable",

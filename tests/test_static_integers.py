@@ -21,6 +21,7 @@ from tests.static_integers import CALLS, KINDS, operands, outcome
 # Where a float is rounded down, as in NumPy, or any number is a value like another.
 NUMBERS = "fold_in key( PRNGKey( isin pad( eye( tri( tril triu delete(M arange".split()
 NUMBERS += ["bartlett", "blackman", "hamming", "hanning", "kaiser", "freq(", "roll("]
+NUMBERS += ["ddof", "lax.scan(", "broadcast_to_rank", "axis_size"]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,11 @@ def known():
     return operands(minijax)
 
 
-@pytest.mark.parametrize("call", CALLS[::4])
+AS_IN_JAX = "broadcast_to_rank", "axis_size"  # where an array is refused by both
+SOME = [call for call in CALLS[::4] if not any(word in call for word in AS_IN_JAX)]
+
+
+@pytest.mark.parametrize("call", SOME)
 def test_integers_of_all_kinds_are_one(call, known):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

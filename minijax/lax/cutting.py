@@ -69,7 +69,8 @@ def slice(
 
     Reference: ``jax.lax.slice``.
     """
-    steps = None if strides is None or {*strides} <= {1} else integers(strides)
+    steps = integers(() if strides is None else strides)
+    steps = None if {*steps} <= {1} else steps
     starts, limits = integers(start_indices), integers(limit_indices)
     [result] = slice_p.bind(
         operand, start_indices=starts, limit_indices=limits, strides=steps

@@ -208,6 +208,8 @@ def repeat(
     refuse_sharding("repeat", out_sharding)
     a, repeats = promised(a), _known_repeats(promised(repeats), total_repeat_length)
     check_arraylike("repeat", a, repeats)
+    if total_repeat_length is not None:
+        total_repeat_length = as_integer(total_repeat_length, "total_repeat_length")
     if axis is None:
         return repeat(ravel(a), repeats, 0, total_repeat_length=total_repeat_length)
     a = as_array(a) if np.ndim(a) else ravel(a)

@@ -8,6 +8,8 @@ Reference: ``jax.numpy.fft``.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from minijax import numpy as jnp
 from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import canonicalize_dtype
@@ -90,5 +92,5 @@ def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
 def _shifted(name, x, axes, amount):
     x = arraylike(f"fft.{name}", x)
     axes = range(x.ndim) if axes is None else axes
-    axes = [axes] if isinstance(axes, int) else [*axes]
+    axes = [*axes] if np.ndim(axes) else [as_integer(axes, "an axis")]
     return jnp.roll(x, [amount(x.shape[axis]) for axis in axes], axes)
