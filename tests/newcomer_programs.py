@@ -747,7 +747,7 @@ def errors_inside(jax):
     jnp = jax.numpy
 
     def f(x, i):
-        checkify.check(i >= 0, "index {i} has to be positive", i=i)
+        checkify.check(i >= 0, "index {i} has to be positive", i=jnp.asarray(i))
         return jnp.log(x[i])
 
     checked = jax.jit(checkify.checkify(f, errors=checkify.all_checks))
