@@ -53,7 +53,7 @@ def eye(
     Reference: ``jax.numpy.eye``.
     """
     check_offset("eye", k, ValueError)
-    N, M = integers([N, N if M is None else M], "Shapes")
+    N, M = as_shape((N, N if M is None else M))
     if not isinstance(k, Array):  # beyond the matrix, all diagonals are alike
         k = int(np.clip(k, *as_shape((-N, M))))
     return astype(diagonal_mask(N, M, k, lax.eq), dtype, device=device)
@@ -70,7 +70,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     Reference: ``jax.numpy.tri``.
     """
     check_offset("tri", k, TypeError)
-    N, M = integers([N, N if M is None else M], "Shapes")
+    N, M = as_shape((N, N if M is None else M))
     mask = diagonal_mask(N, M, k, lax.ge)
     return astype(mask, dtype)
 

@@ -43,7 +43,20 @@ def is_error(x):
     return isinstance(x, Exception)
 
 
-@pytest.mark.parametrize("call", CALLS)
+# Calls that still differ for one kind at least; those that are mended leave the list.
+OPEN = """
+    fromfunction( fft.fftshift(F,(0,n)) index_take( conv_general_dilated(B,B,(1,),[(n,0)])
+    nn.one_hot(V,4,axis=n) he_uniform( initializers.normal() categorical( log_ndtr(
+    detrend(W,bp=n) vmap( checkpoint( ShapeDtypeStruct(
+""".split()
+
+
+def marked(call):
+    is_open = any(word in call.replace(" ", "") for word in OPEN)
+    return pytest.param(call, marks=[pytest.mark.xfail(strict=True)] * is_open)
+
+
+@pytest.mark.parametrize("call", map(marked, CALLS))
 def test_reading(call, both):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
