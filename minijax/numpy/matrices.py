@@ -11,7 +11,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import as_integer, integers
+from minijax.arrays.checks import as_integer
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.creation import astype, full_like
