@@ -46,8 +46,8 @@ def is_error(x):
 # Calls that still differ for one kind at least; those that are mended leave the list.
 OPEN = """
     fromfunction( fft.fftshift(F,(0,n)) index_take(
-    conv_general_dilated(B,B,(1,),[(n,0)]) nn.one_hot(V,4,axis=n) he_uniform( initializers.normal() categorical( log_ndtr(
-    detrend(W,bp=n) vmap( checkpoint( ShapeDtypeStruct(
+    conv_general_dilated(B,B,(1,),[(n,0)]) nn.one_hot(V,4,axis=n) he_uniform(
+    initializers.normal() categorical( log_ndtr( detrend(W,bp=n) vmap( checkpoint( ShapeDtypeStruct(
 """.split()
 
 
