@@ -47,7 +47,8 @@ def is_error(x):
 OPEN = """
     fromfunction( fft.fftshift(F,(0,n)) index_take(
     conv_general_dilated(B,B,(1,),[(n,0)]) nn.one_hot(V,4,axis=n) he_uniform(
-    initializers.normal() categorical( log_ndtr( detrend(W,bp=n) vmap( checkpoint( ShapeDtypeStruct(
+    initializers.normal() categorical( log_ndtr( detrend(W,bp=n) vmap(
+    checkpoint( ShapeDtypeStruct(
 """.split()
 
 
