@@ -39,6 +39,9 @@ from minijax.arrays.placement import devices as devices
 from minijax.arrays.settings import config as config
 from minijax.arrays.settings import enable_x64 as enable_x64
 from minijax.arrays.transfer import device_count as device_count
+from minijax.arrays.transfer import host_count as host_count
+from minijax.arrays.transfer import host_id as host_id
+from minijax.arrays.transfer import host_ids as host_ids
 from minijax.arrays.transfer import local_device_count as local_device_count
 from minijax.arrays.transfer import local_devices as local_devices
 from minijax.arrays.transfer import process_count as process_count
@@ -64,6 +67,7 @@ from minijax.jitting.api import clear_caches as clear_caches
 from minijax.jitting.api import disable_jit as disable_jit
 from minijax.jitting.api import explain_cache_misses as explain_cache_misses
 from minijax.jitting.api import jit as jit
+from minijax.jitting.api import live_arrays as live_arrays
 from minijax.linear.linearization import linearize as linearize
 from minijax.mesh_maps.resharding import reshard as reshard
 from minijax.own_rules.closures import closure_convert as closure_convert

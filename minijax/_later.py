@@ -6,15 +6,13 @@ What will not be there has its reason in `_moved.ABSENT`.
 """
 
 LATER = {
-    "minijax": "host_count host_id host_ids live_arrays",
     "minijax.lax": """
-        dce_sink dce_sink_p DotDimensionNumbers index_take mulhi mulhi_p
-        PrecisionLike precv psend ragged_all_to_all ragged_all_to_all_p
-        ragged_dot_general RaggedDotDimensionNumbers stage stage_p
+        dce_sink dce_sink_p DotDimensionNumbers index_take PrecisionLike precv psend
+        ragged_all_to_all ragged_all_to_all_p ragged_dot_general
+        RaggedDotDimensionNumbers stage stage_p
     """,
     "minijax.debug": "inspect_array_sharding log",
     "minijax.ad_checkpoint": "Offloadable Recompute Saveable",
-    "minijax.sharding": "make_single_device_sharding",
     "minijax.scipy": "spatial",
     "minijax.extend.core.primitives": "empty2_p sharding_constraint_p top_k_p",
     "minijax.interpreters.ad": """

@@ -89,7 +89,7 @@ ABSENT = {
         **_each(
             """
             approx_top_k_p bessel_i0e_p bessel_i1e_p eq_to_p igamma_grad_a_p igamma_p
-            igammac_p le_to_p lt_to_p polygamma_p reduce_p select_and_scatter_p
+            igammac_p le_to_p lt_to_p mulhi_p polygamma_p reduce_p select_and_scatter_p
             regularized_incomplete_beta_p split_p stack_p tile_p unstack_p zeta_p
             """,
             _COMPOSED,

@@ -605,6 +605,200 @@ def a_flag_and_a_batch_that_forget(jax):
     return {"training": slopes(xs, True), "not": slopes(xs, False)}
 
 
+# The rest of the user guide.
+
+
+@program
+def a_layer_that_is_a_node(jax):
+    """Page "Pytrees": a class of one's own goes through scan, grad and tree.map."""
+    jnp = jax.numpy
+
+    class Layer:
+        def __init__(self, w, name):
+            self.w, self.name = w, name
+
+    jax.tree_util.register_pytree_node(
+        Layer, lambda x: ((x.w,), x.name), lambda name, parts: Layer(*parts, name)
+    )
+
+    def loss(layer, xs):
+        def step(carry, x):
+            carry = jnp.tanh(layer.w @ carry + x)
+            return carry, carry.sum()
+
+        last, sums = jax.lax.scan(step, jnp.zeros(2), xs)
+        return (last**2).sum() + sums.mean()
+
+    layer = Layer(jnp.array([[0.5, -0.2], [0.1, 0.3]]), "cell")
+    slope = jax.jit(jax.grad(loss))(layer, jnp.ones((5, 2)))
+    moved = jax.tree.map(lambda w, g: w - 0.1 * g, layer, slope)
+    return {"named": moved.name == "cell", "w": moved.w}
+
+
+@program
+def compiled_ahead(jax):
+    """Page "Ahead-of-time lowering and compilation": lower, look, compile, run."""
+    jnp = jax.numpy
+
+    @jax.jit
+    def f(x, y):
+        return {"sum": x + y, "dot": x @ y}
+
+    shapes = jax.ShapeDtypeStruct((3,), jnp.float32), jnp.ones(3)
+    compiled = f.lower(*shapes).compile()
+    refused = raised(compiled, jnp.ones(4), jnp.ones(3))
+    told = jax.tree.leaves(f.lower(*shapes).out_info)
+    found = compiled(jnp.arange(3.0), jnp.ones(3))
+    kinds = [out.dtype == jnp.float32 for out in told]
+    return {**found, "refused": "TypeError" in refused, "kinds": kinds}
+
+
+@program
+def places_outside(jax):
+    """Page "The Sharp Bits": what indices out of bounds find, and what they change."""
+    jnp = jax.numpy
+    x = jnp.arange(1.0, 5.0)
+    far = jnp.array([0, 9, -1, -9])
+    return {
+        "clamped": x[jnp.array([2, 7])],
+        "filled": x.at[far].get(mode="fill", fill_value=-1.0),
+        "dropped": x.at[far].add(10.0, mode="drop"),
+        "slices": x.at[1:9:2].multiply(2.0),
+        "grid": x.reshape(2, 2)[jnp.array([[0, 1]]), None, ::-1],
+        "mask": jnp.where(x > 2, x, 0.0).sum(),
+        "slope": jax.grad(lambda v: v[jnp.array([1, 1, 9])].sum())(x),
+        "cut": jax.lax.dynamic_slice(x, (jnp.int32(3),), (2,)),
+    }
+
+
+@program
+def sums_of_ragged_rows(jax):
+    """Page "jax.ops": rows of several lengths are one array and the row of each."""
+    jnp = jax.numpy
+    values, rows = jnp.array([1.0, 2.0, 3.0, 4.0, 5.0]), jnp.array([0, 0, 2, 2, 2])
+    segment_sum = import_module(f"{jax.__name__}.ops").segment_sum
+
+    def mean(values):
+        counts = segment_sum(jnp.ones_like(values), rows, num_segments=3)
+        return segment_sum(values, rows, 3) / jnp.maximum(counts, 1.0)
+
+    hot = jax.nn.one_hot(rows, 3)
+    return {
+        "means": jax.jit(mean)(values),
+        "by product": hot.T @ values,
+        "slope": jax.grad(lambda v: (mean(v) ** 2).sum())(values),
+        "unknown": jax.nn.one_hot(jnp.array([1, 3, -1]), 3),
+    }
+
+
+@program
+def roots_of_a_batch(jax):
+    """Page "Control flow": each example has a while loop of its own length."""
+    jnp = jax.numpy
+
+    def root(a):
+        def far(state):
+            x, steps = state
+            return (jnp.abs(x * x - a) > 1e-5 * a) & (steps < 50)
+
+        def newton(state):
+            x, steps = state
+            return 0.5 * (x + a / x), steps + 1
+
+        return jax.lax.while_loop(far, newton, (a, 0))
+
+    found, steps = jax.jit(jax.vmap(root))(jnp.array([0.25, 2.0, 9.0, 1e4]))
+    slope = jax.jvp(lambda a: root(a)[0], (4.0,), (1.0,))[1]
+    return {"roots": found, "steps": steps, "slope": slope}
+
+
+@program
+def numpy_inside(jax):
+    """Page "External callbacks": a function of NumPy under jit, vmap and grad."""
+    jnp = jax.numpy
+    seen = []
+
+    def host(x):
+        return np.sinh(np.asarray(x)).astype(np.float32)
+
+    @jax.custom_jvp
+    def sinh(x):
+        kind = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return jax.pure_callback(host, kind, x, vmap_method="expand_dims")
+
+    sinh.defjvps(lambda t, out, x: t * jnp.sqrt(1 + out**2))
+
+    @jax.jit
+    def f(x):
+        jax.debug.callback(lambda v: seen.append(float(v)), x.sum())
+        return sinh(x)
+
+    x = jnp.array([0.0, 1.0, -2.0])
+    values = f(x)
+    jax.effects_barrier()
+    slopes = jax.vmap(jax.grad(sinh))(x)
+    return {"values": values, "slopes": slopes, "seen": seen}
+
+
+@program
+def errors_inside(jax):
+    """Page "The checkify transformation": a check in a jitted function, as a value."""
+    checkify = import_module(f"{jax.__name__}.experimental.checkify")
+    jnp = jax.numpy
+
+    def f(x, i):
+        checkify.check(i >= 0, "index {i} has to be positive", i=jnp.asarray(i))
+        return jnp.log(x[i])
+
+    checked = jax.jit(checkify.checkify(f, errors=checkify.all_checks))
+    x = jnp.array([1.0, -1.0, 0.5])
+    errors = [checked(x, i)[0].get() or "" for i in (0, -2, 1, 7)]
+    words = "", "has to be positive", "nan generated", "out-of-bounds"
+    told = [word in error for word, error in zip(words, errors)]
+    return {"told": told, "value": checked(x, 2)[1]}
+
+
+@program
+def state_goes_through(jax):
+    """Page "Stateful computations": running means, returned beside the gradient."""
+    jnp = jax.numpy
+
+    def loss(w, state, x):
+        mean = 0.9 * state["mean"] + 0.1 * x.mean(0)
+        return (((x - mean) @ w) ** 2).mean(), {"mean": mean, "n": state["n"] + 1}
+
+    @jax.jit
+    def step(carry, x):
+        w, state = carry
+        (value, state), slope = jax.value_and_grad(loss, has_aux=True)(w, state, x)
+        return (w - 0.1 * slope, state), value
+
+    xs = jax.random.normal(jax.random.key(3), (6, 8, 2))
+    start = jnp.array([1.0, -1.0]), {"mean": jnp.zeros(2), "n": 0}
+    (w, state), losses = jax.lax.scan(step, start, xs)
+    keys = jax.vmap(lambda i: jax.random.fold_in(jax.random.key(0), i))(jnp.arange(3))
+    draws = jax.vmap(jax.random.uniform)(keys)
+    return {"w": w, "state": state, "losses": losses, "draws": draws}
+
+
+@program
+def half_of_it_on_each(jax):
+    """Page "Distributed arrays": a sharded product, and shard_map with a psum."""
+    jnp, sharding = jax.numpy, jax.sharding
+    mesh = sharding.Mesh(np.array(jax.devices()[:1]), ("data",))
+    rows = sharding.NamedSharding(mesh, sharding.PartitionSpec("data"))
+    x = jax.device_put(jnp.arange(8.0).reshape(4, 2), rows)
+    spec = sharding.PartitionSpec("data", None)
+    mean = jax.shard_map(
+        lambda block: jax.lax.psum(block.sum(0), "data") / 4,
+        mesh=mesh,
+        in_specs=spec,
+        out_specs=sharding.PartitionSpec(None),
+    )
+    product = jax.jit(lambda x: x @ x.T)(x)
+    return {"mean": jax.jit(mean)(x), "product": product, "kept": x.sharding == rows}
+
+
 SUBJECTS = {
     "own rules": ("Custom", "jax.custom"),
     "forgetting": ("Gradient checkpointing",),

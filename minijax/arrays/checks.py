@@ -12,6 +12,7 @@ import numpy as np
 from minijax.arrays.dtypes import kind_of, name_of
 from minijax.arrays.interchange import refuse_promise
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
+from minijax.core import Tracer
 from minijax.errors import ConcretizationTypeError
 
 # Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one, and "x"
@@ -229,14 +230,54 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         raise ValueError(message) from None
 
 
+def as_integer(x, what, way_out=None):
+    """Return a static integer, such as an axis, a size or a count, as an ``int``.
+
+    It decides what the program is, so its value has to be known while tracing.
+
+    Args:
+      x: an integer of Python or NumPy, an integer array without axes, or a ``bool``,
+        which is an integer of Python.
+      what: what it is for, with an article or the name of the argument, for messages.
+      way_out: what to do about a tracer; by default, what JAX says of ``jit``.
+
+    Raises:
+      TypeError: for what is no integer, such as a float or an array with axes.
+      ConcretizationTypeError: for a tracer that has no number yet.
+
+    Reference: ``operator.index``, ``jax.core.concrete_or_error``.
+    """
+    try:
+        return operator.index(x)
+    except TypeError:
+        raise _no_integer(x, what, way_out or JIT_STATICALLY) from None
+
+
+def _no_integer(x, what, way_out):
+    is_tracer = isinstance(x, Tracer)
+    if not is_tracer or getattr(x, "concrete", _nothing)() is not None:
+        return TypeError(f"Expected an integer as {what}, got {x!r} of type {type(x)}.")
+    return ConcretizationTypeError(
+        f"{CONCRETE} as {what}, which is part of the program: {x!r} has no number "
+        f"while it is traced. {way_out} {getattr(x, 'provenance', str)()}".rstrip()
+    )
+
+
+def _nothing():
+    return None
+
+
+CONCRETE = "Abstract tracer value encountered where concrete value is expected"
+
+
 def canonicalize_axis(axis, ndim):
     """Return `axis` counted from the front.
 
     Raises:
       ValueError: if there is no such axis among `ndim`.
-      TypeError: if `axis` is no integer; for a tracer, of Python's own class.
+      TypeError, ConcretizationTypeError: as `as_integer`.
     """
-    axis = operator.index(axis)
+    axis = as_integer(axis, "an axis")
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
     return axis % ndim
@@ -261,8 +302,7 @@ def integers(numbers, what="Parameters"):
 def _refused(message):
     if JIT_STATICALLY not in message:
         return TypeError(message)
-    first = "Abstract tracer value encountered where concrete value is expected."
-    return ConcretizationTypeError(f"{first} {message}")
+    return ConcretizationTypeError(f"{CONCRETE}. {message}")
 
 
 def no_integers(what, numbers):

@@ -6,6 +6,7 @@ Reference: ``jax.device_put``, ``jax.device_get``, ``jax.block_until_ready``.
 """
 
 import enum
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import DTYPES
 from minijax.arrays.interchange import borrow
-from minijax.arrays.placement import Device, devices
+from minijax.arrays.placement import Device, SingleDeviceSharding, devices
 from minijax.arrays.sharding_types import Sharding
 from minijax.core import Array, Primitive, Tracer, impl_rules, methods
 from minijax.errors import ConcretizationTypeError
@@ -219,6 +220,42 @@ def process_count(backend: str | None = None) -> int:
 def process_indices(backend: str | None = None) -> list[int]:
     """Return the numbers of all processes."""
     return sorted({device.process_index for device in devices(backend)})
+
+
+def _renamed(old, new):
+    warnings.warn(
+        f"minijax.{old} has been renamed to minijax.{new}. This alias will eventually "
+        "be removed; please update your code.",
+        stacklevel=3,
+    )
+
+
+def host_id(backend: str | None = None) -> int:
+    """Return `process_index`, with a warning that it has this name now."""
+    _renamed("host_id", "process_index")
+    return process_index(backend)
+
+
+def host_count(backend: str | None = None) -> int:
+    """Return `process_count`, with a warning that it has this name now."""
+    _renamed("host_count", "process_count")
+    return process_count(backend)
+
+
+def host_ids(backend: str | None = None) -> list[int]:
+    """Return `process_indices`, with a warning that it has this name now."""
+    _renamed("host_ids", "process_indices")
+    return process_indices(backend)
+
+
+def make_single_device_sharding(
+    device: Device, *, memory_kind: str | None = None
+) -> SingleDeviceSharding:
+    """Return the `SingleDeviceSharding` of a device.
+
+    Reference: ``jax.sharding.make_single_device_sharding``.
+    """
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
 _PLATFORMS = {1: "cpu", 2: "cuda", 3: "cuda", 10: "rocm"}  # by DLPack's numbers

@@ -6,14 +6,13 @@ Reference: ``jax.numpy``.
 """
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import canonicalize_axis
+from minijax.arrays.checks import as_integer, canonicalize_axis
 from minijax.core import Array
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.promotion import check_arraylike, promote_dtypes
@@ -24,7 +23,6 @@ from minijax.numpy.matrices import diag
 from minijax.numpy.shapes import (
     arraylike,
     as_axis,
-    as_integer,
     as_shape,
     atleast_2d,
     atleast_3d,
@@ -70,7 +68,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     first, second = (canonicalize_axis(axis, m.ndim) for axis in axes)
     if first == second:
         raise ValueError("Axes must be different")
-    for _ in range(k % 4):
+    for _ in range(as_integer(k, "k of rot90") % 4):
         m = swapaxes(flip(m, second), first, second)
     return m
 
@@ -81,7 +79,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     Reference: ``jax.numpy.rollaxis``.
     """
     a = arraylike("rollaxis", a)
-    axis = canonicalize_axis(axis, a.ndim)
+    axis, start = canonicalize_axis(axis, a.ndim), as_integer(start, "start")
     if not -a.ndim <= start <= a.ndim:
         raise ValueError(f"{start=} must satisfy {-a.ndim}<=start<={a.ndim}")
     start += a.ndim * (start < 0)
@@ -285,7 +283,7 @@ def _as_line(name, arr, axis):
     arr = arraylike(name, arr)
     if axis is None:
         return ravel(arr), 0
-    return arr, canonicalize_axis(operator.index(axis), arr.ndim)
+    return arr, canonicalize_axis(axis, arr.ndim)
 
 
 def _known_places(name, obj):

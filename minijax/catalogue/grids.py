@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.arrays.settings import config
 from minijax.catalogue.ranges import arange, linspace
@@ -27,7 +28,6 @@ from minijax.numpy.scalar_types import result_type
 from minijax.numpy.selection import clip
 from minijax.numpy.shapes import (
     arraylike,
-    as_integer,
     broadcast_to,
     expand_dims,
     ravel,
@@ -203,7 +203,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
     Reference: ``jax.numpy.triu_indices``.
     """
-    return _where_true(1 - _lower(n, k - 1, m))
+    return _where_true(1 - _lower(n, as_integer(k, "the offset of a diagonal") - 1, m))
 
 
 def _sizes_of_matrix(name, arr):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import canonicalize_axis
+from minijax.arrays.checks import as_integer, canonicalize_axis
 from minijax.catalogue.ranges import linspace
 from minijax.core import Array
 from minijax.lax.promotion import (
@@ -31,7 +31,6 @@ from minijax.numpy.scalar_types import result_type
 from minijax.numpy.shapes import (
     arraylike,
     as_axes,
-    as_integer,
     broadcast_shapes,
     broadcast_to,
     expand_dims,
@@ -346,7 +345,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     Reference: ``jax.numpy.polyder``.
     """
     check_arraylike("polyder", p)
-    [p] = map(as_array, promote_dtypes_inexact(p))
+    [p], m = map(as_array, promote_dtypes_inexact(p)), as_integer(m, "m of polyder")
     if m < 0:
         raise ValueError("Order of derivative must be positive")
     if m == 0:

@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.arrays.interchange import promised
 from minijax.arrays.transfer import placed
@@ -20,7 +21,7 @@ from minijax.errors import ConcretizationTypeError
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import check_arraylike, common_type, promote_dtypes_inexact
 from minijax.numpy.creation import astype
-from minijax.numpy.shapes import as_integer, broadcast_shapes, moveaxis, reshape
+from minijax.numpy.shapes import broadcast_shapes, moveaxis, reshape
 from minijax.numpy.ufuncs import as_array, stretch
 from minijax.typing import ArrayLike
 
@@ -101,7 +102,8 @@ def linspace(
 
     Reference: ``jax.numpy.linspace``.
     """
-    if as_integer(num, "the number of samples") < 0:
+    num = as_integer(num, "the number of samples")
+    if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     check_arraylike("linspace", start, stop)
     ends = promote_dtypes_inexact(start, stop)

@@ -6,13 +6,13 @@ Reference: ``jax.numpy.gradient``, ``jax.numpy.cov``, ``jax.numpy.polymul``.
 """
 
 import builtins
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import is_inexact
 from minijax.catalogue.measures import average
 from minijax.core import Array
@@ -297,7 +297,7 @@ def polyint(p: Any, m: int = 1, k: Any | None = None) -> Array:
 
     Reference: ``jax.numpy.polyint``.
     """
-    m, k = operator.index(m), 0 if k is None else k
+    m, k = as_integer(m, "m of polyint"), 0 if k is None else k
     check_arraylike("polyint", p, k)
     p, k = map(as_array, promote_dtypes_inexact(p, k))
     if m < 0:

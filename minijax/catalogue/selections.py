@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.checks import as_integer
 from minijax.catalogue.floats import copysign
 from minijax.catalogue.grids import _in_bounds
 from minijax.catalogue.ranges import arange
@@ -299,6 +300,7 @@ def unpackbits(
     bits = astype((expand_dims(rows, -1) & weights) != 0, np.uint8)
     bits = reshape(bits, (*rows.shape[:-1], 8 * rows.shape[-1]))
     if count is not None:
+        count = as_integer(count, "count of unpackbits")
         missing = builtins.max(count - bits.shape[-1], 0)
         bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)])[..., :count]
     return swapaxes(bits, axis, -1)

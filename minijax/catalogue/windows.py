@@ -8,16 +8,16 @@ Reference: ``jax.numpy.hanning`` and its kin.
 import math
 
 from minijax import lax
+from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
 from minijax.numpy.creation import ones
 from minijax.numpy.elementwise import absolute, cos
-from minijax.numpy.shapes import as_integer
 
 
 def _window(M, weights):
     """Return ``weights(n, M - 1)`` for n = 0, ..., M - 1; a single weight is 1."""
-    M = as_integer(M, "the length of a window") if isinstance(M, Array) else int(M)
+    M = as_integer(int(M) if isinstance(M, float) else M, "the length of a window")
     dtype = canonicalize_dtype(float)
     return ones(M, dtype) if M <= 1 else weights(lax.iota(dtype, M), M - 1)
 

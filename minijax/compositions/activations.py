@@ -11,9 +11,8 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.checks import canonicalize_axis
+from minijax.arrays.checks import as_integer, canonicalize_axis
 from minijax.core import Array
-from minijax.indexing.nonzeros import as_size
 from minijax.lax.promotion import promote_dtypes_inexact
 from minijax.numpy.shapes import arraylike
 from minijax.own_rules.tangent_rules import custom_jvp
@@ -300,9 +299,9 @@ def one_hot(
     Reference: ``jax.nn.one_hot``.
     """
     z = jnp.asarray(x)
-    size = as_size(num_classes, "It is `num_classes` of one_hot.")
+    size = as_integer(num_classes, "num_classes of one_hot")
     dtype = dtype or jnp.result_type(float)
-    if not isinstance(axis, int):
+    if not hasattr(axis, "__index__"):  # the name of an axis
         if size != lax.axis_size(axis):
             raise ValueError(
                 f"Expected num_classes to match the size of axis {axis}, but {size} "

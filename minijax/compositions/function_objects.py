@@ -5,7 +5,6 @@
 Reference: ``jax.numpy.ufunc``.
 """
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from minijax import eval_shape, lax, vmap
 from minijax import numpy as jnp
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import canonicalize_axis
+from minijax.arrays.checks import as_integer, canonicalize_axis, integers
 from minijax.core import Array
 from minijax.errors import present
 from minijax.lax.promotion import check_arraylike
@@ -66,8 +65,8 @@ class ufunc:
         reduceat: Callable[..., Any] | None = None,
     ):
         self.func, self.identity = func, identity
-        self.nin, self.nout = operator.index(nin), operator.index(nout)
-        self.nargs = self.nin if nargs is None else operator.index(nargs)
+        self.nin, self.nout = integers((nin, nout), "nin and nout")
+        self.nargs = self.nin if nargs is None else as_integer(nargs, "nargs")
         self.__name__, self.__doc__ = name or func.__name__, func.__doc__
         self._call = call or self._element_by_element
         self._reduce = reduce or self._reduce_by_scan

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
+from minijax.arrays.checks import as_integer
 from minijax.core import Array
-from minijax.indexing.nonzeros import as_size
 from minijax.lax.promotion import promote_dtypes_inexact
 from minijax.numpy.shapes import arraylike
 from minijax.typing import ArrayLike
@@ -39,7 +39,7 @@ def histogram_bin_edges(
     [z] = promote_dtypes_inexact(arraylike("histogram_bin_edges", a))
     if np.ndim(bins) == 1:
         return arraylike("histogram_bin_edges", bins).astype(z.dtype)
-    count = as_size(bins, "The error arose in the argument bins of a histogram.")
+    count = as_integer(bins, "the argument bins of a histogram")
     ends = (z.min(), z.max()) if range is None else range
     if len(ends) != 2:
         raise ValueError(

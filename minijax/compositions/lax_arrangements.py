@@ -15,10 +15,11 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import integers
+from minijax.arrays.checks import INT, check_kind, check_same_dtype, integers
 from minijax.arrays.placement import default_backend
 from minijax.arrays.transfer import device_put_p as device_put_p
 from minijax.core import Array
+from minijax.lax.factories import unify
 from minijax.numpy.fft.fourier import fft_p as fft_p
 from minijax.pytrees.functions import tree_map
 from minijax.pytrees.treedefs import tree_flatten
@@ -78,6 +79,32 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
             f"lax.tile takes a number for each axis of {typeof(operand)}, got {reps}."
         )
     return jnp.tile(operand, reps)
+
+
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Return the upper half of the bits of products of integers, elementwise.
+
+    Both factors are cut into two halves, as in long multiplication: no product of
+    halves has more bits than the dtype.
+
+    Raises:
+      TypeError: unless `x` and `y` are of one integer dtype.
+
+    Reference: ``jax.lax.mulhi``; Warren, *Hacker's Delight*, 2nd ed., section 8-2.
+    """
+    x, y = unify(x, y)
+    avals = [typeof(x), typeof(y)]
+    check_same_dtype("mulhi", avals)
+    check_kind("mulhi", INT, avals)
+    kind, bits = avals[0].dtype.type, 4 * avals[0].dtype.itemsize
+    half, mask = kind(bits), kind((1 << bits) - 1)
+    signed = avals[0].dtype.kind == "i"
+    high = lax.shift_right_arithmetic if signed else lax.shift_right_logical
+    x1, x0 = high(x, half), lax.bitwise_and(x, mask)
+    y1, y0 = high(y, half), lax.bitwise_and(y, mask)
+    middle = lax.mul(x1, y0) + lax.shift_right_logical(lax.mul(x0, y0), half)
+    rest = lax.bitwise_and(middle, mask) + lax.mul(x0, y1)
+    return lax.mul(x1, y1) + high(middle, half) + high(rest, half)
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:

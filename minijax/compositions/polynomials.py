@@ -11,6 +11,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array, Tracer
 from minijax.errors import ConcretizationTypeError
@@ -114,8 +115,9 @@ def polyfit(
     Reference: ``jax.numpy.polyfit``.
     """
     places, values = promote_dtypes_inexact(jnp.asarray(x), jnp.asarray(y))
-    _check_points(places, values, int(deg))
-    powers, axes = jnp.vander(places, int(deg) + 1), values.ndim
+    deg = as_integer(deg, "deg of polyfit")
+    _check_points(places, values, deg)
+    powers, axes = jnp.vander(places, deg + 1), values.ndim
     if w is not None:
         weights = _point_weights(w, places)
         powers = powers * weights[:, None]
@@ -130,7 +132,7 @@ def polyfit(
         return fit
     base = jnp.linalg.inv((powers / sizes).T @ (powers / sizes))
     base = base / jnp.outer(sizes, sizes)
-    factor = 1 if cov == "unscaled" else found[1] / (len(places) - int(deg) - 1)
+    factor = 1 if cov == "unscaled" else found[1] / (len(places) - deg - 1)
     return fit, (base * factor if axes == 1 else base[:, :, None] * factor)
 
 
@@ -234,9 +236,10 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
     Reference: ``jax.numpy.kaiser``.
     """
-    dtype, last = canonicalize_dtype(float), int(M) - 1
+    M = as_integer(int(M) if isinstance(M, float) else M, "the length of a window")
+    dtype, last = canonicalize_dtype(float), M - 1
     if last <= 0:
-        return jnp.ones(int(M), dtype)
+        return jnp.ones(M, dtype)
     half, steep = last / 2, jnp.asarray(beta, dtype)
-    place = (jnp.arange(int(M), dtype=dtype) - half) / half
+    place = (jnp.arange(M, dtype=dtype) - half) / half
     return i0(jnp.sqrt(1 - place**2) * steep) / i0(steep)

@@ -8,9 +8,9 @@ Reference: ``jax.numpy.union1d``, ``jax.numpy.intersect1d``.
 from typing import Any, NamedTuple
 
 from minijax import numpy as jnp
+from minijax.arrays.checks import as_integer
 from minijax.compositions.sets import SIZE_OF_UNIQUE, distinct, unique
 from minijax.core import Array
-from minijax.indexing.nonzeros import as_size
 from minijax.lax.promotion import promote_dtypes
 from minijax.numpy.shapes import arraylike
 from minijax.typing import ArrayLike
@@ -46,7 +46,7 @@ def merged(sets: Any) -> Any:
 def _selected(values, wanted, size, fill_value):
     """Return the values that are wanted, `size` of them, and which ones are real."""
     count = wanted.sum()
-    size = as_size(count if size is None else size, SIZE_OF_UNIQUE)
+    size = as_integer(count if size is None else size, "size", SIZE_OF_UNIQUE)
     if not len(values):
         nothing = jnp.full(size, 0 if fill_value is None else fill_value)
         return nothing.astype(values.dtype), jnp.zeros(size, int), jnp.zeros(size, bool)

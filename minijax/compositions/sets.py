@@ -12,8 +12,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.checks import canonicalize_axis
-from minijax.indexing.nonzeros import as_size
+from minijax.arrays.checks import as_integer, canonicalize_axis
 from minijax.numpy.shapes import arraylike
 from minijax.typing import ArrayLike
 
@@ -96,7 +95,7 @@ def distinct(x, equal_nan=True, size=None, fill_value=None):
     rows = x.reshape(n, math.prod(rest))
     inexact = jnp.issubdtype(x.dtype, np.inexact)
     rows, new, places = sorted_rows(rows, equal_nan and inexact)
-    size = as_size(new.sum() if size is None else size, SIZE_OF_UNIQUE)
+    size = as_integer(new.sum() if size is None else size, "size", SIZE_OF_UNIQUE)
     inverse = jnp.zeros(n, int).at[places].set(jnp.cumsum(new) - 1)
     if not n:
         values = jnp.full((size, *rest), 0 if fill_value is None else fill_value)

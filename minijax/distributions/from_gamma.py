@@ -5,7 +5,6 @@
 Reference: ``jax.random``.
 """
 
-import operator
 from functools import partial
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.checks import refuse_sharding
+from minijax.arrays.checks import as_integer, refuse_sharding
 from minijax.arrays.dtypes import check_dtype
 from minijax.core import Array
 from minijax.distributions.choices import rademacher
@@ -163,7 +162,7 @@ def ball(
     refuse_sharding("ball", out_sharding)
     key, _ = check_one_key("ball", key)
     dtype = check_dtype(float if dtype is None else dtype, "ball")
-    return _ball(key, shape_asked(shape), dtype, operator.index(d), p)
+    return _ball(key, shape_asked(shape), dtype, as_integer(d, "d of ball"), p)
 
 
 @partial(jit, static_argnums=(1, 2))

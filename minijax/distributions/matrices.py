@@ -7,14 +7,13 @@ classical compact groups* (2007).
 """
 
 from functools import partial
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.checks import refuse_sharding
+from minijax.arrays.checks import integers, refuse_sharding
 from minijax.core import Array
 from minijax.distributions.sampling import check_shape
 from minijax.jitting.api import jit
@@ -88,7 +87,7 @@ def orthogonal(
     """
     refuse_sharding("orthogonal", out_sharding)
     key, _ = check_one_key("orthogonal", key)
-    n, m = index(n), index(n if m is None else m)
+    n, m = integers([n, n if m is None else m], "n and m")
     inexact = np.inexact, "a float or complex dtype"
     dtype = sampled_dtype("orthogonal", dtype, float, *inexact)
     return _orthogonal(key, (*shape_asked(shape), n, m), dtype)

@@ -14,14 +14,14 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.checks import canonicalize_axis, refuse_sharding
+from minijax.arrays.checks import as_integer, canonicalize_axis, refuse_sharding
 from minijax.arrays.dtypes import issubdtype
 from minijax.core import Array
 from minijax.distributions.choices import randint
 from minijax.distributions.inversion import gumbel
 from minijax.jitting.api import jit
 from minijax.lax.promotion import promote_dtypes_inexact
-from minijax.numpy.shapes import arraylike, as_integer, as_shape
+from minijax.numpy.shapes import arraylike, as_shape
 from minijax.randomness.making_keys import check_one_key, split_keys
 from minijax.randomness.uniform import bits_of_key, uniform
 from minijax.sorting.largest import largest_first

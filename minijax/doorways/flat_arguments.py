@@ -7,11 +7,11 @@ Reference: ``jax.api_util``.
 
 import functools
 import inspect
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.checks import integers
 from minijax.doorways.wrapped_functions import (
     DebugInfo,
     WrappedFun,
@@ -102,7 +102,7 @@ def argnums_partial(
     Reference: ``jax.api_util.argnums_partial``.
     """
     wanted = dyn_argnums if isinstance(dyn_argnums, Iterable) else [dyn_argnums]
-    positions = tuple([operator.index(each) % len(args) for each in wanted])
+    positions = tuple([n % len(args) for n in integers(wanted, "argnums")])
     kind = _Static if require_static_args_hashable else _Unhashable
     fixed = []
     for position, arg in enumerate(args):

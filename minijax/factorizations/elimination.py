@@ -10,6 +10,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import primitive_rules
+from minijax.arrays.checks import as_integer
 from minijax.core import Array, Primitive
 from minijax.factorizations.lapack import eliminated, factored, permuted_by
 from minijax.factorizations.matrices import (
@@ -136,6 +137,6 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
 
     Reference: ``jax.lax.linalg.lu_pivots_to_permutation``.
     """
-    how = {"permutation_size": permutation_size}
+    how = {"permutation_size": as_integer(permutation_size, "permutation_size")}
     [permutation] = lu_pivots_to_permutation_p.bind(pivots, **how)
     return permutation

@@ -7,11 +7,11 @@ Reference: ``jax.numpy.linalg``.
 
 import math
 from functools import partial, reduce
-from operator import index
 from typing import NamedTuple
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.checks import as_integer
 from minijax.batching.trace import vmap
 from minijax.branches.calling import vectorize
 from minijax.core import Array
@@ -98,7 +98,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         )
     if x.shape[-2] != x.shape[-1]:
         raise TypeError("Last 2 dimensions of the array must be square")
-    n = index(n)
+    n = as_integer(n, "n of matrix_power")
     if n == 0:
         return jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape)
     square, factors = inv(x) if n < 0 else x, []
@@ -113,7 +113,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
     Reference: ``jax.numpy.linalg.tensorinv``.
     """
-    a, ind = arraylike("linalg.tensorinv", a), index(ind)
+    a, ind = arraylike("linalg.tensorinv", a), as_integer(ind, "ind of tensorinv")
     if ind <= 0:
         raise ValueError(f"ind must be a positive integer; got {ind=}")
     rows, columns = a.shape[:ind], a.shape[ind:]

@@ -5,7 +5,6 @@
 Reference: ``jax.lax.dynamic_slice``, ``jax.lax.dynamic_update_slice``.
 """
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import check_same_dtype, integers
+from minijax.arrays.checks import as_integer, check_same_dtype, integers
 from minijax.arrays.dtypes import kind_of
 from minijax.core import Array, Primitive
 from minijax.typing import ArrayLike
@@ -161,13 +160,14 @@ def dynamic_slice_in_dim(
     shape = typeof(operand).shape
     starts, allowed = _along(axis, start_index, len(shape), allow_negative_indices)
     sizes = [*shape]
-    sizes[int(axis)] = operator.index(slice_size)
+    sizes[as_integer(axis, "an axis")] = as_integer(slice_size, "slice_size")
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allowed)
 
 
 def _along(axis, start, rank, allowed):
     starts, flags = [_zero_like(start)] * rank, [False] * rank
-    starts[int(axis)], flags[int(axis)] = start, allowed
+    axis = as_integer(axis, "an axis")
+    starts[axis], flags[axis] = start, allowed
     return starts, flags
 
 

@@ -6,13 +6,12 @@ Reference: ``jax.numpy.nonzero``, ``jax.numpy.compress``, ``jax.numpy.bincount``
 """
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import refuse_sharding
+from minijax.arrays.checks import as_integer, refuse_sharding
 from minijax.arrays.dtypes import kind_of
 from minijax.catalogue.ranges import arange
 from minijax.core import Array
@@ -26,22 +25,6 @@ from minijax.numpy.statistics import cumsum
 from minijax.numpy.ufuncs import as_bool, where
 from minijax.operators.entries import known_value
 from minijax.typing import ArrayLike
-
-
-def as_size(value, message):
-    """Return a number that decides a shape as an ``int``.
-
-    Raises:
-      ConcretizationTypeError: if it is not known.
-    """
-    known = known_value(value)
-    if known is None:
-        raise ConcretizationTypeError(
-            "Abstract tracer value encountered where concrete value is expected: "
-            f"{value!r}. {message}"
-        )
-    return operator.index(np.asarray(known).item())
-
 
 SIZE_OF_NONZERO = (
     "The size argument of jnp.nonzero must be statically specified to use jnp.nonzero "
@@ -74,7 +57,7 @@ def nonzero(
         )
     mask = as_bool(x)
     found = _sum(mask)
-    size = as_size(found if size is None else size, SIZE_OF_NONZERO)
+    size = as_integer(found if size is None else size, "size", SIZE_OF_NONZERO)
     if not x.size or not size:
         return tuple(zeros(size, int) for _ in x.shape)
     numbers = bincount(cumsum(mask.reshape(-1)), length=size)
@@ -138,7 +121,7 @@ def bincount(
             f"{x.shape}"
         )
     length = _length_of_counts(x, minlength) if length is None else length
-    length = as_size(length, "It is the argument 'length' of jnp.bincount.")
+    length = as_integer(length, "the argument 'length' of jnp.bincount")
     counts = zeros(length, typeof(weights).dtype)
     return counts.at[clip(x, 0)].add(weights, mode="drop")
 

@@ -5,7 +5,6 @@
 Reference: ``jax.numpy.take``, ``jax.numpy.take_along_axis``, ``jax.numpy.put``.
 """
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -69,7 +68,7 @@ def take(
         raise NotImplementedError("The 'out' argument to jnp.take is not supported.")
     x, places = arraylike("take", a), arraylike("take", indices)
     x = ravel(x) if axis is None else x
-    axis = canonicalize_axis(0 if axis is None else operator.index(axis), x.ndim)
+    axis = canonicalize_axis(0 if axis is None else axis, x.ndim)
     places, gather_mode = indices_inside(places, x.shape[axis], mode)
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     if not x.shape[axis]:

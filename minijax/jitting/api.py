@@ -5,14 +5,17 @@
 Reference: ``jax.jit``, ``jax.disable_jit``, ``jax.clear_caches``.
 """
 
+import gc
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, TypedDict, Unpack, overload
 
+from minijax.arrays.array import ArrayImpl
 from minijax.arrays.placement import Device, devices, finders, platforms
 from minijax.arrays.settings import config
+from minijax.core import Array
 from minijax.forgetting.remembering import caches
 from minijax.jitting.arguments import chosen, positional, signature_of
 from minijax.jitting.compilation import backends
@@ -171,6 +174,22 @@ def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
     Reference: ``jax.explain_cache_misses``.
     """
     return config.override("jax_explain_cache_misses", new_val)
+
+
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """Return the arrays of a platform that something still refers to.
+
+    Python's garbage collector is asked for all its objects, so it takes milliseconds.
+    Arrays whose memory was given up do not count.
+
+    Args:
+      platform: name of the platform, by default that of the default device.
+
+    Reference: ``jax.live_arrays``.
+    """
+    here = {*devices(platform)}
+    found = [x for x in gc.get_objects() if isinstance(x, ArrayImpl)]
+    return [x for x in found if not x.is_deleted() and {*x.devices()} & here]
 
 
 def clear_caches() -> None:

@@ -7,12 +7,12 @@ Reference: ``static_argnums`` and ``static_argnames`` of ``jax.jit``.
 
 import inspect
 import math
-import operator
 import warnings
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from minijax.arrays.array import ArrayImpl
+from minijax.arrays.checks import as_integer
 from minijax.core import Tracer, methods
 from minijax.errors import ConcretizationTypeError, JaxRuntimeError
 from minijax.forgetting.programs import prune
@@ -124,7 +124,9 @@ def chosen(kind, parameters, argnums, argnames):
       TypeError: if numbers are no integers or names no strings.
       ValueError: if the function has no such argument.
     """
-    nums = None if argnums is None else _integers(f"{kind}_argnums", argnums)
+    nums = argnums
+    if nums is not None:
+        nums = [as_integer(num, f"{kind}_argnums") for num in _several(argnums)]
     names = None if argnames is None else _strings(f"{kind}_argnames", argnames)
     if parameters is not None and nums is not None:
         nums = _check_nums(kind, parameters, nums)
@@ -138,15 +140,6 @@ def chosen(kind, parameters, argnums, argnames):
     return Chosen(tuple(nums), frozenset(names))
 
 
-def _integers(option, argnums):
-    try:
-        return [operator.index(num) for num in _several(argnums)]
-    except TypeError:
-        raise TypeError(
-            f"{option} is an integer or a sequence of integers, not {argnums!r}."
-        ) from None
-
-
 def _strings(option, argnames):
     names = _several(argnames)
     if not all(isinstance(name, str) for name in names):
@@ -158,7 +151,8 @@ def _strings(option, argnames):
 
 def _several(one_or_more):
     """Return a list of what is given alone or in a sequence."""
-    alone = isinstance(one_or_more, str) or not hasattr(one_or_more, "__iter__")
+    is_word = isinstance(one_or_more, str) or not hasattr(one_or_more, "__iter__")
+    alone = is_word or getattr(one_or_more, "ndim", 1) == 0
     return [one_or_more] if alone else list(one_or_more)
 
 

@@ -32,6 +32,7 @@ from minijax.compositions.lax_arrangements import device_put_p as device_put_p
 from minijax.compositions.lax_arrangements import dtype as dtype
 from minijax.compositions.lax_arrangements import empty as empty
 from minijax.compositions.lax_arrangements import fft_p as fft_p
+from minijax.compositions.lax_arrangements import mulhi as mulhi
 from minijax.compositions.lax_arrangements import platform_dependent as platform_dependent
 from minijax.compositions.lax_arrangements import ragged_dot as ragged_dot
 from minijax.compositions.lax_arrangements import reduce as reduce

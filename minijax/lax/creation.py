@@ -12,7 +12,13 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl, asarray_impl, primitive_rules
 from minijax.arrays.avals import ShapedArray, is_python_scalar, typeof
-from minijax.arrays.checks import NUMBER, check_kind, integers, refuse_sharding
+from minijax.arrays.checks import (
+    NUMBER,
+    as_integer,
+    check_kind,
+    integers,
+    refuse_sharding,
+)
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.interchange import promised
 from minijax.arrays.numerics import convert, fitting
@@ -139,7 +145,8 @@ def broadcasted_iota(
     """
     refuse_sharding("broadcasted_iota", out_sharding)
     dtype, shape = canonicalize_dtype(dtype), integers(shape, "Shapes")
-    [result] = iota_p.bind(dtype=dtype, shape=shape, dimension=int(dimension))
+    dimension = as_integer(dimension, "dimension of iota")
+    [result] = iota_p.bind(dtype=dtype, shape=shape, dimension=dimension)
     return result
 
 

@@ -6,7 +6,6 @@ Reference: ``jax.lax``.
 """
 
 import builtins
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.checks import (
     all_weak,
+    as_integer,
     canonicalize_axis,
     check_same_dtype,
     integers,
@@ -69,7 +69,8 @@ def slice(
 
     Reference: ``jax.lax.slice``.
     """
-    steps = None if strides is None or {*strides} <= {1} else integers(strides)
+    steps = integers(() if strides is None else strides)
+    steps = None if {*steps} <= {1} else steps
     starts, limits = integers(start_indices), integers(limit_indices)
     [result] = slice_p.bind(
         operand, start_indices=starts, limit_indices=limits, strides=steps
@@ -92,11 +93,11 @@ def slice_in_dim(
     axis = canonicalize_axis(axis, len(shape))
     size = shape[axis]
     starts, limits, strides = [0] * len(shape), [*shape], [1] * len(shape)
-    start = 0 if start_index is None else operator.index(start_index)
-    limit = size if limit_index is None else operator.index(limit_index)
+    start = 0 if start_index is None else as_integer(start_index, "start_index")
+    limit = size if limit_index is None else as_integer(limit_index, "limit_index")
     starts[axis] = start + size if start < 0 else start
     limits[axis] = limit + size if limit < 0 else limit
-    strides[axis] = stride
+    strides[axis] = as_integer(stride, "stride")
     return slice(operand, starts, limits, strides)
 
 
@@ -108,7 +109,7 @@ def index_in_dim(
     Reference: ``jax.lax.index_in_dim``.
     """
     shape = typeof(operand).shape
-    axis, index = canonicalize_axis(axis, len(shape)), operator.index(index)
+    axis, index = canonicalize_axis(axis, len(shape)), as_integer(index, "an index")
     if not -shape[axis] <= index < shape[axis]:
         raise IndexError(
             f"index {index} is out of bounds for axis {axis} with size {shape[axis]}"
@@ -230,6 +231,6 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
         raise ValueError("concatenate requires a non-empty sequence of arrays")
     if len(operands) == 1 and isinstance(operands[0], Array):
         return operands[0]
-    dimension = operator.index(dimension)
+    dimension = as_integer(dimension, "dimension of concatenate")
     [result] = concatenate_p.bind(*operands, dimension=dimension)
     return result

@@ -23,6 +23,7 @@ from minijax.arrays.checks import (
     ORDERED,
     REAL,
     all_weak,
+    as_integer,
     broadcast_strictly,
     check_kind,
     check_same_dtype,
@@ -177,7 +178,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
     Reference: ``jax.lax.integer_pow``.
     """
-    aval = typeof(x)
+    aval, y = typeof(x), as_integer(y, "the exponent of integer_pow")
     if y < 0 and kind_of(aval.dtype) in INT:
         raise TypeError(
             f"Integers cannot be raised to negative powers, got {aval} and power {y}."
@@ -219,8 +220,11 @@ def reduce_precision(
 
     Reference: ``jax.lax.reduce_precision``.
     """
-    bits = {"exponent_bits": int(exponent_bits), "mantissa_bits": int(mantissa_bits)}
-    [result] = reduce_precision_p.bind(operand, **bits)
+    [result] = reduce_precision_p.bind(
+        operand,
+        exponent_bits=as_integer(exponent_bits, "exponent_bits of reduce_precision"),
+        mantissa_bits=as_integer(mantissa_bits, "mantissa_bits of reduce_precision"),
+    )
     return result
 
 

@@ -5,8 +5,6 @@
 Reference: ``jax.lax``.
 """
 
-import operator
-
 import numpy as np
 
 from minijax.arrays.array import primitive_rules
@@ -17,6 +15,7 @@ from minijax.arrays.checks import (
     INEXACT,
     NUMBER,
     ORDERED,
+    as_integer,
     check_axes,
     check_kind,
     without,
@@ -75,7 +74,7 @@ def arg_reduction(name):
 
     def function(operand, axis, index_dtype):
         dtype = canonicalize_dtype(index_dtype)
-        axes = (operator.index(axis),)
+        axes = (as_integer(axis, "an axis"),)
         [result] = primitive.bind(operand, axes=axes, index_dtype=dtype)
         return result
 
@@ -104,7 +103,8 @@ def cumulative(name, accumulate, accepts=NUMBER):
         return xp.flip(accumulate(xp, xp.flip(x, axis), axis), axis)
 
     def function(operand, axis=0, reverse=False):
-        [result] = primitive.bind(operand, axis=int(axis), reverse=bool(reverse))
+        axis = as_integer(axis, "an axis")
+        [result] = primitive.bind(operand, axis=axis, reverse=bool(reverse))
         return result
 
     primitive_rules(primitive, shape, compute)

@@ -9,7 +9,6 @@ Reference: ``jax.lax``.
 
 import builtins
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -130,7 +129,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 
     Reference: ``jax.lax.transpose``.
     """
-    permutation = tuple(map(operator.index, permutation))
+    permutation = integers(permutation)
     if isinstance(operand, Array) and permutation == (*range(operand.ndim),):
         return operand
     [result] = transpose_p.bind(operand, permutation=permutation)

@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import is_python_scalar, typeof
+from minijax.arrays.checks import as_integer
 from minijax.arrays.interchange import promised
 from minijax.core import Array, Tracer
 from minijax.lax.conversion import astype as as_type
@@ -22,7 +23,6 @@ from minijax.lax.promotion import (
     promote_shapes,
 )
 from minijax.numpy.elementwise import part_by_part
-from minijax.numpy.shapes import as_integer
 from minijax.numpy.ufuncs import as_array, by_kind, constant, kind, named, where
 from minijax.switches.promotion import check_operands
 from minijax.typing import ArrayLike

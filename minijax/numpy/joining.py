@@ -5,14 +5,13 @@
 Reference: ``jax.numpy``.
 """
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import refuse_sharding
+from minijax.arrays.checks import as_integer, refuse_sharding
 from minijax.arrays.dtypes import check_dtype
 from minijax.arrays.interchange import promised
 from minijax.core import Array, Tracer
@@ -24,7 +23,6 @@ from minijax.numpy.shapes import (
     arraylike,
     as_axes,
     as_axis,
-    as_integer,
     as_shape,
     atleast_1d,
     atleast_2d,
@@ -210,12 +208,14 @@ def repeat(
     refuse_sharding("repeat", out_sharding)
     a, repeats = promised(a), _known_repeats(promised(repeats), total_repeat_length)
     check_arraylike("repeat", a, repeats)
+    if total_repeat_length is not None:
+        total_repeat_length = as_integer(total_repeat_length, "total_repeat_length")
     if axis is None:
         return repeat(ravel(a), repeats, 0, total_repeat_length=total_repeat_length)
     a = as_array(a) if np.ndim(a) else ravel(a)
     axis = as_axis(axis, a.ndim)
     if not np.ndim(repeats) and total_repeat_length is None:
-        return _repeat_all(a, operator.index(repeats), axis)
+        return _repeat_all(a, as_integer(repeats, "repeats"), axis)
     if isinstance(repeats, Tracer):
         return _look_up(a, repeats, axis, total_repeat_length)
     counts = _repeat_counts(a.shape[axis], np.asarray(repeats), total_repeat_length)

@@ -5,17 +5,17 @@
 Reference: ``jax.numpy``.
 """
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.arrays.checks import as_integer
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.creation import astype, full_like
-from minijax.numpy.shapes import arraylike, as_integer, as_shape, moveaxis, reshape
+from minijax.numpy.shapes import arraylike, as_shape, moveaxis, reshape
 from minijax.numpy.ufuncs import stretch
 from minijax.typing import ArrayLike
 
@@ -53,7 +53,7 @@ def eye(
     Reference: ``jax.numpy.eye``.
     """
     check_offset("eye", k, ValueError)
-    M = N if M is None else M
+    N, M = as_shape((N, N if M is None else M))
     if not isinstance(k, Array):  # beyond the matrix, all diagonals are alike
         k = int(np.clip(k, *as_shape((-N, M))))
     return astype(diagonal_mask(N, M, k, lax.eq), dtype, device=device)
@@ -70,7 +70,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     Reference: ``jax.numpy.tri``.
     """
     check_offset("tri", k, TypeError)
-    mask = diagonal_mask(N, N if M is None else M, k, lax.ge)
+    N, M = as_shape((N, N if M is None else M))
+    mask = diagonal_mask(N, M, k, lax.ge)
     return astype(mask, dtype)
 
 
@@ -111,7 +112,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
     Reference: ``jax.numpy.diag``.
     """
-    v, k = arraylike("diag", v), operator.index(k)
+    v, k = arraylike("diag", v), as_integer(k, "k of diag")
     if v.ndim not in (1, 2):
         raise ValueError(f"diag input must be 1d or 2d, got {typeof(v)}")
     if v.ndim == 2:
@@ -128,7 +129,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
     Reference: ``jax.numpy.diag_indices``.
     """
-    return (lax.iota(int, n),) * ndim
+    return (lax.iota(int, n),) * as_integer(ndim, "ndim of diag_indices")
 
 
 def meshgrid(

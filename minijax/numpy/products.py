@@ -5,17 +5,16 @@
 Reference: ``jax.numpy``.
 """
 
-import operator
 from typing import Any
 
 from minijax import lax
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import refuse_sharding
+from minijax.arrays.checks import as_integer, integers, refuse_sharding
 from minijax.arrays.interchange import promised
 from minijax.core import Array
 from minijax.lax.promotion import check_arraylike, promote_dtypes
 from minijax.numpy.elementwise import conjugate
-from minijax.numpy.shapes import as_axes, as_integer, broadcast_shapes, ravel
+from minijax.numpy.shapes import as_axes, broadcast_shapes, ravel
 from minijax.numpy.ufuncs import as_array, multiply
 from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
@@ -206,7 +205,7 @@ def tensordot(
 
 def _known_axes(given):
     several = isinstance(given, (tuple, list))
-    return [*map(operator.index, given)] if several else given
+    return integers(given) if several else given
 
 
 def _pairs(axes, a, b):

@@ -6,17 +6,20 @@ Reference: ``jax.numpy``.
 """
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import canonicalize_axis, no_integers, refuse_sharding
+from minijax.arrays.checks import (
+    canonicalize_axis,
+    integers,
+    no_integers,
+    refuse_sharding,
+)
 from minijax.arrays.interchange import promised
 from minijax.core import Array
-from minijax.errors import ConcretizationTypeError, TracerIntegerConversionError
 from minijax.lax.promotion import check_arraylike
 from minijax.numpy.ufuncs import as_array, stretch
 from minijax.typing import ArrayLike
@@ -36,9 +39,9 @@ def as_shape(shape):
       TypeError: if a size is not an integer with a known value.
     """
     try:
-        sizes = np.asarray(shape).tolist() if hasattr(shape, "dtype") else shape
+        sizes = np.asarray(shape) if hasattr(shape, "dtype") else shape
         sizes = tuple(sizes) if np.iterable(sizes) else (sizes,)
-        return tuple(map(operator.index, sizes))
+        return integers(sizes, "Shapes")
     except TypeError:
         raise TypeError(no_integers("Shapes", shape)) from None
 
@@ -67,23 +70,7 @@ def as_axis(axis, ndim):
     Raises:
       ValueError: if there is no such axis.
     """
-    return canonicalize_axis(operator.index(axis), ndim)
-
-
-def as_integer(x, what):
-    """Return an integer that decides what a program is, such as an axis or a count.
-
-    Raises:
-      ConcretizationTypeError: if a tracer has no number yet.
-    """
-    try:
-        return operator.index(x)
-    except TracerIntegerConversionError:
-        raise ConcretizationTypeError(
-            "Abstract tracer value encountered where concrete value is expected: "
-            f"{what} is part of the program, so it cannot be {x!r}, which has no "
-            f"number while it is traced. {getattr(x, 'provenance', str)()}".rstrip()
-        ) from None
+    return canonicalize_axis(axis, ndim)
 
 
 def as_axes(axis, ndim):
@@ -94,8 +81,9 @@ def as_axes(axis, ndim):
     """
     if axis is None:
         return tuple(range(ndim))
-    given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
-    axes = tuple(as_axis(as_integer(one, "an axis"), ndim) for one in given)
+    several = isinstance(axis, (tuple, list)) or getattr(axis, "ndim", 0) == 1
+    given = tuple(axis) if several else (axis,)
+    axes = tuple(as_axis(one, ndim) for one in given)
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axis': {given}")
     return axes

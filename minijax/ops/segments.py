@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import refuse_sharding
+from minijax.arrays.checks import as_integer, refuse_sharding
 from minijax.arrays.dtypes import kind_of
 from minijax.core import Array
 from minijax.indexing.dimension_numbers import Promises
-from minijax.indexing.nonzeros import as_size
 from minijax.indexing.scatters import scatter_max, scatter_min, scatter_mul
 from minijax.indexing.updates import scatter_index
 from minijax.numpy.creation import astype, full
 from minijax.numpy.reductions import _sum, prod
 from minijax.numpy.reductions import max as max_along
 from minijax.numpy.reductions import min as min_along
-from minijax.numpy.shapes import arraylike, as_integer
+from minijax.numpy.shapes import arraylike
 from minijax.typing import ArrayLike
 
 
@@ -44,7 +43,8 @@ def greatest(dtype):
 def count_segments(segment_ids, num_segments):
     """Return how many segments there are: one more than the largest number."""
     if num_segments is None:
-        num_segments = as_size(segment_ids.max() + 1, COUNT_OF_SEGMENTS)
+        count = segment_ids.max() + 1
+        num_segments = as_integer(count, "num_segments", COUNT_OF_SEGMENTS)
     if as_integer(num_segments, "num_segments") < 0:
         raise ValueError("num_segments must be non-negative.")
     return num_segments

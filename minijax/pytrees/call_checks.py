@@ -6,11 +6,11 @@ Reference: ``jax.api_util``, ``jax.jvp``.
 """
 
 import inspect
-import operator
 
 import numpy as np
 
 from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import float0, tangent_dtype
 from minijax.lax import broadcast_in_dim
 from minijax.numpy.ufuncs import as_array
@@ -46,7 +46,7 @@ def resolve_argnums(name, argnums, num_args, error=TypeError):
     """
     positions = []
     for argnum in argnums if isinstance(argnums, (tuple, list)) else [argnums]:
-        position = _as_integer(name, argnum)
+        position = as_integer(argnum, f"argnums of {name}")
         if position >= num_args:
             raise error(
                 f"{name}: differentiating with respect to argnums={argnums} requires "
@@ -62,16 +62,6 @@ def resolve_argnums(name, argnums, num_args, error=TypeError):
     if len(set(positions)) < len(positions):
         raise ValueError(f"{name}: argnums={argnums} names an argument twice.")
     return tuple(positions)
-
-
-def _as_integer(name, argnum):
-    try:
-        return operator.index(argnum)
-    except TypeError:
-        raise TypeError(
-            f"{name} needs an integer or a tuple of integers as argnums, "
-            f"got {argnum!r}."
-        ) from None
 
 
 def positional_names(fun, count):

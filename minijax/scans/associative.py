@@ -7,7 +7,6 @@ Applications* (1990).
 """
 
 from collections.abc import Callable
-from operator import index
 from typing import Any
 
 from minijax import lax
@@ -131,7 +130,7 @@ def common_axis(elems, axis):
             raise AttributeError(
                 f"associative_scan: elems{path} is {leaf!r}; it has to be an array."
             )
-    axis = canonicalize_axis(index(axis), leaves[0][1].ndim)
+    axis = canonicalize_axis(axis, leaves[0][1].ndim)
     sizes = [leaf.shape[axis : axis + 1] for _, leaf in leaves]
     if len({*sizes}) > 1:
         listed = [f"elems{path} of shape {leaf.shape}" for path, leaf in leaves]

@@ -13,7 +13,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import asarray_impl, shape_rules
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import canonicalize_axis
+from minijax.arrays.checks import as_integer, canonicalize_axis
 from minijax.arrays.dtypes import kind_of
 from minijax.arrays.settings import enable_x64
 from minijax.batching.rules import vmap_rules
@@ -26,7 +26,7 @@ from minijax.jaxprs.shape_structs import ShapeDtypeStruct
 from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.costs import cost_rules
 from minijax.kernels.program_steps import kernel_rules
-from minijax.numpy.shapes import as_integer, moveaxis
+from minijax.numpy.shapes import moveaxis
 from minijax.reverse.transposition import transpose_rules
 from minijax.sorting.primitive import sort_p
 from minijax.sorting.rules import sort_cost
@@ -245,8 +245,8 @@ def approx_max_k(
     """
     values, places = approx_top_k_p.bind(
         operand,
-        k=k,
-        reduction_dimension=reduction_dimension,
+        k=as_integer(k, "k"),
+        reduction_dimension=as_integer(reduction_dimension, "an axis"),
         recall_target=recall_target,
         is_max_k=True,
         reduction_input_size_override=reduction_input_size_override,
@@ -271,8 +271,8 @@ def approx_min_k(
     """
     values, places = approx_top_k_p.bind(
         operand,
-        k=k,
-        reduction_dimension=reduction_dimension,
+        k=as_integer(k, "k"),
+        reduction_dimension=as_integer(reduction_dimension, "an axis"),
         recall_target=recall_target,
         is_max_k=False,
         reduction_input_size_override=reduction_input_size_override,

@@ -10,7 +10,13 @@ from typing import Any, overload
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import ANY, canonicalize_axis, check_axes, check_kind
+from minijax.arrays.checks import (
+    ANY,
+    as_integer,
+    canonicalize_axis,
+    check_axes,
+    check_kind,
+)
 from minijax.arrays.numerics import wide
 from minijax.core import Array, Primitive
 from minijax.typing import ArrayLike
@@ -72,7 +78,8 @@ def sort(
     operands = operand if several else [operand]
     _check_keys(len(operands), num_keys, several)
     axis = canonicalize_axis(dimension, typeof(operands[0]).ndim)
-    how = {"dimension": axis, "is_stable": bool(is_stable), "num_keys": int(num_keys)}
+    keys = as_integer(num_keys, "num_keys of sort")
+    how = {"dimension": axis, "is_stable": bool(is_stable), "num_keys": keys}
     results = sort_p.bind(*operands, **how)
     return tuple(results) if several else results[0]
 

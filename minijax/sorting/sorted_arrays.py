@@ -6,7 +6,6 @@ Reference: ``jax.numpy``.
 """
 
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -128,7 +127,7 @@ def _parted(name, a, kth, axis):
     if kind(a) == "c":
         raise NotImplementedError(f"jnp.{name} for complex dtype is not implemented.")
     axis = as_axis(axis, a.ndim)
-    kth = as_axis(index(kth), a.shape[axis])
+    kth = as_axis(kth, a.shape[axis])
     return swapaxes(a, axis, -1), kth, axis
 
 

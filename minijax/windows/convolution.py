@@ -7,14 +7,13 @@ Reference: ``jax.lax.conv_general_dilated``.
 
 import math
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import integers, refuse_sharding, sizes
+from minijax.arrays.checks import as_integer, integers, refuse_sharding, sizes
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.numerics import wide
 from minijax.core import Array, Primitive
@@ -144,8 +143,8 @@ def conv_general_dilated(
         lhs_dilation=dilations[0],
         rhs_dilation=dilations[1],
         dimension_numbers=numbers,
-        feature_group_count=int(feature_group_count),
-        batch_group_count=int(batch_group_count),
+        feature_group_count=as_integer(feature_group_count, "feature_group_count"),
+        batch_group_count=as_integer(batch_group_count, "batch_group_count"),
         precision=_precisions(precision),
         preferred_element_type=preferred_element_type,
         out_sharding=None,
@@ -174,7 +173,7 @@ def _pads(avals, numbers, strides, padding, dilations):
 
 def _pairs(padding):
     try:
-        return tuple((index(low), index(high)) for low, high in padding)
+        return tuple(integers((low, high)) for low, high in padding)
     except (TypeError, ValueError):
         raise ValueError(
             "padding argument to conv_general_dilated should be a string or a sequence "

@@ -13,7 +13,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import sizes
+from minijax.arrays.checks import integers, sizes
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
 from minijax.typing import ArrayLike
@@ -143,7 +143,7 @@ def conv_general_dilated_patches(
 
     Reference: ``jax.lax.conv_general_dilated_patches``.
     """
-    filter_shape, aval = tuple(map(int, filter_shape)), typeof(lhs)
+    filter_shape, aval = integers(filter_shape, "Shapes"), typeof(lhs)
     dtype = canonicalize_dtype(preferred_element_type or aval.dtype)
     shape = (1, 1, *filter_shape)
     numbers = conv_dimension_numbers(aval.shape, shape, dimension_numbers)

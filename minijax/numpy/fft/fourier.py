@@ -8,7 +8,6 @@ calculation of complex Fourier series* (1965).
 
 import enum
 import math
-import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.checks import integers
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.batching.rules import move_axis, vmap_rules
 from minijax.core import Array, Primitive
@@ -105,7 +105,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     Reference: ``jax.lax.fft``.
     """
     kind, [x] = _kind(fft_type), promote_dtypes_inexact(x)
-    lengths = tuple(map(operator.index, fft_lengths))
+    lengths = integers(fft_lengths, "fft_lengths")
     _check_fft(typeof(x), kind, lengths)
     if kind is not FftType.RFFT:
         x = lax.convert_element_type(x, complex_of(typeof(x).dtype))

@@ -8,7 +8,10 @@ Reference: ``jax.numpy.fft``.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from minijax import numpy as jnp
+from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
 from minijax.numpy.shapes import arraylike
@@ -39,7 +42,8 @@ def fftfreq(
 
     Reference: ``jax.numpy.fft.fftfreq``.
     """
-    n, half = int(n), int(n) // 2
+    n = as_integer(int(n) if isinstance(n, float) else n, "n of fftfreq")
+    half = n // 2
     whole = _frequencies("fftfreq", -half, n - half, n, d, dtype, device)
     return jnp.roll(whole, -half)
 
@@ -57,7 +61,7 @@ def rfftfreq(
 
     Reference: ``jax.numpy.fft.rfftfreq``.
     """
-    n = int(n)
+    n = as_integer(int(n) if isinstance(n, float) else n, "n of rfftfreq")
     return _frequencies("rfftfreq", 0, n // 2 + 1, n, d, dtype, device)
 
 
@@ -88,5 +92,5 @@ def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
 def _shifted(name, x, axes, amount):
     x = arraylike(f"fft.{name}", x)
     axes = range(x.ndim) if axes is None else axes
-    axes = [axes] if isinstance(axes, int) else [*axes]
+    axes = [*axes] if np.ndim(axes) else [as_integer(axes, "an axis")]
     return jnp.roll(x, [amount(x.shape[axis]) for axis in axes], axes)

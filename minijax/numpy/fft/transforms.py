@@ -6,10 +6,10 @@ Reference: ``jax.numpy.fft``, ``numpy.fft``.
 """
 
 import math
-import operator
 from collections.abc import Sequence
 
 from minijax import numpy as jnp
+from minijax.arrays.checks import integers
 from minijax.core import Array
 from minijax.lax.promotion import promote_dtypes_inexact
 from minijax.numpy.fft.fourier import FftType
@@ -50,7 +50,7 @@ def _axes_of(name, a, s, axes):
         raise ValueError(f"Shape and axes have different lengths: {s}, {axes}.")
     if axes is None:
         axes = range(-a.ndim if s is None else -len(s), 0)
-    chosen = [operator.index(axis) for axis in axes]
+    chosen = integers(axes)
     for axis in chosen:
         if not -a.ndim <= axis < a.ndim:
             raise ValueError(
@@ -66,7 +66,7 @@ def _axes_of(name, a, s, axes):
 
 def _lengths(a, kind, s, count):
     if s is not None:
-        lengths = tuple(map(operator.index, s))
+        lengths = integers(s, "Shapes")
         if any(n < 1 for n in lengths):
             raise ValueError(f"Shape should be positive, got {lengths}.")
         return lengths

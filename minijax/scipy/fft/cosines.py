@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 from minijax import numpy as jnp
+from minijax.arrays.checks import as_integer
 from minijax.core import Array
 from minijax.lax.promotion import promote_dtypes_inexact
 from minijax.numpy.fft.fourier import FftType
@@ -156,6 +157,7 @@ def _along_axis(name, transform, x, type, n, axis, norm):
     [x] = promote_dtypes_inexact(arraylike(name, x))
     x = jnp.moveaxis(x, axis, -1)
     if n is not None:
+        n = as_integer(n, f"n of {name}")
         more = [(0, 0)] * (x.ndim - 1) + [(0, max(n - x.shape[-1], 0))]
         x = jnp.pad(x[..., :n], more)
     return jnp.moveaxis(transform(x, norm), -1, axis)

@@ -7,12 +7,12 @@ Reference: ``jax.scipy.linalg``.
 
 import math
 from collections.abc import Callable
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from minijax import numpy as jnp
+from minijax.arrays.checks import as_integer
 from minijax.branches.calling import vectorize
 from minijax.core import Array
 from minijax.lax.promotion import (
@@ -118,7 +118,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
     Reference: ``jax.scipy.linalg.convolution_matrix``.
     """
-    count = index(n)
+    count = as_integer(n, "n of convolution_matrix")
     if count <= 0:
         raise ValueError(f"n must be a positive integer; got {n}.")
     check_arraylike("convolution_matrix", a)
@@ -236,7 +236,7 @@ def hilbert(n: int) -> Array:
 
     Reference: ``jax.scipy.linalg.hilbert``.
     """
-    places = np.arange(n)
+    places = np.arange(as_integer(n, "n of hilbert"))
     return jnp.array(1 / (places[:, None] + places + 1), float)
 
 
@@ -245,6 +245,7 @@ def invhilbert(n: int) -> Array:
 
     Reference: ``jax.scipy.linalg.invhilbert``.
     """
+    n = as_integer(n, "n of invhilbert")
     return _table(
         n,
         n,
@@ -287,6 +288,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
         "lower": math.comb,
         "upper": lambda i, j: math.comb(j, i),
     }
+    n = as_integer(n, "n of pascal")
     return _table(n, n, formulas[_kind(kind)]).astype("float32")
 
 
@@ -295,6 +297,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
 
     Reference: ``jax.scipy.linalg.invpascal``.
     """
+    n = as_integer(n, "n of invpascal")
     lower = [[(-1) ** (i - j) * math.comb(i, j) for j in range(n)] for i in range(n)]
     x = np.array(lower, float).reshape(n, n)
     kinds = {"symmetric": x.T @ x, "lower": x, "upper": x.T}
@@ -313,6 +316,7 @@ def helmert(n: int, full: bool = False) -> Array:
 
     Reference: ``jax.scipy.linalg.helmert``.
     """
+    n = as_integer(n, "n of helmert")
     if n < 1:
         raise ValueError(f"n must be a positive integer; got {n}.")
 
@@ -333,6 +337,7 @@ def hadamard(n: int, dtype: Any = int) -> Array:
 
     Reference: ``jax.scipy.linalg.hadamard``.
     """
+    n = as_integer(n, "n of hadamard")
     if n < 1 or n & (n - 1):
         raise ValueError(f"n must be a positive power of 2; got {n}.")
     signs = [[(-1) ** (i & j).bit_count() for j in range(n)] for i in range(n)]
@@ -356,6 +361,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
     if dtype is not None and jnp.dtype(dtype).kind != "c":
         raise ValueError(f"dtype must be a complex floating-point type; got {dtype}.")
+    n = as_integer(n, "n of dft")
     turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1) / max(n, 1)
     divisor = {None: 1, "sqrtn": math.sqrt(n), "n": n}[scale]
     return jnp.array(np.exp(-2j * np.pi * turns) / divisor, dtype or complex)

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Sequence
 
 from minijax import numpy as jnp
+from minijax.arrays.checks import as_integer
 from minijax.core import Array
 from minijax.typing import ArrayLike
 
@@ -77,6 +78,7 @@ def map_coordinates(
             f"map_coordinates does not yet support mode {mode}. Currently supported "
             f"modes are {[*_FIXED]}."
         )
+    order = as_integer(order, "order of map_coordinates")
     if order not in (0, 1):
         raise NotImplementedError("map_coordinates currently requires order<=1")
     fill = jnp.asarray(cval, x.dtype)

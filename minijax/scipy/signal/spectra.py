@@ -9,14 +9,13 @@ B, for the bias of a median.
 
 import math
 import warnings
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.checks import canonicalize_axis, to_complex, to_real
+from minijax.arrays.checks import as_integer, canonicalize_axis, to_complex, to_real
 from minijax.core import Array
 from minijax.lax.promotion import check_arraylike, promote_dtypes_inexact
 from minijax.scipy.signal.trends import detrend
@@ -44,10 +43,10 @@ def _window(window, count, dtype):
 
 def _pieces(window, nperseg, length, dtype):
     """Return the window and the length of pieces."""
-    if nperseg is not None and index(nperseg) < 1:
+    if nperseg is not None and as_integer(nperseg, "nperseg") < 1:
         raise ValueError(f"nperseg must be a positive integer, got {nperseg}.")
     if isinstance(window, str | tuple):
-        count = length if nperseg is None else index(nperseg)
+        count = length if nperseg is None else as_integer(nperseg, "nperseg")
         if count > length:
             warnings.warn(
                 f"nperseg={count} is greater than input_length={length}, using "
@@ -169,14 +168,14 @@ def _spectra(
     signals = [x] if y is None else [x, y]
     check_arraylike("spectral_helper", *signals)
     signals = promote_dtypes_inexact(*map(jnp.asarray, signals))
-    x, axis = signals[0], canonicalize_axis(index(axis), signals[0].ndim)
+    x, axis = signals[0], canonicalize_axis(axis, signals[0].ndim)
     if any(each.ndim != x.ndim for each in signals):
         raise ValueError("two-arguments must have the same rank.")
     outer = _without(signals, axis)
     dtype, complex_dtype = x.dtype, _complex_of(x.dtype)
     win, count = _pieces(window, nperseg, x.shape[axis], dtype)
-    noverlap = count // 2 if noverlap is None else index(noverlap)
-    nfft = count if nfft is None else index(nfft)
+    noverlap = count // 2 if noverlap is None else as_integer(noverlap, "noverlap")
+    nfft = count if nfft is None else as_integer(nfft, "nfft")
     if 0 in (each.size for each in signals):
         least = min(each.shape[axis] for each in signals)
         return _empty((*outer[:axis], least, *outer[axis:]), complex_dtype)
@@ -374,14 +373,14 @@ def istft(
     z = z if z.dtype.kind == "c" else z.astype(_complex_of(z.dtype))
     size = z.shape[before]
     usual = 2 * (size - 1) if input_onesided else size
-    count = index(nperseg or usual)
+    count = as_integer(nperseg or usual, "nperseg")
     if count < 1:
         raise ValueError("nperseg must be a positive integer")
     odd = nfft is None and input_onesided and count == usual + 1
-    nfft = usual + odd if nfft is None else index(nfft)
+    nfft = usual + odd if nfft is None else as_integer(nfft, "nfft")
     if nfft < count:
         raise ValueError(f"FFT length ({nfft}) must be longer than nperseg ({count}).")
-    noverlap = index(noverlap or count // 2)
+    noverlap = as_integer(noverlap or count // 2, "noverlap")
     if noverlap >= count:
         raise ValueError("noverlap must be less than nperseg.")
     z = jnp.moveaxis(z, (before, last), (-1, -2))

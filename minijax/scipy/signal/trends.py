@@ -43,7 +43,7 @@ def fftconvolve(
     if mode not in ("same", "full", "valid"):
         raise ValueError("mode must be one of ['same', 'full', 'valid']")
     axes = range(x.ndim) if axes is None else np.atleast_1d(axes)
-    axes = sorted({canonicalize_axis(int(axis), x.ndim) for axis in axes})
+    axes = sorted({canonicalize_axis(axis, x.ndim) for axis in axes})
     if any(x.shape[i] != w.shape[i] for i in {*range(x.ndim)} - {*axes}):
         raise ValueError(
             f"mapped axes must have same shape; got in1.shape={x.shape} "

@@ -7,8 +7,8 @@ Reference: ``jax.scipy.special``.
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.checks import as_integer
 from minijax.core import Array
-from minijax.indexing.nonzeros import as_size
 from minijax.scipy.special.bessel import first_kind, scaled_i0, scaled_i1
 from minijax.scipy.special.gamma_functions import operands, special, special_of
 from minijax.scipy.special.incomplete import incomplete_beta, lower_gamma, upper_gamma
@@ -88,7 +88,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     [x] = operands("bessel_jn", z)
     if jnp.iscomplexobj(x):
         raise ValueError("complex input not supported.")
-    sizes = [as_size(n, f"The error arose in {n} of bessel_jn.") for n in (v, n_iter)]
+    sizes = as_integer(v, "v of bessel_jn"), as_integer(n_iter, "n_iter of bessel_jn")
     return first_kind(x, *sizes)
 
 
@@ -97,7 +97,7 @@ def bernoulli(n: int) -> Array:
 
     Reference: ``jax.scipy.special.bernoulli``.
     """
-    size = as_size(n, "The error arose in the argument n of bernoulli.")
+    size = as_integer(n, "the argument n of bernoulli")
     if size < 0:
         raise ValueError("n must be a non-negative integer.")
     return jnp.array([float(b) for b in bernoulli_numbers(size)])

@@ -12,8 +12,8 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.checks import as_integer
 from minijax.core import Array
-from minijax.indexing.nonzeros import as_size
 from minijax.lax.promotion import (
     check_arraylike,
     promote_dtypes_inexact,
@@ -220,7 +220,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.multigammaln``.
     """
-    size = as_size(d, "The error arose in the argument d of multigammaln.")
+    size = as_integer(d, "the argument d of multigammaln")
     [z] = operands("multigammaln", a)
     terms = lax.lgamma(z[..., None] - jnp.arange(size, dtype=z.dtype) / 2)
     return terms.sum(-1) + np.asarray(size * (size - 1) / 4 * np.log(np.pi), z.dtype)

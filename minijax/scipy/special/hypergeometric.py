@@ -15,8 +15,8 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.checks import as_integer
 from minijax.core import Array
-from minijax.numpy.shapes import as_integer
 from minijax.operators.conversions import numbers_of
 from minijax.own_rules.tangent_rules import custom_jvp
 from minijax.scipy.special.converging import in_float32, power_series, repeat, slopes
