@@ -45,7 +45,7 @@ def gathered(array, index, wrap, promises, fill_value):
     return lax.expand_dims(array, plan.new_axes)
 
 
-STATIC = {"new", "all", "slice", "integer"}
+STATIC = {"new", "all", "slice"}
 STAYS_INSIDE = GatherScatterMode.PROMISE_IN_BOUNDS, GatherScatterMode.CLIP
 NO_PROMISES = Promises()
 
@@ -68,11 +68,19 @@ def take_index(array, index, promises=NO_PROMISES, fill_value=None, wrap=True):
     mode = promises.mode
     places = places_in(index, array.shape)
     if mode is None or GatherScatterMode.from_any(mode) in STAYS_INSIDE:
-        if {place.kind for place in places} <= STATIC:
+        if all(is_static(place, array.shape) for place in places):
             return getitem(array, index if wrap else tuple(map(unwrapped, places)))
         if is_box(places):
             return dynamically_sliced(array, places, wrap)
     return gathered(array, index, wrap, promises, fill_value)
+
+
+def is_static(place, shape):
+    """Return whether an entry is known; a number outside is clamped by the program."""
+    if place.kind != "integer":
+        return place.kind in STATIC
+    n = shape[place.axes.start]
+    return -n <= place.value < n
 
 
 def unwrapped(place):

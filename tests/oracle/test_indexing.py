@@ -1,5 +1,6 @@
 """Indices, gathers and scatters beside real JAX: values, dtypes, derivatives, texts."""
 
+import importlib
 import warnings
 
 import jax
@@ -183,6 +184,30 @@ def test_dynamic_slices():
     for wrong in ((1, 1), (1.0, 1, 1)):
         agree(lambda m: m.lax.dynamic_slice(X, wrong, (2, 2, 2)))  # noqa: B023
     agree(lambda m: m.lax.dynamic_slice(X, (1, 1, 1), (9, 2, 2)))
+
+
+OUTSIDE = (7, (-9,), (None, 9, slice(0, 2)), (..., 99), (7, slice(None, None, 2)),
+    (slice(None, None, -1), 9), (5, [0, 1]))  # fmt: skip
+
+
+@pytest.mark.parametrize("index", OUTSIDE, ids=str)
+def test_an_integer_outside_is_the_programs_to_clamp(index):
+    x = np.arange(24, dtype="float32").reshape(4, 6)
+    agree(lambda m: m.numpy.asarray(x)[index])
+    agree(lambda m: m.grad(lambda x: (x[index] ** 2).sum())(x))
+    checkify = {m: importlib.import_module(f"{m.__name__}.experimental.checkify")
+        for m in (jax, minijax)}  # fmt: skip
+
+    def told(m):
+        f = checkify[m].checkify(lambda x: x[index], errors=checkify[m].index_checks)
+        error, _ = f(m.numpy.asarray(x))
+        return m.numpy.asarray("out-of-bounds" in (error.get() or ""))
+
+    agree(told)
+    assert bool(told(minijax))
+    if index in (7, (-9,), (..., 99)):
+        ours, theirs = (m.make_jaxpr(lambda x: x[index])(x) for m in (minijax, jax))
+        assert str(ours) == str(theirs)
 
 
 def test_keys_are_looked_up():

@@ -22,7 +22,8 @@ for root in ("jax", "minijax"):
 
 TRACED = errors.ConcretizationTypeError, errors.TracerIntegerConversionError
 # The shapes of NumPy's functions and boxes: JAX raises a TypeError as well.
-OF_SHAPES = "empty( full( ones( zeros reshape resize choice(K, V broadcast_to random."
+OF_SHAPES = """eye( identity( tri( empty( full( ones( zeros reshape resize choice(K, V
+    broadcast_to random."""
 LAXER = {  # what ours take and JAX refuses
     "numpy_bool": ["jnp.pad(V", "jnp.tri", "jnp.delete", "jnp.eye"],
     "row": """linspace size( dct count_nonzero cross gradient median nan percentile
@@ -57,7 +58,7 @@ def marked(call):
     return pytest.param(call, marks=[pytest.mark.xfail(strict=True)] * is_open)
 
 
-@pytest.mark.parametrize("call", map(marked, CALLS))
+@pytest.mark.parametrize("call", [marked(call) for call in CALLS])
 def test_reading(call, both):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
