@@ -33,6 +33,13 @@ class TracerIntegerConversionError(JAXTypeError):
     """Python asked a tracer for an integer: ``range(tracer)``, ``items[tracer]``."""
 
 
+class StaticIntegerError(ConcretizationTypeError, TracerIntegerConversionError):
+    """A tracer stands where an integer is part of the program: as an axis, as a size.
+
+    JAX raises one of the two; which one depends on the function.
+    """
+
+
 class TracerArrayConversionError(JAXTypeError):
     """NumPy asked a tracer for its buffer: ``numpy.sin(tracer)``."""
 

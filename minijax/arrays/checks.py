@@ -13,7 +13,7 @@ from minijax.arrays.dtypes import kind_of, name_of
 from minijax.arrays.interchange import refuse_promise
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.core import Tracer
-from minijax.errors import ConcretizationTypeError
+from minijax.errors import StaticIntegerError
 
 # Kinds of dtypes, by letter: "h" is a half-precision float, "f" a wider one, and "x"
 # is what is no number but can be the same as another.
@@ -243,7 +243,7 @@ def as_integer(x, what, way_out=None):
 
     Raises:
       TypeError: for what is no integer, such as a float or an array with axes.
-      ConcretizationTypeError: for a tracer that has no number yet.
+      StaticIntegerError: for a tracer that has no number yet.
 
     Reference: ``operator.index``, ``jax.core.concrete_or_error``.
     """
@@ -257,7 +257,7 @@ def _no_integer(x, what, way_out):
     is_tracer = isinstance(x, Tracer)
     if not is_tracer or getattr(x, "concrete", _nothing)() is not None:
         return TypeError(f"Expected an integer as {what}, got {x!r} of type {type(x)}.")
-    return ConcretizationTypeError(
+    return StaticIntegerError(
         f"{CONCRETE} as {what}, which is part of the program: {x!r} has no number "
         f"while it is traced. {way_out} {getattr(x, 'provenance', str)()}".rstrip()
     )
@@ -275,7 +275,7 @@ def canonicalize_axis(axis, ndim):
 
     Raises:
       ValueError: if there is no such axis among `ndim`.
-      TypeError, ConcretizationTypeError: as `as_integer`.
+      TypeError, StaticIntegerError: as `as_integer`.
     """
     axis = as_integer(axis, "an axis")
     if not -ndim <= axis < ndim:
@@ -291,7 +291,7 @@ def integers(numbers, what="Parameters"):
 
     Raises:
       TypeError: for what is no integer.
-      ConcretizationTypeError: for a tracer that has no number yet.
+      StaticIntegerError: for a tracer that has no number yet.
     """
     try:
         return tuple(map(operator.index, numbers))
@@ -302,7 +302,7 @@ def integers(numbers, what="Parameters"):
 def _refused(message):
     if JIT_STATICALLY not in message:
         return TypeError(message)
-    return ConcretizationTypeError(f"{CONCRETE}. {message}")
+    return StaticIntegerError(f"{CONCRETE}. {message}")
 
 
 def no_integers(what, numbers):
