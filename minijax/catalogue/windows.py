@@ -17,7 +17,8 @@ from minijax.numpy.elementwise import absolute, cos
 
 def _window(M, weights):
     """Return ``weights(n, M - 1)`` for n = 0, ..., M - 1; a single weight is 1."""
-    M = as_integer(int(M) if isinstance(M, float) else M, "the length of a window")
+    M = int(M) if isinstance(M, float | str) else M
+    M = as_integer(M, "the length of a window")
     dtype = canonicalize_dtype(float)
     return ones(M, dtype) if M <= 1 else weights(lax.iota(dtype, M), M - 1)
 

@@ -236,7 +236,8 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
     Reference: ``jax.numpy.kaiser``.
     """
-    M = as_integer(int(M) if isinstance(M, float) else M, "the length of a window")
+    M = int(M) if isinstance(M, float | str) else M
+    M = as_integer(M, "the length of a window")
     dtype, last = canonicalize_dtype(float), M - 1
     if last <= 0:
         return jnp.ones(M, dtype)
