@@ -39,6 +39,7 @@ Files = dict[str, str]
 def make(chapters: list[Chapter]) -> Files:
     """All files of the package, by their path inside it."""
     package = Package(chapters)
+    laws.check_house(package)
     for chapter in chapters:
         laws.check(package, chapter)
     made = {f"{p}.py": render(package, m) for p, m in package.modules.items()}
@@ -53,6 +54,7 @@ def make_one(wanted: Floor, chapters: list[Chapter], folder: Path) -> Files:
     """The files of one chapter; the names of the others stay as they are there."""
     package = Package(chapters)
     chapter = next(c for c in chapters if c.floor == wanted)
+    laws.check_house(package)
     laws.check(package, chapter)
     made = {f"{m.path}.py": render(package, m) for m in package.of(chapter)}
     markers = _markers(package).items()

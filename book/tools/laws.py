@@ -15,10 +15,8 @@ def check(package: Package, chapter: Chapter) -> None:
 
     Raises:
       BookError: a redefinition, an import of the same or of a higher floor, modules
-        which import each other, a module called like a public name, a folder that is
-        missing, shared or full.
+        which import each other.
     """
-    check_house(package)
     if chapter.looks_ahead:
         _check_exports_nothing(chapter)
         return
@@ -60,7 +58,12 @@ def _check_cycles(package: Package, chapter: Chapter) -> None:
 
 
 def check_house(package: Package) -> None:
-    """Hold the names of modules and folders to the laws."""
+    """Hold the names of modules and folders to the laws.
+
+    Raises:
+      BookError: a module called like a public name, a folder that is missing, shared
+        or full.
+    """
     check_names(package)
     _check_folders(package)
     _check_packages(package)

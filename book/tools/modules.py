@@ -2,13 +2,13 @@
 
 import ast
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 from book.tools import syntax
 from book.tools.source import DOORS, PACKAGE, BookError, Cell, Chapter
 
 
-@dataclass
+@dataclass(eq=False)
 class Module:
     """A module in the making: its path without `.py`, its chapter and its cells."""
 
@@ -113,7 +113,8 @@ class Package:
         return self.by_name.get(source)
 
 
-def needed(package: Package, module: Module) -> set[str]:
+@cache
+def needed(package: Package, module: Module) -> frozenset[str]:
     """The imports of a module: its own, and those for names of its chapter.
 
     Raises:
@@ -131,7 +132,7 @@ def needed(package: Package, module: Module) -> set[str]:
         elif name in names and not starred and not name.startswith("__"):
             where = f"chapters/{module.chapter.name}.md"
             raise BookError(f"{where}: {module.path} uses {name}, exported by no cell")
-    return lines
+    return frozenset(lines)
 
 
 def definitions(chapters: list[Chapter]) -> dict[tuple[str, str], Cell]:

@@ -171,16 +171,21 @@ def disagreement(text: Path) -> str:
     stored = text.with_suffix(".ipynb")
     if not stored.exists():
         return f"{stored.name} is not there"
-    new, old = convert(text), nbformat.read(stored, as_version=4)
+    fault = first_difference(convert(text), nbformat.read(stored, as_version=4))
+    return fault and f"{stored.name}: {fault}"
+
+
+def first_difference(new: Notebook, old: Notebook) -> str:
+    """How a stored notebook differs from the one that the text makes; empty if not."""
     if new.metadata != old.metadata:
-        return f"{stored.name}: metadata other than the kernel's name"
+        return "metadata other than the kernel's name"
     for number, pair in enumerate(zip(new.cells, old.cells, strict=False), start=1):
         if any(pair[0].get(k) != pair[1].get(k) for k in _COMPARED):
-            return f"{stored.name}: cell {number} is not the text's"
+            return f"cell {number} is not the text's"
         if pair[1].cell_type == "code" and pair[1].execution_count is None:
-            return f"{stored.name}: cell {number} was never run"
+            return f"cell {number} was never run"
     if len(new.cells) != len(old.cells):
-        return f"{stored.name}: {len(old.cells)} cells, {len(new.cells)} in the text"
+        return f"{len(old.cells)} cells, {len(new.cells)} in the text"
     return ""
 
 

@@ -31,7 +31,7 @@ def render(package: Package, module: Module) -> str:
     if docstring:
         text = ast.get_source_segment(module.cells[0].code, docstring)
         parts.append(f"{text}\n")
-        bodies[0] = syntax.without_lines(bodies[0], [ast.parse(bodies[0]).body[0]])
+        bodies[0] = syntax.without_lines(bodies[0], [syntax.parse(bodies[0]).body[0]])
     imports = syntax.sorted_imports(modules.needed(package, module))
     if imports:
         parts.append(("\n" if docstring else "") + f"{imports}\n")
@@ -40,7 +40,7 @@ def render(package: Package, module: Module) -> str:
 
 
 def _docstring(code: str) -> ast.expr | None:
-    body = ast.parse(code).body
+    body = syntax.parse(code).body
     first = body[0].value if body and isinstance(body[0], ast.Expr) else None
     text = isinstance(first, ast.Constant) and isinstance(first.value, str)
     return first if text else None

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -187,7 +188,12 @@ class Chapter:
 
 def read_chapter(path: Path) -> Chapter:
     """Read one chapter from its Markdown text."""
-    lines = path.read_text(encoding="utf-8").split("\n")
+    return _read(path, path.read_text(encoding="utf-8"))
+
+
+@cache
+def _read(path: Path, text: str) -> Chapter:
+    lines = text.split("\n")
     at = after_front_matter(lines)
     chapter = Chapter(path.stem, _folder(lines[:at], path))
     while at < len(lines):

@@ -5,10 +5,10 @@ import builtins
 import re
 import symtable
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 
-_MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
+_MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.MULTILINE)
 _BUILTINS = frozenset(dir(builtins)) | {"__file__", "__path__", "__annotations__"}
 
 
@@ -22,7 +22,7 @@ def without_magics(code: str) -> str:
     if not _MAGIC.search(code):
         return code
     try:
-        ast.parse(code)
+        parse(code)
     except SyntaxError:
         return _MAGIC.sub(r"\1pass", code)
     return code
@@ -65,26 +65,31 @@ def used(code: str) -> set[str]:
 @cache
 def annotated(code: str) -> set[str]:
     """Names in annotations, those in quotes included."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(code)):
-        for hint in (getattr(node, "annotation", None), getattr(node, "returns", None)):
-            if isinstance(hint, ast.expr):
-                names |= set(_names_of_hint(hint))
-    return names - _BUILTINS
+    hints = (hint for node in statements(parse(code)) for hint in _hints(node))
+    return {name for hint in hints for name in _names_of_hint(hint)} - _BUILTINS
 
 
 @cache
 def imports(code: str) -> list[ast.Import | ast.ImportFrom]:
     """The import statements at the top level."""
-    body = ast.parse(code).body
+    body = parse(code).body if "import" in code else []
     return [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 @cache
 def all_imports(code: str) -> list[ast.Import | ast.ImportFrom]:
     """The import statements anywhere in the code."""
-    nodes = ast.walk(ast.parse(code))
+    nodes = statements(parse(code))
     return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements inside of a node; their expressions are not looked into."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        inside = getattr(node, name, ())
+        for inner in inside if isinstance(inside, list) else ():
+            yield inner
+            yield from statements(inner)
 
 
 def without_lines(code: str, nodes: list[ast.stmt]) -> str:
@@ -107,7 +112,7 @@ def import_lines(statement: ast.Import | ast.ImportFrom) -> list[tuple[str, str]
     return found
 
 
-def sorted_imports(lines: set[str]) -> str:
+def sorted_imports(lines: Collection[str]) -> str:
     """Import statements of one name each, merged and sorted as ruff wants them."""
     plain: dict[int, list[str]] = {}
     grouped: dict[int, dict[str, set[str]]] = {}
@@ -193,6 +198,16 @@ def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
     yield table
     for child in table.get_children():
         yield from _tables(child)
+
+
+def _hints(node: ast.AST) -> Iterator[ast.expr]:
+    """The annotations of a statement: of a variable, or of arguments and result."""
+    found = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        args = node.args
+        every = *args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg
+        found += [arg.annotation for arg in every if arg]
+    yield from filter(None, found)
 
 
 def _names_of_hint(hint: ast.expr) -> Iterator[str]:

@@ -4,17 +4,18 @@ That a chapter runs on what exists (law 6) is seen by `make notebooks`, which ru
 on the floors below it; `chapters/conftest.py` sees to that.
 """
 
-import ast
 import json
 import os
 import subprocess
 import sys
+from ast import ImportFrom
 
 import pytest
 
 from book.tools import public
 from book.tools.modules import Package
 from book.tools.source import PACKAGE, ROOT, read_chapters
+from book.tools.syntax import all_imports
 from tests import cold_processes
 from tests.commands import LONG
 
@@ -37,13 +38,13 @@ def run(code, *arguments, folder=ROOT):
 def imported(module):
     """The dotted modules of the package which a made module imports anywhere."""
     code = (ROOT / PACKAGE / f"{module.path}.py").read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.ImportFrom):
+    for node in all_imports(code):
+        if isinstance(node, ImportFrom):
             for alias in node.names:
                 owner = WHOLE.owner(node.module or "", alias.name)
                 if owner:
                     yield owner.dotted
-        elif isinstance(node, ast.Import):
+        else:
             yield from (a.name for a in node.names if a.name.startswith(f"{PACKAGE}."))
 
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from functools import cache
 
 import nbformat
 import pytest
@@ -29,17 +30,21 @@ def test_every_line_of_the_package_comes_from_a_chapter():
 
 
 @pytest.mark.parametrize("path", PATHS, ids=NAMES)
-def test_notebook_is_made_from_the_text(path):
-    assert not notebook.disagreement(path)
+def test_notebook_is_valid_and_made_from_the_text(path):
+    made, chapter = notebook.convert(path), read_chapter(path)
+    stored = nbformat.reads(
+        path.with_suffix(".ipynb").read_text(encoding="utf-8"), nbformat.NO_CONVERT
+    )
+    nbformat.validate(stored)
+    assert not notebook.first_difference(made, stored)
+    exporter_and_jupytext_see_the_same_cells(made, chapter)
 
 
 def test_every_notebook_has_a_text():
     assert {path.stem for path in CHAPTERS.glob("*.ipynb")} == set(NAMES)
 
 
-@pytest.mark.parametrize("path", PATHS, ids=NAMES)
-def test_exporter_and_jupytext_see_the_same_cells(path):
-    made, chapter = notebook.convert(path), read_chapter(path)
+def exporter_and_jupytext_see_the_same_cells(made, chapter):
     code = [cell for cell in made.cells if cell.cell_type == "code"]
     assert [c.source for c in code] == [c.text for c in chapter.cells]
     tags = [tuple(c.metadata.get("tags", ())) for c in code]
@@ -107,11 +112,7 @@ def test_style_sheets_are_listed():
     assert f"html_css_files: [{', '.join(sheets)}]" in config
 
 
-@pytest.mark.parametrize("path", PATHS, ids=NAMES)
-def test_made_notebook_is_valid(path):
-    nbformat.validate(nbformat.read(path.with_suffix(".ipynb"), as_version=4))
-
-
+@cache
 def glossary():
     """Each term of the glossary in small letters, with the text of its entry."""
     text = (ROOT / "book" / "glossary.md").read_text(encoding="utf-8")

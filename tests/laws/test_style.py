@@ -7,6 +7,7 @@ import statistics
 import pytest
 
 from book.tools.source import PACKAGE, ROOT
+from book.tools.syntax import statements
 
 MODULES = sorted((ROOT / PACKAGE).rglob("*.py"))
 TOOLS = sorted((ROOT / "book").rglob("*.py"))
@@ -30,47 +31,36 @@ def length(function):
     return function.end_lineno - function.lineno + 1 - inside
 
 
-def functions(path):
+def functions(tree):
     """All functions and methods of a file."""
-    return [node for node in ast.walk(tree_of(path)) if isinstance(node, FUNCTIONS)]
+    return [node for node in statements(tree) if isinstance(node, FUNCTIONS)]
 
 
 @pytest.mark.parametrize("path", MODULES + TOOLS, ids=name_of)
-def test_module_is_short(path):
-    if path.name == "_public.py":
-        return  # a table that the exporter writes
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+def test_module(path):
+    """It is short, and so are its functions; the package's have docstrings, alone."""
+    text, tree = path.read_text(encoding="utf-8"), tree_of(path)
+    if path.name != "_public.py":  # a table that the exporter writes
+        assert len(text.splitlines()) <= 400
+    assert not {f.name: length(f) for f in functions(tree) if length(f) > 50}
+    if path in MODULES:
+        assert ast.get_docstring(tree), "no docstring of the module"
+        assert not [node.name for node in public(tree) if not ast.get_docstring(node)]
+        assert not re.search(r"\b(TODO|FIXME|XXX)\b", text)
+        assert not re.search(r"\b(this|next) chapter\b", text, re.I)
 
 
-@pytest.mark.parametrize("path", MODULES + TOOLS, ids=name_of)
-def test_functions_are_short(path):
-    long = {f.name: length(f) for f in functions(path) if length(f) > 50}
-    assert not long
-
-
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_public_names_have_docstrings(path):
-    tree = tree_of(path)
+def public(tree):
+    """The public functions and classes of a module, but for overloads."""
     kinds = (*FUNCTIONS.__args__, ast.ClassDef)
-    found = [node for node in tree.body if isinstance(node, kinds)]
-    public = [
-        node
-        for node in found
-        if not node.name.startswith("_")
-        and "overload" not in map(ast.unparse, node.decorator_list)
-    ]
-    assert ast.get_docstring(tree), "no docstring of the module"
-    assert not [node.name for node in public if not ast.get_docstring(node)]
-
-
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_package_stands_alone(path):
-    text = path.read_text(encoding="utf-8")
-    assert not re.search(r"\b(TODO|FIXME|XXX)\b", text)
-    assert not re.search(r"\b(this|next) chapter\b", text, re.I)
+    for node in tree.body:
+        if not isinstance(node, kinds) or node.name.startswith("_"):
+            continue
+        if "overload" not in map(ast.unparse, node.decorator_list):
+            yield node
 
 
 def test_functions_keep_the_budget():
-    lengths = sorted(length(f) for path in MODULES for f in functions(path))
+    lengths = sorted(length(f) for path in MODULES for f in functions(tree_of(path)))
     assert statistics.median(lengths) <= 7
     assert lengths[len(lengths) * 9 // 10] <= 20
