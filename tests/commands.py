@@ -31,6 +31,12 @@ def blocks(few, many, start=0):
     return range(start, start + (many if LONG else few))
 
 
+def some(cases, of):
+    """One of so many cases, others of the next row; with `LONG=1` all."""
+    kept = [case for n, case in enumerate(cases) if (n + n // 7) % of == 0]
+    return list(cases) if LONG else kept
+
+
 def paired(firsts, seconds):
     """Pairs for `parametrize`: each of both at least once; with `LONG=1` all pairs."""
     firsts, seconds = list(firsts), list(seconds)

@@ -8,6 +8,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import jit, vmap
+from tests.commands import some
 
 ARRAYS = [
     np.array([3, 1, 4, 1, 5]),
@@ -63,8 +64,9 @@ def test_in_batches():
 def test_sets_of_two_beside_numpy(name):
     ours, theirs = getattr(jnp, name), getattr(np, name)
     for x, y in PAIRS:
+        assert np.array_equal(ours(x, y), theirs(x, y)), (x, y)
+    for x, y in some(PAIRS, 2):
         wanted = theirs(x, y)
-        assert np.array_equal(ours(x, y), wanted), (x, y)
         size = len(wanted) + 2
         compiled = jit(lambda x, y, s=size: ours(x, y, size=s, fill_value=99))(x, y)
         assert np.array_equal(compiled[: size - 2], wanted), (x, y)

@@ -21,6 +21,7 @@ from minijax.jaxprs.checking import check_jaxpr
 from minijax.jitting.compilation import backends, default_backend
 from minijax.passes.pipeline import simplify
 from tests import own_rules_cases, remat_cases
+from tests.commands import LONG
 
 
 class Remembering:
@@ -296,7 +297,7 @@ def test_opened_has_no_calls():
 @pytest.mark.parametrize("seed", range(5))
 def test_random_programs(seed):
     rng = np.random.default_rng(seed)
-    for _ in range(4):
+    for _ in range(4 if LONG else 2):
         remat_cases.check_random(minijax, Remembering(), rng)
 
 

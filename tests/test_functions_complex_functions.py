@@ -1,5 +1,7 @@
 """Functions of complex numbers as kernels, at ends, at sizes around vectors."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from minijax import numpy as jnp
 from minijax.functions.complex_functions import EXP_IS_FINITE
 from minijax.kernels.building import complex_rules
 from minijax.kernels.program_steps import Evaluate, lower
+from tests.commands import some
 from tests.special_values import compared, primitive_cases
 
 NAMES = "exp expm1 sinh cosh tanh sin cos tan sqrt log log1p rsqrt logistic".split()
@@ -71,8 +74,7 @@ def test_values(name, dtype, scale):
     assert error(ours, exact(name, z)) < 4
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name, backend", some(itertools.product(NAMES, BACKENDS), 2))
 def test_ends(name, backend):
     """Infinities, NaN, zeros of either sign, in both parts: as it is evaluated."""
     cases = [case for case in primitive_cases() if case[0].startswith(f"{name}(comp")]
@@ -102,8 +104,10 @@ def test_is_a_kernel(name):
     assert not any(isinstance(step, Evaluate) for step in program.steps)
 
 
-@pytest.mark.parametrize("name", MADE)
-@pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 67])
+COUNTS = [1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 67]
+
+
+@pytest.mark.parametrize("name, count", some(itertools.product(MADE, COUNTS), 2))
 def test_sizes(name, count):
     z = numbers("complex64", count)
     for x in (z, np.repeat(z, 2)[::2]):

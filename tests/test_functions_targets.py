@@ -4,6 +4,7 @@ python -m tests.test_functions_targets --count 2000   print the largest errors i
 """
 
 import argparse
+import itertools
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from minijax.kernels.kernel import Kernel, apply, load
 from minijax.kernels.parts import Affine, Parameter, Store
 from minijax.kernels.scalar_ops import scalar_ops
 from tests import function_cases as cases
+from tests.commands import some
 from tests.vector_cases import forced_target, host_target, vector_library
 
 KINDS = [
@@ -95,9 +97,9 @@ def limit_of(name, dtype):
     return cases.LIMITS.get(name, (2.5, 2.5))[0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", bodies)
+@pytest.mark.parametrize(
+    "name, dtype, kind", some(itertools.product(bodies, DTYPES, KINDS), 2)
+)
 def test_errors(name, dtype, kind):
     dtype = np.dtype(bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
     error, point = largest(name, dtype, forced_target(kind))

@@ -12,6 +12,7 @@ from minijax.gpu.launches import outer_axes
 from minijax.kernels.parts import elements
 from minijax_book import emulator
 from tests import cuda_cases
+from tests.commands import blocks
 from tests.cuda_cases import CardChance, kernels_of, met_by, traffic_of
 from tests.kernel_cases import PlacesChance, of_random_kernels
 
@@ -49,9 +50,9 @@ def test_columns_short_rows_and_other_kernels_have_none():
 @needs_emulator
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("chance", [CardChance, PlacesChance])
-@pytest.mark.parametrize("seed", [5, 6])
+@pytest.mark.parametrize("seed", blocks(1, 4, start=5))
 def test_random_kernels(how, chance, seed):
-    met = of_random_kernels(seed, 40, chance)
+    met = of_random_kernels(seed, 50, chance)
     assert any(scan_of(kernel, least=0) for kernel, *_ in met)
     assert not cuda_cases.differences(met, how)
 

@@ -30,7 +30,7 @@ CHANCES = {"affine": kernel_cases.Chance, "computed": kernel_cases.PlacesChance}
 @pytest.mark.parametrize("kind", CHANCES)
 @pytest.mark.parametrize("seed", blocks(1, 20, start=100))
 def test_random_kernels(how, kind, seed):
-    met = kernel_cases.of_random_kernels(seed, 30, CHANCES[kind])
+    met = kernel_cases.of_random_kernels(seed, 20, CHANCES[kind])
     assert not cuda_cases.differences(met, how)
 
 
@@ -60,7 +60,7 @@ PROGRAMS = {
     "turned": lambda x: x.T + 1,
     "bits": lambda x: x.astype("int32") ^ 5,
 }
-SHAPES = [(1, 1), (3, 31), (5, 32), (7, 33), (33, 9), (31, 100), (0, 4), (4, 0)]
+SHAPES = [(1, 1), (5, 32), (7, 33), (33, 9), (3, 100), (0, 4), (4, 0)]
 
 
 def met_by(f, x):

@@ -13,8 +13,8 @@ from tests.control_sources import SourceCase
 
 @pytest.mark.parametrize("block", blocks(2, 6))
 def test_programs_at_edges(block):
-    count, faults = hunt.Block("edges", 60 * block, "").run(60)
-    assert (count, faults) == (60, [])
+    count, faults = hunt.Block("edges", 40 * block, "").run(40)
+    assert (count, faults) == (40, [])
 
 
 @pytest.mark.parametrize("family", sorted({*hunt.FAMILIES} - {"edges"}))

@@ -44,9 +44,13 @@ def test_agrees_with_numpy(name):
     np.testing.assert_array_equal(numbers(getattr(lax, name), *args), expected)
 
 
-@pytest.mark.parametrize("dtype", cases.DTYPES)
 @pytest.mark.parametrize("name", cases.UNARY + cases.BINARY)
-def test_the_shape_rule_keeps_its_word(name, dtype):
+def test_the_shape_rule_keeps_its_word(name):
+    for dtype in cases.DTYPES:
+        keeps_its_word(name, dtype)
+
+
+def keeps_its_word(name, dtype):
     x = cases.specimen(dtype)
     args = (x,) if name in cases.UNARY else (x, x)
     try:

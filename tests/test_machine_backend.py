@@ -24,7 +24,7 @@ from tests.kernel_cases import alike
 X = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
 
 
-@pytest.mark.parametrize("flags", [["--every", "101"], ["--control", "--every", "31"]])
+@pytest.mark.parametrize("flags", [["--every", "151"], ["--control", "--every", "47"]])
 def test_programs_in_a_process_of_their_own(flags):
     command = [sys.executable, "-m", "tests.cpu_cases", *flags]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)

@@ -32,6 +32,7 @@ from minijax.reverse.transpose_rules import transpose_rules
 from minijax.reverse.transposition import transpose_rules as _same_table
 from tests import control_cases, forward_cases, test_batching_trace, transpose_cases
 from tests.backends_here import HERE, in_turn
+from tests.commands import some
 
 for module in pkgutil.walk_packages(minijax.__path__, "minijax."):
     importlib.import_module(module.name)
@@ -241,13 +242,13 @@ def test_every_primitive_is_in_the_case_tables():
 def test_backends_agree(primitive):
     """As one emitted function, with the types that the shape rule foresees.
 
-    A primitive's first sample on all backends, the rest on two and the machine's.
+    A primitive's first sample on all backends, the rest on one and the machine's.
     """
     for number, (types, params) in enumerate(SAMPLES[primitive]):
         xs = operands(primitive, types)
         closed = make_jaxpr(lambda *xs: primitive.bind(*xs, **params))(*xs)  # noqa: B023
         wanted = jaxpr_as_fun(closed)(*xs)
-        for backend in in_turn(number, 2) if number else HERE:
+        for backend in in_turn(number, 1) if number else HERE:
             outs = compiled(closed, backend)(*map(minijax.numpy.asarray, xs))
             for y, aval, expected in zip(outs, closed.out_avals, wanted, strict=True):
                 assert typeof(y) == aval, backend
@@ -276,7 +277,7 @@ def corners(types):
 @pytest.mark.parametrize("primitive", [p for p in SILENT if p in vmap_rules], ids=str)
 def test_vmap_is_a_loop(primitive):
     for types, params in SAMPLES[primitive]:
-        for dims in corners(types)[:8]:
+        for dims in some(corners(types), 2)[:8]:
             pairs = [operands(primitive, types, seed) for seed in (1, 2)]
             args = [
                 xs[0] if dim is None else np.stack(xs, dim)
@@ -398,10 +399,13 @@ def mapped(f):
     return g
 
 
-@pytest.mark.parametrize("transform", [plain, pushed, pulled, mapped])
 @pytest.mark.parametrize("name", CURVED)
-def test_jaxprs_are_sound_readable_and_faithful(name, transform):
-    call, points = CURVED[name]
+def test_jaxprs_are_sound_readable_and_faithful(name):
+    for transform in (plain, pushed, pulled, mapped):
+        is_sound_readable_and_faithful(*CURVED[name], transform)
+
+
+def is_sound_readable_and_faithful(call, points, transform):
     with minijax.enable_x64():
         xs = [minijax.numpy.asarray(x) for x in points]
         f = transform(lambda *xs: call(lax, *xs))

@@ -1,5 +1,7 @@
 """Rows of folds side by side: what a load serves, with whatever else a row needs."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from minijax.kernels.loop_nests import print_nest
 from minijax.kernels.program_steps import lower
 from minijax.llvm.schedules import schedule
 from minijax.llvm.targets import TARGETS
+from tests.commands import some
 
 
 def shortest(a, b):
@@ -45,9 +48,12 @@ FUNCTIONS = [shortest, with_indices, padded, reversed_rows, two_folds, places]
 SIZES = [(1, 5, 40), (2, 3, 64), (3, 7, 65), (5, 16, 33), (8, 9, 100), (17, 31, 16)]
 
 
-@pytest.mark.parametrize("f", FUNCTIONS)
-@pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16", "bfloat16", "float16"])
+DTYPES = ["float32", "int32", "uint16", "bfloat16", "float16"]
+
+
+@pytest.mark.parametrize(
+    "f, sizes, dtype", some(itertools.product(FUNCTIONS, SIZES, DTYPES), 2)
+)
 def test_rows_side_by_side_are_rows(f, sizes, dtype):
     n, m, k = sizes
     rng = np.random.default_rng(sum(sizes))
