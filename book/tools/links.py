@@ -6,9 +6,11 @@ imports up to there, attributes of modules, and no name that a function binds it
 
 import ast
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from functools import cache
 from html import escape, unescape
+from itertools import pairwise
 from typing import NamedTuple
 
 from book.tools import page, syntax
@@ -18,7 +20,7 @@ from book.tools.source import PACKAGE, PARTS, Cell, Chapter, read_chapters, slug
 PREFIX = "def-"  # of anchors at cells
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _SCOPES = _FUNCTIONS | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-_PIECES = re.compile(r"<[^>]*>|&#?\w+;|.", re.DOTALL)
+_PIECES = re.compile(r"<[^>]*>|&#?\w+;|[^<&]+")
 _BOX = re.compile(r"<rect [^>]*><title>(\d+|[IVX]+) [^<]*</title></rect>")
 _LABEL = re.compile(r"<text [^>]*>([^<]*)</text>")
 _TABLE = re.compile(r'^(\w+)(?:: \w+)? = RuleTable\(\s*"(\w+)"', re.MULTILINE)
@@ -166,11 +168,11 @@ def in_code(text: str, scope: Scope, index: Index) -> list[Link]:
 
 def into_html(html: str, links: list[Link], address: Address) -> str:
     """Code with colours, and the links in it."""
-    opening = html.index("<pre>") + len("<pre>")
+    opening = html.index("<pre>") + len("<pre>") if links else len(html)
     out, at = [html[:opening]], 0
     starts = {link.start: link.target for link in links}
     ends = {link.end for link in links}
-    for piece in _PIECES.findall(html[opening:]):
+    for piece in _pieces(html[opening:], sorted({*starts, *ends})):
         is_text = not piece.startswith("<")
         if is_text and at in starts:
             out.append(_anchor(starts[at], address))
@@ -179,6 +181,20 @@ def into_html(html: str, links: list[Link], address: Address) -> str:
             at += len(unescape(piece))
             out.append("</a>" if at in ends else "")
     return "".join(out)
+
+
+def _pieces(html: str, marks: list[int]) -> Iterator[str]:
+    """Tags, signs like `&lt;`, and text, which is cut where a link starts or ends."""
+    at = 0
+    for piece in _PIECES.findall(html):
+        if piece.startswith("<"):
+            yield piece
+            continue
+        length = 1 if piece.startswith("&") else len(piece)
+        inside = marks[bisect_right(marks, at) : bisect_left(marks, at + length)]
+        for start, end in pairwise([0, *(mark - at for mark in inside), len(piece)]):
+            yield piece[start:end]
+        at += length
 
 
 def into_drawing(svg: str, index: Index, address: Address) -> str:

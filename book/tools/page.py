@@ -27,7 +27,8 @@ def shown(cell: Cell) -> str:
     except SyntaxError:  # a cell that is meant to fail, or begins with %%
         return cell.code
     lines: list[str | None] = [*cell.code.split("\n")]
-    for node in ast.walk(ast.Module(body, [])):
+    module = ast.Module(body, [])
+    for node in (module, *syntax.statements(module)):
         _shorten_docstring(lines, node)
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -40,7 +41,12 @@ def is_seen(chapter: Chapter, cell: Cell) -> bool:
     """Whether anything of the cell's code is on the page."""
     if cell is chapter.cells[0] and _INSTALLS.search(cell.text):
         return False
-    text = shown(cell)
+    return _says_something(shown(cell))
+
+
+@cache
+def _says_something(text: str) -> bool:
+    """Whether lines have more than docstrings."""
     try:
         body = ast.parse(text).body
     except SyntaxError:

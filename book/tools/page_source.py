@@ -13,6 +13,7 @@ from typing import Any
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
 
 from book.tools import links, page
 from book.tools.source import CHAPTERS, read_chapter
@@ -123,9 +124,16 @@ def mend_body(
     context["body"] = body.replace(f"{TABLE}>", f'{TABLE} tabindex="0">')
 
 
+class English(SearchEnglish):
+    """The words of a page, brought to their stems: of each word once."""
+
+    stem = functools.cache(SearchEnglish.stem)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the extension."""
     app.setup_extension("myst_nb")
+    app.add_search_language(English)
     app.add_node(HideCodeCellNode, override=True, html=(open_fold, close_fold))
     app.add_node(LinkedCode, html=(write_code, None))
     app.connect("source-read", edit_source)
