@@ -20,8 +20,8 @@ F32 = np.dtype("float32")
 @pytest.mark.parametrize(
     "options",
     [
-        ["--seed", "11", "--count", "150"],
-        ["--seed", "12", "--count", "300", "--places"],
+        ["--seed", "11", "--count", "100"],
+        ["--seed", "12", "--count", "200", "--places"],
         ["--programs", "--every", "40"],
     ],
 )

@@ -1,6 +1,7 @@
 """Keys: arrays without arithmetic, and what is made of them, in every backend."""
 
 import copy
+import itertools
 import pickle
 
 import numpy as np
@@ -12,6 +13,7 @@ from minijax import grad, lax, make_jaxpr, random, vmap
 from minijax.jitting.compilation import compiled
 from minijax.randomness.threefry import by_numpy, numbered, threefry2x32
 from tests.backends_here import HERE
+from tests.commands import some
 
 KEYS = random.split(random.key(7), 6)
 PUBLISHED = [
@@ -99,8 +101,7 @@ def as_numbers(tree):
     return [words(x) if is_key else np.asarray(x) for x, is_key in zip(leaves, keyed)]
 
 
-@pytest.mark.parametrize("backend", HERE)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name, backend", some(itertools.product(PROGRAMS, HERE), 2))
 def test_backends_agree(name, backend):
     program = PROGRAMS[name]
     with minijax.disable_jit():
