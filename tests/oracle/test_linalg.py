@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minijax
-from tests.commands import paired
+from tests.commands import paired, some
 from tests.test_factorizations_lapack import DTYPES, numbers
 from tests.test_factorizations_systems import SAME, SMOOTH
 
@@ -175,8 +175,9 @@ DIFFERENTIABLE = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@pytest.mark.parametrize(
+    "name, dtype", some(itertools.product(DIFFERENTIABLE, ["float64", "complex128"]), 2)
+)
 def test_derivatives(name, dtype):
     f, shape = DIFFERENTIABLE[name]
     x = numbers(shape, dtype) + np.eye(*shape[-2:]) * np.arange(2, 2 + shape[-1])
@@ -235,8 +236,10 @@ def test_correlated_numbers(how, dtype):
     agree(lambda m: m.grad(lambda c: draw(m)(mean, c).sum()), cov, rtol=1e-3)
 
 
-@pytest.mark.parametrize("how", [{}, {"shape": (2,)}, {"m": 2}, {"m": 5}], ids=str)
-@pytest.mark.parametrize("dtype", DTYPES)
+HOWS = [{}, {"shape": (2,)}, {"m": 2}, {"m": 5}]
+
+
+@pytest.mark.parametrize("dtype, how", some(itertools.product(DTYPES, HOWS), 2))
 def test_orthogonal_matrices(how, dtype):
     for n in (0, 1, 3):
         agree(

@@ -1,11 +1,14 @@
 """Loops with a known number of steps are JAX's: texts, values, types, refusals."""
 
 import importlib
+import itertools
 
 import jax
 import numpy as np
 import pytest
 from jax._src import core as jax_core
+
+from tests.commands import some
 
 xs = np.float32([0.5, 1.0, 2.0])
 w = np.float32([[1, 2, 0], [0, 1, 1], [0.5, 0, 1]])
@@ -183,9 +186,9 @@ def test_text(source, args):
     assert str(top.make_jaxpr(ours)(*args)) == expected.pretty_print(use_color=False)
 
 
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize(("source", "args"), [*cases()])
-def test_values(source, args, jit):
+@pytest.mark.parametrize("case, jit", some(itertools.product(cases(), [0, 1]), 2))
+def test_values(case, jit):
+    source, args = case.values
     args = eval(f"({args},)", dict(NAMES))
     theirs, tree = leaves_in("jax", source, args, jit)
     ours, our_tree = leaves_in("minijax", source, args, jit)

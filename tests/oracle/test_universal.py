@@ -1,6 +1,7 @@
 """`jnp.add` and its like: universal functions with methods, beside JAX's."""
 
 import copy
+import itertools
 import pickle
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import minijax
 from minijax.compositions.universal import INSTEAD
+from tests.commands import some
 
 jax = pytest.importorskip("jax")
 
@@ -70,8 +72,7 @@ def test_attributes(name):
     assert hash(ours) == hash(copy.copy(ours)) and ours != universal(minijax, "sin")
 
 
-@pytest.mark.parametrize("dtype", [*ARRAYS])
-@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("name, dtype", some(itertools.product(BINARY, ARRAYS), 2))
 def test_methods(name, dtype):
     x = ARRAYS[dtype]
     last = x.ndim - 1
