@@ -14,11 +14,11 @@ def reduction(name):
 
     def spell(writer, eqn, x):
         dtype, axes = eqn.invars[0].aval.dtype, eqn.params["axes"]
-        total = wide(dtype)
-        default = total == dtype and dtype.kind in "fc"
-        said = "" if default else f", dtype={writer.dtype(total)}"
+        enough = wide(dtype)
+        default = enough == dtype and dtype.kind in "fc"
+        said = "" if default else f", dtype={writer.dtype(enough)}"
         text = f"np.{name}.reduce({x}, axis={axes}{said})"
-        return text if total == dtype else f"{text}.astype({writer.dtype(dtype)})"
+        return text if enough == dtype else f"{text}.astype({writer.dtype(dtype)})"
 
     return expression(spell)
 
