@@ -90,7 +90,7 @@ class Emission:
 
     def _function(self, closed, name, decorators):
         writer = PythonWriter(self)
-        writer.name(name)
+        writer.name(name)  # no variable may have it
         inputs = [writer.name(self.letters[var]) for var in closed.invars]
         writer.end(writer.inline(closed, inputs))
         text, function, sources = writer.as_function(name, inputs, decorators)
