@@ -11,7 +11,8 @@ import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax.arrays.array import shape_rules
 from minijax.core import Primitive, impl_rules
-from minijax.emitted.backend import PythonProgram, to_buffer
+from minijax.emitted.backend import PythonProgram
+from minijax.emitted.evaluations import to_buffer
 from minijax.jitting.compilation import compiled
 from tests.emission_cases import compare, compositions
 

@@ -18,6 +18,7 @@ from minijax.emitted.emission import (
     last_uses,
     python_rules,
 )
+from minijax.emitted.in_place import hand_over, write_into
 from minijax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 
 X = np.float32([0.1, 0.2, 0.3])
@@ -183,9 +184,10 @@ def test_inline_in_a_block():
     repeat, closed = repeated(body, 3)
 
     def write(writer, eqn, operands, results):
+        body = eqn.params["body"]
         writer.assign(results, operands)
         with writer.block(f"for _ in range({eqn.params['times']}):"):
-            writer.assign(results, writer.inline(eqn.params["body"], results))
+            hand_over(writer, body, writer.inline(body, results), results)
 
     python_rules[repeat] = write
     try:
@@ -205,12 +207,44 @@ def writer_of(closed):
     return writer, [writer.name("x") for _ in closed.invars]
 
 
-def test_inline_gives_results_their_names():
-    closed = make_jaxpr(lambda x: (jnp.sin(x), x, jnp.sin(x) * 2.0))(X)
+def written(closed, names):
+    """The lines of a program in place, without comments."""
     writer, inputs = writer_of(closed)
-    assert writer.inline(closed, inputs, ["p", "q", "_"]) == ["p", "q", "_"]
-    text = "\n".join(writer.lines)
-    assert "p = np.sin(x)" in text and "q = x" in text
+    write_into(writer, closed, inputs, names)
+    return [line.strip() for line in writer.lines if "#" not in line]
+
+
+def test_results_in_place_have_the_names_that_are_given():
+    closed = make_jaxpr(lambda x: (jnp.sin(x), x, jnp.sin(x) * 2.0))(X)
+    assert written(closed, ["p", "q", "_"]) == [
+        *("p = np.sin(x)", "c = np.sin(x)", "d = c * 2.0", "del c"),
+        *("q = x", "del d"),
+    ]
+
+
+def test_one_value_may_be_two_results():
+    closed = make_jaxpr(lambda x: [jnp.sin(x)] * 2)(X)
+    assert written(closed, ["p", "q"]) == ["q = np.sin(x)", "p = q"]
+
+
+def test_results_are_handed_over_and_forgotten():
+    closed = make_jaxpr(lambda x, n: (jnp.sin(x), x, n + 1.0))(X, 1.0)
+    writer, inputs = writer_of(closed)
+    values = writer.inline(closed, inputs)
+    start = len(writer.lines)
+    hand_over(writer, closed, values, ["p", "q", "r"])
+    made, passed, number = values
+    assert [line.strip() for line in writer.lines[start:]] == [
+        f"p, q, r = {made}, {passed}, {number}",
+        f"del {made}",  # the second is an input, the third has no axes
+    ]
+
+
+def test_a_promise_is_kept_once():
+    closed = make_jaxpr(lambda x: jnp.sin(x) * 2.0)(X)
+    writer, inputs = writer_of(closed)
+    write_into(writer, closed, inputs, ["p"])
+    assert not writer.promised and writer.inline(closed, inputs) != ["p"]
 
 
 def test_inline_twice_has_other_names():

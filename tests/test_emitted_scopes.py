@@ -47,12 +47,3 @@ def test_scalars_of_one_value_and_dtype_have_one_name(value):
     assert scope.scalar(literal) == scope.scalar(Literal(value))
     [(kept, _)] = scope.constants.values()
     assert kept.dtype == literal.aval.dtype and kept == scalar_of(literal)
-
-
-def test_loose_names_are_forgotten_when_they_are_assigned():
-    scope = Scope()
-    scope.loose.update(["a", "b"])
-    scope.assign(["c", "b"], ["a", "b"])
-    assert [line.strip() for line in scope.lines] == ["c = a", "del a"]
-    scope.assign(["d"], ["a"])
-    assert scope.lines[-1].strip() == "d = a"

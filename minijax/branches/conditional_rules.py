@@ -98,9 +98,9 @@ def _cond_split(split, primitive, args, on_tape, params):
     known_args, tape_args = partition(on_tape, args)
     with set_current_trace(split.parent):
         outs = cond_p.bind(*known_args, branches=known)
-    residuals = outs[parts[0].out_on_tape.count(False) :]
+    slots = outs[parts[0].out_on_tape.count(False) :]
     with set_current_trace(split.tape):
-        tape_outs = cond_p.bind(args[0], *residuals, *tape_args, branches=unknown)
+        tape_outs = cond_p.bind(args[0], *slots, *tape_args, branches=unknown)
     return parts[0].results(outs, tape_outs)
 
 

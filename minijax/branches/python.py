@@ -13,6 +13,7 @@ import numpy as np
 from minijax.branches.conditionals import cond_p
 from minijax.branches.rewiring import empty_p
 from minijax.emitted.emission import python_rules
+from minijax.emitted.in_place import write_into
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jitting.costs import cost_analysis, cost_rules
 from minijax.own_rules.stopped_gradients import stop_gradient_p
@@ -35,7 +36,7 @@ def write_cond(writer, eqn, operands, results):
         branches, tests[0] = branches[::-1], f"if {index}:"
     for test, branch in zip([*tests[:-1], "else:"], branches):
         with writer.block(test):
-            writer.inline(branch, operands, results)
+            write_into(writer, branch, operands, results)
 
 
 python_rules[cond_p] = write_cond

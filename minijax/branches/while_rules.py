@@ -12,6 +12,7 @@ from minijax.branches.settling import settle
 from minijax.branches.while_loops import parts_of_while, while_p
 from minijax.core import set_current_trace
 from minijax.emitted.emission import python_rules
+from minijax.emitted.in_place import hand_over
 from minijax.forgetting.programs import (
     jvp_program,
     merge,
@@ -117,23 +118,24 @@ vmap_rules[while_p] = _while_vmap
 
 def write_while(writer, eqn, operands, results):
     """Write a loop; where examples stop at different steps, each keeps its carry."""
+    test, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     counts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     test_consts, consts, carry = parts_of_while(operands, *counts)
     state = [writer.name("carry") if name == "_" else name for name in results]
     writer.assign(state, carry)
-    [pred] = eqn.params["cond_jaxpr"].out_avals
+    [pred] = test.out_avals
     with writer.block("while True:"):
-        [going] = writer.inline(eqn.params["cond_jaxpr"], test_consts + state)
+        [going] = writer.inline(test, test_consts + state)
         writer.line(f"if not {going}{'.any()' if pred.ndim else ''}:")
         writer.line("    break")
-        stepped = writer.inline(eqn.params["body_jaxpr"], consts + state)
+        stepped = writer.inline(body, consts + state)
         if pred.ndim:
             ranks = [var.aval.ndim - pred.ndim for var in eqn.outvars]
             stepped = [
                 f"np.where({_with_axes(going, rank)}, {new}, {old})"
                 for new, old, rank in zip(stepped, state, ranks)
             ]
-        writer.assign(state, stepped)
+        hand_over(writer, body, stepped, state)
 
 
 def _with_axes(going, count):

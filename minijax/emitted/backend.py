@@ -2,20 +2,13 @@
 # edit the chapter, not this file.
 """The backend that runs programs as Python functions."""
 
-from itertools import repeat
-
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl, asbuffer
+from minijax.arrays.array import ArrayImpl
 from minijax.emitted.emission import emit
+from minijax.emitted.evaluations import to_buffer
 from minijax.emitted.scopes import explain
 from minijax.jitting.compilation import backends, default_backend
-
-
-def to_buffer(x):
-    """Return the buffer of an argument, or a scalar if it has no axes."""
-    buffer = x._buffer if type(x) is ArrayImpl else asbuffer(x)
-    return buffer if buffer.shape else buffer[()]
 
 
 class PythonProgram:
@@ -43,8 +36,8 @@ class PythonProgram:
         except Exception as error:
             explain(error, self._sources)
             raise
-        buffers = map(np.asarray, outs)
-        return list(map(ArrayImpl, buffers, self.out_avals, repeat(self.placement)))
+        pairs, place = zip(outs, self.out_avals), self.placement
+        return [ArrayImpl(np.asarray(out), aval, place) for out, aval in pairs]
 
 
 backends["python"] = PythonProgram

@@ -46,6 +46,7 @@ def infix(symbol, name):
         if not same_meaning(name, eqn):
             return None
         if eqn.invars[0].aval.dtype.kind == "c" and not eqn.outvars[0].aval.shape:
+            # NumPy's scalars have code of their own, which may round otherwise.
             return f"np.{name}({', '.join(operands)})"
         left, right = spelled(eqn, operands)
         return f"{left} {symbol} {right}"

@@ -8,7 +8,7 @@ says, or for a NumPy scalar where there are no axes.
 
 from minijax.core import RuleTable
 from minijax.emitted.evaluations import write_evaluation
-from minijax.emitted.scopes import Scope
+from minijax.emitted.scopes import JaxprScope
 from minijax.emitted.source_text import Names, letters_of
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jitting.compilation import without_waste
@@ -31,74 +31,38 @@ def last_uses(jaxpr):
 python_rules: RuleTable = RuleTable("python")
 
 
-class EquationWriter(Scope):
-    """Writes equations, each by the rule of its primitive.
+def write_equation(writer, eqn):
+    """Write the lines of an equation, by the rule of its primitive."""
+    writer.on_behalf_of(eqn.source)
+    operands = [writer.read(atom) for atom in eqn.invars]
+    results = [writer.define(var) for var in eqn.outvars]
+    rule = python_rules.get(eqn.primitive, write_evaluation)
+    rule(writer, eqn, operands, results)
 
-    Args:
-      emission: the `Emission` that the function belongs to.
 
-    Attributes:
-      expressions: what stands for each variable of a jaxpr.
-    """
+class PythonWriter(JaxprScope):
+    """Writes programs into the body of a function of an `Emission`."""
 
     def __init__(self, emission):
-        super().__init__()
-        self.emission, self.expressions = emission, {}
+        super().__init__(emission.letters)
+        self.emission = emission
 
-    def read(self, atom):
-        """Return an expression for a variable, or for a literal with its dtype."""
-        literal = isinstance(atom, Literal)
-        return self.scalar(atom) if literal else self.expressions[atom]
-
-    def define(self, var, name=None):
-        """Return the name of a variable that the next lines define."""
-        letter = self.emission.letters[var]
-        self.expressions[var] = name or (letter if letter == "_" else self.name(letter))
-        return self.expressions[var]
-
-    def equation(self, eqn, targets):
-        """Write an equation; `targets` has names for results that have one already."""
-        self.on_behalf_of(eqn.source)
-        operands = [self.read(atom) for atom in eqn.invars]
-        results = [self.define(var, targets.get(var)) for var in eqn.outvars]
-        rule = python_rules.get(eqn.primitive, write_evaluation)
-        rule(self, eqn, operands, results)
-
-
-class PythonWriter(EquationWriter):
-    """Writes programs into the body of a function."""
-
-    def inline(self, closed, operands, results=None):
+    def inline(self, closed, operands):
         """Write the equations of a program in place.
 
         Args:
           closed: a `ClosedJaxpr`.
           operands: expressions of its inputs.
-          results: names for its results; by default, they get names of their own.
 
         Returns:
           The list of expressions of its results.
         """
         closed = without_waste(closed)
-        for var, const in zip(closed.constvars, closed.consts):
-            letter = self.emission.letters[var]
-            self.expressions[var] = self.array(const, letter, var.aval)
-        self.expressions.update(zip(closed.invars, operands))
-        self._equations(closed, results or ())
-        values = [self.read(atom) for atom in closed.outvars]
-        if results is not None:
-            self.assign(results, values)
-        return values if results is None else results
-
-    def _equations(self, closed, results):
-        made = {var for eqn in closed.eqns for var in eqn.outvars}
-        pairs = zip(closed.outvars, results)
-        targets = {var: name for var, name in pairs if var in made and name != "_"}
+        self.set_inputs(closed, operands)
         for eqn, dying in zip(closed.eqns, last_uses(closed.jaxpr)):
-            self.equation(eqn, targets)
+            write_equation(self, eqn)
             self.forget(self.expressions[var] for var in dying)
-        ends = [var for var in closed.outvars if var in made and var.aval.shape]
-        self.loose.update(self.expressions[var] for var in ends)
+        return [self.read(atom) for atom in closed.outvars]
 
 
 class Emission:
@@ -114,8 +78,7 @@ class Emission:
 
     def __init__(self, jaxpr):
         self.letters, self.names = letters_of(jaxpr), Names()
-        self.functions, self.evaluations = {}, {}
-        self.texts, self.sources = [], {}
+        self.functions, self.texts, self.sources = {}, [], {}
 
     def function(self, closed, hint, decorators=()):
         """Return the function of a program; the same program has the same function."""
@@ -127,7 +90,7 @@ class Emission:
 
     def _function(self, closed, name, decorators):
         writer = PythonWriter(self)
-        writer.name(name)
+        writer.name(name)  # no variable may have it
         inputs = [writer.name(self.letters[var]) for var in closed.invars]
         writer.end(writer.inline(closed, inputs))
         text, function, sources = writer.as_function(name, inputs, decorators)

@@ -36,6 +36,12 @@ def exactly(result, aval):
     return buffer if aval.shape else buffer[()]
 
 
+def to_buffer(x):
+    """Return the buffer of an argument, or a scalar if it has no axes."""
+    buffer = x._buffer if type(x) is ArrayImpl else asbuffer(x)
+    return buffer if buffer.shape else buffer[()]
+
+
 def computation_by_impl(primitive, avals):
     """Return what the impl rule of a primitive does, as a function on buffers."""
 
@@ -50,7 +56,7 @@ def computation_by_impl(primitive, avals):
 def write_evaluation(writer, eqn, operands, results):
     """Write a call of the primitive's own evaluation: the rule of those without one."""
     avals = [tuple(atom.aval for atom in atoms) for atoms in (eqn.invars, eqn.outvars)]
-    key, made = (eqn.primitive, *avals), writer.emission.evaluations
+    key, made = (eqn.primitive, *avals), writer.evaluations
     if key not in made:
         made[key] = evaluation(*key)
     name = eqn.primitive.name

@@ -12,6 +12,7 @@ import numpy as np
 from minijax.arrays.array import asbuffer
 from minijax.arrays.dtypes import short_name
 from minijax.emitted.source_text import Lines, Names, comment
+from minijax.jaxprs.jaxpr import Literal
 
 _numbers = count(1)
 
@@ -129,3 +130,45 @@ class Scope(Lines):
         first = len(head) + 1
         places = {first + i: source for i, source in self.sources.items()}
         return text, function, {file: places}
+
+
+class JaxprScope(Scope):
+    """A `Scope` that has an expression for each variable of a jaxpr.
+
+    Args:
+      letters: the names of variables where the jaxpr is printed.
+
+    Attributes:
+      expressions: what stands for each variable.
+      promised: names that variables will have, settled before they are defined.
+      evaluations: the functions of primitives that are called, by primitive and types.
+    """
+
+    def __init__(self, letters):
+        super().__init__()
+        self.letters, self.expressions = letters, {}
+        self.promised, self.evaluations = {}, {}
+
+    def read(self, atom):
+        """Return an expression for a variable, or for a literal with its dtype."""
+        literal = isinstance(atom, Literal)
+        return self.scalar(atom) if literal else self.expressions[atom]
+
+    def define(self, var):
+        """Return the name of a variable that the next lines define."""
+        letter = self.letters[var]
+        name = self.promised.pop(var, None)
+        name = name or (letter if letter == "_" else self.name(letter))
+        self.expressions[var] = name
+        return name
+
+    def set_inputs(self, closed, operands):
+        """Let operands stand for the inputs of a program, and names for its constants.
+
+        Args:
+          closed: a `ClosedJaxpr`.
+          operands: expressions of its inputs.
+        """
+        for var, const in zip(closed.constvars, closed.consts):
+            self.expressions[var] = self.array(const, self.letters[var], var.aval)
+        self.expressions.update(zip(closed.invars, operands))

@@ -61,12 +61,11 @@ class Lines:
 
     Attributes:
       sources: the place in the user's program of each line that has one, by number.
-      loose: names that are forgotten once `assign` has read them.
     """
 
     def __init__(self):
         self.lines, self.sources, self.indent = [], {}, "    "
-        self.loose, self._source, self._remark = set(), None, None
+        self._source, self._remark = None, None
 
     def line(self, text):
         """Write one line."""
@@ -99,13 +98,11 @@ class Lines:
             self.line(f"del {', '.join(names)}")
 
     def assign(self, targets, values):
-        """Give names to values, all at once; loose names among them are forgotten."""
+        """Give names to values, all at once."""
         pairs = [(t, v) for t, v in zip(targets, values) if t not in (v, "_")]
         if pairs:
             left, right = map(", ".join, zip(*pairs))
             self.line(f"{left} = {right}")
-        self.forget([v for v in values if v in self.loose and v not in targets])
-        self.loose -= {*values}
 
     def end(self, values):
         """Write the end of the function, at which everything is forgotten."""

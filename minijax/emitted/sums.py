@@ -4,7 +4,7 @@
 
 from minijax import lax
 from minijax.arrays.numerics import wide
-from minijax.emitted.elementwise import add_rules, expression
+from minijax.emitted.elementwise import expression
 from minijax.emitted.emission import python_rules
 from minijax.emitted.spelling import product_text
 
@@ -14,16 +14,17 @@ def reduction(name):
 
     def spell(writer, eqn, x):
         dtype, axes = eqn.invars[0].aval.dtype, eqn.params["axes"]
-        said = "" if dtype.kind in "fc" else f", dtype={writer.dtype(wide(dtype))}"
-        if wide(dtype) == dtype:
-            return f"np.{name}.reduce({x}, axis={axes}{said})"
-        text = f"np.{name}.reduce({x}, axis={axes}, dtype=np.float32)"
-        return f"{text}.astype({writer.dtype(dtype)})"
+        enough = wide(dtype)
+        default = enough == dtype and dtype.kind in "fc"
+        said = "" if default else f", dtype={writer.dtype(enough)}"
+        text = f"np.{name}.reduce({x}, axis={axes}{said})"
+        return text if enough == dtype else f"{text}.astype({writer.dtype(dtype)})"
 
     return expression(spell)
 
 
-add_rules({"reduce_sum": reduction("add"), "reduce_prod": reduction("multiply")})
+python_rules[lax.reduce_sum_p] = reduction("add")
+python_rules[lax.reduce_prod_p] = reduction("multiply")
 
 
 python_rules[lax.dot_general_p] = expression(product_text)

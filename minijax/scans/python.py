@@ -8,6 +8,7 @@ Reference: ``jax.lax.scan``.
 from collections import Counter
 
 from minijax.emitted.emission import python_rules
+from minijax.emitted.in_place import hand_over
 from minijax.scans.primitive import scan_p
 from minijax.scans.steps import groups
 
@@ -33,7 +34,7 @@ def write_scan(writer, eqn, operands, results):
         carry, rows = groups(writer.inline(program, consts + state + rows), num_carry)
         for y, place in stacks.items():
             writer.line(f"{y}[{step}] = {rows[place]}")
-        writer.assign(state, carry)
+        hand_over(writer, program, carry, state)
     writer.assign(*twins)
 
 
