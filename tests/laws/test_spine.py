@@ -36,10 +36,10 @@ CODE = "#| export m\n" + "x = 1\n" * 25
     ("cells", "message"),
     [
         ([MANY], None),
-        (["> Few words."], r"floor2.md: 7 words, not 2800 to 5200; the page explains"),
+        (["> Few words."], r"floor2.md: 7 words, not 2400 to 5200; the page explains"),
         (
             [MANY, MANY],
-            r"6005 words, not 2800 to 5200; move sections to 02_floor2_rest",
+            r"6005 words, not 2400 to 5200; move sections to 02_floor2_rest",
         ),
         (
             [MANY, CODE + "y = 2"],
