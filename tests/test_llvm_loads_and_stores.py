@@ -16,7 +16,7 @@ from minijax.llvm.lanes import Elements
 from minijax.llvm.loads_and_stores import read_own, write_own
 from minijax.llvm.schedules import kernel_function
 from minijax.llvm.targets import forced_target, prepared
-from minijax.threads.ranges import outermost, range_function
+from minijax.threads.ranges import outermost, range_function, unit_of
 from tests import mutants, vector_cases
 from tests.array_cases import dtype_of
 
@@ -137,8 +137,8 @@ def test_the_last_number_of_a_row_is_stored_in_its_own_width(old, new):
 def lone_lanes(kernel):
     """Stores of a kernel, and of its parts for threads, with a mask of one lane."""
     functions = [kernel_function(kernel, "k", avx512())]
-    if outermost(kernel, avx512()):
-        functions.append(range_function(kernel, "part", avx512()))
+    if loop := outermost(kernel, avx512()):
+        functions.append(range_function(kernel, "part", avx512(), unit_of(loop)))
     module = prepared_code(*functions)[0]
     found = re.findall(r"@llvm.masked.store\S+\(.*<((?:i1 \w+(?:, )?)+)>\)", module)
     assert len(found) == module.count("call void @llvm.masked.store")

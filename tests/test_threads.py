@@ -226,10 +226,18 @@ def test_parts_are_bit_by_bit_the_whole(name, dtype):
             continue
         cut += 1
         made = kernel_function(kernel, "whole", target)
-        parts = range_function(kernel, "part", target)
+        parts = range_function(kernel, "part", target, unit_of(loop))
         library = TargetLibrary(module_text([made, parts]), target)
         assert_same(kernel, loop, library)
     assert cut or name in ("columns", "broadcast")
+
+
+def test_parts_that_would_cut_a_vector_are_refused():
+    [kernel] = kernels_of(lambda x: jnp.tanh(x) * x, [(1003,)], "float32")
+    unit = unit_of(outermost(kernel, current_target()))
+    with pytest.raises(ValueError, match=f"does {unit} turns at once"):
+        range_function(kernel, "part", current_target(), unit // 2)
+    assert "%hi" in range_function(kernel, "part", current_target(), 3 * unit).text
 
 
 @pytest.mark.parametrize("options", [["--count", "60"], ["--made"]])

@@ -79,7 +79,7 @@ def differs_in_parts(kernel, target, rng):
     if loop is None:
         return None
     made = kernel_function(kernel, "whole", target)
-    part = range_function(kernel, "part", target)
+    part = range_function(kernel, "part", target, unit_of(loop))
     library = TargetLibrary(module_text([made, part]), target)
     zones, numbers = RedZones(), memory_of([kernel], rng)
     wanted, found = (

@@ -57,16 +57,16 @@ from minijax.teams.meeting_code import (
     nap,
     perform,
     rouse,
-    settle,
     wait,
     wake_up,
 )
 from minijax.threads.atomics import pause_text
+from minijax.threads.pool_code import rest
 from minijax.threads.ranges import outermost, range_function, unit_of
 
 FUNCTIONS = (
     ask, nap, wake_up, wait, meet, arrive, leave, fold, hand_out, fold_copies, fold_row,
-    perform, settle,
+    perform, rest,
 )  # fmt: skip
 OUTSIDE = (
     exchange_fold, exchange_scatter, exchange_all, exchange_parts, exchange_one,
@@ -293,7 +293,8 @@ def combining_function(f, launch):
         name = f"combine_{len(program.kernels)}"
         program.kernels[text] = name, unit_of(loop) if loop else None
         if loop:
-            made = range_function(kernel, f"{name}_part", program.target)
+            unit = unit_of(loop)
+            made = range_function(kernel, f"{name}_part", program.target, unit)
             program.needed |= made.needed
             inner = made.text.replace("define", "define internal", 1)
             program.functions.append(inner)

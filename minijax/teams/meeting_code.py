@@ -9,6 +9,7 @@ of the group, and its own number in it. The language is that of `words`.
 
 from minijax.calls.words import call, room, word
 from minijax.threads.atomics import added, pause, put, quotient, seen, swapped
+from minijax.threads.pool_code import rest
 from minijax.threads.pool_table import BUSY
 
 # A group. Each of the first two has a line of its own, as all write there.
@@ -287,14 +288,6 @@ def perform(team, me):
     return 0
 
 
-def settle(hall, me, known):
-    """Sleep until there is something new to do."""
-    put(me + ASLEEP, 1)
-    if seen(me + GO) != known and swapped(me + ASLEEP, 1, 0) != 0:
-        return 0
-    return call(word[hall + ACQUIRE], word[me + BED], 1)
-
-
 def attend(team, me):
     """Be a replica whenever one is needed, until the team stops."""
     hall = word[team + THEIRS]
@@ -310,7 +303,7 @@ def attend(team, me):
             turns += 1
             now = seen(me + GO)
         if now == known:
-            settle(hall, me, known)
+            rest(me + ASLEEP, me + GO, known, word[hall + ACQUIRE])
             now = seen(me + GO)
         if now != known and seen(team + STOP) == 0:
             perform(team, me)

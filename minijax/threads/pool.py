@@ -21,16 +21,7 @@ from minijax.llvm.targets import host_target
 from minijax.matmul.gemm import workspace
 from minijax.threads.atomics import pause_text
 from minijax.threads.cores import MOST, available, politely
-from minijax.threads.pool_code import (
-    drain,
-    finish,
-    offer,
-    rest,
-    share,
-    wake,
-    watch,
-    work,
-)
+from minijax.threads.pool_code import drain, offer, rest, share, wake, work
 from minijax.threads.pool_table import (
     ACQUIRE,
     ACQUIRE_TIMED,
@@ -45,6 +36,7 @@ from minijax.threads.pool_table import (
     STOP,
     WORKERS,
 )
+from minijax.threads.waiting import finish, watch
 
 TABLE_WORDS = WORKERS // 8 + 8 * MOST  # of the table, in words
 SPACE_BYTES = workspace((1, 2**20, 2**20, 2**20), np.dtype("float64"))
@@ -68,7 +60,7 @@ define i64 @minijax_share({PARAMETERS}) nounwind {{
 
 def pool_text(triple):
     """Return the text of the pool's functions."""
-    functions = drain, offer, rest, watch, finish, wake, work, share
+    functions = drain, offer, watch, rest, finish, wake, work, share
     return pause_text(triple) + llvm_text(*functions, outside=OUTSIDE) + TABLE
 
 

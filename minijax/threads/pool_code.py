@@ -3,10 +3,9 @@
 """What the threads of the pool do, in the language of `words`."""
 
 from minijax.calls.words import call, word
-from minijax.threads.atomics import added, pause, put, quotient, seen, swapped
+from minijax.threads.atomics import added, put, quotient, seen, swapped
 from minijax.threads.pool_table import (
     ACQUIRE,
-    ACQUIRE_TIMED,
     ARGS,
     ASLEEP,
     BED,
@@ -17,8 +16,6 @@ from minijax.threads.pool_table import (
     HELPERS,
     LEFT,
     LINE,
-    NEVER,
-    PATIENCE,
     RELEASE,
     SIZE,
     SPACE,
@@ -28,6 +25,7 @@ from minijax.threads.pool_table import (
     TASK,
     WORKERS,
 )
+from minijax.threads.waiting import finish, watch
 
 
 def drain(pool, space):
@@ -57,23 +55,12 @@ def offer(pool, task, args, size, step):
     return put(pool + LEFT, word[pool + COUNT])
 
 
-def watch(pool, known, patience):
-    """Wait a short while for another task than the known one; return its number."""
-    turns = 0
-    now = seen(pool + GENERATION)
-    while now == known and turns < patience:
-        pause()
-        turns += 1
-        now = seen(pool + GENERATION)
-    return now
-
-
-def rest(pool, me, known):
-    """Sleep until there is another task than the known one, or are woken."""
-    put(me + ASLEEP, 1)
-    if seen(pool + GENERATION) != known and swapped(me + ASLEEP, 1, 0) != 0:
+def rest(asleep, watched, known, acquire):
+    """Sleep until a word is not the known one any more, or until woken."""
+    put(asleep, 1)
+    if seen(watched) != known and swapped(asleep, 1, 0) != 0:
         return 0
-    return call(word[pool + ACQUIRE], word[me + BED], 1)
+    return call(acquire, word[asleep + 8], 1)
 
 
 def wake(pool, most):
@@ -97,24 +84,12 @@ def work(pool, me):
         patience = 0
         if done > 0:
             patience = word[pool + SPINS]
-        now = watch(pool, known, patience)
+        now = watch(pool + GENERATION, known, patience)
         if now == known:
-            rest(pool, me, known)
+            rest(me + ASLEEP, pool + GENERATION, known, word[pool + ACQUIRE])
             now = seen(pool + GENERATION)
         known = now
         done = drain(pool, word[me + SPACE])
-    return 0
-
-
-def finish(pool):
-    """Wait until all parts are done."""
-    turns = 0
-    while seen(pool + DONE) < word[pool + COUNT]:
-        if turns < word[pool + PATIENCE]:
-            pause()
-            turns += 1
-        else:
-            call(word[pool + ACQUIRE_TIMED], word[pool + NEVER], 50, 0)
     return 0
 
 

@@ -26,9 +26,25 @@ def unit_of(loop):
     return loop.lanes or loop.together or loop.strip or 1
 
 
-def range_function(kernel, name, target):
-    """Return the `FunctionText` of a kernel with ``i64 %lo, i64 %hi`` at its end."""
+def range_function(kernel, name, target, unit):
+    """Return the `FunctionText` of a kernel with ``i64 %lo, i64 %hi`` at its end.
+
+    Args:
+      kernel: a `Kernel` that has an `outermost` loop.
+      name: of the function.
+      target: the processor.
+      unit: of what the parts are multiples, but for the end of the last one.
+
+    Raises:
+      ValueError: the loop does another number of turns at once, so that such a part
+        would end inside of them.
+    """
     *before, loop = schedule.value(kernel, target)
+    if unit % unit_of(loop):
+        raise ValueError(
+            f"Parts of {unit} turns would cut {kernel.label}, which does "
+            f"{unit_of(loop)} turns at once: let parts be multiples of that."
+        )
     steps = [*before, loop._replace(parallel=True)]
     more = "i64 %lo", "i64 %hi"
     return scheduled(kernel, name, steps, "noinline", target, more)

@@ -108,12 +108,12 @@ def write_share(f, task, addresses, space="null"):
     f.line(f"{name} = call i64 @minijax_share({', '.join(args)})")
 
 
-def kernel_task(program, kernel):
+def kernel_task(program, kernel, unit):
     """Return the name of a kernel's task; the same text is written once."""
     text = f"{kernel} in parts"
     if text not in program.kernels:
         name = f"{kernel.label}_{len(program.kernels)}_part"
-        made = range_function(kernel, name, program.target)
+        made = range_function(kernel, name, program.target, unit)
         program.needed |= made.needed
         program.functions.append(made.text.replace("define", "define internal", 1))
 
@@ -137,8 +137,8 @@ def cast(t, address, parameter):
 def write_parts(f, step, time):
     """Write how a kernel is done in parts."""
     loop = outermost(step.kernel, f.program.target)
-    size, name = step.kernel.sizes[loop.axis], kernel_task(f.program, step.kernel)
-    task = Task(name, time, size, unit_of(loop), PARTS)
+    size, unit = step.kernel.sizes[loop.axis], unit_of(loop)
+    task = Task(kernel_task(f.program, step.kernel, unit), time, size, unit, PARTS)
     write_share(f, task, list(map(f.address, step.buffers)))
 
 

@@ -1,0 +1,30 @@
+# Made from chapters/27_threads_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Spinning: to look at a word that another thread will change."""
+
+from minijax.calls.words import call, word
+from minijax.threads.atomics import pause, seen
+from minijax.threads.pool_table import ACQUIRE_TIMED, COUNT, DONE, NEVER, PATIENCE
+
+
+def watch(address, known, patience):
+    """Look some times until a word is not the known one any more; return it."""
+    turns = 0
+    now = seen(address)
+    while now == known and turns < patience:
+        pause()
+        turns += 1
+        now = seen(address)
+    return now
+
+
+def finish(pool):
+    """Wait until all parts are done."""
+    turns = 0
+    while seen(pool + DONE) < word[pool + COUNT]:
+        if turns < word[pool + PATIENCE]:
+            pause()
+            turns += 1
+        else:
+            call(word[pool + ACQUIRE_TIMED], word[pool + NEVER], 50, 0)
+    return 0
