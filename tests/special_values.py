@@ -102,6 +102,8 @@ def accepted(primitive, avals, params):
 
 def primitive_cases():
     """Yield (label, function of a package and vectors, vectors)."""
+    for name in dir(lax):  # a module is imported with the first of its names
+        getattr(lax, name)
     for primitive in sorted(shape_rules, key=str):
         count = 1 if primitive.name in PARAMS else arity(primitive)
         for dtype in DTYPES if hasattr(lax, f"{primitive}_p") else []:
