@@ -2,13 +2,16 @@
 
     python -m tests.composition            # minijax against itself
     python -m tests.composition --jax      # minijax against JAX
+    python -m tests.composition --own module:name [--every 16] [--program softmax]
 
-run everything that the tests run, and print the counts.
+run everything that the tests run, and print the counts. The last is for a
+transformation of your own that changes no values, by its nature or by its parameters:
+stacks with it have to agree with those without it.
 """
 
 import sys
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import count
 
@@ -142,6 +145,25 @@ def against_jax(name, part, counts=None, every=1):
                 yield f"{name} under {stack}: {problem}"
 
 
+def against_without(own, name, part, counts=None, every=1):
+    """Yield the stacks that differ with a transformation in them, as texts.
+
+    Args:
+      own: from functions to functions that return the same.
+      name, part, counts, every: as of `against_itself`; it stands at each place of a
+        stack in turn.
+    """
+    counts, TABLE["own"] = Counter() if counts is None else counts, own
+    with minijax.enable_x64():
+        for stack in parts(name)[part][first(name, every) :: every]:
+            for i in range(len(stack) + 1):
+                longer = (*stack[:i], "own", *stack[i:])
+                ours, wanted = computed(name, longer), own_answer(name, stack)
+                counts["refused" if isinstance(ours, Exception) else "values"] += 1
+                if problem := difference(ours, wanted, types=False):
+                    yield f"{name} under {longer}: {problem}"
+
+
 def first(name, every):
     """Where to begin for a program, so that in turn all stacks are taken."""
     return [*PROGRAMS].index(name) % every
@@ -159,12 +181,15 @@ def in_32_bits(name, every=1):
 
 def main(arguments=None):
     """Run from the command line."""
-    options = options_of(__doc__, arguments, jax=False, program="")
+    options = options_of(__doc__, arguments, jax=False, program="", own="", every=1)
     compare = against_jax if options.jax else against_itself
+    if options.own:
+        module, _, name = options.own.partition(":")
+        compare = partial(against_without, getattr(import_module(module), name))
     counts, number = Counter(), count()
     for name, part in CASES:
         if options.program in ("", name):
-            for text in compare(name, part, counts):
+            for text in compare(name, part, counts, options.every):
                 next(number)
                 print(text, flush=True)
         own_answer.cache_clear()

@@ -27,7 +27,8 @@ from minijax.jitting.compilation import backends
 from minijax.llvm import compiler
 
 minijax.config.update("jax_num_cpu_devices", 2)  # a second place for arrays
-# "1": all arrays are on cpu:1; "card": on a GPU that is emulated; "gpu": on a real one.
+# "1": all arrays are on cpu:1; "card": on a GPU that is emulated; "gpu": on a real one;
+# another name: on the last device of that platform.
 ELSEWHERE = os.environ.get("MINIJAX_TEST_DEVICE")
 ON_A_CARD = ELSEWHERE in ("card", "gpu")
 
@@ -93,7 +94,10 @@ if ELSEWHERE:
     with suppress(UnknownLayout):
         open_gate()  # which tries itself out with an array on the host
     FIRST = minijax.devices()[0]
-    CHOSEN = minijax.devices("gpu" if ON_A_CARD else "cpu")[-1 if ON_A_CARD else 1]
+    if ELSEWHERE == "1":
+        CHOSEN = minijax.devices("cpu")[1]
+    else:  # the last device of a platform: the card, or one of your own
+        CHOSEN = minijax.devices("gpu" if ON_A_CARD else ELSEWHERE)[-1]
     minijax.config.update("jax_default_device", CHOSEN)
     if not ON_A_CARD:
         # `jit(backend="cpu")` asks for machine code in most tests, and not for cpu:0.

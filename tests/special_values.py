@@ -25,6 +25,7 @@ import minijax
 from minijax import lax
 from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import ShapedArray
+from tests.arity import PUBLIC, arity
 from tests.array_cases import DTYPES, dtype_of
 from tests.commands import options_of, reported
 from tests.known_differences import BETWEEN_BACKENDS, FLOATS, FROM_JAX, ON_A_CARD
@@ -42,19 +43,6 @@ PARAMS = {
         {"exponent_bits": 8, "mantissa_bits": 7},
     ],
 }
-
-# How many operands a primitive has, where that is not one.
-OPERANDS = {"clamp": 3} | dict.fromkeys(
-    """
-    add add_any sub mul div rem max min nextafter atan2 pow complex eq ne lt le gt ge
-    and or xor shift_left shift_right_logical shift_right_arithmetic
-    """.split(),
-    2,
-)
-
-# Primitives whose function has another name.
-PUBLIC = {x: f"bitwise_{x}" for x in ("and", "or", "xor", "not")}
-PUBLIC["add_any"] = "add"
 
 # Functions of NumPy that are made of several primitives; x and y are operands.
 UNARY = """
@@ -114,8 +102,10 @@ def accepted(primitive, avals, params):
 
 def primitive_cases():
     """Yield (label, function of a package and vectors, vectors)."""
+    for name in dir(lax):  # a module is imported with the first of its names
+        getattr(lax, name)
     for primitive in sorted(shape_rules, key=str):
-        count = OPERANDS.get(primitive.name, 1)
+        count = 1 if primitive.name in PARAMS else arity(primitive)
         for dtype in DTYPES if hasattr(lax, f"{primitive}_p") else []:
             avals = [ShapedArray((5,), dtype_of(dtype))] * count
             for params in PARAMS.get(primitive.name, [{}]):

@@ -16,6 +16,7 @@ from minijax.core import Trace, current_trace, set_current_trace
 from minijax.errors import UnexpectedTracerError
 from minijax.numpy.fft.fourier import FftType
 from minijax.pytrees.forward_api import jvp
+from tests.arity import arity
 
 vmap_rules = batching_rules.vmap_rules
 SIZE = 2
@@ -36,11 +37,6 @@ def sample(shape, dtype):
         values = values + 1j * RNG.uniform(0.2, 0.9, shape)
     return np.asarray(values, dtype)
 
-
-BINARY = """
-    add add_any sub mul div rem pow max min atan2 nextafter complex and or xor
-    shift_left shift_right_logical shift_right_arithmetic eq ne lt le gt ge
-""".split()
 
 
 def accepted(primitive, arity):
@@ -150,7 +146,7 @@ def samples(primitive):
     """Return operands' shapes and dtypes, with parameters, for a primitive."""
     if primitive.name in STRUCTURED:
         return STRUCTURED[primitive.name]
-    shapes = PAIRS if primitive.name in BINARY else [((2, 3),), ((),)]
+    shapes = PAIRS if arity(primitive) == 2 else [((2, 3),), ((),)]
     dtype = accepted(primitive, len(shapes[0]))
     return [([(shape, dtype) for shape in group], {}) for group in shapes]
 

@@ -46,3 +46,17 @@ def test_pullback_is_the_transpose_of_the_derivative(name):
         forwards = np.sum(np.asarray(push(t)) * ct)
         backwards = np.sum(t * np.asarray(pullback(ct)[0]))
         np.testing.assert_allclose(forwards, backwards, rtol=1e-9)
+
+
+def test_a_transformation_of_ones_own_is_met_in_all_places():
+    """One that changes nothing, and one that forgets derivatives."""
+    found = [*composition.against_without(minijax.jit, "sin times x", 0, every=32)]
+    assert not found, "\n\n".join(found)
+
+
+def test_a_transformation_that_forgets_derivatives_is_found():
+    def frozen(f):
+        return lambda x: f(minijax.lax.stop_gradient(x))
+
+    found = [*composition.against_without(frozen, "sin times x", 0, every=32)]
+    assert any("'grad'" in text or "'jvp'" in text for text in found)

@@ -6,7 +6,7 @@ import pytest
 from minijax import lax
 from minijax._public import PUBLIC
 from minijax.arrays.array import shape_rules
-from minijax.arrays.avals import typeof
+from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import float0
 from minijax.arrays.settings import enable_x64
 from minijax.core import (
@@ -19,7 +19,9 @@ from minijax.errors import ConcretizationTypeError, UnexpectedTracerError
 from minijax.forward.rules import add_tangents, instantiate, jvp_rules
 from minijax.forward.trace import JVPTrace, JVPTracer, jvp_flat
 from minijax.lax.elementwise import add_any_p
+from tests import arity
 from tests.forward_cases import CASES, ONCE, direction
+from tests.special_values import accepted
 
 
 def tangent_of(f, primals, tangents):
@@ -46,9 +48,11 @@ def shifted(primals, tangents, step):
 def test_agrees_with_finite_differences(name):
     call, primals = {**CASES, **ONCE}[name]
 
-    def f(*xs):
-        return call(lax, *xs)
+    agrees_with_differences(lambda *xs: call(lax, *xs), primals)
 
+
+def agrees_with_differences(f, primals):
+    """Fail unless the tangent of `f` is right, whichever operands move."""
     with enable_x64():
         for moving in subsets(len(primals)):
             pairs = zip(primals, moving, strict=True)
@@ -58,6 +62,35 @@ def test_agrees_with_finite_differences(name):
             wanted = (np.asarray(above) - np.asarray(below)) / (2 * step)
             found = tangent_of(f, primals, tangents)
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def elementwise():
+    """Return primitives of floats, whichever page they are of, and their operands."""
+    aval, rng = ShapedArray((5,), np.dtype("float64")), np.random.default_rng(3)
+    found = {}
+    for p in sorted({*jvp_rules} & {*shape_rules}, key=str):
+        avals = [aval] * arity.arity(p)
+        bound = hasattr(lax, arity.PUBLIC.get(p.name, p.name)) and p.name != "ppermute"
+        if bound and p.name != "stop_gradient" and accepted(p, avals, {}):
+            low = 1.2 if p.name == "acosh" else 0.2
+            if shape_rules[p](*avals)[0].dtype == aval.dtype:
+                found[p.name] = p, [rng.uniform(low, low + 0.6, 5) for _ in avals]
+    return found
+
+
+ELEMENTWISE = elementwise()
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elementwise_primitives_agree_wherever_they_are_written(name):
+    primitive, primals = ELEMENTWISE[name]
+    agrees_with_differences(lambda *xs: primitive.bind(*xs)[0], primals)
+
+
+def test_a_wrong_slope_is_found(monkeypatch):
+    monkeypatch.setitem(jvp_rules, lax.sin_p, jvp_rules[lax.cos_p])
+    with pytest.raises(AssertionError):
+        test_elementwise_primitives_agree_wherever_they_are_written("sin")
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.kernels.scalar_ops import scalar_ops
+from minijax.kernels.scalar_ops import LIBRARY, scalar_ops
 from minijax.llvm.halves import half_function
 from minijax.llvm.instructions import instructions, operation
 from minijax.llvm.targets import FORCED, TARGETS, TargetLibrary, host_target
@@ -61,6 +61,16 @@ def test_there_are_instructions_for_each_kind_of_each_operation():
         for template in instructions[name].values():
             used = [letter for letter in "xyz" if f"{{{letter}}}" in template]
             assert len(used) == row.arity, name
+
+
+def test_what_is_not_said_of_an_operation_is_asked_for():
+    """Whatever it costs: a costly one need not be in the library of the system."""
+    for op, dtype, place in ("new", F32, "f"), ("add", np.dtype(bool), "b"):
+        said = rf"'{op}' has no LLVM .* {dtype}. .*instruction\('{op}', {place}=...\)"
+        with pytest.raises(TypeError, match=said):
+            operation(op, dtype, dtype)
+    rows = {name for name, row in scalar_ops.items() if row.cost == "transcendentals"}
+    assert LIBRARY.keys() <= rows
 
 
 DTYPES = [

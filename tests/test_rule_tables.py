@@ -153,12 +153,29 @@ def close(ours, wanted, rtol):
 # The tables.
 
 
+def hole(table, primitive):
+    """What to do about a place of the grid that has neither a rule nor a reason."""
+    rules, key = f"{table.name}_rules", f"{primitive}_p"
+    return (
+        f"'{primitive}' has no {table.name} rule. Write {rules}[{key}] = ..., or why "
+        f"it has none, {rules}.reasons[{key}] = 'It ...', on the primitive's own page, "
+        f"or on the page of {rules} if that is the higher one. 'Adding a primitive' in "
+        "CONTRIBUTING.md has the tables and their pages."
+    )
+
+
 @pytest.mark.parametrize("table", rule_tables, ids=lambda table: table.name)
 def test_rule_or_reason(table):
     for primitive in shape_rules:
-        assert pages.state(table, primitive) != "holes", primitive
+        assert pages.state(table, primitive) != "holes", hole(table, primitive)
         if table.default is not None:  # then there is no need for a reason
             assert table[primitive] and primitive not in table.reasons, primitive
+
+
+def test_a_hole_is_told_with_its_mend(column):
+    said = hole(column, lax.sin_p)
+    assert said.startswith("'sin' has no test rule. Write test_rules[sin_p] = ..., or")
+    assert "test_rules.reasons[sin_p] = " in said
 
 
 @pytest.mark.parametrize("table", rule_tables, ids=lambda table: table.name)

@@ -3,9 +3,10 @@
 import numpy as np
 
 from minijax.kernels.kernel import Kernel, apply, fold, load
-from minijax.kernels.loop_nests import loop_nest
+from minijax.kernels.loop_nests import loop_nest, print_nest
 from minijax.kernels.parts import Affine, Parameter, Store
 from minijax.llvm.targets import forced_target
+from minijax.vectors.kernels import vector_nest
 from minijax.vectors.nests import cost, everything, is_loop, with_vectors
 
 F32 = np.dtype("float32")
@@ -38,3 +39,21 @@ def test_a_function_costs_as_much_as_its_operations():
     assert cost(apply("sin", a), 0, 8) > cost(apply("exp", a), 0, 8)
     integer = load(Parameter("x", np.dtype("int32"), 8), Affine(0, (1,)))
     assert cost(apply("add", integer, integer), 0, 8) == cost(apply("neg", a), 0, 8)
+
+
+def test_steps_of_higher_floors_are_printed_with_what_is_in_them():
+    """A stream is no `Loop`, and holds steps before and after one."""
+    size = 4096 * 600
+    x, out = Parameter("x", F32, size), Parameter("out", F32, 600)
+    a = load(x, Affine(0, (1, 600)))
+    nodes = a, total = (a, fold("add", (1,), a))
+    stores = (Store(out, Affine(0, (1, 0)), total),)
+    kernel = Kernel("sums", (600, 4096), (x, out), nodes, stores)
+    text = print_nest(kernel, vector_nest(kernel, forced_target("avx2")))
+    assert text.splitlines() == [
+        "stream i:",
+        "  for j < 4096:",
+        "    v0 = load x[i + 600*j]",
+        "    v1 = add v1 v0",
+        "  out[i] = v1",
+    ]

@@ -219,10 +219,24 @@ def _readable(wanted: Floor) -> list[Chapter]:
         chapters = [read_chapter(path) for path in chapter_paths()]
         laws.check_house(Package(chapters))
     except BookError:
+        _blame(wanted)
         chapters = _without_mistakes(wanted)
     if not any(chapter.floor == wanted for chapter in chapters):
         raise BookError(f"no chapter {wanted} in chapters/")
     return chapters
+
+
+def _blame(wanted: Floor) -> None:
+    """Raise the mistake of the wanted chapter, if all others stand together."""
+    pairs = {floor_of(path): path for path in chapter_paths()}
+    own = pairs.pop(wanted, None)
+    try:
+        others = [read_chapter(path) for path in pairs.values()]
+        laws.check_house(Package(others))
+    except BookError:
+        return
+    if own:
+        laws.check_house(Package([*others, read_chapter(own)]))
 
 
 def _without_mistakes(wanted: Floor) -> list[Chapter]:

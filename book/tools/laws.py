@@ -111,11 +111,17 @@ def _check_packages(package: Package) -> None:
             )
         inside = [m for m in modules if m.dotted != dotted]
         if len(inside) > MODULES:
+            last, names = inside[MODULES], ", ".join(sorted(map(_last_part, inside)))
             raise BookError(
-                f"{inside[MODULES].cells[0].place}: {inside[MODULES].path} is module "
-                f"{MODULES + 1} of {dotted}, at most {MODULES} are; put it into one "
-                "that is there, or in another folder"
+                f"{last.cells[0].place}: {last.path} is module {MODULES + 1} of "
+                f"{dotted}, at most {MODULES} are: {names}. Put the cell into one of "
+                "these, or into another folder, by a path from the top of the package: "
+                "`#| export folder/name`"
             )
+
+
+def _last_part(module: Module) -> str:
+    return module.path.rpartition("/")[2]
 
 
 def check_names(package: Package) -> None:
@@ -188,9 +194,19 @@ def _check_import(
         owner = package.owner(source, name)
         spelt = f"{source}.{name}".rstrip(".")
         if owner is None:
-            raise BookError(f"{cell.place}: no chapter exports {spelt}")
+            where = _homes(package, name or source.rpartition(".")[2])
+            raise BookError(f"{cell.place}: no chapter exports {spelt}{where}")
+        if name and owner.dotted == source and not owner.may_have(name):
+            where = _homes(package, name)
+            raise BookError(f"{cell.place}: {source} does not define {name}{where}")
         if owner.chapter.floor >= chapter.floor:
             raise BookError(f"{cell.place}: {_upwards(spelt, owner.chapter, chapter)}")
+
+
+def _homes(package: Package, name: str) -> str:
+    """Say which modules define a name, as the end of a sentence."""
+    found = [m.dotted for m in package.modules.values() if name in m.defined]
+    return f"; {' and '.join(found[:3])} does" if found else ""
 
 
 def _upwards(spelt: str, owner: Chapter, chapter: Chapter) -> str:

@@ -32,6 +32,12 @@ class Module:
         """What the module itself defines at top level."""
         return syntax.defined(self.code)
 
+    def may_have(self, name: str) -> bool:
+        """Whether it defines or uses a name, or makes names while it runs."""
+        bound = {bound for bound, _ in self.imports}
+        known = self.defined | bound | syntax.used(self.code)
+        return name in known or bool(known & {"__getattr__", "*"})
+
     @property
     def registers(self) -> bool:
         """Whether it is exported to `*`, no namespace, and wakes with the first name.

@@ -7,7 +7,7 @@ Reference: the CUDA C++ Programming Guide, https://docs.nvidia.com/cuda.
 
 import numpy as np
 
-from minijax.kernels.scalar_ops import in_registers, scalar_ops
+from minijax.kernels.scalar_ops import LIBRARY, in_registers, scalar_ops
 
 # From names in `scalar_ops` to expressions by the kind of dtype: b(ool), i(nteger),
 # u(nsigned), f(loat).
@@ -56,9 +56,9 @@ express("as_float16", f="({t})from_f16(to_f16((float){x}))")
 express("fma", f="fma{m}({x}, {y}, {z})")  # chapter 23 adds it to the operations
 for _op in ("floor", "ceil", "trunc", "rint", "sqrt"):
     express(_op, f=f"{_op}{{m}}({{x}})")
-for _op, _row in scalar_ops.items():
-    if _row.cost == "transcendentals":  # in the library of CUDA
-        express(_op, f=f"{_op}{{m}}({', '.join(['{x}', '{y}'][: _row.arity])})")
+for _op in LIBRARY:
+    _operands = ", ".join(["{x}", "{y}"][: scalar_ops[_op].arity])
+    express(_op, f=f"{_op}{{m}}({_operands})")
 
 
 # Limits of integers, patterns of bits of narrow floats, and several numbers that are

@@ -282,9 +282,22 @@ def nest_text(steps, kernel, names, depth=0):
         if isinstance(step, Loop):
             lines.append((depth, _head(step, kernel.sizes[step.axis])))
             lines += nest_text(step.body, kernel, names, depth + 1)
+        elif steps_inside(step):
+            axis = AXES[step.axis] if hasattr(step, "axis") else ""
+            lines.append((depth, f"{type(step).__name__.lower()} {axis}".strip() + ":"))
+            lines += nest_text(steps_inside(step), kernel, names, depth + 1)
         elif getattr(step, "op", "") != "constant":
             lines.append((depth, _line(step, names)))
     return lines
+
+
+def steps_inside(step):
+    """Return the steps that one holds in its fields, in lists or as a `Loop`."""
+    inside = []
+    for field in step if isinstance(step, tuple) else ():
+        if isinstance(field, list | Loop):
+            inside += [field] if isinstance(field, Loop) else field
+    return inside
 
 
 def _head(loop, size):

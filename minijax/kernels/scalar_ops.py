@@ -129,8 +129,8 @@ def _of_arrays(function):
     return lambda x: each(np, x).astype(x.dtype)
 
 
-# In the mathematical library of every system.
-_LIBRARY = {
+# In the mathematical library of every system, and of CUDA.
+LIBRARY = {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
     "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "tan": np.tan,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
@@ -139,7 +139,7 @@ _LIBRARY = {
     "hypot": np.hypot, "erf": _of_arrays(math.erf), "erfc": _of_arrays(math.erfc),
     "lgamma": _of_arrays(log_gamma),
 }  # fmt: skip
-for _name, _function in _LIBRARY.items():
+for _name, _function in LIBRARY.items():
     _arity = 2 if _name in ("atan2", "pow", "hypot") else 1
     define(_name, _function, "f", arity=_arity, cost="transcendentals")
 

@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from minijax.kernels.scalar_ops import scalar_ops
+from minijax.kernels.scalar_ops import LIBRARY, scalar_ops
 from minijax.llvm.types import Kind, number_text, type_of
 
 # From names in `scalar_ops` to instructions by the kind of dtype: b(ool), i(nteger),
@@ -106,10 +106,10 @@ for _name, _float in _ORDERED.items():
 OPERANDS = "xyz"
 
 # In the mathematical library of every system; with an f at the end for 32 bits.
-for _name, _row in scalar_ops.items():
-    if _row.cost == "transcendentals":
-        _args = ", ".join(f"{{t}} {{{letter}}}" for letter in OPERANDS[: _row.arity])
-        instruction(_name, f=f"call {{t}} @{_name}{{m}}({_args})")
+for _name in LIBRARY:
+    _letters = OPERANDS[: scalar_ops[_name].arity]
+    _args = ", ".join(f"{{t}} {{{letter}}}" for letter in _letters)
+    instruction(_name, f=f"call {{t}} @{_name}{{m}}({_args})")
 
 
 class Known(dict):
@@ -129,6 +129,9 @@ def operation(op, dtype, result, lanes=0, flags="", halves=False):
       lanes: how many numbers are computed at once; 0 for one that is no vector.
       flags: what LLVM may do to sums and products.
       halves: whether the processor converts numbers of 16 bits.
+
+    Raises:
+      TypeError: if the operation has no instructions for the dtype.
     """
     if op == "convert":
         template = conversion(dtype, result, lanes)
@@ -137,8 +140,20 @@ def operation(op, dtype, result, lanes=0, flags="", halves=False):
     elif op == "as_float16":
         template = rounded_to_half(dtype, halves)
     else:
-        template = instructions[op][dtype.kind]
+        template = template_of(op, dtype)
     return filled(template, lanes, dtype, result, flags)
+
+
+def template_of(op, dtype):
+    """Return what was said of an operation and a dtype, with places for all else."""
+    template = instructions.get(op, {}).get(dtype.kind)
+    if template is None:
+        raise TypeError(
+            f"The scalar operation {op!r} has no LLVM instructions for {dtype}. Say "
+            f"what it is: minijax.llvm.instructions.instruction({op!r}, "
+            f"{dtype.kind}=...)."
+        )
+    return template
 
 
 def filled(template, lanes, dtype=None, result=None, flags=""):

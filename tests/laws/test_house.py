@@ -6,7 +6,7 @@ import pytest
 
 from book.tools import export
 from book.tools.modules import Package
-from book.tools.source import DOORS, BookError, read_chapter, read_chapters
+from book.tools.source import DOORS, BookError, floor, read_chapter, read_chapters
 from tests.laws.drafts import INIT, draft
 
 A = "#| export a\nx = 1"
@@ -104,7 +104,39 @@ def test_a_folder_has_at_most_twelve_modules(tmp_path):
     export.make([draft(tmp_path, 1, INIT), draft(tmp_path, 2, *cells[:12])])
     said = refusal(tmp_path, (2, *cells))
     assert re.match(r"chapters/02_floor2.md:\d+ .*m12 is module 13 of minijax.f", said)
-    assert "in another folder" in said
+    assert "at most 12 are: m0, m1, m10, m11, m12, m2," in said
+    assert "into another folder, by a path from the top" in said
+
+
+def test_a_page_is_told_of_its_own_mistake(tmp_path, monkeypatch):
+    """And not a neighbour, whose folder it has filled."""
+    draft(tmp_path, 1, INIT)
+    draft(tmp_path, 2, "#| export floor3/extra\nx = 1")
+    draft(tmp_path, 3, *[f"#| export m{n}\nx{n} = 1" for n in range(12)])
+    paths = sorted(tmp_path.glob("*.md"))
+    monkeypatch.setattr(export, "chapter_paths", lambda: paths)
+    with pytest.raises(BookError, match="02_floor2.md.*floor3/extra is module 13"):
+        export.make_one(floor("2"), export._readable(floor("2")), tmp_path)
+
+
+def test_a_name_is_looked_for_where_it_is(tmp_path):
+    above = "#| export c\nfrom minijax.floor2.{} import {}"
+    said = refusal(tmp_path, (2, A, B), (3, above.format("b", "x")))
+    assert "floor3.md:" in said
+    assert "minijax.floor2.b does not define x; minijax.floor2.a does" in said
+    said = refusal(tmp_path, (2, A), (3, above.format("b", "x")))
+    assert "no chapter exports minijax.floor2.b.x; minijax.floor2.a does" in said
+    said = refusal(tmp_path, (2, A), (3, above.format("a", "q")))
+    assert said.endswith("minijax.floor2.a does not define q")
+
+
+def test_names_that_a_sibling_gives_to_a_module_are_its_own(tmp_path):
+    """The exporter writes that import; and some modules make names while they run."""
+    b, c = "#| export b\ny = x", "#| export c\nfrom minijax.floor2.b import x"
+    lazy = "#| export b\ndef __getattr__(name): return 1"
+    for cells in ((A, b), (lazy,)):
+        zero = draft(tmp_path, 1, INIT)
+        export.make([zero, draft(tmp_path, 2, *cells), draft(tmp_path, 3, c)])
 
 
 def test_doors_do_not_count(tmp_path):
