@@ -287,10 +287,7 @@ from minijax.own_rules.implicit_solutions import custom_root as custom_root
 from minijax.own_rules.implicit_solutions import linear_solve_p as linear_solve_p
 from minijax.own_rules.stopped_gradients import stop_gradient as stop_gradient
 from minijax.own_rules.stopped_gradients import stop_gradient_p as stop_gradient_p
-from minijax.random.bit_generators import MULTIPLIERS as MULTIPLIERS
 from minijax.random.bit_generators import RandomAlgorithm as RandomAlgorithm
-from minijax.random.bit_generators import WEYL as WEYL
-from minijax.random.bit_generators import WORD as WORD
 from minijax.random.bit_generators import rng_bit_generator as rng_bit_generator
 from minijax.random.bit_generators import rng_uniform as rng_uniform
 from minijax.replicas.more_collectives import pbroadcast as pbroadcast

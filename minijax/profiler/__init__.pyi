@@ -1,6 +1,5 @@
 # Made from the chapters by `make chapters`; edit them, not this file.
 
-from minijax.profiler.spans import LIMIT as LIMIT
 from minijax.profiler.spans import ProfileOptions as ProfileOptions
 from minijax.profiler.spans import StepTraceAnnotation as StepTraceAnnotation
 from minijax.profiler.spans import TraceAnnotation as TraceAnnotation

@@ -20,7 +20,7 @@ from typing import Any
 
 from minijax.core import EvalTrace, watchers
 
-LIMIT = 1_000_000  # spans in a file; JAX's has as many
+_LIMIT = 1_000_000  # spans in a file; JAX's has as many
 
 
 class ProfileOptions:
@@ -48,7 +48,7 @@ class _Recording:
 
     def add(self, name, start, **args):
         """Note a span that ends now; `start` is a time of ``perf_counter_ns``."""
-        if len(self.events) < LIMIT:
+        if len(self.events) < _LIMIT:
             length, thread = time.perf_counter_ns() - start, threading.get_native_id()
             span = {"ph": "X", "name": name, "pid": os.getpid(), "tid": thread}
             span |= {"ts": start / 1000, "dur": length / 1000}

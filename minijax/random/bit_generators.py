@@ -29,9 +29,9 @@ from minijax.numpy.shapes import as_shape
 from minijax.randomness.threefry import threefry2x32
 from minijax.typing import ArrayLike
 
-WORD = np.uint32
-MULTIPLIERS = WORD(0xD2511F53), WORD(0xCD9E8D57)
-WEYL = WORD(0x9E3779B9), WORD(0xBB67AE85)  # what is added to the key in each round
+_WORD = np.uint32
+_MULTIPLIERS = _WORD(0xD2511F53), _WORD(0xCD9E8D57)
+_WEYL = _WORD(0x9E3779B9), _WORD(0xBB67AE85)  # what is added to the key in each round
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -85,16 +85,16 @@ def rng_bit_generator(
 
 @partial(jit, static_argnums=(1, 2, 3))
 def _bits(key, shape, dtype, algorithm):
-    words = lax.bitcast_convert_type(key, WORD).reshape(4)
+    words = lax.bitcast_convert_type(key, _WORD).reshape(4)
     blocks = (
         _threefry_blocks
         if algorithm is RandomAlgorithm.RNG_THREE_FRY
         else _philox_blocks
     )
     count, bits = blocks(words, shape, dtype.itemsize == 8)
-    counter = jnp.stack(_plus(words[2:], WORD(count)))
+    counter = jnp.stack(_plus(words[2:], _WORD(count)))
     after = jnp.concatenate([words[:2], counter])
-    if key.dtype != WORD:
+    if key.dtype != _WORD:
         after = lax.bitcast_convert_type(after.reshape(2, 2), key.dtype)
     return after, bits.astype(dtype)
 
@@ -105,7 +105,7 @@ def _plus(words, number):
     for word in words:
         total = word + number
         carried.append(total)
-        number = (total < word).astype(WORD)
+        number = (total < word).astype(_WORD)
     return carried
 
 
@@ -130,7 +130,7 @@ def _threefry_blocks(words, shape, wide):
     if shape and not wide:
         half[axis] = -(-shape[axis] // 2)
     count = math.prod(half)
-    counter = _plus(words[2:], jnp.arange(count, dtype=WORD).reshape(half))
+    counter = _plus(words[2:], jnp.arange(count, dtype=_WORD).reshape(half))
     pair = threefry2x32(lambda op, *xs: _BY_LAX[op](*xs), list(words[:2]), counter)
     if wide:
         return count, _wide(*pair)
@@ -155,7 +155,7 @@ def _philox_blocks(words, shape, wide):
     size = math.prod(shape)
     count = -(-size * (1 + wide) // 4)
     counter = [*words[2:], *words[:2]]
-    block = _plus(counter, jnp.arange(count, dtype=WORD))
+    block = _plus(counter, jnp.arange(count, dtype=_WORD))
     block = _philox(list(words[:2]), [jnp.broadcast_to(x, (count,)) for x in block])
     if wide:
         block = [_wide(*block[:2]), _wide(*block[2:])]
@@ -165,11 +165,11 @@ def _philox_blocks(words, shape, wide):
 def _philox(key, block):
     """Encipher four words under two, in ten rounds."""
     for _ in range(10):
-        low = [x * factor for x, factor in zip(block[::2], MULTIPLIERS)]
-        high = [mulhi(x, factor) for x, factor in zip(block[::2], MULTIPLIERS)]
+        low = [x * factor for x, factor in zip(block[::2], _MULTIPLIERS)]
+        high = [mulhi(x, factor) for x, factor in zip(block[::2], _MULTIPLIERS)]
         first, third = high[1] ^ block[1] ^ key[0], high[0] ^ block[3] ^ key[1]
         block = first, low[1], third, low[0]
-        key = [word + step for word, step in zip(key, WEYL)]
+        key = [word + step for word, step in zip(key, _WEYL)]
     return block
 
 
