@@ -99,8 +99,12 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "minijax.__main__": {},
     "minijax.ad_checkpoint": {
+        "Offloadable": "minijax.forgetting.decisions",
+        "Recompute": "minijax.forgetting.decisions",
+        "Saveable": "minijax.forgetting.decisions",
         "checkpoint_name": "minijax.forgetting.policies",
         "checkpoint_policies": "minijax.forgetting.policies",
+        "is_kept": "minijax.forgetting.decisions",
         "print_saved_residuals": "minijax.forgetting.residuals",
     },
     "minijax.api_util": {
