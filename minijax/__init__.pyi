@@ -23,6 +23,7 @@ from minijax import lax as lax
 from minijax import nn as nn
 from minijax import numpy as numpy
 from minijax import ops as ops
+from minijax import profiler as profiler
 from minijax import random as random
 from minijax import scipy as scipy
 from minijax import sharding as sharding

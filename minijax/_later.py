@@ -7,20 +7,12 @@ What will not be there has its reason in `_moved.ABSENT`.
 
 LATER = {
     "minijax.lax": """
-        dce_sink dce_sink_p DotDimensionNumbers index_take PrecisionLike precv psend
-        ragged_all_to_all ragged_all_to_all_p ragged_dot_general
-        RaggedDotDimensionNumbers stage stage_p
+        dce_sink dce_sink_p precv psend ragged_all_to_all ragged_all_to_all_p stage
+        stage_p
     """,
-    "minijax.debug": "inspect_array_sharding log",
-    "minijax.ad_checkpoint": "Offloadable Recompute Saveable",
+    "minijax.debug": "inspect_array_sharding",
     "minijax.scipy": "spatial",
-    "minijax.extend.core.primitives": "empty2_p sharding_constraint_p top_k_p",
-    "minijax.interpreters.ad": """
-        add_jaxvals add_jaxvals_p add_tangents annotations defbilinear defjvp2 deflinear
-        get_primitive_transpose jvp JVPTrace JVPTracer linearize zeros_like_aval
-    """,
-    "minijax.interpreters.batching": """
-        axis_primitive_batchers bdim_at_front broadcast defreducer
-        fancy_primitive_batchers register_vmappable unregister_vmappable
-    """,
+    "minijax.extend.core.primitives": "empty2_p sharding_constraint_p",
+    "minijax.interpreters.ad": "jvp linearize",
+    "minijax.interpreters.batching": "register_vmappable unregister_vmappable",
 }

@@ -53,12 +53,16 @@ _COMPOSED = "what it does is made of other primitives here."
 _NO_TOKENS = "programs run their effects in order, and need no tokens for that."
 _ONE_PRODUCT = "a product of matrices is computed in one way, in its own precision."
 _NARROW = "floats of 8 bits and fewer, and integers of 4 and fewer, are not here."
-_NO_RANDOM_STATE = "random numbers come from keys alone: use minijax.random."
 _TEXT_ONLY = "export writes the text of one program; it has no bytes and no letters."
 _AUTOMATIC = "all axes of a mesh behave as JAX's Auto axes."
+_NO_FOREIGN = (
+    "programs do not call XLA's foreign functions. minijax.pure_callback calls one of "
+    "Python's, such as one of ctypes, and minijax.extend.core.Primitive takes rules."
+)
 _NO_PROFILER = (
-    "there is no profiler of a device. `minijax.jit(f).lower(x).compile().profile(x)` "
-    "takes the time of each step of a program, and cost_analysis() counts what it does."
+    "traces are files for a trace viewer, and nothing here reads or serves them. "
+    "`minijax.jit(f).lower(x).compile().profile(x)` takes the time of each step of a "
+    "program, and cost_analysis() counts what it does."
 )
 
 
@@ -69,7 +73,7 @@ def _each(names, reason):
 ABSENT = {
     "minijax": {
         **_each("Ref ad ds empty_ref free_ref freeze new_ref ref", _NO_REFERENCES),
-        "profiler": _NO_PROFILER,
+        "ffi": _NO_FOREIGN,
         "smap": _AUTOMATIC,
         "make_user_context": "caches have no keys of a user's own.",
     },
@@ -81,8 +85,13 @@ ABSENT = {
         """,
         _NARROW,
     ),
-    "minijax.nn": _each(
-        "get_scaled_dot_general_config scaled_dot_general scaled_matmul", _NARROW
+    "minijax.nn": _each("get_scaled_dot_general_config scaled_dot_general", _NARROW),
+    "minijax.profiler": _each(
+        """
+        ProfileData ProfileEvent ProfilePlane device_memory_profile register_subprocess
+        save_device_memory_profile start_server stop_server
+        """,
+        _NO_PROFILER,
     ),
     "minijax.lax": {
         **_each("after_all after_all_p create_token create_token_p", _NO_TOKENS),
@@ -95,8 +104,7 @@ ABSENT = {
             _COMPOSED,
         ),
         **_each("DotAlgorithm DotAlgorithmPreset", _ONE_PRODUCT),
-        **_each("RandomAlgorithm rng_bit_generator rng_uniform", _NO_RANDOM_STATE),
-        **_each("rng_bit_generator_p rng_uniform_p", _NO_RANDOM_STATE),
+        **_each("rng_bit_generator_p rng_uniform_p", _COMPOSED),
         "scaled_dot": _NARROW,
     },
     "minijax.debug": _each("DebugEffect OrderedDebugEffect", _NO_TOKENS),
@@ -127,6 +135,7 @@ ABSENT = {
         """,
         _COMPOSED,
     ),
+    "minijax.interpreters.ad": {"annotations": "it is a word of from __future__."},
     "minijax.extend.linear_util": {"Callable": "it is collections.abc.Callable."},
     "minijax.extend.backend": {
         "backend_xla_version": _NO_XLA,

@@ -1,6 +1,6 @@
 # Made from chapters/14_callbacks_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Looking at values while a program runs: `print`, `callback`, `breakpoint`.
+"""Looking at values while a program runs: `print`, `log`, `callback`, `breakpoint`.
 
 Reference: ``jax.debug``.
 """
@@ -8,10 +8,12 @@ Reference: ``jax.debug``.
 from minijax._lazy import awake
 from minijax.callbacks.debugger import debug_breakpoint
 from minijax.callbacks.debugging import debug_callback, debug_print
+from minijax.callbacks.logged_prints import debug_log
 
 _functions = {
     "breakpoint": debug_breakpoint,
     "callback": debug_callback,
+    "log": debug_log,
     "print": debug_print,
 }
 

@@ -6,6 +6,7 @@ package as its argument, `minijax` or `jax`, and returns what it would print, as
 dictionary of arrays and numbers.
 """
 
+import dataclasses
 from importlib import import_module
 
 import numpy as np
@@ -797,6 +798,139 @@ def half_of_it_on_each(jax):
     )
     product = jax.jit(lambda x: x @ x.T)(x)
     return {"mean": jax.jit(mean)(x), "product": product, "kept": x.sharding == rows}
+
+
+@program
+def a_function_to_take_along(jax):
+    """Page "Exporting and serializing staged-out computations": call, and its vjp."""
+    jnp, export = jax.numpy, import_module(f"{jax.__name__}.export")
+
+    @jax.jit
+    def model(x, *, w):
+        return {"y": jnp.tanh(x @ w), "n": x.sum()}
+
+    kinds = [jax.ShapeDtypeStruct(shape, np.float32) for shape in ((2, 3), (3,))]
+    packed = export.export(model)(kinds[0], w=kinds[1])
+    x, w = jnp.arange(6.0).reshape(2, 3) / 6, jnp.array([1.0, -1.0, 0.5])
+    back = packed.vjp()
+    return {
+        "called": packed.call(x, w=w),
+        "slope": jax.grad(lambda w: packed.call(x, w=w)["y"].sum())(w),
+        "back": back.call(x, w, 1.0, jnp.ones(2)),  # leaves: n comes before y
+        "axes": [aval.ndim for aval in (*back.in_avals, *back.out_avals)],
+        "refused": "ValueError" in raised(lambda: packed.call(x[:1], w=w)),
+    }
+
+
+@program
+def a_spectrum_of_running_folds(jax):
+    """Page "jax.lax.associative_scan": sums, recurrences and products of matrices."""
+    jnp, scan = jax.numpy, jax.lax.associative_scan
+
+    def after(first, second):
+        (a, b), (c, d) = first, second
+        return a * c, c * b + d
+
+    turns = jnp.array([[[0.0, -1.0], [1.0, 0.5]]] * 5)
+    return {
+        "sums": scan(jnp.add, jnp.arange(7), reverse=True),
+        "recurrence": scan(after, (jnp.full(6, 0.5), jnp.arange(6.0)))[1],
+        "products": scan(jnp.matmul, turns)[-1],
+        "slope": jax.grad(lambda x: scan(jnp.multiply, x).sum())(jnp.arange(1.0, 5.0)),
+    }
+
+
+@program
+def a_key_is_used_up(jax):
+    """Page "jax.experimental.key_reuse module": which second uses are told."""
+    random, told = jax.random, {}
+    with jax.debug_key_reuse(True):
+
+        def twice(use, key):
+            use(key)
+            return "KeyReuseError" in raised(use, key)
+
+        told["draw"] = twice(random.normal, random.key(0))
+        told["split"] = twice(random.split, random.key(1))
+        told["fold"] = twice(lambda key: random.fold_in(key, 1), random.key(2))
+        told["clone"] = twice(lambda k: random.normal(random.clone(k)), random.key(3))
+        both = jax.jit(lambda key: random.normal(key) + random.uniform(key))
+        told["compiled"] = "KeyReuseError" in raised(both, random.key(4))
+    return told
+
+
+@program
+def leaves_have_paths(jax):
+    """Page "Pytrees": a function of each leaf and its path; a registered dataclass."""
+    tree, util = jax.tree, jax.tree_util
+
+    @dataclasses.dataclass
+    class Layer:
+        w: object
+        name: str = dataclasses.field(default="", metadata={"static": True})
+
+    util.register_dataclass(Layer)
+    params = {"first": Layer(2.0, "a"), "rest": [Layer(3.0, "b"), (4.0, None)]}
+    lengths = tree.map_with_path(lambda path, x: x + len(path), params)
+    paths = [util.keystr(path) for path, _ in tree.leaves_with_path(params)]
+    wanted = ["['first'].w", "['rest'][0].w", "['rest'][1][0]"]
+    return {"leaves": tree.leaves(lengths), "paths": paths == wanted}
+
+
+@program
+def an_array_from_its_parts(jax):
+    """Page "jax.make_array_from_callback": each device asks for its own indices."""
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("rows",))
+    spec = jax.sharding.PartitionSpec("rows")
+    rows = jax.sharding.NamedSharding(mesh, spec)
+    whole = np.arange(8.0, dtype=np.float32).reshape(4, 2)
+    made = jax.make_array_from_callback((4, 2), rows, lambda index: whole[index])
+    halves = np.split(whole, len(mesh.devices))
+    parts = [jax.device_put(x, d) for x, d in zip(halves, mesh.devices)]
+    joined = jax.make_array_from_single_device_arrays((4, 2), rows, parts)
+    total = jax.shard_map(
+        lambda x: jax.lax.psum(x.sum(), "rows"), mesh=mesh, in_specs=spec,
+        out_specs=jax.sharding.PartitionSpec(),
+    )  # fmt: skip
+    return {
+        "made": made,
+        "joined": joined,
+        "total": jax.jit(total)(made),
+        "parts": [shard.data for shard in made.addressable_shards],
+        "refused": "ValueError" in raised(jax.device_put, np.ones(3), rows),
+    }
+
+
+@program
+def arrays_are_lent(jax):
+    """Page "jax.dlpack module": memory that NumPy sees, and NumPy's as an array."""
+    jnp, x = jax.numpy, jax.numpy.arange(6.0).reshape(2, 3)
+    lent = np.from_dlpack(x)
+    return {
+        "lent": lent,
+        "writeable": lent.flags.writeable,
+        "taken": jnp.from_dlpack(np.arange(4, dtype=np.int8)),
+        "copied": jnp.from_dlpack(x, copy=True),
+        "capsule": bool(raised(jnp.from_dlpack, x.__dlpack__())),
+    }
+
+
+@program
+def experts_of_their_rows(jax):
+    """Page "jax.lax.ragged_dot": rows that are sorted by expert, and their gradient."""
+    jnp, key = jax.numpy, jax.random.key(0)
+    x, w = jax.random.normal(key, (6, 3)), jax.random.normal(key, (3, 3, 2))
+    chosen = jnp.array([2, 0, 2, 1, 0, 2])
+    order, sizes = jnp.argsort(chosen), jnp.bincount(chosen, length=3)
+
+    def routed(w):
+        return jax.lax.ragged_dot(x[order], w, sizes)[jnp.argsort(order)]
+
+    return {
+        "routed": routed(w),
+        "one by one": jnp.einsum("ij,ijk->ik", x, w[chosen]),
+        "slope": jax.grad(lambda w: (routed(w) ** 2).sum())(w),
+    }
 
 
 SUBJECTS = {

@@ -137,3 +137,21 @@ def test_no_tracer_is_kept():
     f(1.0)
     gc.collect()
     assert kept[0]() is None
+
+
+def test_log_has_the_text_the_level_and_the_line(caplog):
+    @jit
+    def halved(x):
+        debug.log("halving {x:.1f}", x=x)
+        return x / 2
+
+    halved(3.0)
+    assert not caplog.records
+    with caplog.at_level("INFO", logger="minijax.callbacks.logged_prints"):
+        vmap(halved)(np.arange(2.0))
+    messages = [record.message for record in caplog.records]
+    assert messages == ["halving 0.0", "halving 1.0"]
+    assert {record.levelname for record in caplog.records} == {"INFO"}
+    assert caplog.records[0].filename == "test_callbacks_debugging.py"
+    with pytest.raises(TypeError, match="debug.log needs a format"):
+        debug.log(3)

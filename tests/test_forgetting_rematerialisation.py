@@ -6,6 +6,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import (
+    ad_checkpoint,
     checkpoint,
     checkpoint_policies,
     grad,
@@ -326,3 +327,34 @@ def test_known_literals_have_types_inside_of_programs(transform, around, wanted)
     assert one.weak_type and not four.weak_type and one.shape == four.shape == ()
     closed = make_jaxpr(WAYS[around](f))(np.float32(1.25))
     assert not closed.consts
+
+
+def test_what_a_policy_may_answer():
+    a = jnp.eye(2)
+
+    def f(a):
+        return jnp.sin(a @ a).sum()
+
+    def answering(answer):
+        return checkpoint(f, policy=lambda *_, **__: answer)
+
+    saved, again = ad_checkpoint.Saveable, ad_checkpoint.Recompute
+    counts = [kept(answering(answer), a) for answer in (saved, True, again, False)]
+    assert counts[0] == counts[1] > counts[2] == counts[3]
+    moved = ad_checkpoint.Offloadable("device", "pinned_host")
+    for answer, error in ((moved, NotImplementedError), (None, TypeError)):
+        with pytest.raises(error, match="policy"):
+            grad(answering(answer))(a)
+
+
+def test_dots_saveable_keeps_convolutions():
+    x, w = jnp.ones((1, 1, 8)), jnp.ones((1, 1, 3))
+
+    def f(x):
+        return jnp.sin(lax.conv(x, w, (1,), "VALID")).sum()
+
+    policies, found = checkpoint_policies, []
+    for policy in (policies.dots_saveable, policies.dots_with_no_batch_dims_saveable):
+        _, slope = minijax.linearize(checkpoint(f, policy=policy), x)
+        found.append((1, 1, 6) in [value.shape for value in slope.args[0]])
+    assert found == [True, False]

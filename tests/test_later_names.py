@@ -65,8 +65,8 @@ def test_a_name_that_is_to_come_names_the_nearest_and_the_page(package):
 
 
 def test_the_nearest_name_is_named():
-    with pytest.raises(AttributeError, match="like it is minijax.lax.dot_general."):
-        importlib.import_module("minijax.lax").ragged_dot_general  # noqa: B018
+    with pytest.raises(AttributeError, match="like it is minijax.lax.all_to_all."):
+        importlib.import_module("minijax.lax").ragged_all_to_all  # noqa: B018
 
 
 def test_other_names_are_unknown_as_always():

@@ -5,7 +5,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import lax
+from minijax import lax, nn
 
 KINDS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32]
 
@@ -56,3 +56,66 @@ def test_sharding_of_one_device():
     [device, *_] = minijax.devices()
     found = minijax.sharding.make_single_device_sharding(device)
     assert found == minijax.sharding.SingleDeviceSharding(device)
+
+
+def test_scaled_products_are_products_of_scaled_blocks():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 3, 8)), rng.normal(size=(2, 5, 8))
+    a, b = rng.uniform(1, 2, (2, 3, 2)), rng.uniform(1, 2, (2, 5, 2))
+    wanted = np.einsum("bmk,bnk->bmn", x * a.repeat(4, -1), y * b.repeat(4, -1))
+    found = minijax.jit(nn.scaled_matmul)(x, y, a, b)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    small = nn.scaled_matmul(x, y, a, b, preferred_element_type=jnp.float16)
+    assert small.dtype == np.float16
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        (((3, 8), (2, 5, 8), (2, 3, 2), (2, 5, 2)), "to be 3-dimensional"),
+        (((2, 3, 8), (2, 5, 6), (2, 3, 2), (2, 5, 2)), "inputs to have matching"),
+        (((2, 3, 8), (2, 5, 8), (2, 3, 2), (2, 5, 4)), "scales to have matching"),
+        (((2, 3, 8), (2, 5, 8), (2, 4, 2), (2, 5, 2)), "match non-contract"),
+        (((2, 3, 8), (2, 5, 8), (2, 3, 3), (2, 5, 3)), "a multiple of"),
+    ],
+)
+def test_scales_that_do_not_fit(shapes, words):
+    with pytest.raises(ValueError, match=words):
+        nn.scaled_matmul(*map(jnp.ones, shapes))
+
+
+def test_bits_have_the_transformations():
+    keys = np.arange(8, dtype=np.uint32).reshape(2, 4)
+    after, words = minijax.vmap(lambda key: lax.rng_bit_generator(key, (3,)))(keys)
+    for i in (0, 1):
+        alone = minijax.jit(lax.rng_bit_generator, static_argnums=1)(keys[i], (3,))
+        np.testing.assert_array_equal(alone[0], after[i])
+        np.testing.assert_array_equal(alone[1], words[i])
+    with pytest.raises(TypeError, match="uint32.4. or uint64.2."):
+        lax.rng_bit_generator(np.arange(3, dtype=np.uint32), (3,))
+    with pytest.raises(TypeError, match="unsupported dtype int32"):
+        lax.rng_bit_generator(keys[0], (3,), np.int32)
+
+
+def test_numbers_without_a_key():
+    draw = minijax.jit(lambda low: lax.rng_uniform(low, 2.0, (1000,)))
+    first, second = draw(1.0), draw(1.0)
+    assert first.dtype == np.float32 and (first != second).any()
+    assert first.min() >= 1 and first.max() < 2 and abs(first.mean() - 1.5) < 0.1
+    assert {*lax.rng_uniform(0, 3, (100,)).tolist()} == {0, 1, 2}
+    with pytest.raises(ValueError, match="identical dtypes, got float32 and int32"):
+        lax.rng_uniform(0.0, 1, (3,))
+    with pytest.raises(ValueError, match="must be scalars"):
+        lax.rng_uniform(0.0, jnp.ones(2), (3,))
+    with pytest.raises(TypeError, match="does not accept dtype bool"):
+        lax.rng_uniform(False, True, (3,))
+
+
+def test_a_type_may_be_the_result_of_a_function_of_types():
+    def shapes(x):
+        return {"x": x, "of": minijax.ShapeDtypeStruct((2, 3), np.int8)}
+
+    found = minijax.eval_shape(shapes, jnp.ones(4))
+    assert found["of"].shape == (2, 3) and found["of"].dtype == np.int8
+    again = minijax.eval_shape(lambda: minijax.eval_shape(jnp.sin, 1.0))
+    assert again == minijax.eval_shape(jnp.sin, 1.0)

@@ -110,12 +110,19 @@ def debug_print(
     Reference: ``jax.debug.print``.
     """
 
+    how = Printer, ordered, skip_format_check
+    return print_by(*how, "debug.print", fmt, args, kwargs)
+
+
+def print_by(kind, ordered, skip_format_check, name, fmt, args, kwargs):
+    """Bind a print whose text goes where a `Printer` of some kind puts it."""
+
     def print_in(fmt, *args, **kwargs):
         if not isinstance(fmt, str):
-            raise TypeError(f"debug.print needs a format, a str; got {fmt!r:.40}.")
+            raise TypeError(f"{name} needs a format, a str; got {fmt!r:.40}.")
         if not skip_format_check:
             FormatCheck().vformat(fmt, args, kwargs)
         arguments, params = (args, kwargs), {"fmt": fmt, "ordered": ordered}
-        bind_debug(debug_print_p, Printer(fmt), arguments, **params)
+        bind_debug(debug_print_p, kind(fmt), arguments, **params)
 
-    return _in_one_call_or_two("debug.print", print_in, fmt, args, kwargs)
+    return _in_one_call_or_two(name, print_in, fmt, args, kwargs)

@@ -50,7 +50,11 @@ class Printer:
         self.fields = [field for _, field, _, _ in string.Formatter().parse(fmt)]
 
     def __call__(self, *args, **kwargs):
+        print(self.text(*args, **kwargs))
+
+    def text(self, *args, **kwargs):
+        """Return the format, filled in; without fields it stays as it is."""
         if all(field is None for field in self.fields):
-            return print(self.fmt)
+            return self.fmt
         with np.printoptions(**self.options):
-            print(self.fmt.format(*args, **kwargs))
+            return self.fmt.format(*args, **kwargs)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import tangent_dtype
 from minijax.exporting.control_flow import SAME
 from minijax.exporting.elementwise import SPELLED
 from minijax.exporting.places import KINDS
@@ -20,8 +21,11 @@ from minijax.exporting.reasons import REASONS
 from minijax.exporting.sliding import window_attributes
 from minijax.exporting.sorting import top_k
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from minijax.jaxprs.shape_structs import ShapeDtypeStruct, struct_of
 from minijax.jitting.api import jit
+from minijax.lax.creation import convert_element_type
 from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
+from minijax.reverse.backwards import vjp
 
 # The rules of all families are in the table when a text is asked for: to name something
 # of each module is to import it.
@@ -38,6 +42,8 @@ class Exported:
       in_avals, out_avals: the abstract values of their leaves.
       platforms: the names of those that the text is for.
       jaxpr: the program.
+      nr_devices: 1; a program of parts is not exported.
+      disabled_safety_checks: empty; there are no such checks.
 
     Reference: ``jax.export.Exported``.
     """
@@ -49,6 +55,8 @@ class Exported:
     out_avals: tuple
     platforms: tuple[str, ...]
     jaxpr: ClosedJaxpr
+    nr_devices = 1
+    disabled_safety_checks = ()
 
     def mlir_module(self) -> str:
         """Return the text of the module, in StableHLO.
@@ -77,7 +85,35 @@ class Exported:
                     f"{self.fun_name} was exported for {aval.str_short()} as leaf {i} "
                     f"of its arguments, not for {given.str_short()}."
                 )
+        leaves = list(map(_as_strong, leaves, self.in_avals))
         return self.out_tree.unflatten(jit(jaxpr_as_fun(self.jaxpr))(*leaves))
+
+    def has_vjp(self) -> bool:
+        """Return True: the program is known, so its derivative can be exported."""
+        return True
+
+    def vjp(self) -> "Exported":
+        """Return the pullback, exported: from leaves and cotangents to cotangents.
+
+        Its arguments are the leaves of the function's arguments, followed by the
+        cotangents of the leaves of its result; its result is a tuple.
+        """
+        fun, count = jaxpr_as_fun(self.jaxpr), len(self.in_avals)
+
+        def fun_vjp_jax(*args):  # the name that it has in JAX
+            return vjp(fun, *args[:count])[1](list(args[count:]))
+
+        structs = map(struct_of, self.in_avals)
+        return export(jit(fun_vjp_jax))(*structs, *map(_cotangent, self.out_avals))
+
+
+def _as_strong(x, aval):
+    """Return a value that is as weak as the one for which the program was written."""
+    return x if aval.weak_type else convert_element_type(x, aval.dtype)
+
+
+def _cotangent(aval):
+    return ShapeDtypeStruct(aval.shape, tangent_dtype(aval.dtype))
 
 
 def default_export_platform() -> str:

@@ -60,13 +60,14 @@ def nothing_saveable(*_: Any, **__: Any) -> bool:
 
 @dataclass(frozen=True)
 class DotsSaveable:
-    """Keep matrix products; perhaps only those without axes of a batch."""
+    """Keep matrix products and convolutions, or products without axes of a batch."""
 
     only_if_no_batch_dims: bool
 
     def __call__(self, prim: Any, *_: Any, **params: Any) -> bool:
         if prim is not lax.dot_general_p:
-            return False
+            convolved = prim.name == "conv_general_dilated"
+            return convolved and not self.only_if_no_batch_dims
         batched = any(params["dimension_numbers"][1])
         return not (self.only_if_no_batch_dims and batched)
 

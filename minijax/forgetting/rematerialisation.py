@@ -16,6 +16,7 @@ from minijax.batching.trace import program_primitives
 from minijax.core import Primitive, RuleTable, Tracer, impl_rules, set_current_trace
 from minijax.diagnostics.user_lines import readers
 from minijax.forgetting.barriers import optimization_barrier_p
+from minijax.forgetting.decisions import is_kept
 from minijax.forgetting.program_calls import (
     dce_call,
     jvp_call,
@@ -85,7 +86,9 @@ dce_rules[remat_p] = dce_call(_per_operand)
 def keeps(policy, eqn):
     """Return whether results of an equation may be kept; those of effects have to."""
     avals = [x.aval for x in eqn.invars]
-    return acts(eqn) or bool(policy and policy(eqn.primitive, *avals, **eqn.params))
+    if policy is None or acts(eqn):
+        return acts(eqn)
+    return is_kept(policy(eqn.primitive, *avals, **eqn.params))
 
 
 class Keeping(NamedTuple):

@@ -8,6 +8,9 @@ Reference: ``jax.interpreters.ad``.
 from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
 from minijax.forward.rules import jvp_rules, linear_rule, partials_rule
+from minijax.forward.trace import JVPTrace as JVPTrace
+from minijax.forward.trace import JVPTracer as JVPTracer
+from minijax.lax.elementwise import add_any_p as add_jaxvals_p
 from minijax.pytrees.call_checks import zeros_of_tangent
 from minijax.reverse.transposition import Linear, transpose_rules
 
@@ -89,7 +92,71 @@ def defjvp(primitive, *partials):
     jvp_rules[primitive.inner] = partials_rule(primitive.inner, *rules)
 
 
+def defjvp2(primitive, *partials):
+    """Set the jvp rule by functions ``(tangent, result, *primals)``, or None."""
+    rules = [partial or (lambda *args, **params: None) for partial in partials]
+    jvp_rules[primitive.inner] = partials_rule(primitive.inner, *rules)
+
+
 def deflinear2(primitive, transpose_rule):
     """Make a primitive linear in all its operands, and set its transpose rule."""
     jvp_rules[primitive.inner] = linear_rule(primitive.inner)
     primitive_transposes[primitive] = transpose_rule
+
+
+def deflinear(primitive, transpose_rule):
+    """Do the same with a transpose rule that takes the cotangent alone."""
+    deflinear2(primitive, lambda ct, *operands, **params: transpose_rule(ct, **params))
+
+
+def defbilinear(primitive, lhs_rule, rhs_rule):
+    """Make a primitive linear in each of two operands, and set its transpose rules.
+
+    Args:
+      primitive: of two operands.
+      lhs_rule, rhs_rule: functions ``(cotangent, x, y)`` to the cotangent of the first
+        operand, and of the second one; that operand is an `UndefinedPrimal`.
+    """
+
+    def transpose(ct, x, y, **params):
+        if is_undefined_primal(x):
+            return lhs_rule(ct, x, y, **params), None
+        return None, rhs_rule(ct, x, y, **params)
+
+    defjvp(
+        primitive,
+        lambda t, x, y, **params: primitive.bind(t, y, **params),
+        lambda t, x, y, **params: primitive.bind(x, t, **params),
+    )
+    primitive_transposes[primitive] = transpose
+
+
+def get_primitive_transpose(primitive):
+    """Return the transpose rule that a user has set.
+
+    Raises:
+      NotImplementedError: if none has been.
+    """
+    if primitive not in primitive_transposes:
+        raise NotImplementedError(
+            "Transpose rule (for reverse-mode differentiation) for "
+            f"'{primitive}' not implemented"
+        )
+    return primitive_transposes[primitive]
+
+
+def add_jaxvals(x, y):
+    """Add two tangents."""
+    return add_jaxvals_p.bind(x, y)[0]
+
+
+def add_tangents(x, y):
+    """Add two tangents, each of which may be a `Zero`."""
+    if isinstance(x, Zero):
+        return y
+    return x if isinstance(y, Zero) else add_jaxvals(x, y)
+
+
+def zeros_like_aval(aval):
+    """Return an array of zeros of a type."""
+    return zeros_of_tangent(aval)

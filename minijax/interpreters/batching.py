@@ -5,22 +5,49 @@
 Reference: ``jax.interpreters.batching``.
 """
 
-from minijax.batching.rules import elementwise_rule, vmap_rules
+from minijax.arrays.avals import typeof
+from minijax.batching.rules import elementwise_rule, insert_axis, move_axis, vmap_rules
 
 
-class _Batchers(dict):
-    """From primitives to rules ``rule(operands, dims, **params)``."""
+class _FancyBatchers(dict):
+    """From primitives to rules ``rule(axis, operands, dims, **params)``.
+
+    The axis is a `MappedAxis`, with a `name` and a `size`.
+    """
 
     def __setitem__(self, primitive, rule):
         def listed(axis, args, dims, **params):
-            out, dim = rule(args, dims, **params)
+            out, dim = rule(axis, args, dims, **params)
             return primitive.listed(out), primitive.listed(dim)
 
         super().__setitem__(primitive, rule)
         vmap_rules[primitive.inner] = listed
 
 
-primitive_batchers = _Batchers()
+class _Batchers(_FancyBatchers):
+    """From primitives to rules ``rule(operands, dims, **params)``."""
+
+    def __setitem__(self, primitive, rule):
+        super().__setitem__(
+            primitive, lambda axis, args, dims, **params: rule(args, dims, **params)
+        )
+        dict.__setitem__(self, primitive, rule)
+
+
+class _AxisBatchers(_FancyBatchers):
+    """From primitives to rules ``rule(size, name, kind, operands, dims, **params)``."""
+
+    def __setitem__(self, primitive, rule):
+        super().__setitem__(
+            primitive,
+            lambda axis, *args, **params: rule(
+                axis.size, axis.name, None, *args, **params
+            ),
+        )
+
+
+primitive_batchers, fancy_primitive_batchers = _Batchers(), _FancyBatchers()
+axis_primitive_batchers = _AxisBatchers()
 
 
 def defvectorized(primitive):
@@ -29,3 +56,25 @@ def defvectorized(primitive):
 
 
 defbroadcasting = defvectorized
+
+
+def defreducer(primitive):
+    """Set the rule of a primitive that folds the axes of its parameter `axes`."""
+
+    def rule(args, dims, axes, **params):
+        [x], [dim] = args, dims
+        axes = tuple([axis + (axis >= dim) for axis in axes])
+        kept = [axis for axis in range(typeof(x).ndim) if axis not in axes]
+        return primitive.bind(x, axes=axes, **params), kept.index(dim)
+
+    primitive_batchers[primitive] = rule
+
+
+def broadcast(x, sz, axis, mesh_axis=None):
+    """Return an array with a new axis of size `sz`, along which it repeats."""
+    return insert_axis(x, axis, sz)
+
+
+def bdim_at_front(x, bdim, size, mesh_axis=None):
+    """Return an array with its mapped axis first; if there is none, it repeats."""
+    return broadcast(x, size, 0) if bdim is None else move_axis(x, bdim, 0)

@@ -6,19 +6,22 @@ Reference: ``jax.make_jaxpr``, ``jax.eval_shape``.
 """
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.checks import integers
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.batching.trace import MappedAxis
 from minijax.core import Trace, current_trace, set_current_trace
 from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.jaxprs.origins import Origin
-from minijax.jaxprs.shape_structs import struct_of
+from minijax.jaxprs.shape_structs import ShapeDtypeStruct, struct_of
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.call_checks import check_callable, resolve_argnums
+from minijax.pytrees.functions import tree_map
 from minijax.typing import P
 
 
@@ -38,7 +41,8 @@ def abstractify(x):
             raise
     dtype, weak_type = canonicalize_dtype(x.dtype), getattr(x, "weak_type", False)
     axes = getattr(x, "manual_axis_type", None) or NO_MANUAL_AXES
-    return ShapedArray(x.shape, dtype, weak_type, manual_axis_type=axes)
+    shape = integers(x.shape, "Shapes")
+    return ShapedArray(shape, dtype, weak_type, manual_axis_type=axes)
 
 
 def _stage(name, call):
@@ -48,6 +52,16 @@ def _stage(name, call):
 
 def _shapes(call, jaxpr):
     return call.output(list(map(struct_of, jaxpr.out_avals)))
+
+
+def _traced_types(fun):
+    """Return `fun` with a new variable for each `ShapeDtypeStruct` of its result."""
+
+    def traced(x):
+        is_type = isinstance(x, ShapeDtypeStruct)
+        return current_trace().new_input(abstractify(x)) if is_type else x
+
+    return wraps(fun)(lambda *args, **kwargs: tree_map(traced, fun(*args, **kwargs)))
 
 
 def _flat_call(name, fun, args, kwargs, static_argnums):
@@ -137,7 +151,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     Args:
       fun: function on pytrees of arrays.
-      *args, **kwargs: its arguments; leaves may be `ShapeDtypeStruct`.
+      *args, **kwargs: its arguments; leaves may be `ShapeDtypeStruct`, and so may
+        leaves of its result.
 
     Returns:
       The result of `fun` with a `ShapeDtypeStruct` in place of each array.
@@ -148,4 +163,5 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if kind in eval_shape_rules:
             return eval_shape_rules[kind](fun, *args, **kwargs)
     call = FlatCall("eval_shape", fun, args, kwargs, typeof=abstractify)
+    call.fun = _traced_types(fun)
     return _shapes(call, _stage("eval_shape", call))

@@ -42,6 +42,11 @@ from minijax.compositions.lax_arrangements import split as split
 from minijax.compositions.lax_arrangements import stack as stack
 from minijax.compositions.lax_arrangements import tile as tile
 from minijax.compositions.lax_arrangements import unstack as unstack
+from minijax.contractions.ragged_products import DotDimensionNumbers as DotDimensionNumbers
+from minijax.contractions.ragged_products import PrecisionLike as PrecisionLike
+from minijax.contractions.ragged_products import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+from minijax.contractions.ragged_products import index_take as index_take
+from minijax.contractions.ragged_products import ragged_dot_general as ragged_dot_general
 from minijax.distributions.gamma_slopes import random_gamma_grad as random_gamma_grad
 from minijax.forgetting.barriers import optimization_barrier as optimization_barrier
 from minijax.forgetting.barriers import optimization_barrier_p as optimization_barrier_p
@@ -282,6 +287,9 @@ from minijax.own_rules.implicit_solutions import custom_root as custom_root
 from minijax.own_rules.implicit_solutions import linear_solve_p as linear_solve_p
 from minijax.own_rules.stopped_gradients import stop_gradient as stop_gradient
 from minijax.own_rules.stopped_gradients import stop_gradient_p as stop_gradient_p
+from minijax.random.bit_generators import RandomAlgorithm as RandomAlgorithm
+from minijax.random.bit_generators import rng_bit_generator as rng_bit_generator
+from minijax.random.bit_generators import rng_uniform as rng_uniform
 from minijax.replicas.more_collectives import pbroadcast as pbroadcast
 from minijax.replicas.more_collectives import pcast as pcast
 from minijax.replicas.more_collectives import pshuffle as pshuffle

@@ -33,3 +33,4 @@ from minijax.compositions.normalisation import logsumexp as logsumexp
 from minijax.compositions.normalisation import softmax as softmax
 from minijax.compositions.normalisation import standardize as standardize
 from minijax.nn import initializers as initializers
+from minijax.nn.scaled_products import scaled_matmul as scaled_matmul

@@ -183,3 +183,70 @@ def test_programs_of_clients(name):
         return PROGRAMS[name](package, lambda path: import_module(f"{root}.{path}"))
 
     assert answer(minijax) == answer(jax)
+
+
+def one_of_each(j):
+    """Return functions of user's primitives, whose rules are made by helpers."""
+    jnp, new = j.api.numpy, j.core.Primitive
+
+    def defined(name, impl):
+        primitive = new(name)
+        primitive.def_impl(impl)
+
+        def shape(*avals, **params):
+            like = [np.zeros(aval.shape, aval.dtype) for aval in avals]
+            return j.ShapedArray(impl(*like, **params).shape, avals[0].dtype)
+
+        primitive.def_abstract_eval(shape)
+        return primitive
+
+    turned = defined("turned", lambda x: -np.asarray(x))
+    j.ad.deflinear(turned, lambda ct: [turned.bind(ct)])
+    product = defined("product", lambda x, y: np.multiply(x, y))
+    j.ad.defbilinear(
+        product, lambda ct, x, y: product.bind(ct, y), lambda ct, x, y: ct * x
+    )
+    square_root = defined("square_root", lambda x: np.sqrt(x))
+    j.ad.defjvp2(square_root, lambda t, out, x: t / (2 * out))
+    total = defined("total", lambda x, axes: np.sum(x, axes))
+    j.batching.defreducer(total)
+    j.batching.defvectorized(turned)
+
+    def elementwise(size, name, kind, args, dims):
+        assert size == 2 and kind is None
+        return square_root.bind(*args), dims[0]
+
+    j.batching.axis_primitive_batchers[square_root] = elementwise
+
+    def fronts(axis, args, dims):
+        pairs = zip(args, dims, strict=True)
+        args = [j.batching.bdim_at_front(x, dim, axis.size) for x, dim in pairs]
+        return product.bind(*args), 0
+
+    j.batching.fancy_primitive_batchers[product] = fronts
+    x = jnp.arange(1.0, 7.0).reshape(2, 3)
+    return {
+        "linear": j.api.grad(lambda v: turned.bind(v).sum())(x),
+        "bilinear": j.api.grad(lambda v: product.bind(v, v + 1).sum())(x),
+        "result": j.api.grad(lambda v: square_root.bind(v).sum())(x),
+        "roots": j.api.vmap(square_root.bind)(x),
+        "rows": j.api.vmap(lambda v: total.bind(v, axes=(0,)))(x),
+        "columns": j.api.vmap(lambda v: total.bind(v, axes=(0,)), 1)(x),
+        "fronts": j.api.vmap(product.bind, (1, None))(x, jnp.ones(2)),
+        "mapped": j.api.vmap(
+            j.api.grad(lambda v: product.bind(v, turned.bind(v)))
+        )(x[0]),
+        "sum": j.ad.add_tangents(x, j.ad.Zero(j.ShapedArray((2, 3), x.dtype))),
+        "both": j.ad.add_tangents(x, x),
+        "broadcast": j.batching.broadcast(x, 2, 1, None),
+        "zeros": j.ad.zeros_like_aval(j.ShapedArray((2,), np.dtype("float32"))),
+    }
+
+
+def test_rules_by_helpers():
+    ours, theirs = one_of_each(OURS), one_of_each(THEIRS)
+    for name, value in theirs.items():
+        np.testing.assert_allclose(ours[name], value, rtol=1e-6, err_msg=name)
+    for j in (OURS, THEIRS):
+        with pytest.raises(NotImplementedError, match="for 'alone' not implemented"):
+            j.ad.get_primitive_transpose(j.core.Primitive("alone"))

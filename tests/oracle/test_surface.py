@@ -54,7 +54,7 @@ ABSENT = {
         le_to_p lt_to_p polygamma_p ragged_all_to_all_p reduce_p
         regularized_incomplete_beta_p rng_bit_generator_p rng_uniform_p
         select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p
-        sharding_constraint_p swap_p threefry2x32_p top_k_p zeta_p
+        sharding_constraint_p swap_p threefry2x32_p zeta_p
     """,  # of floors to come, or of what is made of other primitives here
 }
 

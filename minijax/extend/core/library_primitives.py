@@ -32,6 +32,7 @@ from minijax.lax.linalg.tridiagonal_systems import (
     tridiagonal_solve_p as tridiagonal_solve_p,
 )
 from minijax.numpy.fft.fourier import fft_p as fft_p
+from minijax.sorting.largest import top_k_p as top_k_p
 from minijax.sorting.primitive import sort_p as sort_p
 from minijax.windows.convolution import conv_general_dilated_p as conv_general_dilated_p
 from minijax.windows.pooling import reduce_window_max_p as reduce_window_max_p

@@ -143,6 +143,7 @@ from minijax.extend.core.library_primitives import scatter_p as scatter_p
 from minijax.extend.core.library_primitives import schur_p as schur_p
 from minijax.extend.core.library_primitives import sort_p as sort_p
 from minijax.extend.core.library_primitives import svd_p as svd_p
+from minijax.extend.core.library_primitives import top_k_p as top_k_p
 from minijax.extend.core.library_primitives import triangular_solve_p as triangular_solve_p
 from minijax.extend.core.library_primitives import tridiagonal_p as tridiagonal_p
 from minijax.extend.core.library_primitives import tridiagonal_solve_p as tridiagonal_solve_p

@@ -92,5 +92,7 @@ def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
 def _shifted(name, x, axes, amount):
     x = arraylike(f"fft.{name}", x)
     axes = range(x.ndim) if axes is None else axes
-    axes = [*axes] if np.ndim(axes) else [as_integer(axes, "an axis")]
+    if not (isinstance(axes, (tuple, list, range)) or np.ndim(axes)):
+        axes = [axes]
+    axes = [as_integer(axis, "an axis") for axis in axes]
     return jnp.roll(x, [amount(x.shape[axis]) for axis in axes], axes)

@@ -1,0 +1,55 @@
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""What a rematerialisation policy answers: whether a value is kept.
+
+Reference: ``jax.ad_checkpoint.Saveable``, ``Recompute`` and ``Offloadable``.
+"""
+
+from typing import Any, NamedTuple
+
+
+class _Word:
+    """An answer that is as good as a bool."""
+
+    def __init__(self, name, kept):
+        self.name, self.kept = name, kept
+
+    def __bool__(self):
+        return self.kept
+
+    def __repr__(self):
+        return self.name
+
+
+Saveable, Recompute = _Word("Saveable", True), _Word("Recompute", False)
+
+
+class Offloadable(NamedTuple):
+    """The answer that a value is to be moved from one memory to another.
+
+    Reference: ``jax.ad_checkpoint.Offloadable``.
+    """
+
+    src: Any
+    dst: Any
+
+
+def is_kept(answer):
+    """Return what a policy has answered, as a bool.
+
+    Raises:
+      NotImplementedError: if it is `Offloadable`.
+      TypeError: if it is anything else.
+    """
+    if isinstance(answer, (bool, _Word)):
+        return bool(answer)
+    if isinstance(answer, Offloadable):
+        raise NotImplementedError(
+            f"A policy has answered {answer}, and arrays have one memory here. Answer "
+            "ad_checkpoint.Saveable, or Recompute."
+        )
+    raise TypeError(
+        "Value returned by a remat policy should be a bool or ad_checkpoint.Recompute, "
+        f"ad_checkpoint.Saveable or ad_checkpoint.Offloadable(...). Got {answer} of "
+        f"type {type(answer)}."
+    )

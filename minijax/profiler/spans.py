@@ -1,0 +1,222 @@
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Traces of a profiler: named spans and calls of Python, in Chrome's trace format.
+
+Reference: ``jax.profiler``; *Trace Event Format*, the Chromium project.
+"""
+
+import functools
+import gzip
+import json
+import os
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from minijax.core import EvalTrace, watchers
+
+_LIMIT = 1_000_000  # spans in a file; JAX's has as many
+
+
+class ProfileOptions:
+    """What a trace records.
+
+    Attributes:
+      python_tracer_level: 0 to leave calls of Python functions out.
+      host_tracer_level: 0 to leave annotations out.
+      device_tracer_level: accepted for compatibility.
+
+    Reference: ``jax.profiler.ProfileOptions``.
+    """
+
+    def __init__(self):
+        self.python_tracer_level, self.host_tracer_level = 1, 2
+        self.device_tracer_level = 1
+
+
+class _Recording:
+    """The spans of a process, while a trace is taken."""
+
+    def __init__(self, folder, options, perfetto):
+        self.folder, self.options, self.perfetto = Path(folder), options, perfetto
+        self.events, self.thread = [], threading.local()
+
+    def add(self, name, start, **args):
+        """Note a span that ends now; `start` is a time of ``perf_counter_ns``."""
+        if len(self.events) < _LIMIT:
+            length, thread = time.perf_counter_ns() - start, threading.get_native_id()
+            span = {"ph": "X", "name": name, "pid": os.getpid(), "tid": thread}
+            span |= {"ts": start / 1000, "dur": length / 1000}
+            self.events.append(span | ({"args": args} if args else {}))
+
+    def hear(self, frame, event, _):
+        """Note calls of Python functions; the interpreter tells of them."""
+        starts = self.thread.__dict__.setdefault("starts", [])
+        if event == "call":
+            starts.append(time.perf_counter_ns())
+        elif event == "return" and starts:
+            self.add(_name_of_call(frame), starts.pop())
+
+    def listen(self, hear):
+        """Let the interpreter tell of calls in this thread, and in those to come."""
+        if self.options.python_tracer_level:
+            (watchers.append if hear else watchers.remove)(_nothing)
+            sys.setprofile(hear)
+            threading.setprofile(hear)
+
+    def write(self):
+        """Write the spans into a folder of their own, and return the file."""
+        here = self.folder / "plugins" / "profile" / time.strftime("%Y_%m_%d_%H_%M_%S")
+        here.mkdir(parents=True, exist_ok=True)
+        name = {"name": "process_name", "args": {"name": "/host:CPU"}}
+        names = [name | {"ph": "M", "pid": os.getpid()}]
+        text = {"displayTimeUnit": "ns", "traceEvents": names + self.events}
+        _write(here / f"{platform.node()}.trace.json.gz", text | {"metadata": {}})
+        if self.perfetto:
+            _write(here / "perfetto_trace.json.gz", text)
+
+
+def _write(path, value):
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        json.dump(value, file)
+
+
+def _nothing(*_):
+    """Watch evaluations: jitted functions bind their primitive while one watches."""
+
+
+_EVALUATION = EvalTrace.process_primitive.__code__
+
+
+def _name_of_call(frame):
+    """Return the primitive that a frame evaluates, or its function with the place."""
+    code = frame.f_code
+    if code is not _EVALUATION:
+        file = os.path.basename(code.co_filename)
+        return f"${file}:{code.co_firstlineno} {code.co_name}"
+    primitive, params = frame.f_locals["primitive"], frame.f_locals["params"]
+    if primitive.name == "jit":
+        return f"PjitFunction({params['name']})"
+    return primitive.name
+
+
+_recordings: list[_Recording] = []  # one at most
+
+
+def start_trace(
+    log_dir: str | os.PathLike,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: ProfileOptions | None = None,
+) -> None:
+    """Begin to record spans; `stop_trace` writes them down.
+
+    Args:
+      log_dir: a folder. The file is ``plugins/profile/<time>/<host>.trace.json.gz``.
+      create_perfetto_link: has to be False: no file is served to a browser.
+      create_perfetto_trace: whether to write ``perfetto_trace.json.gz`` beside it.
+      profiler_options: what to record.
+
+    Raises:
+      RuntimeError: if a trace is being taken.
+      NotImplementedError: if a link is asked for.
+
+    Reference: ``jax.profiler.start_trace``.
+    """
+    if create_perfetto_link:
+        raise NotImplementedError(
+            "start_trace serves no file to a browser. With create_perfetto_trace=True "
+            "it writes one, which can be opened at https://ui.perfetto.dev."
+        )
+    if _recordings:
+        raise RuntimeError(
+            "Profile has already been started. Only one profile may be run at a time."
+        )
+    options = profiler_options or ProfileOptions()
+    _recordings.append(_Recording(log_dir, options, create_perfetto_trace))
+    _recordings[0].listen(_recordings[0].hear)
+
+
+def stop_trace() -> None:
+    """End the trace that is being taken, and write its file.
+
+    Raises:
+      RuntimeError: if none is.
+
+    Reference: ``jax.profiler.stop_trace``.
+    """
+    if not _recordings:
+        raise RuntimeError("No profile started")
+    recording = _recordings.pop()
+    recording.listen(None)
+    recording.write()
+
+
+@contextmanager
+def trace(
+    log_dir: str | os.PathLike,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: ProfileOptions | None = None,
+) -> Iterator[None]:
+    """Record the spans of a block; the arguments are those of `start_trace`.
+
+    Reference: ``jax.profiler.trace``.
+    """
+    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
+    try:
+        yield
+    finally:
+        stop_trace()
+
+
+class TraceAnnotation:
+    """A span with a name: a context manager.
+
+    Args:
+      name: of the span.
+      **kwargs: more about it, for the viewer.
+
+    Reference: ``jax.profiler.TraceAnnotation``.
+    """
+
+    def __init__(self, name: str, **kwargs: Any):
+        self.name, self.args = name, {key: str(kwargs[key]) for key in kwargs}
+
+    def __enter__(self):
+        self.start = time.perf_counter_ns()
+        return self
+
+    def __exit__(self, *_):
+        for recording in _recordings:
+            if recording.options.host_tracer_level:
+                recording.add(self.name, self.start, **self.args)
+
+
+class StepTraceAnnotation(TraceAnnotation):
+    """A span that is a step of training; its number is the argument `step_num`.
+
+    Reference: ``jax.profiler.StepTraceAnnotation``.
+    """
+
+
+def annotate_function(
+    func: Callable, name: str | None = None, **decorator_kwargs: Any
+) -> Callable:
+    """Return a function each of whose calls is a span, with its name by default.
+
+    Reference: ``jax.profiler.annotate_function``.
+    """
+    name = name or getattr(func, "__qualname__", None) or func.__name__
+
+    @functools.wraps(func)
+    def wrapper(*args, **kwargs):
+        with TraceAnnotation(name, **decorator_kwargs):
+            return func(*args, **kwargs)
+
+    return wrapper
