@@ -12,8 +12,8 @@ import sys
 from types import FrameType
 
 from minijax.arrays.avals import typeof
-from minijax.callbacks.debugging import bind_debug, debug_callback_p
-from minijax.callbacks.host_calls import HostCall, operands_of
+from minijax.callbacks.debugging import debug_callback_p
+from minijax.callbacks.host_calls import HostCall, bind_debug, operands_of
 from minijax.callbacks.primitives import pure_callback
 from minijax.core import Tracer
 from minijax.diagnostics.frames import UserLine

@@ -5,28 +5,17 @@
 Reference: ``jax.debug.callback``, ``jax.debug.print``.
 """
 
-from minijax.arrays.array import asarray_impl, shape_rules
-from minijax.arrays.placement import host_device
-from minijax.arrays.transfer import moved
+from minijax.arrays.array import shape_rules
 from minijax.batching.rules import vmap_rules
 from minijax.callbacks.batching import example
 from minijax.callbacks.formats import FormatCheck, Printer
-from minijax.callbacks.host_calls import HostCall, is_array, operands_of
+from minijax.callbacks.host_calls import bind_debug
 from minijax.core import Primitive, impl_rules
 from minijax.emitted.emission import python_rules
 from minijax.forgetting.programs import effect_rules
 from minijax.forward.rules import constant_rule, jvp_rules
 from minijax.jaxprs.printing import print_rules, write_plainly
-from minijax.jitting.compilation import on_device_of
 from minijax.reverse.transposition import transpose_rules
-
-
-def look(*args, callback, **params):
-    """Call a `HostCall` for what it does."""
-    home = host_device().committed
-    with on_device_of(home):
-        callback(*[moved(asarray_impl(x), home) for x in args])
-    return []
 
 
 def _write_look(writer, eqn, operands, results):
@@ -45,7 +34,7 @@ def debugging_rules(primitive):
 
     effect_rules[primitive] = lambda eqn: True
     shape_rules[primitive] = lambda *avals, **params: []
-    impl_rules[primitive] = look
+    impl_rules[primitive] = lambda *args, callback, **params: callback.look(*args)
     python_rules[primitive] = _write_look
     jvp_rules[primitive] = constant_rule(primitive)
     vmap_rules[primitive] = vmap_rule
@@ -58,21 +47,6 @@ debugging_rules(debug_print_p)
 print_rules[debug_print_p] = lambda eqn, writing: write_plainly(
     eqn, writing, {key: eqn.params[key] for key in ("fmt", "ordered")}
 )
-
-
-def bind_debug(primitive, function, arguments, is_operand=is_array, **params):
-    """Bind one of the two primitives.
-
-    Args:
-      primitive: `debug_callback_p` or `debug_print_p`.
-      function: called with the arguments; what it returns is ignored.
-      arguments: the pair of its positional and its keyword arguments.
-      is_operand: from leaves of the arguments to whether the program computes them.
-      **params: further parameters of the primitive.
-    """
-    operands, tree = operands_of(arguments, is_operand)
-    name = primitive.name.replace("_", ".")
-    primitive.bind(*operands, callback=HostCall(name, function, tree), **params)
 
 
 def debug_callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):

@@ -7,9 +7,10 @@ Reference: ``jax.pure_callback``.
 
 import numpy as np
 
-from minijax.arrays.array import ArrayImpl, asbuffer
+from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer
 from minijax.arrays.avals import typeof
 from minijax.arrays.placement import host_device
+from minijax.arrays.transfer import moved
 from minijax.diagnostics.user_lines import user_line
 from minijax.errors import JaxRuntimeError
 from minijax.forgetting.programs import merge, partition
@@ -45,6 +46,13 @@ class HostCall:
     def name(self):
         """What the function is called."""
         return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def look(self, *args):
+        """Call the function on the host, for what it does; return no results."""
+        home = host_device().committed
+        with on_device_of(home):
+            self(*[moved(asarray_impl(x), home) for x in args])
+        return []
 
     def guarded(self, *values):
         """Call the function on the host; its errors become a JaxRuntimeError."""
@@ -98,6 +106,21 @@ def is_array(leaf):
     except TypeError:
         return False
     return True
+
+
+def bind_debug(primitive, function, arguments, is_operand=is_array, **params):
+    """Bind one of the two primitives.
+
+    Args:
+      primitive: `debug_callback_p` or `debug_print_p`.
+      function: called with the arguments; what it returns is ignored.
+      arguments: the pair of its positional and its keyword arguments.
+      is_operand: from leaves of the arguments to whether the program computes them.
+      **params: further parameters of the primitive.
+    """
+    operands, tree = operands_of(arguments, is_operand)
+    name = primitive.name.replace("_", ".")
+    primitive.bind(*operands, callback=HostCall(name, function, tree), **params)
 
 
 def effects_barrier() -> None:

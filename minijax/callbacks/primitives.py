@@ -8,17 +8,15 @@ Reference: ``jax.pure_callback``, ``jax.experimental.io_callback``.
 from collections.abc import Callable
 from typing import Any
 
-from minijax.arrays.array import asarray_impl, asbuffer, shape_rules
+from minijax.arrays.array import asarray_impl, shape_rules
 from minijax.arrays.interchange import placement_of
-from minijax.arrays.placement import host_device
 from minijax.arrays.transfer import moved
 from minijax.batching.rules import vmap_rules
 from minijax.callbacks.batching import check_vmap_method, method_for, vmap_methods
 from minijax.callbacks.host_calls import HostCall
-from minijax.callbacks.promises import checked_result, promised, refuses
+from minijax.callbacks.promises import checked_result, on_buffers, promised, refuses
 from minijax.core import Primitive, impl_rules
 from minijax.emitted.emission import python_rules
-from minijax.emitted.evaluations import exactly
 from minijax.forgetting.programs import effect_rules
 from minijax.forward.rules import jvp_rules
 from minijax.pytrees.api_util import FlatCall
@@ -61,16 +59,6 @@ def bind_callback(primitive, function, result_shape_dtypes, arguments, **params)
         *call.leaves, callback=callback, result_avals=result_avals, **params
     )
     return out_tree.unflatten(outs)
-
-
-def on_buffers(callback, avals):
-    """Return a function from buffers to a list of them, for emitted programs."""
-
-    def call(*buffers):
-        outs = checked_result(callback, callback.guarded(*buffers), avals)
-        return [exactly(asbuffer(out, host_device()), out.aval) for out in outs]
-
-    return call
 
 
 def write_call(writer, eqn, operands, results):

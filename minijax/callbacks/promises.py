@@ -12,6 +12,7 @@ from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.placement import host_device
 from minijax.core import Array
+from minijax.emitted.evaluations import exactly
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path, tree_structure
 from minijax.reverse.backwards import spell
@@ -82,3 +83,13 @@ def refuses(message):
         raise ValueError(message)
 
     return rule
+
+
+def on_buffers(callback, avals):
+    """Return a function from buffers to a list of them, for emitted programs."""
+
+    def call(*buffers):
+        outs = checked_result(callback, callback.guarded(*buffers), avals)
+        return [exactly(asbuffer(out, host_device()), out.aval) for out in outs]
+
+    return call
