@@ -19,7 +19,6 @@ from minijax.jitting.primitive import check_operands
 from minijax.scans.steps import groups
 
 scan_p = Primitive("scan")
-program_primitives.add(scan_p)
 
 
 def row_aval(aval):
@@ -101,6 +100,7 @@ def _stack(xp, *rows, empty):
 
 
 impl_rules[scan_p] = step_by_step
+program_primitives.add(scan_p)
 
 
 def bind_scan(step, consts, carry, xs, **how):

@@ -62,11 +62,6 @@ split_rules[scan_p] = lambda split, _, args, on_tape, params: split_scan(
 )
 
 
-def _batch(x, dim, mapped, size):
-    """Return a constant or a carry, with its mapped axis in front if it is mapped."""
-    return at_front(x, dim, size) if mapped else x
-
-
 def _rows_of_batches(x, dim):
     """Return one of the xs, with its mapped axis behind that of the steps."""
     return x if dim is None else move_axis(x, dim, 1)
@@ -77,7 +72,7 @@ def _vmap(axis, args, dims, jaxpr, num_consts, num_carry, **how):
     step, mapped, outs = vmap_step(jaxpr, axis, given, num_consts, num_carry)
 
     fixed, rows = groups(list(zip(args, dims, mapped)), num_consts + num_carry)
-    batches = [_batch(x, dim, flag, axis.size) for x, dim, flag in fixed]
+    batches = [at_front(*pair, axis.size) if flag else pair[0] for *pair, flag in fixed]
     consts, carry = groups(batches, num_consts)
     xs = [_rows_of_batches(x, dim) for x, dim, _ in rows]
 
