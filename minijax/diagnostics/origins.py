@@ -7,6 +7,7 @@ Reference: the hints of ``jax.errors.UnexpectedTracerError``.
 
 import dis
 import inspect
+import re
 
 from minijax.core import Tracer
 from minijax.diagnostics.frames import UserLine
@@ -60,3 +61,17 @@ def argument(tracer):
     if names is None or tracer.variable not in trace.invars:
         return None
     return f"the argument {names()[trace.invars.index(tracer.variable)]} of {function}"
+
+
+def birth(line, name, value):
+    """Return where a value comes from, for a message; empty if that is not known."""
+    tracer = staged(value)
+    if tracer is not None and (found := argument(tracer)):
+        return found
+    source = made(tracer) if tracer is not None else None
+    source = source or (name and assigned(line, re.split(r"\W", name)[0]))
+    if source:
+        return f"from {source.brief}"
+    parameters = line.code.co_varnames[: line.code.co_argcount]
+    known = name and re.split(r"\W", name)[0] in parameters
+    return f"an argument of {line.code.co_name}" if known else ""

@@ -8,7 +8,6 @@ Reference: ``jax.errors``, ``BaseException.add_note``.
 """
 
 import contextlib
-import re
 
 import numpy as np
 
@@ -16,29 +15,15 @@ from minijax import errors
 from minijax.arrays.avals import typeof
 from minijax.core import Array
 from minijax.diagnostics.frames import UserLine, say, steps_of
-from minijax.diagnostics.origins import (
-    argument,
-    arguments_of,
-    assigned,
-    made,
-    parts_of,
-    staged,
-)
+from minijax.diagnostics.origins import arguments_of, birth, parts_of
 from minijax.diagnostics.tracebacks import guarded, of_user
-from minijax.diagnostics.user_lines import is_ours
+from minijax.diagnostics.user_lines import caller_of
 from minijax.errors import presenters
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_leaves, tree_leaves_with_path
 
 ARRAYS = (Array, np.ndarray, np.generic)
 GUARD = guarded(steps_of).__code__
-
-
-def caller_of(frame):
-    """Return the innermost frame of the user that a frame of ours runs under."""
-    while frame is not None and is_ours(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
 
 
 class Scene:
@@ -85,20 +70,6 @@ def name_in(frame, value):
                 if leaf is value:
                     return name + keystr(path)
     return None
-
-
-def birth(line, name, value):
-    """Return where a value comes from, for a message; empty if that is not known."""
-    tracer = staged(value)
-    if tracer is not None and (found := argument(tracer)):
-        return found
-    source = made(tracer) if tracer is not None else None
-    source = source or (name and assigned(line, re.split(r"\W", name)[0]))
-    if source:
-        return f"from {source.brief}"
-    parameters = line.code.co_varnames[: line.code.co_argcount]
-    known = name and re.split(r"\W", name)[0] in parameters
-    return f"an argument of {line.code.co_name}" if known else ""
 
 
 def is_told(error):

@@ -79,9 +79,6 @@ def filter_error(error):
                 other.__traceback__ = linked(of_user(steps_of(other.__traceback__)))
 
 
-presenters.append(filter_error)
-
-
 def fold(error, mode):
     """Take the frames of the package out of the traceback of an error."""
     whole = error.__traceback__
@@ -97,6 +94,9 @@ def fold(error, mode):
         error.__cause__ = cause.with_traceback(whole)
     elif mode != "remove_frames" and FOLDED not in getattr(error, "__notes__", ()):
         error.add_note(FOLDED)
+
+
+presenters.append(filter_error)
 
 
 def guarded(function):

@@ -46,6 +46,13 @@ def is_ours(file_name):
     return readers[file_name] is not None
 
 
+def caller_of(frame):
+    """Return the innermost frame of the user that a frame of ours runs under."""
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
 readers.add(eval_jaxpr)
 
 
