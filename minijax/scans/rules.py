@@ -72,7 +72,7 @@ def _vmap(axis, args, dims, jaxpr, num_consts, num_carry, **how):
     step, mapped, outs = vmap_step(jaxpr, axis, given, num_consts, num_carry)
 
     fixed, rows = groups(list(zip(args, dims, mapped)), num_consts + num_carry)
-    batches = [at_front(*pair, axis.size) if flag else pair[0] for *pair, flag in fixed]
+    batches = [at_front(x, dim, axis.size) if flag else x for x, dim, flag in fixed]
     consts, carry = groups(batches, num_consts)
     xs = [_rows_of_batches(x, dim) for x, dim, _ in rows]
 
