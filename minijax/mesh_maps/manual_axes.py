@@ -240,8 +240,10 @@ def _fitted(x, like):
     A cotangent is one number for each device where its variable is one for all: then
     the variable's cotangent is their sum.
     """
-    kind = getattr(like, "aval", like).manual_axis_type
-    mine = getattr(getattr(x, "aval", None), "manual_axis_type", NO_MANUAL_AXES)
+    kind, mine = (
+        getattr(getattr(y, "aval", y), "manual_axis_type", NO_MANUAL_AXES)
+        for y in (like, x)
+    )
     if mine is kind:
         return x
     if extra := mine.varying - kind.varying:
