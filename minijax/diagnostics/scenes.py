@@ -23,7 +23,7 @@ from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_leaves, tree_leaves_with_path
 
 ARRAYS = (Array, np.ndarray, np.generic)
-GUARD = guarded(steps_of).__code__
+GUARD = guarded(steps_of).__code__  # the code of every guard
 
 
 class Scene:

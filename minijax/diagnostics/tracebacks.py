@@ -28,7 +28,7 @@ HELPERS = (contextlib.__file__, functools.__file__, os.path.dirname(np.__file__)
 
 def of_user(steps):
     """Return the entries of the user: not ours, nor of a helper that we have called."""
-    kept, before = [], True
+    kept, before = [], True  # before: whether the entry before is the user's
     for step in steps:
         name = step.tb_frame.f_code.co_filename
         ours = is_ours(name) or (not before and name.startswith(HELPERS))

@@ -18,6 +18,7 @@ def _jvp(primals, tangents, jaxpr, num_consts, num_carry, **how):
     sizes = num_consts, num_carry
     moving = tuple([t is not None for t in tangents])
     step, moving, moves = jvp_step(jaxpr, moving, *sizes)
+    # Of consts, carry and xs, one after the other: values, tangents and flags.
     by_group = zip(*[groups(each, *sizes) for each in (primals, tangents, moving)])
     consts, carry, xs = [_with_tangents(*group) for group in by_group]
     carry, ys = bind_scan(step, consts, carry, xs, **how)

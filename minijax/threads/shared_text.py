@@ -25,7 +25,7 @@ LONG, SHORT = 80_000, 20_000
 
 
 def may_share(time):
-    """Return whether a step of so many nanoseconds is shared, and by whom is known."""
+    """Return whether a step of so many nanoseconds is shared; if so, LLVM knows how."""
     place = place_of_share() if time >= LONG else None
     if place:
         make_known("minijax_share", place)
