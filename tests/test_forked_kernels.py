@@ -47,7 +47,9 @@ def said(client, code):
         content = message["content"]
         texts.append(content.get("text") or content.get("ename") or "")
 
-    client.execute_interactive(code, timeout=60, output_hook=hook)
+    reply = client.execute_interactive(code, timeout=60, output_hook=hook)
+    if reply["content"]["status"] == "aborted":  # right after an error it drops cells
+        return said(client, code)
     return "".join(texts).strip()
 
 

@@ -5,13 +5,11 @@
 Reference: ``jax.debug.log``.
 """
 
-import logging
-
 from minijax.callbacks.debugging import print_by
 from minijax.callbacks.formats import Printer
 from minijax.diagnostics.user_lines import user_line
 
-logger = logging.getLogger(__name__)
+LOGGER = "minijax.callbacks.logged_prints"
 
 
 class LogPrinter(Printer):
@@ -23,8 +21,10 @@ class LogPrinter(Printer):
         self.place = (line.file, line.position[0]) if line else ("", 0)
 
     def __call__(self, *args, **kwargs):
-        text = self.text(*args, **kwargs)
-        record = (logger.name, logging.INFO, *self.place, "%s", (text,), None)
+        import logging  # not earlier: a fork takes logging's lock before ours
+
+        logger, text = logging.getLogger(LOGGER), self.text(*args, **kwargs)
+        record = (LOGGER, logging.INFO, *self.place, "%s", (text,), None)
         if logger.isEnabledFor(logging.INFO):
             logger.handle(logger.makeRecord(*record))
 
