@@ -104,7 +104,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "Saveable": "minijax.forgetting.decisions",
         "checkpoint_name": "minijax.forgetting.policies",
         "checkpoint_policies": "minijax.forgetting.policies",
-        "is_kept": "minijax.forgetting.decisions",
         "print_saved_residuals": "minijax.forgetting.residuals",
     },
     "minijax.api_util": {

@@ -3,7 +3,6 @@
 from minijax.forgetting.decisions import Offloadable as Offloadable
 from minijax.forgetting.decisions import Recompute as Recompute
 from minijax.forgetting.decisions import Saveable as Saveable
-from minijax.forgetting.decisions import is_kept as is_kept
 from minijax.forgetting.policies import checkpoint_name as checkpoint_name
 from minijax.forgetting.policies import checkpoint_policies as checkpoint_policies
 from minijax.forgetting.residuals import print_saved_residuals as print_saved_residuals
