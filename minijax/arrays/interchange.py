@@ -50,7 +50,10 @@ def retype(capsule, before, after):
 
 
 def lend(buffer, **kwargs):
-    """Return the numbers of a NumPy array in a capsule."""
+    """Return the numbers of an array in a capsule, for a device that can read them."""
+    asked = kwargs.get("dl_device")
+    if asked and isinstance(buffer, np.ndarray) and asked != buffer.__dlpack_device__():
+        raise BufferError(f"numbers of the host are not lent to the device {asked}")
     if buffer.dtype.name != "bfloat16":
         return buffer.__dlpack__(**kwargs)
     capsule = buffer.view(np.uint16).__dlpack__(**kwargs)
