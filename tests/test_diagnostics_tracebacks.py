@@ -10,6 +10,8 @@ import pytest
 import minijax
 from minijax import numpy as jnp
 from minijax.arrays.settings import config
+from minijax.core import methods
+from minijax.diagnostics import public_guards
 from minijax.diagnostics.frames import steps_of
 from minijax.diagnostics.tracebacks import MODES, UnfilteredStackTrace
 
@@ -89,3 +91,11 @@ def test_signatures_and_texts_are_those_of_the_function():
     for f in (jnp.sin, minijax.grad, minijax.lax.scan, minijax.random.normal):
         assert inspect.signature(f) == inspect.signature(f.__wrapped__)
         assert f.__doc__ == f.__wrapped__.__doc__ and f.__doc__
+
+
+def test_a_method_gets_one_guard(monkeypatch):
+    assert methods["reshape"].__code__ is public_guards.GUARD
+    before = {**methods}
+    monkeypatch.setattr(public_guards, "SPELLED", ())
+    public_guards.guard_methods()
+    assert before == methods
