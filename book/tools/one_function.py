@@ -96,8 +96,8 @@ def schedule_lines() -> Lines:
     part = lambda name: importlib.import_module(f"{PACKAGE}.{name}")  # noqa: E731
     closed = importlib.import_module(PACKAGE).make_jaxpr(function())(*arguments())
     part("vectors.kernels")  # registers the schedule of processors with vectors
-    program = part("fusion.fusion_pass").fuse(part("kernels.program_steps").lower(closed))
-    kernel = program.steps[0].kernel
+    lower, fuse = part("kernels.program_steps").lower, part("fusion.fusion_pass").fuse
+    kernel = fuse(lower(closed)).steps[0].kernel
     target = part("llvm.targets").current_target()
     nest = part("llvm.schedules").schedule.value(kernel, target)
     text = part("kernels.loop_nests").print_nest(kernel, nest).rstrip("\n")

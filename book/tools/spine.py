@@ -103,7 +103,7 @@ def _of_cells(chapter: Chapter) -> list[str]:
 
 
 def _of_use(chapter: Chapter) -> list[str]:
-    """Exported cells with no cell that runs something between them and the next `##`."""
+    """Exported cells with no cell that runs between them and the next section."""
     ends = [number for number, line in chapter.prose if line.startswith("## ")]
     running = [cell.line for cell in chapter.cells if not cell.module]
     found = []
