@@ -373,17 +373,6 @@ def all_numbers(array):
     return there._side_by_side(parts, there.sharding.divisions(array.ndim))
 
 
-def assemble(aval, sharding, parts):
-    """Return the array of which parts lie on the devices of a sharding.
-
-    Args:
-      aval: the `ShapedArray` of the whole.
-      sharding: a `NamedSharding`.
-      parts: an array on each device, in the order of the mesh.
-    """
-    return ArrayImpl(tuple([part._buffer for part in parts]), aval, sharding.placement)
-
-
 def parts_of(array, sharding):
     """Return the parts of an array in a sharding, arrays on one device each.
 
