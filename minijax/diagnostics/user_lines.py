@@ -24,8 +24,8 @@ class Readers(dict):
     """From names of files to the code of readers in them; to None for a user's file.
 
     A reader is a function that binds one equation after the other, and calls each
-    `eqn`. Code is known by its identity; beside it stands whether the function keeps
-    the program that it makes, for callers to come.
+    `eqn`. Each entry leads from the identity of its code to whether the function keeps
+    the program that it makes for later callers.
     """
 
     def __missing__(self, file_name):
@@ -60,8 +60,8 @@ def user_line(to_keep=False):
     """Return the `UserLine` that asked for what is going on, or None.
 
     Args:
-      to_keep: whether to stop at a function that keeps programs: none of its callers
-        is the one who asks.
+      to_keep: whether to stop at a function that keeps programs, since none of its
+        callers is the only one that its program is for.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:

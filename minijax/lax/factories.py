@@ -88,7 +88,7 @@ def by_name(name):
 def unify(*args):
     """Give Python scalars the dtype of the arrays among `args`, where it can hold them.
 
-    Beside weak arrays and complex numbers alone they stay Python numbers.
+    Where the others are weak arrays or complex numbers only, they stay Python numbers.
     """
     if not [x for x in args if not isinstance(x, Array) and is_python_scalar(x)]:
         return args

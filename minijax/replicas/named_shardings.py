@@ -19,6 +19,7 @@ from minijax.jaxprs.latest import Latest
 from minijax.replicas.meshes import AbstractMesh, NamedAxes
 from minijax.replicas.partition_specs import (
     PartitionSpec,
+    lies_like,
     names_of_entry,
     slice_numbers,
     trimmed,
@@ -363,19 +364,6 @@ def _placement(sharding):
     return Placement(sharding, True, None if whole == sharding else whole.placement)
 
 
-@cache
-def _equivalent(placement, wanted, ndim):
-    return wanted.sharding.is_equivalent_to(placement.sharding, ndim)
-
-
-def lies_like(placement, wanted, ndim):
-    """Return whether arrays of `ndim` axes have the same parts in two placements.
-
-    The meshes may call their axes differently: the parts and the devices count.
-    """
-    return placement is wanted or _equivalent(placement, wanted, ndim)
-
-
 def all_numbers(array):
     """Return the numbers of an array; of one that spans processes, all have to ask."""
     if array.is_fully_addressable or array.is_fully_replicated:
@@ -383,17 +371,6 @@ def all_numbers(array):
     there = array.placement.device
     parts = gathered.value(there, array._buffer)
     return there._side_by_side(parts, there.sharding.divisions(array.ndim))
-
-
-def assemble(aval, sharding, parts):
-    """Return the array of which parts lie on the devices of a sharding.
-
-    Args:
-      aval: the `ShapedArray` of the whole.
-      sharding: a `NamedSharding`.
-      parts: an array on each device, in the order of the mesh.
-    """
-    return ArrayImpl(tuple([part._buffer for part in parts]), aval, sharding.placement)
 
 
 def parts_of(array, sharding):

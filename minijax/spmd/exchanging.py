@@ -18,7 +18,7 @@ from minijax.batching.named_axes import axis_index_p
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.jaxprs.latest import Latest
 from minijax.jitting.compilation import _at, compiled
-from minijax.replicas.named_shardings import NamedSharding, assemble, parts_of
+from minijax.replicas.named_shardings import NamedSharding, parts_of
 from minijax.replicas.partition_specs import PartitionSpec, names_of_entry, trimmed
 
 
@@ -156,6 +156,17 @@ def _run(closed, device, operands, name):
         made = compiled(closed, name=name, placement=host_device().committed)
         return _at(made, home)(*operands)
     return compiled(closed, name=name, placement=home)(*operands)
+
+
+def assemble(aval, sharding, parts):
+    """Return the array of which parts lie on the devices of a sharding.
+
+    Args:
+      aval: the `ShapedArray` of the whole.
+      sharding: a `NamedSharding`.
+      parts: an array on each device, in the order of the mesh.
+    """
+    return ArrayImpl(tuple([part._buffer for part in parts]), aval, sharding.placement)
 
 
 class InStep:
