@@ -1687,6 +1687,7 @@ REGISTERS: list[str] = [
     "minijax.diagnostics.tracebacks",
     "minijax.diagnostics.scenes",
     "minijax.diagnostics.explanations",
+    "minijax.diagnostics.public_guards",
     "minijax.reverse.other_transposes",
     "minijax.forgetting.remembering",
     "minijax.jitting.cache_misses",

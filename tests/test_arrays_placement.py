@@ -396,11 +396,13 @@ ALONE = {
     "text": 'minijax.config.update("jax_num_cpu_devices", "many")',
     "flags": "pass",
     "variable": "pass",
+    "own variable": "pass",
     "both": 'minijax.config.update("jax_num_cpu_devices", 2)',
 }
 OUTSIDE = {
     "flags": {"XLA_FLAGS": "--a=1 --xla_force_host_platform_device_count=4"},
     "variable": {"JAX_NUM_CPU_DEVICES": "4"},
+    "own variable": {"JAX_NUM_CPU_DEVICES": "4", "MINIJAX_NUM_CPU_DEVICES": "5"},
     "both": {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"},
 }
 SAID = {
@@ -413,6 +415,7 @@ SAID = {
     "text": "ValueError: jax_num_cpu_devices: new int config value must be None or",
     "flags": "4",
     "variable": "4",
+    "own variable": "5",
     "both": "2",
 }
 

@@ -10,6 +10,8 @@ import pytest
 import minijax
 from minijax import numpy as jnp
 from minijax.arrays.settings import config
+from minijax.core import methods
+from minijax.diagnostics import public_guards
 from minijax.diagnostics.frames import steps_of
 from minijax.diagnostics.tracebacks import MODES, UnfilteredStackTrace
 
@@ -89,3 +91,14 @@ def test_signatures_and_texts_are_those_of_the_function():
     for f in (jnp.sin, minijax.grad, minijax.lax.scan, minijax.random.normal):
         assert inspect.signature(f) == inspect.signature(f.__wrapped__)
         assert f.__doc__ == f.__wrapped__.__doc__ and f.__doc__
+
+
+def test_a_method_gets_one_guard(monkeypatch):
+    table = {"reshape": methods["reshape"], "plain": lambda x: x}
+    monkeypatch.setattr(public_guards, "methods", table)
+    monkeypatch.setattr(public_guards, "SPELLED", ())
+    for _ in range(2):
+        public_guards.guard_methods()
+        assert table["reshape"] is methods["reshape"]
+        assert table["plain"].__code__ is public_guards.GUARD
+    assert table["plain"].__wrapped__("x") == "x"

@@ -12,6 +12,7 @@ from minijax import (
     P,
     clear_caches,
     config,
+    device_put,
     grad,
     jit,
     jvp,
@@ -23,8 +24,10 @@ from minijax import (
     shard_map,
     vmap,
 )
+from minijax.replicas.named_shardings import DeviceGroup
 from minijax.replicas.rendezvous import Meeting, Run, run_replicas
 from minijax.replicas.rows import row_of
+from minijax.sharding import Mesh, NamedSharding
 
 ROWS = jnp.arange(6.0).reshape(2, 3) + 1
 
@@ -231,6 +234,31 @@ def test_branch_that_devices_choose_may_not_hold_a_collective(mesh):
 def test_without_meshes_texts_have_no_new_equations():
     text = str(make_jaxpr(grad(lambda x: (2.0 * x).sum()))(jnp.ones(3)))
     assert "pvary" not in text and "{V:" not in text
+
+
+def test_the_program_of_a_pmap_can_be_looked_at():
+    f = pmap(lambda v, k: sum_of(v) * k, "i", static_broadcasted_argnums=1)
+    lowered = f.lower(ROWS, 3)
+    assert "psum" in lowered.as_text()
+    assert np.allclose(lowered.compile()(ROWS), f(ROWS, 3))
+
+
+def test_parts_on_the_right_devices_are_not_cut_again(mesh, monkeypatch):
+    """The meshes have other names for their axes, or one dealt out by `device_put`."""
+    rows = [pmap(lambda v: v)(ROWS), device_put(ROWS, NamedSharding(mesh, P("x")))]
+    twisted = Mesh(mesh.devices[::-1], ("x",))
+    other = device_put(ROWS, NamedSharding(twisted, P("x")))
+    f, whole = pmap(lambda v: sum_of(v) + v, "i"), expected_sum(ROWS) + ROWS
+    assert np.allclose(f(other), whole)
+
+    def taken(group, array):
+        raise AssertionError("cut again")
+
+    monkeypatch.setattr(DeviceGroup, "taken", taken)
+    for x in (*rows, *rows):
+        assert np.allclose(f(x), whole)
+    with pytest.raises(AssertionError, match="cut again"):
+        f(other)
 
 
 def test_statics_options_and_donation(mesh):

@@ -31,6 +31,7 @@ Lines = list[tuple[str, int]]  # a line of text, and the line of Python or 0
 _EQUATION = re.compile(r"    \w+:\S+ = ")
 _COMMENT = re.compile(rf"# {NAME}:(\d+):")
 _ASSIGNED = re.compile(r"    (\w+) = ")
+_VALUE = re.compile(r" *(v\d+)\b")
 
 
 def function(last: int = LAST):
@@ -90,6 +91,21 @@ def kernel_lines() -> Lines:
     return [(line, known.get(line, 0)) for line in text]
 
 
+def schedule_lines() -> Lines:
+    """The loops of the kernel, as they are scheduled for this processor."""
+    part = lambda name: importlib.import_module(f"{PACKAGE}.{name}")  # noqa: E731
+    closed = importlib.import_module(PACKAGE).make_jaxpr(function())(*arguments())
+    part("vectors.kernels")  # registers the schedule of processors with vectors
+    lower, fuse = part("kernels.program_steps").lower, part("fusion.fusion_pass").fuse
+    kernel = fuse(lower(closed)).steps[0].kernel
+    target = part("llvm.targets").current_target()
+    nest = part("llvm.schedules").schedule.value(kernel, target)
+    text = part("kernels.loop_nests").print_nest(kernel, nest).rstrip("\n")
+    known = {_VALUE.match(line)[1]: n for line, n in kernel_lines() if n}
+    found = [(line, _VALUE.match(line)) for line in text.split("\n")]
+    return [(line, known.get(match[1], 0) if match else 0) for line, match in found]
+
+
 def llvm_lines() -> Lines:
     """LLVM's text; the function that computes tanh can be told by its name."""
     tanh = next(n for text, n in python_lines() if "tanh" in text)
@@ -112,6 +128,7 @@ def page() -> str:
         "gradient": jaxpr_lines(gradient),
         "emitted": emitted_lines(python.as_text()),
         "kernels": kernel_lines(),
+        "schedule": schedule_lines(),
         "memory": [(line, 0) for line in _dialect("memory").strip().split("\n")],
         "llvm": llvm_lines(),
         "assembly": [(line, 0) for line in _assembly()],

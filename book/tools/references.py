@@ -12,6 +12,7 @@ from pathlib import Path
 
 from book.tools.pages import MADE
 from book.tools.public import read
+from book.tools.quoted import strange_names
 from book.tools.source import CHAPTERS, PACKAGE, ROOT, Chapter, read_chapters, slug
 from minijax_book.towers import FLOORS
 
@@ -34,6 +35,7 @@ def complaints(chapters: list[Chapter]) -> list[str]:
         path = CHAPTERS / f"{chapter.name}.md"
         found += in_text(path, chapter.prose, chapters)
         found += in_code(chapter)
+        found += strange_names(chapter)
         found += next_page(chapter, after.get(chapter.name))
     found += unlinked_rooms(chapters)
     for path in sorted((ROOT / "book").glob("*.md")):

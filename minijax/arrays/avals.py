@@ -67,7 +67,7 @@ def is_python_scalar(x):
 
 
 @functools.cache
-def _weak_scalar(kind, wide):  # the dtype in force depends on `wide`
+def _weak_scalar(kind, wide):  # `wide`, for the cache: the dtype depends on it
     return ShapedArray((), canonicalize_dtype(kind), weak_type=True)
 
 

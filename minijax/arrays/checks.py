@@ -176,8 +176,8 @@ class Tolerance:
 def check_accuracy(accuracy):
     """Raise unless `accuracy` is None or of a class that says how exact a result is.
 
-    It changes nothing: of each elementary function there is one version, and chapter
-    23 has its error.
+    It changes nothing: of each elementary function there is one version, and tests
+    bound its error in ulps.
     """
     if not isinstance(accuracy, AccuracyMode | Tolerance | None):
         raise NotImplementedError(f"Accuracy {accuracy} not supported")

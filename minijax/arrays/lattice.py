@@ -53,5 +53,5 @@ def common_type(*args):
 
 
 @functools.cache
-def _where_they_meet(types, wide):  # the dtype in force depends on `wide`
+def _where_they_meet(types, wide):  # `wide`, for the cache: the dtype depends on it
     return from_node(join(*[lattice_node(*type) for type in types]))

@@ -375,10 +375,9 @@ def _unknown(backend, reason=""):
 
 
 def _define(name, default, accepts):
-    config.define(
-        name, os.environ.get(name.upper(), default), accepts,
-        told=lambda values: _default.told(name, values),
-    )  # fmt: skip
+    value = os.environ.get(name.upper(), default)
+    value = os.environ.get(f"MINI{name.upper()}", value)  # for this library alone
+    config.define(name, value, accepts, told=lambda values: _default.told(name, values))
 
 
 _define("jax_platforms", None, _present)

@@ -16,7 +16,7 @@ from minijax.arrays.avals import ShapedArray, typeof
 from minijax.batching.rules import insert_axis, move_axis, vmap_rules
 from minijax.core import Primitive
 from minijax.forgetting.programs import (
-    partition,
+    only,
     spread,
     stage,
     transpose_program,
@@ -152,9 +152,9 @@ def transposed_alike(programs, linear, given):
     """
     pairs = [transpose_program(program, linear, given) for program in programs]
     arrives = for_any([arrived for _, arrived in pairs])
-    avals = partition(arrives, partition(linear, programs[0].in_avals)[1])[1]
+    avals = only(arrives, only(linear, programs[0].in_avals))
     filled = [
-        _fill_zeros(program, tuple(partition(arrives, made)[1]), tuple(avals))
+        _fill_zeros(program, tuple(only(arrives, made)), tuple(avals))
         for program, made in pairs
     ]
     return tuple(filled), arrives

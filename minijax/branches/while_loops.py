@@ -1,6 +1,6 @@
 # Made from chapters/15_while_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""Repetition until a condition fails, as an equation.
+"""while_loop: repetition until a condition fails, as an equation.
 
 Reference: ``jax.lax.while_loop``.
 """

@@ -16,6 +16,7 @@ from minijax.emitted.in_place import hand_over
 from minijax.forgetting.programs import (
     jvp_program,
     merge,
+    only,
     partition,
     spread,
     vmap_program,
@@ -156,7 +157,7 @@ def _while_split(split, primitive, args, on_tape, params):
     with set_current_trace(split.parent):
         known_outs = while_p.bind(*known_args, **loop)
     later = later[len(later) - len(tape_outs) :]
-    return merge(later, known_outs, partition(later, tape_outs)[1])
+    return merge(later, known_outs, only(later, tape_outs))
 
 
 split_rules[while_p] = _while_split

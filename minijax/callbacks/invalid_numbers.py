@@ -1,6 +1,6 @@
 # Made from chapters/14_callbacks_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Results that are not numbers, reported where they arise.
+"""NaN checks: results that are not numbers, reported where they arise.
 
 Reference: ``jax_debug_nans`` and ``jax_debug_infs`` of ``jax.config``.
 """

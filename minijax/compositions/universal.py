@@ -15,7 +15,7 @@ from minijax._lazy import decorators
 from minijax.catalogue import floats
 from minijax.compositions.function_objects import ufunc
 from minijax.compositions.normalisation import logsumexp
-from minijax.diagnostics.tracebacks import guard_public
+from minijax.diagnostics.public_guards import guard_public
 from minijax.numpy import arithmetic, elementwise, reductions, statistics, ufuncs
 from minijax.numpy.reductions import fold, with_initial
 from minijax.numpy.selection import masked

@@ -109,6 +109,17 @@ def launched(program, launch):
     return do if blocks else lambda memory: None
 
 
+def prepared(program, step):
+    """Return a function of the memory that does a step of a program."""
+    if id(step) in program.launches:
+        return launched(program, program.launches[id(step)])
+    if type(step) in library_calls:
+        return library_calls[type(step)](program, step)
+    if type(step) in by_the_host:
+        return by_the_host[type(step)](program, step)
+    return near_by(program, step)
+
+
 class CardSteps:
     """The steps of a program as work for a card, and for the host."""
 
@@ -174,17 +185,6 @@ def offsets_with_answers(plan):
         if type(step) is While:
             offsets[step.test.outputs[0]], size = size, size + 16
     return offsets, size
-
-
-def prepared(program, step):
-    """Return a function of the memory that does a step of a program."""
-    if id(step) in program.launches:
-        return launched(program, program.launches[id(step)])
-    if type(step) in library_calls:
-        return library_calls[type(step)](program, step)
-    if type(step) in by_the_host:
-        return by_the_host[type(step)](program, step)
-    return near_by(program, step)
 
 
 def line_of(closed):

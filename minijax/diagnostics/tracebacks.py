@@ -12,15 +12,10 @@ from types import FunctionType
 
 import numpy as np
 
-from minijax._lazy import decorators
-from minijax.arrays.interchange import Interchange
 from minijax.arrays.settings import config
-from minijax.core import methods
 from minijax.diagnostics.frames import linked, steps_of
 from minijax.diagnostics.user_lines import is_ours
 from minijax.errors import present, presenters
-from minijax.operators import conversions, syntax
-from minijax.operators import methods as array_methods
 
 # Code that the package runs on its way, and that is no user's.
 HELPERS = (contextlib.__file__, functools.__file__, os.path.dirname(np.__file__))
@@ -123,42 +118,3 @@ def guard_made(value):
     plain = type(value) is FunctionType and not hasattr(value, "presents_errors")
     made = plain and is_ours(value.__code__.co_filename)
     return guarded(value) if made else value
-
-
-_public: dict = {}  # from a function to the one that its user gets
-
-
-def guard_public(value):
-    """Return a public object as its user gets it: always the same one."""
-    if type(value) is not FunctionType:
-        return value
-    if value not in _public:
-        _public[value] = guard_made(value)
-    return _public[value]
-
-
-decorators.append(guard_public)
-
-
-# The modules that fill the table of methods; they have to be there first.
-FILLED = syntax, array_methods, conversions
-
-
-def guard_methods():
-    """Put a guard around the methods of arrays that have none of their own."""
-    for name, method in list(methods.items()):
-        own = name.startswith("__") and name not in ASKED
-        if type(method) is FunctionType and not own:
-            methods[name] = guarded(method)
-    for name in SPELLED:
-        setattr(Interchange, name, guarded(getattr(Interchange, name)))
-
-
-# What Python asks of an array in other words than those of operators.
-ASKED = {
-    f"__{name}__"
-    for name in "bool float int index complex getitem setitem iter len".split()
-}
-# What Python asks of the array itself, which may have been deleted.
-SPELLED = "__repr__", "__str__", "__format__", "__array__"
-guard_methods()

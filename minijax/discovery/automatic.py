@@ -2,10 +2,12 @@
 # edit the chapter, not this file.
 """Just-in-time compilation of regions that are found while a program runs."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from contextvars import ContextVar
 from functools import wraps
 from itertools import count
+from typing import Any
 
 from minijax.arrays.placement import default_placement
 from minijax.arrays.settings import config
@@ -87,7 +89,9 @@ class Autojit(Block, Notes):
         return region
 
 
-def autojit(fun=None, /, *, patience=0.2, longest=256):
+def autojit(
+    fun: Callable | None = None, /, *, patience: float = 0.2, longest: int = 256
+) -> Any:
     """Find what repeats in a program while it runs, and compile it.
 
     Operations of arrays wait until a number is looked at, and are computed together

@@ -1,6 +1,6 @@
 # Made from chapters/13_python.md by `make chapter`;
 # edit the chapter, not this file.
-"""Programs as Python source: one function for a program, about a line per equation.
+"""Code generation: Python source for a program, about a line for each equation.
 
 A name in it stands for a NumPy array of exactly the dtype and shape that the jaxpr
 says, or for a NumPy scalar where there are no axes.

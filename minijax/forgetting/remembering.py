@@ -1,6 +1,6 @@
 # Made from chapters/11_own_rules_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Things made once: for one key at a time, and for as long as a program lives.
+"""Memoisation: things made once for a key, and for as long as a program lives.
 
 Reference: the caches of ``jax.jit``, ``jax.clear_caches``.
 """

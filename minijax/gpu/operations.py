@@ -53,7 +53,7 @@ express("population_count", iu="({t})__popcll({x} & {ones})")
 express("clz", iu="({t})(__clzll({x} & {ones}) - (64 - {bits}))")
 express("copysign", f="copysign{m}({x}, {y})")
 express("as_float16", f="({t})from_f16(to_f16((float){x}))")
-express("fma", f="fma{m}({x}, {y}, {z})")  # chapter 23 adds it to the operations
+express("fma", f="fma{m}({x}, {y}, {z})")  # of `functions.scalar_functions`
 for _op in ("floor", "ceil", "trunc", "rint", "sqrt"):
     express(_op, f=f"{_op}{{m}}({{x}})")
 for _op in LIBRARY:

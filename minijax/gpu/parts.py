@@ -58,8 +58,8 @@ def in_parts(step):
     longest = max((kernel.sizes[axis] for axis in axes), default=1)
     least = 256 if shape.across else 1024
     count = parts_for(longest, threads, least)
-    wishes = {"counts": [count], "room": ROOM_FOR_PARTS, "uneven": True}
-    return count > 1 and in_two(step, **wishes) or [step]
+    options = {"counts": [count], "room": ROOM_FOR_PARTS, "uneven": True}
+    return count > 1 and in_two(step, **options) or [step]
 
 
 def axis_of_totals(kernel, totals):

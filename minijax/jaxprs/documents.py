@@ -1,6 +1,6 @@
 # Made from chapters/07_jaxprs_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Text that knows where its lines may end.
+"""Pretty printing: text that knows where its lines may end.
 
 A *document* says what is written and where a line may end; `layout` decides where it
 does. A document is a string, a `Break`, a `Nest`, a `Group`, a `Note`, or a tuple of

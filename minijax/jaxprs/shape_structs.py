@@ -1,6 +1,6 @@
 # Made from chapters/07_jaxprs_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""The type of an array where there is no array.
+"""Shape structs: the type of an array where there is no array.
 
 Reference: ``jax.ShapeDtypeStruct``.
 """

@@ -1,6 +1,6 @@
 # Made from chapters/07_jaxprs.md by `make chapter`;
 # edit the chapter, not this file.
-"""Writing down what a function does: the trace that makes jaxprs.
+"""Staging: the trace that writes down what a function does, as a jaxpr.
 
 Every operation that is bound while it is current becomes an equation; none is
 evaluated.

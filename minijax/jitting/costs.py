@@ -1,6 +1,6 @@
 # Made from chapters/12_jit_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""What a program costs, counted in the program: operations and bytes.
+"""Cost analysis: the operations and bytes of a program, counted in its text.
 
 Reference: ``jax.stages.Compiled.cost_analysis``, ``memory_analysis``; the conventions
 are those of XLA's ``HloCostAnalysis``.

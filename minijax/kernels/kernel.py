@@ -108,7 +108,7 @@ class Kernel:
 
 
 def needed(goals, ends=()):
-    """Return the set of nodes and of all that they, but for `ends`, are made of."""
+    """Return the set of goals and all they are made of; the walk stops at `ends`."""
     found, open_ends = set(), [*goals]
     while open_ends:
         node = open_ends.pop()

@@ -1,6 +1,6 @@
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
-"""The primitive that stretches arrays.
+"""Broadcasting: the primitive that stretches arrays.
 
 Reference: ``jax.lax.broadcast_in_dim``.
 """

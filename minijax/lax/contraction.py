@@ -1,6 +1,6 @@
 # Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""The primitive behind every matrix product.
+"""Tensor contraction: dot_general, the primitive behind every matrix product.
 
 Reference: ``jax.lax.dot_general``.
 """

@@ -1,6 +1,6 @@
 # Made from chapters/02_arrays.md by `make chapter`;
 # edit the chapter, not this file.
-"""The primitive that changes dtypes.
+"""Type conversion: the primitive that changes dtypes.
 
 Reference: ``jax.lax.convert_element_type``.
 """

@@ -1,6 +1,6 @@
 # Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Primitives that cut arrays, enlarge them, and join them.
+"""Slices, padding, concatenation: primitives that cut, enlarge and join arrays.
 
 Reference: ``jax.lax``.
 """

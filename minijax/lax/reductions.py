@@ -1,6 +1,6 @@
 # Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Primitives that fold an axis: products, extremes, their places, running totals.
+"""Reductions: primitives that fold an axis, and running totals (prefix sums).
 
 Reference: ``jax.lax``.
 """

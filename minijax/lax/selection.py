@@ -1,6 +1,6 @@
 # Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Primitives that choose among elements.
+"""Selection: primitives that choose among elements.
 
 Reference: ``jax.lax``.
 """

@@ -1,6 +1,6 @@
 # Made from chapters/02_arrays_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Primitives that rearrange elements without computing.
+"""Reshape, transpose and their kin: primitives that rearrange and do not compute.
 
 Buffers never change, so that most results share the buffer of their operand.
 

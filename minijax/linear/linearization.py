@@ -1,6 +1,6 @@
 # Made from chapters/09_linearize.md by `make chapter`;
 # edit the chapter, not this file.
-"""The derivative, later: a jvp whose linear half is written down instead of done.
+"""Linearization: a jvp whose linear half is written down instead of done.
 
 Reference: ``jax.linearize``; Radul et al., *You Only Linearize Once: Tangents
 Transpose to Gradients* (POPL 2023).

@@ -13,7 +13,6 @@ from minijax.machine.executables import (
     Executable,
     address_of,
     collector_at_rest,
-    contexts,
     inputs_of,
     results_of,
     step_passes,
@@ -45,9 +44,7 @@ class CPUProgram(Executable):
         fused = fuse(with_own_results(lower(self.simplified)))
         self.lowered = step_passes.value(fused)
         self.plan = plan(self.lowered, donated)
-        program = ProgramText(self.plan, self.target)
-        self.text = str(program)
-        self.load(program.hosted, program.asked)
+        self.load(ProgramText(self.plan, self.target))
 
     def __call__(self, *args):
         """Return the list of results."""
@@ -55,8 +52,7 @@ class CPUProgram(Executable):
         results = results_of(self.plan, self.out_avals, inputs)
         arena = scratch(self.plan.arena)
         memory = table(map(address_of, [*inputs, *results]))
-        context = contexts.value(self) if self.asked else self.context
-        if self.function(memory, address_of(arena), context):
+        if self.function(memory, address_of(arena), self.context_of_call()):
             self.host.raise_error()
         return list(map(ArrayImpl, results, self.out_avals, repeat(self.placement)))
 

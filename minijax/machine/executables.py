@@ -180,18 +180,21 @@ class Executable:
     donates, placement = True, None
     platforms = ("cpu",)
 
-    def load(self, hosted, asked):
+    def load(self, text):
         """Make machine code of the program's text, and what each call gives it.
 
         Args:
-          hosted: list of the steps that Python does.
-          asked: list of what the context holds behind the constants, for each call.
+          text: its `ProgramText`.
         """
-        self.host, self.asked = Host(hosted), asked
+        self.text, self.host, self.asked = str(text), Host(text.hosted), text.asked
         self.library = TargetLibrary(self.text, self.target)
         self.address = self.library.engine.get_function_address("program")
         self.function, self.context = PROGRAM(self.address), context_of(self)
         self.entry = callable_elsewhere(self)
+
+    def context_of_call(self):
+        """Return the context of one call: that of all calls, if it asks for no more."""
+        return contexts.value(self) if self.asked else self.context
 
     def cost_analysis(self):
         """Return how many operations and bytes the program takes, a dictionary."""

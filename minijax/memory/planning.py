@@ -45,19 +45,6 @@ class Planning:
         return end < start
 
 
-def place_temporary(p, buffer, reads):
-    """Return the place of a buffer that is written by a step which `reads` others."""
-    if nbytes(buffer) == 0:
-        return Place("arena", 0)
-    place = over_an_operand(p, buffer, reads) or before_a_result(p, buffer)
-    place = place or Place("arena", p.arena.take(nbytes(buffer)))
-    if place.kind == "arena":
-        p.ending[p.lives[buffer].end].add(buffer)
-    else:
-        share(p, p.results[place], buffer)
-    return place
-
-
 def before_a_result(p, buffer):
     """Return the place of a result that is not written yet, or None."""
     for memory in p.of_size[nbytes(buffer)]:
@@ -79,6 +66,19 @@ def over_an_operand(p, buffer, reads):
             p.ending[number].discard(old)
             return place
     return None
+
+
+def place_temporary(p, buffer, reads):
+    """Return the place of a buffer that is written by a step which `reads` others."""
+    if nbytes(buffer) == 0:
+        return Place("arena", 0)
+    place = over_an_operand(p, buffer, reads) or before_a_result(p, buffer)
+    place = place or Place("arena", p.arena.take(nbytes(buffer)))
+    if place.kind == "arena":
+        p.ending[p.lives[buffer].end].add(buffer)
+    else:
+        share(p, p.results[place], buffer)
+    return place
 
 
 def plan(program, donated=(), may_overwrite=may_overwrite):

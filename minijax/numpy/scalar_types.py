@@ -99,7 +99,7 @@ pi, e, inf, nan, euler_gamma = math.pi, math.e, math.inf, math.nan, np.euler_gam
 newaxis = None
 
 
-def finfo(dtype):
+def finfo(dtype: Any) -> np.finfo:
     """Return the limits of a floating-point type, or of the type of an array.
 
     Reference: ``jax.numpy.finfo``.
@@ -112,7 +112,7 @@ def _bfloat16_info():
     return import_module("ml_dtypes").finfo("bfloat16")
 
 
-def iinfo(int_type):
+def iinfo(int_type: Any) -> np.iinfo:
     """Return the limits of an integer type, or of the type of an array.
 
     Reference: ``jax.numpy.iinfo``.

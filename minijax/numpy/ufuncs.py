@@ -154,6 +154,24 @@ def as_bool(x):
     return lax.ne(x, zero if np.ndim(x) else constant(x, 0))
 
 
+def as_array(x):
+    """Return a number or a NumPy array as an array; an array or tracer as it is.
+
+    A trace that writes a program down may hold numbers as literals of the program.
+    """
+    if isinstance(x, Array):
+        return x
+    stage = None if np.ndim(x) else _stage_of(current_trace())
+    return stage(x) if stage else asarray_impl(x)
+
+
+def _stage_of(trace):
+    """Return `stage_value` of the nearest trace around that has it, or None."""
+    while trace is not None and not hasattr(trace, "stage_value"):
+        trace = trace.parent
+    return trace and trace.stage_value
+
+
 def check_no_size(size, fill_value):
     """Raise if a choice between two arrays is given what belongs to ``nonzero``."""
     if size is not None or fill_value is not None:
@@ -193,21 +211,3 @@ def where(
     if typeof(condition).ndim:
         condition = stretch(condition, shape)
     return lax.select(condition, stretch(x, shape), stretch(y, shape))
-
-
-def as_array(x):
-    """Return a number or a NumPy array as an array; an array or tracer as it is.
-
-    A trace that writes a program down may hold numbers as literals of the program.
-    """
-    if isinstance(x, Array):
-        return x
-    stage = None if np.ndim(x) else _stage_of(current_trace())
-    return stage(x) if stage else asarray_impl(x)
-
-
-def _stage_of(trace):
-    """Return `stage_value` of the nearest trace around that has it, or None."""
-    while trace is not None and not hasattr(trace, "stage_value"):
-        trace = trace.parent
-    return trace and trace.stage_value

@@ -1,6 +1,6 @@
 # Made from chapters/11_own_rules_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Functions with a rule of their own for batches.
+"""Custom vmap rules: functions with a rule of their own for batches.
 
 Reference: ``jax.custom_batching.custom_vmap``.
 """

@@ -1,6 +1,6 @@
 # Made from chapters/11_own_rules.md by `make chapter`;
 # edit the chapter, not this file.
-"""Functions with a backward derivative of their own.
+"""Custom vjp rules: functions with a backward derivative of their own.
 
 Reference: ``jax.custom_vjp``.
 """

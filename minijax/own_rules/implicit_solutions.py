@@ -1,6 +1,6 @@
 # Made from chapters/11_own_rules_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Solutions of equations, with the derivatives that follow from the equation.
+"""Implicit differentiation: derivatives of a solution, from the equation it solves.
 
 Reference: ``jax.lax.custom_root``, ``jax.lax.custom_linear_solve``.
 """

@@ -1,6 +1,6 @@
 # Made from chapters/11_own_rules_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Linear functions with a transpose of their own.
+"""Custom transposes: linear functions with a transpose of their own.
 
 Reference: ``jax.custom_derivatives.linear_call``.
 """

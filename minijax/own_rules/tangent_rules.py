@@ -1,6 +1,6 @@
 # Made from chapters/11_own_rules.md by `make chapter`;
 # edit the chapter, not this file.
-"""Functions with a forward derivative of their own.
+"""Custom jvp rules: functions with a forward derivative of their own.
 
 Reference: ``jax.custom_jvp``.
 """

@@ -3,7 +3,7 @@
 """Branches that are known, and branches and loops that are handed less."""
 
 from minijax import lax
-from minijax.forgetting.programs import acts, merge, partition
+from minijax.forgetting.programs import acts, merge, only, partition
 from minijax.jaxprs.jaxpr import Literal
 from minijax.passes.common_subexpressions import key_of
 from minijax.passes.inlining import inline
@@ -35,7 +35,7 @@ def narrowed(programs, operands, *places):
     kept = [i not in may_go or i in read for i in range(len(operands))]
     if all(kept):
         return programs, kept
-    return [with_places(p, partition(kept, p.invars)[1]) for p in less], kept
+    return [with_places(p, only(kept, p.invars)) for p in less], kept
 
 
 def with_operands(closed, operands, places):
@@ -73,13 +73,13 @@ def narrow_branches(sweep, eqn):
     handed = [*map(agreed, zip(*[handed_on(branch, operands) for branch in branches]))]
     computed = [x is None for x in handed]
     less = [
-        with_places(b, b.invars, partition(computed, b.outvars)[1]) for b in branches
+        with_places(b, b.invars, only(computed, b.outvars)) for b in branches
     ]
     less, kept = narrowed(less, operands, range(len(operands)))
     if all(computed) and all(kept):
         return None
-    invars = [index, *partition(kept, operands)[1]]
-    outvars = partition(computed, eqn.outvars)[1]
+    invars = [index, *only(kept, operands)]
+    outvars = only(computed, eqn.outvars)
     new = eqn.replace(invars=invars, outvars=outvars, params={"branches": (*less,)})
     results = iter(sweep.add(new) if outvars or acts(new) else ())
     return [next(results) if x is None else x for x in handed]
@@ -128,7 +128,7 @@ def narrow_scan(sweep, eqn):
     if all(kept):
         return None
     parts = zip(scan_groups(eqn, kept), scan_groups(eqn, eqn.invars))
-    operands = [partition(*part)[1] for part in parts]
+    operands = [only(*part) for part in parts]
     return scan_again(sweep, eqn, step, operands, eqn.outvars)
 
 
@@ -150,7 +150,7 @@ def carry_less(sweep, eqn):
     kept = changes + [True] * len(ys)
     gone, left = partition(kept, step.outvars)
     less = sweep.inside.settled(with_places(step, invars, left))
-    outvars = partition(kept, eqn.outvars)[1]
+    outvars = only(kept, eqn.outvars)
     results = scan_again(sweep, eqn, less, operands, outvars)
     return merge(kept, [known.get(x, x) for x in gone], results)
 
@@ -174,10 +174,10 @@ def stack_less(sweep, eqn):
     ]
     if all(kept):
         return None
-    kept_ys = partition(kept, ys)[1]
+    kept_ys = only(kept, ys)
     outs, stacks = groups(eqn.outvars, len(carry))
     less = with_places(step, step.invars, [*carried, *kept_ys])
-    outvars = [*outs, *partition(kept, stacks)[1]]
+    outvars = [*outs, *only(kept, stacks)]
     operands = scan_groups(eqn, eqn.invars)
     results = scan_again(sweep, eqn, sweep.inside.settled(less), operands, outvars)
     outs, stacks = groups(results, len(carry))
@@ -202,7 +202,7 @@ def narrow_loop(sweep, eqn):
         given, places = [*some, *carry], range(len(some))
         [program], kept = narrowed([eqn.params[name]], given, places)
         programs.append(program)
-        operands.append(partition(kept[: len(some)], some)[1])
+        operands.append(only(kept[: len(some)], some))
     if operands == consts:
         return None
     test, body = programs
@@ -218,12 +218,12 @@ def carry_less_round(sweep, eqn):
     if all(changes):
         return None
     fixed, moving = partition(changes, carry)
-    outvars = partition(changes, body.outvars)[1]
+    outvars = only(changes, body.outvars)
     body = with_places(body, _fixed_first(body, len(second), changes), outvars)
     test = with_places(test, _fixed_first(test, len(first), changes))
     body, test = map(sweep.inside.settled, (body, test))
     operands = [*fixed, *first], [*fixed, *second], moving
-    outvars = partition(changes, eqn.outvars)[1]
+    outvars = only(changes, eqn.outvars)
     if not outvars and not acts(eqn):
         return carry
     results = loop_again(sweep, eqn, test, body, operands, outvars)

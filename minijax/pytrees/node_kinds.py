@@ -191,7 +191,10 @@ copyreg.pickle(NodeKind, lambda kind: (kind_of_type, (kind.type,)))
 
 
 def register_pytree_node(
-    nodetype: type, flatten_func, unflatten_func, flatten_with_keys_func=None
+    nodetype: type,
+    flatten_func: Callable,
+    unflatten_func: Callable,
+    flatten_with_keys_func: Callable | None = None,
 ) -> None:
     """Make a type a container of trees.
 

@@ -161,7 +161,9 @@ def _without_path(is_leaf):
     return lambda path, subtree: is_leaf(subtree)
 
 
-def tree_leaves_with_path(tree, is_leaf=None, is_leaf_takes_path=False) -> list:
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable | None = None, is_leaf_takes_path: bool = False
+) -> list:
     """Return the list of pairs of key path and leaf of a tree.
 
     Reference: ``jax.tree_util.tree_leaves_with_path``.

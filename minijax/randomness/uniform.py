@@ -28,12 +28,12 @@ from minijax.typing import ArrayLike
 
 @partial(jit, inline=True, static_argnums=(1, 2))
 def bits_of_key(key, bit_width, shape):
-    """Return random unsigned integers, all of whose bits are chance."""
+    """Return unsigned integers, each bit of which is random."""
     return random_bits_p.bind(key, bit_width=bit_width, shape=shape)[0]
 
 
 def unit_floats(key, shape, dtype):
-    """Return floats in [0, 1): a random mantissa below 1, less the 1."""
+    """Return floats in [0, 1): those in [1, 2) with a random mantissa, less 1."""
     width, mantissa = dtype.itemsize * 8, finfo(dtype).nmant
     random = bits_of_key(key, 8 if mantissa < 8 else width, shape)
     random = lax.convert_element_type(random, f"uint{width}")

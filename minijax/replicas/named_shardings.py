@@ -363,6 +363,19 @@ def _placement(sharding):
     return Placement(sharding, True, None if whole == sharding else whole.placement)
 
 
+@cache
+def _equivalent(placement, wanted, ndim):
+    return wanted.sharding.is_equivalent_to(placement.sharding, ndim)
+
+
+def lies_like(placement, wanted, ndim):
+    """Return whether arrays of `ndim` axes have the same parts in two placements.
+
+    The meshes may call their axes differently: the parts and the devices count.
+    """
+    return placement is wanted or _equivalent(placement, wanted, ndim)
+
+
 def all_numbers(array):
     """Return the numbers of an array; of one that spans processes, all have to ask."""
     if array.is_fully_addressable or array.is_fully_replicated:
@@ -391,9 +404,12 @@ def parts_of(array, sharding):
     Raises:
       IndivisibleError: if the parts are not equal.
     """
-    group, aval = sharding._device, array.aval
-    buffer = array._buffer if array.placement.device is group else None
-    if buffer is None:
+    group, aval, there = sharding._device, array.aval, array.placement
+    if lies_like(there, sharding.placement, aval.ndim):
+        buffer = array._buffer
+    elif there.devices == group.devices and len(group.devices) == 1:
+        buffer = (array._buffer,)
+    else:
         buffer = group.taken(array)
     part = aval.update(shape=sharding.shard_shape(aval.shape))
     pairs = zip(buffer, group.devices)

@@ -16,6 +16,7 @@ from minijax.batching.rules import insert_axis
 from minijax.core import current_trace
 from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging import JaxprTrace
+from minijax.jitting.api import jit
 from minijax.mesh_maps.bodies import bind_body, bind_in_jit, body_of, given_mesh
 from minijax.mesh_maps.map_rules import block_aval
 from minijax.pytrees.call_checks import check_callable
@@ -101,6 +102,8 @@ def pmap(
       axis_size: the number of examples, which the arguments tell as well.
       donate_argnums: positions of arguments that are not needed any more.
 
+    The result's ``lower`` is that of ``jit``: it returns the program, to be looked at.
+
     Raises:
       IndivisibleError: if there are more examples than devices, or sizes differ.
       ValueError: if no argument is mapped, or axes do not fit.
@@ -120,4 +123,7 @@ def pmap(
         result = _mapped(call, dims, Mesh(found, names), static, out_axes)
         return give_away(args, donate_argnums, result)
 
-    return mapped if numbers or donate_argnums else quickly.value(mapped)
+    found: Any = mapped if numbers or donate_argnums else quickly.value(mapped)
+    options = {"static_argnums": numbers, "donate_argnums": donate_argnums}
+    found.lower = jit(mapped, **options).lower
+    return found

@@ -18,7 +18,12 @@ from minijax.jaxprs.latest import Latest
 from minijax.jitting.compilation import compile_context, compiled
 from minijax.kernels.program_steps import kernel_rules
 from minijax.mesh_maps.map_rules import bind_map, body_trace, shard_map_p, whole_aval
-from minijax.replicas.named_shardings import NamedSharding, all_numbers, parts_of
+from minijax.replicas.named_shardings import (
+    NamedSharding,
+    all_numbers,
+    lies_like,
+    parts_of,
+)
 from minijax.replicas.partition_specs import PartitionSpec
 from minijax.replicas.rendezvous import Run, run_replicas
 
@@ -64,7 +69,8 @@ class MeshProgram:
         """Return the list of results."""
         shares = [
             x._buffer
-            if type(x) is ArrayImpl and x.placement is self.in_placements[i]
+            if type(x) is ArrayImpl
+            and lies_like(x.placement, self.in_placements[i], x.aval.ndim)
             else blocks_of(x, self.in_shardings[i])
             for i, x in enumerate(args)
         ]

@@ -5,6 +5,7 @@
 Reference: ``jax.test_util``.
 """
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -20,7 +21,15 @@ from minijax.pytrees.treedefs import tree_leaves, tree_leaves_with_path
 from minijax.reverse.backwards import vjp
 
 
-def check_grads(f, args, order, modes=("fwd", "rev"), atol=None, rtol=None, eps=None):
+def check_grads(
+    f: Callable,
+    args: tuple,
+    order: int,
+    modes: str | Sequence[str] = ("fwd", "rev"),
+    atol: float | dict | None = None,
+    rtol: float | dict | None = None,
+    eps: float | None = None,
+) -> None:
     """Compare the derivatives of a function with differences of its values.
 
     Forward mode gives the rate of change in a random direction, and so does the

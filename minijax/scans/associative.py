@@ -1,6 +1,6 @@
 # Made from chapters/16_scan_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""Running combinations in about 2 log2(n) rounds instead of n steps.
+"""Associative scan: a parallel prefix in about 2 log2(n) rounds instead of n steps.
 
 Reference: ``jax.lax.associative_scan``; G. Blelloch, *Prefix Sums and Their
 Applications* (1990).

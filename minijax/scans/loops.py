@@ -1,6 +1,6 @@
 # Made from chapters/16_scan_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""Loops with a known number of steps, as users write them.
+"""scan, fori_loop: loops with a known number of steps, as users write them.
 
 Reference: ``jax.lax.scan``, ``jax.lax.fori_loop``.
 """

@@ -1,6 +1,6 @@
 # Made from chapters/16_scan_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""A function of one row, for each row: in a loop, and perhaps in batches.
+"""lax.map: a function of one row, for each row, in a loop and perhaps in batches.
 
 Reference: ``jax.lax.map``.
 """

@@ -1,6 +1,6 @@
 # Made from chapters/16_scan.md by `make chapter`;
 # edit the chapter, not this file.
-"""A loop with a known number of steps, as a primitive.
+"""scan: a loop with a known number of steps, as a primitive.
 
 A scan runs the program of one step again and again. Its operands fall into three
 groups: *constants*, which all steps see; the *carry*, which each step hands to the

@@ -15,7 +15,7 @@ from minijax.branches.agreement import check_carry, promote_weak
 from minijax.branches.rewiring import rewired
 from minijax.core import Tracer
 from minijax.errors import ConcretizationTypeError
-from minijax.forgetting.programs import merge, partition
+from minijax.forgetting.programs import merge, only, partition
 from minijax.jaxprs.staging_api import abstractify
 from minijax.jitting.trace_cache import program_of
 from minijax.pytrees.api_util import FlatCall
@@ -147,7 +147,7 @@ def run_step(step, xs, **how):
     consts, carry, rows = groups(range(len(closed.invars)), *sizes)
     carry, fixed = partition(still, carry)
     kept = [not flag for flag in still] + [place is None for place in given]
-    results = partition(kept, range(len(kept)))[1]
+    results = only(kept, range(len(kept)))
     closed = rewired(closed, [*fixed, *consts, *carry, *rows], results)
     carry, fixed = partition(still, step.carry)
     carry, ys = bind_scan(closed, fixed + captured, carry, xs, **how)

@@ -32,6 +32,7 @@ def transposed_step(step, linear, ct_avals, num_consts, num_carry):
       cotangents of the carry before the step, and those of linear rows.
     """
     avals = [*step.in_avals]
+    # A carry of cotangents: what this step returns, the next one takes.
     avals[num_consts : num_consts + num_carry] = ct_avals[:num_carry]
     known, unknown = partition(linear, avals)
     consts, rows = groups(known, linear[:num_consts].count(False))

@@ -9,7 +9,7 @@ from minijax.arrays.avals import typeof
 from minijax.batching.rules import move_axis
 from minijax.callbacks.batching import vmap_methods
 from minijax.core import impl_rules
-from minijax.forgetting.programs import dce_rules, merge, partition, stage
+from minijax.forgetting.programs import dce_rules, merge, only, partition, stage
 from minijax.forgetting.rematerialisation import (
     Keeping,
     keep_results,
@@ -68,9 +68,8 @@ def one_per_step(primitive, axis, args, dims, params):
     """Bind a primitive in a scan over the examples."""
     is_mapped = [dim is not None for dim in dims]
     consts, examples = partition(is_mapped, args)
-    examples = [
-        move_axis(x, dim, 0) for x, dim in zip(examples, partition(is_mapped, dims)[1])
-    ]
+    dims = only(is_mapped, dims)
+    examples = [move_axis(x, dim, 0) for x, dim in zip(examples, dims)]
 
     def step(*flat):
         shared, rows = groups(flat, len(consts))
@@ -91,8 +90,8 @@ def _dce(eqn, used):
     consts, carry, _ = groups(kept, *sizes)
     changes = {"jaxpr": step, "num_consts": sum(consts), "num_carry": sum(carry)}
     return eqn.replace(
-        invars=partition(kept, eqn.invars)[1],
-        outvars=partition(used, eqn.outvars)[1],
+        invars=only(kept, eqn.invars),
+        outvars=only(used, eqn.outvars),
         params=eqn.params | changes,
     )
 

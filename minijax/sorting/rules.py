@@ -13,7 +13,7 @@ from minijax.batching.rules import insert_axis, move_axis, vmap_rules
 from minijax.core import set_current_trace
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
-from minijax.forgetting.programs import dce_rules, merge, partition
+from minijax.forgetting.programs import dce_rules, merge, only, partition
 from minijax.forward.rules import jvp_rules
 from minijax.jitting.costs import FLOPS, _moved, cost_rules
 from minijax.linear.linearization import put_on_tape, split_rules
@@ -86,7 +86,7 @@ def sort_dce(eqn, used):
     """Leave out the operands that are no keys and whose results nothing reads."""
     count = eqn.params["num_keys"]
     kept = [i < count or needed for i, needed in enumerate(used)]
-    invars, outvars = (partition(kept, atoms)[1] for atoms in (eqn.invars, eqn.outvars))
+    invars, outvars = (only(kept, atoms) for atoms in (eqn.invars, eqn.outvars))
     return eqn.replace(invars=invars, outvars=outvars)
 
 

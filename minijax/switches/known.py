@@ -76,7 +76,7 @@ ACCEPTED = {
     "Products are computed in full precision, whatever is asked for.": {
         "jax_default_matmul_precision": None,
     },
-    "There is one process until the chapter on many devices.": {
+    "Devices are found, ordered and put into meshes in one way.": {
         "jax_sort_devices_by_process_index": True, "jax_cuda_visible_devices": "all",
         "jax_rocm_visible_devices": "all", "jax_oneapi_visible_devices": "all",
         "jax_mock_gpu_topology": "", "mock_num_gpu_processes": 0,
@@ -156,14 +156,14 @@ ACCEPTED = {
         "jax_pallas_use_mosaic_gpu": True, "jax_pallas_verbose_errors": False,
         "jax_mosaic_allow_hlo": False, "jax_use_emit_pipeline_primitive": False,
     },
-    "Programs are not exported.": {
+    "Programs are exported as text, in one version.": {
         "jax_export_calling_convention_version": 10,
         "jax_export_ignore_forward_compatibility": False,
         "jax_serialization_version": 0,
         "jax2tf_associative_scan_reductions": False,
         "jax2tf_default_native_serialization": True,
     },
-    "There is one process, without a network.": {
+    "Processes talk through MPI, where there are several.": {
         "jax_check_proxy_envs": True, "jax_cpu_collectives_implementation": "gloo",
         "jax_cpu_get_global_topology_timeout_minutes": 5,
         "jax_cpu_get_local_topology_timeout_minutes": 2,

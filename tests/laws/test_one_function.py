@@ -1,5 +1,7 @@
 """The page with one function on every floor: each line knows where it came from."""
 
+import re
+
 import minijax as jax
 from book.tools import one_function
 
@@ -25,6 +27,13 @@ def test_each_floor_has_all_lines_in_order():
     assert [numbers(lines) for lines in floors] == [[*LINES]] * 4
 
 
+def test_the_loops_have_all_lines():
+    lines = one_function.schedule_lines()
+    assert {*LINES} == {number for _, number in lines if number}
+    assert all(number for text, number in lines if re.match(" *v", text))
+    assert not any(number for text, number in lines if "for i" in text)
+
+
 def test_the_gradient_goes_back():
     loss, args = one_function.function(), one_function.arguments()
     program = jax.make_jaxpr(jax.grad(loss))(*args)
@@ -40,5 +49,5 @@ def test_only_tanh_is_told_in_llvm():
 
 def test_page_escapes_and_fills():
     page = one_function.page()
-    assert page.count("<pre") == page.count("</pre>") == 8
+    assert page.count("<pre") == page.count("</pre>") == 9
     assert "<8 x float>" not in page and "tabindex" in page

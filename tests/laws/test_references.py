@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from book.tools import references
+from book.tools import quoted, references
 from book.tools.source import CHAPTERS, read_chapters
 from tests.laws.drafts import draft
 
@@ -47,6 +47,21 @@ def test_what_leads_nowhere_is_told(line, message):
 def test_code_names_chapters_too(tmp_path):
     page = draft(tmp_path, 2, 'print("this comes with chapter 99")')
     assert "there is no chapter 99" in references.in_code(page)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "strange"),
+    [
+        ("We call `process_primitiv(x)`.", ["process_primitiv"]),
+        ("We call `process_primitive(x)`, `len(xs)` and `vaddps`.", []),
+        ("## In JAX\n\nThere is `_pjit_linearise`.", []),
+        ("## In JAX\n\nA.\n\n## Checkpoint\n\n`_pjit_linearise`", ["_pjit_linearise"]),
+    ],
+)
+def test_names_in_backticks_exist(tmp_path, text, strange):
+    found = [*quoted.strange_names(draft(tmp_path, 2, f"> {text}"))]
+    assert len(found) == len(strange)
+    assert all(f"`{name}` is in no code" in f for name, f in zip(strange, found))
 
 
 NEXT = "> ## Checkpoint\n\nThe {} brings more.\n\n## Exercises\n\nThe next chapter."

@@ -30,25 +30,34 @@ def test_measure(tmp_path):
 
 
 CODE = "#| export m\n" + "x = 1\n" * 25
+USED = "#| export m\nx = 1"
 
 
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
         ([MANY], None),
-        (["> Few words."], r"floor2.md: 7 words, not 2400 to 5200; the page explains"),
+        (["> Few words."], r"floor2.md: 7 words, not 2800 to 5200; the page explains"),
         (
             [MANY, MANY],
-            r"6005 words, not 2400 to 5200; move sections to 02_floor2_rest",
+            r"6005 words, not 2800 to 5200; move sections to 02_floor2_rest",
         ),
         (
-            [MANY, CODE + "y = 2"],
+            [MANY, CODE + "y = 2", "print(y)"],
             r"floor2.md:\d+ .*a cell of 26 lines, at most 25; cut",
         ),
-        ([MANY, *[CODE] * 11], r"275 exported lines shown, at most 250; move modules"),
+        (
+            [MANY, *[CODE] * 11, "print(x)"],
+            r"275 exported lines shown, at most 250; move modules",
+        ),
         ([MANY, *["x = 1\n" * 20] * 26], r"520 lines of code shown, at most 500"),
         ([MANY, *[(CODE, "hide-cell")] * 5], r"5 folds of exported code, at most 4"),
         ([MANY, ("print()", "hide-input")], r"a fold without a title"),
+        ([MANY, USED, "x + 1", "> ## On", USED, "x + 2"], None),
+        (
+            [MANY, USED, "> ## On", "x + 1"],
+            r"floor2.md:\d+ .*no cell uses this one; add one below",
+        ),
     ],
 )
 def test_a_broken_budget_is_refused(tmp_path, cells, message):

@@ -1,0 +1,55 @@
+# Made from chapters/08_errors_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""API boundaries: a guard around each public function and each method of arrays.
+
+Reference: ``jax._src.traceback_util.api_boundary``.
+"""
+
+from types import FunctionType
+
+from minijax._lazy import decorators
+from minijax.arrays.interchange import Interchange
+from minijax.core import methods
+from minijax.diagnostics.scenes import GUARD
+from minijax.diagnostics.tracebacks import guard_made, guarded
+from minijax.operators import conversions, syntax
+from minijax.operators import methods as array_methods
+
+_public: dict = {}  # from a function to the one that its user gets
+
+
+def guard_public(value):
+    """Return a public object as its user gets it: always the same one."""
+    if type(value) is not FunctionType:
+        return value
+    if value not in _public:
+        _public[value] = guard_made(value)
+    return _public[value]
+
+
+decorators.append(guard_public)
+
+
+# The modules that fill the table of methods; they have to be there first.
+FILLED = syntax, array_methods, conversions
+
+
+def guard_methods():
+    """Put a guard around the methods of arrays that have none of their own."""
+    for name, method in list(methods.items()):
+        own = name.startswith("__") and name not in ASKED
+        has_guard = getattr(method, "__code__", None) is GUARD
+        if type(method) is FunctionType and not own and not has_guard:
+            methods[name] = guarded(method)
+    for name in SPELLED:
+        setattr(Interchange, name, guarded(getattr(Interchange, name)))
+
+
+# What Python asks of an array in other words than those of operators.
+ASKED = {
+    f"__{name}__"
+    for name in "bool float int index complex getitem setitem iter len".split()
+}
+# What Python asks of the array itself, which may have been deleted.
+SPELLED = "__repr__", "__str__", "__format__", "__array__"
+guard_methods()
