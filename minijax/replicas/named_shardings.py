@@ -19,6 +19,7 @@ from minijax.jaxprs.latest import Latest
 from minijax.replicas.meshes import AbstractMesh, NamedAxes
 from minijax.replicas.partition_specs import (
     PartitionSpec,
+    lies_like,
     names_of_entry,
     slice_numbers,
     trimmed,
@@ -361,19 +362,6 @@ def _placement(sharding):
         )
     whole = NamedSharding(sharding.mesh, PartitionSpec())
     return Placement(sharding, True, None if whole == sharding else whole.placement)
-
-
-@cache
-def _equivalent(placement, wanted, ndim):
-    return wanted.sharding.is_equivalent_to(placement.sharding, ndim)
-
-
-def lies_like(placement, wanted, ndim):
-    """Return whether arrays of `ndim` axes have the same parts in two placements.
-
-    The meshes may call their axes differently: the parts and the devices count.
-    """
-    return placement is wanted or _equivalent(placement, wanted, ndim)
 
 
 def all_numbers(array):

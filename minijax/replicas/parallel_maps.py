@@ -75,6 +75,13 @@ def _mapped(call, dims, mesh, static, out_axes):
     return ours(bind_body(body, call.leaves, specs, params))
 
 
+def _finished(mapped, static, donated):
+    """Return a function of a pmap: quick where it can be, and with ``lower``."""
+    found = mapped if static or donated else quickly.value(mapped)
+    found.lower = jit(mapped, static_argnums=static, donate_argnums=donated).lower
+    return found
+
+
 def pmap(
     fun: Callable[..., Any],
     axis_name: Any = None,
@@ -123,7 +130,4 @@ def pmap(
         result = _mapped(call, dims, Mesh(found, names), static, out_axes)
         return give_away(args, donate_argnums, result)
 
-    found: Any = mapped if numbers or donate_argnums else quickly.value(mapped)
-    options = {"static_argnums": numbers, "donate_argnums": donate_argnums}
-    found.lower = jit(mapped, **options).lower
-    return found
+    return _finished(mapped, numbers, donate_argnums)

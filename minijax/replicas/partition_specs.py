@@ -5,6 +5,8 @@
 Reference: ``jax.sharding.PartitionSpec``.
 """
 
+from functools import cache
+
 import numpy as np
 
 
@@ -146,6 +148,19 @@ def slice_numbers(mesh, spec, ndim):
             row.append(number)
         rows.append(tuple(row))
     return rows
+
+
+@cache
+def _equivalent(placement, wanted, ndim):
+    return wanted.sharding.is_equivalent_to(placement.sharding, ndim)
+
+
+def lies_like(placement, wanted, ndim):
+    """Return whether arrays of `ndim` axes have the same parts in two placements.
+
+    The meshes may call their axes differently: the parts and the devices count.
+    """
+    return placement is wanted or _equivalent(placement, wanted, ndim)
 
 
 P = PartitionSpec

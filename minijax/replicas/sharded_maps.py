@@ -18,13 +18,8 @@ from minijax.jaxprs.latest import Latest
 from minijax.jitting.compilation import compile_context, compiled
 from minijax.kernels.program_steps import kernel_rules
 from minijax.mesh_maps.map_rules import bind_map, body_trace, shard_map_p, whole_aval
-from minijax.replicas.named_shardings import (
-    NamedSharding,
-    all_numbers,
-    lies_like,
-    parts_of,
-)
-from minijax.replicas.partition_specs import PartitionSpec
+from minijax.replicas.named_shardings import NamedSharding, all_numbers, parts_of
+from minijax.replicas.partition_specs import PartitionSpec, lies_like
 from minijax.replicas.rendezvous import Run, run_replicas
 
 # What returns the `Run` of a program on a mesh: a function of the mesh, and of what the
