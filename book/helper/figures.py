@@ -19,6 +19,7 @@ from .lifetimes import lifetimes
 from .nests import nest
 from .paths import path
 from .pipelines import pipeline
+from .prefix_trees import prefix_tree
 from .programs import program
 from .ranges import ranges
 from .records import recorded
@@ -54,6 +55,7 @@ __all__ = [
     "path",
     "pipeline",
     "plot_style",
+    "prefix_tree",
     "program",
     "ranges",
     "recorded",

@@ -1,4 +1,4 @@
-# Made from chapters/16_scan_rest.md by `make chapter`;
+# Made from chapters/16_scan_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """scan, fori_loop: loops with a known number of steps, as users write them.
 

@@ -1,4 +1,4 @@
-# Made from chapters/16_scan_rest.md by `make chapter`;
+# Made from chapters/16_scan_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """lax.map: a function of one row, for each row, in a loop and perhaps in batches.
 

@@ -1,4 +1,4 @@
-# Made from chapters/16_scan_rest.md by `make chapter`;
+# Made from chapters/16_scan_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """From the user's function of one step to its program, and to the scan that runs it.
 

@@ -14,8 +14,8 @@ from minijax.forgetting.programs import effect_rules, stage
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.jaxprs.staging_api import abstractify
-from minijax.scans.body_sums import ADDITIVE, BILINEAR
-from minijax.scans.delayed_sums import delay_sums, sum_at_the_end
+from minijax.loop_sums.body_sums import ADDITIVE, BILINEAR
+from minijax.loop_sums.delayed_sums import delay_sums, sum_at_the_end
 from minijax.scans.transposition import loop_with_sums
 from tests.transpose_cases import CASES, cases_of_products
 

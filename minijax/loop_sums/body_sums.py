@@ -1,4 +1,4 @@
-# Made from chapters/16_scan_rest.md by `make chapter`;
+# Made from chapters/22_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """The step of a loop, and which sums over its steps can wait until the loop is over.
 

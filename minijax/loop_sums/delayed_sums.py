@@ -1,4 +1,4 @@
-# Made from chapters/16_scan_rest.md by `make chapter`;
+# Made from chapters/22_passes_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Sums over the steps of a loop that are worked out after the loop.
 
@@ -18,7 +18,7 @@ from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var, eval_jaxpr, jaxpr_as_fun
 from minijax.jitting.primitive import jit_p
 from minijax.lax.conversion import astype
-from minijax.scans.body_sums import BILINEAR, Step, work_after_all
+from minijax.loop_sums.body_sums import BILINEAR, Step, work_after_all
 from minijax.scans.primitive import bind_scan
 from minijax.scans.steps import groups
 from minijax.scans.transposition import loop_with_sums

@@ -1,0 +1,3 @@
+# Made from chapters/22_passes_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Passes: the rest. Which other rules does a compiler have?"""
