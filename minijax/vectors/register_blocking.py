@@ -10,7 +10,7 @@ from minijax.kernels.kernel import Node
 from minijax.kernels.parts import Combine, Start, Store, runs
 from minijax.vectors.held_rows import Keep
 from minijax.vectors.nests import is_function, is_loop, widest
-from minijax.vectors.streaming import Stream, far_bytes
+from minijax.vectors.streaming import Stream, beside_at_most, far_bytes
 
 
 def with_blocks(kernel, steps, target):
@@ -30,7 +30,8 @@ def blocked_rows(kernel, loop, target):
 
 def rows_together(kernel, loop, target):
     """Return how many turns of a loop share loads, and find room in registers."""
-    across, rows = folded_inside(loop)
+    strips = [x.strip for x in loop.body if is_loop(x) and x.strip]
+    across, rows = folded_inside(loop := without_strips(loop))
     if rows is None or not rows.folds or not is_plain([loop, across, rows]):
         return 0
     loads = [s for s in rows.body if isinstance(s, Node) and s.op == "load"]
@@ -42,9 +43,15 @@ def rows_together(kernel, loop, target):
     vectors = -(-across.lanes // target.lanes(widest(rows)))
     room, size = target.registers // 2 // (vectors * len(own)), kernel.sizes[axis]
     if isinstance(across, Stream):  # whose running values are in memory
-        row = kernel.sizes[along] * widest(rows).itemsize * len(own)
-        room = min(target.registers // 2, far_bytes(target) // 2 // row)
+        row = min([kernel.sizes[along], *strips]) * widest(rows).itemsize * len(own)
+        room = min(beside_at_most(target), far_bytes(target) // 2 // row)
     return min(room, size)
+
+
+def without_strips(loop):
+    """Return a loop with what is in strips in their place."""
+    parts = [x.body if is_loop(x) and x.strip else [x] for x in loop.body]
+    return loop._replace(body=[step for part in parts for step in part])
 
 
 def folded_inside(loop):
