@@ -22,10 +22,40 @@ def with_blocks(kernel, steps, target):
 
 def blocked_rows(kernel, loop, target):
     """Return a loop with marks where turns of it, or of loops in it, share loads."""
-    count = rows_together(kernel, loop, target)
+    count = rows_together(kernel, loop, target) or short_rows(kernel, loop, target)
     if count > 1:
         return loop._replace(together=count)
     return loop._replace(body=with_blocks(kernel, loop.body, target))
+
+
+SHORT, FEW, SIMPLE = 4, 4, 32  # vectors in a row, rows side by side, steps of a row
+
+
+def short_rows(kernel, loop, target):
+    """Return how many turns of a loop over short rows are done side by side, or 0.
+
+    The ends of their folds do not wait for each other then. A single sum has too
+    little to wait for.
+    """
+    inner = [step for step in loop.body if is_loop(step)]
+    steps = [step for each in (loop, *inner) for step in each.body]
+    steps = [step for step in steps if not any(step is each for each in inner)]
+    plain = len(steps) <= SIMPLE and all(map(may_be_beside, steps))
+    folds = [fold for each in inner for fold in each.folds]
+    long = len(inner) > 1 or any(fold.detail.how in ("max", "min") for fold in folds)
+    if loop.lanes or loop.folds or not (folds and plain and long):
+        return 0
+    if not all(each.lanes for each in inner):
+        return 0
+    lengths = [kernel.sizes[x.axis] / target.lanes(widest(x)) for x in inner]
+    return FEW if max(lengths) <= SHORT and kernel.sizes[loop.axis] >= FEW else 0
+
+
+def may_be_beside(step):
+    """Return whether a step is one that turns of a loop may do side by side."""
+    fold, update = getattr(step, "fold", None), getattr(step, "update", None)
+    known = isinstance(step, Node | Store | Start | Combine | Keep)
+    return known and not update and not (fold and runs(fold))
 
 
 def rows_together(kernel, loop, target):
