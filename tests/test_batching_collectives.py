@@ -69,6 +69,17 @@ def test_dtypes():
     assert over_i(lambda x: lax.pmean(x, "i"))(half).dtype == np.float16
 
 
+@pytest.mark.parametrize("tiled", [False, True])
+def test_bools_are_not_scattered(tiled):
+    ones = np.ones((3, 3), bool)
+    said = r"psum_scatter .*bool\[3\]: bools are not added.*\.astype\(int\)"
+    for f in (lambda x: x, lambda x: ones[0]):  # of each example, and of all
+        with pytest.raises(TypeError, match=said):
+            over_i(lambda x, f=f: lax.psum_scatter(f(x), "i", tiled=tiled))(ones)
+    counted = over_i(lambda x: lax.psum_scatter(x.astype(int), "i"))(ones)
+    np.testing.assert_array_equal(counted, [3, 3, 3])
+
+
 def test_pytrees():
     result = over_i(lambda x: lax.psum({"x": x, "n": (1,)}, "i"), out_axes=None)(X)
     close(result["x"], X.sum())

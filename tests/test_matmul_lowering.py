@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, make_jaxpr, vmap
 from minijax.kernels.program_steps import Evaluate, Launch, lower
@@ -45,7 +46,7 @@ def names(f, *args):
         (((8, 8), (8, 8)), ["dot_general"]),
         (((20, 30), (30,)), ["dot_general"]),
         (((30,), (30, 20)), ["dot_general"]),
-        (((200, 300), (300, 2)), ["dot_general"]),
+        (((200, 300), (300, 2)), ["copy", "dot_general"]),
         (((16, 16), (16, 16)), ["dot_general"]),
         (((200, 1), (1, 100)), ["dot_general"]),
         (((200, 0), (0, 100)), ["dot_general"]),
@@ -60,6 +61,42 @@ def test_what_it_becomes(shapes, found):
     for backend in ("kernels", "llvm"):
         ours = jit(jnp.matmul, backend=backend)(x, y)
         assert alike(ours, np.matmul(np.asarray(x), np.asarray(y)))
+
+
+@pytest.mark.parametrize(
+    "m, k, n, dtype, found",
+    [
+        (64, 64, 16, "float32", "dot_general"),  # 4096 numbers
+        (65, 63, 16, "float32", "product"),  # one number less
+        (64, 64, 17, "float32", "product"),
+        (64, 64, 16, "bfloat16", "product"),
+        (64, 64, 16, "int32", "product"),
+        (1024, 64, 17, "float32", "dot_general"),  # 65536 numbers
+        (1024, 64, 16, "int32", "dot_general"),
+        (16, 256, 256, "float32", "dot_general"),
+        (16, 255, 257, "float32", "product"),
+        (17, 256, 256, "float32", "product"),
+    ],
+)
+def test_thin_products_of_enough_numbers_are_kernels(m, k, n, dtype, found):
+    x, y = random((m, k), dtype), random((k, n), dtype, 1)
+    assert found in names(jnp.matmul, x, y)
+    for backend in ("llvm", "cpu"):
+        assert alike(jit(jnp.matmul, backend=backend)(x, y), jnp.matmul(x, y))
+
+
+@pytest.mark.parametrize("kind", ["plain", "avx2", "avx512"])
+@pytest.mark.parametrize("n", [3, 10, 15, 16])
+@pytest.mark.parametrize("m, k", [(64, 64), (129, 32), (33, 127), (41, 129), (7, 600)])
+def test_narrow_kernels(m, k, n, kind):
+    """Around lanes, rows side by side and strips; with what fuses behind them."""
+    x, y = random((m, k)), random((k, n), seed=1)
+
+    def f(x, y):
+        return jnp.tanh(x @ y / k) + x[:, :1]
+
+    with minijax.config.override("minijax_cpu", kind):
+        assert alike(jit(lambda x, y: f(x, y), backend="cpu")(x, y), f(x, y))
 
 
 def test_transposes_are_strides():

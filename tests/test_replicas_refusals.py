@@ -48,6 +48,20 @@ REFUSED = {
         ValueError, "axis 0 is partitioned 2 times",
         lambda: jit(SAME, in_shardings=NamedSharding(MESH, P("x")))(np.ones(5)),
     ),
+    "a sum of bools that is dealt out": (
+        TypeError, r"psum_scatter .*bool\[2\].*bools are not added.*\.astype\(int\)",
+        lambda: mapped(lambda v: lax.psum_scatter(v > 0, "x", tiled=True), V),
+    ),
+    "the same by jit": (
+        TypeError, r"psum_scatter .*bool\[2\].*bools are not added.*\.astype\(int\)",
+        lambda: jit(mapped, static_argnums=0)(
+            lambda v: lax.psum_scatter(v > 0, "x", tiled=True), V
+        ),
+    ),
+    "the same by pmap": (
+        TypeError, r"psum_scatter .*bool\[2\].*bools are not added.*\.astype\(int\)",
+        lambda: pmap(lambda v: lax.psum_scatter(v, "i"), "i")(np.ones((2, 2), bool)),
+    ),
     "more examples than devices": (
         ValueError, "9 examples.*2 devices.*jax_num_cpu_devices.*JAX_NUM_CPU_DEVICES=9",
         lambda: pmap(SAME)(np.ones((9, 2))),

@@ -121,6 +121,15 @@ def _scatter_shape(x, axis_size, scatter_dimension, tiled, **params):
     return [x.update(shape=shape)]
 
 
+def _refuse_bools(function, x):
+    """Raise if the elements of `x` are bools."""
+    if x.dtype == bool:
+        raise TypeError(
+            f"{function} does not accept dtype bool, got {x}: bools are not added. "
+            "Cast them to integers with .astype(int)."
+        )
+
+
 def _check_divisible(function, x, dimension, axis_size, tiled):
     """Raise unless one axis of `x` can be dealt out to the examples."""
     size = x.shape[dimension]
@@ -172,6 +181,7 @@ def psum_scatter(
 
     Raises:
       NameError: if no axis of that name is mapped here.
+      TypeError: if `x` has bools, which are not added; `psum` counts them.
       ValueError: if the axis cannot be dealt out.
 
     Reference: ``jax.lax.psum_scatter``.
@@ -180,6 +190,7 @@ def psum_scatter(
     groups = grouped(names, axis_index_groups)
 
     def scatter(leaf):
+        _refuse_bools("psum_scatter", typeof(leaf))
         [result] = reduce_scatter_p.bind(
             leaf,
             axis_name=names,

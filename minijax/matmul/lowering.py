@@ -35,6 +35,7 @@ SHORT = 8  # and so are those with sums of so few terms: packing would cost as m
 # And so are those with so few rows, or so few columns that stay near the core, and so
 # many numbers of the other operand: it is read once, as it lies.
 FEW_ROWS, FEW_COLUMNS, NEAR, MANY = 16, 32, 2**13, 2**16
+NARROW, SOME = 16, 2**12  # of float32, with so few columns, fewer are enough
 LEVELS = 6  # what it costs to add up the lanes of a vector; a multiply-add costs 1
 PAIR = np.dtype("int32")  # two terms of sums, of one of these dtypes:
 HALVES = "int8", "uint8", "int16"
@@ -135,7 +136,7 @@ def multiply(lowering, eqn, lhs, rhs):
     rhs = permuted(rhs, (*rhs_batch, *rhs_sum, *rhs_free))
     aval = eqn.outvars[0].aval
     batch, m, n, k = map(math.prod, groups)
-    tall = m * k >= MANY and lhs.strides[-1:] == (1,)
+    tall = m * k >= fewest(n, lhs, rhs) and lhs.strides[-1:] == (1,)
     across = n <= FEW_COLUMNS and k * n <= NEAR and rhs.strides[-1:] == (1,)
     along = is_along(n, k)
     flat = m <= FEW_ROWS and k * n >= MANY and rhs.strides[-1:] == (1,)
@@ -146,6 +147,12 @@ def multiply(lowering, eqn, lhs, rhs):
         return [folded(lowering, aval, groups, lhs, rhs)]
     add = by_pairs if are_short(aval, lhs, rhs) else stepped
     return [add(lowering, aval, groups, lhs, rhs)]
+
+
+def fewest(n, lhs, rhs):
+    """Return how many numbers of a left operand are enough to read it as it lies."""
+    narrow = n <= NARROW and lhs.dtype == rhs.dtype == np.float32
+    return SOME if narrow else MANY
 
 
 def is_along(n, k):

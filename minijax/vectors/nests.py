@@ -123,20 +123,32 @@ def lanes_for(kernel, loop, target):
 
     Where there is little to do for each of them, several registers stand for a vector:
     then the processor has something to do while it waits. Elements that are no
-    neighbours, and that enter running folds, keep it busy without.
+    neighbours, and that enter running folds, keep it busy without. So do functions,
+    but not if each turn of a loop inside goes to another row for its numbers.
     """
     size, lanes = kernel.sizes[loop.axis], target.lanes(widest(loop))
     if size <= lanes:
         return size
     steps = [*everything(loop.body)]
+    functions, rows = any(map(is_function, steps)), functions_of_rows(loop)
     folds = loop.folds or any(isinstance(step, Loop) for step in steps)
-    if folds and not any(is_function(step) for step in steps) and not (
+    if folds and (rows or not functions) and not (
         any(map(is_turn, steps)) and any(leaps(step, loop.axis) for step in steps)
     ):
-        most = min(4 * lanes, size)
+        most = min((target.registers // 8 if functions else 4) * lanes, size)
         while 2 * lanes <= most:
             lanes *= 2
     return lanes
+
+
+def functions_of_rows(loop):
+    """Return whether a loop in a loop has functions, and reads a row in each turn."""
+    inner = [step for step in loop.body if is_loop(step)]
+    return any(
+        any(map(is_function, each.body))
+        and any(leaps(step, each.axis) for step in each.body)
+        for each in inner
+    )
 
 
 def cost_at_once(kernel, steps, axis, lanes):

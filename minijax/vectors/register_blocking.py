@@ -10,7 +10,7 @@ from minijax.kernels.kernel import Node
 from minijax.kernels.parts import Combine, Start, Store, runs
 from minijax.vectors.held_rows import Keep
 from minijax.vectors.nests import is_function, is_loop, widest
-from minijax.vectors.streaming import Stream, far_bytes
+from minijax.vectors.streaming import Stream, beside_at_most, far_bytes
 
 
 def with_blocks(kernel, steps, target):
@@ -22,15 +22,46 @@ def with_blocks(kernel, steps, target):
 
 def blocked_rows(kernel, loop, target):
     """Return a loop with marks where turns of it, or of loops in it, share loads."""
-    count = rows_together(kernel, loop, target)
+    count = rows_together(kernel, loop, target) or short_rows(kernel, loop, target)
     if count > 1:
         return loop._replace(together=count)
     return loop._replace(body=with_blocks(kernel, loop.body, target))
 
 
+SHORT, FEW, SIMPLE = 4, 4, 32  # vectors in a row, rows side by side, steps of a row
+
+
+def short_rows(kernel, loop, target):
+    """Return how many turns of a loop over short rows are done side by side, or 0.
+
+    The ends of their folds do not wait for each other then. A single sum has too
+    little to wait for.
+    """
+    inner = [step for step in loop.body if is_loop(step)]
+    steps = [step for each in (loop, *inner) for step in each.body]
+    steps = [step for step in steps if not any(step is each for each in inner)]
+    plain = len(steps) <= SIMPLE and all(map(may_be_beside, steps))
+    folds = [fold for each in inner for fold in each.folds]
+    long = len(inner) > 1 or any(fold.detail.how in ("max", "min") for fold in folds)
+    if loop.lanes or loop.folds or not (folds and plain and long):
+        return 0
+    if not all(each.lanes for each in inner):
+        return 0
+    lengths = [kernel.sizes[x.axis] / target.lanes(widest(x)) for x in inner]
+    return FEW if max(lengths) <= SHORT and kernel.sizes[loop.axis] >= FEW else 0
+
+
+def may_be_beside(step):
+    """Return whether a step is one that turns of a loop may do side by side."""
+    fold, update = getattr(step, "fold", None), getattr(step, "update", None)
+    known = isinstance(step, Node | Store | Start | Combine | Keep)
+    return known and not update and not (fold and runs(fold))
+
+
 def rows_together(kernel, loop, target):
     """Return how many turns of a loop share loads, and find room in registers."""
-    across, rows = folded_inside(loop)
+    strips = [x.strip for x in loop.body if is_loop(x) and x.strip]
+    across, rows = folded_inside(loop := without_strips(loop))
     if rows is None or not rows.folds or not is_plain([loop, across, rows]):
         return 0
     loads = [s for s in rows.body if isinstance(s, Node) and s.op == "load"]
@@ -42,9 +73,15 @@ def rows_together(kernel, loop, target):
     vectors = -(-across.lanes // target.lanes(widest(rows)))
     room, size = target.registers // 2 // (vectors * len(own)), kernel.sizes[axis]
     if isinstance(across, Stream):  # whose running values are in memory
-        row = kernel.sizes[along] * widest(rows).itemsize * len(own)
-        room = min(target.registers // 2, far_bytes(target) // 2 // row)
+        row = min([kernel.sizes[along], *strips]) * widest(rows).itemsize * len(own)
+        room = min(beside_at_most(target), far_bytes(target) // 2 // row)
     return min(room, size)
+
+
+def without_strips(loop):
+    """Return a loop with what is in strips in their place."""
+    parts = [x.body if is_loop(x) and x.strip else [x] for x in loop.body]
+    return loop._replace(body=[step for part in parts for step in part])
 
 
 def folded_inside(loop):

@@ -7,11 +7,12 @@ from typing import NamedTuple
 from minijax.kernels.checking import step_checks
 from minijax.kernels.jamming import jammed, jammers
 from minijax.kernels.kernel import Node
-from minijax.kernels.parts import Affine, Loop, Start, runs
+from minijax.kernels.parts import Affine, Combine, Loop, Start, Store, runs
 from minijax.llvm.folds import combined, first_values
 from minijax.llvm.kernel_text import block_length, step_writers, write_steps
 from minijax.llvm.loads_and_stores import read_own, write_own
 from minijax.vectors.nests import is_loop, widest
+from minijax.vectors.strips import STRIP
 
 
 class Stream(NamedTuple):
@@ -40,38 +41,73 @@ def far_bytes(target):
     return 4 * target.caches[0]
 
 
-def with_streams(kernel, steps, target):
-    """Return the steps of a nest, with streams where rows are many and not too long."""
+def beside_at_most(target):
+    """Return how many streams are done side by side: their factors need registers."""
+    return target.registers // 4
+
+
+def with_streams(kernel, steps, target, beside=1):
+    """Return the steps of a nest, with streams where many rows are folded.
+
+    Args:
+      kernel, steps, target: as for `hold_rows`.
+      beside: how many streams may be done side by side.
+    """
     found = []
     for step in steps:
         if is_loop(step) and step.lanes:
-            step = streamed(kernel, step, target) or step
+            step = streamed(kernel, step, target, beside) or step
         elif is_loop(step):
-            step = step._replace(body=with_streams(kernel, step.body, target))
+            most = min(kernel.sizes[step.axis], beside_at_most(target))
+            body = with_streams(kernel, step.body, target, most)
+            step = step._replace(body=body)
         found.append(step)
     return found
 
 
-def streamed(kernel, loop, target):
-    """Return a `Stream` instead of a loop, or None if it would be no better."""
+def streamed(kernel, loop, target, beside=1):
+    """Return a `Stream` instead of a loop, or None if it would be no better.
+
+    It is done in strips of long rows, so that the running values stay near the core.
+    """
     loops = [place for place, step in enumerate(loop.body) if is_loop(step)]
-    if loop.folds or len(loops) != 1:
+    if loop.folds or len(loops) != 1 or not has_plain_folds(loop):
         return None
     rows, size = loop.body[loops[0]], kernel.sizes[loop.axis]
     dtype, count = widest(loop), kernel.sizes[rows.axis]
-    row = size * dtype.itemsize
-    nodes = [*rows.folds, *[step for step in rows.body if isinstance(step, Node)]]
-    plain = all(loop.axis in x.level and not runs(x) for x in rows.folds)
-    places = any(each.detail.how.startswith("arg") for each in rows.folds)
-    if row * count <= far_bytes(target) or row > target.caches[0]:
-        return None
-    if places or not (plain and rows.folds):
-        return None
-    if any(is_loop(step) for step in rows.body) or len(nodes) > 2 * TOGETHER:
+    if size * dtype.itemsize * count <= far_bytes(target):
         return None
     lanes = min(loop.lanes, target.lanes(dtype))
     before = [s for s in loop.body[: loops[0]] if not isinstance(s, Start)]
-    return Stream(loop.axis, lanes, before, rows, loop.body[loops[0] + 1 :])
+    stream = Stream(loop.axis, lanes, before, rows, loop.body[loops[0] + 1 :])
+    strip = strip_of(dtype, target, beside)
+    if size > strip and count > TOGETHER and may_have_strips(stream):
+        return Loop(loop.axis, [stream], (), strip=strip)
+    return stream if size * dtype.itemsize <= target.caches[0] else None
+
+
+def has_plain_folds(loop):
+    """Return whether the loop in a loop has folds that rows of memory can hold."""
+    [rows] = [step for step in loop.body if is_loop(step)]
+    nodes = [*rows.folds, *[step for step in rows.body if isinstance(step, Node)]]
+    plain = all(loop.axis in x.level and not runs(x) for x in rows.folds)
+    places = any(each.detail.how.startswith("arg") for each in rows.folds)
+    short = len(nodes) <= 2 * TOGETHER and not any(map(is_loop, rows.body))
+    return bool(rows.folds) and plain and short and not places
+
+
+def may_have_strips(stream):
+    """Return whether no step keeps numbers for later sweeps, or meets another's."""
+    steps = [*stream.before, *stream.rows.body, *stream.after]
+    stores = [step for step in steps if isinstance(step, Store)]
+    known = all(isinstance(step, Node | Store | Combine) for step in steps)
+    return known and not any(store.update for store in stores)
+
+
+def strip_of(dtype, target, beside):
+    """Return how many columns are done at a time, by so many streams side by side."""
+    room = min(target.caches[0], far_bytes(target) // 2 // beside) // dtype.itemsize
+    return max(1, room // STRIP) * STRIP
 
 
 def write_stream(f, stream):
@@ -85,7 +121,10 @@ def write_stream(f, stream):
         write_steps(f, stream.after)
 
     write_begin(f, stream, "all")
-    write_pieces(f, 0, count, length, lambda *rows: write_block(f, stream, *rows))
+    if length < count:
+        write_pieces(f, 0, count, length, lambda *rows: write_block(f, stream, *rows))
+    else:
+        write_handfuls(f, stream, "all", 0, count)
     along_vectors(f, stream, end)
 
 
@@ -108,16 +147,22 @@ def write_block(f, stream, first, count):
         for each in stream.rows.folds:
             enter(f, stream, "all", each, [own_value(f, stream, "block", each)])
 
-    def handful(*rows):
-        along_vectors(f, stream, lambda: add_rows(f, stream, *rows))
-
     write_begin(f, stream, "block")
-    write_pieces(f, first, count, TOGETHER, handful)
+    write_handfuls(f, stream, "block", first, count)
     along_vectors(f, stream, end)
 
 
-def add_rows(f, stream, index, number):
-    """Write how a vector of some rows enters the running values of a block."""
+def write_handfuls(f, stream, which, first, count):
+    """Write how rows enter the running values of a block, or of all."""
+
+    def handful(*rows):
+        along_vectors(f, stream, lambda: add_rows(f, stream, which, *rows))
+
+    write_pieces(f, first, count, TOGETHER, handful)
+
+
+def add_rows(f, stream, which, index, number):
+    """Write how a vector of some rows enters running values."""
     write_steps(f, stream.before)
     for each in stream.rows.folds:
         f.open[each], f.running[each] = f.lanes, first_values(each, f.lanes)
@@ -125,7 +170,7 @@ def add_rows(f, stream, index, number):
         f.indices[stream.rows.axis] = f.ahead(index, ahead)
         write_steps(f, stream.rows.body)
     for each in stream.rows.folds:
-        enter(f, stream, "block", each, f.running.pop(each))
+        enter(f, stream, which, each, f.running.pop(each))
         del f.open[each]
 
 
@@ -172,7 +217,7 @@ def along_vectors(f, stream, body):
     """Write a loop over the vectors of a stream."""
 
     def turn(index, _):
-        f.indices[stream.axis] = index
+        f.move(stream.axis, index)
         body()
         return []
 
@@ -185,8 +230,9 @@ def along_vectors(f, stream, body):
 def own_value(f, stream, which, fold, *value):
     """Write the load of a running value of a fold, or the store of one."""
     strides = [int(axis == stream.axis) for axis in range(len(f.kernel.sizes))]
-    place, size = Affine(0, (*strides,)), f.kernel.sizes[stream.axis]
+    place, size = Affine(0, (*strides,)), f.extent(stream.axis)
     key, dtype = (fold, which), fold.args[0].dtype
-    if not value:
-        return read_own(f, key, dtype, place, size, f.lanes)
-    return write_own(f, key, dtype, place, size, value[0], f.lanes)
+    with f.within_strips():
+        if not value:
+            return read_own(f, key, dtype, place, size, f.lanes)
+        return write_own(f, key, dtype, place, size, value[0], f.lanes)
