@@ -164,7 +164,8 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """
     args = operands("hyp2f1", a, b, c, x)
     real_only("hyp2f1", args[0])
-    return _smooth_hypergeometric(*jnp.broadcast_arrays(*args))
+    strong = [lax.convert_element_type(each, each.dtype) for each in args]
+    return _smooth_hypergeometric(*jnp.broadcast_arrays(*strong))
 
 
 def _legendre(n, m, cosine, n_max):

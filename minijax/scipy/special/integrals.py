@@ -93,12 +93,18 @@ _smooth_dawson: Any = custom_jvp(in_float32(_dawson))
 slopes(_smooth_dawson, lambda y, x: 1 - 2 * x * y)
 
 
+def _strong(name, *args):
+    """Return operands of one dtype, which is not weak: as JAX's loops return it."""
+    args = operands(name, *args)
+    return [lax.convert_element_type(x, x.dtype) for x in args]
+
+
 def _of_reals(name, what, function):
     """Return a function of `minijax.scipy.special` of one array of real numbers."""
 
     def checked(x):
         real_only(name, x)
-        return function(x)
+        return function(*_strong(name, x))
 
     return special(name, what, checked)
 
@@ -153,13 +159,13 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.expn``.
     """
-    return _smooth_exponential_integral(*operands("expn", n, x))
+    return _smooth_exponential_integral(*_strong("expn", n, x))
 
 
 exp1 = _of_reals(
     "exp1",
     "the exponential integral of order 1",
-    lambda x: _smooth_exponential_integral(lax.full_like(x, 1), x),
+    lambda x: expn(1, x),
 )
 
 
@@ -237,7 +243,7 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
 
     Reference: ``jax.scipy.special.sici``.
     """
-    [x] = operands("sici", x)
+    [x] = _strong("sici", x)
     if jnp.iscomplexobj(x):
         raise ValueError("Argument `x` to sici must be real-valued.")
     return _smooth_sine_integral(x), _smooth_cosine_integral(x)
@@ -283,7 +289,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
 
     Reference: ``jax.scipy.special.fresnel``.
     """
-    [x] = operands("fresnel", x)
+    [x] = _strong("fresnel", x)
     if jnp.iscomplexobj(x):
         raise NotImplementedError("fresnel of complex numbers is not implemented.")
     return _smooth_fresnel_sine(x), _smooth_fresnel_cosine(x)
@@ -369,7 +375,7 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.owens_t``.
     """
-    h, a = operands("owens_t", h, a)
+    h, a = _strong("owens_t", h, a)
     real_only("owens_t", h)
     return _smooth_owen(h, a)
 
@@ -397,4 +403,4 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
     Reference: ``jax.scipy.special.hyp1f1``.
     """
-    return _smooth_kummer(*operands("hyp1f1", a, b, x))
+    return _smooth_kummer(*_strong("hyp1f1", a, b, x))
