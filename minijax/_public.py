@@ -1527,6 +1527,11 @@ PUBLIC: dict[str, dict[str, str]] = {
         "cg": "minijax.scipy.sparse.linalg.iterations",
         "gmres": "minijax.scipy.sparse.linalg.iterations",
     },
+    "minijax.scipy.spatial": {},
+    "minijax.scipy.spatial.transform": {
+        "Rotation": "minijax.scipy.spatial.transform.rotations",
+        "Slerp": "minijax.scipy.spatial.transform.rotations",
+    },
     "minijax.scipy.special": {
         "bernoulli": "minijax.scipy.special.borrowed",
         "bessel_jn": "minijax.scipy.special.borrowed",

@@ -143,7 +143,7 @@ def _slope_of_series(factor):
     return rule
 
 
-_smooth_hypergeometric: Any = custom_jvp(in_float32(_hypergeometric))
+_smooth_hypergeometric: Any = custom_jvp(in_float32(_hypergeometric, weak=False))
 slopes(
     _smooth_hypergeometric,
     _slope_of_series(lambda n, a, b, c, x: (b + n - 1) / (c + n - 1) / n * x),
@@ -164,8 +164,7 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """
     args = operands("hyp2f1", a, b, c, x)
     real_only("hyp2f1", args[0])
-    strong = [lax.convert_element_type(each, each.dtype) for each in args]
-    return _smooth_hypergeometric(*jnp.broadcast_arrays(*strong))
+    return _smooth_hypergeometric(*jnp.broadcast_arrays(*args))
 
 
 def _legendre(n, m, cosine, n_max):
