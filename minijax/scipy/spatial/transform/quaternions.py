@@ -53,7 +53,7 @@ def made_canonical(quat):
     The order in which they are looked at is w, x, y, z.
     """
     first = jnp.roll(quat, 1, -1)
-    place = jnp.argmax(first != 0, -1)[..., None]
+    place = jnp.argmax(abs(first) > 0, -1)[..., None]
     leading = jnp.take_along_axis(first, place, -1)
     return jnp.where(leading < 0, -quat, quat)
 
@@ -80,10 +80,10 @@ def from_matrix(matrix):
         [squares[0], xy, xz, x], [xy, squares[1], yz, y], [xz, yz, squares[2], z],
         [x, y, z, 1 + trace],
     ]  # fmt: skip
-    rows = jnp.stack([jnp.stack(row, -1) for row in rows], -2)
+    quats = jnp.stack([jnp.stack(row, -1) for row in rows], -2)
     largest = jnp.argmax(jnp.stack([m[0, 0], m[1, 1], m[2, 2], trace], -1), -1)
-    row = jnp.take_along_axis(rows, largest[..., None, None], -2)
-    return normalized(row[..., 0, :])
+    best = jnp.take_along_axis(quats, largest[..., None, None], -2)
+    return normalized(best[..., 0, :])
 
 
 def to_vector(quat, degrees):

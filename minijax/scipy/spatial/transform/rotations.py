@@ -234,5 +234,5 @@ class Slerp(NamedTuple):
         place = jnp.maximum(jnp.searchsorted(self.times, each) - 1, 0)
         part = (each - self.times[place]) / self.timedelta[place]
         further = Rotation.from_rotvec(self.rotvecs[place] * part[:, None])
-        found = self.rotations[place] * further
-        return found if when.ndim else found[0]
+        found = Rotation(self.rotations.quat[place]) * further
+        return found if when.ndim else Rotation(found.quat[0])
