@@ -11,7 +11,6 @@ LATER = {
         stage_p
     """,
     "minijax.debug": "inspect_array_sharding",
-    "minijax.scipy": "spatial",
     "minijax.extend.core.primitives": "empty2_p sharding_constraint_p",
     "minijax.interpreters.ad": "jvp linearize",
     "minijax.interpreters.batching": "register_vmappable unregister_vmappable",

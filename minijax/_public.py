@@ -242,6 +242,10 @@ PUBLIC: dict[str, dict[str, str]] = {
         "nan_checks": "minijax.experimental.checkify.checking",
         "user_checks": "minijax.experimental.checkify.checking",
     },
+    "minijax.experimental.mesh_utils": {
+        "create_device_mesh": "minijax.experimental.mesh_utils.grids",
+        "create_hybrid_device_mesh": "minijax.experimental.mesh_utils.grids",
+    },
     "minijax.experimental.multihost_utils": {
         "assert_equal": "minijax.ranks.multihost",
         "broadcast_one_to_all": "minijax.ranks.multihost",
@@ -249,6 +253,15 @@ PUBLIC: dict[str, dict[str, str]] = {
         "host_local_array_to_global_array": "minijax.ranks.multihost",
         "process_allgather": "minijax.ranks.multihost",
         "sync_global_devices": "minijax.ranks.multihost",
+    },
+    "minijax.experimental.ode": {
+        "odeint": "minijax.experimental.ode.adjoints",
+    },
+    "minijax.experimental.pjit": {
+        "pjit": "minijax.experimental.pjit.older",
+    },
+    "minijax.experimental.shard_map": {
+        "shard_map": "minijax.experimental.shard_map.older",
     },
     "minijax.export": {
         "Exported": "minijax.exporting.exported",
@@ -1513,6 +1526,11 @@ PUBLIC: dict[str, dict[str, str]] = {
         "bicgstab": "minijax.scipy.sparse.linalg.iterations",
         "cg": "minijax.scipy.sparse.linalg.iterations",
         "gmres": "minijax.scipy.sparse.linalg.iterations",
+    },
+    "minijax.scipy.spatial": {},
+    "minijax.scipy.spatial.transform": {
+        "Rotation": "minijax.scipy.spatial.transform.rotations",
+        "Slerp": "minijax.scipy.spatial.transform.rotations",
     },
     "minijax.scipy.special": {
         "bernoulli": "minijax.scipy.special.borrowed",

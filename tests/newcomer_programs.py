@@ -933,6 +933,302 @@ def experts_of_their_rows(jax):
     }
 
 
+# Longer programs: models, samplers, searches and solvers.
+
+
+@program
+def digits_from_a_code(jax):
+    """Page "jax.random module": a variational autoencoder with a key for each step."""
+    jnp, random, lax = jax.numpy, jax.random, jax.lax
+    stax = import_module(f"{jax.__name__}.example_libraries.stax")
+    halves = stax.parallel(stax.Dense(2), stax.serial(stax.Dense(2), stax.Softplus))
+    layers = stax.Dense(6), stax.Relu, stax.FanOut(2), halves
+    init, encode = stax.serial(*layers)
+    other_init, decode = stax.serial(stax.Dense(6), stax.Tanh, stax.Dense(9))
+    key = random.key(0)
+    images = random.uniform(random.fold_in(key, 1), (8, 9)) > 0.6
+
+    def bound(params, key):
+        mean, variance = encode(params[0], images.astype(jnp.float32))
+        code = mean + jnp.sqrt(variance) * random.normal(key, mean.shape)
+        logits = decode(params[1], code)
+        likelihood = -jnp.logaddexp(0.0, jnp.where(images, -1.0, 1.0) * logits).sum()
+        distance = 0.5 * (mean**2 + variance - 1.0 - jnp.log(variance)).sum()
+        return (likelihood - distance) / len(images)
+
+    def step(i, params):
+        slope = jax.grad(bound)(params, random.fold_in(key, i))
+        return jax.tree.map(lambda p, g: p + 0.1 * g, params, slope)
+
+    first, second = random.split(random.fold_in(key, 2))
+    start = init(first, (8, 9))[1], other_init(second, (8, 2))[1]
+    last = lax.fori_loop(0, 20, jax.jit(step), start)
+    values = [bound(params, key) for params in (start, last)]
+    return {"better": values[1] > values[0], "bound": values, "last": last[1]}
+
+
+@program
+def a_process_of_points(jax):
+    """Page "jax.scipy module": a Gaussian process, its likelihood and predictions."""
+    jnp, linalg = jax.numpy, import_module(f"{jax.__name__}.scipy.linalg")
+    x = jnp.array([0.3, 1.1, 1.9, 3.2, 4.4])
+    y, far = jnp.sin(x), jnp.linspace(0.0, 5.0, 4)
+
+    def covariance(params, a, b):
+        def kernel(p, q):
+            return params["size"] ** 2 * jnp.exp(-(((p - q) / params["width"]) ** 2))
+
+        return jax.vmap(jax.vmap(kernel, (None, 0)), (0, None))(a, b)
+
+    def factor(params):
+        noisy = covariance(params, x, x) + params["noise"] ** 2 * jnp.eye(len(x))
+        return linalg.cholesky(noisy, lower=True)
+
+    def loss(params):
+        root = factor(params)
+        white = linalg.solve_triangular(root, y, lower=True)
+        return 0.5 * white @ white + jnp.log(jnp.diag(root)).sum()
+
+    params = {"size": 1.0, "width": 1.0, "noise": 0.1}
+    params = jax.tree.map(jnp.float32, params)
+    slope = jax.jit(jax.grad(loss))(params)
+    across = covariance(params, far, x)
+    mean = across @ linalg.cho_solve((factor(params), True), y)
+    white = linalg.solve_triangular(factor(params), across.T, lower=True)
+    spread = params["size"] ** 2 - (white**2).sum(0)
+    return {"loss": loss(params), "slope": slope, "mean": mean, "spread": spread}
+
+
+@program
+def a_sampler_with_momentum(jax):
+    """Page "jax.lax.scan": Hamiltonian Monte Carlo, some chains at once."""
+    jnp, random, lax = jax.numpy, jax.random, jax.lax
+    add = jax.tree.map
+
+    def log_density(q):
+        return -0.5 * (q["a"] ** 2).sum() - 2.0 * (q["b"] - q["a"].sum()) ** 2
+
+    slope = jax.grad(log_density)
+
+    def leap(i, pair):
+        q, p = pair
+        p = add(lambda p, g: p + 0.1 * g, p, slope(q))
+        q = add(lambda q, p: q + 0.2 * p, q, p)
+        return q, add(lambda p, g: p + 0.1 * g, p, slope(q))
+
+    def energy(q, p):
+        return log_density(q) - 0.5 * sum((x**2).sum() for x in jax.tree.leaves(p))
+
+    def step(state, key):
+        q, taken = state
+        leaves, tree = jax.tree.flatten(q)
+        *keys, last = random.split(key, len(leaves) + 1)
+        p = [random.normal(key, x.shape) for key, x in zip(keys, leaves)]
+        p = jax.tree.unflatten(tree, p)
+        moved = lax.fori_loop(0, 4, leap, (q, p))
+        good = jnp.log(random.uniform(last)) < energy(*moved) - energy(q, p)
+        q = add(lambda new, old: jnp.where(good, new, old), moved[0], q)
+        return (q, taken + good), q["b"]
+
+    @jax.vmap
+    def chain(key):
+        start = {"a": jnp.zeros(2), "b": jnp.zeros(())}, 0
+        return lax.scan(step, start, random.split(key, 6))
+
+    (q, taken), path = jax.jit(chain)(random.split(random.key(4), 3))
+    return {"q": q, "taken": taken, "path": path}
+
+
+@program
+def words_by_beams(jax):
+    """Page "jax.lax.top_k": a beam search in a while loop, with beams that end."""
+    jnp, lax = jax.numpy, jax.lax
+    beams, words, end, longest = 3, 5, 0, 6
+    table = jax.random.normal(jax.random.key(2), (words, words)) * 2.0
+
+    def going(state):
+        i, _, _, done = state
+        return (i < longest) & ~done.all()
+
+    def extend(state):
+        i, scores, texts, done = state
+        logs = jax.nn.log_softmax(table[texts[:, i - 1]])
+        stays = jnp.where(jnp.arange(words) == end, 0.0, -jnp.inf)
+        logs = jnp.where(done[:, None], stays, logs)
+        scores, places = lax.top_k((scores[:, None] + logs).ravel(), beams)
+        parents, word = places // words, places % words
+        texts = texts[parents].at[:, i].set(word)
+        return i + 1, scores, texts, done[parents] | (word == end)
+
+    texts = jnp.zeros((beams, longest), jnp.int32).at[:, 0].set(3)
+    scores = jnp.where(jnp.arange(beams) == 0, 0.0, -jnp.inf)
+    start = 1, scores, texts, jnp.zeros(beams, bool)
+    i, scores, texts, done = jax.jit(lax.while_loop, static_argnums=(0, 1))(
+        going, extend, start
+    )
+    return {"length": i, "scores": scores, "texts": texts, "done": done}
+
+
+@program
+def keys_and_values_are_kept(jax):
+    """Page "jax.lax.dynamic_update_slice": attention, at once and word by word."""
+    jnp, lax, random = jax.numpy, jax.lax, jax.random
+    size, heads, length = 8, 2, 5
+    names = "query key value out".split()
+    shapes = [(2, size, heads, size // heads)] * 3 + [(2, heads, size // heads, size)]
+    keys = random.split(random.key(5), 5)
+    layers = {n: random.normal(k, s) / 3 for n, k, s in zip(names, keys, shapes)}
+    x = random.normal(keys[4], (length, size))
+
+    def attend(layer, x, kept=None, i=0):
+        q, k, v = (jnp.einsum("td,dhk->thk", x, layer[n]) for n in names[:3])
+        if kept is not None:
+            k, v = kept = [
+                lax.dynamic_update_slice(old, new, (i, 0, 0))
+                for old, new in zip(kept, (k, v))
+            ]
+        seen = jnp.arange(len(k)) <= jnp.arange(len(q))[:, None] + i
+        scores = jnp.einsum("thk,shk->hts", q, k) / jnp.sqrt(size // heads)
+        weights = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf), axis=-1)
+        return x + jnp.einsum("hts,shk,hkd->td", weights, v, layer["out"]), kept
+
+    @jax.jit
+    def at_once(layers, x):
+        return lax.scan(lambda x, layer: (attend(layer, x)[0], None), x, layers)[0]
+
+    def word(kept, given):
+        x, i = given
+
+        def layer(x, given):
+            return attend(given[0], x, given[1], i)
+
+        x, kept = lax.scan(layer, x[None], (layers, kept))
+        return kept, x[0]
+
+    kept = [jnp.zeros((2, length, heads, size // heads))] * 2
+    slowly = jax.jit(lambda kept: lax.scan(word, kept, (x, jnp.arange(length))))(kept)
+    whole = at_once(layers, x)
+    slope = jax.grad(lambda layers: (at_once(layers, x) ** 2).mean())(layers)
+    same = jnp.allclose(whole, slowly[1], atol=1e-5)
+    return {"whole": whole, "same": same, "slope": slope}
+
+
+@program
+def no_example_stands_out(jax):
+    """Page "jax.vmap": gradients of single examples, clipped, added, with noise."""
+    jnp, random, tree = jax.numpy, jax.random, jax.tree
+    keys = random.split(random.key(6), 4)
+    x, y = random.normal(keys[0], (6, 3)), random.bernoulli(keys[1], 0.5, (6,))
+    params = {"w": random.normal(keys[2], (3,)), "b": jnp.zeros(())}
+
+    def loss(params, x, y):
+        logit = x @ params["w"] + params["b"]
+        return -jax.nn.log_sigmoid(jnp.where(y, logit, -logit))
+
+    def clipped(params, x, y):
+        slope = jax.grad(loss)(params, x, y)
+        length = jnp.sqrt(tree.reduce(lambda s, g: s + (g**2).sum(), slope, 0.0))
+        return tree.map(lambda g: g / jnp.maximum(1.0, length / 0.5), slope)
+
+    @jax.jit
+    def update(params, key):
+        slopes = jax.vmap(clipped, (None, 0, 0))(params, x, y)
+        leaves, shape = tree.flatten(tree.map(lambda g: g.sum(0), slopes))
+        noise = zip(leaves, random.split(key, len(leaves)))
+        noisy = [g + 0.1 * random.normal(key, g.shape) for g, key in noise]
+        step = tree.unflatten(shape, noisy)
+        return tree.map(lambda p, g: p - 0.2 * g / len(x), params, step)
+
+    return update(update(params, keys[3]), keys[0])
+
+
+@program
+def a_motion_and_its_gradient(jax):
+    """Page "jax.experimental.ode": a neural differential equation is fitted."""
+    jnp, ode = jax.numpy, import_module(f"{jax.__name__}.experimental.ode")
+    key, times = jax.random.key(7), jnp.linspace(0.0, 1.0, 4)
+    params = {"w": jax.random.normal(key, (2, 2)), "b": jnp.array([0.1, -0.2])}
+
+    def motion(y, t, params):
+        return jnp.tanh(params["w"] @ y + params["b"]) * (1.0 + t)
+
+    def loss(params, start, times):
+        path = ode.odeint(motion, start, times, params, rtol=1e-5, atol=1e-5)
+        return ((path - jnp.array([1.0, 0.5])) ** 2).mean(), path
+
+    slope = jax.value_and_grad(loss, (0, 1, 2), has_aux=True)
+    (value, path), slopes = jax.jit(slope)(params, jnp.array([0.5, -0.5]), times)
+    return {"loss": value, "path": path, "slopes": slopes}
+
+
+@program
+def layers_in_parts(jax):
+    """Page "jax.sharding module": parameters and their moments lie in parts."""
+    jnp, lax = jax.numpy, jax.lax
+    utils = import_module(f"{jax.__name__}.experimental.mesh_utils")
+    devices = jax.devices()
+    mesh = jax.sharding.Mesh(utils.create_device_mesh((len(devices),)), ("parts",))
+    P = jax.sharding.PartitionSpec
+    cut, whole = (jax.sharding.NamedSharding(mesh, p) for p in (P("parts"), P()))
+    params = {"in": jnp.ones((4, 6)) / 4, "out": jnp.linspace(-1.0, 1.0, 6)}
+    layout = jax.tree.map(lambda p: cut if p.ndim > 1 else whole, params)
+    params = jax.device_put(params, layout)
+    x = jax.device_put(jnp.arange(8.0).reshape(2, 4) / 8, cut)
+
+    def loss(params, x):
+        hidden = jnp.tanh(x @ params["in"])
+        hidden = lax.with_sharding_constraint(hidden, cut)
+        return ((hidden @ params["out"] - 1.0) ** 2).mean()
+
+    def step(params, moments, x):
+        value, slope = jax.value_and_grad(loss)(params, x)
+        moments = jax.tree.map(lambda m, g: 0.9 * m + g, moments, slope)
+        moved = jax.tree.map(lambda p, m: p - 0.1 * m, params, moments)
+        return moved, moments, value
+
+    step = jax.jit(step, out_shardings=(layout, layout, whole), donate_argnums=(0, 1))
+    moments, losses = jax.tree.map(jnp.zeros_like, params), []
+    for _ in range(3):
+        params, moments, value = step(params, moments, x)
+        losses.append(value)
+    parts = [shard.data.shape for shard in params["in"].addressable_shards]
+    return {"losses": losses, "params": params, "parts": parts}
+
+
+@program
+def centres_of_clusters(jax):
+    """Page "jax.lax.while_loop": k-means until it stands still, from several starts."""
+    jnp, random, lax = jax.numpy, jax.random, jax.lax
+    ops = import_module(f"{jax.__name__}.ops")
+    middles = jnp.repeat(jnp.arange(3.0) * 4, 4)
+    x = random.normal(random.key(8), (12, 2)) + middles[:, None]
+
+    def nearest(centres):
+        distances = jnp.linalg.norm(x[:, None] - centres, axis=-1)
+        return distances.argmin(1), distances.min(1).mean()
+
+    def improved(state):
+        centres, _, error, n = state
+        own, found = nearest(centres)
+        sizes = ops.segment_sum(jnp.ones(len(x)), own, 3)[:, None]
+        sums = ops.segment_sum(x, own, 3)
+        return jnp.where(sizes > 0, sums / sizes, centres), error, found, n + 1
+
+    def going(state):
+        return state[1] - state[2] > 1e-5
+
+    @jax.jit
+    def cluster(key):
+        start = random.choice(key, x, (3,), replace=False), jnp.inf, 1e9, 0
+        centres, _, error, n = lax.while_loop(going, improved, improved(start))
+        return centres, error, n
+
+    centres, errors, steps = jax.vmap(cluster)(random.split(random.key(9), 4))
+    best = errors.argmin()
+    own, centres = nearest(centres[best])[0], centres[best]
+    return {"errors": errors, "steps": steps, "best": centres, "own": own}
+
+
 SUBJECTS = {
     "own rules": ("Custom", "jax.custom"),
     "forgetting": ("Gradient checkpointing",),

@@ -78,5 +78,5 @@ def test_other_names_are_unknown_as_always():
         ImportError, match="cannot import name 'sinn' from 'minijax.num"
     ):
         exec("from minijax.numpy import sinn")
-    with pytest.raises(ModuleNotFoundError, match="named .minijax.scipy.spatial."):
-        importlib.import_module("minijax.scipy.spatial")
+    with pytest.raises(ModuleNotFoundError, match="named .minijax.scipy.odr."):
+        importlib.import_module("minijax.scipy.odr")

@@ -18,12 +18,14 @@ DOORS = frozenset(
     errors experimental export extend extend/backend extend/core extend/core/primitives
     example_libraries example_libraries/optimizers example_libraries/stax
     extend/linear_util extend/random extend/source_info_util flatten_util distributed
-    experimental/multihost_utils experimental/checkify
+    experimental/multihost_utils experimental/checkify experimental/ode
+    experimental/mesh_utils experimental/pjit experimental/shard_map
     image interpreters interpreters/ad interpreters/batching lax lax/linalg nn
     nn/initializers numpy numpy/fft numpy/linalg ops random scipy scipy/fft scipy/signal
     scipy/linalg scipy/special scipy/stats
     scipy/optimize scipy/integrate scipy/ndimage scipy/interpolate
     scipy/cluster scipy/cluster/vq scipy/sparse scipy/sparse/linalg
+    scipy/spatial scipy/spatial/transform
     profiler sharding stages test_util tree tree_util typing
     """.split()
 )  # what users import, under the paths that JAX has: from the top of the package

@@ -166,7 +166,7 @@ def setdiff1d(
     return _selected(values, wanted, size, 0 if fill_value is None else fill_value)[0]
 
 
-class UniqueAllResult(NamedTuple):
+class _UniqueAllResult(NamedTuple):
     """Values, where they stand first, which each element is, and how often."""
 
     values: Array
@@ -175,14 +175,14 @@ class UniqueAllResult(NamedTuple):
     counts: Array
 
 
-class UniqueCountsResult(NamedTuple):
+class _UniqueCountsResult(NamedTuple):
     """Values, and how often each occurs."""
 
     values: Array
     counts: Array
 
 
-class UniqueInverseResult(NamedTuple):
+class _UniqueInverseResult(NamedTuple):
     """Values, and which of them each element is."""
 
     values: Array
@@ -191,35 +191,35 @@ class UniqueInverseResult(NamedTuple):
 
 def unique_all(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueAllResult:
+) -> _UniqueAllResult:
     """Return each value once, with everything that `unique` knows of it.
 
     Reference: ``jax.numpy.unique_all``.
     """
     how: Any = {"equal_nan": False, "size": size, "fill_value": fill_value}
-    return UniqueAllResult(*unique(x, True, True, True, **how))
+    return _UniqueAllResult(*unique(x, True, True, True, **how))
 
 
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueCountsResult:
+) -> _UniqueCountsResult:
     """Return each value once, and how often it occurs.
 
     Reference: ``jax.numpy.unique_counts``.
     """
     how: Any = {"equal_nan": False, "size": size, "fill_value": fill_value}
-    return UniqueCountsResult(*unique(x, return_counts=True, **how))
+    return _UniqueCountsResult(*unique(x, return_counts=True, **how))
 
 
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueInverseResult:
+) -> _UniqueInverseResult:
     """Return each value once, and which of them each element is.
 
     Reference: ``jax.numpy.unique_inverse``.
     """
     how: Any = {"equal_nan": False, "size": size, "fill_value": fill_value}
-    return UniqueInverseResult(*unique(x, return_inverse=True, **how))
+    return _UniqueInverseResult(*unique(x, return_inverse=True, **how))
 
 
 def unique_values(

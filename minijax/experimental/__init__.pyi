@@ -3,4 +3,8 @@
 from minijax.callbacks.primitives import io_callback as io_callback
 from minijax.discovery.automatic import autojit as autojit
 from minijax.experimental import checkify as checkify
+from minijax.experimental import mesh_utils as mesh_utils
 from minijax.experimental import multihost_utils as multihost_utils
+from minijax.experimental import ode as ode
+from minijax.experimental import pjit as pjit
+from minijax.experimental import shard_map as shard_map

@@ -43,7 +43,8 @@ def array(
     Args:
       object: a number, an array, anything that NumPy sees as an array (a buffer, an
         object with ``__array__``), or nested sequences of them, tracers among them.
-      dtype: dtype of the result; by default the one that the numbers promote to.
+      dtype: dtype of the result; by default the one that the numbers promote to. Text
+        is read as numbers of this dtype, as NumPy does, and refused without one.
       copy: whether an array that fits already is copied.
       order: ``"K"`` or None; how an array lies in memory is not the user's choice.
       ndmin: the least number of axes; new ones stand in front.
@@ -117,6 +118,8 @@ def from_object(object, dtype):
     if isinstance(object, SEQUENCES):
         return _from_sequence(object, dtype)
     object = seen_as_array(object)
+    if dtype is not None and _is_text(object):
+        object = np.asarray(object, check_dtype(dtype, "array"))
     aval = typeof(object)
     if dtype is None or (getattr(dtype, "names", None) and dtype == aval.dtype):
         return as_array(_without_python_number(object))  # keys stay what they are
@@ -139,7 +142,8 @@ def _without_python_number(x):
 def _from_sequence(sequence, dtype):
     leaves = list(_leaves(sequence))
     for leaf in {type(leaf): leaf for leaf in leaves}.values():
-        typeof(leaf)  # raises for what is no array, and for masked ones
+        if dtype is None or not _is_text(leaf):  # NumPy reads text as numbers
+            typeof(leaf)  # raises for what is no array, and for masked ones
     if dtype is None:
         check_dtypes("array", leaves)
         dtype = common_type(*leaves)[0] if leaves else float
@@ -148,6 +152,11 @@ def _from_sequence(sequence, dtype):
         return as_array(np.array(sequence, dtype))
     rows = [from_object(row, dtype) for row in sequence]
     return lax.concatenate([lax.expand_dims(row, (0,)) for row in rows], 0)
+
+
+def _is_text(x):
+    is_numpy = isinstance(x, (np.ndarray, np.generic))
+    return isinstance(x, (str, bytes)) or is_numpy and x.dtype.kind in "SU"
 
 
 def _leaves(sequence):

@@ -6,6 +6,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.array import ArrayImpl, computations, shape_rules
+from minijax.arrays.placement import default_placement, host_device
 from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var
 from minijax.passes.sweeping import constant, literal, stretched_to
 
@@ -29,8 +30,14 @@ def fold_constants(sweep, eqn):
     if sum(var.aval.size for var in eqn.outvars) > size:
         return None
     results = computed(eqn, operands)
-    pairs = zip(results, eqn.outvars)
-    return [constant(sweep, ArrayImpl(x, var.aval)) for x, var in pairs]
+    pairs, here = zip(results, eqn.outvars), _place_of_numbers()
+    return [constant(sweep, ArrayImpl(x, var.aval, here)) for x, var in pairs]
+
+
+def _place_of_numbers():
+    """Return where NumPy's numbers may lie: by default, if that is a CPU."""
+    place = default_placement()
+    return place if place.device.platform == "cpu" else host_device().committed
 
 
 def known_value(sweep, atom):

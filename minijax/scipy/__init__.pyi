@@ -9,5 +9,6 @@ from minijax.scipy import ndimage as ndimage
 from minijax.scipy import optimize as optimize
 from minijax.scipy import signal as signal
 from minijax.scipy import sparse as sparse
+from minijax.scipy import spatial as spatial
 from minijax.scipy import special as special
 from minijax.scipy import stats as stats

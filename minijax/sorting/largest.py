@@ -116,7 +116,7 @@ top_k_p = Primitive("top_k")
 shape_rules[top_k_p] = _top_k_shape
 
 
-def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
     """Return the `k` largest elements along an axis, and their places.
 
     Args:
@@ -124,14 +124,16 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
       k: how many.
       axis: along which.
 
+    Returns:
+      A list of the elements and their places.
+
     Reference: ``jax.lax.top_k``.
     """
     k = as_integer(k, "k of top_k")
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
     axis = canonicalize_axis(axis, typeof(operand).ndim)
-    values, places = top_k_p.bind(operand, k=k, axis=axis)
-    return values, places
+    return list(top_k_p.bind(operand, k=k, axis=axis))
 
 
 def made_of(primitive, function):
@@ -230,7 +232,7 @@ def approx_max_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """Return the `k` largest floats along an axis, and their places.
 
     Args:
@@ -243,7 +245,7 @@ def approx_max_k(
 
     Reference: ``jax.lax.approx_max_k``.
     """
-    values, places = approx_top_k_p.bind(
+    found = approx_top_k_p.bind(
         operand,
         k=as_integer(k, "k"),
         reduction_dimension=as_integer(reduction_dimension, "an axis"),
@@ -252,7 +254,7 @@ def approx_max_k(
         reduction_input_size_override=reduction_input_size_override,
         aggregate_to_topk=aggregate_to_topk,
     )
-    return values, places
+    return list(found)
 
 
 def approx_min_k(
@@ -262,14 +264,14 @@ def approx_min_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """Return the `k` smallest floats along an axis, and their places.
 
     The arguments are those of `approx_max_k`.
 
     Reference: ``jax.lax.approx_min_k``.
     """
-    values, places = approx_top_k_p.bind(
+    found = approx_top_k_p.bind(
         operand,
         k=as_integer(k, "k"),
         reduction_dimension=as_integer(reduction_dimension, "an axis"),
@@ -278,4 +280,4 @@ def approx_min_k(
         reduction_input_size_override=reduction_input_size_override,
         aggregate_to_topk=aggregate_to_topk,
     )
-    return values, places
+    return list(found)

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import warnings
 from importlib.util import find_spec
 
 import jax
@@ -23,7 +24,10 @@ def pair(space, name):
     theirs = jax
     for part in space.split(".")[1:]:
         theirs = importlib.import_module(f"{theirs.__name__}.{part}")
-    return getattr(importlib.import_module(space), name), getattr(theirs, name, MISSING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of names in experimental
+        theirs = getattr(theirs, name, MISSING)
+    return getattr(importlib.import_module(space), name), theirs
 
 
 def parameters(function):

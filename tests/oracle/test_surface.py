@@ -70,6 +70,7 @@ KEYWORDS = {
     "vmap": {"sum_match": NAMED_AXES},
     "core.eval_jaxpr": {"propagate_source_info": "equations keep their lines"},
     "dlpack.from_dlpack": {"external_array": "it goes by position"},
+    "experimental.pjit.pjit": {"compiler_options": "options of XLA's compiler"},
     "export.export": {"_override_lowering_rules": "of JAX's own tests"},
     "lax.all_gather": {"to": NAMED_AXES},
     "lax.reduce_sum": {"out_sharding": SHARDED},

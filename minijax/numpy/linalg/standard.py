@@ -22,7 +22,7 @@ from minijax.numpy.shapes import arraylike
 from minijax.typing import ArrayLike
 
 
-class _EigResult(NamedTuple):
+class EigResult(NamedTuple):
     """Eigenvalues and eigenvectors."""
 
     eigenvalues: Array
@@ -38,7 +38,7 @@ def eig(a: ArrayLike) -> Any:
     Reference: ``jax.numpy.linalg.eig``.
     """
     [x] = promote_dtypes_inexact(arraylike("linalg.eig", a))
-    return _EigResult(*_general.eig(x, compute_left_eigenvectors=False))
+    return EigResult(*_general.eig(x, compute_left_eigenvectors=False))
 
 
 def eigvals(a: ArrayLike) -> Array:

@@ -39,7 +39,7 @@ def _values(x):
     return w
 
 
-def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
+def schur(a: ArrayLike, output: str = "real") -> list[Array]:
     """Return Schur forms t and unitary matrices z with ``a = z @ t @ z.mT.conj()``.
 
     Args:
@@ -58,8 +58,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
             f"output={output!r}."
         )
     x = jnp.asarray(a)
-    t, z = _schur_forms.schur(_complex(x)[0] if output == "complex" else x)
-    return t, z
+    return list(_schur_forms.schur(_complex(x)[0] if output == "complex" else x))
 
 
 def rsf2csf(
@@ -250,7 +249,8 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any
     x = jnp.asarray(A)
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
         raise ValueError("expected square array_like input")
-    t, z = rsf2csf(*schur(x))
+    [t, z] = schur(x)
+    t, z = rsf2csf(t, z)
     f, least = _recurrence(jnp.diag(func(jnp.diagonal(t))).astype(t.dtype), t)
     f = z @ f @ adjoint(z)
     if disp:

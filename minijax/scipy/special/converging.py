@@ -106,14 +106,20 @@ def without_slope(name, argument):
     return rule
 
 
-def in_float32(function):
-    """Return a function that computes numbers of 16 bits with 32 bits."""
+def in_float32(function, weak=True):
+    """Return a function that computes numbers of 16 bits with 32 bits.
+
+    Args:
+      function: of arrays of one dtype.
+      weak: whether the result is weak if all arguments are.
+    """
 
     def wide(*args):
-        dtype, weak = args[0].dtype, all(typeof(x).weak_type for x in args)
+        dtype = args[0].dtype
+        keeps = weak and all(typeof(x).weak_type for x in args)
         args = jnp.broadcast_arrays(*args)
         if dtype.itemsize <= 2:
             args = (x.astype("float32") for x in args)
-        return as_type(function(*args), dtype, weak)
+        return as_type(function(*args), dtype, keeps)
 
     return wide

@@ -66,7 +66,7 @@ def _relative_entropy(p, q):
     both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     p, q = jnp.where(both, p, 1), jnp.where(both, q, 1)
     terms = _x_log_x(p) - xlogy(p, q)
-    return jnp.where(both, terms, jnp.where(none, 0, np.inf)).astype(p.dtype)
+    return jnp.where(both, terms, jnp.where(none, 0, np.inf))
 
 
 def _divergence(p, q):

@@ -143,7 +143,7 @@ def _slope_of_series(factor):
     return rule
 
 
-_smooth_hypergeometric: Any = custom_jvp(in_float32(_hypergeometric))
+_smooth_hypergeometric: Any = custom_jvp(in_float32(_hypergeometric, weak=False))
 slopes(
     _smooth_hypergeometric,
     _slope_of_series(lambda n, a, b, c, x: (b + n - 1) / (c + n - 1) / n * x),

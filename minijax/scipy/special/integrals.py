@@ -87,9 +87,9 @@ def _dawson(x):
     return jnp.where(near, series, _faddeeva(lax.complex(x, zero)).imag * (_ROOT / 2))
 
 
-_smooth_scaled_complement: Any = custom_jvp(in_float32(_scaled_complement))
+_smooth_scaled_complement: Any = custom_jvp(in_float32(_scaled_complement, weak=False))
 slopes(_smooth_scaled_complement, lambda y, x: 2 * x * y - 2 / _ROOT)
-_smooth_dawson: Any = custom_jvp(in_float32(_dawson))
+_smooth_dawson: Any = custom_jvp(in_float32(_dawson, weak=False))
 slopes(_smooth_dawson, lambda y, x: 1 - 2 * x * y)
 
 
@@ -136,7 +136,7 @@ def _of_order(n, x):
     return jnp.where(n == 0, lax.exp(-x) / x, found)
 
 
-_smooth_exponential_integral: Any = custom_jvp(in_float32(_of_order))
+_smooth_exponential_integral: Any = custom_jvp(in_float32(_of_order, weak=False))
 slopes(
     _smooth_exponential_integral,
     lambda y, n, x: lax.full_like(x, np.nan),
@@ -159,7 +159,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
 exp1 = _of_reals(
     "exp1",
     "the exponential integral of order 1",
-    lambda x: _smooth_exponential_integral(lax.full_like(x, 1), x),
+    lambda x: expn(1, x),
 )
 
 
@@ -173,11 +173,9 @@ def _principal_integral(x):
     return jnp.where(x > 0, positive, negative)
 
 
-_smooth_principal_integral: Any = custom_jvp(in_float32(_principal_integral))
-slopes(_smooth_principal_integral, lambda y, x: lax.exp(x) / x)
-expi = _of_reals(
-    "expi", "the principal value of ``exp(t) / t``", _smooth_principal_integral
-)
+_smooth_principal: Any = custom_jvp(in_float32(_principal_integral, weak=False))
+slopes(_smooth_principal, lambda y, x: lax.exp(x) / x)
+expi = _of_reals("expi", "the principal value of ``exp(t) / t``", _smooth_principal)
 
 
 def _far_trigonometric(x):
@@ -223,9 +221,9 @@ def _cosine_integral(x):
     return jnp.where(jnp.isinf(x), 0, found)
 
 
-_smooth_sine_integral: Any = custom_jvp(in_float32(_sine_integral))
+_smooth_sine_integral: Any = custom_jvp(in_float32(_sine_integral, weak=False))
 slopes(_smooth_sine_integral, lambda y, x: jnp.sinc(x / math.pi))
-_smooth_cosine_integral: Any = custom_jvp(in_float32(_cosine_integral))
+_smooth_cosine_integral: Any = custom_jvp(in_float32(_cosine_integral, weak=False))
 slopes(_smooth_cosine_integral, lambda y, x: lax.cos(x) / x)
 
 
@@ -269,9 +267,9 @@ def _fresnel_cosine(x):
     return jnp.where(abs(x) < 1.3, near, lax.sign(x) * _fresnel_far(x).real)
 
 
-_smooth_fresnel_sine: Any = custom_jvp(in_float32(_fresnel_sine))
+_smooth_fresnel_sine: Any = custom_jvp(in_float32(_fresnel_sine, weak=False))
 slopes(_smooth_fresnel_sine, lambda y, x: lax.sin(x * x * (math.pi / 2)))
-_smooth_fresnel_cosine: Any = custom_jvp(in_float32(_fresnel_cosine))
+_smooth_fresnel_cosine: Any = custom_jvp(in_float32(_fresnel_cosine, weak=False))
 slopes(_smooth_fresnel_cosine, lambda y, x: lax.cos(x * x * (math.pi / 2)))
 
 
@@ -311,7 +309,7 @@ def _spence_slope(y, x):
     return jnp.where(one, -1, lax.log(safe) / (1 - safe))
 
 
-_spence_function: Any = custom_jvp(in_float32(_spence))
+_spence_function: Any = custom_jvp(in_float32(_spence, weak=False))
 slopes(_spence_function, _spence_slope)
 
 
@@ -352,7 +350,7 @@ def _owens_t(h, a):
     return lax.sign(a) * jnp.where(wide, other, found)
 
 
-_smooth_owen: Any = custom_jvp(in_float32(_owens_t))
+_smooth_owen: Any = custom_jvp(in_float32(_owens_t, weak=False))
 slopes(
     _smooth_owen,
     lambda y, h, a: (
@@ -381,7 +379,7 @@ def _kummer(a, b, x):
     return jnp.where(turned, lax.exp(x), 1) * found
 
 
-_smooth_kummer: Any = custom_jvp(in_float32(_kummer))
+_smooth_kummer: Any = custom_jvp(in_float32(_kummer, weak=False))
 slopes(
     _smooth_kummer,
     lambda y, a, b, x: lax.full_like(x, np.nan),

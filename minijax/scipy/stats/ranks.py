@@ -21,7 +21,7 @@ from minijax.typing import ArrayLike
 _METHODS = "average", "min", "max", "dense", "ordinal"
 
 
-class _ModeResult(NamedTuple):
+class ModeResult(NamedTuple):
     """Most frequent values, and how frequent they are."""
 
     mode: Array
@@ -75,9 +75,9 @@ def mode(
         x = x.reshape(len(x), math.prod(x.shape[1:]))
     if not x.size:
         dtype = jnp.result_type(float)
-        return _ModeResult(jnp.full(shape, np.nan, dtype), jnp.zeros(shape, dtype))
+        return ModeResult(jnp.full(shape, np.nan, dtype), jnp.zeros(shape, dtype))
     values, counts = vmap(_most_frequent, 1)(x)
-    return _ModeResult(values.reshape(shape), counts.reshape(shape))
+    return ModeResult(values.reshape(shape), counts.reshape(shape))
 
 
 def _most_frequent(x):

@@ -1,0 +1,10 @@
+# Made from chapters/33_library_rest.md by `make chapter`;
+# edit the chapter, not this file.
+"""Rotations.
+
+Reference: ``jax.scipy.spatial``.
+"""
+
+from minijax._lazy import namespace
+
+__getattr__, __dir__ = namespace(__name__)
