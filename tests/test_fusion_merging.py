@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minijax.fusion.alignment import _meet
+from minijax.fusion.loops import _meet
 from minijax.fusion.merging import same_bits, through_memory
 from minijax.kernels.building import KernelBuilder
 from minijax.kernels.interpreter import interpret
