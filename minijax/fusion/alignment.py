@@ -34,7 +34,7 @@ def in_same_loops(first, second, links):
       A `Candidate`; or None.
     """
     both = common_loops(first, second, links or shared_reads(first, second))
-    if both is None or all([outer < inner for outer, inner in both.orders]):
+    if both is None or all(outer < inner for outer, inner in both.orders):
         return both
     sizes = both.first.sizes
     order = sorted_axes([*range(len(sizes))], both.orders)
@@ -77,11 +77,11 @@ def is_near(both, target):
         return True
     first, sizes = both.first, both.first.sizes
     walks = [(folded, after) for folded, _, after in both.folds if after]
-    if any([elements(sizes, axes) > target.near for pair in walks for axes in pair]):
+    if any(elements(sizes, x) > target.near for walk in walks for x in walk):
         return False
     again = set().union(*[folded.intersection(after) for folded, after in walks])
     made = [x.buffer for x in both.links if again.intersection(x.made.place.axes)]
-    return all([first.cost(buffer, target) <= target.again for buffer in made])
+    return all(first.cost(buffer, target) <= target.again for buffer in made)
 
 
 def is_worth_it(both, link, target):

@@ -193,7 +193,7 @@ class Fusion:
         turned = out_of_rows(first, both.first, self.target)
         turned |= out_of_rows(second, both.second, self.target)
         gone = {x.buffer for x in links if not self.is_read_outside(x.buffer, (a, b))}
-        if not all([x in gone or x in self.light for x in turned]):
+        if not turned.issubset(gone.union(self.light)):
             return None
         return both.part(gone)
 
@@ -202,7 +202,7 @@ class Fusion:
         if buffer in self.uses.kept:
             return True
         readers = self.uses.readers.get(buffer, ())
-        return not all([self.leader[n] in leaders for n in readers])
+        return not all(self.leader[n] in leaders for n in readers)
 
     def is_handed_on(self, buffer):
         """Return whether one part stores a buffer and other ones load it."""

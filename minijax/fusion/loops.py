@@ -24,7 +24,7 @@ def _agree(maps, found):
 
 
 def with_new_loops(limits, home, maps, sizes):
-    """Return indices and sizes with a loop for each axis of which no link tells.
+    """Return indices and sizes with a loop for each axis of which no place tells.
 
     It is a loop of the same size along which the first part does not go yet, the
     innermost one; or a new one, outside of those of the axes that follow.
@@ -87,20 +87,26 @@ def _meet(made, place):
     return not gap or not gap % (math.gcd(*place.strides, *made.strides) or gap + 1)
 
 
-def aligned(first, second, links):
+def in_other_loops(first, second, home, maps, sizes):
+    """Return the `Candidate` of two parts in other loops, by their indices there."""
+    first, second = first.along(home, sizes), second.along(maps, sizes)
+    return Candidate(first, second, links_between(first, second))
+
+
+def aligned(first, second, places):
     """Return the indices of two parts in the loops of the second, and their sizes.
 
     A loop is split where that is needed. Indices are None along axes of the first part
-    of which no link tells. If there are no such loops, the result is None.
+    of which no pair of places tells. If there are no such loops, the result is None.
     """
     met, home = False, (None,) * len(first.sizes)
     maps, sizes = unit(len(second.sizes)), second.sizes
-    for _, made, read in [link for link in links if not link.read.guards]:
-        count = elements(first.sizes, made.place.axes)
-        cut = count == elements(second.sizes, read.place.axes)
+    for made, read in places:
+        count = elements(first.sizes, made.axes)
+        cut = count == elements(second.sizes, read.axes)
         while cut:
-            place = seen_along(read.place, maps, len(sizes))
-            found, cut = indices(place, sizes, made.place, first.sizes)
+            place = seen_along(read, maps, len(sizes))
+            found, cut = indices(place, sizes, made, first.sizes)
             if cut:
                 split, sizes = split_axis(cut[0], cut[1], sizes)
                 home, maps = [seen(x, split, len(sizes)) for x in (home, maps)]
@@ -114,21 +120,19 @@ def aligned(first, second, links):
 def common_loops(first, second, links):
     """Return two parts in the same loops, a `Candidate`; or None.
 
-    The loops are those of the second part, split where the first one's are shorter, and
-    more of them where the first one has more.
-
-    Args:
-      first, second: the parts.
-      links: between them.
+    The loops are those of the second part, or of the first if that goes along more
+    indices; they are split, or more of them, where the other part needs that.
     """
     plain = [link.is_plain and all(link.made.place.strides) for link in links]
     if plain and all(plain) and first.sizes == second.sizes:
         return Candidate(first, second, [x for x in links if x.buffer in first.made])
-    found = aligned(first, second, links)
-    return found and in_other_loops(first, second, *with_new_loops(first.sizes, *found))
-
-
-def in_other_loops(first, second, home, maps, sizes):
-    """Return the `Candidate` of two parts in other loops, by their indices there."""
-    first, second = first.along(home, sizes), second.along(maps, sizes)
-    return Candidate(first, second, links_between(first, second))
+    pair, turn = (first, second), 1
+    if math.prod(first.sizes) > math.prod(second.sizes):
+        pair, turn = (second, first), -1
+    told = [(x.made.place, x.read.place)[::turn] for x in links if not x.read.guards]
+    found = aligned(*pair, told)
+    if found is None:
+        return None
+    home, maps, sizes = with_new_loops(pair[0].sizes, *found)
+    home, maps = (home, maps)[::turn]
+    return in_other_loops(first, second, home, maps, sizes)

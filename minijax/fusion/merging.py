@@ -55,7 +55,7 @@ class Merger(NodeWriter):
     Attributes:
       sources: from the nodes of loads to their buffers.
       made: from buffers to lists of `Store`.
-      names: from nodes that launches stored to the names of their kernels.
+      names: pairs of a node that a launch stored and the name of its kernel, in order.
       ops: the number of scalar operations and of folds.
       folded: from nodes to the axes that are folded on the way to them, if any are.
       known: what has been written, so that equal nodes are one; nothing of a launch
@@ -183,9 +183,8 @@ def copies(k, other, nodes, maps, guards=()):
             new[node] = element(k, other.sources[node], node, maps, guards)
         else:
             new[node] = at_indices(k, node, tuple([new[x] for x in node.args]), maps)
-    for node, name in [*other.names.items()]:
-        if node in new:
-            k.names.setdefault(new[node], name)
+    names = [(new[node], name) for node, name in other.names if node in new]
+    k.names.update(dict.fromkeys(names))
     return new
 
 
@@ -262,7 +261,7 @@ def merged(part, wanted, cheap=None):
     used = {node.detail.parameter for node in nodes if node.op == "load"}
     used.update([store.parameter for store in outs])
     buffers = {x: buffer for (buffer, _), x in parameters.items() if x in used}
-    names = [*dict.fromkeys([name for x, name in k.names.items() if x in kept])]
+    names = [*dict.fromkeys([name for node, name in k.names if node in kept])]
     name = "_".join(names[:4]) + "_etc" * (len(names) > 4)
     kernel = Kernel(name, k.sizes, (*buffers,), nodes, (*outs,))
     return Launch(collapse(kernel), [*buffers.values()])

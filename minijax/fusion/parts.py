@@ -107,7 +107,7 @@ def part_of(launch):
     part.ops = len([node for node in nodes if node.op not in NO_WORK])
     for store in kernel.stores:
         part.made.setdefault(at[store.parameter], []).append(store)
-        part.names[store.node] = kernel.name
+        part.names[store.node, kernel.name] = None
     folds = [node for node in nodes if node.op == "fold"]
     if folds:
         [*map(part.note_folds, nodes)]
