@@ -193,7 +193,7 @@ class Fusion:
         turned = out_of_rows(first, both.first, self.target)
         turned |= out_of_rows(second, both.second, self.target)
         gone = {x.buffer for x in links if not self.is_read_outside(x.buffer, (a, b))}
-        if not turned.issubset(gone.union(self.light)):
+        if not all(x in gone or x in self.light for x in turned):
             return None
         return both.part(gone)
 
