@@ -4,8 +4,9 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import make_jaxpr
-from minijax.fusion.alignment import in_same_loops, links_between, sorted_axes
+from minijax.fusion.alignment import in_same_loops, sorted_axes
 from minijax.fusion.fusion_pass import fuse, uses_of
+from minijax.fusion.loops import links_between
 from minijax.fusion.merging import merged
 from minijax.fusion.parts import part_of
 from minijax.kernels.checking import check_kernel

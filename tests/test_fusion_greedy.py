@@ -3,7 +3,7 @@
 import pytest
 
 import minijax.numpy as jnp
-from minijax import grad, make_jaxpr
+from minijax import grad, lax, make_jaxpr
 from minijax.fusion.greedy import fuse_greedily
 from minijax.kernels.checking import check_kernel
 from minijax.kernels.program_steps import LoweredProgram, lower
@@ -69,7 +69,21 @@ def test_the_target_says_how_long_a_row_may_be():
     assert len(fuse_greedily(program, near).steps) == 3
 
 
-@pytest.mark.parametrize("f", [pieces, gaps, tricky, softmax, selu])
+def sought_backwards(x):
+    """An array that one reader walks forwards; another one seeks in it backwards."""
+    y = x.reshape(12) + 1.0
+    return lax.argmax(y[::-1], 0, "int32"), jnp.sign(y)
+
+
+def one_for_all(x):
+    """A whole array, and one that repeats one of its elements."""
+    y = x.reshape(12) * 2.0
+    return y, jnp.broadcast_to(y[1], (12,))
+
+
+@pytest.mark.parametrize(
+    "f", [pieces, gaps, tricky, softmax, selu, sought_backwards, one_for_all]
+)
 def test_results(f, monkeypatch):
     monkeypatch.setattr(fusion_cases, "FusedProgram", GreedyProgram)
     wrong, _ = fusion_cases.compare(make_jaxpr(f)(X), [X])

@@ -1,11 +1,8 @@
 """Numbers that do not go to memory are rounded as if they did."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from minijax.fusion.alignment import _meet
 from minijax.fusion.merging import same_bits, through_memory
 from minijax.kernels.building import KernelBuilder
 from minijax.kernels.interpreter import interpret
@@ -60,10 +57,3 @@ def test_halves(name):
 )
 def test_same_bits(made, read, wanted):
     assert same_bits(np.dtype(made), np.dtype(read)) is wanted
-
-
-def test_the_two_halves_of_a_scalar_never_meet():
-    """A key without axes is two words: no stride leads from one to the other."""
-    first, second = (SimpleNamespace(offset=n, strides=()) for n in (0, 1))
-    assert not _meet(first, second) and not _meet(second, first)
-    assert _meet(first, first)

@@ -10,11 +10,12 @@ from minijax.fusion.alignment import (
     grains,
     in_same_loops,
     is_better,
-    links_between,
     out_of_rows,
 )
-from minijax.fusion.merging import merged
-from minijax.fusion.parts import elements, part_of
+from minijax.fusion.index_maps import elements
+from minijax.fusion.loops import links_between
+from minijax.fusion.merging import NO_WORK, merged
+from minijax.fusion.parts import part_of
 from minijax.kernels.checking import check_kernel
 from minijax.kernels.program_steps import Launch
 from minijax.llvm.targets import current_target
@@ -45,11 +46,12 @@ class Uses(NamedTuple):
 def uses_of(program):
     """Return the `Uses` of a program."""
     kept, readers, writers, needs = {*program.outputs}, {}, {}, []
-    users, parts, tables = [set() for _ in program.steps], {}, {}
+    users, parts = [set() for _ in program.steps], {}
     for number, step in enumerate(program.steps):
-        part = part_of(step, tables) if isinstance(step, Launch) else None
+        part = part_of(step) if isinstance(step, Launch) else None
         if part:
-            parts[number], reads, writes = part, dict(part.loads), part.made
+            parts[number], writes = part, part.made
+            reads = dict.fromkeys(part.sources.values())
         else:
             reads, writes = {*step.reads}, {*step.writes}
             kept.update(reads)
@@ -81,9 +83,8 @@ class Fusion:
     Attributes:
       uses: what the program does with its buffers.
       light: from buffers to the part of a launch that makes one and nothing else, with
-        few operations, so that others may make the buffer again.
-      cheap: from buffers that are computed again wherever they are read to the part of
-        the launch that makes them.
+        few operations and no fold, so that others may make the buffer again.
+      cheap: those of them that are made again wherever they are read.
       parts: from the first number of those that became one to the `Part`.
       members: from such numbers to all numbers of the part.
       leader: for each step, the number by which its part is found.
@@ -106,7 +107,7 @@ class Fusion:
             if len(numbers) > 1:
                 self.join_readers(numbers)
         for buffer in self.uses.makers:
-            if self.is_handed_on(buffer):
+            if buffer in self.light and self.is_handed_on(buffer):
                 self.cheap |= self.made_again(buffer)
 
     def __str__(self):
@@ -115,7 +116,8 @@ class Fusion:
 
     def launch(self, number):
         """Return the launch of a part, with all that it makes."""
-        return merged(self.parts[number], self.parts[number].made)
+        part = self.parts[number]
+        return merged(part, {buffer for buffer, _ in part.stores})
 
     def leaders(self, numbers):
         """Return the parts of some launches by their numbers, the last one first."""
@@ -125,7 +127,7 @@ class Fusion:
     def join_makers(self, number):
         """Join a launch with the parts that make what it reads."""
         makers = self.uses.makers
-        found = [makers[b] for b, _ in self.parts[number].loads if b in makers]
+        found = [makers[b] for b in self.parts[number].sources.values() if b in makers]
         for other in self.leaders(found):
             self.join(other, self.leader[number])
 
@@ -175,7 +177,7 @@ class Fusion:
         to when it is not whole."""
         if not self.uses.shared:
             return False
-        used = [{*dict(part.loads), *part.made} for part in (first, second)]
+        used = [{*x.sources.values(), *x.made} for x in (first, second)]
         both = (first.made.keys() & used[1]) | (used[0] & second.made.keys())
         return not self.uses.shared.isdisjoint(both)
 
@@ -186,22 +188,21 @@ class Fusion:
         both = in_same_loops(first, second, links) if links or not linked else None
         if not both:
             return None
-        turned = out_of_rows(first, both.first, self.target)
-        turned += out_of_rows(second, both.second, self.target)
         if not is_better(both, self.target):
             return None
+        turned = out_of_rows(first, both.first, self.target)
+        turned |= out_of_rows(second, both.second, self.target)
         gone = {x.buffer for x in links if not self.is_read_outside(x.buffer, (a, b))}
         if not all(x in gone or x in self.light for x in turned):
             return None
-        part = both.part(gone)
-        return part if all(x.is_plain for x in both.links) else copied(part)
+        return both.part(gone)
 
     def is_read_outside(self, buffer, leaders):
         """Return whether a buffer is needed by others than some parts."""
         if buffer in self.uses.kept:
             return True
         readers = self.uses.readers.get(buffer, ())
-        return not {self.leader[n] for n in readers}.issubset(leaders)
+        return not all(self.leader[n] in leaders for n in readers)
 
     def is_handed_on(self, buffer):
         """Return whether one part stores a buffer and other ones load it."""
@@ -210,85 +211,69 @@ class Fusion:
         return self.is_read_outside(buffer, [self.leader[self.uses.makers[buffer]]])
 
     def made_again(self, buffer):
-        """Return the launches that make a buffer from what is stored, by the buffers
-        that they make, if that is better than to store it and to load it; else {}."""
-        found, left, flops, ops, moved = {}, [buffer], 0, 0, 0
-        while left:
-            name = left.pop()
-            part = found[name] = self.light.get(name)
-            ops += part.ops if part else FEW + 1
+        """Return the launches that make a buffer from what is stored, by what each of
+        them makes, if that is better than to store it and to load it; else {}."""
+        found, left, ops = {}, [buffer], 0
+        for name in left:
+            part = found[name] = self.light[name]
+            ops += part.ops
             if ops > FEW:
                 return {}
-            flops += sum([self.target.price(node.op) for node in part.table.scalars])
-            for read, load in part.loads:
-                number = self.uses.makers.get(read)
-                if number is not None and not self.is_handed_on(read):
-                    if read not in self.parts[self.leader[number]].computed:
-                        return {}  # where its index cannot be told, it is loaded
-                    if read in self.light:
-                        left.append(read)
-                        continue
-                moved += elements(part.sizes, axes_of(load)) * itemsize(load)
-        return found if self.is_cheap(buffer, flops, moved) else {}
+            more = [x for x in part.sources.values() if x in self.light]
+            left += [x for x in more if not self.is_handed_on(x)]
+        return found if self.is_cheap(buffer, [self.light[x] for x in left]) else {}
 
-    def is_cheap(self, buffer, flops, moved):
-        """Return whether elements cost less than to store and to load them."""
-        part, target = self.light[buffer], self.target
-        [(_, store)], reads = part.stores, 0
+    def is_cheap(self, buffer, launches):
+        """Return whether elements that some launches make cost less than to store and
+        to load them."""
+        target, part, reads, flops, moved = self.target, launches[0], 0, 0, 0
         for reader in [self.uses.parts[n] for n in self.uses.readers[buffer]]:
-            axes = [axes_of(load) for other, load in reader.loads if other == buffer]
+            axes = [x.level for x, source in reader.sources.items() if source == buffer]
             ends = [max(each, default=-1) + 1 for each in axes]
             reads += sum([math.prod(reader.sizes[:end]) for end in ends])
+        made = {buffer for each in launches for buffer in each.made}
+        for each in launches:
+            done = [x.op for x in each.nodes if x.op not in NO_WORK]
+            flops += sum(map(target.price, done))
+            loads = [x for x, source in each.sources.items() if source not in made]
+            sizes = [elements(each.sizes, x.level) * itemsize(x.detail) for x in loads]
+            moved += sum(sizes)
+        [(_, store)] = part.stores
         count = elements(part.sizes, store.place.axes)
-        byte = target.byte * itemsize(store)
-        each = flops + target.byte * moved / count
-        if reads * each > count * (each + byte) + reads * byte + target.launch:
+        byte, cost = target.byte * itemsize(store), flops + target.byte * moved / count
+        if reads * cost > count * (cost + byte) + reads * byte + target.launch:
             return False
         places = [store.place, *[load.place for _, load in part.loads]]
         return len(grains(places, part.sizes, few_numbers(reads, target))) <= 1
 
     def steps(self):
         """Return the steps of all parts, less those that are not needed."""
-        needed, steps = {*self.uses.kept}, []
+        wanted, steps = {*self.uses.kept}, []
         for number in self.leaders(self.leader):
-            step = self.step(number, needed)
+            step = self.step(number, wanted)
             if step is not None:
                 steps.append(step)
-                needed.update(step.reads)
+                wanted.update(step.reads)
         return steps[::-1]
 
-    def step(self, number, needed):
+    def step(self, number, wanted):
         """Return the step of a part, or None if what it makes is not needed."""
         step = self.program.steps[number]
         if number not in self.parts:
             inner = [fuse(program, self.target) for program in step.programs]
             return step.with_programs(inner) if inner else step
         part = self.parts[number]
-        if needed.isdisjoint(part.computed):
+        if wanted.isdisjoint(part.made):
             return None
-        alone = len(self.members[number]) == 1
-        if alone and self.cheap.keys().isdisjoint([buffer for buffer, _ in part.loads]):
+        again = not self.cheap.keys().isdisjoint(part.sources.values())
+        if len(self.members[number]) == 1 and not again:
             return step
-        return merged(part, needed, self.cheap)
-
-
-def axes_of(load):
-    """Return the axes along which an element that is loaded varies."""
-    places = [load.place, *[guard.place for guard in load.guards]]
-    return {axis for place in places for axis in place.axes}
+        return merged(part, wanted, self.cheap if again else None)
 
 
 def itemsize(access):
     """Return the bytes of what is loaded, or stored."""
     return access.parameter.dtype.itemsize
-
-
-def copied(part):
-    """Return a part some elements of which are made at other indices too, so that only
-    its kernel tells what it loads; None if they cannot be made there."""
-    whole = part_of(merged(part, part.made))
-    read = [buffer for buffer, _ in whole.loads]
-    return whole if part.computed.isdisjoint(read) else None
 
 
 def fuse(program, target=None):

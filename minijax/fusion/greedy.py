@@ -4,9 +4,10 @@
 
 import math
 
-from minijax.fusion.index_maps import indices, split_axis
+from minijax.fusion.index_maps import elements
+from minijax.fusion.loops import common_loops, links_between
 from minijax.fusion.merging import merged
-from minijax.fusion.parts import elements, joined, part_of, unit
+from minijax.fusion.parts import part_of
 from minijax.kernels.program_steps import Launch
 from minijax.llvm.targets import current_target
 
@@ -57,75 +58,27 @@ def one_launch(substitute, steps, pair, outputs, target):
     return substitute(steps[pair[0]], steps[pair[1]], wanted, target)
 
 
-def walked_again(found, limits, sizes):
-    """Return indices with a loop of the same size for each axis that was folded."""
-    found, index_along = [*found], unit(len(sizes))
-    used = {axis for at in found if at is not None for axis in at.axes}
-    for folded in [axis for axis, at in enumerate(found) if at is None]:
-        same = [axis for axis, size in enumerate(sizes) if size == limits[folded]]
-        free = [axis for axis in same if axis not in used]
-        if not free:
-            return None
-        innermost = free[-1]
-        found[folded] = index_along[innermost]
-        used.add(innermost)
-    return tuple(found)
-
-
-def handovers(producer, consumer):
-    """Return what a part loads of another one: pairs of a `Load` and its `Store`."""
-    loads = [(buffer, x) for buffer, x in consumer.loads if buffer in producer.made]
-    return [(x, producer.made[buffer][0]) for buffer, x in loads]
-
-
-def is_plain(read, store):
-    """Return whether an element is read as what it was stored, and always there."""
-    return store.parameter.dtype == read.parameter.dtype and not read.guards
-
-
-def common_loops(producer, consumer):
-    """Return where the consumer's loops find all that the producer makes, or None.
-
-    Returns:
-      The index along each loop of the producer, in the loops of the consumer; and the
-      consumer, of which an axis may be split in two. None if there are no such indices.
-    """
-    asked, sizes = set(), consumer.sizes
-    for read, store in handovers(producer, consumer):
-        found, cut = indices(read.place, sizes, store.place, producer.sizes)
-        if cut:
-            axis, inner = cut
-            split = consumer.along(*split_axis(axis, inner, sizes))
-            return common_loops(producer, split)
-        fits = found is not None and is_plain(read, store)
-        asked.add(walked_again(found, producer.sizes, sizes) if fits else None)
-    agreed = len(asked) == 1 and None not in asked
-    return (asked.pop(), consumer) if agreed else None
-
-
 def paired(producer, consumer):
-    """Return a producer, the same in its consumer's loops, and both; None if it fails.
-
-    All three are parts of launches.
-    """
+    """Return the parts of two launches, and both in common loops; None without such."""
     first, second = part_of(producer), part_of(consumer)
-    found = first and second and common_loops(first, second)
-    if not found:
-        return None
-    at, second = found
-    moved = first.along(at, second.sizes)
-    return first, moved, joined(moved, second)
+    links = first and second and links_between(first, second)
+    both = common_loops(first, second, links) if links else None
+    return both and (first, second, both)
 
 
-def objections(first, moved, both, target):
-    """Return what speaks against one kernel of the parts of a pair: a list of texts."""
-    made, wanted = math.prod(first.sizes), math.prod(both.sizes)
-    row = elements(both.sizes, set().union(*moved.folding.values()))
+def objections(first, second, both, target):
+    """Return what speaks against one kernel of two parts: a list of texts."""
+    sizes, ops = both.first.sizes, first.ops + second.ops
+    made, read, loops = map(math.prod, (first.sizes, second.sizes, sizes))
+    row = elements(sizes, set().union(*both.first.folding.values()))
     checks = {
-        f"{made} indices, and not {wanted}": made != wanted,
+        f"{made} and {read} indices, and {loops} in common": not made == read == loops,
         f"{row} numbers walked again, {target.near} stay near": row > target.near,
-        f"{both.ops} operations, wide is {target.wide}": both.ops > target.wide,
+        f"{ops} operations, wide is {target.wide}": ops > target.wide,
     }
+    for link in both.links:
+        places = f"made at {link.made.place}, read at {link.read.place}"
+        checks[places] = not link.is_plain
     for outer, inner in both.orders:
         checks[f"loop {outer} should be outside of loop {inner}"] = outer >= inner
     return [text for text, against in checks.items() if against]
@@ -136,12 +89,12 @@ def substituted(producer, consumer, wanted, target):
 
     It is None if there are no such loops, or if anything speaks against one kernel.
     """
-    parts = paired(producer, consumer)
-    if parts is None:
+    found = paired(producer, consumer)
+    if not found:
         return None
-    first, moved, both = parts
-    refused = objections(first, moved, both, target)
-    return None if refused else merged(both, wanted)
+    first, second, both = found
+    refused = objections(first, second, both, target)
+    return None if refused else merged(both.part(), wanted)
 
 
 def fuse_greedily(program, target=None):

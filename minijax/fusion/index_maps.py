@@ -3,9 +3,42 @@
 """Where an element was made: the indices of one loop nest as numbers of another."""
 
 import functools
+import math
 
-from minijax.fusion.parts import seen_along, unit
 from minijax.kernels.parts import Affine
+
+
+@functools.cache
+def unit(rank):
+    """Return the index along each of so many axes, as a tuple of `Affine`."""
+    return tuple(
+        Affine(0, tuple(int(k == axis) for k in range(rank))) for axis in range(rank)
+    )
+
+
+@functools.lru_cache(2**12)
+def seen_along(place, maps, rank):
+    """Return a place along other axes.
+
+    Args:
+      place: an `Affine`.
+      maps: for each of its axes, the `Affine` along the other ones.
+      rank: how many of these there are.
+    """
+    if maps == unit(rank) and len(place.strides) == rank:
+        return place
+    offset, strides = place.offset, [0] * rank
+    for stride, at in zip(place.strides, maps):
+        if stride:
+            offset += stride * at.offset
+            for axis, step in enumerate(at.strides):
+                strides[axis] += stride * step
+    return Affine(offset, tuple(strides))
+
+
+def elements(sizes, axes):
+    """Return how many indices there are along some axes."""
+    return math.prod([sizes[axis] for axis in axes])
 
 
 def _wheels(stored, limits):

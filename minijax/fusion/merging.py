@@ -5,11 +5,10 @@
 import numpy as np
 
 from minijax.arrays.dtypes import short_name
-from minijax.fusion.index_maps import found_at
-from minijax.fusion.parts import seen_along
+from minijax.fusion.index_maps import found_at, seen_along, unit
 from minijax.kernels.building import NodeWriter, new_name
-from minijax.kernels.kernel import Kernel, Node, index, load, needed
-from minijax.kernels.parts import Affine, Fold, Guard, Parameter, Store, union
+from minijax.kernels.kernel import Kernel, Node, index, needed
+from minijax.kernels.parts import Affine, Fold, Guard, Load, Parameter, Store, union
 from minijax.kernels.program_steps import Launch
 from minijax.kernels.scalar_ops import in_registers
 from minijax.kernels.views import collapse
@@ -42,53 +41,69 @@ def _as_bfloat16(k, x):
 _roundings = {"bf16": _as_bfloat16, "f16": lambda k, x: k.as_float16(x)}
 
 
+NO_WORK = {"load", "constant"}  # nodes that are no operations
+
+
 class Merger(NodeWriter):
-    """Writes a kernel of several launches.
+    """A kernel that grows: of one launch, or of several in the same loops.
 
     Args:
-      sizes: of its axes.
-      homes: pairs of the part of a launch and the indices at which it is computed, in
-        order.
+      sizes: of the loops.
       cheap: from buffers of other launches whose elements are made here, and not
-        loaded, to their part.
+        loaded, to the `Merger` of the launch.
 
     Attributes:
+      sources: from the nodes of loads to their buffers.
+      made: from buffers to lists of `Store`.
+      names: pairs of a node that a launch stored and the name of its kernel, in order.
+      ops: the number of scalar operations and of folds.
+      folded: from nodes to the axes that are folded on the way to them, if any are.
+      known: what has been written, so that equal nodes are one; nothing of a launch
+        that was read only.
       parameters: from pairs of a buffer and a dtype to parameters.
-      makers: from buffers to the part that makes them here, and its home.
-      instances: from a part, indices and guards to the new nodes by the part's.
-      names: of the operations that the kernel is made of.
+      instances: what was made at other indices than its own.
     """
 
-    def __init__(self, sizes, homes, cheap):
-        super().__init__()
-        self.sizes, self.homes, self.cheap = sizes, homes, cheap
-        self.names = {part.table.kernel.name: None for part, _ in homes}
+    def __init__(self, sizes, cheap=None):
+        self.sizes, self.cheap, self.nodes, self.ops = sizes, cheap or {}, [], 0
+        self.sources, self.made, self.names, self.folded = {}, {}, {}, {}
         self.known, self.parameters, self.instances = {}, {}, {}
-        self.makers = {buffer: pair for pair in homes for buffer in pair[0].made}
+
+    def __str__(self):
+        return str(merged(self, self.made).kernel)
 
     def write(self, node):
         """Put a node behind the others, and return it; equal ones are one."""
-        detail = node.detail
-        if node.op == "constant":
+        op, detail = node.op, node.detail
+        if op == "constant":
             detail = detail.tobytes()
-        elif node.op == "load":
-            detail = (*detail[:3], detail.other.tobytes())
-        key = (node.op, node.dtype, detail, *map(id, node.args))
+        elif op == "load":
+            detail = (*detail[:3], detail.guards and detail.other.tobytes())
+        key = (op, node.dtype, detail, node.args)
         if key not in self.known:
             self.known[key] = node
             self.nodes.append(node)
+            self.ops += op not in NO_WORK
+            if op == "fold" or self.folded:
+                self.note_folds(node)
         return self.known[key]
 
-    def maker(self, buffer):
-        """Return the part that makes a buffer here, and its home; or two None."""
-        return self.makers.get(buffer) or (self.cheap.get(buffer), None)
+    def note_folds(self, node):
+        """Note which axes are folded on the way to a node."""
+        axes = [self.folded[arg] for arg in node.args if arg in self.folded]
+        axes += [node.detail.axes] if node.op == "fold" else []
+        if axes:
+            self.folded[node] = frozenset().union(*axes)
 
-    def parameter(self, buffer, like, written=False):
-        """Return the parameter of a buffer."""
-        if (buffer, like.dtype) not in self.parameters:
-            name = new_name(self.parameters.values(), written)
-            self.parameters[buffer, like.dtype] = Parameter(name, like.dtype, like.size)
-        return self.parameters[buffer, like.dtype]
+    def take(self, other, maps=None):
+        """Write all of another kernel at these indices, by default its own."""
+        new, rank = copies(self, other, other.nodes, maps), len(self.sizes)
+        for buffer, stores in other.made.items():
+            for parameter, place, node, _ in stores:
+                place = place if maps is None else seen_along(place, maps, rank)
+                store = Store(parameter, place, new[node])
+                self.made.setdefault(buffer, []).append(store)
+        return self
 
 
 def at_indices(k, node, args, maps):
@@ -96,15 +111,28 @@ def at_indices(k, node, args, maps):
     if node.op == "constant":
         return k.write(node)
     if node.op == "index":
-        return number_at(k, maps[node.detail])
+        return k.write(node) if maps is None else number_at(k, maps[node.detail])
     if node.op != "fold":
-        return k.write(
-            Node(node.op, (*args,), node.dtype, union([x.level for x in args]))
-        )
-    axes = union([maps[axis].axes for axis in node.detail.axes])
+        level = args[0].level if len(args) == 1 else union([x.level for x in args])
+        return k.write(Node(node.op, args, node.dtype, level))
+    axes = node.detail.axes
+    if maps is not None:
+        axes = union([maps[axis].axes for axis in axes])
     level = tuple([axis for axis in args[0].level if axis not in axes])
     detail = Fold(node.detail.how, axes)
-    return k.write(Node("fold", (*args,), node.dtype, level, detail))
+    return k.write(Node("fold", args, node.dtype, level, detail))
+
+
+def number_at(k, place):
+    """Return the node of an affine number of the indices."""
+    total = None
+    for axis in place.axes:
+        term, stride = k.write(index(axis)), place.strides[axis]
+        term = term if stride == 1 else k.mul(term, stride)
+        total = term if total is None else k.add(total, term)
+    if total is None:
+        return k.constant(place.offset, np.dtype(np.int64))
+    return k.add(total, place.offset) if place.offset else total
 
 
 def _open(k, guards):
@@ -131,101 +159,109 @@ def _guarded(k, x, guards, other):
     return x if inside is None else k.select(inside, x, other.item())
 
 
-def number_at(k, place):
-    """Return the node of an affine number of the indices."""
-    total = None
-    for axis in place.axes:
-        term, stride = k.write(index(axis)), place.strides[axis]
-        term = term if stride == 1 else k.mul(term, stride)
-        total = term if total is None else k.add(total, term)
-    if total is None:
-        return k.constant(place.offset, np.dtype(np.int64))
-    return k.add(total, place.offset) if place.offset else total
+def named(parameters, buffer, like, written=False):
+    """Return the parameter of a buffer, from a table or new there."""
+    key = buffer, like.dtype
+    if key not in parameters:
+        name = new_name(parameters.values(), written)
+        parameters[key] = Parameter(name, like.dtype, like.size)
+    return parameters[key]
 
 
-def merged(part, wanted, cheap=None):
-    """Return the launch of one kernel in the place of several.
+def copies(k, other, nodes, maps, guards=()):
+    """Write nodes of another kernel at these indices; return them by its own.
 
     Args:
-      part: all of them, in the same loops.
-      wanted: the buffers that have to be stored.
-      cheap: as in a `Merger`.
+      k: the `Merger` in which they are written.
+      other, nodes: from which one, and which of its nodes.
+      maps: the index along each of its axes; None if both have the same loops.
+      guards: where the nodes are of interest.
     """
-    outs, live, homes = {}, set(wanted), []
-    for launch, home in reversed(part.homes):
-        if not live.isdisjoint(launch.made):
-            live.update([buffer for buffer, _ in launch.loads])
-            homes.append((launch, home))
-    k = Merger(part.sizes, homes[::-1], cheap or {})
-    for launch, home in k.homes:
-        new = instance(k, launch, home)
-        for buffer, store in launch.stores:
-            if buffer in wanted:
-                place = seen_along(store.place, home, len(k.sizes))
-                parameter = k.parameter(buffer, store.parameter, written=True)
-                outs[Store(parameter, place, new[store.node])] = buffer
-    kept = needed([store.node for store in outs])
-    nodes = tuple([node for node in k.nodes if node in kept])
-    used = {node.detail.parameter for node in nodes if node.op == "load"}
-    used.update([store.parameter for store in outs])
-    buffers = {x: buffer for (buffer, _), x in k.parameters.items() if x in used}
-    name = "_".join([*k.names][:4]) + "_etc" * (len(k.names) > 4)
-    kernel = Kernel(name, k.sizes, (*buffers,), nodes, (*outs,))
-    return Launch(collapse(kernel), [*buffers.values()])
+    new = {}
+    for node in nodes:
+        if node.op == "load":
+            new[node] = element(k, other.sources[node], node, maps, guards)
+        else:
+            new[node] = at_indices(k, node, tuple([new[x] for x in node.args]), maps)
+    names = [(new[node], name) for node, name in other.names if node in new]
+    k.names.update(dict.fromkeys(names))
+    return new
 
 
-def instance(k, part, maps, guards=()):
-    """Write the nodes of a part at some indices, once; return them by its own."""
-    key = (id(part), maps, guards)
-    if key not in k.instances:
-        new = k.instances[key] = {}
-        k.names[part.table.kernel.name] = None
-        buffers = iter(part.loads)
-        for node in part.table.kernel.nodes:
-            if node.op == "load":
-                buffer, detail = next(buffers)
-                new[node] = loaded(k, buffer, detail, maps, guards)
-            else:
-                new[node] = at_indices(k, node, [new[arg] for arg in node.args], maps)
-    return k.instances[key]
-
-
-def maps_for(place, guards, parameter, sizes, part, home, store):
-    """Return the indices at which a part makes what is loaded, or None."""
-    if not same_bits(store.parameter.dtype, parameter.dtype):
-        return None
-    if home and not guards and seen_along(store.place, home, len(sizes)) == place:
-        return home
-    found = found_at(place, guards, sizes, store.place, part.sizes)
-    if found is None or None not in found:
-        return None if found is None else tuple(found)
-    still = Affine(0, (0,) * len(sizes))
-    folded = home and part.table.folding.get(store.node, ())
-    told = enumerate(found)
-    return tuple([at or (home[axis] if axis in folded else still) for axis, at in told])
-
-
-def loaded(k, buffer, detail, maps, guards):
+def element(k, buffer, node, maps, guards):
     """Return the node of an element: of what is made here, or of a load.
 
     Args:
       k: a `Merger`.
-      buffer: from which a launch loads the element.
-      detail: how, a `Load`.
-      maps: the indices of the launch along the axes of the kernel.
-      guards: where the element is of interest.
+      buffer: from which the element is loaded.
+      node: its load in another kernel.
+      maps, guards: as for `copies`.
     """
-    place = seen_along(detail.place, maps, len(k.sizes))
-    own = [(seen_along(at, maps, len(k.sizes)), n) for at, n in detail.guards]
-    guards = _open(k, [*own, *guards])
-    if guards is None:
-        return k.constant(detail.other, in_registers(detail.parameter.dtype))
-    part, home = k.maker(buffer)
-    for store in part.made[buffer] if part else ():
-        found = maps_for(place, guards, detail.parameter, k.sizes, part, home, store)
-        if found is not None:
-            x = instance(k, part, found, guards)[store.node]
-            x = through_memory(k, x, store.parameter, detail.parameter)
-            return _guarded(k, x, own, detail.other)
-    parameter = k.parameter(buffer, detail.parameter)
-    return k.write(load(parameter, place, guards, detail.other))
+    like, place, own, other, _ = node.detail
+    if maps is not None:
+        rank = len(k.sizes)
+        place = seen_along(place, maps, rank)
+        own = [(seen_along(at, maps, rank), limit) for at, limit in own]
+    if own or guards:
+        guards = _open(k, [*own, *guards])
+        if guards is None:
+            return k.constant(other, in_registers(like.dtype))
+    maker = k if buffer in k.made else k.cheap.get(buffer)
+    for store in maker.made[buffer] if maker else ():
+        if same_bits(store.parameter.dtype, like.dtype):
+            x = instance(k, maker, store, place, guards)
+            if x is not None:
+                x = through_memory(k, x, store.parameter, like)
+                return _guarded(k, x, own, other) if own else x
+    level = place.axes
+    if guards:
+        level = union([level, *[at.axes for at, _ in guards]])
+    read = Load(named(k.parameters, buffer, like), place, guards, other)
+    found = k.write(Node("load", (), node.dtype, level, read))
+    k.sources[found] = buffer
+    return found
+
+
+def instance(k, maker, store, place, guards):
+    """Return the node that a kernel stores at a place, written for these indices."""
+    if maker is k and store.place == place and not guards:
+        return store.node
+    found = found_at(place, guards, k.sizes, store.place, maker.sizes)
+    if found is None:
+        return None
+    rank = len(k.sizes)
+    home = unit(rank) if maker is k else [Affine(0, (0,) * rank)] * len(found)
+    maps = tuple([a or b for a, b in zip(found, home)])
+    key = id(maker), store.node, maps, guards
+    if key not in k.instances:
+        wanted = needed([store.node])
+        nodes = [node for node in maker.nodes if node in wanted]
+        k.instances[key] = copies(k, maker, nodes, maps, guards)[store.node]
+    return k.instances[key]
+
+
+def merged(part, wanted, cheap=None):
+    """Return the launch of a kernel that has grown.
+
+    Args:
+      part: the `Merger`.
+      wanted: the buffers that have to be stored.
+      cheap: as in a `Merger`.
+    """
+    k = part
+    if cheap or not part.known:
+        k = Merger(part.sizes, cheap).take(part)
+    parameters, outs = {**k.parameters}, {}
+    for buffer in [buffer for buffer in k.made if buffer in wanted]:
+        for like, place, node, _ in k.made[buffer]:
+            parameter = named(parameters, buffer, like, written=True)
+            outs[Store(parameter, place, node)] = None
+    kept = needed([store.node for store in outs])
+    nodes = tuple([node for node in k.nodes if node in kept])
+    used = {node.detail.parameter for node in nodes if node.op == "load"}
+    used.update([store.parameter for store in outs])
+    buffers = {x: buffer for (buffer, _), x in parameters.items() if x in used}
+    names = [*dict.fromkeys([name for node, name in k.names if node in kept])]
+    name = "_".join(names[:4]) + "_etc" * (len(names) > 4)
+    kernel = Kernel(name, k.sizes, (*buffers,), nodes, (*outs,))
+    return Launch(collapse(kernel), [*buffers.values()])

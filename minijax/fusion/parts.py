@@ -1,45 +1,13 @@
 # Made from chapters/19_fusion_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""What kernels do, as tables: loads, stores, folds, orders of loops, and costs."""
+"""Parts of a program: launches in the same loops, and what fusion asks of them."""
 
-import functools
 import itertools
-import math
 
-from minijax.kernels.parts import Affine, Guard, Load, Store, is_affine
-
-
-@functools.cache
-def unit(rank):
-    """Return the index along each of so many axes, as a tuple of `Affine`."""
-    return tuple(
-        Affine(0, tuple(int(k == axis) for k in range(rank))) for axis in range(rank)
-    )
-
-
-@functools.lru_cache(2**12)
-def seen_along(place, maps, rank):
-    """Return a place along other axes.
-
-    Args:
-      place: an `Affine`.
-      maps: for each of its axes, the `Affine` along the other ones.
-      rank: how many of these there are.
-    """
-    if maps == unit(rank) and len(place.strides) == rank:
-        return place
-    offset, strides = place.offset, [0] * rank
-    for stride, at in zip(place.strides, maps):
-        if stride:
-            offset += stride * at.offset
-            for axis, step in enumerate(at.strides):
-                strides[axis] += stride * step
-    return Affine(offset, tuple(strides))
-
-
-def elements(sizes, axes):
-    """Return how many indices there are along some axes."""
-    return math.prod([sizes[axis] for axis in axes])
+from minijax.fusion.index_maps import elements, unit
+from minijax.fusion.merging import NO_WORK, Merger
+from minijax.kernels.kernel import needed
+from minijax.kernels.parts import is_affine
 
 
 def walked(node):
@@ -49,183 +17,107 @@ def walked(node):
     return tuple({*node.args[0].level, *node.detail.axes})
 
 
-class Table:
-    """What a kernel does, on whatever buffers it runs.
+class Part(Merger):
+    """One or more launches in the same loops, as one kernel that grows.
 
     Attributes:
-      kernel: the kernel.
-      loads, stores: pairs of the position of a parameter and a node, or a `Store`.
-      scalars, ops: the nodes of scalar operations and of folds, and their number.
-      folding: from nodes to the axes that are folded on the way to them, if any are.
       orders: pairs of axes, the first of which has to be outside of the second: a fold
         keeps the first, and folds the second or goes on along it.
       solid: axes along which a place is sought, so that they must stay whole.
+      gone: buffers that it makes and need not store.
     """
 
-    def __init__(self, kernel):
-        position = {parameter: n for n, parameter in enumerate(kernel.parameters)}
-        nodes, self.kernel = kernel.nodes, kernel
-        loads = [node for node in nodes if node.op == "load"]
-        folds = [node for node in nodes if node.op == "fold"]
-        self.loads = [(position[node.detail.parameter], node) for node in loads]
-        self.stores = [(position[store.parameter], store) for store in kernel.stores]
-        self.scalars = [x for x in nodes if x.op not in ("load", "constant")]
-        self.ops = len(self.scalars)
-        self.folding = self._folding() if folds else {}
-        sought = [node.detail.axes for node in folds if node.detail.how[:3] == "arg"]
-        self.solid = frozenset().union(*sought)
-        self.orders = frozenset().union(*map(self._orders, folds))
+    orders = solid = gone = frozenset()
 
-    def _folding(self):
-        found = {}
-        for node in self.kernel.nodes:
-            axes = [found[arg] for arg in node.args if arg in found]
-            axes += [node.detail.axes] if node.op == "fold" else []
-            if axes:
-                found[node] = frozenset().union(*axes)
-        return found
+    def take(self, other, maps=None):
+        """Write all of another part at these indices, by default its own."""
+        if other.folded:
+            orders, solid = other.orders, other.solid
+            if maps is not None:
+                axes = [at.axes for at in maps]
+                pairs = [itertools.product(axes[a], axes[b]) for a, b in orders]
+                orders = frozenset().union(*pairs)
+                solid = frozenset().union(*[axes[axis] for axis in solid])
+            self.orders, self.solid = self.orders | orders, self.solid | solid
+        if other.gone:
+            self.gone |= other.gone
+        return super().take(other, maps)
 
-    def _orders(self, fold):
-        after = self.behind[fold].difference(fold.level).union(fold.detail.axes)
-        return {*itertools.product(fold.level, after)}
-
-    @functools.cached_property
-    def behind(self):
-        """From nodes to the axes along which the kernel goes on with them."""
-        found = {node: set() for node in self.kernel.nodes}
-        for _, store in self.stores:
-            found[store.node].update(store.place.axes)
-        for node in reversed(self.kernel.nodes):
-            for arg in node.args:
-                found[arg].update(walked(node), found[node])
-        return found
-
-    @functools.cached_property
-    def counts(self):
-        """Pairs of an operation and how often it is done."""
-        return [(x.op, elements(self.kernel.sizes, walked(x))) for x in self.scalars]
-
-    def work(self, target):
-        """Return what all operations cost."""
-        return sum([target.price(op) * count for op, count in self.counts])
-
-
-class Part:
-    """One or more launches in the same loops.
-
-    Attributes:
-      sizes: of the loops.
-      loads: pairs of a buffer and a `Load`.
-      made: from buffers to lists of `Store`.
-      ops, orders, solid: as in a `Table`.
-      folding: from buffers to the axes that are folded on the way to a store.
-      others: what `homes` are; nothing for one launch in its own loops, which would
-        hold itself.
-      table: of the kernel, if it is one launch in its own loops.
-    """
-
-    def __init__(self, sizes, loads, made, ops, folding, orders, solid, homes, table=0):
-        self.sizes, self.loads, self.made, self.ops = sizes, loads, made, ops
-        self.folding, self.orders, self.solid = folding, orders, solid
-        self.others, self.table = homes, table
-
-    @property
-    def homes(self):
-        """Pairs of a launch, a `Part` as well, and its indices along the loops."""
-        return self.others or [(self, unit(len(self.sizes)))]
+    def along(self, home, sizes):
+        """Return the part in other loops, where its indices are those of `home`."""
+        same = sizes == self.sizes and home == unit(len(sizes))
+        return self if same else Part(sizes).take(self, home)
 
     @property
     def stores(self):
-        """Pairs of a buffer and a `Store`."""
-        return [(buffer, x) for buffer, found in self.made.items() for x in found]
+        """Pairs of a buffer and a `Store`, but for those that are gone."""
+        made = [(x, stores) for x, stores in self.made.items() if x not in self.gone]
+        return [(buffer, x) for buffer, stores in made for x in stores]
 
-    def makes_little(self, few):
-        """Return whether it makes one array, with no fold and few operations."""
-        return self.ops <= few and len(self.stores) == 1 and not self.folding
+    @property
+    def loads(self):
+        """Pairs of a buffer and a `Load`."""
+        return [(buffer, node.detail) for node, buffer in self.sources.items()]
 
-    @functools.cached_property
-    def computed(self):
-        """All buffers that its launches make, stored or not."""
-        return {buffer for launch, _ in self.homes for buffer in launch.made}
+    @property
+    def folding(self):
+        """From buffers to the axes that are folded on the way to a store."""
+        made = {buffer: stores[0].node for buffer, stores in self.made.items()}
+        return {x: self.folded[y] for x, y in made.items() if y in self.folded}
 
     @property
     def loops(self):
         """The loops along which at least one of the launches goes."""
-        return {axis for _, home in self.homes for at in home for axis in at.axes}
+        axes = [walked(node) for node in self.nodes]
+        return set().union(*axes, *[store.place.axes for _, store in self.stores])
 
-    def along(self, home, sizes):
-        """Return the part in other loops, where its indices are those of `home`."""
-        if sizes == self.sizes and home == unit(len(sizes)):
-            return self
+    def makes_little(self, few):
+        """Return whether it makes one array, with no fold and few operations."""
+        return self.ops <= few and len(self.stores) == 1 and not self.folded
 
-        def at(place):
-            return seen_along(place, home, len(sizes))
-
-        def moved(parameter, place, guards, other, terms):
-            guards = tuple([Guard(at(x), limit) for x, limit in guards])
-            return Load(parameter, at(place), guards, other, terms)
-
-        made = {
-            buffer: [Store(x.parameter, at(x.place), x.node) for x in found]
-            for buffer, found in self.made.items()
-        }
-        loads = [(buffer, moved(*x)) for buffer, x in self.loads]
-        folding = {buffer: _axes(axes, home) for buffer, axes in self.folding.items()}
-        pairs = [itertools.product(home[a].axes, home[b].axes) for a, b in self.orders]
-        orders, solid = frozenset().union(*pairs), _axes(self.solid, home)
-        homes = [(part, tuple([at(x) for x in own])) for part, own in self.homes]
-        return Part(sizes, loads, made, self.ops, folding, orders, solid, homes)
-
-    @functools.cached_property
     def behind(self):
-        """From buffers to the axes along which the part goes on with what it reads."""
-        found = {}
-        for part, home in reversed(self.homes):
-            on = set().union(*[found.get(buffer, ()) for buffer in part.made])
-            for (buffer, _), (_, node) in zip(part.loads, part.table.loads):
-                axes = _axes(part.table.behind[node], home)
-                found[buffer] = axes.union(on, found.get(buffer, ()))
+        """Return from nodes the axes along which the part goes on with them."""
+        found = {node: set() for node in self.nodes}
+        for _, store in self.stores:
+            found[store.node].update(store.place.axes)
+        for node in reversed(self.nodes):
+            for arg in node.args:
+                found[arg].update(walked(node), found[node])
         return found
 
     def cost(self, buffer, target):
         """Return what an element of a buffer costs, from what the part loads."""
-        wanted, total = {buffer}, 0
-        for part, _ in reversed(self.homes):
-            if not wanted.isdisjoint(part.made):
-                total += part.table.work(target)
-                wanted.update([read for read, _ in part.loads])
-        [maker] = [part for part, _ in self.homes if buffer in part.made]
-        return total / elements(maker.sizes, maker.made[buffer][0].place.axes)
+        [store, *_], total = self.made[buffer], 0
+        for node in needed([store.node]):
+            if node.op not in NO_WORK:
+                total += target.price(node.op) * elements(self.sizes, walked(node))
+        return total / elements(self.sizes, store.place.axes)
 
 
-def _axes(own, home):
-    return frozenset([new for axis in own for new in home[axis].axes])
-
-
-def part_of(launch, tables=None):
+def part_of(launch):
     """Return a launch as a part; None if it has nothing to do, along an axis of size 0,
-    or has a computed place.
-
-    Args:
-      launch: the `Launch`.
-      tables: from kernels to what is known of them, a `Table` or None.
-    """
+    or has a computed place."""
     kernel, buffers = launch
-    tables = {} if tables is None else tables
-    if kernel not in tables:
-        usual = 0 not in kernel.sizes and is_affine(kernel)
-        tables[kernel] = Table(kernel) if usual else None
-    table = tables[kernel]
-    if table is None:
+    if 0 in kernel.sizes or not is_affine(kernel):
         return None
-    made, folding = {}, {}
-    loads = [(buffers[n], node.detail) for n, node in table.loads]
-    for n, store in table.stores:
-        made.setdefault(buffers[n], []).append(store)
-        if store.node in table.folding:
-            folding[buffers[n]] = table.folding[store.node]
-    rest = table.ops, folding, table.orders, table.solid, ()
-    return Part(kernel.sizes, loads, made, *rest, table)
+    part, at = Part(kernel.sizes), dict(zip(kernel.parameters, buffers))
+    part.nodes = nodes = kernel.nodes
+    loads = [node for node in nodes if node.op == "load"]
+    part.sources = {node: at[node.detail.parameter] for node in loads}
+    part.ops = len([node for node in nodes if node.op not in NO_WORK])
+    for store in kernel.stores:
+        part.made.setdefault(at[store.parameter], []).append(store)
+        part.names[store.node, kernel.name] = None
+    folds = [node for node in nodes if node.op == "fold"]
+    if folds:
+        [*map(part.note_folds, nodes)]
+        behind = part.behind()
+        after = [behind[x].difference(x.level).union(x.detail.axes) for x in folds]
+        pairs = [itertools.product(x.level, axes) for x, axes in zip(folds, after)]
+        part.orders = frozenset().union(*pairs)
+        sought = [x.detail.axes for x in folds if x.detail.how[:3] == "arg"]
+        part.solid = frozenset().union(*sought)
+    return part
 
 
 class Candidate:
@@ -233,37 +125,42 @@ class Candidate:
 
     Attributes:
       first, second: the parts.
-      links: what is handed over, if it is known.
-      folds: what the first part folds and the second one reads: from buffers to pairs
-        of the axes of the place, and of those along which the second part goes on.
+      links: what the first one hands over to the second, a list of `Link`.
+      folds: of what the first part folds and the second one reads, the axes that are
+        folded, those of the place, and those along which the second part goes on.
       orders: pairs of loops of which the first has to be outside of the second.
     """
 
     def __init__(self, first, second, links=()):
-        self.first, self.second, self.links, self.folds = first, second, links, {}
-        self.orders = first.orders | second.orders if second.orders else first.orders
-        read = dict(second.loads) if first.folding else ()
-        for buffer in [buffer for buffer in read if buffer in first.folding]:
-            kept = first.made[buffer][0].place.axes
-            self.folds[buffer] = kept, second.behind[buffer].difference(kept)
-            self.orders = self.orders.union(itertools.product(*self.folds[buffer]))
+        self.first, self.second, self.links, self.folds = first, second, links, []
+        self.orders = first.orders | second.orders
+        folding = first.folding if first.folded else {}
+        if not folding.keys().isdisjoint(second.sources.values()):
+            behind = second.behind()
+            for node, buffer in second.sources.items():
+                if buffer in folding:
+                    kept = first.made[buffer][0].place.axes
+                    after = behind[node].difference(kept)
+                    self.folds.append((folding[buffer], kept, after))
+                    self.orders = self.orders.union(itertools.product(kept, after))
 
     def part(self, gone=()):
-        """Return the part of both; the buffers `gone` need not be stored any more."""
-        first, second = self.first, self.second
-        made, folding = {**first.made, **second.made}, first.folding
-        if second.folding:
-            folding = {**folding, **second.folding}
-        if self.folds:
-            axes = frozenset().union(*[first.folding[buffer] for buffer in self.folds])
-            more = {x: axes.union(folding.get(x, ())) for x in second.made}
-            folding = {**folding, **more}
-        for buffer in gone:
-            del made[buffer]
-        loads = [*first.loads, *[x for x in second.loads if x[0] not in first.made]]
-        ops, solid = first.ops + second.ops, first.solid | second.solid
-        homes = [*first.homes, *second.homes]
-        return Part(first.sizes, loads, made, ops, folding, self.orders, solid, homes)
+        """Return the part of both, which is the first one grown if that was written.
+
+        It is None if the first one makes an element at a place that cannot be told.
+
+        Args:
+          gone: buffers that need not be stored any more.
+        """
+        first, apart = self.first, [x.buffer for x in self.links if not x.is_plain]
+        if apart or not first.known:
+            first = Part(first.sizes).take(first)
+        both = first.take(self.second)
+        if not {*apart}.isdisjoint(both.sources.values()):
+            return None
+        both.orders = self.orders
+        both.gone = both.gone.union(gone)
+        return both
 
 
 def joined(first, second):
