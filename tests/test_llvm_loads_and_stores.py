@@ -188,5 +188,6 @@ def test_a_store_that_is_too_wide_is_seen():
 
 
 def moved(x):
-    """Rows that are stored in another order: what follows one was there before."""
-    return (x * 2 + 1).transpose(1, 0, 2)
+    """Two results with their rows in two orders: what follows one was there before."""
+    y = x * 2 + 1
+    return y, y.transpose(1, 0, 2)
