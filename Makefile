@@ -239,7 +239,9 @@ hunt: $(HUNT)/.installed
 	@.venv-llvmlite-$*/bin/python $(PIP) numpy ml_dtypes mpmath llvmlite==$*
 	@touch $@
 
-# What tests ask for; the package comes from its wheel, in their children as well.
+# What tests ask for; the package comes from its wheel, in their children as well. What
+# the book and releases are made by is tested where the repository is.
+BOOKISH := laws oracle browser test_in_page.py test_release_check.py
 BESIDE := tests book examples benchmarks pyproject.toml README.md
 ## make colab           notebooks and tests on Colab's versions, from a built wheel
 colab: $(STAMP)
@@ -260,7 +262,7 @@ else
 	@rm -rf $(COLAB)/beside && mkdir $(COLAB)/beside
 	@cp -R $(BESIDE) $(COLAB)/beside
 	@cd $(COLAB)/beside && ../bin/python -P -m pytest -q -W default -p no:cacheprovider \
-	  --import-mode=append --ignore=tests/laws --ignore=tests/oracle --ignore=tests/browser tests
+	  --import-mode=append $(patsubst %,--ignore=tests/%,$(BOOKISH)) tests
 endif
 
 ## make browser         the built book in chromium, where there is one

@@ -13,12 +13,14 @@ import os
 import random
 import subprocess
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 from tests.cold_processes import LIMIT, ROOT, preload, received, spawned
 from tests.commands import options_of, reported
 from tests.mutants_package import prelude
 
-PACKAGE = ROOT / "minijax"
+[PACKAGE] = map(Path, find_spec("minijax").submodule_search_locations)
 
 
 def modules():

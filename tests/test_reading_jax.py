@@ -1,8 +1,10 @@
 """The map to the real JAX: a row for each folder, with files."""
 
 import re
+from pathlib import Path
 
-from book.tools.source import PACKAGE, ROOT
+import minijax
+from book.tools.source import ROOT
 
 PAGE = ROOT / "book" / "reading_jax.md"
 ROW = re.compile(r"^\| \[`(\w+)`\]\([^)]+\) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
@@ -15,7 +17,7 @@ def rows():
 
 def folders():
     """The folders of the package."""
-    return {path.parent.name for path in (ROOT / PACKAGE).glob("*/__init__.py")}
+    return {path.parent.name for path in Path(minijax.__file__).parent.glob("*/__init__.py")}
 
 
 def test_each_folder_has_a_row():

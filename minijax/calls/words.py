@@ -101,9 +101,10 @@ def tree_of(function):
     """
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
-    if not lines:
+    found = parsed(tuple(lines)).get(code.co_firstlineno) if lines else None
+    if found is None or found.name != code.co_name:
         raise OSError(f"The text of {function} is not there.")
-    return parsed(tuple(lines))[code.co_firstlineno]
+    return found
 
 
 class Writer:
