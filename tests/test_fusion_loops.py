@@ -2,10 +2,11 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import lax, make_jaxpr
+from minijax import jit, lax, make_jaxpr
 from minijax.fusion.index_maps import unit
 from minijax.fusion.loops import (
     _meet,
@@ -79,3 +80,40 @@ def test_the_two_halves_of_a_scalar_never_meet():
     first, second = (SimpleNamespace(offset=n, strides=()) for n in (0, 1))
     assert not _meet(first, second) and not _meet(second, first)
     assert _meet(first, first)
+
+
+OVERLAPPING = [
+    (n, size, stride)
+    for n in range(4, 21)
+    for size in range(2, n)
+    for stride in range(1, size)
+    if ((n - size) // stride + 1) * size == n
+]
+
+
+@pytest.mark.parametrize("n, size, stride", OVERLAPPING)
+def test_windows_that_overlap_read_as_many_numbers_as_there_are(n, size, stride):
+    """Each number is still stored, and counted, once."""
+
+    def f(x):
+        made = jnp.sin(x)
+        window = lax.reduce_window(made, 0.0, lax.add, (size,), (stride,), "VALID")
+        return made, made.sum(), window, x * 3
+
+    x = jnp.arange(n) + 1.0
+    for backend in ("kernels", "cpu"):
+        found = jit(f, backend=backend)(x)
+        assert all(np.allclose(a, b, atol=1e-5) for a, b in zip(found, f(x)))
+
+
+@pytest.mark.parametrize("n", [2, 24, 100])
+@pytest.mark.parametrize("real", [lambda x: x, jnp.zeros_like])
+def test_an_imaginary_part_that_is_a_sum_is_read_in_two_directions(n, real):
+    def f(x, y):
+        z = lax.complex(real(x), y.sum(1))
+        return z[None, :] + z[:, None] + y
+
+    rng = np.random.default_rng(n)
+    x, y = rng.normal(size=n).astype("f"), rng.normal(size=(n, n)).astype("f")
+    z = np.asarray(real(x)) + 1j * y.sum(1)
+    assert np.allclose(jit(f)(x, y), z[None] + z[:, None] + y, atol=1e-4)

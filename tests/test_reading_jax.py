@@ -17,7 +17,8 @@ def rows():
 
 def folders():
     """The folders of the package."""
-    return {path.parent.name for path in Path(minijax.__file__).parent.glob("*/__init__.py")}
+    package = Path(minijax.__file__).parent
+    return {path.parent.name for path in package.glob("*/__init__.py")}
 
 
 def test_each_folder_has_a_row():

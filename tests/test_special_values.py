@@ -59,7 +59,7 @@ def test_an_excuse_is_for_its_operands():
 
 @pytest.mark.of_the_cpu("asks for machine code")
 @pytest.mark.skipif(
-    np.power(np.float32([-np.inf]), 0.5)[0] == np.inf, reason="NumPy makes no root of it"
+    np.lib.NumpyVersion(np.__version__) < "2.2.0", reason="power makes no root there"
 )
 def test_the_mutant_of_the_square_root_in_its_place():
     text = "x**0.5"

@@ -87,6 +87,26 @@ def _meet(made, place):
     return not gap or not gap % (math.gcd(*place.strides, *made.strides) or gap + 1)
 
 
+def _as_many(made, first_sizes, read, second_sizes):
+    """Return whether two places have equally many numbers, and each number once.
+
+    A window that overlaps may read as many as the array has, some of them twice.
+    """
+    pairs = (made, first_sizes), (read, second_sizes)
+    counts = {elements(sizes, place.axes) for place, sizes in pairs}
+    return len(counts) == 1 and all(_apart(place, sizes) for place, sizes in pairs)
+
+
+def _apart(place, sizes):
+    """Return whether a place surely never is the same number for two indices."""
+    reach = 0
+    for step, axis in sorted([(abs(place.strides[k]), k) for k in place.axes]):
+        if step <= reach:
+            return False
+        reach += step * (sizes[axis] - 1)
+    return True
+
+
 def in_other_loops(first, second, home, maps, sizes):
     """Return the `Candidate` of two parts in other loops, by their indices there."""
     first, second = first.along(home, sizes), second.along(maps, sizes)
@@ -102,8 +122,7 @@ def aligned(first, second, places):
     met, home = False, (None,) * len(first.sizes)
     maps, sizes = unit(len(second.sizes)), second.sizes
     for made, read in places:
-        count = elements(first.sizes, made.axes)
-        cut = count == elements(second.sizes, read.axes)
+        cut = made == read or _as_many(made, first.sizes, read, second.sizes)
         while cut:
             place = seen_along(read, maps, len(sizes))
             found, cut = indices(place, sizes, made, first.sizes)

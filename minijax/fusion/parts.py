@@ -62,8 +62,12 @@ class Part(Merger):
     @property
     def folding(self):
         """From buffers to the axes that are folded on the way to a store."""
-        made = {buffer: stores[0].node for buffer, stores in self.made.items()}
-        return {x: self.folded[y] for x, y in made.items() if y in self.folded}
+        found = {}
+        for buffer, stores in self.made.items():  # two of a complex number
+            axes = [self.folded[x.node] for x in stores if x.node in self.folded]
+            if axes:
+                found[buffer] = frozenset().union(*axes)
+        return found
 
     @property
     def loops(self):
