@@ -117,3 +117,15 @@ def test_an_imaginary_part_that_is_a_sum_is_read_in_two_directions(n, real):
     x, y = rng.normal(size=n).astype("f"), rng.normal(size=(n, n)).astype("f")
     z = np.asarray(real(x)) + 1j * y.sum(1)
     assert np.allclose(jit(f)(x, y), z[None] + z[:, None] + y, atol=1e-4)
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_first_rows_are_read_where_all_are_wanted(kept):
+    def f(x):
+        made = jnp.sin(x)
+        return made, made[:kept] * 2, made[:kept].sum(), made.sum(1)
+
+    x = jnp.arange(12.0).reshape(3, 4)
+    for backend in ("kernels", "cpu"):
+        found = jit(f, backend=backend)(x)
+        assert all(np.allclose(a, b, atol=1e-5) for a, b in zip(found, f(x)))

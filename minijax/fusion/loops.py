@@ -94,7 +94,8 @@ def _as_many(made, first_sizes, read, second_sizes):
     """
     pairs = (made, first_sizes), (read, second_sizes)
     counts = {elements(sizes, place.axes) for place, sizes in pairs}
-    return len(counts) == 1 and all(_apart(place, sizes) for place, sizes in pairs)
+    apart = made == read or all(_apart(place, sizes) for place, sizes in pairs)
+    return len(counts) == 1 and apart
 
 
 def _apart(place, sizes):
@@ -122,7 +123,7 @@ def aligned(first, second, places):
     met, home = False, (None,) * len(first.sizes)
     maps, sizes = unit(len(second.sizes)), second.sizes
     for made, read in places:
-        cut = made == read or _as_many(made, first.sizes, read, second.sizes)
+        cut = _as_many(made, first.sizes, read, second.sizes)
         while cut:
             place = seen_along(read, maps, len(sizes))
             found, cut = indices(place, sizes, made, first.sizes)

@@ -199,8 +199,8 @@ def write_turns(f, loop):
 def write_strips(f, loop, size):
     """Write a loop in strips, and the last one, which may be shorter."""
     rest = size % loop.strip
-    for first, number in (0, loop.strip), (size - rest, rest):
-        count = size // loop.strip if first == 0 else 1
+    whole = size // loop.strip
+    for first, number, count in (0, loop.strip, whole), (size - rest, rest, 1):
         if number and count:
             turns(f, loop, first, number, count)
     f.strips.pop(loop.axis, None)

@@ -77,7 +77,8 @@ def _mapped(call, dims, mesh, static, out_axes):
 
 def _finished(mapped, static, donated):
     """Return a function of a pmap: quick where it can be, and with ``lower``."""
-    found = mapped if static or donated else quickly.value(mapped)
+    plain = (static, donated) == ((), ())  # 0 is the first argument
+    found = quickly.value(mapped) if plain else mapped
     found.lower = jit(mapped, static_argnums=static, donate_argnums=donated).lower
     return found
 
