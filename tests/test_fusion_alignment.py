@@ -1,9 +1,10 @@
 """Two launches in the same loops, and which steps of a program need which."""
 
+import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import make_jaxpr
+from minijax import jit, make_jaxpr
 from minijax.fusion.alignment import in_same_loops, sorted_axes
 from minijax.fusion.fusion_pass import fuse, uses_of
 from minijax.fusion.loops import links_between
@@ -96,3 +97,42 @@ def test_uses():
     [made] = program.steps[0].writes
     assert uses.makers[made] == 0 and uses.readers[made] == [last]
     assert made not in uses.kept and not uses.shared
+
+
+BOX = (3, 131, 700)  # more numbers than a near cache holds
+
+
+@pytest.mark.parametrize(
+    "f, kernels",
+    [
+        (lambda x: x.sum((0, 2)), 2),
+        (lambda x: x.sum(2).sum(0), 2),
+        (lambda x: jnp.exp(x).max((0, 2)) * 2.0, 2),
+        (lambda x: x.transpose(1, 0, 2).sum((1, 2)), 2),
+        (lambda x: x.transpose(2, 1, 0).sum((0, 2)), 2),
+        (lambda x: x.sum((1, 2)), 1),
+        (lambda x: x.sum((0, 1)), 1),
+        (lambda x: x[:, :, :9].sum((0, 2)), 1),
+        (lambda x: x.astype(jnp.bfloat16).sum((0, 2)), 2),
+        (lambda x: x[:, :9].sum((0, 2)), 1),
+    ],
+)
+def test_rows_are_folded_in_the_order_of_memory(f, kernels):
+    closed = make_jaxpr(f)(jnp.ones(BOX))
+    assert len(fuse(lower(closed), current_target()).steps) == kernels
+
+
+@pytest.mark.parametrize("layout", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "complex64", "bool"])
+@pytest.mark.parametrize("axes", [(0, 2), (0, 1), (1, 2), (0,), (2,), (0, 1, 2)])
+def test_folds_of_large_boxes(layout, dtype, axes):
+    numbers = np.random.default_rng(0).integers(-9, 10, BOX).astype(dtype)
+    x = numbers.transpose(np.argsort(layout)).copy().transpose(layout)
+    names = ["any", "all"] if dtype == "bool" else ["sum"]
+    names += ["max", "min"] if dtype in ("float32", "int8") else []
+    for name in names:
+        expected = getattr(np.asarray(x, "int64") if dtype == "int8" else x, name)(axes)
+        if (name, dtype) == ("sum", "float16"):
+            expected = x.astype("float64").sum(axes).astype(dtype)
+        found = np.asarray(jit(lambda x: getattr(x, name)(axes))(x))
+        assert np.array_equal(found, expected.astype(found.dtype)), name

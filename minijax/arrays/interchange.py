@@ -92,10 +92,6 @@ methods["nbytes"] = property(lambda x: x.aval.size * x.aval.dtype.itemsize)
 methods["weak_type"] = property(lambda x: x.aval.weak_type)
 
 
-# What higher floors know of an abstract value, by the name of the attribute.
-aval_parts: dict = {}
-
-
 class Record:
     """What is compared, hashed, written and pickled by its four parts.
 
@@ -114,12 +110,6 @@ class Record:
 
     mat = property(lambda self: self.manual_axis_type)
 
-    def __getattr__(self, name):
-        if name in aval_parts:
-            return aval_parts[name](self)
-        kind = type(self).__name__
-        raise AttributeError(f"{kind!r} object has no attribute {name!r}")
-
     def _key(self):
         return self.shape, self.dtype, self.weak_type, self.manual_axis_type
 
@@ -136,11 +126,14 @@ class Record:
 
     def update(self, shape=None, dtype=None, weak_type=None, manual_axis_type=None):
         """Return a copy with some of its parts replaced."""
-        given = shape, dtype, weak_type, manual_axis_type
         kind: type = type(self)
-        pairs = zip(self._key(), given)
-        *parts, axes = [old if new is None else new for old, new in pairs]
-        return kind(*parts, manual_axis_type=axes)
+        axes = self.manual_axis_type if manual_axis_type is None else manual_axis_type
+        return kind(
+            self.shape if shape is None else shape,
+            self.dtype if dtype is None else dtype,
+            self.weak_type if weak_type is None else weak_type,
+            manual_axis_type=axes,
+        )
 
     def str_short(self, short_dtypes=True, mesh_axis_types=False):
         """Return the spelling of jaxprs, such as ``f32[3,4]``, or ``float32[3,4]``."""

@@ -65,11 +65,10 @@ def user_line(to_keep=False):
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        code = frame.f_code
-        known = readers[code.co_filename]
+        known = readers[frame.f_code.co_filename]
         if known is None:  # a file of the user
-            return UserLine(code, frame.f_lasti)
-        if known and (keeps := known.get(id(code))) is not None:  # ours, and a reader
+            return UserLine(frame.f_code, frame.f_lasti)
+        if known and (keeps := known.get(id(frame.f_code))) is not None:  # a reader
             if keeps and to_keep:
                 return None
             eqn = frame.f_locals.get("eqn")

@@ -66,6 +66,7 @@ def is_better(both, target):
     """
     return (
         is_near(both, target)
+        and stays_in_rows(both, target)
         and all(is_worth_it(both, link, target) for link in both.links)
         and is_straight(both, target)
     )
@@ -82,6 +83,25 @@ def is_near(both, target):
     again = set().union(*[folded.intersection(after) for folded, after in walks])
     made = [x.buffer for x in both.links if again.intersection(x.made.place.axes)]
     return all(first.cost(buffer, target) <= target.again for buffer in made)
+
+
+def stays_in_rows(both, target):
+    """Return whether a large array whose rows are folded is read row after row still.
+
+    Axes that only the second part folds are inside of those that it keeps; rows that
+    lay one behind the other would be read far apart, each for one turn.
+    """
+    own = set().union(*both.first.folding.values()) if both.folds else set()
+    then = set().union(*both.second.folding.values()) - own if own else set()
+    places = [x.place for _, x in both.first.loads] if then else []
+    return not any(
+        abs(place.strides[axis]) < abs(place.strides[inner])
+        for place in places
+        if elements(both.first.sizes, place.axes) > 16 * target.near
+        for inner in then.intersection(place.axes)
+        for axis in place.axes
+        if axis < inner
+    )
 
 
 def is_worth_it(both, link, target):

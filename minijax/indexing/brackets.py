@@ -12,6 +12,7 @@ from minijax.diagnostics.tracebacks import guarded
 from minijax.indexing.compiler import (
     dynamically_sliced,
     is_box,
+    is_plain,
     numbers_for_truths,
     places_in,
     plan_of,
@@ -88,4 +89,11 @@ def unwrapped(place):
     return max(place.value, 0) if place.kind == "integer" else place.value
 
 
-register({"__getitem__": guarded(lambda array, index: take_index(array, index))})
+@guarded
+def part(array, index):
+    """Return the part of an array that an index in brackets names."""
+    plain = is_plain(index, array.shape)
+    return getitem(array, index) if plain else take_index(array, index)
+
+
+register({"__getitem__": part})

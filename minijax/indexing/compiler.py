@@ -365,6 +365,23 @@ def dynamically_sliced(array, places, wrap):
     return lax.expand_dims(box, [n for n, kind in enumerate(kept) if kind == "new"])
 
 
+PLAIN = {int, slice, type(None), type(...)}
+
+
+def is_plain(index, shape):
+    """Return whether an index is so basic that no plan is needed to see it.
+
+    Most are: a program asks for one row, or for a slice of known ends. Numbers beyond
+    the end, and numbers beside None or an ellipsis, are for `places_in`.
+    """
+    entries = index if type(index) is tuple else (index,)
+    kinds = set(map(type, entries))
+    if not kinds <= {int, slice}:
+        return kinds <= PLAIN - {int}
+    inside = [type(i) is slice or -n <= i < n for i, n in zip(entries, shape)]
+    return all(inside)
+
+
 def is_box(places):
     """Return whether an index has only single numbers and slices without a step."""
     return all(

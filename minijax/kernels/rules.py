@@ -2,6 +2,9 @@
 # edit the chapter, not this file.
 """Lowering rules: primitives as kernels, one element each, or folded and rearranged."""
 
+import itertools
+import math
+
 import numpy as np
 
 from minijax import lax
@@ -282,19 +285,47 @@ kernel_rules[lax.pad_p] = _pad
 def folding(how):
     """Return the rule of a primitive that folds axes; they become the inner loops."""
 
-    def rule(lowering, eqn, operand):
-        [var], axes = eqn.outvars, eqn.params["axes"]
-        kept = without(range(len(operand.shape)), axes)
-        x = permuted(operand, (*kept, *axes))
+    def fold(lowering, eqn, x, axes, aval):
+        kept = without(range(len(x.shape)), axes)
+        x = permuted(x, (*kept, *axes))
         k = KernelBuilder(eqn.primitive.name, x.shape)
         found = k.fold(how, range(len(kept), len(x.shape)), k.load(x))
         dtype = eqn.params.get("index_dtype")
-        if dtype and not countable(operand.shape[axes[0]], dtype):
-            raise NoKernel("The evaluation refuses an axis that cannot be numbered.")
         found = found if dtype is None else k.convert(found, dtype)
-        return [lowering.launch(k, found, var.aval)]
+        return lowering.launch(k, found, aval)
+
+    def rule(lowering, eqn, x):
+        axes, aval = eqn.params["axes"], eqn.outvars[0].aval
+        dtype = eqn.params.get("index_dtype")
+        if dtype and not countable(x.shape[axes[0]], dtype):
+            raise NoKernel("The evaluation refuses an axis that cannot be numbered.")
+        rows = rows_of(x, axes) if wide(aval.dtype) == aval.dtype else ()
+        if rows:
+            kept = without(range(len(x.shape)), rows)
+            shape = [x.shape[axis] for axis in kept]
+            x = fold(lowering, eqn, x, rows, aval.update(shape=shape))
+            axes = [kept.index(axis) for axis in axes if axis in kept]
+        return [fold(lowering, eqn, x, axes, aval)]
 
     return rule
+
+
+ROW, FAR = 16, 2**18  # numbers that make a row, and that no near cache holds
+
+
+def rows_of(x, axes):
+    """Return the axes of rows that are better folded first, alone; or none.
+
+    They are the last of the axes in memory, and an axis that is kept lies between them
+    and others that are folded. In one nest the loop over that axis would be outside,
+    and each of its turns would visit every part of the memory for one row.
+    """
+    places = sorted([(abs(step), k) for k, step in enumerate(x.strides) if step])
+    apart = 0 not in [step for step, n in zip(x.strides, x.shape) if n > 1]
+    rows = [k for _, k in itertools.takewhile(lambda at: at[1] in axes, places)]
+    left = [k for _, k in places[len(rows) :] if k in axes]
+    long = math.prod([x.shape[k] for k in rows]) >= ROW
+    return rows if apart and left and long and math.prod(x.shape) >= FAR else ()
 
 
 for _how, _folds in {

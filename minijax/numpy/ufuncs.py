@@ -207,7 +207,9 @@ def where(
     check_no_size(size, fill_value)
     check_dtypes("where", (x, y))
     condition, (x, y) = as_bool(condition), promote_dtypes(x, y)
-    shape = lax.broadcast_shapes(*(typeof(each).shape for each in (condition, x, y)))
+    shapes = [typeof(each).shape for each in (condition, x, y)]
+    larger = {*shapes} - {()}
+    shape = larger.pop() if len(larger) == 1 else lax.broadcast_shapes(*shapes)
     if typeof(condition).ndim:
         condition = stretch(condition, shape)
     return lax.select(condition, stretch(x, shape), stretch(y, shape))

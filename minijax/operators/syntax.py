@@ -123,7 +123,7 @@ register({"__neg__": negative, "__invert__": bitwise_not})
 
 
 def concrete(x, error, what):
-    """Return the array with the numbers of `x`, which a tracer may have.
+    """Return the numbers of `x` as an array; refuse a tracer that has none.
 
     Args:
       x: an array or a tracer.

@@ -6,7 +6,7 @@ Reference: ``in_shardings`` and ``out_shardings`` of ``jax.jit``.
 """
 
 from minijax.arrays.avals import typeof
-from minijax.arrays.interchange import aval_parts
+from minijax.arrays.interchange import Record
 from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.shape_structs import struct_of
@@ -54,4 +54,5 @@ def _unsharded(aval):
     return NamedSharding(AbstractMesh((), ()), spec)
 
 
-aval_parts["sharding"] = _unsharded
+# A property of the class: abstract values are read more often than anything else.
+Record.sharding = property(_unsharded)

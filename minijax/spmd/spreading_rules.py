@@ -1,6 +1,6 @@
 # Made from chapters/36_replicas_upper.md by `make chapter`;
 # edit the chapter, not this file.
-"""Sharding rules: which cuts an operation keeps, and where devices have to talk.
+"""Sharding rules: which cuts an operation keeps, and where devices exchange numbers.
 
 Reference: GSPMD, https://arxiv.org/abs/2105.04663, section 3.
 """
@@ -32,7 +32,7 @@ def without(spec, axes):
     return tuple([() if i in axes else cut for i, cut in enumerate(spec)])
 
 
-_TALKS = {
+_COLLECTIVES = {
     lax.reduce_sum_p: lax.psum, lax.reduce_max_p: lax.pmax, lax.reduce_min_p: lax.pmin,
 }  # fmt: skip
 
@@ -41,10 +41,10 @@ def reduce_piece(primitive, piece, axes, **params):
     """Reduce the own part, then with the others along the mesh axes that were cut."""
     rest = tuple([cut for i, cut in enumerate(piece.spec) if i not in axes])
     names = tuple([name for i in axes for name in piece.spec[i]])
-    talk = _TALKS.get(primitive)
-    value = piece.value if talk else recut(piece, without(piece.spec, axes))
+    collective = _COLLECTIVES.get(primitive)
+    value = piece.value if collective else recut(piece, without(piece.spec, axes))
     [result] = primitive.bind(value, axes=axes, **params)
-    return [Piece(talk(result, names) if talk and names else result, rest)]
+    return [Piece(collective(result, names) if collective and names else result, rest)]
 
 
 _folds = primitives("""
