@@ -134,5 +134,5 @@ def test_folds_of_large_boxes(layout, dtype, axes):
         expected = getattr(np.asarray(x, "int64") if dtype == "int8" else x, name)(axes)
         if (name, dtype) == ("sum", "float16"):
             expected = x.astype("float64").sum(axes).astype(dtype)
-        found = np.asarray(jit(lambda x: getattr(x, name)(axes))(x))
+        found = np.asarray(jit(lambda x, name=name: getattr(x, name)(axes))(x))
         assert np.array_equal(found, expected.astype(found.dtype)), name

@@ -86,14 +86,15 @@ def refuse_sharding(name, sharding):
 def shared_aval(avals):
     """Return the plain aval that one or two operands have together, or None.
 
-    It is one object for all of them, or a scalar of its dtype stands beside an array.
+    They are of one shape and dtype, or a scalar of the dtype stands beside an array.
     """
     first, last = avals[0], avals[-1]
     if first is not last:
         if not first.shape:
             first, last = last, first
         weaker = first.weak_type and not last.weak_type
-        if last.shape or last.dtype is not first.dtype or weaker:
+        other = last.shape and last.shape != first.shape
+        if other or last.dtype is not first.dtype or weaker:
             return None
     plain = first.manual_axis_type is NO_MANUAL_AXES is last.manual_axis_type
     return first if plain and len(avals) < 3 else None
