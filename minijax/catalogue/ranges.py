@@ -1,6 +1,6 @@
 # Made from chapters/03_numpy_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Arrays that count.
+"""Arrays that a formula gives: ranges of numbers, and windows of signals.
 
 Reference: ``jax.numpy``.
 """
@@ -20,7 +20,8 @@ from minijax.core import Array
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import check_arraylike, common_type, promote_dtypes_inexact
-from minijax.numpy.creation import astype
+from minijax.numpy.creation import astype, ones
+from minijax.numpy.elementwise import absolute, cos
 from minijax.numpy.shapes import broadcast_shapes, moveaxis, reshape
 from minijax.numpy.ufuncs import as_array, stretch
 from minijax.typing import ArrayLike
@@ -135,3 +136,55 @@ def _distance(start, stop, steps):
         return as_array(np.asarray(np.nan, start.dtype))
     steps = np.asarray(steps, start.dtype)
     return lax.squeeze(lax.div(lax.sub(stop, start), steps), (0,))
+
+
+def _window(M, weights):
+    """Return ``weights(n, M - 1)`` for n = 0, ..., M - 1; a single weight is 1."""
+    M = int(M) if isinstance(M, float | str) else M
+    M = as_integer(M, "the length of a window")
+    dtype = canonicalize_dtype(float)
+    return ones(M, dtype) if M <= 1 else weights(lax.iota(dtype, M), M - 1)
+
+
+def _cosines(constant, *weights):
+    """Return a window: a constant, and cosines of one period, of two, and so on."""
+
+    def weigh(n, last):
+        found = constant
+        for periods, weight in enumerate(weights, 1):
+            found = found + weight * cos(2 * math.pi * periods * n / last)
+        return found
+
+    return weigh
+
+
+def bartlett(M: int) -> Array:
+    """Return `M` weights that rise to 1 and fall again, in two straight lines.
+
+    Reference: ``jax.numpy.bartlett``.
+    """
+    return _window(M, lambda n, last: 1 - absolute(2 * n - last) / last)
+
+
+def hanning(M: int) -> Array:
+    """Return `M` weights: one period of a cosine, upside down, from 0 to 1.
+
+    Reference: ``jax.numpy.hanning``.
+    """
+    return _window(M, _cosines(0.5, -0.5))
+
+
+def hamming(M: int) -> Array:
+    """Return `M` weights, those of `hanning` on a foot of 0.08.
+
+    Reference: ``jax.numpy.hamming``.
+    """
+    return _window(M, _cosines(0.54, -0.46))
+
+
+def blackman(M: int) -> Array:
+    """Return `M` weights, made of two cosines.
+
+    Reference: ``jax.numpy.blackman``.
+    """
+    return _window(M, _cosines(0.42, -0.5, 0.08))

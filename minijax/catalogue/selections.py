@@ -16,6 +16,7 @@ from minijax import lax
 from minijax.arrays.checks import as_integer
 from minijax.catalogue.floats import copysign
 from minijax.catalogue.grids import _in_bounds
+from minijax.catalogue.padding import pad
 from minijax.catalogue.ranges import arange
 from minijax.core import Array
 from minijax.lax.promotion import (
@@ -27,7 +28,7 @@ from minijax.lax.promotion import (
 from minijax.numpy.arithmetic import mod
 from minijax.numpy.creation import astype, full_like, ones, zeros
 from minijax.numpy.elementwise import absolute, nextafter
-from minijax.numpy.joining import concatenate, pad, stack
+from minijax.numpy.joining import concatenate, stack
 from minijax.numpy.reductions import _sum
 from minijax.numpy.selection import clip
 from minijax.numpy.shapes import (

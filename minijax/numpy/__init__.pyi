@@ -100,7 +100,14 @@ from minijax.catalogue.missing_numbers import nanprod as nanprod
 from minijax.catalogue.missing_numbers import nanstd as nanstd
 from minijax.catalogue.missing_numbers import nansum as nansum
 from minijax.catalogue.missing_numbers import nanvar as nanvar
+from minijax.catalogue.padding import OF_THE_EDGE as OF_THE_EDGE
+from minijax.catalogue.padding import PAD_OPTIONS as PAD_OPTIONS
+from minijax.catalogue.padding import pad as pad
 from minijax.catalogue.ranges import arange as arange
+from minijax.catalogue.ranges import bartlett as bartlett
+from minijax.catalogue.ranges import blackman as blackman
+from minijax.catalogue.ranges import hamming as hamming
+from minijax.catalogue.ranges import hanning as hanning
 from minijax.catalogue.ranges import linspace as linspace
 from minijax.catalogue.samples import corrcoef as corrcoef
 from minijax.catalogue.samples import cov as cov
@@ -121,10 +128,6 @@ from minijax.catalogue.selections import unwrap as unwrap
 from minijax.catalogue.standard import can_cast as can_cast
 from minijax.catalogue.standard import isdtype as isdtype
 from minijax.catalogue.standard import iterable as iterable
-from minijax.catalogue.windows import bartlett as bartlett
-from minijax.catalogue.windows import blackman as blackman
-from minijax.catalogue.windows import hamming as hamming
-from minijax.catalogue.windows import hanning as hanning
 from minijax.compositions.function_objects import frompyfunc as frompyfunc
 from minijax.compositions.function_objects import ufunc as ufunc
 from minijax.compositions.histograms import histogram as histogram
@@ -259,7 +262,6 @@ from minijax.numpy.joining import array_split as array_split
 from minijax.numpy.joining import concatenate as concatenate
 from minijax.numpy.joining import flip as flip
 from minijax.numpy.joining import hstack as hstack
-from minijax.numpy.joining import pad as pad
 from minijax.numpy.joining import repeat as repeat
 from minijax.numpy.joining import split as split
 from minijax.numpy.joining import stack as stack
