@@ -64,9 +64,9 @@ def replay(recorded, key, memory):
 def recorded_series(program, steps):
     """Return functions of the memory that do steps, whose launches are recorded."""
     found: list = []
-    for whole, group in groupby(steps, lambda s: launches_of(program, s) is not None):
+    for alone, group in groupby(steps, lambda s: launches_of(program, s) is not None):
         part = [*group]
-        counts = [launches_of(program, step) for step in part] if whole else [0]
+        counts = [launches_of(program, step) for step in part] if alone else [0]
         if sum(counts) > 1:
             found.append(Recorded(program, part))
         else:

@@ -32,6 +32,9 @@ def _constrained_shape(x, sharding, **params):
     return [x]
 
 
+shape_rules[sharding_constraint_p] = _constrained_shape
+
+
 def constrain_piece(primitive, piece, sharding, **params):
     """Cut a value as it is asked for, where that gives equal parts."""
     cuts = list(map(names_of_entry, getattr(sharding, "spec", ())))
@@ -42,5 +45,4 @@ def constrain_piece(primitive, piece, sharding, **params):
     return [Piece(recut(piece, wanted), wanted)]
 
 
-shape_rules[sharding_constraint_p] = _constrained_shape
 sharding_rules[sharding_constraint_p] = constrain_piece

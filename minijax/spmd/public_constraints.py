@@ -12,7 +12,6 @@ from minijax.pytrees.operations import flatten_axes
 from minijax.pytrees.treedefs import tree_flatten
 from minijax.replicas.meshes import get_mesh
 from minijax.replicas.meshes import set_mesh as set_mesh
-from minijax.replicas.named_shardings import NamedSharding
 from minijax.replicas.named_shardings import NamedSharding as NamedSharding
 from minijax.replicas.partition_specs import PartitionSpec
 from minijax.spmd.constraints import constrain
