@@ -95,8 +95,8 @@ from minijax.reverse.jacobians import jacfwd as jacfwd
 from minijax.reverse.jacobians import jacobian as jacobian
 from minijax.reverse.jacobians import jacrev as jacrev
 from minijax.reverse.linear_functions import linear_transpose as linear_transpose
-from minijax.spmd.public_names import NamedSharding as NamedSharding
-from minijax.spmd.public_names import set_mesh as set_mesh
+from minijax.spmd.public_constraints import NamedSharding as NamedSharding
+from minijax.spmd.public_constraints import set_mesh as set_mesh
 from minijax.switches.managers import allow_f16_reductions as allow_f16_reductions
 from minijax.switches.managers import array_garbage_collection_guard as array_garbage_collection_guard
 from minijax.switches.managers import auto_pcast as auto_pcast

@@ -26,8 +26,7 @@ from minijax.cuda.cublas import (
     matrices_for_blas,
 )
 from minijax.cuda.driver import Card, stand_in
-from minijax.cuda.graphs import GraphProgram
-from minijax.cuda.programs import steps_for_card
+from minijax.cuda.programs import GraphProgram, steps_for_card
 from minijax.errors import JaxRuntimeError
 from minijax.kernels.views import Buffer, View
 from minijax_book import emulator

@@ -9,7 +9,8 @@ import minijax
 import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax.cuda import turns
-from minijax.cuda.graphs import KEPT, SEEN, GraphProgram, Recorded
+from minijax.cuda.graphs import KEPT, SEEN, Recorded
+from minijax.cuda.programs import GraphProgram
 from minijax_book import emulator
 
 pytestmark = pytest.mark.skipif(not emulator.is_there(), reason="no C++ compiler here")

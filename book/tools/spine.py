@@ -16,7 +16,7 @@ from book.tools.source import Cell, Chapter, read_chapters
 
 WORDS = range(2800, 5201)
 EXPORTED, CODE, CELL, FOLDS = 250, 500, 25, 4  # at most
-UNUSED = {"25_matmul": 1, "35_device": 5, "37_machines": 4}  # to be mended; it shrinks
+UNUSED = {"25_matmul": 1, "37_machines": 4}  # to be mended; it shrinks
 HIDDEN = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
 
 

@@ -19,35 +19,6 @@ from minijax.jitting.compilation import on_device_of
 from minijax.kernels.program_steps import kernel_rules
 
 
-def evaluated_near(device, primitive, compute, buffers, params, avals):
-    """Return the buffers of what NumPy makes of copies of the operands."""
-    near, host = [device.fetch(x) for x in buffers], host_device()
-    with on_device_of(host.uncommitted):
-        found = host.evaluate(primitive, compute, near, params, avals)
-    return list(map(device.put, found))
-
-
-class Programs(dict):
-    """Programs of single operations, which `clear_caches` forgets."""
-
-    def unlock(self):
-        """Do nothing after a fork: there is no lock."""
-
-
-_programs = cache_by_object()
-
-
-def program_of(device, primitive, types, params, avals):
-    """Return the program of one operation on a device, which keeps it."""
-    key = primitive, tuple(params.items()), types, tuple(avals)
-    if key not in device.programs:
-        ins, outs = list(map(Var, types)), list(map(Var, avals))
-        jaxpr = Jaxpr([], ins, outs, [JaxprEqn(ins, outs, primitive, params)])
-        closed = ClosedJaxpr(jaxpr, [])
-        device.programs[key] = CudaProgram(closed, primitive.name, device=device)
-    return device.programs[key]
-
-
 class NamedCard(Device):
     """A card under the name that JAX gives it.
 
@@ -69,6 +40,24 @@ class NamedCard(Device):
 
     def __str__(self):
         return f"cuda:{self.id}"
+
+
+def evaluated_on_the_host(device, primitive, compute, buffers, params, avals):
+    """Return the buffers of what NumPy makes of copies of the operands."""
+    copies, host = [device.fetch(x) for x in buffers], host_device()
+    with on_device_of(host.uncommitted):
+        found = host.evaluate(primitive, compute, copies, params, avals)
+    return list(map(device.put, found))
+
+
+class Programs(dict):
+    """Programs of single operations, which `clear_caches` forgets."""
+
+    def unlock(self):
+        """Do nothing after a fork: there is no lock."""
+
+
+_programs = cache_by_object()
 
 
 class CardStore(NamedCard):
@@ -100,6 +89,17 @@ class CardStore(NamedCard):
         return self.card.is_done
 
 
+def program_of(device, primitive, types, params, avals):
+    """Return the program of one operation on a device, which keeps it."""
+    key = primitive, tuple(params.items()), types, tuple(avals)
+    if key not in device.programs:
+        ins, outs = list(map(Var, types)), list(map(Var, avals))
+        jaxpr = Jaxpr([], ins, outs, [JaxprEqn(ins, outs, primitive, params)])
+        closed = ClosedJaxpr(jaxpr, [])
+        device.programs[key] = CudaProgram(closed, primitive.name, device=device)
+    return device.programs[key]
+
+
 class CudaDevice(CardStore):
     """A GPU, where operations are programs of one equation.
 
@@ -114,7 +114,8 @@ class CudaDevice(CardStore):
     def evaluate(self, primitive, compute, buffers, params, avals):
         """Return the buffers of what a primitive makes of others."""
         if primitive not in kernel_rules or compute is not computations.get(primitive):
-            return evaluated_near(self, primitive, compute, buffers, params, avals)
+            given = primitive, compute, buffers, params, avals
+            return evaluated_on_the_host(self, *given)
         types = tuple([ShapedArray(x.shape, x.dtype) for x in buffers])
         program = program_of(self, primitive, types, params, avals)
         return run(program, [x.bytes for x in buffers])

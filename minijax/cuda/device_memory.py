@@ -7,7 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.errors import out_of_memory
+from minijax.jitting.costs import nbytes
+from minijax.machine.choices import While
+from minijax.memory.backend import CallMemory, offsets_of
 
 
 class CardBytes:
@@ -113,3 +117,44 @@ def given_bytes(x):
         copy[:] = data
         return copy
     return data
+
+
+class CardMemory(CallMemory):
+    """The memory of one call, on a card."""
+
+    def __missing__(self, buffer):
+        if buffer in self.offsets:
+            return super().__missing__(buffer)
+        data = room(self.arena.card, nbytes(buffer))
+        dict.__setitem__(self, buffer, data)
+        return data
+
+
+def offsets_with_answers(plan):
+    """Return offsets in an arena, and its size; what tests of loops say stands last."""
+    offsets, size = offsets_of(plan), plan.arena
+    for step in plan.planned.walk():
+        if type(step) is While:
+            offsets[step.test.outputs[0]], size = size, size + 16
+    return offsets, size
+
+
+def memory_of_ends(program, inputs):
+    """Return bytes on the card for arguments, constants and results."""
+    ends, places, of = program.lowered, program.plan.places, f" of {program.name}"
+    found = dict(zip(ends.inputs, inputs)) | program.constants
+    for buffer in ends.outputs:
+        if places[buffer].kind == "output" and buffer not in found:
+            found[buffer] = room(program.card, nbytes(buffer), "a result" + of)
+    both = {"input": ends.inputs, "output": ends.outputs}
+    for buffer, (kind, number) in places.items():
+        if kind in both:
+            found[buffer] = found[both[kind][number]]
+    return found
+
+
+def bytes_of(program, x, ours):
+    """Return the bytes of an argument on the card, its own if it is given up."""
+    if ours and isinstance(x, ArrayImpl) and x.device is program.device:
+        return given_bytes(x)
+    return asbuffer(x, program.device).bytes

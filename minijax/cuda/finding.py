@@ -19,7 +19,7 @@ def find_gpus():
     """
     from minijax.cuda.cuda_device import CudaDevice
     from minijax.cuda.driver import count_cards
-    from minijax.cuda.graphs import GraphProgram
+    from minijax.cuda.programs import GraphProgram
 
     with _turn:
         if "gpu" not in platforms:

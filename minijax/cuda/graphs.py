@@ -1,11 +1,10 @@
-# Made from chapters/35_device.md by `make chapter`;
+# Made from chapters/35_device_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """CUDA graphs: launches in sequence, recorded once and replayed by one call."""
 
 from itertools import groupby
 
 from minijax.arrays.settings import config
-from minijax.cuda.programs import CudaProgram
 from minijax.cuda.turns import launches_of
 
 KEPT, SEEN = 8, 64
@@ -45,22 +44,6 @@ class Recorded:
             replay(self, (memory.arena.address, *ends), memory)
 
 
-class GraphProgram(CudaProgram):
-    """A program for a GPU that records launches which come again."""
-
-    def series(self, steps):
-        """Return functions of the memory that do steps, one after the other."""
-        found: list = []
-        for whole, group in groupby(steps, lambda s: launches_of(self, s) is not None):
-            part = [*group]
-            counts = [launches_of(self, step) for step in part] if whole else [0]
-            if sum(counts) > 1:
-                found.append(Recorded(self, part))
-            else:
-                found += map(self.prepare, part)
-        return found
-
-
 def replay(recorded, key, memory):
     """Start launches whose call has these addresses: one by one, or as a graph."""
     graphs, card, known = recorded.graphs, recorded.program.card, key in recorded.graphs
@@ -76,3 +59,16 @@ def replay(recorded, key, memory):
         made = [key for key in graphs if graphs[key] is not None]
         for old in [*made[:-KEPT], *[*graphs][:-SEEN]]:
             graphs.pop(old, None)
+
+
+def recorded_series(program, steps):
+    """Return functions of the memory that do steps, whose launches are recorded."""
+    found: list = []
+    for alone, group in groupby(steps, lambda s: launches_of(program, s) is not None):
+        part = [*group]
+        counts = [launches_of(program, step) for step in part] if alone else [0]
+        if sum(counts) > 1:
+            found.append(Recorded(program, part))
+        else:
+            found += map(program.prepare, part)
+    return found

@@ -7,25 +7,29 @@ from itertools import repeat
 from minijax.arrays.array import ArrayImpl, asbuffer
 from minijax.arrays.placement import host_device
 from minijax.cuda.cublas import library_calls, with_library
-from minijax.cuda.device_memory import CardBuffer, given_bytes, room
+from minijax.cuda.device_memory import (
+    CardBuffer,
+    CardMemory,
+    bytes_of,
+    memory_of_ends,
+    offsets_with_answers,
+    room,
+)
+from minijax.cuda.graphs import recorded_series
 from minijax.cuda.launched_steps import (
     cuda_launches,
     program_for_card,
     rows_are_aligned,
 )
-from minijax.cuda.turns import by_the_host
+from minijax.cuda.turns import by_the_host, on_the_host
 from minijax.errors import JaxRuntimeError
 from minijax.fusion.fusion_pass import fuse
 from minijax.gpu.kept_rows import shape_on_card
 from minijax.gpu.operations import PRELUDE
 from minijax.jitting.compilation import on_device_of
-from minijax.jitting.costs import nbytes
-from minijax.kernels.backends import Memory
-from minijax.kernels.program_steps import Launch, jaxpr_passes, lower, step_kinds
+from minijax.kernels.program_steps import Launch, jaxpr_passes, lower
 from minijax.llvm.targets import TARGETS
-from minijax.machine.choices import While
 from minijax.machine.executables import with_own_results
-from minijax.memory.backend import CallMemory, offsets_of
 from minijax.memory.in_place import may_overwrite
 from minijax.memory.planning import plan
 
@@ -66,31 +70,6 @@ def may_overwrite_there(step, old, new):
     return alone and may_overwrite(step, old, new)
 
 
-class CardMemory(CallMemory):
-    """The memory of one call, on a card."""
-
-    def __missing__(self, buffer):
-        if buffer in self.offsets:
-            return super().__missing__(buffer)
-        data = room(self.arena.card, nbytes(buffer))
-        dict.__setitem__(self, buffer, data)
-        return data
-
-
-def near_by(program, step):
-    """Return a function of the memory that has the host do a step, on copies."""
-    run = step_kinds[type(step)].run(program, step)
-
-    def do(memory):
-        near = Memory({x: memory[x].fetch() for x in step.reads})
-        with on_device_of(host_device().uncommitted):
-            run(near)
-        for x in step.writes:
-            memory[x].fill(near[x])
-
-    return do
-
-
 def launched(program, launch):
     """Return a function of the memory that puts a launch into the card's stream."""
     label, _, blocks, threads, buffers = launch
@@ -117,7 +96,7 @@ def prepared(program, step):
         return library_calls[type(step)](program, step)
     if type(step) in by_the_host:
         return by_the_host[type(step)](program, step)
-    return near_by(program, step)
+    return on_the_host(program, step)
 
 
 class CardSteps:
@@ -139,6 +118,12 @@ class CardSteps:
         """Go through the steps; what is the card's work is done later."""
         for step in self.steps:
             step(memory)
+
+
+def line_of(closed):
+    """Return where a program begins in the text of its user, for errors."""
+    lines = [eqn.source for eqn in closed.eqns if eqn.source is not None]
+    return f", which begins in {lines[0].brief}" if lines else ""
 
 
 class CudaProgram(CardSteps):
@@ -178,42 +163,6 @@ class CudaProgram(CardSteps):
         return called(self, args)
 
 
-def offsets_with_answers(plan):
-    """Return offsets in an arena, and its size; what tests of loops say stands last."""
-    offsets, size = offsets_of(plan), plan.arena
-    for step in plan.planned.walk():
-        if type(step) is While:
-            offsets[step.test.outputs[0]], size = size, size + 16
-    return offsets, size
-
-
-def line_of(closed):
-    """Return where a program begins in the text of its user, for errors."""
-    lines = [eqn.source for eqn in closed.eqns if eqn.source is not None]
-    return f", which begins in {lines[0].brief}" if lines else ""
-
-
-def memory_of_ends(program, inputs):
-    """Return bytes on the card for arguments, constants and results."""
-    ends, places, of = program.lowered, program.plan.places, f" of {program.name}"
-    found = dict(zip(ends.inputs, inputs)) | program.constants
-    for buffer in ends.outputs:
-        if places[buffer].kind == "output" and buffer not in found:
-            found[buffer] = room(program.card, nbytes(buffer), "a result" + of)
-    both = {"input": ends.inputs, "output": ends.outputs}
-    for buffer, (kind, number) in places.items():
-        if kind in both:
-            found[buffer] = found[both[kind][number]]
-    return found
-
-
-def bytes_of(program, x, ours):
-    """Return the bytes of an argument on the card, its own if it is given up."""
-    if ours and isinstance(x, ArrayImpl) and x.device is program.device:
-        return given_bytes(x)
-    return asbuffer(x, program.device).bytes
-
-
 def run(program, inputs):
     """Put the steps of a program into the stream; return the buffers of its results.
 
@@ -238,3 +187,11 @@ def called(program, args):
     inputs = [bytes_of(program, x, ours) for x, ours in pairs]
     results = run(program, inputs)
     return list(map(ArrayImpl, results, program.out_avals, repeat(program.placement)))
+
+
+class GraphProgram(CudaProgram):
+    """A program for a GPU that records launches which come again."""
+
+    def series(self, steps):
+        """Return functions of the memory that do steps, one after the other."""
+        return recorded_series(self, steps)

@@ -4,9 +4,12 @@
 
 from typing import NamedTuple
 
+from minijax.arrays.placement import host_device
 from minijax.cuda.driver import Answers
+from minijax.jitting.compilation import on_device_of
 from minijax.jitting.costs import BYTES, FLOPS
-from minijax.kernels.program_steps import cost_of_program
+from minijax.kernels.backends import Memory
+from minijax.kernels.program_steps import cost_of_program, step_kinds
 from minijax.machine.choices import Branch, While
 from minijax.machine.nested import Repeat
 
@@ -157,6 +160,20 @@ def chosen(program, step):
             act(memory)
 
     return run
+
+
+def on_the_host(program, step):
+    """Return a function of the memory that has the host do a step, on copies."""
+    run = step_kinds[type(step)].run(program, step)
+
+    def do(memory):
+        copies = Memory({x: memory[x].fetch() for x in step.reads})
+        with on_device_of(host_device().uncommitted):
+            run(copies)
+        for x in step.writes:
+            memory[x].fill(copies[x])
+
+    return do
 
 
 # From types of steps to functions of a program and a step that return a function of

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from minijax.gpu.cuda_text import (
     WARP,
     shared_nest,
-    write_indices,
     write_steps,
     write_together,
     writers,
 )
 from minijax.gpu.launches import lies_along, never_meet, outer_axes
+from minijax.gpu.lines import write_indices
 from minijax.gpu.operations import c_type, expression
 from minijax.kernels.loop_nests import loop_nest
 from minijax.kernels.parts import AXES, Combine, Loop, Store, elements, runs

@@ -6,17 +6,9 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from minijax.gpu.choices import shape_of
-from minijax.gpu.cuda_text import (
-    WARP,
-    write_combine,
-    write_indices,
-    write_node,
-    write_steps,
-    write_store,
-    write_together,
-    writers,
-)
+from minijax.gpu.cuda_text import WARP, write_node, write_steps, write_together, writers
 from minijax.gpu.launches import is_shareable, outer_axes
+from minijax.gpu.lines import write_combine, write_indices, write_store
 from minijax.gpu.operations import c_type, to_memory
 from minijax.gpu.vector_threads import (
     BYTES,

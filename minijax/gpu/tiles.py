@@ -6,8 +6,9 @@ import math
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from minijax.gpu.cuda_text import WARP, load_text, write_node, write_store, writers
+from minijax.gpu.cuda_text import WARP, write_node, writers
 from minijax.gpu.launches import outer_axes
+from minijax.gpu.lines import load_text, write_store
 from minijax.gpu.operations import c_type
 from minijax.gpu.vector_threads import is_computed
 from minijax.kernels.parts import AXES

@@ -5,8 +5,9 @@
 import math
 from dataclasses import dataclass
 
-from minijax.gpu.cuda_text import place_text, write_node, write_steps, writers
+from minijax.gpu.cuda_text import write_node, write_steps, writers
 from minijax.gpu.launches import outer_axes
+from minijax.gpu.lines import place_text
 from minijax.gpu.operations import c_type_in_memory, from_memory, to_memory
 from minijax.kernels.loop_nests import loop_nest
 from minijax.kernels.parts import AXES

@@ -314,7 +314,7 @@ from minijax.sorting.primitive import sort as sort
 from minijax.sorting.primitive import sort_key_val as sort_key_val
 from minijax.sorting.primitive import sort_p as sort_p
 from minijax.spmd.constraints import sharding_constraint_p as sharding_constraint_p
-from minijax.spmd.constraints import with_sharding_constraint as with_sharding_constraint
+from minijax.spmd.public_constraints import with_sharding_constraint as with_sharding_constraint
 from minijax.windows.convolution import conv_general_dilated as conv_general_dilated
 from minijax.windows.convolution import conv_general_dilated_p as conv_general_dilated_p
 from minijax.windows.convolution_forms import conv as conv

@@ -13,7 +13,7 @@ from minijax.pytrees.treedefs import tree_flatten
 from minijax.replicas.meshes import get_mesh
 from minijax.replicas.named_shardings import NamedSharding
 from minijax.replicas.partition_specs import PartitionSpec
-from minijax.spmd.constraints import with_sharding_constraint
+from minijax.spmd.public_constraints import with_sharding_constraint
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:

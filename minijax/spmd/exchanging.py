@@ -15,8 +15,11 @@ from minijax.arrays.transfer import moved
 from minijax.batching.collectives import pmax_p, pmin_p, psum_p
 from minijax.batching.exchanges import all_gather_p
 from minijax.batching.named_axes import axis_index_p
+from minijax.forgetting.remembering import Once
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.jaxprs.latest import Latest
+from minijax.jaxprs.shape_structs import struct_of
+from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.compilation import _at, compiled
 from minijax.replicas.named_shardings import NamedSharding, parts_of
 from minijax.replicas.partition_specs import PartitionSpec, names_of_entry, trimmed
@@ -233,3 +236,29 @@ def cuts_of(sharding, mesh, ndim):
 def spec_of(cuts):
     """Return the `PartitionSpec` of an array that is cut along these mesh axes."""
     return trimmed(PartitionSpec(*cuts))
+
+
+def on_first(program, given):
+    """Run a `SpreadProgram` on the first device; bring the results to all of them."""
+    home = program.placement.device.home.committed
+    run = compiled(program.closed, None, program.name, placement=home)
+    return [moved(y, program.placement) for y in run(*[moved(x, home) for x in given])]
+
+
+_operations = Once()
+
+
+def compute_in_parts(primitive, args, params, avals, placement):
+    """Compute one operation as a program of its own, as the impl rule of any."""
+    arrays = list(map(asarray_impl, args))
+    given = [struct_of(x.aval) for x in arrays]
+
+    def write():
+        return make_jaxpr(lambda *xs: primitive.bind(*xs, **params))(*given)
+
+    try:
+        kinds = tuple([x.aval for x in arrays])
+        closed = _operations.get((primitive, kinds, (*params.items(),)), write)
+    except TypeError:  # parameters without a hash
+        closed = write()
+    return compiled(closed, "spmd", str(primitive), placement=placement)(*arrays)

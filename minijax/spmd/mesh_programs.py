@@ -6,16 +6,21 @@ Reference: the SPMD executables of XLA.
 """
 
 from minijax.arrays.array import asarray_impl
-from minijax.arrays.transfer import moved
 from minijax.forgetting.programs import has_effects
 from minijax.forgetting.remembering import Once
 from minijax.jaxprs.latest import Latest
-from minijax.jaxprs.shape_structs import struct_of
-from minijax.jaxprs.staging_api import make_jaxpr
-from minijax.jitting.compilation import backends, compiled, default_backends
+from minijax.jitting.compilation import backends, default_backends
 from minijax.replicas.named_shardings import operations_together
 from minijax.replicas.sharded_maps import mesh_program
-from minijax.spmd.exchanging import InStep, cuts_of, fits_replicas, mesh_of, spec_of
+from minijax.spmd.exchanging import (
+    InStep,
+    compute_in_parts,
+    cuts_of,
+    fits_replicas,
+    mesh_of,
+    on_first,
+    spec_of,
+)
 from minijax.spmd.notes import noting
 from minijax.spmd.spreading import program_of_device
 
@@ -79,32 +84,6 @@ class SpreadProgram:
         return self._plans.get(key, lambda: Plan(*key))
 
 
-def on_first(program, given):
-    """Run a `SpreadProgram` on the first device; bring the results to all of them."""
-    home = program.placement.device.home.committed
-    run = compiled(program.closed, None, program.name, placement=home)
-    return [moved(y, program.placement) for y in run(*[moved(x, home) for x in given])]
-
-
 backends["spmd"] = SpreadProgram
 default_backends["mesh"] = Latest("spmd")
-_operations = Once()
-
-
-def compute_in_parts(primitive, args, params, avals, placement):
-    """Compute one operation as a program of its own, as the impl rule of any."""
-    arrays = list(map(asarray_impl, args))
-    given = [struct_of(x.aval) for x in arrays]
-
-    def write():
-        return make_jaxpr(lambda *xs: primitive.bind(*xs, **params))(*given)
-
-    try:
-        kinds = tuple([x.aval for x in arrays])
-        closed = _operations.get((primitive, kinds, (*params.items(),)), write)
-    except TypeError:  # parameters without a hash
-        closed = write()
-    return compiled(closed, "spmd", str(primitive), placement=placement)(*arrays)
-
-
 operations_together.value = compute_in_parts

@@ -1,21 +1,68 @@
-# Made from chapters/36_replicas_upper.md by `make chapter`;
+# Made from chapters/36_replicas_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""Shardings of the operands and results of a jitted function.
+"""Sharding constraints: their rules, and those at the ends of a jitted function.
 
 Reference: ``in_shardings`` and ``out_shardings`` of ``jax.jit``.
 """
 
 from minijax.arrays.avals import typeof
 from minijax.arrays.interchange import Record
+from minijax.arrays.transfer import device_put, device_put_p
+from minijax.batching.rules import vmap_rules
+from minijax.core import impl_rules
+from minijax.emitted.emission import python_rules
 from minijax.forgetting.remembering import remembered
+from minijax.forward.rules import jvp_rules, linear_rule
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.shape_structs import struct_of
 from minijax.jaxprs.staging_api import make_jaxpr
-from minijax.jitting.shardings import completions, program_placed
+from minijax.jitting.shardings import completions, device_askers, program_placed
+from minijax.kernels.program_steps import kernel_rules
 from minijax.replicas.meshes import AbstractMesh
 from minijax.replicas.named_shardings import NamedSharding
 from minijax.replicas.partition_specs import PartitionSpec
-from minijax.spmd.constraints import _constrain, completed
+from minijax.reverse.transposition import transposes
+from minijax.spmd.constraints import constrain, constrain_piece, sharding_constraint_p
+from minijax.spmd.public_constraints import completed
+from minijax.spmd.spreading import sharding_rules
+
+
+def _put_pieces(primitive, *pieces, devices, **params):
+    pairs = zip(pieces, devices)
+    return [
+        constrain_piece(primitive, piece, wanted)[0]
+        if isinstance(wanted, NamedSharding) else piece
+        for piece, wanted in pairs
+    ]  # fmt: skip
+
+
+sharding_rules[device_put_p] = _put_pieces
+
+
+def _batched(axis, args, dims, sharding, **params):
+    [x], [dim] = args, dims
+    if isinstance(sharding, NamedSharding) and dim is not None:
+        parts = list(sharding.spec)
+        if dim < len(parts):
+            parts.insert(dim, None)
+        sharding = sharding.update(spec=sharding.spec.update(partitions=parts))
+    return sharding_constraint_p.bind(x, sharding=sharding, **params), dims
+
+
+impl_rules[sharding_constraint_p] = lambda x, sharding, **params: [
+    device_put(x, sharding)
+]
+jvp_rules[sharding_constraint_p] = linear_rule(sharding_constraint_p)
+transposes(
+    sharding_constraint_p,
+    lambda ct, x, **params: sharding_constraint_p.bind(ct, **params)[0],
+)
+vmap_rules[sharding_constraint_p] = _batched
+python_rules[sharding_constraint_p] = lambda writer, eqn, operands, results: (
+    writer.assign(results, operands)
+)
+kernel_rules[sharding_constraint_p] = lambda lowering, eqn, x: [x]
+device_askers[sharding_constraint_p] = lambda params: [params["sharding"]._device]
 
 
 @remembered
@@ -33,7 +80,7 @@ def _at_end(x, sharding):
     if not isinstance(sharding, NamedSharding):
         return x
     sharding.shard_shape(typeof(x).shape)
-    return _constrain(x, sharding)
+    return constrain(x, sharding)
 
 
 def placed_program(closed, params):

@@ -100,9 +100,10 @@ class CardMemory:
             start = self.starts[number] if number >= 0 else 0
             end = start + self.sizes[start] if number >= 0 else 0
         if not start <= address <= end or address + (size or 0) > end:
+            what = f"{size} bytes at {address:#x} are" if size else f"{address:#x} is"
             raise EmulatedCudaError(
-                f"cudaErrorIllegalAddress: {size or ''} bytes at {address:#x} are not "
-                "in one block of the card's memory that is in use"
+                f"cudaErrorIllegalAddress: {what} not in one block of the card's "
+                "memory that is in use"
             )
         last = end if size is None else address + size
         return self.bytes[address - self.base : last - self.base]
