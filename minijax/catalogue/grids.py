@@ -34,7 +34,8 @@ from minijax.numpy.shapes import (
     reshape,
     transpose,
 )
-from minijax.numpy.ufuncs import as_array, kind, where
+from minijax.numpy.ufuncs import where
+from minijax.operators.operands import as_array, kind
 from minijax.typing import ArrayLike
 
 index_exp, s_ = np.index_exp, np.s_

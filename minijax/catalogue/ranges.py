@@ -22,7 +22,7 @@ from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import check_arraylike, common_type, promote_dtypes_inexact
 from minijax.numpy.creation import astype
 from minijax.numpy.shapes import broadcast_shapes, moveaxis, reshape
-from minijax.numpy.ufuncs import as_array, stretch
+from minijax.operators.operands import as_array, stretch
 from minijax.typing import ArrayLike
 
 

@@ -19,8 +19,8 @@ from minijax.forgetting.barriers import optimization_barrier_p
 from minijax.forgetting.decisions import is_kept
 from minijax.forgetting.program_calls import (
     dce_call,
+    inlined,
     jvp_call,
-    opened,
     transpose_call,
     vmap_call,
 )
@@ -50,7 +50,7 @@ from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.jaxprs.origins import Origin
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.linear.linearization import split_rules
-from minijax.numpy.ufuncs import as_array
+from minijax.operators.operands import as_array
 from minijax.own_rules.cotangent_rules import custom_vjp_call_p
 from minijax.own_rules.function_calls import callee_rules
 from minijax.own_rules.tangent_rules import custom_jvp_call_p
@@ -119,7 +119,7 @@ keep_rules: RuleTable = RuleTable("keep", default=keep_results)
 @remembered
 def keeping(closed, policy):
     """Return the `Keeping` of a program."""
-    closed = opened(closed, SHUT)
+    closed = inlined(closed, CALLS_WITH_RULES)
     found = [keep_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns]
     kept = [var for each in found for var in each.kept]
     now, rest = [each.now for each in found], [each.again for each in found]
@@ -151,7 +151,7 @@ def run_again(known, values, parts):
 
 
 # Calls that a policy does not look into: they have rules that must not be lost.
-SHUT = {remat_p, custom_jvp_call_p, custom_vjp_call_p}
+CALLS_WITH_RULES = {remat_p, custom_jvp_call_p, custom_vjp_call_p}
 
 
 @remembered
