@@ -83,14 +83,6 @@ transpose_rules[remat_p] = transpose_call(remat_p, _per_operand, types_declared)
 dce_rules[remat_p] = dce_call(_per_operand)
 
 
-def keeps(policy, eqn):
-    """Return whether results of an equation may be kept; those of effects have to."""
-    avals = [x.aval for x in eqn.invars]
-    if policy is None or acts(eqn):
-        return acts(eqn)
-    return is_kept(policy(eqn.primitive, *avals, **eqn.params))
-
-
 class Keeping(NamedTuple):
     """A program, or an equation, of which a policy keeps something.
 
@@ -103,31 +95,6 @@ class Keeping(NamedTuple):
     now: Any
     again: Any
     kept: list
-
-
-def keep_results(eqn, policy):
-    """Return the `Keeping` of an equation whose results are kept, or computed again."""
-    if keeps(policy, eqn):
-        return Keeping(eqn, None, eqn.outvars)
-    return Keeping(eqn, eqn, [])
-
-
-# Rules ``rule(eqn, policy)`` return a `Keeping`: a loop has one, which looks inside.
-keep_rules: RuleTable = RuleTable("keep", default=keep_results)
-
-
-@remembered
-def keeping(closed, policy):
-    """Return the `Keeping` of a program."""
-    closed = inlined(closed, CALLS_WITH_RULES)
-    found = [keep_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns]
-    kept = [var for each in found for var in each.kept]
-    now, rest = [each.now for each in found], [each.again for each in found]
-    jaxpr, rest = closed.jaxpr, [eqn for eqn in rest if eqn is not None]
-    now = jaxpr.replace(eqns=now, outvars=[*jaxpr.outvars, *kept])
-    again = jaxpr.replace(eqns=rest, invars=[*jaxpr.invars, *kept])
-    now, again = (ClosedJaxpr(each, closed.consts) for each in (now, again))
-    return Keeping(now, again, kept)
 
 
 def run_again(known, values, parts):
@@ -148,10 +115,6 @@ def run_again(known, values, parts):
     avals = [*body.in_avals, *later.in_avals[len(needed) :]]
     later, ours = jaxpr_as_fun(later), len(values)
     return stage(lambda *xs: later(*first(*xs[:ours]), *xs[ours:]), avals)
-
-
-# Calls that a policy does not look into: they have rules that must not be lost.
-CALLS_WITH_RULES = {remat_p, custom_jvp_call_p, custom_vjp_call_p}
 
 
 @remembered
@@ -359,6 +322,43 @@ def remat(
         static_argnums=static_argnums,
         concrete=concrete,
     )
+
+
+def keeps(policy, eqn):
+    """Return whether results of an equation may be kept; those of effects have to."""
+    avals = [x.aval for x in eqn.invars]
+    if policy is None or acts(eqn):
+        return acts(eqn)
+    return is_kept(policy(eqn.primitive, *avals, **eqn.params))
+
+
+# Calls that a policy does not look into: they have rules that must not be lost.
+CALLS_WITH_RULES = {remat_p, custom_jvp_call_p, custom_vjp_call_p}
+
+
+def keep_results(eqn, policy):
+    """Return the `Keeping` of an equation whose results are kept, or computed again."""
+    if keeps(policy, eqn):
+        return Keeping(eqn, None, eqn.outvars)
+    return Keeping(eqn, eqn, [])
+
+
+# Rules ``rule(eqn, policy)`` return a `Keeping`: a loop has one, which looks inside.
+keep_rules: RuleTable = RuleTable("keep", default=keep_results)
+
+
+@remembered
+def keeping(closed, policy):
+    """Return the `Keeping` of a program."""
+    closed = inlined(closed, CALLS_WITH_RULES)
+    found = [keep_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns]
+    kept = [var for each in found for var in each.kept]
+    now, rest = [each.now for each in found], [each.again for each in found]
+    jaxpr, rest = closed.jaxpr, [eqn for eqn in rest if eqn is not None]
+    now = jaxpr.replace(eqns=now, outvars=[*jaxpr.outvars, *kept])
+    again = jaxpr.replace(eqns=rest, invars=[*jaxpr.invars, *kept])
+    now, again = (ClosedJaxpr(each, closed.consts) for each in (now, again))
+    return Keeping(now, again, kept)
 
 
 @remembered
