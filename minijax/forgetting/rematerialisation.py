@@ -16,7 +16,7 @@ from minijax.batching.trace import program_primitives
 from minijax.core import Primitive, RuleTable, Tracer, impl_rules, set_current_trace
 from minijax.diagnostics.user_lines import readers
 from minijax.forgetting.barriers import optimization_barrier_p
-from minijax.forgetting.decisions import is_kept
+from minijax.forgetting.decisions import flags_per_operand, flags_with_tangents, is_kept
 from minijax.forgetting.program_calls import (
     dce_call,
     inlined,
@@ -64,23 +64,10 @@ impl_rules[remat_p] = lambda *args, jaxpr, **params: jaxpr_as_fun(jaxpr)(*args)
 shape_rules[remat_p] = lambda *avals, jaxpr, **params: jaxpr.out_avals
 
 
-def _per_operand(params, choose):
-    """Return parameters with flags for other operands; new ones are protected."""
-    flags = params["prevent_cse"]
-    if isinstance(flags, bool):
-        return params
-    found = [True if flag is None else flag for flag in choose(flags)]
-    return params | {"prevent_cse": tuple(found)}
-
-
-def _with_tangents(params, choose):
-    return _per_operand(params, lambda x: [*x, *[None] * (len(choose(x)) - len(x))])
-
-
-jvp_rules[remat_p] = jvp_call(remat_p, _with_tangents)
+jvp_rules[remat_p] = jvp_call(remat_p, flags_with_tangents)
 vmap_rules[remat_p] = vmap_call(remat_p)
-transpose_rules[remat_p] = transpose_call(remat_p, _per_operand, types_declared)
-dce_rules[remat_p] = dce_call(_per_operand)
+transpose_rules[remat_p] = transpose_call(remat_p, flags_per_operand, types_declared)
+dce_rules[remat_p] = dce_call(flags_per_operand)
 
 
 class Keeping(NamedTuple):
@@ -152,7 +139,7 @@ def _split(split, primitive, args, on_tape, params):
     with set_current_trace(split.parent):
         known_outs = list(map(as_array, jaxpr_as_fun(parts.known)(*known_args)))
     residuals = parts.residuals(known_args, known_outs)
-    params = _per_operand(params, partial(_flags_of_split, parts, on_tape))
+    params = flags_per_operand(params, partial(_flags_of_split, parts, on_tape))
     params = params | {"jaxpr": parts.unknown, "differentiated": True}
     with set_current_trace(split.tape):
         tape_outs = primitive.bind(*residuals, *tape_args, **params)
