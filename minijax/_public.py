@@ -131,7 +131,7 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "minijax.custom_batching": {
         "custom_vmap": "minijax.own_rules.batch_rules",
-        "sequential_vmap": "minijax.scans.mapping",
+        "sequential_vmap": "minijax.scans.batched_calls",
     },
     "minijax.custom_derivatives": {},
     "minijax.debug": {},

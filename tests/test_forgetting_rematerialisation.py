@@ -16,7 +16,7 @@ from minijax import (
     value_and_grad,
 )
 from minijax.ad_checkpoint import checkpoint_name, print_saved_residuals
-from minijax.forgetting.program_calls import opened
+from minijax.forgetting.program_calls import inlined
 from minijax.forgetting.rematerialisation import remat_p
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jitting.compilation import backends, default_backend
@@ -289,10 +289,10 @@ def test_residuals_are_told_by_source(capsys):
     assert lines[2].startswith("f32[3] named 'product' from test_forgetting_remat")
 
 
-def test_opened_has_no_calls():
+def test_inlined_has_no_calls():
     closed = make_jaxpr(jit(checkpoint(lambda x: jit(jnp.sin)(x))))(1.0)
-    assert [eqn.primitive.name for eqn in opened(closed).eqns] == ["sin"]
-    assert [eqn.primitive for eqn in opened(closed, {remat_p}).eqns] == [remat_p]
+    assert [eqn.primitive.name for eqn in inlined(closed).eqns] == ["sin"]
+    assert [eqn.primitive for eqn in inlined(closed, {remat_p}).eqns] == [remat_p]
 
 
 @pytest.mark.parametrize("seed", range(5))

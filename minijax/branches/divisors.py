@@ -13,7 +13,8 @@ from minijax.core import Array
 from minijax.lax.promotion import check_arraylike, promote_dtypes
 from minijax.numpy.elementwise import absolute
 from minijax.numpy.shapes import broadcast_arrays
-from minijax.numpy.ufuncs import as_array, kind, where
+from minijax.numpy.ufuncs import where
+from minijax.operators.operands import as_array, kind
 from minijax.typing import ArrayLike
 
 

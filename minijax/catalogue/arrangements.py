@@ -33,7 +33,8 @@ from minijax.numpy.shapes import (
     swapaxes,
     transpose,
 )
-from minijax.numpy.ufuncs import as_array, multiply, stretch
+from minijax.numpy.ufuncs import multiply
+from minijax.operators.operands import as_array, stretch
 from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
 

@@ -22,14 +22,10 @@ from minijax.lax.promotion import (
 from minijax.numpy.elementwise import isinf, isnan
 from minijax.numpy.ufuncs import (
     add,
-    as_array,
     binary,
     bitwise_or,
-    by_kind,
-    constant,
     equal,
     greater,
-    kind,
     less,
     multiply,
     named,
@@ -37,6 +33,7 @@ from minijax.numpy.ufuncs import (
     unary,
     where,
 )
+from minijax.operators.operands import as_array, by_kind, constant, kind
 from minijax.switches.promotion import check_operands
 from minijax.typing import ArrayLike
 

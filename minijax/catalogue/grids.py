@@ -34,7 +34,8 @@ from minijax.numpy.shapes import (
     reshape,
     transpose,
 )
-from minijax.numpy.ufuncs import as_array, kind, where
+from minijax.numpy.ufuncs import where
+from minijax.operators.operands import as_array, kind
 from minijax.typing import ArrayLike
 
 index_exp, s_ = np.index_exp, np.s_
@@ -394,7 +395,6 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
     for size in reversed(sizes):
         rest, index = divmod(rest, size)
         found.insert(0, index)
-    above = rest > 0
-    below = rest < -1 if kind(rest) != "u" else False
+    above, below = rest > 0, kind(rest) != "u" and rest < -1
     pairs = zip(sizes, found)
     return tuple([where(above, n - 1, where(below, 0, i)) for n, i in pairs])

@@ -39,16 +39,8 @@ from minijax.numpy.shapes import (
     squeeze,
 )
 from minijax.numpy.statistics import cumprod, cumsum, mean
-from minijax.numpy.ufuncs import (
-    add,
-    as_array,
-    constant,
-    divide,
-    kind,
-    multiply,
-    not_equal,
-    subtract,
-)
+from minijax.numpy.ufuncs import add, divide, multiply, not_equal, subtract
+from minijax.operators.operands import as_array, constant, kind
 from minijax.typing import ArrayLike
 
 

@@ -25,8 +25,9 @@ from minijax.numpy.statistics import (
     squared_size,
     var_dtype,
 )
-from minijax.numpy.ufuncs import as_array, constant, kind, subtract
+from minijax.numpy.ufuncs import subtract
 from minijax.numpy.ufuncs import where as choose
+from minijax.operators.operands import as_array, constant, kind
 from minijax.typing import ArrayLike
 
 _Axis = int | Sequence[int] | None

@@ -18,8 +18,8 @@ from minijax.core import Array, Tracer
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.creation import from_object
 from minijax.numpy.shapes import arraylike
-from minijax.numpy.ufuncs import kind, stretch
 from minijax.operators.entries import known_value
+from minijax.operators.operands import kind, stretch
 from minijax.typing import ArrayLike
 
 OF_THE_EDGE = "maximum", "minimum", "mean", "median"

@@ -23,7 +23,7 @@ from minijax.lax.promotion import check_arraylike, common_type, promote_dtypes_i
 from minijax.numpy.creation import astype, ones
 from minijax.numpy.elementwise import absolute, cos
 from minijax.numpy.shapes import broadcast_shapes, moveaxis, reshape
-from minijax.numpy.ufuncs import as_array, stretch
+from minijax.operators.operands import as_array, stretch
 from minijax.typing import ArrayLike
 
 

@@ -37,7 +37,8 @@ from minijax.numpy.shapes import (
     reshape,
     squeeze,
 )
-from minijax.numpy.ufuncs import as_array, divide, kind, multiply
+from minijax.numpy.ufuncs import divide, multiply
+from minijax.operators.operands import as_array, kind
 from minijax.typing import ArrayLike
 
 

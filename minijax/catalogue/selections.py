@@ -40,7 +40,8 @@ from minijax.numpy.shapes import (
     swapaxes,
 )
 from minijax.numpy.statistics import argmax, cumsum
-from minijax.numpy.ufuncs import as_array, kind, where
+from minijax.numpy.ufuncs import where
+from minijax.operators.operands import as_array, kind
 from minijax.typing import ArrayLike
 
 

@@ -17,7 +17,7 @@ from minijax.arrays.checks import as_integer, canonicalize_axis, integers
 from minijax.core import Array
 from minijax.errors import present
 from minijax.lax.promotion import check_arraylike
-from minijax.numpy.ufuncs import kind
+from minijax.operators.operands import kind
 from minijax.typing import ArrayLike
 
 

@@ -19,7 +19,7 @@ from minijax.diagnostics.public_guards import guard_public
 from minijax.numpy import arithmetic, elementwise, reductions, statistics, ufuncs
 from minijax.numpy.reductions import fold, with_initial
 from minijax.numpy.selection import masked
-from minijax.numpy.ufuncs import kind
+from minijax.operators.operands import kind
 
 
 def reduce_extreme(function, a, dtype, **options):

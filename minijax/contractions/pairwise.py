@@ -21,7 +21,7 @@ from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import check_arraylike, common_type, promote_dtypes
 from minijax.numpy.creation import full_like
-from minijax.numpy.ufuncs import as_array
+from minijax.operators.operands import as_array
 
 
 def _summed(x, axes, dtype):

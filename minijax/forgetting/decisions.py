@@ -1,6 +1,6 @@
 # Made from chapters/11_own_rules_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""What a rematerialisation policy answers: whether a value is kept.
+"""What a rematerialisation policy answers, and what a call says of each operand.
 
 Reference: ``jax.ad_checkpoint.Saveable``, ``Recompute`` and ``Offloadable``.
 """
@@ -53,3 +53,21 @@ def is_kept(answer):
         f"ad_checkpoint.Saveable or ad_checkpoint.Offloadable(...). Got {answer} of "
         f"type {type(answer)}."
     )
+
+
+def flags_per_operand(params, choose):
+    """Return parameters with flags for other operands; new ones are protected."""
+    flags = params["prevent_cse"]
+    if isinstance(flags, bool):
+        return params
+    found = [True if flag is None else flag for flag in choose(flags)]
+    return params | {"prevent_cse": tuple(found)}
+
+
+def flags_with_tangents(params, choose):
+    """Return parameters with flags for all operands, and for some of their tangents."""
+
+    def longer(flags):
+        return [*flags, *[None] * (len(choose(flags)) - len(flags))]
+
+    return flags_per_operand(params, longer)

@@ -90,31 +90,31 @@ def dce_call(per_operand=unchanged):
     return rule
 
 
-class Opening(Trace):
+class InlineTrace(Trace):
     """Runs what calls call; everything else goes to its parent.
 
     Args:
       parent: the trace around.
-      shut: a set of primitives whose calls are left as they are.
+      left: a set of primitives whose calls are left as they are.
     """
 
-    def __init__(self, parent, shut):
-        self.parent, self.shut = parent, shut
+    def __init__(self, parent, left):
+        self.parent, self.left = parent, left
 
     def process_primitive(self, primitive, args, params):
         callee = callee_rules[primitive](JaxprEqn([], [], primitive, params))
-        if callee is None or primitive in self.shut:
+        if callee is None or primitive in self.left:
             with set_current_trace(self.parent):
                 return primitive.bind(*args, **params)
         with set_current_trace(self):
             return jaxpr_as_fun(callee)(*args)
 
 
-def opened(closed, shut=()):
+def inlined(closed, left=()):
     """Return a program with the equations of what it calls in place of the calls."""
 
     def program(*flat):
-        with set_current_trace(Opening(current_trace(), shut)):
+        with set_current_trace(InlineTrace(current_trace(), left)):
             return jaxpr_as_fun(closed)(*flat)
 
     return stage(program, closed.in_avals)

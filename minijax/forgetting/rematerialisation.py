@@ -16,11 +16,11 @@ from minijax.batching.trace import program_primitives
 from minijax.core import Primitive, RuleTable, Tracer, impl_rules, set_current_trace
 from minijax.diagnostics.user_lines import readers
 from minijax.forgetting.barriers import optimization_barrier_p
-from minijax.forgetting.decisions import is_kept
+from minijax.forgetting.decisions import flags_per_operand, flags_with_tangents, is_kept
 from minijax.forgetting.program_calls import (
     dce_call,
+    inlined,
     jvp_call,
-    opened,
     transpose_call,
     vmap_call,
 )
@@ -50,7 +50,7 @@ from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.jaxprs.origins import Origin
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.linear.linearization import split_rules
-from minijax.numpy.ufuncs import as_array
+from minijax.operators.operands import as_array
 from minijax.own_rules.cotangent_rules import custom_vjp_call_p
 from minijax.own_rules.function_calls import callee_rules
 from minijax.own_rules.tangent_rules import custom_jvp_call_p
@@ -64,31 +64,10 @@ impl_rules[remat_p] = lambda *args, jaxpr, **params: jaxpr_as_fun(jaxpr)(*args)
 shape_rules[remat_p] = lambda *avals, jaxpr, **params: jaxpr.out_avals
 
 
-def _per_operand(params, choose):
-    """Return parameters with flags for other operands; new ones are protected."""
-    flags = params["prevent_cse"]
-    if isinstance(flags, bool):
-        return params
-    found = [True if flag is None else flag for flag in choose(flags)]
-    return params | {"prevent_cse": tuple(found)}
-
-
-def _with_tangents(params, choose):
-    return _per_operand(params, lambda x: [*x, *[None] * (len(choose(x)) - len(x))])
-
-
-jvp_rules[remat_p] = jvp_call(remat_p, _with_tangents)
+jvp_rules[remat_p] = jvp_call(remat_p, flags_with_tangents)
 vmap_rules[remat_p] = vmap_call(remat_p)
-transpose_rules[remat_p] = transpose_call(remat_p, _per_operand, types_declared)
-dce_rules[remat_p] = dce_call(_per_operand)
-
-
-def keeps(policy, eqn):
-    """Return whether results of an equation may be kept; those of effects have to."""
-    avals = [x.aval for x in eqn.invars]
-    if policy is None or acts(eqn):
-        return acts(eqn)
-    return is_kept(policy(eqn.primitive, *avals, **eqn.params))
+transpose_rules[remat_p] = transpose_call(remat_p, flags_per_operand, types_declared)
+dce_rules[remat_p] = dce_call(flags_per_operand)
 
 
 class Keeping(NamedTuple):
@@ -103,31 +82,6 @@ class Keeping(NamedTuple):
     now: Any
     again: Any
     kept: list
-
-
-def keep_results(eqn, policy):
-    """Return the `Keeping` of an equation whose results are kept, or computed again."""
-    if keeps(policy, eqn):
-        return Keeping(eqn, None, eqn.outvars)
-    return Keeping(eqn, eqn, [])
-
-
-# Rules ``rule(eqn, policy)`` return a `Keeping`: a loop has one, which looks inside.
-keep_rules: RuleTable = RuleTable("keep", default=keep_results)
-
-
-@remembered
-def keeping(closed, policy):
-    """Return the `Keeping` of a program."""
-    closed = opened(closed, SHUT)
-    found = [keep_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns]
-    kept = [var for each in found for var in each.kept]
-    now, rest = [each.now for each in found], [each.again for each in found]
-    jaxpr, rest = closed.jaxpr, [eqn for eqn in rest if eqn is not None]
-    now = jaxpr.replace(eqns=now, outvars=[*jaxpr.outvars, *kept])
-    again = jaxpr.replace(eqns=rest, invars=[*jaxpr.invars, *kept])
-    now, again = (ClosedJaxpr(each, closed.consts) for each in (now, again))
-    return Keeping(now, again, kept)
 
 
 def run_again(known, values, parts):
@@ -148,10 +102,6 @@ def run_again(known, values, parts):
     avals = [*body.in_avals, *later.in_avals[len(needed) :]]
     later, ours = jaxpr_as_fun(later), len(values)
     return stage(lambda *xs: later(*first(*xs[:ours]), *xs[ours:]), avals)
-
-
-# Calls that a policy does not look into: they have rules that must not be lost.
-SHUT = {remat_p, custom_jvp_call_p, custom_vjp_call_p}
 
 
 @remembered
@@ -189,7 +139,7 @@ def _split(split, primitive, args, on_tape, params):
     with set_current_trace(split.parent):
         known_outs = list(map(as_array, jaxpr_as_fun(parts.known)(*known_args)))
     residuals = parts.residuals(known_args, known_outs)
-    params = _per_operand(params, partial(_flags_of_split, parts, on_tape))
+    params = flags_per_operand(params, partial(_flags_of_split, parts, on_tape))
     params = params | {"jaxpr": parts.unknown, "differentiated": True}
     with set_current_trace(split.tape):
         tape_outs = primitive.bind(*residuals, *tape_args, **params)
@@ -359,6 +309,43 @@ def remat(
         static_argnums=static_argnums,
         concrete=concrete,
     )
+
+
+def keeps(policy, eqn):
+    """Return whether results of an equation may be kept; those of effects have to."""
+    avals = [x.aval for x in eqn.invars]
+    if policy is None or acts(eqn):
+        return acts(eqn)
+    return is_kept(policy(eqn.primitive, *avals, **eqn.params))
+
+
+# Calls that a policy does not look into: they have rules that must not be lost.
+CALLS_WITH_RULES = {remat_p, custom_jvp_call_p, custom_vjp_call_p}
+
+
+def keep_results(eqn, policy):
+    """Return the `Keeping` of an equation whose results are kept, or computed again."""
+    if keeps(policy, eqn):
+        return Keeping(eqn, None, eqn.outvars)
+    return Keeping(eqn, eqn, [])
+
+
+# Rules ``rule(eqn, policy)`` return a `Keeping`: a loop has one, which looks inside.
+keep_rules: RuleTable = RuleTable("keep", default=keep_results)
+
+
+@remembered
+def keeping(closed, policy):
+    """Return the `Keeping` of a program."""
+    closed = inlined(closed, CALLS_WITH_RULES)
+    found = [keep_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns]
+    kept = [var for each in found for var in each.kept]
+    now, rest = [each.now for each in found], [each.again for each in found]
+    jaxpr, rest = closed.jaxpr, [eqn for eqn in rest if eqn is not None]
+    now = jaxpr.replace(eqns=now, outvars=[*jaxpr.outvars, *kept])
+    again = jaxpr.replace(eqns=rest, invars=[*jaxpr.invars, *kept])
+    now, again = (ClosedJaxpr(each, closed.consts) for each in (now, again))
+    return Keeping(now, again, kept)
 
 
 @remembered

@@ -1,4 +1,4 @@
-# Made from chapters/11_remat_upper.md by `make chapter`;
+# Made from chapters/11_own_rules_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """A program in two: what can be done now, and what only the tape will know.
 

@@ -22,8 +22,9 @@ from minijax.numpy.reductions import _sum
 from minijax.numpy.selection import clip
 from minijax.numpy.shapes import arraylike, atleast_1d, expand_dims, moveaxis, ravel
 from minijax.numpy.statistics import cumsum
-from minijax.numpy.ufuncs import as_bool, where
+from minijax.numpy.ufuncs import where
 from minijax.operators.entries import known_value
+from minijax.operators.operands import as_bool
 from minijax.typing import ArrayLike
 
 SIZE_OF_NONZERO = (

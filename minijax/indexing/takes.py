@@ -19,7 +19,8 @@ from minijax.numpy.arithmetic import mod
 from minijax.numpy.joining import tile
 from minijax.numpy.selection import clip
 from minijax.numpy.shapes import arraylike, broadcast_to, ravel, reshape
-from minijax.numpy.ufuncs import constant, where
+from minijax.numpy.ufuncs import where
+from minijax.operators.operands import constant
 from minijax.typing import ArrayLike
 
 

@@ -20,7 +20,7 @@ from minijax.forward.trace import JVPTrace, jvp_flat
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging import JaxprTrace, JaxprTracer
-from minijax.numpy.ufuncs import as_array
+from minijax.operators.operands import as_array
 from minijax.pytrees.api_util import FlatCall, flatten_like
 from minijax.pytrees.call_checks import zeros_of_tangent
 from minijax.pytrees.registration import Partial

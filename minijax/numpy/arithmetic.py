@@ -23,7 +23,8 @@ from minijax.lax.promotion import (
     promote_shapes,
 )
 from minijax.numpy.elementwise import part_by_part
-from minijax.numpy.ufuncs import as_array, by_kind, constant, kind, named, where
+from minijax.numpy.ufuncs import named, where
+from minijax.operators.operands import as_array, by_kind, constant, kind
 from minijax.switches.promotion import check_operands
 from minijax.typing import ArrayLike
 

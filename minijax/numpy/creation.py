@@ -24,7 +24,7 @@ from minijax.lax.creation import _beside
 from minijax.lax.creation import wrapped as as_wrapped
 from minijax.lax.promotion import check_arraylike, common_type, is_arraylike
 from minijax.numpy.shapes import arraylike, as_shape
-from minijax.numpy.ufuncs import as_array, as_bool, kind, stretch
+from minijax.operators.operands import as_array, as_bool, kind, stretch
 from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
 

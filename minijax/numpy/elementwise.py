@@ -13,7 +13,8 @@ from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import promote_dtypes_inexact, promote_dtypes_numeric
-from minijax.numpy.ufuncs import as_array, as_bool, binary, by_kind, constant, unary
+from minijax.numpy.ufuncs import binary, unary
+from minijax.operators.operands import as_array, as_bool, by_kind, constant
 from minijax.typing import ArrayLike
 
 

@@ -29,8 +29,8 @@ from minijax.numpy.shapes import (
     ravel,
     reshape,
 )
-from minijax.numpy.ufuncs import as_array, stretch
 from minijax.operators.entries import known_value
+from minijax.operators.operands import as_array, stretch
 from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
 

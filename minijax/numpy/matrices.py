@@ -16,7 +16,7 @@ from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.creation import astype, full_like
 from minijax.numpy.shapes import arraylike, as_shape, moveaxis, reshape
-from minijax.numpy.ufuncs import stretch
+from minijax.operators.operands import stretch
 from minijax.typing import ArrayLike
 
 

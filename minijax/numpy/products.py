@@ -15,7 +15,8 @@ from minijax.core import Array
 from minijax.lax.promotion import check_arraylike, promote_dtypes
 from minijax.numpy.elementwise import conjugate
 from minijax.numpy.shapes import as_axes, broadcast_shapes, ravel
-from minijax.numpy.ufuncs import as_array, multiply
+from minijax.numpy.ufuncs import multiply
+from minijax.operators.operands import as_array
 from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
 

@@ -20,7 +20,7 @@ from minijax.lax.promotion import check_arraylike
 from minijax.lax.reductions import highest, lowest
 from minijax.numpy.selection import masked
 from minijax.numpy.shapes import arraylike, as_axes
-from minijax.numpy.ufuncs import as_bool, kind
+from minijax.operators.operands import as_bool, kind
 from minijax.typing import ArrayLike
 
 

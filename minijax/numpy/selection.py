@@ -20,7 +20,8 @@ from minijax.lax.promotion import (
 from minijax.numpy.creation import asarray
 from minijax.numpy.elementwise import isfinite, minimum
 from minijax.numpy.shapes import broadcast_shapes
-from minijax.numpy.ufuncs import as_array, constant, kind, maximum, where
+from minijax.numpy.ufuncs import maximum, where
+from minijax.operators.operands import as_array, constant, kind
 from minijax.switches.promotion import check_operands
 from minijax.typing import ArrayLike
 

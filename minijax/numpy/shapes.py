@@ -21,7 +21,7 @@ from minijax.arrays.checks import (
 from minijax.arrays.interchange import promised
 from minijax.core import Array
 from minijax.lax.promotion import check_arraylike
-from minijax.numpy.ufuncs import as_array, stretch
+from minijax.operators.operands import as_array, stretch
 from minijax.typing import ArrayLike
 
 

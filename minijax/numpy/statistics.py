@@ -31,7 +31,7 @@ from minijax.numpy.shapes import (
     moveaxis,
     ravel,
 )
-from minijax.numpy.ufuncs import as_bool, constant, kind, stretch
+from minijax.operators.operands import as_bool, constant, kind, stretch
 from minijax.typing import ArrayLike
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import float0, tangent_dtype
-from minijax.numpy.ufuncs import as_array
+from minijax.operators.operands import as_array
 from minijax.pytrees.call_checks import zeros_of_tangent
 from minijax.pytrees.functions import tree_map
 

@@ -13,7 +13,7 @@ from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import float0, tangent_dtype
 from minijax.lax import broadcast_in_dim
-from minijax.numpy.ufuncs import as_array
+from minijax.operators.operands import as_array
 
 
 def check_callable(fun):

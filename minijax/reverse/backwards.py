@@ -17,7 +17,7 @@ from minijax.forward.rules import add_tangents
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.latest import fitted
 from minijax.linear.linearization import linearize_flat
-from minijax.numpy.ufuncs import as_array
+from minijax.operators.operands import as_array
 from minijax.pytrees.api_util import FlatCall, flatten_like
 from minijax.pytrees.call_checks import zeros_of_tangent
 from minijax.pytrees.key_paths import keystr

@@ -11,11 +11,9 @@ from typing import Any
 
 from minijax import lax
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import canonicalize_axis
 from minijax.forward.programs import cut
-from minijax.pytrees.api_util import flatten_like
-from minijax.pytrees.key_paths import keystr
-from minijax.pytrees.treedefs import tree_flatten, tree_leaves, tree_leaves_with_path
+from minijax.pytrees.treedefs import tree_flatten
+from minijax.scans.arguments import common_axis, on_leaves
 
 
 def every_second(xs, start, limit, axis):
@@ -56,54 +54,6 @@ def combine_prefixes(combine, xs, axis):
         later = combine(before, every_second(xs, 2, size, axis))
         even = [lax.concatenate(both, axis) for both in zip(even, later)]
     return [interleave(x, y, axis) for x, y in zip(even, odd)]
-
-
-def on_leaves(fn, treedef):
-    """Return the function of two lists of arrays which `fn` is on trees.
-
-    It raises ValueError if `fn` returns more or fewer arrays than it gets, TypeError if
-    it changes shapes or dtypes.
-    """
-
-    def combine(xs, ys):
-        result = fn(treedef.unflatten(xs), treedef.unflatten(ys))
-        outs = tree_leaves(result)
-        if len(outs) != len(xs):
-            what = "the result of associative_scan's fn"
-            flatten_like(treedef, result, what, "elems")
-        paths = [path for path, _ in tree_leaves_with_path(treedef.unflatten(xs))]
-        for path, x, out in zip(paths, xs, outs):
-            before, after = typeof(x), typeof(out)
-            if (before.shape, before.dtype) != (after.shape, after.dtype):
-                raise TypeError(
-                    "associative_scan: fn has to return arrays of the types that it "
-                    f"gets; elems{keystr(path)} goes in as {before} and comes out as "
-                    f"{after}."
-                )
-        return outs
-
-    return combine
-
-
-def common_axis(elems, axis):
-    """Return the axis, counted from the front; refuse trees whose arrays disagree."""
-    leaves = [(keystr(path), leaf) for path, leaf in tree_leaves_with_path(elems)]
-    if not leaves:
-        raise IndexError("associative_scan: there is no array in elems.")
-    for path, leaf in leaves:
-        if not hasattr(leaf, "ndim"):
-            raise AttributeError(
-                f"associative_scan: elems{path} is {leaf!r}; it has to be an array."
-            )
-    axis = canonicalize_axis(axis, leaves[0][1].ndim)
-    sizes = [leaf.shape[axis : axis + 1] for _, leaf in leaves]
-    if len({*sizes}) > 1:
-        listed = [f"elems{path} of shape {leaf.shape}" for path, leaf in leaves]
-        raise (ValueError if all(sizes) else IndexError)(
-            "associative_scan: all arrays have to have the same size along axis "
-            f"{axis}; got {', '.join(listed)}."
-        )
-    return axis
 
 
 def associative_scan(

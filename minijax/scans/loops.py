@@ -7,28 +7,25 @@ Reference: ``jax.lax.scan``, ``jax.lax.fori_loop``.
 
 from collections.abc import Callable
 from typing import Any
-from weakref import ref
 
 from minijax import lax
-from minijax.arrays.avals import typeof
 from minijax.arrays.settings import config
-from minijax.core import Tracer
-from minijax.forgetting.remembering import cache_by_object
 from minijax.pytrees.functions import tree_map
 from minijax.pytrees.treedefs import tree_leaves
+from minijax.scans.arguments import (
+    below_upper,
+    bound_dtype,
+    count_steps,
+    counting_body,
+    counting_step,
+    known_bounds,
+    made_once,
+    of_dtype,
+    steps_at_once,
+)
 from minijax.scans.primitive import order_of_rows
-from minijax.scans.scan_body import StepProgram, concrete_integer, count_steps, run_step
+from minijax.scans.scan_body import StepProgram, run_step
 from minijax.typing import ArrayLike
-
-
-def steps_at_once(unroll, length):
-    """Return how many steps are written out: `unroll`, True for all of them."""
-    if isinstance(unroll, bool):
-        return max(length, 1) if unroll else 1
-    unroll = concrete_integer("unroll", unroll)
-    if unroll < 0:
-        raise ValueError(f"`unroll` has to be True, False or at least 0: {unroll}.")
-    return unroll
 
 
 def scan(
@@ -100,74 +97,11 @@ def _stack(*rows):
     return lax.concatenate([lax.expand_dims(row, (0,)) for row in rows], 0)
 
 
-_made = cache_by_object()
-
-
-def made_once(make, fun):
-    """Return ``make(function)``, the same for the same function while it lives.
-
-    Args:
-      make: from a function without arguments, which returns `fun`, to a function.
-      fun: a function.
-    """
-    try:
-        made = _made.setdefault(fun, {})
-        return made.get(make) or made.setdefault(make, make(ref(fun)))
-    except TypeError:  # it has no hash, or no weak references
-        return make(lambda: fun)
-
-
-def _counting_step(function):
-    def step(loop_carry, _):
-        i, value = loop_carry
-        return (i + 1, function()(i, value)), None
-
-    return step
-
-
-def _counting_body(function):
-    def body(loop_carry):
-        i, upper, value = loop_carry
-        return lax.add(i, 1), upper, function()(i, value)
-
-    return body
-
-
-def _below_upper(loop_carry):
-    i, upper, _ = loop_carry
-    return lax.lt(i, upper)
-
-
-def _known_bounds(*bounds):
-    if any(isinstance(bound, Tracer) for bound in bounds):
-        return None
-    try:
-        return [int(bound) for bound in bounds]
-    except TypeError:  # not scalars: while_loop will say so
-        return None
-
-
-def _bound_dtype(lower, upper):
-    one, two = typeof(lower), typeof(upper)
-    if one.dtype == two.dtype:
-        return one.dtype
-    if one.dtype.kind == two.dtype.kind == "i" and one.weak_type != two.weak_type:
-        return two.dtype if one.weak_type else one.dtype
-    raise TypeError(
-        "fori_loop: lower and upper must have equal types, got "
-        f"{one.dtype.name} and {two.dtype.name}."
-    )
-
-
-def _of_dtype(x, dtype):
-    return x if typeof(x).dtype == dtype else lax.convert_element_type(x, dtype)
-
-
 def _counted(lower, upper, body_fun, init_val, unroll):
     length = max(upper - lower, 0)
     if length == 0 and config.jax_disable_jit:
         return init_val
-    step = made_once(_counting_step, body_fun)
+    step = made_once(counting_step, body_fun)
     (_, value), _ = scan(step, (lower, init_val), None, length, unroll=unroll)
     return value
 
@@ -204,7 +138,7 @@ def fori_loop(
     """
     if not callable(body_fun):
         raise TypeError(f"lax.fori_loop: body_fun has to be a function: {body_fun!r}.")
-    dtype, bounds = _bound_dtype(lower, upper), _known_bounds(lower, upper)
+    dtype, bounds = bound_dtype(lower, upper), known_bounds(lower, upper)
     if bounds is not None:
         first, end = bounds
         return _counted(first, end, body_fun, init_val, bool(unroll) and unroll)
@@ -213,6 +147,6 @@ def fori_loop(
             "fori_loop: a loop can be unrolled only if its bounds are known, but "
             f"lower is {lower!r} and upper is {upper!r}."
         )
-    bounds = [_of_dtype(bound, dtype) for bound in (lower, upper)]
-    body = made_once(_counting_body, body_fun)
-    return lax.while_loop(_below_upper, body, (*bounds, init_val))[2]
+    bounds = [of_dtype(bound, dtype) for bound in (lower, upper)]
+    body = made_once(counting_body, body_fun)
+    return lax.while_loop(below_upper, body, (*bounds, init_val))[2]

@@ -5,73 +5,18 @@
 Reference: ``jax.lax.scan``.
 """
 
-import operator
-
 import numpy as np
 
 from minijax.arrays.array import asarray_impl
-from minijax.arrays.avals import is_python_scalar, typeof
 from minijax.branches.agreement import check_carry, promote_weak
 from minijax.branches.rewiring import rewired
-from minijax.core import Tracer
-from minijax.errors import ConcretizationTypeError
 from minijax.forgetting.programs import merge, only, partition
 from minijax.jaxprs.staging_api import abstractify
 from minijax.jitting.trace_cache import program_of
 from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.key_paths import keystr
-from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path
+from minijax.pytrees.treedefs import tree_flatten
 from minijax.scans.primitive import bind_scan, row_aval
 from minijax.scans.steps import groups
-
-
-def count_steps(xs, length=None):
-    """Return the number of steps of a scan.
-
-    Args:
-      xs: a tree of arrays with a row for each step.
-      length: the number of steps, or None if `xs` tells.
-
-    Raises:
-      ValueError: if the numbers of rows disagree, or nothing tells the number.
-      IndexError: if an array has no rows; it is a ValueError for a Python scalar.
-      ConcretizationTypeError: if `length` is a tracer.
-    """
-    told = {} if length is None else {"length": concrete_integer("length", length)}
-    for path, x in tree_leaves_with_path(xs):
-        told[f"xs{keystr(path)}"] = _count_rows(path, x)
-    if not told:
-        raise ValueError("scan needs xs to scan over, or a `length`.")
-    if len(set(told.values())) > 1:
-        numbers = ", ".join(f"{name}: {number}" for name, number in told.items())
-        sizes = ", ".join(map(str, told.values()))
-        words = f"scan got values with different leading axis sizes: {sizes}"
-        raise ValueError(f"{words} ({numbers}).")
-    return next(iter(told.values()))
-
-
-def _count_rows(path, x):
-    if typeof(x).shape:
-        return typeof(x).shape[0]
-    error = ValueError if is_python_scalar(x) else IndexError
-    raise error(
-        f"scan got value with no leading axis to scan over: {x!r}. It is "
-        f"xs{keystr(path)}, whose rows the steps would get."
-    )
-
-
-def concrete_integer(name, x):
-    """Return a parameter of a scan as an integer, which has to be known by now."""
-    if isinstance(x, Tracer):
-        raise ConcretizationTypeError(
-            f"The `{name}` of a scan is part of its program, so it cannot be {x!r}. "
-            "For a number of steps that is computed, use while_loop or fori_loop."
-        )
-    try:
-        return int(x) if name == "length" else operator.index(x)
-    except (TypeError, ValueError) as error:
-        why = f"The `{name}` of a scan has to be an integer, not {x!r}."
-        raise type(error)(why) from None
 
 
 class StepProgram:

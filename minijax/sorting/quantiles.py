@@ -22,8 +22,8 @@ from minijax.numpy.reductions import _all, _sum
 from minijax.numpy.reductions import any as _any
 from minijax.numpy.shapes import arraylike, as_axes, expand_dims
 from minijax.numpy.statistics import cumsum
-from minijax.numpy.ufuncs import kind
 from minijax.numpy.ufuncs import where as choose
+from minijax.operators.operands import kind
 from minijax.typing import ArrayLike
 
 METHODS = "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"

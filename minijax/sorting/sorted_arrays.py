@@ -15,7 +15,7 @@ from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.numpy.shapes import arraylike, as_axis, ravel, swapaxes
-from minijax.numpy.ufuncs import kind
+from minijax.operators.operands import kind
 from minijax.sorting.largest import top_k
 from minijax.typing import ArrayLike
 

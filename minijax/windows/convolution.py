@@ -24,22 +24,9 @@ from minijax.windows.convolution_shapes import (
     conv_dimension_numbers,
     convolution_shape,
     convolution_sliding,
+    in_groups,
 )
-from minijax.windows.geometry import dilated, padtype_to_pads
-
-
-def spread(xp, x, sliding, fill=0):
-    """Return an array with its gaps and its padding, which hold one number."""
-    result = xp.full(sliding.room(x.shape), fill, x.dtype)
-    taken, places = [], []
-    axes = zip(x.shape, sliding.base_dilation, sliding.padding, result.shape)
-    for size, gap, (low, _), room in axes:
-        first, end = max(0, -(low // gap)), min(size, -((low - room) // gap))
-        count, start = max(0, end - first), max(0, low + first * gap)
-        taken.append(slice(first, first + count))
-        places.append(slice(start, start + max(0, count * gap - gap + 1), gap))
-    result[tuple(places)] = x[tuple(taken)]
-    return result
+from minijax.windows.geometry import dilated, padtype_to_pads, spread
 
 
 def windows_of(xp, x, sliding, fill=0):
@@ -48,13 +35,6 @@ def windows_of(xp, x, sliding, fill=0):
     between = [a * b for a, b in zip(x.strides, sliding.strides)]
     inside = [a * b for a, b in zip(x.strides, sliding.window_dilation)]
     return xp.lib.stride_tricks.as_strided(x, shape, (*between, *inside))
-
-
-def in_groups(x, axis, count):
-    """Return an array with an axis divided into groups, which are counted in front."""
-    shape = (*x.shape[:axis], count, x.shape[axis] // count, *x.shape[axis + 1 :])
-    order = [axis, *(k for k in range(x.ndim + 1) if k != axis)]
-    return x.reshape(shape).transpose(order)
 
 
 def _convolved(xp, lhs, rhs, **params):

@@ -18,10 +18,10 @@ from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
 from minijax.typing import ArrayLike
 from minijax.windows.convolution import conv_general_dilated
-from minijax.windows.convolution_rules import exchanged
 from minijax.windows.convolution_shapes import (
     conv_dimension_numbers,
     conv_transpose_padding,
+    exchanged,
 )
 from minijax.windows.geometry import dilated
 

@@ -16,8 +16,16 @@ from minijax.jitting.costs import FLOPS, _moved, cost_rules
 from minijax.lax.conversion import astype
 from minijax.reverse.transposition import transposes
 from minijax.windows.convolution import conv_general_dilated_p
-from minijax.windows.convolution_shapes import ConvDimensionNumbers, convolution_sliding
-from minijax.windows.geometry import dilated
+from minijax.windows.convolution_shapes import (
+    ConvDimensionNumbers,
+    convolution_sliding,
+    exchanged,
+    merge_axis,
+    merge_inside,
+    move_groups,
+    split_axis,
+)
+from minijax.windows.geometry import lengths
 
 
 def _by_lhs(x_dot, z, lhs, rhs, **params):
@@ -31,19 +39,6 @@ def _by_rhs(w_dot, z, lhs, rhs, **params):
 jvp_rules[conv_general_dilated_p] = partials_rule(
     conv_general_dilated_p, _by_lhs, _by_rhs
 )
-
-
-def exchanged(spec):
-    """Return the axes of an array with its first two roles exchanged."""
-    return (spec[1], spec[0], *spec[2:])
-
-
-def lengths(sliding, shape):
-    """Return, axis by axis: the array, the window and the result, with their gaps."""
-    lhs = map(dilated, shape, sliding.base_dilation)
-    rhs = map(dilated, sliding.sizes, sliding.window_dilation)
-    out = map(dilated, sliding.counts(shape), sliding.strides)
-    return zip(lhs, rhs, out, sliding.padding)
 
 
 def transpose_lhs(ct, lhs, rhs, **params):
@@ -64,36 +59,6 @@ def transpose_lhs(ct, lhs, rhs, **params):
     return astype(found, lhs.aval.dtype)
 
 
-def bind_like(params, lhs, rhs, **changed):
-    """Bind a convolution with some parameters changed, on operands of one dtype."""
-    if (dtype := params["preferred_element_type"]) is not None:
-        lhs, rhs = astype(lhs, dtype), astype(rhs, dtype)
-    return conv_general_dilated_p.bind(lhs, rhs, **{**params, **changed})[0]
-
-
-def move_groups(x, groups, source, destination):
-    """Return an array whose groups, outermost on one axis, are so on another one."""
-    if groups == 1:
-        return x
-    return merge_axis(split_axis(x, source, groups), source, destination)
-
-
-def split_axis(x, axis, count):
-    """Return an array with an axis as two: groups, and what is in one."""
-    shape = list(typeof(x).shape)
-    shape[axis : axis + 1] = count, shape[axis] // count
-    return lax.reshape(x, shape)
-
-
-def merge_axis(x, source, destination):
-    """Return an array with an axis taken away and put in front of another's numbers."""
-    order = [axis for axis in range(typeof(x).ndim) if axis != source]
-    shape = [typeof(x).shape[axis] for axis in order]
-    order.insert(destination, source)
-    shape[destination] *= typeof(x).shape[source]
-    return lax.reshape(x, shape, None if order == sorted(order) else order)
-
-
 def transpose_rhs(ct, lhs, rhs, **params):
     """Return the cotangent of the window: the array, by windows as large as `ct`."""
     if 0 in typeof(ct).shape:
@@ -109,6 +74,13 @@ def transpose_rhs(ct, lhs, rhs, **params):
     counts |= {"batch_group_count": params["feature_group_count"]}
     found = bind_like(params, lhs, ct, dimension_numbers=numbers, **changed, **counts)
     return astype(found, rhs.aval.dtype)
+
+
+def bind_like(params, lhs, rhs, **changed):
+    """Bind a convolution with some parameters changed, on operands of one dtype."""
+    if (dtype := params["preferred_element_type"]) is not None:
+        lhs, rhs = astype(lhs, dtype), astype(rhs, dtype)
+    return conv_general_dilated_p.bind(lhs, rhs, **{**params, **changed})[0]
 
 
 transposes(conv_general_dilated_p, transpose_lhs, transpose_rhs, bilinear=True)
@@ -137,15 +109,6 @@ def batch_convolution(axis, args, dims, **params):
         return [split_axis(out, place, axis.size)], [place]
     out = split_axis(split_axis(out, place, groups), place + 1, axis.size)
     return [merge_axis(out, place, place + 1)], [place]
-
-
-def merge_inside(x, dim, destination, groups):
-    """Merge the axis of examples into another one, within each of its groups."""
-    if groups == 1:
-        return merge_axis(x, dim, destination)
-    x = split_axis(x, destination + (dim <= destination), groups)
-    x = merge_axis(x, dim + (destination < dim), destination + 1)
-    return merge_axis(x, destination, destination)
 
 
 vmap_rules[conv_general_dilated_p] = batch_convolution

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.arrays.avals import ShapedArray
+from minijax import lax
+from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.checks import all_weak, check_same_dtype, sizes
 from minijax.arrays.dtypes import kind_of
 from minijax.windows.geometry import Sliding, dilated, full_sliding, padtype_to_pads
@@ -121,6 +122,50 @@ def _check_letters(numbers, lhs_shape, rhs_shape):
                 f"each axis, got {spec!r} for shapes {tuple(lhs_shape)} and "
                 f"{tuple(rhs_shape)}."
             )
+
+
+def in_groups(x, axis, count):
+    """Return an array with an axis divided into groups, which are counted in front."""
+    shape = (*x.shape[:axis], count, x.shape[axis] // count, *x.shape[axis + 1 :])
+    order = [axis, *(k for k in range(x.ndim + 1) if k != axis)]
+    return x.reshape(shape).transpose(order)
+
+
+def exchanged(spec):
+    """Return the axes of an array with its first two roles exchanged."""
+    return (spec[1], spec[0], *spec[2:])
+
+
+def move_groups(x, groups, source, destination):
+    """Return an array whose groups, outermost on one axis, are so on another one."""
+    if groups == 1:
+        return x
+    return merge_axis(split_axis(x, source, groups), source, destination)
+
+
+def split_axis(x, axis, count):
+    """Return an array with an axis as two: groups, and what is in one."""
+    shape = list(typeof(x).shape)
+    shape[axis : axis + 1] = count, shape[axis] // count
+    return lax.reshape(x, shape)
+
+
+def merge_axis(x, source, destination):
+    """Return an array with an axis taken away and put in front of another's numbers."""
+    order = [axis for axis in range(typeof(x).ndim) if axis != source]
+    shape = [typeof(x).shape[axis] for axis in order]
+    order.insert(destination, source)
+    shape[destination] *= typeof(x).shape[source]
+    return lax.reshape(x, shape, None if order == sorted(order) else order)
+
+
+def merge_inside(x, dim, destination, groups):
+    """Merge the axis of examples into another one, within each of its groups."""
+    if groups == 1:
+        return merge_axis(x, dim, destination)
+    x = split_axis(x, destination + (dim <= destination), groups)
+    x = merge_axis(x, dim + (destination < dim), destination + 1)
+    return merge_axis(x, destination, destination)
 
 
 def conv_shape_tuple(

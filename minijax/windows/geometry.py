@@ -64,6 +64,20 @@ def full_sliding(
     return Sliding(integers(sizes), rest[0], pairs, *rest[1:])
 
 
+def spread(xp, x, sliding, fill=0):
+    """Return an array with its gaps and its padding, which hold one number."""
+    result = xp.full(sliding.room(x.shape), fill, x.dtype)
+    taken, places = [], []
+    axes = zip(x.shape, sliding.base_dilation, sliding.padding, result.shape)
+    for size, gap, (low, _), room in axes:
+        first, end = max(0, -(low // gap)), min(size, -((low - room) // gap))
+        count, start = max(0, end - first), max(0, low + first * gap)
+        taken.append(slice(first, first + count))
+        places.append(slice(start, start + max(0, count * gap - gap + 1), gap))
+    result[tuple(places)] = x[tuple(taken)]
+    return result
+
+
 def padtype_to_pads(
     in_shape: Sequence[int],
     window_shape: Sequence[int],
@@ -111,6 +125,14 @@ def reduce_window_shape_tuple(
     """
     how = window_strides, padding, base_dilation, window_dilation
     return full_sliding(window_dimensions, *how).counts(operand_shape)
+
+
+def lengths(sliding, shape):
+    """Return, axis by axis: the array, the window and the result, with their gaps."""
+    lhs = map(dilated, shape, sliding.base_dilation)
+    rhs = map(dilated, sliding.sizes, sliding.window_dilation)
+    out = map(dilated, sliding.counts(shape), sliding.strides)
+    return zip(lhs, rhs, out, sliding.padding)
 
 
 class Phase(NamedTuple):

@@ -25,8 +25,7 @@ from minijax.kernels.program_steps import kernel_rules
 from minijax.kernels.views import everywhere
 from minijax.matmul.lowering import in_memory
 from minijax.reverse.transposition import transpose_rules, transposes
-from minijax.windows.convolution_rules import lengths
-from minijax.windows.geometry import phases_of
+from minijax.windows.geometry import lengths, phases_of
 from minijax.windows.pooling import (
     IDENTITIES,
     combined,

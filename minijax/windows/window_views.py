@@ -4,8 +4,13 @@
 
 import math
 
+import numpy as np
+
+from minijax.arrays.avals import ShapedArray
+from minijax.kernels.building import KernelBuilder
 from minijax.kernels.parts import Affine, Guard
-from minijax.kernels.views import sliced
+from minijax.kernels.views import permuted, reshaped, sliced, stretched
+from minijax.matmul.lowering import in_memory
 
 
 def groups_first(view, axis, count):
@@ -62,3 +67,40 @@ def load_windows(k, x, phases, axes, counting, within, other=0):
 def is_empty(phases):
     """Return whether the windows of some phases have no element that is no gap."""
     return math.prod(phase.taps for phase in phases) == 0
+
+
+def fold_windows(lowering, phases, x, w, out, dtype):
+    """Add a kernel that computes the windows of some phases.
+
+    Args:
+      phases: a `Phase` for each axis of space.
+      x, w, out: views with groups in front: of the array, with examples, features and
+        space; of the window, with features of the result, features and taps; of the
+        result, with examples, features and space.
+      dtype: to multiply and add in.
+    """
+    y, w = windows_in(out, phases, 3), taps_in(w, phases, 3)
+    rank, terms = len(y.shape), len(y.shape) + len(phases)
+    k = KernelBuilder("conv_general_dilated", (*y.shape, *w.shape[3:], w.shape[2]))
+    space, taps = range(3, rank), range(rank, terms)
+    if is_empty(phases) or not w.shape[2]:
+        total = k.constant(0, dtype)
+    else:
+        elements = load_windows(k, x, phases, (0, 1, terms), space, taps)
+        numbers = k.load(stretched(w, k.sizes, (0, 2, terms, *taps)))
+        pair = [k.convert(node, dtype) for node in (elements, numbers)]
+        how = ("or", "and") if dtype.kind == "b" else ("add", "mul")
+        total = k.fold(how[0], (*taps, terms), k.apply(how[1], *pair))
+    lowering.launch_into(y, k, k.convert(total, out.dtype))
+
+
+def in_order(lowering, found, spec, aval):
+    """Return the view of a result without groups, with its axes where they belong."""
+    groups, batch, features, *space = range(len(found.shape))
+    order = (batch, groups, features, *space)
+    found = permuted(found, order)
+    if found.shape[1] > 1:
+        found = lowering.copy(found, ShapedArray(found.shape, found.dtype))
+    shape = (found.shape[0], found.shape[1] * found.shape[2], *found.shape[3:])
+    found = permuted(reshaped(found, shape), np.argsort(spec))
+    return in_memory(lowering, found, aval.dtype)

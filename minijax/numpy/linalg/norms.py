@@ -19,7 +19,7 @@ from minijax.numpy.elementwise import absolute, real, sqrt
 from minijax.numpy.reductions import extreme
 from minijax.numpy.shapes import arraylike, as_axes
 from minijax.numpy.statistics import squared_size, total
-from minijax.numpy.ufuncs import as_bool, kind
+from minijax.operators.operands import as_bool, kind
 from minijax.typing import ArrayLike
 
 

@@ -1,4 +1,4 @@
-# Made from chapters/30_windows.md by `make chapter`;
+# Made from chapters/30_windows_upper.md by `make chapter`;
 # edit the chapter, not this file.
 """Convolutions and correlations of signals.
 
