@@ -45,6 +45,37 @@ def test_tiles_are_used_and_interpreted():
             assert np.allclose(ours, wanted, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("space", [(1,), (1, 8), (8, 1), (1, 1), (1, 2, 1), (3, 1, 1)])
+@pytest.mark.parametrize(
+    "how", [{}, {"lhs_dilation": 2}, {"rhs_dilation": 2}, {"window_strides": 2}]
+)
+def test_an_axis_of_one_element_has_zeros_beside_it(space, how):
+    """Products of the machine, since there are enough of them, beside eager folds."""
+    x = RNG.integers(-2, 3, (32, 16, *space)).astype("f")
+    w = RNG.integers(-2, 3, (24, 16, *[3] * len(space))).astype("f")
+    how = {key: [number] * len(space) for key, number in how.items()}
+    strides = how.pop("window_strides", [1] * len(space))
+    around = [(2, 2)] * len(space)
+
+    def call(x, w):
+        return lax.conv_general_dilated(x, w, strides, around, **how)
+
+    def slopes(x, w):
+        return grad(lambda x, w: (call(x, w) * 2.0).sum(), (0, 1))(x, w)
+
+    steps = [*compiled(make_jaxpr(call)(x, w), "cpu").lowered.walk()]
+    assert any(isinstance(step, TapProduct) for step in steps)
+    for f in (call, slopes):
+        for ours, wanted in zip(jit(f)(x, w), f(*map(jnp.asarray, (x, w)))):
+            assert np.array_equal(ours, wanted)
+
+
+def test_a_convolution_without_features():
+    x, w = jnp.ones((2, 3, 9)), jnp.ones((0, 3, 3))
+    for call in (lax.conv, jit(lax.conv, static_argnums=(2, 3))):
+        assert call(x, w, (1,), "VALID").shape == (2, 0, 7)
+
+
 @pytest.mark.parametrize("name", ["plain", "avx2", "avx512"])
 def test_tiles_for_other_processors(name):
     """The texts of tiles are made for each width of vectors."""

@@ -39,6 +39,7 @@ def convolution(rng, dtype=None, large=False):
     top = 40 if large else 5
     window = rng.integers(1, 5, count).tolist()
     space = [int(x) for x in rng.integers(0 if not large else 5, 9, count)]
+    space = [1 if large and rng.random() < 0.3 else x for x in space]
     inner = int(rng.integers(0 if rng.random() < 0.1 else 1, top))
     shape = [int(rng.integers(1, 4)) * batches, inner * groups, *space]
     if rng.random() < 0.05:

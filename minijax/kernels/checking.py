@@ -145,9 +145,12 @@ def _check_bounds(parameter, place, guards, terms, sizes):
     """Compare the elements that are reached with the size of a parameter.
 
     Where a guard's number enters the place as a multiple, its limits hold. So do those
-    of the terms, whatever their numbers are; a limit of 0 lets nothing through.
+    of the terms, whatever their numbers are; a limit of 0 lets nothing through, nor
+    does a guard that never holds.
     """
     if not all(limit > 0 for _, limit in terms):
+        return
+    if any(not any(x) and not 0 <= at < limit for (at, x), limit in guards):
         return
     ends = [stride * (limit - 1) for stride, limit in terms]
     reach = [sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends)]

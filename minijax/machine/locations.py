@@ -34,13 +34,17 @@ class Locations:
     def __init__(self, plan):
         self.places, self.first, self.workspaces = {}, {}, {}
         self._add(plan, 0)
+        over = dict(self.first)  # steps are listed in any order, and a chain is one place
+        for new in over:
+            while self.first[new] in over:
+                self.first[new] = over[self.first[new]]
 
     def _add(self, plan, start):
         for buffer, (kind, number) in plan.places.items():
             number += start if kind == "arena" else 0
             self.places[buffer] = Place(kind, number)
         for pairs in plan.in_place.values():
-            self.first.update((new, self.first.get(old, old)) for old, new in pairs)
+            self.first.update((new, old) for old, new in pairs)
         for number, offset in plan.workspaces.items():
             self.workspaces[id(plan.steps[number])] = start + offset
         for number, plans in plan.nested.items():

@@ -55,7 +55,7 @@ def _convolved(xp, lhs, rhs, **params):
 def _products(xp, windows, w):
     """Multiply windows by numbers, group by group: a product of matrices for each."""
     groups, batch, features, *space = windows.shape[: w.ndim]
-    terms, space_axes = w[0, 0].size, range(3, w.ndim)
+    terms, space_axes = math.prod(w.shape[2:]), range(3, w.ndim)
     order = (0, 1, *space_axes, 2, *range(w.ndim, windows.ndim))
     rows = windows.transpose(order).reshape((groups, batch * math.prod(space), terms))
     columns = w.reshape((groups, w.shape[1], terms)).swapaxes(1, 2)
