@@ -28,8 +28,11 @@ def namespace(package):
         ``REGISTERS`` lists the modules that define no names but fill tables. The
         keys of ``PUBLIC`` are the modules that users import.
     """
+    early: dict = {}  # primitives and other constants, for modules that are imported
 
     def __getattr__(name):
+        if name in early and _too_early():
+            return early[name]
         names = _names(package)
         if name == "__all__":
             return [n for n in sorted(names) if hasattr(sys.modules[package], n)]
@@ -47,6 +50,8 @@ def namespace(package):
         value = _decorated(value, package, name)
         if name in names and (_awake.is_set() or not _has_tables()):
             setattr(sys.modules[package], name, value)
+        elif name in names and not callable(value):
+            early[name] = value
         return value
 
     def __dir__():
