@@ -1,4 +1,6 @@
-"""Where a program finds its buffers, if values are written over others in long chains."""
+"""Where a program finds its buffers, if values are written over others in chains."""
+
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ WEIGHTS = np.ones((2, 2), "f")
 
 
 def drawn(rng, m, a, b):
-    """A program whose values are sums along columns, products, and cosines of others."""
+    """A program of sums along columns, products, cosines and sorts of what it has."""
     made = [a, b]
     for _ in range(rng.integers(5, 14)):
         x, y = (made[rng.integers(len(made))] for _ in range(2))
@@ -31,8 +33,12 @@ def drawn(rng, m, a, b):
 
 
 def of(seed):
-    """A drawn program as a function of the package and two arrays."""
-    return lambda m, a, b: drawn(np.random.default_rng(seed), m, a, b)
+    """A drawn program as a function of two arrays, and the same of NumPy's."""
+
+    def run(m, a, b):
+        return drawn(np.random.default_rng(seed), m, a, b)
+
+    return partial(run, jnp), partial(run, np)
 
 
 A = np.random.default_rng(0).normal(size=(6, 2)).astype("f")
@@ -41,13 +47,12 @@ A = np.random.default_rng(0).normal(size=(6, 2)).astype("f")
 @pytest.mark.parametrize("block", range(8))
 def test_a_chain_of_values_in_one_place_is_one_variable(block):
     for seed in range(10 * block, 10 * block + 10):
-        f, run = of(seed), jit(lambda a, b, f=of(seed): f(jnp, a, b))
-        wide = f(np, A.astype(np.float64), 2.0 * A)
+        f, by_numpy = of(seed)
+        run, expected = jit(f), by_numpy(A.astype(np.float64), 2.0 * A)
         for _ in range(2):
-            for ours, wanted in zip(run(A, 2 * A), wide):
+            for ours, wanted in zip(run(A, 2 * A), expected):
                 assert np.allclose(ours, wanted, rtol=1e-2, atol=1e-2), seed
-        program = compiled(make_jaxpr(lambda a, b: f(jnp, a, b))(A, A), "cpu")
-        where = Locations(program.plan)
+        where = Locations(compiled(make_jaxpr(f)(A, A), "cpu").plan)
         assert not where.first.keys() & {*where.first.values()}, seed
 
 

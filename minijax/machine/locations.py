@@ -34,7 +34,7 @@ class Locations:
     def __init__(self, plan):
         self.places, self.first, self.workspaces = {}, {}, {}
         self._add(plan, 0)
-        over = dict(self.first)  # steps are listed in any order, and a chain is one place
+        over = dict(self.first)  # in any order of steps; a chain is one place
         for new in over:
             while self.first[new] in over:
                 self.first[new] = over[self.first[new]]
