@@ -13,7 +13,9 @@ import numpy as np
 
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import kind_of
+from minijax.core import Array
 from minijax.jaxprs.staging import trace_to_jaxpr
+from minijax.operators.entries import known_value
 
 
 class GatherDimensionNumbers(NamedTuple):
@@ -84,12 +86,24 @@ class GatherScatterMode(enum.Enum):
         return GatherScatterMode[names[s]]
 
 
-def default_fill(dtype):
+def default_fill(dtype, given=None):
     """Return what a gather finds out of bounds: NaN, or an extreme integer.
+
+    Args:
+      dtype: of the operand.
+      given: what is found instead, if it is not None; an array becomes its number,
+        since parameters of equations are compared.
 
     Raises:
       ValueError: for a dtype that has no such value.
+      TypeError: for a value that is computed by the program.
     """
+    if given is not None:
+        known = known_value(given)
+        if known is None:
+            raise TypeError(f"fill_value has to be known while tracing, got {given!r}.")
+        single = isinstance(known, Array | np.ndarray) and not np.ndim(known)
+        return np.asarray(known)[()] if single else known
     kind = kind_of(dtype)
     if kind in "fch":
         return np.nan

@@ -182,8 +182,8 @@ def gather(
     mode = GatherScatterMode.from_any(mode)
     if mode is not GatherScatterMode.FILL_OR_DROP:
         fill_value = None
-    elif fill_value is None:
-        fill_value = default_fill(typeof(operand).dtype)
+    else:
+        fill_value = default_fill(typeof(operand).dtype, fill_value)
     [result] = gather_p.bind(
         operand,
         start_indices,

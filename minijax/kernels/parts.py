@@ -221,12 +221,18 @@ def names_of(kernel):
     return {node: f"v{place}" for place, node in enumerate(computed)}
 
 
+def number_text(number):
+    """Return a number as a text that no other number has: NaN has many bits."""
+    text = str(number.item())
+    return text if number == number else f"{text} {number.tobytes().hex()}"
+
+
 def item_text(item, names):
     """Return the name of a node, the number of a constant, or the line of a store."""
     if isinstance(item, Store):
         return _store_text(item, names)
     if item.op == "constant":
-        return f"{item.detail.item()}:{short_name(item.dtype)}"
+        return f"{number_text(item.detail)}:{short_name(item.dtype)}"
     return names.get(item, "?")
 
 
@@ -249,7 +255,9 @@ def _load_text(node, names):
     numbers = [item_text(arg, names) for arg in node.args]
     limits = [*map(str, guards), *_limits(numbers, terms)]
     text = f"load {parameter.name}[{_sum(place, numbers, terms)}]"
-    return f"{text} if {' and '.join(limits)} else {other.item()}" if limits else text
+    if not limits:
+        return text
+    return f"{text} if {' and '.join(limits)} else {number_text(other)}"
 
 
 def _store_text(store, names):

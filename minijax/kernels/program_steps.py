@@ -286,8 +286,15 @@ class LoweredProgram(NamedTuple):
     @property
     def kernels(self):
         """The kernels that differ, by their labels."""
-        launches = [step for step in self.walk() if isinstance(step, Launch)]
-        return {launch.kernel.label: launch.kernel for launch in launches}
+        found: dict = {}
+        for kernel in [x.kernel for x in self.walk() if isinstance(x, Launch)]:
+            other = found.setdefault(kernel.label, kernel)
+            if other is not kernel and str(other) != str(kernel):
+                raise RuntimeError(
+                    f"Two kernels of one program have the label {kernel.label}, by a "
+                    'rare chance. backend="cpu" gives its functions other names.'
+                )
+        return found
 
     def __str__(self):
         ends = [" ".join(map(str, each)) for each in (self.inputs, self.outputs)]

@@ -60,4 +60,6 @@ def identical(a, b):
         return identical(tuple(a.items()), tuple(b.items()))
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(identical, a, b))
-    return repr(a) == repr(b) if isinstance(a, float) else a == b
+    if isinstance(a, float | complex | np.generic):  # their bits: zeros have signs
+        return np.asarray(a).tobytes() == np.asarray(b).tobytes()
+    return a == b
