@@ -16,6 +16,7 @@ from minijax import (
     value_and_grad,
 )
 from minijax.ad_checkpoint import checkpoint_name, print_saved_residuals
+from minijax.custom_derivatives import linear_call
 from minijax.forgetting.program_calls import inlined
 from minijax.forgetting.rematerialisation import remat_p
 from minijax.jaxprs.checking import check_jaxpr
@@ -358,3 +359,39 @@ def test_dots_saveable_keeps_convolutions():
         _, slope = minijax.linearize(checkpoint(f, policy=policy), x)
         found.append((1, 1, 6) in [value.shape for value in slope.args[0]])
     assert found == [True, False]
+
+
+def solved(w):
+    """A solution whose own equations have no derivative: its rule must be asked."""
+    return lax.custom_linear_solve(
+        lambda u: u * 2.0, w, lambda mv, b: lax.stop_gradient(b / 2.0), symmetric=True
+    )
+
+
+def halved(w):
+    """A linear call of which the same is true."""
+
+    def there(_, x):
+        return lax.stop_gradient(x * 2.0)
+
+    return linear_call(there, lambda _, c: c * 2.0, (), w)
+
+
+def by_matrix(w):
+    """A solution by a factorisation."""
+    matrix = jnp.array([[3.0, 1.0], [1.0, 4.0]])
+    return jnp.linalg.solve(matrix, jnp.stack([w, 2.0 * w])).sum()
+
+
+NAMES = ["dots_saveable", "everything_saveable", "nothing_saveable"]
+
+
+@pytest.mark.parametrize("f", [solved, halved, by_matrix])
+@pytest.mark.parametrize("policy", NAMES)
+def test_policies_leave_rules_of_solutions_alone(f, policy):
+    def g(w):
+        return jnp.sin(f(w))
+
+    kept = checkpoint(g, policy=getattr(checkpoint_policies, policy))
+    for way in (grad, lambda h: grad(grad(h)), lambda h: jit(grad(grad(h)))):
+        assert np.allclose(way(kept)(0.3), way(g)(0.3), rtol=1e-5)

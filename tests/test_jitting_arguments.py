@@ -1,8 +1,11 @@
 """Arguments chosen by number and by name."""
 
+from typing import NamedTuple
+
+import numpy as np
 import pytest
 
-from minijax.jitting.arguments import chosen, positional, signature_of
+from minijax.jitting.arguments import Static, chosen, positional, signature_of
 
 
 def f(a, b, /, c, d=1, *, e=2):
@@ -69,3 +72,27 @@ def test_signatures():
     assert positional(P) == ["a", "b", "c", "d"]
     assert signature_of(print) is None or positional(signature_of(print)) == []
     assert signature_of(type) is None
+
+
+class Two(NamedTuple):
+    """A named tuple, which compares as a tuple does."""
+
+    first: object
+    second: object = 0
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        (Two(1), Two(True)),
+        (Two(1), Two(1.0)),
+        (Two(0.0), Two(-0.0)),
+        (complex(0.0, 0.0), complex(0.0, -0.0)),
+        (np.float32(0.0), np.float32(-0.0)),
+        ((1, (0.0,)), (1, (-0.0,))),
+    ],
+)
+def test_static_values_that_are_equal_and_differ(first, second):
+    assert first == second
+    assert Static(first) != Static(second)
+    assert Static(first) == Static(first)

@@ -57,3 +57,17 @@ def test_refusals(xs, batch_size, kind, fact):
     with pytest.raises(kind) as caught:
         lax.map(lambda a: a, xs, batch_size=batch_size)
     assert fact in str(caught.value)
+
+
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_a_function_is_traced_at_each_call(batch_size):
+    """As in JAX: what it reads besides its argument may have changed."""
+    factor = [1.0]
+
+    def scaled(x):
+        return x * factor[0]
+
+    for number in (1.0, 2.0, 3.0):
+        factor[0] = number
+        found = lax.map(scaled, jnp.ones(3), batch_size=batch_size)
+        assert found.tolist() == [number] * 3

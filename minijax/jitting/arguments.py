@@ -6,10 +6,11 @@ Reference: ``static_argnums`` and ``static_argnames`` of ``jax.jit``.
 """
 
 import inspect
-import math
 import warnings
 from contextlib import contextmanager
 from typing import NamedTuple
+
+import numpy as np
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.checks import as_integer
@@ -43,10 +44,10 @@ class Static:
 def _same(a, b):
     if type(a) is not type(b):
         return False
-    if type(a) is tuple:
+    if isinstance(a, tuple):
         return len(a) == len(b) and all(map(_same, a, b))
-    if type(a) is float and a == 0.0 == b:
-        return math.copysign(1.0, a) == math.copysign(1.0, b)
+    if isinstance(a, float | complex | np.generic) and a is not b:
+        return _equal(a, b) and np.asarray(a).tobytes() == np.asarray(b).tobytes()
     return a is b or _equal(a, b)
 
 

@@ -16,7 +16,6 @@ from minijax.scans.arguments import (
     count_steps,
     cut_batches,
     joined,
-    made_once,
     row_step,
     rows_of_batches,
 )
@@ -41,7 +40,7 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     Reference: ``jax.lax.map``.
     """
     if batch_size is None:
-        return scan(made_once(row_step, f), (), xs)[1]
+        return scan(row_step(lambda: f), (), xs)[1]
     if batch_size < 0:
         raise TypeError(f"lax.map: batch_size has to be at least 0, not {batch_size}.")
     count = count_steps(xs)
@@ -51,7 +50,7 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     leaves, treedef = tree_flatten(xs)
     pieces = [cut_batches(x, batches, batch_size) for x in leaves]
     whole, rest = (treedef.unflatten(part) for part in zip(*pieces))
-    ys = scan(made_once(batch_step, f), (), whole)[1]
+    ys = scan(batch_step(lambda: f), (), whole)[1]
     if count == batches * batch_size:
         return tree_map(rows_of_batches, ys)
     return tree_map(joined, ys, vmap(f)(rest))
