@@ -68,6 +68,16 @@ FUNCTIONS = {
     "until": lambda v: lax.while_loop(
         lambda c: c.sum() < 1e3, lambda c: c * 2 + 1, jnp.abs(v)
     ),
+    "each_until": minijax.vmap(
+        lambda r: lax.while_loop(
+            lambda c: c.sum() < 20, lambda c: c * 2 + 1, jnp.abs(r)
+        )
+    ),
+    "updates_cut_elsewhere": lambda v: (
+        v.at[jnp.array([1, 5, 6])].set(v.T[:3]) * 2,
+        v.at[jnp.array([1, 1, 6])].add(v.T[:3]) * 2,
+        lax.dynamic_update_slice(v, v.T[:3], (2, 0)) * 2,
+    ),
     "two_ways": lambda v: lax.cond(v.sum() > 0, jnp.sin, lambda u: u.T @ u, v),
     "loop_gradient": minijax.grad(
         lambda v: lax.scan(lambda c, _: (jnp.tanh(c) * v, None), v, None, 3)[0].sum()

@@ -16,7 +16,7 @@ from minijax.jaxprs.origins import Origin
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.jaxprs.staging_api import abstractify
 from minijax.jitting.primitive import jit_p
-from minijax.mesh_maps.manual_axes import mesh_axes, varying
+from minijax.mesh_maps.manual_axes import mesh_axes, vary, varying
 from minijax.mesh_maps.map_rules import block_aval, body_trace, shard_map_p
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
@@ -143,7 +143,9 @@ def _checked_results(call, specs, params, outs):
                 "(minijax.lax.psum), name the axes in the spec, or, if you know that "
                 "the values are the same, pass check_vma=False."
             )
-    return outs
+    if not params["check_vma"]:
+        return outs
+    return [vary(out, names_in(spec)) for out, spec in zip(outs, specs)]
 
 
 def _concrete(mesh):

@@ -92,6 +92,13 @@ VALUES = """
     top.jit(lambda v: v.at[:, jnp.array([1, 2])].add(1.0))(A('x', 'y'))
     top.jit(lambda v: mapped(lambda b: b / top.lax.psum(b.sum(), 'x'))(v) * 2)(A('x'))
     top.jit(top.grad(lambda v: (mapped(lambda b: b * b)(v) * v).sum()))(A('x', 'y'))
+    top.jit(top.vmap(turns))(A('x', 'y')), top.jit(top.vmap(top.vmap(turns)))(A('x'))
+    top.jit(lambda v, u: v.at[rows].add(u) * 2)(A('x'), A(None, 'x')[:3])
+    top.jit(lambda v, u: v.at[rows].set(u) * 2)(A('y'), A(None, 'y')[:3])
+    top.jit(lambda v, u: top.lax.dynamic_update_slice(v, u, (2, 0)))(A('x'), A('y').T)
+    top.grad(lambda v: (stacked(v) * jnp.arange(32.0)).sum())(jnp.arange(8.0))
+    top.jit(top.grad(lambda v: (stacked(v) ** 3).sum()))(jnp.arange(8.0))
+    top.jvp(stacked, (jnp.arange(8.0),), (jnp.ones(8),))
     explicit(lambda: top.reshard(U, P('x')))
     explicit(lambda: top.sharding.reshard(top.reshard(U, P('x')), P(None, 'y')))
     explicit(lambda: top.jit(lambda v: top.reshard(v * 2, P('x')))(U))
@@ -159,6 +166,14 @@ def surroundings(top):
     def mapped(f):
         return top.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
 
+    def stacked(v):
+        f = top.shard_map(lambda b: b * 2, mesh=mesh, in_specs=P(None), out_specs=P("x"))
+        return f(v)
+
+    def turns(v):
+        go_on = lambda c: c.sum() < 50  # noqa: E731
+        return top.lax.while_loop(go_on, lambda c: c + 3, v)
+
     how = {"axis_types": (top.sharding.AxisType.Explicit,) * 2}
     typed = top.make_mesh((4, 2), ("x", "y"), **how)
 
@@ -169,7 +184,8 @@ def surroundings(top):
         return str(parts), np.asarray(found).tolist()
 
     return {
-        "E": typed, "explicit": explicit,
+        "E": typed, "explicit": explicit, "stacked": stacked, "turns": turns,
+        "rows": top.numpy.array([1, 4, 6]),
         "top": top, "mapped": mapped, "jnp": top.numpy, "np": np, "P": P,
         "S": named, "A": array,
         "U": top.numpy.arange(64.0).reshape(8, 8), "mesh": mesh, "deleted": deleted,
