@@ -330,6 +330,19 @@ def test_what_devices_in_step_can_run():
         assert not fits_in_step(jaxpr_of(f))
 
 
+def test_nans_in_parts_are_found():
+    f = minijax.jit(lambda v: jnp.log(v) + v.sum())
+    with minijax.debug_nans(True):
+        with pytest.raises(FloatingPointError, match="nan.*log"):
+            f(cut(NUMBERS, "x"))
+        y = f(cut(abs(NUMBERS), "x"))
+        assert y.sharding.spec == P("x")
+        slope = minijax.grad(lambda v: jnp.sqrt(v * 0).sum())
+        with pytest.raises(FloatingPointError):
+            minijax.jit(slope)(cut(NUMBERS, None, "x"))
+    np.testing.assert_allclose(y, f(jnp.abs(NUMBERS)), 1e-5)
+
+
 def test_donated_and_deleted():
     x = cut(NUMBERS, "x")
     minijax.jit(lambda v: v + 1, donate_argnums=0)(x)

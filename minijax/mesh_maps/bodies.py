@@ -1,6 +1,6 @@
 # Made from chapters/36_replicas_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Bodies of shard_map and pmap: traced once, kept, checked and bound.
+"""Bodies of shard_map and pmap: traced, checked and bound; those of pmap are kept.
 
 Reference: ``jax.shard_map``.
 """
@@ -24,7 +24,6 @@ from minijax.replicas.map_arguments import (
     check_divisible,
     check_spec,
     flat_specs,
-    key_of,
     refuse_divergence,
 )
 from minijax.replicas.meshes import AbstractMesh, Mesh, get_mesh
@@ -69,12 +68,13 @@ def body_of(call, avals, params, key, run):
         return body
     with once.turn(full) as body:
         if body is None:
-            body = _written(call, avals, params, run)
+            body = written_body(call, avals, params, run)
             once.offer(full, body, not any(isinstance(x, Tracer) for x in body.consts))
     return body
 
 
-def _written(call, avals, params, run):
+def written_body(call, avals, params, run):
+    """Trace the body of a call; see `body_of`."""
     specs, origin = [], Origin(call.name, call.fun_name, call.names)
 
     def flat(*blocks):
@@ -200,5 +200,5 @@ def run_mapped(f, args, out_specs, in_specs, mesh, axis_names, check_vma):
         specs = flat_specs("out_specs", out_specs, call.out_tree)
         return _checked_results(call, specs, params, outs), specs
 
-    body = body_of(call, blocks, params, (tuple(given), key_of(out_specs)), run)
+    body = written_body(call, blocks, params, run)
     return bind_body(body, call.leaves, given, params)
