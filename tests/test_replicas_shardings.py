@@ -330,6 +330,17 @@ def test_what_devices_in_step_can_run():
         assert not fits_in_step(jaxpr_of(f))
 
 
+def test_a_program_that_puts_a_value_on_a_mesh_runs_there():
+    to = NamedSharding(MESH, P("x"))
+    f = minijax.jit(lambda v: (minijax.device_put(v * 2, to), v.sum(0)))
+    y, total = f(jnp.asarray(NUMBERS))
+    assert y.sharding == to and total.sharding.mesh == MESH
+    np.testing.assert_allclose(y, NUMBERS * 2)
+    np.testing.assert_allclose(total, NUMBERS.sum(0), 1e-5)
+    slope = minijax.jit(minijax.grad(lambda v: (minijax.device_put(v, to) ** 2).sum()))
+    np.testing.assert_allclose(slope(NUMBERS), 2 * NUMBERS, 1e-6)
+
+
 def test_nans_in_parts_are_found():
     f = minijax.jit(lambda v: jnp.log(v) + v.sum())
     with minijax.debug_nans(True):
