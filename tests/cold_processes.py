@@ -119,9 +119,32 @@ def settings():
     return repr((config.jax_enable_x64, numpy.finfo("float32").bits, typeof(1.0)))
 
 
+def convolved():
+    import numpy as np
+
+    from minijax import jit, lax
+
+    image, window = np.ones((1, 16, 64, 64), "f"), np.ones((16, 16, 3, 3), "f")
+    made = jit(lambda v: lax.conv_general_dilated(v, window, (1, 1), "SAME").sum())
+    return repr(made(image))
+
+
+def sharded():
+    import numpy as np
+
+    import minijax
+    from minijax.sharding import PartitionSpec as P
+
+    mesh = minijax.make_mesh((1,), ("i",))
+    how = {"mesh": mesh, "in_specs": P("i"), "out_specs": P("i")}
+    f = minijax.shard_map(lambda v: v + minijax.lax.psum(v, "i"), **how)
+    x = minijax.device_put(np.arange(4), minijax.NamedSharding(mesh, P("i")))
+    return repr((minijax.jit(f)(x), x + x))
+
+
 ACTIONS = [
     arithmetic, compiled, differentiated, mapped, trees, printed, looped, called_back,
-    settings,
+    settings, convolved, sharded,
 ]  # fmt: skip
 
 
@@ -336,6 +359,7 @@ def a_share():
     """What `make test` runs."""
     return [
         ["threads", "arithmetic"], ["threads", "compiled"], ["threads", "called_back"],
+        ["threads", "convolved"], ["threads", "sharded"],
         ["mixture", 0], ["mixture", 1], ["meanwhile", "mapped"], ["crossed"],
         *[["module_first", name] for name in DOORS[1:18:4]],
         ["forked", 0.05], ["forked", 0.15], ["forked_before", 0],

@@ -107,6 +107,41 @@ class Programs:
                 slope = top.grad(lambda x, many=many: (many(x) ** 2).sum())
                 self.add(f"slope {name}", self.quick(slope), flat[:, :, None])
 
+    def several_names(self):
+        """Run collectives over both axes of the mesh, in both orders."""
+        top, lax, P = self.top, self.lax, self.top.P
+        x, both = self.array(16, 8), ("x", "y")
+        some = [(0, 3), (3, 1), (1, 2), (5, 0)]
+        ends = {"in_specs": P("x"), "out_specs": P(both), "check_vma": False}
+        for names in both, both[::-1]:
+            bodies = {
+                "gather": lambda v, n=names: lax.all_gather(v, n),
+                "gather 1": lambda v, n=names: lax.all_gather(v, n, axis=1),
+                "gather tiled": lambda v, n=names: lax.all_gather(v, n, tiled=True),
+                "scatter": lambda v, n=names: lax.psum_scatter(
+                    v, n, scatter_dimension=1
+                ),
+                "scatter tiled": lambda v, n=names: lax.psum_scatter(
+                    v, n, scatter_dimension=1, tiled=True
+                ),
+                "permute": lambda v, n=names: lax.ppermute(v, n, some),
+            }
+            for name, f in bodies.items():
+
+                def differing(v, f=f):
+                    return f(v * (1 + lax.axis_index("y").astype(v.dtype)))
+
+                mapped = top.shard_map(differing, mesh=self.mesh, **ends)
+                self.add(f"{name} over {names}", self.quick(mapped), x)
+                slope = top.grad(lambda v, f=mapped: (f(v) ** 2).sum())
+                self.add(f"slope {name} over {names}", self.quick(slope), x)
+            for extreme in lax.pmax, lax.pmin:
+                partly = top.shard_map(
+                    lambda v, f=extreme, n=names: f(v, n),
+                    mesh=self.mesh, in_specs=P("x"), out_specs=P(),
+                )  # fmt: skip
+                self.add(f"{extreme.__name__} over {names}", self.quick(partly), x)
+
     def quick(self, f):
         """Return a function that JAX runs as a whole, and fetch its result.
 
@@ -298,7 +333,7 @@ class Programs:
     def run(self):
         """Run everything, and return what was found by name."""
         parts = self.values, self.gradients, self.texts, self.faces, self.groups
-        for part in parts:
+        for part in (*parts, self.several_names):
             part()
         return self.found
 

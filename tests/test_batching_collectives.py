@@ -299,8 +299,15 @@ ERRORS = [
     ),
     (
         ValueError,
-        "all_gather takes one axis name, got",
-        lambda: over_i(vmap(lambda x: lax.all_gather(x, ("i", "j")), axis_name="j"))(M),
+        "all_gather takes at least one axis name",
+        under_i(lambda x: lax.all_gather(x, ())),
+    ),
+    (
+        NotImplementedError,
+        "ppermute over .* of which 'j' is an axis of vmap",
+        lambda: over_i(
+            vmap(lambda x: lax.ppermute(x, ("i", "j"), [(0, 1)]), axis_name="j")
+        )(M),
     ),
     (ValueError, "axis 5 is out of", under_i(lambda x: lax.all_gather(x, "i", axis=5))),
     (
@@ -315,6 +322,24 @@ ERRORS = [
         lambda: over_i(lambda x: lax.all_to_all(x, "i", 0, 0, tiled=True))(M),
     ),
 ]
+
+
+def test_gathering_and_dealing_out_over_two_names():
+    def over_both(f, x):
+        return over_i(vmap(f, axis_name="j"))(x)
+
+    one, two = ("i", "j"), ("j", "i")
+    found = over_both(lambda x: lax.all_gather(x, one), M)
+    assert np.array_equal(found[1, 2], M.ravel())
+    found = over_both(lambda x: lax.all_gather(x, two), M)
+    assert np.array_equal(found[0, 1], M.T.ravel())
+    rows = np.arange(36.0).reshape(2, 3, 6)
+    for names, counted in (one, (2, 3)), (two, (3, 2)):
+        found = over_both(lambda x, n=names: lax.psum_scatter(x, n), rows)
+        sums = rows.sum((0, 1)).reshape(counted)
+        assert np.array_equal(found, sums if names is one else sums.T)
+        tiled = over_both(lambda x, n=names: lax.psum_scatter(x, n, tiled=True), rows)
+        assert np.array_equal(tiled[..., 0], found)
 
 
 @pytest.mark.parametrize(("error", "message", "call"), ERRORS)

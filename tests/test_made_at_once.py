@@ -1,37 +1,94 @@
-"""Machine code that many programs call: threads that make it at once keep theirs."""
+"""Machine code that many programs call: threads that make it at once get the same."""
 
-import gc
+import pickle
 import threading
-import weakref
+import time
 
 import numpy as np
 import pytest
 
+from minijax.forgetting.remembering import made_once
 from minijax.llvm.targets import host_target
 from minijax.matmul import gemm
+from minijax.matmul.tiles import Tile
+from minijax.pytrees.node_kinds import _namedtuple_kind, node_kinds
+from minijax.replicas import named_shardings
+from minijax.sharding import Mesh, NamedSharding, PartitionSpec
 from minijax.sorting import radix
+from minijax.teams import exchange_steps
+from minijax.windows import tap_products
 
+FLOAT, TARGET = np.dtype("float32"), host_target()
+TILE = Tile(2, 2, 8, FLOAT)
 MAKERS = {
-    "products": (gemm, gemm.library, np.dtype("float32")),
-    "sorting": (radix, radix.sort_library, 4),
+    "products": (gemm, "library", "TargetLibrary", (FLOAT, TARGET)),
+    "sorting": (radix, "sort_library", "TargetLibrary", (4, TARGET)),
+    "windows": (tap_products, "tap_library", "TargetLibrary", (TILE, TARGET)),
+    "replicas": (exchange_steps, "exchange_library", "WordsLibrary", ()),
 }
 
 
+def in_threads(function, count=8):
+    """Return what several threads get that call a function at the same time."""
+    begin, found = threading.Barrier(count, timeout=100), []
+
+    def work():
+        begin.wait()
+        found.append(function())
+
+    threads = [threading.Thread(target=work) for _ in range(count)]
+    for step in threading.Thread.start, threading.Thread.join:
+        list(map(step, threads))
+    return found
+
+
 @pytest.mark.parametrize("name", MAKERS)
-def test_what_another_thread_has_made_stays(name, monkeypatch):
-    module, make, key = MAKERS[name]
-    both, made = threading.Barrier(2, timeout=100), []
+def test_a_library_is_made_once(name, monkeypatch):
+    module, maker, library, key = MAKERS[name]
+    made = []
 
     class Slow:
-        def __init__(self, text, target):
-            made.append(weakref.ref(self))
-            both.wait()
+        def __init__(self, *args):
+            made.append(self)
+            time.sleep(0.1)
+            self.engine = self
 
-    monkeypatch.setattr(module, "TargetLibrary", Slow)
-    monkeypatch.setattr(module, "_kept", [])
-    make.cache_clear()
-    threads = [threading.Thread(target=make, args=(key, host_target())) for _ in "ab"]
-    _ = [thread.start() for thread in threads], [thread.join() for thread in threads]
-    make.cache_clear()
-    gc.collect()
-    assert len(made) == 2 and all(each() for each in made)
+        def get_function_address(self, name):
+            return 0
+
+    monkeypatch.setattr(module, library, Slow)
+    monkeypatch.setattr(module, "make_known", lambda *args: None, raising=False)
+    make = getattr(module, maker)
+    fresh = made_once(make.__wrapped__.__wrapped__)  # without what was made before
+    found = in_threads(lambda: fresh(*key))
+    assert len(made) == 1 and len({*map(id, found)}) == 1 and len(found) == 8
+    assert fresh(*key) is found[0]
+
+
+def test_results_of_none_are_kept_and_other_keys_are_others():
+    calls = []
+    made = made_once(lambda *key: calls.append(key))
+    assert made(1) is made(1) is made(2) is None and calls == [(1,), (2,)]
+
+
+def test_devices_of_a_sharding_are_one_device():
+    import minijax
+
+    names = [f"axis{i}" for i in range(50)]
+    for name in names:
+        mesh = Mesh(np.array(minijax.devices()[:1]), (name,))
+        spec = PartitionSpec(name)
+        found = in_threads(lambda m=mesh, s=spec: NamedSharding(m, s).placement, 4)
+        assert len({*map(id, found)}) == 1
+        assert len({id(x.device) for x in found}) == 1
+    assert named_shardings._device(mesh, spec) is found[0].device
+    assert pickle.loads(pickle.dumps(found[0].device)) is found[0].device
+
+
+def test_kinds_of_named_tuples_are_one(monkeypatch):
+    from collections import namedtuple
+
+    for _ in range(50):
+        kind = namedtuple("Pair", "left right")
+        found = in_threads(lambda kind=kind: _namedtuple_kind(kind), 4)
+        assert len({*map(id, found)}) == 1 and kind not in node_kinds

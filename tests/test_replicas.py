@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+import minijax
 import minijax.numpy as jnp
 from minijax import (
     P,
@@ -173,6 +174,79 @@ def test_body_is_written_down_and_compiled_once():
     assert len(traced) == 1
     g(ROWS[:, :2])
     assert len(traced) == 2
+
+
+def test_a_shard_map_runs_the_function_at_each_call(mesh):
+    state = {"s": 2.0}
+    how = {"mesh": mesh, "in_specs": P("x"), "out_specs": P("x")}
+    x = jnp.arange(8.0)
+
+    class Layer:
+        def __init__(self, w):
+            self.w = w
+
+        def scale(self, b):
+            return b * self.w
+
+    layer = Layer(2.0)
+    f, g = (shard_map(each, **how) for each in (lambda b: b * state["s"], layer.scale))
+    for s in 2.0, 3.0, 2.0, np.arange(4.0) + 1:
+        state["s"] = layer.w = s
+        scales = np.resize(s, 8)
+        for h in f, g:
+            assert np.array_equal(h(x), x * scales)
+            assert np.array_equal(grad(lambda v, h=h: h(v).sum())(x), scales)
+            assert np.array_equal(minijax.vmap(h)(jnp.stack([x, x]))[1], x * scales)
+            assert np.array_equal(minijax.jit(lambda v, h=h: h(v))(x), x * scales)
+
+
+def test_a_body_that_is_the_same_is_compiled_once(mesh, monkeypatch):
+    from minijax.replicas import sharded_maps
+
+    made, real = [], sharded_maps.MeshProgram
+    monkeypatch.setattr(
+        sharded_maps, "MeshProgram", lambda *args: made.append(args) or real(*args)
+    )
+    state, x = {"s": 2.0}, jnp.arange(8.0)
+
+    def body(b):
+        return jnp.sin(b) * state["s"] + lax.psum(b, "x")
+
+    f = shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    for s in 2.0, 2.0, 3.0, 2.0, 0.0, -0.0:
+        state["s"] = s
+        f(x)
+    assert len(made) == 4  # 2, 3, 0 and -0
+    counts = [grad(lambda v: f(v).sum())(x) is None or len(made) for _ in range(4)]
+    assert counts[0] == counts[-1] > 4
+
+
+def test_what_makes_programs_the_same():
+    from minijax.mesh_maps.twins import likeness
+
+    def of(f, *args):
+        return likeness(minijax.make_jaxpr(f)(*args))
+
+    def program(v, w, number=2.0):
+        return lax.fori_loop(0, 3, lambda i, u: u * number + v, w), jnp.sin(v)
+
+    x, i = jnp.arange(3.0), jnp.arange(3)
+    same = of(program, x, x)
+    assert same == of(program, x, x) and hash(same) == hash(of(program, x, x))
+    others = [
+        of(program, i, x), of(program, x[:2], x[:2]),
+        of(lambda v, w: program(w, v), x, x), of(lambda v, w: program(v, v), x, x),
+        of(lambda v, w: program(v, w, 3.0), x, x),
+        of(lambda v, w: program(v, w)[::-1], x, x),
+    ]  # fmt: skip
+    assert len({same, *others}) == 7
+    assert of(jnp.sin, x) == of(jnp.sin, x) != of(jnp.cos, x)
+    assert of(lambda v: v * 0.0, x) != of(lambda v: v * -0.0, x)  # other lines, too
+    kept = jnp.arange(3.0)
+    both = [
+        minijax.make_jaxpr(lambda v, c=c: v + c)(x) for c in (kept, kept, kept + 0)
+    ]
+    assert likeness(both[0]) == likeness(both[1]) != likeness(both[2])
 
 
 BODIES = {

@@ -68,6 +68,16 @@ FUNCTIONS = {
     "until": lambda v: lax.while_loop(
         lambda c: c.sum() < 1e3, lambda c: c * 2 + 1, jnp.abs(v)
     ),
+    "each_until": minijax.vmap(
+        lambda r: lax.while_loop(
+            lambda c: c.sum() < 20, lambda c: c * 2 + 1, jnp.abs(r)
+        )
+    ),
+    "updates_cut_elsewhere": lambda v: (
+        v.at[jnp.array([1, 5, 6])].set(v.T[:3]) * 2,
+        v.at[jnp.array([1, 1, 6])].add(v.T[:3]) * 2,
+        lax.dynamic_update_slice(v, v.T[:3], (2, 0)) * 2,
+    ),
     "two_ways": lambda v: lax.cond(v.sum() > 0, jnp.sin, lambda u: u.T @ u, v),
     "loop_gradient": minijax.grad(
         lambda v: lax.scan(lambda c, _: (jnp.tanh(c) * v, None), v, None, 3)[0].sum()
@@ -236,6 +246,112 @@ def test_replicas_and_devices_in_step_agree():
 def test_effects_happen_once(capsys):
     y = minijax.jit(lambda v: minijax.debug.print("{}", v.sum()) or v + 1)(cut(NUMBERS))
     assert capsys.readouterr().out.count("\n") == 1 and y.sharding.spec == P()
+    g = minijax.jit(lambda v: minijax.debug.print("{}", v.sum()) or v + 1)
+    y = g(cut(NUMBERS, None, "x"))
+    assert capsys.readouterr().out.count("\n") == 1
+    assert y.sharding.spec == P(None, "x") and np.allclose(y, NUMBERS + 1)
+
+
+OTHER = Mesh(MESH.devices, ("a",))
+
+
+@pytest.mark.parametrize("ask", [
+    lambda f, to: minijax.jit(f, out_shardings=to),
+    lambda f, to: minijax.jit(lambda v: lax.with_sharding_constraint(f(v), to)),
+    lambda f, to: minijax.jit(lambda v: minijax.device_put(f(v), to)),
+    lambda f, to: minijax.jit(lambda v: minijax.jit(f, out_shardings=to)(v)),
+    lambda f, to: minijax.jit(
+        lambda v: minijax.debug.callback(lambda x: None, v[0]) or f(v),
+        out_shardings=to,
+    ),
+])  # fmt: skip
+def test_results_go_to_another_mesh_of_the_same_devices(ask):
+    def f(v):
+        return jnp.sin(v) + v.sum(0)
+
+    for cuts in ("x",), (None, "x"), ():
+        for to in NamedSharding(OTHER, P(None, "a")), NamedSharding(MESH, P("x")):
+            y = ask(f, to)(cut(NUMBERS, *cuts))
+            assert y.sharding == to
+            for shard in y.addressable_shards:
+                np.testing.assert_allclose(shard.data, f(NUMBERS)[shard.index], 1e-5)
+
+
+def test_a_constraint_on_another_mesh_changes_no_value():
+    def f(v):
+        inner = lax.with_sharding_constraint(jnp.sin(v), NamedSharding(OTHER, P("a")))
+        return inner @ v
+
+    y = minijax.jit(f)(cut(NUMBERS, None, "x"))
+    np.testing.assert_allclose(y, np.sin(NUMBERS) @ NUMBERS, 1e-4, 1e-5)
+    seven = jnp.arange(7.0)  # cannot be cut in equal parts, and stays as it is
+    ask = minijax.jit(lambda v, w: lax.with_sharding_constraint(
+        w, NamedSharding(OTHER, P("a"))) + v[0, 0]
+    )  # fmt: skip
+    np.testing.assert_allclose(ask(cut(NUMBERS, "x"), seven), seven + NUMBERS[0, 0])
+
+
+@pytest.mark.parametrize("place", ["before", "inside", "branch"])
+def test_a_loop_that_talks_beside_a_map_over_another_mesh(place):
+    @minijax.shard_map(mesh=OTHER, in_specs=P("a"), out_specs=P("a"))
+    def mapped(b):
+        return b * 2 + lax.psum(b, "a")
+
+    def f(v):
+        if place == "before":
+            return lax.fori_loop(0, 3, lambda i, u: u / 2 + u.sum(0), mapped(v) + v)
+        if place == "inside":
+            return lax.fori_loop(0, 3, lambda i, u: mapped(u) + u.sum(0), v)
+        return lax.cond(v.sum() > 0, lambda u: u.sum(0), lambda u: u[0], mapped(v))
+
+    x = cut(NUMBERS, "x")
+    np.testing.assert_allclose(minijax.jit(f)(x), f(jnp.asarray(NUMBERS)), 1e-4)
+    slope = minijax.grad(lambda v: jnp.sin(f(v)).sum())
+    np.testing.assert_allclose(
+        minijax.jit(slope)(x), slope(jnp.asarray(NUMBERS)), 1e-3, 1e-3
+    )
+
+
+def test_what_devices_in_step_can_run():
+    from minijax.spmd.exchanging import fits_in_step
+
+    def jaxpr_of(f):
+        return minijax.make_jaxpr(f, axis_env=[("x", 2)])(1.0).jaxpr
+
+    groups = [[0], [1]]
+    assert fits_in_step(jaxpr_of(lambda v: lax.psum(v, "x") + lax.axis_index("x")))
+    assert fits_in_step(jaxpr_of(lambda v: lax.fori_loop(0, 3, lambda i, u: u, v)))
+    for f in (
+        lambda v: lax.fori_loop(0, 3, lambda i, u: lax.psum(u, "x"), v),
+        lambda v: lax.ppermute(v, "x", [(0, 1)]),
+        lambda v: lax.all_gather(v, "x"),
+        lambda v: lax.psum(v, "x", axis_index_groups=groups),
+    ):
+        assert not fits_in_step(jaxpr_of(f))
+
+
+def test_a_program_that_puts_a_value_on_a_mesh_runs_there():
+    to = NamedSharding(MESH, P("x"))
+    f = minijax.jit(lambda v: (minijax.device_put(v * 2, to), v.sum(0)))
+    y, total = f(jnp.asarray(NUMBERS))
+    assert y.sharding == to and total.sharding.mesh == MESH
+    np.testing.assert_allclose(y, NUMBERS * 2)
+    np.testing.assert_allclose(total, NUMBERS.sum(0), 1e-5)
+    slope = minijax.jit(minijax.grad(lambda v: (minijax.device_put(v, to) ** 2).sum()))
+    np.testing.assert_allclose(slope(NUMBERS), 2 * NUMBERS, 1e-6)
+
+
+def test_nans_in_parts_are_found():
+    f = minijax.jit(lambda v: jnp.log(v) + v.sum())
+    with minijax.debug_nans(True):
+        with pytest.raises(FloatingPointError, match="nan.*log"):
+            f(cut(NUMBERS, "x"))
+        y = f(cut(abs(NUMBERS), "x"))
+        assert y.sharding.spec == P("x")
+        slope = minijax.grad(lambda v: jnp.sqrt(v * 0).sum())
+        with pytest.raises(FloatingPointError):
+            minijax.jit(slope)(cut(NUMBERS, None, "x"))
+    np.testing.assert_allclose(y, f(jnp.abs(NUMBERS)), 1e-5)
 
 
 def test_donated_and_deleted():

@@ -21,7 +21,8 @@ from minijax.batching.named_axes import (
     collective,
     group_size,
     grouped,
-    one_axis_name,
+    names_and_groups,
+    outermost_first,
 )
 from minijax.batching.rules import insert_axis
 from minijax.core import Primitive
@@ -138,8 +139,9 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
 
     Args:
       x: a pytree of arrays.
-      axis_name: the name given to ``vmap``.
-      perm: pairs ``(source, destination)`` of indices, each used at most once.
+      axis_name: the name given to ``vmap``, or a tuple of names of axes of a mesh.
+      perm: pairs ``(source, destination)`` of indices, each used at most once. Of
+        several names, in whatever order, the last axis of the mesh counts fastest.
 
     Returns:
       What was sent to this example; zeros if nothing was.
@@ -147,10 +149,12 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     Raises:
       NameError: if no axis of that name is mapped here.
       ValueError: if an index is out of range or used twice.
+      NotImplementedError: if there are several names, and one of them is of ``vmap``.
 
     Reference: ``jax.lax.ppermute``.
     """
-    names = one_axis_name("ppermute", axis_name)
+    names, _ = names_and_groups("ppermute", axis_name)
+    names = outermost_first(names)
     perm = tuple((int(source), int(destination)) for source, destination in perm)
     _check_permutation(perm, axis_size(names))
     return tree_map(
@@ -172,6 +176,12 @@ def _check_permutation(perm, size):
 
 
 def _permute_own(axis, x, dim, axis_name, perm):
+    if len(axis_name) > 1:
+        raise NotImplementedError(
+            f"ppermute over {axis_name}, of which {axis.name!r} is an axis of vmap: "
+            "permute along one name after the other, or take rows of what "
+            "all_gather over these names returns."
+        )
     if dim is None and len(perm) == axis.size:
         return x, None
     if dim is None:

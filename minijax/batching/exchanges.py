@@ -17,7 +17,7 @@ from minijax.batching.named_axes import (
     collective,
     group_size,
     grouped,
-    one_axis_name,
+    names_and_groups,
 )
 from minijax.batching.rules import at_front, beside, insert_axis, move_axis
 from minijax.core import Primitive
@@ -79,7 +79,8 @@ def all_gather(
 
     Args:
       x: a pytree of arrays.
-      axis_name: the name given to ``vmap``.
+      axis_name: the name given to ``vmap``, or a tuple of names; then the last one
+        counts fastest.
       axis_index_groups: groups of equal size, see `psum`.
       axis: where the examples are put in the results.
       tiled: whether they are joined along an axis of `x`, not stacked along a new one.
@@ -90,22 +91,27 @@ def all_gather(
 
     Reference: ``jax.lax.all_gather``.
     """
-    names = one_axis_name("all_gather", axis_name)
-    groups = grouped(names, axis_index_groups)
+    names, groups = names_and_groups("all_gather", axis_name, axis_index_groups)
 
     def gather(leaf):
         place = canonicalize_axis(axis, typeof(leaf).ndim + (not tiled))
-        [result] = all_gather_p.bind(
-            leaf,
-            axis_name=names,
-            axis_size=group_size(names, **groups),
-            all_gather_dimension=place,
-            tiled=tiled,
-            **groups,
-        )
-        return result
+        for i, name in enumerate(reversed(names)):  # the last one counts fastest
+            leaf = _gather(leaf, (name,), place, tiled, groups)
+            leaf = _merge_axes(leaf, place) if i and not tiled else leaf
+        return leaf
 
     return tree_map(gather, x)
+
+
+def _gather(x, names, place, tiled, groups):
+    return all_gather_p.bind(
+        x,
+        axis_name=names,
+        axis_size=group_size(names, **groups),
+        all_gather_dimension=place,
+        tiled=tiled,
+        **groups,
+    )[0]
 
 
 reduce_scatter_p: Primitive = Primitive("reduce_scatter")
@@ -173,7 +179,8 @@ def psum_scatter(
 
     Args:
       x: a pytree of arrays.
-      axis_name: the name given to ``vmap``.
+      axis_name: the name given to ``vmap``, or a tuple of names; then the last one
+        counts fastest.
       scatter_dimension: the axis of `x` that is dealt out; its size is that of the
         named axis, and it is gone from the result.
       axis_index_groups: groups of equal size, see `psum`.
@@ -186,22 +193,30 @@ def psum_scatter(
 
     Reference: ``jax.lax.psum_scatter``.
     """
-    names = one_axis_name("psum_scatter", axis_name)
-    groups = grouped(names, axis_index_groups)
+    names, groups = names_and_groups("psum_scatter", axis_name, axis_index_groups)
 
     def scatter(leaf):
         _refuse_bools("psum_scatter", typeof(leaf))
-        [result] = reduce_scatter_p.bind(
-            leaf,
-            axis_name=names,
-            axis_size=group_size(names, **groups),
-            scatter_dimension=canonicalize_axis(scatter_dimension, typeof(leaf).ndim),
-            tiled=tiled,
-            **groups,
-        )
-        return result
+        place = canonicalize_axis(scatter_dimension, typeof(leaf).ndim)
+        size = group_size(names, **groups)
+        _check_divisible("psum_scatter", typeof(leaf), place, size, tiled)
+        in_steps = len(names) > 1 and not tiled  # each but the last leaves a part
+        for name in names:
+            leaf = _scatter(leaf, (name,), place, tiled or in_steps, groups)
+        return lax.squeeze(leaf, (place,)) if in_steps else leaf
 
     return tree_map(scatter, x)
+
+
+def _scatter(x, names, place, tiled, groups):
+    return reduce_scatter_p.bind(
+        x,
+        axis_name=names,
+        axis_size=group_size(names, **groups),
+        scatter_dimension=place,
+        tiled=tiled,
+        **groups,
+    )[0]
 
 
 all_to_all_p: Primitive = Primitive("all_to_all")

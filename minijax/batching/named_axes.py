@@ -79,6 +79,17 @@ def collective(primitive, shape, own, other):
     vmap_rules[primitive] = rule
 
 
+def outermost_first(names):
+    """Return names of mapped axes in their order around, as in a mesh, a tuple."""
+    trace, around = current_trace(), []
+    while trace is not None:
+        axis = getattr(trace, "axis", None)
+        if axis is not None and axis.name in names and axis.name not in around:
+            around.append(axis.name)
+        trace = trace.parent
+    return tuple(reversed(around))
+
+
 def axis_names(axis_name):
     """Return a tuple of different names, each of which is that of a mapped axis."""
     names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
@@ -135,12 +146,17 @@ def axis_size(axis_name: Any) -> int:
     return prod(map(named_axis_size, axis_names(axis_name)))
 
 
-def one_axis_name(function, axis_name):
-    """Return a tuple of one name, for the collectives that take no more."""
+def names_and_groups(function, axis_name, axis_index_groups=None):
+    """Return a tuple of names, and the parameter that groups are, see `grouped`.
+
+    Raises:
+      ValueError: if there is no name, or if there are groups of several ones.
+    """
     names = axis_names(axis_name)
-    if len(names) != 1:
-        raise ValueError(f"{function} takes one axis name, got {axis_name!r}")
-    return names
+    if not names or (axis_index_groups is not None and len(names) > 1):
+        amount = "at least one axis name" if not names else "one axis name with groups"
+        raise ValueError(f"{function} takes {amount}, got {axis_name!r}")
+    return names, grouped(names, axis_index_groups)
 
 
 axis_index_p = Primitive("axis_index")

@@ -67,7 +67,7 @@ def pad(
             f"unsupported keyword arguments for mode {mode!r}: {sorted(kwargs)}; it "
             f"has {PAD_OPTIONS[mode] or 'none'}."
         )
-    option = kwargs.get(PAD_OPTIONS[mode])
+    option = kwargs.get(PAD_OPTIONS[mode] or "")
     if not operand.ndim:
         return operand
     if mode == "constant":

@@ -321,7 +321,7 @@ def keeps(policy, eqn):
 
 # Calls that a policy does not look into: they have rules that must not be lost.
 # Where another such call is defined, it is added.
-CALLS_WITH_RULES = {remat_p, custom_jvp_call_p, custom_vjp_call_p}
+CALLS_WITH_RULES: set = {remat_p, custom_jvp_call_p, custom_vjp_call_p}
 
 
 def keep_results(eqn, policy):

@@ -7,7 +7,7 @@ Reference: the caches of ``jax.jit``, ``jax.clear_caches``.
 
 import os
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from threading import Lock, RLock
 from weakref import WeakKeyDictionary
 
@@ -108,6 +108,22 @@ def cache_by_object():
 def once_of(cache, key):
     """Return the `Once` that a dictionary of `cache_by_object` has for an object."""
     return cache.get(key) or cache.setdefault(key, Once())
+
+
+def made_once(make):
+    """Return a function whose results are made once for its arguments, and stay.
+
+    Threads that ask at the same time get the same object: others may hold its address,
+    or compare it by identity.
+    """
+    kept = cache_by_object()
+
+    @cache
+    @wraps(make)
+    def made(*key):
+        return once_of(kept, make).get(key, lambda: (make(*key),))[0]
+
+    return made
 
 
 # The switches that change what tracing writes down.

@@ -10,6 +10,7 @@ import functools
 from typing import NamedTuple
 
 from minijax.arrays.dtypes import short_name
+from minijax.forgetting.remembering import made_once
 from minijax.llvm.kernel_text import FunctionText, module_text
 from minijax.llvm.lanes import on_stack
 from minijax.llvm.targets import TargetLibrary
@@ -243,15 +244,11 @@ def name_of_gemm(dtype, pairs=False):
     return f"gemm_{short_name(dtype)}{'_pairs' * pairs}"
 
 
-_kept: list = []  # two threads may make the same one, and programs call both
-
-
-@functools.cache
+@made_once
 def library(dtype, target, pairs=False):
     """Return the machine code of `function`, which stays as long as the process."""
     made = module_text([function(dtype, target, pairs=pairs)])
-    _kept.append(TargetLibrary(made, target))
-    return _kept[-1]
+    return TargetLibrary(made, target)
 
 
 def address(dtype, target, pairs=False):

@@ -1,6 +1,6 @@
 # Made from chapters/36_replicas_ground.md by `make chapter`;
 # edit the chapter, not this file.
-"""Bodies of shard_map and pmap: traced once, kept, checked and bound.
+"""Bodies of shard_map and pmap: traced, checked and bound; those of pmap are kept.
 
 Reference: ``jax.shard_map``.
 """
@@ -16,7 +16,7 @@ from minijax.jaxprs.origins import Origin
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.jaxprs.staging_api import abstractify
 from minijax.jitting.primitive import jit_p
-from minijax.mesh_maps.manual_axes import mesh_axes, varying
+from minijax.mesh_maps.manual_axes import mesh_axes, vary, varying
 from minijax.mesh_maps.map_rules import block_aval, body_trace, shard_map_p
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.treedefs import PyTreeDef, tree_flatten
@@ -24,7 +24,6 @@ from minijax.replicas.map_arguments import (
     check_divisible,
     check_spec,
     flat_specs,
-    key_of,
     refuse_divergence,
 )
 from minijax.replicas.meshes import AbstractMesh, Mesh, get_mesh
@@ -69,12 +68,13 @@ def body_of(call, avals, params, key, run):
         return body
     with once.turn(full) as body:
         if body is None:
-            body = _written(call, avals, params, run)
+            body = written_body(call, avals, params, run)
             once.offer(full, body, not any(isinstance(x, Tracer) for x in body.consts))
     return body
 
 
-def _written(call, avals, params, run):
+def written_body(call, avals, params, run):
+    """Trace the body of a call; see `body_of`."""
     specs, origin = [], Origin(call.name, call.fun_name, call.names)
 
     def flat(*blocks):
@@ -143,7 +143,9 @@ def _checked_results(call, specs, params, outs):
                 "(minijax.lax.psum), name the axes in the spec, or, if you know that "
                 "the values are the same, pass check_vma=False."
             )
-    return outs
+    if not params["check_vma"]:
+        return outs
+    return [vary(out, names_in(spec)) for out, spec in zip(outs, specs)]
 
 
 def _concrete(mesh):
@@ -198,5 +200,5 @@ def run_mapped(f, args, out_specs, in_specs, mesh, axis_names, check_vma):
         specs = flat_specs("out_specs", out_specs, call.out_tree)
         return _checked_results(call, specs, params, outs), specs
 
-    body = body_of(call, blocks, params, (tuple(given), key_of(out_specs)), run)
+    body = written_body(call, blocks, params, run)
     return bind_body(body, call.leaves, given, params)

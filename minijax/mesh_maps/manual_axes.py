@@ -96,7 +96,7 @@ def checked_of(primitive, args, axis_name, axis_index_groups=None, **params):
         )
     for x in args:
         some = names & varying(x)
-        if primitive in (psum_p, pmax_p, pmin_p) and some and some != names:
+        if primitive is psum_p and some and some != names:
             raise ValueError(
                 f"{primitive} over the axes {axis_name} was given {typeof(x)}, which "
                 f"varies along {sorted(some)} and not along {sorted(names - some)}. "

@@ -157,17 +157,21 @@ def node_kind(tree):
     return kind
 
 
+_namedtuple_kinds: dict = {}
+
+
 @cache
 def _namedtuple_kind(nodetype):
     """Return the kind of a class of named tuples, whichever it is."""
     name, keys = nodetype.__name__, [GetAttrKey(name) for name in nodetype._fields]
-    return NodeKind(
+    made = NodeKind(
         nodetype,
         _whole,
         lambda _, children: nodetype(*children),
         lambda tree: (list(zip(keys, tree)), None),
         lambda _, texts: f"CustomNode(namedtuple[{name}], [{', '.join(texts)}])",
     )
+    return _namedtuple_kinds.setdefault(nodetype, made)  # of two threads, the first's
 
 
 def kind_of_type(nodetype):

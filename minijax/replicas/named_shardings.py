@@ -7,7 +7,6 @@ Reference: ``jax.sharding.NamedSharding``.
 
 import math
 from collections import Counter
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.placement import Device, Placement
 from minijax.arrays.sharding_types import Sharding
+from minijax.forgetting.remembering import made_once
 from minijax.jaxprs.latest import Latest
 from minijax.replicas.meshes import AbstractMesh, NamedAxes
 from minijax.replicas.partition_specs import (
@@ -349,10 +349,15 @@ _NOT_HERE = (
     " is not possible. minijax.experimental.multihost_utils.process_allgather returns "
     "all of it to every process; `.addressable_shards` lists the parts that are here."
 )
-_device: Any = cache(DeviceGroup)
 
 
-@cache
+@made_once
+def _device(mesh, spec):
+    """Return the group of devices of a sharding."""
+    return DeviceGroup(mesh, spec)
+
+
+@made_once
 def _placement(sharding):
     """Return the placement of arrays of a sharding."""
     if sharding.spec.unreduced or sharding.spec.reduced:

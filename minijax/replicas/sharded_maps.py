@@ -18,6 +18,7 @@ from minijax.jaxprs.latest import Latest
 from minijax.jitting.compilation import compile_context, compiled
 from minijax.kernels.program_steps import kernel_rules
 from minijax.mesh_maps.map_rules import bind_map, body_trace, shard_map_p, whole_aval
+from minijax.mesh_maps.twins import of_twin
 from minijax.replicas.named_shardings import NamedSharding, all_numbers, parts_of
 from minijax.replicas.partition_specs import PartitionSpec, lies_like
 from minijax.replicas.rendezvous import Run, run_replicas
@@ -40,7 +41,7 @@ class MeshProgram:
       jaxpr, mesh, in_specs, out_specs: parameters of a ``shard_map``.
 
     Attributes:
-      executable: of the body.
+      executable, place: of the body; where it finds and leaves blocks.
       in_shardings, in_placements, out_placements, out_avals: of the whole arrays.
       in_avals, block_avals, seat: types of blocks; what `running` keeps of it.
       text_parts: what processes compare before they run it.
@@ -48,8 +49,8 @@ class MeshProgram:
 
     def __init__(self, jaxpr, mesh, in_specs, out_specs):
         shardings = partial(NamedSharding, mesh)
-        place = shardings(PartitionSpec())._device.home.uncommitted
-        self.executable = compiled(jaxpr, name="shard_map", placement=place)
+        self.place = shardings(PartitionSpec())._device.home.uncommitted
+        self.executable = compiled(jaxpr, name="shard_map", placement=self.place)
         self.mesh, self.size = mesh, mesh.size
         self.seat = False if mesh.is_multi_process else None
         self.text_parts = jaxpr, in_specs, out_specs
@@ -89,22 +90,27 @@ def blocks_of(x, sharding):
 running: Latest = Latest(lambda program, shares: in_python(program, shares))
 quickly: Latest = Latest(lambda function: function)
 noted: Latest = Latest(lambda program, args, results: results)
-_programs = cache_by_object()
+_programs, _alike = cache_by_object(), cache_by_object()
 
 
 def mesh_program(jaxpr, mesh, in_specs, out_specs, **params):
-    """Return the `MeshProgram` for the parameters of a ``shard_map``."""
+    """Return the `MeshProgram` for the parameters of a ``shard_map``.
+
+    A body that is traced anew, and has become the same, is not compiled anew.
+    """
     key = mesh, in_specs, out_specs, compile_context()
     make = partial(MeshProgram, jaxpr, mesh, in_specs, out_specs)
-    return once_of(_programs, jaxpr).get(key, make)
+    find = partial(of_twin, once_of(_alike, mesh), jaxpr, key, make)
+    return once_of(_programs, jaxpr).get(key, find)
 
 
 def in_python(program, shares):
     """Return for each result of a `MeshProgram` the blocks of all replicas."""
     avals, executable = program.in_avals, program.executable
+    place = program.place
 
     def replica(rank):
-        blocks = [ArrayImpl(share[rank], a) for share, a in zip(shares, avals)]
+        blocks = [ArrayImpl(share[rank], a, place) for share, a in zip(shares, avals)]
         return list(map(asbuffer, executable(*blocks)))
 
     run = run_over.value(program.mesh, program.text_parts)

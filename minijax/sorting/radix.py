@@ -5,8 +5,7 @@
 Reference: D. Knuth, *The Art of Computer Programming*, volume 3, section 5.2.5.
 """
 
-import functools
-
+from minijax.forgetting.remembering import made_once
 from minijax.llvm.targets import TargetLibrary
 from minijax.llvm.writing import LLVMFunction
 
@@ -192,19 +191,14 @@ def padded(n):
     return -(-n // 64) * 64
 
 
-_kept: list = []  # two threads may make the same one, and programs call both
-
-
-@functools.cache
+@made_once
 def sort_library(size, target):
     """Return the machine code for elements of some bytes; it stays for good."""
     word = f"i{8 * size}"
     texts = [take_text(word)]
     if size <= 8:
         texts += [pass_text(word), order_text(word)]
-    made = TargetLibrary("\n\n".join(texts), target)
-    _kept.append(made)
-    return made
+    return TargetLibrary("\n\n".join(texts), target)
 
 
 def sort_address(name, size, target):

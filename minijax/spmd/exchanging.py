@@ -11,13 +11,15 @@ import numpy as np
 
 from minijax.arrays.array import ArrayImpl, asarray_impl
 from minijax.arrays.placement import host_device
-from minijax.arrays.transfer import moved
+from minijax.arrays.transfer import device_put, moved
 from minijax.batching.collectives import pmax_p, pmin_p, psum_p
 from minijax.batching.exchanges import all_gather_p
 from minijax.batching.named_axes import axis_index_p
+from minijax.emitted.arrays import COLLECTIVES
 from minijax.forgetting.remembering import Once
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.jaxprs.latest import Latest
+from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jaxprs.shape_structs import struct_of
 from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.compilation import _at, compiled
@@ -209,14 +211,62 @@ class InStep:
         return aval.update(shape=[size * n for size, n in zip(aval.shape, counts)])
 
 
+def elsewhere(run, shardings):
+    """Return a function that runs a program and brings results to other meshes.
+
+    Args:
+      run: from a list of arrays to the list of results.
+      shardings: for each result the `NamedSharding` that is asked for, or None.
+    """
+
+    def brought(arrays):
+        pairs = zip(run(arrays), shardings)
+        return [y if to is None else device_put(y, to) for y, to in pairs]
+
+    return brought
+
+
 def fits_replicas(jaxpr, mesh):
     """Return whether replicas can run a program, each for a device of a mesh.
 
     They are threads, which serve devices of the CPU, and cannot start replicas
     themselves.
     """
-    names = {eqn.primitive.name for eqn in jaxpr.eqns}
-    return mesh._flat[0].platform == "cpu" and "shard_map" not in names
+    starts = any(eqn.primitive.name == "shard_map" for eqn in _all_eqns(jaxpr))
+    return mesh._flat[0].platform == "cpu" and not starts
+
+
+def fits_in_step(jaxpr):
+    """Return whether devices can run a program in step.
+
+    They do no collective inside of a loop or branch, and `exchanges` knows each one. A
+    shard_map in it has collectives of its own.
+    """
+    inside = [
+        each
+        for eqn in jaxpr.eqns
+        if eqn.primitive.name != "shard_map"
+        for inner in jaxprs_in_params(eqn.params)
+        for each in _all_eqns(inner)
+    ]
+    talk = [eqn for eqn in jaxpr.eqns if eqn.primitive in COLLECTIVES]
+    nested = any(eqn.primitive in COLLECTIVES for eqn in inside)
+    return not nested and all(map(_is_exchanged, talk))
+
+
+def _is_exchanged(eqn):
+    """Return whether devices in step do this collective."""
+    parts, tiled = eqn.params.get("axis_index_groups"), eqn.params.get("tiled", True)
+    known = eqn.primitive in exchanges or eqn.primitive is axis_index_p
+    return known and not parts and tiled
+
+
+def _all_eqns(jaxpr):
+    """Yield the equations of a program, and of those inside it."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in jaxprs_in_params(eqn.params):
+            yield from _all_eqns(inner)
 
 
 def mesh_of(shardings, default):
@@ -238,11 +288,25 @@ def spec_of(cuts):
     return trimmed(PartitionSpec(*cuts))
 
 
-def on_first(program, given):
-    """Run a `SpreadProgram` on the first device; bring the results to all of them."""
-    home = program.placement.device.home.committed
-    run = compiled(program.closed, None, program.name, placement=home)
-    return [moved(y, program.placement) for y in run(*[moved(x, home) for x in given])]
+def on_first(name, closed, mesh, in_specs, out_specs):
+    """Return a function that runs a program on the first device of a mesh.
+
+    Args:
+      name: what the program is called.
+      closed: a `ClosedJaxpr`, for whole arrays.
+      mesh: a `Mesh`.
+      in_specs: not needed, since operands are brought to the device as they come.
+      out_specs: how results are cut then, a `PartitionSpec` for each.
+    """
+    home = NamedSharding(mesh, PartitionSpec())._device.home.committed
+    places = [NamedSharding(mesh, spec).placement for spec in out_specs]
+
+    def run(arrays):
+        executable = compiled(closed, name=name, placement=home)
+        outs = executable(*[moved(x, home) for x in arrays])
+        return list(map(moved, outs, places))
+
+    return run
 
 
 _operations = Once()

@@ -5,6 +5,8 @@
 Reference: the SPMD executables of XLA.
 """
 
+from functools import partial
+
 from minijax.arrays.array import asarray_impl
 from minijax.forgetting.programs import has_effects
 from minijax.forgetting.remembering import Once
@@ -16,6 +18,8 @@ from minijax.spmd.exchanging import (
     InStep,
     compute_in_parts,
     cuts_of,
+    elsewhere,
+    fits_in_step,
     fits_replicas,
     mesh_of,
     on_first,
@@ -35,11 +39,15 @@ class Plan:
 
     def __init__(self, closed, mesh, specs, name):
         with noting(mesh) as notes:
-            self.local, outs = program_of_device(closed, mesh, specs)
+            local, outs = program_of_device(closed, mesh, specs)
         self.mesh, self.name, self.gatherings = mesh, name, notes.lines
         self.ins, self.outs = (tuple(map(spec_of, cuts)) for cuts in (specs, outs))
-        make = mesh_program if fits_replicas(self.local.jaxpr, mesh) else InStep
-        self.run = make(self.local, mesh, self.ins, self.outs)
+        make = mesh_program if fits_replicas(local.jaxpr, mesh) else InStep
+        in_step = make is not InStep or fits_in_step(local.jaxpr)
+        if has_effects(closed.jaxpr) or not in_step:
+            make, local, self.gatherings = partial(on_first, name), closed, []
+        self.local, run = local, make(local, mesh, self.ins, self.outs)
+        self.run = elsewhere(run, notes.asked) if any(notes.asked) else run
 
     @property
     def text(self):
@@ -60,7 +68,7 @@ class SpreadProgram:
 
     def __init__(self, closed, name="program"):
         self.closed, self.name, self._plans = closed, name, Once()
-        self._acts, self._last = has_effects(closed.jaxpr), ([], None)
+        self._last = [], None
 
     @property
     def text(self):
@@ -70,8 +78,6 @@ class SpreadProgram:
 
     def __call__(self, *args):
         arrays = list(map(asarray_impl, args))
-        if self._acts:
-            return on_first(self, arrays)
         last, places = self._last, [self.placement, *[x.placement for x in arrays]]
         if places != last[0]:
             last = self._last = places, self._plan(arrays)

@@ -13,10 +13,11 @@ class Notes:
       mesh: its `Mesh`.
       eqn: the equation that is being looked at.
       lines: one for each gathering.
+      asked: for each result the sharding on another mesh that it is to have, or None.
     """
 
     def __init__(self, mesh):
-        self.mesh, self.eqn, self.lines = mesh, None, []
+        self.mesh, self.eqn, self.lines, self.asked = mesh, None, [], []
 
 
 _here = threading.local()

@@ -63,6 +63,9 @@ python_rules[sharding_constraint_p] = lambda writer, eqn, operands, results: (
 )
 kernel_rules[sharding_constraint_p] = lambda lowering, eqn, x: [x]
 device_askers[sharding_constraint_p] = lambda params: [params["sharding"]._device]
+device_askers[device_put_p] = lambda params: [
+    each._device for each in params["devices"] if isinstance(each, NamedSharding)
+]
 
 
 @remembered

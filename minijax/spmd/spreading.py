@@ -17,6 +17,7 @@ from minijax.core import RuleTable
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct
 from minijax.jaxprs.staging_api import make_jaxpr
+from minijax.jitting.shardings import program_placed
 from minijax.own_rules.function_calls import callee_rules
 from minijax.spmd.notes import look_at, note_gathering, noting
 
@@ -27,10 +28,12 @@ class Piece(NamedTuple):
     Attributes:
       value: an array or tracer, the part.
       spec: for each axis the tuple of mesh axes along which the whole is cut.
+      asked: the sharding on another mesh that a constraint asks for, or None.
     """
 
     value: Any
     spec: tuple
+    asked: Any = None
 
 
 def agreed(candidates):
@@ -129,6 +132,7 @@ def spread_out(jaxpr, consts, pieces):
         operands = [read(x) for x in eqn.invars]
         callee = callee_rules[eqn.primitive](eqn)
         if callee is not None:
+            callee = program_placed.value(callee, eqn.params)
             results = spread_out(callee.jaxpr, callee.consts, operands)
         else:
             rule = sharding_rules[eqn.primitive]
@@ -151,10 +155,11 @@ def program_of_device(closed, mesh, specs):
         pieces = [Piece(part, spec) for part, spec in zip(parts, specs)]
         outs = spread_out(closed.jaxpr, closed.consts, pieces)
         out_specs.extend(piece.spec for piece in outs)
+        notes.asked = [piece.asked for piece in outs]
         return [piece.value for piece in outs]
 
     parts = [_part(*pair, mesh) for pair in zip(closed.in_avals, specs)]
-    with noting(mesh):
+    with noting(mesh) as notes:
         return make_jaxpr(local, axis_env=mesh.shape_tuple)(*parts), out_specs
 
 

@@ -32,6 +32,7 @@ from minijax.spmd.spreading import (
     sharding_rules,
     spread_out,
 )
+from minijax.spmd.spreading_rules import _cut_again, without
 
 
 def _part(aval, spec):
@@ -119,8 +120,10 @@ def while_pieces(
     """Run a loop on parts; the condition is the same on all devices."""
     specs = [x.spec for x in pieces]
     tests, consts, carry = parts_of_while(specs, cond_nconsts, body_nconsts)
-    carry = settled_carry(body_jaxpr, consts, carry, [])
+    settled = settled_carry(body_jaxpr, consts, carry, [])
     whole = [((),) * aval.ndim for aval in cond_jaxpr.out_avals]
+    # A condition of several examples chooses among rows: those of the carry are whole.
+    carry = [without(spec, range(len(whole[0]))) for spec in settled]
     params = {
         "cond_jaxpr": written(cond_jaxpr, [*tests, *carry], whole)[0],
         "body_jaxpr": written(body_jaxpr, [*consts, *carry], carry)[0],
@@ -128,7 +131,8 @@ def while_pieces(
     }  # fmt: skip
     pairs = zip(pieces, [*tests, *consts, *carry])
     found = primitive.bind(*[recut(*pair) for pair in pairs], **params)
-    return [Piece(*pair) for pair in zip(found, carry)]
+    ends = zip(map(Piece, found, carry), settled)
+    return [_cut_again(*pair) for pair in ends]
 
 
 def cond_pieces(primitive, index, *operands, branches):

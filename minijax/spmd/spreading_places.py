@@ -78,15 +78,30 @@ def scatter_pieces(primitive, operand, indices, updates, dimension_numbers, **pa
     wide = _whole_windows(windows, ndim, sizes, shape)
     shared = _counters(windows, ndim, counting)
     places = wide | shared
-    cuts = agreed([
-        [operand.spec[axis], updates.spec[places[axis]]] if axis in places else []
-        for axis in range(ndim)
-    ])  # fmt: skip
+    cuts = _as_operand(
+        operand.spec, {axis: updates.spec[place] for axis, place in places.items()}
+    )
     entering = _at({place: cuts[axis] for axis, place in places.items()}, rank)
     theirs = *[entering[place] for place in counting], ()
     parts = recut(operand, cuts), recut(indices, theirs), recut(updates, entering)
     [y] = primitive.bind(*parts, dimension_numbers=dimension_numbers, **params)
     return [_cut_again(Piece(y, cuts), operand.spec)]
+
+
+def _as_operand(spec, theirs):
+    """Return how an operand is cut while updates enter; other axes are whole.
+
+    Args:
+      spec: how it is cut, and its result will be again. An update that is cut along
+        these mesh axes elsewhere is gathered.
+      theirs: for axes that each update has whole, how updates are cut there.
+    """
+    used = set().union(*spec)
+    return agreed([
+        [own, () if (used - {*own}) & {*theirs[axis]} else theirs[axis]]
+        if axis in theirs else []
+        for axis, own in enumerate(spec)
+    ])  # fmt: skip
 
 
 def slice_pieces(primitive, operand, *starts, slice_sizes):
@@ -101,8 +116,9 @@ def slice_pieces(primitive, operand, *starts, slice_sizes):
 
 def update_pieces(primitive, operand, update, *starts):
     """Put a slice into parts, along axes that it has whole."""
-    rows = zip(operand.spec, update.spec, whole_shape(operand), whole_shape(update))
-    spec = agreed([[a, b] if size == whole else [] for a, b, whole, size in rows])
+    rows = zip(update.spec, whole_shape(operand), whole_shape(update))
+    theirs = {i: cut for i, (cut, whole, size) in enumerate(rows) if size == whole}
+    spec = _as_operand(operand.spec, theirs)
     values = [recut(x, spec) for x in (operand, update)]
     [y] = primitive.bind(*values, *[recut(x, ()) for x in starts])
     return [_cut_again(Piece(y, spec), operand.spec)]

@@ -142,9 +142,9 @@ def along(axes_of):
 
 
 def _cut_again(piece, spec):
-    shape = typeof(piece.value).shape
+    shape, used = typeof(piece.value).shape, set().union(*piece.spec)
     fits = tuple([
-        have or (cut if size % _sizes(cut) == 0 else ())
+        have or (cut if size % _sizes(cut) == 0 and not used & {*cut} else ())
         for have, cut, size in zip(piece.spec, spec, shape)
     ])  # fmt: skip
     return Piece(recut(piece, fits), fits)

@@ -7,7 +7,7 @@ The five of them: fold (an allreduce), scatter, all, parts, one.
 
 import os
 from contextlib import suppress
-from functools import cache, partial, reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from minijax.batching.collectives import ppermute_p
 from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
 from minijax.batching.named_axes import axis_index_p
 from minijax.calls.words import WordsLibrary, llvm_text
+from minijax.forgetting.remembering import made_once
 from minijax.jitting.costs import nbytes
 from minijax.kernels.backends import as_bytes
 from minijax.kernels.building import KernelBuilder, NoKernel
@@ -75,7 +76,7 @@ OUTSIDE = (
 GRAIN = 1024  # elements that are combined at a time
 
 
-@cache
+@made_once
 def exchange_library():
     """Return the machine code of replicas, or None where there can be none."""
     with suppress(OSError):  # the text of its functions is not there

@@ -6,7 +6,6 @@ Reference: E. Georganas et al., *Anatomy of high-performance deep learning convo
 on SIMD architectures* (SC 2018).
 """
 
-import functools
 import hashlib
 import math
 from collections import Counter
@@ -15,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.arrays.dtypes import short_name
+from minijax.forgetting.remembering import made_once
 from minijax.jitting.costs import FLOPS
 from minijax.kernels.backends import array_of
 from minijax.kernels.program_steps import StepKind, cost_of_moving, step_kinds
@@ -98,7 +98,7 @@ def write_tap_tile(f, tile):
         f.store(type_of(tile.dtype), x, address, tile.lanes)
 
 
-@functools.cache
+@made_once
 def tap_library(tile, target):
     """Return a tile's function, known to LLVM by its name, and that name."""
     which = hashlib.sha256(target.key.encode()).hexdigest()[:8]

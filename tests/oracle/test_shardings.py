@@ -92,6 +92,23 @@ VALUES = """
     top.jit(lambda v: v.at[:, jnp.array([1, 2])].add(1.0))(A('x', 'y'))
     top.jit(lambda v: mapped(lambda b: b / top.lax.psum(b.sum(), 'x'))(v) * 2)(A('x'))
     top.jit(top.grad(lambda v: (mapped(lambda b: b * b)(v) * v).sum()))(A('x', 'y'))
+    top.jit(top.vmap(turns))(A('x', 'y')), top.jit(top.vmap(top.vmap(turns)))(A('x'))
+    top.jit(lambda v, u: v.at[rows].add(u) * 2)(A('x'), A(None, 'x')[:3])
+    top.jit(lambda v, u: v.at[rows].set(u) * 2)(A('y'), A(None, 'y')[:3])
+    top.jit(lambda v, u: top.lax.dynamic_update_slice(v, u, (2, 0)))(A('x'), A('y').T)
+    top.grad(lambda v: (stacked(v) * jnp.arange(32.0)).sum())(jnp.arange(8.0))
+    top.jit(top.grad(lambda v: (stacked(v) ** 3).sum()))(jnp.arange(8.0))
+    top.jvp(stacked, (jnp.arange(8.0),), (jnp.ones(8),))
+    top.jit(lambda v: v * 2 + v.sum(), out_shardings=O('a'))(A('x', 'y'))
+    top.jit(lambda v: (v, v @ v), out_shardings=(O(None, 'a'), O('b')))(A('x', 'y'))
+    top.jit(lambda v: (v, v @ v), out_shardings=(Q('x'), Q('y')))(A('x', 'y'))
+    top.jit(lambda v: v * 2, in_shardings=O('a'), out_shardings=S('y'))(U)
+    top.jit(lambda v: (told(v.sum()), v * 2)[1], out_shardings=S('y'))(A('x', 'y'))
+    top.jit(lambda v: (told(v.sum()), v * 2)[1], out_shardings=O('a'))(A('x', 'y'))
+    top.jit(lambda v: top.jit(lambda v: v * 3, out_shardings=S('y'))(v))(A('x'))
+    whole(top.jit(lambda v: fori(0, 3, lambda i, u: u / 2 + u.sum(0), on_O(v)))(A('x')))
+    whole(top.jit(lambda v: fori(0, 3, lambda i, u: u.sum(0) + on_O(u), v))(A('x')))
+    whole(top.jit(lambda v: jnp.sin(on_O(v)) + v.sum(0))(A('x', 'y')))
     explicit(lambda: top.reshard(U, P('x')))
     explicit(lambda: top.sharding.reshard(top.reshard(U, P('x')), P(None, 'y')))
     explicit(lambda: top.jit(lambda v: top.reshard(v * 2, P('x')))(U))
@@ -159,6 +176,27 @@ def surroundings(top):
     def mapped(f):
         return top.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
 
+    def stacked(v):
+        how = {"mesh": mesh, "in_specs": P(None), "out_specs": P("x")}
+        return top.shard_map(lambda b: b * 2, **how)(v)
+
+    def turns(v):
+        go_on = lambda c: c.sum() < 50  # noqa: E731
+        return top.lax.while_loop(go_on, lambda c: c + 3, v)
+
+    def on(*names):
+        other = top.sharding.Mesh(np.array(top.devices()).reshape(2, 4), names)
+        return lambda *spec: top.sharding.NamedSharding(other, P(*spec))
+
+    O, Q = on("a", "b"), on("x", "y")  # noqa: E741
+
+    def on_O(v):
+        def body(b):
+            return top.lax.psum(b, "a") + b + top.lax.axis_index("a")
+
+        how = {"in_specs": P("a"), "out_specs": P("a")}
+        return top.shard_map(body, mesh=O().mesh, **how)(v)
+
     how = {"axis_types": (top.sharding.AxisType.Explicit,) * 2}
     typed = top.make_mesh((4, 2), ("x", "y"), **how)
 
@@ -169,7 +207,10 @@ def surroundings(top):
         return str(parts), np.asarray(found).tolist()
 
     return {
-        "E": typed, "explicit": explicit,
+        "E": typed, "explicit": explicit, "stacked": stacked, "turns": turns,
+        "rows": top.numpy.array([1, 4, 6]), "fori": top.lax.fori_loop,
+        "O": O, "Q": Q, "on_O": on_O, "whole": lambda x: top.numpy.asarray(np.array(x)),
+        "told": lambda x: top.debug.callback(lambda x: None, x),
         "top": top, "mapped": mapped, "jnp": top.numpy, "np": np, "P": P,
         "S": named, "A": array,
         "U": top.numpy.arange(64.0).reshape(8, 8), "mesh": mesh, "deleted": deleted,
