@@ -48,7 +48,8 @@ def scatters(draw, x):
     shape = x.shape[:axis] + i.shape + x.shape[axis + 1 :]
     need(int(np.prod(shape)) <= draw.most and len(shape) <= RANK)
     every = ":, " * axis
-    rest = draw.one(["", ", mode='drop'", ", mode='clip'", ", mode='promise_in_bounds'"])
+    modes = ["", ", mode='drop'", ", mode='clip'", ", mode='promise_in_bounds'"]
+    rest = draw.one(modes)
     at = f"{x}.at[{every}{i}.astype('int32') % {n + 3} - 1]"
     if rest.endswith("bounds'"):
         at = f"{x}.at[{every}{i}.astype('int32') % {n}]"
@@ -103,8 +104,10 @@ def sorts(draw, x):
     others = [y for y in draw.values if y.shape == x.shape and y.kind != "c"]
     if others:
         y, keys = draw.one(others), draw.below(1, 3)
-        text = f"lax.sort([{x}, {y}], dimension={axis}, num_keys={keys}, is_stable=True)"
-        options += [(f"{text}[0]", a)] + [(f"{text}[1]", y.bound)] * (y.dtype == x.dtype)
+        how = f"dimension={axis}, num_keys={keys}, is_stable=True"
+        options += [(f"lax.sort([{x}, {y}], {how})[0]", a)]
+        if y.dtype == x.dtype:
+            options += [(f"lax.sort([{x}, {y}], {how})[1]", y.bound)]
     if x.ndim == 1:
         y, side = draw.one(draw.like(x, ndim=1)), draw.one(["left", "right"])
         options += [(f"jnp.searchsorted(jnp.sort({x}), {y}, side={side!r})", 1)] * 2
@@ -204,12 +207,12 @@ def branches(draw, x):
         y if (y.shape, y.dtype) == (x.shape, x.dtype) else type(x)(r, x.array, x.bound)
         for y in bodies
     ]
-    functions, bound = [f"lambda {r}: {y}" for y in bodies], max(y.bound for y in bodies)
+    functions = [f"lambda {r}: {y}" for y in bodies]
     if len(bodies) == 2:
         text = f"lax.cond({draw.start()} > 2, {', '.join(functions)}, {x})"
     else:
         text = f"lax.switch({draw.start()} % 5 - 1, [{', '.join(functions)}], {x})"
-    return text, bound
+    return text, max(y.bound for y in bodies)
 
 
 def loops(draw, x):
@@ -261,14 +264,17 @@ def costly(draw, x):
 
 
 def chain(draw, x):
-    """Running sums, sorts and products of small arrays."""
+    """Running sums, sorts and products of small arrays, written over each other."""
     need(x.kind in "fi" and x.size and x.ndim)
     axis, a, n = draw.axis(x), x.bound, x.shape[-1]
-    options = [(f"jnp.cumsum({x}, {axis})", a * x.shape[axis])] * 2
+    whole, y = a * x.shape[axis], draw.peer(x)
+    run = f"jnp.cumsum({x}, {axis})"
+    options = [(run, whole)] * 2 + [(f"{run} + {y}", whole + y.bound)] * 2
+    options += [(f"{run} - jnp.cos({y} * 0)", whole + 1)] * 2 * (x.kind == "f")
     options += [(f"jnp.sort({x}, {axis})", a)]
     if x.ndim > 1:
-        weights = f"(jnp.arange({n * n}) % 3 - 1).reshape({n}, {n}).astype({x.type_text})"
-        options += [(f"{x} @ {weights}", a * n)]
+        square = f"(jnp.arange({n * n}) % 3 - 1).reshape({n}, {n})"
+        options += [(f"{x} @ {square}.astype({x.type_text})", a * n)]
     return draw.exact(x, options)
 
 
@@ -286,4 +292,4 @@ INDEXED = [*[gathers] * 2, *[scatters] * 2, segments, *[sorts] * 2]
 CALLED = [*[products] * 2, convolutions, scans, branches, loops, *[batches] * 2, calls]
 STEPS = [*ELEMENTS, *COMPLEX, *ARRAYS, *INDEXED, *CALLED]
 FUSABLE = [*ELEMENTS, *COMPLEX, *ARRAYS, *ARRAYS, gathers, products]
-CHAIN = [*[chain] * 6, *[costly] * 4, elementwise, small_again]
+CHAIN = [*[chain] * 6, *[costly] * 2, elementwise, small_again]

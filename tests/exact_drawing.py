@@ -3,6 +3,8 @@
     program = drawing(seed, "small")
     program.lines      # pairs of a name and an expression
     program.refused    # what was not as promised, texts
+
+A line is tried as soon as it is drawn, so that its shape, dtype and numbers are known.
 """
 
 import importlib
@@ -49,7 +51,9 @@ class Kind(NamedTuple):
 KINDS = {
     "small": Kind(FEW, 300, 300, FUSABLE, (3, 12), DTYPES),
     "wide": Kind(MANY, 20_000, 60_000, STEPS, (3, 14), DTYPES),
-    "chains": Kind([1, 2, 2, 3, 4, 6, 8], 64, 64, CHAIN, (8, 30), ["float32", "int32"]),
+    "chains": Kind(
+        [1, 2, 2, 3, 4, 4, 6, 6, 8], 64, 64, CHAIN, (8, 30), ["float32"] * 4 + ["int32"]
+    ),
 }
 
 
@@ -83,7 +87,8 @@ def drawing(seed, kind, wide=False):
     arguments = inputs(draw, shape, dtypes)
     lines = grown(draw, arguments, kind.steps, draw.below(*kind.lengths))
     names = [*arguments, *[name for name, _ in lines]]
-    results = names[-1:] + [draw.one(names) for _ in range(draw.below(0, 5))]
+    late = names[-6:] if draw.chance(0.5) else names
+    results = names[-1:] + [draw.one(late) for _ in range(draw.below(0, 5))]
     results = tuple(dict.fromkeys(names if draw.chance(0.3) else results))
     return Drawing(arguments, tuple(lines), results, draw.refused, draw.rng)
 

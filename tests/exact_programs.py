@@ -1,4 +1,4 @@
-"""Random programs whose results are exact, so that all ways of running agree bit by bit.
+"""Random programs whose results are exact: all ways of running agree bit by bit.
 
     python -m tests.exact_programs --seed 0 --count 1000 [--kind chains] [--jax]
 
@@ -64,7 +64,9 @@ class ExactCase(Case):
             return
         closed = fusion_cases.simplify(closed)
         operands = [program.inputs[name] for name in sorted(program.inputs)]
-        found = program.attempt(partial(fusion_cases.compare, exact=True), closed, operands)
+        found = program.attempt(
+            partial(fusion_cases.compare, exact=True), closed, operands
+        )
         yield from [repr(found)] if isinstance(found, Exception) else found[0]
 
     def beside_jax(self, program, function, wanted):
@@ -88,7 +90,9 @@ class ExactCase(Case):
         if isinstance(found, Exception):
             yield f"{who}: {type(found).__name__}: {found}"
             return
-        for name, ours, other in zip(self.returned(program.lines), found, wanted, strict=True):
+        for name, ours, other in zip(
+            self.returned(program.lines), found, wanted, strict=True
+        ):
             if not fusion_cases.equal(ours, other):
                 yield f"{name}, {who}: {said(ours, other)}"
 
@@ -152,9 +156,7 @@ def problems(seed, kind="", ways=(), backend="cpu"):
 
 def main():
     """Run from the command line."""
-    options = options_of(
-        __doc__, seed=0, count=100, kind="", jax=False, backend="cpu"
-    )
+    options = options_of(__doc__, seed=0, count=100, kind="", jax=False, backend="cpu")
     if options.kind and options.kind not in KINDS:
         sys.exit(f"--kind is one of {', '.join(KINDS)}")
     wrong, start = [], time.perf_counter()

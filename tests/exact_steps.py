@@ -18,21 +18,25 @@ def elementwise(draw, x):
     options += [(f"{x} * {y}", twice * a * b)] * 2
     if x.kind != "c":
         options += [
-            (f"jnp.maximum({x}, {y})", max(a, b)), (f"jnp.minimum({x}, {y})", max(a, b)),
+            (f"jnp.maximum({x}, {y})", max(a, b)),
+            (f"jnp.minimum({x}, {y})", max(a, b)),
             (f"jnp.where({x} > {y}, {x}, {y} * 2)", max(a, 2 * b)),
             (f"jnp.where({x} == {y}, {y}, -{x})", max(a, b)),
         ]  # fmt: skip
     return draw.exact(x, options)
 
 
+SHIFTS = ["left", "right_logical", "right_arithmetic"]
+
+
 def of_integers(draw, x):
     """Quotients, shifts and bits."""
     need(x.kind in "iu")
     y = draw.peer(x)
-    both, shift = f"*jnp.broadcast_arrays({x}, {y})", draw.one(["left", "right_logical"])
+    both = f"*jnp.broadcast_arrays({x}, {y})"
     options = [
         f"{x} // {y}", f"{x} % {y}", f"lax.div({both})", f"lax.rem({both})",
-        f"lax.shift_{shift}({both})", f"lax.shift_right_arithmetic({both})",
+        *[f"lax.shift_{way}({both})" for way in SHIFTS],
         f"{x} & {y}", f"{x} | {y}", f"{x} ^ {y}", f"{x} ** 3", f"{x} // 3", f"{x} % 8",
         f"lax.population_count({x})",
     ]  # fmt: skip
@@ -199,10 +203,11 @@ def cuts(draw, x):
         options += [(f"jnp.concatenate([{x}, {x} * 2], {axis})", 2 * a)]
         options += [(f"jnp.diff({x}, axis={axis})", 2 * a)]
         options += [(f"{x}.at[{every}{start}].add(1)", a + 1)]
+    rest = (x.shape[:axis], x.shape[axis + 1 :])
     others = [
         y
         for y in draw.like(x, ndim=x.ndim)
-        if y.shape[:axis] == x.shape[:axis] and y.shape[axis + 1 :] == x.shape[axis + 1 :]
+        if (y.shape[:axis], y.shape[axis + 1 :]) == rest
     ]
     if others:
         more = [draw.one(others) for _ in range(draw.below(1, 4))]
@@ -261,7 +266,8 @@ def windows(draw, x):
     for axis in {first, draw.axis(x) if draw.chance(0.5) else first}:
         sizes[axis] = draw.below(1, min(x.shape[axis], 7) + 1)
         strides[axis] = draw.below(1, 4)
-        edges[axis] = (draw.below(0, 3), draw.below(0, 3)) if draw.chance(0.3) else (0, 0)
+        if draw.chance(0.3):
+            edges[axis] = (draw.below(0, 3), draw.below(0, 3))
         gaps[axis], holes[axis] = 1 + draw.chance(0.2), 1 + draw.chance(0.2)
     padding = draw.one(["VALID", "SAME", edges])
     rest = f"{tuple(sizes)}, {tuple(strides)}, {padding!r}"
@@ -274,10 +280,11 @@ def windows(draw, x):
     options = [(f"lax.reduce_window({x}, {zero}, lax.add, {rest})", count * a)] * 2
     if x.kind != "c":
         how = draw.one(["max", "min"])
-        limit = f"jnp.{'f' if x.kind == 'f' else 'i'}info({x.type_text})"
-        start = f"np.asarray({limit}.{'min' if how == 'max' else 'max'}, {x.type_text})[()]"
         if x.kind == "f":
-            start = f"np.asarray({'-' * (how == 'max')}np.inf, {x.type_text})[()]"
+            start = "-np.inf" if how == "max" else "np.inf"
+        else:
+            start = f"jnp.iinfo({x.type_text}).{'min' if how == 'max' else 'max'}"
+        start = f"np.asarray({start}, {x.type_text})[()]"
         text = f"lax.reduce_window({x}, {start}, lax.{how}, {rest})"
         options += [(finite(text) if x.kind == "f" else text, a)]
     return draw.exact(x, options)

@@ -1,4 +1,4 @@
-"""Values of random programs whose numbers are whole, so that each order of sums is exact.
+"""Values of random programs whose numbers are whole, and their sums exact.
 
 A step of a program is a function of a `Draw` and a value. It returns an expression and
 a bound: no number in the result, nor in a part of a sum, is further from zero. A step
@@ -58,8 +58,10 @@ class Value:
             return True
         x = np.asarray(self.array).astype(complex if self.kind == "c" else float)
         whole = np.array_equal(x.real, np.rint(x.real))
-        return whole and np.array_equal(x.imag, np.rint(x.imag)) and (
-            self.measured() <= self.bound
+        return (
+            whole
+            and np.array_equal(x.imag, np.rint(x.imag))
+            and (self.measured() <= self.bound)
         )
 
     @property
@@ -137,7 +139,7 @@ class Draw:
         return x.dtype == y.dtype and len(shape) <= RANK and np.prod(shape) <= self.most
 
     def like(self, x, **wanted):
-        """Values of the same dtype as another one, with attributes as they are given."""
+        """Values of the same dtype as another one, and with these attributes."""
         return [
             y
             for y in self.values
@@ -154,8 +156,8 @@ class Draw:
 
     def places(self, size):
         """A `Value` of integers of one or two axes, of any dtype that has such."""
-        kept = [y for y in self.values if y.kind in "iu" and y.size and y.ndim in (1, 2)]
-        kept = [y for y in kept if y.size <= 3000]
+        kept = [y for y in self.values if y.kind in "iu" and y.ndim in (1, 2)]
+        kept = [y for y in kept if 0 < y.size <= 3000]
         if kept and self.chance(0.8):
             return self.one(kept)
         text = f"((jnp.arange({max(1, min(size, 3000))}) * 7) % 11 - 2)"
