@@ -291,5 +291,5 @@ ARRAYS = [*[views] * 4, *[cuts] * 3, *[folds] * 4, *[running] * 2, windows,
 INDEXED = [*[gathers] * 2, *[scatters] * 2, segments, *[sorts] * 2]
 CALLED = [*[products] * 2, convolutions, scans, branches, loops, *[batches] * 2, calls]
 STEPS = [*ELEMENTS, *COMPLEX, *ARRAYS, *INDEXED, *CALLED]
-FUSABLE = [*ELEMENTS, *COMPLEX, *ARRAYS, *ARRAYS, gathers, products]
+FUSABLE = [*ELEMENTS, *COMPLEX, *ARRAYS, *ARRAYS, windows, running, gathers, products]
 CHAIN = [*[chain] * 6, *[costly] * 2, elementwise, small_again]

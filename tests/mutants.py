@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from minijax import clear_caches
+from minijax.fusion import loops as common_loops
 from minijax.kernels import building as kernel_building
 from minijax.llvm import folds as vector_folds
 from minijax.llvm import loads_and_stores as vector_memory
@@ -76,6 +77,11 @@ def limits_too_far():
 def running_folds_begin_anew():
     """A fold that runs begins anew with each block of a loop."""
     return _instead(vector_folds, "runs", lambda fold: False)
+
+
+def windows_read_once():
+    """Fusion takes windows that overlap for readings of each number once."""
+    return _instead(common_loops, "_apart", lambda place, sizes: True)
 
 
 def same_output_names():
