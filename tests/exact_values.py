@@ -48,7 +48,7 @@ class Value:
     def measured(self):
         """The largest absolute number that is there."""
         if not self.size or self.kind == "b":
-            return 1
+            return min(self.size, 1)
         x = np.asarray(self.array).astype(complex if self.kind == "c" else float)
         return float(np.max(np.maximum(np.abs(x.real), np.abs(x.imag))))
 
