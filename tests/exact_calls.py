@@ -138,39 +138,58 @@ IMAGES = {1: "[None, None]", 2: "[None]", 3: "", 4: ""}
 LETTERS = {3: ("NCH", "OIH"), 4: ("NCHW", "OIHW")}
 
 
+def image(draw, x):
+    """An expression and a shape of examples, channels and space."""
+    shape = (1,) * (max(3, x.ndim) - x.ndim) + x.shape
+    if draw.chance(0.5):  # as many numbers as products of the machine are made for
+        shape = (draw.one([1, 2, 8, 32]), draw.one([1, 3, 8, 16, 16]))
+        shape += tuple(
+            draw.one([1, 1, 2, 3, 5, 8, 17]) for _ in range(draw.below(1, 3))
+        )
+        need(int(np.prod(shape)) <= draw.most)
+        return f"jnp.resize({x}, {shape})", shape
+    if x.ndim == 3 and draw.chance(0.5):
+        return f"{x}[None]", (1, *shape)
+    return f"{x}{IMAGES[x.ndim]}", shape
+
+
+def weights(draw, shape, groups):
+    """A shape of results, channels of a group and a kernel, which may be wider."""
+    channels = shape[1]
+    out = channels * draw.below(1, 3) if groups > 1 else draw.one([1, 2, 3, 16, 24])
+    widest = 5 if draw.chance(0.7) else 40
+    kernel = [draw.below(1, min(max(n, 3), widest) + 1) for n in shape[2:]]
+    found = (out, channels // groups, *kernel)
+    need(int(np.prod(found)) * int(np.prod(shape)) <= 2**23 and out <= 80)
+    return found
+
+
 def convolutions(draw, x):
     """Convolutions: groups, dilations, a space of one pixel, kernels as large as it."""
     need(x.dtype in ("float32", "float64") and x.ndim and x.size)
-    image = f"{x}{IMAGES[x.ndim]}"
-    shape = (1,) * (max(3, x.ndim) - x.ndim) + x.shape
-    if x.ndim == 3 and draw.chance(0.5):
-        image, shape = f"{x}[None]", (1, *shape)
-    channels, space = shape[1], shape[2:]
-    need(channels <= 64)
-    groups = channels if draw.chance(0.2) else 1
-    out = channels * draw.below(1, 3) if groups > 1 else draw.one([1, 2, 3, 5, 16])
-    widest = 5 if draw.chance(0.7) else 40
-    kernel = tuple(draw.below(1, min(n, widest) + 1) for n in space)
-    taps = (channels // groups) * int(np.prod(kernel))
-    need(out * int(np.prod(shape)) * taps <= 2**23 and out <= 80)
-    weights = f"((jnp.arange({out * taps}) * 5) % 7 - 3).astype({x.type_text})"
-    weights += f".reshape{(out, channels // groups, *kernel)}"
+    text, shape = image(draw, x)
+    need(shape[1] <= 64)
+    groups, space = shape[1] if draw.chance(0.2) else 1, shape[2:]
+    taps = weights(draw, shape, groups)
+    filters = f"((jnp.arange({int(np.prod(taps))}) * 5) % 7 - 3).reshape{taps}"
     strides = tuple(draw.below(1, 3) for _ in space)
     edges = [(draw.below(-1, 3), draw.below(0, 3)) for _ in space]
-    padding = draw.one(["VALID", "SAME", edges])
+    padding = draw.one(["VALID", "SAME", edges, edges])
     rest = f"{strides}, {padding!r}, feature_group_count={groups}"
     if padding == edges:
         rest += f", lhs_dilation={(2,) * len(space)}" * draw.chance(0.25)
     if padding != "SAME":
         rest += f", rhs_dilation={(2,) * len(space)}" * draw.chance(0.25)
     if draw.chance(0.3):  # channels last
-        images, filters = LETTERS[len(shape)]
-        last = (0, *range(2, len(shape)), 1)
-        image = f"jnp.transpose({image}, {last})"
+        images, kernels = LETTERS[len(shape)]
+        text = f"jnp.transpose({text}, {(0, *range(2, len(shape)), 1)})"
         images = images[0] + images[2:] + "C"
-        rest += f", dimension_numbers={(images, filters, images)}"
-    text = f"lax.conv_general_dilated({image}, {weights}, {rest})"
-    return draw.exact(x, [(text, 3 * taps * x.bound)])
+        rest += f", dimension_numbers={(images, kernels, images)}"
+    filters = f"{filters}.astype({x.type_text})"
+    bound = 3 * int(np.prod(taps[1:])) * x.bound
+    return draw.exact(
+        x, [(f"lax.conv_general_dilated({text}, {filters}, {rest})", bound)]
+    )
 
 
 # Bodies. Those of loops and branches return what they are given.
@@ -290,6 +309,7 @@ ARRAYS = [*[views] * 4, *[cuts] * 3, *[folds] * 4, *[running] * 2, windows,
           *[against_itself] * 2]  # fmt: skip
 INDEXED = [*[gathers] * 2, *[scatters] * 2, segments, *[sorts] * 2]
 CALLED = [*[products] * 2, convolutions, scans, branches, loops, *[batches] * 2, calls]
+IMAGED = [*[convolutions] * 3, windows, elementwise, views]
 STEPS = [*ELEMENTS, *COMPLEX, *ARRAYS, *INDEXED, *CALLED]
 FUSABLE = [*ELEMENTS, *COMPLEX, *ARRAYS, *ARRAYS, windows, running, gathers, products]
 CHAIN = [*[chain] * 6, *[costly] * 2, elementwise, small_again]

@@ -1,4 +1,4 @@
-"""Draws exact programs of several kinds: small ones to be fused, wide ones, chains.
+"""Draws exact programs of several kinds: small, wide, chains of small arrays, images.
 
     program = drawing(seed, "small")
     program.lines      # pairs of a name and an expression
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.exact_calls import CHAIN, FUSABLE, STEPS
+from tests.exact_calls import CHAIN, FUSABLE, IMAGED, STEPS
 from tests.exact_values import Draw, Value
 
 DTYPES = [
@@ -54,6 +54,7 @@ KINDS = {
     "chains": Kind(
         [1, 2, 2, 3, 4, 4, 6, 6, 8], 64, 64, CHAIN, (8, 30), ["float32"] * 4 + ["int32"]
     ),
+    "images": Kind(MANY, 20_000, 60_000, IMAGED, (2, 6), ["float32"]),
 }
 
 

@@ -57,16 +57,19 @@ def test_sums_that_would_be_rounded_are_not_drawn():
 
 
 @pytest.mark.parametrize(
-    "mutant, kind",
+    "mutant, kind, start",
     [
-        (mutants.running_folds_begin_anew, "wide"),
-        (mutants.wide_row_end, "wide"),
-        (mutants.limits_too_far, "wide"),
+        (mutants.running_folds_begin_anew, "small", 0),
+        (mutants.running_folds_begin_anew, "chains", 0),
+        (mutants.wide_row_end, "wide", 0),
+        (mutants.limits_too_far, "wide", 0),
+        (mutants.one_pixel_beside_itself, "images", 150),
     ],
 )
-def test_faults_are_noticed(mutant, kind):
+def test_faults_are_noticed(mutant, kind, start):
     with mutant():
-        found = (exact_programs.problems(seed, kind) for seed in range(60))
+        seeds = range(start, start + 60)
+        found = (exact_programs.problems(seed, kind) for seed in seeds)
         assert next((case for wrong, case in found if wrong), None)
 
 
@@ -90,5 +93,5 @@ def test_the_command_line(capsys, monkeypatch):
     assert not exact_programs.main()
     assert "2 programs, " in capsys.readouterr().out
     monkeypatch.setattr(sys, "argv", ["exact_programs", "--kind", "none"])
-    with pytest.raises(SystemExit, match="small, wide, chains"):
+    with pytest.raises(SystemExit, match="small, wide, chains, images"):
         exact_programs.main()
