@@ -271,6 +271,29 @@ def calls(draw, x):
     return f"{how}(lambda {draw.operand}: {body})({x})", body.bound
 
 
+def totals(draw, x):
+    """Sums along an axis, running ones too."""
+    axis = draw.axis(x)
+    n = x.shape[axis]
+    ways = [f"jnp.sum({x}, {axis})", f"lax.cumsum({x}, {axis}, reverse=True)"]
+    ways += [f"{x} - jnp.sum({x}, {axis}, keepdims=True)", f"jnp.cumsum({x}, {axis})"]
+    return draw.exact(x, [(way, (n + 1) * x.bound) for way in ways])
+
+
+def slopes(draw, x):
+    """A tangent or a cotangent of a body that is linear but for a constant."""
+    need(x.kind == "f" and x.size)
+    one, linear = type(x)(x.text, x.array, 1), [views, cuts, against_itself, totals]
+    body = draw.body(one, str(x), [*linear, gathers], draw.below(1, 4))
+    function = f"lambda {draw.operand}: {body}"
+    tangent = f"jax.jvp({function}, ({x},), ({x},))[1]"
+    cotangent = f"jax.vjp({function}, {x})[1](jnp.ones({body.shape}, {x.type_text}))[0]"
+    return draw.exact(x, [
+        (tangent, body.bound * max(1, x.bound)), (cotangent, body.bound * body.size),
+        (cotangent, body.bound * body.size),
+    ])  # fmt: skip
+
+
 def costly(draw, x):
     """Functions that are worth storing, of numbers for which they are exact."""
     need(x.kind == "f")
@@ -308,7 +331,8 @@ COMPLEX = [*[complex_parts] * 2, *[complex_folds] * 2]
 ARRAYS = [*[views] * 4, *[cuts] * 3, *[folds] * 4, *[running] * 2, windows,
           *[against_itself] * 2]  # fmt: skip
 INDEXED = [*[gathers] * 2, *[scatters] * 2, segments, *[sorts] * 2]
-CALLED = [*[products] * 2, convolutions, scans, branches, loops, *[batches] * 2, calls]
+CALLED = [*[products] * 2, convolutions, scans, branches, loops, *[batches] * 2, calls,
+          *[slopes] * 2]  # fmt: skip
 IMAGED = [*[convolutions] * 3, windows, elementwise, views]
 STEPS = [*ELEMENTS, *COMPLEX, *ARRAYS, *INDEXED, *CALLED]
 FUSABLE = [*ELEMENTS, *COMPLEX, *ARRAYS, *ARRAYS, windows, running, gathers, products]

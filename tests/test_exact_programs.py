@@ -27,7 +27,7 @@ DRAWN = """
     jnp.transpose .reshape lax.rev lax.pad dynamic_slice dynamic_update_slice jnp.roll
     jnp.concatenate jnp.take( mode='clip' .set( .add( .max( segment_sum jnp.sort argsort
     lax.top_k lax.sort searchsorted dot_general conv_general_dilated lax.scan
-    while_loop fori_loop lax.cond lax.switch jax.vmap jax.jit jnp.cos
+    while_loop fori_loop lax.cond lax.switch jax.vmap jax.jit jax.vjp jax.jvp jnp.cos
 """.split()
 
 
