@@ -326,7 +326,7 @@ def small_again(draw, x):
     return draw.one([f"{x} % 5 - 2", f"jnp.clip({x}, -2, 2)"]), 5
 
 
-ELEMENTS = [*[elementwise] * 4, costly, of_integers, *[unary] * 3, *[cast] * 2]
+ELEMENTS = [*[elementwise] * 4, costly, *[of_integers] * 2, *[unary] * 3, *[cast] * 2]
 COMPLEX = [*[complex_parts] * 2, *[complex_folds] * 2]
 ARRAYS = [*[views] * 4, *[cuts] * 3, *[folds] * 4, *[running] * 2, windows,
           *[against_itself] * 2]  # fmt: skip

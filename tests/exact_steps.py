@@ -219,6 +219,7 @@ def cuts(draw, x):
 
 def folds(draw, x):
     """What remains when axes are folded, with them or without them."""
+    need(x.size)
     axes = None if draw.chance(0.15) else draw.axes(x)
     n = x.size if axes is None else int(np.prod([x.shape[axis] for axis in axes]))
     rest = f"{axes}, keepdims={draw.chance(0.6)}"
