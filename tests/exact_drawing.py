@@ -8,6 +8,7 @@ A line is tried as soon as it is drawn, so that its shape, dtype and numbers are
 """
 
 import importlib
+import math
 import warnings
 from typing import NamedTuple
 
@@ -81,7 +82,7 @@ def drawing(seed, kind, wide=False):
     kind = KINDS[kind]
     draw = Draw(np.random.default_rng(seed), [], kind.most)
     shape = kind.sizes
-    while np.prod(shape) > kind.first:
+    while math.prod(shape) > kind.first:
         shape = tuple(draw.one(kind.sizes) for _ in range(draw.below(1, 4)))
     shape = (*shape[:-1], 0) if draw.chance(0.02) else shape
     dtypes = WIDE if wide and kind.dtypes is DTYPES else kind.dtypes
