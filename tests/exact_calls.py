@@ -31,6 +31,7 @@ def gathers(draw, x):
     out = f"({i}.astype('int32') % {n + 3} - 1)"
     modes = ["clip", "wrap"] if x.kind in "fc" else ["clip", "wrap", "fill"]
     options = [f"jnp.take({x}, {out}, axis={axis}, mode={draw.one(modes)!r})"] * 2
+    i = i if max(x.shape) < 128 else f"{i}.astype('int32')"  # sizes are of its dtype
     options += [f"jnp.take({x}, {i} % {n}, axis={axis})"]
     options += [f"{x}[{', '.join([':'] * axis + [f'{i} % {n}'])}]"]
     if x.ndim > 1:
