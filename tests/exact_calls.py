@@ -202,15 +202,15 @@ def scans(draw, x):
     """A scan along the first axis: its rows, its carries, or the last carry."""
     need(x.ndim > 1 and x.size and x.shape[0] <= 40)
     carry = {
-        "b": "c ^ r", "c": "jnp.conj(r)", "u": "jnp.clip(c + r, 0, 4).astype(c.dtype)",
-    }.get(x.kind, "jnp.clip(jnp.where(r > c, c + 1, r - 1), -4, 4)")  # fmt: skip
+        "b": "k ^ r", "c": "jnp.conj(r)", "u": "jnp.clip(k + r, 0, 4).astype(k.dtype)",
+    }.get(x.kind, "jnp.clip(jnp.where(r > k, k + 1, r - 1), -4, 4)")  # fmt: skip
     carry = f"jnp.roll({carry}, 1, 0)" if draw.chance(0.4) else carry
     bound = x.bound if x.kind == "c" else 4
     row = f"jnp.zeros_like({x}[0])"
-    from_carry = type(x)("c", draw.evaluate(row), bound)
+    from_carry = type(x)("k", draw.evaluate(row), bound)
     body = draw.body(x, f"{x}[0]", BODY, draw.below(1, 4), [from_carry])
     rest = f"reverse={draw.chance(0.5)}, unroll={draw.one([1, 1, 1, 2, 3])}"
-    text = f"lax.scan(lambda c, r: ({carry}, ({body}, c)), {row}, {x}, {rest})"
+    text = f"lax.scan(lambda k, r: ({carry}, ({body}, k)), {row}, {x}, {rest})"
     return draw.one(
         [(f"{text}[1][0]", body.bound)] * 3
         + [(f"{text}[1][1]", bound), (f"{text}[0]", bound)]
