@@ -88,6 +88,8 @@ class Case:
     apart: bool
     backend: str = "cpu"
 
+    alone = ("plain",)  # a script of such ways calls the program
+
     def problems(self):
         """Return what goes wrong, a list of texts."""
         with warnings.catch_warnings():
@@ -152,12 +154,12 @@ class Case:
         if self.wide:
             parts.append('jax.config.update("jax_enable_x64", True)')
         parts += [f"{name} = {as_text(x)}" for name, x in self.inputs.items()]
-        parts += self.calls(lines) if self.ways == ("plain",) else self.in_ways(lines)
+        parts += self.calls(lines) if self.ways == self.alone else self.in_ways(lines)
         return "\n".join(parts)
 
     def calls(self, lines):
         """Yield lines that call the program, here and by the interpreter."""
-        names, wanted = ", ".join(self.inputs), ", ".join(name for name, _ in lines)
+        names, wanted = ", ".join(self.inputs), ", ".join(self.returned(lines))
         yield f"def program({names}):"
         yield from [f"    {name} = {line}" for name, line in lines]
         yield f"    return [{wanted}]"
@@ -168,11 +170,18 @@ class Case:
         yield f"    print({call})"
         yield "print(zones.problems)"
 
+    def returned(self, lines):
+        """The names of the results of lines."""
+        return [name for name, _ in lines]
+
     def in_ways(self, lines):
-        """Yield a line that runs the program as this case does."""
+        """Yield lines that run the program as this case does."""
+        module, name = type(self).__module__, type(self).__name__
         inputs = ", ".join(f"{name!r}: {name}" for name in self.inputs)
-        rest = self.layouts, (*lines,), self.wide, self.ways, self.apart, self.backend
-        yield f"print(Case({{{inputs}}}, {', '.join(map(repr, rest))}).problems())"
+        case = dataclasses.replace(self, lines=(*lines,))
+        rest = [getattr(case, field.name) for field in dataclasses.fields(case)[1:]]
+        yield f"from {module} import {name}"
+        yield f"print({name}({{{inputs}}}, {', '.join(map(repr, rest))}).problems())"
 
 
 def cut_to(x, size, less):
@@ -196,7 +205,6 @@ import ml_dtypes
 import minijax as jax
 import minijax.numpy as jnp
 from minijax import lax
-from tests.edge_programs import Case
 from tests.red_zones import RedZones
 """
 

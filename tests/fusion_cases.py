@@ -21,6 +21,8 @@ from minijax.llvm.backend import LLVMProgram
 from minijax.passes.pipeline import simplify
 from tests import corpus, emission_cases, kernel_cases
 from tests.commands import options_of
+from tests.exact_drawing import drawing
+from tests.random_programs import Package
 from tests.red_zones import RedZones
 
 
@@ -71,10 +73,15 @@ def equal(ours, wanted):
     return np.array_equal(ours, wanted, equal_nan=ours.dtype.kind in "fc")
 
 
-def compare(closed, args, machine=False):
-    """What is wrong with the fused program of a program, and the numbers of steps."""
+def compare(closed, args, exact=False, machine=False):
+    """What is wrong with the fused program of a program, and the numbers of steps.
+
+    Args:
+      exact: whether an order of additions cannot be seen (`tests.exact_programs`).
+      machine: whether its machine code is run as well.
+    """
     plain, fused = KernelProgram(closed), FusedProgram(closed)
-    exact, wrong = not adds_floats(plain.lowered), []
+    exact, wrong = exact or not adds_floats(plain.lowered), []
     with np.errstate(all="ignore"):
         wanted, found = plain(*args), fused(*args)
         with RedZones() as zones:
@@ -198,11 +205,22 @@ class Chance:
 
 
 def random_programs(seed, count):
-    """Pairs of a program and its operands."""
+    """Triples of a program, its operands, and whether results are exact, in turn."""
     chance = Chance(seed)
-    for _ in range(count):
-        f, operands = chance.program()
-        yield make_jaxpr(f)(*operands), operands
+    for number in range(count):
+        if number % 2:
+            yield *exact_program([seed, number]), True
+        else:
+            f, operands = chance.program()
+            yield make_jaxpr(f)(*operands), operands, False
+
+
+def exact_program(seed):
+    """A small program of `exact_drawing` and its operands."""
+    drawn = drawing(seed, "small")
+    function = Package("minijax").function(drawn.lines, drawn.results)
+    operands = [drawn.inputs[name] for name in sorted(drawn.inputs)]
+    return simplify(make_jaxpr(function)(drawn.inputs)), operands
 
 
 STACKS = [
@@ -238,8 +256,8 @@ def primitive_programs(every=1):
 def report(programs, machine):
     """Print what is wrong with programs; return how much."""
     wrong, steps, count = [], np.zeros(2, int), 0
-    for closed, operands in programs:
-        more, found = compare(closed, operands, machine)
+    for program in programs:
+        more, found = compare(*program, machine=machine)
         wrong, steps, count = wrong + more, steps + found, count + 1
     print(*wrong[:5], sep="\n\n")
     print(f"{count} programs, {steps[0]} steps became {steps[1]}, {len(wrong)} wrong")

@@ -118,7 +118,7 @@ def staged():
     for name, f, operands in large_programs():
         yield name, simplify(make_jaxpr(f)(*operands))
     programs = fusion_cases.random_programs(7, 200)
-    for number, (closed, _) in enumerate(programs):
+    for number, (closed, *_) in enumerate(programs):
         yield f"random {number}", simplify(closed)
 
 

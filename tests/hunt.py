@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from minijax.llvm.targets import forced_target, host_target
-from tests import control_sources, edge_programs, machine_programs
+from tests import control_sources, edge_programs, exact_programs, machine_programs
 from tests.commands import options_of
 
 BLOCK, PATIENCE = 20, 900  # programs, seconds
@@ -53,6 +53,13 @@ def lines(seed):
         if wrong := case.problems():
             return [("\n".join(wrong), case)]
     return []
+
+
+def exact(seed, ways=()):
+    """Programs of whole numbers, bit by bit: eager, compiled, fused."""
+    case, refused = exact_programs.drawn(seed, ways=ways)
+    wrong = case.problems()
+    return [("\n".join(wrong), case)] * bool(wrong) + told("\n".join(refused))
 
 
 def control(seed):
@@ -129,6 +136,11 @@ def jax_lines(seed):
     return told("\n".join(Comparison(seed).found))
 
 
+def jax_exact(seed):
+    """Programs of whole numbers beside real JAX, bit by bit."""
+    return exact(seed, ("jax",))
+
+
 def jax_control(seed):
     """Loops and branches beside real JAX."""
     from tests.random_control import ControlComparison, report
@@ -159,6 +171,7 @@ FAMILIES = {
     for each in (
         edges,
         lines,
+        exact,
         control,
         rules,
         kernels,
@@ -170,8 +183,15 @@ FAMILIES = {
 }
 if hasattr(os, "fork"):
     FAMILIES["cold"] = cold
-WITH_JAX = {each.__name__: each for each in (jax_lines, jax_control, jax_rules)}
-OFTEN = {"edges": 5, "lines": 2, "control": 2}  # of ten or so blocks
+WITH_JAX = {
+    each.__name__: each for each in (jax_lines, jax_exact, jax_control, jax_rules)
+}
+CRASHING = {  # what a program was that has ended its process
+    "edges": edge_programs.drawn,
+    "exact": lambda seed: exact_programs.drawn(seed)[0],
+    "jax_exact": lambda seed: exact_programs.drawn(seed, ways=("jax",))[0],
+}
+OFTEN = {"edges": 5, "exact": 4, "lines": 2, "control": 2}  # of ten or so blocks
 
 
 def families():
@@ -280,9 +300,7 @@ class Block:
 
     def crash(self, seed, status, error):
         """The text of a fault that has ended the process."""
-        case = None
-        if self.family == "edges":
-            case = edge_programs.drawn(seed)
+        case = CRASHING[self.family](seed) if self.family in CRASHING else None
         text = f"seed {seed}: the process ended with {status}\n{error}"
         return self.fault(text, pickle.dumps(case).hex() if case else "")
 

@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from minijax import clear_caches
+from minijax.fusion import loops as common_loops
 from minijax.kernels import building as kernel_building
 from minijax.llvm import folds as vector_folds
 from minijax.llvm import loads_and_stores as vector_memory
 from minijax.vectors import kernels as vector_kernels
+from minijax.windows import tap_lowering
 
 _TWICE = {"i8": "i16", "i16": "i32", "i32": "i64"}
 
@@ -76,6 +78,23 @@ def limits_too_far():
 def running_folds_begin_anew():
     """A fold that runs begins anew with each block of a loop."""
     return _instead(vector_folds, "runs", lambda fold: False)
+
+
+def windows_read_once():
+    """Fusion takes windows that overlap for readings of each number once."""
+    return _instead(common_loops, "_apart", lambda place, sizes: True)
+
+
+def one_pixel_beside_itself():
+    """A convolution reads the one pixel of an axis again where zeros are beside it."""
+
+    def without_neighbours(lowering, x, phases, dtype):
+        image = padded_image(lowering, x, phases, dtype)
+        strides = [s * (n > 1) for s, n in zip(image.strides, image.shape)]
+        return image._replace(strides=(*strides,))
+
+    padded_image = tap_lowering.padded_image
+    return _instead(tap_lowering, "padded_image", without_neighbours)
 
 
 def same_output_names():

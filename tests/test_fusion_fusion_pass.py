@@ -247,9 +247,9 @@ def test_results(f):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_programs(seed):
-    for closed, operands in fusion_cases.random_programs(seed, 40):
-        wrong, _ = compare(closed, operands, machine=seed == 0)
-        assert not wrong, f"{closed}\n{wrong[0]}"
+    for program in fusion_cases.random_programs(seed, 40):
+        wrong, _ = compare(*program, machine=seed == 0)
+        assert not wrong, f"{program[0]}\n{wrong[0]}"
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -92,9 +92,9 @@ def test_results(f, monkeypatch):
 
 def test_random_programs(monkeypatch):
     monkeypatch.setattr(fusion_cases, "FusedProgram", GreedyProgram)
-    for closed, operands in fusion_cases.random_programs(5, 60):
-        wrong, _ = fusion_cases.compare(closed, operands)
-        assert not wrong, f"{closed}\n{wrong[0]}"
+    for program in fusion_cases.random_programs(5, 60):
+        wrong, _ = fusion_cases.compare(*program)
+        assert not wrong, f"{program[0]}\n{wrong[0]}"
 
 
 def test_programs_within_steps():
