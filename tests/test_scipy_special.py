@@ -140,3 +140,55 @@ def test_mistakes():
         special.entr(1j)
     with pytest.raises(TypeError, match="gammaln requires ndarray"):
         special.gammaln("x")
+
+
+def bessel(order, x):
+    """``exp(-x) I(x)`` of order 0 or 1 by its power series, in 64 bits, for small x."""
+    terms = [
+        (x / 2) ** (2 * k + order) / (math.factorial(k) * math.factorial(k + order))
+        for k in range(60)
+    ]
+    return math.exp(-x) * sum(terms)
+
+
+def test_bessel_functions_near_zero_have_all_their_digits():
+    points = [1e-30, 1e-8, 1.5e-7, 1e-5, 1e-3, 0.1, 1.0, 5.0, 7.9]
+    x = jnp.float32(np.array(points))
+    for order, function in enumerate((special.i0e, special.i1e)):
+        wanted = [bessel(order, p) for p in points]
+        for run in (jit, lambda f: f):
+            np.testing.assert_allclose(run(function)(x), wanted, rtol=1e-6)
+            odd = -np.array(wanted) if order else wanted
+            np.testing.assert_allclose(run(function)(-x), odd, rtol=1e-6)
+    slopes = [bessel(0, p) - bessel(1, p) - bessel(1, p) / p for p in points]
+    np.testing.assert_allclose(vmap(grad(special.i1e))(x), slopes, atol=1e-6)
+    assert special.i1e(0.0) == special.i1e(jnp.inf) == 0
+    assert grad(special.i1e)(0.0) == 0.5
+    small = np.float32([1e-6, 1e-3, 0.01])  # the second derivative is near -1 + 15x/8
+    curves = vmap(grad(grad(special.i1e)))(small)
+    np.testing.assert_allclose(curves, -1 + 15 * small / 8, atol=1e-3)
+    curves = vmap(grad(grad(special.i1)))(small)
+    np.testing.assert_allclose(curves, 0.375 * small, atol=1e-3)
+
+
+@pytest.mark.parametrize("function", [special.i0, jnp.i0])
+def test_the_bessel_function_of_order_0_is_flat_at_zero(function):
+    assert grad(function)(0.0) == 0 and grad(grad(function))(0.0) == 0.5
+    x = jnp.array([-3.0, 1e-4, 0.5, 9.0])
+    np.testing.assert_allclose(vmap(grad(function))(x), special.i1(x), rtol=1e-6)
+    with minijax.enable_x64():
+        check_grads(function, (jnp.array([-3.0, 0.1, 9.0]),), order=2)
+
+
+@pytest.mark.parametrize("x", [0.5, -0.5, 7.0, -7.0])
+@pytest.mark.parametrize("a, b", [(1.0, 2.0), (0.0, 1.5), (-2.0, 0.5), (2.5, 2.5)])
+def test_slopes_of_kummers_function_in_its_parameters(a, b, x):
+    with minijax.enable_x64():
+        h, f = 1e-5, special.hyp1f1
+        in_a = (f(a + h, b, x) - f(a - h, b, x)) / (2 * h)
+        in_b = (f(a, b + h, x) - f(a, b - h, x)) / (2 * h)
+        for run in (jit, lambda f: f):
+            found = run(grad(f, (0, 1)))(a, b, x)
+            np.testing.assert_allclose(found, (in_a, in_b), rtol=1e-7, atol=1e-8)
+    narrow = grad(f, (0, 1))(a, b, x)
+    np.testing.assert_allclose(narrow, (in_a, in_b), rtol=2e-4, atol=1e-5)

@@ -324,6 +324,8 @@ def _in_bounds(name, index, size, mode, modes=("raise", "wrap", "clip")):
     """
     if mode not in modes:
         raise ValueError(f"invalid mode={mode!r}. Expected one of {modes}.")
+    if kind(index) in "iu" and np.iinfo(index.dtype).max < size:
+        index = astype(index, np.int32)  # int8 has no 200
     if mode == "clip":
         return clip(index, 0, size - 1)
     if mode == "raise":
