@@ -1769,6 +1769,7 @@ REGISTERS: list[str] = [
     "minijax.randomness.key_rules",
     "minijax.randomness.generator_switches",
     "minijax.randomness.key_watch",
+    "minijax.forward.trigamma",
     "minijax.compositions.universal",
     "minijax.cuda.finding",
     "minijax.mesh_maps.manual_axes",

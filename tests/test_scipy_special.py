@@ -7,7 +7,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import grad, jit, vmap
+from minijax import grad, jit, lax, vmap
 from minijax.scipy import special
 from minijax.test_util import check_grads
 
@@ -192,3 +192,40 @@ def test_slopes_of_kummers_function_in_its_parameters(a, b, x):
             np.testing.assert_allclose(found, (in_a, in_b), rtol=1e-7, atol=1e-8)
     narrow = grad(f, (0, 1))(a, b, x)
     np.testing.assert_allclose(narrow, (in_a, in_b), rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("q", [-0.3, -2.589, -11.5, -12.5, -12.589, -100.25, -4000.5])
+def test_zeta_of_negative_numbers(q):
+    steps = math.ceil(-q)  # at a half, terms of both signs leave next to nothing
+    for s in (2, 3, 6):
+        missing = math.fsum((q + k) ** -s for k in range(steps))
+        with minijax.enable_x64():
+            wanted = missing + float(special.zeta(float(s), q + steps))
+            for run in (jit, lambda f: f):
+                found = run(special.zeta)(float(s), q)
+                np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-13)
+            trigamma = (-1) ** s * math.factorial(s - 1) * wanted
+            found = special.polygamma(s - 1, q)
+            np.testing.assert_allclose(found, trigamma, rtol=1e-11, atol=1e-13)
+        narrow = special.zeta(np.float32(s), np.float32(q))
+        exact = float(np.float32(q))
+        if exact == q:
+            np.testing.assert_allclose(narrow, wanted, rtol=2e-6, atol=2e-5)
+    assert special.zeta(2.0, -13.0) == np.inf and np.isnan(special.zeta(2.5, q))
+    assert np.isnan(grad(special.zeta)(3.0, q))
+
+
+def test_second_derivatives_of_the_gamma_function():
+    x = jnp.array([0.3, 2.5, 40.0, -2.3])
+    for f in (special.gammaln, lax.lgamma):
+        curves = vmap(grad(grad(f)))(x)
+        np.testing.assert_allclose(curves, special.polygamma(1, x), rtol=1e-6)
+        np.testing.assert_allclose(jit(vmap(grad(grad(f))))(x), curves, rtol=1e-6)
+    third = vmap(grad(grad(special.digamma)))(x)
+    np.testing.assert_allclose(third, special.polygamma(2, x), rtol=1e-5)
+    np.testing.assert_allclose(grad(lax.digamma)(1.0), np.pi**2 / 6, rtol=1e-6)
+    assert grad(special.digamma)(np.float16(1.5)).dtype == np.float16
+    with minijax.enable_x64():
+        points = jnp.array([0.3, 2.5, 40.0, -2.3])
+        check_grads(special.digamma, (points,), order=2)
+        check_grads(special.betaln, (points[:3], 1.5 * points[2::-1]), order=2)
