@@ -1561,7 +1561,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "gammaincc": "minijax.scipy.special.borrowed",
         "gammaln": "minijax.scipy.special.gamma_functions",
         "gammasgn": "minijax.scipy.special.gamma_functions",
-        "hyp1f1": "minijax.scipy.special.integrals",
+        "hyp1f1": "minijax.scipy.special.hypergeometric",
         "hyp2f1": "minijax.scipy.special.hypergeometric",
         "i0": "minijax.scipy.special.borrowed",
         "i0e": "minijax.scipy.special.borrowed",

@@ -317,10 +317,8 @@ def _in_bounds(name, index, size, mode, modes=("raise", "wrap", "clip")):
 
     Args:
       name: of the function that was given them, for messages.
-      index: an array of integers.
-      size: what they have to be less than.
-      mode: what becomes of the others.
-      modes: what a mode may be; with ``ignore`` they stay.
+      index, size: an array of integers, and what they have to be less than.
+      mode, modes: what becomes of the others, one of these; with ``ignore`` they stay.
     """
     if mode not in modes:
         raise ValueError(f"invalid mode={mode!r}. Expected one of {modes}.")
