@@ -249,7 +249,10 @@ CASES["dynamic_update_slice"] = (
 )
 
 # Called on these, but with a second derivative that is no primitive.
-ONCE = {"lgamma": (_method("lgamma"), [_between(0.2, 3)])}
+ONCE = {
+    "lgamma": (_method("lgamma"), [_between(0.2, 3)]),
+    "digamma": (_method("digamma"), [_between(0.2, 3)]),
+}
 
 # Where a derivative has a corner, JAX's choice counts; no finite difference knows it.
 _tied = np.array([1.0, 2.0, 2.0, 1.0, 2.0])

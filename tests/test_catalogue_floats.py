@@ -24,6 +24,35 @@ def test_parts_give_the_number_back():
     assert np.array_equal(jnp.ldexp(*jnp.frexp(x)), x)
 
 
+WIDTHS = {"float16": np.uint16, "float32": np.uint32}
+
+
+@pytest.mark.parametrize("dtype", WIDTHS)
+@pytest.mark.parametrize("run", [minijax.jit, lambda f: f], ids=["compiled", "eager"])
+def test_powers_of_two_round_once(dtype, run):
+    random, words = np.random.default_rng(2), WIDTHS[dtype]
+    x = random.integers(0, np.iinfo(words).max, 3000, words, endpoint=True).view(dtype)
+    tiny = random.integers(0, 1 << (8 if dtype == "float16" else 22), 500, words)
+    x = np.concatenate([x[np.isfinite(x)], tiny.view(dtype)])
+    powers = random.integers(-300, 300, x.size).astype("int32")
+    with np.errstate(over="ignore"):
+        exact = np.ldexp(x.astype("float64"), powers).astype(dtype)
+    found = np.asarray(run(jnp.ldexp)(x, powers))
+    assert np.array_equal(found.view(words), exact.view(words))
+    half, power = run(jnp.frexp)(x)
+    wanted = np.frexp(x.astype("float64"))
+    assert np.array_equal(half, wanted[0]) and np.array_equal(power, wanted[1])
+
+
+@pytest.mark.parametrize("transform", [minijax.jacfwd, minijax.jacrev])
+def test_slopes_of_mantissas_and_of_powers_of_two(transform):
+    for x, slope in [(2.6, 0.25), (-0.3, 2.0), (1e-30, 2.0**99), (0.0, 1.0)]:
+        assert transform(lambda x: jnp.frexp(x)[0])(x) == slope
+    for x in (1.5, -1e-44, 0.0, 1e38):
+        assert transform(lambda x: jnp.ldexp(x, -3))(x) == 0.125
+        assert transform(lambda x: jnp.ldexp(x, 3))(x) == 8
+
+
 def test_sinc_has_its_derivatives_at_zero():
     first = minijax.grad(jnp.sinc)
     assert first(0.0) == 0

@@ -20,6 +20,18 @@ def test_derivatives_pass_over_nan():
     assert np.all(np.isfinite(minijax.grad(jnp.nanvar)(x)))
 
 
+@pytest.mark.parametrize("ddof", [0.5, 1.5, 3.5])
+def test_a_correction_need_not_be_an_integer(ddof):
+    x = np.float32([1, np.nan, 3, 8])
+    total = ((x[[0, 2, 3]] - 4) ** 2).sum()
+    wanted = total / (3 - ddof) if ddof < 3 else np.nan
+    for run in (minijax.jit, lambda f: f):
+        found = run(lambda x: jnp.nanvar(x, ddof=ddof))(x)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+        found = run(lambda x: jnp.nanstd(x, ddof=ddof))(x)
+        np.testing.assert_allclose(found, wanted**0.5, rtol=1e-6)
+
+
 def test_examples_are_folded_one_by_one():
     w = np.float32([[1, np.nan, 3], [4, 5, np.nan]])
     for fold in (jnp.nansum, jnp.nanmax, jnp.nanmean, jnp.nanvar, jnp.nanargmin):

@@ -50,3 +50,15 @@ def test_choices_that_are_not_known():
     which = minijax.jit(lambda i: jnp.choose(i, [1, 2]))
     with pytest.raises(minijax.errors.ConcretizationTypeError, match="mode='wrap'"):
         which(np.array([0]))
+
+
+@pytest.mark.parametrize("mode", ["wrap", "clip", "raise"])
+def test_short_integers_choose_among_many(mode):
+    choices = [10 * k for k in range(200)]  # NumPy takes 32 choices and no more
+    number = np.array([3, 127] if mode == "raise" else [-3, 127], "int8")
+    wanted = 10 * np.take(np.arange(200), number, mode=mode)
+    assert np.array_equal(jnp.choose(number, choices, mode=mode), wanted)
+    pair, how = (number, number), {"mode": "wrap"}
+    found = jnp.ravel_multi_index(pair, (200, 2), dtype="int32", **how)
+    wanted = np.ravel_multi_index(pair, (200, 2), **how)
+    assert np.array_equal(found, wanted)

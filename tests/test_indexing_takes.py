@@ -108,6 +108,14 @@ def test_segments(name, ufunc):
         getattr(ops, f"segment_{name}")(X, segments, -1)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_short_indices_wrap_in_a_long_array(dtype):
+    x, places = np.arange(300), np.array([-3, 127, 250]).astype(dtype)
+    for run in (jit, lambda f: f):
+        found = run(lambda i: jnp.take(x, i, mode="wrap"))(places)
+        np.testing.assert_array_equal(found, np.take(x, places, mode="wrap"))
+
+
 def test_repeats_and_draws():
     from minijax import random
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import minijax
 from minijax import lax
 from tests import array_cases as cases
 
@@ -106,3 +107,53 @@ def test_dot_refuses_what_it_cannot_tell():
             lax.dot(*args)
     with pytest.raises(ValueError, match="equal rank"):
         lax.batch_matmul(x, x[0])
+
+
+HALVES = np.array([1.5, 0.5, -0.75, 2.5])  # their squares add up to 9.3125
+PRODUCTS = [
+    lambda lax, jnp, x, to: lax.dot(x, x, preferred_element_type=to),
+    lambda lax, jnp, x, to: jnp.matmul(x, x, preferred_element_type=to),
+    lambda lax, jnp, x, to: jnp.einsum("i,i", x, x, preferred_element_type=to),
+]
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.parametrize("backend", ["eager", "llvm", "python"])
+def test_a_result_that_loses_a_part_is_converted_last(product, backend):
+    def run(x, to):
+        f = lambda x: product(lax, minijax.numpy, x, to)  # noqa: E731
+        return (f if backend == "eager" else minijax.jit(f, backend=backend))(x)
+
+    for own in ("float16", "float32"):
+        for to in ("int8", "uint8", "int32", "uint32"):
+            found = run(HALVES.astype(own), to)
+            assert found.dtype == to and found == 9
+        assert run(np.array([0.5, -0.25], own), "bool") == np.True_
+    turned = (HALVES * (1 + 2j)).astype("complex64")  # its square is -3 + 4j times
+    for to, wanted in (("float32", -3 * 9.3125), ("int32", -27)):
+        found = run(turned, to)
+        assert found.dtype == to and found == wanted
+    slope = minijax.grad(lambda x: run(x * (1 + 2j), "float32"))(np.float32(HALVES))
+    np.testing.assert_allclose(slope, -6 * HALVES)
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.parametrize(
+    "own, to",
+    [("complex64", "int8"), ("complex64", "float16"), ("int8", "bool")],
+)
+def test_a_result_that_is_narrower_is_refused(product, own, to):
+    with pytest.raises(TypeError, match="must not be narrower"):
+        product(lax, minijax.numpy, np.ones(2, own), to)
+
+
+@pytest.mark.parametrize("own", ["int8", "int32", "bool", "uint8"])
+def test_bfloat16_with_an_integer(own):
+    half = pytest.importorskip("ml_dtypes").bfloat16
+    x, y = np.array([[1, 0, 3], [2, 5, 1]]).astype(own), np.array([1.5, 2, -1], half)
+    numbers = (((1,), (0,)), ((), ()))
+    for backend in (None, "llvm", "python"):
+        f = lambda x, y: lax.dot_general(x, y, numbers)  # noqa: E731
+        found = (minijax.jit(f, backend=backend) if backend else f)(x, y)
+        assert found.dtype == half
+        assert np.array_equal(found, x.astype(float) @ y.astype(float))

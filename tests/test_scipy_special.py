@@ -7,7 +7,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import grad, jit, vmap
+from minijax import grad, jit, lax, vmap
 from minijax.scipy import special
 from minijax.test_util import check_grads
 
@@ -140,3 +140,92 @@ def test_mistakes():
         special.entr(1j)
     with pytest.raises(TypeError, match="gammaln requires ndarray"):
         special.gammaln("x")
+
+
+def bessel(order, x):
+    """``exp(-x) I(x)`` of order 0 or 1 by its power series, in 64 bits, for small x."""
+    terms = [
+        (x / 2) ** (2 * k + order) / (math.factorial(k) * math.factorial(k + order))
+        for k in range(60)
+    ]
+    return math.exp(-x) * sum(terms)
+
+
+def test_bessel_functions_near_zero_have_all_their_digits():
+    points = [1e-30, 1e-8, 1.5e-7, 1e-5, 1e-3, 0.1, 1.0, 5.0, 7.9]
+    x = jnp.float32(np.array(points))
+    for order, function in enumerate((special.i0e, special.i1e)):
+        wanted = [bessel(order, p) for p in points]
+        for run in (jit, lambda f: f):
+            np.testing.assert_allclose(run(function)(x), wanted, rtol=1e-6)
+            odd = -np.array(wanted) if order else wanted
+            np.testing.assert_allclose(run(function)(-x), odd, rtol=1e-6)
+    slopes = [bessel(0, p) - bessel(1, p) - bessel(1, p) / p for p in points]
+    np.testing.assert_allclose(vmap(grad(special.i1e))(x), slopes, atol=1e-6)
+    assert special.i1e(0.0) == special.i1e(jnp.inf) == 0
+    assert grad(special.i1e)(0.0) == 0.5
+    small = np.float32([1e-6, 1e-3, 0.01])  # the second derivative is near -1 + 15x/8
+    curves = vmap(grad(grad(special.i1e)))(small)
+    np.testing.assert_allclose(curves, -1 + 15 * small / 8, atol=1e-3)
+    curves = vmap(grad(grad(special.i1)))(small)
+    np.testing.assert_allclose(curves, 0.375 * small, atol=1e-3)
+
+
+@pytest.mark.parametrize("function", [special.i0, jnp.i0])
+def test_the_bessel_function_of_order_0_is_flat_at_zero(function):
+    assert grad(function)(0.0) == 0 and grad(grad(function))(0.0) == 0.5
+    x = jnp.array([-3.0, 1e-4, 0.5, 9.0])
+    np.testing.assert_allclose(vmap(grad(function))(x), special.i1(x), rtol=1e-6)
+    with minijax.enable_x64():
+        check_grads(function, (jnp.array([-3.0, 0.1, 9.0]),), order=2)
+
+
+@pytest.mark.parametrize("x", [0.5, -0.5, 7.0, -7.0])
+@pytest.mark.parametrize("a, b", [(1.0, 2.0), (0.0, 1.5), (-2.0, 0.5), (2.5, 2.5)])
+def test_slopes_of_kummers_function_in_its_parameters(a, b, x):
+    with minijax.enable_x64():
+        h, f = 1e-5, special.hyp1f1
+        in_a = (f(a + h, b, x) - f(a - h, b, x)) / (2 * h)
+        in_b = (f(a, b + h, x) - f(a, b - h, x)) / (2 * h)
+        for run in (jit, lambda f: f):
+            found = run(grad(f, (0, 1)))(a, b, x)
+            np.testing.assert_allclose(found, (in_a, in_b), rtol=1e-7, atol=1e-8)
+    narrow = grad(f, (0, 1))(a, b, x)
+    np.testing.assert_allclose(narrow, (in_a, in_b), rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("q", [-0.3, -2.589, -11.5, -12.5, -12.589, -100.25, -4000.5])
+def test_zeta_of_negative_numbers(q):
+    steps = math.ceil(-q)  # at a half, terms of both signs leave next to nothing
+    for s in (2, 3, 6):
+        missing = math.fsum((q + k) ** -s for k in range(steps))
+        with minijax.enable_x64():
+            wanted = missing + float(special.zeta(float(s), q + steps))
+            for run in (jit, lambda f: f):
+                found = run(special.zeta)(float(s), q)
+                np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-13)
+            trigamma = (-1) ** s * math.factorial(s - 1) * wanted
+            found = special.polygamma(s - 1, q)
+            np.testing.assert_allclose(found, trigamma, rtol=1e-11, atol=1e-13)
+        narrow = special.zeta(np.float32(s), np.float32(q))
+        exact = float(np.float32(q))
+        if exact == q:
+            np.testing.assert_allclose(narrow, wanted, rtol=2e-6, atol=2e-5)
+    assert special.zeta(2.0, -13.0) == np.inf and np.isnan(special.zeta(2.5, q))
+    assert np.isnan(grad(special.zeta)(3.0, q))
+
+
+def test_second_derivatives_of_the_gamma_function():
+    x = jnp.array([0.3, 2.5, 40.0, -2.3])
+    for f in (special.gammaln, lax.lgamma):
+        curves = vmap(grad(grad(f)))(x)
+        np.testing.assert_allclose(curves, special.polygamma(1, x), rtol=1e-6)
+        np.testing.assert_allclose(jit(vmap(grad(grad(f))))(x), curves, rtol=1e-6)
+    third = vmap(grad(grad(special.digamma)))(x)
+    np.testing.assert_allclose(third, special.polygamma(2, x), rtol=1e-5)
+    np.testing.assert_allclose(grad(lax.digamma)(1.0), np.pi**2 / 6, rtol=1e-6)
+    assert grad(special.digamma)(np.float16(1.5)).dtype == np.float16
+    with minijax.enable_x64():
+        points = jnp.array([0.3, 2.5, 40.0, -2.3])
+        check_grads(special.digamma, (points,), order=2)
+        check_grads(special.betaln, (points[:3], 1.5 * points[2::-1]), order=2)

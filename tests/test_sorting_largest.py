@@ -184,3 +184,12 @@ def test_searching(side):
     for bins in (a[:-1], a[:-1][::-1]):
         found = jnp.digitize(v[1:], bins, right=side == "left")
         assert np.array_equal(found, np.digitize(v[1:], bins, right=side == "left"))
+
+
+@pytest.mark.parametrize("name", [*REAL, "complex64"])
+def test_numbers_in_order_become_complex(name):
+    x = numbers(name, (9,)) if name != "bool" else np.array([True, False, True])
+    for call in (jnp.sort_complex, jit(jnp.sort_complex)):
+        found = call(jnp.asarray(x))
+        assert found.dtype == np.complex64
+        assert np.array_equal(found, jnp.sort(x).astype(np.complex64), equal_nan=True)

@@ -19,17 +19,14 @@ from minijax.lax.promotion import (
     promote_dtypes_inexact,
     promote_shapes,
 )
-from minijax.numpy.elementwise import isinf, isnan
+from minijax.numpy.elementwise import isnan
 from minijax.numpy.ufuncs import (
-    add,
     binary,
     bitwise_or,
-    equal,
     greater,
     less,
     multiply,
     named,
-    subtract,
     unary,
     where,
 )
@@ -158,11 +155,13 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     power = lax.bitwise_and(lax.shift_right_logical(bits, fraction), mask)
     shifts = map(integers.type, (bias + fraction - 1, bias - 1))
     power = lax.sub(power, where(tiny, *shifts))
-    bits = lax.bitwise_and(bits, ~(mask << fraction))
-    bits = lax.bitwise_or(bits, (bias - 1) << fraction)
-    half = lax.bitcast_convert_type(bits, x.dtype)
     plain = lax.bitwise_and(lax.is_finite(x), lax.ne(x, constant(x, 0)))
     power = where(plain, as_type(power, np.dtype(np.int32)), np.int32(0))
+    # The complement of an exponent is that of a power of two, and their product is
+    # from 2 to 4. It is exact, and it is a product, which has a derivative.
+    bits = lax.bitwise_and(lax.bitwise_not(bits), integers.type(mask << fraction))
+    scale = where(plain, lax.bitcast_convert_type(bits, x.dtype), constant(x, 4))
+    half = lax.mul(lax.mul(scaled, scale), constant(x, 0.25))
     return where(plain, half, x), power
 
 
@@ -176,13 +175,18 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         types = tuple(typeof(x).dtype for x in (x1, x2))
         raise ValueError(f"ldexp not supported for input types {types}")
     [x] = map(as_array, promote_dtypes_inexact(x1))
-    number, power = frexp(x)
-    power = add(as_type(power, x.dtype), as_type(x2, x.dtype))
-    positive = greater(power, 0)  # then 2**power overflows before the product does
-    number = where(positive, multiply(number, 2), number)
-    power = where(positive, subtract(power, 1), power)
-    product = multiply(number, lax.exp2(power))
-    return where(bitwise_or(isinf(x), equal(x, 0)), x, product)
+    integers, exponent, fraction = _parts(x)
+    bias = (1 << exponent - 1) - 1
+    rest, factors = as_type(x2, np.dtype(np.float32)), []
+    for _ in range(3):  # a power of two of a normal exponent each
+        part = lax.clamp(np.float32(1 - bias), rest, np.float32(bias - 1))
+        rest = lax.sub(rest, part)
+        bits = lax.add(as_type(part, integers), integers.type(bias))
+        bits = lax.shift_left(bits, integers.type(fraction))
+        factors.append(lax.bitcast_convert_type(bits, x.dtype))
+    for factor in factors[::-1]:  # only the last one, the largest, has to round
+        x = multiply(x, factor)
+    return x
 
 
 def modf(x: ArrayLike, /, out: Any = None) -> tuple[Array, Array]:

@@ -317,13 +317,13 @@ def _in_bounds(name, index, size, mode, modes=("raise", "wrap", "clip")):
 
     Args:
       name: of the function that was given them, for messages.
-      index: an array of integers.
-      size: what they have to be less than.
-      mode: what becomes of the others.
-      modes: what a mode may be; with ``ignore`` they stay.
+      index, size: an array of integers, and what they have to be less than.
+      mode, modes: what becomes of the others, one of these; with ``ignore`` they stay.
     """
     if mode not in modes:
         raise ValueError(f"invalid mode={mode!r}. Expected one of {modes}.")
+    if kind(index) in "iu" and np.iinfo(index.dtype).max < size:
+        index = astype(index, np.int32)  # int8 has no 200
     if mode == "clip":
         return clip(index, 0, size - 1)
     if mode == "raise":

@@ -159,7 +159,7 @@ def nanvar(
     distance = subtract(a, as_type(mean, computed))
     distance = choose(lax.ne(a, a), constant(a, 0), distance)
     count = _sum(lax.eq(a, a), axis, None, None, keepdims, where=where)
-    count = lax.sub(count, constant(count, ddof))
+    count = subtract(count, ddof)  # a `ddof` of 1.5 makes it a float
     none = lax.le(count, constant(count, 0))
     total = _sum(squared_size(distance), axis, None, None, keepdims, where=where)
     total = choose(none, constant(total, np.nan), total)

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array, Tracer
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.promotion import promote_dtypes_inexact
-from minijax.scipy.special.bessel import scaled_i0
+from minijax.scipy.special.bessel import bessel_i0
 from minijax.typing import ArrayLike
 
 
@@ -228,7 +227,7 @@ def i0(x: ArrayLike) -> Array:
     [number] = promote_dtypes_inexact(jnp.asarray(x))
     if jnp.iscomplexobj(number):
         raise ValueError(f"Unsupported input type to jax.numpy.i0: {number.dtype}")
-    return lax.exp(lax.abs(number)) * scaled_i0(number)
+    return bessel_i0(number)
 
 
 def kaiser(M: int, beta: ArrayLike) -> Array:

@@ -20,7 +20,7 @@ from minijax.numpy.joining import tile
 from minijax.numpy.selection import clip
 from minijax.numpy.shapes import arraylike, broadcast_to, ravel, reshape
 from minijax.numpy.ufuncs import where
-from minijax.operators.operands import constant
+from minijax.operators.operands import constant, kind
 from minijax.typing import ArrayLike
 
 
@@ -31,6 +31,8 @@ def indices_inside(indices, size, mode):
         return fitted, GatherScatterMode.FILL_OR_DROP
     if mode == "wrap":
         promise = GatherScatterMode.PROMISE_IN_BOUNDS
+        if kind(indices) in "iu" and np.iinfo(indices.dtype).max < size:
+            indices = lax.convert_element_type(indices, np.int32)
         return mod(indices, constant(indices, size)), promise
     if mode == "clip":
         return indices, GatherScatterMode.CLIP

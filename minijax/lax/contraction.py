@@ -15,6 +15,8 @@ from minijax.arrays.dtypes import canonicalize_dtype, from_node, lattice_node
 from minijax.arrays.lattice import join
 from minijax.arrays.numerics import contracted
 from minijax.core import Array, Primitive
+from minijax.lax.creation import convert_element_type
+from minijax.lax.elementwise import real
 from minijax.typing import ArrayLike
 
 dot_general_p = Primitive("dot_general")
@@ -61,8 +63,13 @@ def _dot_shape(lhs, rhs, dimension_numbers, preferred_element_type):
     return [ShapedArray(shape, dtype, all_weak([lhs, rhs]))]
 
 
+def _width(dtype):
+    """Return how many bytes a number has, or each of its two parts; a bool has none."""
+    return 0 if dtype.kind == "b" else dtype.itemsize // (2 if dtype.kind == "c" else 1)
+
+
 def _check_width(dtype, operands):
-    if operands.kind in "iu" and dtype.itemsize < operands.itemsize:
+    if operands.kind in "iuc" and _width(dtype) < _width(operands):
         raise TypeError(
             "`preferred_element_type` must not be narrower than the original type, got "
             f"preferred_element_type of {dtype} for result type of {operands}."
@@ -101,6 +108,16 @@ _OTHER_NAMES = {
 }  # fmt: skip
 
 
+def _converted_last(dtype, operands):
+    """Return whether numbers would lose a part, or their fractions, before a product.
+
+    The imaginary parts of two numbers make a real part, and two halves a quarter.
+    """
+    if operands.kind == "c":
+        return dtype.kind != "c"
+    return operands.kind not in "biu" and dtype.kind in "biu"
+
+
 def _check_precision(precision):
     for one in precision if isinstance(precision, tuple) else (precision,):
         if one is not None:
@@ -124,7 +141,8 @@ def dot_general(
         rhs_batch))``: pairs of axes that are summed over, and pairs that are shared.
       precision: a `Precision` or its name; it changes nothing.
       preferred_element_type: the dtype of the result; by default, what the operands'
-        dtypes promote to.
+        dtypes promote to. Where it is real and they are complex, or an integer and they
+        are floats, the sum of the products is converted.
 
     Returns:
       An array with the batch axes, then the other axes of `lhs`, then those of `rhs`.
@@ -134,8 +152,15 @@ def dot_general(
     _check_precision(precision)
     refuse_sharding("dot_general", out_sharding)
     contracting, batch = dimension_numbers
+    own, last, dtype = _common_dtype(typeof(lhs), typeof(rhs)), None, None
     if preferred_element_type is not None:
-        preferred_element_type = canonicalize_dtype(preferred_element_type)
+        dtype = canonicalize_dtype(preferred_element_type)
+        if _converted_last(dtype, own):
+            _check_width(dtype, own)
+            dtype, last = None, dtype
+    kinds = {typeof(x).dtype.kind for x in (lhs, rhs)}
+    if dtype is None and len(kinds) == 2 and "V" in kinds:
+        dtype = own  # NumPy does not know what bfloat16 and an integer make
     [result] = dot_general_p.bind(
         lhs,
         rhs,
@@ -143,9 +168,11 @@ def dot_general(
             tuple(map(integers, contracting)),
             tuple(map(integers, batch)),
         ),
-        preferred_element_type=preferred_element_type,
+        preferred_element_type=dtype,
     )
-    return result
+    if last is None:
+        return result
+    return convert_element_type(real(result) if own.kind == "c" else result, last)
 
 
 def dot(

@@ -118,7 +118,8 @@ def sort_complex(a: ArrayLike) -> Array:
     """
     a = lax.sort(arraylike("sort_complex", a))
     wide = kind(a) == "c" or a.dtype == np.float64
-    return as_type(a, a.dtype if kind(a) == "c" else f"complex{128 if wide else 64}")
+    wanted = np.dtype(np.complex128 if wide else np.complex64)
+    return as_type(a, a.dtype if kind(a) == "c" else wanted)
 
 
 def _parted(name, a, kth, axis):

@@ -34,6 +34,7 @@ from minijax.scipy.special.gamma_functions import gammasgn as gammasgn
 from minijax.scipy.special.gamma_functions import loggamma as loggamma
 from minijax.scipy.special.gamma_functions import multigammaln as multigammaln
 from minijax.scipy.special.gamma_functions import poch as poch
+from minijax.scipy.special.hypergeometric import hyp1f1 as hyp1f1
 from minijax.scipy.special.hypergeometric import hyp2f1 as hyp2f1
 from minijax.scipy.special.hypergeometric import sph_harm_y as sph_harm_y
 from minijax.scipy.special.integrals import dawsn as dawsn
@@ -42,7 +43,6 @@ from minijax.scipy.special.integrals import exp1 as exp1
 from minijax.scipy.special.integrals import expi as expi
 from minijax.scipy.special.integrals import expn as expn
 from minijax.scipy.special.integrals import fresnel as fresnel
-from minijax.scipy.special.integrals import hyp1f1 as hyp1f1
 from minijax.scipy.special.integrals import owens_t as owens_t
 from minijax.scipy.special.integrals import sici as sici
 from minijax.scipy.special.integrals import spence as spence

@@ -25,14 +25,16 @@ def chebyshev_coefficients(order, far):
     Args:
       order: 0 or 1.
       far: whether for x from 8 on, times the root of x, in ``16 / x - 1``; otherwise
-        for x up to 8, in ``x / 4 - 1``.
+        for x up to 8, in ``x / 4 - 1``, and for order 1 divided by x: it is 0 at 0, and
+        a sum that ends with 0 has lost its digits.
     """
     angles = (np.arange(4000) + 0.5) * np.pi / 4000
 
     def function(t):
         x = 16 / (1 + t) if far else 4 * (1 + t)
         waves = np.exp(np.multiply.outer(x, np.cos(angles) - 1))
-        return (waves * np.cos(order * angles)).mean(-1) * (np.sqrt(x) if far else 1)
+        means = (waves * np.cos(order * angles)).mean(-1)
+        return means * np.sqrt(x) if far else means / x**order
 
     return np.polynomial.chebyshev.chebinterpolate(function, DEGREE)
 
@@ -45,32 +47,43 @@ def chebyshev_sum(coefficients, t):
     return t * one - two + float(coefficients[0])
 
 
-def scaled_bessel(order):
-    """Return the function ``exp(-|x|) I(x)`` of this order, for order 0 or 1."""
-
-    def function(x):
-        size = abs(x)
-        near, far = jnp.minimum(size, 8), jnp.maximum(size, 8)
-        low = chebyshev_sum(chebyshev_coefficients(order, False), near / 4 - 1)
-        high = chebyshev_sum(chebyshev_coefficients(order, True), 16 / far - 1)
-        y = jnp.where(size <= 8, low, high / lax.sqrt(far))
-        return y * lax.sign(x) if order else y
-
-    return custom_jvp(in_float32(function))
+def scaled_bessel(order, x):
+    """Return ``exp(-|x|) I(x)`` of an order: for x to 8, over x if it is 1; beyond."""
+    near, far = jnp.minimum(abs(x), 8), jnp.maximum(abs(x), 8)
+    low = chebyshev_sum(chebyshev_coefficients(order, False), near / 4 - 1)
+    high = chebyshev_sum(chebyshev_coefficients(order, True), 16 / far - 1)
+    return low, high / lax.sqrt(far)
 
 
-scaled_i0: Any = scaled_bessel(0)
-scaled_i1: Any = scaled_bessel(1)
+def _order_0(x):
+    return jnp.where(abs(x) <= 8, *scaled_bessel(0, x))
+
+
+def _order_1(x):
+    low, high = scaled_bessel(1, x)
+    return jnp.where(abs(x) <= 8, low * x, high * lax.sign(x))
+
+
+def _order_1_over_x(x):
+    low, high = scaled_bessel(1, x)
+    return jnp.where(abs(x) <= 8, low, high / jnp.maximum(abs(x), 8))
+
+
+scaled_i0: Any = custom_jvp(in_float32(_order_0))
+scaled_i1: Any = custom_jvp(in_float32(_order_1))
+
+
+@in_float32
+def _slope_of_order_1(x):
+    return scaled_i0(x) - lax.sign(x) * scaled_i1(x) - _order_1_over_x(x)
+
+
 slopes(scaled_i0, lambda y, x: scaled_i1(x) - lax.sign(x) * y)
+slopes(scaled_i1, lambda y, x: _slope_of_order_1(x))
 
-
-def _scaled_i1_slope(y, x):
-    tiny = abs(x) <= jnp.finfo(x.dtype).eps
-    safe = jnp.where(tiny, 1, x)
-    return jnp.where(tiny, 0.5, scaled_i0(safe) - y * (lax.sign(safe) + 1 / safe))
-
-
-slopes(scaled_i1, _scaled_i1_slope)
+bessel_i1 = in_float32(lambda x: lax.exp(abs(x)) * scaled_i1(x))
+bessel_i0: Any = custom_jvp(in_float32(lambda x: lax.exp(abs(x)) * scaled_i0(x)))
+slopes(bessel_i0, lambda y, x: bessel_i1(x))
 
 
 def first_kind(z, v, count):

@@ -5,11 +5,16 @@
 Reference: ``jax.scipy.special``.
 """
 
-from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.checks import as_integer
 from minijax.core import Array
-from minijax.scipy.special.bessel import first_kind, scaled_i0, scaled_i1
+from minijax.scipy.special.bessel import (
+    bessel_i0,
+    bessel_i1,
+    first_kind,
+    scaled_i0,
+    scaled_i1,
+)
 from minijax.scipy.special.gamma_functions import operands, special, special_of
 from minijax.scipy.special.incomplete import incomplete_beta, lower_gamma, upper_gamma
 from minijax.scipy.special.zetas import bernoulli_numbers, hurwitz_zeta, polygamma_of
@@ -27,12 +32,12 @@ i1e = special("i1e", "the Bessel function `i1`, times ``exp(-|x|)``", scaled_i1)
 i0 = special(
     "i0",
     "the modified Bessel function of order 0",
-    lambda x: lax.exp(abs(x)) * scaled_i0(x),
+    bessel_i0,
 )
 i1 = special(
     "i1",
     "the modified Bessel function of order 1",
-    lambda x: lax.exp(abs(x)) * scaled_i1(x),
+    bessel_i1,
 )
 
 

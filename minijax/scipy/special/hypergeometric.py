@@ -167,6 +167,57 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     return _smooth_hypergeometric(*jnp.broadcast_arrays(*args))
 
 
+def _kummer(a, b, x):
+    turned = x < 0
+    a, size = jnp.where(turned, b - a, a), abs(x)
+    found = power_series(lambda n: (a + n - 1) / (b + n - 1) * size / n, size)
+    return jnp.where(turned, lax.exp(x), 1) * found
+
+
+def _slopes_of_series(a, b, x):
+    """Return the derivatives of Kummer's series in its two parameters, for x > 0."""
+    eps = jnp.finfo(x.dtype).eps
+
+    def step(n, state):
+        term, *moves, value, in_a, in_b = state
+        factor = x / n / (b + n - 1)
+        ratio = (a + n - 1) * factor
+        move_a = moves[0] * ratio + term * factor
+        move_b = moves[1] * ratio - term * ratio / (b + n - 1)
+        new = term * ratio, move_a, move_b
+        totals = value + new[0], in_a + move_a, in_b + move_b
+        grows = [abs(t) > eps * abs(total) for t, total in zip(new, totals)]
+        return grows[0] | grows[1] | grows[2], (*new, *totals)
+
+    one, zero = lax.full_like(x, 1), lax.full_like(x, 0)
+    return repeat(step, (one, zero, zero, one, zero, zero), x, 2000)[4:]
+
+
+def _kummer_slopes(a, b, x):
+    turned = x < 0  # exp(x) times the series of b - a, b and -x
+    in_a, in_b = _slopes_of_series(jnp.where(turned, b - a, a), b, abs(x))
+    grown = lax.exp(jnp.minimum(x, 0))
+    in_b = jnp.where(turned, in_a + in_b, in_b) * grown
+    return jnp.where(turned, -in_a, in_a) * grown, in_b
+
+
+_smooth_kummer: Any = custom_jvp(in_float32(_kummer, weak=False))
+slopes(
+    _smooth_kummer,
+    lambda y, a, b, x: in_float32(lambda *p: _kummer_slopes(*p)[0])(a, b, x),
+    lambda y, a, b, x: in_float32(lambda *p: _kummer_slopes(*p)[1])(a, b, x),
+    lambda y, a, b, x: a / b * _smooth_kummer(a + 1, b + 1, x),
+)
+
+
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """Compute Kummer's confluent hypergeometric function, element by element.
+
+    Reference: ``jax.scipy.special.hyp1f1``.
+    """
+    return _smooth_kummer(*operands("hyp1f1", a, b, x))
+
+
 def _legendre(n, m, cosine, n_max):
     """Return normalized associated Legendre functions of degrees n and orders m."""
     sine = lax.sqrt(jnp.maximum(1 - cosine * cosine, 0))

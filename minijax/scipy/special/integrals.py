@@ -370,29 +370,3 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     h, a = operands("owens_t", h, a)
     real_only("owens_t", h)
     return _smooth_owen(h, a)
-
-
-def _kummer(a, b, x):
-    turned = x < 0
-    a, size = jnp.where(turned, b - a, a), abs(x)
-    found = power_series(lambda n: (a + n - 1) / (b + n - 1) * size / n, size)
-    return jnp.where(turned, lax.exp(x), 1) * found
-
-
-_smooth_kummer: Any = custom_jvp(in_float32(_kummer, weak=False))
-slopes(
-    _smooth_kummer,
-    lambda y, a, b, x: lax.full_like(x, np.nan),
-    lambda y, a, b, x: lax.full_like(x, np.nan),
-    lambda y, a, b, x: a / b * _smooth_kummer(a + 1, b + 1, x),
-)
-
-
-def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """Compute Kummer's confluent hypergeometric function, element by element.
-
-    Its derivative concerns `x` alone.
-
-    Reference: ``jax.scipy.special.hyp1f1``.
-    """
-    return _smooth_kummer(*operands("hyp1f1", a, b, x))

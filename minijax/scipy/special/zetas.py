@@ -31,8 +31,7 @@ def bernoulli_numbers(count):
     return numbers
 
 
-def zeta_sum(s, q):
-    """Return the sum of ``(q + k) ** -s`` over k from 0 on, for s above 1."""
+def _sum_of_positive(s, q):
     end, total = q + TERMS, lax.full_like(q, 0)
     for k in range(TERMS):
         total = total + (q + k) ** -s
@@ -42,7 +41,20 @@ def zeta_sum(s, q):
         ratio = bernoulli_numbers(2 * j)[2 * j] / math.factorial(2 * j)
         total = total + float(ratio) * factor
         factor = factor * (s + 2 * j - 1) * (s + 2 * j) / (end * end)
-    total = jnp.where(jnp.isfinite(total), total, q**-s)
+    return jnp.where(jnp.isfinite(total), total, q**-s)
+
+
+def zeta_sum(s, q):
+    """Return the sum of ``(q + k) ** -s`` over k from 0 on, for s above 1.
+
+    For a negative q and an integer s, the terms of positive numbers are a sum of this
+    kind, and those of negative numbers the difference of two, with a sign.
+    """
+    below, rest = q < 0, q - lax.floor(q)
+    starts = jnp.where(below, rest, q), jnp.where(below, 1 - rest, 1), 1 + abs(q)
+    total, all_below, too_far = _sum_of_positive(s[None], jnp.stack(starts))
+    turned = jnp.where(s % 2 == 0, 1, -1) * (all_below - too_far)
+    total = jnp.where(below, total + turned, total)
     pole = (s == 1) | (q <= 0) & (q == lax.floor(q))
     bad = (s < 1) | (q <= 0) & (s != lax.floor(s)) | jnp.isnan(s) | jnp.isnan(q)
     return jnp.where(bad, np.nan, jnp.where(pole, np.inf, total))
@@ -52,7 +64,8 @@ hurwitz_zeta = custom_jvp(in_float32(zeta_sum))
 
 
 def _slope_in_order(y, s, q):
-    return jvp(lambda s: zeta_sum(s, q), (s,), (lax.full_like(s, 1),))[1]
+    slope = jvp(lambda s: zeta_sum(s, q), (s,), (lax.full_like(s, 1),))[1]
+    return jnp.where(q < 0, np.nan, slope)  # there, only integers have a value
 
 
 slopes(hurwitz_zeta, _slope_in_order, lambda y, s, q: -s * hurwitz_zeta(s + 1, q))
