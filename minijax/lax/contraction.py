@@ -8,6 +8,8 @@ Reference: ``jax.lax.dot_general``.
 import enum
 from typing import Any
 
+import numpy as np
+
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.checks import all_weak, free_axes, integers, refuse_sharding, sizes
@@ -152,7 +154,8 @@ def dot_general(
     _check_precision(precision)
     refuse_sharding("dot_general", out_sharding)
     contracting, batch = dimension_numbers
-    own, last, dtype = _common_dtype(typeof(lhs), typeof(rhs)), None, None
+    own, dtype = _common_dtype(typeof(lhs), typeof(rhs)), None
+    last: np.dtype | None = None
     if preferred_element_type is not None:
         dtype = canonicalize_dtype(preferred_element_type)
         if _converted_last(dtype, own):
