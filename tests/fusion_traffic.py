@@ -117,9 +117,10 @@ def staged():
             yield " ".join([*stack, name]), simplify(closed)
     for name, f, operands in large_programs():
         yield name, simplify(make_jaxpr(f)(*operands))
-    programs = fusion_cases.random_programs(7, 200)
-    for number, (closed, *_) in enumerate(programs):
-        yield f"random {number}", simplify(closed)
+    chance = fusion_cases.Chance(7)
+    for number in range(200):
+        f, operands = chance.program()
+        yield f"random {number}", simplify(make_jaxpr(f)(*operands))
 
 
 class _Stop(Exception):

@@ -223,8 +223,9 @@ def names_of(kernel):
 
 def number_text(number):
     """Return a number as a text that no other number has: NaN has many bits."""
-    text = str(number.item())
-    return text if number == number else f"{text} {number.tobytes().hex()}"
+    text, bits = str(number.item()), number.tobytes()
+    plain = number == number or bits == np.asarray(np.nan, number.dtype).tobytes()
+    return text if plain else f"{text}({bits.hex()})"
 
 
 def item_text(item, names):
