@@ -928,8 +928,6 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "minijax.numpy": {
         "ComplexWarning": "minijax.catalogue.borrowed",
-        "OF_THE_EDGE": "minijax.catalogue.padding",
-        "PAD_OPTIONS": "minijax.catalogue.padding",
         "abs": "minijax.numpy.elementwise",
         "absolute": "minijax.numpy.elementwise",
         "acos": "minijax.numpy.elementwise",

@@ -22,11 +22,11 @@ from minijax.operators.entries import known_value
 from minijax.operators.operands import kind, stretch
 from minijax.typing import ArrayLike
 
-OF_THE_EDGE = "maximum", "minimum", "mean", "median"
-PAD_OPTIONS = {
+_OF_THE_EDGE = "maximum", "minimum", "mean", "median"
+_PAD_OPTIONS = {
     "constant": "constant_values", "linear_ramp": "end_values", "empty": None,
     "reflect": "reflect_type", "symmetric": "reflect_type", "edge": None, "wrap": None,
-    **dict.fromkeys(OF_THE_EDGE, "stat_length"),
+    **dict.fromkeys(_OF_THE_EDGE, "stat_length"),
 }  # fmt: skip
 
 
@@ -60,14 +60,14 @@ def pad(
     widths = _pad_widths(pad_width, operand.ndim)
     if callable(mode):
         return _pad_by_function(operand, widths, mode, kwargs)
-    if mode not in PAD_OPTIONS:
-        raise NotImplementedError(f"pad has no mode {mode!r}, only {[*PAD_OPTIONS]}.")
-    if not {*kwargs} <= {PAD_OPTIONS[mode]}:
+    if mode not in _PAD_OPTIONS:
+        raise NotImplementedError(f"pad has no mode {mode!r}, only {[*_PAD_OPTIONS]}.")
+    if not {*kwargs} <= {_PAD_OPTIONS[mode]}:
         raise ValueError(
             f"unsupported keyword arguments for mode {mode!r}: {sorted(kwargs)}; it "
-            f"has {PAD_OPTIONS[mode] or 'none'}."
+            f"has {_PAD_OPTIONS[mode] or 'none'}."
         )
-    option = kwargs.get(PAD_OPTIONS[mode] or "")
+    option = kwargs.get(_PAD_OPTIONS[mode] or "")
     if not operand.ndim:
         return operand
     if mode == "constant":
@@ -151,7 +151,7 @@ def _copies(piece, count, axis):
 
 def _pad_by_pieces(operand, widths, mode, option):
     """Put pieces in front of each axis and behind it, which a function makes."""
-    if mode in OF_THE_EDGE:
+    if mode in _OF_THE_EDGE:
         full = [(size, size) for size in operand.shape]
         given = full if option is None else option
         options = _pad_widths(given, operand.ndim, "stat_length")
@@ -164,7 +164,7 @@ def _pad_by_pieces(operand, widths, mode, option):
     else:
         options = [(option, option)] * operand.ndim
     piece_of = {"linear_ramp": _ramp, "empty": _no_values}.get(mode, _statistic)
-    piece_of = _reflected if PAD_OPTIONS[mode] == "reflect_type" else piece_of
+    piece_of = _reflected if _PAD_OPTIONS[mode] == "reflect_type" else piece_of
     for axis, pair in enumerate(widths):
         if not any(pair):
             continue

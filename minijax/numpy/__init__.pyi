@@ -100,8 +100,6 @@ from minijax.catalogue.missing_numbers import nanprod as nanprod
 from minijax.catalogue.missing_numbers import nanstd as nanstd
 from minijax.catalogue.missing_numbers import nansum as nansum
 from minijax.catalogue.missing_numbers import nanvar as nanvar
-from minijax.catalogue.padding import OF_THE_EDGE as OF_THE_EDGE
-from minijax.catalogue.padding import PAD_OPTIONS as PAD_OPTIONS
 from minijax.catalogue.padding import pad as pad
 from minijax.catalogue.ranges import arange as arange
 from minijax.catalogue.ranges import bartlett as bartlett
