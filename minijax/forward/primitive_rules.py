@@ -229,4 +229,4 @@ for extreme in (lax.reduce_max_p, lax.reduce_min_p):
 jvp_rules.update({p: linear_rule(p) for p in other_linear})
 jvp_rules.update({p: constant_rule(p) for p in other_constant})
 jvp_rules.reasons[lax.nextafter_p] = "It steps to the next float: no small move."
-jvp_rules.reasons[lax.digamma_p] = "Its derivative, trigamma, comes with chapter 33."
+jvp_rules.reasons[lax.digamma_p] = "Its derivative, trigamma, is not a primitive here."
