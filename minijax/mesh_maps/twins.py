@@ -51,7 +51,7 @@ def _of_param(x):
     if isinstance(x, tuple):
         return type(x), *map(_of_param, x)
     if isinstance(x, float | complex | np.generic):
-        return type(x), repr(x)  # which tells 0.0 from -0.0
+        return type(x), np.asarray(x).tobytes()  # zeros have signs, and NaN bits
     return type(x), x
 
 
@@ -69,4 +69,4 @@ def of_twin(once, program, key, make):
         hash(full)
     except TypeError:  # of a parameter
         return make()
-    return once.get(full, make)
+    return once.get(full, lambda: (make(), program))[0]  # its objects keep their ids
