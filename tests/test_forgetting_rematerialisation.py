@@ -13,6 +13,7 @@ from minijax import (
     jit,
     lax,
     make_jaxpr,
+    random,
     value_and_grad,
 )
 from minijax.ad_checkpoint import checkpoint_name, print_saved_residuals
@@ -21,6 +22,7 @@ from minijax.forgetting.program_calls import inlined
 from minijax.forgetting.rematerialisation import remat_p
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jitting.compilation import backends, default_backend
+from minijax.own_rules.function_calls import callee_rules, plain_calls
 from minijax.passes.pipeline import simplify
 from tests import own_rules_cases, remat_cases
 from tests.commands import LONG, some
@@ -292,8 +294,22 @@ def test_residuals_are_told_by_source(capsys):
 
 def test_inlined_has_no_calls():
     closed = make_jaxpr(jit(checkpoint(lambda x: jit(jnp.sin)(x))))(1.0)
-    assert [eqn.primitive.name for eqn in inlined(closed).eqns] == ["sin"]
-    assert [eqn.primitive for eqn in inlined(closed, {remat_p}).eqns] == [remat_p]
+    plain = {each: callee_rules[each] for each in plain_calls}
+    assert [eqn.primitive for eqn in inlined(closed, plain).eqns] == [remat_p]
+    calls = {**plain, remat_p: callee_rules[remat_p]}
+    assert [eqn.primitive.name for eqn in inlined(closed, calls).eqns] == ["sin"]
+
+
+@pytest.mark.parametrize("policy", ["everything_saveable", "dots_saveable"])
+def test_a_sampler_keeps_its_rule(policy):
+    """The numbers of gamma come from a loop; their slope does not."""
+
+    def f(a):
+        return random.gamma(random.key(0), a, (3,)).sum() ** 2
+
+    rule = getattr(checkpoint_policies, policy)
+    assert checkpoint(f, policy=rule)(2.5) == f(2.5)
+    assert grad(checkpoint(f, policy=rule))(2.5) == grad(f)(2.5)
 
 
 @pytest.mark.parametrize("seed", range(5))
