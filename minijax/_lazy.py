@@ -2,12 +2,13 @@
 # edit the chapter, not this file.
 """Names that import their module when they are first used (PEP 562)."""
 
+import gc
 import os
 import re
 import sys
 import threading
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 
@@ -63,6 +64,33 @@ def namespace(package):
     return __getattr__, __dir__
 
 
+_at_rest: list = []  # for each piece of such work: was the collector on?
+
+
+@contextmanager
+def collector_at_rest():
+    """Let Python's collector of garbage wait until something is done."""
+    was_on = gc.isenabled()
+    _at_rest.append(was_on)
+    try:
+        gc.disable()
+        yield
+    finally:
+        _at_rest.pop()
+        if was_on:
+            gc.enable()
+
+
+def _wake_collector():
+    if any(_at_rest):
+        gc.enable()
+    _at_rest.clear()
+
+
+if hasattr(os, "register_at_fork"):  # a new process has no such work
+    os.register_at_fork(after_in_child=_wake_collector)
+
+
 # Functions that turn a public object into what its user gets.
 decorators: list = []
 
@@ -84,13 +112,21 @@ def awake(load):
     """
     if _awake.is_set() or _too_early():
         return load()
-    with _lock:
+    with _lock, collector_at_rest():
         value = load()
         if _has_tables():
             for name in import_module("minijax._public").REGISTERS:
                 import_module(name)
             _awake.set()
+            _take_all_for_old()
     return value
+
+
+def _take_all_for_old():
+    """Put all objects where the collector looks seldom: modules stay."""
+    if not gc.get_freeze_count():  # what a user has frozen stays frozen
+        gc.freeze()
+        gc.unfreeze()
 
 
 def _has_tables():

@@ -18,7 +18,7 @@ from minijax import (
 )
 from minijax.ad_checkpoint import checkpoint_name, print_saved_residuals
 from minijax.custom_derivatives import linear_call
-from minijax.forgetting.program_calls import inlined
+from minijax.forgetting.opened_calls import inlined
 from minijax.forgetting.rematerialisation import remat_p
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jitting.compilation import backends, default_backend

@@ -248,7 +248,7 @@ def test_a_profile_multiplies_as_the_program_does(shape):
 def test_a_fork_while_a_program_is_made_has_a_collector():
     script = """
 import gc, os
-from minijax.machine.executables import collector_at_rest
+from minijax._lazy import collector_at_rest
 with collector_at_rest():  # as in another thread
     if os.fork() == 0:
         os._exit(10 + gc.isenabled())

@@ -19,7 +19,7 @@ from minijax.discovery.operations import (
 )
 from minijax.discovery.trace_tree import grow
 from minijax.jitting.arguments import check_given_once, give_up, memory_given
-from minijax.own_rules.function_calls import as_fun
+from minijax.own_rules.flat_functions import as_fun
 
 
 class Names(Operands):

@@ -5,7 +5,6 @@
 Reference: the rules of ``jit_p`` in ``jax._src.pjit``.
 """
 
-from minijax.core import Trace, current_trace, set_current_trace
 from minijax.forgetting.programs import (
     dce_program,
     jvp_program,
@@ -13,13 +12,10 @@ from minijax.forgetting.programs import (
     only,
     partition,
     spread,
-    stage,
     transpose_program,
     types_given,
     vmap_program,
 )
-from minijax.jaxprs.jaxpr import JaxprEqn, jaxpr_as_fun
-from minijax.own_rules.function_calls import callee_rules
 from minijax.reverse.transposition import Linear
 
 
@@ -88,33 +84,3 @@ def dce_call(per_operand=unchanged):
         )
 
     return rule
-
-
-class InlineTrace(Trace):
-    """Runs what calls call; everything else goes to its parent.
-
-    Args:
-      parent: the trace around.
-      left: a set of primitives whose calls are left as they are.
-    """
-
-    def __init__(self, parent, left):
-        self.parent, self.left = parent, left
-
-    def process_primitive(self, primitive, args, params):
-        callee = callee_rules[primitive](JaxprEqn([], [], primitive, params))
-        if callee is None or primitive in self.left:
-            with set_current_trace(self.parent):
-                return primitive.bind(*args, **params)
-        with set_current_trace(self):
-            return jaxpr_as_fun(callee)(*args)
-
-
-def inlined(closed, left=()):
-    """Return a program with the equations of what it calls in place of the calls."""
-
-    def program(*flat):
-        with set_current_trace(InlineTrace(current_trace(), left)):
-            return jaxpr_as_fun(closed)(*flat)
-
-    return stage(program, closed.in_avals)

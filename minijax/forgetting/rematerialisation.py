@@ -17,9 +17,9 @@ from minijax.core import Primitive, RuleTable, Tracer, impl_rules, set_current_t
 from minijax.diagnostics.user_lines import readers
 from minijax.forgetting.barriers import optimization_barrier_p
 from minijax.forgetting.decisions import flags_per_operand, flags_with_tangents, is_kept
+from minijax.forgetting.opened_calls import inlined
 from minijax.forgetting.program_calls import (
     dce_call,
-    inlined,
     jvp_call,
     transpose_call,
     vmap_call,
@@ -51,9 +51,7 @@ from minijax.jaxprs.origins import Origin
 from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.linear.linearization import split_rules
 from minijax.operators.operands import as_array
-from minijax.own_rules.cotangent_rules import custom_vjp_call_p
-from minijax.own_rules.function_calls import callee_rules
-from minijax.own_rules.tangent_rules import custom_jvp_call_p
+from minijax.own_rules.function_calls import callee_rules, plain_calls
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.operations import broadcast_prefix
 from minijax.reverse.transposition import transpose_rules
@@ -319,11 +317,6 @@ def keeps(policy, eqn):
     return is_kept(policy(eqn.primitive, *avals, **eqn.params))
 
 
-# Calls that a policy does not look into: they have rules that must not be lost.
-# Where another such call is defined, it is added.
-CALLS_WITH_RULES: set = {remat_p, custom_jvp_call_p, custom_vjp_call_p}
-
-
 def keep_results(eqn, policy):
     """Return the `Keeping` of an equation whose results are kept, or computed again."""
     if keeps(policy, eqn):
@@ -338,7 +331,7 @@ keep_rules: RuleTable = RuleTable("keep", default=keep_results)
 @remembered
 def keeping(closed, policy):
     """Return the `Keeping` of a program."""
-    closed = inlined(closed, CALLS_WITH_RULES)
+    closed = inlined(closed, {each: callee_rules[each] for each in plain_calls})
     found = [keep_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns]
     kept = [var for each in found for var in each.kept]
     now, rest = [each.now for each in found], [each.again for each in found]

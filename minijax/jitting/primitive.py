@@ -29,11 +29,12 @@ from minijax.jitting.compilation import run_program
 from minijax.jitting.inlining import JitPrimitive
 from minijax.jitting.shardings import devices_asked, on_one_device, program_placed
 from minijax.linear.linearization import split_rules
-from minijax.own_rules.function_calls import callee_rules
+from minijax.own_rules.function_calls import callee_rules, plain_calls
 from minijax.reverse.transposition import transpose_rules
 
 jit_p = JitPrimitive("jit")
 program_primitives.add(jit_p)
+plain_calls.add(jit_p)
 callee_rules[jit_p] = lambda eqn: eqn.params["jaxpr"]
 
 

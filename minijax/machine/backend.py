@@ -4,6 +4,7 @@
 
 from itertools import repeat
 
+from minijax._lazy import collector_at_rest
 from minijax.arrays.array import ArrayImpl
 from minijax.fusion.fusion_pass import fuse
 from minijax.jitting.compilation import backends, default_backend
@@ -12,7 +13,6 @@ from minijax.llvm.targets import current_target
 from minijax.machine.executables import (
     Executable,
     address_of,
-    collector_at_rest,
     inputs_of,
     results_of,
     step_passes,

@@ -2,11 +2,8 @@
 # edit the chapter, not this file.
 """Executables: tables of addresses, results of their own, costs, other callers."""
 
-import contextlib
 import ctypes
 import functools
-import gc
-import os
 import sys
 from typing import NamedTuple
 
@@ -107,33 +104,6 @@ def results_of(plan, avals, inputs):
         else empty(aval.shape, aval.dtype)
         for place, aval in zip(places, avals)
     ]
-
-
-_at_rest: list = []  # for each program that is being made: was the collector on?
-
-
-@contextlib.contextmanager
-def collector_at_rest():
-    """Let Python's collector of garbage wait until something is done."""
-    was_on = gc.isenabled()
-    _at_rest.append(was_on)
-    try:
-        gc.disable()
-        yield
-    finally:
-        _at_rest.pop()
-        if was_on:
-            gc.enable()
-
-
-def _wake_collector():
-    if any(_at_rest):
-        gc.enable()
-    _at_rest.clear()
-
-
-if hasattr(os, "register_at_fork"):  # no program is being made in a new process
-    os.register_at_fork(after_in_child=_wake_collector)
 
 
 # What makes a profile of a program: a function of an `Executable`.

@@ -15,7 +15,6 @@ from minijax.arrays.dtypes import is_inexact
 from minijax.batching.rules import at_front, move_axis, vmap_rules
 from minijax.core import Primitive, impl_rules
 from minijax.diagnostics.tracebacks import guarded
-from minijax.forgetting.rematerialisation import CALLS_WITH_RULES
 from minijax.forward.rules import instantiate, jvp_rules
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
@@ -33,7 +32,6 @@ from minijax.reverse.backwards import backward_pass
 from minijax.reverse.transposition import transpose_rules
 
 custom_vmap_p = Primitive("custom_vmap_call")
-CALLS_WITH_RULES.add(custom_vmap_p)
 impl_rules[custom_vmap_p] = lambda *args, call, **_: jaxpr_as_fun(call)(*args)
 shape_rules[custom_vmap_p] = lambda *avals, call, **_: call.out_avals
 callee_rules[custom_vmap_p] = lambda eqn: eqn.params["call"]

@@ -15,6 +15,7 @@ from minijax.batching.trace import vmap_flat
 from minijax.core import Tracer
 from minijax.diagnostics.tracebacks import guarded
 from minijax.errors import UnexpectedTracerError
+from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves, tree_leaves_with_path
@@ -344,3 +345,37 @@ class MappedRule(CallRule):
             dims = [None] * len(dims)
         found = map_trees(self.rule, trees, dims, form.axis, form)
         return self.placed(found, self.dims, form.axis) if form.mapped else found
+
+
+def as_fun(call_jaxpr):
+    """Return what is called as a function from flat arguments to a list."""
+    written = isinstance(call_jaxpr, ClosedJaxpr)
+    return jaxpr_as_fun(call_jaxpr) if written else call_jaxpr
+
+
+def mapped_call(primitive, axis, args, dims, call_jaxpr, num_consts, **params):
+    """Bind a call for all examples: what is called and its rules are mapped.
+
+    Args:
+      primitive: that of the call.
+      axis: the `MappedAxis`.
+      args, dims: the operands, and the mapped axis of each, or None.
+      call_jaxpr: a function of flat arguments, or a `ClosedJaxpr`.
+      num_consts: how many operands are no arguments for the rules.
+      **params: the other parameters, rules among them.
+
+    Returns:
+      The results, and the mapped axis of each.
+    """
+    shared = all(dim is None for dim in dims) and axis.name is None
+    if shared and isinstance(call_jaxpr, ClosedJaxpr):
+        params |= {"call_jaxpr": call_jaxpr, "num_consts": num_consts}
+        return primitive.bind(*args, **params), [None] * len(call_jaxpr.outvars)
+    form = CommonForm(axis, dims)
+    for key, value in params.items():
+        if isinstance(value, CallRule):
+            params[key] = MappedRule(value, dims[num_consts:], form)
+    program = mapped(as_fun(call_jaxpr), dims, axis, form)
+    params |= {"call_jaxpr": program, "num_consts": num_consts}
+    outs = primitive.bind(*args, **params)
+    return outs, [0 if form.mapped else None] * len(outs)

@@ -6,15 +6,17 @@ Reference: ``custom_jvp_call_p``, ``custom_vjp_call_p`` in
 ``jax._src.custom_derivatives``.
 """
 
+from functools import partial
+
 from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
 from minijax.batching.rules import vmap_rules
 from minijax.batching.trace import program_primitives
 from minijax.core import Primitive, RuleTable, current_trace, impl_rules
-from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
+from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.jaxprs.printing import print_rules, write_plainly
 from minijax.jaxprs.staging import JaxprTrace, trace_to_jaxpr
-from minijax.own_rules.flat_functions import CallRule, CommonForm, MappedRule, mapped
+from minijax.own_rules.flat_functions import as_fun, mapped_call
 
 
 def write_down(fun, args):
@@ -53,12 +55,6 @@ class CallPrimitive(Primitive):
         return super().bind(*args, **params)
 
 
-def as_fun(call_jaxpr):
-    """Return what is called as a function from flat arguments to a list."""
-    written = isinstance(call_jaxpr, ClosedJaxpr)
-    return jaxpr_as_fun(call_jaxpr) if written else call_jaxpr
-
-
 def _impl(*args, call_jaxpr, **params):
     return as_fun(call_jaxpr)(*args)
 
@@ -67,29 +63,11 @@ def _shape(*avals, call_jaxpr, **params):
     return call_jaxpr.out_avals
 
 
-def _vmap_rule(primitive):
-    """Return the rule: the same call, of what is called and its rules all mapped."""
-
-    def rule(axis, args, dims, call_jaxpr, num_consts, **params):
-        shared = all(dim is None for dim in dims) and axis.name is None
-        if shared and isinstance(call_jaxpr, ClosedJaxpr):
-            params |= {"call_jaxpr": call_jaxpr, "num_consts": num_consts}
-            return primitive.bind(*args, **params), [None] * len(call_jaxpr.outvars)
-        form = CommonForm(axis, dims)
-        for key, value in params.items():
-            if isinstance(value, CallRule):
-                params[key] = MappedRule(value, dims[num_consts:], form)
-        program = mapped(as_fun(call_jaxpr), dims, axis, form)
-        params |= {"call_jaxpr": program, "num_consts": num_consts}
-        outs = primitive.bind(*args, **params)
-        return outs, [0 if form.mapped else None] * len(outs)
-
-    return rule
-
-
 # Rules ``rule(eqn)`` return the `ClosedJaxpr` that an equation calls, None if it is no
 # call: to run such an equation is to run that program.
 callee_rules: RuleTable = RuleTable("callee", default=lambda eqn: None)
+# Primitives whose calls have no rules of their own: nothing is lost with the call.
+plain_calls: set = set()
 
 
 def _write(eqn, writing):
@@ -105,6 +83,7 @@ def call_primitive(name):
     primitive = CallPrimitive(name)
     program_primitives.add(primitive)
     impl_rules[primitive], shape_rules[primitive] = _impl, _shape
-    vmap_rules[primitive], print_rules[primitive] = _vmap_rule(primitive), _write
+    vmap_rules[primitive] = partial(mapped_call, primitive)
+    print_rules[primitive] = _write
     callee_rules[primitive] = lambda eqn: eqn.params["call_jaxpr"]
     return primitive

@@ -13,7 +13,6 @@ from minijax.batching.rules import at_front, vmap_rules
 from minijax.batching.trace import vmap_flat
 from minijax.core import Primitive, impl_rules
 from minijax.diagnostics.tracebacks import guarded
-from minijax.forgetting.rematerialisation import CALLS_WITH_RULES
 from minijax.forward.rules import add_tangents, instantiate, jvp_rules
 from minijax.forward.trace import jvp_flat
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
@@ -25,7 +24,6 @@ from minijax.pytrees.treedefs import tree_flatten
 from minijax.reverse.transposition import transpose_rules
 
 linear_call_p = Primitive("linear_call")
-CALLS_WITH_RULES.add(linear_call_p)
 
 
 def bind_linear(there, back, residuals, operands):

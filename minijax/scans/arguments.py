@@ -110,7 +110,7 @@ def of_dtype(x, dtype):
 _made = cache_by_object()
 
 
-def made_once(make, fun):
+def made_for(make, fun):
     """Return ``make(function)``, the same for the same function while it lives.
 
     Args:

@@ -11,7 +11,7 @@ from minijax.forgetting.programs import merge, partition
 from minijax.own_rules.batch_rules import custom_vmap
 from minijax.pytrees.functions import tree_map
 from minijax.pytrees.treedefs import tree_flatten
-from minijax.scans.arguments import made_once, row_step
+from minijax.scans.arguments import made_for, row_step
 from minijax.scans.loops import scan
 
 
@@ -34,7 +34,7 @@ def sequential_vmap(f: Callable) -> custom_vmap:
         def one(row):
             return f(*tree.unflatten(merge(batched, shared, row)))
 
-        out = scan(made_once(row_step, one), (), rows)[1]
+        out = scan(made_for(row_step, one), (), rows)[1]
         return out, tree_map(lambda leaf: True, out)
 
     return f

@@ -19,7 +19,7 @@ from minijax.scans.arguments import (
     counting_body,
     counting_step,
     known_bounds,
-    made_once,
+    made_for,
     of_dtype,
     steps_at_once,
 )
@@ -101,7 +101,7 @@ def _counted(lower, upper, body_fun, init_val, unroll):
     length = max(upper - lower, 0)
     if length == 0 and config.jax_disable_jit:
         return init_val
-    step = made_once(counting_step, body_fun)
+    step = made_for(counting_step, body_fun)
     (_, value), _ = scan(step, (lower, init_val), None, length, unroll=unroll)
     return value
 
@@ -148,5 +148,5 @@ def fori_loop(
             f"lower is {lower!r} and upper is {upper!r}."
         )
     bounds = [of_dtype(bound, dtype) for bound in (lower, upper)]
-    body = made_once(counting_body, body_fun)
+    body = made_for(counting_body, body_fun)
     return lax.while_loop(below_upper, body, (*bounds, init_val))[2]
