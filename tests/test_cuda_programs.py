@@ -9,7 +9,8 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax, make_jaxpr
 from minijax.cuda import programs
-from minijax.cuda.programs import CudaProgram, may_overwrite_there, steps_for_card
+from minijax.cuda.launched_steps import may_overwrite_there
+from minijax.cuda.programs import CudaProgram, steps_for_card
 from minijax.errors import JaxRuntimeError
 from minijax.memory.in_place import may_overwrite
 from minijax_book import emulator

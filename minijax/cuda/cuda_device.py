@@ -10,9 +10,9 @@ import numpy as np
 from minijax.arrays.array import computations
 from minijax.arrays.avals import ShapedArray
 from minijax.arrays.placement import Device, host_device
-from minijax.cuda.device_memory import CardBuffer, room
+from minijax.cuda.device_memory import CardBuffer, room, run
 from minijax.cuda.driver import Card
-from minijax.cuda.programs import CudaProgram, run
+from minijax.cuda.programs import CudaProgram
 from minijax.forgetting.remembering import cache_by_object
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.jitting.compilation import on_device_of

@@ -2,6 +2,7 @@
 # edit the chapter, not this file.
 """Arrays in the memory of a card: stretches of bytes, and buffers with a shape."""
 
+from itertools import repeat
 from sys import getrefcount
 from types import SimpleNamespace
 
@@ -158,3 +159,29 @@ def bytes_of(program, x, ours):
     if ours and isinstance(x, ArrayImpl) and x.device is program.device:
         return given_bytes(x)
     return asbuffer(x, program.device).bytes
+
+
+def run(program, inputs):
+    """Put the steps of a program into the stream; return the buffers of its results.
+
+    Args:
+      program: a `CudaProgram`.
+      inputs: a list of `CardBytes`.
+    """
+    found, size = memory_of_ends(program, inputs), program.room
+    kept = program.arenas
+    taken = sum(map(len, inputs))
+    what = f"the arena of {program.name}, whose arguments take {taken} bytes,"
+    arena = kept.pop() if kept else room(program.card, size, what)
+    program.start(CardMemory(found, program.offsets, arena))
+    kept.append(arena)
+    pairs = zip(program.lowered.outputs, program.out_avals)
+    return [CardBuffer(found[x], aval.shape, aval.dtype) for x, aval in pairs]
+
+
+def called(program, args):
+    """Return the results of a program for arrays, and numbers of the host."""
+    pairs = zip(args, program.plan.donated)
+    inputs = [bytes_of(program, x, ours) for x, ours in pairs]
+    results = run(program, inputs)
+    return list(map(ArrayImpl, results, program.out_avals, repeat(program.placement)))

@@ -15,6 +15,7 @@ from minijax.cuda.card_products import (
 from minijax.cuda.driver import CudaLaunch
 from minijax.cuda.sort_passes import SortPass, launch_of_pass, passes_of_sort
 from minijax.cuda.twins import side_by_side
+from minijax.errors import JaxRuntimeError
 from minijax.gpu.block_loops import (
     fits_block,
     loop_function,
@@ -24,10 +25,12 @@ from minijax.gpu.block_loops import (
 from minijax.gpu.choices import for_card
 from minijax.gpu.cuda_text import cuda_function
 from minijax.gpu.kept_rows import shape_on_card
+from minijax.gpu.operations import PRELUDE
 from minijax.jitting.costs import nbytes
 from minijax.kernels.program_steps import Launch, StepKind, step_kinds
 from minijax.machine.nested import Repeat
 from minijax.matmul.lowering import Product
+from minijax.memory.in_place import may_overwrite
 from minijax.sorting.steps import Sort
 from minijax.windows.tap_products import TapProduct
 
@@ -139,3 +142,56 @@ def cost_of_loop(step):
 
 
 step_kinds[BlockLoop] = StepKind(run_of_loop, cost_of_loop)
+
+
+MOST_BLOCKS = 2**31 - 1  # of a launch
+
+
+def launches_in(program, aligned=True):
+    """Return the `CudaLaunch` of each step that a card does, by the step's `id`."""
+    found = {}
+    for step in program.steps:
+        if type(step) in cuda_launches:
+            found[id(step)] = cuda_launches[type(step)](step, aligned)
+        for inner in step.programs:
+            found |= launches_in(inner, aligned and rows_are_aligned(step))
+    return found
+
+
+def cuda_source(launches):
+    """Return the CUDA C of launches, each function once, and the functions' names."""
+    texts: dict = {}
+    for launch in launches:
+        if texts.setdefault(launch.label, launch.text) != launch.text:
+            raise JaxRuntimeError(f"Two functions of a card are called {launch.label}.")
+    return PRELUDE + "\n".join(texts.values()) if texts else "", {*texts}
+
+
+def may_overwrite_there(step, old, new):
+    """Return whether the threads of a step may write a result over an operand."""
+    alone = type(step) is Launch and shape_on_card(step.kernel).team == 1
+    return alone and may_overwrite(step, old, new)
+
+
+def launched(program, launch):
+    """Return a function of the memory that puts a launch into the card's stream."""
+    label, _, blocks, threads, buffers = launch
+    card, function = program.card, program.functions[label]
+    reach = [(program.offsets.get(buffer), buffer) for buffer in buffers]
+    what = f"{label} of {program.name}{program.line}"
+    if blocks > MOST_BLOCKS:
+        said = f"{what} wants {blocks} blocks; a card has {MOST_BLOCKS} at most."
+        raise JaxRuntimeError(said)
+
+    def do(memory):
+        start = memory.arena.address
+        places = [memory[x].address if at is None else start + at for at, x in reach]
+        card.launch(function, blocks, threads, places, what)
+
+    return do if blocks else lambda memory: None
+
+
+def line_of(closed):
+    """Return where a program begins in the text of its user, for errors."""
+    lines = [eqn.source for eqn in closed.eqns if eqn.source is not None]
+    return f", which begins in {lines[0].brief}" if lines else ""

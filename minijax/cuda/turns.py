@@ -5,7 +5,9 @@
 from typing import NamedTuple
 
 from minijax.arrays.placement import host_device
+from minijax.cuda.cublas import library_calls
 from minijax.cuda.driver import Answers
+from minijax.cuda.launched_steps import launched
 from minijax.jitting.compilation import on_device_of
 from minijax.jitting.costs import BYTES, FLOPS
 from minijax.kernels.backends import Memory
@@ -184,3 +186,35 @@ by_the_host = {
     Branch: chosen,
     HandOver: handed_over,
 }
+
+
+def prepared(program, step):
+    """Return a function of the memory that does a step of a program."""
+    if id(step) in program.launches:
+        return launched(program, program.launches[id(step)])
+    if type(step) in library_calls:
+        return library_calls[type(step)](program, step)
+    if type(step) in by_the_host:
+        return by_the_host[type(step)](program, step)
+    return on_the_host(program, step)
+
+
+class CardSteps:
+    """The steps of a program as work for a card, and for the host."""
+
+    def prepare(self, step):
+        """Return a function of the memory that does a step."""
+        return prepared(self, step)
+
+    def series(self, steps):
+        """Return functions of the memory that do steps, one after the other."""
+        return list(map(self.prepare, steps))
+
+    def is_launched(self, step):
+        """Return whether a step is work for the card alone."""
+        return id(step) in self.launches or type(step) in library_calls
+
+    def start(self, memory):
+        """Go through the steps; what is the card's work is done later."""
+        for step in self.steps:
+            step(memory)
