@@ -88,6 +88,7 @@ class Device:
     def memory_stats(self):
         """Return None: how much memory is in use is not known here, as in JAX."""
 
+    @np.errstate(all="ignore")
     def evaluate(self, primitive, compute, buffers, params, avals):
         """Return the list of buffers that `compute` makes, of the dtypes of `avals`.
 
@@ -99,10 +100,9 @@ class Device:
         """
         xp = self.array_module
         try:
-            with np.errstate(all="ignore"):
-                results = compute(xp, *buffers, **params)
-                results = results if isinstance(results, list) else [results]
-                return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
+            results = compute(xp, *buffers, **params)
+            results = results if isinstance(results, list) else [results]
+            return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
         except (MemoryError, OverflowError, ValueError) as error:
             raise_if_out_of_memory(str(primitive), error, avals)
             raise
