@@ -202,9 +202,19 @@ def integer_power(xp, x, y):
     if y < 0:
         below = integer_power(xp, x, -y)
         return divide_inexact(xp, xp.ones_like(x), below)
-    if x.dtype.kind != "c":
-        return xp.power(x, np.asarray(y, x.dtype)) if y else xp.ones_like(x)
-    return by_squaring(xp.multiply, x, y) if y else xp.ones_like(x)
+    if not y:
+        return xp.ones_like(x)
+    if x.dtype.kind != "c" and _holds(x.dtype, y):
+        return xp.power(x, np.asarray(y, x.dtype))
+    return by_squaring(xp.multiply, x, y)
+
+
+def _holds(dtype, number):
+    """Return whether a dtype has an integer exactly: a rounded exponent may be even."""
+    try:
+        return int(np.asarray(number, dtype)) == number
+    except OverflowError:
+        return False
 
 
 def by_squaring(multiply, x, y):

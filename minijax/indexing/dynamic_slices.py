@@ -64,7 +64,7 @@ def _slice(xp, x, *starts, slice_sizes):
 
 
 def _update(xp, x, update, *starts):
-    result = x.copy()
+    result = xp.array(x)  # x.copy() of an array without axes is a number in NumPy
     result[box_at(starts, update.shape, x.shape)] = update
     return result
 
