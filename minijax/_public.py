@@ -1773,6 +1773,7 @@ REGISTERS: list[str] = [
     "minijax.mesh_maps.manual_axes",
     "minijax.spmd.sharding_pictures",
     "minijax.replicas.rendezvous",
+    "minijax.replicas.sharded_maps",
     "minijax.replicas.varying",
     "minijax.spmd.spreading_rules",
     "minijax.spmd.mesh_programs",

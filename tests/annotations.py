@@ -33,7 +33,8 @@ from minijax.threads import shared_text
 from minijax.vectors import held_rows, streaming, strips
 from minijax.vectors.held_rows import hold_rows, with_row_ends
 from minijax.vectors.kernels import PASSES, vector_nest
-from minijax.vectors.nests import is_loop, with_vectors
+from minijax.vectors.loops import is_loop
+from minijax.vectors.marks import with_vectors
 from minijax.vectors.register_blocking import with_blocks
 from minijax.vectors.streaming import with_streams
 from minijax.vectors.strips import with_strips

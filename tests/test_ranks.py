@@ -16,6 +16,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import P, lax, make_jaxpr
+from minijax.mesh_maps.workers import run_replicas
 from minijax.ranks import (
     agreements,
     crossings,
@@ -25,7 +26,7 @@ from minijax.ranks import (
     watching,
 )
 from minijax.ranks.processes import RemoteDevice
-from minijax.replicas.rendezvous import Run, run_replicas
+from minijax.replicas.rendezvous import Run
 from minijax.sharding import Mesh, NamedSharding
 
 ROOT = Path(__file__).parents[1]

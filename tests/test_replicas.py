@@ -25,8 +25,9 @@ from minijax import (
     shard_map,
     vmap,
 )
+from minijax.mesh_maps.workers import run_replicas
 from minijax.replicas.named_shardings import DeviceGroup
-from minijax.replicas.rendezvous import Meeting, Run, run_replicas
+from minijax.replicas.rendezvous import Meeting, Run
 from minijax.replicas.rows import row_of
 from minijax.sharding import Mesh, NamedSharding
 

@@ -23,7 +23,7 @@ from minijax.llvm.targets import (
 )
 from minijax.vectors.held_rows import Keep, Recall
 from minijax.vectors.kernels import vector_nest
-from minijax.vectors.nests import everything
+from minijax.vectors.loops import everything
 from minijax.vectors.streaming import Stream
 from minijax.vectors.transposing import Tile
 from tests import commands

@@ -7,7 +7,9 @@ from minijax.kernels.loop_nests import loop_nest, print_nest
 from minijax.kernels.parts import Affine, Parameter, Store
 from minijax.llvm.targets import forced_target
 from minijax.vectors.kernels import vector_nest
-from minijax.vectors.nests import cost, everything, is_loop, with_vectors
+from minijax.vectors.loops import everything, is_loop
+from minijax.vectors.marks import with_vectors
+from minijax.vectors.nests import cost
 
 F32 = np.dtype("float32")
 

@@ -15,7 +15,7 @@ from minijax.kernels.program_steps import lower
 from minijax.llvm.targets import TARGETS, forced_target
 from minijax.vectors import streaming
 from minijax.vectors.kernels import vector_nest
-from minijax.vectors.nests import everything
+from minijax.vectors.loops import everything
 from minijax.vectors.streaming import STRIP, TOGETHER, Stream, strip_of
 from tests import annotations
 

@@ -14,7 +14,7 @@ from minijax.kernels.program_steps import lower
 from minijax.llvm.targets import forced_target
 from minijax.vectors import strips
 from minijax.vectors.kernels import PASSES, vector_nest
-from minijax.vectors.nests import everything
+from minijax.vectors.loops import everything
 from minijax.vectors.strips import STRIP, with_strips
 from tests import annotations
 

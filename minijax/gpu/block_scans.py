@@ -17,7 +17,7 @@ from minijax.gpu.lines import write_indices
 from minijax.gpu.operations import c_type, expression
 from minijax.kernels.loop_nests import loop_nest
 from minijax.kernels.parts import AXES, Combine, Loop, Store, elements, runs
-from minijax.vectors.nests import everything
+from minijax.vectors.loops import everything
 
 
 @dataclass(frozen=True)

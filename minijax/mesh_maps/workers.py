@@ -8,6 +8,8 @@ Reference: the thread pool of XLA's CPU client.
 import os
 import threading
 from contextlib import contextmanager
+from contextvars import copy_context
+from functools import partial
 from queue import SimpleQueue
 
 from minijax.arrays.settings import config
@@ -125,3 +127,42 @@ def hired():
 def dismiss(worker):
     """Let a `Worker` wait for its next task."""
     _idle.append(worker)
+
+
+def run_replicas(run, function):
+    """Call a function once for each replica at the same time; the first one is here.
+
+    Args:
+      run: a `Run`.
+      function: called with the rank.
+
+    Returns:
+      The list of what the calls returned; None for replicas of other processes.
+
+    Raises:
+      Whatever the first replica to fail has raised; the others are released.
+    """
+    results, ends = [None] * run.size, SimpleQueue()
+
+    def task(rank):
+        try:
+            with being(Replica(run, rank)):
+                results[rank] = function(rank)
+        except BaseException as error:
+            run.fail(error)
+
+    def errand(rank, worker, context):
+        context.run(task, rank)
+        dismiss(worker)
+        ends.put(rank)
+
+    mine, *others = run.ranks
+    for rank in others:
+        worker = hired()
+        worker.tasks.put(partial(errand, rank, worker, copy_context()))
+    task(mine)
+    for _ in others:
+        ends.get()
+    if run.error is not None:
+        raise run.error
+    return results

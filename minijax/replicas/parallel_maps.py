@@ -1,13 +1,13 @@
-# Made from chapters/36_replicas.md by `make chapter`;
+# Made from chapters/36_replicas_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """pmap: vmap whose examples are computed by devices.
 
 Reference: ``jax.pmap``.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, wraps
-from itertools import count
 from typing import Any
 
 from minijax import lax
@@ -30,13 +30,13 @@ from minijax.replicas.map_arguments import (
 )
 from minijax.replicas.meshes import Mesh
 from minijax.replicas.partition_specs import PartitionSpec
-from minijax.replicas.sharded_maps import quickly
 
 NAMELESS = "_internal_pmap_axis_name"
 
 # What lets processes share a pmap: a function of its `FlatCall`, mapped axes and mesh
 # that returns the mesh of all, and what becomes of the result.
 shared_map: Latest = Latest(lambda call, dims, mesh: (mesh, lambda result: result))
+quickly: Latest = Latest(lambda function: function)  # what makes functions quick
 
 
 def spec_at(name, axis):
@@ -52,7 +52,8 @@ def _body(call, dims, out_axes, name):
         xs = [x if dim is None else lax.squeeze(x, (dim,)) for x, dim in pairs]
         outs = call(*xs)
         places = flatten_axes("pmap out_axes", out_axes, call.out_tree)
-        places = list(map(partial(place_of_result, call), outs, places, count()))
+        numbers = itertools.count()
+        places = list(map(partial(place_of_result, call), outs, places, numbers))
         pairs = zip(outs, places)
         outs = [x if dim is None else insert_axis(x, dim, 1) for x, dim in pairs]
         return outs, [spec_at(name, place) for place in places]

@@ -6,10 +6,8 @@ Reference: the in-process collectives of XLA's CPU client.
 """
 
 import threading
-from contextvars import copy_context
 from functools import partial
 from math import prod
-from queue import SimpleQueue
 
 import numpy as np
 
@@ -26,11 +24,7 @@ from minijax.emitted.evaluations import evaluation
 from minijax.kernels.program_steps import kernel_rules
 from minijax.mesh_maps.workers import (
     Released,
-    Replica,
-    being,
-    dismiss,
     here,
-    hired,
     replica_here,
     replicas_missing,
     strangers_met,
@@ -179,45 +173,6 @@ python_rules.update(dict.fromkeys(COLLECTIVES, write_collective))
 kernel_rules.reasons.update(dict.fromkeys(COLLECTIVES, HOSTED))
 
 
-def run_replicas(run, function):
-    """Call a function once for each replica at the same time; the first one is here.
-
-    Args:
-      run: a `Run`.
-      function: called with the rank.
-
-    Returns:
-      The list of what the calls returned; None for replicas of other processes.
-
-    Raises:
-      Whatever the first replica to fail has raised; the others are released.
-    """
-    results, ends = [None] * run.size, SimpleQueue()
-
-    def task(rank):
-        try:
-            with being(Replica(run, rank)):
-                results[rank] = function(rank)
-        except BaseException as error:
-            run.fail(error)
-
-    def errand(rank, worker, context):
-        context.run(task, rank)
-        dismiss(worker)
-        ends.put(rank)
-
-    mine, *others = run.ranks
-    for rank in others:
-        worker = hired()
-        worker.tasks.put(partial(errand, rank, worker, copy_context()))
-    task(mine)
-    for _ in others:
-        ends.get()
-    if run.error is not None:
-        raise run.error
-    return results
-
-
 def exchanged(primitive, x, aval, combine, names, **params):
     """Exchange one array with the replicas along some axes, and return the result.
 
@@ -245,8 +200,9 @@ def exchanges(primitive, combine):
     impl_rules[primitive], kinds[combine] = rule, primitive
 
 
-for _p, _combine in (psum_p, np.add), (pmax_p, np.maximum), (pmin_p, np.minimum):
-    exchanges(_p, fold(_combine))
+exchanges(psum_p, fold(np.add))
+exchanges(pmax_p, fold(np.maximum))
+exchanges(pmin_p, fold(np.minimum))
 exchanges(all_gather_p, gather_blocks)
 exchanges(reduce_scatter_p, sum_and_scatter)
 exchanges(all_to_all_p, swap_blocks)

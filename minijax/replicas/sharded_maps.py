@@ -19,9 +19,10 @@ from minijax.jitting.compilation import compile_context, compiled
 from minijax.kernels.program_steps import kernel_rules
 from minijax.mesh_maps.map_rules import bind_map, body_trace, shard_map_p, whole_aval
 from minijax.mesh_maps.twins import of_twin
+from minijax.mesh_maps.workers import run_replicas
 from minijax.replicas.named_shardings import NamedSharding, all_numbers, parts_of
 from minijax.replicas.partition_specs import PartitionSpec, lies_like
-from minijax.replicas.rendezvous import Run, run_replicas
+from minijax.replicas.rendezvous import Run
 
 # What returns the `Run` of a program on a mesh: a function of the mesh, and of what the
 # program is, its jaxpr and specifications.
@@ -86,9 +87,8 @@ def blocks_of(x, sharding):
     return list(map(asbuffer, parts_of(asarray_impl(x), sharding)))
 
 
-# How a `MeshProgram` runs; what makes functions quick; who is told of each run.
+# How a `MeshProgram` runs, and who is told of each run.
 running: Latest = Latest(lambda program, shares: in_python(program, shares))
-quickly: Latest = Latest(lambda function: function)
 noted: Latest = Latest(lambda program, args, results: results)
 _programs, _alike = cache_by_object(), cache_by_object()
 

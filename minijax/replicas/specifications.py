@@ -1,4 +1,4 @@
-# Made from chapters/36_replicas.md by `make chapter`;
+# Made from chapters/36_replicas_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """shard_map as a function: it reads meshes and specifications around the primitive.
 

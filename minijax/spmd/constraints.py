@@ -6,7 +6,6 @@ Reference: ``jax.lax.with_sharding_constraint``.
 """
 
 import math
-from operator import mod
 
 from minijax import lax
 from minijax.arrays.array import shape_rules
@@ -14,7 +13,6 @@ from minijax.core import Primitive
 from minijax.replicas.meshes import get_mesh
 from minijax.replicas.named_shardings import NamedSharding
 from minijax.replicas.partition_specs import names_of_entry
-from minijax.spmd.notes import notes_here
 from minijax.spmd.spreading import Piece, recut, sharding_rules, whole_shape
 
 sharding_constraint_p = Primitive("sharding_constraint")
@@ -39,10 +37,6 @@ shape_rules[sharding_constraint_p] = _constrained_shape
 
 def constrain_piece(primitive, piece, sharding, **params):
     """Cut a value as it is asked for, where that gives equal parts."""
-    if isinstance(sharding, NamedSharding) and sharding.mesh != notes_here().mesh:
-        counts = sharding.divisions(len(piece.spec))
-        fits = not any(map(mod, whole_shape(piece), counts))
-        return [piece._replace(asked=sharding) if fits else piece]
     cuts = list(map(names_of_entry, getattr(sharding, "spec", ())))
     cuts += [()] * (len(piece.spec) - len(cuts))
     sizes = [math.prod(map(lax.axis_size, cut)) for cut in cuts]

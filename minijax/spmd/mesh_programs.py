@@ -1,4 +1,4 @@
-# Made from chapters/36_replicas_upper.md by `make chapter`;
+# Made from chapters/36_replicas_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """A backend for arrays in parts: programs are written anew for the ways they are cut.
 

@@ -5,6 +5,8 @@
 Reference: ``in_shardings`` and ``out_shardings`` of ``jax.jit``.
 """
 
+from operator import mod
+
 from minijax.arrays.avals import typeof
 from minijax.arrays.interchange import Record
 from minijax.arrays.transfer import device_put, device_put_p
@@ -23,14 +25,27 @@ from minijax.replicas.named_shardings import NamedSharding
 from minijax.replicas.partition_specs import PartitionSpec
 from minijax.reverse.transposition import transposes
 from minijax.spmd.constraints import constrain, constrain_piece, sharding_constraint_p
+from minijax.spmd.notes import notes_here
 from minijax.spmd.public_constraints import completed
-from minijax.spmd.spreading import sharding_rules
+from minijax.spmd.spreading import sharding_rules, whole_shape
+
+
+def constrain_anywhere(primitive, piece, sharding, **params):
+    """Cut a value as it is asked for; on another mesh, note what is asked."""
+    if isinstance(sharding, NamedSharding) and sharding.mesh != notes_here().mesh:
+        counts = sharding.divisions(len(piece.spec))
+        fits = not any(map(mod, whole_shape(piece), counts))
+        return [piece._replace(asked=sharding) if fits else piece]
+    return constrain_piece(primitive, piece, sharding, **params)
+
+
+sharding_rules[sharding_constraint_p] = constrain_anywhere
 
 
 def _put_pieces(primitive, *pieces, devices, **params):
     pairs = zip(pieces, devices)
     return [
-        constrain_piece(primitive, piece, wanted)[0]
+        constrain_anywhere(primitive, piece, wanted)[0]
         if isinstance(wanted, NamedSharding) else piece
         for piece, wanted in pairs
     ]  # fmt: skip

@@ -11,7 +11,8 @@ from minijax.arrays.settings import config
 from minijax.core import EvalTrace, current_trace, watchers
 from minijax.forgetting.remembering import cache_by_object
 from minijax.pytrees.treedefs import tree_flatten
-from minijax.replicas.sharded_maps import noted, quickly
+from minijax.replicas.parallel_maps import quickly
+from minijax.replicas.sharded_maps import noted
 
 _recent = cache_by_object()
 _thread = threading.local()  # `calls`, what ran on a mesh during a call

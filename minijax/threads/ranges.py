@@ -5,7 +5,7 @@
 from minijax.kernels.kernel import Node
 from minijax.kernels.parts import Loop, Store, operations, traffic
 from minijax.llvm.schedules import schedule, scheduled
-from minijax.vectors.nests import everything
+from minijax.vectors.loops import everything
 
 
 def outermost(kernel, target):

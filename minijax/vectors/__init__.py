@@ -1,3 +1,3 @@
-# Made from chapters/24_vectors.md by `make chapter`;
+# Made from chapters/24_vectors_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Vectors. How many numbers fit in an instruction?"""

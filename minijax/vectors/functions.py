@@ -1,4 +1,4 @@
-# Made from chapters/24_vectors.md by `make chapter`;
+# Made from chapters/24_vectors_ground.md by `make chapter`;
 # edit the chapter, not this file.
 """Elementary functions of vectors: the text of functions that callers contain."""
 

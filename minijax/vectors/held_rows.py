@@ -12,7 +12,8 @@ from minijax.kernels.kernel import Node
 from minijax.kernels.parts import Affine, Combine, Loop, Start, Store, runs
 from minijax.llvm.kernel_text import step_writers
 from minijax.llvm.loads_and_stores import read_own, write_own
-from minijax.vectors.nests import cheapest, everything, is_function, is_loop
+from minijax.vectors.loops import everything, is_function, is_loop
+from minijax.vectors.nests import cheapest
 
 
 class Row(NamedTuple):

@@ -10,8 +10,7 @@ from minijax.kernels.loop_nests import loop_nest
 from minijax.llvm.schedules import function_writer, schedule
 from minijax.vectors.functions import write_function_call
 from minijax.vectors.held_rows import hold_rows, with_row_ends
-from minijax.vectors.marks import with_marks
-from minijax.vectors.nests import with_vectors
+from minijax.vectors.marks import with_marks, with_vectors
 from minijax.vectors.register_blocking import with_blocks
 from minijax.vectors.streaming import with_streams
 from minijax.vectors.strips import with_strips

@@ -1,9 +1,22 @@
-# Made from chapters/24_vectors.md by `make chapter`;
+# Made from chapters/24_vectors_rest.md by `make chapter`;
 # edit the chapter, not this file.
-"""How loops without vectors are written: turn by turn, or in blocks."""
+"""Marks of loops: vectors where they are best, turns written out, sums in blocks."""
 
 from minijax.llvm.kernel_text import is_rounded
-from minijax.vectors.nests import is_loop, is_short
+from minijax.vectors.loops import everything, is_loop, is_short
+from minijax.vectors.nests import cheapest
+
+
+def with_vectors(kernel, steps, target):
+    """Return the steps of a nest with vectors in some of the loops."""
+    return [
+        step
+        if any(is_loop(inner) and inner.lanes for inner in everything([step]))
+        else cheapest(kernel, step, target)[1]
+        if is_loop(step)
+        else step
+        for step in steps
+    ]
 
 
 def with_marks(kernel, steps, target):

@@ -9,7 +9,7 @@ floating-point operations in loops" (ACM TOPLAS, 1994).
 from minijax.kernels.kernel import Node
 from minijax.kernels.parts import Combine, Start, Store, runs
 from minijax.vectors.held_rows import Keep
-from minijax.vectors.nests import is_function, is_loop, widest
+from minijax.vectors.loops import is_function, is_loop, widest
 from minijax.vectors.streaming import Stream, beside_at_most, far_bytes
 
 

@@ -11,7 +11,7 @@ from minijax.kernels.parts import Affine, Combine, Loop, Start, Store, runs
 from minijax.llvm.folds import combined, first_values
 from minijax.llvm.kernel_text import block_length, step_writers, write_steps
 from minijax.llvm.loads_and_stores import read_own, write_own
-from minijax.vectors.nests import is_loop, widest
+from minijax.vectors.loops import is_loop, widest
 from minijax.vectors.strips import STRIP
 
 

@@ -8,7 +8,8 @@ Reference: M. Wolfe, *More iteration space tiling* (Supercomputing, 1989).
 import math
 
 from minijax.vectors.held_rows import SMALL, Keep, Recall, cut
-from minijax.vectors.nests import cheapest, everything, is_function, is_loop
+from minijax.vectors.loops import everything, is_function, is_loop
+from minijax.vectors.nests import cheapest
 
 STRIP = 64  # rows, a multiple of the lanes of any vector
 LARGE = SMALL + 1  # indices of a kernel in strips

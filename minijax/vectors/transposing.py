@@ -12,7 +12,7 @@ from minijax.llvm.kernel_text import step_writers, write_steps
 from minijax.llvm.loads_and_stores import from_memory, read_row
 from minijax.llvm.types import pointer_to, type_in_memory
 from minijax.llvm.writing import LLVMFunction
-from minijax.vectors.nests import everything, is_loop, widest
+from minijax.vectors.loops import everything, is_loop, widest
 
 
 def turned(f, kind, vectors):
