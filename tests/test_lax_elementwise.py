@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import minijax.numpy as jnp
 from minijax import jit, lax, make_jaxpr
 from minijax.arrays.array import asarray_impl, shape_rules
 from minijax.arrays.avals import typeof
@@ -281,3 +282,23 @@ def test_an_elementwise_primitive_with_parameters_takes_these_alone(params):
     for run in (power, make_jaxpr(power), jit(power)):
         with pytest.raises(TypeError, match="integer_pow has y; it was given"):
             run(2.0)
+
+
+HARD_POWERS = [
+    ("bfloat16", -1, 257), ("float16", -1, 2049), ("float32", -1, 2**24 + 1),
+    ("bfloat16", -1, -257), ("int8", -1, 129), ("uint8", 3, 300), ("int16", 7, 40001),
+    ("int32", 3, 2**31), ("int8", 2, 200), ("int32", 5, 13), ("float32", 1.5, 6),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype, x, n", HARD_POWERS)
+def test_a_power_whose_exponent_the_dtype_does_not_hold(dtype, x, n):
+    """A rounded exponent may be even where the exponent is odd."""
+    found = jnp.full(3, x, dtype) ** n
+    if found.dtype.kind in "iu":
+        bits = 8 * found.dtype.itemsize
+        wanted = np.array([pow(x, n, 2**bits)] * 3, f"uint{bits}").view(dtype)
+    else:
+        wanted = np.full(3, x**n if x != -1 else (-1) ** n, found.dtype)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(jit(lambda x: x**n)(jnp.full(3, x, dtype)), wanted)
