@@ -10,7 +10,6 @@ LATER = {
         dce_sink dce_sink_p precv psend ragged_all_to_all ragged_all_to_all_p stage
         stage_p
     """,
-    "minijax.debug": "inspect_array_sharding",
     "minijax.extend.core.primitives": "empty2_p sharding_constraint_p",
     "minijax.interpreters.ad": "jvp linearize",
     "minijax.interpreters.batching": "register_vmappable unregister_vmappable",

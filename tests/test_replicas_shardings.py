@@ -423,3 +423,35 @@ def test_pictures(capsys):
 def test_every_primitive_has_a_sharding_rule_or_the_default():
     [table] = [table for table in rule_tables if table.name == "sharding"]
     assert table.default is not None and len(table) > 90
+
+
+def test_a_sharding_is_told_when_it_is_known(capsys):
+    """At once outside of a jitted function, and in one when it is compiled."""
+    told = []
+
+    def f(x):
+        y = jnp.sin(x)
+        minijax.debug.inspect_array_sharding({"y": y, "sum": y.sum(0)}, callback=tell)
+        return y
+
+    def tell(sharding):
+        told.append(getattr(sharding, "spec", None))
+
+    x, jitted = cut(jnp.ones((4, 4)), "x"), minijax.jit(f)
+    minijax.debug.inspect_array_sharding(x, callback=tell)
+    assert told.pop() == P("x") and not told
+    jitted.lower(x)
+    assert not told
+    for _ in range(2):
+        np.testing.assert_array_equal(jitted(x), jnp.sin(x))
+        assert jitted(x).sharding.spec == P("x")
+    assert told == [P(), P("x")]  # keys in order
+    told.clear()
+    minijax.jit(minijax.grad(lambda x: f(x).sum()))(x)
+    assert told == [P(), P("x")]
+    told.clear()
+    minijax.jit(minijax.vmap(f))(np.ones((2, 3)))
+    minijax.jit(f, backend="python")(np.ones((2, 3)))
+    assert told == [None] * 4
+    minijax.jit(lambda x: minijax.debug.visualize_array_sharding(x + 1))(x)
+    assert "CPU 1" in capsys.readouterr().out

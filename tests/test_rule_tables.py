@@ -54,7 +54,7 @@ KEYS = "seed wrap unwrap split fold_in bits clone gamma".split()
 KEYED = {f"random_{name}" for name in KEYS}
 # They need a mesh of devices: tests/test_replicas.py, tests/test_replicas_shardings.py
 # and, beside JAX, tests/oracle/test_replicas.py and tests/oracle/test_shardings.py.
-SPREAD = {"shard_map", "pvary", "sharding_constraint"}
+SPREAD = {"shard_map", "pvary", "sharding_constraint", "inspect_sharding"}
 # It raises, or is a failure of an error value: tests/test_checkify.py.
 CHECKED = {"check"}
 APART = TALKING | CALLING | RULED | KEYED | SPREAD | CHECKED

@@ -28,6 +28,7 @@ from minijax.mesh_maps.manual_axes import pvary_p
 from minijax.mesh_maps.map_rules import shard_map_p
 from minijax.own_rules.cotangent_rules import custom_lin_p
 from minijax.spmd.constraints import sharding_constraint_p
+from minijax.spmd.sharding_pictures import inspect_sharding_p
 
 stablehlo_rules[pvary_p] = stablehlo_rules[sharding_constraint_p] = (
     lambda block, eqn, *operands: operands
@@ -43,7 +44,7 @@ REASONS = {
     ],
     "A text is the program of one device; this one is for the devices of a mesh.": [
         shard_map_p, axis_index_p, psum_p, pmax_p, pmin_p, ppermute_p, all_gather_p,
-        all_to_all_p, reduce_scatter_p,
+        all_to_all_p, reduce_scatter_p, inspect_sharding_p,
     ],
     "It is never run, only transposed.": [custom_lin_p],
 }  # fmt: skip

@@ -44,7 +44,7 @@ class Plan:
         self.ins, self.outs = (tuple(map(spec_of, cuts)) for cuts in (specs, outs))
         make = mesh_program if fits_replicas(local.jaxpr, mesh) else InStep
         in_step = make is not InStep or fits_in_step(local.jaxpr)
-        if has_effects(closed.jaxpr) or not in_step:
+        if has_effects(local.jaxpr) or not in_step:
             make, local, self.gatherings = partial(on_first, name), closed, []
         self.local, run = local, make(local, mesh, self.ins, self.outs)
         self.run = elsewhere(run, notes.asked) if any(notes.asked) else run

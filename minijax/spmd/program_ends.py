@@ -25,8 +25,10 @@ from minijax.replicas.named_shardings import NamedSharding
 from minijax.replicas.partition_specs import PartitionSpec
 from minijax.reverse.transposition import transposes
 from minijax.spmd.constraints import constrain, constrain_piece, sharding_constraint_p
+from minijax.spmd.exchanging import spec_of
 from minijax.spmd.notes import notes_here
 from minijax.spmd.public_constraints import completed
+from minijax.spmd.sharding_pictures import inspect_sharding_p
 from minijax.spmd.spreading import sharding_rules, whole_shape
 
 
@@ -52,6 +54,14 @@ def _put_pieces(primitive, *pieces, devices, **params):
 
 
 sharding_rules[device_put_p] = _put_pieces
+
+
+def _inspect_piece(primitive, piece, callback):
+    callback(NamedSharding(notes_here().mesh, spec_of(piece.spec)))
+    return []
+
+
+sharding_rules[inspect_sharding_p] = _inspect_piece
 
 
 def _batched(axis, args, dims, sharding, **params):

@@ -5,7 +5,18 @@
 Reference: ``jax.debug.visualize_array_sharding``.
 """
 
+from collections.abc import Callable
+from typing import Any
+
+from minijax.arrays.array import asarray_impl
+from minijax.arrays.placement import default_placement
+from minijax.batching.rules import vmap_rules
+from minijax.callbacks.debugging import debugging_rules
+from minijax.core import Primitive, impl_rules
 from minijax.debug import _functions as debug_functions
+from minijax.emitted.emission import python_rules
+from minijax.kernels.program_steps import kernel_rules
+from minijax.pytrees.functions import tree_map
 
 
 def visualize_sharding(
@@ -47,8 +58,46 @@ def visualize_sharding(
     print(line)
 
 
+debug_functions["visualize_sharding"] = visualize_sharding
+
+
+inspect_sharding_p = Primitive("inspect_sharding")
+debugging_rules(inspect_sharding_p)
+
+
+def _inspect(x, callback):
+    callback(asarray_impl(x).sharding)
+    return []
+
+
+def _of_batch(axis, args, dims, callback):
+    return inspect_sharding_p.bind(*args, callback=callback), []
+
+
+def _on_one_device(of_table, eqn, *_):
+    eqn.params["callback"](default_placement().sharding)
+    return []
+
+
+impl_rules[inspect_sharding_p], vmap_rules[inspect_sharding_p] = _inspect, _of_batch
+python_rules[inspect_sharding_p] = kernel_rules[inspect_sharding_p] = _on_one_device
+
+
+def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
+    """Call a function with the sharding of each array, as soon as it is known.
+
+    Args:
+      value: a tree of arrays. In a jitted function their shardings are known when it
+        is compiled, so later calls of what is compiled do not call `callback` again.
+      callback: a function of a `Sharding`.
+
+    Reference: ``jax.debug.inspect_array_sharding``.
+    """
+    tree_map(lambda x: inspect_sharding_p.bind(x, callback=callback) and None, value)
+
+
 def visualize_array_sharding(arr, **kwargs):
-    """Print which devices have which part of an array.
+    """Print which devices have which part of an array, also in a jitted function.
 
     Args:
       arr: an array of one or two axes.
@@ -56,8 +105,11 @@ def visualize_array_sharding(arr, **kwargs):
 
     Reference: ``jax.debug.visualize_array_sharding``.
     """
-    visualize_sharding(arr.shape, arr.sharding, **kwargs)
+    shape = arr.shape
+    inspect_array_sharding(
+        arr, callback=lambda found: visualize_sharding(shape, found, **kwargs)
+    )
 
 
+debug_functions["inspect_array_sharding"] = inspect_array_sharding
 debug_functions["visualize_array_sharding"] = visualize_array_sharding
-debug_functions["visualize_sharding"] = visualize_sharding
