@@ -54,7 +54,8 @@ def number(x):
 
 def dense(x):
     """Return an array as a constant: one number for all, a list, or its bytes."""
-    x = np.zeros(x.shape, bool) if x.dtype == float0 else np.ascontiguousarray(x)
+    x = np.asarray(x, order="C")
+    x = np.zeros(x.shape, bool) if x.dtype == float0 else x
     x = x.view(np.uint64) if _is_key(x.dtype) else x
     flat = x.reshape(-1)
     if flat.tobytes() == flat[:1].tobytes() * flat.size:
