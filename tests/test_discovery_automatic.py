@@ -384,6 +384,7 @@ def test_parameters_are_compared_by_type_and_bits_part_by_part():
     line_p = Primitive("line")
     line_p.def_impl(lambda x, *, w: x * float(w[0]) + float(w[1]))
     line_p.def_abstract_eval(lambda x, *, w: x)
+    operations.wait_rules[line_p] = lambda eqn: True  # as those of the package
     watched = autojit(lambda x, w: line_p.bind(x, w=w), patience=1e9)
     x = jnp.array([-0.0])
     several = (0.0, -0.0), (-0.0, -0.0), (True, 0.0), (1, 0.0), (1, -0.0)
@@ -429,3 +430,16 @@ def test_a_jitted_closure_over_an_array_that_is_deleted(x):
         z = jit(lambda t: t * y)(x)
         y.delete()
         np.testing.assert_array_equal(z, x * x * 2.0)
+
+
+def test_a_primitive_of_a_user_is_evaluated_at_once(x):
+    seen, noted_p = [], Primitive("noted")
+    noted_p.def_impl(lambda x: seen.append("noted") or x)
+    noted_p.def_abstract_eval(lambda x: x)
+    with autojit():
+        for i in range(2):
+            noted_p.bind(x * 2.0)
+            seen.append(i)
+            jit(noted_p.bind)(x * 3.0)
+            seen.append(i)
+    assert seen == ["noted", 0, "noted", 0, "noted", 1, "noted", 1]

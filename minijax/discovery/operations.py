@@ -11,8 +11,9 @@ from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.numerics import MANY
 from minijax.arrays.settings import config
 from minijax.arrays.transfer import device_put_p
+from minijax.callbacks import extension
 from minijax.callbacks.primitives import pure_callback_p
-from minijax.core import Array, EvalTrace, RuleTable, set_current_trace
+from minijax.core import Array, EvalTrace, RuleTable, impl_rules, set_current_trace
 from minijax.forgetting.programs import acts
 from minijax.forgetting.remembering import traced_switches
 from minijax.indexing.dynamic_slices import dynamic_slice_p
@@ -27,10 +28,16 @@ from minijax.spmd.constraints import sharding_constraint_p
 
 def _pure(eqn):
     """Whether neither an equation nor a program inside it must happen at once."""
-    if acts(eqn) or holds_arrays(eqn):
+    if acts(eqn) or holds_arrays(eqn) or is_of_a_user(eqn.primitive):
         return False
     inner = [each for jaxpr in jaxprs_in_params(eqn.params) for each in jaxpr.eqns]
     return all(wait_rules[each.primitive](each) for each in inner)
+
+
+def is_of_a_user(primitive):
+    """Return whether the evaluation of a primitive is Python code of a user's."""
+    module = getattr(impl_rules.get(primitive), "__module__", None) or "minijax."
+    return module == extension.__name__ or not module.startswith("minijax.")
 
 
 def holds_arrays(eqn):

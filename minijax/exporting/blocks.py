@@ -107,8 +107,8 @@ class Block:
         """Write an operation with one result: ``%2 = stablehlo.add %0, %1 : …``."""
         [result], (names, types) = self.inputs([aval]), listed(operands)
         plain = " " not in name and not more and name not in TYPED
-        plain = plain and {x.type for x in operands}
-        short = not operands or plain == {result.type}
+        same = {x.type for x in operands} == {result.type}
+        short = not operands or (plain and same)
         kind = result.type if short else f"({types}) -> {result.type}"
         self.line(f"{result.name} = stablehlo.{name} {names}{more} : {kind}")
         return result

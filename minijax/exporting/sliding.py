@@ -175,7 +175,7 @@ def _in_parts(x, fft_type, fft_lengths):
         kind = FftType.IFFT if "I" in FftType(fft_type).name else FftType.FFT
         x = lax.transpose(x, turned)
         [x] = fft_p.bind(x, fft_type=kind, fft_lengths=front)
-        return lax.transpose(x, np.argsort(turned))
+        return lax.transpose(x, np.argsort(turned).tolist())
 
     if fft_type == FftType.IRFFT:  # the real axis is the last one to be transformed
         return along_last(along_front(x))

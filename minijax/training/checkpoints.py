@@ -17,10 +17,10 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax import random
+from minijax.arrays import transfer
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import typeof
 from minijax.arrays.placement import default_placement
-from minijax.arrays.transfer import moved
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path
 
@@ -132,14 +132,14 @@ def _like(leaf, stored):
     x = np.ndarray(stored[1], as_stored("", leaf)[1].dtype, stored[2])
     if _is_key(leaf):
         keys = random.wrap_key_data(x, impl=random.key_impl(leaf))
-        return moved(keys, leaf.placement)
+        return transfer.moved(keys, leaf.placement)
     if isinstance(leaf, (np.ndarray, np.generic)):
         return leaf.dtype.type(x) if isinstance(leaf, np.generic) else x.copy()
     if not hasattr(leaf, "dtype"):
         return type(leaf)(x.item())
     here = default_placement()  # the dtype is that of `leaf`, whatever x64 says now
     array = ArrayImpl(here.device.put(x), leaf.aval, here)
-    return moved(array, leaf.placement)
+    return transfer.moved(array, leaf.placement)
 
 
 def restore(path: Any, like: Any) -> Any:
