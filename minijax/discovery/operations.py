@@ -81,19 +81,19 @@ def callee_of(primitive, params):
     return callee_rules[primitive](JaxprEqn([], [], primitive, params))
 
 
-FLOATS, INTEGERS = float | complex | np.generic, frozenset([int])
+FLOATS, INTEGERS = (float, complex, np.generic), frozenset([int])
 
 
 def key_of_params(params):
     """Return parameters as a part of a key, in which 0.0, -0.0 and 0 differ."""
-    return tuple([(name, *_exactly(x)) for name, x in params.items()])
+    return tuple([(name, type(x), _exactly(x)) for name, x in params.items()])
 
 
 def _exactly(x):
-    """Return the type of a parameter, and what says which one of this type it is."""
+    """Return what says which one of its type a parameter is."""
     if isinstance(x, tuple) and not INTEGERS.issuperset(map(type, x)):
-        return type(x), *map(_exactly, x)
-    return type(x), np.asarray(x).tobytes() if isinstance(x, FLOATS) else x
+        return tuple([(type(part), _exactly(part)) for part in x])
+    return np.asarray(x).tobytes() if isinstance(x, FLOATS) else x
 
 
 def bytes_of(number):
