@@ -1,6 +1,7 @@
 """Programs that are watched see what they have always seen."""
 
 import asyncio
+import contextlib
 import copy
 import gc
 import pickle
@@ -12,10 +13,12 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import enable_x64, grad, jit, make_jaxpr, vmap
+from minijax import enable_x64, grad, jit, lax, make_jaxpr, vmap
 from minijax.core import current_trace
+from minijax.discovery import operations
 from minijax.discovery.lazy_arrays import LazyArray
 from minijax.experimental import autojit
+from minijax.extend.core import Primitive
 from tests import mutants_auto
 from tests.auto_programs import Program
 
@@ -362,3 +365,81 @@ def test_arguments_of_autojit_are_found_by_name():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert autojit(len).autojit.longest == 256
+
+
+def test_an_operation_that_is_refused_leaves_nothing_behind():
+    def program(u, v, n):
+        if n is not None:
+            with contextlib.suppress(OverflowError):
+                v = lax.add(v, n)
+        return -u, v
+
+    watched = autojit(program, patience=1e9)
+    u, v = jnp.array([1, 2]), jnp.array([30, 40])
+    for n in (1, None, 2**40, 2, 3, 2**40, 4):
+        np.testing.assert_array_equal(watched(u, v, n), program(u, v, n))
+
+
+def test_parameters_are_compared_by_type_and_bits_part_by_part():
+    line_p = Primitive("line")
+    line_p.def_impl(lambda x, *, w: x * float(w[0]) + float(w[1]))
+    line_p.def_abstract_eval(lambda x, *, w: x)
+    operations.wait_rules[line_p] = lambda eqn: True  # as those of the package
+    watched = autojit(lambda x, w: line_p.bind(x, w=w), patience=1e9)
+    x = jnp.array([-0.0])
+    several = (0.0, -0.0), (-0.0, -0.0), (True, 0.0), (1, 0.0), (1, -0.0)
+    for _ in range(2):
+        for w in several:
+            [wanted] = line_p.bind(x, w=w)
+            assert np.signbit(watched(x, w)[0]) == np.signbit(wanted), w
+    same = {operations.key_of_params({"w": (np.nan, float("nan"))}) for _ in range(2)}
+    assert len(same) == 1
+    assert len({operations.key_of_params({"w": w}) for w in several}) == 5
+
+
+def closures(x, y):
+    """Return calls of programs that have picked up an array which may wait."""
+    times = jit(lambda t: t * y)
+    steps = jnp.ones((2, *x.shape))
+    return [
+        lambda: times(x),
+        lambda: vmap(times)(steps),
+        lambda: grad(lambda t: times(t).sum())(x),
+        lambda: minijax.jvp(times, (x,), (x,))[1],
+        lambda: jit(lambda t: times(t) + 1)(x),
+        lambda: lax.scan(lambda c, _: (times(c), None), x, None, length=2)[0],
+        lambda: lax.cond(x[0] > 5, times, lambda t: t + y, x),
+        lambda: lax.fori_loop(0, 2, lambda i, t: times(t), x),
+        lambda: grad(minijax.checkpoint(lambda t: times(t).sum()))(x),
+    ]
+
+
+@pytest.mark.parametrize("patience", [0.0, 1e9])
+def test_jitted_closures_over_arrays_that_wait(x, patience):
+    for i, plain in enumerate(closures(x, x * 2.0)):
+        watch = autojit(patience=patience)
+        for _ in range(2):
+            with watch:
+                found = closures(x, x * 2.0)[i]()
+            np.testing.assert_array_equal(found, plain())
+
+
+def test_a_jitted_closure_over_an_array_that_is_deleted(x):
+    with autojit():
+        y = x * 2.0
+        z = jit(lambda t: t * y)(x)
+        y.delete()
+        np.testing.assert_array_equal(z, x * x * 2.0)
+
+
+def test_a_primitive_of_a_user_is_evaluated_at_once(x):
+    seen, noted_p = [], Primitive("noted")
+    noted_p.def_impl(lambda x: seen.append("noted") or x)
+    noted_p.def_abstract_eval(lambda x: x)
+    with autojit():
+        for i in range(2):
+            noted_p.bind(x * 2.0)
+            seen.append(i)
+            jit(noted_p.bind)(x * 3.0)
+            seen.append(i)
+    assert seen == ["noted", 0, "noted", 0, "noted", 1, "noted", 1]

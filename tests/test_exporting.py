@@ -128,3 +128,51 @@ def test_gradients_are_plain_equations():
         "dot_general", "tanh", "constant", "broadcast_in_dim", "subtract", "multiply",
         "add", "transpose", "reduce",
     }  # fmt: skip
+
+
+def test_an_export_with_64_bits_is_called_with_them():
+    def f(x):
+        return jnp.exp(x.astype("float64")) / 3 + jnp.arange(3)
+
+    with minijax.enable_x64(True):
+        exported = export.export(jit(f))(X)
+        wanted, pullback = f(X), exported.vjp()
+    for x64 in (False, True):
+        with minijax.enable_x64(x64):
+            found, x = exported.call(X), exported.vjp().in_avals
+        assert found.dtype == wanted.dtype == np.float64
+        assert found.tobytes() == wanted.tobytes()
+        assert x == pullback.in_avals
+    short = export.export(jit(lambda x: x / 3))(X)
+    with minijax.enable_x64(True):
+        assert short.call(X).dtype == np.float32
+
+
+def test_names_of_other_alphabets_are_written_in_ascii():
+    def größe(x):
+        return x
+
+    assert jit(größe).lower(X).as_text("stablehlo").startswith("module @jit_gr__e {")
+    inner = jit(lambda x: x)
+    inner.__wrapped__.__name__ = "1 b"
+    assert "@_1_b(" in module_text(make_jaxpr(lambda x: inner(x))(X), "f")
+
+
+def test_types_are_said_where_the_short_form_has_other_ones():
+    flags = np.array([True, False])
+    text = module_text(make_jaxpr(lax.select)(flags, flags, flags), "f")
+    kinds = ", ".join(["tensor<2xi1>"] * 3)
+    assert f" : ({kinds}) -> tensor<2xi1>" in text
+
+
+def test_a_loop_without_turns_is_not_written():
+    def f(c, xs):
+        return lax.scan(lambda c, x: (c + x, c), c, xs)
+
+    assert "while" not in module_text(make_jaxpr(f)(1.0, jnp.ones(0)), "f")
+
+
+def test_the_tangent_of_an_integer_is_false():
+    exported = export.export(jit(lambda n: n))(np.arange(3)).vjp()
+    text = exported.mlir_module()
+    assert "constant dense<false> : tensor<3xi1>" in text and "ui64" not in text

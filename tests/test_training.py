@@ -80,6 +80,63 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path):
     assert restore(file, [0, 0]) == [1, 2] and os.listdir(tmp_path) == ["run.ckpt"]
 
 
+@pytest.mark.parametrize(
+    "leaf", [2**63, -(2**63) - 1, np.ma.array([1, 2], mask=[0, 1])]
+)
+def test_what_would_come_back_as_something_else_is_refused(tmp_path, leaf):
+    told = rf"without masks .* 64 bits; the leaf at \['n'\] is a {type(leaf).__name__}"
+    with pytest.raises(TypeError, match=told):
+        save(tmp_path / "run.ckpt", {"n": leaf})
+    assert not os.listdir(tmp_path)
+
+
+def back(tmp_path, given, like=None):
+    save(tmp_path / "run.ckpt", given)
+    return restore(tmp_path / "run.ckpt", given if like is None else like)
+
+
+def test_the_ends_of_64_bits_come_back(tmp_path):
+    ends = [2**63 - 1, -(2**63), np.uint64(2**64 - 1)]
+    assert back(tmp_path, ends, [0, 0, np.uint64(0)]) == ends
+
+
+def test_weak_arrays_come_back_weak(tmp_path):
+    weak = jnp.asarray(0.1)
+    for x in (weak, weak.astype("float32")):
+        found = back(tmp_path, x)
+        assert found.weak_type == x.weak_type
+        assert (found * jnp.ones(2, "float16")).dtype == (
+            jnp.ones(2, "float16") * x
+        ).dtype
+
+
+def test_arrays_come_back_where_they_were(tmp_path):
+    first, *_, last = minijax.devices()
+    assert first is not last
+    for where in (first, last):
+        at = minijax.device_put([jnp.arange(3.0), random.key(2)], where)
+        for x in back(tmp_path, at):
+            assert x.devices() == {where} and x.committed
+    assert not back(tmp_path, jnp.arange(3.0)).committed
+
+
+def test_64_bits_come_back_without_the_switch(tmp_path):
+    mesh = minijax.make_mesh((2,), ("i",))
+    halves = minijax.sharding.NamedSharding(mesh, minijax.P("i"))
+    with minijax.enable_x64():
+        whole = [jnp.arange(4) + 2**40, jnp.arange(4) / 3]
+        given = [*whole, *minijax.device_put(whole, halves)]
+    for x, y in zip(given, back(tmp_path, given), strict=True):
+        assert x.dtype == y.dtype and x.sharding == y.sharding
+        np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+
+
+def test_tangents_of_integers_come_back(tmp_path):
+    nothing = np.zeros((2, 3), minijax.dtypes.float0)
+    found = back(tmp_path, [nothing, minijax.jit(lambda: nothing)()])
+    assert [(x.shape, x.dtype) for x in found] == [((2, 3), nothing.dtype)] * 2
+
+
 @pytest.mark.parametrize("size", [0, 10, -4])
 def test_a_file_that_is_cut_short(tmp_path, size):
     file = tmp_path / "run.ckpt"

@@ -11,8 +11,9 @@ from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.numerics import MANY
 from minijax.arrays.settings import config
 from minijax.arrays.transfer import device_put_p
+from minijax.callbacks import extension
 from minijax.callbacks.primitives import pure_callback_p
-from minijax.core import EvalTrace, RuleTable, set_current_trace
+from minijax.core import Array, EvalTrace, RuleTable, impl_rules, set_current_trace
 from minijax.forgetting.programs import acts
 from minijax.forgetting.remembering import traced_switches
 from minijax.indexing.dynamic_slices import dynamic_slice_p
@@ -27,8 +28,26 @@ from minijax.spmd.constraints import sharding_constraint_p
 
 def _pure(eqn):
     """Whether neither an equation nor a program inside it must happen at once."""
+    if acts(eqn) or holds_arrays(eqn) or is_of_a_user(eqn.primitive):
+        return False
     inner = [each for jaxpr in jaxprs_in_params(eqn.params) for each in jaxpr.eqns]
-    return not acts(eqn) and all(wait_rules[each.primitive](each) for each in inner)
+    return all(wait_rules[each.primitive](each) for each in inner)
+
+
+def is_of_a_user(primitive):
+    """Return whether the evaluation of a primitive is Python code of a user's."""
+    module = getattr(impl_rules.get(primitive), "__module__", None) or "minijax."
+    return module == extension.__name__ or not module.startswith("minijax.")
+
+
+def holds_arrays(eqn):
+    """Return whether a program inside an equation has picked up arrays itself.
+
+    They are no operands, so a recording would not know of one that waits in it, nor
+    keep the numbers of one that is deleted before the operation is computed.
+    """
+    consts = [c for x in eqn.params.values() for c in getattr(x, "consts", ())]
+    return any(isinstance(each, Array) for each in consts)
 
 
 # Rules ``rule(eqn)`` say whether an operation may be put off.
@@ -62,12 +81,19 @@ def callee_of(primitive, params):
     return callee_rules[primitive](JaxprEqn([], [], primitive, params))
 
 
+FLOATS, INTEGERS = (float, complex, np.generic), frozenset([int])
+
+
 def key_of_params(params):
     """Return parameters as a part of a key, in which 0.0, -0.0 and 0 differ."""
-    return tuple([
-        (name, type(x), repr(x) if isinstance(x, (float, complex, np.generic)) else x)
-        for name, x in params.items()
-    ])  # fmt: skip
+    return tuple([(name, type(x), _exactly(x)) for name, x in params.items()])
+
+
+def _exactly(x):
+    """Return what says which one of its type a parameter is."""
+    if isinstance(x, tuple) and not INTEGERS.issuperset(map(type, x)):
+        return tuple([(type(part), _exactly(part)) for part in x])
+    return np.asarray(x).tobytes() if isinstance(x, FLOATS) else x
 
 
 def bytes_of(number):

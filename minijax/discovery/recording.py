@@ -51,6 +51,7 @@ class Recording(Names):
         try:
             key = primitive, tuple([self.operand(x) for x in args])
             key = (*key, key_of_params(params)) if params else key
+            given = [bytes_of(x) for x in self.numbers[scalars:]]
             step = self.step.next.get(key)
             if step is None:
                 self.tree.note_miss(self.step, key)
@@ -60,21 +61,28 @@ class Recording(Names):
         except BaseException:
             self.forget(arrays, scalars)
             raise
-        compare(self, step, scalars)
+        if given:
+            compare(self, step, scalars, given)
         self.step, self.count = step, self.count + 1
         outs = [promise(self, n, aval) for n, aval in enumerate(step.avals, results)]
         self.results.extend(map(ref, outs))
         return outs
 
 
-def compare(recording, step, first):
-    """Find out which scalars of a step are not what they have been so far."""
-    for i, known in enumerate(step.constants, first):
-        if known is not None and known != bytes_of(recording.numbers[i]):
+def compare(recording, step, first, given):
+    """Find out which scalars of a step are not what they have been so far.
+
+    Args:
+      recording: what the step is recorded in.
+      first: the place of its first scalar among the numbers of the recording.
+      given: the bytes of its scalars.
+    """
+    for i, (known, now) in enumerate(zip(step.constants, given)):
+        if known is not None and known != now:
             recording.tree.note_change(step)
-            step.constants[i - first] = known = None
+            step.constants[i] = known = None
         if known is None:
-            recording.changing.append(i)
+            recording.changing.append(first + i)
 
 
 def compute_wanted(recording, why):

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from minijax.arrays.avals import ShapedArray
+from minijax.arrays.dtypes import float0
 
 ELEMENTS = {
-    "bool": "i1", "bfloat16": "bf16",
+    "bool": "i1", "bfloat16": "bf16", float0.name: "i1",
     "complex64": "complex<f32>", "complex128": "complex<f64>",
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
@@ -25,8 +26,12 @@ ELEMENTS = {
 
 def tensor_type(aval):
     """Return the type of an array, such as ``tensor<8x3xf32>``; of a key, 64 bits."""
-    element = "ui64" if aval.dtype.fields else ELEMENTS[aval.dtype.name]
+    element = "ui64" if _is_key(aval.dtype) else ELEMENTS[aval.dtype.name]
     return f"tensor<{''.join(f'{size}x' for size in aval.shape)}{element}>"
+
+
+def _is_key(dtype):
+    return bool(dtype.fields) and dtype != float0
 
 
 def decimal(x):
@@ -49,8 +54,9 @@ def number(x):
 
 def dense(x):
     """Return an array as a constant: one number for all, a list, or its bytes."""
-    x = np.ascontiguousarray(x)
-    x = x.view(np.uint64) if x.dtype.fields else x
+    x = np.asarray(x, order="C")
+    x = np.zeros(x.shape, bool) if x.dtype == float0 else x
+    x = x.view(np.uint64) if _is_key(x.dtype) else x
     flat = x.reshape(-1)
     if flat.tobytes() == flat[:1].tobytes() * flat.size:
         return f"dense<{number(flat[0]) if flat.size else ''}>"
@@ -79,6 +85,10 @@ def listed(values):
     return ", ".join(names), ", ".join(types)
 
 
+# Operations whose operands and results have types of their own, equal or not.
+TYPED = frozenset(["select", "dynamic_update_slice", "bitcast_convert"])
+
+
 class Block:
     """Operations one after another, in a function or in a region of an operation."""
 
@@ -96,8 +106,9 @@ class Block:
     def op(self, name, operands, aval, more=""):
         """Write an operation with one result: ``%2 = stablehlo.add %0, %1 : …``."""
         [result], (names, types) = self.inputs([aval]), listed(operands)
-        plain = " " not in name and not more and {x.type for x in operands}
-        short = not operands or plain == {result.type}
+        plain = " " not in name and not more and name not in TYPED
+        same = {x.type for x in operands} == {result.type}
+        short = not operands or (plain and same)
         kind = result.type if short else f"({types}) -> {result.type}"
         self.line(f"{result.name} = stablehlo.{name} {names}{more} : {kind}")
         return result
@@ -152,6 +163,12 @@ class Block:
         return results
 
 
+def identifier(name):
+    """Return a name as MLIR takes one: ASCII letters, digits and underscores."""
+    stem = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return f"_{stem}" if stem[:1].isdigit() else stem
+
+
 class Program:
     """A module: the functions of one program, of which ``main`` is called."""
 
@@ -162,7 +179,7 @@ class Program:
     def function(self, key, hint, avals, body, kind="private "):
         """Return the name of a function; it is written for the first of equal keys."""
         if key not in self.functions:
-            stem = re.sub(r"\W", "_", hint)
+            stem = identifier(hint)
             more = map(f"{stem}_{{}}".format, itertools.count())
             names = itertools.chain([stem], more)
             name = next(name for name in names if name not in self.taken)

@@ -122,6 +122,8 @@ def put(block, stack, place, row):
 
 def counted(block, length, state, turn):
     """Write a loop of so many turns: the state becomes ``turn(block, i, *state)``."""
+    if not length:  # a stack without rows has none that a body could take
+        return state
 
     def more(inner, i, *state):
         end = inner.constant(np.int32(length), INDEX)

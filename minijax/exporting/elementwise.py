@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from minijax import lax
-from minijax.exporting.programs import by_others, stablehlo_rules
+from minijax.exporting.programs import by_others, called, stablehlo_rules
 
 SPELLED = {
     "add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply",
@@ -71,6 +71,46 @@ def in_chlo(name):
 
 add_rules({name: in_chlo(name) for name in CHLO.split()})
 add_rules({"nextafter": in_chlo("next_after")})
+
+
+def _ordered(before):
+    """Return a function that chooses one of two complex numbers, or what is NaN.
+
+    They are ordered by their real parts, and by their imaginary parts where these are
+    equal. The operation of StableHLO compares the real parts alone.
+    """
+
+    def choose(x, y):
+        real, imag = (lax.real(x), lax.real(y)), (lax.imag(x), lax.imag(y))
+        tied = lax.bitwise_and(lax.eq(*real), before(*imag))
+        first = lax.bitwise_or(before(*real), tied)
+        first = lax.bitwise_and(first, lax.eq(y, y))
+        return lax.select(lax.bitwise_or(lax.ne(x, x), first), x, y)
+
+    return choose
+
+
+ORDERED = {"maximum": _ordered(lax.gt), "minimum": _ordered(lax.lt)}
+
+
+def joined(block, name, x, y):
+    """Write an operation on two values of one type."""
+    if name in ORDERED and x.aval.dtype.kind == "c":
+        return called(block, ORDERED[name], x, y)[0]
+    return block.op(name, [x, y], x.aval)
+
+
+def extreme_of_two(name):
+    """Return the rule of the larger, or the smaller, of two numbers."""
+
+    def rule(block, eqn, *xs):
+        shape = eqn.outvars[0].aval.shape
+        return joined(block, name, *[spread(block, x, shape) for x in xs])
+
+    return rule
+
+
+add_rules({name: extreme_of_two(SPELLED[name]) for name in ("max", "min")})
 
 
 def _integer_pow(x, y):
@@ -143,6 +183,8 @@ def _select(block, eqn, which, *cases):
     aval = eqn.outvars[0].aval
     cases = [spread(block, case, aval.shape) for case in cases]
     [result, *_] = cases[::-1]
+    if len(cases) == 1:
+        return result
     if which.aval.dtype == bool:
         return block.op("select", [which, *cases[::-1]], aval)
     for i, case in reversed([*enumerate(cases[:-1])]):

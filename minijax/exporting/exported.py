@@ -11,6 +11,7 @@ from typing import Any
 
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import tangent_dtype
+from minijax.arrays.settings import config
 from minijax.exporting.control_flow import SAME
 from minijax.exporting.elementwise import SPELLED
 from minijax.exporting.places import KINDS
@@ -42,6 +43,7 @@ class Exported:
       in_avals, out_avals: the abstract values of their leaves.
       platforms: the names of those that the text is for.
       jaxpr: the program.
+      x64: whether 64 bits were on when it was exported.
       nr_devices: 1; a program of parts is not exported.
       disabled_safety_checks: empty; there are no such checks.
 
@@ -55,6 +57,7 @@ class Exported:
     out_avals: tuple
     platforms: tuple[str, ...]
     jaxpr: ClosedJaxpr
+    x64: bool = False
     nr_devices = 1
     disabled_safety_checks = ()
 
@@ -68,6 +71,8 @@ class Exported:
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function here, in our own machine, on arguments of these types.
+
+        It runs with 64 bits, or without them, as it was exported.
 
         Raises:
           ValueError: if the arguments have another structure, shape or dtype.
@@ -85,8 +90,9 @@ class Exported:
                     f"{self.fun_name} was exported for {aval.str_short()} as leaf {i} "
                     f"of its arguments, not for {given.str_short()}."
                 )
-        leaves = list(map(_as_strong, leaves, self.in_avals))
-        return self.out_tree.unflatten(jit(jaxpr_as_fun(self.jaxpr))(*leaves))
+        with config.override("jax_enable_x64", self.x64):
+            leaves = list(map(_as_strong, leaves, self.in_avals))
+            return self.out_tree.unflatten(jit(jaxpr_as_fun(self.jaxpr))(*leaves))
 
     def has_vjp(self) -> bool:
         """Return True: the program is known, so its derivative can be exported."""
@@ -103,8 +109,9 @@ class Exported:
         def fun_vjp_jax(*args):  # the name that it has in JAX
             return vjp(fun, *args[:count])[1](list(args[count:]))
 
-        structs = map(struct_of, self.in_avals)
-        return export(jit(fun_vjp_jax))(*structs, *map(_cotangent, self.out_avals))
+        with config.override("jax_enable_x64", self.x64):
+            structs = map(struct_of, self.in_avals)
+            return export(jit(fun_vjp_jax))(*structs, *map(_cotangent, self.out_avals))
 
 
 def _as_strong(x, aval):
@@ -152,7 +159,7 @@ def export(
         closed = traced.program
         return Exported(
             traced.fun_name, traced.in_tree, tuple(closed.in_avals), traced.out_tree,
-            tuple(closed.out_avals), names, closed,
+            tuple(closed.out_avals), names, closed, config.jax_enable_x64,
         )  # fmt: skip
 
     return exporting

@@ -2,12 +2,10 @@
 # edit the chapter, not this file.
 """Programs in StableHLO: each equation is written by the rule of its primitive."""
 
-import re
-
 import numpy as np
 
 from minijax.core import RuleTable
-from minijax.exporting.blocks import Program, Value, tensor_type
+from minijax.exporting.blocks import Program, Value, identifier, tensor_type
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal
 from minijax.jaxprs.staging import trace_to_jaxpr
 
@@ -59,8 +57,8 @@ def module_text(closed, name):
         return write_program(block, closed, operands)
 
     program.function("main", "main", closed.in_avals, main, "public ")
-    functions, name = "\n\n".join(reversed(program.texts)), re.sub(r"\W", "_", name)
-    return f"module @jit_{name} {{\n{functions}\n}}\n"
+    functions = "\n\n".join(reversed(program.texts))
+    return f"module @jit_{identifier(name)} {{\n{functions}\n}}\n"
 
 
 def called(block, f, *operands, **params):

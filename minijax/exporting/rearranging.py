@@ -5,7 +5,7 @@
 import numpy as np
 
 from minijax import lax
-from minijax.exporting.elementwise import add_rules
+from minijax.exporting.elementwise import add_rules, joined
 from minijax.exporting.programs import by_others, stablehlo_rules
 from minijax.lax.contraction import Precision
 from minijax.lax.reductions import highest, lowest
@@ -122,6 +122,33 @@ def reduction(name, nothing):
 
 
 add_rules({primitive: reduction(*how) for primitive, how in REDUCED.items()})
+
+
+def extreme(primitive):
+    """Return the rule of an extreme along axes; complex ones are found in a region."""
+    name, nothing = REDUCED[primitive]
+    plain = reduction(name, nothing)
+
+    def rule(block, eqn, x):
+        scalar = x.aval.update(shape=())
+        if scalar.dtype.kind != "c" or not eqn.params["axes"]:
+            return plain(block, eqn, x)
+        start, region = filled(block, nothing(scalar.dtype), scalar), joining(name)
+        axes = ", ".join(map(str, eqn.params["axes"]))
+        how = f"dimensions = array<i64: {axes}>"
+        avals = [eqn.outvars[0].aval]
+        regions = [block.region([scalar] * 2, region)]
+        return block.generic("stablehlo.reduce", [x, start], avals, how, regions)
+
+    return rule
+
+
+def joining(name):
+    """Return the body of a region that is one operation on two elements."""
+    return lambda inner, x, y: [joined(inner, name, x, y)]
+
+
+add_rules({name: extreme(name) for name in ("reduce_max", "reduce_min")})
 
 
 def extreme_place(reduce):

@@ -7,12 +7,12 @@ import numpy as np
 from minijax import lax
 from minijax.exporting.places import array_of, flag
 from minijax.exporting.programs import called, stablehlo_rules, write_program
-from minijax.exporting.rearranging import filled, numbers, precisions
+from minijax.exporting.rearranging import filled, joining, numbers, precisions
 from minijax.factorizations.cholesky import cholesky_p
 from minijax.factorizations.triangular import triangular_solve_p
 from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.lax.reductions import highest, lowest
-from minijax.numpy.fft.fourier import fft_p
+from minijax.numpy.fft.fourier import FftType, fft_p
 
 
 def pairs(padding):
@@ -36,9 +36,7 @@ def pool(name, nothing):
     def rule(block, eqn, x):
         scalar = x.aval.update(shape=())
         start = filled(block, nothing(x.aval.dtype), scalar)
-        region = block.region(
-            [scalar] * 2, lambda inner, x, y: [inner.op(name, [x, y], scalar)]
-        )
+        region = block.region([scalar] * 2, joining(name))
         avals, how = [eqn.outvars[0].aval], window_attributes(eqn.params)
         return block.generic(
             "stablehlo.reduce_window", [x, start], avals, how, [region]
@@ -105,9 +103,7 @@ def _select_and_scatter_add(block, eqn, source, operand):
             inner.op(name, [x, y], scalar.update(dtype=np.dtype(bool)))
         ],
     )
-    join = block.region(
-        [scalar] * 2, lambda inner, x, y: [inner.op("add", [x, y], scalar)]
-    )
+    join = block.region([scalar] * 2, joining("add"))
     operands = [operand, source, filled(block, 0, scalar)]
     avals, how = [eqn.outvars[0].aval], window_attributes(eqn.params)
     return block.generic(
@@ -155,9 +151,35 @@ stablehlo_rules[lax.conv_general_dilated_p] = _convolution
 
 
 def _fft(block, eqn, x):
+    if len(eqn.params["fft_lengths"]) > MOST_AXES:
+        return called(block, _in_parts, x, **eqn.params)
     kind = ("FFT", "IFFT", "RFFT", "IRFFT")[int(eqn.params["fft_type"])]
     more = f", type = {kind}" + numbers("length", eqn.params["fft_lengths"])
     return block.op("fft", [x], eqn.outvars[0].aval, more)
+
+
+MOST_AXES = 3  # of one transform in StableHLO
+
+
+def _in_parts(x, fft_type, fft_lengths):
+    """Transform along the last axes, and along those in front of them."""
+    front, last = fft_lengths[:-MOST_AXES], fft_lengths[-MOST_AXES:]
+    axes = [*range(x.ndim)]
+    batch = x.ndim - len(fft_lengths)
+    turned = [*axes[:batch], *axes[-MOST_AXES:], *axes[batch:-MOST_AXES]]
+
+    def along_last(x):
+        return fft_p.bind(x, fft_type=fft_type, fft_lengths=last)[0]
+
+    def along_front(x):
+        kind = FftType.IFFT if "I" in FftType(fft_type).name else FftType.FFT
+        x = lax.transpose(x, turned)
+        [x] = fft_p.bind(x, fft_type=kind, fft_lengths=front)
+        return lax.transpose(x, np.argsort(turned).tolist())
+
+    if fft_type == FftType.IRFFT:  # the real axis is the last one to be transformed
+        return along_last(along_front(x))
+    return along_front(along_last(x))
 
 
 def _triangle(x, real_diagonal):

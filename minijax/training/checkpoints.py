@@ -17,8 +17,10 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax import random
+from minijax.arrays import transfer
+from minijax.arrays.array import ArrayImpl
 from minijax.arrays.avals import typeof
-from minijax.arrays.transfer import device_put
+from minijax.arrays.placement import default_placement
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.treedefs import tree_flatten, tree_leaves_with_path
 
@@ -48,13 +50,14 @@ def as_stored(name, leaf):
     if _is_key(leaf):
         kind = typeof(leaf).str_short().partition("[")[0]
         return kind, np.asarray(random.key_data(leaf))
-    x = np.asarray(leaf, order="C")
-    if x.dtype.hasobject or x.dtype.kind in "US":
+    x, kind = np.asarray(leaf, order="C"), type(leaf).__name__
+    known = x.dtype.kind in ("biufcMmV" if hasattr(leaf, "dtype") else "bifc")
+    if x.dtype.hasobject or not known or isinstance(leaf, np.ma.MaskedArray):
         raise TypeError(
-            f"a checkpoint holds arrays and numbers; the leaf at {name or 'the top'} "
-            f"is a {type(leaf).__name__}."
+            "a checkpoint holds arrays without masks and numbers of 64 bits; the leaf "
+            f"at {name or 'the top'} is a {kind}."
         )
-    kind = str(x.dtype) if hasattr(leaf, "dtype") else type(leaf).__name__
+    kind = str(x.dtype) if hasattr(leaf, "dtype") else kind
     return kind, x.astype(x.dtype.newbyteorder("<"), copy=False)
 
 
@@ -66,7 +69,7 @@ def save(path: Any, tree: Any) -> None:
       tree: its leaves are arrays, keys and Python numbers.
 
     Raises:
-      TypeError: for other leaves.
+      TypeError: for other leaves, arrays with masks, and integers beyond 64 bits.
     """
     pairs, treedef = tree_leaves_with_path(tree), tree_flatten(tree)[1]
     names = [keystr(keys) for keys, _ in pairs]
@@ -126,14 +129,17 @@ def _fault(name, stored, leaf):
 
 def _like(leaf, stored):
     """Return the stored leaf, as what `leaf` is, where `leaf` is."""
-    x = np.frombuffer(stored[2], as_stored("", leaf)[1].dtype).reshape(stored[1])
+    x = np.ndarray(stored[1], as_stored("", leaf)[1].dtype, stored[2])
     if _is_key(leaf):
-        return random.wrap_key_data(x, impl=random.key_impl(leaf))
+        keys = random.wrap_key_data(x, impl=random.key_impl(leaf))
+        return transfer.moved(keys, leaf.placement)
     if isinstance(leaf, (np.ndarray, np.generic)):
         return leaf.dtype.type(x) if isinstance(leaf, np.generic) else x.copy()
     if not hasattr(leaf, "dtype"):
         return type(leaf)(x.item())
-    return device_put(x, leaf.sharding) if len(leaf.devices()) > 1 else jnp.asarray(x)
+    here = default_placement()  # the dtype is that of `leaf`, whatever x64 says now
+    array = ArrayImpl(here.device.put(x), leaf.aval, here)
+    return transfer.moved(array, leaf.placement)
 
 
 def restore(path: Any, like: Any) -> Any:
@@ -142,7 +148,8 @@ def restore(path: Any, like: Any) -> Any:
     Args:
       path: of the file.
       like: a tree with the structure, shapes and types that are expected, such as the
-        state before the first step. Arrays are put where its arrays are.
+        state before the first step. Arrays are put where its arrays are, committed or
+        not as these are, and are as weak.
 
     Raises:
       ValueError: if the file has another tree, or cannot be read. The message names

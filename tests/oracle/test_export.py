@@ -67,6 +67,25 @@ def steep(x):
 
 steep.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (3 * ct * jnp.cos(x),))
 
+COMPLEX = np.complex64([
+    1 + 2j, 1 + 3j, 1 - 1j, 9j, 2, complex(np.nan, 1), complex(1, np.nan), -np.inf, 5
+])  # fmt: skip
+TIED = COMPLEX.real + 1j * np.flip(COMPLEX.imag[:9]).astype("float32")
+TIED[5:8] = 3 + 1j, 1 + 1j, complex(2, np.nan)
+INDICES = np.int32([0, 0, 2, 3, 4, 5, 6, 7, 3])
+X0 = np.float32(0.5)
+
+
+@jit
+def größe(x):
+    return x + 1
+
+
+def oddly_named(x):
+    return x * 3
+
+
+oddly_named.__name__ = "1 b"
 EXACT = {
     "sort": (lambda x: lax.sort([x, lax.iota("int32", 9)], num_keys=1)[1], odd),
     "sort by two": (
@@ -130,6 +149,50 @@ EXACT = {
             )
         ),
     ),
+    "larger complex numbers": (
+        lambda x, y: (lax.max(x, y), lax.min(x, y)),
+        COMPLEX,
+        TIED,
+    ),
+    "largest complex numbers": (
+        lambda x: (x.max(0), x.min(1), x.max(), lax.cummax(x, 1)),
+        COMPLEX.reshape(3, 3)[:2],
+    ),
+    "complex updates": (
+        lambda x, y: (x.at[INDICES].max(y), x.at[INDICES].min(y)),
+        COMPLEX,
+        TIED,
+    ),
+    "complex windows": (
+        lambda x: (
+            lax.reduce_window(x, -jnp.inf, lax.max, (3,), (1,), "SAME"),
+            lax.reduce_window(x, jnp.inf, lax.min, (3,), (2,), "VALID"),
+        ),
+        COMPLEX[:6],
+    ),
+    "choices between bools": (
+        lambda x, y: (jnp.where(x, y, ~x), lax.select(x, x, y)),
+        np.array([True, False, True]),
+        np.array([False, False, True]),
+    ),
+    "updates of numbers": (lambda x, y: lax.dynamic_update_slice(x, y, ()), X0, 2 * X0),
+    "the same bits": (lambda x: lax.bitcast_convert_type(x, "float32"), LEDGER),
+    "loops without turns": (
+        lambda c, xs: (
+            lax.scan(lambda c, x: (c + x.sum(), c * x), c, xs),
+            lax.map(lambda x: x + 1, xs),
+            lax.scan(lambda c, x: (c, x), c, xs, reverse=True),
+        ),
+        X0,
+        np.ones((0, 2), "float32"),
+    ),
+    "one case": (
+        lambda p, q, x: (lax.select_n(p, x), lax.select_n(q, x)),
+        np.array([False, False]),
+        np.int32([0, 0]),
+        np.float32([1, 2]),
+    ),
+    "names": (lambda x: jit(oddly_named)(größe(x)), X0),
     "batches of keys": (
         lambda: vmap(lambda k: minijax.random.bits(k, (2,)))(
             minijax.random.split(minijax.random.key(0), 3)
@@ -164,6 +227,7 @@ def smooth(x):
 
 inner_sum = jit(lambda y: (steep(y) ** 2).sum())
 X = np.float32([[0.5, -1, 2], [0.25, 1, 1], [-1, -1, 0.5]])
+WAVES = vmap(lambda x: jnp.fft.fftn(x[..., None] * 1j), 4, 1)
 PROGRAMS = {
     "mixture": (mixture, X),
     "batched": (vmap(mixture), np.stack([X, -X])),
@@ -175,6 +239,18 @@ PROGRAMS = {
         lambda q, k: minijax.nn.dot_product_attention(q, k, k),
         np.ones((2, 3, 2, 4), "float32"),
         np.linspace(-1, 1, 48, dtype="float32").reshape(2, 3, 2, 4),
+    ),
+    "complex totals": (
+        lambda x: (lax.cumlogsumexp(x), lax.cumlogsumexp(x, reverse=True)),
+        COMPLEX[:5],
+    ),
+    "four axes": (
+        lambda x: (jnp.fft.fftn(x), jnp.fft.ifftn(x, axes=(0, 1, 2, 3)), WAVES(x)),
+        np.linspace(-1, 1, 240).reshape(2, 3, 4, 5, 2).astype("complex64") ** 2,
+    ),
+    "real waves": (
+        lambda x: (jnp.fft.rfftn(x), jnp.fft.irfftn(x + 0j, axes=(1, 2, 3, 4))),
+        np.linspace(-1, 1, 240).reshape(2, 3, 4, 5, 2).astype("float32"),
     ),
     "totals": (lambda x: (jnp.cumsum(x, 1), lax.cumlogsumexp(x, 0, reverse=True)), X),
     "names": (lambda x: export_names(x), X),
@@ -219,3 +295,17 @@ def test_exported_is_jax_s():
     for ours, other in zip(found, jax.tree.leaves(theirs.call(x, y)), strict=True):
         np.testing.assert_allclose(ours, other, rtol=1e-6)
     assert jit(f).lower(x, y).as_text("stablehlo").startswith("module @jit_f ")
+
+
+def test_pullbacks_of_integers_are_jax_s():
+    """A tangent of an integer has no bits; in a text it is False."""
+    x, n, ct = np.float32([1, 2, 3]), np.arange(3, dtype=np.int32), np.ones(3, "f4")
+    mine = export.export(jit(lambda x, n: (x * n, n)))(x, n).vjp()
+    theirs = jax.export.export(jax.jit(lambda x, n: (x * n, n)))(x, n).vjp()
+    for avals in ("in_avals", "out_avals"):
+        ours = [(a.shape, a.dtype) for a in getattr(mine, avals)]
+        assert ours == [(a.shape, a.dtype) for a in getattr(theirs, avals)]
+    nothing = np.zeros(3, bool)
+    found = stablehlo_runtime.run(mine.mlir_module(), [x, n, ct, nothing])
+    np.testing.assert_array_equal(found[0], n)
+    np.testing.assert_array_equal(found[1], nothing)
