@@ -33,7 +33,7 @@ _KERNEL = re.compile(
 _COMMON = """
 -std=c++20 -fPIC -g1 -ffp-contract=off -fno-strict-aliasing -fno-math-errno
 -fwrapv -fno-ipa-reference
-""".split()  # an int wraps, as on a card; threads write shared variables while one waits
+""".split()  # an int wraps, and other threads write shared variables while one waits
 _CHECKED = ["-O1", "-fsanitize=thread", "-DEMULATED_CHECKS", "-w"]
 _PLAIN = ["-O2", "-w"]
 
