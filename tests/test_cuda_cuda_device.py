@@ -128,6 +128,25 @@ def test_programs_of_operations_are_kept_until_caches_are_cleared(x, gpu):
     np.testing.assert_array_equal(x * 7, np.asarray(x) * 7)
 
 
+def outside(x, value):
+    """What stands for an element that an array of two rows has not."""
+    return x.at[jnp.array([7])].get(mode="fill", fill_value=value)
+
+
+def test_parameters_of_operations_are_told_apart_by_their_bits(x):
+    for value in (0.0, -0.0, 0, np.float32(-0.0), 1.0, 1):
+        found = np.asarray(outside(x, value))
+        assert found.tobytes() == np.full((1, 3), value, np.float32).tobytes()
+
+
+def test_a_nan_is_no_new_operation_each_time(x, gpu):
+    assert np.isnan(np.asarray(outside(x, float("nan")))).all()
+    kept = len(gpu.programs)
+    for _ in range(3):
+        outside(x, float("nan")).block_until_ready()
+    assert len(gpu.programs) == kept
+
+
 def test_many_eager_loops_leave_nothing_behind(x, gpu):
     def loops(count):
         for n in range(count):

@@ -266,13 +266,14 @@ def test_a_card_that_refuses_leaves_no_lock_behind(card, monkeypatch):
 
 
 @needs_compiler
-def test_who_waits_does_not_disturb_a_graph_of_another_thread(card):
+@pytest.mark.parametrize("ask", [Card.wait, lambda card: card.is_done])
+def test_who_waits_or_asks_does_not_disturb_a_graph_of_another_thread(card, ask):
     memory = card.allocate(16)
     twice = card.load(TWICE, ["twice"])["twice"]
     with ThreadPoolExecutor(1) as pool:
 
         def act():
-            found.append(pool.submit(card.wait))
+            found.append(pool.submit(ask, card))
             time.sleep(0.05)
             card.launch(twice, 1, 4, [memory.ptr])
 

@@ -173,6 +173,40 @@ def test_loops_by_the_host_do_what_loops_do_here(f, machine, monkeypatch):
         del found, x
 
 
+def turned(x, count):
+    """The same numbers, by a loop that the host drives."""
+    return lax.fori_loop(0, count, lambda i, y: jnp.sort(x + y * 0), x)[1]
+
+
+ASKED_OF_THE_HOST = {
+    "a branch": lambda x: lax.cond(x[1] > 2, lambda x: x.max(), lambda x: x.min(), x),
+    "a callback": lambda x: minijax.pure_callback(lambda x: np.asarray(x[1]), x[1], x),
+    "a while loop": lambda x: turned(x, x[0].astype(int)),
+    "a long scan": lambda x: turned(x, 9),
+}
+
+
+@pytest.mark.parametrize("name", ASKED_OF_THE_HOST)
+def test_a_part_of_a_test_that_the_host_does_has_the_states_of_this_turn(
+    name, machine, monkeypatch
+):
+    monkeypatch.setattr(turns, "LONGEST", 4)
+    gpu, cupy = machine
+    asked = ASKED_OF_THE_HOST[name]
+
+    def counted(x):
+        test = lambda s: (asked(s[1]) < 7) & (s[0] < 10)  # noqa: E731
+        turn = lambda s: (s[0] + 1, jnp.sort(s[1] + jnp.cumsum(s[1]) * 0 + 1))  # noqa: E731
+        return lax.while_loop(test, turn, (0, x))
+
+    f, x = jit(counted), minijax.device_put(jnp.ones(33), gpu)
+    before = cupy.counts["graphs"]
+    for _ in range(3):
+        count, last = f(x)
+        assert (int(count), last.tolist()) == (6, [7.0] * 33)
+    assert cupy.counts["graphs"] > before
+
+
 def test_a_turn_is_one_graph_and_one_byte(machine):
     gpu, cupy = machine
     f, x = jit(halved), minijax.device_put(LARGE, gpu)

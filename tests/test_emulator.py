@@ -220,6 +220,16 @@ extern "C" __global__ void halve(float* y) { y[0] = y[0] / 2; }
         assert y[0] == expected
 
 
+@pytest.mark.parametrize("checks", [True, False])
+def test_an_int_has_32_bits_and_wraps(checks):
+    source = """
+extern "C" __global__ void next(int* y) { y[1] = y[0] + 1 > y[0]; y[2] = y[0] + 1; }
+"""
+    y = np.array([2**31 - 1, 7, 7], np.int32)
+    Module(source, checks).launch("next", (1,), (1,), [y])
+    assert y.tolist() == [2**31 - 1, 0, -(2**31)]
+
+
 def test_work_is_not_lost_while_another_thread_waits():
     card, done = EmulatedCuPy(memory=2**16), []
     stream, waiting = card.cuda.Stream(non_blocking=True), []

@@ -197,6 +197,36 @@ def test_memory_of_a_state_begins_where_any_number_may():
     assert run(f, flags, words, edit=looked_at) == 1
 
 
+def last_of_rows(rows, reverse=False):
+    """The first number of the last row that a scan comes to."""
+    return lax.scan(lambda c, row: (row[0], None), jnp.int8(0), rows, reverse=reverse)
+
+
+@needs_emulator
+@pytest.mark.parametrize("reverse", [False, True])
+def test_rows_beyond_31_bits(reverse):
+    rows = np.zeros((3, 2**30), np.int8)  # pages that are not touched take no memory
+    rows[:, 0] = [5, 6, 7]
+    shape = minijax.ShapeDtypeStruct(rows.shape, rows.dtype)
+    closed = make_jaxpr(lambda rows: last_of_rows(rows, reverse)[0])(shape)
+    [loop] = [step for step in fuse(lower(closed)).steps if step.programs]
+    assert fits_block(loop)
+    text = loop_function(loop, "loop")
+    assert re.search(r"row0 = g\d \+ \(long long\)\(.*turn\) \* 1073741824;", text)
+    module = Module(PRELUDE + text, checks=False)
+    given = [np.zeros(x.size, x.dtype) for x in parameters_of(loop)]
+    given[[x.size for x in given].index(rows.size)] = rows.reshape(-1)
+    module.launch("loop", (1,), (threads_for(loop),), given)
+    place = parameters_of(loop).index(loop.results[0])
+    assert given[place].tolist() == [5 if reverse else 7]
+
+
+def test_rows_below_31_bits_have_places_of_32():
+    shape = minijax.ShapeDtypeStruct((3, 2**29), np.int8)
+    for step in fuse(lower(make_jaxpr(last_of_rows)(shape))).steps:
+        assert not step.programs or "long long" not in loop_function(step, "loop")
+
+
 MUTANTS = {
     "no barriers between kernels": lambda text: text.replace(
         "block);\n      __syncthreads();", "block);"

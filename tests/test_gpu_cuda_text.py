@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import make_jaxpr
+from minijax import lax, make_jaxpr
 from minijax.fusion.fusion_pass import fuse
+from minijax.gpu.block_loops import loop_function
 from minijax.gpu.cuda_text import cuda_function
 from minijax.gpu.launches import LaunchShape, launch_of
 from minijax.kernels.interpreter import interpret
 from minijax.kernels.kernel import Kernel, apply, load
-from minijax.kernels.parts import Affine, Parameter, Store
+from minijax.kernels.parts import AXES, Affine, Parameter, Store
 from minijax.kernels.program_steps import lower
 from minijax.memory.in_place import may_overwrite
 from minijax.memory.overwriting import in_one_buffer
@@ -100,6 +101,48 @@ def test_results_are_the_same_bits_in_any_order_of_threads(shape):
         library.module.launch("k", grid, block, given, seed=seed)
         results.add(out.tobytes())
     assert len(results) == 1
+
+
+TYPES = r"(?:bool|int|short|char|unsigned|long long|float|double|Vector<[^>]*>)"
+OWN = re.compile(rf"\b{TYPES} (\w+?)(?:_first|_best|_other|_before|_memory)?[ \[;,)]")
+# What the writers of CUDA C call threads, teams, lanes and the like.
+CALLED = {*"acdtuw", *"block team busy run lane row base within live left".split()}
+
+
+def parameters_of_all(kernels):
+    """The names of the parameters of kernels."""
+    return {parameter.name for each in kernels for parameter in each.parameters}
+
+
+def test_no_variable_is_called_as_an_axis_or_a_parameter_may_be():
+    kernels = [kernel for kernel, _ in kernel_cases.random_kernels(1, 60)]
+    kernels += [k for k, _ in kernel_cases.random_kernels(2, 60, cuda_cases.CardChance)]
+    kernels += [k for k, _ in kernel_cases.random_kernels(3, 60, cuda_cases.RowChance)]
+    loop = lambda x: lax.while_loop(  # noqa: E731
+        lambda x: x.sum() < 9, lambda x: x + x.mean(), x
+    )
+    steps = fuse(lower(make_jaxpr(loop)(jnp.ones(9)))).steps
+    [text] = [loop_function(step, "loop") for step in steps if step.programs]
+    declared = {*OWN.findall(text)} - {*AXES[:1]}
+    for how in [*LAUNCHES, *SCHEDULES]:
+        for kernel in kernels:
+            text = cuda_function(kernel, cuda_cases.forced(kernel, how), "k")
+            declared |= {*OWN.findall(text)} - {*AXES[: len(kernel.sizes)]}
+    plain = {re.sub(r"\d+$", "", name) for name in declared}
+    assert plain >= CALLED
+    assert declared.isdisjoint(AXES)
+    assert declared.isdisjoint(parameters_of_all(kernels))
+    assert plain.isdisjoint(["x", "y", "z", "out", "partial", "stage", "carryx"])
+    assert len({*AXES}) == 64
+
+
+def test_a_kernel_of_twelve_axes_that_a_team_shares():
+    sizes, turned = (2,) * 11 + (9,), (1, 3, 0, 5, 2, 7, 4, 9, 6, 10, 8, 11)
+    x = np.random.default_rng(0).integers(0, 5, sizes).astype(np.float32)
+    met = [met_by(lambda x: (x * x.transpose(turned)).sum(-1), x)]
+    assert len(met[0][0].sizes) == 12
+    for how in ("chosen", "warps", "across"):
+        assert not cuda_cases.differences(met, how)
 
 
 def _without_barrier(text):

@@ -5,7 +5,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from minijax.jitting.arguments import Static, chosen, positional, signature_of
+from minijax.jitting.arguments import (
+    Static,
+    chosen,
+    key_of_value,
+    positional,
+    signature_of,
+)
 
 
 def f(a, b, /, c, d=1, *, e=2):
@@ -96,3 +102,15 @@ def test_static_values_that_are_equal_and_differ(first, second):
     assert first == second
     assert Static(first) != Static(second)
     assert Static(first) == Static(first)
+    assert key_of_value(first) != key_of_value(second)
+    assert key_of_value(("x", first)) != key_of_value(("x", second))
+    assert key_of_value(first) == key_of_value(first)
+
+
+def test_numbers_in_keys_are_their_bits():
+    nan, other = float("nan"), np.uint32(0xFFC00001).view(np.float32)
+    assert key_of_value((nan, "a")) == key_of_value((float("nan"), "a"))
+    assert key_of_value(np.float32("nan")) != key_of_value(other)
+    assert key_of_value((1, (0.0,))) != key_of_value((1, (0,)))
+    assert key_of_value(Two(1)) != key_of_value((1, 0))
+    assert len({key_of_value(x) for x in (None, 0, "", False, 0.0, -0.0, ())}) == 7

@@ -120,6 +120,24 @@ def test_a_primitive_of_the_user():
             table.pop(sinh_p, None)
 
 
+def test_parameters_that_are_equal_and_differ_have_a_kernel_each():
+    sign_p = Primitive("sign_of_the_user")
+    primitive_rules(
+        sign_p,
+        lambda x, of: [x],
+        lambda xp, x, of: xp.copysign(x, xp.asarray(of, x.dtype)),
+    )
+    kernel_rules[sign_p] = elementwise(lambda k, x, of: k.apply("copysign", x, of))
+    try:
+        closed = make_jaxpr(lambda x: [sign_p.bind(x, of=z)[0] for z in (0.0, -0.0)])(X)
+        assert len(lower(closed).kernels) == 2
+        plus, minus = KernelProgram(closed)(X)
+        np.testing.assert_array_equal([plus, minus], [abs(X), -abs(X)])
+    finally:
+        for table in rule_tables:
+            table.pop(sign_p, None)
+
+
 def test_results_that_share_memory():
     def f(x):
         y = x + 1.0

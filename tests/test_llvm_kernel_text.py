@@ -12,7 +12,11 @@ from minijax.kernels.kernel import Kernel, apply, fold, load
 from minijax.kernels.parts import Affine, Guard, Parameter, Store
 from minijax.llvm.compiler import Library
 from minijax.llvm.kernel_text import emit_llvm
-from tests.kernel_cases import alike
+from minijax.llvm.schedules import kernel_function
+from minijax.llvm.targets import host_target
+from minijax.threads.ranges import outermost, range_function
+from tests.kernel_cases import PlacesChance, alike, random_kernels
+from tests.vector_cases import made_by_hand
 
 F32 = np.dtype("float32")
 
@@ -96,6 +100,26 @@ def test_text():
     assert text.startswith("declare float @expf(float)\n\ndefine void @softmax(")
     assert text.count(" phi ") == 6 and text.count("@expf(") == 3
     assert text == emit_llvm({"softmax": softmax(4, 5)})
+
+
+def test_no_value_or_block_is_called_as_a_parameter_may_be():
+    kernels, target = [*made_by_hand()][::5], host_target()
+    for chance in ({}, {"chance": PlacesChance}):
+        kernels += [kernel for kernel, _ in random_kernels(5, 60, **chance)]
+    names, given = set(), {x.name for kernel in kernels for x in kernel.parameters}
+    for kernel in kernels:
+        texts = [emit_llvm({"k": kernel}), kernel_function(kernel, "k", target).text]
+        if outermost(kernel, target):
+            texts.append(range_function(kernel, "k", target, 1024).text)
+        for text in texts:
+            begin, body = text.partition("define void @k(")[2].split(" {\n", 1)
+            body = body.partition("\n}")[0]
+            parameters = {*re.findall(r"%(\w+)", begin)} & given
+            names |= {*re.findall(r"%(\w+)\b(?!\.)", body)} - parameters
+    plain = {re.sub(r"\d+$", "", name) for name in names}
+    assert plain >= {"i", "loop", "done", "entry", "lo", "hi"}
+    assert plain.isdisjoint(["x", "y", "z", "out", "partial", "stage", "carryx"])
+    assert names.isdisjoint(given)
 
 
 def test_helpers_of_halves_are_there_once():

@@ -354,6 +354,14 @@ def test_nans_in_parts_are_found():
     np.testing.assert_allclose(y, f(jnp.abs(NUMBERS)), 1e-5)
 
 
+def test_parameters_of_eager_operations_are_told_apart_by_their_bits():
+    x = cut(NUMBERS, "x")
+    for value in (0.0, -0.0, 0, 1.0, 1):
+        found = x.at[jnp.array([9])].get(mode="fill", fill_value=value)
+        wanted = np.full((1, NUMBERS.shape[1]), value, np.float32)
+        assert np.asarray(found).tobytes() == wanted.tobytes()
+
+
 def test_donated_and_deleted():
     x = cut(NUMBERS, "x")
     minijax.jit(lambda v: v + 1, donate_argnums=0)(x)

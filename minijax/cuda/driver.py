@@ -295,7 +295,8 @@ class Card:
     @property
     def is_done(self):
         """Whether there is no work left."""
-        return self._stream.done
+        with self:  # to ask would spoil a graph that another thread records
+            return self._stream.done
 
     def wait(self):
         """Return when all work is done.

@@ -5,7 +5,7 @@
 from itertools import groupby
 
 from minijax.arrays.settings import config
-from minijax.cuda.turns import launches_of
+from minijax.cuda.turns import HandOver, launches_of
 
 KEPT, SEEN = 8, 64
 
@@ -20,12 +20,15 @@ class Recorded:
     Attributes:
       graphs: from the addresses of a call to its graph, or to None at first.
       buffers: those whose addresses may be others in another call.
+      hand_overs: those of the acts that change the memory, and not the card.
     """
 
     def __init__(self, program, steps):
         self.program, self.graphs = program, {}
         self.what = f"a graph of {program.name}{program.line}"
         self.acts = list(map(program.prepare, steps))
+        pairs = zip(steps, self.acts)
+        self.hand_overs = [act for step, act in pairs if type(step) is HandOver]
         used = dict.fromkeys([x for s in steps for x in (*s.reads, *s.writes)])
         self.buffers = [x for x in used if x not in program.offsets]
 
@@ -42,6 +45,8 @@ class Recorded:
         with self.program.card.lock:
             ends = [memory[x].address for x in self.buffers]
             replay(self, (memory.arena.address, *ends), memory)
+        for act in self.hand_overs:  # no part of a graph, and needed by the host
+            act(memory)
 
 
 def replay(recorded, key, memory):

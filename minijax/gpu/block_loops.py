@@ -209,4 +209,5 @@ def write_rows(f):
     for place, (whole, row, const) in enumerate(rows):
         f.names[row] = f"row{place}"
         (kind, count), start = units_of(row), f.names[whole]
-        f.line(f"{const}{kind}* row{place} = {start} + ({number}) * {count};")
+        wide = "(long long)" if nbytes(whole) >= 2**31 else ""
+        f.line(f"{const}{kind}* row{place} = {start} + {wide}({number}) * {count};")

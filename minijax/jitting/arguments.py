@@ -78,6 +78,27 @@ def static_value(name, value):
     return Static(value)
 
 
+_PLAIN = frozenset({int, bool, str, type(None)})
+
+
+def key_of_value(x):
+    """Return a part of a key; two are equal if types and values are, bit by bit.
+
+    0.0, -0.0, 0 and False have four keys, and NaN has one for each pattern of bits.
+
+    Args:
+      x: anything with a hash; tuples may hold others.
+    """
+    kind = type(x)
+    if isinstance(x, tuple):
+        kinds = tuple(map(type, x))
+        plain = _PLAIN.issuperset(kinds)
+        return kind, kinds, x if plain else tuple(map(key_of_value, x))
+    if isinstance(x, float | complex | np.generic):
+        return kind, np.asarray(x).tobytes()
+    return kind, x
+
+
 class Chosen(NamedTuple):
     """Some arguments of a function.
 

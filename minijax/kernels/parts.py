@@ -13,7 +13,8 @@ import numpy as np
 from minijax.arrays.dtypes import short_name
 from minijax.kernels.scalar_ops import foldings, scalar_ops
 
-AXES = [*"ijklmnopqrst", *[f"i{number}" for number in range(12, 64)]]
+# Names of axes, with no t among them: in CUDA C that is a thread's number.
+AXES = [*"ijklmnopqrs", *[f"i{number}" for number in range(11, 64)]]
 
 
 class Parameter(NamedTuple):

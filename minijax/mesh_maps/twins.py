@@ -5,9 +5,8 @@
 Reference: the keys of JAX's compilation cache.
 """
 
-import numpy as np
-
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from minijax.jitting.arguments import key_of_value
 
 FEW = 64  # programs of a mesh that are found by what they are
 
@@ -50,9 +49,7 @@ def _of_param(x):
         return likeness(x)
     if isinstance(x, tuple):
         return type(x), *map(_of_param, x)
-    if isinstance(x, float | complex | np.generic):
-        return type(x), np.asarray(x).tobytes()  # zeros have signs, and NaN bits
-    return type(x), x
+    return key_of_value(x)  # zeros have signs, and NaN bits
 
 
 def of_twin(once, program, key, make):

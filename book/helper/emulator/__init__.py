@@ -32,8 +32,8 @@ _KERNEL = re.compile(
 )
 _COMMON = """
 -std=c++20 -fPIC -g1 -ffp-contract=off -fno-strict-aliasing -fno-math-errno
--fno-ipa-reference
-""".split()  # the last one: other threads write shared variables while one waits
+-fwrapv -fno-ipa-reference
+""".split()  # an int wraps, and other threads write shared variables while one waits
 _CHECKED = ["-O1", "-fsanitize=thread", "-DEMULATED_CHECKS", "-w"]
 _PLAIN = ["-O2", "-w"]
 

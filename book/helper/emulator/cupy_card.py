@@ -113,7 +113,7 @@ class Stream:
     """What the card is to do, in this order, when it is waited for."""
 
     def __init__(self, cupy, non_blocking):
-        self.cupy, self.work, self.recorded = cupy, [], None
+        self.cupy, self.work, self.recorded, self.spoilt = cupy, [], None, False
         self.ptr = len(cupy.streams) + 1
         cupy.streams.append(self)
 
@@ -139,11 +139,13 @@ class Stream:
     def begin_capture(self):
         """Record what is put in from now on; it is not done."""
         assert self.recorded is None, "a graph is being recorded already"
-        self.recorded = []
+        self.recorded, self.spoilt = [], False
 
     def end_capture(self):
         """Return what was recorded."""
         graph, self.recorded = Graph(self.recorded), None
+        if self.spoilt:
+            raise EmulatedCudaError("cudaErrorStreamCaptureInvalidated")
         return graph
 
     def synchronize(self, last=None):
@@ -162,8 +164,9 @@ class Stream:
 
     @property
     def done(self):
-        """Whether there is no work."""
-        return not self.work
+        """Whether there is no work; the question spoils what is being recorded."""
+        self.spoilt = self.recorded is not None
+        return not (self.spoilt or self.work)
 
 
 class Graph:
