@@ -186,6 +186,16 @@ def test_searching(side):
         assert np.array_equal(found, np.digitize(v[1:], bins, right=side == "left"))
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_an_array_is_searched_for_its_own_numbers(side):
+    a = jnp.array([1.0, 2.0, 2.0, 3.0])
+    wanted = np.searchsorted(np.asarray(a), np.asarray(a), side)
+    for call in (jnp.searchsorted, jit(jnp.searchsorted, static_argnames="side")):
+        assert np.array_equal(call(a, a, side=side), wanted)
+    assert np.array_equal(jit(lambda a: jnp.searchsorted(a, a, side))(a), wanted)
+    assert np.array_equal(jnp.digitize(a, a, right=side == "left"), wanted)
+
+
 @pytest.mark.parametrize("name", [*REAL, "complex64"])
 def test_numbers_in_order_become_complex(name):
     x = numbers(name, (9,)) if name != "bool" else np.array([True, False, True])
