@@ -94,6 +94,16 @@ def test_one_right_side_for_each_matrix():
         assert np.allclose(np.einsum("kij,kj->ki", matrix, x), b)
 
 
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("shape", [(), (3,), (3, 1)])
+def test_one_vector_for_all_matrices(n, shape):
+    a, b = drawn(*shape, n, n) + 4 * np.eye(n), drawn(n)
+    for trans, matrices_meant in ((0, a), (1, a.swapaxes(-2, -1))):
+        found = matrices.lu_solve(matrices.lu_factor(a), b, trans)
+        assert found.shape == (*shape, n)
+        assert np.allclose(np.einsum("...ij,...j->...i", matrices_meant, found), b)
+
+
 def test_what_linear_algebra_refuses():
     a = np.eye(2)
     with pytest.raises(ValueError, match="'trans' value"):

@@ -108,7 +108,7 @@ def _quantile(name, a, q, axis, method, keepdims, skip_nan, weights):
 
 
 def _repeated(weights, shape):
-    """Return the same weights for each row; their axes are in the order of the rows'."""
+    """Return weights of the folded axes, in their order, for each of the rows."""
     flat = lax.reshape(weights, (weights.size,))
     return lax.broadcast_in_dim(flat, shape, [len(shape) - 1])
 

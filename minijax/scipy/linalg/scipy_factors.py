@@ -207,13 +207,13 @@ def lu_solve(
     factors, x = _inexact(lu_and_piv[0], b)
     pivots = jnp.asarray(lu_and_piv[1])
     rows = _elimination.lu_pivots_to_permutation(pivots, factors.shape[-1])
-    if _signature(factors, x) == "(n,n),(n)->(n)":
-        return lu_solve(lu_and_piv, x[..., None], trans)[..., 0]
+    one_column = _signature(factors, x) == "(n,n),(n)->(n)"
     solved = vectorize(
         lambda f, r, x: _elimination.solved_by_factors(f, r, x, trans),
         signature="(n,n),(n),(n,k)->(n,k)",
     )
-    return solved(factors, rows, x)
+    x = solved(factors, rows, x[..., None] if one_column else x)
+    return x[..., 0] if one_column else x
 
 
 def lu(
