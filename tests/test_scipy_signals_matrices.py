@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from minijax import enable_x64, vmap
+from minijax import enable_x64, grad, jit, vmap
 from minijax import numpy as jnp
 from minijax.lax import linalg
 from minijax.scipy import linalg as matrices
 from minijax.scipy import signal, special, stats
+from minijax.test_util import check_grads
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +103,23 @@ def test_one_vector_for_all_matrices(n, shape):
         found = matrices.lu_solve(matrices.lu_factor(a), b, trans)
         assert found.shape == (*shape, n)
         assert np.allclose(np.einsum("...ij,...j->...i", matrices_meant, found), b)
+
+
+@pytest.mark.parametrize("turned", [0, 1j])
+@pytest.mark.parametrize("lower", [False, True])
+def test_slopes_of_solutions_of_definite_systems(turned, lower):
+    def size(a, b):
+        x = matrices.solve((a + a.mT.conj()) / 2, b, lower, assume_a="pos")
+        return jnp.sum(jnp.abs(x @ weights) ** 2)
+
+    root, b = drawn(3, 3) + turned * drawn(3, 3, seed=1), drawn(3, 2, seed=2)
+    a, b = root @ root.conj().T + np.eye(3), b + turned * drawn(3, 2, seed=3)
+    weights = drawn(2) + turned * drawn(2, seed=4)
+    for fun in (size, jit(size)):
+        check_grads(fun, (a, b), order=2, modes=("fwd", "rev"), atol=1e-4, rtol=1e-4)
+    stacked = np.stack([b, 2j * b]) if turned else np.stack([b, 3 * b])
+    every = jit(vmap(grad(size, 1), (None, 0)))(a, stacked)
+    assert np.allclose(every, [grad(size, 1)(a, x) for x in stacked])
 
 
 def test_what_linear_algebra_refuses():

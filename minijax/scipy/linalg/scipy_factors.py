@@ -163,9 +163,16 @@ def solve(
 def _solve_definite(a, b, lower):
     factor = cho_factor(lax.stop_gradient(a), lower)
 
+    def by_conjugates(_, x):  # the transpose of a Hermitian matrix is its conjugate
+        return cho_solve(factor, x.conj()).conj()
+
+    how: dict = {"symmetric": True}
+    if jnp.iscomplexobj(a):
+        how = {"transpose_solve": by_conjugates}
+
     def one(b):
         return custom_linear_solve(
-            lambda x: a @ x, b, lambda _, x: cho_solve(factor, x), symmetric=True
+            lambda x: a @ x, b, lambda _, x: cho_solve(factor, x), **how
         )
 
     return one(b) if b.ndim == 1 else vmap(one, 1, 1)(b)
