@@ -8,7 +8,6 @@ Reference: ``jax.numpy.linalg``.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from minijax import lax
 from minijax.catalogue import measures as _measures
 from minijax.core import Array
 from minijax.lax.linalg import general_eigenvectors as _general
