@@ -107,9 +107,9 @@ def _real_start(h, first, last, tries):
         shift = min(ends, key=lambda end: abs(end - s))
     shift = shift * scale
     (a, b, _), (c, d, _), (_, e, _) = h[first : first + 3, first : first + 3]
-    scale = abs(a - shift) + abs(c)
-    c = c / scale
-    top = ((a - shift) / scale * (a - np.conj(shift))).real + b * c
+    size = abs(a - shift) + abs(c)  # the column is divided by it
+    c = c / size
+    top = ((a - shift) / size * (a - np.conj(shift))).real + b * c
     return _scaled(np.array([top, c * (a + d - 2 * np.real(shift)), c * e]))
 
 
