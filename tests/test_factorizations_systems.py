@@ -83,6 +83,26 @@ SMOOTH = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 4), (0, 2, 3), (2, 0, 3), (2, 3, 0)])
+@pytest.mark.parametrize(
+    "axes", [None, 1, -1, (), (1,), (-1,), (2, 0), (0, 1), [0, 1], (0, 1, 2)]
+)
+def test_lengths_along_axes(shape, axes):
+    x = numbers(shape, "float64")
+    for keep in (False, True):
+        found = jnp.linalg.vector_norm(x, axis=axes, keepdims=keep)
+        folded = tuple(axes) if isinstance(axes, list) else axes
+        wanted = np.linalg.vector_norm(x, axis=folded, keepdims=keep)
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (1, -1), (0, 2), (-3,), 2])
+def test_axes_of_lengths_are_those_of_the_array(axes):
+    with pytest.raises(ValueError, match="duplicate value|out of bounds"):
+        jnp.linalg.vector_norm(np.ones((2, 2)), axis=axes)
+
+
 @pytest.mark.parametrize("name", SMOOTH)
 def test_derivatives(name):
     f, args = SMOOTH[name]

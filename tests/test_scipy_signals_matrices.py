@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from minijax import enable_x64, vmap
+from minijax import enable_x64, grad, jit, vmap
 from minijax import numpy as jnp
 from minijax.lax import linalg
 from minijax.scipy import linalg as matrices
 from minijax.scipy import signal, special, stats
+from minijax.test_util import check_grads
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +59,53 @@ def test_forms_are_similar(n, turned):
         assert np.allclose(np.triu(a[:, 1:, 1:], -1), q.mT.conj() @ x[:, 1:, 1:] @ q)
 
 
+SIZES = [1e-305, 1e-200, 1e-160, 1e-150, 1e-10, 1e10, 1e160, 1e300]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("n", [5, 33])
+@pytest.mark.parametrize("kind", ["of ones", "real", "complex"])
+def test_forms_of_tiny_and_huge_matrices(size, n, kind):
+    x = np.ones((n, n)) if kind == "of ones" else drawn(n, n)
+    x = x + 1j * drawn(n, n, seed=1) if kind == "complex" else x
+    t, z = map(np.asarray, linalg.schur(x * size))
+    q, r, order = map(np.asarray, linalg.qr(x * size, pivoting=True))
+    h, turn = map(np.asarray, matrices.hessenberg(x * size, calc_q=True))
+    _, main, side, _ = map(np.asarray, linalg.tridiagonal((x + x.conj().T) * size))
+    for unitary in (z, q, turn):
+        assert np.allclose(unitary @ unitary.conj().T, np.eye(n), atol=1e-11)
+    assert np.allclose(z @ (t / size) @ z.conj().T, x, atol=1e-11)
+    assert np.allclose(q @ (r / size), x[:, order], atol=1e-11)
+    assert np.all(np.diff(np.abs(np.diag(r / size))) < 1e-11)
+    assert np.allclose(turn @ (h / size) @ turn.conj().T, x, atol=1e-11)
+    main, side = np.diag(main / size), np.diag(side / size, 1)
+    found = np.linalg.eigvalsh(main + side + side.T)
+    assert np.allclose(found, np.linalg.eigvalsh(x + x.conj().T), atol=1e-11)
+
+
+@pytest.mark.parametrize("size", [1e-100, 1e-160, 1e-200])
+def test_what_is_small_beside_the_rest(size):
+    columns = np.diag([size, 1.0, 2 * size, 3 * size])
+    assert np.array_equal(linalg.qr(columns, pivoting=True)[2], [1, 3, 2, 0])
+    x = np.eye(4)
+    x[2:, 2:] = np.array([[3, 5], [-2, 1]]) * size
+    for turned in (1, 1 + 0j):
+        t, z = map(np.asarray, linalg.schur(x * turned))
+        assert np.allclose(z @ t @ z.conj().T, x)
+        found = t[2:, 2:] / size  # a pair of complex eigenvalues, 2 + 3j and 2 - 3j
+        assert np.allclose(np.poly(found), [1, -4, 13])
+
+
+def test_a_batch_of_matrices_of_many_sizes():
+    x = drawn(4, 5, 5) * np.array([1e-300, 1e-160, 1, 1e200])[:, None, None]
+    q, r, order = map(np.asarray, linalg.qr(x, pivoting=True))
+    for one, *found in zip(x, q, r, order):
+        for part, wanted in zip(found, linalg.qr(one, pivoting=True)):
+            assert np.allclose(part / abs(part).max(), wanted / abs(wanted).max())
+        scale = abs(one).max()
+        assert np.allclose(found[0] @ (found[1] / scale), one[:, found[2]] / scale)
+
+
 def test_functions_of_matrices():
     x = drawn(5, 5) @ drawn(5, 5).T + np.eye(5)
     root = matrices.sqrtm(x)
@@ -92,6 +140,33 @@ def test_one_right_side_for_each_matrix():
         (definite, matrices.solve(definite, b, assume_a="pos")),
     ):
         assert np.allclose(np.einsum("kij,kj->ki", matrix, x), b)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("shape", [(), (3,), (3, 1)])
+def test_one_vector_for_all_matrices(n, shape):
+    a, b = drawn(*shape, n, n) + 4 * np.eye(n), drawn(n)
+    for trans, matrices_meant in ((0, a), (1, a.swapaxes(-2, -1))):
+        found = matrices.lu_solve(matrices.lu_factor(a), b, trans)
+        assert found.shape == (*shape, n)
+        assert np.allclose(np.einsum("...ij,...j->...i", matrices_meant, found), b)
+
+
+@pytest.mark.parametrize("turned", [0, 1j])
+@pytest.mark.parametrize("lower", [False, True])
+def test_slopes_of_solutions_of_definite_systems(turned, lower):
+    def size(a, b):
+        x = matrices.solve((a + a.mT.conj()) / 2, b, lower, assume_a="pos")
+        return jnp.sum(jnp.abs(x @ weights) ** 2)
+
+    root, b = drawn(3, 3) + turned * drawn(3, 3, seed=1), drawn(3, 2, seed=2)
+    a, b = root @ root.conj().T + np.eye(3), b + turned * drawn(3, 2, seed=3)
+    weights = drawn(2) + turned * drawn(2, seed=4)
+    for fun in (size, jit(size)):
+        check_grads(fun, (a, b), order=2, modes=("fwd", "rev"), atol=1e-4, rtol=1e-4)
+    stacked = np.stack([b, 2j * b]) if turned else np.stack([b, 3 * b])
+    every = jit(vmap(grad(size, 1), (None, 0)))(a, stacked)
+    assert np.allclose(every, [grad(size, 1)(a, x) for x in stacked])
 
 
 def test_what_linear_algebra_refuses():

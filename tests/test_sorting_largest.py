@@ -169,6 +169,28 @@ def test_weighted_quantiles_and_gradients():
     assert np.array_equal(slopes, [[0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]])
 
 
+@pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile"])
+@pytest.mark.parametrize(
+    "axis", [1, -1, (0, 1), (1, 0), (2, 0), (-1, 0), (2, 1, 0), (1, 2, 0), (2, 1)]
+)
+def test_weights_have_the_axes_in_the_order_named(name, axis):
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(3, 4, 5))
+    all_of_them = rng.random(x.shape) + 0.1
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    few = rng.random([x.shape[i] for i in axes]) + 0.1
+    q = np.array([0.2, 0.7]) * (100 if name == "percentile" else 1)
+    # There is no NaN, so it is the same; NumPy's own nanquantile is an IndexError.
+    numpys = np.percentile if name == "percentile" else np.quantile
+    with minijax.enable_x64():
+        for w in (few, all_of_them):
+            for keepdims in (False, True):
+                how = {"axis": axis, "keepdims": keepdims, "method": "inverted_cdf"}
+                found = getattr(jnp, name)(x, q, weights=w, **how)
+                wanted = numpys(x, q, weights=w, **how)
+                np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_searching(side):
     rng = np.random.default_rng(2)
@@ -184,6 +206,16 @@ def test_searching(side):
     for bins in (a[:-1], a[:-1][::-1]):
         found = jnp.digitize(v[1:], bins, right=side == "left")
         assert np.array_equal(found, np.digitize(v[1:], bins, right=side == "left"))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_an_array_is_searched_for_its_own_numbers(side):
+    a = jnp.array([1.0, 2.0, 2.0, 3.0])
+    wanted = np.searchsorted(np.asarray(a), np.asarray(a), side)
+    for call in (jnp.searchsorted, jit(jnp.searchsorted, static_argnames="side")):
+        assert np.array_equal(call(a, a, side=side), wanted)
+    assert np.array_equal(jit(lambda a: jnp.searchsorted(a, a, side))(a), wanted)
+    assert np.array_equal(jnp.digitize(a, a, right=side == "left"), wanted)
 
 
 @pytest.mark.parametrize("name", [*REAL, "complex64"])

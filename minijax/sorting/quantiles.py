@@ -90,11 +90,10 @@ def _quantile(name, a, q, axis, method, keepdims, skip_nan, weights):
     weights = None if weights is None else arraylike(name, weights)
     _check(name, a, q, method, weights, axes, axis)
     [a, *more] = promote_dtypes_inexact(a, *([] if weights is None else [weights]))
-    if more:
-        more = [lax.broadcast_in_dim(w, a.shape, axes) if w.ndim < a.ndim else w
-                for w in more]  # fmt: skip
     shape = [1 if i in axes else size for i, size in enumerate(a.shape)]
-    rows, *more = (rows_of(x, axes) for x in (a, *more))
+    rows = rows_of(a, axes)
+    more = [rows_of(w, axes) if w.shape == a.shape else _repeated(w, rows.shape)
+            for w in more]  # fmt: skip
     if not rows.shape[-1] and (not skip_nan or math.prod(rows.shape[:-1])):
         raise TypeError(f"{name} of no elements: {typeof(a)} along {axes}.")
     missing = lax.ne(rows, rows)
@@ -106,6 +105,12 @@ def _quantile(name, a, q, axis, method, keepdims, skip_nan, weights):
     result = find(rows, q, method, skip_nan, *more)
     result = lax.reshape(result, (*q.shape, *shape)) if keepdims else result
     return as_type(result, a.dtype)
+
+
+def _repeated(weights, shape):
+    """Return weights of the folded axes, in their order, for each of the rows."""
+    flat = lax.reshape(weights, (weights.size,))
+    return lax.broadcast_in_dim(flat, shape, [len(shape) - 1])
 
 
 def _number_of(rows, dtype, skip_nan):

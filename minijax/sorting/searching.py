@@ -18,11 +18,11 @@ SEARCHES = "scan", "scan_unrolled", "sort", "compare_all", "default"
 
 def merged_places(a, v, side):
     """Return how many elements of `a` come before each one of `v`: two sorts."""
-    marks, size = [lax.full(x.shape, x is a, int) for x in (v, a)], v.shape[0] + a.size
-    parts = [v, a] if side == "left" else [a, v]
-    ours = lax.concatenate(marks if side == "left" else marks[::-1], 0)
-    numbers = lax.iota(int, size)
-    _, ours, numbers = lax.sort((lax.concatenate(parts, 0), ours, numbers))
+    parts, marks = [v, a], [lax.full(v.shape, 0, int), lax.full(a.shape, 1, int)]
+    if side == "right":
+        parts, marks = parts[::-1], marks[::-1]
+    joined, ours = lax.concatenate(parts, 0), lax.concatenate(marks, 0)
+    _, ours, numbers = lax.sort((joined, ours, lax.iota(int, joined.size)))
     _, before = lax.sort((numbers, lax.cumsum(ours)))
     start = 0 if side == "left" else a.size
     return lax.slice_in_dim(before, start, start + v.shape[0])

@@ -11,6 +11,7 @@ import numpy as np
 from minijax.lax.linalg.reflections import (
     hessenberg_form,
     in_64_bits,
+    power_below,
     product_of,
     reflect,
     reflect_from_right,
@@ -39,9 +40,10 @@ def schur_form(x):
 def _schur_form(x, eps):
     if not np.isfinite(x).all():
         return np.full_like(x, np.nan), np.full_like(x, np.nan)
-    h, q = x, np.eye(len(x), dtype=x.dtype)
+    scale = power_below(x, (-2, -1))
+    h, q = x / scale, np.eye(len(x), dtype=x.dtype)
     if len(x) > 1:
-        a, taus = hessenberg_form(x)
+        a, taus = hessenberg_form(h)
         h, q[1:, 1:] = np.triu(a, -1), product_of(a[1:, :-1], taus)
     last, tries = len(h) - 1, 0
     while last >= 0:
@@ -56,7 +58,7 @@ def _schur_form(x, eps):
             return np.full_like(x, np.nan), np.full_like(x, np.nan)
         start = _real_start if h.dtype.kind == "f" else _complex_start
         _sweep(h, q, first, last, start(h, first, last, tries))
-    return np.triu(h, -1 if h.dtype.kind == "f" else 0), q
+    return scale * np.triu(h, -1 if h.dtype.kind == "f" else 0), q
 
 
 def _size(z):
@@ -65,19 +67,22 @@ def _size(z):
 
 def _beginning(h, last, eps):
     """Return the first row of the block that ends at `last`, and cut it off."""
+    floats = np.finfo(np.float64)
+    negligible = floats.tiny * len(h) / floats.eps  # of a matrix of numbers around 1
     for k in range(last, 0, -1):
         below, above = _size(h[k, k - 1]), _size(h[k - 1, k])
         here, before = _size(h[k, k]), _size(h[k - 1, k - 1])
         around = here + before
         if around == 0:
             around = _size(h[k - 1, max(k - 2, 0)]) + _size(h[min(k + 1, last), k])
-        if below <= np.finfo(np.float64).tiny:
+        if below <= negligible:
             break
         if below <= eps * around:
             gap = _size(h[k - 1, k - 1] - h[k, k])
             large, small = max(here, gap), min(here, gap)
             total = large + max(below, above)
-            if below * (above / total) <= eps * (small * (large / total)):
+            least = max(negligible, eps * (small * (large / total)))
+            if below * (above / total) <= least:
                 break
     else:
         return 0
@@ -92,14 +97,19 @@ def _real_start(h, first, last, tries):
         r = abs(r) + abs(h[last - 1, last - 2])
         p = s = 0.75 * r + s
         q = -0.4375 * r
+    scale = abs(p) + abs(q) + abs(r) + abs(s)  # not 0, or the block had been cut
+    p, q, r, s = p / scale, q / scale, r / scale, s / scale
     middle = (p + s) / 2
     gap = (p - middle) * (s - middle) - q * r
     shift = middle + 1j * np.sqrt(abs(gap))
     if gap < 0:  # two real eigenvalues: twice the one that is nearer to the corner
         ends = middle + np.sqrt(-gap), middle - np.sqrt(-gap)
         shift = min(ends, key=lambda end: abs(end - s))
+    shift = shift * scale
     (a, b, _), (c, d, _), (_, e, _) = h[first : first + 3, first : first + 3]
-    top = ((a - shift) * (a - np.conj(shift))).real + b * c
+    size = abs(a - shift) + abs(c)  # the column is divided by it
+    c = c / size
+    top = ((a - shift) / size * (a - np.conj(shift))).real + b * c
     return _scaled(np.array([top, c * (a + d - 2 * np.real(shift)), c * e]))
 
 
@@ -110,10 +120,12 @@ def _complex_start(h, first, last, tries):
         s = s + 0.75 * abs(r)
     elif q != 0:
         u, half = np.sqrt(q) * np.sqrt(r), (p - s) / 2
+        scale = max(_size(u), _size(half))
+        u, half = u / scale, half / scale
         root = np.sqrt(half * half + u * u)
         if (half.conj() * root).real < 0:
             root = -root
-        s = s - u * (u / (half + root))
+        s = s - scale * u * (u / (half + root))
     return _scaled(np.array([h[first, first] - s, h[first + 1, first]]))
 
 
@@ -152,7 +164,7 @@ def _rotation(block, eps):
     """Return cosine and sine, and whether the eigenvalues are complex."""
     (a, b), (c, d) = block
     gap = a - d
-    if c == 0 or b == 0 or (gap == 0 and b * c < 0):
+    if c == 0 or b == 0 or (gap == 0 and np.sign(b) != np.sign(c)):
         return (0, 1, False) if c != 0 and b == 0 else (1, 0, c != 0)
     p, large = gap / 2, max(abs(b), abs(c))
     scale = max(abs(p), large)
@@ -165,7 +177,7 @@ def _rotation(block, eps):
     sine = -p / (tau * cosine) * np.copysign(1, b + c)
     turn = np.array([[cosine, sine], [-sine, cosine]])
     (_, b), (c, _) = turn @ block @ turn.T
-    if b * c < 0 or c == 0:
+    if c == 0 or np.sign(b) == -np.sign(c):
         return cosine, sine, c != 0
     more = np.sqrt([abs(b), abs(c)] / abs(b + c))
     return *(turn.T @ more * [1, 1]), False

@@ -18,12 +18,20 @@ def in_64_bits(x):
     return np.array(x, np.result_type(x.dtype, np.float64))
 
 
+def power_below(x, axes):
+    """Return the power of two at or below the largest size along axes, which stay."""
+    largest = np.abs(x).max(axes, keepdims=True, initial=0)
+    return np.ldexp(0.5, np.frexp(largest)[1])
+
+
 def reflection(x):
     """Return `v`, `tau` and `beta`; the adjoint reflection sends `x` to ``beta e1``.
 
     Args:
       x: vectors, of shape ``[..., n]``.
     """
+    scale = power_below(x, -1)
+    x = x / scale  # so that squares neither overflow nor vanish
     first, length = x[..., 0], np.linalg.norm(x[..., 1:], axis=-1)
     still = (length == 0) & (first.imag == 0)
     size = -np.copysign(np.hypot(np.abs(first), length), first.real)
@@ -31,7 +39,7 @@ def reflection(x):
     tau = np.where(still, 0, beta - first) / np.where(still, 1, beta)
     v = x / np.where(still, 1, first - beta)[..., None]
     v[..., 0] = 1
-    return v, tau, beta
+    return v, tau, beta * scale[..., 0]
 
 
 def reflect(x, v, tau):
@@ -73,7 +81,8 @@ def triangularized(x, pivoting):
 
 
 def _bring_longest(a, order, j):
-    lengths = np.linalg.norm(a[:, j:, j:], axis=-2)
+    rest = a[:, j:, j:]
+    lengths = np.linalg.norm(rest / power_below(rest, (-2, -1)), axis=-2)
     chosen, every = j + lengths.argmax(-1), np.arange(len(a))
     a[every, :, j], a[every, :, chosen] = a[every, :, chosen], a[every, :, j]
     order[every, j], order[every, chosen] = order[every, chosen], order[every, j]

@@ -65,7 +65,8 @@ def matrix_norm(x, ord, axes, keepdims):
         return orders_to_come[ord](x, axes, keepdims)
     if ord in ("nuc", 2, -2):
         raise NotImplementedError(
-            f"The order {ord!r} needs singular values: linear algebra is to come."
+            f"The order {ord!r} needs singular values: linear algebra is to come. In "
+            "the whole package minijax.numpy.linalg.norm brings it along."
         )
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError(f"Invalid order '{ord}' for matrix norm.")

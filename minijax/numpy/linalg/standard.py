@@ -8,7 +8,6 @@ Reference: ``jax.numpy.linalg``.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from minijax import lax
 from minijax.catalogue import measures as _measures
 from minijax.core import Array
 from minijax.lax.linalg import general_eigenvectors as _general
@@ -18,7 +17,8 @@ from minijax.numpy import products as _products
 from minijax.numpy import shapes as _shapes
 from minijax.numpy import statistics as _statistics
 from minijax.numpy.linalg.norms import norm as _norm
-from minijax.numpy.shapes import arraylike
+from minijax.numpy.shapes import arraylike, as_axes
+from minijax.sorting.quantiles import rows_of
 from minijax.typing import ArrayLike
 
 
@@ -176,15 +176,15 @@ def vector_norm(
 ) -> Array:
     """Return the norms of vectors along axes, by default of the whole array.
 
+    Raises:
+      ValueError: if an axis is out of bounds, or named twice.
+
     Reference: ``jax.numpy.linalg.vector_norm``.
     """
     z = arraylike("linalg.vector_norm", x)
-    if axis is None or isinstance(axis, tuple):
-        axes = tuple(range(z.ndim)) if axis is None else axis
-        axes = tuple(a % z.ndim for a in axes)
-        rest = [a for a in range(z.ndim) if a not in axes]
-        kept = [1 if a in axes else z.shape[a] for a in range(z.ndim)]
-        flat = lax.transpose(z, (*rest, *axes)).reshape(*[z.shape[a] for a in rest], -1)
-        size = _norm(flat, axis=-1, ord=ord)
-        return size.reshape(kept) if keepdims else size
-    return _norm(z, axis=axis, keepdims=keepdims, ord=ord)
+    axes = as_axes(axis, z.ndim)
+    if len(axes) == 1:
+        return _norm(z, axis=axes, keepdims=keepdims, ord=ord)
+    kept = [1 if a in axes else z.shape[a] for a in range(z.ndim)]
+    size = _norm(rows_of(z, axes), axis=-1, ord=ord)
+    return size.reshape(kept) if keepdims else size

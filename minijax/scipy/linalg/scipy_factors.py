@@ -163,9 +163,16 @@ def solve(
 def _solve_definite(a, b, lower):
     factor = cho_factor(lax.stop_gradient(a), lower)
 
+    def by_conjugates(_, x):  # the transpose of a Hermitian matrix is its conjugate
+        return cho_solve(factor, x.conj()).conj()
+
+    how: dict = {"symmetric": True}
+    if jnp.iscomplexobj(a):
+        how = {"transpose_solve": by_conjugates}
+
     def one(b):
         return custom_linear_solve(
-            lambda x: a @ x, b, lambda _, x: cho_solve(factor, x), symmetric=True
+            lambda x: a @ x, b, lambda _, x: cho_solve(factor, x), **how
         )
 
     return one(b) if b.ndim == 1 else vmap(one, 1, 1)(b)
@@ -207,13 +214,13 @@ def lu_solve(
     factors, x = _inexact(lu_and_piv[0], b)
     pivots = jnp.asarray(lu_and_piv[1])
     rows = _elimination.lu_pivots_to_permutation(pivots, factors.shape[-1])
-    if _signature(factors, x) == "(n,n),(n)->(n)":
-        return lu_solve(lu_and_piv, x[..., None], trans)[..., 0]
+    one_column = _signature(factors, x) == "(n,n),(n)->(n)"
     solved = vectorize(
         lambda f, r, x: _elimination.solved_by_factors(f, r, x, trans),
         signature="(n,n),(n),(n,k)->(n,k)",
     )
-    return solved(factors, rows, x)
+    x = solved(factors, rows, x[..., None] if one_column else x)
+    return x[..., 0] if one_column else x
 
 
 def lu(
