@@ -57,6 +57,14 @@ def wide(dtype):
     return np.dtype(np.float32) if kind_of(dtype) == "h" else dtype
 
 
+MOST = {"h": np.float64, "f": np.float64, "c": np.complex128}
+
+
+def longer(dtype):
+    """Return the dtype of running totals: each is rounded, and enters the next one."""
+    return np.dtype(MOST.get(kind_of(dtype), dtype))
+
+
 MANY = 128  # rows
 
 
@@ -266,9 +274,19 @@ def angle(xp, y, x):
 def running_log_sum_exp(xp, x, axis):
     """Return the logarithms of running sums of exponentials."""
     if x.dtype.kind != "c":
-        return xp.logaddexp.accumulate(x, axis)
-    peak = xp.max(x.real, axis, keepdims=True, initial=-np.inf)
-    return xp.log(xp.cumsum(xp.exp(x - peak), axis)) + peak
+        return xp.logaddexp.accumulate(x, axis, longer(x.dtype))
+    totals, reach = xp.moveaxis(x, axis, 0).astype(longer(x.dtype)), 1
+    while reach < len(totals):
+        totals[reach:] = log_add_exp(xp, totals[:-reach], totals[reach:])
+        reach *= 2
+    return xp.moveaxis(totals, 0, axis)
+
+
+def log_add_exp(xp, x, y):
+    """Return log(exp(x) + exp(y)) of complex numbers."""
+    peak = xp.maximum(x.real, y.real)
+    peak = xp.where(xp.isfinite(peak), peak, 0)
+    return xp.log(xp.exp(x - peak) + xp.exp(y - peak)) + peak
 
 
 def by_number(function):
