@@ -91,7 +91,7 @@ def answering(steps, errors):
 
 
 def taken(buffer, address):
-    """Return a copy of the bytes of a buffer, of any number: no int of C counts them."""
+    """Return a copy of the bytes of a buffer, also of more than an int of C counts."""
     count = nbytes(buffer)
     if not count:
         return np.zeros(0, np.uint8)
