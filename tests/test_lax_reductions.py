@@ -160,3 +160,22 @@ def test_counts_of_more_elements_than_32_bits_hold():
     with pytest.raises(OverflowError, match="4294967296 elements: int32"):
         check_places("argmax", 2**32, np.dtype("int32"))
     check_places("argmax", 2**32, np.dtype("int64"))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_complex_sums_of_exponentials_keep_small_totals(reverse):
+    inf = np.inf
+    rows = [[-2000, 0], [-50 + 1j, -1200 + 2j, 3j, -300], [-inf, -inf, 1j, -inf]]
+    for row in rows:
+        x = np.array(row, np.complex64)
+        given, alike = (x[::-1], x) if reverse else (x, x)
+        expected = [alike[0]]
+        for number in alike[1:]:
+            high, low = sorted([expected[-1], number], key=lambda z: -z.real)
+            more = 0 if high.real == -inf else np.exp(np.complex128(low - high))
+            expected.append(high + np.log1p(more))
+        jitted = minijax.jit(lax.cumlogsumexp, static_argnums=(1, 2))
+        for f in (lax.cumlogsumexp, jitted):
+            found = np.asarray(f(given, 0, reverse))
+            found = found[::-1] if reverse else found
+            np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -1,6 +1,8 @@
 """Steps that Python does for machine code: calls, their order, their errors."""
 
 import gc
+import mmap
+import sys
 import threading
 import weakref
 
@@ -12,11 +14,14 @@ import minijax.numpy as jnp
 from minijax import ShapeDtypeStruct, debug, jit, lax, pure_callback
 from minijax.errors import JaxRuntimeError
 from minijax.experimental import io_callback
+from minijax.kernels.views import Buffer
 from minijax.machine import host_steps
 from minijax.machine.backend import CPUProgram
 
 X = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
 LIKE = ShapeDtypeStruct(X.shape, X.dtype)
+INT = ShapeDtypeStruct((), np.dtype("int32"))
+NO_RESERVE = 0x4000 if sys.platform == "linux" else 0  # promised, with no reserve
 
 
 def on_cpu(f):
@@ -166,3 +171,23 @@ def test_executables_go_when_nobody_needs_them():
     del program
     gc.collect()
     assert seen() is None
+
+
+@pytest.mark.parametrize("size", [2**31, 2**32 + 16])
+def test_a_step_of_python_takes_more_bytes_than_an_int_of_c_counts(size, monkeypatch):
+    """How many bytes are copied, from memory that is promised and never touched."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
+    try:
+        memory = mmap.mmap(-1, size, flags=flags)
+    except OSError as error:
+        pytest.skip(f"no addresses for it here: {error}")
+    x = np.frombuffer(memory, np.uint8)
+    monkeypatch.setattr(np, "array", lambda x: memoryview(x).nbytes)
+    copied = host_steps.taken(Buffer("x", x.dtype, size), x.ctypes.data)
+    assert copied == size
+
+
+def test_a_step_of_python_takes_nothing():
+    assert host_steps.taken(Buffer("x", np.dtype("int8"), 0), 0).shape == (0,)
+    found = on_cpu(lambda x: pure_callback(lambda a: np.int32(a.size), INT, x))(X[:0])
+    assert found == 0

@@ -52,7 +52,11 @@ def test_it_is_one_kernel_or_a_loop(name, axis):
         assert not [step for step in program.walk() if isinstance(step, Evaluate)]
     else:
         [launch] = program.steps
-        assert [node.op for node in launch.kernel.nodes] == ["load", "running"]
+        assert [node.op for node in launch.kernel.nodes] == (
+            ["load", "convert", "running", "convert"]
+            if name in ("cumsum", "cumprod")
+            else ["load", "running"]
+        )
 
 
 @pytest.mark.parametrize("shape", [(70, 33), (33, 70), (2, 40, 37), (5000,)])
@@ -74,3 +78,28 @@ def test_logarithms_of_sums():
     with np.errstate(invalid="ignore"):
         expected = np.logaddexp.accumulate(x, 1)
     np.testing.assert_allclose(found, expected, rtol=3e-7)
+
+
+LONG = {
+    "cumsum": (np.full(10**6, 0.1), np.cumsum),
+    "cumprod": (np.full(10**6, 1.000001), np.cumprod),
+    "cumlogsumexp": (np.zeros(10**6), np.logaddexp.accumulate),
+}
+
+
+@pytest.mark.parametrize("kind", ["float32", "complex64"])
+@pytest.mark.parametrize("backend", [None, "python", "kernels", "cpu"])
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_total_keeps_its_digits(name, backend, kind):
+    if (name, kind) == ("cumlogsumexp", "complex64"):
+        pytest.skip("tests/test_lax_reductions.py has it.")
+    if (name, backend) == ("cumlogsumexp", "kernels"):
+        pytest.skip("A million turns of a loop, one by one.")
+    numbers, accumulate = LONG[name]
+    x = numbers.astype(kind)
+    expected = accumulate(x, dtype=np.result_type(x, np.float64)).astype(kind)
+    for reverse in (False, True):
+        f = partial(TOTALS[name], reverse=reverse)
+        found = np.asarray((jit(f, backend=backend) if backend else f)(x))
+        found = found[::-1] if reverse else found
+        np.testing.assert_allclose(found, expected, rtol=3e-7)

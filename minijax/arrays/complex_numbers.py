@@ -94,3 +94,19 @@ def exp_minus_one(xp, x):
         return result
     imag = xp.where(x.imag == 0, 0, result.imag)
     return xp.where(x == 0, 0, complex_number(xp, result.real, imag))
+
+
+def running_logarithms(xp, x, axis):
+    """Return the logarithms of running sums of exponentials of complex numbers."""
+    totals, reach = xp.moveaxis(x, axis, 0).astype(np.complex128), 1
+    while reach < len(totals):
+        totals[reach:] = log_add_exp(xp, totals[:-reach], totals[reach:])
+        reach *= 2
+    return xp.moveaxis(totals, 0, axis)
+
+
+def log_add_exp(xp, x, y):
+    """Return log(exp(x) + exp(y)) of complex numbers."""
+    peak = xp.maximum(x.real, y.real)
+    peak = xp.where(xp.isfinite(peak), peak, 0)
+    return xp.log(xp.exp(x - peak) + xp.exp(y - peak)) + peak

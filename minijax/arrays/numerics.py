@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from minijax.arrays.checks import free_axes, sizes
-from minijax.arrays.complex_numbers import divide_inexact
+from minijax.arrays.complex_numbers import divide_inexact, running_logarithms
 from minijax.arrays.dtypes import kind_of
 
 
@@ -57,6 +57,14 @@ def wide(dtype):
     return np.dtype(np.float32) if kind_of(dtype) == "h" else dtype
 
 
+MOST = {"h": np.float64, "f": np.float64, "c": np.complex128}
+
+
+def longer(dtype):
+    """Return the dtype of running totals: each is rounded, and enters the next one."""
+    return np.dtype(MOST.get(kind_of(dtype), dtype))
+
+
 MANY = 128  # rows
 
 
@@ -98,11 +106,42 @@ def contracted(xp, lhs, rhs, dimension_numbers, preferred_element_type):
     b = rhs.transpose((*rhs_batch, *rhs_contract, *rhs_free))
     dtype = wide(preferred_element_type or xp.result_type(a, b))
     a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
-    product = xp.matmul(
-        a.reshape((*batch, math.prod(rows), math.prod(summed))),
-        b.reshape((*batch, math.prod(summed), math.prod(columns))),
-    )
-    return product.reshape((*batch, *rows, *columns))
+    a = a.reshape((*batch, math.prod(rows), math.prod(summed)))
+    b = b.reshape((*batch, math.prod(summed), math.prod(columns)))
+    return product(xp, a, b).reshape((*batch, *rows, *columns))
+
+
+LONG_SUM, LONGEST_SUM = 2**12, 2**16  # terms of a sum
+
+
+def product(xp, a, b):
+    """Multiply matrices; long sums are not made by adding one number to another."""
+    terms, sums = a.shape[-1], a.shape[-2] * b.shape[-1]
+    if terms < LONG_SUM:
+        return xp.matmul(a, b)
+    apart = not (in_lines(a) and in_lines(b))
+    if sums <= math.isqrt(terms) and (apart or terms >= LONGEST_SUM):
+        return product_of_blocks(xp, a, b)
+    return xp.matmul(*[x if in_lines(x) else x.copy() for x in (a, b)])
+
+
+def in_lines(x):
+    """Return whether the rows or columns of matrices are lines in memory."""
+    steps = x.strides[-2:]
+    return x.itemsize in steps and min(steps) > 0
+
+
+def product_of_blocks(xp, a, b):
+    """Return the sum of products of parts, as many as a part has terms."""
+    terms = a.shape[-1]
+    length = math.isqrt(terms)
+    count = terms // length
+    whole = count * length
+    x = a[..., :whole].reshape((*a.shape[:-1], count, length))
+    y = b[..., :whole, :].reshape((*b.shape[:-2], count, length, b.shape[-1]))
+    parts = xp.matmul(xp.moveaxis(x, -2, 0), xp.moveaxis(y, -3, 0))
+    rest = xp.matmul(a[..., whole:], b[..., whole:, :])
+    return xp.add.reduce(parts, 0, dtype=parts.dtype) + rest
 
 
 def equal(xp, x, y):
@@ -266,9 +305,8 @@ def angle(xp, y, x):
 def running_log_sum_exp(xp, x, axis):
     """Return the logarithms of running sums of exponentials."""
     if x.dtype.kind != "c":
-        return xp.logaddexp.accumulate(x, axis)
-    peak = xp.max(x.real, axis, keepdims=True, initial=-np.inf)
-    return xp.log(xp.cumsum(xp.exp(x - peak), axis)) + peak
+        return xp.logaddexp.accumulate(x, axis, longer(x.dtype))
+    return running_logarithms(xp, x, axis)
 
 
 def by_number(function):

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from minijax.arrays.checks import free_axes, sizes
-from minijax.arrays.numerics import wide
+from minijax.arrays.numerics import LONG_SUM, product, wide
 from minijax.emitted.scopes import scalar_of
 from minijax.jaxprs.jaxpr import Literal
 
@@ -104,6 +104,9 @@ def product_text(writer, eqn, x, y):
     left = arranged(writer, x, lhs, orders[0], dtype, (*batch, rows, summed))
     right = arranged(writer, y, rhs, orders[1], dtype, (*batch, summed, columns))
     text = f"{left} @ {right}"
+    if summed >= LONG_SUM:
+        said = "multiplies matrices, in blocks if sums are long"
+        text = f"{writer.constant(product, 'product', said)}(np, {left}, {right})"
     if not out.shape:
         text = f"({text})[0, 0]"
     elif out.shape != (*batch, rows, columns):

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.checks import without
-from minijax.arrays.numerics import by_squaring, wide
+from minijax.arrays.numerics import by_squaring, longer, wide
 from minijax.arrays.transfer import device_put_p
 from minijax.branches.conditionals import cond_p
 from minijax.branches.rewiring import empty_p
@@ -337,7 +337,10 @@ for _how, _folds in {
 
 
 def running_fold(how):
-    """Return the rule of a cumulative fold; its axis becomes the inner loop."""
+    """Return the rule of a cumulative fold; its axis becomes the inner loop.
+
+    Sums and products run in numbers of 64 bits, on every target.
+    """
 
     def rule(lowering, eqn, operand):
         aval, axis = eqn.outvars[0].aval, eqn.params["axis"]
@@ -347,8 +350,10 @@ def running_fold(how):
         ends = [aval.ndim - 1] if eqn.params["reverse"] else []
         out = lowering.allocate(aval)
         x, y = [reversed_along(permuted(a, order), ends) for a in (operand, out)]
+        dtype = longer(aval.dtype) if how in ("add", "mul") else aval.dtype
         k = KernelBuilder(eqn.primitive.name, x.shape)
-        lowering.launch_into(y, k, k.running(how, aval.ndim - 1, k.load(x)))
+        total = k.running(how, aval.ndim - 1, k.convert(k.load(x), dtype))
+        lowering.launch_into(y, k, k.convert(total, aval.dtype))
         return [out]
 
     return rule

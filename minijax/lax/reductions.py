@@ -21,7 +21,7 @@ from minijax.arrays.checks import (
     without,
 )
 from minijax.arrays.dtypes import canonicalize_dtype
-from minijax.arrays.numerics import running_log_sum_exp, wide
+from minijax.arrays.numerics import longer, running_log_sum_exp, wide
 from minijax.core import Primitive
 from minijax.lax.factories import reduction
 
@@ -137,10 +137,10 @@ reduce_xor_p, reduce_xor = reduction(
 argmax_p, argmax = arg_reduction("argmax")
 argmin_p, argmin = arg_reduction("argmin")
 cumsum_p, cumsum = cumulative(
-    "cumsum", lambda xp, x, axis: xp.cumsum(x, axis, dtype=x.dtype)
+    "cumsum", lambda xp, x, axis: xp.cumsum(x, axis, longer(x.dtype))
 )
 cumprod_p, cumprod = cumulative(
-    "cumprod", lambda xp, x, axis: xp.cumprod(x, axis, dtype=x.dtype)
+    "cumprod", lambda xp, x, axis: xp.cumprod(x, axis, longer(x.dtype))
 )
 cummax_p, cummax = cumulative(
     "cummax", lambda xp, x, axis: xp.maximum.accumulate(x, axis)

@@ -91,5 +91,8 @@ def answering(steps, errors):
 
 
 def taken(buffer, address):
-    """Return a copy of the bytes of a buffer."""
-    return np.frombuffer(ctypes.string_at(address, nbytes(buffer)), np.uint8)
+    """Return a copy of the bytes of a buffer, also of more than an int of C counts."""
+    count = nbytes(buffer)
+    if not count:
+        return np.zeros(0, np.uint8)
+    return np.array((ctypes.c_uint8 * count).from_address(address))

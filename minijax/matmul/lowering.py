@@ -15,7 +15,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.avals import ShapedArray
 from minijax.arrays.checks import free_axes, sizes, to_real
-from minijax.arrays.numerics import wide
+from minijax.arrays.numerics import product, wide
 from minijax.jitting.costs import FLOPS
 from minijax.kernels.backends import array_of
 from minijax.kernels.building import KernelBuilder, Pair, parts
@@ -96,7 +96,7 @@ def multiplied(program, step):
             if step.pairs:
                 out[...] = sum(map(np.matmul, halves_of(lhs), halves_of(rhs)))
             else:
-                np.matmul(lhs, rhs, out=out)
+                out[...] = product(np, lhs, rhs)
 
     return run
 

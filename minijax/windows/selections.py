@@ -11,6 +11,7 @@ from minijax import lax
 from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.checks import ORDERED, check_kind
+from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Primitive, impl_rules
 from minijax.indexing.dimension_numbers import ScatterDimensionNumbers
 from minijax.indexing.primitives import scatter_add
@@ -50,10 +51,27 @@ def _gather_add(tangents, operand, *, select_prim, **params):
     return select_in_windows(operand, [tangents], *how)
 
 
+PLACES = [np.dtype(np.int32), np.dtype(np.uint32)]  # if all elements can be counted
+
+
+def _place_dtype(aval):
+    """Return the dtype that numbers the elements of an array, and one more."""
+    for dtype in (*PLACES, canonicalize_dtype(np.int64)):
+        if aval.size <= np.iinfo(dtype).max:
+            return dtype
+    raise OverflowError(
+        f"The gradient of an extreme in windows of {aval}: the places of its elements "
+        "need 64 bits. Take windows of parts of the array, or have integers of 64 "
+        'bits: config.update("jax_enable_x64", True).'
+    )
+
+
 def _scatter_add(source, operand, *, select_prim, **params):
     aval, dtype = typeof(operand), typeof(source).dtype
-    numbers = lax.reshape(lax.iota(np.int32, aval.size), aval.shape)
-    how = sliding_of(**params), select_prim, [np.int32(-1)]
+    counting = _place_dtype(aval)
+    numbers = lax.reshape(lax.iota(counting, aval.size), aval.shape)
+    nowhere = np.array(-1).astype(counting)[()]  # unsigned: the largest number
+    how = sliding_of(**params), select_prim, [nowhere]
     [places] = select_in_windows(operand, [numbers], *how)
     places = lax.reshape(places, (typeof(places).size, 1))
     flat = lax.reshape(source, (typeof(source).size,))
