@@ -214,6 +214,23 @@ def test_slopes_of_gamma(name):
     np.testing.assert_allclose(*found, rtol=1e-3)
 
 
+@pytest.mark.parametrize("name", ["loggamma", "beta", "dirichlet", "chisquare", "f"])
+def test_slopes_of_small_shapes(name):
+    samplers = {
+        "beta": lambda r, k, a: r.beta(k, a, 0.7),
+        "dirichlet": lambda r, k, a: r.dirichlet(k, a * np.float32([1, 2]))[0],
+        "f": lambda r, k, a: r.f(k, a, 0.02),
+    }
+    draw = samplers.get(name, lambda r, k, a: getattr(r, name)(k, a))
+    found = [
+        m.vmap(m.grad(lambda a: draw(m.random, k, a)))(  # noqa: B023
+            m.numpy.array([0.001, 0.003, 0.01, 0.05, 0.2])
+        )
+        for m, k in zip((minijax, jax), keys(0))
+    ]
+    np.testing.assert_allclose(*found, rtol=1e-3)
+
+
 @pytest.mark.parametrize("name", ["randint", "gamma", "poisson few", "categorical"])
 def test_samplers_over_keys(name):
     def draws(m, k):
