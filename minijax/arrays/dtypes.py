@@ -133,7 +133,7 @@ def check_dtype(dtype, name):
       TypeError: if there are no arrays of this dtype.
     """
     canonical = canonicalize_dtype(dtype)
-    if canonical not in DTYPES and canonical != float0:
+    if canonical not in DTYPES and canonical != float0 and canonical not in EXTENDED:
         raise TypeError(
             f"{name} was asked for dtype {dtype!r}; arrays hold numbers and bools: "
             + ", ".join(map(str, DTYPES))
@@ -162,7 +162,8 @@ def dtype_of_numbers(x):
         )
     if x.dtype not in DTYPES and x.dtype != float0:
         known = ", ".join(map(str, DTYPES))
-        raise TypeError(f"dtype {x.dtype} is not a valid array type, of {known}.")
+        name = EXTENDED.get(x.dtype, x.dtype)
+        raise TypeError(f"dtype {name} is not a valid array type, of {known}.")
     return canonicalize_dtype(x.dtype)
 
 

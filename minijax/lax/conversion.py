@@ -8,13 +8,15 @@ Reference: ``jax.lax.convert_element_type``.
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import is_python_scalar, typeof
 from minijax.arrays.lattice import common_type
-from minijax.arrays.numerics import convert, literal_of, warn_of_lost_parts
+from minijax.arrays.numerics import convert, convertible, literal_of, warn_of_lost_parts
 from minijax.core import Primitive
 
 convert_element_type_p = Primitive("convert_element_type")
 primitive_rules(
     convert_element_type_p,
-    lambda x, new_dtype, weak_type: [x.update(dtype=new_dtype, weak_type=weak_type)],
+    lambda x, new_dtype, weak_type: [
+        x.update(dtype=convertible(x.dtype, new_dtype), weak_type=weak_type)
+    ],
     convert,
 )
 

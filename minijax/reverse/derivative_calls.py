@@ -11,7 +11,7 @@ import functools
 import numpy as np
 
 from minijax.arrays.avals import typeof
-from minijax.arrays.dtypes import is_float, is_inexact
+from minijax.arrays.dtypes import is_float, is_inexact, name_of
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.call_checks import resolve_argnums
 from minijax.pytrees.operations import treedef_is_leaf
@@ -65,7 +65,7 @@ def check_inputs(call, holomorphic, allow_int):
         elif not (allow_int or is_inexact(dtype)):
             raise TypeError(
                 f"{call.name} requires real- or complex-valued inputs (input dtype "
-                f"that is a sub-dtype of np.inexact), but got {dtype.name} for {name}. "
+                f"that is a sub-dtype of np.inexact), but got {name_of(dtype)} for {name}. "
                 "Pass a float; or set allow_int=True, or use vjp, for a derivative of "
                 "dtype float0."
             )

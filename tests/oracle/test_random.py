@@ -289,3 +289,26 @@ def test_random_programs_with_keys(block):
             np.testing.assert_allclose(
                 ours, theirs, 1e-3, 1e-3, err_msg=str([seed, *names])
             )
+
+
+@pytest.mark.parametrize("name", ["zeros_like", "empty_like", "ones_like"])
+def test_keys_from_nothing(name):
+    found = [
+        m.random.key_data(wrap(getattr(m.numpy, name))(m.random.split(k)))
+        for m, k in zip((minijax, jax), keys(3))
+        for wrap in (lambda f: f, m.jit)
+    ]
+    for words in found[:-1]:
+        np.testing.assert_array_equal(words, found[-1])
+
+
+def test_keys_become_no_numbers():
+    for m, k in zip((minijax, jax), keys(3)):
+        for call in (
+            lambda k: m.numpy.asarray(k, "uint32"),  # noqa: B023
+            lambda k: m.lax.convert_element_type(k, "float32"),  # noqa: B023
+            lambda k: m.numpy.any(k),  # noqa: B023
+            m.jit(lambda k: k.astype("uint32")),
+        ):
+            with pytest.raises(ValueError, match="convert_element_type from key<fry>"):
+                call(k)
