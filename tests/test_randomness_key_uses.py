@@ -197,7 +197,7 @@ FAILS = {
     ),
     "used, and again by a checkpoint": (
         lambda: jit(lambda k: normal(k) + grad(checkpoint(weighted))(1.0, k))(key()),
-        "In remat2, argument 1 " + CONSUMED,
+        "In jit, argument 0 " + CONSUMED,
     ),
     "gamma": (
         after(*2 * [lambda k: random.gamma(k, 2.0)]),

@@ -172,7 +172,7 @@ def test_a_jitted_dropout_is_one_kernel():
         (lambda: KEYS == 1, TypeError, "key<fry> is not a type of numbers"),
         (lambda: words(KEYS[0]) == KEYS, TypeError, "is not a type of numbers"),
         (lambda: lax.eq(KEYS, np.uint32(1)), TypeError, "got key<fry>, uint32"),
-        (lambda: jnp.zeros(2).astype(KEYS.dtype), ValueError, "from float32 to key<fry"),
+        (lambda: jnp.zeros(2).astype(KEYS.dtype), ValueError, "32 to key<fry>"),
         (lambda: lax.bitcast_convert_type(KEYS, "uint32"), ValueError, "from key<fry>"),
         (lambda: KEYS.view("uint32"), ValueError, "Cannot bitcast.* from key<fry> to"),
         (lambda: lax.cond(KEYS[0], int, int), TypeError, "is of dtype key<fry>: comp"),

@@ -96,7 +96,12 @@ def canonicalize_dtype(dtype):
       dtype: anything that NumPy takes for a dtype; Python's types mean 64 bits.
     """
     dtype = as_dtype(PYTHON_TYPES.get(dtype, dtype) if type(dtype) is type else dtype)
-    return NARROW[dtype] if dtype in NARROW and not config.jax_enable_x64 else dtype
+    return dtype if is_in_force(dtype) else NARROW[dtype]
+
+
+def is_in_force(dtype):
+    """Return whether new numbers can have a NumPy dtype: 64 bits by a switch only."""
+    return dtype not in NARROW or config.jax_enable_x64
 
 
 def is_float(dtype):

@@ -28,7 +28,7 @@ def convert(xp, x, new_dtype, weak_type=False):
 
 
 def convertible(dtype, new_dtype, name="convert_element_type"):
-    """Return `new_dtype`; raise a ValueError if one of the two is no type of numbers."""
+    """Return `new_dtype`; raise a ValueError if just one is a type of numbers."""
     if (dtype.names or new_dtype.names) and dtype != new_dtype:
         raise ValueError(
             f"Cannot {name} from {name_of(dtype)} to {name_of(new_dtype)}: only one of "

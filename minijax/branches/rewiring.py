@@ -13,7 +13,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
-from minijax.arrays.dtypes import EXTENDED
+from minijax.arrays.dtypes import EXTENDED, is_in_force
 from minijax.batching.rules import insert_axis, move_axis, vmap_rules
 from minijax.core import Primitive
 from minijax.forgetting.programs import (
@@ -129,6 +129,8 @@ def place_axis(x, dim, place, size):
 
 def zeros(aval):
     """Return the zeros of an abstract value; a scalar needs no operation."""
+    if not is_in_force(aval.dtype):
+        return lax.full(aval.shape, 0, aval.dtype)
     zero = np.zeros((), aval.dtype)[()]
     zero = zero.item() if aval.weak_type else zero
     zero = lax.broadcast_in_dim(zero, aval.shape, ()) if aval.shape else zero

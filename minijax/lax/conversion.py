@@ -7,6 +7,7 @@ Reference: ``jax.lax.convert_element_type``.
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import is_python_scalar, typeof
+from minijax.arrays.dtypes import is_in_force
 from minijax.arrays.lattice import common_type
 from minijax.arrays.numerics import convert, convertible, literal_of, warn_of_lost_parts
 from minijax.core import Primitive
@@ -32,7 +33,7 @@ def astype(operand, new_dtype, weak_type=False):
     aval = typeof(operand)
     if (aval.dtype, aval.weak_type) == (new_dtype, weak_type):
         return operand
-    if is_python_scalar(operand):
+    if is_python_scalar(operand) and is_in_force(new_dtype):
         return literal_of(operand, aval.dtype, new_dtype, weak_type)
     warn_of_lost_parts(aval.dtype, new_dtype)
     [result] = convert_element_type_p.bind(
