@@ -18,6 +18,8 @@ from minijax.arrays.dtypes import kind_of, name_of
 def convert(xp, x, new_dtype, weak_type=False):
     """Convert a buffer; floats beyond an integer type become its nearest end."""
     x = x.real if x.dtype.kind == "c" and new_dtype.kind != "c" else x
+    if x.dtype.char == "d" and kind_of(new_dtype) == "h":
+        x = x.astype(np.float32)  # XLA rounds twice
     if kind_of(x.dtype) not in "hf" or kind_of(new_dtype) not in "iu":
         return x.astype(new_dtype)
     ends, wide = np.iinfo(new_dtype), x.astype(np.float64)
