@@ -137,7 +137,7 @@ def _gamma_slope(sample, a, log_space):
     if not log_space:
         return random_gamma_grad(a, sample)
     number, tiny = lax.exp(sample), lax.full_like(a, jnp.finfo(a.dtype).tiny)
-    number = lax.select(number == 0, tiny, number)  # exp(-200) is 0 in float32
+    number = lax.select(jnp.equal(number, 0), tiny, number)  # exp(-200) is 0 in float32
     return random_gamma_grad(a, number) / number
 
 
