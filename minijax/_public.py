@@ -642,8 +642,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "expm1_p": "minijax.lax.elementwise",
         "fft": "minijax.numpy.fft.fourier",
         "fft_p": "minijax.compositions.lax_arrangements",
-        "fillers": "minijax.lax.creation",
-        "filling": "minijax.lax.creation",
         "floor": "minijax.lax.elementwise",
         "floor_p": "minijax.lax.elementwise",
         "fori_loop": "minijax.scans.loops",

@@ -103,8 +103,6 @@ from minijax.lax.creation import bitcast_convert_type_p as bitcast_convert_type_
 from minijax.lax.creation import broadcasted_iota as broadcasted_iota
 from minijax.lax.creation import convert_element_type as convert_element_type
 from minijax.lax.creation import copy_p as copy_p
-from minijax.lax.creation import fillers as fillers
-from minijax.lax.creation import filling as filling
 from minijax.lax.creation import full as full
 from minijax.lax.creation import full_like as full_like
 from minijax.lax.creation import iota as iota
