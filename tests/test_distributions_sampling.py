@@ -166,6 +166,22 @@ def test_derivatives_of_gamma():
     assert slopes.shape == (3,) and bool((slopes > 0).all())
 
 
+def test_derivatives_in_small_shapes():
+    """There a gamma number is 0 in float32, and its logarithm is about log(u) / a."""
+    shapes = jnp.array([1e-30, 0.001, 0.003, 0.01, 0.05])
+    found = vmap(grad(lambda a: random.loggamma(KEY, a)))(shapes)
+    expected = -vmap(lambda a: random.loggamma(KEY, a))(shapes) / shapes
+    np.testing.assert_allclose(found[3:], expected[3:], rtol=0.2)
+    assert bool(jnp.isfinite(found[1:]).all())
+    for sampler in (
+        lambda a: random.beta(KEY, a, 0.7),
+        lambda a: random.dirichlet(KEY, jnp.stack([a, 1 + a]))[0],
+        lambda a: random.chisquare(KEY, a),
+        lambda a: random.f(KEY, a, 3.0),
+    ):
+        assert bool(jnp.isfinite(vmap(grad(sampler))(shapes[1:])).all())
+
+
 def test_shapes_and_dtypes():
     assert random.pareto(KEY, jnp.ones((3, 1)), (3, 2)).shape == (3, 2)
     assert random.beta(KEY, jnp.ones((3, 1)), jnp.ones(2)).shape == (3, 2)

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from minijax import lax
+from minijax import lax, make_jaxpr
 from minijax.arrays.array import ArrayImpl, asarray_impl
 from minijax.arrays.settings import enable_x64
+from minijax.jitting.compilation import compiled
 from minijax.lax.conversion import astype
 from tests import array_cases as cases
+from tests.backends_here import HERE
 
 
 def test_floats_stop_at_the_ends_of_integers():
@@ -29,6 +31,18 @@ def test_wide_integers():
         assert [*signed] == [2**63 - 1, -(2**63), 2**63 - 1, 2**63 - 1]
         unsigned = np.asarray(lax.convert_element_type(x, "uint64"))
         assert [*unsigned] == [2**63, 0, 2**64 - 1, 2**64 - 1]
+
+
+@pytest.mark.parametrize("backend", [None, *HERE])
+def test_doubles_become_halves_by_way_of_floats(backend):
+    """As in XLA: 1 + 2**-11 + 2**-30 is rounded to a half, and then to the even one."""
+    with enable_x64():
+        x = np.float64([1 + 2**-11 + 2**-30, 1 + 2**-11 + 2**-20, 0.1])
+        convert = lambda x: lax.convert_element_type(x, "float16")  # noqa: E731
+        program = make_jaxpr(convert)(x)
+        found = convert(x) if backend is None else compiled(program, backend)(x)[0]
+    np.testing.assert_array_equal(found, x.astype("float32").astype("float16"))
+    assert float(found[0]) == 1
 
 
 def test_integers_wrap_around():

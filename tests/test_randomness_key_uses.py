@@ -4,7 +4,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import grad, jit, lax, random, vmap
+from minijax import checkpoint, grad, jit, lax, random, vmap
 from minijax.errors import KeyReuseError
 from minijax.random import normal, split, uniform
 
@@ -46,6 +46,15 @@ def split_step(k, _):
     return k, normal(rest)
 
 
+def made(seed):
+    """Return the sum of two numbers drawn with one key, which is made here."""
+    return twice(random.key(seed))
+
+
+def weighted(w, k):
+    return jnp.sin(w * uniform(k))
+
+
 def closed_over(loop):
     def run():
         k = key()
@@ -84,6 +93,12 @@ PASSES = {
         )[1].sum()
     )(1.0),
     "grad of jit": lambda: grad(jit(lambda w, k: w * normal(k)))(1.0, key()),
+    "made in jit": lambda: jit(lambda s: uniform(random.key(s)))(0),
+    "made in scan": lambda: lax.scan(
+        lambda c, s: (c + uniform(random.key(s)), None), 0.0, jnp.arange(3)
+    ),
+    "jit of grad of checkpoint": lambda: jit(grad(checkpoint(weighted)))(1.0, key()),
+    "grad of jit of checkpoint": lambda: grad(jit(checkpoint(weighted)))(1.0, key()),
 }
 PASSED = "Previously-consumed key passed to "
 CONSUMED = "is already consumed."
@@ -150,6 +165,39 @@ FAILS = {
     "after a branch": (
         after(lambda k: lax.cond(True, normal, lambda k: 0.0, k)),
         PASSED + "jit-compiled function at index 0",
+    ),
+    "made in jit": (lambda: jit(made)(0), "In jit, argument 0 " + CONSUMED),
+    "made of words": (
+        lambda: jit(lambda k: twice(random.wrap_key_data(k)))(random.PRNGKey(0)),
+        "In jit, argument 0 " + CONSUMED,
+    ),
+    "made in jit of grad": (
+        lambda: jit(grad(lambda x: x * made(0)))(1.0),
+        "In jit, argument 0 " + CONSUMED,
+    ),
+    "made in grad of jit": (
+        lambda: grad(jit(lambda x: x * made(0)))(1.0),
+        "In jit, argument 0 " + CONSUMED,
+    ),
+    "made in jit of checkpoint": (
+        lambda: jit(checkpoint(lambda x: x * made(0)))(1.0),
+        "In jit, argument 0 " + CONSUMED,
+    ),
+    "made in scan": (
+        lambda: lax.scan(lambda c, _: (c + made(0), None), 0.0, length=2),
+        "In jit, argument 0 " + CONSUMED,
+    ),
+    "made in while": (
+        lambda: lax.while_loop(lambda c: c < 1, lambda c: c + 1 + 0 * made(0), 0.0),
+        "In jit, argument 0 " + CONSUMED,
+    ),
+    "made in a branch": (
+        lambda: lax.cond(True, made, lambda s: 0.0, 0),
+        "In jit, argument 0 " + CONSUMED,
+    ),
+    "used, and again by a checkpoint": (
+        lambda: jit(lambda k: normal(k) + grad(checkpoint(weighted))(1.0, k))(key()),
+        "In jit, argument 0 " + CONSUMED,
     ),
     "gamma": (
         after(*2 * [lambda k: random.gamma(k, 2.0)]),

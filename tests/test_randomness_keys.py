@@ -172,6 +172,18 @@ def test_a_jitted_dropout_is_one_kernel():
         (lambda: KEYS == 1, TypeError, "key<fry> is not a type of numbers"),
         (lambda: words(KEYS[0]) == KEYS, TypeError, "is not a type of numbers"),
         (lambda: lax.eq(KEYS, np.uint32(1)), TypeError, "got key<fry>, uint32"),
+        (lambda: jnp.zeros(2).astype(KEYS.dtype), ValueError, "32 to key<fry>"),
+        (lambda: lax.bitcast_convert_type(KEYS, "uint32"), ValueError, "from key<fry>"),
+        (lambda: KEYS.view("uint32"), ValueError, "Cannot bitcast.* from key<fry> to"),
+        (lambda: lax.cond(KEYS[0], int, int), TypeError, "is of dtype key<fry>: comp"),
+        (lambda: jnp.ones(3)[KEYS[0]], TypeError, "indexer with type key<fry>"),
+        (lambda: jnp.logical_not(KEYS), TypeError, "dtype key<fry> is not a valid"),
+        (lambda: jnp.nonzero(KEYS), TypeError, "dtype key<fry> is not a valid"),
+        (lambda: KEYS @ KEYS, TypeError, "key<fry> is not a type of numbers"),
+        (lambda: jnp.max(KEYS), TypeError, "max does not accept dtype key<fry>"),
+        (lambda: KEYS.min(), TypeError, "min does not accept dtype key<fry>"),
+        (lambda: jnp.sin(KEYS), TypeError, "key<fry> is not a type of numbers"),
+        (lambda: grad(id)(KEYS[0]), TypeError, "but got key<fry> for"),
         (lambda: np.asarray(KEYS), TypeError, "key<fry> cannot be converted to a Num"),
         (lambda: random.split(KEYS), ValueError, r"split accepts a single key.*\(6,\)"),
         (lambda: random.uniform(3), TypeError, "invalid PRNG key data.*Got 3"),
@@ -196,6 +208,42 @@ def test_a_jitted_dropout_is_one_kernel():
 def test_refusals(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+CONVERSIONS = {
+    "astype": lambda k: k.astype("uint32"),
+    "asarray": lambda k: jnp.asarray(k, "int32"),
+    "array": lambda k: jnp.array(k, "float32"),
+    "lax": lambda k: lax.convert_element_type(k, "float32"),
+    "bool": lambda k: jnp.astype(k, bool),
+    "any": jnp.any,
+    "all": jnp.all,
+}
+
+
+@pytest.mark.parametrize("name", CONVERSIONS)
+@pytest.mark.parametrize("wrap", [lambda f: f, minijax.jit, vmap])
+def test_keys_become_no_numbers(name, wrap):
+    with pytest.raises(ValueError, match="convert_element_type from key<fry> to"):
+        wrap(CONVERSIONS[name])(KEYS)
+    same = wrap(lambda k: k.astype(k.dtype))(KEYS)
+    assert bool((same == KEYS).all())
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, minijax.jit, vmap])
+def test_keys_from_nothing(wrap):
+    """As JAX's: both words of each are the number that fills the array."""
+    for call, word in (
+        (jnp.zeros_like, 0),
+        (jnp.empty_like, 0),
+        (jnp.ones_like, 1),
+        (lambda k: lax.full_like(k, 5), 5),
+        (lambda k: jnp.full(k.shape, 3, k.dtype), 3),
+        (lambda k: jnp.zeros(k.shape, k.dtype), 0),
+    ):
+        np.testing.assert_array_equal(words(wrap(call)(KEYS)), np.full((6, 2), word))
+    first = jnp.full_like(KEYS, KEYS[0])
+    assert bool((first == KEYS[0]).all())
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])

@@ -5,11 +5,14 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import (
+    checkpoint,
+    enable_x64,
     grad,
     hessian,
     jacfwd,
     jacobian,
     jacrev,
+    jit,
     jvp,
     lax,
     linear_transpose,
@@ -195,3 +198,57 @@ def test_tolerances_by_dtype(monkeypatch):
     for tolerance in (None, {}, {np.float64: 10.0}, {jnp.float32: 1e-6}, 1e-6):
         with pytest.raises(AssertionError, match="rev disagrees"):
             check(tolerance, tolerance)
+
+
+def sum_of_cubes(x):
+    return (x**3).sum()
+
+
+WIDE = {  # of an array of float64, while new numbers have 32 bits
+    "grad": (grad(lambda x: (x * x).sum()), 4.0),
+    "grad of a power": (grad(sum_of_cubes), 12.0),
+    "jit of grad": (jit(grad(lambda x: jnp.sin(x).sum())), np.cos(2.0)),
+    "grad of jit": (grad(jit(lambda x: jnp.log(x).sum())), 0.5),
+    "grad of checkpoint": (grad(checkpoint(sum_of_cubes)), 12.0),
+    "grad of a mean": (grad(jnp.mean), 0.5),
+    "grad of an extreme": (grad(jnp.max), 1.0),
+    "grad of a norm": (grad(jnp.linalg.norm), 2 / np.sqrt(4 + 1 / 9)),
+    "grad of a scan": (
+        grad(lambda x: lax.scan(lambda c, v: (c * v, None), x[1], x)[0]),
+        4.0 / 3,
+    ),
+    "hessian": (lambda x: hessian(sum_of_cubes)(x)[1], 12.0),
+    "jit of hessian": (lambda x: jit(hessian(sum_of_cubes))(x)[1], 12.0),
+    "jacrev": (lambda x: jacrev(lambda x: x * x)(x)[1], 4.0),
+    "jacfwd": (lambda x: jacfwd(jnp.sin)(x)[1], np.cos(2.0)),
+    "vmap of grad": (vmap(grad(lambda x: jnp.sin(x) * x)), np.sin(2) + 2 * np.cos(2)),
+    "jvp": (lambda x: jvp(jnp.sin, (x,), (jnp.ones_like(x),))[1], np.cos(2.0)),
+    "mean": (lambda x: jnp.mean(x) * jnp.ones_like(x), 7 / 6),
+    "var": (lambda x: jnp.var(x) * jnp.ones_like(x), 25 / 36),
+    "ones": (jit(jnp.ones_like), 1.0),
+    "zeros": (jnp.zeros_like, 0.0),
+    "full": (lambda x: lax.full_like(x, 0.25), 0.25),
+    "linspace": (lambda x: jnp.linspace(x[0], x[1], 3)[1:], 2.0),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_64_bits_of_before(name):
+    function, expected = WIDE[name]
+    with enable_x64(True):
+        x = jnp.array([1 / 3, 2.0])
+    with enable_x64(False):
+        result = function(x)
+    assert result.dtype == np.float64
+    np.testing.assert_allclose(np.asarray(result)[1], expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("x", [1.0, np.float32(1)])
+def test_jacobians_are_as_weak_as_what_they_are_of(x):
+    """As JAX's: `jacfwd` as the result, `jacrev` as the argument."""
+    for function in (lambda x: 1.0, lambda x: jnp.sin(2.0)):
+        assert jacfwd(function)(x).weak_type
+        assert jacrev(function)(x).weak_type == isinstance(x, float)
+    assert not jacfwd(lambda x: jnp.float32(2))(x).weak_type
+    assert hessian(lambda x: x)(x).weak_type == isinstance(x, float)
+    assert jacrev(lambda x: 1.0, allow_int=True)(1).weak_type

@@ -96,7 +96,12 @@ def canonicalize_dtype(dtype):
       dtype: anything that NumPy takes for a dtype; Python's types mean 64 bits.
     """
     dtype = as_dtype(PYTHON_TYPES.get(dtype, dtype) if type(dtype) is type else dtype)
-    return NARROW[dtype] if dtype in NARROW and not config.jax_enable_x64 else dtype
+    return dtype if is_in_force(dtype) else NARROW[dtype]
+
+
+def is_in_force(dtype):
+    """Return whether new numbers can have a NumPy dtype: 64 bits by a switch only."""
+    return dtype not in NARROW or config.jax_enable_x64
 
 
 def is_float(dtype):
@@ -133,7 +138,7 @@ def check_dtype(dtype, name):
       TypeError: if there are no arrays of this dtype.
     """
     canonical = canonicalize_dtype(dtype)
-    if canonical not in DTYPES and canonical != float0:
+    if canonical not in DTYPES and canonical != float0 and canonical not in EXTENDED:
         raise TypeError(
             f"{name} was asked for dtype {dtype!r}; arrays hold numbers and bools: "
             + ", ".join(map(str, DTYPES))
@@ -162,7 +167,8 @@ def dtype_of_numbers(x):
         )
     if x.dtype not in DTYPES and x.dtype != float0:
         known = ", ".join(map(str, DTYPES))
-        raise TypeError(f"dtype {x.dtype} is not a valid array type, of {known}.")
+        name = EXTENDED.get(x.dtype, x.dtype)
+        raise TypeError(f"dtype {name} is not a valid array type, of {known}.")
     return canonicalize_dtype(x.dtype)
 
 

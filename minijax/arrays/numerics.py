@@ -12,12 +12,14 @@ import numpy as np
 
 from minijax.arrays.checks import free_axes, sizes
 from minijax.arrays.complex_numbers import divide_inexact, running_logarithms
-from minijax.arrays.dtypes import kind_of
+from minijax.arrays.dtypes import kind_of, name_of
 
 
 def convert(xp, x, new_dtype, weak_type=False):
     """Convert a buffer; floats beyond an integer type become its nearest end."""
     x = x.real if x.dtype.kind == "c" and new_dtype.kind != "c" else x
+    if x.dtype.char == "d" and kind_of(new_dtype) == "h":
+        x = x.astype(np.float32)  # XLA rounds twice
     if kind_of(x.dtype) not in "hf" or kind_of(new_dtype) not in "iu":
         return x.astype(new_dtype)
     ends, wide = np.iinfo(new_dtype), x.astype(np.float64)
@@ -25,6 +27,17 @@ def convert(xp, x, new_dtype, weak_type=False):
     whole = xp.where(inside, wide, 0).astype(new_dtype)
     whole = xp.where(wide >= ends.max, new_dtype.type(ends.max), whole)
     return xp.where(wide <= ends.min, new_dtype.type(ends.min), whole)
+
+
+def convertible(dtype, new_dtype, name="convert_element_type"):
+    """Return `new_dtype`; raise a ValueError if just one is a type of numbers."""
+    if (dtype.names or new_dtype.names) and dtype != new_dtype:
+        raise ValueError(
+            f"Cannot {name} from {name_of(dtype)} to {name_of(new_dtype)}: only one of "
+            "them is a type of numbers. Keys are read by minijax.random.key_data, and "
+            "made by minijax.random.key."
+        )
+    return new_dtype
 
 
 def warn_of_lost_parts(dtype, new_dtype):

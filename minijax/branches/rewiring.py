@@ -13,6 +13,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.dtypes import EXTENDED, is_in_force
 from minijax.batching.rules import insert_axis, move_axis, vmap_rules
 from minijax.core import Primitive
 from minijax.forgetting.programs import (
@@ -128,6 +129,8 @@ def place_axis(x, dim, place, size):
 
 def zeros(aval):
     """Return the zeros of an abstract value; a scalar needs no operation."""
+    if not is_in_force(aval.dtype):
+        return lax.full(aval.shape, 0, aval.dtype)
     zero = np.zeros((), aval.dtype)[()]
     zero = zero.item() if aval.weak_type else zero
     zero = lax.broadcast_in_dim(zero, aval.shape, ()) if aval.shape else zero
@@ -237,13 +240,9 @@ def fill_slots(known, count, sources, slots, places):
     return stage(program, known.in_avals)
 
 
-# From dtypes that have no zero to functions from a `ShapedArray` to some value of it.
-fillers: dict = {}
-
-
 def _empty(aval):
-    if aval.dtype in fillers:
-        return fillers[aval.dtype](aval)
+    if aval.dtype in EXTENDED:
+        return lax.full(aval.shape, 0, aval.dtype)
     [scalar] = empty_p.bind(dtype=aval.dtype)
     return lax.broadcast_in_dim(scalar, aval.shape, ()) if aval.shape else scalar
 

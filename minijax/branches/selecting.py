@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import name_of
 from minijax.callbacks.debugging import debug_callback_p, debug_print_p
 from minijax.core import Tracer
 from minijax.forgetting.programs import effect_rules
@@ -53,7 +54,8 @@ def as_predicate(pred):
             "hold, jnp.all and jnp.any."
         )
     if aval.dtype.kind not in "biuf":
-        raise TypeError(f"cond: no predicate is of dtype {aval.dtype}: compare it.")
+        name = name_of(aval.dtype)
+        raise TypeError(f"cond: no predicate is of dtype {name}: compare it.")
     return pred if aval.dtype.kind == "b" else pred != 0
 
 

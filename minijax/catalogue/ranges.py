@@ -124,9 +124,10 @@ def linspace(
 def _samples(start, stop, num, steps):
     if steps < 1:
         return lax.slice_in_dim(start, 0, num)
-    place = lax.div(lax.iota(start.dtype, steps), np.asarray(steps, start.dtype))
+    place = as_type(lax.iota(start.dtype, steps), start.dtype)
+    place = lax.div(place, as_type(steps, start.dtype))
     place = reshape(place, (steps,) + (1,) * (start.ndim - 1))
-    rest = lax.sub(np.asarray(1, start.dtype), place)
+    rest = lax.sub(as_type(1, start.dtype), place)
     samples = lax.add(lax.mul(start, rest), lax.mul(stop, place))
     return samples if steps == num else lax.concatenate([samples, stop], 0)
 
@@ -134,7 +135,7 @@ def _samples(start, stop, num, steps):
 def _distance(start, stop, steps):
     if steps < 1:
         return as_array(np.asarray(np.nan, start.dtype))
-    steps = np.asarray(steps, start.dtype)
+    steps = as_type(steps, start.dtype)
     return lax.squeeze(lax.div(lax.sub(stop, start), steps), (0,))
 
 

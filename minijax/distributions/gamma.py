@@ -136,8 +136,8 @@ transpose_rules.reasons[random_gamma_p] = "It is not linear in its shape."
 def _gamma_slope(sample, a, log_space):
     if not log_space:
         return random_gamma_grad(a, sample)
-    tiny = lax.full_like(a, jnp.finfo(a.dtype).tiny)
-    number = lax.select(sample == 0, tiny, lax.exp(sample))
+    number, tiny = lax.exp(sample), lax.full_like(a, jnp.finfo(a.dtype).tiny)
+    number = lax.select(jnp.equal(number, 0), tiny, number)  # exp(-200) is 0 in float32
     return random_gamma_grad(a, number) / number
 
 

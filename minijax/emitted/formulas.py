@@ -5,7 +5,7 @@
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.dtypes import is_inexact
+from minijax.arrays.dtypes import is_inexact, kind_of
 from minijax.emitted.elementwise import add_rules, expression
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
@@ -94,6 +94,8 @@ def _convert(writer, eqn, x):
         return x
     if is_inexact(old) and new.kind in "iu":
         return None
+    if old.char in "dD" and kind_of(new) == "h":
+        return None  # it is rounded twice
     part = f"{x}.real" if old.kind == "c" and new.kind != "c" else x
     return f"{part}.astype({writer.dtype(new)})"
 

@@ -191,7 +191,7 @@ def mean_of_winners(x_dot, z, x, axes):
     """Return the mean of `x_dot` where the elements of `x` attain the extreme `z`."""
     shape = [1 if i in axes else size for i, size in enumerate(typeof(x).shape)]
     attained = lax.eq(x, lax.reshape(z, shape))
-    share = lax.convert_element_type(attained, typeof(x).dtype)
+    share = astype(attained, typeof(x).dtype)
     count = lax.reduce_sum(share, axes)
     return lax.div(lax.reduce_sum(lax.mul(x_dot, share), axes), count)
 

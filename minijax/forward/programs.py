@@ -5,8 +5,6 @@
 The derivative of the product is the derivative of this program.
 """
 
-import numpy as np
-
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.forward.rules import jvp_rules
@@ -23,7 +21,7 @@ def product(x, axes):
     aval = typeof(x)
     if aval.size == 0:
         kept = [size for i, size in enumerate(aval.shape) if i not in axes]
-        return lax.full(kept, np.asarray(1, aval.dtype))
+        return lax.full(kept, 1, aval.dtype)
     for axis in axes:
         while (size := typeof(x).shape[axis]) > 1:
             half = size // 2

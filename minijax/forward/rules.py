@@ -15,7 +15,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
-from minijax.arrays.dtypes import float0, is_inexact
+from minijax.arrays.dtypes import float0, is_in_force, is_inexact
 from minijax.core import RuleTable
 from minijax.lax.elementwise import add_any
 
@@ -54,7 +54,7 @@ def partials_rule(primitive, *partials):
 def constant_like(x, value):
     """Return one number in the shape and dtype of `x`; a scalar needs no operation."""
     aval = typeof(x)
-    if aval.shape:
+    if aval.shape or not is_in_force(aval.dtype):
         return lax.full_like(x, value)
     scalar = np.asarray(value, aval.dtype)
     return scalar.item() if aval.weak_type else scalar

@@ -15,6 +15,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import is_in_force
 from minijax.core import (
     Trace,
     Tracer,
@@ -102,7 +103,8 @@ def converted_literal(eqn):
     if eqn.primitive is not lax.convert_element_type_p:
         return None
     [operand] = eqn.invars
-    if not isinstance(operand, Literal):
+    stays = not is_in_force(eqn.params["new_dtype"])  # read again, it would be narrower
+    if stays or not isinstance(operand, Literal):
         return None
     [result] = impl_rules[eqn.primitive](operand.val, **eqn.params)
     return computed_literal(result)

@@ -44,7 +44,7 @@ def _check_sizes(kind, lhs, rhs, lhs_axes, rhs_axes):
 
 
 def _common_dtype(lhs, rhs):
-    if lhs.dtype == rhs.dtype:
+    if lhs.dtype == rhs.dtype and not lhs.dtype.names:
         return lhs.dtype
     return from_node(join(lattice_node(lhs.dtype), lattice_node(rhs.dtype)))[0]
 

@@ -7,14 +7,17 @@ Reference: ``jax.lax.convert_element_type``.
 
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import is_python_scalar, typeof
+from minijax.arrays.dtypes import is_in_force
 from minijax.arrays.lattice import common_type
-from minijax.arrays.numerics import convert, literal_of, warn_of_lost_parts
+from minijax.arrays.numerics import convert, convertible, literal_of, warn_of_lost_parts
 from minijax.core import Primitive
 
 convert_element_type_p = Primitive("convert_element_type")
 primitive_rules(
     convert_element_type_p,
-    lambda x, new_dtype, weak_type: [x.update(dtype=new_dtype, weak_type=weak_type)],
+    lambda x, new_dtype, weak_type: [
+        x.update(dtype=convertible(x.dtype, new_dtype), weak_type=weak_type)
+    ],
     convert,
 )
 
@@ -30,7 +33,7 @@ def astype(operand, new_dtype, weak_type=False):
     aval = typeof(operand)
     if (aval.dtype, aval.weak_type) == (new_dtype, weak_type):
         return operand
-    if is_python_scalar(operand):
+    if is_python_scalar(operand) and is_in_force(new_dtype):
         return literal_of(operand, aval.dtype, new_dtype, weak_type)
     warn_of_lost_parts(aval.dtype, new_dtype)
     [result] = convert_element_type_p.bind(

@@ -21,7 +21,7 @@ from minijax.arrays.checks import (
 )
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import convert, fitting
+from minijax.arrays.numerics import convert, convertible, fitting
 from minijax.arrays.transfer import device_put, placed
 from minijax.core import Array, Primitive
 from minijax.lax.broadcasting import broadcast_in_dim
@@ -66,6 +66,7 @@ bitcast_convert_type_p = Primitive("bitcast_convert_type")
 
 
 def _bitcast_shape(x, new_dtype):
+    convertible(x.dtype, new_dtype, "bitcast_convert_type")
     old, new = x.dtype.itemsize, new_dtype.itemsize
     if old < new and x.shape[-1:] != (new // old,):
         raise ValueError(
@@ -158,6 +159,17 @@ def iota(dtype: Any, size: int) -> Array:
     return broadcasted_iota(dtype, (size,), 0)
 
 
+# From dtypes of what is no number to functions that make one element of a number.
+fillers: dict = {}
+
+
+def filling(value, dtype, weak_type):
+    """Return a scalar to fill an array of a dtype with."""
+    if dtype in fillers and is_python_scalar(value):
+        return fillers[dtype](value)
+    return astype(wrapped(value, dtype), dtype, weak_type)
+
+
 def full(
     shape: Any, fill_value: ArrayLike, dtype: Any = None, *, sharding: Any = None
 ) -> Array:
@@ -179,7 +191,7 @@ def full(
     weak_type = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
     shape = shape if hasattr(shape, "__iter__") else (shape,)
-    value = astype(wrapped(fill_value, dtype), dtype, weak_type)
+    value = filling(fill_value, dtype, weak_type)
     return placed("full", broadcast_in_dim(value, shape, ()), sharding)
 
 
@@ -197,7 +209,7 @@ def full_like(
     aval = typeof(x)
     weak_type = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
-    value = astype(wrapped(fill_value, dtype), dtype, weak_type)
+    value = filling(fill_value, dtype, weak_type)
     value = _beside(value, x) if shape is None else value
     shape = aval.shape if shape is None else shape
     if sharding is None and shape == aval.shape and _is_in_parts(x):

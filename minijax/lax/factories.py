@@ -24,7 +24,7 @@ from minijax.arrays.checks import (
     shared_aval,
     without,
 )
-from minijax.arrays.dtypes import canonicalize_dtype, kind_of
+from minijax.arrays.dtypes import canonicalize_dtype, is_in_force, kind_of
 from minijax.core import Array, Primitive
 from minijax.lax.conversion import astype
 from minijax.typing import ArrayLike
@@ -107,6 +107,8 @@ def _literal(x, aval):
     accepts = next(SCALAR_FITS[kind] for kind in SCALAR_FITS if isinstance(x, kind))
     if kind_of(aval.dtype) not in accepts or typeof(x).dtype == aval.dtype:
         return x
+    if not is_in_force(aval.dtype):
+        return astype(x, aval.dtype, aval.weak_type)
     literal = np.asarray(x, aval.dtype)
     return literal.item() if aval.weak_type else literal
 

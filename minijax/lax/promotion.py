@@ -15,12 +15,14 @@ import numpy as np
 from minijax.arrays.array import asarray_impl
 from minijax.arrays.avals import PYTHON_SCALARS, typeof
 from minijax.arrays.dtypes import (
+    EXTENDED,
     NARROW,
     PYTHON_OF_NODE,
     PYTHON_TYPES,
     from_node,
     is_inexact,
     lattice_node,
+    name_of,
 )
 from minijax.arrays.interchange import refuse_promise
 from minijax.arrays.lattice import common_type as common_type
@@ -58,6 +60,8 @@ def to_inexact_dtype(dtype):
     """Return the float dtype in which functions of integers of a dtype are computed."""
     if is_inexact(dtype):
         return dtype
+    if dtype in EXTENDED:
+        raise TypeError(f"dtype {name_of(dtype)} is not a type of numbers")
     return np.dtype("float64" if dtype.itemsize == 8 else "float32")
 
 

@@ -20,8 +20,7 @@ from minijax.arrays.interchange import promised
 from minijax.arrays.transfer import placed
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
-from minijax.lax.creation import _beside
-from minijax.lax.creation import wrapped as as_wrapped
+from minijax.lax.creation import _beside, filling
 from minijax.lax.promotion import check_arraylike, common_type, is_arraylike
 from minijax.numpy.shapes import arraylike, as_shape
 from minijax.operators.operands import as_array, as_bool, kind, stretch
@@ -205,7 +204,7 @@ def full(
     aval = typeof(fill_value)
     weak_type = dtype is None and aval.weak_type and device is None  # as in JAX
     dtype = aval.dtype if dtype is None else check_dtype(dtype, "full")
-    value = as_type(as_wrapped(fill_value, dtype), dtype, weak_type)
+    value = filling(fill_value, dtype, weak_type)
     result = as_array(stretch(value, as_shape(shape)))
     return placed("full", result, device, out_sharding)
 
@@ -275,7 +274,7 @@ def full_like(
     like = like if hasattr(like, "shape") and hasattr(like, "dtype") else typeof(like)
     weak_type = dtype is None and getattr(like, "weak_type", False)
     dtype = like.dtype if dtype is None else check_dtype(dtype, "full_like")
-    value = as_type(as_wrapped(promised(fill_value), dtype), dtype, weak_type)
+    value = filling(promised(fill_value), dtype, weak_type)
     value = _beside(value, a) if shape is None else value
     shape = like.shape if shape is None else as_shape(shape)
     result = as_array(stretch(value, shape))

@@ -102,7 +102,8 @@ def extreme(name, a, axis=None, out=None, keepdims=False, initial=None, where=No
     if initial is None and where is not None:
         check_arraylike(name, where)
         raise ValueError(f"{name} has no identity: with where, pass initial too")
-    a = masked(a, where, np.asarray(last(a.dtype)).item())
+    if where is not None:
+        a = masked(a, where, np.asarray(last(a.dtype)).item())
     return with_initial(combine, initial, fold(function, a, axis, keepdims))
 
 

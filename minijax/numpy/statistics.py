@@ -159,7 +159,8 @@ def var(
     computing, dtype = var_dtype(a, dtype)
     a = as_type(a, computing)
     if mean is None:
-        mean = _mean(a, axis, computing, keepdims=True, where=where)
+        whole = None if is_inexact(computing) else computing
+        mean = _mean(a, axis, whole, keepdims=True, where=where)
     squares = squared_size(lax.sub(a, mean))
     count = number_of(squares, axis, keepdims, where)
     count = lax.sub(count, constant(count, lost))

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.avals import typeof
-from minijax.arrays.dtypes import kind_of
+from minijax.arrays.dtypes import kind_of, name_of
 from minijax.core import Tracer
 from minijax.errors import NonConcreteBooleanIndexError
 from minijax.lax.promotion import is_arraylike
@@ -99,7 +99,7 @@ def refuse(entry):
     if kind_of(aval.dtype) not in "biu":
         raise TypeError(
             "Indexer must have integer or boolean type, got indexer with type "
-            f"{aval.dtype}"
+            f"{name_of(aval.dtype)}"
         )
     if aval.dtype == bool and known_value(entry) is None:
         raise NonConcreteBooleanIndexError(

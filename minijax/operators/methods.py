@@ -10,7 +10,7 @@ Reference: ``jax.Array``.
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.dtypes import check_dtype
+from minijax.arrays.dtypes import check_dtype, name_of
 from minijax.arrays.transfer import device_put
 from minijax.numpy.arithmetic import (
     around,
@@ -132,12 +132,13 @@ def check_width(aval, dtype):
     if not aval.shape and aval.dtype.itemsize != dtype.itemsize:
         raise ValueError(
             "view() of a 0d array is only supported if the itemsize is unchanged, not "
-            f"from {aval.dtype} to {dtype}."
+            f"from {name_of(aval.dtype)} to {name_of(dtype)}."
         )
     if aval.shape and aval.shape[-1] * aval.dtype.itemsize % dtype.itemsize:
         raise ValueError(
             "When changing to a larger dtype, its size must be a divisor of the total "
-            f"size in bytes of the last axis of the array; {dtype} does not fit {aval}."
+            "size in bytes of the last axis of the array; "
+            f"{name_of(dtype)} does not fit {aval}."
         )
 
 

@@ -16,6 +16,7 @@ from minijax.callbacks.debugging import debug_callback_p, debug_print_p
 from minijax.core import RuleTable
 from minijax.distributions.gamma import random_gamma_p
 from minijax.errors import KeyReuseError
+from minijax.forgetting.rematerialisation import remat_p
 from minijax.forgetting.remembering import remembered
 from minijax.own_rules.function_calls import callee_rules
 from minijax.own_rules.stopped_gradients import stop_gradient_p
@@ -220,4 +221,9 @@ def _cond(eqn):
     return Uses(sinks, sources, {out: place + 1 for out, place in both})
 
 
-reuse_rules.update({scan_p: _scan, while_p: _while, cond_p: _cond})
+def _remat(eqn):
+    """What is computed again uses the keys that the first pass has used."""
+    return NOTHING if eqn.params["differentiated"] else _unknown(eqn)
+
+
+reuse_rules.update({scan_p: _scan, while_p: _while, cond_p: _cond, remat_p: _remat})

@@ -35,13 +35,12 @@ def mark_of(keys):
 
 def watch(primitive, args, params, results):
     """Raise a KeyReuseError if an operation uses keys that have been used."""
+    if not config.jax_debug_key_reuse:
+        return
     eqn = JaxprEqn([*args], [*results], primitive, params, user_line())
     callee = callee_rules[primitive](eqn)
     operands = [*args, *(callee.consts if callee else [])]
-    held = any(map(is_key, [*operands, *results]))
-    if not (held and config.jax_debug_key_reuse):
-        return
-    uses = uses_of_eqn(eqn)
+    uses = uses_of_eqn(eqn)  # which raises if a program uses its own keys twice
     for place, mask in uses.sinks.items():
         used, line = mark_of(operands[place])
         if np.any(used & mask):

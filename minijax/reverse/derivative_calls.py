@@ -11,7 +11,8 @@ import functools
 import numpy as np
 
 from minijax.arrays.avals import typeof
-from minijax.arrays.dtypes import is_float, is_inexact
+from minijax.arrays.dtypes import is_float, is_in_force, is_inexact, name_of
+from minijax.lax.conversion import astype
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.call_checks import resolve_argnums
 from minijax.pytrees.operations import treedef_is_leaf
@@ -20,6 +21,8 @@ from minijax.pytrees.operations import treedef_is_leaf
 def unit(x):
     """Return the scalar 1 in the dtype of `x`, and as weak as it."""
     aval = typeof(x)
+    if not is_in_force(aval.dtype):
+        return astype(1.0, aval.dtype, aval.weak_type)
     one = np.ones((), aval.dtype)
     return one.item() if aval.weak_type else one
 
@@ -65,9 +68,9 @@ def check_inputs(call, holomorphic, allow_int):
         elif not (allow_int or is_inexact(dtype)):
             raise TypeError(
                 f"{call.name} requires real- or complex-valued inputs (input dtype "
-                f"that is a sub-dtype of np.inexact), but got {dtype.name} for {name}. "
-                "Pass a float; or set allow_int=True, or use vjp, for a derivative of "
-                "dtype float0."
+                "that is a sub-dtype of np.inexact), but got "
+                f"{name_of(dtype)} for {name}. Pass a float; or set allow_int=True, or "
+                "use vjp, for a derivative of dtype float0."
             )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.batching.rules import insert_axis, move_axis
 from minijax.batching.trace import MappedAxis, vmap_flat
 from minijax.forward.trace import jvp_flat
@@ -46,7 +47,7 @@ def standard_basis(avals):
         return []
     sizes = [aval.size for aval in avals]
     dtype = functools.reduce(promote_types, [aval.dtype for aval in avals])
-    eye = jnp.eye(sum(sizes), dtype=dtype)
+    eye = jnp.eye(sum(sizes), dtype=canonicalize_dtype(dtype))
 
     def unit_vectors(part, aval):
         vectors = lax.reshape(part, (len(eye), *aval.shape))
@@ -84,10 +85,11 @@ def blocks(x, dim, place, avals, shapes, like):
       place: where the mapped axis belongs.
       avals: the abstract values whose basis it was mapped over.
       shapes: the shapes of the blocks.
-      like: the abstract value that has the dtype of the blocks.
+      like: the abstract value that has the dtype of the blocks, and is as weak.
     """
     if x is None or is_float0(x):
-        return [lax.full(shape, 0, like.dtype) for shape in shapes]
+        zero = astype(0, like.dtype, like.weak_type)
+        return [lax.full(shape, zero) for shape in shapes]
     sizes = [aval.size for aval in avals]
     x = insert_axis(x, place, sum(sizes)) if dim is None else move_axis(x, dim, place)
     pieces = split(x, sizes, place)

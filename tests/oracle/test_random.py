@@ -214,6 +214,24 @@ def test_slopes_of_gamma(name):
     np.testing.assert_allclose(*found, rtol=1e-3)
 
 
+@pytest.mark.parametrize("name", ["loggamma", "beta", "dirichlet", "chisquare", "f"])
+def test_slopes_of_small_shapes(name):
+    samplers = {
+        "beta": lambda r, k, a: r.beta(k, a, 0.7),
+        "dirichlet": lambda r, k, a: r.dirichlet(k, a * np.float32([1, 2]))[0],
+        "f": lambda r, k, a: r.f(k, a, 3.0),
+    }
+    draw = samplers.get(name, lambda r, k, a: getattr(r, name)(k, a))
+    found = [
+        m.vmap(m.grad(lambda a: draw(m.random, k, a)))(  # noqa: B023
+            m.numpy.array([0.001, 0.003, 0.01, 0.05, 0.2])
+        )
+        for m, k in zip((minijax, jax), keys(0))
+    ]
+    assert np.isfinite(found[1]).all()
+    np.testing.assert_allclose(*found, rtol=1e-3)
+
+
 @pytest.mark.parametrize("name", ["randint", "gamma", "poisson few", "categorical"])
 def test_samplers_over_keys(name):
     def draws(m, k):
@@ -271,3 +289,26 @@ def test_random_programs_with_keys(block):
             np.testing.assert_allclose(
                 ours, theirs, 1e-3, 1e-3, err_msg=str([seed, *names])
             )
+
+
+@pytest.mark.parametrize("name", ["zeros_like", "empty_like", "ones_like"])
+def test_keys_from_nothing(name):
+    found = [
+        m.random.key_data(wrap(getattr(m.numpy, name))(m.random.split(k)))
+        for m, k in zip((minijax, jax), keys(3))
+        for wrap in (lambda f: f, m.jit)
+    ]
+    for words in found[:-1]:
+        np.testing.assert_array_equal(words, found[-1])
+
+
+def test_keys_become_no_numbers():
+    for m, k in zip((minijax, jax), keys(3)):
+        for call in (
+            lambda k: m.numpy.asarray(k, "uint32"),  # noqa: B023
+            lambda k: m.lax.convert_element_type(k, "float32"),  # noqa: B023
+            lambda k: m.numpy.any(k),  # noqa: B023
+            m.jit(lambda k: k.astype("uint32")),
+        ):
+            with pytest.raises(ValueError, match="convert_element_type from key<fry>"):
+                call(k)
