@@ -34,8 +34,9 @@ def _asked_dtype(dtype):
     if dtype is None:
         raise ValueError("dtype must be specified.")
     if isinstance(dtype, Array):
-        raise ValueError(f"a dtype is asked for, got an array {typeof(dtype)}: use its "
-                         "attribute dtype.")  # fmt: skip
+        raise ValueError(
+            f"a dtype is needed, got an array {typeof(dtype)}: pass its dtype."
+        )
     return canonicalize_dtype(dtype)
 
 
