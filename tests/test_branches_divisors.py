@@ -23,6 +23,9 @@ def test_numbers(dtype, how):
 def test_the_smallest_number():
     least = np.int32(-(2**31))
     assert jnp.gcd(least, np.int32(48)) == np.gcd(least, np.int32(48))
+    for other in range(-128, 128):
+        pair = np.int8(other), np.int8(-128)
+        assert jnp.gcd(*pair) == jnp.gcd(*pair[::-1]) == np.gcd(*pair)
 
 
 def test_only_integers():

@@ -77,3 +77,19 @@ def test_two_traced_integers_are_two_places():
     x, wanted = np.zeros((3, 3), "f4"), np.zeros((3, 3), "f4")
     wanted[1, 2] = 1
     assert np.array_equal(jit(lambda x, i, j: x.at[i, j].set(1.0))(x, 1, 2), wanted)
+
+
+def test_nothing_enters_an_array_without_elements():
+    none, grid = jnp.zeros(0), jnp.zeros((3, 0))
+    rows = jnp.array([True, False, True])
+    for places in ([-1], [0], [-5, 3]):
+        index = jnp.array(places)
+        for name in ("set", "add", "min", "multiply"):
+            enter = lambda x, name=name, i=index: getattr(x.at[i], name)(1.0)  # noqa: E731
+            assert enter(none).shape == jit(enter)(none).shape == (0,)
+        apply = lambda x, i=index: x.at[i].apply(jnp.sin)  # noqa: E731
+        assert apply(none).shape == jit(apply)(none).shape == (0,)
+    for mode in ("clip", "drop", "promise_in_bounds"):
+        updates = grid.at[rows, None, np.int16(1)]
+        assert updates.min(2.0, mode=mode).shape == (3, 0)
+        assert grid.at[jnp.array([0, 1]), jnp.int8(-1)].set(2.0, mode=mode).size == 0

@@ -164,6 +164,8 @@ def test_cost():
         (lambda: jnp.fft.fft(jnp.ones(8), norm="half"), ValueError, "Invalid norm"),
         (lambda: jnp.fft.fft(jnp.ones(8), axis=1), ValueError, "out of bounds"),
         (lambda: jnp.fft.fft([1.0, 2.0]), TypeError, "requires ndarray"),
+        (lambda: dct(jnp.ones((2, 0))), TypeError, r"dct needs at least.*\(2, 0\)"),
+        (lambda: idct(jnp.ones((0, 2)), axis=0), TypeError, r"idct.*axis 0.*\(0, 2\)"),
     ],
 )
 def test_bad_input(call, error, words):

@@ -229,3 +229,43 @@ def test_second_derivatives_of_the_gamma_function():
         points = jnp.array([0.3, 2.5, 40.0, -2.3])
         check_grads(special.digamma, (points,), order=2)
         check_grads(special.betaln, (points[:3], 1.5 * points[2::-1]), order=2)
+
+
+def test_exponential_integrals_of_any_order():
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    u, weights = (nodes + 1) / 2, weights / 2  # t = 1 / u, from 1 to infinity
+    orders = [-2.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 7.5]
+    for n in orders:
+        x = np.array([0.2, 0.5, 0.9, 1.0, 1.1, 2.0, 7.0], "float32")
+        wanted = [(weights * np.exp(-a / u) * u ** (n - 2)).sum() for a in x]
+        np.testing.assert_allclose(special.expn(n, x), wanted, rtol=3e-5)
+        slopes = [-(weights * np.exp(-a / u) * u ** (n - 3)).sum() for a in x]
+        found = vmap(grad(special.expn, 1), (None, 0))(n, x)
+        np.testing.assert_allclose(found, slopes, rtol=3e-5)
+    assert special.expn(2, 0.0) == 1 and special.expn(0.5, 0.0) == np.inf
+
+
+def test_polynomials_and_poles_of_kummer_s_function():
+    for a, b, x, wanted in (
+        (-2.0, -3.0, 2.0, 1 + 4 / 3 + 2 / 3),
+        (-2.0, -3.0, -2.0, 1 - 4 / 3 + 2 / 3),
+        (-1.0, 2.0, -3.0, 1 + 3 / 2),
+        (0.0, -1.0, 2.0, 1),
+        (-3.0, 0.0, 2.0, np.inf),
+    ):
+        np.testing.assert_allclose(special.hyp1f1(a, b, x), wanted, rtol=1e-6)
+    for a, b, x in ((-3.0, -2.0, 2.0), (3.0, -2.0, -2.0), (1.5, -1.0, 0.5)):
+        assert np.isinf(special.hyp1f1(a, b, x))
+
+
+def test_complex_numbers():
+    z = np.array([1 + 2j, -1.5 + 0.1j, 0.5j], "complex64")
+    np.testing.assert_allclose(special.erfcx(z), special.wofz(1j * z), rtol=1e-5)
+    np.testing.assert_allclose(
+        special.erfcx(z.real + 0j).real, special.erfcx(z.real), rtol=1e-5
+    )
+    for name in ("i0", "i0e", "i1", "i1e"):
+        with pytest.raises(TypeError, match=f"{name} does not support complex"):
+            getattr(special, name)(z)
+    with pytest.raises(ValueError, match="loggamma does not support complex"):
+        special.loggamma(z)

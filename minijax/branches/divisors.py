@@ -39,7 +39,8 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     Reference: ``jax.numpy.gcd``.
     """
     pair = tuple(_integers("gcd", x1, x2))
-    return while_loop(lambda pair: (pair[1] != 0).any(), _euclid, pair)[0]
+    found = while_loop(lambda pair: (pair[1] != 0).any(), _euclid, pair)[0]
+    return absolute(found)  # the least integer has no positive one, and leaves a sign
 
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:

@@ -233,15 +233,15 @@ def corrcoef(
 def polyadd(a1: Any, a2: Any) -> Array:
     """Add polynomials whose highest coefficients come first.
 
+    Coefficients may be rows of numbers: the shorter one is added to the last rows.
+
     Reference: ``jax.numpy.polyadd``.
     """
     check_arraylike("polyadd", a1, a2)
     a1, a2 = map(as_array, promote_dtypes(a1, a2))
-    size = builtins.max(a1.shape[0], a2.shape[0])
-    a1, a2 = (
-        lax.pad(p, asarray(0, p.dtype), [(size - p.shape[0], 0, 0)]) for p in (a1, a2)
-    )
-    return a1 + a2
+    short, long = sorted((a1, a2), key=lambda p: p.shape[0])
+    gap = long.shape[0] - short.shape[0]
+    return concatenate([long[:gap], long[gap:] + short])
 
 
 def polysub(a1: Any, a2: Any) -> Array:

@@ -126,13 +126,18 @@ def polyfit(
     found = jnp.linalg.lstsq(powers / sizes, values, rcond)
     fit = (found[0].T / sizes).T
     if full:
-        return (fit, *found[1:], rcond)
+        return (fit, *found[1:], jnp.asarray(_plain(rcond)))
     if not cov:
         return fit
     base = jnp.linalg.inv((powers / sizes).T @ (powers / sizes))
     base = base / jnp.outer(sizes, sizes)
     factor = 1 if cov == "unscaled" else found[1] / (len(places) - deg - 1)
     return fit, (base * factor if axes == 1 else base[:, :, None] * factor)
+
+
+def _plain(number):
+    """Return a number of NumPy as one of Python."""
+    return number.item() if isinstance(number, np.generic) else number
 
 
 def _check_points(x, y, deg):

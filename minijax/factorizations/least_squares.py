@@ -97,7 +97,7 @@ def _lstsq(a, b, rcond, numpy_resid):
     columns = b if b.ndim == 2 else b[:, None]
     (m, n), eps = a.shape, jnp.finfo(a.dtype).eps
     if a.size == 0:
-        s, rank = jnp.zeros(0, a.dtype), jnp.array(0)
+        s, rank = jnp.zeros(0, a.dtype), jnp.zeros((), int)
         x = jnp.zeros((n, columns.shape[1]), a.dtype)
     else:
         u, s, vh = svd(a, full_matrices=False)

@@ -95,7 +95,7 @@ def scattered(enter):
 
     def compute(xp, operand, indices, updates, **params):
         result, windows = operand.copy(), Windows(*params["dimension_numbers"])
-        if not updates.size:
+        if not updates.size or not result.size:
             return result
         sizes = windows.sizes(operand.ndim, updates.shape)
         starts, kept = starts_of(xp, indices, windows.mapped, operand.shape, sizes)

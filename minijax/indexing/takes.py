@@ -284,7 +284,9 @@ def put(
       a: an array.
       ind: integers.
       v: the values; they are repeated if there are fewer.
-      mode: ``"clip"``, ``"wrap"``; by default, places out of bounds are left out.
+      mode: what becomes of places out of bounds: ``"clip"`` takes negative ones for
+        the first element, ``"wrap"`` counts on from the other end. By default negative
+        ones count from the end once, and what is out of bounds then is clipped.
       inplace: must be False: the array that is returned is another one.
 
     Reference: ``jax.numpy.put``.
@@ -298,13 +300,18 @@ def put(
         if mode == "raise":
             raise NotImplementedError("The 'raise' mode to jnp.put is not supported.")
         raise ValueError(f"mode should be one of 'wrap' or 'clip'; got {mode=}")
-    if mode == "clip":
-        places = clip(places, 0, x.size - 1)
-    elif mode == "wrap":
+    if kind(places) not in "biu":
+        raise TypeError(f"put indices must be of integer type, got {places.dtype}")
+    if kind(places) == "b" or np.iinfo(places.dtype).max < x.size:
+        places = lax.convert_element_type(places, np.int32)
+    if mode is None:
+        places = wrapped(places, x.size)
+    if mode == "wrap":
         places = mod(places, constant(places, x.size))
-    how = "drop" if mode is None else "promise_in_bounds"
+    else:
+        places = clip(places, 0, x.size - 1)
     values = _as_long_as(values, places.size)
-    return reshape(x.at[places].set(values, mode=how), shape)
+    return reshape(x.at[places].set(values, mode="promise_in_bounds"), shape)
 
 
 def place(

@@ -29,6 +29,17 @@ from minijax.lax.conversion import astype, convert_element_type_p
 from minijax.typing import ArrayLike
 
 
+def _asked_dtype(dtype):
+    """Return a dtype that a user has to give, canonical."""
+    if dtype is None:
+        raise ValueError("dtype must be specified.")
+    if isinstance(dtype, Array):
+        raise ValueError(
+            f"a dtype is needed, got an array {typeof(dtype)}: pass its dtype."
+        )
+    return canonicalize_dtype(dtype)
+
+
 def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     """Convert to another dtype.
 
@@ -42,9 +53,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
 
     Reference: ``jax.lax.convert_element_type``.
     """
-    if new_dtype is None:
-        raise ValueError("dtype must be specified.")
-    dtype = canonicalize_dtype(new_dtype)
+    dtype = _asked_dtype(new_dtype)
     operand = wrapped(promised(operand), dtype)
     if is_python_scalar(operand):
         params = {"new_dtype": dtype, "weak_type": False}
@@ -107,7 +116,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: Any) -> Array:
 
     Reference: ``jax.lax.bitcast_convert_type``.
     """
-    dtype = canonicalize_dtype(new_dtype)
+    dtype = _asked_dtype(new_dtype)
     [result] = bitcast_convert_type_p.bind(operand, new_dtype=dtype)
     return result
 

@@ -258,7 +258,7 @@ def _repeat_all(a, repeats, axis):
 def _repeat_counts(size, repeats, total):
     places = np.repeat(np.arange(size), repeats)
     if total is not None:
-        missing = total - places.size
+        missing = total - places.size if size else 0  # nothing has no last element
         rest = np.full(missing if missing > 0 else 0, size - 1)
         places = np.concatenate([places[:total], rest])
     return np.bincount(places, minlength=size).tolist()

@@ -17,7 +17,7 @@ from minijax.arrays.numerics import wide
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.creation import wrapped as as_wrapped
-from minijax.lax.promotion import to_inexact_dtype
+from minijax.lax.promotion import promote_dtypes_inexact, to_inexact_dtype
 from minijax.numpy.creation import full_like
 from minijax.numpy.elementwise import sqrt
 from minijax.numpy.matrices import diagonal, eye
@@ -158,7 +158,9 @@ def var(
     a, lost = arraylike("var", a), degrees_lost(ddof, correction)
     computing, dtype = var_dtype(a, dtype)
     a = as_type(a, computing)
-    if mean is None:
+    if mean is not None:
+        a, mean = promote_dtypes_inexact(a, mean)
+    else:
         whole = None if is_inexact(computing) else computing
         mean = _mean(a, axis, whole, keepdims=True, where=where)
     squares = squared_size(lax.sub(a, mean))

@@ -5,10 +5,15 @@ Each function that is made in a loop is called at once.
 # ruff: noqa: B023, E731
 
 import itertools
+import re
 
 import jax
 import jax.nn.initializers
+import jax.scipy.fft
+import jax.scipy.ndimage
+import jax.scipy.signal
 import jax.scipy.special
+import jax.scipy.stats
 import numpy as np
 import pytest
 
@@ -261,6 +266,68 @@ def test_functions_made_of_functions():
         agree(lambda m: lambda x: made(m).outer(x, x), x)
         places = np.array([0, 1, 0])
         agree(lambda m: lambda x: made(m).at(x, places, 2, inplace=False), x)
+
+
+GRIDS = "jnp.arange(6.0).reshape(2, 3)", "jnp.arange(12.0).reshape(3, 4)"
+CALLS = """
+fft.dct(C); fft.idct(C); fft.dctn(C, norm="ortho"); fft.idctn(C, norm="ortho")
+fft.idct(C, n=2); fft.dct(C, n=5, axis=0); fft.dct(C[:, :0]); fft.idctn(C[:0])
+signal.correlate2d(G, H, "same"); signal.correlate2d(C[:, :2], C, "same")
+signal.correlate2d(H, G, "same"); signal.correlate2d(C, C, "same")
+signal.convolve(G, G.T, method="fft"); signal.convolve(G, G.T, "same", "fft")
+signal.convolve(G, G.T, "valid", "fft"); signal.correlate(C, C.T, method="fft")
+signal.correlate(C, C.T, "same", "fft"); signal.convolve(G, G.T)
+ndimage.map_coordinates(N, [HALVES], 1); ndimage.map_coordinates(F, [HALVES], 0)
+ndimage.map_coordinates(N, [HALVES], 1, mode="nearest")
+ndimage.map_coordinates(N, [HALVES], 0, mode="wrap"); ndimage.map_coordinates(F, [N], 0)
+jnp.put(G, jnp.array([-7, 9]), F, inplace=False); jnp.put(F, N - 4, 7, inplace=False)
+jnp.put(F, N > 1, F, inplace=False); jnp.put(F, F, F, inplace=False)
+jnp.put(G, jnp.int8([-1, 2]), F, inplace=False, mode="clip")
+special.loggamma(HALVES); special.loggamma(-1.5); jax.grad(special.loggamma)(-2.5)
+special.erfcx(C); special.expn(0.5, 2.0); special.expn(HALVES[1:], 1.5)
+special.hyp1f1(-3.0, 0.0, 2.0); special.hyp1f1(-3.0, -2.0, 2.0)
+special.hyp1f1(jnp.array([-3.0, -2.0, -1.0, 0.0, 1.0]), -3.0, 2.0)
+special.hyp1f1(jnp.array([-3.0, -2.0, -1.0, 0.0, 1.0]), -3.0, -2.0)
+special.hyp1f1(0.0, 0.0, 2.0); special.hyp1f1(3.0, 0.0, 0.0)
+special.owens_t(F.astype("float16"), jnp.float16(2))
+special.i0(C); special.i0e(C); special.i1(C); special.i1e(1j); lax.bessel_i0e(1j)
+stats.bernoulli.cdf(1j, 0.5); stats.bernoulli.ppf(1j, 0.5); stats.geom.pmf(1j, 0.5)
+stats.geom.logpmf(1j, 0.5); stats.gumbel_l.pdf(1j); stats.gumbel_l.ppf(1j)
+stats.gumbel_r.cdf(1j); stats.gumbel_r.logsf(1j); stats.laplace.cdf(1j)
+stats.laplace.pdf(1j); stats.wrapcauchy.pdf(1j, 0.5); stats.wrapcauchy.logpdf(C, 0.5)
+stats.gamma.sf(HALVES, -3.0); stats.gamma.logsf(HALVES, -3.0)
+stats.gamma.sf(HALVES, 0.0); stats.gamma.sf(HALVES, 2.0); stats.gamma.sf(F, 2, 6, -1)
+jnp.var(N, mean=jnp.array([3])); jnp.var(F, mean=N[:1]); jnp.var(C, mean=F[:1])
+jnp.std(F.astype("float16"), mean=jnp.float16([5])); jnp.var(G, mean=F)
+jnp.var(F, mean=1)
+jnp.repeat(G[:, :0], 2, total_repeat_length=1); jnp.repeat(G[:, :0], 2, 1)
+jnp.repeat(G[:, :0], 2, 1, total_repeat_length=3)
+jnp.polyadd(G, H[:, :3]); jnp.polysub(G, F); jnp.polysub(H, H[:1])
+jnp.polyadd(F, F[:1])
+jnp.polyfit(N / 2, F * N, 1, full=True); jnp.linalg.lstsq(G[:0], F[:0])
+jnp.fft.rfftfreq(5, dtype=int); jnp.fft.fftfreq(5, dtype="uint16")
+jnp.fft.fftfreq(4, 0.25, dtype="int32"); jnp.fft.rfftfreq(6, 0.1, dtype="float16")
+lax.convert_element_type(1.0, G); lax.bitcast_convert_type(F, G)
+"""
+
+
+@pytest.mark.parametrize("call", re.split(r"; |\n", CALLS.strip()))
+def test_calls_beside_jax(call):
+    def names(m):
+        grids = dict(zip("GH", (eval(text, {"jnp": m.numpy}) for text in GRIDS)))
+        spaces = {name: getattr(m.scipy, name) for name in SPACES}
+        known = {"jax": m, "jnp": m.numpy, "lax": m.lax, "N": m.numpy.arange(3)}
+        known |= {"F": m.numpy.array([5.0, 6, 7]), "C": (1 + 2j) * grids["G"] ** 2 - 1j}
+        halves = [-1.5, -0.5, 0.49999997, 0.5, 1.5, 2.5]
+        return known | spaces | grids | {"HALVES": m.numpy.array(halves)}
+
+    run = lambda m: lambda: eval(call, names(m))
+    agree(run)
+    ours, theirs = (results(run, m, ()) for m in (minijax, jax))
+    assert not isinstance(ours, Exception) or isinstance(ours, type(theirs))
+
+
+SPACES = "fft", "signal", "ndimage", "special", "stats"
 
 
 def test_shapes_and_arrays_like_others_are_jax_s():

@@ -14,6 +14,7 @@ from minijax import numpy as jnp
 from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array
+from minijax.lax.promotion import to_inexact_dtype
 from minijax.numpy.shapes import arraylike
 from minijax.typing import ArrayLike, DTypeLike
 
@@ -24,9 +25,8 @@ def _frequencies(name, first, stop, n, d, dtype, device):
             f"The d argument of jax.numpy.fft.{name} only takes a single value. Got "
             f"d = {d}."
         )
-    dtype = canonicalize_dtype(float) if dtype is None else dtype
     places = jnp.arange(first, stop, dtype=dtype, device=device)
-    return (places / (jnp.asarray(d, dtype) * n)).astype(dtype)
+    return places / jnp.asarray(d * n, dtype)
 
 
 def fftfreq(
@@ -43,9 +43,10 @@ def fftfreq(
     Reference: ``jax.numpy.fft.fftfreq``.
     """
     n = as_integer(int(n) if isinstance(n, float) else n, "n of fftfreq")
-    half = n // 2
-    whole = _frequencies("fftfreq", -half, n - half, n, d, dtype, device)
-    return jnp.roll(whole, -half)
+    half, dtype = n // 2, canonicalize_dtype(float if dtype is None else dtype)
+    computed = to_inexact_dtype(dtype)
+    whole = _frequencies("fftfreq", -half, n - half, n, d, computed, device)
+    return jnp.roll(whole, -half).astype(dtype)
 
 
 def rfftfreq(
@@ -62,6 +63,7 @@ def rfftfreq(
     Reference: ``jax.numpy.fft.rfftfreq``.
     """
     n = as_integer(int(n) if isinstance(n, float) else n, "n of rfftfreq")
+    dtype = canonicalize_dtype(float if dtype is None else dtype)
     return _frequencies("rfftfreq", 0, n // 2 + 1, n, d, dtype, device)
 
 

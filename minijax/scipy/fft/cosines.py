@@ -9,6 +9,7 @@ dimensions* (1980).
 import math
 from collections.abc import Sequence
 
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.checks import as_integer
 from minijax.core import Array
@@ -59,7 +60,7 @@ def dct(
     """Return the cosine transform of the second type, along one axis.
 
     Args:
-      x: array.
+      x: array; of complex numbers both parts are transformed.
       type: 2.
       n: the size to which the axis is cut or filled up with zeros, its own by default.
       axis: the axis.
@@ -67,6 +68,7 @@ def dct(
 
     Raises:
       NotImplementedError: for another `type`.
+      TypeError: if the axis has no elements.
 
     Reference: ``jax.scipy.fft.dct``.
     """
@@ -91,6 +93,7 @@ def idct(
 
     Raises:
       NotImplementedError: for another `type`.
+      TypeError: if the axis has no elements.
 
     Reference: ``jax.scipy.fft.idct``.
     """
@@ -160,7 +163,16 @@ def _along_axis(name, transform, x, type, n, axis, norm):
         n = as_integer(n, f"n of {name}")
         more = [(0, 0)] * (x.ndim - 1) + [(0, max(n - x.shape[-1], 0))]
         x = jnp.pad(x[..., :n], more)
-    return jnp.moveaxis(transform(x, norm), -1, axis)
+    if not x.shape[-1]:
+        raise TypeError(
+            f"{name} needs at least one element along axis {axis}, got an array with "
+            f"shape {jnp.moveaxis(x, -1, axis).shape}. The argument n fills the axis "
+            "up with zeros."
+        )
+    if not jnp.iscomplexobj(x):
+        return jnp.moveaxis(transform(x, norm), -1, axis)
+    parts = [transform(part, norm) for part in (lax.real(x), lax.imag(x))]
+    return jnp.moveaxis(lax.complex(*parts), -1, axis)
 
 
 def _all_along(transform, x, type, s, axes, norm):

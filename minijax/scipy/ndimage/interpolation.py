@@ -10,6 +10,7 @@ import itertools
 import operator
 from collections.abc import Sequence
 
+from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.checks import as_integer
 from minijax.core import Array
@@ -36,10 +37,15 @@ _FIXED = {
 }
 
 
+def _whole(x):
+    """Return the nearest whole numbers, halves away from zero."""
+    return x if x.dtype.kind in "biu" else lax.round(x)
+
+
 def _neighbours(coordinate, order):
     """Return pairs of indices and weights."""
     if order == 0:
-        return [(jnp.floor(coordinate + 0.5).astype("int32"), 1)]
+        return [(_whole(coordinate).astype("int32"), 1)]
     below = jnp.floor(coordinate)
     share, index = coordinate - below, below.astype("int32")
     return [(index, 1 - share), (index + 1, share)]
@@ -94,5 +100,5 @@ def map_coordinates(
         total.append(functools.reduce(operator.mul, weights) * value)
     result = functools.reduce(operator.add, total)
     if x.dtype.kind in "iu":
-        result = jnp.round(result)
+        result = _whole(result)
     return result.astype(x.dtype)

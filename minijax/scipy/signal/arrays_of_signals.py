@@ -15,8 +15,11 @@ from minijax.scipy.signal.convolutions import _check_mode, _conjugated, _pads_of
 from minijax.typing import ArrayLike
 
 
-def _of_one_rank(name, in1, in2, mode):
-    """Return two arrays of one dtype, and whether the first is the smaller one."""
+def _of_one_rank(name, in1, in2, mode, crossed=False):
+    """Return two arrays of one dtype, and whether the first is the smaller one.
+
+    With `crossed` each may be longer than the other along some axes.
+    """
     _check_mode(mode)
     shape, other = typeof(in1).shape, typeof(in2).shape
     if len(shape) != len(other):
@@ -30,7 +33,8 @@ def _of_one_rank(name, in1, in2, mode):
             f"{shape} and {other}."
         )
     smaller = all(n <= m for n, m in zip(shape, other)) and shape != other
-    if not smaller and not all(n >= m for n, m in zip(shape, other)):
+    larger = all(n >= m for n, m in zip(shape, other))
+    if not smaller and not larger and (not crossed or mode == "valid"):
         raise ValueError(
             f"{name}: one input must be smaller than the other in every dimension, got "
             f"shapes {shape} and {other}."
@@ -56,6 +60,7 @@ def _check_boundary(name, x, boundary, fillvalue):
 
 
 def _turned(x):
+    """Reverse an array along all axes."""
     return lax.rev(x, tuple(range(typeof(x).ndim)))
 
 
@@ -80,12 +85,13 @@ def convolve(
       method: ``"auto"``, ``"direct"`` or ``"fft"``; all are done directly.
 
     Raises:
-      ValueError: if neither array is at least as large as the other along all axes.
+      ValueError: if neither array is at least as large as the other along all axes,
+        unless the method is ``"fft"`` and the mode not ``"valid"``.
 
     Reference: ``jax.scipy.signal.convolve``.
     """
     _check_method(method)
-    x, w, smaller = _of_one_rank("convolve", in1, in2, mode)
+    x, w, smaller = _of_one_rank("convolve", in1, in2, mode, method == "fft")
     return _convolved_signals(x, w, smaller, mode, precision)
 
 
@@ -103,7 +109,7 @@ def correlate(
     Reference: ``jax.scipy.signal.correlate``.
     """
     _check_method(method)
-    x, w, smaller = _of_one_rank("correlate", in1, in2, mode)
+    x, w, smaller = _of_one_rank("correlate", in1, in2, mode, method == "fft")
     return _convolved_signals(x, _turned(_conjugated(w)), smaller, mode, precision)
 
 
@@ -145,7 +151,7 @@ def correlate2d(
     x, w, smaller = _of_one_rank("correlate2d", in1, in2, mode)
     if smaller and mode == "valid":  # SciPy exchanges the two, and so conjugates x
         return _turned(correlate(w, x, mode, precision=precision))
-    if mode == "same" and not smaller:  # SciPy centres windows of even sizes otherwise
-        pads = [((n - 1) // 2, n // 2) for n in w.shape]
-        return _slid(x, _conjugated(w), pads, precision)
+    if mode == "same":  # SciPy centres windows of even sizes otherwise
+        args = _turned(x), _conjugated(w), smaller, mode, precision
+        return _turned(_convolved_signals(*args))
     return correlate(x, w, mode, precision=precision)

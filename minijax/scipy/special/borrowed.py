@@ -15,7 +15,7 @@ from minijax.scipy.special.bessel import (
     scaled_i0,
     scaled_i1,
 )
-from minijax.scipy.special.gamma_functions import operands, special, special_of
+from minijax.scipy.special.gamma_functions import operands, special_of, special_of_reals
 from minijax.scipy.special.incomplete import incomplete_beta, lower_gamma, upper_gamma
 from minijax.scipy.special.zetas import bernoulli_numbers, hurwitz_zeta, polygamma_of
 from minijax.typing import ArrayLike
@@ -27,17 +27,13 @@ gammaincc = special_of("gammaincc", "1 less `gammainc`", "a x", upper_gamma)
 betainc = special_of(
     "betainc", "the incomplete beta function", "a b x", incomplete_beta
 )
-i0e = special("i0e", "the Bessel function `i0`, times ``exp(-|x|)``", scaled_i0)
-i1e = special("i1e", "the Bessel function `i1`, times ``exp(-|x|)``", scaled_i1)
-i0 = special(
-    "i0",
-    "the modified Bessel function of order 0",
-    bessel_i0,
+i0e = special_of_reals("i0e", "`i0` times ``exp(-|x|)``", scaled_i0, TypeError)
+i1e = special_of_reals("i1e", "`i1` times ``exp(-|x|)``", scaled_i1, TypeError)
+i0 = special_of_reals(
+    "i0", "the modified Bessel function of order 0", bessel_i0, TypeError
 )
-i1 = special(
-    "i1",
-    "the modified Bessel function of order 1",
-    bessel_i1,
+i1 = special_of_reals(
+    "i1", "the modified Bessel function of order 1", bessel_i1, TypeError
 )
 
 

@@ -78,14 +78,23 @@ def described(function, name, what):
     return function
 
 
-def real_only(name, x):
-    """Raise a ValueError for complex numbers."""
+def real_only(name, x, error=ValueError):
+    """Raise an error for complex numbers, of the class that JAX raises."""
     if jnp.iscomplexobj(x):
-        raise ValueError(f"{name} does not support complex-valued inputs.")
+        raise error(f"{name} does not support complex-valued inputs.")
+
+
+def special_of_reals(name, what, function, error=ValueError) -> _Unary:
+    """Return a function of `minijax.scipy.special` of one array of real numbers."""
+
+    def checked(x):
+        real_only(name, x, error)
+        return function(x)
+
+    return special(name, what, checked)
 
 
 gammaln = special("gammaln", "the logarithm of the gamma function's size", lax.lgamma)
-loggamma = special("loggamma", "the logarithm of the gamma function", lax.lgamma)
 digamma = special("digamma", "the derivative of `gammaln`", lax.digamma)
 erf = special("erf", "the error function", lax.erf)
 erfc = special("erfc", "1 less the error function", lax.erfc)
@@ -150,6 +159,14 @@ _rising.defjvps(
 )
 
 
+def _log_gamma(x):
+    real_only("loggamma", x)
+    return jnp.where(x > 0, lax.lgamma(x), np.nan)
+
+
+loggamma = special(
+    "loggamma", "the logarithm of the gamma function, NaN up to 0", _log_gamma
+)
 gammasgn = special("gammasgn", "the sign of the gamma function", _sign_of_gamma)
 gamma = special("gamma", "the gamma function", _gamma)
 

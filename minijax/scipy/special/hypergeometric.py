@@ -167,11 +167,27 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     return _smooth_hypergeometric(*jnp.broadcast_arrays(*args))
 
 
+def _last_factor(a):
+    """Return the number of factors of ``(a)_n`` before the first that is 0."""
+    return jnp.where((a <= 0) & (a == lax.floor(a)), -a, np.inf)
+
+
+def _kummer_series(a, b, x):
+    turned = (x < 0) & (_last_factor(a) == np.inf)
+    a, size = jnp.where(turned, b - a, a), jnp.where(turned, -x, x)
+    last, pole = _last_factor(a), _last_factor(b)
+
+    def ratio(n):  # 0 behind a polynomial; behind an infinite term, all is infinite
+        factor = (a + n - 1) / (b + n - 1) * size / n
+        return jnp.where(n > pole + 1, 1, jnp.where(n > last, 0, factor))
+
+    return jnp.where(turned, lax.exp(x), 1) * power_series(ratio, size)
+
+
 def _kummer(a, b, x):
-    turned = x < 0
-    a, size = jnp.where(turned, b - a, a), abs(x)
-    found = power_series(lambda n: (a + n - 1) / (b + n - 1) * size / n, size)
-    return jnp.where(turned, lax.exp(x), 1) * found
+    found = jnp.where(b == 0, np.inf, _kummer_series(a, b, x))
+    found = jnp.where(a == b, lax.exp(x), found)
+    return jnp.where(a == 0, 1, found)
 
 
 def _slopes_of_series(a, b, x):

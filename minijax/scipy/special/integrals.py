@@ -24,7 +24,13 @@ from minijax.scipy.special.converging import (
     power_series,
     slopes,
 )
-from minijax.scipy.special.gamma_functions import operands, real_only, special
+from minijax.scipy.special.gamma_functions import (
+    gammasgn,
+    operands,
+    real_only,
+    special,
+    special_of_reals,
+)
 from minijax.scipy.special.normal_integrals import ndtr
 from minijax.typing import ArrayLike
 
@@ -93,22 +99,19 @@ _smooth_dawson: Any = custom_jvp(in_float32(_dawson, weak=False))
 slopes(_smooth_dawson, lambda y, x: 1 - 2 * x * y)
 
 
-def _of_reals(name, what, function):
-    """Return a function of `minijax.scipy.special` of one array of real numbers."""
-
-    def checked(x):
-        real_only(name, x)
-        return function(x)
-
-    return special(name, what, checked)
+def _erfcx(x):
+    """Return ``exp(x**2) erfc(x)``: Faddeeva's function, turned by a quarter."""
+    if jnp.iscomplexobj(x):
+        return _smooth_faddeeva(lax.complex(-lax.imag(x), lax.real(x)))
+    return _smooth_scaled_complement(x)
 
 
-erfcx = _of_reals("erfcx", "the scaled error function", _smooth_scaled_complement)
-dawsn = _of_reals("dawsn", "Dawson's integral", _smooth_dawson)
+erfcx = special("erfcx", "the scaled error function", _erfcx)
+dawsn = special_of_reals("dawsn", "Dawson's integral", _smooth_dawson)
 
 
 def _exponential_integral(n, x):
-    """Return E_n(x) for n >= 1 and x > 0."""
+    """Return E_n(x) for x > 0."""
     far, near = jnp.maximum(x, 1), jnp.clip(x, jnp.finfo(x.dtype).tiny, 1)
 
     def terms(k):
@@ -122,17 +125,21 @@ def _exponential_integral(n, x):
         gap = k - n + 1
         total = total - jnp.where(gap == 0, 0, power / jnp.where(gap == 0, 1, gap))
         power = power * (-near / (k + 1))
-    sign = 1 - 2 * lax.rem(n - 1, lax.full_like(n, 2))
-    size = lax.exp((n - 1) * lax.log(near) - lax.lgamma(n))
-    series = sign * size * (lax.digamma(n) - lax.log(near)) + total
-    found = jnp.where(x > 1, fraction, series)
+    whole = (n >= 1) & (n == lax.floor(n))  # the gamma function of 1 - n has a pole
+    m, apart, logs = jnp.where(whole, n, 1), jnp.where(whole, 0, n), lax.log(near)
+    sign = 1 - 2 * lax.rem(m - 1, lax.full_like(m, 2))
+    size = lax.exp((m - 1) * logs - lax.lgamma(m))
+    first = sign * size * (lax.digamma(m) - logs)
+    sizes = lax.exp((apart - 1) * logs + lax.lgamma(1 - apart))
+    other = gammasgn(1 - apart) * sizes
+    found = jnp.where(x > 1, fraction, jnp.where(whole, first, other) + total)
     edge = jnp.where(n > 1, 1 / jnp.where(n > 1, n - 1, 1), np.inf)
     found = jnp.where(x == 0, edge, found)
     return jnp.where((x < 0) | jnp.isnan(x), np.nan, found)
 
 
 def _of_order(n, x):
-    found = _exponential_integral(jnp.maximum(n, 1), x)
+    found = _exponential_integral(n, x)
     return jnp.where(n == 0, lax.exp(-x) / x, found)
 
 
@@ -140,7 +147,7 @@ _smooth_exponential_integral: Any = custom_jvp(in_float32(_of_order, weak=False)
 slopes(
     _smooth_exponential_integral,
     lambda y, n, x: lax.full_like(x, np.nan),
-    lambda y, n, x: -_smooth_exponential_integral(jnp.maximum(n - 1, 0), x),
+    lambda y, n, x: -_smooth_exponential_integral(n - 1, x),
 )
 
 
@@ -148,7 +155,8 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Compute the exponential integral of order `n`, element by element.
 
     Args:
-      n: orders, whole numbers from 0 on; no derivative concerns them.
+      n: orders; no derivative concerns them. Beside a whole number, and for `x` up to
+        1, as many digits are lost as the order has zeros behind the point.
       x: numbers that are not negative.
 
     Reference: ``jax.scipy.special.expn``.
@@ -156,7 +164,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     return _smooth_exponential_integral(*operands("expn", n, x))
 
 
-exp1 = _of_reals(
+exp1 = special_of_reals(
     "exp1",
     "the exponential integral of order 1",
     lambda x: expn(1, x),
@@ -175,7 +183,9 @@ def _principal_integral(x):
 
 _smooth_principal: Any = custom_jvp(in_float32(_principal_integral, weak=False))
 slopes(_smooth_principal, lambda y, x: lax.exp(x) / x)
-expi = _of_reals("expi", "the principal value of ``exp(t) / t``", _smooth_principal)
+expi = special_of_reals(
+    "expi", "the principal value of ``exp(t) / t``", _smooth_principal
+)
 
 
 def _far_trigonometric(x):
@@ -369,4 +379,6 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """
     h, a = operands("owens_t", h, a)
     real_only("owens_t", h)
+    if h.dtype.itemsize < 4:
+        h, a = (x.astype(np.float32) for x in (h, a))
     return _smooth_owen(h, a)

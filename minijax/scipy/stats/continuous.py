@@ -44,6 +44,7 @@ cauchy = family(
 laplace = family(
     "laplace",
     "pdf",
+    real=True,
     logpdf=lambda x: -abs(x) - math.log(2),
     cdf=lambda x: jnp.where(
         x <= 0, lax.exp(-abs(x)) / 2, 1 - lax.exp(-abs(x)) / 2
@@ -98,7 +99,8 @@ gamma = family(
     like="clamped",
     logpdf=lambda x, a: xlogy(a - 1, x) - x - gammaln(a),
     cdf=lambda x, a: lower_gamma(a, x),
-    sf=lambda x, a: upper_gamma(a, x),
+    beyond="sf",
+    sf=lambda x, a: jnp.where(x < 0, 1, upper_gamma(a, jnp.maximum(x, 0))),
 )
 chi2 = family(
     "chi2",
@@ -161,7 +163,7 @@ def gumbel(name, sign, **probabilities):
         for key, formula in probabilities.items()
     }
     given = {"logpdf": of_scale(log_density), "ppf": quantile} | tails
-    return distribution(name, "pdf", **given)
+    return distribution(name, "pdf", real=True, **given)
 
 
 _NEAR = {"log": lambda x: -x, "plain": lambda x: lax.exp(-x)}
@@ -203,6 +205,7 @@ vonmises = distribution(
 wrapcauchy = distribution(
     "wrapcauchy",
     "pdf",
+    real=True,
     logpdf=if_valid(
         lambda x, c: (c > 0) & (c < 1),
         lambda x, c: jnp.where(

@@ -90,6 +90,7 @@ bernoulli = distribution(
     "bernoulli",
     "pmf",
     anchored=True,
+    real=True,
     logpmf=_log_bernoulli,
     cdf=_bernoulli_below,
     ppf=_bernoulli_quantile,
@@ -97,7 +98,7 @@ bernoulli = distribution(
 binom = distribution("binom", "pmf", logpmf=_log_binomial)
 betabinom = distribution("betabinom", "pmf", True, logpmf=_log_beta_binomial)
 nbinom = distribution("nbinom", "pmf", True, logpmf=_log_negative_binomial)
-geom = distribution("geom", "pmf", True, logpmf=_log_geometric)
+geom = distribution("geom", "pmf", True, True, logpmf=_log_geometric)
 poisson = distribution(
     "poisson",
     "pmf",

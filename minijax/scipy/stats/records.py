@@ -14,7 +14,7 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.core import Array
-from minijax.scipy.special.gamma_functions import operands
+from minijax.scipy.special.gamma_functions import operands, real_only
 
 
 class Distribution(SimpleNamespace):
@@ -54,7 +54,7 @@ DERIVED = {
 }
 
 
-def distribution(name, derived="", anchored=False, **formulas):
+def distribution(name, derived="", anchored=False, real=False, **formulas):
     """Return a record of functions of promoted arrays.
 
     Args:
@@ -62,13 +62,14 @@ def distribution(name, derived="", anchored=False, **formulas):
       derived: names of functions that are exponentials or logarithms of others.
       anchored: whether constants are of the dtype of the first argument, so that its
         results are not weak if that is an array with axes.
+      real: whether complex numbers are a TypeError, as where JAX compares them.
       **formulas: functions whose parameters and defaults are those of users.
     """
     for other in derived.split():
         source, outer = DERIVED[other]
         formulas[other] = _after(outer, formulas[source])
     made = {
-        key: _of_arrays(name, key, formula, anchored)
+        key: _of_arrays(name, key, formula, anchored, real)
         for key, formula in formulas.items()
     }
     return Distribution(__name__=name, **made)
@@ -82,13 +83,15 @@ def _after(outer, formula):
     return composed
 
 
-def _of_arrays(name, key, formula, anchored):
+def _of_arrays(name, key, formula, anchored, real):
     signature = inspect.signature(formula)
 
     def of_arrays(*args, **kwargs):
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         x, *rest = operands(f"{name}.{key}", *bound.args)
+        if real:
+            real_only(f"{name}.{key}", x, TypeError)
         if anchored and np.ndim(bound.args[0]):
             x = lax.convert_element_type(x, x.dtype)  # it stays, and is not weak
         return formula(x, *rest)
@@ -156,27 +159,31 @@ def family(
     like="",
     valid=None,
     anchored=True,
+    real=False,
+    beyond="",
     **formulas,
 ):
     """Return a distribution with `loc` and `scale`, from formulas without them.
 
     Args:
-      name, derived, anchored: as in `distribution`.
+      name, derived, anchored, real: as in `distribution`.
       support: the ends of where the density is not 0: 0 or 1, and 1 or infinity.
       like: JAX's answers to a negative scale, which is none. ``"mirrored"``: its size
         alone counts. ``"clamped"``: the distance from the location over the scale says
         which probabilities are 0 or 1; without it, the place of the end does.
       valid: None, or a function of all arguments: where the density is not NaN.
+      beyond: names of functions whose formulas are for all numbers, and not only for
+        those in the support.
       **formulas: functions of a number and the parameters of the shape.
     """
     moved = {}
     for key, formula in formulas.items():
-        low, high = map(float, support)
+        low, high = (-np.inf, np.inf) if key in beyond.split() else support
         rule = MOVES.get(key, probability)(formula, low, high, like)
         moved[key] = _with_location(rule, inspect.signature(formula))
         if valid and key == "logpdf":
             moved[key] = if_valid(valid, moved[key])
-    return distribution(name, derived, anchored, **moved)
+    return distribution(name, derived, anchored, real, **moved)
 
 
 def _with_location(rule, signature):
