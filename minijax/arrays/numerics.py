@@ -254,11 +254,9 @@ def integer_power(xp, x, y):
     if y < 0:
         below = integer_power(xp, x, -y)
         return divide_inexact(xp, xp.ones_like(x), below)
-    if not y:
-        return xp.ones_like(x)
-    if x.dtype.kind != "c" and y < 128:  # which every dtype holds exactly
-        return xp.power(x, np.asarray(y, x.dtype))
-    return by_squaring(xp.multiply, x, y)
+    if y > 127 or (y and x.dtype.kind == "c"):  # not every dtype holds 128
+        return by_squaring(xp.multiply, x, y)
+    return xp.power(x, np.asarray(y, x.dtype)) if y else xp.ones_like(x)
 
 
 def by_squaring(multiply, x, y):
