@@ -88,24 +88,26 @@ class Device:
     def memory_stats(self):
         """Return None: how much memory is in use is not known here, as in JAX."""
 
-    @np.errstate(all="ignore")
     def evaluate(self, primitive, compute, buffers, params, avals):
         """Return the list of buffers that `compute` makes, of the dtypes of `avals`.
 
         Args:
           primitive: what is named if memory runs out.
           compute: from array module, buffers and parameters to a buffer, or a list.
-          buffers, params: operands and parameters of the primitive.
-          avals: what the results are.
+          buffers, params, avals: operands, parameters, and what the results are.
         """
-        xp = self.array_module
         try:
-            results = compute(xp, *buffers, **params)
-            results = results if isinstance(results, list) else [results]
-            return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
+            return _quietly(self.array_module, compute, buffers, params, avals)
         except (MemoryError, OverflowError, ValueError) as error:
             raise_if_out_of_memory(str(primitive), error, avals)
             raise
+
+
+@np.errstate(all="ignore")
+def _quietly(xp, compute, buffers, params, avals):
+    results = compute(xp, *buffers, **params)
+    results = results if isinstance(results, list) else [results]
+    return [xp.asarray(x, aval.dtype) for x, aval in zip(results, avals)]
 
 
 class SingleDeviceSharding(Sharding):
@@ -126,8 +128,7 @@ class SingleDeviceSharding(Sharding):
     def __init__(self, device, *, memory_kind=None):
         if not isinstance(device, Device):
             raise ValueError(
-                "SingleDeviceSharding takes a device of minijax.devices(), not "
-                f"{device!r}."
+                f"SingleDeviceSharding takes a device of devices(), not {device!r}."
             )
         if memory_kind not in (None, "device"):
             raise ValueError(
