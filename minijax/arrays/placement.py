@@ -128,7 +128,7 @@ class SingleDeviceSharding(Sharding):
     def __init__(self, device, *, memory_kind=None):
         if not isinstance(device, Device):
             raise ValueError(
-                f"SingleDeviceSharding takes a device of devices(), not {device!r}."
+                f"SingleDeviceSharding takes one of minijax.devices(), not {device!r}."
             )
         if memory_kind not in (None, "device"):
             raise ValueError(
