@@ -13,9 +13,9 @@ FLOATS = ["bfloat16", "float16", "float32", "float64"]
 COMPLEX_TYPES = ["complex64", "complex128"]
 
 
-def both_zero(x, y):
+def both_zero(*xs):
     """Return where there are two zeros: either is the larger one."""
-    return (x == 0) & (y == 0)
+    return np.sum([x == 0 for x in xs], axis=0) > 1
 
 
 def least(x):
@@ -40,8 +40,7 @@ BETWEEN_BACKENDS = {
     "erf(float64)": least,
     "erf_inv(float64)": least,
     "integer_pow(float16) {'y': -3}": above_65504,
-    **{f"max({dtype})": both_zero for dtype in FLOATS},
-    **{f"min({dtype})": both_zero for dtype in FLOATS},
+    **{f"{f}({dtype})": both_zero for f in ("max", "min", "clamp") for dtype in FLOATS},
 }
 
 # Between what is evaluated and a card, besides: its last bits of exp and log.
@@ -81,8 +80,7 @@ BESIDE_ZERO = ["0.0**x", "1.0**x", "x/0"]
 FROM_JAX = {
     **{x.format(y): at_edges for x in COMPLEX for y in COMPLEX_TYPES},
     **{f"{x} {y}": anywhere for x in BESIDE_ZERO for y in COMPLEX_TYPES},
-    **{f"max({dtype})": both_zero for dtype in FLOATS},
-    **{f"min({dtype})": both_zero for dtype in FLOATS},
+    **{f"{f}({dtype})": both_zero for f in ("max", "min", "clamp") for dtype in FLOATS},
     **{f"lgamma({dtype})": near_zeros for dtype in ("bfloat16", "float32")},
     "digamma(float64)": near_zeros,
     "add_any(bool)": lambda x, y: x | True,  # JAX adds no booleans

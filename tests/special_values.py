@@ -84,8 +84,12 @@ def special(name):
 
 
 def operands(name, count):
-    """Return vectors of special numbers: every pair, or triple, at one place."""
-    x = special(name)[:: 1 if count < 3 else 3]
+    """Return vectors of special numbers: every pair, or triple, at one place.
+
+    Of complex numbers, of which there are many, every third one is in the triples.
+    """
+    x = special(name)
+    x = x[::3] if count > 2 and x.dtype.kind == "c" else x
     return [part.ravel().copy() for part in np.meshgrid(*[x] * count, indexing="ij")]
 
 

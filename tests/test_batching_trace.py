@@ -140,13 +140,15 @@ for name in "and or xor".split():
 STRUCTURED["cumlogsumexp"] = [([((3, 4), F32)], {"axis": 0, "reverse": False})]
 
 PAIRS = [((2, 3), (2, 3)), ((), (2, 3)), ((1, 3), (2, 1)), ((), ())]
+TRIPLES = [((2, 3),) * 3, ((), (), (2, 3)), ((1, 3), (2, 1), ()), ((),) * 3]
+SHAPES = {1: [((2, 3),), ((),)], 2: PAIRS, 3: TRIPLES}
 
 
 def samples(primitive):
     """Return operands' shapes and dtypes, with parameters, for a primitive."""
     if primitive.name in STRUCTURED:
         return STRUCTURED[primitive.name]
-    shapes = PAIRS if arity(primitive) == 2 else [((2, 3),), ((),)]
+    shapes = SHAPES[arity(primitive)]
     dtype = accepted(primitive, len(shapes[0]))
     return [([(shape, dtype) for shape in group], {}) for group in shapes]
 
