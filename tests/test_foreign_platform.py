@@ -19,6 +19,7 @@ from tests.commands import LONG
 from tests.foreign_platform import Sealed, foreign_platform
 
 HERE = host_device()
+BACKENDS = ["interpreter", "python", "kernels", "llvm", "planned", "cpu"]
 
 
 def total(f):
@@ -129,6 +130,24 @@ def test_operands_meet_there(x, there, devices):
         lax.add(x, minijax.device_put(here, HERE))
     with pytest.raises(ValueError, match="ids .0. on platform FOREIGN.*ids .1. on pl"):
         lax.add(x, minijax.device_put(here, devices[1]))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_host_s_programs_run_on_the_host(backend, there):
+    """Numbers of Python, constants and carries among them."""
+    here = minijax.device_put(jnp.arange(3.0), HERE)
+    loop = lambda x, y: lax.scan(lambda c, _: (c * y, x), y, None, 3)  # noqa: E731
+    for f in (lambda x, y: x * y + 1, loop):
+        f = minijax.jit(f, backend=backend)
+        expected = f(here, 2.0)
+        with minijax.default_device(there):
+            found = f(here, 2.0)
+        assert places(found) == {HERE}
+        for pair in zip(minijax.tree.leaves(found), minijax.tree.leaves(expected)):
+            np.testing.assert_array_equal(*pair)
+    with minijax.default_device(there):
+        result = lax.scan(lambda c, x: (c * 2 + x, c), 2.0, here)
+    assert places(result) == {HERE}
 
 
 def test_the_library(x, there):

@@ -7,7 +7,7 @@ Reference: ``jax.Array``.
 
 from minijax.arrays.avals import typeof
 from minijax.arrays.interchange import Interchange, placement_of, seal
-from minijax.arrays.placement import default_placement
+from minijax.arrays.placement import default_placement, host_device
 from minijax.core import Array, RuleTable, impl_rules
 from minijax.errors import UnexpectedTracerError
 
@@ -34,7 +34,8 @@ class ArrayImpl(Interchange):
 def asbuffer(x, device=None):
     """Return the buffer of an array; of a number or NumPy array, a copy as a buffer.
 
-    If a device is given, it is a buffer there.
+    If a device is given, it is a buffer there; otherwise an array's own, or one of the
+    host.
     """
     if isinstance(x, ArrayImpl):
         if device is None or x.placement.device is device:
@@ -42,7 +43,7 @@ def asbuffer(x, device=None):
         return device.taken(x)
     if isinstance(x, Array):
         raise UnexpectedTracerError(f"{x!r} stands for an array; it has no numbers.")
-    return (device or default_placement().device).put(x, typeof(x).dtype)
+    return (device or host_device()).put(x, typeof(x).dtype)
 
 
 def asarray_impl(x):

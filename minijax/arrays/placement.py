@@ -206,7 +206,7 @@ finders = {}
 
 
 def host_device():
-    """Return the device on which functions of Python are called back: our first CPU."""
+    """Return the first CPU of this process, where programs of the host have buffers."""
     return next(device for device in platforms["cpu"] if device.is_local)
 
 

@@ -65,13 +65,13 @@ def step_by_step(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
         avals = jaxpr.out_avals
         return placement.device.together(scan_p, args, params, avals, placement)
     step = compiled(jaxpr, placement=placement)
-    args = [asarray_impl(arg) for arg in brought(args, placement.device)]
+    args = brought(map(asarray_impl, args), placement.device)
     consts, carry, xs = groups(args, num_consts, num_carry)
     carry_avals, row_avals = groups(jaxpr.out_avals, num_carry)
     order = order_of_rows(length, reverse)
     carry, ys = run_steps(step, consts, carry, xs, len(row_avals), order)
-    pairs = zip(carry, carry_avals)
-    carry = [ArrayImpl(asbuffer(x), aval, placement) for x, aval in pairs]
+    buffers = [asbuffer(x, placement.device) for x in carry]
+    carry = [ArrayImpl(*pair, placement) for pair in zip(buffers, carry_avals)]
     return carry + [_stacked(*pair, length, placement) for pair in zip(ys, row_avals)]
 
 
