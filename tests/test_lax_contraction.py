@@ -157,3 +157,16 @@ def test_bfloat16_with_an_integer(own):
         found = (minijax.jit(f, backend=backend) if backend else f)(x, y)
         assert found.dtype == half
         assert np.array_equal(found, x.astype(float) @ y.astype(float))
+
+
+def test_products_of_64_bits_keep_their_digits_without_x64():
+    with minijax.enable_x64():
+        x = minijax.numpy.asarray([1.0, 1e-9])
+    dot = minijax.numpy.dot
+    for product in (x @ x, dot(x, x), minijax.jit(dot)(x, x)):
+        assert product.dtype == np.float64
+    with minijax.enable_x64():
+        big = minijax.numpy.asarray([2**40, 1])
+    assert int(big @ big) == 2**80 % 2**64 + 1
+    narrow = minijax.lax.dot(x, x, preferred_element_type=float)
+    assert narrow.dtype == np.float32

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import minijax
 import minijax.numpy as jnp
 from minijax import (
     checkpoint,
@@ -252,3 +253,28 @@ def test_jacobians_are_as_weak_as_what_they_are_of(x):
     assert not jacfwd(lambda x: jnp.float32(2))(x).weak_type
     assert hessian(lambda x: x)(x).weak_type == isinstance(x, float)
     assert jacrev(lambda x: 1.0, allow_int=True)(1).weak_type
+
+
+def test_gradients_that_are_zero_have_64_bits_where_their_argument_has():
+    with minijax.enable_x64():
+        x = jnp.arange(3.0)
+    for wrap in (lambda f: f, minijax.jit):
+        gradient = wrap(minijax.grad(lambda x, y: y[0] * y[0]))
+        assert gradient(x, x).dtype == np.float64
+        step = wrap(lambda x: minijax.jvp(jnp.sign, (x,), (x,))[1])
+        assert step(x).dtype == np.float64
+
+
+def test_gradients_of_places_in_arrays_of_64_bits_without_x64():
+    with minijax.enable_x64():
+        x = jnp.arange(3.0)
+    for place in (
+        lambda x: x[jnp.array([0, 1])][0],
+        lambda x: lax.dynamic_slice(x, (jnp.int32(0),), (2,))[0],
+    ):
+        for wrap in (lambda f: f, minijax.jit):
+            gradient = wrap(minijax.grad(place))(x)
+            assert gradient.dtype == np.float64
+            np.testing.assert_array_equal(gradient, [1, 0, 0])
+    assert jnp.diag(x).dtype == np.float64
+    assert jnp.count_nonzero(x) == 2

@@ -225,3 +225,15 @@ def test_numbers_in_order_become_complex(name):
         found = call(jnp.asarray(x))
         assert found.dtype == np.complex64
         assert np.array_equal(found, jnp.sort(x).astype(np.complex64), equal_nan=True)
+
+
+def test_tangents_of_the_largest_of_64_bits_without_x64():
+    with minijax.enable_x64():
+        x = minijax.numpy.asarray([5.0, 4.0, 0.0])
+    top = lambda x: minijax.lax.top_k(x, 2)[0]  # noqa: E731
+    for wrap in (lambda f: f, minijax.jit):
+        result, tangent = wrap(lambda x: minijax.jvp(top, (x,), (x,)))(x)
+        np.testing.assert_array_equal(result, [5, 4])
+        np.testing.assert_array_equal(tangent, [5, 4])
+        gradient = wrap(minijax.grad(lambda x: top(x)[1]))(x)
+        np.testing.assert_array_equal(gradient, [0, 1, 0])

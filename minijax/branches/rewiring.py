@@ -27,6 +27,7 @@ from minijax.forgetting.remembering import remembered
 from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Var, jaxpr_as_fun
 from minijax.jaxprs.latest import fitted
+from minijax.lax.conversion import astype
 from minijax.reverse.transposition import transpose_rules
 
 
@@ -130,7 +131,8 @@ def place_axis(x, dim, place, size):
 def zeros(aval):
     """Return the zeros of an abstract value; a scalar needs no operation."""
     if not is_in_force(aval.dtype):
-        return lax.full(aval.shape, 0, aval.dtype)
+        zero = lax.full(aval.shape, astype(0, aval.dtype, aval.weak_type))
+        return fitted.value(zero, aval)
     zero = np.zeros((), aval.dtype)[()]
     zero = zero.item() if aval.weak_type else zero
     zero = lax.broadcast_in_dim(zero, aval.shape, ()) if aval.shape else zero

@@ -27,6 +27,7 @@ from minijax.indexing.slice_rules import computed_places, in_memory, lower_scatt
 from minijax.jitting.costs import BYTES, FLOPS, cost_rules, nbytes
 from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.program_steps import kernel_rules
+from minijax.lax.conversion import astype
 from minijax.reverse.transposition import transposes
 
 
@@ -50,7 +51,7 @@ def promises_of(params):
 
 def _gather_transpose(ct, x, indices, dimension_numbers, **params):
     numbers = ScatterDimensionNumbers(*dimension_numbers)
-    zeros = lax.full(x.aval.shape, 0, typeof(ct).dtype)
+    zeros = lax.full(x.aval.shape, astype(0, typeof(ct).dtype))
     args = zeros, indices, ct, numbers, promises_of(params)
     return scatter_by(scatter_add_p, lax.add, *args)
 

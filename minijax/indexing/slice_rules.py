@@ -23,6 +23,7 @@ from minijax.jitting.costs import BYTES, cost_rules, nbytes
 from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.program_steps import kernel_rules
 from minijax.kernels.views import Buffer, sliced, stretched
+from minijax.lax.conversion import astype
 from minijax.reverse.transposition import Linear, refuse_nonlinear, transpose_rules
 
 
@@ -51,7 +52,7 @@ def _slice_transpose(cotangents, x, *starts, slice_sizes):
     [ct], still = cotangents, [None] * len(starts)
     linear = [isinstance(operand, Linear) for operand in (x, *starts)]
     refuse_nonlinear(dynamic_slice_p, [True, *still], linear, bilinear=False)
-    zeros = lax.full(x.aval.shape, 0, typeof(ct).dtype)
+    zeros = lax.full(x.aval.shape, astype(0, typeof(ct).dtype))
     return [*dynamic_update_slice_p.bind(zeros, ct, *starts), *still]
 
 

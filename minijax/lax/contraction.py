@@ -157,7 +157,9 @@ def dot_general(
     own, dtype = _common_dtype(typeof(lhs), typeof(rhs)), None
     last: np.dtype | None = None
     if preferred_element_type is not None:
-        dtype = canonicalize_dtype(preferred_element_type)
+        asked = preferred_element_type
+        stays = isinstance(asked, np.dtype) and asked == own  # 64 bits, whatever x64
+        dtype = own if stays else canonicalize_dtype(asked)
         if _converted_last(dtype, own):
             _check_width(dtype, own)
             dtype, last = None, dtype

@@ -74,7 +74,7 @@ def as_bool(x):
     """Return where `x` is not zero."""
     if kind(x) == "b":
         return x
-    zero = np.zeros((), typeof(x).dtype)
+    zero = as_type(0, typeof(x).dtype)
     return lax.ne(x, zero if np.ndim(x) else constant(x, 0))
 
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.checks import as_integer
-from minijax.arrays.dtypes import float0, tangent_dtype
+from minijax.arrays.dtypes import float0, is_in_force, tangent_dtype
 from minijax.lax import broadcast_in_dim
+from minijax.lax.conversion import astype
 from minijax.operators.operands import as_array
 
 
@@ -179,6 +180,9 @@ def zeros_of_tangent(aval):
     dtype = tangent_dtype(aval.dtype)
     if dtype == float0:
         return np.zeros(aval.shape, float0)
-    zero = np.zeros((), dtype)
-    array = as_array(zero.item() if aval.weak_type else zero)
+    if is_in_force(dtype):
+        zero = np.zeros((), dtype)
+        array = as_array(zero.item() if aval.weak_type else zero)
+    else:  # NumPy's zero would be narrowed on its way in
+        array = astype(0.0, dtype, aval.weak_type)
     return broadcast_in_dim(array, aval.shape, ()) if aval.shape else array

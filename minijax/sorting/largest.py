@@ -162,7 +162,9 @@ def made_of(primitive, function):
 def _top_k_jvp(primals, tangents, k, axis):
     [x], [x_dot] = primals, tangents
     results = top_k_p.bind(x, k=k, axis=axis)
-    return results, [*first_by(largest_first(x), k, axis, x_dot), None]
+    with enable_x64():  # as in the evaluation: narrower words have another order
+        words = largest_first(x)
+    return results, [*first_by(words, k, axis, x_dot), None]
 
 
 def _top_k_batch(_, args, dims, k, axis):
