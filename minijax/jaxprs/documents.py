@@ -14,14 +14,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Break:
     """A place where a line may end; if it does not, `flat` stands there."""
 
     flat: str = " "
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Nest:
     """A document whose new lines are indented by `amount` more columns."""
 
@@ -29,14 +29,14 @@ class Nest:
     inside: object
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Group:
     """A document that is written on one line if it fits there."""
 
     inside: object
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Note:
     """A remark on the line it stands in, written behind the line's end."""
 

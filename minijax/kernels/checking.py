@@ -2,7 +2,6 @@
 # edit the chapter, not this file.
 """Checkers: is a kernel well formed, and do its loops do what it says?"""
 
-import dataclasses
 import math
 from collections import Counter
 from contextlib import contextmanager
@@ -229,7 +228,6 @@ class NestError(TypeError):
     """Loops that do not do what their kernel says."""
 
 
-@dataclasses.dataclass
 class Walk:
     """How far a check has come.
 
@@ -242,12 +240,9 @@ class Walk:
       stored: how often each store was met.
     """
 
-    kernel: object
-    loops: list
-    known: set
-    entered: set = dataclasses.field(default_factory=set)
-    kept: set = dataclasses.field(default_factory=set)
-    stored: Counter = dataclasses.field(default_factory=Counter)
+    def __init__(self, kernel, loops, known):
+        self.kernel, self.loops, self.known = kernel, loops, known
+        self.entered, self.kept, self.stored = set(), set(), Counter()
 
     @property
     def axes(self):

@@ -9,7 +9,7 @@ from minijax.kernels.program_steps import LoweredProgram
 from minijax.memory.liveness import lifetimes
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(eq=False)
 class MemoryPlan:
     """Where the buffers of a program live.
 

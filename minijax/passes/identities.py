@@ -221,10 +221,11 @@ def index_of(rows):
     """
     index = defaultdict(list)
     for row in rows:
+        dtypes = dtypes_of(row)
         for left in variants(row.left) if row.kinds else ():
-            for dtype in dtypes_of(row):
-                entry = *looks(left), left, row
-                index[primitive_named(left[0]), dtype].append(entry)
+            primitive, entry = primitive_named(left[0]), (*looks(left), left, row)
+            for dtype in dtypes:
+                index[primitive, dtype].append(entry)
     return {**index}
 
 

@@ -10,8 +10,8 @@ Reference: ``jax.tree_util.register_pytree_node``.
 import copyreg
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from minijax.pytrees.key_paths import (
     DictKey,
@@ -21,8 +21,7 @@ from minijax.pytrees.key_paths import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NodeKind:
+class NodeKind(NamedTuple):
     """A row of the table: how containers come apart, and what messages say of them.
 
     Attributes:
