@@ -10,12 +10,11 @@ and the list of their mapped axes.
 The same table in JAX: ``jax.interpreters.batching.primitive_batchers``.
 """
 
-import numpy as np
-
 from minijax import lax
 from minijax.arrays.avals import typeof
 from minijax.arrays.transfer import device_put_p
 from minijax.core import RuleTable
+from minijax.lax.conversion import astype
 
 vmap_rules = RuleTable("vmap")
 
@@ -196,7 +195,7 @@ def _pad(axis, args, dims, padding_config):
 def _pad_with_each(x, values, dim, config):
     """Pad each example with its own value: pad with zeros, then choose by a mask."""
     aval = typeof(x)
-    padded = lax.pad(x, np.zeros((), aval.dtype), config)
+    padded = lax.pad(x, astype(0, aval.dtype), config)
     inside = lax.pad(lax.full(aval.shape, True), False, config)
     values = lax.broadcast_in_dim(values, typeof(padded).shape, (dim,))
     return lax.select_n(inside, values, padded)

@@ -22,6 +22,7 @@ from minijax.factorizations.matrices import (
 )
 from minijax.factorizations.triangular import triangular_solve
 from minijax.forward.rules import constant_rule, jvp_rules
+from minijax.lax.conversion import astype
 from minijax.typing import ArrayLike
 
 INT32 = np.dtype("int32")
@@ -53,7 +54,7 @@ def lu_jvp(primals, tangents):
     both, pivots, rows = lu_p.bind(x)
     *batch, m, n = both.shape
     k, still = min(m, n), [(0, 0, 0)] * len(batch)
-    zero = np.zeros((), both.dtype)
+    zero = astype(0, both.dtype)
     low = lower_triangle(both[..., :k], -1)
     low = lax.pad(low, zero, [*still, (0, 0, 0), (0, m - k, 0)])
     low = low + identity_like(low)
