@@ -17,7 +17,6 @@ from minijax.forgetting.programs import effect_rules
 from minijax.forward.rules import constant_rule, jvp_rules
 from minijax.kernels.program_steps import kernel_rules
 from minijax.operators.operands import as_array
-from minijax.randomness.key_uses import Uses, reuse_rules
 from minijax.reverse.transposition import transpose_rules
 from minijax.tree_util import tree_leaves
 from minijax.typing import ArrayLike
@@ -64,7 +63,6 @@ vmap_rules[dce_sink_p] = lambda axis, args, dims, **params: (
 )
 effect_rules[dce_sink_p] = lambda eqn: True
 python_rules[dce_sink_p] = kernel_rules[dce_sink_p] = _nothing
-reuse_rules[dce_sink_p] = lambda eqn: Uses()
 PRINTING.add(dce_sink_p)  # like a print it changes no result of a branch not taken
 
 

@@ -178,11 +178,12 @@ def ragged_all_to_all(
     if not np.shape(operand)[0]:
         return output
     how = {"axis_index_groups": axis_index_groups}
-    ends = [
+    begin, source = [
         all_to_all(astype(x, int), names, 0, 0, tiled=True, **how)
         for x in (output_offsets, input_offsets)
     ]
-    chosen, sender, row = _received(*ends, recv_sizes, np.shape(output)[0], parts)
+    count = np.shape(output)[0]
+    chosen, sender, row = _received(begin, source, recv_sizes, count, parts)
     row = clip(row, 0, np.shape(operand)[0] - 1)
     rows = asarray(all_gather(operand, names, **how))[sender, row]
     return where(chosen.reshape(-1, *[1] * (np.ndim(output) - 1)), rows, output)
