@@ -51,6 +51,14 @@ _NO_REFERENCES = (
 )
 _COMPOSED = "what it does is made of other primitives here."
 _NO_TOKENS = "programs run their effects in order, and need no tokens for that."
+_NO_HALVES = (
+    "JAX has it on GPUs alone, with a token that orders the half that sends and the "
+    "half that receives. lax.ppermute does both."
+)
+_FLAT_TREES = (
+    "it takes arguments as objects of a class that JAX keeps to itself, FlatTree. "
+    "minijax.jvp and minijax.linearize take trees."
+)
 _ONE_PRODUCT = "a product of matrices is computed in one way, in its own precision."
 _NARROW = "floats of 8 bits and fewer, and integers of 4 and fewer, are not here."
 _TEXT_ONLY = "export writes the text of one program; it has no bytes and no letters."
@@ -104,6 +112,9 @@ ABSENT = {
             _COMPOSED,
         ),
         **_each("DotAlgorithm DotAlgorithmPreset", _ONE_PRODUCT),
+        **_each("precv psend", _NO_HALVES),
+        "ragged_all_to_all_p": _COMPOSED,
+        "stage_p": "stage leaves no operation behind, here or in a jaxpr of JAX.",
         **_each("rng_bit_generator_p rng_uniform_p", _COMPOSED),
         "scaled_dot": _NARROW,
     },
@@ -135,7 +146,10 @@ ABSENT = {
         """,
         _COMPOSED,
     ),
-    "minijax.interpreters.ad": {"annotations": "it is a word of from __future__."},
+    "minijax.interpreters.ad": {
+        "annotations": "it is a word of from __future__.",
+        **_each("jvp linearize", _FLAT_TREES),
+    },
     "minijax.extend.linear_util": {"Callable": "it is collections.abc.Callable."},
     "minijax.extend.backend": {
         "backend_xla_version": _NO_XLA,

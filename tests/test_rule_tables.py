@@ -57,7 +57,9 @@ KEYED = {f"random_{name}" for name in KEYS}
 SPREAD = {"shard_map", "pvary", "sharding_constraint", "inspect_sharding"}
 # It raises, or is a failure of an error value: tests/test_checkify.py.
 CHECKED = {"check"}
-APART = TALKING | CALLING | RULED | KEYED | SPREAD | CHECKED
+# It has no result: tests/test_sinks.py.
+SUNK = {"dce_sink"}
+APART = TALKING | CALLING | RULED | KEYED | SPREAD | CHECKED | SUNK
 SILENT = [primitive for primitive in shape_rules if primitive.name not in APART]
 CURVED = {
     **forward_cases.CASES,

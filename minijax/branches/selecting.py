@@ -12,7 +12,7 @@ from minijax.core import Tracer
 from minijax.forgetting.programs import effect_rules
 from minijax.jaxprs.printing import jaxprs_in_params
 
-PRINTING = {debug_callback_p, debug_print_p}
+PRINTING: set = {debug_callback_p, debug_print_p}
 
 
 def choose(which, *cases):

@@ -13,6 +13,7 @@ from minijax.factorizations.eigenvectors import eigh_p
 from minijax.factorizations.elimination import lu_p, lu_pivots_to_permutation_p
 from minijax.factorizations.orthogonal_factors import qr_p
 from minijax.factorizations.singular_values import svd_p
+from minijax.forgetting.sinks import dce_sink_p
 from minijax.lax.linalg.general_eigenvectors import eig_p
 from minijax.lax.linalg.reductions import (
     geqrf_p,
@@ -33,6 +34,7 @@ from minijax.spmd.sharding_pictures import inspect_sharding_p
 stablehlo_rules[pvary_p] = stablehlo_rules[sharding_constraint_p] = (
     lambda block, eqn, *operands: operands
 )
+stablehlo_rules[dce_sink_p] = lambda block, eqn, *operands: []
 REASONS = {
     "A text runs elsewhere, where this Python function is not there to be called.": [
         debug_callback_p, debug_print_p, io_callback_p, pure_callback_p, check_p,

@@ -208,7 +208,7 @@ def _acts_inside(eqn):
 
 
 # Rules ``rule(eqn)`` say whether an equation does more than return results.
-effect_rules = RuleTable("effect", default=_acts_inside)
+effect_rules: RuleTable = RuleTable("effect", default=_acts_inside)
 
 
 # Rules ``rule(eqn, used)`` return an equation without those results that are not used,

@@ -50,6 +50,9 @@ from minijax.contractions.ragged_products import ragged_dot_general as ragged_do
 from minijax.distributions.gamma_slopes import random_gamma_grad as random_gamma_grad
 from minijax.forgetting.barriers import optimization_barrier as optimization_barrier
 from minijax.forgetting.barriers import optimization_barrier_p as optimization_barrier_p
+from minijax.forgetting.sinks import dce_sink as dce_sink
+from minijax.forgetting.sinks import dce_sink_p as dce_sink_p
+from minijax.forgetting.sinks import stage as stage
 from minijax.indexing.dimension_numbers import GatherDimensionNumbers as GatherDimensionNumbers
 from minijax.indexing.dimension_numbers import GatherScatterMode as GatherScatterMode
 from minijax.indexing.dimension_numbers import ScatterDimensionNumbers as ScatterDimensionNumbers
@@ -294,6 +297,7 @@ from minijax.replicas.more_collectives import pbroadcast as pbroadcast
 from minijax.replicas.more_collectives import pcast as pcast
 from minijax.replicas.more_collectives import pshuffle as pshuffle
 from minijax.replicas.more_collectives import pswapaxes as pswapaxes
+from minijax.replicas.more_collectives import ragged_all_to_all as ragged_all_to_all
 from minijax.scans.associative import associative_scan as associative_scan
 from minijax.scans.loops import fori_loop as fori_loop
 from minijax.scans.loops import scan as scan

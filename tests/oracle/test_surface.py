@@ -50,12 +50,12 @@ ABSENT = {
     """,  # equations keep a line, and no stack of names
     "extend.core.primitives": """
         after_all_p approx_top_k_p bessel_i0e_p bessel_i1e_p call_p closed_call_p
-        create_token_p empty2_p eq_to_p get_p igamma_grad_a_p igamma_p igammac_p
+        create_token_p eq_to_p get_p igamma_grad_a_p igamma_p igammac_p
         le_to_p lt_to_p polygamma_p ragged_all_to_all_p reduce_p
         regularized_incomplete_beta_p rng_bit_generator_p rng_uniform_p
         select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p
-        sharding_constraint_p swap_p threefry2x32_p zeta_p
-    """,  # of floors to come, or of what is made of other primitives here
+        swap_p threefry2x32_p zeta_p
+    """,  # of what is made of other primitives here
 }
 
 SHARDED = "how a result is laid out on several devices: the chapter on many devices"

@@ -117,6 +117,8 @@ from minijax.doorways.random_names import random_bits_p as random_bits_p
 from minijax.doorways.random_names import random_fold_in_p as random_fold_in_p
 from minijax.doorways.random_names import random_seed_p as random_seed_p
 from minijax.doorways.random_names import random_split_p as random_split_p
+from minijax.extend.core.later_primitives import empty2_p as empty2_p
+from minijax.extend.core.later_primitives import sharding_constraint_p as sharding_constraint_p
 from minijax.extend.core.library_primitives import cholesky_p as cholesky_p
 from minijax.extend.core.library_primitives import conv_general_dilated_p as conv_general_dilated_p
 from minijax.extend.core.library_primitives import device_put_p as device_put_p
