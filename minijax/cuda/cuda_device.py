@@ -15,7 +15,7 @@ from minijax.cuda.driver import Card
 from minijax.cuda.programs import CudaProgram
 from minijax.forgetting.remembering import cache_by_object
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from minijax.jitting.arguments import key_of_value
+from minijax.jitting.arguments import key_of_params
 from minijax.jitting.compilation import on_device_of
 from minijax.kernels.program_steps import kernel_rules
 
@@ -92,7 +92,7 @@ class CardStore(NamedCard):
 
 def program_of(device, primitive, types, params, avals):
     """Return the program of one operation on a device, which keeps it."""
-    key = primitive, key_of_value((*params.items(),)), types, tuple(avals)
+    key = primitive, key_of_params(params), types, tuple(avals)
     if key not in device.programs:
         ins, outs = list(map(Var, types)), list(map(Var, avals))
         jaxpr = Jaxpr([], ins, outs, [JaxprEqn(ins, outs, primitive, params)])

@@ -81,21 +81,6 @@ def callee_of(primitive, params):
     return callee_rules[primitive](JaxprEqn([], [], primitive, params))
 
 
-FLOATS, INTEGERS = (float, complex, np.generic), frozenset([int])
-
-
-def key_of_params(params):
-    """Return parameters as a part of a key, in which 0.0, -0.0 and 0 differ."""
-    return tuple([(name, type(x), _exactly(x)) for name, x in params.items()])
-
-
-def _exactly(x):
-    """Return what says which one of its type a parameter is."""
-    if isinstance(x, tuple) and not INTEGERS.issuperset(map(type, x)):
-        return tuple([(type(part), _exactly(part)) for part in x])
-    return np.asarray(x).tobytes() if isinstance(x, FLOATS) else x
-
-
 def bytes_of(number):
     """Return the bytes that a number has as an operand.
 

@@ -78,7 +78,7 @@ def static_value(name, value):
     return Static(value)
 
 
-_PLAIN = frozenset({int, bool, str, type(None)})
+_FLOATS, _INTEGERS = (float, complex, np.generic), frozenset([int])
 
 
 def key_of_value(x):
@@ -89,14 +89,19 @@ def key_of_value(x):
     Args:
       x: anything with a hash; tuples may hold others.
     """
-    kind = type(x)
-    if isinstance(x, tuple):
-        kinds = tuple(map(type, x))
-        plain = _PLAIN.issuperset(kinds)
-        return kind, kinds, x if plain else tuple(map(key_of_value, x))
-    if isinstance(x, float | complex | np.generic):
-        return kind, np.asarray(x).tobytes()
-    return kind, x
+    return type(x), _exactly(x)
+
+
+def key_of_params(params):
+    """Return a part of a key for the parameters of a primitive, see `key_of_value`."""
+    return tuple([(name, type(x), _exactly(x)) for name, x in params.items()])
+
+
+def _exactly(x):
+    """Return what says which one of its type a value is."""
+    if isinstance(x, tuple) and not _INTEGERS.issuperset(map(type, x)):
+        return tuple([(type(part), _exactly(part)) for part in x])
+    return np.asarray(x).tobytes() if isinstance(x, _FLOATS) else x
 
 
 class Chosen(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 from minijax.core import RuleTable
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.latest import Latest
-from minijax.jitting.arguments import key_of_value
+from minijax.jitting.arguments import key_of_params
 from minijax.jitting.costs import BYTES, nbytes
 from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.kernel import Kernel
@@ -343,8 +343,7 @@ def elementwise(body):
     def rule(lowering, eqn, *operands):
         aval = eqn.outvars[0].aval
         kind = body, eqn.primitive, aval.shape, aval.dtype
-        params = eqn.params and key_of_value((*eqn.params.items(),))
-        key = (*kind, params or (), *likeness(operands))
+        key = (*kind, key_of_params(eqn.params), *likeness(operands))
         if key in lowering.known:
             launch, views = lowering.known[key]
             return [lowering.launch_again(launch, views, operands, aval)]

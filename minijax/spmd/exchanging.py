@@ -22,7 +22,7 @@ from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jaxprs.shape_structs import struct_of
 from minijax.jaxprs.staging_api import make_jaxpr
-from minijax.jitting.arguments import key_of_value
+from minijax.jitting.arguments import key_of_params
 from minijax.jitting.compilation import _at, compiled
 from minijax.replicas.named_shardings import NamedSharding, parts_of
 from minijax.replicas.partition_specs import PartitionSpec, names_of_entry, trimmed
@@ -323,7 +323,7 @@ def compute_in_parts(primitive, args, params, avals, placement):
 
     try:
         kinds = tuple([x.aval for x in arrays])
-        key = primitive, kinds, key_of_value((*params.items(),))
+        key = primitive, kinds, key_of_params(params)
         closed = _operations.get(key, write)
     except TypeError:  # parameters without a hash
         closed = write()
