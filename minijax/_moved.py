@@ -55,6 +55,10 @@ _NO_HALVES = (
     "JAX has it on GPUs alone, with a token that orders the half that sends and the "
     "half that receives. lax.ppermute does both."
 )
+_OWN_BATCHES = (
+    "a batch is an axis of arrays here. A class that holds arrays becomes a pytree node "
+    "by minijax.tree_util.register_pytree_node, and vmap maps its leaves."
+)
 _FLAT_TREES = (
     "it takes arguments as objects of a class that JAX keeps to itself, FlatTree. "
     "minijax.jvp and minijax.linearize take trees."
@@ -150,6 +154,9 @@ ABSENT = {
         "annotations": "it is a word of from __future__.",
         **_each("jvp linearize", _FLAT_TREES),
     },
+    "minijax.interpreters.batching": _each(
+        "register_vmappable unregister_vmappable", _OWN_BATCHES
+    ),
     "minijax.extend.linear_util": {"Callable": "it is collections.abc.Callable."},
     "minijax.extend.backend": {
         "backend_xla_version": _NO_XLA,
