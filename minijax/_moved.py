@@ -56,8 +56,8 @@ _NO_HALVES = (
     "half that receives. lax.ppermute does both."
 )
 _OWN_BATCHES = (
-    "a batch is an axis of arrays here. A class that holds arrays becomes a pytree node "
-    "by minijax.tree_util.register_pytree_node, and vmap maps its leaves."
+    "a batch is an axis of arrays here. A class that holds arrays becomes a node of "
+    "trees by minijax.tree_util.register_pytree_node, and vmap maps its leaves."
 )
 _FLAT_TREES = (
     "it takes arguments as objects of a class that JAX keeps to itself, FlatTree. "
