@@ -20,6 +20,10 @@ def test_files(tmp_path):
     back = jnp.load(tmp_path / "x.npy")
     assert isinstance(back, minijax.Array) and np.array_equal(back, x)
     assert np.array_equal(jnp.load(tmp_path / "all.npz")["x"], x)
+    half = x.astype("bfloat16") / 2
+    jnp.save(tmp_path / "half.npy", half)  # NumPy calls its numbers two bytes each
+    back = jnp.load(tmp_path / "half.npy")
+    assert back.dtype == "bfloat16" and np.array_equal(back, half)
 
 
 def test_printing():

@@ -73,3 +73,8 @@ def test_a_program_of_floats():
     for f in (jnp.frexp, jnp.signbit, jnp.sinc, jnp.modf):
         for ours, theirs in zip(leaves(minijax.jit(f)(x)), leaves(f(x)), strict=True):
             assert np.allclose(ours, theirs, rtol=1e-6)
+
+
+def test_whether_a_number_of_python_is_infinite_is_not_weak():
+    for question in (jnp.isposinf, jnp.isneginf):
+        assert not any(question(x).weak_type for x in (1.0, 1, -np.inf))

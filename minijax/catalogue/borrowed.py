@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.arrays import dtypes
 from minijax.core import Array
 from minijax.numpy.creation import asarray
 
@@ -48,6 +49,8 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     Reference: ``jax.numpy.load``.
     """
     found = np.load(file, *args, **kwargs)
+    if dtypes.bfloat16 is not None and getattr(found, "dtype", None) == "V2":
+        found = found.view(dtypes.bfloat16)  # a type that NumPy's files do not name
     return asarray(found) if isinstance(found, np.ndarray) else found
 
 

@@ -99,7 +99,8 @@ def _infinity(name, number):
             raise NotImplementedError(f"The 'out' argument to {name} is not supported.")
         if kind(x) == "c":
             raise ValueError(f"{name} is not well defined for complex types")
-        return lax.eq(x, constant(x, number)) if kind(x) == "f" else _false(x)
+        found = lax.eq(x, constant(x, number)) if kind(x) == "f" else _false(x)
+        return as_type(found, np.dtype(bool))
 
     return named(question, name)
 
