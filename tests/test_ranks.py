@@ -268,7 +268,7 @@ def test_the_model_counts_bytes_and_rounds():
         return lax.all_gather(jnp.sin(y), "i"), lax.pmax(x, "i")
 
     jaxpr = make_jaxpr(step, axis_env=[("i", 4)])(np.zeros((5, 8), "f4")).jaxpr
-    found = [(str(name), *rest) for name, *rest in ring_model.collectives_of(jaxpr)]
+    found = [(str(name), size, times) for name, size, times in ring_model.talk(jaxpr)]
     assert found == [("psum", 32, 5), ("all_gather", 32, 1), ("pmax", 160, 1)]
     line = ring_model.Line(1.0, 0.5)
     seconds = 5 * 6 * (1 + 8 * 0.5) + 3 * (1 + 32 * 0.5) + 6 * (1 + 40 * 0.5)

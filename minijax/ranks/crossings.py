@@ -59,7 +59,7 @@ class CrossingRun(Run):
         return super().meeting(rank, names) if alone else Crossing(members, processes)
 
 
-def _across(eqn, mesh, group, values):
+def _talk(eqn, mesh, group, values):
     """Do a collective among processes; return the result here, None for others."""
     processes = tuple([mesh._flat[place].process_index for place in group])
     [here] = [i for i, place in enumerate(group) if mesh._flat[place].is_local]
@@ -79,7 +79,7 @@ def _gathered(group, buffer):
     return list(world_here().talk("a gathering", processes, allgather, own))
 
 
-talk_across.value, gathered.value = _across, _gathered
+talk_across.value, gathered.value = _talk, _gathered
 
 
 def spans(mesh):

@@ -23,7 +23,7 @@ from minijax.replicas.partition_specs import PartitionSpec
 from minijax.replicas.sharded_arrays import make_array_from_process_local_data
 
 
-def _with_all(label, exchange, *args):
+def _talk(label, exchange, *args):
     everyone = tuple(range(process_count()))
     return world_here().talk(label, everyone, exchange, *args)
 
@@ -34,8 +34,8 @@ def _all_of(label, x):
     if process_count() == 1:
         return x[None]
     kind = f"{label} of {x.dtype.name}{list(x.shape)}"
-    _with_all(kind, agree, kind)
-    return _with_all(kind, allgather, np.ascontiguousarray(x).reshape(x.shape))
+    _talk(kind, agree, kind)
+    return _talk(kind, allgather, np.ascontiguousarray(x).reshape(x.shape))
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
@@ -101,7 +101,7 @@ def sync_global_devices(name: str) -> None:
     """
     if process_count() > 1:
         label = f"sync_global_devices({name!r})"
-        _with_all(label, agree, label)
+        _talk(label, agree, label)
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:

@@ -40,7 +40,7 @@ ROUNDS = {
 }
 
 
-def collectives_of(jaxpr, times=1):
+def talk(jaxpr, times=1):
     """Yield each collective of a program, its bytes, and how often it is done."""
     for eqn in jaxpr.eqns:
         if eqn.primitive in ROUNDS:
@@ -48,12 +48,12 @@ def collectives_of(jaxpr, times=1):
             yield eqn.primitive, aval.size * aval.dtype.itemsize, times
         for inner in jaxprs_in_params(eqn.params):
             inner = getattr(inner, "jaxpr", inner)
-            yield from collectives_of(inner, times * eqn.params.get("length", 1))
+            yield from talk(inner, times * eqn.params.get("length", 1))
 
 
 def predict(jaxpr, p, line, compute=0.0):
     """Return the seconds of a step on `p` ranks, whose computing takes `compute`."""
-    for primitive, size, times in collectives_of(jaxpr):
+    for primitive, size, times in talk(jaxpr):
         rounds, share = ROUNDS[primitive](p)
         compute += times * rounds * (line.alpha + size * share * line.beta)
     return compute
