@@ -80,7 +80,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "process_index": "minijax.arrays.transfer",
         "process_indices": "minijax.arrays.transfer",
         "pure_callback": "minijax.callbacks.primitives",
-        "remat": "minijax.forgetting.rematerialisation",
+        "remat": "minijax.forgetting.policies",
         "remove_size_one_mesh_axis_from_type": "minijax.switches.managers",
         "reshard": "minijax.mesh_maps.resharding",
         "set_mesh": "minijax.spmd.public_constraints",

@@ -17,6 +17,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import P, lax, make_jaxpr
 from minijax.mesh_maps.workers import run_replicas
+from minijax.overlap import calibration
 from minijax.ranks import (
     agreements,
     crossings,
@@ -268,7 +269,8 @@ def test_the_model_counts_bytes_and_rounds():
         return lax.all_gather(jnp.sin(y), "i"), lax.pmax(x, "i")
 
     jaxpr = make_jaxpr(step, axis_env=[("i", 4)])(np.zeros((5, 8), "f4")).jaxpr
-    found = [(str(name), size, times) for name, size, times in ring_model.talk(jaxpr)]
+    rows = ring_model.collectives_of(jaxpr)
+    found = [(str(name), size, times) for name, size, times in rows]
     assert found == [("psum", 32, 5), ("all_gather", 32, 1), ("pmax", 160, 1)]
     line = ring_model.Line(1.0, 0.5)
     seconds = 5 * 6 * (1 + 8 * 0.5) + 3 * (1 + 32 * 0.5) + 6 * (1 + 40 * 0.5)
@@ -279,8 +281,8 @@ def test_a_line_is_found_from_its_points(monkeypatch):
     def exact(engine, size, times=30):
         return 3e-6 + 2e-9 * size
 
-    monkeypatch.setattr(ring_model, "shift_seconds", exact)
-    assert np.allclose(ring_model.calibrate(None), (3e-6, 2e-9))
+    monkeypatch.setattr(calibration, "shift_seconds", exact)
+    assert np.allclose(calibration.calibrate(None), (3e-6, 2e-9))
 
 
 # ── with MPI ─────────────────────────────────────────────────────────────────

@@ -7,6 +7,8 @@ Reference: ``jax.ad_checkpoint.Saveable``, ``Recompute`` and ``Offloadable``.
 
 from typing import Any, NamedTuple
 
+from minijax.forgetting.programs import partition
+
 
 class _Word:
     """An answer that is as good as a bool."""
@@ -71,3 +73,14 @@ def flags_with_tangents(params, choose):
         return [*flags, *[None] * (len(choose(flags)) - len(flags))]
 
     return flags_per_operand(params, longer)
+
+
+def flags_of_split(params, parts, on_tape):
+    """Return parameters with flags for the residuals of a `Split`, and for the tape."""
+
+    def chosen(flags):
+        known, later = partition(on_tape, flags)
+        known = dict(enumerate(known))
+        return [*map(known.get, parts.sources), *later]
+
+    return flags_per_operand(params, chosen)

@@ -6,7 +6,7 @@ Reference: ``jax.checkpoint_policies``, ``jax.ad_checkpoint.checkpoint_name``.
 """
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -16,9 +16,32 @@ from minijax.arrays.array import asarray_impl, shape_rules
 from minijax.batching.rules import vmap_rules
 from minijax.core import Primitive, impl_rules
 from minijax.diagnostics.tracebacks import guarded
+from minijax.forgetting.rematerialisation import checkpoint
 from minijax.forward.rules import jvp_rules
 from minijax.pytrees.functions import tree_map
 from minijax.reverse.transposition import transpose_rules
+
+
+def remat(
+    fun: Callable[..., Any],
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Callable[..., bool] | None = None,
+    static_argnums: int | tuple[int, ...] = (),
+    concrete: Any = None,
+) -> Callable[..., Any]:
+    """Return what `checkpoint` returns.
+
+    Reference: ``jax.remat``.
+    """
+    return checkpoint(
+        fun,
+        prevent_cse=prevent_cse,
+        policy=policy,
+        static_argnums=static_argnums,
+        concrete=concrete,
+    )
+
 
 name_p = Primitive("name")
 impl_rules[name_p] = lambda x, name: [asarray_impl(x)]

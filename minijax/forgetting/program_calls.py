@@ -19,6 +19,16 @@ from minijax.forgetting.programs import (
 from minijax.reverse.transposition import Linear
 
 
+def vmap_call(primitive):
+    """Return the batching rule of a primitive that calls its parameter `jaxpr`."""
+
+    def rule(axis, args, dims, jaxpr, **params):
+        program, dims_out = vmap_program(jaxpr, axis, tuple(dims))
+        return primitive.bind(*args, jaxpr=program, **params), list(dims_out)
+
+    return rule
+
+
 def unchanged(params, choose):
     """Return parameters, none of which says something about each operand."""
     return params
@@ -40,16 +50,6 @@ def jvp_call(primitive, per_operand=unchanged):
         operands = *primals, *only(moving, tangents)
         outs = primitive.bind(*operands, jaxpr=program, **params)
         return outs[: len(moves)], spread(moves, outs[len(moves) :])
-
-    return rule
-
-
-def vmap_call(primitive):
-    """Return the batching rule of a primitive that calls its parameter `jaxpr`."""
-
-    def rule(axis, args, dims, jaxpr, **params):
-        program, dims_out = vmap_program(jaxpr, axis, tuple(dims))
-        return primitive.bind(*args, jaxpr=program, **params), list(dims_out)
 
     return rule
 

@@ -7,16 +7,19 @@ Reference: ``jax.checkpoint``; ``remat_p`` in ``jax._src.ad_checkpoint``.
 
 import functools
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from minijax.arrays.array import shape_rules
 from minijax.batching.rules import vmap_rules
 from minijax.batching.trace import program_primitives
-from minijax.core import Primitive, RuleTable, Tracer, impl_rules, set_current_trace
-from minijax.diagnostics.user_lines import readers
+from minijax.core import Primitive, RuleTable, impl_rules, set_current_trace
 from minijax.forgetting.barriers import optimization_barrier_p
-from minijax.forgetting.decisions import flags_per_operand, flags_with_tangents, is_kept
+from minijax.forgetting.decisions import (
+    flags_of_split,
+    flags_per_operand,
+    flags_with_tangents,
+    is_kept,
+)
 from minijax.forgetting.opened_calls import inlined
 from minijax.forgetting.program_calls import (
     dce_call,
@@ -36,24 +39,20 @@ from minijax.forgetting.programs import (
     prune,
     stage,
     types_declared,
-    without_consts,
 )
-from minijax.forgetting.remembering import (
-    cache_by_object,
-    once_of,
-    remembered,
-    trace_context,
-)
+from minijax.forgetting.remembering import remembered
 from minijax.forgetting.splitting import Split, split_program
+from minijax.forgetting.written_calls import (
+    flags_of_leaves,
+    program_of_call,
+    remat_options,
+    traced_arguments,
+)
 from minijax.forward.rules import jvp_rules
 from minijax.jaxprs.jaxpr import ClosedJaxpr, jaxpr_as_fun
-from minijax.jaxprs.origins import Origin
-from minijax.jaxprs.staging import trace_to_jaxpr
 from minijax.linear.linearization import split_rules
 from minijax.operators.operands import as_array
 from minijax.own_rules.function_calls import callee_rules, plain_calls
-from minijax.pytrees.api_util import FlatCall
-from minijax.pytrees.operations import broadcast_prefix
 from minijax.reverse.transposition import transpose_rules
 
 remat_p = Primitive("remat2")
@@ -137,17 +136,11 @@ def _split(split, primitive, args, on_tape, params):
     with set_current_trace(split.parent):
         known_outs = list(map(as_array, jaxpr_as_fun(parts.known)(*known_args)))
     residuals = parts.residuals(known_args, known_outs)
-    params = flags_per_operand(params, partial(_flags_of_split, parts, on_tape))
+    params = flags_of_split(params, parts, on_tape)
     params = params | {"jaxpr": parts.unknown, "differentiated": True}
     with set_current_trace(split.tape):
         tape_outs = primitive.bind(*residuals, *tape_args, **params)
     return parts.results(known_outs, tape_outs)
-
-
-def _flags_of_split(parts, on_tape, given):
-    known, later = partition(on_tape, given)
-    known = dict(enumerate(known))
-    return [*map(known.get, parts.sources), *later]
 
 
 split_rules[remat_p] = _split
@@ -182,131 +175,19 @@ def checkpoint(
 
     Reference: ``jax.checkpoint``.
     """
-    flags, params = _options(prevent_cse, policy, concrete)
+    flags, params = remat_options(prevent_cse, policy, concrete)
     names = static_argnames
     names = {names} if isinstance(names, str) else {*names}
 
     @functools.wraps(fun)
     def fun_remat(*args, **kwargs):
-        call, statics = _taken_apart(fun, args, kwargs, static_argnums, names)
-        jaxpr, consts, out_tree = _written_once(call, statics)
-        how = params | {"prevent_cse": _flags_of_leaves(flags, call, len(consts))}
+        call, statics = traced_arguments(fun, args, kwargs, static_argnums, names)
+        jaxpr, consts, out_tree = program_of_call(call, statics)
+        how = params | {"prevent_cse": flags_of_leaves(flags, call, len(consts))}
         outs = remat_p.bind(*consts, *call.leaves, jaxpr=jaxpr, **how)
         return out_tree.unflatten(outs)
 
     return fun_remat
-
-
-_programs = cache_by_object()
-
-
-def _written(call):
-    """Return the program of a call, its first operands, and the result's structure."""
-    origin = Origin(call.name, call.fun_name, call.names)
-    closed = ClosedJaxpr(*trace_to_jaxpr(call, call.avals, origin))
-    return without_consts(closed), closed.consts, call.out_tree
-
-
-def _written_once(call, statics):
-    """Return `_written` of a call; it is kept with the function, if that can be.
-
-    Args:
-      call: a `FlatCall`.
-      statics: what the program depends on besides, a tuple.
-    """
-    key = call.in_tree, tuple(call.avals), statics, trace_context()
-    try:
-        once = once_of(_programs, call.fun)
-        hash(key)
-    except TypeError:  # no hash, or no weak references
-        return _written(call)
-    return once.get(key, lambda: _written(call), lambda found: not _traced(found[1]))
-
-
-readers.add(_written_once, keeps=True)
-
-
-def _traced(values):
-    """Return whether one of the values belongs to a trace."""
-    return any(isinstance(value, Tracer) for value in values)
-
-
-def _taken_apart(fun, args, kwargs, static_argnums, static_names):
-    """Return the `FlatCall` of what is traced, and the static arguments, a tuple."""
-    moving = _moving_positions(static_argnums, args)
-    fixed = {name: kwargs.pop(name) for name in sorted(static_names & kwargs.keys())}
-    options = {"argnums": moving, "constants": fixed}
-    call = FlatCall("checkpoint", fun, args, kwargs, **options)
-    static = [(i, args[i]) for i in range(len(args)) if i not in moving]
-    return call, tuple([(at, type(x), x) for at, x in [*static, *fixed.items()]])
-
-
-_CONCRETE = (
-    "The `concrete` option to `jax.checkpoint` was deprecated in JAX v0.8.2, and "
-    "removed in JAX v0.10.0. In its place please use `static_argnums`; for details "
-    "refer to https://docs.jax.dev/en/latest/jep/11830-new-remat-checkpoint.html."
-)
-_STATIC = "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` "
-
-
-def _moving_positions(static, args):
-    """Return the positions of the arguments that are traced."""
-    static = (static,) if type(static) is int else static
-    if type(static) is not tuple or any(type(at) is not int for at in static):
-        wanted = "must be an int, tuple of ints or, bool, but got value "
-        raise TypeError(f"{_STATIC}{wanted}{static}")
-    count = len(args)
-    if not all(-count <= at < count for at in static):
-        raise ValueError(
-            f"{_STATIC}can only take integer values greater than or equal to "
-            f"`-len(args)` and less than `len(args)`, but got {static}, while "
-            f"`len(args)` = {count}"
-        )
-    fixed = {at % count for at in static}
-    return tuple([at for at in range(count) if at not in fixed])
-
-
-def _options(prevent_cse, policy, concrete):
-    """Return the flags `prevent_cse`, and the other parameters of `remat_p`."""
-    if concrete is not None:
-        raise NotImplementedError(_CONCRETE)
-    if not isinstance(prevent_cse, (bool, Sequence)):
-        raise TypeError(
-            "prevent_cse must be a bool or tuple of bools, got "
-            f"type(prevent_cse)={type(prevent_cse)}"
-        )
-    flags = prevent_cse if isinstance(prevent_cse, bool) else tuple(prevent_cse)
-    return flags, {"policy": policy, "differentiated": False}
-
-
-def _flags_of_leaves(flags, call, consts):
-    """Return one flag, or one for each operand: first for what is closed over."""
-    if isinstance(flags, bool):
-        return flags
-    args, kwargs = call.in_tree.unflatten(call.leaves)
-    whole = (args, kwargs) if kwargs else args
-    return (*[False] * consts, *broadcast_prefix(flags, whole))
-
-
-def remat(
-    fun: Callable[..., Any],
-    *,
-    prevent_cse: bool | Sequence[bool] = True,
-    policy: Callable[..., bool] | None = None,
-    static_argnums: int | tuple[int, ...] = (),
-    concrete: Any = None,
-) -> Callable[..., Any]:
-    """Return what `checkpoint` returns.
-
-    Reference: ``jax.remat``.
-    """
-    return checkpoint(
-        fun,
-        prevent_cse=prevent_cse,
-        policy=policy,
-        static_argnums=static_argnums,
-        concrete=concrete,
-    )
 
 
 def keeps(policy, eqn):
@@ -331,6 +212,7 @@ keep_rules: RuleTable = RuleTable("keep", default=keep_results)
 @remembered
 def keeping(closed, policy):
     """Return the `Keeping` of a program."""
+    # A policy is asked about what plain calls do. Rules of other calls would be lost.
     closed = inlined(closed, {each: callee_rules[each] for each in plain_calls})
     found = [keep_rules[eqn.primitive](eqn, policy) for eqn in closed.eqns]
     kept = [var for each in found for var in each.kept]

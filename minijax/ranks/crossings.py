@@ -35,7 +35,7 @@ class Crossing:
         """Return the result here of a collective, for one operand here."""
         x = np.ascontiguousarray(value).reshape(np.shape(value))  # none, if no axes
         exchange = partial(ACROSS[primitive], **params)
-        return world_here().talk(label, self.processes, exchange, x)
+        return world_here().exchange_among(label, self.processes, exchange, x)
 
 
 class CrossingRun(Run):
@@ -59,7 +59,7 @@ class CrossingRun(Run):
         return super().meeting(rank, names) if alone else Crossing(members, processes)
 
 
-def _talk(eqn, mesh, group, values):
+def _collective_across(eqn, mesh, group, values):
     """Do a collective among processes; return the result here, None for others."""
     processes = tuple([mesh._flat[place].process_index for place in group])
     [here] = [i for i, place in enumerate(group) if mesh._flat[place].is_local]
@@ -76,10 +76,11 @@ def _gathered(group, buffer):
     processes = tuple([device.process_index for device in group.devices])
     own = group.home.fetch(buffer[group.devices.index(group.home)])
     own = np.ascontiguousarray(own)
-    return list(world_here().talk("a gathering", processes, allgather, own))
+    here = world_here()
+    return list(here.exchange_among("a gathering", processes, allgather, own))
 
 
-talk_across.value, gathered.value = _talk, _gathered
+talk_across.value, gathered.value = _collective_across, _gathered
 
 
 def spans(mesh):

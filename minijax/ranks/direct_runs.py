@@ -223,9 +223,9 @@ class Entry:
         """Do an exchange; return 1 if it has failed."""
         step = steps_told[label & KIND]
         try:
-            talk, processes = world_here().talk, self.crossing.processes
+            processes = self.crossing.processes
             args = DOING[type(step)], step, source, result, self.begun
-            talk(step.label, processes, *args)
+            world_here().exchange_among(step.label, processes, *args)
         except BaseException as error:
             self.error = error
             return 1

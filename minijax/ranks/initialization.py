@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from minijax.arrays.placement import devices, platforms
 from minijax.arrays.settings import config
 from minijax.ranks.launchers import find_launcher, load_mpi
-from minijax.ranks.processes import World, join, machine_code, world
+from minijax.ranks.processes import RemoteDevice, World, machine_code, world
 from minijax.ranks.watching import Notes, Watch, end_all_on_error
 
 
@@ -60,7 +61,7 @@ def initialize(
     MPI = load_mpi(launcher)
     comm = MPI.COMM_WORLD.Dup()
     _check_asked(num_processes, process_id, comm.size, comm.rank)
-    join(comm.rank, comm.size)
+    _join(comm.rank, comm.size)
     operations = {np.add: MPI.SUM, np.maximum: MPI.MAX, np.minimum: MPI.MIN}
     many = MPI.Query_thread() == MPI.THREAD_MULTIPLE
     notes = Notes(MPI.COMM_WORLD.Dup()) if many else None
@@ -70,6 +71,24 @@ def initialize(
     world.value = World(comm, operations, watch)
     config.update("minijax_exchange", machine_code.value and config.minijax_exchange)
     atexit.register(_leave, shutdown_timeout_seconds)
+
+
+def _join(rank, size):
+    """Be process `rank` of `size`: number the device here, and list the others.
+
+    Raises:
+      ValueError: if there is more than one device here.
+    """
+    here = devices("cpu")
+    if len(here) > 1:
+        raise ValueError(
+            f"There are {size} processes, with one device each, but this one was asked "
+            f"for {len(here)} (jax_num_cpu_devices). Start more processes instead."
+        )
+    [home] = here
+    home.id = home.process_index = rank
+    listed = [home if i == rank else RemoteDevice("cpu", i) for i in range(size)]
+    platforms["cpu"][:] = listed
 
 
 def _check_asked(number, index, size, rank):

@@ -23,9 +23,9 @@ from minijax.replicas.partition_specs import PartitionSpec
 from minijax.replicas.sharded_arrays import make_array_from_process_local_data
 
 
-def _talk(label, exchange, *args):
+def _among_all(label, exchange, *args):
     everyone = tuple(range(process_count()))
-    return world_here().talk(label, everyone, exchange, *args)
+    return world_here().exchange_among(label, everyone, exchange, *args)
 
 
 def _all_of(label, x):
@@ -34,8 +34,8 @@ def _all_of(label, x):
     if process_count() == 1:
         return x[None]
     kind = f"{label} of {x.dtype.name}{list(x.shape)}"
-    _talk(kind, agree, kind)
-    return _talk(kind, allgather, np.ascontiguousarray(x).reshape(x.shape))
+    _among_all(kind, agree, kind)
+    return _among_all(kind, allgather, np.ascontiguousarray(x).reshape(x.shape))
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
@@ -101,7 +101,7 @@ def sync_global_devices(name: str) -> None:
     """
     if process_count() > 1:
         label = f"sync_global_devices({name!r})"
-        _talk(label, agree, label)
+        _among_all(label, agree, label)
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.arrays.placement import Device, devices, platforms
+from minijax.arrays.placement import Device
 from minijax.jaxprs.latest import Latest
 from minijax.ranks.engines import Engine
 
@@ -68,7 +68,7 @@ class World:
             self._engines[processes, use] = Engine(comm, self.operations)
         return self._engines[processes, use]
 
-    def talk(self, label, processes, exchange, *args):
+    def exchange_among(self, label, processes, exchange, *args):
         """Return what an exchange among some processes returns, under the watch."""
         return self.watch(label, lambda: exchange(self.engine(processes), *args))
 
@@ -89,21 +89,3 @@ def world_here() -> Any:
             "minijax.distributed.initialize() was not called, or shutdown() was."
         )
     return world.value
-
-
-def join(rank, size):
-    """Be process `rank` of `size`: number the device here, and list the others.
-
-    Raises:
-      ValueError: if there is more than one device here.
-    """
-    here = devices("cpu")
-    if len(here) > 1:
-        raise ValueError(
-            f"There are {size} processes, with one device each, but this one was asked "
-            f"for {len(here)} (jax_num_cpu_devices). Start more processes instead."
-        )
-    [home] = here
-    home.id = home.process_index = rank
-    listed = [home if i == rank else RemoteDevice("cpu", i) for i in range(size)]
-    platforms["cpu"][:] = listed

@@ -5,14 +5,10 @@
 Reference: R. Hockney, "The communication challenge for MPP" (Parallel Computing, 1994).
 """
 
-from time import perf_counter
 from typing import NamedTuple
-
-import numpy as np
 
 from minijax import lax
 from minijax.jaxprs.printing import jaxprs_in_params
-from minijax.ranks.engines import allreduce, permute
 
 
 class Line(NamedTuple):
@@ -40,7 +36,7 @@ ROUNDS = {
 }
 
 
-def talk(jaxpr, times=1):
+def collectives_of(jaxpr, times=1):
     """Yield each collective of a program, its bytes, and how often it is done."""
     for eqn in jaxpr.eqns:
         if eqn.primitive in ROUNDS:
@@ -48,33 +44,12 @@ def talk(jaxpr, times=1):
             yield eqn.primitive, aval.size * aval.dtype.itemsize, times
         for inner in jaxprs_in_params(eqn.params):
             inner = getattr(inner, "jaxpr", inner)
-            yield from talk(inner, times * eqn.params.get("length", 1))
+            yield from collectives_of(inner, times * eqn.params.get("length", 1))
 
 
 def predict(jaxpr, p, line, compute=0.0):
     """Return the seconds of a step on `p` ranks, whose computing takes `compute`."""
-    for primitive, size, times in talk(jaxpr):
+    for primitive, size, times in collectives_of(jaxpr):
         rounds, share = ROUNDS[primitive](p)
         compute += times * rounds * (line.alpha + size * share * line.beta)
     return compute
-
-
-def shift_seconds(engine, size, times=30):
-    """Return how long it takes all ranks to send `size` bytes to the next one."""
-    comm, x = engine.comm, np.zeros(size, np.uint8)
-    ring = [(i, (i + 1) % comm.size) for i in range(comm.size)]
-    found = []
-    for _ in range(times):
-        allreduce(engine, np.zeros(1, np.int64), np.add)  # begin together
-        start = perf_counter()
-        permute(engine, x, ring)
-        found.append(perf_counter() - start)
-    return min(found)  # other programs can only add to it
-
-
-def calibrate(engine, sizes=(64, 4096, 65536, 1 << 20)):
-    """Return the `Line` between neighbours, by a fit to messages of several sizes."""
-    seconds = np.array([shift_seconds(engine, size) for size in sizes])
-    rows = np.stack([np.ones(len(sizes)), np.array(sizes, float)], 1)
-    found = np.linalg.lstsq(rows / seconds[:, None], np.ones(len(sizes)), rcond=None)[0]
-    return Line(*map(float, np.maximum(found, 0)))
