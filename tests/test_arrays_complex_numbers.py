@@ -72,6 +72,22 @@ def test_exp_minus_one(dtype):
             assert alike(np.asarray(f(x)), wanted).all()
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_log_one_plus_keeps_small_numbers(dtype):
+    """log(1 + z) is z - z**2 / 2 near 0; beside -1, the zero's sign is the branch."""
+    small = np.array([1e-10, 1e-10 + 1e-10j, -1e-20j, 1e-30 - 1e-25j, -1e-9 + 3e-9j])
+    edges = np.array([complex(-2, 0.0), complex(-2, -0.0), 2j - 1, 1e38 + 1e38j])
+    wanted = small - small**2 / 2, np.log(edges + np.array([complex(1, -0.0)]))
+    with minijax.enable_x64(True):
+        info = np.finfo(dtype)
+        room = {"rtol": 4 * info.eps, "atol": info.smallest_subnormal}
+        for f in ways(lax.log1p):
+            for z, truth in zip((small, edges), wanted):
+                got = np.asarray(f(minijax.numpy.asarray(z, dtype)))
+                np.testing.assert_allclose(got.real, truth.real, **room)
+                np.testing.assert_allclose(got.imag, truth.imag, **room)
+
+
 def test_a_divisor_whose_reciprocal_overflows():
     tiny = np.array([1e-310 + 1e-310j])
     with minijax.enable_x64(True):

@@ -133,6 +133,15 @@ def test_batches_are_loops(name):
                 np.testing.assert_allclose(y, np.stack(parts), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0)])
+def test_eigenvalues_of_nothing_have_derivatives(shape):
+    x = np.zeros(shape)
+    for wrap in (lambda f: f, jit):
+        w, w_dot = wrap(lambda x: jvp(jnp.linalg.eigvals, (x,), (x,)))(x)
+        assert w.shape == w_dot.shape == shape[:-1]
+        assert wrap(grad(lambda x: abs(jnp.linalg.eigvals(x)).sum()))(x).shape == shape
+
+
 @pytest.mark.parametrize("dims", [(0, None), (None, 2), (None, 0), (2, 1), (0, 0)])
 @pytest.mark.parametrize("left", [False, True])
 def test_batches_of_triangles(dims, left):

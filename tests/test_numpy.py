@@ -278,6 +278,13 @@ def test_matrix_products(data):
     agree(jnp.matmul(left, right), np.matmul(left, right), 1e-3)
 
 
+def test_inner_of_a_number_has_the_preferred_type():
+    for dtype in ("int8", "float16", "complex64"):
+        result = jnp.inner(2.5, np.arange(3), preferred_element_type=dtype)
+        assert result.dtype == dtype
+        agree(result, np.asarray(2.5).astype(dtype) * np.arange(3).astype(dtype))
+
+
 @quick
 @given(x=matrices(min_dims=1), y=st.integers(1, 3))
 def test_tensor_products(x, y):

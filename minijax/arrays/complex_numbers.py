@@ -96,6 +96,21 @@ def exp_minus_one(xp, x):
     return xp.where(x == 0, 0, complex_number(xp, result.real, imag))
 
 
+def log_one_plus(xp, x):
+    """Return log(1 + x); of complex numbers near 0 without loss of digits.
+
+    NumPy's takes the logarithm of |1 + x|, rounded. Near 1 it is computed from
+    |1 + x|**2 - 1, of floats in 64 bits.
+    """
+    if x.dtype.kind != "c":
+        return xp.log1p(x)
+    result = xp.log(complex_number(xp, x.real + 1, x.imag))
+    real, imag = x.real.astype(np.float64), x.imag.astype(np.float64)
+    half = 0.5 * xp.log1p(real * (real + 2) + imag * imag)
+    near = xp.where(xp.abs(result.real) < 0.5, half, result.real)
+    return complex_number(xp, near, result.imag)
+
+
 def running_logarithms(xp, x, axis):
     """Return the logarithms of running sums of exponentials of complex numbers."""
     totals, reach = xp.moveaxis(x, axis, 0).astype(np.complex128), 1

@@ -33,7 +33,7 @@ def spelled(eqn, operands):
     return [number_text(atom) or x for atom, x in zip(eqn.invars, operands)]
 
 
-LOSING = "divide", "expm1"  # infinities and zeros of complex numbers
+LOSING = "divide", "expm1", "log1p"  # infinities, zeros, digits of complex numbers
 
 
 @cache

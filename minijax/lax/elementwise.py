@@ -31,7 +31,7 @@ from minijax.arrays.checks import (
     to_complex,
     to_real,
 )
-from minijax.arrays.complex_numbers import complex_number, exp_minus_one
+from minijax.arrays.complex_numbers import complex_number, exp_minus_one, log_one_plus
 from minijax.arrays.dtypes import kind_of
 from minijax.arrays.numerics import (
     angle,
@@ -104,7 +104,7 @@ gt_p, gt = binary("gt", ORDERED, "greater", to_bool)
 ge_p, ge = binary("ge", ORDERED, "greater_equal", to_bool)
 exp2_p, exp2 = unary("exp2", INEXACT, "exp2")
 expm1_p, expm1 = unary("expm1", INEXACT, exp_minus_one)
-log1p_p, log1p = unary("log1p", INEXACT, "log1p")
+log1p_p, log1p = unary("log1p", INEXACT, log_one_plus)
 sqrt_p, sqrt = unary("sqrt", INEXACT, "sqrt")
 rsqrt_p, rsqrt = unary("rsqrt", INEXACT, inverse_root)
 cbrt_p, cbrt = unary("cbrt", FLOAT, "cbrt")

@@ -162,6 +162,8 @@ def inner(
     """
     a, b = operands("inner", a, b)
     if not a.ndim or not b.ndim:
+        if preferred_element_type is not None:
+            a, b = (x.astype(preferred_element_type) for x in (a, b))
         return multiply(a, b)
     axes = (a.ndim - 1,), (b.ndim - 1,)
     return contract(a, b, axes, precision, preferred_element_type)

@@ -72,11 +72,13 @@ def _vectors_dot(w, v, a_dot):
     inner, one = solved_by_factors(factors, rows, a_dot @ v, 0), identity_like(v)
     gaps = w[..., None, :] - w[..., :, None]
     turned = v @ ((1 / (one + gaps) - one) * inner)
+    w_dot = jnp.diagonal(inner, axis1=-2, axis2=-1)
+    if not v.size:  # there is no largest number
+        return w_dot, turned
     largest = abs(v).argmax(-2)[..., None, :]
     parts = [jnp.take_along_axis(x, largest, -2) for x in (turned, v)]
     longer = (v.conj() * turned).sum(-2, keepdims=True).real
     phase = parts[0].imag / parts[1].real
-    w_dot = jnp.diagonal(inner, axis1=-2, axis2=-1)
     return w_dot, turned - v * lax.complex(longer, phase)
 
 
