@@ -291,6 +291,31 @@ def test_slope_of_what_is_shared_arrives_summed(mesh, check):
     assert f(1.0, jnp.arange(4.0)) == (6.0 if check else 1.0)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, minijax.jit, minijax.checkpoint])
+def test_slope_is_summed_where_only_the_other_operand_varies(mesh, wrap):
+    """The tangent of a sum varies as the sum does, and not as what moves in it."""
+    how = {"mesh": mesh, "in_specs": (P(), P("x")), "out_specs": P()}
+    f = shard_map(grad(wrap(lambda w, v: (w * 3 + jnp.sin(v)).sum())), **how)
+    assert f(1.0, jnp.arange(4.0)) == 12.0  # two devices, two numbers on each
+
+    def at_two(w, v):
+        return minijax.vjp(wrap(lambda w: jnp.sin(w) + v), w)[1](1 + v * 0)[0]
+
+    found = shard_map(at_two, **how)(jnp.zeros(2), jnp.arange(4.0))
+    assert np.allclose(found, 2.0)
+
+
+def test_a_slope_that_is_zero_varies_as_its_argument(mesh):
+    def constant(v):
+        slope = grad(lambda u: 1.0 + 0 * lax.stop_gradient(u).sum())(v)
+        kinds.append(minijax.typeof(slope).manual_axis_type.varying)
+        return slope
+
+    kinds: list = []
+    shard_map(constant, mesh=mesh, in_specs=P("x"), out_specs=P("x"))(jnp.arange(4.0))
+    assert kinds == [{"x"}]
+
+
 def test_branch_that_devices_choose_may_not_hold_a_collective(mesh):
     def f(v):
         return lax.cond(v[0] > 2, lambda v: lax.psum(v, "x") + v, lambda v: v, v)
@@ -339,6 +364,13 @@ def test_parts_on_the_right_devices_are_not_cut_again(mesh, monkeypatch):
 def test_statics_options_and_donation(mesh):
     scaled = pmap(lambda a, k: a * k, static_broadcasted_argnums=1)
     assert np.allclose(scaled(ROWS, 3), ROWS * 3)
+    typed = pmap(lambda a, k: jnp.full(3, k) / a, static_broadcasted_argnums=1)
+    for number in (1, True, 1.0, 0.0, -0.0):
+        right, found = jnp.full((2, 3), number) / ROWS, typed(ROWS, number)
+        assert np.array_equal(np.signbit(found), np.signbit(right)), number
+    kind = pmap(lambda a, k: jnp.int32(a) * k, static_broadcasted_argnums=1)
+    kinds = [kind(ROWS, k).dtype for k in (1, True, 1.0)]
+    assert kinds == ["int32", "int32", "float32"]
     given = ROWS + 0
     pmap(lambda a: a, donate_argnums=0)(given)
     assert given.is_deleted()

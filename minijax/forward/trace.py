@@ -62,7 +62,9 @@ class JVPTrace(Trace):
 
     def pack(self, primal, tangent):
         """Return what the program gets to hold: a tracer if there is a tangent."""
-        return primal if tangent is None else JVPTracer(self, primal, tangent)
+        if tangent is None:
+            return primal
+        return JVPTracer(self, primal, settled(self, primal, tangent))
 
     def process_primitive(self, primitive, args, params):
         primals, tangents = unzip2(map(self.unpack, args))
@@ -77,6 +79,17 @@ def unzip2(pairs):
     """Return the first and the second entries of `pairs` as two tuples."""
     pairs = list(pairs)
     return tuple(x for x, _ in pairs), tuple(y for _, y in pairs)
+
+
+# Functions ``settle(trace, primal, tangent)``: they return a tangent of the right type.
+settlers: list = []
+
+
+def settled(trace, primal, tangent):
+    """Return the tangent with the type that higher floors want beside this primal."""
+    for settle in settlers:
+        tangent = settle(trace, primal, tangent)
+    return tangent
 
 
 def jvp_flat(f, primals, tangents, trace=None):

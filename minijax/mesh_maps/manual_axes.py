@@ -20,12 +20,13 @@ from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatte
 from minijax.batching.named_axes import axis_index_p
 from minijax.batching.rules import vmap_rules
 from minijax.branches.while_loops import while_p
-from minijax.core import Primitive, current_trace, impl_rules
+from minijax.core import Primitive, current_trace, impl_rules, set_current_trace
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.forgetting.programs import stage
 from minijax.forgetting.remembering import remembered
 from minijax.forward.rules import jvp_rules, linear_rule
+from minijax.forward.trace import settlers
 from minijax.jaxprs.jaxpr import jaxpr_as_fun
 from minijax.jaxprs.latest import fitted
 from minijax.jaxprs.printing import print_rules, write_plainly
@@ -253,3 +254,19 @@ def _fitted(x, like):
 
 
 fitted.value = _fitted
+
+
+def _settled(trace, primal, tangent):
+    """Return a tangent that varies as its primal: the transpose sums where it begins.
+
+    Of `u + v`, where only `v` moves and only `u` varies, the tangent is that of `v`.
+    """
+    kind = getattr(primal, "aval", primal)
+    names = getattr(kind, "manual_axis_type", NO_MANUAL_AXES).varying
+    if not names or names <= varying(tangent):
+        return tangent
+    with set_current_trace(trace.parent):
+        return vary(tangent, names)
+
+
+settlers.append(_settled)

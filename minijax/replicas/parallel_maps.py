@@ -17,6 +17,7 @@ from minijax.core import current_trace
 from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging import JaxprTrace
 from minijax.jitting.api import jit
+from minijax.jitting.arguments import key_of_value
 from minijax.mesh_maps.bodies import bind_body, bind_in_jit, body_of, given_mesh
 from minijax.mesh_maps.map_rules import block_aval
 from minijax.pytrees.call_checks import check_callable
@@ -69,7 +70,8 @@ def _mapped(call, dims, mesh, static, out_axes):
     params["newly_manual_axes"] = frozenset([name])
     specs = [spec_at(name, dim) for dim in dims]
     blocks = [block_aval(aval, mesh, spec) for aval, spec in zip(call.avals, specs)]
-    key, run = (static, *dims, key_of(out_axes)), _body(call, dims, out_axes, name)
+    key = key_of_value(static), *dims, key_of(out_axes)
+    run = _body(call, dims, out_axes, name)
     body = body_of(call, blocks, params, key, run)
     if isinstance(current_trace(), JaxprTrace):
         return bind_in_jit(body, call, specs, params)

@@ -145,7 +145,10 @@ for reader in (linear_eqns, backward_pass):  # errors in a rule name the user's 
 
 def dense_cotangent(aval, ct):
     """Return a cotangent as an array: zeros of the right kind where it is None."""
-    return zeros_of_tangent(aval) if ct is None else as_array(ct)
+    if ct is not None:
+        return as_array(ct)
+    zeros = zeros_of_tangent(aval)
+    return fitted.value(zeros, aval) if is_inexact(aval.dtype) else zeros
 
 
 def is_float0(x):
