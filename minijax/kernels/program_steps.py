@@ -343,7 +343,8 @@ def elementwise(body):
     def rule(lowering, eqn, *operands):
         aval = eqn.outvars[0].aval
         kind = body, eqn.primitive, aval.shape, aval.dtype
-        key = (*kind, key_of_params(eqn.params), *likeness(operands))
+        params = eqn.params and key_of_params(eqn.params)
+        key = (*kind, params or (), *likeness(operands))
         if key in lowering.known:
             launch, views = lowering.known[key]
             return [lowering.launch_again(launch, views, operands, aval)]
