@@ -42,7 +42,17 @@ def test_every_rule_is_met():
     untold = {f"random_{name}" for name in drawn} | {"pvary", "sharding_constraint"}
     calls = {"custom_jvp_call", "custom_vjp_call", "custom_vmap_call", "linear_call"}
     left = {p.name for p in stablehlo_rules} - {p.name for p in WRITTEN}
-    assert left <= untold | calls | {"custom_linear_solve"}
+    assert left <= untold | calls | {"custom_linear_solve", "dce_sink"}
+
+
+def test_a_sink_has_no_result():
+    def f(x):
+        lax.dce_sink(lax.sin(x))
+        return x * 2
+
+    closed = make_jaxpr(f)(np.float32(3))
+    assert "dce_sink" in str(closed)
+    compare(closed, [np.float32([3])[0]], exact=True)
 
 
 odd = np.float32([np.nan, 2, -0.0, 0.0, -np.inf, np.inf, -np.nan, 2, 1])
