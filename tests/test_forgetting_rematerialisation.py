@@ -411,3 +411,11 @@ def test_policies_leave_rules_of_solutions_alone(f, policy):
     kept = checkpoint(g, policy=getattr(checkpoint_policies, policy))
     for way in (grad, lambda h: grad(grad(h)), lambda h: jit(grad(grad(h)))):
         assert np.allclose(way(kept)(0.3), way(g)(0.3), rtol=1e-5)
+
+
+def test_static_arguments_that_are_equal_and_others():
+    divided = minijax.checkpoint(lambda x, k: x / k, static_argnums=1)
+    assert [float(divided(1.0, k)) for k in (0.0, -0.0)] == [np.inf, -np.inf]
+    filled = minijax.checkpoint(lambda x, k: x * k[0], static_argnums=1)
+    kinds = [filled(jnp.int32(1), (k,)).dtype for k in (1, True, 1.0)]
+    assert kinds == ["int32", "int32", "float32"]
