@@ -34,12 +34,14 @@ import array_rows  # after the settings of side_by_side, which NumPy reads
 import compile_rows
 import family_rows
 import loop_rows
+import matrix_rows
 import network_rows
 import rivals
 import thin_rows
 from rows import LATER, ROWS
 
-FAMILIES = array_rows, loop_rows, network_rows, compile_rows, thin_rows, family_rows
+FAMILIES = array_rows, loop_rows, matrix_rows, network_rows, compile_rows, thin_rows
+FAMILIES += (family_rows,)
 
 
 def contestants(name, row, packages, compilers):

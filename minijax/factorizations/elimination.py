@@ -9,10 +9,12 @@ Reference: ``jax.lax.linalg.lu``; F. de Hoog, R. Anderssen and M. Lukas,
 import numpy as np
 
 from minijax import lax
+from minijax import numpy as jnp
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.checks import as_integer
 from minijax.core import Array, Primitive
 from minijax.factorizations.lapack import eliminated, factored, permuted_by
+from minijax.factorizations.loops import by_loop, eliminated_by_loop
 from minijax.factorizations.matrices import (
     check_matrices,
     common_columns,
@@ -22,6 +24,7 @@ from minijax.factorizations.matrices import (
 )
 from minijax.factorizations.triangular import triangular_solve
 from minijax.forward.rules import constant_rule, jvp_rules
+from minijax.kernels.program_steps import cpu_rules
 from minijax.lax.conversion import astype
 from minijax.typing import ArrayLike
 
@@ -37,15 +40,13 @@ def _lu_shape(x):
 
 def rows_taken(x, permutation):
     """Return the rows of matrices in the order of `permutation`."""
-    count = lax.broadcasted_iota("int32", permutation.shape, permutation.ndim - 1)
-    places = lax.sort((permutation, count), num_keys=1)[1]
-    return rows_sent(x, places)
+    return jnp.take_along_axis(x, permutation[..., None], -2, mode="clip")
 
 
 def rows_sent(x, places):
     """Return the rows of matrices, each at its place in `places`."""
-    keys = lax.broadcast_in_dim(places, x.shape, range(places.ndim))
-    return lax.sort((keys, x), dimension=x.ndim - 2, num_keys=1)[1]
+    count = lax.broadcasted_iota("int32", places.shape, places.ndim - 1)
+    return rows_taken(x, lax.sort((places, count), num_keys=1)[1])
 
 
 def lu_jvp(primals, tangents):
@@ -100,6 +101,7 @@ def _permutation_shape(pivots, *, permutation_size):
 lu_p = Primitive("lu")
 primitive_rules(lu_p, _lu_shape, lambda xp, x: factored(eliminated, x))
 jvp_rules[lu_p] = lu_jvp
+cpu_rules[lu_p] = by_loop(eliminated_by_loop, 2**16)
 common_columns(lu_p, lambda m, n: m * n * min(m, n) - min(m, n) ** 3 / 3)
 
 

@@ -98,6 +98,15 @@ def cost_of_program(program):
 # of views, which add steps that compute the results.
 kernel_rules: RuleTable = RuleTable("kernel")
 
+
+def _as_everywhere(lowering, eqn, *operands):
+    raise NoKernel("a CPU does it by the rule of all targets")
+
+
+# The rules of a CPU, which it asks before `kernel_rules`: to launch many small kernels
+# costs it nothing.
+cpu_rules: RuleTable = RuleTable("cpu", default=_as_everywhere)
+
 # What is done to a `ClosedJaxpr` before it is lowered for a machine.
 jaxpr_passes = Latest(lambda closed: closed)
 

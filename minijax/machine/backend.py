@@ -8,7 +8,7 @@ from minijax._lazy import collector_at_rest
 from minijax.arrays.array import ArrayImpl
 from minijax.fusion.fusion_pass import fuse
 from minijax.jitting.compilation import backends, default_backend
-from minijax.kernels.program_steps import jaxpr_passes, lower
+from minijax.kernels.program_steps import cpu_rules, jaxpr_passes, lower
 from minijax.llvm.targets import current_target
 from minijax.machine.executables import (
     Executable,
@@ -41,7 +41,7 @@ class CPUProgram(Executable):
     def __init__(self, closed, name="program", donated=()):
         self.name, self.out_avals = name, closed.out_avals
         self.simplified, self.target = jaxpr_passes.value(closed), current_target()
-        fused = fuse(with_own_results(lower(self.simplified)))
+        fused = fuse(with_own_results(lower(self.simplified, cpu_rules)))
         self.lowered = step_passes.value(fused)
         self.plan = plan(self.lowered, donated)
         self.load(ProgramText(self.plan, self.target))

@@ -1,0 +1,184 @@
+# Made from chapters/31_linear_algebra_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Factorizations of small matrices, as loops of our own operations.
+
+A CPU compiles them with the programs that they are in; larger matrices are left to
+NumPy, for which machine code has to be left.
+
+Reference: Golub and Van Loan, *Matrix Computations*, sections 3.1, 3.4, 4.2, 5.2.
+"""
+
+from functools import partial
+
+from minijax import lax
+from minijax import numpy as jnp
+from minijax.arrays.settings import enable_x64
+from minijax.jaxprs.shape_structs import ShapeDtypeStruct
+from minijax.jaxprs.staging_api import make_jaxpr
+from minijax.kernels.building import NoKernel
+
+
+def by_loop(function, largest):
+    """Return the rule by which a CPU does a primitive as a program.
+
+    Args:
+      function: from the primitive's operands and parameters to the list of its results.
+      largest: how many numbers the last operand's matrices have at most.
+    """
+
+    def rule(lowering, eqn, *operands):
+        m, n = operands[-1].shape[-2:]
+        if m * n > largest or not eqn.outvars[0].aval.size:
+            raise NoKernel("there is nothing to factor, or NumPy is faster")
+        if operands[0].dtype.itemsize == 2:
+            raise NoKernel("NumPy refuses it, or computes in 32 bits")
+        with enable_x64():  # 32 bits are factored in 64, as NumPy does it
+            structs = [ShapeDtypeStruct(x.shape, x.dtype) for x in operands]
+            closed = make_jaxpr(partial(function, **eqn.params))(*structs)
+        return lowering.program(closed, operands)
+
+    return rule
+
+
+def _loop(count, body, state):
+    return lax.fori_loop(jnp.int32(0), jnp.int32(count), body, state)
+
+
+def _numbers(count):
+    return jnp.arange(count, dtype="int32")
+
+
+def _taken(x, place, axis):
+    return lax.dynamic_index_in_dim(x, place, axis + x.ndim)
+
+
+def substituted_by_loop(
+    a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal
+):
+    """Return ``[x]`` with ``op(a) @ x = b``, or ``x @ op(a) = b``, for triangles `a`.
+
+    Reference: ``jax.lax.linalg.triangular_solve``.
+    """
+    a = a.conj() if conjugate_a else a
+    b = b if left_side else b.mT
+    if transpose_a == left_side:
+        a, lower = a.mT, not lower
+    n, rows = a.shape[-1], _numbers(a.shape[-1])[:, None]
+
+    def row(step, x):
+        i = step if lower else n - 1 - step
+        known, column = _taken(x, i, -2), _taken(a, i, -1)
+        known = known if unit_diagonal else known / _taken(column, i, -2)
+        later = rows > i if lower else rows < i
+        return jnp.where(later, x - column * known, jnp.where(rows == i, known, x))
+
+    x = _loop(n, row, b)
+    return [x if left_side else x.mT]
+
+
+def eliminated_by_loop(x):
+    """Return the factors of matrices in one array, the pivots, and the permutations.
+
+    Reference: ``jax.lax.linalg.lu``.
+    """
+    *batch, m, n = x.shape
+    rows, columns, places = _numbers(m), _numbers(n), _numbers(min(m, n))
+
+    def column(j, state):
+        a, pivots, order = state
+        left = _taken(a, j, -1)[..., 0]
+        sizes = jnp.where(rows >= j, _sizes(left), -1)
+        pivot = sizes.argmax(-1)[..., None].astype("int32")
+        swap = jnp.where(rows == j, pivot, jnp.where(rows == pivot, j, rows))
+        a = jnp.take_along_axis(a, swap[..., None], -2)
+        top, left = _taken(a, j, -2), _taken(a, j, -1)
+        corner = _taken(top, j, -1)
+        left = left / jnp.where(corner == 0, 1, corner)
+        inner = jnp.where(columns > j, a - left * top, a)
+        a = jnp.where(rows[:, None] > j, jnp.where(columns == j, left, inner), a)
+        pivots = jnp.where(places == j, pivot, pivots)
+        return a, pivots, jnp.take_along_axis(order, swap, -1)
+
+    pivots = jnp.zeros((*batch, min(m, n)), "int32")
+    order = jnp.broadcast_to(rows, (*batch, m))
+    return _loop(min(m, n), column, (x, pivots, order))
+
+
+def _sizes(x):
+    return jnp.abs(x.real) + jnp.abs(x.imag) if x.dtype.kind == "c" else jnp.abs(x)
+
+
+def cholesky_by_loop(x):
+    """Return ``[l]``, the Cholesky factors of matrices; NaN where there is none.
+
+    Reference: ``jax.lax.linalg.cholesky``.
+    """
+    rows = _numbers(x.shape[-1])
+
+    def column(j, state):
+        a, positive = state
+        left = _taken(a, j, -1)
+        corner = _taken(left, j, -2).real
+        left = jnp.where(rows[:, None] == j, corner, left) / jnp.sqrt(corner)
+        inner = jnp.where(rows > j, a - left * left.mT.conj(), a)
+        return jnp.where(rows == j, left, inner), positive & ~(corner <= 0)
+
+    positive = jnp.ones((*x.shape[:-2], 1, 1), bool)
+    a, positive = _loop(len(rows), column, (_in_64_bits(x), positive))
+    factor = jnp.where(rows[:, None] >= rows, a, 0)
+    return [jnp.where(positive, factor, jnp.nan).astype(x.dtype)]
+
+
+def _in_64_bits(x):
+    return x.astype("complex128" if x.dtype.kind == "c" else "float64")
+
+
+def qr_by_loop(x, *, full_matrices, pivoting, **how):
+    """Return the factors ``[q, r]`` of matrices, with LAPACK's signs.
+
+    Reference: ``jax.lax.linalg.qr``.
+    """
+    if pivoting:
+        raise NoKernel("columns change places")
+    *batch, m, n = x.shape
+    k, a = min(m, n), _in_64_bits(x)
+    a, taus = _loop(k, _reflect, (a, jnp.zeros((*batch, 1, k), a.dtype)))
+    rows, size = _numbers(m)[:, None], m if full_matrices else k
+
+    def turn(step, q):
+        j = k - 1 - step
+        v = jnp.where(rows > j, _taken(a, j, -1), (rows == j).astype(a.dtype))
+        return q - _taken(taus, j, -1) * v * _along(v, q)
+
+    identity = jnp.eye(m, size, dtype=a.dtype)
+    q = _loop(k, turn, jnp.broadcast_to(identity, (*batch, m, size)))
+    r = jnp.where(rows[:size] <= _numbers(n), a[..., :size, :], 0)
+    return [q.astype(x.dtype), r.astype(x.dtype)]
+
+
+def _reflect(j, state):
+    a, taus = state
+    rows, columns = _numbers(a.shape[-2])[:, None], _numbers(a.shape[-1])
+    left, beta, tau = _reflection(_taken(a, j, -1), rows, j)
+    moved = a - tau.conj() * left * _along(left, a)
+    kept = jnp.where(rows > j, left, jnp.where(rows == j, beta, _taken(a, j, -1)))
+    a = jnp.where(columns > j, moved, jnp.where(columns == j, kept, a))
+    return a, jnp.where(_numbers(taus.shape[-1]) == j, tau, taus)
+
+
+def _along(v, a):
+    return (v.conj() * a).sum(-2, keepdims=True)
+
+
+def _reflection(x, rows, j):
+    alpha, tail = _taken(x, j, -2), jnp.where(rows > j, x, 0)
+    rest = jnp.where(rows >= j, x, 0)
+    largest = _sizes(rest).max(-2, keepdims=True)
+    scale = jnp.where((largest > 0) & jnp.isfinite(largest), largest, 1)
+    length = scale * jnp.sqrt(_along(rest / scale, rest / scale).real)
+    beta = -jnp.copysign(length, alpha.real)
+    moves = jnp.any(tail, -2, keepdims=True) | alpha.imag.astype(bool)
+    beta = jnp.where(moves, beta, alpha.real)
+    tau = jnp.where(moves, (beta - alpha) / jnp.where(moves, beta, 1), 0)
+    v = tail / jnp.where(moves, alpha - beta, 1)
+    return jnp.where(rows == j, 1, v), beta, tau
