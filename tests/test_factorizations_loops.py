@@ -9,7 +9,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax import grad, jit, lax, vmap
-from minijax.factorizations.lapack import eliminated, solved_triangle
+from minijax.factorizations.lapack import eliminated, permuted_by, solved_triangle
 from minijax.kernels.program_steps import cpu_rules
 
 KINDS = "float32", "float64", "complex64", "complex128"
@@ -164,4 +164,35 @@ def test_dtypes_of_16_bits_are_refused_as_by_numpy():
 
 
 def test_the_column_of_a_cpu_holds_factorizations_alone():
-    assert {str(p) for p in cpu_rules} == {"lu", "qr", "cholesky", "triangular_solve"}
+    names = "lu qr cholesky triangular_solve tridiagonal_solve"
+    names = {*names.split(), "lu_pivots_to_permutation"}
+    assert {str(p) for p in cpu_rules} == names
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n, k", [(1, 1), (2, 1), (3, 4), (8, 1), (17, 3)])
+@pytest.mark.parametrize("perturb", [False, True])
+def test_tridiagonal_systems_agree_with_rows_of_numpy(n, k, kind, perturb):
+    diagonals = [drawn((3, n), kind, seed) for seed in range(3)]
+    b = drawn((3, n, k), kind, 3)
+    for x in diagonals:
+        x[1] = np.round(abs(x[1]))  # zeros and ties
+    diagonals[1][2] = 0
+
+    def solve(*args):
+        return lax.linalg.tridiagonal_solve(*args, perturb_singular=perturb)
+
+    with np.errstate(all="ignore"):
+        wanted = solve(*diagonals, b)
+    np.testing.assert_allclose(jit(solve)(*diagonals, b), wanted, rtol=1e-4, atol=1e-5)
+    one = [x[0] for x in (*diagonals, b)]
+    np.testing.assert_allclose(jit(solve)(*one), wanted[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("count, size", [(1, 1), (3, 3), (4, 9), (0, 2), (17, 40)])
+def test_permutations_of_exchanges(batch, count, size):
+    swaps = np.random.default_rng(0).integers(0, size, (*batch, count), "int32")
+    found = jit(lambda x: lax.linalg.lu_pivots_to_permutation(x, size))(swaps)
+    np.testing.assert_array_equal(found, permuted_by(swaps, size))
+    assert found.dtype == np.int32

@@ -6,6 +6,8 @@ Reference: ``jax.lax.linalg.lu``; F. de Hoog, R. Anderssen and M. Lukas,
 *Differentiation of matrix functionals using triangular factorization* (2011).
 """
 
+import math
+
 import numpy as np
 
 from minijax import lax
@@ -14,7 +16,7 @@ from minijax.arrays.array import primitive_rules
 from minijax.arrays.checks import as_integer
 from minijax.core import Array, Primitive
 from minijax.factorizations.lapack import eliminated, factored, permuted_by
-from minijax.factorizations.loops import by_loop, eliminated_by_loop
+from minijax.factorizations.loops import by_loop, eliminated_by_loop, permuted_by_loop
 from minijax.factorizations.matrices import (
     check_matrices,
     common_columns,
@@ -129,6 +131,7 @@ primitive_rules(
 )
 jvp_rules[lu_pivots_to_permutation_p] = constant_rule(lu_pivots_to_permutation_p)
 common_columns(lu_pivots_to_permutation_p, lambda m, n: 0)
+cpu_rules[lu_pivots_to_permutation_p] = by_loop(permuted_by_loop, math.inf)
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:

@@ -8,6 +8,7 @@ NumPy, for which machine code has to be left.
 Reference: Golub and Van Loan, *Matrix Computations*, sections 3.1, 3.4, 4.2, 5.2.
 """
 
+import math
 from functools import partial
 
 from minijax import lax
@@ -27,8 +28,8 @@ def by_loop(function, largest):
     """
 
     def rule(lowering, eqn, *operands):
-        m, n = operands[-1].shape[-2:]
-        if m * n > largest or not eqn.outvars[0].aval.size:
+        count = math.prod(operands[-1].shape[-2:])
+        if count > largest or not eqn.outvars[0].aval.size:
             raise NoKernel("there is nothing to factor, or NumPy is faster")
         if operands[0].dtype.itemsize == 2:
             raise NoKernel("NumPy refuses it, or computes in 32 bits")
@@ -41,6 +42,8 @@ def by_loop(function, largest):
 
 
 def _loop(count, body, state):
+    if not count:
+        return state
     return lax.fori_loop(jnp.int32(0), jnp.int32(count), body, state)
 
 
@@ -50,6 +53,14 @@ def _numbers(count):
 
 def _taken(x, place, axis):
     return lax.dynamic_index_in_dim(x, place, axis + x.ndim)
+
+
+def _in_64_bits(x):
+    return x.astype("complex128" if x.dtype.kind == "c" else "float64")
+
+
+def _in_order(x, places, axis):
+    return jnp.take_along_axis(x, places, axis, mode="promise_in_bounds")
 
 
 def substituted_by_loop(
@@ -89,23 +100,89 @@ def eliminated_by_loop(x):
         left = _taken(a, j, -1)[..., 0]
         sizes = jnp.where(rows >= j, _sizes(left), -1)
         pivot = sizes.argmax(-1)[..., None].astype("int32")
-        swap = jnp.where(rows == j, pivot, jnp.where(rows == pivot, j, rows))
-        a = jnp.take_along_axis(a, swap[..., None], -2)
+        swap = _exchanged(rows, j, pivot)
+        a = _in_order(a, swap[..., None], -2)
         top, left = _taken(a, j, -2), _taken(a, j, -1)
         corner = _taken(top, j, -1)
         left = left / jnp.where(corner == 0, 1, corner)
         inner = jnp.where(columns > j, a - left * top, a)
         a = jnp.where(rows[:, None] > j, jnp.where(columns == j, left, inner), a)
         pivots = jnp.where(places == j, pivot, pivots)
-        return a, pivots, jnp.take_along_axis(order, swap, -1)
+        return a, pivots, _in_order(order, swap, -1)
 
     pivots = jnp.zeros((*batch, min(m, n)), "int32")
     order = jnp.broadcast_to(rows, (*batch, m))
     return _loop(min(m, n), column, (x, pivots, order))
 
 
+def _exchanged(rows, one, other):
+    return jnp.where(rows == one, other, jnp.where(rows == other, one, rows))
+
+
+def permuted_by_loop(pivots, *, permutation_size):
+    """Return ``[order]``, where each row comes from after exchanges of rows.
+
+    Reference: ``jax.lax.linalg.lu_pivots_to_permutation``.
+    """
+    rows, count = _numbers(permutation_size), pivots.shape[-1]
+
+    def exchange(j, order):
+        return _in_order(order, _exchanged(rows, j, _taken(pivots, j, -1)), -1)
+
+    order = jnp.broadcast_to(rows, (*pivots.shape[:-1], permutation_size))
+    return [_loop(count, exchange, order)]
+
+
 def _sizes(x):
     return jnp.abs(x.real) + jnp.abs(x.imag) if x.dtype.kind == "c" else jnp.abs(x)
+
+
+def tridiagonal_by_loop(dl, d, du, b, *, perturb_singular):
+    """Return ``[x]``, the solutions of systems with tridiagonal matrices.
+
+    Reference: ``jax.lax.linalg.tridiagonal_solve``; LAPACK's ``gtsv``.
+    """
+    low, pivots, up = (jnp.moveaxis(_in_64_bits(x), -1, 0) for x in (dl, d, du))
+    x, up = jnp.moveaxis(_in_64_bits(b), -2, 0), up.at[-1].set(0)
+    start, rows = (pivots[0], up[0], x[0]), (low[1:], pivots[1:], up[1:], x[1:])
+    last, found = lax.scan(_eliminate_row, start, rows)
+    pivot, beside, known = last
+    last = pivot, beside, jnp.zeros_like(pivot), known
+    *upper, x = (jnp.concatenate([y, z[None]]) for y, z in zip(found, last))
+    upper[0] = _mended(upper, jnp.finfo(b.dtype), perturb_singular)
+    none = jnp.zeros_like(x[0]), jnp.zeros_like(x[0])
+    _, x = lax.scan(_substitute_row, none, (*upper, x), reverse=True)
+    return [jnp.moveaxis(x, 0, -2).astype(b.dtype)]
+
+
+def _eliminate_row(here, below):
+    (pivot, up, x), (low, next_pivot, next_up, next_x) = here, below
+    swap, none = jnp.abs(low) > jnp.abs(pivot), jnp.zeros_like(up)
+    pairs = (pivot, low), (up, next_pivot), (none, next_up)
+    first, second, third = (jnp.where(swap, q, p) for p, q in pairs)
+    left, *rest = (jnp.where(swap, p, q) for p, q in pairs)
+    factor = left / jnp.where(jnp.equal(first, 0), 1, first)
+    row = jnp.where(swap[..., None], next_x, x)
+    other = jnp.where(swap[..., None], x, next_x) - factor[..., None] * row
+    moved = rest[0] - factor * second, rest[1] - factor * third, other
+    return moved, (first, second, third, row)
+
+
+def _substitute_row(known, row):
+    (after, later), (pivot, up, above, x) = known, row
+    x = x - up[..., None] * after - above[..., None] * later
+    x = x / pivot[..., None]
+    return (x, after), x
+
+
+def _mended(upper, numbers, perturb_singular):
+    pivots = upper[0]
+    if not perturb_singular:
+        return jnp.where(jnp.all(pivots, 0), pivots, jnp.nan)
+    largest = jnp.max(jnp.stack([jnp.abs(x).max(0) for x in upper]), 0)
+    least = jnp.maximum(float(numbers.eps) * largest, float(numbers.tiny))
+    small = jnp.abs(pivots) < float(numbers.tiny)
+    return jnp.where(small, jnp.copysign(least, pivots.real), pivots)
 
 
 def cholesky_by_loop(x):
@@ -127,10 +204,6 @@ def cholesky_by_loop(x):
     a, positive = _loop(len(rows), column, (_in_64_bits(x), positive))
     factor = jnp.where(rows[:, None] >= rows, a, 0)
     return [jnp.where(positive, factor, jnp.nan).astype(x.dtype)]
-
-
-def _in_64_bits(x):
-    return x.astype("complex128" if x.dtype.kind == "c" else "float64")
 
 
 def qr_by_loop(x, *, full_matrices, pivoting, **how):

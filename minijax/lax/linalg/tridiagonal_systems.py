@@ -6,6 +6,8 @@ Reference: ``jax.lax.linalg.tridiagonal_solve``; Golub and Van Loan, *Matrix
 Computations*, section 4.3; LAPACK's ``gtsv``.
 """
 
+import math
+
 import numpy as np
 
 from minijax import lax
@@ -18,9 +20,10 @@ from minijax.core import Array, Primitive
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.factorizations.lapack import factored
+from minijax.factorizations.loops import by_loop, tridiagonal_by_loop
 from minijax.forward.rules import add_tangents, instantiate, jvp_rules
 from minijax.jitting.costs import FLOPS, _moved, cost_rules
-from minijax.kernels.program_steps import kernel_rules
+from minijax.kernels.program_steps import cpu_rules, kernel_rules
 from minijax.lax.linalg.reductions import batch_of
 from minijax.lax.linalg.reflections import in_64_bits
 from minijax.reverse.transposition import transposes
@@ -46,11 +49,11 @@ def _solved(dl, d, du, b, perturb_singular):
     """Eliminate with partial pivoting, and substitute, on arrays of NumPy."""
     dtype = b.dtype
     low, pivots, up, x = map(in_64_bits, (dl, d, du, b))
-    n, above = d.shape[-1], np.zeros_like(up)
+    n, above, up[..., -1:] = d.shape[-1], np.zeros_like(up), 0
     for i in range(n - 1):
         swap = np.abs(low[..., i + 1]) > np.abs(pivots[..., i])
         here = pivots[..., i], up[..., i], np.zeros_like(up[..., i])
-        below = low[..., i + 1], pivots[..., i + 1], up[..., i + 1] * (i + 2 < n)
+        below = low[..., i + 1], pivots[..., i + 1], up[..., i + 1]
         chosen = [np.where(swap, q, p) for p, q in zip(here, below)]
         rest = [np.where(swap, p, q) for p, q in zip(here, below)]
         row = np.where(swap[..., None], x[..., i + 1, :], x[..., i, :])
@@ -141,6 +144,7 @@ cost_rules[tridiagonal_solve_p] = lambda eqn: (
 )
 python_rules[tridiagonal_solve_p] = write_evaluation
 kernel_rules.reasons[tridiagonal_solve_p] = "NumPy eliminates, row by row, in a step."
+cpu_rules[tridiagonal_solve_p] = by_loop(tridiagonal_by_loop, math.inf)
 
 
 def tridiagonal_solve(
