@@ -16,7 +16,7 @@ KINDS = "float32", "float64", "complex64", "complex128"
 # around the lanes of vectors, single rows and columns, and no matrix at all
 SHAPES = (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (7, 7), (8, 8), (9, 9), (16, 16)
 SHAPES += (17, 17), (23, 23), (1, 4), (4, 1), (3, 5), (5, 3), (9, 2), (2, 9)
-BATCHES = (), (1,), (2,), (3, 2), (0,)
+BATCHES = (), (3, 2), (0,)
 
 
 @pytest.fixture(autouse=True)
@@ -91,12 +91,6 @@ def test_no_step_of_numpy_is_left_in_a_loop_over_small_systems():
         assert name not in text, text
 
 
-def test_larger_matrices_are_left_to_numpy():
-    assert "= cholesky " in steps_of(lax.linalg.cholesky, np.eye(33))
-    assert "= lu " in steps_of(lax.linalg.lu, np.eye(257))
-    assert "= qr " in steps_of(lax.linalg.qr, np.eye(65))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_special_numbers_in_small_matrices(kind):
     cases = [np.zeros((3, 3)), np.diag([1.0, 0, 2]), np.ones((3, 3)), -np.eye(3)]
@@ -164,7 +158,7 @@ def test_dtypes_of_16_bits_are_refused_as_by_numpy():
 
 
 def test_the_column_of_a_cpu_holds_factorizations_alone():
-    names = "lu qr cholesky triangular_solve tridiagonal_solve"
+    names = "lu qr cholesky eigh svd triangular_solve tridiagonal_solve"
     names = {*names.split(), "lu_pivots_to_permutation"}
     assert {str(p) for p in cpu_rules} == names
 

@@ -9,7 +9,6 @@ decomposition* (2016), arXiv:1602.07527.
 from minijax.arrays.array import primitive_rules
 from minijax.core import Array, Primitive
 from minijax.factorizations.lapack import factored
-from minijax.factorizations.loops import by_loop, cholesky_by_loop
 from minijax.factorizations.matrices import (
     check_matrices,
     common_columns,
@@ -21,6 +20,7 @@ from minijax.factorizations.matrices import (
 from minijax.factorizations.triangular import triangular_solve
 from minijax.forward.rules import jvp_rules
 from minijax.kernels.program_steps import cpu_rules
+from minijax.lax.linalg.on_cpu import cholesky_on_cpu
 from minijax.typing import ArrayLike
 
 
@@ -76,4 +76,4 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
 
 common_columns(cholesky_p, lambda m, n: n**3 / 3)
-cpu_rules[cholesky_p] = by_loop(cholesky_by_loop, 24**2)
+cpu_rules[cholesky_p] = cholesky_on_cpu

@@ -22,6 +22,8 @@ from minijax.factorizations.matrices import (
     symmetrized,
 )
 from minijax.forward.rules import jvp_rules
+from minijax.kernels.program_steps import cpu_rules
+from minijax.lax.linalg.on_cpu import eigh_by_routine
 from minijax.typing import ArrayLike
 
 
@@ -62,6 +64,7 @@ def _eigh_jvp(primals, tangents, **how):
 
 
 jvp_rules[eigh_p] = _eigh_jvp
+cpu_rules[eigh_p] = eigh_by_routine
 common_columns(eigh_p, lambda m, n: 9 * n**3)
 
 

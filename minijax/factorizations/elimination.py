@@ -6,8 +6,6 @@ Reference: ``jax.lax.linalg.lu``; F. de Hoog, R. Anderssen and M. Lukas,
 *Differentiation of matrix functionals using triangular factorization* (2011).
 """
 
-import math
-
 import numpy as np
 
 from minijax import lax
@@ -16,7 +14,6 @@ from minijax.arrays.array import primitive_rules
 from minijax.arrays.checks import as_integer
 from minijax.core import Array, Primitive
 from minijax.factorizations.lapack import eliminated, factored, permuted_by
-from minijax.factorizations.loops import by_loop, eliminated_by_loop, permuted_by_loop
 from minijax.factorizations.matrices import (
     check_matrices,
     common_columns,
@@ -28,6 +25,7 @@ from minijax.factorizations.triangular import triangular_solve
 from minijax.forward.rules import constant_rule, jvp_rules
 from minijax.kernels.program_steps import cpu_rules
 from minijax.lax.conversion import astype
+from minijax.lax.linalg.on_cpu import lu_on_cpu, permuted_on_cpu
 from minijax.typing import ArrayLike
 
 INT32 = np.dtype("int32")
@@ -102,8 +100,7 @@ def _permutation_shape(pivots, *, permutation_size):
 
 lu_p = Primitive("lu")
 primitive_rules(lu_p, _lu_shape, lambda xp, x: factored(eliminated, x))
-jvp_rules[lu_p] = lu_jvp
-cpu_rules[lu_p] = by_loop(eliminated_by_loop, 2**16)
+jvp_rules[lu_p], cpu_rules[lu_p] = lu_jvp, lu_on_cpu
 common_columns(lu_p, lambda m, n: m * n * min(m, n) - min(m, n) ** 3 / 3)
 
 
@@ -131,7 +128,7 @@ primitive_rules(
 )
 jvp_rules[lu_pivots_to_permutation_p] = constant_rule(lu_pivots_to_permutation_p)
 common_columns(lu_pivots_to_permutation_p, lambda m, n: 0)
-cpu_rules[lu_pivots_to_permutation_p] = by_loop(permuted_by_loop, math.inf)
+cpu_rules[lu_pivots_to_permutation_p] = permuted_on_cpu
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:

@@ -9,6 +9,7 @@ Reference: Golub and Van Loan, *Matrix Computations*, sections 3.1, 3.4, 4.2, 5.
 """
 
 import math
+from contextlib import suppress
 from functools import partial
 
 from minijax import lax
@@ -24,11 +25,11 @@ def by_loop(function, largest):
 
     Args:
       function: from the primitive's operands and parameters to the list of its results.
-      largest: how many numbers the last operand's matrices have at most.
+      largest: how many numbers the first operand's matrices have at most.
     """
 
     def rule(lowering, eqn, *operands):
-        count = math.prod(operands[-1].shape[-2:])
+        count = math.prod(operands[0].shape[-2:])
         if count > largest or not eqn.outvars[0].aval.size:
             raise NoKernel("there is nothing to factor, or NumPy is faster")
         if operands[0].dtype.itemsize == 2:
@@ -37,6 +38,18 @@ def by_loop(function, largest):
             structs = [ShapeDtypeStruct(x.shape, x.dtype) for x in operands]
             closed = make_jaxpr(partial(function, **eqn.params))(*structs)
         return lowering.program(closed, operands)
+
+    return rule
+
+
+def first_of(*rules):
+    """Return the rule that asks others, one after the other, who can do an equation."""
+
+    def rule(lowering, eqn, *operands):
+        for each in rules[:-1]:
+            with suppress(NoKernel):
+                return each(lowering, eqn, *operands)
+        return rules[-1](lowering, eqn, *operands)
 
     return rule
 
@@ -55,7 +68,8 @@ def _taken(x, place, axis):
     return lax.dynamic_index_in_dim(x, place, axis + x.ndim)
 
 
-def _in_64_bits(x):
+def to_64_bits(x):
+    """Return an array with numbers of 64 bits per part."""
     return x.astype("complex128" if x.dtype.kind == "c" else "float64")
 
 
@@ -142,8 +156,8 @@ def tridiagonal_by_loop(dl, d, du, b, *, perturb_singular):
 
     Reference: ``jax.lax.linalg.tridiagonal_solve``; LAPACK's ``gtsv``.
     """
-    low, pivots, up = (jnp.moveaxis(_in_64_bits(x), -1, 0) for x in (dl, d, du))
-    x, up = jnp.moveaxis(_in_64_bits(b), -2, 0), up.at[-1].set(0)
+    low, pivots, up = (jnp.moveaxis(to_64_bits(x), -1, 0) for x in (dl, d, du))
+    x, up = jnp.moveaxis(to_64_bits(b), -2, 0), up.at[-1].set(0)
     start, rows = (pivots[0], up[0], x[0]), (low[1:], pivots[1:], up[1:], x[1:])
     last, found = lax.scan(_eliminate_row, start, rows)
     pivot, beside, known = last
@@ -201,7 +215,7 @@ def cholesky_by_loop(x):
         return jnp.where(rows == j, left, inner), positive & ~(corner <= 0)
 
     positive = jnp.ones((*x.shape[:-2], 1, 1), bool)
-    a, positive = _loop(len(rows), column, (_in_64_bits(x), positive))
+    a, positive = _loop(len(rows), column, (to_64_bits(x), positive))
     factor = jnp.where(rows[:, None] >= rows, a, 0)
     return [jnp.where(positive, factor, jnp.nan).astype(x.dtype)]
 
@@ -214,7 +228,7 @@ def qr_by_loop(x, *, full_matrices, pivoting, **how):
     if pivoting:
         raise NoKernel("columns change places")
     *batch, m, n = x.shape
-    k, a = min(m, n), _in_64_bits(x)
+    k, a = min(m, n), to_64_bits(x)
     a, taus = _loop(k, _reflect, (a, jnp.zeros((*batch, 1, k), a.dtype)))
     rows, size = _numbers(m)[:, None], m if full_matrices else k
 

@@ -15,7 +15,6 @@ from minijax.arrays.array import primitive_rules
 from minijax.core import Primitive
 from minijax.factorizations.elimination import lu_p, solved_by_factors
 from minijax.factorizations.lapack import factored
-from minijax.factorizations.loops import by_loop, qr_by_loop
 from minijax.factorizations.matrices import (
     adjoint,
     check_matrices,
@@ -26,6 +25,7 @@ from minijax.factorizations.matrices import (
 from minijax.factorizations.triangular import triangular_solve
 from minijax.forward.rules import jvp_rules
 from minijax.kernels.program_steps import cpu_rules
+from minijax.lax.linalg.on_cpu import qr_on_cpu
 from minijax.lax.linalg.reflections import pivoted_factors
 from minijax.typing import ArrayLike
 
@@ -96,7 +96,7 @@ def _completion_dot(q, q_dot):
 qr_p = Primitive("qr")
 primitive_rules(qr_p, _qr_shape, _qr)
 jvp_rules[qr_p] = qr_jvp
-cpu_rules[qr_p] = by_loop(qr_by_loop, 32**2)
+cpu_rules[qr_p] = qr_on_cpu
 common_columns(qr_p, lambda m, n: 4 * m * n * min(m, n) - 4 / 3 * min(m, n) ** 3)
 
 

@@ -22,6 +22,8 @@ from minijax.factorizations.matrices import (
     identity_like,
 )
 from minijax.forward.rules import jvp_rules
+from minijax.kernels.program_steps import cpu_rules
+from minijax.lax.linalg.on_cpu import svd_by_routine
 from minijax.typing import ArrayLike
 
 
@@ -90,6 +92,7 @@ def svd_jvp(primals, tangents, *, full_matrices, compute_uv, **how):
 svd_p = Primitive("svd")
 primitive_rules(svd_p, _svd_shape, _svd)
 jvp_rules[svd_p] = svd_jvp
+cpu_rules[svd_p] = svd_by_routine
 common_columns(svd_p, lambda m, n: 4 * m * n * min(m, n) + 8 * min(m, n) ** 3)
 
 

@@ -14,7 +14,6 @@ from minijax.core import Array, Primitive
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.factorizations.lapack import solved_triangle
-from minijax.factorizations.loops import by_loop, substituted_by_loop
 from minijax.factorizations.matrices import (
     check_matrices,
     lower_triangle,
@@ -25,6 +24,7 @@ from minijax.factorizations.matrices import (
 from minijax.forward.rules import add_tangents, jvp_rules
 from minijax.jitting.costs import FLOPS, _moved, cost_rules
 from minijax.kernels.program_steps import cpu_rules, kernel_rules
+from minijax.lax.linalg.on_cpu import triangular_on_cpu
 from minijax.reverse.transposition import transposes
 from minijax.typing import ArrayLike
 
@@ -133,4 +133,4 @@ vmap_rules[triangular_solve_p] = triangular_batch
 cost_rules[triangular_solve_p] = triangular_cost
 python_rules[triangular_solve_p] = write_evaluation
 kernel_rules.reasons[triangular_solve_p] = "NumPy substitutes, by blocks, in a step."
-cpu_rules[triangular_solve_p] = by_loop(substituted_by_loop, 2**15)
+cpu_rules[triangular_solve_p] = triangular_on_cpu

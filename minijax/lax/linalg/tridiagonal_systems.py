@@ -6,8 +6,6 @@ Reference: ``jax.lax.linalg.tridiagonal_solve``; Golub and Van Loan, *Matrix
 Computations*, section 4.3; LAPACK's ``gtsv``.
 """
 
-import math
-
 import numpy as np
 
 from minijax import lax
@@ -20,10 +18,10 @@ from minijax.core import Array, Primitive
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.factorizations.lapack import factored
-from minijax.factorizations.loops import by_loop, tridiagonal_by_loop
 from minijax.forward.rules import add_tangents, instantiate, jvp_rules
 from minijax.jitting.costs import FLOPS, _moved, cost_rules
 from minijax.kernels.program_steps import cpu_rules, kernel_rules
+from minijax.lax.linalg.on_cpu import tridiagonal_on_cpu
 from minijax.lax.linalg.reductions import batch_of
 from minijax.lax.linalg.reflections import in_64_bits
 from minijax.reverse.transposition import transposes
@@ -144,7 +142,7 @@ cost_rules[tridiagonal_solve_p] = lambda eqn: (
 )
 python_rules[tridiagonal_solve_p] = write_evaluation
 kernel_rules.reasons[tridiagonal_solve_p] = "NumPy eliminates, row by row, in a step."
-cpu_rules[tridiagonal_solve_p] = by_loop(tridiagonal_by_loop, math.inf)
+cpu_rules[tridiagonal_solve_p] = tridiagonal_on_cpu
 
 
 def tridiagonal_solve(
