@@ -38,8 +38,10 @@ def kalman(jax, variant):
     return lambda: function(noise, observed)
 
 
-@row("{} of {}, 100 in a scan", 0.6, 0.3,
-     ("solve", 2), ("solve", 8), ("cholesky", 3), ("qr", 4), ("inv", 3))  # fmt: skip
+@row("{} of {}, 100 in a scan", (0.6, 0.6, 0.6, 0.6, 0.6, 1.0, 0.9, 1.0),
+     (0.3, 0.3, 0.3, 0.3, 0.3, 0.9, 0.9, 0.9),
+     ("solve", 2), ("solve", 8), ("cholesky", 3), ("qr", 4), ("inv", 3),
+     ("inv", 128), ("eigh", 3), ("svd", 4))  # fmt: skip
 def one_by_one(jax, name, n):
     """A factorization in each step of a loop, of a matrix that the last one moved."""
     jnp = jax.numpy
@@ -49,6 +51,8 @@ def one_by_one(jax, name, n):
         "cholesky": lambda a, x: jnp.linalg.cholesky(a) @ x,
         "qr": lambda a, x: jnp.linalg.qr(a)[0] @ x,
         "inv": lambda a, x: jnp.linalg.inv(a) @ x,
+        "eigh": lambda a, x: jnp.linalg.eigh(a)[1] ** 2 @ x,
+        "svd": lambda a, x: jnp.linalg.svd(a)[0] ** 2 @ x,
     }[name]
 
     def step(x, _):
@@ -72,3 +76,19 @@ def many(jax, name, n):
     }[name]
     function = jax.jit(jax.vmap(act))
     return lambda: function(matrices, vectors)
+
+
+@row("tridiagonal system of 1,000, 20 in a scan", 1.2, 0.9)
+def diffusion(jax):
+    """Implicit steps of a diffusion along a line."""
+    jnp = jax.numpy
+    beside, middle = jnp.full(1000, -0.5), jnp.full(1000, 2.0)
+
+    def step(x, _):
+        columns = x[:, None]
+        found = jax.lax.linalg.tridiagonal_solve(beside, middle, beside, columns)
+        return found[:, 0], None
+
+    function = jax.jit(lambda x: jax.lax.scan(step, x, None, length=20)[0])
+    start = jnp.asarray(random(1000))
+    return lambda: function(start)
