@@ -14,9 +14,6 @@ from functools import partial
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.settings import enable_x64
-from minijax.jaxprs.shape_structs import ShapeDtypeStruct
-from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.kernels.building import NoKernel
 
 
@@ -34,10 +31,7 @@ def by_loop(function, largest):
             raise NoKernel("there is nothing to factor, or NumPy is faster")
         if operands[0].dtype.itemsize == 2:
             raise NoKernel("NumPy refuses it, or computes in 32 bits")
-        with enable_x64():  # 32 bits are factored in 64, as NumPy does it
-            structs = [ShapeDtypeStruct(x.shape, x.dtype) for x in operands]
-            closed = make_jaxpr(partial(function, **eqn.params))(*structs)
-        return lowering.program(closed, operands)
+        return lowering.function(partial(function, **eqn.params), operands)
 
     return rule
 

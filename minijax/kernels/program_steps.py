@@ -14,9 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minijax.arrays.settings import enable_x64
 from minijax.core import RuleTable
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.latest import Latest
+from minijax.jaxprs.shape_structs import ShapeDtypeStruct
+from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.arguments import key_of_params
 from minijax.jitting.costs import BYTES, nbytes
 from minijax.kernels.building import KernelBuilder, NoKernel
@@ -264,6 +267,13 @@ class Lowering:
             args = [_view(atom, views) for atom in eqn.invars]
             views.update(zip(eqn.outvars, self.equation(eqn, args)))
         return [_view(atom, views) for atom in closed.outvars]
+
+    def function(self, function, operands):
+        """Add the steps of a function of arrays; return the views of its results."""
+        with enable_x64():  # numbers are as wide as they are, whatever the switch says
+            structs = [ShapeDtypeStruct(x.shape, x.dtype) for x in operands]
+            closed = make_jaxpr(function)(*structs)
+        return self.program(closed, operands)
 
 
 def _view(atom, views):

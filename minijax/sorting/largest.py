@@ -22,8 +22,6 @@ from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.forward.rules import jvp_rules
 from minijax.indexing.takes import take_along_axis
-from minijax.jaxprs.shape_structs import ShapeDtypeStruct
-from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.costs import cost_rules
 from minijax.kernels.program_steps import kernel_rules
 from minijax.numpy.shapes import moveaxis
@@ -146,10 +144,7 @@ def made_of(primitive, function):
             return function(x, **params)
 
     def lower(lowering, eqn, operand):
-        with enable_x64():
-            struct = ShapeDtypeStruct(operand.shape, operand.dtype)
-            closed = make_jaxpr(partial(function, **eqn.params))(struct)
-        return lowering.program(closed, [operand])
+        return lowering.function(partial(function, **eqn.params), [operand])
 
     impl_rules[primitive], kernel_rules[primitive] = evaluate, lower
     cost_rules[primitive], python_rules[primitive] = sort_cost, write_evaluation

@@ -13,7 +13,6 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.arrays.avals import ShapedArray
-from minijax.arrays.settings import enable_x64
 from minijax.factorizations.loops import (
     by_loop,
     cholesky_by_loop,
@@ -25,8 +24,6 @@ from minijax.factorizations.loops import (
     to_64_bits,
     tridiagonal_by_loop,
 )
-from minijax.jaxprs.shape_structs import ShapeDtypeStruct
-from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.costs import cost_of
 from minijax.kernels.building import NoKernel
 from minijax.kernels.program_steps import fills_a_buffer
@@ -43,14 +40,6 @@ from minijax.lax.linalg.routines import (
 )
 
 LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-
-
-def add_program(lowering, function, operands):
-    """Add the steps of a function of arrays, with 64 bits; return its results."""
-    with enable_x64():
-        structs = [ShapeDtypeStruct(x.shape, x.dtype) for x in operands]
-        closed = make_jaxpr(function)(*structs)
-    return lowering.program(closed, operands)
 
 
 class Call:
@@ -79,7 +68,7 @@ class Call:
 
     def in_memory(self, x, prepare):
         """Return what a function makes of an array, row by row in memory of its own."""
-        [x] = add_program(self.lowering, lambda x: [prepare(x)], [x])
+        [x] = self.lowering.function(lambda x: [prepare(x)], [x])
         if fills_a_buffer(x):
             return x
         return self.lowering.copy(x, ShapedArray(x.shape, x.dtype))
@@ -112,7 +101,7 @@ class Call:
         def end(*xs):
             return [x.astype(dtype) for x, dtype in zip(function(*xs), dtypes)]
 
-        return add_program(self.lowering, end, views)
+        return self.lowering.function(end, views)
 
 
 def or_nan(failed, *xs):
