@@ -205,6 +205,23 @@ def test_switches():
     assert np.array_equal(high, random.gumbel(KEY, (3,), mode="high"))
 
 
+def test_programs_obey_the_switch_of_gumbel_numbers_at_each_call():
+    jitted = jit(lambda key: random.gumbel(key, (3,)))
+    forgetful = minijax.checkpoint(lambda key: random.gumbel(key, (3,)))
+
+    def step(sums, _):
+        return sums + random.gumbel(KEY, (3,)), None
+
+    def scanned(key):
+        return lax.scan(step, jnp.zeros(3), None, length=1)[0]
+
+    for on in (False, True, False):
+        right = random.gumbel(KEY, (3,), mode="high" if on else "low")
+        with minijax.config.override("jax_high_dynamic_range_gumbel", on):
+            for program in (jitted, forgetful, scanned):
+                assert np.allclose(program(KEY), right), (on, program)
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [

@@ -163,12 +163,11 @@ def firm(eqn):
     return eqn.replace(invars=[x], primitive=lax.slice_p, params=params)
 
 
-_kept = *traced_switches, "minijax_backend"
-
-
 def switches():
     """Return the switches on which results depend, a dictionary."""
-    return {name: getattr(config, name) for name in _kept}
+    # The list is read here: modules that are imported later add to it.
+    names = *traced_switches, "minijax_backend"
+    return {name: getattr(config, name) for name in names}
 
 
 @contextmanager

@@ -8,6 +8,7 @@ Reference: ``jax_default_prng_impl`` and its neighbours in ``jax.config``.
 import os
 
 from minijax.arrays.settings import _on_or_off, config
+from minijax.forgetting.remembering import traced_switches
 from minijax.randomness.making_keys import check_implementation
 
 
@@ -31,3 +32,5 @@ for _switch, _default, _accepts in (
     ("jax_high_dynamic_range_gumbel", "0", _on_or_off),
 ):
     config.define(_switch, os.environ.get(_switch.upper(), _default), _accepts)
+# The other two have one value each.
+traced_switches.append("jax_high_dynamic_range_gumbel")
