@@ -494,6 +494,16 @@ ERRORS = [
         "expected a tuple of length 3",
         lambda: vmap(lambda x: (x, x), out_axes=(0, 1, 2))(X),
     ),
+    (  # as many examples as the other operand has elements
+        TypeError,
+        r"select cases must have the same shapes.* got \(\), \(\) and \(3,\)",
+        lambda: vmap(lambda x: lax.select_n(np.arange(3) > 0, x, x))(np.ones(3)),
+    ),
+    (
+        TypeError,
+        r"got min.shape=\(3,\), operand.shape=\(\)",
+        lambda: vmap(lambda x: lax.clamp(np.zeros(3), x, np.ones(3)))(np.ones(3)),
+    ),
 ]
 
 

@@ -230,6 +230,15 @@ def test_keys_become_no_numbers(name, wrap):
     assert bool((same == KEYS).all())
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, minijax.jit])
+@pytest.mark.parametrize("call", [random.bits, random.split, random.wrap_key_data])
+def test_words_of_one_key_are_not_keys(wrap, call):
+    """Two examples of one word each: a key that was not split, and no pair of keys."""
+    with pytest.raises(TypeError, match=r"end with \(2,\) .* got shape=\(\)"):
+        wrap(vmap(call))(random.PRNGKey(0))
+    assert vmap(call, in_axes=1)(random.PRNGKey(0)[:, None]).shape[0] == 1
+
+
 @pytest.mark.parametrize("wrap", [lambda f: f, minijax.jit, vmap])
 def test_keys_from_nothing(wrap):
     """As JAX's: both words of each are the number that fills the array."""

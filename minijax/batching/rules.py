@@ -11,6 +11,7 @@ The same table in JAX: ``jax.interpreters.batching.primitive_batchers``.
 """
 
 from minijax import lax
+from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
 from minijax.arrays.transfer import device_put_p
 from minijax.core import RuleTable
@@ -212,7 +213,17 @@ def fill(x, dim, shape):
     return lax.broadcast_in_dim(x, shape, kept)
 
 
+def check_example(primitive, args, dims, **params):
+    """Raise what the shape rule says against one example.
+
+    For rules whose batched operands may be accepted though no example is: the batch
+    then stands where an axis of the example should.
+    """
+    shape_rules[primitive](*map(example_aval, args, dims), **params)
+
+
 def _select_n(axis, args, dims):
+    check_example(lax.select_n_p, args, dims)
     dim = aligned_axis(args, dims)
     if dim is not None and None not in dims[1:]:
         return lax.select_n_p.bind(*args), [dim]
@@ -225,6 +236,7 @@ def _select_n(axis, args, dims):
 
 
 def _clamp(axis, args, dims):
+    check_example(lax.clamp_p, args, dims)
     dim = aligned_axis(args, dims)
     if None not in (dim, dims[1]):
         return lax.clamp_p.bind(*args), [dim]

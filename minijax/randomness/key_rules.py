@@ -7,7 +7,12 @@ import math
 import numpy as np
 
 from minijax import lax
-from minijax.batching.rules import elementwise_rule, move_axis, vmap_rules
+from minijax.batching.rules import (
+    check_example,
+    elementwise_rule,
+    move_axis,
+    vmap_rules,
+)
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.forward.rules import constant_rule, jvp_rules
@@ -149,6 +154,7 @@ def _in_front(primitive):
     """Return the vmap rule of a primitive that keeps the axes of its operand first."""
 
     def rule(axis, args, dims, **params):
+        check_example(primitive, args, dims, **params)
         x = move_axis(args[0], dims[0], 0)
         return primitive.bind(x, **params), [0]
 
