@@ -1,4 +1,4 @@
-# Made from chapters/31_linear_algebra_rest.md by `make chapter`;
+# Made from chapters/33_library_rest.md by `make chapter`;
 # edit the chapter, not this file.
 """Matrix norms by singular values: the spectral norm and the nuclear norm.
 
@@ -8,7 +8,6 @@ Reference: ``jax.numpy.linalg.norm``.
 """
 
 from minijax import numpy as jnp
-from minijax.factorizations.numpy_factors import svdvals
 from minijax.numpy.linalg.norms import orders_to_come
 
 
@@ -16,6 +15,8 @@ def by_singular_values(fold):
     """Return a norm of matrices along two axes, a fold of their singular values."""
 
     def size(x, axes, keepdims):
+        from minijax.factorizations.numpy_factors import svdvals  # few need it
+
         result = fold(svdvals(jnp.moveaxis(x, axes, (-2, -1))))
         return jnp.expand_dims(result, axes) if keepdims else result
 
