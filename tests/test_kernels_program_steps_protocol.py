@@ -158,7 +158,8 @@ def test_rules_with_a_hole(rules):
 def test_every_type_of_step_is_whole():
     of_a_card = {"CardProduct", "CardTaps", "LibraryProduct", "SortPass", "BlockLoop"}
     names = {kind.__name__ for kind in step_kinds} - of_a_card
-    everywhere = "Launch Evaluate Product TapProduct Sort Branch Repeat While"
+    everywhere = "Launch Evaluate Product TapProduct Sort CallRoutine Branch"
+    everywhere += " Repeat While"
     of_replicas = {"Exchange", "JointExchange", "ExchangeBegin", "ExchangeEnd"}
     assert names == {*everywhere.split()} | of_replicas
     for kind, rules in [*step_kinds.items()]:
