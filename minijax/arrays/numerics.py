@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from minijax.arrays.checks import free_axes, sizes
-from minijax.arrays.complex_numbers import divide_inexact, running_logarithms
+from minijax.arrays.complex_numbers import divide_inexact, running_logarithms, unit
 from minijax.arrays.dtypes import kind_of, name_of
 
 
@@ -233,23 +233,10 @@ def round_to_integer(xp, x, rounding_method):
     return xp.copysign(whole + (xp.abs(x - whole) >= 0.5) * xp.sign(x), x)
 
 
-def _unit(xp, x):
-    """Return complex numbers over their size; those of few bits are scaled first."""
-    size = xp.abs(x)
-    few = (size < np.finfo(size.dtype).tiny) & (size > 0)
-    if xp.any(few):
-        x = xp.array(x)
-        factor = xp.where(few, size.dtype.type(2.0**64), size.dtype.type(1))
-        x.real *= factor
-        x.imag *= factor
-        size = xp.abs(x)
-    return x / size
-
-
 def direction(xp, x):
     """Return -1, 0 or 1, or a complex number of size 1; zeros keep their sign."""
     if x.dtype.kind == "c":
-        return xp.where(x == 0, x, _unit(xp, x))
+        return xp.where(x == 0, x, unit(xp, x))
     return xp.where(x == 0, x, xp.sign(x))
 
 
