@@ -84,7 +84,8 @@ def _each(names, reason):
 
 ABSENT = {
     "minijax": {
-        **_each("Ref ad ds empty_ref free_ref freeze new_ref ref", _NO_REFERENCES),
+        **_each("Ref ad empty_ref free_ref freeze new_ref ref", _NO_REFERENCES),
+        "ds": "x[ds(i, n)] is lax.dynamic_slice_in_dim(x, i, n).",
         "ffi": _NO_FOREIGN,
         "smap": _AUTOMATIC,
         "make_user_context": "caches have no keys of a user's own.",

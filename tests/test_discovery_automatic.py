@@ -19,7 +19,7 @@ from minijax.discovery import operations
 from minijax.discovery.lazy_arrays import LazyArray
 from minijax.experimental import autojit
 from minijax.extend.core import Primitive
-from minijax.jitting.arguments import key_of_params
+from minijax.forgetting.remembering import key_of_params
 from tests import mutants_auto
 from tests.auto_programs import Program
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from minijax.forgetting.remembering import key_of_value
 from minijax.jitting.arguments import (
     Static,
     chosen,
-    key_of_value,
     positional,
     signature_of,
 )

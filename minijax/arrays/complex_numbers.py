@@ -78,6 +78,19 @@ def complex_number(xp, x, y):
     return result
 
 
+def unit(xp, x):
+    """Return complex numbers over their size; those of few bits are scaled first."""
+    size = xp.abs(x)
+    few = (size < np.finfo(size.dtype).tiny) & (size > 0)
+    if xp.any(few):
+        x = xp.array(x)
+        factor = xp.where(few, size.dtype.type(2.0**64), size.dtype.type(1))
+        x.real *= factor
+        x.imag *= factor
+        size = xp.abs(x)
+    return x / size
+
+
 def divide_inexact(xp, x, y):
     """Divide floats or complex numbers; NumPy loses what infinities and 0 leave."""
     result = xp.divide(x, y)

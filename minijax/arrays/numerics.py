@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from minijax.arrays.checks import free_axes, sizes
-from minijax.arrays.complex_numbers import divide_inexact, running_logarithms
+from minijax.arrays.complex_numbers import divide_inexact, running_logarithms, unit
 from minijax.arrays.dtypes import kind_of, name_of
 
 
@@ -236,7 +236,7 @@ def round_to_integer(xp, x, rounding_method):
 def direction(xp, x):
     """Return -1, 0 or 1, or a complex number of size 1; zeros keep their sign."""
     if x.dtype.kind == "c":
-        return xp.where(x == 0, x, x / xp.abs(x))
+        return xp.where(x == 0, x, unit(xp, x))
     return xp.where(x == 0, x, xp.sign(x))
 
 

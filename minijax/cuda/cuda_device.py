@@ -13,9 +13,8 @@ from minijax.arrays.placement import Device, host_device
 from minijax.cuda.device_memory import CardBuffer, room, run
 from minijax.cuda.driver import Card
 from minijax.cuda.programs import CudaProgram
-from minijax.forgetting.remembering import cache_by_object
+from minijax.forgetting.remembering import cache_by_object, key_of_params
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from minijax.jitting.arguments import key_of_params
 from minijax.jitting.compilation import on_device_of
 from minijax.kernels.program_steps import kernel_rules
 

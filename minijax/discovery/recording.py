@@ -12,12 +12,8 @@ from minijax.discovery.lazy_arrays import LazyArray, buffer_of, promise, settle
 from minijax.discovery.operands import SCALARS, CannotWait, Operands
 from minijax.discovery.operations import as_recorded, bytes_of, callee_of, loosen_rules
 from minijax.discovery.trace_tree import grow
-from minijax.jitting.arguments import (
-    check_given_once,
-    give_up,
-    key_of_params,
-    memory_given,
-)
+from minijax.forgetting.remembering import key_of_params
+from minijax.jitting.arguments import check_given_once, give_up, memory_given
 from minijax.own_rules.flat_functions import as_fun
 
 

@@ -94,6 +94,14 @@ class Exported:
             leaves = list(map(_as_strong, leaves, self.in_avals))
             return self.out_tree.unflatten(jit(jaxpr_as_fun(self.jaxpr))(*leaves))
 
+    def in_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
+        """Return None for each argument's leaf: a program of parts is not exported."""
+        return (None,) * len(self.in_avals)
+
+    def out_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
+        """Return None for each leaf of the result, see `in_shardings_jax`."""
+        return (None,) * len(self.out_avals)
+
     def has_vjp(self) -> bool:
         """Return True: the program is known, so its derivative can be exported."""
         return True

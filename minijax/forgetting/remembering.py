@@ -7,9 +7,12 @@ Reference: the caches of ``jax.jit``, ``jax.clear_caches``.
 
 import os
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import cache, wraps
 from threading import Lock, RLock
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from minijax.arrays.settings import _on_or_off, config
 from minijax.core import current_trace
@@ -165,3 +168,50 @@ def remembered(make):
 
     readers.add(made, keeps=True)
     return made
+
+
+_FLOATS, _INTEGERS = (float, complex), frozenset([int])
+
+
+def key_of_value(x):
+    """Return a part of a key; two are equal if types and values are, bit by bit.
+
+    0.0, -0.0, 0 and False have four keys, and NaN has one for each pattern of bits.
+    Parts of tuples and frozen sets are told apart in the same way, and the fields that
+    a dataclass compares, where these have a hash. Other values are asked by ``==``.
+
+    Args:
+      x: anything with a hash; tuples may hold others.
+    """
+    return type(x), _exactly(x)
+
+
+def key_of_params(params):
+    """Return a part of a key for the parameters of a primitive, see `key_of_value`."""
+    return tuple([(name, type(x), _exactly(x)) for name, x in params.items()])
+
+
+def _exactly(x):
+    """Return what says which one of its type a value is."""
+    if isinstance(x, tuple) and not _INTEGERS.issuperset(map(type, x)):
+        return tuple([(type(part), _exactly(part)) for part in x])
+    if isinstance(x, np.generic):
+        return x.dtype, x.tobytes()  # a date's unit is in its dtype
+    if isinstance(x, _FLOATS):
+        return np.asarray(x).tobytes()
+    if type(x) is frozenset:
+        return frozenset(map(key_of_value, x))
+    return _with_fields(x) if hasattr(type(x), "__dataclass_fields__") else x
+
+
+def _with_fields(x):
+    """Return a dataclass, and the exact values of the fields that it compares."""
+    if not type(x).__dataclass_params__.eq:
+        return x
+    chosen = [field for field in fields(x) if field.compare and hasattr(x, field.name)]
+    values = tuple([key_of_value(getattr(x, field.name)) for field in chosen])
+    try:
+        hash(values)
+    except TypeError:  # its own hash leaves such a field out
+        return x
+    return x, values

@@ -7,12 +7,15 @@ Reference: ``jax._src.ad_checkpoint``.
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from minijax.core import Tracer
 from minijax.diagnostics.user_lines import readers
 from minijax.forgetting.programs import without_consts
-from minijax.forgetting.remembering import cache_by_object, once_of, trace_context
+from minijax.forgetting.remembering import (
+    cache_by_object,
+    key_of_value,
+    once_of,
+    trace_context,
+)
 from minijax.jaxprs.jaxpr import ClosedJaxpr
 from minijax.jaxprs.origins import Origin
 from minijax.jaxprs.staging import trace_to_jaxpr
@@ -61,13 +64,7 @@ def traced_arguments(fun, args, kwargs, static_argnums, static_names):
     options = {"argnums": moving, "constants": fixed}
     call = FlatCall("checkpoint", fun, args, kwargs, **options)
     static = [(i, args[i]) for i in range(len(args)) if i not in moving]
-    return call, tuple([_static_key(at, x) for at, x in [*static, *fixed.items()]])
-
-
-def _static_key(at, x):
-    """Return a part of a key, in which 0.0 and -0.0 differ, and (1,) and (True,)."""
-    told = repr(x) if isinstance(x, float | complex | np.generic | tuple) else None
-    return at, type(x), x, told
+    return call, key_of_value((*static, *fixed.items()))
 
 
 _CONCRETE = (

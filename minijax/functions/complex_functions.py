@@ -81,8 +81,10 @@ def complex_sinh(k, z):
     cos = unless_nan(k, k.cos(z.imag), is_infinite(k, z.real), k.copysign(1, z.real))
     real = k.mul(k.mul(sinh, cos), factor)
     imag = k.mul(k.mul(cosh, k.sin(z.imag)), factor)
-    parts = zip(z, (real, imag))
-    return Pair(*[k.select(k.eq(old, 0), old, new) for old, new in parts])
+    turned = k.copysign(1, k.select(k.ne(cos, cos), 1, cos))
+    zeros = k.mul(z.real, turned), z.imag
+    parts = zip(z, zeros, (real, imag))
+    return Pair(*[k.select(k.eq(old, 0), zero, new) for old, zero, new in parts])
 
 
 def complex_cosh(k, z):

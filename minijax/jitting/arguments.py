@@ -10,55 +10,42 @@ import warnings
 from contextlib import contextmanager
 from typing import NamedTuple
 
-import numpy as np
-
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.checks import as_integer
 from minijax.core import Tracer, methods
 from minijax.errors import ConcretizationTypeError, JaxRuntimeError
 from minijax.forgetting.programs import prune
+from minijax.forgetting.remembering import key_of_value
 
 
 class Static:
     """A value in a key: equal to others of the same type, and equal in all its parts.
 
     Python's 1, 1.0 and True are equal and have one hash, and so are 0.0 and -0.0; as
-    keys they differ.
+    keys they differ. See `key_of_value`.
     """
 
-    __slots__ = ("value",)
+    __slots__ = "key", "value"
 
     def __init__(self, value):
-        self.value = value
+        self.value, self.key = value, key_of_value(value)
 
     def __hash__(self):
-        return hash(self.value)
+        return hash(self.key)
 
     def __eq__(self, other):
-        return isinstance(other, Static) and _same(self.value, other.value)
+        if self is other or not isinstance(other, Static):
+            return self is other
+        try:
+            return self.key == other.key
+        except Exception as error:
+            raise ValueError(
+                "Static arguments should be comparable by ==, and these two of type "
+                f"{type(self.value).__name__} are not: {type(error).__name__}: {error}"
+            ) from error
 
     def __repr__(self):
         return repr(self.value)
-
-
-def _same(a, b):
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
-    if isinstance(a, float | complex | np.generic) and a is not b:
-        return _equal(a, b) and np.asarray(a).tobytes() == np.asarray(b).tobytes()
-    return a is b or _equal(a, b)
-
-
-def _equal(a, b):
-    try:
-        return bool(a == b)
-    except Exception as error:
-        raise ValueError(
-            "Static arguments should be comparable by ==, and these two of type "
-            f"{type(a).__name__} are not: {type(error).__name__}: {error}"
-        ) from error
 
 
 def static_value(name, value):
@@ -76,32 +63,6 @@ def static_value(name, value):
             "of a list, or do not make this argument static."
         ) from error
     return Static(value)
-
-
-_FLOATS, _INTEGERS = (float, complex, np.generic), frozenset([int])
-
-
-def key_of_value(x):
-    """Return a part of a key; two are equal if types and values are, bit by bit.
-
-    0.0, -0.0, 0 and False have four keys, and NaN has one for each pattern of bits.
-
-    Args:
-      x: anything with a hash; tuples may hold others.
-    """
-    return type(x), _exactly(x)
-
-
-def key_of_params(params):
-    """Return a part of a key for the parameters of a primitive, see `key_of_value`."""
-    return tuple([(name, type(x), _exactly(x)) for name, x in params.items()])
-
-
-def _exactly(x):
-    """Return what says which one of its type a value is."""
-    if isinstance(x, tuple) and not _INTEGERS.issuperset(map(type, x)):
-        return tuple([(type(part), _exactly(part)) for part in x])
-    return np.asarray(x).tobytes() if isinstance(x, _FLOATS) else x
 
 
 class Chosen(NamedTuple):

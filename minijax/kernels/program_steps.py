@@ -16,11 +16,11 @@ import numpy as np
 
 from minijax.arrays.settings import enable_x64
 from minijax.core import RuleTable
+from minijax.forgetting.remembering import key_of_params
 from minijax.jaxprs.jaxpr import Literal
 from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct
 from minijax.jaxprs.staging_api import make_jaxpr
-from minijax.jitting.arguments import key_of_params
 from minijax.jitting.costs import BYTES, nbytes
 from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.kernel import Kernel

@@ -5,8 +5,8 @@
 Reference: the keys of JAX's compilation cache.
 """
 
+from minijax.forgetting.remembering import key_of_value
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
-from minijax.jitting.arguments import key_of_value
 
 FEW = 64  # programs of a mesh that are found by what they are
 

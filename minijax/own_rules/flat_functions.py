@@ -199,6 +199,13 @@ class Decorated:
         self.fun = fun
         self.nondiff_argnums = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
 
+    def __getattr__(self, name):
+        """Return what the function inside takes rules by, such as ``def_vmap``."""
+        if name in ("def_vmap", "defjvp", "defjvps", "defvjp") and "fun" in vars(self):
+            return getattr(self.fun, name)
+        kind = type(self).__name__
+        raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; each kind binds a primitive of its own."""
         raise NotImplementedError

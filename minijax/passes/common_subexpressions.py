@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.forgetting.programs import acts
+from minijax.forgetting.remembering import key_of_params
 from minijax.jaxprs.jaxpr import Literal
 from minijax.passes.sweeping import INSIDE, sweeping
 
@@ -25,11 +26,9 @@ def use_twin(sweep, eqn):
     operands = [key_of(x) for x in eqn.invars]
     if eqn.primitive in COMMUTATIVE and eqn.invars[0].aval.dtype.kind != "c":
         operands = [frozenset(operands)]
-    key = (eqn.primitive, *operands, *eqn.params.items())
+    key = (eqn.primitive, *operands, key_of_params(eqn.params))
     twin = sweep.seen.setdefault(key, eqn)
-    if twin is eqn or not identical(twin.params, eqn.params):
-        return None
-    return twin.outvars
+    return None if twin is eqn else twin.outvars
 
 
 SHARING = None, use_twin
@@ -50,16 +49,3 @@ def key_of(atom):
 def bits_of(number, dtype, sign):
     """Return the bytes of a number; its sign is given since 0.0 is equal to -0.0."""
     return np.asarray(number, dtype).tobytes()
-
-
-def identical(a, b):
-    """Return whether two parameters are the same, where 0.0 and -0.0 and 0 are not."""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, dict):
-        return identical(tuple(a.items()), tuple(b.items()))
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(identical, a, b))
-    if isinstance(a, float | complex | np.generic):  # their bits: zeros have signs
-        return np.asarray(a).tobytes() == np.asarray(b).tobytes()
-    return a == b

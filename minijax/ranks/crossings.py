@@ -13,7 +13,7 @@ from minijax.replicas.named_shardings import gathered
 from minijax.replicas.rendezvous import Run, kinds
 from minijax.replicas.rows import row_of
 from minijax.replicas.sharded_maps import run_over
-from minijax.spmd.exchanging import agreement, talk_across
+from minijax.spmd.exchanging import agreement, collective_across
 
 
 class Crossing:
@@ -80,7 +80,7 @@ def _gathered(group, buffer):
     return list(here.exchange_among("a gathering", processes, allgather, own))
 
 
-talk_across.value, gathered.value = _collective_across, _gathered
+collective_across.value, gathered.value = _collective_across, _gathered
 
 
 def spans(mesh):

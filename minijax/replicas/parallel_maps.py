@@ -14,10 +14,10 @@ from minijax import lax
 from minijax.batching.axes import check_axes
 from minijax.batching.rules import insert_axis
 from minijax.core import current_trace
+from minijax.forgetting.remembering import key_of_value
 from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.staging import JaxprTrace
 from minijax.jitting.api import jit
-from minijax.jitting.arguments import key_of_value
 from minijax.mesh_maps.bodies import bind_body, bind_in_jit, body_of, given_mesh
 from minijax.mesh_maps.map_rules import block_aval
 from minijax.pytrees.call_checks import check_callable

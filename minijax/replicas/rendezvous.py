@@ -134,10 +134,11 @@ class Run:
         return self.error
 
 
-def label_of(primitive, aval, names):
+def label_of(primitive, aval, names, perm=None):
     """Return what replicas have to agree in, as text."""
     where = " and ".join(map(repr, names))
-    return f"{primitive} of {aval.str_short()} over axis {where}"
+    by = "" if perm is None else f" by {list(perm)}"
+    return f"{primitive} of {aval.str_short()} over axis {where}{by}"
 
 
 def _index(axis_name):
@@ -184,7 +185,7 @@ def exchanged(primitive, x, aval, combine, names, **params):
     """
     replica, combine = replica_here(names[0]), partial(combine, **params)
     meeting = replica.run.meeting(replica.rank, names)
-    label = label_of(primitive, typeof(x), names)
+    label = label_of(primitive, typeof(x), names, params.get("perm"))
     buffer = meeting.exchange(replica.rank, label, asbuffer(x), combine)
     return ArrayImpl(np.asarray(buffer, aval.dtype), aval)
 

@@ -16,23 +16,22 @@ from minijax.batching.collectives import pmax_p, pmin_p, psum_p
 from minijax.batching.exchanges import all_gather_p
 from minijax.batching.named_axes import axis_index_p
 from minijax.emitted.arrays import COLLECTIVES
-from minijax.forgetting.remembering import Once
+from minijax.forgetting.remembering import Once, key_of_params
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.jaxprs.latest import Latest
 from minijax.jaxprs.printing import jaxprs_in_params
 from minijax.jaxprs.shape_structs import struct_of
 from minijax.jaxprs.staging_api import make_jaxpr
-from minijax.jitting.arguments import key_of_params
 from minijax.jitting.compilation import _at, compiled
 from minijax.replicas.named_shardings import NamedSharding, parts_of
 from minijax.replicas.partition_specs import PartitionSpec, names_of_entry, trimmed
 
 
 def groups_of(mesh, names):
-    """Return who talks over some axes of a mesh: lists of places, in their order."""
+    """Return the groups along some axes of a mesh: lists of places, in their order."""
     places = np.arange(mesh.size).reshape(mesh.axis_sizes)
-    talking = [mesh.axis_names.index(name) for name in names]
-    last = np.moveaxis(places, talking, range(-len(names), 0))
+    axes = [mesh.axis_names.index(name) for name in names]
+    last = np.moveaxis(places, axes, range(-len(names), 0))
     return last.reshape(-1, math.prod(mesh.shape[name] for name in names)).tolist()
 
 
@@ -69,7 +68,7 @@ def exchange(eqn, mesh, values):
     for group in groups_of(mesh, eqn.params["axis_name"]):
         numbers = list(map(np.int32, range(len(group))))
         if eqn.primitive is not axis_index_p:
-            numbers = _talk(eqn, mesh, group, [values[place] for place in group])
+            numbers = _exchanged(eqn, mesh, group, [values[place] for place in group])
         for place, x in zip(group, numbers):
             device = mesh._flat[place]
             buffer = device.put(x, x.dtype) if device.is_local else None
@@ -80,17 +79,19 @@ def exchange(eqn, mesh, values):
 # What does a collective among devices of several processes: a function of its equation,
 # a mesh, the places of a group and their operands that returns the results' numbers;
 # what has to be the same in all processes is told to the second one, with the mesh.
-talk_across: Latest = Latest(None)
+collective_across: Latest = Latest(None)
 agreement: Latest = Latest(lambda mesh, program: None)
 
 
-def _talk(eqn, mesh, group, values):
+def _exchanged(eqn, mesh, group, values):
     """Return the numbers of a group's results, None for those of other processes."""
     here = [place for place in group if mesh._flat[place].is_local]
     if len(here) == len(group):
         found = [value._numbers() for value in values]
         return exchanges[eqn.primitive](found, **eqn.params)
-    return talk_across.value(eqn, mesh, group, values) if here else [None] * len(group)
+    if not here:
+        return [None] * len(group)
+    return collective_across.value(eqn, mesh, group, values)
 
 
 def stretches(jaxpr):

@@ -136,7 +136,8 @@ config.define("minijax_exchange", os.environ.get("MINIJAX_EXCHANGE", "1"), _on_o
 def _exchange(lowering, how, eqn, x, out, combining=None, sources=()):
     """Add the step; return the view of what it writes, of the type `out`."""
     names, result = among(**eqn.params), lowering.allocate(out)
-    label = label_of(eqn.primitive, eqn.invars[0].aval if x else out, names)
+    aval, perm = eqn.invars[0].aval if x else out, eqn.params.get("perm")
+    label = label_of(eqn.primitive, aval, names, perm)
     if combining:
         combining = _launch(combining, result.source)
     step = Exchange(
