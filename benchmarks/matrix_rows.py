@@ -1,4 +1,4 @@
-"""Rows about small matrices and transforms: factors, systems, spectra, in loops."""
+"""Rows about small matrices: factors and systems of equations, in loops and batches."""
 
 import numpy as np
 from rows import row
@@ -92,30 +92,3 @@ def diffusion(jax):
     function = jax.jit(lambda x: jax.lax.scan(step, x, None, length=20)[0])
     start = jnp.asarray(random(1000))
     return lambda: function(start)
-
-
-@row("{} of {}, 100 in a scan", (0.5, 0.8, 0.7, 1.3, 1.1, 1.6),
-     (0.5, 0.5, 0.7, 1.0, 0.6, 1.0),
-     ("fft", 64), ("fft", 100), ("fft", 256), ("fft", 1024), ("rfft", 1024),
-     ("rfft2", 64))  # fmt: skip
-def spectra(jax, name, n):
-    """A transform there and back in each step of a loop, as in spectral solvers."""
-    jnp = jax.numpy
-    shape = (n, n) if name == "rfft2" else (n,)
-    x = jnp.asarray(random(*shape))
-    x = x if name != "fft" else x.astype("complex64")
-    there, back = getattr(jnp.fft, name), getattr(jnp.fft, f"i{name}")
-
-    def step(u, _):
-        return back(there(u) * 0.9), None
-
-    function = jax.jit(lambda x: jax.lax.scan(step, x, None, length=100)[0])
-    return lambda: function(x)
-
-
-@row("fft of {}, a batch of 100", (0.5, 2.0, 3.0), (0.3, 1.0, 1.0), 16, 256, 1024)
-def many_spectra(jax, n):
-    """Transforms of the rows of a matrix."""
-    x = jax.numpy.asarray(random(100, n).astype("complex64"))
-    function = jax.jit(jax.numpy.fft.fft)
-    return lambda: function(x)

@@ -23,9 +23,8 @@ from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
 from minijax.forward.rules import jvp_rules, linear_rule
 from minijax.jitting.costs import FLOPS, _moved, cost_rules
-from minijax.kernels.program_steps import cpu_rules, kernel_rules
+from minijax.kernels.program_steps import kernel_rules
 from minijax.lax.promotion import promote_dtypes_inexact
-from minijax.numpy.fft.products import fft_on_cpu
 from minijax.reverse.transposition import transposes
 from minijax.typing import ArrayLike
 
@@ -180,4 +179,3 @@ def _fft_cost(eqn):
 cost_rules[fft_p] = _fft_cost
 python_rules[fft_p] = write_evaluation
 kernel_rules.reasons[fft_p] = "PocketFFT does it: a step that calls NumPy."
-cpu_rules[fft_p] = fft_on_cpu
