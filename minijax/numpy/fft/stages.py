@@ -22,7 +22,7 @@ from minijax.kernels.views import everywhere, reshaped, sliced
 from minijax.numpy.fft.fourier import FftType, fft_p
 
 RADICES = 8, 4, 2, 3, 5, 7, 11, 13
-LONGEST = 2**15  # by measurement: beyond it NumPy walks the memory more seldom
+LONGEST = 2**18  # the tables of a program take about twenty bytes for each number
 
 
 def roots_of_one(n):
@@ -48,7 +48,7 @@ def radices_of(n):
             found.append(radix)
             rest //= radix
     if rest > 1 or n > LONGEST:
-        raise NoKernel("a large prime factor, or NumPy is faster")
+        raise NoKernel("a large prime factor, or large tables")
     return found or [1]
 
 
