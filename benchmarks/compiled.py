@@ -33,6 +33,7 @@ from side_by_side import (
 import array_rows  # after the settings of side_by_side, which NumPy reads
 import compile_rows
 import family_rows
+import fourier_rows
 import loop_rows
 import matrix_rows
 import network_rows
@@ -41,7 +42,7 @@ import thin_rows
 from rows import LATER, ROWS
 
 FAMILIES = array_rows, loop_rows, matrix_rows, network_rows, compile_rows, thin_rows
-FAMILIES += (family_rows,)
+FAMILIES += family_rows, fourier_rows
 
 
 def contestants(name, row, packages, compilers):

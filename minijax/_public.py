@@ -1769,6 +1769,7 @@ REGISTERS: list[str] = [
     "minijax.windows.convolution_rules",
     "minijax.windows.convolution_kernels",
     "minijax.windows.pooling_rules",
+    "minijax.numpy.fft.stages",
     "minijax.randomness.key_rules",
     "minijax.randomness.generator_switches",
     "minijax.randomness.key_watch",
