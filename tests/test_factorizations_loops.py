@@ -157,9 +157,9 @@ def test_dtypes_of_16_bits_are_refused_as_by_numpy():
             jit(lax.linalg.lu)(jnp.eye(3, dtype=name))
 
 
-def test_the_column_of_a_cpu_holds_factorizations_alone():
+def test_the_column_of_a_cpu_holds_factorizations_and_transforms():
     names = "lu qr cholesky eigh svd triangular_solve tridiagonal_solve"
-    names = {*names.split(), "lu_pivots_to_permutation"}
+    names = {*names.split(), "lu_pivots_to_permutation", "fft"}
     assert {str(p) for p in cpu_rules} == names
 
 

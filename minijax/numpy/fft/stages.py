@@ -324,9 +324,9 @@ def _around(shape, axis):
 
 def _one_axis(lowering, x, n, out, kind, real):
     if real and kind is FftType.RFFT:
-        of_real(lowering, *x, n, out)
+        of_real(lowering, x[0], n, out)
     elif real:
-        to_real(lowering, x, n, *out)
+        to_real(lowering, x, n, out[0])
     elif kind in (FftType.FFT, FftType.RFFT):
         along_axis(lowering, x, n, out)
     else:
