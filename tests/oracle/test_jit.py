@@ -226,8 +226,7 @@ ROWS = {
             lambda t, f: f(1.0, True),
             lambda t, f: f(1.0, 2),
             lambda t, f: f(1.0, 1),
-            lambda t, f: f(1.0, float("nan")),
-            lambda t, f: f(1.0, float("nan")),
+            lambda t, f: f(1.0, float("nan")),  # which JAX traces each time anew
         ],
     ),
     "context": (
