@@ -129,6 +129,14 @@ def test_an_exponent_with_a_known_value_is_part_of_the_program(exponent):
         jnp.power(np.int8(3), jnp.array(-2))
 
 
+def test_powers_of_integers_that_meet_in_a_float():
+    with minijax.enable_x64(True):
+        x, n = jnp.array([3, -2, 5]), jnp.array([2, 3, 40], "uint64")
+        for f in (jnp.power, jit(jnp.power)):
+            assert f(x, n).dtype == f(n, x).dtype == np.float64
+            np.testing.assert_allclose(f(x, n), [9.0, -8.0, 5.0**40], rtol=1e-14)
+
+
 def test_shapes_do_not_change_what_is_added():
     assert jnp.add(np.ones((2, 1)), np.ones(3)).shape == (2, 3)
     with pytest.raises(ValueError, match=r"\(2, 3\), \(2,\)"):

@@ -18,6 +18,7 @@ from minijax.core import Array, Tracer
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import (
     check_arraylike,
+    common_type,
     promote_dtypes_inexact,
     promote_dtypes_numeric,
     promote_shapes,
@@ -126,10 +127,10 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         [x] = promote_dtypes_numeric(x1)
         return lax.integer_pow(x, exponent)
     check_operands("power", x1, x2)
-    if kind(x1) in "biu" and kind(x2) in "biu":
+    if common_type(x1, x2)[0].kind in "biu":
         return _power_of_integers(*promote_dtypes_numeric(x1, x2))
     base, exponent = promote_dtypes_inexact(x1, x2)
-    if kind(x2) in "iu":
+    if kind(x2) in "iu" and kind(x1) not in "iu":
         exponent = x2
     return lax.pow(*promote_shapes(base, exponent))
 
