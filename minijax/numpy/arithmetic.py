@@ -195,19 +195,18 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     check_operands("hypot", x1, x2)
     if "c" in (kind(x1), kind(x2)):
         raise ValueError("hypot is of real numbers; take abs of complex ones first.")
-    x, y = promote_shapes(*map(lax.abs, promote_dtypes_inexact(x1, x2)))
+    x, y = promote_shapes(*promote_dtypes_inexact(x1, x2))
     if not all(is_python_scalar(part) or typeof(part).weak_type for part in (x1, x2)):
         x, y = (as_type(part, typeof(part).dtype) for part in (x, y))
-    infinite = lax.bitwise_or(_is_infinite(x), _is_infinite(y))
-    large, small = lax.max(x, y), lax.min(x, y)
+    sizes = lax.abs(x), lax.abs(y)
+    infinite = lax.bitwise_or(*[lax.eq(size, constant(x, np.inf)) for size in sizes])
+    ordered = lax.ge(*sizes)  # chosen with their signs: smooth at 0 and where x == y
+    large, small = where(ordered, x, y), where(ordered, y, x)
     ratio = lax.div(small, _one_for_zero(large))
-    length = lax.mul(large, lax.sqrt(lax.add(constant(x, 1), lax.square(ratio))))
-    zero = lax.eq(large, constant(x, 0))
-    return where(infinite, constant(x, np.inf), where(zero, large, length))
-
-
-def _is_infinite(x):
-    return lax.eq(x, constant(x, np.inf))
+    root = lax.sqrt(lax.add(constant(x, 1), lax.square(ratio)))
+    zero, length = lax.eq(large, constant(x, 0)), lax.mul(lax.abs(large), root)
+    length = where(zero, lax.max(*sizes), length)  # NaN beside 0 is NaN
+    return where(infinite, constant(x, np.inf), length)
 
 
 def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
