@@ -129,6 +129,32 @@ def test_an_exponent_with_a_known_value_is_part_of_the_program(exponent):
         jnp.power(np.int8(3), jnp.array(-2))
 
 
+def test_powers_of_integers_that_meet_in_a_float():
+    with minijax.enable_x64(True):
+        x, n = jnp.array([3, -2, 5]), jnp.array([2, 3, 40], "uint64")
+        for f in (jnp.power, jit(jnp.power)):
+            assert f(x, n).dtype == f(n, x).dtype == np.float64
+            np.testing.assert_allclose(f(x, n), [9.0, -8.0, 5.0**40], rtol=1e-14)
+
+
+@pytest.mark.parametrize("place", [(1, 1), (3, -3), (0, 2), (-2, 0), (3, 4), (0, 0)])
+def test_second_derivatives_of_hypot(place):
+    x, y = place
+    length = max(math.hypot(x, y), 1e-9)
+    wanted = np.array([[y * y, -x * y], [-x * y, x * x]]) / length**3
+    f = minijax.hessian(lambda v: jnp.hypot(v[0], v[1]))
+    for run in (f, jit(f)):
+        found = run(jnp.array(place, "float32"))
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_hypot_of_missing_and_small_numbers():
+    xs = jnp.array([0.0, 1e-20, np.inf]), jnp.array([np.nan, 0.0, np.nan])
+    for x, y in (xs, xs[::-1]):
+        found = jnp.hypot(x, y)
+        assert np.isnan(found[0]) and found[1] == 1e-20 and np.isinf(found[2])
+
+
 def test_shapes_do_not_change_what_is_added():
     assert jnp.add(np.ones((2, 1)), np.ones(3)).shape == (2, 3)
     with pytest.raises(ValueError, match=r"\(2, 3\), \(2,\)"):

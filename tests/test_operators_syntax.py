@@ -109,6 +109,12 @@ def test_length_iteration_and_membership():
     assert [float(each) for each in x] == [3.0, -2.0, 0.5]
     assert [float(each) for each in reversed(x)] == [0.5, -2.0, 3.0]
     assert 0.5 in x and 7 not in x
+    with pytest.raises(ValueError, match="shape \\(\\) in shape \\(2, 3\\)"):
+        operator.contains(jnp.ones((2, 3)), 1.0)
+    with pytest.raises(ValueError, match="shape \\(3,\\) in shape \\(3,\\)"):
+        operator.contains(x, x)
+    with pytest.raises(TypeError, match="in requires .* got <class 'str'>"):
+        operator.contains(x, "a")
 
 
 class Blind(Tracer):

@@ -194,6 +194,9 @@ def test_arrays_of_which_a_part_is_elsewhere():
     local = minijax.make_array_from_process_local_data(rows, np.ones((2, 3)))
     assert local.shape == (4, 3)
     whole = np.arange(8.0).reshape(4, 2)
+    both = {"a": whole, "b": [whole]}
+    both = minijax.make_array_from_process_local_data({"a": rows, "b": rows}, both)
+    assert all(x.sharding == rows for x in (both["a"], *both["b"]))
     given = minijax.make_array_from_process_local_data(rows, whole, (4, 2))
     assert (given.addressable_data(0) == whole[:2]).all()
     with pytest.raises(ValueError, match=r"local_data of shape \(2, 3\).*\(5, 3\)"):

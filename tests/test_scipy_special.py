@@ -43,6 +43,30 @@ def test_signs_of_the_gamma_function():
     )
 
 
+@pytest.mark.parametrize("x", [0.6, 4.5, 9.0, 40.0])
+def test_second_derivatives_of_beta_where_its_arguments_are_equal(x):
+    with minijax.enable_x64():
+        found = minijax.hessian(lambda v: special.betaln(v[0], v[1]))(jnp.array([x, x]))
+        both = special.polygamma(1, 2 * x)
+        wanted = special.polygamma(1, x) * jnp.eye(2) - both
+        np.testing.assert_allclose(found, wanted, rtol=1e-7)
+
+
+@pytest.mark.parametrize("x", [1e-3, -1e-3, 0.1, 0.5, 2.0, 7.0])
+def test_derivatives_of_bessel_functions_of_the_first_kind(x):
+    with minijax.enable_x64():
+        for way in (lambda f: f, jit):
+            jn = way(lambda x: special.bessel_jn(x, v=3))
+            values, slopes = jn(x), minijax.jacfwd(jn)(x)
+            curves = minijax.jacfwd(minijax.jacrev(jn))(x)
+            below = jnp.concatenate([-values[1:2], values[:2]])
+            np.testing.assert_allclose(slopes[:3], (below - values[1:]) / 2, rtol=1e-9)
+            rest = x * x * curves + x * slopes + (x * x - jnp.arange(4) ** 2) * values
+            np.testing.assert_allclose(rest, 0, atol=1e-13)
+        assert special.bessel_jn(x, v=0).shape == (1,)
+        assert minijax.jacfwd(lambda x: special.bessel_jn(x, v=60))(x).shape == (51,)
+
+
 BETAS = [(0.1, 0.2), (2, 3), (7.9, 0.1), (8.1, 20), (1e3, 1e-3), (1e3, 1e3), (30, 1e6)]
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import minijax
 from minijax import lax
+from tests.array_cases import dtype_of
 from tests.known_differences import BETWEEN_BACKENDS, FROM_JAX
 from tests.mutants_numerics import (
     MUTANTS,
@@ -21,6 +22,7 @@ from tests.special_values import (
     function_cases,
     operands,
     primitive_cases,
+    ways,
     written,
 )
 
@@ -67,6 +69,20 @@ def test_the_mutant_of_the_square_root_in_its_place():
     with half_as_square_root():
         assert "inf" in compared(case, "cpu")
     assert not any(compared(case, name) for name in BACKENDS)
+
+
+@pytest.mark.parametrize("name", ["logistic", "rsqrt"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_all_halves_are_rounded_once(name, dtype):
+    x = np.arange(2**16, dtype=np.uint16).view(dtype_of(dtype))
+    f = getattr(lax, name)
+    wanted = np.asarray(f(x.astype(np.float32))).astype(x.dtype)
+    for way, run in ways(f):
+        found = np.asarray(run(x))
+        numbers = ~(np.isnan(found) & np.isnan(wanted))
+        apart = found.view(np.int16).astype(int) - wanted.view(np.int16)
+        apart = abs(apart[numbers])
+        assert apart.max() <= 1 and np.sum(apart > 0) < 20, way
 
 
 def test_parts_of_complex_numbers():

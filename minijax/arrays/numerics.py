@@ -276,13 +276,17 @@ def next_number(xp, x, y):
 
 
 def inverse_root(xp, x):
-    """Return 1 / sqrt(x)."""
-    return divide_inexact(xp, x.dtype.type(1), xp.sqrt(x))
+    """Return 1 / sqrt(x); of half-precision numbers it is rounded once."""
+    many = x.astype(wide(x.dtype), copy=False)
+    root = divide_inexact(xp, many.dtype.type(1), xp.sqrt(many))
+    return root.astype(x.dtype, copy=False)
 
 
 def sigmoid(xp, x):
-    """Return 1 / (1 + exp(-x))."""
-    return divide_inexact(xp, x.dtype.type(1), 1 + xp.exp(-x))
+    """Return 1 / (1 + exp(-x)); of half-precision numbers it is rounded once."""
+    many = x.astype(wide(x.dtype), copy=False)
+    part = divide_inexact(xp, many.dtype.type(1), 1 + xp.exp(-many))
+    return part.astype(x.dtype, copy=False)
 
 
 def reduced(xp, x, exponent_bits, mantissa_bits):

@@ -40,11 +40,12 @@ def _select(writer, eqn, which, *cases):
 python_rules[lax.select_n_p] = expression(_select)
 
 
-def of_floats(template):
-    """Return the rule of an expression that is right for NumPy's own floats."""
+def of_floats(template, bits=16):
+    """Return the rule of an expression that is right for floats from `bits` on."""
 
     def spell(writer, eqn, *operands):
-        if eqn.invars[0].aval.dtype.kind == "f":
+        dtype = eqn.invars[0].aval.dtype
+        if dtype.kind == "f" and dtype.itemsize * 8 >= bits:
             return template.format(*operands)
 
     return expression(spell)
@@ -105,8 +106,8 @@ def _clamp(writer, eqn, low, x, high):
 
 
 add_rules({
-    "rsqrt": of_floats("1 / np.sqrt({})"),
-    "logistic": of_floats("1 / (1 + np.exp(-{}))"),
+    "rsqrt": of_floats("1 / np.sqrt({})", bits=32),
+    "logistic": of_floats("1 / (1 + np.exp(-{}))", bits=32),
     "rem": of_floats("np.fmod({}, {})"),
     "atan2": of_floats("np.arctan2({}, {})"),
     "real": expression(lambda writer, eqn, x: f"{x}.real"),

@@ -18,6 +18,7 @@ from minijax.core import Array, Tracer
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import (
     check_arraylike,
+    common_type,
     promote_dtypes_inexact,
     promote_dtypes_numeric,
     promote_shapes,
@@ -126,10 +127,10 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         [x] = promote_dtypes_numeric(x1)
         return lax.integer_pow(x, exponent)
     check_operands("power", x1, x2)
-    if kind(x1) in "biu" and kind(x2) in "biu":
+    if common_type(x1, x2)[0].kind in "biu":
         return _power_of_integers(*promote_dtypes_numeric(x1, x2))
     base, exponent = promote_dtypes_inexact(x1, x2)
-    if kind(x2) in "iu":
+    if kind(x2) in "iu" and kind(x1) not in "iu":
         exponent = x2
     return lax.pow(*promote_shapes(base, exponent))
 
@@ -194,19 +195,18 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     check_operands("hypot", x1, x2)
     if "c" in (kind(x1), kind(x2)):
         raise ValueError("hypot is of real numbers; take abs of complex ones first.")
-    x, y = promote_shapes(*map(lax.abs, promote_dtypes_inexact(x1, x2)))
+    x, y = promote_shapes(*promote_dtypes_inexact(x1, x2))
     if not all(is_python_scalar(part) or typeof(part).weak_type for part in (x1, x2)):
         x, y = (as_type(part, typeof(part).dtype) for part in (x, y))
-    infinite = lax.bitwise_or(_is_infinite(x), _is_infinite(y))
-    large, small = lax.max(x, y), lax.min(x, y)
+    sizes = lax.abs(x), lax.abs(y)
+    infinite = lax.bitwise_or(*[lax.eq(size, constant(x, np.inf)) for size in sizes])
+    ordered = lax.ge(*sizes)  # chosen with their signs: smooth at 0 and where x == y
+    large, small = where(ordered, x, y), where(ordered, y, x)
     ratio = lax.div(small, _one_for_zero(large))
-    length = lax.mul(large, lax.sqrt(lax.add(constant(x, 1), lax.square(ratio))))
-    zero = lax.eq(large, constant(x, 0))
-    return where(infinite, constant(x, np.inf), where(zero, large, length))
-
-
-def _is_infinite(x):
-    return lax.eq(x, constant(x, np.inf))
+    root = lax.sqrt(lax.add(constant(x, 1), lax.square(ratio)))
+    zero, length = lax.eq(large, constant(x, 0)), lax.mul(lax.abs(large), root)
+    length = where(zero, lax.max(*sizes), length)  # NaN beside 0 is NaN
+    return where(infinite, constant(x, np.inf), length)
 
 
 def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 from minijax import lax
 from minijax.core import Tracer
 from minijax.errors import ConcretizationTypeError, TracerIntegerConversionError
+from minijax.lax.promotion import check_arraylike
 from minijax.numpy.arithmetic import around
 from minijax.numpy.creation import astype
 from minijax.numpy.ufuncs import equal
@@ -89,8 +90,14 @@ register({
 
 
 def contains(x, item):
-    """Return whether an element of `x` is equal to `item`."""
-    return lax.reduce_or(equal(x, item), range(x.ndim))
+    """Return whether an element of the vector `x` is equal to the number `item`."""
+    check_arraylike("in", x, item)
+    if x.ndim != 1 or np.ndim(item):
+        raise ValueError(
+            f"`in` looks for a number in a vector; got shape {np.shape(item)} in "
+            f"shape {x.shape}. (x == y).any() compares all elements."
+        )
+    return lax.reduce_or(equal(x, item), (0,))
 
 
 def refuse_assignment(x, index, value):

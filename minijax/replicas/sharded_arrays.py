@@ -15,6 +15,8 @@ from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.sharding_types import Sharding
 from minijax.arrays.transfer import device_put
 from minijax.core import Array
+from minijax.pytrees.operations import broadcast_prefix, treedef_is_leaf
+from minijax.pytrees.treedefs import tree_flatten
 from minijax.replicas.partition_specs import slice_numbers
 
 
@@ -117,20 +119,36 @@ def make_array_from_callback(
 
 def make_array_from_process_local_data(
     sharding: Any, local_data: Any, global_shape: Any = None
-) -> Array:
-    """Return the array of which each process brings the part that its devices have.
+) -> Any:
+    """Return the arrays of which each process brings the part that its devices have.
 
     Args:
-      sharding: a `Sharding`.
-      local_data: a NumPy array, the part of this process.
+      sharding: a `Sharding`, or a tree of them that is a prefix of `local_data`.
+      local_data: a NumPy array, the part of this process, or a tree of them.
       global_shape: the shape of the whole; along each axis it is either what the parts
         add up to, which is the default, or that of `local_data`, which then is whole.
+        Of a tree, a prefix of tuples and None.
 
     Raises:
-      ValueError: if the shape is another.
+      TypeError: if `sharding` is none.
+      ValueError: if the shape is another, or one tree is no prefix of the other.
 
     Reference: ``jax.make_array_from_process_local_data``.
     """
+    leaves, tree = tree_flatten(local_data)
+    shardings = broadcast_prefix(sharding, local_data)
+    shapes = [global_shape]
+    if not treedef_is_leaf(tree):
+        shapes = broadcast_prefix(global_shape, local_data, _is_shape)
+    return tree.unflatten(map(_from_process, shardings, leaves, shapes))
+
+
+def _is_shape(x):
+    return x is None or isinstance(x, tuple)
+
+
+def _from_process(sharding, local_data, global_shape):
+    """Return the array of which `local_data` is the part of this process."""
     found = typeof(local_data).shape
     counts, rows = _slices(_check_sharding(sharding), len(found))
     ours = [sorted(set(numbers)) for numbers in zip(*rows.values())]

@@ -79,6 +79,8 @@ VALUES = """
     top.make_array_from_callback((8, 4), S('x'), lambda i: np.ones((8, 4), 'f')[i])
     top.make_array_from_single_device_arrays((8, 8), S('x'), shards(A('x'))[::-1])
     top.make_array_from_process_local_data(S('x'), np.arange(8.0))
+    top.make_array_from_process_local_data(S('x'), [np.arange(8.0), U], [(8,), None])
+    top.make_array_from_process_local_data({'a': S('y'), 'b': S('x')}, {'a': U, 'b': U})
     top.random.normal(top.random.key(0), (8, 8)) + A('x')
     top.jit(lambda v: top.lax.scan(lambda c, r: (c + r, c * r), v[0], v))(A('x', 'y'))
     top.jit(lambda v: top.lax.fori_loop(0, 3, lambda i, u: u + v, v))(A(('x', 'y')))

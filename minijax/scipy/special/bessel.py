@@ -5,7 +5,7 @@
 Reference: ``jax.lax.bessel_i0e``; J. C. P. Miller's algorithm for ``bessel_jn``.
 """
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -86,11 +86,14 @@ bessel_i0: Any = custom_jvp(in_float32(lambda x: lax.exp(abs(x)) * scaled_i0(x))
 slopes(bessel_i0, lambda y, x: bessel_i1(x))
 
 
+@partial(custom_jvp, nondiff_argnums=(1, 2))
 def first_kind(z, v, count):
     """Return the Bessel functions of the orders 0 to `v`, at the front of the result.
 
     The recurrence is stable downwards only. It begins with any numbers far above, and
-    is divided by the sum that has to be 1.
+    is divided by the sum that has to be 1. A derivative of all that would subtract
+    squares of the numbers on the way, which are too large for small `z`; it is half
+    the difference of the orders beside.
     """
 
     def step(carry, k):
@@ -103,3 +106,11 @@ def first_kind(z, v, count):
     start = zero, lax.full_like(z, 1e-16), zero
     (*_, total), values = lax.scan(step, start, orders, reverse=True)
     return values[: v + 1] / (total - values[0])
+
+
+@first_kind.defjvp
+def _slope_of_first_kind(v, count, primals, tangents):
+    [z], [t] = primals, tangents
+    values = first_kind(z, v + 1, max(count, v + 1))
+    below = jnp.concatenate([-values[1:2], values[:-2]])
+    return first_kind(z, v, count), (below - values[1:]) / 2 * t

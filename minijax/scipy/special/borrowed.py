@@ -79,7 +79,8 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     Args:
       z: an array of real numbers.
       v: the greatest order, which comes last.
-      n_iter: the order at which the recurrence begins.
+      n_iter: the order at which the recurrence begins, well above the size of `z`:
+        of larger `z`, values are wrong.
 
     Returns:
       An array with one more axis than `z`, at the front.
@@ -90,7 +91,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     if jnp.iscomplexobj(x):
         raise ValueError("complex input not supported.")
     sizes = as_integer(v, "v of bessel_jn"), as_integer(n_iter, "n_iter of bessel_jn")
-    return first_kind(x, *sizes)
+    return first_kind(x, min(sizes), sizes[1])
 
 
 def bernoulli(n: int) -> Array:
