@@ -58,7 +58,8 @@ def getitem(array, index):
     the first, as in JAX, where an index may be computed by the program.
 
     Raises:
-      IndexError: for more entries than axes, two ellipses, or an element of no element.
+      IndexError: for more entries than axes, two ellipses, or an integer on an axis
+        of size 0.
       TypeError: for entries that are no indices.
       NotImplementedError: for arrays and tracers as entries.
 
