@@ -26,8 +26,9 @@ def namespace(package):
     Args:
       package: its dotted name. In the generated module ``minijax._public``,
         ``PUBLIC[package]`` maps its names to the modules that define them, and
-        ``REGISTERS`` lists the modules that define no names but fill tables. The
-        keys of ``PUBLIC`` are the modules that users import.
+        ``REGISTERS`` lists the modules that define no names but fill tables,
+        ``WAITING`` maps some of these to the modules that they wait for. The keys of
+        ``PUBLIC`` are the modules that users import.
     """
     early: dict = {}  # primitives and other constants, for modules that are imported
 
@@ -110,16 +111,43 @@ def awake(load):
     One thread imports them, and the others wait: none sees tables that are half full.
     As long as there are no tables, nothing is imported besides what `load` imports.
     """
-    if _awake.is_set() or _too_early():
+    if (_awake.is_set() and not _have_come()) or _too_early():
         return load()
     with _lock, collector_at_rest():
         value = load()
         if _has_tables():
-            for name in import_module("minijax._public").REGISTERS:
-                import_module(name)
-            _awake.set()
-            _take_all_for_old()
+            _register()
     return value
+
+
+_missing: set = set()  # modules that others wait for, and that are not imported yet
+
+
+def _have_come():
+    return [name for name in _missing if name in sys.modules]
+
+
+def _register():
+    """Import the modules that fill tables, except for those that wait for others."""
+    public, before = import_module("minijax._public"), None
+    waits = public.WAITING
+    while before != (there := {*waits.values()} & sys.modules.keys()):
+        before = there
+        for name in public.REGISTERS:
+            if name not in waits or waits[name] in there:
+                import_module(name)
+    _missing.update(waits.values())
+    _missing.difference_update(there)
+    _awake.set()
+    _take_all_for_old()
+
+
+def wake_all():
+    """Import all modules that fill tables, those that wait for others as well."""
+    if not _too_early():
+        for name in {*import_module("minijax._public").WAITING.values()}:
+            import_module(name)
+        awake(lambda: None)
 
 
 def _take_all_for_old():

@@ -1696,6 +1696,28 @@ PUBLIC: dict[str, dict[str, str]] = {
     "minijax.typing": {},
 }
 
+WAITING: dict[str, str] = {
+    "minijax.experimental.checkify.mesh_rules": "minijax.replicas.meshes",
+    "minijax.overlap.schedules": "minijax.replicas.meshes",
+    "minijax.overlap.split_exchanges": "minijax.replicas.meshes",
+    "minijax.ranks.crossings": "minijax.replicas.meshes",
+    "minijax.ranks.direct_runs": "minijax.replicas.meshes",
+    "minijax.ranks.engines": "minijax.replicas.meshes",
+    "minijax.ranks.shared_maps": "minijax.replicas.meshes",
+    "minijax.replicas.sharded_maps": "minijax.replicas.meshes",
+    "minijax.spmd.mesh_programs": "minijax.replicas.meshes",
+    "minijax.spmd.program_ends": "minijax.replicas.meshes",
+    "minijax.spmd.spreading_loops": "minijax.replicas.meshes",
+    "minijax.spmd.spreading_places": "minijax.replicas.meshes",
+    "minijax.spmd.spreading_rules": "minijax.replicas.meshes",
+    "minijax.spmd.spreading_windows": "minijax.replicas.meshes",
+    "minijax.teams.exchange_steps": "minijax.replicas.meshes",
+    "minijax.teams.halls": "minijax.replicas.meshes",
+    "minijax.teams.joint_exchanges": "minijax.replicas.meshes",
+    "minijax.teams.native_runs": "minijax.replicas.meshes",
+    "minijax.teams.quick_calls": "minijax.replicas.meshes",
+}
+
 REGISTERS: list[str] = [
     "minijax.switches.known",
     "minijax.switches.promotion",
@@ -1777,6 +1799,7 @@ REGISTERS: list[str] = [
     "minijax.numpy.linalg.norms_by_values",
     "minijax.compositions.universal",
     "minijax.cuda.finding",
+    "minijax.mesh_maps.mesh_around",
     "minijax.mesh_maps.manual_axes",
     "minijax.spmd.sharding_pictures",
     "minijax.replicas.rendezvous",

@@ -51,6 +51,15 @@ class Module:
             raise BookError(f"{place}: {self.path} registers, or has names: not both")
         return "*" in arrows
 
+    @property
+    def awaited(self) -> str | None:
+        """The dotted name of the module with which it registers, or None."""
+        found = {cell.awaited for cell in self.cells} - {None}
+        if len(found) > 1:
+            place = self.cells[0].place
+            raise BookError(f"{place}: {self.path} waits for two: {sorted(found)}")
+        return f"{PACKAGE}.{found.pop()}".replace("/", ".") if found else None
+
     @cached_property
     def imports(self) -> list[tuple[str, str]]:
         """`(name, statement)` for all that its cells import at top level."""
@@ -110,6 +119,19 @@ class Package:
         """Modules which make no names but fill tables, lowest floor first."""
         found = [m for m in self.modules.values() if m.registers]
         return [m.dotted for m in sorted(found, key=lambda m: m.chapter.floor)]
+
+    @cached_property
+    def waiting(self) -> dict[str, str]:
+        """From modules which register late to the modules that they wait for.
+
+        Raises:
+          BookError: no chapter makes the module that one waits for.
+        """
+        found = {m.dotted: m.awaited for m in self.modules.values() if m.registers}
+        for name, awaited in found.items():
+            if awaited and awaited not in self.by_name:
+                raise BookError(f"{name} waits for {awaited}, which no chapter makes")
+        return {name: found[name] for name in self.registers if found[name]}
 
     def owner(self, source: str, name: str) -> Module | None:
         """The module which `from source import name` reaches."""

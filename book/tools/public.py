@@ -14,7 +14,7 @@ from book.tools.modules import Package
 from book.tools.source import PACKAGE, Chapter
 
 Names = dict[str, dict[str, str]]
-Tables = tuple[Names, list[str]]
+Tables = tuple[Names, list[str], dict[str, str]]
 
 HEAD = '''\
 # Made from the chapters by `make chapters`; edit them, not this file.
@@ -25,8 +25,8 @@ STUB = "# Made from the chapters by `make chapters`; edit them, not this file.\n
 
 
 def tables(package: Package) -> Tables:
-    """The public names of all chapters, and the modules that register."""
-    return package.public, package.registers
+    """The names of all chapters, the modules that register, and what these await."""
+    return package.public, package.registers, package.waiting
 
 
 def merge(old: Tables, package: Package, chapter: Chapter, gone: set[str]) -> Tables:
@@ -47,9 +47,11 @@ def merge(old: Tables, package: Package, chapter: Chapter, gone: set[str]) -> Ta
     ranks = {name: rank for rank, name in enumerate(package.registers)}
     registers = {*old[1]} - stale | (own & ranks.keys())
     there = own | (old[0].keys() - stale)
+    waiting = {name: old[2][name] for name in old[2].keys() - stale} | package.waiting
     return (
         {space: names for space, names in public.items() if names or space in there},
         sorted(registers, key=lambda name: (ranks.get(name, len(ranks)), name)),
+        {name: waiting[name] for name in sorted(registers & waiting.keys())},
     )
 
 
@@ -60,27 +62,30 @@ def only(tables: Tables, modules: set[str]) -> Tables:
         for space, names in tables[0].items()
         if space in modules or space == PACKAGE
     }
-    return public, [name for name in tables[1] if name in modules]
+    waiting = {name: awaited for name, awaited in tables[2].items() if name in modules}
+    return public, [name for name in tables[1] if name in modules], waiting
 
 
 def read(folder: Path) -> Tables:
     """The tables in the `_public.py` of a package folder; empty if there is none."""
     path = folder / "_public.py"
-    found = {"PUBLIC": {}, "REGISTERS": []}
+    found = {"PUBLIC": {}, "REGISTERS": [], "WAITING": {}}
     body = ast.parse(path.read_text(encoding="utf-8")).body if path.exists() else []
     for node in body:
         if isinstance(node, ast.AnnAssign) and node.value:
             found[ast.unparse(node.target)] = ast.literal_eval(node.value)
-    return found["PUBLIC"], found["REGISTERS"]
+    return found["PUBLIC"], found["REGISTERS"], found["WAITING"]
 
 
-def render(public: Names, registers: list[str]) -> str:
+def render(public: Names, registers: list[str], waiting: dict[str, str]) -> str:
     """The text of `_public.py`."""
     lines = [HEAD, "PUBLIC: dict[str, dict[str, str]] = {\n"]
     for namespace, names in sorted(public.items()):
         lines.append(f'    "{namespace}": {{' + "\n" * bool(names))
         lines += [f'        "{name}": "{names[name]}",\n' for name in sorted(names)]
         lines.append("    },\n" if names else "},\n")
+    late = [f'    "{name}": "{waiting[name]}",\n' for name in sorted(waiting)]
+    lines += ["}\n\nWAITING: dict[str, str] = {", "\n" * bool(late), *late]
     inside = [f'    "{name}",\n' for name in registers]
     listed = ["\n", *inside] if registers else []
     return "".join([*lines, "}\n\nREGISTERS: list[str] = [", *listed, "]\n"])

@@ -48,7 +48,8 @@ _TAGS = re.compile(r"^:?tags:\s*\[(.*)\]\s*$")
 _TITLE = re.compile(r"^:?title:\s*(.*?)\s*$")
 _PLAIN = re.compile(r'[\w(](?:(?!: | #)[^`"])*(?<!:)|"[^`"]+"')  # also in YAML
 _EXPORT = re.compile(
-    r"^#\| export (?P<module>[\w/]+)(?: -> (?P<namespace>[\w.]+(?:, [\w.]+)*|\*))?$"
+    r"^#\| export (?P<module>[\w/]+)(?: -> (?P<namespace>[\w.]+(?:, [\w.]+)*|\*)"
+    r"(?: with (?P<awaited>[\w/]+))?)?$"
 )
 _NAME = re.compile(r"\d\d_\w+\.md")
 _FLOOR = re.compile(r"0*(\d+)(?:_\w+?)??(_ground|_upper|_rest)?")
@@ -109,8 +110,8 @@ class Cell:
     `module` is the module which it is exported to, as a path without `.py`
     (`lax/elementwise`), or None; `namespace` is where its names become public, several
     with commas between, or `*` if the module makes no names but fills tables as it is
-    imported. `title` is what the page shows in place of a folded cell, where the
-    chapter says it.
+    imported: with the first name, or with the module `awaited`, if there is one.
+    `title` is what the page shows in place of a folded cell, where the chapter says it.
     """
 
     chapter: str
@@ -121,6 +122,7 @@ class Cell:
     heading: str = ""
     module: str | None = None
     namespace: str | None = None
+    awaited: str | None = None
     title: str = ""
 
     @property
@@ -307,7 +309,8 @@ def _read_cell(chapter: Chapter, lines: list[str], start: int, end: int) -> Cell
     if not marker:
         raise BookError(f"{cell.place}: cannot read {head!r}; write `#| export MODULE`")
     module, namespace = chapter.path(marker["module"]), marker["namespace"]
-    return replace(cell, module=module, namespace=namespace)
+    awaited = chapter.path(marker["awaited"]) if marker["awaited"] else None
+    return replace(cell, module=module, namespace=namespace, awaited=awaited)
 
 
 def _read_options(lines: list[str], at: int, end: int) -> tuple[list[str], int]:

@@ -100,6 +100,13 @@ def divide_inexact(xp, x, y):
     return xp.where(xp.isfinite(result), result, complex_number(xp, *parts))
 
 
+def angle(xp, y, x):
+    """Return the angle of the point (x, y), continued to complex coordinates."""
+    if x.dtype.kind != "c":
+        return xp.arctan2(y, x)
+    return -1j * xp.log((x + 1j * y) / xp.sqrt(x * x + y * y))
+
+
 def exp_minus_one(xp, x):
     """Return exp(x) - 1; of a complex number that is real, without imaginary part."""
     result = xp.expm1(x)

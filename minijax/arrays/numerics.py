@@ -302,13 +302,6 @@ def reduced(xp, x, exponent_bits, mantissa_bits):
     return xp.where(xp.isfinite(x), rounded, x)
 
 
-def angle(xp, y, x):
-    """Return the angle of the point (x, y), continued to complex coordinates."""
-    if x.dtype.kind != "c":
-        return xp.arctan2(y, x)
-    return -1j * xp.log((x + 1j * y) / xp.sqrt(x * x + y * y))
-
-
 def running_log_sum_exp(xp, x, axis):
     """Return the logarithms of running sums of exponentials."""
     if x.dtype.kind != "c":

@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from importlib import import_module
 from itertools import takewhile
 
+from minijax._lazy import wake_all
+
 
 class Config:
     """Named switches: each is an attribute, and may differ in a thread for a while.
@@ -142,6 +144,8 @@ class Config:
         self._known(name)  # raises, as a known switch is a property
 
     def _known(self, name):
+        if name not in self._accepts and not name.startswith("__"):
+            wake_all()  # a floor that is asleep may have it
         if name.startswith("__") or name not in self._accepts:
             close = import_module("difflib").get_close_matches(name, self._accepts)
             meant = f" Did you mean {close[0]}?" if close else ""

@@ -7,8 +7,6 @@ Each file holds a hash of its key and its code, which only this user can make.
 Reference: ``jax_compilation_cache_dir``, ``jax_enable_compilation_cache``.
 """
 
-import hashlib
-import hmac
 import os
 import re
 import warnings
@@ -25,6 +23,7 @@ from minijax.calls.own_files import (
     is_own,
     secret_in,
 )
+from minijax.kernels.parts import sha256
 from minijax.llvm.compiler import engine_maker, loaded, object_code
 
 
@@ -38,12 +37,12 @@ def key_of(library):
 
     versions = minijax.__version__, llvmlite.__version__, binding.llvm_version_info
     parts = [library.text, library.recipe(binding), *map(str, versions)]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return sha256("\0".join(parts).encode()).hexdigest()
 
 
 CODE = ".minijax"
 HEAD = b"minijax machine code, 2\n"
-START = len(HEAD) + hashlib.sha256().digest_size
+START = len(HEAD) + sha256().digest_size
 LARGEST = 2**28
 NAMES = re.compile(rf"[0-9a-f]{{64}}{re.escape(CODE)}(\.[0-9a-f]{{16}}{DRAFT})?")
 FORGOTTEN = 24 * 3600  # seconds after which no process is writing a draft any more
@@ -105,6 +104,8 @@ def secret():
 
 def seal(key, code):
     """Return what the file of a key begins with; only this user can make it."""
+    import hmac
+
     made = hmac.new(secret(), HEAD + key.encode(), "sha256")
     made.update(code)
     return HEAD + made.digest()
@@ -112,10 +113,12 @@ def seal(key, code):
 
 def read(path, key):
     """Return the code kept in a folder under a key, or None if none is ours."""
+    from hmac import compare_digest
+
     with suppress(OSError), own_folder(path) as folder:
         content = folder.read(key + CODE, LARGEST)
         start, code = content[:START], content[START:]
-        if hmac.compare_digest(start, seal(key, code)):
+        if compare_digest(start, seal(key, code)):
             with suppress(OSError):  # the disk may be for reading only
                 os.utime(**folder.at(key + CODE))  # used: the oldest file goes first
             return code

@@ -8,12 +8,11 @@ so that one kernel serves every machine.
 """
 
 import dataclasses
-import hashlib
 import re
 
 import numpy as np
 
-from minijax.kernels.parts import Fold, Load, print_kernel, union
+from minijax.kernels.parts import Fold, Load, print_kernel, sha256, union
 from minijax.kernels.scalar_ops import in_registers, scalar_ops
 
 
@@ -101,7 +100,7 @@ class Kernel:
     def label(self):
         """A name that no other text has: it ends with a hash."""
         name = re.sub(r"\W", "_", self.name, flags=re.ASCII)
-        return f"{name}_{hashlib.sha256(str(self).encode()).hexdigest()[:6]}"
+        return f"{name}_{sha256(str(self).encode()).hexdigest()[:6]}"
 
     def __str__(self):
         return print_kernel(self)

@@ -6,12 +6,24 @@ Places, loads, folds and stores are records; a node holds some of them as its de
 """
 
 import math
+from contextlib import suppress
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minijax.arrays.dtypes import short_name
 from minijax.kernels.scalar_ops import foldings, scalar_ops
+
+
+def _sha256():
+    for name in ("_sha2", "_sha256"):  # Python's own, by its names in two versions
+        with suppress(ImportError):
+            return import_module(name).sha256
+    return import_module("hashlib").sha256  # it loads OpenSSL, which takes 3 ms
+
+
+sha256 = _sha256()
 
 # Names of axes, with no t among them: in CUDA C that is a thread's number.
 AXES = [*"ijklmnopqrs", *[f"i{number}" for number in range(11, 64)]]

@@ -31,10 +31,14 @@ from minijax.arrays.checks import (
     to_complex,
     to_real,
 )
-from minijax.arrays.complex_numbers import complex_number, exp_minus_one, log_one_plus
+from minijax.arrays.complex_numbers import (
+    angle,
+    complex_number,
+    exp_minus_one,
+    log_one_plus,
+)
 from minijax.arrays.dtypes import kind_of
 from minijax.arrays.numerics import (
-    angle,
     by_number,
     count_leading_zeros,
     count_ones,

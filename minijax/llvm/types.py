@@ -6,7 +6,6 @@ Reference: the LLVM Language Reference, https://llvm.org/docs/LangRef.html.
 """
 
 import struct
-from decimal import Decimal
 
 import numpy as np
 
@@ -50,8 +49,9 @@ def number_text(value):
     if not np.isfinite(value):
         [bits] = struct.unpack("<Q", struct.pack("<d", value))
         return f"0x{bits:016X}"
-    digits, _, exponent = f"{Decimal(float(value)):E}".partition("E")
-    return f"{digits}{'' if '.' in digits else '.0'}e{exponent}"
+    digits, _, exponent = f"{float(value):.766e}".partition("e")
+    digits = digits.rstrip("0")
+    return f"{digits}{'0' * digits.endswith('.')}e{int(exponent):+}"
 
 
 def vector_type(kind, lanes):

@@ -3,8 +3,8 @@
 """Calls of the function for matrix products from the text of other functions."""
 
 import functools
-import hashlib
 
+from minijax.kernels.parts import sha256
 from minijax.kernels.program_steps import StepKind, step_kinds
 from minijax.llvm.compiler import make_known
 from minijax.llvm.types import type_of
@@ -71,7 +71,7 @@ def arguments(step, starts):
 def known_product(f, step):
     """Return the name of the function for a `Product`, which is in no program."""
     target, (dtype, pairs) = f.program.target, (step.out.dtype, step.pairs)
-    which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
+    which = sha256(target.key.encode()).hexdigest()[:8]
     name = f"{name_of_gemm(dtype, pairs)}_{which}"
     make_known(name, address(dtype, target, pairs))
     f.declare(f"declare void @{name}({signature(dtype)})")

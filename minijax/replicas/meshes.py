@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax._lazy import awake
 from minijax.arrays.placement import Device
 from minijax.arrays.placement import devices as devices_of
 from minijax.arrays.settings import config
 from minijax.core import EvalTrace, current_trace
-from minijax.forgetting.remembering import traced_switches
+from minijax.mesh_maps.mesh_around import mesh_around
 
 
 class AxisType(enum.Enum):
@@ -83,6 +84,7 @@ class NamedAxes:
           ValueError: if names are missing, given twice, or not as many as sizes.
           TypeError: if a type is no `AxisType`.
         """
+        awake(lambda: None)  # what waits for meshes: this one may come out of a pickle
         names, sizes = self.axis_names, self.axis_sizes
         if None in names:
             raise ValueError(f"Mesh axis names cannot be None. Got: {names}")
@@ -279,15 +281,6 @@ class Mesh(NamedAxes):
         self._entered.pop().__exit__(*error)
 
 
-def _mesh_or_none(value):
-    if value is not None and not isinstance(value, NamedAxes):
-        raise ValueError(f"Expected a Mesh or None, got {value!r}.")
-    return value
-
-
-config.define("minijax_mesh", None, _mesh_or_none)
-traced_switches.append("minijax_mesh")
-
 _EMPTY_MESH = Mesh(np.empty((), object), ())
 
 
@@ -297,7 +290,7 @@ class _Entered:
     _forever: list[Any] = []
 
     def __init__(self, mesh):
-        self._mesh, self._block = mesh, config.override("minijax_mesh", mesh)
+        self._mesh, self._block = mesh, mesh_around(mesh)
         self._block.__enter__()
         self._forever.append(self._block)  # a block that is collected ends
 
@@ -332,7 +325,7 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Any:
         raise ValueError(
             f"Expected mesh of type `jax.sharding.AbstractMesh`. Got {type(mesh)}"
         )
-    return config.override("minijax_mesh", mesh)
+    return mesh_around(mesh)
 
 
 def set_mesh(mesh: Mesh | None) -> Any:

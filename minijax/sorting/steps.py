@@ -6,7 +6,6 @@ The words of the keys are made by kernels; the step orders them, row by row, and
 the operands along.
 """
 
-import hashlib
 import math
 from collections import Counter
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from minijax.arrays.avals import ShapedArray
 from minijax.jitting.costs import FLOPS
 from minijax.kernels.backends import array_of
 from minijax.kernels.building import NoKernel
+from minijax.kernels.parts import sha256
 from minijax.kernels.program_steps import StepKind, cost_of_moving, step_kinds
 from minijax.kernels.views import Buffer, permuted, row_major
 from minijax.llvm.compiler import make_known
@@ -153,7 +153,7 @@ def write_place(f, places, index):
 def write_known(f, name, view, args):
     """Write a call of one of the functions that are in no program."""
     size, target = view.dtype.itemsize, f.program.target
-    which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
+    which = sha256(target.key.encode()).hexdigest()[:8]
     known = f"{name}_{size}_{which}"
     make_known(known, sort_address(name, size, target))
     kinds = ", ".join(arg.split()[0] for arg in args.split(", "))

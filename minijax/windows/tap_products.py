@@ -6,7 +6,6 @@ Reference: E. Georganas et al., *Anatomy of high-performance deep learning convo
 on SIMD architectures* (SC 2018).
 """
 
-import hashlib
 import math
 from collections import Counter
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from minijax.arrays.dtypes import short_name
 from minijax.forgetting.remembering import made_once
 from minijax.jitting.costs import FLOPS
 from minijax.kernels.backends import array_of
+from minijax.kernels.parts import sha256
 from minijax.kernels.program_steps import StepKind, cost_of_moving, step_kinds
 from minijax.kernels.views import View, whole
 from minijax.llvm.compiler import make_known
@@ -101,7 +101,7 @@ def write_tap_tile(f, tile):
 @made_once
 def tap_library(tile, target):
     """Return a tile's function, known to LLVM by its name, and that name."""
-    which = hashlib.sha256(target.key.encode()).hexdigest()[:8]
+    which = sha256(target.key.encode()).hexdigest()[:8]
     name = f"taps_{short_name(tile.dtype)}_{tile.rows}_{tile.vectors}_{which}"
     f = LLVMFunction()
     write_tap_tile(f, tile)

@@ -224,6 +224,7 @@ def test_one_chapter_alone_keeps_the_names_of_the_others(tmp_path):
     out = tmp_path / "out"
     names = {"gone": "minijax.a", "y": "minijax.other", "z": "minijax.old"}
     tables = {"minijax": names}, ["minijax.much", "minijax.old"]
+    tables = *tables, {"minijax.much": "minijax.other", "minijax.old": "minijax.other"}
     files = {"_public.py": public.render(*tables)}
     files["old.py"] = "# Made from chapters/01_floor1.md by `make chapter`;\n"
     files["other.py"] = "# Made from chapters/03_floor3.md by `make chapter`;\n"
@@ -233,9 +234,11 @@ def test_one_chapter_alone_keeps_the_names_of_the_others(tmp_path):
     export.write(made, out)
     names = {"x": "minijax.a", "y": "minijax.other"}
     spaces = {"minijax": names}
-    assert public.read(out) == (spaces, ["minijax.much"])
+    waiting = {"minijax.much": "minijax.other"}
+    assert public.read(out) == (spaces, ["minijax.much"], waiting)
     export.write(export.make_one(floor("2"), [one, two], out), out)
-    assert public.read(out) == (spaces, ["minijax.floor2.b", "minijax.much"])
+    both = ["minijax.floor2.b", "minijax.much"]
+    assert public.read(out) == (spaces, both, waiting)
 
 
 def test_a_floor_has_back_rooms(tmp_path):
@@ -301,6 +304,24 @@ def test_modules_that_register_are_listed_and_have_no_public_names(tmp_path):
     assert "methods" not in text
     assert not modules.definitions([one, two])
     assert export.make([])["_public.py"].endswith("REGISTERS: list[str] = []\n")
+
+
+def test_modules_that_register_may_wait_for_another(tmp_path):
+    one = draft(tmp_path, 1, INIT, "#| export grid -> minijax\ng = 1")
+    two = draft(tmp_path, 2, "#| export a -> * with grid\nx = {}")
+    with pytest.raises(BookError, match="floor2.a waits for minijax.floor2.grid"):
+        export.make([one, two])
+    two = draft(tmp_path, 2, "#| export a -> * with floor1/grid\nx = {}")
+    with pytest.raises(BookError, match="which no chapter makes"):
+        export.make([one, two])
+    here = "#| export b -> minijax\ny = 1"
+    two = draft(tmp_path, 2, here, "#| export a -> * with b\nx = {}")
+    text = export.make([one, two])["_public.py"]
+    assert '"minijax.floor2.a": "minijax.floor2.b",' in text
+    cells = [f"#| export a -> * with {x}\nx{x} = {{}}" for x in "bc"]
+    two = draft(tmp_path, 2, here, "#| export c -> minijax\nz = 1", *cells)
+    with pytest.raises(BookError, match="waits for two"):
+        export.make([one, two])
 
 
 def test_a_mistake_of_another_chapter_leaves_it_out(tmp_path, monkeypatch, capsys):
@@ -375,7 +396,7 @@ def test_writing_then_checking_finds_no_difference(tmp_path, capsys):
     export.remove(["b.py"], tmp_path / "out")
     assert not export.differences(made_files, tmp_path / "out")
     assert "removed minijax/b.py" in capsys.readouterr().out
-    assert public.read(tmp_path / "out") == ({"minijax": {}}, [])
+    assert public.read(tmp_path / "out") == ({"minijax": {}}, [], {})
 
 
 def test_packages_are_listed_for_the_wheel(tmp_path):
