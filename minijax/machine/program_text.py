@@ -8,6 +8,7 @@ that starts with the address of the function for what Python has to do, and goes
 with those of constants. It returns 0, or 1 if Python has raised an error.
 """
 
+from minijax.jaxprs.latest import Latest
 from minijax.kernels.program_steps import step_kinds
 from minijax.machine.host_steps import write_hosted
 from minijax.machine.locations import Locations, calls
@@ -19,6 +20,10 @@ from minijax.machine.steps_text import (
     parted,
     write_elsewhere,
 )
+
+# What writes a program in parts as well: a function of a `ProgramText` and its plan
+# that returns the names of their functions.
+in_parts: Latest = Latest(lambda text, plan: [])
 
 
 class ProgramText:
@@ -32,6 +37,7 @@ class ProgramText:
       functions: list of texts.
       hosted: list of the steps that Python does.
       asked: list of what its context holds behind the constants, for each call.
+      parts: names of functions that do the program one after the other, if there are.
     """
 
     def __init__(self, plan, target):
@@ -42,13 +48,17 @@ class ProgramText:
         self.kernels, self.needed = {}, {}
         self.uses = self.locations.uses(plan.steps)
         self.function("program", plan.steps, [], linkage="define")
+        self.parts = in_parts.value(self, plan)
 
-    def function(self, name, steps, buffers, stack=STACK, linkage="define internal"):
+    def function(
+        self, name, steps, buffers, stack=STACK, linkage="define internal", kept=()
+    ):
         """Add a function that does some steps; it is given the addresses of buffers.
 
-        Its variables take no more than `stack` bytes.
+        Its variables take no more than `stack` bytes; the buffers `kept` are none.
         """
         f = StepsText(self, steps, buffers, stack)
+        f.local.difference_update(kept)
         write_steps(f, steps)
         self.needed |= f.needed
         head = f"{linkage} i32 @{name}({f.parameters(buffers)}) nounwind noinline {{"

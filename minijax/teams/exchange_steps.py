@@ -52,12 +52,14 @@ from minijax.teams.meeting_code import (
     exchange_parts,
     exchange_scatter,
     fold,
+    for_oneself,
     hand_out,
     leave,
     meet,
     nap,
     perform,
     rouse,
+    take_turns,
     wait,
     wake_up,
 )
@@ -67,11 +69,11 @@ from minijax.threads.ranges import outermost, range_function, unit_of
 
 FUNCTIONS = (
     ask, nap, wake_up, wait, meet, arrive, leave, fold, hand_out, fold_copies, fold_row,
-    perform, rest,
+    perform, rest, for_oneself,
 )  # fmt: skip
 OUTSIDE = (
     exchange_fold, exchange_scatter, exchange_all, exchange_parts, exchange_one,
-    exchange_folds, rouse, attend, conduct,
+    exchange_folds, rouse, attend, conduct, take_turns,
 )  # fmt: skip
 GRAIN = 1024  # elements that are combined at a time
 

@@ -4,22 +4,25 @@
 
 from minijax.calls.words import call, room, word
 from minijax.teams.meeting_code import (
+    BESIDE,
+    BRING,
     COMBINE,
     COPY,
     ELEMENTS,
     ELSEWHERE,
     HALL,
     INTO,
+    PHASE,
     PIECE,
     ROW,
     SIZE,
     SLOT,
     SLOTS,
-    SMALL,
     SOURCE,
     WIDTH,
     arrive,
     fold,
+    for_oneself,
     leave,
 )
 from minijax.threads.atomics import quotient
@@ -38,7 +41,7 @@ def fold_copies(entry, table, total, end, label):
         row += ROW
     side = arrive(entry, packed, total, 0, label)
     if side < 0:
-        return 1
+        return side & 1
     start = 0
     row = table
     while row < end:
@@ -89,11 +92,15 @@ def exchange_folds(entry, table, count, label):
     while row < end:
         total += (word[row + ELEMENTS] * word[row + WIDTH] + 63) & -64
         row += ROW
-    if total <= SMALL:
+    if for_oneself(group, total):
         return fold_copies(entry, table, total, end, label)
+    if word[word[group + HALL] + PHASE] == BRING:  # the table has to stay
+        kept = group + SLOTS + word[entry + 8] * SLOT + BESIDE
+        call(word[word[group + HALL] + COPY], kept, table, count * ROW)
+        table = kept
     side = arrive(entry, table, total, 0, label)
     if side < 0:
-        return 1
+        return side & 1
     number = word[entry + 8]
     row = table
     while row < end:

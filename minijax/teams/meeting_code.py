@@ -25,7 +25,8 @@ ELSEWHERE = 16
 # What all groups of a team share, its hall.
 POISON, SPINS, YIELDS, ALERT = 0, 64, 72, 80
 YIELD, ACQUIRE, ACQUIRE_TIMED, RELEASE = 96, 104, 112, 120
-COPY, FILL, PATIENCE, KERNELS = 128, 136, 144, 152
+COPY, FILL, PATIENCE, KERNELS, PHASE = 128, 136, 144, 152, 160
+BRING, TAKE, LATER = 1, 2, -2  # phases of a meeting in turn; what it answers first
 WHILE = 20000  # microseconds of a nap
 # Several arrays at one meeting: a row for each, with source, result and so on.
 ROW, INTO, ELEMENTS, WIDTH, COMBINE, PIECE = 48, 8, 16, 24, 32, 40
@@ -35,6 +36,11 @@ STRANGERS = 1  # why the patience of Python is asked for: labels differ
 DONE, FINISHED, COUNT, STOP, PROGRAM, THEIRS = 0, 8, 16, 64, 128, 136
 WORKERS, LINE = 192, 128
 GO, ASLEEP, BED, MEMORY, ARENA, CONTEXT, STATUS = 0, 8, 16, 64, 72, 80, 88
+# Replicas that take turns: parts of the program, contexts, and from one to the next.
+(
+    IN_HALL, FIRST, PARTS, PARTS_END, CONTEXTS, CONTEXTS_END, CONTEXT_SIZE, ROW_SIZE,
+    SPACE_SIZE, TURNS,
+) = range(0, 80, 8)  # fmt: skip
 
 
 def ask(hall, entry, why):
@@ -116,10 +122,18 @@ def meet(entry, size):
 def arrive(entry, source, size, result, label):
     """Bring a source of so many bytes, and meet; return which side counts, or -1.
 
-    A small one is copied, so that its memory can be used again at once.
+    A small one is copied, so that its memory can be used again at once. If replicas
+    take turns, the first call only brings the source, and the second finds all there.
     """
     group = word[entry]
     slot = group + SLOTS + word[entry + 8] * SLOT
+    phase = word[word[group + HALL] + PHASE]
+    if phase == TAKE:
+        return 0
+    if phase == BRING:
+        word[slot + SOURCE] = source
+        word[slot + RESULT] = result
+        return LATER
     turn = word[slot + ARRIVALS] + 1
     side = 8 * (turn & 1)
     if size <= SMALL:
@@ -144,9 +158,14 @@ def arrive(entry, source, size, result, label):
 
 def leave(entry, size):
     """Wait until all have read a source of so many bytes; a small one was copied."""
-    if size <= SMALL:
+    if size <= SMALL or word[word[word[entry] + HALL] + PHASE] != 0:
         return 0
     return meet(entry, size)
+
+
+def for_oneself(group, size):
+    """Return whether each combines all sources of so many bytes, as they are copied."""
+    return (size <= SMALL) & (word[word[group + HALL] + PHASE] == 0)
 
 
 def fold(group, side, result, start, lo, hi, width, combine):
@@ -187,8 +206,8 @@ def exchange_fold(entry, source, result, size, width, combine, grain, label):
         return call(word[entry + ELSEWHERE], entry, source, result, label)
     side = arrive(entry, source, size * width, result, label)
     if side < 0:
-        return 1
-    if size * width <= SMALL:
+        return side & 1
+    if for_oneself(group, size * width):
         return fold(group, side, result, 0, 0, size, width, combine)
     part = quotient(quotient(size, grain), word[group + SIZE]) * grain
     lo = word[entry + 8] * part
@@ -213,7 +232,7 @@ def exchange_scatter(entry, source, result, size, width, combine, grain, label):
     whole = word[group + SIZE] * size * width
     side = arrive(entry, source, whole, result, label)
     if side < 0:
-        return 1
+        return side & 1
     lo = 0
     while lo < size:
         hi = lo + grain
@@ -232,7 +251,7 @@ def exchange_all(entry, source, result, size, label):
         return call(word[entry + ELSEWHERE], entry, source, result, label)
     side = arrive(entry, source, size, result, label)
     if side < 0:
-        return 1
+        return side & 1
     slot = group + SLOTS
     end = slot + word[group + SIZE] * SLOT
     while slot < end:
@@ -250,7 +269,7 @@ def exchange_parts(entry, source, result, size, label):
     whole = word[group + SIZE] * size
     side = arrive(entry, source, whole, result, label)
     if side < 0:
-        return 1
+        return side & 1
     slot = group + SLOTS
     end = slot + word[group + SIZE] * SLOT
     while slot < end:
@@ -268,7 +287,7 @@ def exchange_one(entry, source, result, size, table, label):
         return call(word[entry + ELSEWHERE], entry, source, result, label)
     side = arrive(entry, source, size, result, label)
     if side < 0:
-        return 1
+        return side & 1
     number = -1
     if word[entry + 8] < word[table]:
         number = word[table + 8 + 8 * word[entry + 8]]
@@ -311,6 +330,25 @@ def attend(team, me):
                 added(team + FINISHED, 1)
                 wake_up(hall, team + WORKERS + ASLEEP)
         known = now
+    return 0
+
+
+def take_turns(memory, arena, sitting):
+    """Run a program for all replicas: each part by one of them after the other."""
+    part = word[sitting + PARTS]
+    phase = word[sitting + FIRST]
+    while part < word[sitting + PARTS_END]:
+        word[word[sitting + IN_HALL] + PHASE] = phase
+        phase = BRING + TAKE - phase
+        row = memory
+        space = arena
+        context = word[sitting + CONTEXTS]
+        while context < word[sitting + CONTEXTS_END]:
+            call(word[part], row, space, context)
+            row += word[sitting + ROW_SIZE]
+            space += word[sitting + SPACE_SIZE]
+            context += word[sitting + CONTEXT_SIZE]
+        part += 8
     return 0
 
 
