@@ -38,8 +38,8 @@ WORKERS, LINE = 192, 128
 GO, ASLEEP, BED, MEMORY, ARENA, CONTEXT, STATUS = 0, 8, 16, 64, 72, 80, 88
 # Replicas that take turns: parts of the program, contexts, and from one to the next.
 (
-    IN_HALL, FIRST, PARTS, PARTS_END, CONTEXTS, CONTEXTS_END, CONTEXT_SIZE, ROW_SIZE,
-    SPACE_SIZE, TURNS,
+    IN_HALL, FIRST, PARTS, PARTS_END, CONTEXTS, CONTEXTS_END, SIZE_OF_CONTEXT,
+    SIZE_OF_ROW, SIZE_OF_SPACE, TURNS,
 ) = range(0, 80, 8)  # fmt: skip
 
 
@@ -345,9 +345,9 @@ def take_turns(memory, arena, sitting):
         context = word[sitting + CONTEXTS]
         while context < word[sitting + CONTEXTS_END]:
             call(word[part], row, space, context)
-            row += word[sitting + ROW_SIZE]
-            space += word[sitting + SPACE_SIZE]
-            context += word[sitting + CONTEXT_SIZE]
+            row += word[sitting + SIZE_OF_ROW]
+            space += word[sitting + SIZE_OF_SPACE]
+            context += word[sitting + SIZE_OF_CONTEXT]
         part += 8
     return 0
 

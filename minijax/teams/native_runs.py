@@ -22,7 +22,6 @@ from minijax.teams.meeting_code import (
     CONTEXT,
     CONTEXTS,
     CONTEXTS_END,
-    CONTEXT_SIZE,
     FIRST,
     IN_HALL,
     LINE,
@@ -30,8 +29,9 @@ from minijax.teams.meeting_code import (
     PARTS,
     PARTS_END,
     PROGRAM,
-    ROW_SIZE,
-    SPACE_SIZE,
+    SIZE_OF_CONTEXT,
+    SIZE_OF_ROW,
+    SIZE_OF_SPACE,
     TURNS,
     WORKERS,
 )
@@ -112,8 +112,8 @@ class Turns(Sitting):
             PARTS: start_of(self.parts), CONTEXTS: start_of(self.contexts),
             PARTS_END: start_of(self.parts) + self.parts.nbytes,
             CONTEXTS_END: start_of(self.contexts) + self.contexts.nbytes,
-            CONTEXT_SIZE: self.contexts.strides[0], ROW_SIZE: way * 8 * self.width,
-            SPACE_SIZE: self.block,
+            SIZE_OF_CONTEXT: self.contexts.strides[0],
+            SIZE_OF_ROW: way * 8 * self.width, SIZE_OF_SPACE: self.block,
         }  # fmt: skip
         self.table = (ctypes.c_int64 * (TURNS // 8))()
         for place, value in words.items():

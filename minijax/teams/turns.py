@@ -2,10 +2,10 @@
 # edit the chapter, not this file.
 """Programs in parts, from one meeting of the replicas to the next.
 
-Reference: the supersteps of Valiant, *A bridging model for parallel computation* (1990).
+Reference: the supersteps of Valiant, *A bridging model for parallel computation*
+(1990).
 """
 
-from minijax.kernels.program_steps import LoweredProgram
 from minijax.machine.executables import nanoseconds_of
 from minijax.machine.locations import calls, walk
 from minijax.machine.program_text import in_parts
