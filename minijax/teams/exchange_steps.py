@@ -46,6 +46,7 @@ from minijax.teams.meeting_code import (
     ask,
     attend,
     conduct,
+    copier,
     exchange_all,
     exchange_fold,
     exchange_one,
@@ -63,13 +64,14 @@ from minijax.teams.meeting_code import (
     wait,
     wake_up,
 )
+from minijax.teams.past_caches import PAST_CACHES
 from minijax.threads.atomics import pause_text
 from minijax.threads.pool_code import rest
 from minijax.threads.ranges import outermost, range_function, unit_of
 
 FUNCTIONS = (
     ask, nap, wake_up, wait, meet, arrive, leave, fold, hand_out, fold_copies, fold_row,
-    perform, rest, for_oneself,
+    perform, rest, for_oneself, copier,
 )  # fmt: skip
 OUTSIDE = (
     exchange_fold, exchange_scatter, exchange_all, exchange_parts, exchange_one,
@@ -82,7 +84,7 @@ GRAIN = 1024  # elements that are combined at a time
 def exchange_library():
     """Return the machine code of replicas, or None where there can be none."""
     with suppress(OSError):  # the text of its functions is not there
-        text = pause_text(host_target().triple)
+        text = pause_text(host_target().triple) + PAST_CACHES
         names = [each.__name__ for each in OUTSIDE]
         return WordsLibrary(text + llvm_text(*FUNCTIONS, *OUTSIDE, outside=names))
     return None

@@ -21,6 +21,7 @@ from minijax.teams.meeting_code import (
     SOURCE,
     WIDTH,
     arrive,
+    copier,
     fold,
     for_oneself,
     leave,
@@ -53,7 +54,7 @@ def fold_copies(entry, table, total, end, label):
     return 0
 
 
-def fold_row(group, side, row, at, lo, end):
+def fold_row(group, side, row, at, lo, end, copy):
     """Combine some elements of one array of several, and hand them out."""
     slot = group + SLOTS
     last = slot + word[group + SIZE] * SLOT
@@ -71,8 +72,7 @@ def fold_row(group, side, row, at, lo, end):
     while slot < last:
         to = word[word[slot + SOURCE + side] + at + INTO]
         if to != result:
-            call(word[word[group + HALL] + COPY], to + start, result + start,
-                 (end - lo) * width)  # fmt: skip
+            call(copy, to + start, result + start, (end - lo) * width)
         slot += SLOT
     return 0
 
@@ -102,6 +102,7 @@ def exchange_folds(entry, table, count, label):
     if side < 0:
         return side & 1
     number = word[entry + 8]
+    copy = copier(group, total)
     row = table
     while row < end:
         size = word[row + ELEMENTS]
@@ -115,7 +116,7 @@ def exchange_folds(entry, table, count, label):
             hi = lo + grain
             if hi > last:
                 hi = last
-            fold_row(group, side, row, row - table, lo, hi)
+            fold_row(group, side, row, row - table, lo, hi, copy)
             lo = hi
         number += 1
         if number == word[group + SIZE]:

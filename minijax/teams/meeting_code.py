@@ -25,7 +25,7 @@ ELSEWHERE = 16
 # What all groups of a team share, its hall.
 POISON, SPINS, YIELDS, ALERT = 0, 64, 72, 80
 YIELD, ACQUIRE, ACQUIRE_TIMED, RELEASE = 96, 104, 112, 120
-COPY, FILL, PATIENCE, KERNELS, PHASE = 128, 136, 144, 152, 160
+COPY, FILL, PATIENCE, KERNELS, PHASE, PAST, CACHED = range(128, 184, 8)
 BRING, TAKE, LATER = 1, 2, -2  # phases of a meeting in turn; what it answers first
 WHILE = 20000  # microseconds of a nap
 # Several arrays at one meeting: a row for each, with source, result and so on.
@@ -183,14 +183,21 @@ def fold(group, side, result, start, lo, hi, width, combine):
     return 0
 
 
-def hand_out(group, mine, from_, size):
+def copier(group, size):
+    """Return what copies to results of so many bytes each, as to what caches hold."""
+    hall = word[group + HALL]
+    if 2 * size * word[group + SIZE] > word[hall + CACHED]:
+        return word[hall + PAST]
+    return word[hall + COPY]
+
+
+def hand_out(group, mine, from_, size, copy):
     """Copy some bytes of one's result to the results of all others."""
     slot = group + SLOTS
     end = slot + word[group + SIZE] * SLOT
     while slot < end:
         if word[slot + RESULT] != mine:
-            to = word[slot + RESULT] + from_
-            call(word[word[group + HALL] + COPY], to, mine + from_, size)
+            call(copy, word[slot + RESULT] + from_, mine + from_, size)
         slot += SLOT
     return 0
 
@@ -214,12 +221,13 @@ def exchange_fold(entry, source, result, size, width, combine, grain, label):
     end = lo + part
     if end > size:
         end = size
+    copy = copier(group, size * width)
     while lo < end:
         hi = lo + grain
         if hi > end:
             hi = end
         fold(group, side, result, 0, lo, hi, width, combine)
-        hand_out(group, result, lo * width, (hi - lo) * width)
+        hand_out(group, result, lo * width, (hi - lo) * width, copy)
         lo = hi
     return leave(entry, size * width)
 

@@ -36,6 +36,7 @@ from minijax.teams.meeting_code import (
     WORKERS,
 )
 from minijax.teams.turns import SHORT
+from minijax.threads.cores import available
 
 FEW = 4096  # bytes
 
@@ -225,15 +226,21 @@ class ByTeams:
             dismissed(team)
 
 
+def takes_turns(program):
+    """Return whether one thread runs all replicas, as more would save too little."""
+    size, hands = program.size, min(program.size, available())
+    time = size * nanoseconds_of(program.executable.lowered)
+    return size == 1 or program.executable.parts and time - time / hands <= SHORT
+
+
 def seat_of(program):
     """Return how a `MeshProgram` is run, or False if Python runs it."""
-    executable, size = program.executable, program.size
+    executable = program.executable
     if getattr(executable, "asked", None) is None or executable.host.steps:
         return False
-    if size > MOST or not exchange_library():
+    if program.size > MOST or not exchange_library():
         return False
-    short = size * nanoseconds_of(executable.lowered) <= SHORT
-    return InTurn() if size == 1 or short and executable.parts else ByTeams()
+    return InTurn() if takes_turns(program) else ByTeams()
 
 
 def run_natively(program, shares):
