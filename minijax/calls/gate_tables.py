@@ -321,9 +321,10 @@ def record_table(
         known = values_table(in_avals, places, placement)
         results = values_table(out_avals, placement=placement)
     else:
-        rows, outs = cuts.count, cuts.out_placements
+        rows, out_avals = cuts.count, cuts.out_avals
         known = pieces_table(in_avals, places, cuts.in_blocks, rows)
-        results = pieces_table(out_avals, outs, cuts.out_blocks, rows)
+        outs = cuts.out_placements, cuts.out_blocks
+        results = pieces_table(out_avals, *outs, rows)
     used = [True] * len(in_avals) if used is None else used
     for i in [i for i, needed in enumerate(used) if not needed]:
         known[NEXT_VALUE * i + STEP] = 0

@@ -142,13 +142,14 @@ class Cuts(NamedTuple):
     Attributes:
       count: the number of parts.
       in_blocks, out_blocks: the types of parts.
-      out_placements: where the results are.
+      out_avals, out_placements: what the results are, and where.
       owner: what holds the context.
     """
 
     count: int
     in_blocks: list
     out_blocks: list
+    out_avals: list
     out_placements: list
     owner: object
 

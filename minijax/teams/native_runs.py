@@ -254,10 +254,11 @@ def run_natively(program, shares):
 
 def entry_of(program):
     """Return the `Entry` of a `MeshProgram` whose replicas take turns, or None."""
-    if not isinstance(program.seat, InTurn):
+    avals = [*program.in_avals, *program.block_avals]
+    if not isinstance(program.seat, InTurn) or not all(x.dtype.itemsize for x in avals):
         return None
-    turns = Turns(program, -1)
-    ends = program.in_avals, program.block_avals, program.out_placements, turns
+    turns, outs = Turns(program, -1), (program.out_avals, program.out_placements)
+    ends = program.in_avals, program.block_avals, *outs, turns
     return Entry(
         exchange_library().place("take_turns"), program.size * turns.block,
         ctypes.addressof(turns.table), turns.nanoseconds,

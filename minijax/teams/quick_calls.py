@@ -159,7 +159,7 @@ class QuickFunction(Recent):
         if self._ready.wants(known.program):
             with self._ready.refusing(known.program):
                 entry = self._entry(known)
-                if is_plain(entry, known.program.out_placements[0]):
+                if is_plain(entry, known.placements[0]):
                     self._ready.add(self._record(known, args, entry))
         return result
 
@@ -171,7 +171,7 @@ class QuickFunction(Recent):
 
     def _record(self, known, args, entry):
         trees, out_tree = list(map(tree_structure, args)), known.out_tree or LEAF
-        ends = known.program.out_avals, entry, known.placements
+        ends = entry.cuts.out_avals, entry, known.placements
         around = open_gate(QuickFunction)
         record = record_table(around, trees, {}, known.avals, out_tree, *ends)
         record.held.append(known.program)

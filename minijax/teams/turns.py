@@ -18,7 +18,7 @@ SHORT = 250_000  # nanoseconds, as they are estimated, that several threads woul
 
 def meets(step):
     """Return whether replicas meet in a step."""
-    return type(step) in MEETS and getattr(step, "how", None) != "index"
+    return isinstance(step, MEETS) and getattr(step, "how", None) != "index"
 
 
 def parted_at_meetings(steps):
@@ -30,7 +30,7 @@ def parted_at_meetings(steps):
     parts: list = [[]]
     for step in steps:
         parts[-1].append(step)
-        if meets(step):
+        if meets(step) and type(step) in MEETS:
             parts += [[step], []]
         elif any(map(meets, walk([step]))):
             return []
