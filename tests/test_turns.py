@@ -39,9 +39,9 @@ def fresh():
     clear_caches()
 
 
-def mapped(f, mesh=MESH, out=P("x")):
+def mapped(f, mesh=MESH):
     """Return a jitted function of rows on a mesh."""
-    how = {"mesh": mesh, "in_specs": P("x"), "out_specs": out, "check_vma": False}
+    how = {"mesh": mesh, "in_specs": P("x"), "out_specs": P("x"), "check_vma": False}
     return jit(shard_map(f, **how))
 
 
@@ -196,7 +196,7 @@ def test_a_pmap_is_named_and_pickled_as_its_function():
 
 
 def test_long_turns_of_many_threads(gate):
-    f = mapped(lambda v: lax.psum(v, "x") + v, out=P("x"))
+    f = mapped(lambda v: lax.psum(v, "x") + v)
     x = device_put(np.ones((4, 30_000), np.float32), NamedSharding(MESH, P("x")))
     warm(f, x)
     wrong = []

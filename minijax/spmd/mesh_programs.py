@@ -69,7 +69,7 @@ class SpreadProgram:
 
     def __init__(self, closed, name="program"):
         self.closed, self.name, self._plans = closed, name, Once()
-        self._last = [], None
+        self._last: tuple = [], None
 
     @property
     def text(self):

@@ -4,6 +4,7 @@
 
 import ctypes
 import math
+from typing import Any
 
 import numpy as np
 
@@ -212,7 +213,7 @@ class ByTeams:
       last: its `TeamSitting` in the team that ran it last.
     """
 
-    last = None
+    last: Any = None
 
     def __call__(self, program, shares):
         """Return for each result the blocks of all replicas."""

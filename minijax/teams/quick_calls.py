@@ -5,7 +5,7 @@
 import threading
 from functools import update_wrapper
 from types import MethodType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.settings import config
@@ -45,9 +45,9 @@ class Known(NamedTuple):
     tree: object
     avals: list
     placements: list
-    program: object
+    program: Any
     consts: list
-    out_tree: object
+    out_tree: Any
 
     def leaves(self, args):
         """Return the leaves of arguments like those of the call, or None."""
@@ -80,7 +80,6 @@ class Recent:
     """
 
     def __init__(self, function):
-        update_wrapper(self, function)
         self.function, self.known = function, None
         _recent[self] = self  # `clear_caches` clears it
 
@@ -90,15 +89,6 @@ class Recent:
 
     def unlock(self):
         """Do nothing after a fork: there is no lock."""
-
-    def __get__(self, instance, owner=None):
-        return self if instance is None else MethodType(self, instance)
-
-    def __repr__(self):
-        return f"<Recent calls of {self.function!r}>"
-
-    def __reduce__(self):
-        return self.__qualname__  # as a function, by its name
 
     def first(self, args, kwargs):
         """Return the result of a call, and keep the call if it can be made again."""
@@ -145,6 +135,7 @@ class QuickFunction(Recent):
 
     def __init__(self, function):
         super().__init__(function)
+        update_wrapper(self, function)
         self._ready = Records()
         self._gate = self._ready.head
         self._ready.belong_to(self)
@@ -176,6 +167,15 @@ class QuickFunction(Recent):
         record = record_table(around, trees, {}, known.avals, out_tree, *ends)
         record.held.append(known.program)
         return record
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self):
+        return f"<QuickFunction of {self.function!r}>"
+
+    def __reduce__(self):
+        return self.__qualname__  # as a function, by its name
 
 
 send_through_gate(QuickFunction)
