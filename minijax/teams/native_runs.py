@@ -36,10 +36,10 @@ from minijax.teams.meeting_code import (
     TURNS,
     WORKERS,
 )
-from minijax.teams.turns import SHORT
 from minijax.threads.cores import available
 
 FEW = 4096  # bytes
+SHORT = 250_000  # nanoseconds, as they are estimated, that several threads would save
 
 
 class Sitting:

@@ -6,14 +6,10 @@ Reference: the supersteps of Valiant, *A bridging model for parallel computation
 (1990).
 """
 
-from minijax.machine.executables import nanoseconds_of
-from minijax.machine.locations import calls, walk
-from minijax.machine.program_text import in_parts
-from minijax.machine.steps_text import LONGEST
+from minijax.machine.locations import walk
+from minijax.machine.program_text import cut_at_meetings
 from minijax.teams.joint_exchanges import MEETS
 from minijax.teams.meeting_code import ROW, SMALL
-
-SHORT = 250_000  # nanoseconds, as they are estimated, that several threads would save
 
 
 def meets(step):
@@ -24,8 +20,8 @@ def meets(step):
 def parted_at_meetings(steps):
     """Return steps in parts that end with a meeting, and each meeting once more.
 
-    There are none if a branch or a loop holds a meeting, or a table of many arrays
-    would have to stay.
+    There are none if a branch or a loop holds a meeting, or if the table of many arrays
+    that meet is too long to stay.
     """
     parts: list = [[]]
     for step in steps:
@@ -39,18 +35,4 @@ def parted_at_meetings(steps):
     return [part for part in parts if part]
 
 
-def write_parts(text, plan):
-    """Write the parts of a short program; return the names of their functions."""
-    steps, parts = plan.steps, parted_at_meetings(plan.steps)
-    long = sum(map(calls, steps)) > LONGEST or nanoseconds_of(plan.program) > SHORT
-    if len(parts) < 2 or text.hosted or long:
-        return ["program"] if len(parts) == 1 else []
-    first = text.locations.first
-    ends = [x for step in filter(meets, steps) for x in (*step.reads, *step.writes)]
-    kept = {first.get(buffer, buffer) for buffer in ends}
-    for i, part in enumerate(parts):
-        text.function(f"turn{i}", part, [], linkage="define", kept=kept)
-    return [f"turn{i}" for i in range(len(parts))]
-
-
-in_parts.value = write_parts
+cut_at_meetings.value = parted_at_meetings
