@@ -15,7 +15,7 @@ from minijax import P, clear_caches, device_put, jit, lax, make_mesh, pmap, shar
 from minijax.calls.gated_functions import open_gate
 from minijax.calls.object_layout import UnknownLayout
 from minijax.sharding import NamedSharding
-from minijax.teams import halls, native_runs
+from minijax.teams import halls, native_runs, turns
 from tests.test_teams import mesh_programs
 
 MESH = make_mesh((2, 1), ("x", "y"))
@@ -77,7 +77,7 @@ def test_in_turn_as_by_a_team(name, columns, fresh, monkeypatch):
     found = []
     for short, kind in ((10**9, native_runs.InTurn), (-1, native_runs.ByTeams)):
         clear_caches()
-        monkeypatch.setattr(native_runs, "SHORT", short)
+        monkeypatch.setattr(turns, "SHORT", short)
         found.append(np.asarray(mapped(EXCHANGES[name])(x)))
         [program] = mesh_programs()
         many = name == "many"  # too many for the table that would have to stay
@@ -219,7 +219,7 @@ def test_sums_that_go_past_the_caches(size, short, fresh, monkeypatch):
     small = SimpleNamespace(caches=(1,))
     monkeypatch.setattr(halls, "current_target", lambda: small)
     monkeypatch.setattr(halls, "_teams", [])
-    monkeypatch.setattr(native_runs, "SHORT", short)
+    monkeypatch.setattr(turns, "SHORT", short)
     numbers = np.random.default_rng(0).normal(size=(2, size)).astype(np.float32)
     total = pmap(lambda v: lax.psum([v, v * 2], "i"), "i")
     one = pmap(lambda v: lax.psum(v, "i"), "i")

@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax.calls.words import word
 from minijax.forgetting.remembering import made_once
-from minijax.machine.executables import Cuts, Entry, nanoseconds_of
+from minijax.machine.executables import Cuts, Entry
 from minijax.machine.executables import address_of as start_of
 from minijax.memory.backend import settled
 from minijax.memory.results import empty, scratch
@@ -36,10 +36,9 @@ from minijax.teams.meeting_code import (
     TURNS,
     WORKERS,
 )
-from minijax.threads.cores import available
+from minijax.teams.turns import takes_turns, time_in_turn
 
 FEW = 4096  # bytes
-SHORT = 250_000  # nanoseconds, as they are estimated, that several threads would save
 
 
 class Sitting:
@@ -108,7 +107,7 @@ class Turns(Sitting):
         parts = ["program"] if self.size == 1 else self.executable.parts
         place = self.executable.library.engine.get_function_address
         self.parts = np.array(list(map(place, parts)), np.int64)
-        self.nanoseconds = self.size * nanoseconds_of(self.executable.lowered)
+        self.nanoseconds = time_in_turn(program)
         words = {
             IN_HALL: self.hall.address, FIRST: BRING if len(parts) > 1 else 0,
             PARTS: start_of(self.parts), CONTEXTS: start_of(self.contexts),
@@ -225,13 +224,6 @@ class ByTeams:
             return sitting.run(shares, program.block_avals)
         finally:
             dismissed(team)
-
-
-def takes_turns(program):
-    """Return whether one thread runs all replicas, as more would save too little."""
-    size, hands = program.size, min(program.size, available())
-    time = size * nanoseconds_of(program.executable.lowered)
-    return size == 1 or program.executable.parts and time - time / hands <= SHORT
 
 
 def seat_of(program):
