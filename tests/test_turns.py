@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from functools import wraps
 from types import SimpleNamespace
 
 import numpy as np
@@ -193,6 +194,15 @@ def test_a_pmap_is_named_and_pickled_as_its_function():
     assert pickle.loads(pickle.dumps(doubled)) is doubled
     assert Model.total.__get__(3).__self__ == 3
     assert doubled.lower(jnp.ones((2, 1))).fun_name == "doubled"
+
+
+def test_a_function_of_a_pmap_is_its_own(gate):
+    x = jnp.arange(2.0).reshape(2, 1)
+    with pytest.raises(ValueError):
+        pmap(doubled)(jnp.zeros((2, 2, 2)))  # one in another is refused
+    plain = pmap(wraps(doubled)(lambda v: v + 1))
+    for _ in range(20):
+        assert np.array_equal(plain(x), [[1], [2]])
 
 
 def test_long_turns_of_many_threads(gate):

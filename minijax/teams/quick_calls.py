@@ -134,8 +134,8 @@ class QuickFunction(Recent):
     __slots__ = ("_gate",)
 
     def __init__(self, function):
+        update_wrapper(self, function)  # first, as it copies attributes
         super().__init__(function)
-        update_wrapper(self, function)
         self._ready = Records()
         self._gate = self._ready.head
         self._ready.belong_to(self)
