@@ -60,11 +60,11 @@ from minijax.teams.meeting_code import (
     nap,
     perform,
     rouse,
-    take_turns,
     wait,
     wake_up,
 )
 from minijax.teams.past_caches import PAST_CACHES
+from minijax.teams.turn_code import take_turns
 from minijax.threads.atomics import pause_text
 from minijax.threads.pool_code import rest
 from minijax.threads.ranges import outermost, range_function, unit_of

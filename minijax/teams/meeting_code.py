@@ -36,11 +36,6 @@ STRANGERS = 1  # why the patience of Python is asked for: labels differ
 DONE, FINISHED, COUNT, STOP, PROGRAM, THEIRS = 0, 8, 16, 64, 128, 136
 WORKERS, LINE = 192, 128
 GO, ASLEEP, BED, MEMORY, ARENA, CONTEXT, STATUS = 0, 8, 16, 64, 72, 80, 88
-# Replicas that take turns: parts of the program, contexts, and from one to the next.
-(
-    IN_HALL, FIRST, PARTS, PARTS_END, CONTEXTS, CONTEXTS_END, SIZE_OF_CONTEXT,
-    SIZE_OF_ROW, SIZE_OF_SPACE, TURNS,
-) = range(0, 80, 8)  # fmt: skip
 
 
 def ask(hall, entry, why):
@@ -338,25 +333,6 @@ def attend(team, me):
                 added(team + FINISHED, 1)
                 wake_up(hall, team + WORKERS + ASLEEP)
         known = now
-    return 0
-
-
-def take_turns(memory, arena, sitting):
-    """Run a program for all replicas: each part by one of them after the other."""
-    part = word[sitting + PARTS]
-    phase = word[sitting + FIRST]
-    while part < word[sitting + PARTS_END]:
-        word[word[sitting + IN_HALL] + PHASE] = phase
-        phase = BRING + TAKE - phase
-        row = memory
-        space = arena
-        context = word[sitting + CONTEXTS]
-        while context < word[sitting + CONTEXTS_END]:
-            call(word[part], row, space, context)
-            row += word[sitting + SIZE_OF_ROW]
-            space += word[sitting + SIZE_OF_SPACE]
-            context += word[sitting + SIZE_OF_CONTEXT]
-        part += 8
     return 0
 
 

@@ -21,20 +21,22 @@ from minijax.teams.meeting_code import (
     ARENA,
     BRING,
     CONTEXT,
+    LINE,
+    MEMORY,
+    PROGRAM,
+    WORKERS,
+)
+from minijax.teams.turn_code import (
     CONTEXTS,
     CONTEXTS_END,
     FIRST,
     IN_HALL,
-    LINE,
-    MEMORY,
     PARTS,
     PARTS_END,
-    PROGRAM,
     SIZE_OF_CONTEXT,
     SIZE_OF_ROW,
     SIZE_OF_SPACE,
     TURNS,
-    WORKERS,
 )
 from minijax.teams.turns import takes_turns, time_in_turn
 
