@@ -147,12 +147,43 @@ def test_the_gate_takes_parts_of_the_known_kind_alone(gate):
 
 
 def test_parts_that_are_given_up(gate):
-    f = jit(lambda v: v * 2 + v.sum(0), donate_argnums=0)
-    for i in range(20):
+    f = jit(lambda v, w: (v * 2 + w.sum(0), w + 1), donate_argnums=0)
+    for i in range(40):
         x = device_put(np.asarray(ROWS) + i, NamedSharding(MESH, P("x")))
-        expected = np.asarray(x) * 2 + np.asarray(x).sum(0)
-        assert np.allclose(f(x), expected)
-        assert x.is_deleted()
+        v, part = np.asarray(x), x.addressable_shards[0].data if i % 3 else None
+        found = f(x, ROWS)
+        assert np.allclose(found[0], v * 2 + np.asarray(ROWS).sum(0))
+        assert x.is_deleted() and not ROWS.is_deleted()
+        assert part is None or np.array_equal(part, v[:2])
+    assert f._ready.chain
+    with pytest.raises(ValueError, match="deleted"):  # of a warm call, as in JAX
+        f(x, ROWS)
+    both = jit(lambda v, w: (v + 1, w + 2), donate_argnums=(0, 1))
+    for _ in range(20):
+        x, y = (device_put(np.asarray(ROWS), ROWS.sharding) for _ in range(2))
+        both(x, y)
+    assert both._ready.chain
+    x = device_put(np.asarray(ROWS), ROWS.sharding)
+    with pytest.raises(Exception, match="twice|donate"):
+        both(x, x)
+
+
+def test_numbers_and_whole_arrays_beside_parts(gate):
+    f = jit(lambda v, s: v * s)
+    numbers = 2.5, np.float32(2.5), jnp.float32(2.5), np.full((), 2.5, np.float32)
+    for s in numbers:
+        found = warm(f, ROWS, s)
+        assert np.array_equal(found, np.asarray(ROWS) * 2.5)
+        assert found.sharding == ROWS.sharding
+    assert np.array_equal(f(ROWS, 3.5), np.asarray(ROWS) * 3.5)
+    assert f(ROWS, 3).dtype == jnp.float32
+    row = jnp.arange(3.0)
+    assert np.array_equal(warm(f, ROWS, row), np.asarray(ROWS) * [0, 1, 2])
+    given = jit(lambda v, s: (v * s, s + 1), donate_argnums=1)
+    for _ in range(20):
+        row = jnp.arange(3.0)
+        found = given(ROWS, row)
+        assert np.array_equal(found[0], np.asarray(ROWS) * [0, 1, 2])
 
 
 def test_trees_and_functions_without_results(gate):

@@ -63,6 +63,7 @@ from minijax.calls.gate_tables import (
     OVERRIDES,
     OWNER,
     PAGES,
+    PAIR,
     PAIRS,
     PAIRS_END,
     PIECES,
@@ -179,9 +180,14 @@ def finish(record, table, held, arena):
 
 
 def alone(buffer, around):
-    """Return whether a buffer is seen by its array alone, while the gate holds it."""
+    """Return whether a buffer is seen by its array alone, while the gate holds it.
+
+    That is enough for a tuple of parts, whose memory no result takes.
+    """
     if word[buffer + REFS] != 2:
         return 0
+    if word[buffer + TYPE] == word[around + PAIR]:
+        return 1
     base = word[buffer + BASE]
     while base != 0:
         kind = word[base + TYPE]

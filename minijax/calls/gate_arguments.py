@@ -16,6 +16,7 @@ from minijax.calls.gate_tables import (
     CHILDREN,
     CLEAR,
     CONTAINER,
+    COPIES,
     DICT,
     EQUAL,
     EXCEPTION,
@@ -180,6 +181,10 @@ def take_leaf(x, known, record, out):
             word[out] = fits(x, known, around)
     else:
         word[out] = number(x, known, out + span, around)
+    i = 1
+    while i < word[known + COPIES]:
+        word[out - i * span] = word[out]
+        i += 1
     if word[out] != 0 and word[known + STEP] != 0:
         word[out + 2 * span] = x
         call(word[around + INCREF], x)

@@ -54,8 +54,8 @@ C_FUNCTIONS = (
 (
     KNOWN_AVAL, KNOWN_WEAK, KNOWN_DESCR, KNOWN_NDIM, KNOWN_DIMS, NUMBER, SPARES, TURN,
     MAKER, SCALAR, WIDE, PARTS, KNOWN_PLACE, ARRAYS_ONLY, STEP, SOURCE, PIECES,
-    NEXT_VALUE,
-) = range(0, 8 * 18, 8)  # fmt: skip
+    COPIES, NEXT_VALUE,
+) = range(0, 8 * 19, 8)  # fmt: skip
 # A node of a tree, and the kinds of nodes.
 KIND, CONTAINER, LENGTH, FLATTEN, UNFLATTEN, AUX, SLOT, CHILDREN = range(0, 64, 8)
 LEAF, TUPLE, NAMED, LIST, DICT, NOTHING, STATIC, REGISTERED = range(8)
@@ -206,12 +206,17 @@ def pieces_table(avals, places, blocks, count):
     """Return the `Table` of what is known of arguments or results in parts.
 
     Args:
-      avals, places: types of the whole arrays, and their placements.
+      avals, places: types of the whole arrays, and their placements; None or the
+        default if all parts are one whole array or number.
       blocks, count: the types of parts, and how many there are of each array.
     """
-    table = Table(NEXT_VALUE // 8 * len(avals))
+    table, default = Table(NEXT_VALUE // 8 * len(avals)), default_placement()
     for i, (aval, place, block) in enumerate(zip(avals, places, blocks)):
-        fill_value(table, NEXT_VALUE * i, aval, place, True, block, count)
+        start = NEXT_VALUE * i
+        if place in (None, default):
+            fill_value(table, start, aval, default).update({start + COPIES: count})
+        else:
+            fill_value(table, start, aval, place, True, block, count)
     return table
 
 

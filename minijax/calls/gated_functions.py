@@ -153,7 +153,7 @@ class GatedFunction(JitFunction):
         result = ready.run(leaves)
         if self._ready.chain:  # why was this call not answered? Often for such arrays:
             put_in_order(leaves)
-        special = ready.moves, ready.program.captured, ready.empty
+        special = ready.program.captured, ready.empty
         if self._ready.wants(ready) and not any(special):
             with self._ready.refusing(ready):
                 entry = entry_of(ready)
@@ -186,11 +186,13 @@ def is_plain(entry, placement):
 def entry_of(ready):
     """Return the `Entry` by which the gate can run what is ready, or None.
 
-    Arrays in parts are not given up there.
+    No array is moved there; but beside arrays in parts one may be whole, if none is
+    given up.
     """
     find = getattr(ready.executable, "entry_at", None)
     entry = find and find(ready.places)
-    return None if entry and entry.cuts and ready.gives else entry
+    refused = entry and ready.moves and (ready.gives or not entry.cuts)
+    return None if refused else entry
 
 
 def structure(arg, fixed):

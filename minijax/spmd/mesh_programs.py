@@ -8,6 +8,7 @@ Reference: the SPMD executables of XLA.
 from functools import partial
 
 from minijax.arrays.array import asarray_impl
+from minijax.arrays.placement import default_placement
 from minijax.forgetting.programs import has_effects
 from minijax.forgetting.remembering import Once
 from minijax.jaxprs.latest import Latest
@@ -86,12 +87,17 @@ class SpreadProgram:
 
     def entry_at(self, places):
         """Return the `Entry` for arrays at placements that came last, or None."""
-        (known, plan), avals = self._last, self.closed.in_avals
+        (known, plan), default = self._last, default_placement()
         program = plan and plan.run
-        if known != [self.placement, *places] or type(program) is not MeshProgram:
+        came = {None: default, default: self.placement}  # it was brought here
+        found = [self.placement, *[came.get(place, place) for place in places]]
+        if known != found or type(program) is not MeshProgram:
             return None
-        rows = zip(places, program.in_placements, avals)
-        alike = all(lies_like(place, to, aval.ndim) for place, to, aval in rows)
+        rows = zip(places, program.in_placements, self.closed.in_avals)
+        alike = all(
+            to.sharding.is_fully_replicated if place in came
+            else lies_like(place, to, aval.ndim) for place, to, aval in rows
+        )  # fmt: skip
         return entries.value(program) if alike else None
 
     def _plan(self, arrays):

@@ -109,7 +109,7 @@ class Turns(Sitting):
         parts = ["program"] if self.size == 1 else self.executable.parts
         place = self.executable.library.engine.get_function_address
         self.parts = np.array(list(map(place, parts)), np.int64)
-        self.nanoseconds = time_in_turn(program)
+        self.nanoseconds = int(time_in_turn(program))
         words = {
             IN_HALL: self.hall.address, FIRST: BRING if len(parts) > 1 else 0,
             PARTS: start_of(self.parts), CONTEXTS: start_of(self.contexts),
