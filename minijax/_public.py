@@ -1815,6 +1815,7 @@ REGISTERS: list[str] = [
     "minijax.teams.exchange_steps",
     "minijax.teams.joint_exchanges",
     "minijax.teams.halls",
+    "minijax.teams.turns",
     "minijax.teams.native_runs",
     "minijax.teams.quick_calls",
     "minijax.ranks.engines",

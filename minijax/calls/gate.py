@@ -15,6 +15,7 @@ from minijax.calls.gate_arguments import (
     fits,
     forgive,
     integer,
+    located,
     number,
     numpy_scalar,
     take,
@@ -25,9 +26,11 @@ from minijax.calls.gate_results import (
     handle,
     keep,
     new_buffer,
+    new_parts,
     new_result,
     rebuilt,
     spare,
+    unseen,
 )
 from minijax.calls.gate_tables import (
     ARENA,
@@ -60,8 +63,10 @@ from minijax.calls.gate_tables import (
     OVERRIDES,
     OWNER,
     PAGES,
+    PAIR,
     PAIRS,
     PAIRS_END,
+    PIECES,
     PLACES,
     PROGRAM,
     PYTHON,
@@ -127,6 +132,20 @@ def result_in(known, held, around):
     return x
 
 
+def address_results(buffer, count, record, place):
+    """Note where the numbers of a result go, those of its parts row by row."""
+    if count == 0:
+        word[place] = word[buffer + DATA]
+        return 0
+    item = buffer + TUPLE_ITEMS
+    end = item + 8 * count
+    while item < end:
+        word[place] = word[word[item] + DATA]
+        place += 0 - word[record + SPAN]
+        item += 8
+    return 0
+
+
 def make_results(record, table, held):
     """Find or make an array for each result, and note it; return 0 if it fails."""
     known = word[record + RESULT]
@@ -138,7 +157,7 @@ def make_results(record, table, held):
             each(drop, held + word[record + RESULTS], held + i)
             return 0
         word[held + i] = x
-        word[table + i] = word[word[x + BUFFER] + DATA]
+        address_results(word[x + BUFFER], word[known + PIECES], record, table + i)
         known += NEXT_VALUE
         i += 8
     return 1
@@ -161,9 +180,14 @@ def finish(record, table, held, arena):
 
 
 def alone(buffer, around):
-    """Return whether a buffer is seen by its array alone, while the gate holds it."""
+    """Return whether a buffer is seen by its array alone, while the gate holds it.
+
+    That is enough for a tuple of parts, whose memory no result takes.
+    """
     if word[buffer + REFS] != 2:
         return 0
+    if word[buffer + TYPE] == word[around + PAIR]:
+        return 1
     base = word[buffer + BASE]
     while base != 0:
         kind = word[base + TYPE]
@@ -315,9 +339,10 @@ def gate(self, args, kwargs):
 
 
 GATE_FUNCTIONS = (
-    fits, integer, numpy_scalar, number, take_leaf, disable, forgive, children_of, take,
-    spare, keep, new_buffer, handle, new_result, rebuilt, build, each, run, alone,
-    may_give, give_all, result_in, make_results, finish, take_all, let_go, attempt,
+    fits, integer, numpy_scalar, number, located, take_leaf, disable, forgive,
+    children_of, take, unseen, spare, keep, new_buffer, new_parts, handle, new_result,
+    rebuilt, build, each, run, alone, may_give, give_all, result_in, address_results,
+    make_results, finish, take_all, let_go, attempt,
     variable, plain, fitting, answer, gate,
 )  # fmt: skip
 

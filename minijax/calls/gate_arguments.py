@@ -16,6 +16,7 @@ from minijax.calls.gate_tables import (
     CHILDREN,
     CLEAR,
     CONTAINER,
+    COPIES,
     DICT,
     EQUAL,
     EXCEPTION,
@@ -41,6 +42,7 @@ from minijax.calls.gate_tables import (
     PAIR,
     PAIRS,
     PARTS,
+    PIECES,
     REGISTERED,
     ROW,
     SCALAR,
@@ -138,6 +140,25 @@ def number(x, known, place, around):
     return numpy_scalar(x, known, place)
 
 
+def located(x, known, record, out):
+    """Note where the numbers of a buffer, or its parts, are; return 0 if it differs."""
+    around = word[record + AROUND]
+    count = word[known + PIECES]
+    if count == 0:
+        return fits(x, known, around)
+    if word[x + TYPE] != word[around + PAIR] or word[x + SIZE] != count:
+        return 0
+    item = x + TUPLE_ITEMS + 8 * count
+    place = out - count * word[record + SPAN]
+    while place < out:
+        item += -8
+        place += word[record + SPAN]
+        word[place] = fits(word[item], known, around)
+        if word[place] == 0:
+            return 0
+    return word[out]
+
+
 def take_leaf(x, known, record, out):
     """Note where a leaf's numbers are, and who holds them; return 0 if it differs."""
     around = word[record + AROUND]
@@ -152,7 +173,7 @@ def take_leaf(x, known, record, out):
         x = word[x + BUFFER]
         same = aval == word[known + KNOWN_AVAL]
         if same or word[aval + WEAK] == word[known + KNOWN_WEAK]:
-            word[out] = fits(x, known, around)
+            word[out] = located(x, known, record, out)
     elif word[known + ARRAYS_ONLY] != 0:
         return 0
     elif kind == word[around + NDARRAY]:
@@ -160,6 +181,10 @@ def take_leaf(x, known, record, out):
             word[out] = fits(x, known, around)
     else:
         word[out] = number(x, known, out + span, around)
+    i = 1
+    while i < word[known + COPIES]:
+        word[out - i * span] = word[out]
+        i += 1
     if word[out] != 0 and word[known + STEP] != 0:
         word[out + 2 * span] = x
         call(word[around + INCREF], x)

@@ -36,6 +36,7 @@ from minijax.calls.gate_tables import (
     NEW_TUPLE,
     NONE,
     NOTHING,
+    PIECES,
     REGISTERED,
     SET_ITEM,
     SPARES,
@@ -71,11 +72,19 @@ def spare(known, around):
             and word[x + REFS] == 1
             and word[word[x + BUFFER] + REFS] == 1
             and word[x + WEAK_REFERENCES] == 0
+            and unseen(word[x + BUFFER], word[known + PIECES])
         ):
             word[x + REFS] = 2
             return x
         i += 1
     return 0
+
+
+def unseen(buffer, count):
+    """Return whether the parts of a buffer are held by it alone."""
+    while count > 0 and word[word[buffer + TUPLE_ITEMS + 8 * count - 8] + REFS] == 1:
+        count += -1
+    return count == 0
 
 
 def keep(x, known, around):
@@ -93,22 +102,42 @@ def keep(x, known, around):
 
 
 def new_buffer(known, around):
-    """Return a new array of NumPy for a result, or 0 if there is no memory."""
+    """Return a new array of NumPy, read-only, or 0 if there is no memory."""
     if word[known + MAKER] != 0:
-        return call(word[around + CALL], word[known + MAKER], word[around + EMPTY], 0)
-    call(word[around + INCREF], word[known + KNOWN_DESCR])
-    return call(
-        word[around + NEW_NDARRAY], word[around + NDARRAY], word[known + KNOWN_DESCR],
-        word[known + KNOWN_NDIM], word[known + KNOWN_DIMS], 0, 0, 0, 0,
-    )  # fmt: skip
+        made = call(word[around + CALL], word[known + MAKER], word[around + EMPTY], 0)
+    else:
+        call(word[around + INCREF], word[known + KNOWN_DESCR])
+        made = call(
+            word[around + NEW_NDARRAY], word[around + NDARRAY],
+            word[known + KNOWN_DESCR], word[known + KNOWN_NDIM],
+            word[known + KNOWN_DIMS], 0, 0, 0, 0,
+        )  # fmt: skip
+    if made != 0:
+        half[made + FLAGS] = half[made + FLAGS] - WRITEABLE
+    return made
+
+
+def new_parts(known, around):
+    """Return a buffer for a result, a tuple if it is in parts; 0: no memory."""
+    count = word[known + PIECES]
+    if count == 0:
+        return new_buffer(known, around)
+    parts = call(word[around + NEW_TUPLE], count)
+    while parts != 0 and count > 0:
+        count += -1
+        part = new_buffer(known, around)
+        word[parts + TUPLE_ITEMS + 8 * count] = part
+        if part == 0:
+            call(word[around + DECREF], parts)
+            return 0
+    return parts
 
 
 def new_result(known, around):
     """Return a new array for a result, or 0 if there is no memory."""
-    buffer = new_buffer(known, around)
+    buffer = new_parts(known, around)
     if buffer == 0:
         return 0
-    half[buffer + FLAGS] = half[buffer + FLAGS] - WRITEABLE
     x = handle(buffer, known, around)
     if x != 0:
         keep(x, known, around)

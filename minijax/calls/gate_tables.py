@@ -53,8 +53,9 @@ C_FUNCTIONS = (
 # What is known of an argument or a result.
 (
     KNOWN_AVAL, KNOWN_WEAK, KNOWN_DESCR, KNOWN_NDIM, KNOWN_DIMS, NUMBER, SPARES, TURN,
-    MAKER, SCALAR, WIDE, PARTS, KNOWN_PLACE, ARRAYS_ONLY, STEP, SOURCE, NEXT_VALUE,
-) = range(0, 8 * 17, 8)  # fmt: skip
+    MAKER, SCALAR, WIDE, PARTS, KNOWN_PLACE, ARRAYS_ONLY, STEP, SOURCE, PIECES,
+    COPIES, NEXT_VALUE,
+) = range(0, 8 * 19, 8)  # fmt: skip
 # A node of a tree, and the kinds of nodes.
 KIND, CONTAINER, LENGTH, FLATTEN, UNFLATTEN, AUX, SLOT, CHILDREN = range(0, 64, 8)
 LEAF, TUPLE, NAMED, LIST, DICT, NOTHING, STATIC, REGISTERED = range(8)
@@ -158,7 +159,7 @@ def scalars_allowed(aval):
 SMALL, KEPT = 2**14, 4  # bytes, results
 
 
-def fill_value(table, start, aval, placement, arrays_only=False):
+def fill_value(table, start, aval, placement, arrays_only=False, block=None, count=0):
     """Write what is known of an argument or a result into a table.
 
     Args:
@@ -166,16 +167,19 @@ def fill_value(table, start, aval, placement, arrays_only=False):
       start: where to write in it.
       aval, placement: of the argument or result, if it is one of our arrays.
       arrays_only: whether the argument can be nothing else.
+      block, count: of an array in so many parts, the type of each.
     """
-    dims = np.array(aval.shape, np.int64)
+    block = aval if block is None else block
+    dims = np.array(block.shape, np.int64)
     small = aval.size * aval.dtype.itemsize <= SMALL
     known = {
         KNOWN_AVAL: aval, KNOWN_WEAK: bool(aval.weak_type), KNOWN_DESCR: aval.dtype,
-        KNOWN_NDIM: aval.ndim, KNOWN_DIMS: dims.ctypes.data,
+        KNOWN_NDIM: block.ndim, KNOWN_DIMS: dims.ctypes.data,
         NUMBER: numbers_allowed(aval), SPARES: [None] * KEPT if small else [],
-        MAKER: 0 if small else partial(empty, aval.shape, aval.dtype),
+        MAKER: 0 if small else partial(empty, block.shape, aval.dtype),
         **dict(zip((SCALAR, WIDE, PARTS), scalars_allowed(aval))),
         KNOWN_PLACE: placement, ARRAYS_ONLY: int(arrays_only), STEP: 8, SOURCE: -1,
+        PIECES: count,
     }  # fmt: skip
     table.held.append(dims)
     return table.update({start + place: value for place, value in known.items()})
@@ -195,6 +199,24 @@ def values_table(avals, places=None, placement=None):
     for i, (aval, place) in enumerate(zip(avals, places or [None] * len(avals))):
         only = place not in (None, default)  # numbers would mean another device
         fill_value(table, NEXT_VALUE * i, aval, place or placement, only)
+    return table
+
+
+def pieces_table(avals, places, blocks, count):
+    """Return the `Table` of what is known of arguments or results in parts.
+
+    Args:
+      avals, places: types of the whole arrays, and their placements; None or the
+        default if all parts are one whole array or number.
+      blocks, count: the types of parts, and how many there are of each array.
+    """
+    table, default = Table(NEXT_VALUE // 8 * len(avals)), default_placement()
+    for i, (aval, place, block) in enumerate(zip(avals, places, blocks)):
+        start = NEXT_VALUE * i
+        if place in (None, default):
+            fill_value(table, start, aval, default).update({start + COPIES: count})
+        else:
+            fill_value(table, start, aval, place, True, block, count)
     return table
 
 
@@ -299,8 +321,15 @@ def record_table(
       UnknownLayout: if a tree is too deep, or a result takes the memory of an argument
         of another shape or dtype.
     """
-    known = values_table(in_avals, places, placement)
-    results = values_table(out_avals, placement=placement)
+    cuts, rows = entry.cuts, 1
+    if cuts is None:
+        known = values_table(in_avals, places, placement)
+        results = values_table(out_avals, placement=placement)
+    else:
+        rows, out_avals = cuts.count, cuts.out_avals
+        known = pieces_table(in_avals, places, cuts.in_blocks, rows)
+        outs = cuts.out_placements, cuts.out_blocks
+        results = pieces_table(out_avals, *outs, rows)
     used = [True] * len(in_avals) if used is None else used
     for i in [i for i, needed in enumerate(used) if not needed]:
         known[NEXT_VALUE * i + STEP] = 0
@@ -315,18 +344,19 @@ def record_table(
     gifts = [i for i, gift in enumerate(given) if gift]
     gifts_table = Table(len(gifts)).update({8 * k: 8 * i for k, i in enumerate(gifts)})
     pairs = Table(next(slots) // 8)
-    places_of_call = Table(4 * span)  # addresses, numbers, holders, arrays
+    places_of_call = Table((rows + 3) * span)  # addresses, numbers, holders, arrays
     table = Table(RECORD // 8).update({
         AROUND: around, SWITCHES: config._values, COUNT: len(trees),
         ARGUMENTS: Table(len(nodes)).update({8 * i: x for i, x in enumerate(nodes)}),
         KEYWORDS: node_table(DICT, dict, by_name, tuple(named)) if named else 0,
-        PLACES: places_of_call, SPAN: 8 * span, RESULTS: 8 * len(inputs),
+        PLACES: places_of_call.address + 8 * span * (rows - 1),
+        SPAN: 8 * span, RESULTS: 8 * len(inputs),
         RESULT: results, PROGRAM: entry.address, CONTEXT: entry.context,
         STRUCTURE: tree_table(out_tree, iter(range(0, 8 * len(out_avals), 8))),
         ARENA: arena.ctypes.data, LONG: int(entry.nanoseconds > 20_000),
         GIVEN: gifts_table, GIVEN_END: gifts_table.address + 8 * len(gifts),
         PAIRS: pairs, PAIRS_END: pairs.address + 8 * len(pairs.words),
     })  # fmt: skip
-    table.held += [known, arena, entry]
+    table.held += [known, arena, entry, places_of_call]
     table.words[OWNER // 8] = id(table)
     return table

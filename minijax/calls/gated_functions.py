@@ -32,8 +32,8 @@ from minijax.calls.object_layout import (
     TP_CALL,
     UnknownLayout,
     check_layout,
+    place_of,
     require,
-    size_of,
 )
 from minijax.calls.words import word
 from minijax.core import EvalTrace, current_trace
@@ -153,12 +153,13 @@ class GatedFunction(JitFunction):
         result = ready.run(leaves)
         if self._ready.chain:  # why was this call not answered? Often for such arrays:
             put_in_order(leaves)
-        special = ready.moves, ready.program.captured, ready.empty
+        special = ready.program.captured, ready.empty
         if self._ready.wants(ready) and not any(special):
             with self._ready.refusing(ready):
-                if is_plain(ready.executable, ready.placement):
-                    trees, named = self._structures(args, kwargs)
-                    self._ready.add(record_of(ready, trees, named, open_gate()))
+                entry = entry_of(ready)
+                if is_plain(entry, ready.placement):
+                    ends = *self._structures(args, kwargs), open_gate(), entry
+                    self._ready.add(record_of(ready, *ends))
         return result
 
     def _structures(self, args, kwargs):
@@ -170,17 +171,28 @@ class GatedFunction(JitFunction):
         return found, named
 
 
-def is_plain(executable, placement):
+def is_plain(entry, placement):
     """Return whether the gate could do what Python does for a call.
 
     Args:
-      executable: what the call runs; None as long as there is none.
+      entry: the `Entry` of what the call runs, or None.
       placement: where it runs; None as long as that is not known.
     """
-    here = placement is not None and placement.device.platform == "cpu"
-    callable_here = getattr(executable, "entry", None) is not None
+    here = placement is not None and placement.device.platform in ("cpu", "mesh")
     evaluating = isinstance(current_trace(), EvalTrace) and not config.state[1]
-    return config.minijax_gate and here and callable_here and evaluating
+    return config.minijax_gate and here and entry is not None and evaluating
+
+
+def entry_of(ready):
+    """Return the `Entry` by which the gate can run what is ready, or None.
+
+    No array is moved there; but beside arrays in parts one may be whole, if none is
+    given up.
+    """
+    find = getattr(ready.executable, "entry_at", None)
+    entry = find and find(ready.places)
+    refused = entry and ready.moves and (ready.gives or not entry.cuts)
+    return None if refused else entry
 
 
 def structure(arg, fixed):
@@ -201,13 +213,14 @@ def put_in_order(leaves):
             x._buffer = buffer
 
 
-def record_of(ready, trees, named, around):
+def record_of(ready, trees, named, around, entry):
     """Return the record of a call that is ready.
 
     Args:
       ready: a `PreparedCall` that has run.
       trees, named: structures of arguments, by position and by name.
       around: the `Table` of the surroundings.
+      entry: the `Entry` of its program.
 
     Raises:
       UnknownLayout: if there are containers that the gate cannot take apart, or results
@@ -216,7 +229,7 @@ def record_of(ready, trees, named, around):
     program, executable = ready.program, ready.executable
     record = record_table(
         around, trees, named, program.closed.in_avals,
-        program.out_tree, program.closed.out_avals, executable.entry,
+        program.out_tree, program.closed.out_avals, entry,
         ready.places, ready.placement, ready.given,
     )  # fmt: skip
     record[FAILURE] = getattr(executable, "raise_failure", None)
@@ -246,7 +259,8 @@ class GatedCompiled(Compiled):
         if self._ready.wants(executable):
             with self._ready.refusing(executable):
                 places = list(map(spot_of, tree_leaves((args, kwargs))))
-                if is_plain(executable, self.placement) and self._is_gated(places):
+                entry = getattr(executable, "entry", None)
+                if is_plain(entry, self.placement) and self._is_gated(places):
                     self._ready.add(self._record(executable, places))
         return result
 
@@ -277,7 +291,7 @@ def try_out(door):
     leaf, aval = tree_structure(0), ShapedArray((), np.int32)
     around = surroundings_table(lambda self, *args: args)
     entry = SimpleNamespace(address=door.trial, arena_bytes=0, context=0)
-    entry.nanoseconds, entry.sources = 0, (None,)
+    entry.nanoseconds, entry.sources, entry.cuts = 0, (None,), None
     here = host_device().uncommitted  # the default may be a card
     function = GatedFunction(abs, Options())
     x = ArrayImpl(np.array(6, np.int32), aval, here)
@@ -328,14 +342,29 @@ def open_gate(kind=GatedFunction):
     return _opened[0][0][kind]
 
 
-gated_kinds = GatedFunction, GatedCompiled
+gated_kinds = [GatedFunction, GatedCompiled]
+
+
+def send_through_gate(kind):
+    """Have calls of one more class go through the gate, once it is open.
+
+    Args:
+      kind: a class with the one slot `_gate`, behind a class without slots.
+    """
+    with _lock:
+        gated_kinds.append(kind)
+        if _opened and not isinstance(_opened[0], Exception):
+            arounds, door = _opened[0]
+            arounds[kind] = surroundings_table(kind.__call__)
+            _install(arounds, door)
 
 
 def _proved():
     """Return each class's `Table` of surroundings and the `Door`, or what failed."""
     try:
         check_layout()
-        require(size_of(Compiled) == GATE, "the gates of compiled programs")
+        for kind in gated_kinds:
+            require(place_of(kind, "_gate") == GATE, f"the gates of {kind.__name__}")
         arounds = {kind: surroundings_table(kind.__call__) for kind in gated_kinds}
         door = Door()
         try_out(door)
@@ -353,4 +382,4 @@ def _install(arounds, door):
         word[id(kind) + TP_CALL] = door.address
 
 
-jit_kind.value, compiled_kind.value = gated_kinds
+jit_kind.value, compiled_kind.value = GatedFunction, GatedCompiled

@@ -122,6 +122,7 @@ class Entry(NamedTuple):
       context: address of the table that the function is given.
       nanoseconds: about how long it takes.
       sources: for each result the number of the input whose memory it takes, or None.
+      cuts: the `Cuts` of a program of arrays in parts, or None.
     """
 
     address: int
@@ -129,6 +130,28 @@ class Entry(NamedTuple):
     context: int
     nanoseconds: int
     sources: tuple
+    cuts: "Cuts | None" = None
+
+
+class Cuts(NamedTuple):
+    """How inputs and results of a program are cut; their buffers are tuples.
+
+    A row of addresses for each part is given to the program, the first row in front;
+    each further one lies before the one that it follows.
+
+    Attributes:
+      count: the number of parts.
+      in_blocks, out_blocks: the types of parts.
+      out_avals, out_placements: what the results are, and where.
+      owner: what holds the context.
+    """
+
+    count: int
+    in_blocks: list
+    out_blocks: list
+    out_avals: list
+    out_placements: list
+    owner: object
 
 
 def _has_bytes(buffer):
@@ -144,6 +167,7 @@ class Executable:
       library: its machine code.
       address, function: of the machine code: a number, and what Python calls.
       entry: its `Entry`, or None.
+      asked, parts: those of its `ProgramText`.
       host, context: the `Host`, and the table that is the same from call to call.
     """
 
@@ -157,10 +181,15 @@ class Executable:
           text: its `ProgramText`.
         """
         self.text, self.host, self.asked = str(text), Host(text.hosted), text.asked
+        self.parts = text.parts
         self.library = TargetLibrary(self.text, self.target)
         self.address = self.library.engine.get_function_address("program")
         self.function, self.context = PROGRAM(self.address), context_of(self)
         self.entry = callable_elsewhere(self)
+
+    def entry_at(self, places):
+        """Return the `Entry` for arguments at some placements, or None."""
+        return self.entry
 
     def context_of_call(self):
         """Return the context of one call: that of all calls, if it asks for no more."""
@@ -198,13 +227,17 @@ def callable_elsewhere(program):
     ends = [*program.lowered.inputs, *program.lowered.outputs]
     if program.host.steps or program.asked or not all(map(_has_bytes, ends)):
         return None
-    costs = program.cost_analysis()
-    work = costs[FLOPS] + 10 * costs[TRANSCENDENTALS]
-    context, time = ctypes.addressof(program.context), costs[BYTES] / 10 + work / 4
-    if any(getattr(step, "open_ended", False) for step in program.lowered.walk()):
-        time += A_LONG_TIME
+    context, time = ctypes.addressof(program.context), nanoseconds_of(program.lowered)
     sources = tuple(map(_source, map(program.plan.places.get, program.lowered.outputs)))
-    return Entry(program.address, program.plan.arena, context, int(time), sources)
+    return Entry(program.address, program.plan.arena, context, time, sources)
+
+
+def nanoseconds_of(program):
+    """Return about how long a `LoweredProgram` takes on one core."""
+    costs = cost_of_program(program)
+    work = costs[FLOPS] + 10 * costs[TRANSCENDENTALS]
+    late = any(getattr(step, "open_ended", False) for step in program.walk())
+    return int(costs[BYTES] / 10 + work / 4 + A_LONG_TIME * late)
 
 
 def _source(place):

@@ -40,7 +40,7 @@ class Profile(KernelProgram):
         text.locations.workspaces.update(dict.fromkeys(steps, 0))
         for number, step in steps.items():
             name = f"step_{number}"
-            text.function(name, [step], hosted_buffers(step), linkage="define")
+            text.function(name, [step], hosted_buffers(step), linkage="")
         library = TargetLibrary(str(text), self.executable.target)
         return {number: by_itself(step, library) for number, step in steps.items()}
 

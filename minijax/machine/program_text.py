@@ -8,6 +8,7 @@ that starts with the address of the function for what Python has to do, and goes
 with those of constants. It returns 0, or 1 if Python has raised an error.
 """
 
+from minijax.jaxprs.latest import Latest
 from minijax.kernels.program_steps import step_kinds
 from minijax.machine.host_steps import write_hosted
 from minijax.machine.locations import Locations, calls
@@ -15,10 +16,16 @@ from minijax.machine.steps_text import (
     LONGEST,
     STACK,
     StepsText,
+    call_elsewhere,
     called_or_copied,
     parted,
     write_elsewhere,
 )
+
+# What cuts a program where its replicas meet: a function of its steps that returns a
+# list of parts, of which each second one is a meeting again; or [], if none may be cut.
+cut_at_meetings: Latest = Latest(lambda steps: [])
+JUST_CALLS = "noinline optnone"  # of functions in which LLVM has nothing to improve
 
 
 class ProgramText:
@@ -32,6 +39,8 @@ class ProgramText:
       functions: list of texts.
       hosted: list of the steps that Python does.
       asked: list of what its context holds behind the constants, for each call.
+      parts: names of functions that do what `cut_at_meetings` returns.
+      kept: buffers that are no variables, as several of these functions need them.
     """
 
     def __init__(self, plan, target):
@@ -41,17 +50,43 @@ class ProgramText:
         self.functions, self.hosted, self.asked = [], [], []
         self.kernels, self.needed = {}, {}
         self.uses = self.locations.uses(plan.steps)
-        self.function("program", plan.steps, [], linkage="define")
+        parts = cut_at_meetings.value(plan.steps)
+        self.parts, self.kept = [f"turn{i}" for i in range(len(parts))], set()
+        if len(parts) > 1:
+            self.write_parts(parts)
+        else:
+            self.function("program", plan.steps, [], linkage="")
+            self.parts = ["program"] * len(parts)
 
-    def function(self, name, steps, buffers, stack=STACK, linkage="define internal"):
+    def write_parts(self, parts):
+        """Add a function for each part, and one that calls every second one."""
+        met = [step for part in parts[1::2] for step in part]
+        ends = [buffer for step in met for buffer in (*step.reads, *step.writes)]
+        self.kept = {self.locations.first.get(buffer, buffer) for buffer in ends}
+        for i, part in enumerate(parts):
+            how = JUST_CALLS if i % 2 else "noinline"
+            self.function(self.parts[i], part, [], linkage="", how=how)
+        f = StepsText(self, [], [])
+        for name in self.parts[::2]:
+            call_elsewhere(f, name)
+        self.add("program", f, [], "", JUST_CALLS)
+
+    def function(
+        self, name, steps, buffers, stack=STACK, linkage="internal ", how="noinline"
+    ):
         """Add a function that does some steps; it is given the addresses of buffers.
 
         Its variables take no more than `stack` bytes.
         """
         f = StepsText(self, steps, buffers, stack)
         write_steps(f, steps)
+        self.add(name, f, buffers, linkage, how)
+
+    def add(self, name, f, buffers, linkage, how):
+        """Add a function whose lines are written."""
         self.needed |= f.needed
-        head = f"{linkage} i32 @{name}({f.parameters(buffers)}) nounwind noinline {{"
+        parameters = f"({f.parameters(buffers)}) nounwind {how} {{"
+        head = f"define {linkage}i32 @{name}{parameters}"
         lines = [head, "entry:", *f.variables(), *f.head, *f.lines, *f.end, "}"]
         self.functions.append("\n".join(lines))
 

@@ -41,7 +41,7 @@ class StepsText(LLVMFunction):
         self.places, self.first_of = program.locations.places, program.locations.first
         own = program.locations.uses(steps).items()
         alone = [buffer for buffer, count in own if count == program.uses[buffer]]
-        self.local = set(filter(self._may_be_local, alone))
+        self.local = set(filter(self._may_be_local, alone)) - program.kept
 
     def _may_be_local(self, buffer):
         arena = buffer in self.places and self.places[buffer].kind == "arena"
@@ -180,7 +180,11 @@ def write_elsewhere(f, steps):
     name = f"part{len(f.program.functions)}"
     args = "".join(f", i8* {f.address(buffer)}" for buffer in shared)
     f.program.function(name, steps, shared, f.stack // 2)
-    args = f"i8** %memory, i8* %arena, i8** %context{args}"
-    status = f.name("v")
+    call_elsewhere(f, name, args)
+
+
+def call_elsewhere(f, name, more=""):
+    """Write the call of a function that does some steps."""
+    args, status = f"i8** %memory, i8* %arena, i8** %context{more}", f.name("v")
     f.line(f"{status} = call i32 @{name}({args})")
     f.go_on_if_fine(status)

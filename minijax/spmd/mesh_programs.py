@@ -8,12 +8,14 @@ Reference: the SPMD executables of XLA.
 from functools import partial
 
 from minijax.arrays.array import asarray_impl
+from minijax.arrays.placement import default_placement
 from minijax.forgetting.programs import has_effects
 from minijax.forgetting.remembering import Once
 from minijax.jaxprs.latest import Latest
 from minijax.jitting.compilation import backends, default_backends
 from minijax.replicas.named_shardings import operations_together
-from minijax.replicas.sharded_maps import mesh_program
+from minijax.replicas.partition_specs import lies_like
+from minijax.replicas.sharded_maps import MeshProgram, entries, mesh_program
 from minijax.spmd.exchanging import (
     InStep,
     compute_in_parts,
@@ -68,7 +70,7 @@ class SpreadProgram:
 
     def __init__(self, closed, name="program"):
         self.closed, self.name, self._plans = closed, name, Once()
-        self._last = [], None
+        self._last: tuple = [], None
 
     @property
     def text(self):
@@ -82,6 +84,21 @@ class SpreadProgram:
         if places != last[0]:
             last = self._last = places, self._plan(arrays)
         return last[1].run(arrays)
+
+    def entry_at(self, places):
+        """Return the `Entry` for arrays at placements that came last, or None."""
+        (known, plan), default = self._last, default_placement()
+        program = plan and plan.run
+        came = {None: default, default: self.placement}  # it was brought here
+        found = [self.placement, *[came.get(place, place) for place in places]]
+        if known != found or type(program) is not MeshProgram:
+            return None
+        rows = zip(places, program.in_placements, self.closed.in_avals)
+        alike = all(
+            to.sharding.is_fully_replicated if place in came
+            else lies_like(place, to, aval.ndim) for place, to, aval in rows
+        )  # fmt: skip
+        return entries.value(program) if alike else None
 
     def _plan(self, arrays):
         mesh = mesh_of([x.sharding for x in arrays], self.placement.sharding.mesh)

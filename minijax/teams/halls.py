@@ -20,6 +20,7 @@ import numpy as np
 from minijax.arrays.settings import config
 from minijax.calls.interruptions import uninterrupted
 from minijax.calls.words import word
+from minijax.llvm.targets import current_target
 from minijax.machine.executables import contexts, table
 from minijax.mesh_maps.workers import (
     Released,
@@ -37,6 +38,7 @@ from minijax.teams.meeting_code import (
     ALERT,
     ARRIVALS,
     BED,
+    CACHED,
     COPY,
     FILL,
     HALL,
@@ -45,6 +47,7 @@ from minijax.teams.meeting_code import (
     LABEL,
     LINE,
     NAPS,
+    PAST,
     PATIENCE,
     POISON,
     RELEASE,
@@ -114,6 +117,8 @@ class Hall:
         words = {YIELD: yielding()}
         words[COPY], words[FILL] = address_of(ctypes.memmove), address_of(ctypes.memset)
         words[PATIENCE] = address_of(self.patience)
+        words[PAST] = exchange_library().place("copy_past_caches")
+        words[CACHED] = current_target().caches[-1]
         names = "acquire_lock", "acquire_lock_timed", "release_lock"
         for place, name in zip((ACQUIRE, ACQUIRE_TIMED, RELEASE), names):
             words[place] = address_of(getattr(ctypes.pythonapi, f"PyThread_{name}"))

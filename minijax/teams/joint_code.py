@@ -4,22 +4,26 @@
 
 from minijax.calls.words import call, room, word
 from minijax.teams.meeting_code import (
+    BESIDE,
+    BRING,
     COMBINE,
     COPY,
     ELEMENTS,
     ELSEWHERE,
     HALL,
     INTO,
+    PHASE,
     PIECE,
     ROW,
     SIZE,
     SLOT,
     SLOTS,
-    SMALL,
     SOURCE,
     WIDTH,
     arrive,
+    copier,
     fold,
+    for_oneself,
     leave,
 )
 from minijax.threads.atomics import quotient
@@ -38,7 +42,7 @@ def fold_copies(entry, table, total, end, label):
         row += ROW
     side = arrive(entry, packed, total, 0, label)
     if side < 0:
-        return 1
+        return side & 1
     start = 0
     row = table
     while row < end:
@@ -50,7 +54,7 @@ def fold_copies(entry, table, total, end, label):
     return 0
 
 
-def fold_row(group, side, row, at, lo, end):
+def fold_row(group, side, row, at, lo, end, copy):
     """Combine some elements of one array of several, and hand them out."""
     slot = group + SLOTS
     last = slot + word[group + SIZE] * SLOT
@@ -68,8 +72,7 @@ def fold_row(group, side, row, at, lo, end):
     while slot < last:
         to = word[word[slot + SOURCE + side] + at + INTO]
         if to != result:
-            call(word[word[group + HALL] + COPY], to + start, result + start,
-                 (end - lo) * width)  # fmt: skip
+            call(copy, to + start, result + start, (end - lo) * width)
         slot += SLOT
     return 0
 
@@ -89,12 +92,17 @@ def exchange_folds(entry, table, count, label):
     while row < end:
         total += (word[row + ELEMENTS] * word[row + WIDTH] + 63) & -64
         row += ROW
-    if total <= SMALL:
+    if for_oneself(group, total):
         return fold_copies(entry, table, total, end, label)
+    if word[word[group + HALL] + PHASE] == BRING:  # the table has to stay
+        kept = group + SLOTS + word[entry + 8] * SLOT + BESIDE
+        call(word[word[group + HALL] + COPY], kept, table, count * ROW)
+        table = kept
     side = arrive(entry, table, total, 0, label)
     if side < 0:
-        return 1
+        return side & 1
     number = word[entry + 8]
+    copy = copier(group, total)
     row = table
     while row < end:
         size = word[row + ELEMENTS]
@@ -108,7 +116,7 @@ def exchange_folds(entry, table, count, label):
             hi = lo + grain
             if hi > last:
                 hi = last
-            fold_row(group, side, row, row - table, lo, hi)
+            fold_row(group, side, row, row - table, lo, hi, copy)
             lo = hi
         number += 1
         if number == word[group + SIZE]:

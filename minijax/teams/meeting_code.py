@@ -25,7 +25,8 @@ ELSEWHERE = 16
 # What all groups of a team share, its hall.
 POISON, SPINS, YIELDS, ALERT = 0, 64, 72, 80
 YIELD, ACQUIRE, ACQUIRE_TIMED, RELEASE = 96, 104, 112, 120
-COPY, FILL, PATIENCE, KERNELS = 128, 136, 144, 152
+COPY, FILL, PATIENCE, KERNELS, PHASE, PAST, CACHED = range(128, 184, 8)
+BRING, TAKE, LATER = 1, 2, -2  # phases of a meeting in turn; what it answers first
 WHILE = 20000  # microseconds of a nap
 # Several arrays at one meeting: a row for each, with source, result and so on.
 ROW, INTO, ELEMENTS, WIDTH, COMBINE, PIECE = 48, 8, 16, 24, 32, 40
@@ -116,10 +117,18 @@ def meet(entry, size):
 def arrive(entry, source, size, result, label):
     """Bring a source of so many bytes, and meet; return which side counts, or -1.
 
-    A small one is copied, so that its memory can be used again at once.
+    A small one is copied, so that its memory can be used again at once. If replicas
+    take turns, the first call only brings the source, and the second finds all there.
     """
     group = word[entry]
     slot = group + SLOTS + word[entry + 8] * SLOT
+    phase = word[word[group + HALL] + PHASE]
+    if phase == TAKE:
+        return 0
+    if phase == BRING:
+        word[slot + SOURCE] = source
+        word[slot + RESULT] = result
+        return LATER
     turn = word[slot + ARRIVALS] + 1
     side = 8 * (turn & 1)
     if size <= SMALL:
@@ -144,9 +153,14 @@ def arrive(entry, source, size, result, label):
 
 def leave(entry, size):
     """Wait until all have read a source of so many bytes; a small one was copied."""
-    if size <= SMALL:
+    if size <= SMALL or word[word[word[entry] + HALL] + PHASE] != 0:
         return 0
     return meet(entry, size)
+
+
+def for_oneself(group, size):
+    """Return whether each combines all sources of so many bytes, as they are copied."""
+    return (size <= SMALL) & (word[word[group + HALL] + PHASE] == 0)
 
 
 def fold(group, side, result, start, lo, hi, width, combine):
@@ -164,14 +178,21 @@ def fold(group, side, result, start, lo, hi, width, combine):
     return 0
 
 
-def hand_out(group, mine, from_, size):
+def copier(group, size):
+    """Return what copies to results of so many bytes each, as to what caches hold."""
+    hall = word[group + HALL]
+    if 2 * size * word[group + SIZE] > word[hall + CACHED]:
+        return word[hall + PAST]
+    return word[hall + COPY]
+
+
+def hand_out(group, mine, from_, size, copy):
     """Copy some bytes of one's result to the results of all others."""
     slot = group + SLOTS
     end = slot + word[group + SIZE] * SLOT
     while slot < end:
         if word[slot + RESULT] != mine:
-            to = word[slot + RESULT] + from_
-            call(word[word[group + HALL] + COPY], to, mine + from_, size)
+            call(copy, word[slot + RESULT] + from_, mine + from_, size)
         slot += SLOT
     return 0
 
@@ -187,20 +208,21 @@ def exchange_fold(entry, source, result, size, width, combine, grain, label):
         return call(word[entry + ELSEWHERE], entry, source, result, label)
     side = arrive(entry, source, size * width, result, label)
     if side < 0:
-        return 1
-    if size * width <= SMALL:
+        return side & 1
+    if for_oneself(group, size * width):
         return fold(group, side, result, 0, 0, size, width, combine)
     part = quotient(quotient(size, grain), word[group + SIZE]) * grain
     lo = word[entry + 8] * part
     end = lo + part
     if end > size:
         end = size
+    copy = copier(group, size * width)
     while lo < end:
         hi = lo + grain
         if hi > end:
             hi = end
         fold(group, side, result, 0, lo, hi, width, combine)
-        hand_out(group, result, lo * width, (hi - lo) * width)
+        hand_out(group, result, lo * width, (hi - lo) * width, copy)
         lo = hi
     return leave(entry, size * width)
 
@@ -213,7 +235,7 @@ def exchange_scatter(entry, source, result, size, width, combine, grain, label):
     whole = word[group + SIZE] * size * width
     side = arrive(entry, source, whole, result, label)
     if side < 0:
-        return 1
+        return side & 1
     lo = 0
     while lo < size:
         hi = lo + grain
@@ -232,7 +254,7 @@ def exchange_all(entry, source, result, size, label):
         return call(word[entry + ELSEWHERE], entry, source, result, label)
     side = arrive(entry, source, size, result, label)
     if side < 0:
-        return 1
+        return side & 1
     slot = group + SLOTS
     end = slot + word[group + SIZE] * SLOT
     while slot < end:
@@ -250,7 +272,7 @@ def exchange_parts(entry, source, result, size, label):
     whole = word[group + SIZE] * size
     side = arrive(entry, source, whole, result, label)
     if side < 0:
-        return 1
+        return side & 1
     slot = group + SLOTS
     end = slot + word[group + SIZE] * SLOT
     while slot < end:
@@ -268,7 +290,7 @@ def exchange_one(entry, source, result, size, table, label):
         return call(word[entry + ELSEWHERE], entry, source, result, label)
     side = arrive(entry, source, size, result, label)
     if side < 0:
-        return 1
+        return side & 1
     number = -1
     if word[entry + 8] < word[table]:
         number = word[table + 8 + 8 * word[entry + 8]]

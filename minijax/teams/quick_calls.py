@@ -3,16 +3,25 @@
 """Calls like the one before: they go straight to the program of their mesh."""
 
 import threading
-from functools import wraps
-from typing import NamedTuple
+from functools import update_wrapper
+from types import MethodType
+from typing import Any, NamedTuple
 
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.settings import config
+from minijax.calls.gate_tables import record_table
+from minijax.calls.gated_functions import (
+    Records,
+    is_plain,
+    open_gate,
+    send_through_gate,
+)
 from minijax.core import EvalTrace, current_trace, watchers
 from minijax.forgetting.remembering import cache_by_object
-from minijax.pytrees.treedefs import tree_flatten
+from minijax.pytrees.treedefs import tree_flatten, tree_structure
 from minijax.replicas.parallel_maps import quickly
-from minijax.replicas.sharded_maps import noted
+from minijax.replicas.partition_specs import lies_like
+from minijax.replicas.sharded_maps import entries, noted
 
 _recent = cache_by_object()
 _thread = threading.local()  # `calls`, what ran on a mesh during a call
@@ -36,13 +45,35 @@ class Known(NamedTuple):
     tree: object
     avals: list
     placements: list
-    program: object
+    program: Any
     consts: list
-    out_tree: object
+    out_tree: Any
+
+    def leaves(self, args):
+        """Return the leaves of arguments like those of the call, or None."""
+        (values, overrides), (leaves, tree) = config.state, _flat(args)
+        around, avals = self.around, self.avals
+        if watchers or values is not around[0] or overrides is not around[1]:
+            return None
+        if current_trace() is not around[2] or len(leaves) != len(avals):
+            return None
+        if tree != self.tree:
+            return None
+        for x, aval, placement in zip(leaves, avals, self.placements):
+            if type(x) is not ArrayImpl or x.placement is not placement:
+                return None
+            if x.aval is not aval and x.aval != aval:
+                return None
+        return leaves
+
+    def run(self, leaves):
+        """Return the result of a call like this one."""
+        found = self.program([*self.consts, *leaves] if self.consts else leaves)
+        return found[0] if self.out_tree is None else self.out_tree.unflatten(found)
 
 
 class Recent:
-    """The last call of a function, if all it took was arrays.
+    """A function that keeps its last call, if all that took was arrays.
 
     Args:
       function: it does no more than to run a program on a mesh.
@@ -83,27 +114,6 @@ class Recent:
             ends = program, list(operands[:count]), out_tree
             self.known = Known(around, tree, avals, placements, *ends)
 
-    def again(self, args, kwargs):
-        """Return the result of a call; one like the known one needs no preparation."""
-        known = self.known
-        if known is None or kwargs or watchers:
-            return self.first(args, kwargs)
-        (values, overrides), (leaves, tree) = config.state, _flat(args)
-        around, avals = known.around, known.avals
-        if values is not around[0] or overrides is not around[1]:
-            return self.first(args, kwargs)
-        if current_trace() is not around[2] or len(leaves) != len(avals):
-            return self.first(args, kwargs)
-        if tree != known.tree:
-            return self.first(args, kwargs)
-        for x, aval, placement in zip(leaves, avals, known.placements):
-            if type(x) is not ArrayImpl or x.placement is not placement:
-                return self.first(args, kwargs)
-            if x.aval is not aval and x.aval != aval:
-                return self.first(args, kwargs)
-        found = known.program([*known.consts, *leaves] if known.consts else leaves)
-        return found[0] if known.out_tree is None else known.out_tree.unflatten(found)
-
 
 def _same(some, others):
     """Return whether lists hold the same objects."""
@@ -118,15 +128,55 @@ def _flat(args):
     return args, None
 
 
-def _quick(function):
-    """Return a function whose calls go straight to a program, if they can."""
-    again = Recent(function).again
+class QuickFunction(Recent):
+    """A function whose calls go straight to a program, through the gate if they can."""
 
-    @wraps(function)
-    def quick(*args, **kwargs):
-        return again(args, kwargs)
+    __slots__ = ("_gate",)
 
-    return quick
+    def __init__(self, function):
+        update_wrapper(self, function)  # first, as it copies attributes
+        super().__init__(function)
+        self._ready = Records()
+        self._gate = self._ready.head
+        self._ready.belong_to(self)
+
+    def __call__(self, /, *args, **kwargs):
+        known, leaves = self.known, None
+        if known is not None and not kwargs:
+            leaves = known.leaves(args)
+        if leaves is None:
+            return self.first(args, kwargs)
+        result = known.run(leaves)
+        if self._ready.wants(known.program):
+            with self._ready.refusing(known.program):
+                entry = self._entry(known)
+                if is_plain(entry, known.placements[0]):
+                    self._ready.add(self._record(known, args, entry))
+        return result
+
+    def _entry(self, known):
+        """Return the `Entry` by which the gate can make a call, or None."""
+        wanted, avals = known.program.in_placements, known.avals
+        alike = map(lies_like, known.placements, wanted, [x.ndim for x in avals])
+        return None if known.consts or not all(alike) else entries.value(known.program)
+
+    def _record(self, known, args, entry):
+        trees, out_tree = list(map(tree_structure, args)), known.out_tree or LEAF
+        ends = entry.cuts.out_avals, entry, known.placements
+        around = open_gate(QuickFunction)
+        record = record_table(around, trees, {}, known.avals, out_tree, *ends)
+        record.held.append(known.program)
+        return record
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self):
+        return f"<QuickFunction of {self.function!r}>"
+
+    def __reduce__(self):
+        return self.__qualname__  # as a function, by its name
 
 
-noted.value, quickly.value = _note, _quick
+send_through_gate(QuickFunction)
+noted.value, quickly.value = _note, QuickFunction
