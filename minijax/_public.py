@@ -1716,6 +1716,7 @@ WAITING: dict[str, str] = {
     "minijax.teams.joint_exchanges": "minijax.replicas.meshes",
     "minijax.teams.native_runs": "minijax.replicas.meshes",
     "minijax.teams.quick_calls": "minijax.replicas.meshes",
+    "minijax.teams.turns": "minijax.replicas.meshes",
 }
 
 REGISTERS: list[str] = [

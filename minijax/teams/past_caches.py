@@ -19,7 +19,7 @@ entry:
 test:
   %done = phi i64 [ 0, %entry ], [ %more, %line ]
   %left = icmp slt i64 %done, %size
-  br i1 %left, label %line, label %end
+  br i1 %left, label %line, label %last
 line:
   %x = add i64 %from, %done
   %y = add i64 %to, %done
@@ -29,6 +29,9 @@ line:
   store <8 x i64> %found, <8 x i64>* %target, align 64, !nontemporal !{{i32 1}}
   %more = add i64 %done, 64
   br label %test
+last:
+  fence seq_cst
+  br label %end
 other:
   %read = inttoptr i64 %from to i8*
   %written = inttoptr i64 %to to i8*
