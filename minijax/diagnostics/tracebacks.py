@@ -122,7 +122,8 @@ def is_inner(guard):
 def guarded(function):
     """Return a function that does what `function` does; its errors are presented.
 
-    If another function of arrays calls it, that one's guard presents them. What it returns is guarded as well if it is a function that the package has made.
+    If another function of arrays calls it, the guard of that one presents them. What it
+    returns is guarded as well if it is a function that the package has made.
     """
 
     @functools.wraps(function)
