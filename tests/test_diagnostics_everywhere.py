@@ -134,6 +134,18 @@ def test_operands_are_those_of_the_user_and_not_what_became_of_them(name, around
     assert not [s for s in steps if "/minijax/" in s.tb_frame.f_code.co_filename]
 
 
+LAYERS = {"first": jnp.ones((3, 4))}
+
+
+def test_a_global_operand_has_its_name_and_one_of_the_same_spelling_has_not():
+    with pytest.raises(TypeError) as found:
+        (lambda x: x @ LAYERS["first"])(jnp.ones(7))
+    assert "  LAYERS['first']: float32[3,4]" in found.value.__notes__
+    with pytest.raises(TypeError) as found:
+        (lambda x: x @ jnp.ones((3, 4)))(jnp.ones(7))
+    assert "  the second operand: float32[3,4]" in found.value.__notes__
+
+
 def test_where_notes_are_not_shown_the_message_has_them(monkeypatch):
     monkeypatch.setattr(frames, "shows_notes", lambda: False)
     assert "\n  y: float32[3], from" in str(caught(wrong))

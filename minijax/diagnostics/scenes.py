@@ -59,7 +59,9 @@ class Scene:
 
 def name_in(frame, value):
     """Return what a frame of the user calls a value: a variable, with a path."""
-    variables = [(k, v) for k, v in frame.f_locals.items() if not k.startswith("_")]
+    from_outside = [(k, frame.f_globals.get(k)) for k in frame.f_code.co_names]
+    variables = [*frame.f_locals.items(), *from_outside]
+    variables = [(k, v) for k, v in variables if not k.startswith("_")]
     for name, held in variables:
         if held is value:
             return name
