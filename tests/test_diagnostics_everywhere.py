@@ -111,6 +111,41 @@ def test_both_operands_are_named_once(way):
     assert "the second operand: float32[5]" in notes
 
 
+# Functions of arrays that call others, on operands that they have converted.
+CONVERTING = {
+    "where": lambda wide, whole: jnp.where(wide > 0, wide, whole),
+    "hypot": lambda wide, whole: jnp.hypot(wide, whole),
+    "dot": lambda wide, whole: jnp.dot(wide, whole),
+    "a method": lambda wide, whole: wide.dot(whole),
+    "an operator": lambda wide, whole: wide @ whole,
+    "concatenate": lambda wide, whole: jnp.concatenate([wide, whole]),
+}
+
+
+@pytest.mark.parametrize("name", CONVERTING)
+@pytest.mark.parametrize("around", [lambda f: f, minijax.jit, minijax.checkpoint])
+def test_operands_are_those_of_the_user_and_not_what_became_of_them(name, around):
+    arrays = jnp.ones((3, 4)), jnp.ones((5, 2), int)
+    with pytest.raises((TypeError, ValueError)) as found:
+        around(CONVERTING[name])(*arrays)
+    notes = "\n".join(found.value.__notes__)
+    assert "  wide: float32[3,4]" in notes and "  whole: int32[5,2]" in notes
+    steps = steps_of(found.value.__traceback__)
+    assert not [s for s in steps if "/minijax/" in s.tb_frame.f_code.co_filename]
+
+
+LAYERS = {"first": jnp.ones((3, 4))}
+
+
+def test_a_global_operand_has_its_name_and_one_of_the_same_spelling_has_not():
+    with pytest.raises(TypeError) as found:
+        (lambda x: x @ LAYERS["first"])(jnp.ones(7))
+    assert "  LAYERS['first']: float32[3,4]" in found.value.__notes__
+    with pytest.raises(TypeError) as found:
+        (lambda x: x @ jnp.ones((3, 4)))(jnp.ones(7))
+    assert "  the second operand: float32[3,4]" in found.value.__notes__
+
+
 def test_where_notes_are_not_shown_the_message_has_them(monkeypatch):
     monkeypatch.setattr(frames, "shows_notes", lambda: False)
     assert "\n  y: float32[3], from" in str(caught(wrong))

@@ -16,7 +16,7 @@ from minijax.arrays.avals import typeof
 from minijax.core import Array
 from minijax.diagnostics.frames import UserLine, say, steps_of
 from minijax.diagnostics.origins import arguments_of, birth, parts_of
-from minijax.diagnostics.tracebacks import guarded, of_user
+from minijax.diagnostics.tracebacks import guarded, of_arrays, of_user
 from minijax.diagnostics.user_lines import caller_of
 from minijax.errors import presenters
 from minijax.pytrees.key_paths import keystr
@@ -51,8 +51,7 @@ class Scene:
     @property
     def operands(self):
         """The arrays and tracers that our function was given, each once."""
-        frames = [f for f in self.below if f.f_code is not GUARD]
-        given = tree_leaves(arguments_of(frames[0])) if frames else []
+        given = tree_leaves(arguments_of(self.below[0])) if self.below else []
         leaves = [part for leaf in given for part in parts_of(leaf)]
         found = {id(x): x for x in leaves if isinstance(x, ARRAYS)}
         return list(found.values())
@@ -60,7 +59,9 @@ class Scene:
 
 def name_in(frame, value):
     """Return what a frame of the user calls a value: a variable, with a path."""
-    variables = [(k, v) for k, v in frame.f_locals.items() if not k.startswith("_")]
+    from_outside = [(k, frame.f_globals.get(k)) for k in frame.f_code.co_names]
+    variables = [*frame.f_locals.items(), *from_outside]
+    variables = [(k, v) for k, v in variables if not k.startswith("_")]
     for name, held in variables:
         if held is value:
             return name
@@ -77,18 +78,10 @@ def is_told(error):
     return type(error).__module__ == errors.__name__
 
 
-# The floors whose functions take arrays.
-OF_ARRAYS = {
-    "lax", "numpy", "operators", "catalogue", "indexing", "sorting", "windows",
-    "contractions", "compositions", "factorizations",
-}  # fmt: skip
-
-
-def of_arrays(scene):
+def asked_arrays(scene):
     """Return whether the user had called a function of arrays."""
     frames = [f for f in scene.below if f.f_code is not GUARD]
-    name = frames[0].f_globals.get("__name__", "") if frames else ""
-    return bool({*name.split(".")[1:2]} & OF_ARRAYS)
+    return bool(frames) and of_arrays(frames[0])
 
 
 PLACES = "first", "second", "third", "fourth"
@@ -98,7 +91,7 @@ def about_operands(error, scene):
     """Say of each operand what the user calls it, its type, and where it comes from."""
     operands = scene.operands
     numeric = isinstance(error, (TypeError, ValueError)) and not is_told(error)
-    if not numeric or not of_arrays(scene) or len(operands) > len(PLACES):
+    if not numeric or not asked_arrays(scene) or len(operands) > len(PLACES):
         return []
     return [about(scene, *pair) for pair in zip(PLACES, operands)]
 

@@ -8,6 +8,7 @@ Reference: ``jax._src.traceback_util``, ``jax.config.jax_traceback_filtering``.
 import contextlib
 import functools
 import os
+import sys
 from types import FunctionType
 
 import numpy as np
@@ -93,11 +94,36 @@ def fold(error, mode):
 
 presenters.append(filter_error)
 
+# The floors whose functions take arrays.
+OF_ARRAYS = {
+    "lax", "numpy", "operators", "catalogue", "indexing", "sorting", "windows",
+    "contractions", "compositions", "factorizations",
+}  # fmt: skip
+
+
+def of_arrays(frame):
+    """Return whether a frame runs a function of arrays that is the package's."""
+    if frame is None or not is_ours(frame.f_code.co_filename):
+        return False
+    name = frame.f_globals.get("__name__", "")
+    return not OF_ARRAYS.isdisjoint(name.split(".")[1:2])
+
+
+def is_inner(guard):
+    """Return whether a function of arrays further out presents a guard's errors."""
+    frame = guard.f_back
+    while of_arrays(frame):
+        if frame.f_globals["__name__"] == "minijax.operators.syntax":
+            return True  # an operator has a `try` of its own
+        frame = frame.f_back
+    return frame is not None and frame.f_code is guard.f_code
+
 
 def guarded(function):
     """Return a function that does what `function` does; its errors are presented.
 
-    What it returns is guarded as well if it is a function that the package has made.
+    If another function of arrays calls it, the guard of that one presents them. What it
+    returns is guarded as well if it is a function that the package has made.
     """
 
     @functools.wraps(function)
@@ -105,7 +131,8 @@ def guarded(function):
         try:
             result = function(*args, **kwargs)
         except Exception as error:
-            present(error)
+            if not is_inner(sys._getframe()):
+                present(error)
             raise
         return guard_made(result) if type(result) is FunctionType else result
 
