@@ -59,6 +59,7 @@ def test_what_a_jitted_function_shows():
     assert (f.__name__, f.__doc__, f.__wrapped__) == ("scaled", "Multiply.", scaled)
     assert repr(f) == f"<JitFunction of {scaled!r}>"
     assert inspect.signature(f) == inspect.signature(scaled)
+    assert inspect.signature(f, follow_wrapped=False) == inspect.signature(scaled)
 
 
 def test_results_of_dtype_float0_are_numpys():

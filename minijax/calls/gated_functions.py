@@ -7,6 +7,7 @@ Reference: the C++ fast path of ``jax.jit``.
 
 import os
 from contextlib import contextmanager
+from inspect import signature
 from threading import Lock
 from types import SimpleNamespace
 
@@ -133,10 +134,15 @@ class Records:
             pass  # the next time there may be memory
 
 
+# What `inspect.signature` asks first; of a function in machine code it finds none.
+signature_of_wrapped = property(lambda self: signature(self.__wrapped__))
+
+
 class GatedFunction(JitFunction):
     """A jitted function that is called through the gate, once that is open."""
 
     __slots__ = ("_gate",)
+    __signature__ = signature_of_wrapped
 
     def __init__(self, fun, options):
         super().__init__(fun, options)

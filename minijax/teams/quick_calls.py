@@ -15,6 +15,7 @@ from minijax.calls.gated_functions import (
     is_plain,
     open_gate,
     send_through_gate,
+    signature_of_wrapped,
 )
 from minijax.core import EvalTrace, current_trace, watchers
 from minijax.forgetting.remembering import cache_by_object
@@ -132,6 +133,7 @@ class QuickFunction(Recent):
     """A function whose calls go straight to a program, through the gate if they can."""
 
     __slots__ = ("_gate",)
+    __signature__ = signature_of_wrapped
 
     def __init__(self, function):
         update_wrapper(self, function)  # first, as it copies attributes
