@@ -291,6 +291,30 @@ def test_slope_of_what_is_shared_arrives_summed(mesh, check):
     assert f(1.0, jnp.arange(4.0)) == (6.0 if check else 1.0)
 
 
+def root_of(x):
+    return lax.custom_root(lambda y: y - x, x, lambda f, y: x, lambda g, y: y).sum()
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: jnp.linalg.solve(a, a + 1),
+        minijax.scipy.linalg.expm,
+        lambda a: lax.fori_loop(0, 2, lambda i, c: jnp.linalg.solve(a, c), a),
+        lambda a: lax.cond(a.sum() > 0, jnp.linalg.inv, jnp.sin, a),
+        grad(lambda a: jnp.linalg.inv(a).sum()),
+        grad(root_of),
+    ],
+)
+def test_solutions_in_a_map_that_is_compiled(mesh, function, check):
+    """The programs of a solve have names, which the one without types keeps."""
+    a = 3 * jnp.eye(3) + jnp.arange(18.0).reshape(2, 3, 3) / 20
+    how = {"mesh": mesh, "in_specs": P("x"), "out_specs": P("x")}
+    mapped = minijax.jit(shard_map(vmap(function), check_vma=check, **how))
+    np.testing.assert_allclose(mapped(a), vmap(function)(a), 1e-4, 1e-5)
+
+
 @pytest.mark.parametrize("wrap", [lambda f: f, minijax.jit, minijax.checkpoint])
 def test_slope_is_summed_where_only_the_other_operand_varies(mesh, wrap):
     """The tangent of a sum varies as the sum does, and not as what moves in it."""
