@@ -291,6 +291,34 @@ def test_slope_of_what_is_shared_arrives_summed(mesh, check):
     assert f(1.0, jnp.arange(4.0)) == (6.0 if check else 1.0)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, jit])
+@pytest.mark.parametrize(
+    "start", [jnp.zeros_like, jnp.ones_like, lambda a: lax.full_like(a, 2, shape=(1, 3))]
+)
+def test_what_is_like_a_value_varies_as_it_does(mesh, start, wrap):
+    """So it may begin a loop; a value that all share is like none that varies."""
+
+    def total(a):
+        return lax.fori_loop(0, 2, lambda i, c: c + a, start(a))
+
+    a = jnp.arange(6.0).reshape(2, 3)
+    how = {"mesh": mesh, "in_specs": P("x"), "out_specs": P("x")}
+    found = wrap(shard_map(total, **how))(a)
+    np.testing.assert_array_equal(found, 2 * a + start(a[:1]))
+    slope = wrap(shard_map(grad(lambda a: total(a * a).sum()), **how))(a)
+    np.testing.assert_array_equal(slope, 4 * a)
+    with pytest.raises(TypeError, match="loop_carry"):
+        shard_map(lambda a: lax.fori_loop(0, 2, lambda i, c: c + a, 1.0), **how)(a)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_conjugate_gradients_on_each_device(mesh, check):
+    a = jnp.stack([2 * jnp.eye(3), 3 * jnp.eye(3)]) + 1
+    solve = lambda a: minijax.scipy.sparse.linalg.cg(a[0], a[0, 0])[0][None]
+    how = {"mesh": mesh, "in_specs": P("x"), "out_specs": P("x"), "check_vma": check}
+    np.testing.assert_allclose(jit(shard_map(solve, **how))(a), [[1, 0, 0]] * 2, atol=1e-5)
+
+
 def root_of(x):
     return lax.custom_root(lambda y: y - x, x, lambda f, y: x, lambda g, y: y).sum()
 
