@@ -293,7 +293,7 @@ def test_slope_of_what_is_shared_arrives_summed(mesh, check):
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jit])
 @pytest.mark.parametrize(
-    "start", [jnp.zeros_like, jnp.ones_like, lambda a: lax.full_like(a, 2, shape=(1, 3))]
+    "start", [jnp.zeros_like, jnp.ones_like, lambda a: lax.full_like(a, 2.5)]
 )
 def test_what_is_like_a_value_varies_as_it_does(mesh, start, wrap):
     """So it may begin a loop; a value that all share is like none that varies."""
@@ -314,9 +314,13 @@ def test_what_is_like_a_value_varies_as_it_does(mesh, start, wrap):
 @pytest.mark.parametrize("check", [True, False])
 def test_conjugate_gradients_on_each_device(mesh, check):
     a = jnp.stack([2 * jnp.eye(3), 3 * jnp.eye(3)]) + 1
-    solve = lambda a: minijax.scipy.sparse.linalg.cg(a[0], a[0, 0])[0][None]
+
+    def solve(a):
+        return minijax.scipy.sparse.linalg.cg(a[0], a[0, 0])[0][None]
+
     how = {"mesh": mesh, "in_specs": P("x"), "out_specs": P("x"), "check_vma": check}
-    np.testing.assert_allclose(jit(shard_map(solve, **how))(a), [[1, 0, 0]] * 2, atol=1e-5)
+    found = jit(shard_map(solve, **how))(a)
+    np.testing.assert_allclose(found, [[1, 0, 0]] * 2, atol=1e-5)
 
 
 def root_of(x):

@@ -112,6 +112,6 @@ _define_promotion("jax_numpy_rank_promotion", check_ranks, "allow", "warn", "rai
 @contextmanager
 def any_promotion():
     """Allow operands of all ranks and dtypes, in a ``with`` block of this thread."""
-    with config.override("jax_numpy_dtype_promotion", "standard"):
-        with config.override("jax_numpy_rank_promotion", "allow"):
-            yield
+    ranks = config.override("jax_numpy_rank_promotion", "allow")
+    with config.override("jax_numpy_dtype_promotion", "standard"), ranks:
+        yield
