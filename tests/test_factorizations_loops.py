@@ -190,3 +190,31 @@ def test_permutations_of_exchanges(batch, count, size):
     found = jit(lambda x: lax.linalg.lu_pivots_to_permutation(x, size))(swaps)
     np.testing.assert_array_equal(found, permuted_by(swaps, size))
     assert found.dtype == np.int32
+
+
+@pytest.mark.parametrize("switch", ["rank_promotion", "dtype_promotion"])
+def test_switches_of_promotion_are_for_the_operations_of_users(switch):
+    x = squares((4, 4), "float32")
+    choice = "raise" if "rank" in switch else "strict"
+    linalg = lax.linalg
+    for function in (linalg.cholesky, linalg.qr, linalg.lu, minijax.scipy.linalg.expm):
+        wanted = minijax.tree.leaves(function(x))
+        with minijax.config.override(f"jax_numpy_{switch}", choice):
+            found = jit(lambda x, function=function: function(x))(x)
+        close(minijax.tree.leaves(found), wanted, "float32", 10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 20])
+def test_numbers_without_an_end_spread_as_in_lapack(n, kind):
+    x, m = squares((n, n), kind), n // 2
+    x[m, m] = np.inf
+    cholesky = partial(lax.linalg.cholesky, symmetrize_input=False)
+    found, wanted = np.asarray(jit(cholesky)(x)), np.asarray(cholesky(x))
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    assert np.isinf(found[m, m]) and np.isinf(wanted[m, m])
+    x[m, m] = np.nan
+    for full in (False, True):
+        qr = partial(lax.linalg.qr, full_matrices=full)
+        close(jit(qr)(x), qr(x), kind, 10)
+        close(jit(qr)(x[:, m:]), qr(x[:, m:]), kind, 10)

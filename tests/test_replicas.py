@@ -291,6 +291,62 @@ def test_slope_of_what_is_shared_arrives_summed(mesh, check):
     assert f(1.0, jnp.arange(4.0)) == (6.0 if check else 1.0)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, jit])
+@pytest.mark.parametrize(
+    "start", [jnp.zeros_like, jnp.ones_like, lambda a: lax.full_like(a, 2.5)]
+)
+def test_what_is_like_a_value_varies_as_it_does(mesh, start, wrap):
+    """So it may begin a loop; a value that all share is like none that varies."""
+
+    def total(a):
+        return lax.fori_loop(0, 2, lambda i, c: c + a, start(a))
+
+    a = jnp.arange(6.0).reshape(2, 3)
+    how = {"mesh": mesh, "in_specs": P("x"), "out_specs": P("x")}
+    found = wrap(shard_map(total, **how))(a)
+    np.testing.assert_array_equal(found, 2 * a + start(a[:1]))
+    slope = wrap(shard_map(grad(lambda a: total(a * a).sum()), **how))(a)
+    np.testing.assert_array_equal(slope, 4 * a)
+    with pytest.raises(TypeError, match="loop_carry"):
+        shard_map(lambda a: lax.fori_loop(0, 2, lambda i, c: c + a, 1.0), **how)(a)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_conjugate_gradients_on_each_device(mesh, check):
+    a = jnp.stack([2 * jnp.eye(3), 3 * jnp.eye(3)]) + 1
+
+    def solve(a):
+        return minijax.scipy.sparse.linalg.cg(a[0], a[0, 0])[0][None]
+
+    how = {"mesh": mesh, "in_specs": P("x"), "out_specs": P("x"), "check_vma": check}
+    found = jit(shard_map(solve, **how))(a)
+    np.testing.assert_allclose(found, [[1, 0, 0]] * 2, atol=1e-5)
+
+
+def root_of(x):
+    return lax.custom_root(lambda y: y - x, x, lambda f, y: x, lambda g, y: y).sum()
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: jnp.linalg.solve(a, a + 1),
+        minijax.scipy.linalg.expm,
+        lambda a: lax.fori_loop(0, 2, lambda i, c: jnp.linalg.solve(a, c), a),
+        lambda a: lax.cond(a.sum() > 0, jnp.linalg.inv, jnp.sin, a),
+        grad(lambda a: jnp.linalg.inv(a).sum()),
+        grad(root_of),
+    ],
+)
+def test_solutions_in_a_map_that_is_compiled(mesh, function, check):
+    """The programs of a solve have names, which the one without types keeps."""
+    a = 3 * jnp.eye(3) + jnp.arange(18.0).reshape(2, 3, 3) / 20
+    how = {"mesh": mesh, "in_specs": P("x"), "out_specs": P("x")}
+    mapped = minijax.jit(shard_map(vmap(function), check_vma=check, **how))
+    np.testing.assert_allclose(mapped(a), vmap(function)(a), 1e-4, 1e-5)
+
+
 @pytest.mark.parametrize("wrap", [lambda f: f, minijax.jit, minijax.checkpoint])
 def test_slope_is_summed_where_only_the_other_operand_varies(mesh, wrap):
     """The tangent of a sum varies as the sum does, and not as what moves in it."""

@@ -46,8 +46,9 @@ def histogram_bin_edges(
             f"`range` must be either None or a sequence of scalars, got {range}"
         )
     first, last = (jnp.asarray(end, z.dtype) for end in ends)
-    middle = first == last  # all numbers are equal: a range of length 1 around them
-    first, last = first - 0.5 * middle, last + 0.5 * middle
+    # If all numbers are equal, the range has length 1 and they are in its middle.
+    margin = jnp.where(first == last, 0.5, 0.0)
+    first, last = first - margin, last + margin
     return jnp.linspace(first, last, count + 1, dtype=z.dtype)
 
 

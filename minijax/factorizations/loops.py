@@ -204,7 +204,8 @@ def cholesky_by_loop(x):
         a, positive = state
         left = _taken(a, j, -1)
         corner = _taken(left, j, -2).real
-        left = jnp.where(rows[:, None] == j, corner, left) / jnp.sqrt(corner)
+        root = jnp.sqrt(corner)
+        left = jnp.where(rows[:, None] == j, root, left / root)
         inner = jnp.where(rows > j, a - left * left.mT.conj(), a)
         return jnp.where(rows == j, left, inner), positive & ~(corner <= 0)
 
@@ -229,9 +230,10 @@ def qr_by_loop(x, *, full_matrices, pivoting, **how):
     def turn(step, q):
         j = k - 1 - step
         v = jnp.where(rows > j, _taken(a, j, -1), (rows == j).astype(a.dtype))
-        return q - _taken(taus, j, -1) * v * _along(v, q)
+        turned = q - _taken(taus, j, -1) * v * _along(v, q)
+        return jnp.where((rows >= j) & (columns >= j), turned, q)
 
-    identity = jnp.eye(m, size, dtype=a.dtype)
+    identity, columns = jnp.eye(m, size, dtype=a.dtype), _numbers(size)
     q = _loop(k, turn, jnp.broadcast_to(identity, (*batch, m, size)))
     r = jnp.where(rows[:size] <= _numbers(n), a[..., :size, :], 0)
     return [q.astype(x.dtype), r.astype(x.dtype)]
@@ -243,7 +245,8 @@ def _reflect(j, state):
     left, beta, tau = _reflection(_taken(a, j, -1), rows, j)
     moved = a - tau.conj() * left * _along(left, a)
     kept = jnp.where(rows > j, left, jnp.where(rows == j, beta, _taken(a, j, -1)))
-    a = jnp.where(columns > j, moved, jnp.where(columns == j, kept, a))
+    a = jnp.where(columns == j, kept, a)
+    a = jnp.where((columns > j) & (rows >= j), moved, a)
     return a, jnp.where(_numbers(taus.shape[-1]) == j, tau, taus)
 
 
@@ -261,5 +264,5 @@ def _reflection(x, rows, j):
     moves = jnp.any(tail, -2, keepdims=True) | alpha.imag.astype(bool)
     beta = jnp.where(moves, beta, alpha.real)
     tau = jnp.where(moves, (beta - alpha) / jnp.where(moves, beta, 1), 0)
-    v = tail / jnp.where(moves, alpha - beta, 1)
+    v = jnp.where(rows > j, tail / jnp.where(moves, alpha - beta, 1), 0)
     return jnp.where(rows == j, 1, v), beta, tau

@@ -25,6 +25,7 @@ from minijax.jitting.costs import BYTES, nbytes
 from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.kernel import Kernel
 from minijax.kernels.views import Buffer, everywhere, whole
+from minijax.switches.promotion import any_promotion
 
 IN_THE_CLASS = {
     "reads": "a list of the buffers that it reads",
@@ -270,7 +271,7 @@ class Lowering:
 
     def function(self, function, operands):
         """Add the steps of a function of arrays; return the views of its results."""
-        with enable_x64():  # numbers are as wide as they are, whatever the switch says
+        with enable_x64(), any_promotion():  # switches are for the user's operations
             structs = [ShapeDtypeStruct(x.shape, x.dtype) for x in operands]
             closed = make_jaxpr(function)(*structs)
         return self.program(closed, operands)

@@ -170,6 +170,8 @@ def iota(dtype: Any, size: int) -> Array:
 
 # From dtypes of what is no number to functions that make one element of a number.
 fillers: dict = {}
+# Functions ``f(x, aval)`` that return `x`, varying over a mesh as arrays of a type do.
+alike: list = []
 
 
 def filling(value, dtype, weak_type):
@@ -177,6 +179,14 @@ def filling(value, dtype, weak_type):
     if dtype in fillers and is_python_scalar(value):
         return fillers[dtype](value)
     return astype(wrapped(value, dtype), dtype, weak_type)
+
+
+def varied_as(x, aval):
+    """Return a new array, which varies over a mesh as an array that it is like."""
+    if aval.manual_axis_type.varying:
+        for change in alike:
+            x = change(x, aval)
+    return x
 
 
 def full(
@@ -223,7 +233,8 @@ def full_like(
     shape = aval.shape if shape is None else shape
     if sharding is None and shape == aval.shape and _is_in_parts(x):
         sharding = x.sharding
-    return placed("full_like", broadcast_in_dim(value, shape, ()), sharding)
+    made = placed("full_like", broadcast_in_dim(value, shape, ()), sharding)
+    return varied_as(made, aval)
 
 
 def _is_in_parts(x):

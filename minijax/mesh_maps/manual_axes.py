@@ -33,6 +33,7 @@ from minijax.jaxprs.printing import print_rules, write_plainly
 from minijax.jaxprs.result_types import own_manual_axes
 from minijax.jaxprs.staging_api import AxisTrace
 from minijax.kernels.program_steps import kernel_rules
+from minijax.lax.creation import alike
 
 pvary_p: Primitive = Primitive("pvary")
 
@@ -270,3 +271,4 @@ def _settled(trace, primal, tangent):
 
 
 settlers.append(_settled)
+alike.append(lambda x, aval: vary(x, aval.manual_axis_type.varying))

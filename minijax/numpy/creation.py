@@ -20,7 +20,7 @@ from minijax.arrays.interchange import promised
 from minijax.arrays.transfer import placed
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
-from minijax.lax.creation import _beside, filling
+from minijax.lax.creation import _beside, filling, varied_as
 from minijax.lax.promotion import check_arraylike, common_type, is_arraylike
 from minijax.numpy.shapes import arraylike, as_shape
 from minijax.operators.operands import as_array, as_bool, kind, stretch
@@ -277,8 +277,8 @@ def full_like(
     value = filling(promised(fill_value), dtype, weak_type)
     value = _beside(value, a) if shape is None else value
     shape = like.shape if shape is None else as_shape(shape)
-    result = as_array(stretch(value, shape))
-    return placed("full_like", result, device, out_sharding)
+    result = placed("full_like", as_array(stretch(value, shape)), device, out_sharding)
+    return varied_as(result, typeof(a)) if isinstance(a, Array) else result
 
 
 def zeros_like(

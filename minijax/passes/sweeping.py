@@ -164,19 +164,27 @@ def swept(closed, rules, inside):
 
 def look_inside(sweep, eqn):
     """A rule for all equations with programs in their parameters."""
-    params = {key: _inside(sweep, value) for key, value in eqn.params.items()}
+    params = {x: changed_inside(y, sweep.inside) for x, y in eqn.params.items()}
     if all(params[key] is value for key, value in eqn.params.items()):
         return None
     return sweep.add(eqn.replace(params=params))
 
 
-def _inside(sweep, value):
+def changed_inside(value, change):
+    """Return an equation's parameter with its programs changed; itself if none is.
+
+    Args:
+      value: a program, a tuple (whose items may have names) with programs, or anything.
+      change: a function from a `ClosedJaxpr` to another one, or to itself.
+    """
     if isinstance(value, ClosedJaxpr):
-        return sweep.inside(value)
-    if isinstance(value, tuple) and value and isinstance(value[0], ClosedJaxpr):
-        parts = tuple(map(sweep.inside, value))
-        return value if all(a is b for a, b in zip(parts, value)) else parts
-    return value
+        return change(value)
+    if not isinstance(value, tuple) or ClosedJaxpr not in map(type, value):
+        return value
+    parts = [changed_inside(part, change) for part in value]
+    if all(a is b for a, b in zip(parts, value)):
+        return value
+    return value._make(parts) if hasattr(value, "_make") else tuple(parts)
 
 
 INSIDE = program_primitives, look_inside

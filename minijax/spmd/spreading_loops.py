@@ -14,10 +14,11 @@ from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import parts_of_while, while_p
 from minijax.forgetting.programs import stage
-from minijax.jaxprs.jaxpr import ClosedJaxpr, Literal
+from minijax.jaxprs.jaxpr import Literal
 from minijax.jitting.shardings import device_askers
 from minijax.mesh_maps.manual_axes import pvary_p
 from minijax.mesh_maps.map_rules import shard_map_p
+from minijax.passes.sweeping import changed_inside
 from minijax.replicas.meshes import Mesh
 from minijax.replicas.named_shardings import NamedSharding
 from minijax.replicas.partition_specs import PartitionSpec, dims_of
@@ -163,18 +164,10 @@ def evaluated(closed, args):
 
     for eqn in closed.eqns:
         xs = [read(x) for x in eqn.invars]
-        params = {key: _unchecked_inside(value) for key, value in eqn.params.items()}
+        params = {x: changed_inside(y, unchecked) for x, y in eqn.params.items()}
         ys = xs if eqn.primitive is pvary_p else eqn.primitive.bind(*xs, **params)
         known.update(zip(eqn.outvars, ys))
     return [read(x) for x in closed.outvars]
-
-
-def _unchecked_inside(value):
-    if isinstance(value, ClosedJaxpr):
-        return unchecked(value)
-    if isinstance(value, tuple) and value and isinstance(value[0], ClosedJaxpr):
-        return tuple(map(unchecked, value))
-    return value
 
 
 def map_pieces(primitive, *pieces, jaxpr, mesh, in_specs, out_specs, **params):

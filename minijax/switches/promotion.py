@@ -7,6 +7,7 @@ Reference: ``jax.numpy_dtype_promotion``, ``jax.numpy_rank_promotion``.
 
 import os
 import warnings
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -106,3 +107,11 @@ def _define_promotion(name, check, *choices):
 
 _define_promotion("jax_numpy_dtype_promotion", check_dtypes, "standard", "strict")
 _define_promotion("jax_numpy_rank_promotion", check_ranks, "allow", "warn", "raise")
+
+
+@contextmanager
+def any_promotion():
+    """Allow operands of all ranks and dtypes, in a ``with`` block of this thread."""
+    ranks = config.override("jax_numpy_rank_promotion", "allow")
+    with config.override("jax_numpy_dtype_promotion", "standard"), ranks:
+        yield

@@ -53,7 +53,7 @@ def _exponential(a, upper_triangular, max_squarings):
     def step(x, k):
         return jnp.where(k < times, x @ x, x), None
 
-    x, _ = lax.scan(step, x, jnp.arange(max_squarings))
+    x, _ = lax.scan(step, x, jnp.arange(max_squarings, dtype=times.dtype))
     return jnp.where(times > max_squarings, np.nan, x)
 
 
