@@ -63,8 +63,9 @@ def test_reduce_precision(bits, dtype, backend):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_erf_inv(dtype, backend):
     rng = np.random.default_rng(4)
+    near = 1 - 2.0 ** -np.arange(10, 54)
     y = [rng.uniform(-1, 1, 80), rng.uniform(0.999, 1, 80), rng.normal(size=80) / 1e9]
-    y = np.concatenate(y).astype(dtype)
+    y = np.concatenate([*y, near, -near]).astype(dtype)
     y = np.where(abs(y) < 1, y, dtype.type(0.5))
     with mp.workprec(200):
         exact = [mp.erfinv(mp.mpf(float(number))) for number in y]

@@ -727,3 +727,25 @@ def test_byteswap(dtype):
 def test_complex_types_are_known_by_their_dtype(dtype):
     for x in (getattr(jnp, dtype), minijax.ShapeDtypeStruct((2,), dtype)):
         assert jnp.iscomplexobj(x) == (dtype == "complex64") != jnp.isrealobj(x)
+
+
+class _Described:
+    shape, dtype = (2,), np.dtype("float64")
+
+
+@pytest.mark.parametrize("make", [jnp.zeros_like, jnp.ones_like, jnp.empty_like])
+def test_what_is_like_an_array_of_numpy_has_our_types(make):
+    """Where 64 bits are off: such a state of an optimiser could not enter a loop."""
+    like = np.ones(2), np.float64(1), np.ma.ones(2), _Described()
+    like += minijax.ShapeDtypeStruct((2,), "float64"), np.ones(2).view(np.matrix)
+    assert {str(make(x).dtype) for x in like} == {"float32"}
+    assert make(np.ones(2, complex)).dtype == np.complex64
+    assert make(np.arange(2, dtype=np.uint64)).dtype == np.uint32
+    with minijax.enable_x64():
+        assert make(np.ones(2)).dtype == np.float64
+        ours = jnp.ones(2)
+    assert make(ours).dtype == np.float64
+    x, zeros = np.zeros(2), jnp.zeros_like(np.zeros(2))
+    step = lambda c: (c[0] + 1, c[1] + 1)  # noqa: E731
+    found = lax.while_loop(lambda c: c[0][0] < 3, step, (x, zeros))
+    assert [y.tolist() for y in found] == [[3, 3], [3, 3]]

@@ -142,3 +142,10 @@ if not os.fork():
 print(os.read(read, 1000).decode())
 """)
     assert found == TWICE[1]
+
+
+def test_types_tell_their_sharding_before_there_is_a_mesh():
+    found = run("""
+print(json.dumps([str(jax.typeof(x).sharding.spec) for x in (jnp.ones((2, 3)), 1.0)]))
+""")
+    assert found == ["P(None, None)", "P()"]

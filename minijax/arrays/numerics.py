@@ -389,8 +389,11 @@ def inverse_erf(y):
         return math.copysign(math.inf, y) if math.fabs(y) == 1 else math.nan
     log = math.log1p(-y * y)
     half = 2 / (math.pi * 0.147) + log / 2
-    x = math.copysign(math.sqrt(math.sqrt(half * half - log / 0.147) - half), y)
+    x = math.sqrt(math.sqrt(half * half - log / 0.147) - half)
+    size = abs(y)
     for _ in range(3):
-        step = (math.erf(x) - y) * math.sqrt(math.pi) / 2 * math.exp(x * x)
+        # Near 1, erf(x) has lost the digits by which x differs; erfc(x) has them.
+        miss = math.erf(x) - size if size < 0.5 else (1 - size) - math.erfc(x)
+        step = miss * math.sqrt(math.pi) / 2 * math.exp(x * x)
         x -= step / (1 + x * step)
-    return x
+    return math.copysign(x, y)

@@ -2,6 +2,8 @@
 # edit the chapter, not this file.
 """The switch for the mesh that specifications without a mesh mean."""
 
+from minijax._lazy import wake_all
+from minijax.arrays.interchange import Record
 from minijax.arrays.settings import config
 from minijax.forgetting.remembering import traced_switches
 
@@ -14,6 +16,14 @@ def _mesh_or_none(value):
 
 config.define("minijax_mesh", None, _mesh_or_none)
 traced_switches.append("minijax_mesh")
+
+
+def _sharding(aval):
+    wake_all()  # which replaces this property: shardings are of meshes
+    return aval.sharding
+
+
+Record.sharding = property(_sharding)
 
 
 def mesh_around(mesh):

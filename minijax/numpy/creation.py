@@ -273,7 +273,11 @@ def full_like(
     like = promised(a)
     like = like if hasattr(like, "shape") and hasattr(like, "dtype") else typeof(like)
     weak_type = dtype is None and getattr(like, "weak_type", False)
-    dtype = like.dtype if dtype is None else check_dtype(dtype, "full_like")
+    if dtype is None:  # arrays of ours keep 64 bits, and NumPy's are converted
+        found = like.dtype
+        dtype = found if isinstance(like, Array) else canonicalize_dtype(found)
+    else:
+        dtype = check_dtype(dtype, "full_like")
     value = filling(promised(fill_value), dtype, weak_type)
     value = _beside(value, a) if shape is None else value
     shape = like.shape if shape is None else as_shape(shape)
