@@ -169,6 +169,10 @@ def test_weighted_quantiles_and_gradients():
     assert np.array_equal(slopes, [[0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]])
 
 
+@pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.2.0",
+    reason="NumPy 2.1 itself mixes weights up along several axes",
+)
 @pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile"])
 @pytest.mark.parametrize(
     "axis", [1, -1, (0, 1), (1, 0), (2, 0), (-1, 0), (2, 1, 0), (1, 2, 0), (2, 1)]
