@@ -120,7 +120,7 @@ def awake(load):
     return value
 
 
-_missing: set = set()  # modules that others wait for, and that are not imported yet
+_missing: list = []  # modules that others wait for, and that are not imported yet
 
 
 def _have_come():
@@ -136,8 +136,7 @@ def _register():
         for name in public.REGISTERS:
             if name not in waits or waits[name] in there:
                 import_module(name)
-    _missing.update(waits.values())
-    _missing.difference_update(there)
+    _missing[:] = {*waits.values()} - there  # a list: other threads may be reading it
     _awake.set()
     _take_all_for_old()
 
