@@ -5,8 +5,8 @@
 An annotation says how a loop runs, and never what it computes. So a program has to come
 out the same by the interpreter, emitted Python, interpreted kernels and machine code,
 and by machine code without vectors, tiles, rows that are kept, streams, rows side by
-side, loops that are written out, sums in blocks, masks, and threads. A switch is tried where
-it changes the nest of a kernel. Limits are low here, so that small programs have
+side, loops that are written out, sums in blocks, masks, and threads. A switch is tried
+where it changes the nest of a kernel. Limits are low here, so that small programs have
 streams and threads as well.
 
 Of four seeds one is a program of `tests.machine_programs`, with small arrays, and one

@@ -329,7 +329,8 @@ def _head(loop, size):
     counts = (loop.lanes, "at once"), (loop.together, "side by side")
     counts += ((loop.strip, "a strip"),)
     marks = [f"{count} {how}" for count, how in counts if count]
-    marks += [x for x in ("unrolled", "blocked", "parallel", "masked") if getattr(loop, x)]
+    said = "unrolled", "blocked", "parallel", "masked"
+    marks += [name for name in said if getattr(loop, name)]
     marks += [f"shared by {loop.team} threads"] if loop.team else []
     return ", ".join([f"for {AXES[loop.axis]} < {size}", *marks]) + ":"
 
