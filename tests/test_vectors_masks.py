@@ -55,7 +55,8 @@ def test_a_long_body_with_a_rest_has_masks(size):
 @pytest.mark.parametrize(
     "kernel",
     [chain(96), chain(16), chain(100, 20), chain(100, stride=2),
-     chain(100, last="fold"), chain(100, last="sin"), dataclasses.replace(chain(100), sizes=(2**31 + 1,))],
+     chain(100, last="fold"), chain(100, last="sin"),
+     dataclasses.replace(chain(100), sizes=(2**31 + 1,))],
     ids=["no rest", "one vector", "short", "strides", "a fold", "rare", "too many"],
 )  # fmt: skip
 def test_others_have_none(kernel):

@@ -196,8 +196,7 @@ class Loop(NamedTuple):
       team: how many threads of a GPU share the turns; 0 for one that does them all.
       strip: of how many indices a turn takes care; its body is loops along the axis,
         one after the other, which go through these. 0 for one index, as usual.
-      masked: whether each vector has a mask of the indices that there are; otherwise
-        the last vector, if it is not full, has a body of its own.
+      masked: whether each vector has a mask; if not, a short last one has its own body.
     """
 
     axis: int
