@@ -32,9 +32,9 @@ def guard_public(value):
 def guard_brackets(kind):
     """Put a guard around the brackets of a class of the package, as that of `r_`."""
     brackets = vars(kind).get("__getitem__")
-    if type(brackets) is FunctionType and brackets.__code__ is not GUARD:
-        if is_ours(brackets.__code__.co_filename):
-            kind.__getitem__ = guarded(brackets)
+    code = brackets.__code__ if type(brackets) is FunctionType else GUARD
+    if code is not GUARD and is_ours(code.co_filename):
+        kind.__getitem__ = guarded(brackets)
 
 
 decorators.append(guard_public)
