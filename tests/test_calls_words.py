@@ -134,8 +134,8 @@ def test_functions_without_text():
 
 
 def test_functions_that_can_be_called_from_outside():
-    inside = llvm_text(twice, calls)
-    outside = llvm_text(twice, calls, outside=["twice"])
+    inside = llvm_text(calls)
+    outside = llvm_text(twice, calls)
     assert "define internal i64 @twice" in inside and "define i64 @calls" in inside
     assert "internal" not in outside
     assert WordsLibrary(outside).place("twice")

@@ -8,30 +8,8 @@ and hands its results back. What it does not know, it leaves to Python.
 
 import ctypes
 
-from minijax.calls.gate_arguments import (
-    STATUS,
-    children_of,
-    disable,
-    fits,
-    forgive,
-    integer,
-    located,
-    number,
-    numpy_scalar,
-    take,
-    take_leaf,
-)
-from minijax.calls.gate_results import (
-    build,
-    handle,
-    keep,
-    new_buffer,
-    new_parts,
-    new_result,
-    rebuilt,
-    spare,
-    unseen,
-)
+from minijax.calls.gate_arguments import STATUS, children_of, number, take
+from minijax.calls.gate_results import build, handle, new_result, rebuilt, spare
 from minijax.calls.gate_tables import (
     ARENA,
     ARGUMENTS,
@@ -338,15 +316,6 @@ def gate(self, args, kwargs):
     return result
 
 
-GATE_FUNCTIONS = (
-    fits, integer, numpy_scalar, number, located, take_leaf, disable, forgive,
-    children_of, take, unseen, spare, keep, new_buffer, new_parts, handle, new_result,
-    rebuilt, build, each, run, alone, may_give, give_all, result_in, address_results,
-    make_results, finish, take_all, let_go, attempt,
-    variable, plain, fitting, answer, gate,
-)  # fmt: skip
-
-
 def successor(table, arena, context):
     """A program for a trial: the next integer of 32 bits."""
     half[word[table + 8]] = half[word[table]] + 1
@@ -362,10 +331,8 @@ class Door:
     """
 
     def __init__(self):
-        # Those of outside are not inlined: what is rare stays out of the way.
-        outside = "successor number new_result children_of rebuilt".split()
-        text = llvm_text(successor, *GATE_FUNCTIONS, outside=outside)
-        self.library = WordsLibrary(text)
+        rare = number, new_result, children_of, rebuilt  # not inlined: out of the way
+        self.library = WordsLibrary(llvm_text(gate, successor, *rare))
         self.address, self.trial = map(self.library.place, ("gate", "successor"))
         words = [ctypes.py_object] * 3 + [ctypes.c_void_p]
         self.call = ctypes.PYFUNCTYPE(*words)(self.address)

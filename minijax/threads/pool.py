@@ -21,7 +21,7 @@ from minijax.llvm.targets import host_target
 from minijax.matmul.gemm import workspace
 from minijax.threads.atomics import pause_text
 from minijax.threads.cores import MOST, available, politely
-from minijax.threads.pool_code import drain, offer, rest, share, wake, work
+from minijax.threads.pool_code import share, wake, work
 from minijax.threads.pool_table import (
     ACQUIRE,
     ACQUIRE_TIMED,
@@ -36,11 +36,9 @@ from minijax.threads.pool_table import (
     STOP,
     WORKERS,
 )
-from minijax.threads.waiting import finish, watch
 
 TABLE_WORDS = WORKERS // 8 + 8 * MOST  # of the table, in words
 SPACE_BYTES = workspace((1, 2**20, 2**20, 2**20), np.dtype("float64"))
-OUTSIDE = "wake", "work"
 PARAMETERS = ", ".join(f"i64 %{name}" for name in "abcdefg")  # of `share`, but the pool
 
 # The table is in the memory of the code, so that the text of no program needs to know
@@ -60,8 +58,7 @@ define i64 @minijax_share({PARAMETERS}) nounwind {{
 
 def pool_text(triple):
     """Return the text of the pool's functions."""
-    functions = drain, offer, watch, rest, finish, wake, work, share
-    return pause_text(triple) + llvm_text(*functions, outside=OUTSIDE) + TABLE
+    return pause_text(triple) + llvm_text(wake, work, share) + TABLE
 
 
 class Pool:
