@@ -159,33 +159,7 @@ def scalars_allowed(aval):
 SMALL, KEPT = 2**14, 4  # bytes, results
 
 
-def fill_value(table, start, aval, placement, arrays_only=False, block=None, count=0):
-    """Write what is known of an argument or a result into a table.
-
-    Args:
-      table: a `Table`.
-      start: where to write in it.
-      aval, placement: of the argument or result, if it is one of our arrays.
-      arrays_only: whether the argument can be nothing else.
-      block, count: of an array in so many parts, the type of each.
-    """
-    block = aval if block is None else block
-    dims = np.array(block.shape, np.int64)
-    small = aval.size * aval.dtype.itemsize <= SMALL
-    known = {
-        KNOWN_AVAL: aval, KNOWN_WEAK: bool(aval.weak_type), KNOWN_DESCR: aval.dtype,
-        KNOWN_NDIM: block.ndim, KNOWN_DIMS: dims.ctypes.data,
-        NUMBER: numbers_allowed(aval), SPARES: [None] * KEPT if small else [],
-        MAKER: 0 if small else partial(empty, block.shape, aval.dtype),
-        **dict(zip((SCALAR, WIDE, PARTS), scalars_allowed(aval))),
-        KNOWN_PLACE: placement, ARRAYS_ONLY: int(arrays_only), STEP: 8, SOURCE: -1,
-        PIECES: count,
-    }  # fmt: skip
-    table.held.append(dims)
-    return table.update({start + place: value for place, value in known.items()})
-
-
-def values_table(avals, places=None, placement=None):
+def values_table(avals, places=None, placement=None, blocks=None, count=0):
     """Return the `Table` of what is known of some arguments or results.
 
     Args:
@@ -193,30 +167,27 @@ def values_table(avals, places=None, placement=None):
       places: the placement of each, None for an argument that is no array of ours; by
         default, none of them is.
       placement: where the program runs, None for the default.
+      blocks, count: of arrays in so many parts, the type of each part; what has no
+        placement but the default is whole there, and each part is all of it.
     """
     table, default = Table(NEXT_VALUE // 8 * len(avals)), default_placement()
-    placement = placement or default
-    for i, (aval, place) in enumerate(zip(avals, places or [None] * len(avals))):
+    rows = zip(avals, places or [None] * len(avals), blocks or avals)
+    for i, (aval, place, block) in enumerate(rows):
         only = place not in (None, default)  # numbers would mean another device
-        fill_value(table, NEXT_VALUE * i, aval, place or placement, only)
-    return table
-
-
-def pieces_table(avals, places, blocks, count):
-    """Return the `Table` of what is known of arguments or results in parts.
-
-    Args:
-      avals, places: types of the whole arrays, and their placements; None or the
-        default if all parts are one whole array or number.
-      blocks, count: the types of parts, and how many there are of each array.
-    """
-    table, default = Table(NEXT_VALUE // 8 * len(avals)), default_placement()
-    for i, (aval, place, block) in enumerate(zip(avals, places, blocks)):
-        start = NEXT_VALUE * i
-        if place in (None, default):
-            fill_value(table, start, aval, default).update({start + COPIES: count})
-        else:
-            fill_value(table, start, aval, place, True, block, count)
+        block = block if only else aval
+        dims = np.array(block.shape, np.int64)
+        small = aval.size * aval.dtype.itemsize <= SMALL
+        known = {
+            KNOWN_AVAL: aval, KNOWN_WEAK: bool(aval.weak_type), KNOWN_DESCR: aval.dtype,
+            KNOWN_NDIM: block.ndim, KNOWN_DIMS: dims.ctypes.data,
+            NUMBER: numbers_allowed(aval), SPARES: [None] * KEPT if small else [],
+            MAKER: 0 if small else partial(empty, block.shape, aval.dtype),
+            **dict(zip((SCALAR, WIDE, PARTS), scalars_allowed(aval))),
+            KNOWN_PLACE: place or placement or default, ARRAYS_ONLY: int(only),
+            STEP: 8, SOURCE: -1, PIECES: count * only, COPIES: count * (not only),
+        }  # fmt: skip
+        table.held.append(dims)
+        table.update({NEXT_VALUE * i + place: value for place, value in known.items()})
     return table
 
 
@@ -301,7 +272,7 @@ def mark_sources(results, sources, in_avals, out_avals):
 
 
 def record_table(
-    around, trees, named, in_avals, out_tree, out_avals, entry, places=None,
+    around, trees, named, in_avals, out_tree, out_avals, entry, executable, places,
     placement=None, given=(), used=None,
 ):  # fmt: skip
     """Return the `Table` of what is ready for calls of one kind.
@@ -312,7 +283,7 @@ def record_table(
       named: the same of those given by name, a dictionary in order.
       in_avals, out_avals: types of the leaves of arguments and results.
       out_tree: the structure of the result.
-      entry: the entry of the program.
+      entry, executable: the entry of the program, and whose it is.
       places, placement: see `values_table`; the results are at `placement`.
       given: for each input of the program whether it is given up.
       used: for each leaf of the arguments whether it is an input; by default, all are.
@@ -327,9 +298,9 @@ def record_table(
         results = values_table(out_avals, placement=placement)
     else:
         rows, out_avals = cuts.count, cuts.out_avals
-        known = pieces_table(in_avals, places, cuts.in_blocks, rows)
-        outs = cuts.out_placements, cuts.out_blocks
-        results = pieces_table(out_avals, *outs, rows)
+        known = values_table(in_avals, places, None, cuts.in_blocks, rows)
+        outs = cuts.out_placements, None, cuts.out_blocks
+        results = values_table(out_avals, *outs, rows)
     used = [True] * len(in_avals) if used is None else used
     for i in [i for i, needed in enumerate(used) if not needed]:
         known[NEXT_VALUE * i + STEP] = 0
@@ -356,7 +327,8 @@ def record_table(
         ARENA: arena.ctypes.data, LONG: int(entry.nanoseconds > 20_000),
         GIVEN: gifts_table, GIVEN_END: gifts_table.address + 8 * len(gifts),
         PAIRS: pairs, PAIRS_END: pairs.address + 8 * len(pairs.words),
+        FAILURE: getattr(executable, "raise_failure", None),
     })  # fmt: skip
-    table.held += [known, arena, entry, places_of_call]
+    table.held += [known, arena, entry, executable, places_of_call]
     table.words[OWNER // 8] = id(table)
     return table
