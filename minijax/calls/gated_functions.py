@@ -18,7 +18,7 @@ from minijax.arrays.interchange import spot_of
 from minijax.arrays.placement import host_device
 from minijax.arrays.settings import _on_or_off, config
 from minijax.calls.gate import Door
-from minijax.calls.gate_tables import KEPT, NEXT, record_table, surroundings_table
+from minijax.calls.gate_tables import KEPT, Record, record_table, surroundings_table
 from minijax.calls.object_layout import (
     GATE,
     REFS,
@@ -72,9 +72,9 @@ class Records:
         """Put a record in front of the others, and forget the oldest if need be."""
         with self._lock:
             if len(self.chain) == self.limit:
-                self.chain[-2][NEXT] = 0
+                self.chain[-2][Record.next] = 0
                 self.chain.pop()
-            record[NEXT] = int(self.head[0])
+            record[Record.next] = int(self.head[0])
             self.chain.insert(0, record)
             self.head[0] = record.address
 
@@ -89,7 +89,7 @@ class Records:
         with self._lock:
             self.head[0], self.switches = 0, config.state[0]
             for record in self.chain:  # the gate may be in the middle of one
-                record[NEXT] = 0
+                record[Record.next] = 0
             self.chain.clear()
 
     def unlock(self):

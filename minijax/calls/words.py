@@ -3,8 +3,9 @@
 """A small language for machine code: functions of 64-bit words, written as Python.
 
 A function in it may use names, integers, arithmetic, comparisons, ``if``, ``while``,
-``return``, memory (``word[address]``, ``half[address]``), and calls. It runs as Python,
-byte by byte the same, and `llvm_text` makes machine code of it.
+``return``, memory (``word[address]``, ``half[address]``), places in tables
+(``Record.around``), and calls. It runs as Python, byte by byte the same, and
+`llvm_text` makes machine code of it.
 """
 
 import ast
@@ -222,6 +223,9 @@ class Writer:
         if node.id in self.parameters:
             return f"%in.{node.id}"
         return str(self.names[node.id])
+
+    def value_of_Attribute(self, node):
+        return str(getattr(self.names[node.value.id], node.attr))
 
     def value_of_BinOp(self, node):
         left, right = self.value(node.left), self.value(node.right)
