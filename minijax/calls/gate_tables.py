@@ -21,7 +21,7 @@ from minijax.arrays.dtypes import DTYPES, NARROW, canonicalize_dtype
 from minijax.arrays.placement import default_placement
 from minijax.arrays.settings import config
 from minijax.calls.object_layout import require
-from minijax.calls.words import word
+from minijax.calls.words import address_of_function, word
 from minijax.jitting.arguments import DonatedArray, Static
 from minijax.memory.results import Heap, Pages, empty, scratch
 from minijax.pytrees.node_kinds import node_kinds
@@ -107,11 +107,6 @@ def list_table(values):
     return table
 
 
-def address_of(name):
-    """Return the address of a function of Python."""
-    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-
-
 def new_array_function():
     """Return the address of NumPy's ``PyArray_NewFromDescr``."""
     from numpy._core import _multiarray_umath
@@ -129,7 +124,10 @@ def surroundings_table(in_python):
     Args:
       in_python: a function that is called like a method with what the gate leaves.
     """
-    functions = {name: address_of(known) for name, known in C_FUNCTIONS.items()}
+    functions = {
+        name: address_of_function(getattr(ctypes.pythonapi, known))
+        for name, known in C_FUNCTIONS.items()
+    }
     return Table(Around.size // 8).fill(
         Around, array=ArrayImpl, ndarray=np.ndarray, float=float, int=int, bool=bool,
         donated=DonatedArray, heap=Heap, pages=Pages, pair=tuple, row=list,

@@ -41,6 +41,11 @@ def call(address, *args):
     return ctypes.PYFUNCTYPE(*words)(address)(*args)
 
 
+def address_of_function(function):
+    """Return the address of a function of C, given as `ctypes` has it."""
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
 def room(count):
     """Return the address of some words that last until the function returns."""
     words = (ctypes.c_int64 * count)()

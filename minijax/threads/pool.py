@@ -15,7 +15,7 @@ import numpy as np
 
 from minijax.arrays.settings import config
 from minijax.calls.interruptions import uninterrupted
-from minijax.calls.words import WordsLibrary, llvm_text, word
+from minijax.calls.words import WordsLibrary, address_of_function, llvm_text, word
 from minijax.forgetting.remembering import Once
 from minijax.llvm.targets import host_target
 from minijax.matmul.gemm import workspace
@@ -82,7 +82,7 @@ class Pool:
         names = "acquire_lock", "release_lock", "acquire_lock_timed"
         for place, name in zip((ACQUIRE, RELEASE, ACQUIRE_TIMED), names):
             function = getattr(ctypes.pythonapi, f"PyThread_{name}")
-            word[self.address + place] = address_of(function)
+            word[self.address + place] = address_of_function(function)
         word[self.address + NEVER] = self._bed()
         word[self.address + SPINS], word[self.address + PATIENCE] = 500, 2000
 
@@ -125,11 +125,6 @@ class Pool:
         self.forget()
         for helper in self.helpers:
             helper.join()
-
-
-def address_of(function):
-    """Return the address of a function of C."""
-    return ctypes.cast(function, ctypes.c_void_p).value
 
 
 def place_of_share():
