@@ -22,22 +22,9 @@ from minijax.matmul.gemm import workspace
 from minijax.threads.atomics import pause_text
 from minijax.threads.cores import MOST, available, politely
 from minijax.threads.pool_code import share, wake, work
-from minijax.threads.pool_table import (
-    ACQUIRE,
-    ACQUIRE_TIMED,
-    BED,
-    HELPERS,
-    LINE,
-    NEVER,
-    PATIENCE,
-    RELEASE,
-    SPACE,
-    SPINS,
-    STOP,
-    WORKERS,
-)
+from minijax.threads.pool_table import LINE, Helper, Shared
 
-TABLE_WORDS = WORKERS // 8 + 8 * MOST  # of the table, in words
+TABLE_WORDS = Shared.workers // 8 + 8 * MOST  # of the table, in words
 SPACE_BYTES = workspace((1, 2**20, 2**20, 2**20), np.dtype("float64"))
 PARAMETERS = ", ".join(f"i64 %{name}" for name in "abcdefg")  # of `share`, but the pool
 
@@ -76,15 +63,17 @@ class Pool:
         with suppress(RuntimeError):  # there may be no more threads to have
             for number in range(min(threads, MOST)):
                 self._hire(number)
-        word[self.address + HELPERS] = len(self.helpers)
+        word[self.address + Shared.helpers] = len(self.helpers)
 
     def _fill(self):
         names = "acquire_lock", "release_lock", "acquire_lock_timed"
-        for place, name in zip((ACQUIRE, RELEASE, ACQUIRE_TIMED), names):
+        places = Shared.acquire, Shared.release, Shared.acquire_timed
+        for place, name in zip(places, names):
             function = getattr(ctypes.pythonapi, f"PyThread_{name}")
             word[self.address + place] = address_of_function(function)
-        word[self.address + NEVER] = self._bed()
-        word[self.address + SPINS], word[self.address + PATIENCE] = 500, 2000
+        word[self.address + Shared.never] = self._bed()
+        word[self.address + Shared.spins] = 500
+        word[self.address + Shared.patience] = 2000
 
     def _bed(self):
         """Return a lock that is locked."""
@@ -95,10 +84,10 @@ class Pool:
         return self.beds[-1].value
 
     def _hire(self, number):
-        me = self.address + WORKERS + number * LINE
+        me = self.address + Shared.workers + number * LINE
         self.spaces.append(np.empty(SPACE_BYTES + 64, np.uint8))
-        word[me + BED] = self._bed()
-        word[me + SPACE] = -(-self.spaces[-1].ctypes.data // 64) * 64
+        word[me + Helper.bed] = self._bed()
+        word[me + Helper.space] = -(-self.spaces[-1].ctypes.data // 64) * 64
         function, name = self.function("work", 2), f"minijax-{number}"
         function.library = self.library  # stays as long as a thread is inside
         helper = threading.Thread(
@@ -114,13 +103,13 @@ class Pool:
 
     def forget(self):
         """Go on alone: in a new process, the helpers are not there."""
-        word[self.address + HELPERS] = 0
+        word[self.address + Shared.helpers] = 0
 
     def stop(self):
         """Have the helpers leave, and wait until they have left."""
         if os.getpid() != self.owner:
             return
-        word[self.address + STOP] = 1
+        word[self.address + Shared.stop] = 1
         self.function("wake", 2)(self.address, MOST)
         self.forget()
         for helper in self.helpers:
