@@ -11,17 +11,7 @@ import ctypes
 from minijax.calls.gate_arguments import STATUS, children_of, number, take
 from minijax.calls.gate_results import build, handle, new_result, rebuilt, spare
 from minijax.calls.gate_tables import Around, Known, Record
-from minijax.calls.object_layout import (
-    BASE,
-    BUFFER,
-    CONFIG_VALUES,
-    DATA,
-    GATE,
-    REFS,
-    SIZE,
-    TUPLE_ITEMS,
-    TYPE,
-)
+from minijax.calls.object_layout import At
 from minijax.calls.words import WordsLibrary, call, half, llvm_text, room, word
 
 MISS = 1
@@ -64,12 +54,12 @@ def result_in(known, held, around):
 def address_results(buffer, count, record, place):
     """Note where the numbers of a result go, those of its parts row by row."""
     if count == 0:
-        word[place] = word[buffer + DATA]
+        word[place] = word[buffer + At.data]
         return 0
-    item = buffer + TUPLE_ITEMS
+    item = buffer + At.tuple_items
     end = item + 8 * count
     while item < end:
-        word[place] = word[word[item] + DATA]
+        word[place] = word[word[item] + At.data]
         place += 0 - word[record + Record.span]
         item += 8
     return 0
@@ -86,7 +76,8 @@ def make_results(record, table, held):
             each(drop, held + word[record + Record.results], held + i)
             return 0
         word[held + i] = x
-        address_results(word[x + BUFFER], word[known + Known.pieces], record, table + i)
+        count = word[known + Known.pieces]
+        address_results(word[x + At.buffer], count, record, table + i)
         known += Known.size
         i += 8
     return 1
@@ -115,18 +106,18 @@ def alone(buffer, around):
 
     That is enough for a tuple of parts, whose memory no result takes.
     """
-    if word[buffer + REFS] != 2:
+    if word[buffer + At.refs] != 2:
         return 0
-    if word[buffer + TYPE] == word[around + Around.pair]:
+    if word[buffer + At.type] == word[around + Around.pair]:
         return 1
-    base = word[buffer + BASE]
+    base = word[buffer + At.base]
     while base != 0:
-        kind = word[base + TYPE]
+        kind = word[base + At.type]
         if kind == word[around + Around.heap] or kind == word[around + Around.pages]:
             return 1
-        if kind != word[around + Around.ndarray] or word[base + REFS] != 1:
+        if kind != word[around + Around.ndarray] or word[base + At.refs] != 1:
             return 0
-        base = word[base + BASE]
+        base = word[base + At.base]
     return 1
 
 
@@ -152,8 +143,8 @@ def give_all(record, held):
         x = word[leaf + word[record + Record.span]]
         call(word[around + Around.incref], word[around + Around.donated])
         call(word[around + Around.incref], word[around + Around.none])
-        word[x + TYPE] = word[around + Around.donated]
-        word[x + BUFFER] = word[around + Around.none]
+        word[x + At.type] = word[around + Around.donated]
+        word[x + At.buffer] = word[around + Around.none]
         call(word[around + Around.decref], word[leaf])
         call(word[around + Around.decref], word[around + Around.array])
         place += 8
@@ -218,17 +209,17 @@ def plain(around):
     overrides = variable(word[around + Around.overrides], around)
     if overrides != word[around + Around.unchanged]:
         return 0
-    return word[word[around + Around.watchers] + SIZE] == 0
+    return word[word[around + Around.watchers] + At.size] == 0
 
 
 def fitting(record, args, kwargs):
     """Return whether a record is free, and for such a call as far as one can see."""
-    now = word[word[word[record + Record.around] + Around.config] + CONFIG_VALUES]
+    now = word[word[word[record + Record.around] + Around.config] + At.config_values]
     if word[record + Record.switches] != now or word[record + Record.arena] == 0:
         return 0
-    if word[args + SIZE] != word[record + Record.count]:
+    if word[args + At.size] != word[record + Record.count]:
         return 0
-    if kwargs == 0 or word[kwargs + SIZE] == 0:
+    if kwargs == 0 or word[kwargs + At.size] == 0:
         return word[record + Record.keywords] == 0
     return word[record + Record.keywords] != 0
 
@@ -245,7 +236,7 @@ def answer(record, args, kwargs):
             around = word[record + Record.around]
             owner = word[record + Record.owner]
             call(word[around + Around.incref], owner)
-            result = attempt(record, args + TUPLE_ITEMS, kwargs)
+            result = attempt(record, args + At.tuple_items, kwargs)
             following = word[record + Record.next]
             call(word[around + Around.decref], owner)
             if result != MISS:
@@ -256,7 +247,7 @@ def answer(record, args, kwargs):
 
 def gate(self, args, kwargs):
     """Return the result of a call of a jitted function; 0 is an error."""
-    head = word[word[self + GATE] + DATA]
+    head = word[word[self + At.gate] + At.data]
     around = word[head + Record.around]
     if plain(around):
         result = answer(word[head + Record.next], args, kwargs)

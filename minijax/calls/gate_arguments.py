@@ -6,24 +6,7 @@ These are functions of `words`: they are made machine code, and run as Python as
 """
 
 from minijax.calls.gate_tables import Around, Kind, Known, Node, Record
-from minijax.calls.object_layout import (
-    AVAL,
-    BUFFER,
-    DATA,
-    DESCR,
-    DIMS,
-    FLAGS,
-    FLOAT_VALUE,
-    LIST_ITEMS,
-    NDIM,
-    ORDERED,
-    PLACEMENT,
-    SCALAR_VALUE,
-    SIZE,
-    TUPLE_ITEMS,
-    TYPE,
-    WEAK,
-)
+from minijax.calls.object_layout import ORDERED, At
 from minijax.calls.words import as_float32, call, half, room, word
 
 STATUS, EQ = 0xFFFFFFFF, 2  # the bits of an int of C; Python's code of ``==``
@@ -31,20 +14,20 @@ STATUS, EQ = 0xFFFFFFFF, 2  # the bits of an int of C; Python's code of ``==``
 
 def fits(x, known, around):
     """Return the address of a NumPy array's numbers, or 0 if it is of another kind."""
-    if word[x + TYPE] != word[around + Around.ndarray]:
+    if word[x + At.type] != word[around + Around.ndarray]:
         return 0
-    if word[x + DESCR] != word[known + Known.descr]:
+    if word[x + At.descr] != word[known + Known.descr]:
         return 0
-    if half[x + FLAGS] & ORDERED != ORDERED:
+    if half[x + At.flags] & ORDERED != ORDERED:
         return 0
-    if half[x + NDIM] != word[known + Known.ndim]:
+    if half[x + At.ndim] != word[known + Known.ndim]:
         return 0
     i = 0
-    while i < 8 * half[x + NDIM]:
-        if word[word[x + DIMS] + i] != word[word[known + Known.dims] + i]:
+    while i < 8 * half[x + At.ndim]:
+        if word[word[x + At.dims] + i] != word[word[known + Known.dims] + i]:
             return 0
         i += 8
-    return word[x + DATA]
+    return word[x + At.data]
 
 
 def integer(x, known, place, around):
@@ -61,25 +44,25 @@ def integer(x, known, place, around):
 
 def numpy_scalar(x, known, place):
     """Return where the number of a scalar of NumPy is, or 0."""
-    kind = word[x + TYPE]
+    kind = word[x + At.type]
     parts = word[known + Known.parts]
     if kind == word[known + Known.scalar]:
-        return x + SCALAR_VALUE
+        return x + At.scalar_value
     if kind != word[known + Known.wide]:
         return 0
     if parts == 0:
-        return x + SCALAR_VALUE
-    half[place] = as_float32(word[x + SCALAR_VALUE])
+        return x + At.scalar_value
+    half[place] = as_float32(word[x + At.scalar_value])
     if parts == 2:
-        half[place + 4] = as_float32(word[x + SCALAR_VALUE + 8])
+        half[place + 4] = as_float32(word[x + At.scalar_value + 8])
     return place
 
 
 def number(x, known, place, around):
     """Write a number of Python to a place, and return the place, or 0."""
-    kind = word[x + TYPE]
+    kind = word[x + At.type]
     if kind == word[around + Around.float] and word[known + Known.number] > 1:
-        word[place] = word[x + FLOAT_VALUE]
+        word[place] = word[x + At.float_value]
         if word[known + Known.number] == 4:
             word[place] = as_float32(word[place])
         return place
@@ -97,9 +80,9 @@ def located(x, known, record, out):
     count = word[known + Known.pieces]
     if count == 0:
         return fits(x, known, around)
-    if word[x + TYPE] != word[around + Around.pair] or word[x + SIZE] != count:
+    if word[x + At.type] != word[around + Around.pair] or word[x + At.size] != count:
         return 0
-    item = x + TUPLE_ITEMS + 8 * count
+    item = x + At.tuple_items + 8 * count
     place = out - count * word[record + Record.span]
     while place < out:
         item += -8
@@ -114,16 +97,16 @@ def take_leaf(x, known, record, out):
     """Note where a leaf's numbers are, and who holds them; return 0 if it differs."""
     around = word[record + Record.around]
     span = word[record + Record.span]
-    kind = word[x + TYPE]
+    kind = word[x + At.type]
     place = word[known + Known.place]
     word[out] = 0
     word[out + 3 * span] = 0
-    if kind == word[around + Around.array] and word[x + PLACEMENT] == place:
-        aval = word[x + AVAL]
+    if kind == word[around + Around.array] and word[x + At.placement] == place:
+        aval = word[x + At.aval]
         word[out + 3 * span] = x
-        x = word[x + BUFFER]
+        x = word[x + At.buffer]
         same = aval == word[known + Known.aval]
-        if same or word[aval + WEAK] == word[known + Known.weak]:
+        if same or word[aval + At.weak] == word[known + Known.weak]:
             word[out] = located(x, known, record, out)
     elif word[known + Known.arrays_only] != 0:
         return 0
@@ -155,14 +138,14 @@ def children_of(x, node, record):
     if pair == 0:
         return forgive(around)
     word[word[record + Record.pairs] + word[node + Node.slot]] = pair
-    if word[pair + TYPE] != word[around + Around.pair] or word[pair + SIZE] != 2:
+    if word[pair + At.type] != word[around + Around.pair] or word[pair + At.size] != 2:
         return disable(record)
-    aux = word[pair + TUPLE_ITEMS + 8]
+    aux = word[pair + At.tuple_items + 8]
     if aux == word[node + Node.aux]:
-        return word[pair + TUPLE_ITEMS]
+        return word[pair + At.tuple_items]
     if call(word[around + Around.equal], aux, word[node + Node.aux], EQ) & STATUS != 1:
         return forgive(around)
-    return word[pair + TUPLE_ITEMS]
+    return word[pair + At.tuple_items]
 
 
 def disable(record):
@@ -190,7 +173,7 @@ def take(x, node, record, out):
         return out + word[word[node + Node.container] + Known.step]
     if kind == Kind.static:
         return out * (x == word[node + Node.container])
-    if word[x + TYPE] != word[node + Node.container]:
+    if word[x + At.type] != word[node + Node.container]:
         return 0
     if kind == Kind.nothing:
         return out
@@ -199,15 +182,15 @@ def take(x, node, record, out):
         if x == 0:
             return 0
     around = word[record + Record.around]
-    row = word[x + TYPE] == word[around + Around.row]
-    pair = word[x + TYPE] == word[around + Around.pair]
+    row = word[x + At.type] == word[around + Around.row]
+    pair = word[x + At.type] == word[around + Around.pair]
     if kind == Kind.registered and not row and not pair:
         return disable(record)
-    if word[x + SIZE] != word[node + Node.length]:
+    if word[x + At.size] != word[node + Node.length]:
         return 0
-    items = x + TUPLE_ITEMS
+    items = x + At.tuple_items
     if row:
-        items = word[x + LIST_ITEMS]
+        items = word[x + At.list_items]
     i = 0
     while i < word[node + Node.length] and out != 0:
         child = node + Node.children + 16 * i

@@ -6,37 +6,25 @@ These are functions of `words`: they are made machine code, and run as Python as
 """
 
 from minijax.calls.gate_tables import KEPT, Around, Kind, Known, Node
-from minijax.calls.object_layout import (
-    AVAL,
-    BUFFER,
-    FLAGS,
-    LIST_ITEMS,
-    PLACEMENT,
-    REFS,
-    SIZE,
-    TUPLE_ITEMS,
-    TYPE,
-    WEAK_REFERENCES,
-    WRITEABLE,
-)
+from minijax.calls.object_layout import WRITEABLE, At
 from minijax.calls.words import call, half, room, word
 
 
 def spare(known, around):
     """Return a result of an earlier call that is held nowhere any more, or 0."""
-    items = word[word[known + Known.spares] + LIST_ITEMS]
+    items = word[word[known + Known.spares] + At.list_items]
     i = 0
-    while i < word[word[known + Known.spares] + SIZE]:
+    while i < word[word[known + Known.spares] + At.size]:
         x = word[items + 8 * i]
-        whole = word[x + TYPE] == word[around + Around.array]
+        whole = word[x + At.type] == word[around + Around.array]
         if (
             whole
-            and word[x + REFS] == 1
-            and word[word[x + BUFFER] + REFS] == 1
-            and word[x + WEAK_REFERENCES] == 0
-            and unseen(word[x + BUFFER], word[known + Known.pieces])
+            and word[x + At.refs] == 1
+            and word[word[x + At.buffer] + At.refs] == 1
+            and word[x + At.weak_references] == 0
+            and unseen(word[x + At.buffer], word[known + Known.pieces])
         ):
-            word[x + REFS] = 2
+            word[x + At.refs] = 2
             return x
         i += 1
     return 0
@@ -44,7 +32,8 @@ def spare(known, around):
 
 def unseen(buffer, count):
     """Return whether the parts of a buffer are held by it alone."""
-    while count > 0 and word[word[buffer + TUPLE_ITEMS + 8 * count - 8] + REFS] == 1:
+    items = buffer + At.tuple_items
+    while count > 0 and word[word[items + 8 * count - 8] + At.refs] == 1:
         count += -1
     return count == 0
 
@@ -52,9 +41,9 @@ def unseen(buffer, count):
 def keep(x, known, around):
     """Put a result on the list of those that may be used again one day."""
     spares = word[known + Known.spares]
-    if word[spares + SIZE] != 0:
+    if word[spares + At.size] != 0:
         turn = word[known + Known.turn]
-        place = word[spares + LIST_ITEMS] + 8 * turn
+        place = word[spares + At.list_items] + 8 * turn
         word[known + Known.turn] = (turn + 1) & (KEPT - 1)
         before = word[place]
         word[place] = x
@@ -76,7 +65,7 @@ def new_buffer(known, around):
             word[known + Known.dims], 0, 0, 0, 0,
         )  # fmt: skip
     if made != 0:
-        half[made + FLAGS] = half[made + FLAGS] - WRITEABLE
+        half[made + At.flags] = half[made + At.flags] - WRITEABLE
     return made
 
 
@@ -89,7 +78,7 @@ def new_parts(known, around):
     while parts != 0 and count > 0:
         count += -1
         part = new_buffer(known, around)
-        word[parts + TUPLE_ITEMS + 8 * count] = part
+        word[parts + At.tuple_items + 8 * count] = part
         if part == 0:
             call(word[around + Around.decref], parts)
             return 0
@@ -113,11 +102,11 @@ def handle(buffer, known, around):
     if x == 0:
         call(word[around + Around.decref], buffer)
         return 0
-    word[x + BUFFER] = buffer
-    word[x + AVAL] = word[known + Known.aval]
-    word[x + PLACEMENT] = word[known + Known.place]
-    call(word[around + Around.incref], word[x + AVAL])
-    call(word[around + Around.incref], word[x + PLACEMENT])
+    word[x + At.buffer] = buffer
+    word[x + At.aval] = word[known + Known.aval]
+    word[x + At.placement] = word[known + Known.place]
+    call(word[around + Around.incref], word[x + At.aval])
+    call(word[around + Around.incref], word[x + At.placement])
     return x
 
 
@@ -164,9 +153,9 @@ def build(node, results, around):
             call(word[around + Around.set_item], tree, word[child + 8], item)
             call(word[around + Around.decref], item)
         elif kind < Kind.list:  # a tuple, named or not
-            word[tree + TUPLE_ITEMS + 8 * i] = item
+            word[tree + At.tuple_items + 8 * i] = item
         else:
-            word[word[tree + LIST_ITEMS] + 8 * i] = item
+            word[word[tree + At.list_items] + 8 * i] = item
         i += 1
     if kind == Kind.registered:
         return rebuilt(tree, node, around)

@@ -20,9 +20,7 @@ from minijax.arrays.settings import _on_or_off, config
 from minijax.calls.gate import Door
 from minijax.calls.gate_tables import KEPT, Record, record_table, surroundings_table
 from minijax.calls.object_layout import (
-    GATE,
-    REFS,
-    TP_CALL,
+    At,
     UnknownLayout,
     check_layout,
     place_of,
@@ -271,7 +269,7 @@ def try_out(door):
     here = host_device().uncommitted  # the default may be a card
     function = GatedFunction(abs, Options())
     x = ArrayImpl(np.array(6, np.int32), aval, here)
-    counts = [word[id(obj) + REFS] for obj in (x, aval, x._buffer)]
+    counts = [word[id(obj) + At.refs] for obj in (x, aval, x._buffer)]
     function._gate[1] = around.address
     ends = avals, leaf, avals, entry, None, [here], here
     record = record_table(around, [leaf], {}, *ends)
@@ -280,7 +278,7 @@ def try_out(door):
     require([int(y._buffer) for y in found] == [7] * 3 * KEPT, "results")
     require(door.call(function, (x, x), None) == (x, x), "calls in Python")
     del found, function, record
-    now = [word[id(obj) + REFS] for obj in (x, aval, x._buffer)]
+    now = [word[id(obj) + At.refs] for obj in (x, aval, x._buffer)]
     require(now == counts, "references")
 
 
@@ -340,7 +338,7 @@ def _proved():
     try:
         check_layout()
         for kind in gated_kinds:
-            require(place_of(kind, "_gate") == GATE, f"the gates of {kind.__name__}")
+            require(place_of(kind, "_gate") == At.gate, f"the gates of {kind.__name__}")
         arounds = {kind: surroundings_table(kind.__call__) for kind in gated_kinds}
         door = Door()
         try_out(door)
@@ -355,7 +353,7 @@ def _install(arounds, door):
     for records in _records.data.copy().values():
         records.head[1] = Records.arounds[records.kind]
     for kind in gated_kinds:
-        word[id(kind) + TP_CALL] = door.address
+        word[id(kind) + At.call] = door.address
 
 
 jit_kind.value, compiled_kind.value = GatedFunction, GatedCompiled

@@ -70,7 +70,6 @@ COMPARISONS = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt",
     ast.GtE: "sge",
 }  # fmt: skip
-MEMORIES = {"word": word, "half": half, "byte": byte}
 # Functions that are instructions in machine code, with the operands x, y and z.
 BUILT_IN = {
     "room": "place = alloca i64, i64 {x}; ptrtoint i64* {place} to i64",
@@ -262,7 +261,7 @@ class Writer:
 
     def pointer(self, node):
         """Return a typed pointer to the memory that is meant, and its bits."""
-        bits = MEMORIES[node.value.id].bits
+        bits = self.names[node.value.id].bits
         address = self.value(node.slice)
         return self.f.emit(f"inttoptr i64 {address} to i{bits}*"), bits
 
