@@ -215,8 +215,9 @@ def kind_of_node(tree):
     if kind.__base__ is tuple and hasattr(kind, "_fields") and kind not in node_kinds:
         return Kind.named
     require(kind in node_kinds, f"{kind} is a container of another kind")
+    if kind is type(None):
+        return Kind.nothing
     codes = {tuple: Kind.tuple, list: Kind.list, dict: Kind.dict}
-    codes[type(None)] = Kind.nothing
     return codes.get(kind, Kind.registered)
 
 
