@@ -92,10 +92,10 @@ class Table:
             value = value.address if isinstance(value, Table) else id(value)
         self.words[place // 8] = value
 
-    def fill(self, known, start=0, /, **values):
-        """Write values by the names of their places, and return the table."""
+    def fill(self, places, start=0, /, **values):
+        """Write values by the names of their places, from a start; return the table."""
         for name, value in values.items():
-            self[start + getattr(known, name)] = value
+            self[start + getattr(places, name)] = value
         return self
 
 

@@ -64,8 +64,10 @@ UNIFORM.remove(lax.bitcast_convert_type_p)
 
 def fold_uniform(sweep, eqn):
     """Return the results of an equation whose operands are one number each."""
+    if eqn.primitive not in UNIFORM:
+        return None
     numbers = [number_in(sweep, x) for x in eqn.invars]
-    if eqn.primitive not in UNIFORM or None in numbers:
+    if None in numbers:
         return None
     [var] = eqn.outvars
     [x] = computed(eqn, [known_value(sweep, number) for number in numbers])
