@@ -3,6 +3,7 @@
 import ast
 import ctypes
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -156,3 +157,26 @@ def test_another_thread_parses_meanwhile(monkeypatch):
     assert len(calls) == 3
     with pytest.raises(SyntaxError):
         syntax_tree("x =")
+
+
+Place = SimpleNamespace(second=8)
+
+
+def second(table):
+    return word[table + Place.second]
+
+
+def of_second(table):
+    return second(table) + 1
+
+
+def test_places_in_tables_have_names():
+    numbers = np.array([3, 40], np.int64)
+    assert of_second(numbers.ctypes.data) == 41
+    assert compiled(of_second)(numbers.ctypes.data) == 41
+
+
+def test_what_a_function_calls_is_found():
+    text = llvm_text(of_second)
+    assert "define i64 @of_second" in text
+    assert text.count("define internal i64 @second") == 1
