@@ -25,18 +25,18 @@ def test_slots():
     found = [word[id(x) + place_of(ArrayImpl, name)] for name in ArrayImpl.__slots__]
     assert found == [id(x._buffer), id(x.aval), id(x.placement)]
     f = GatedFunction(abs, Options())
-    assert word[id(f) + object_layout.GATE] == id(f._gate)
+    assert word[id(f) + object_layout.At.gate] == id(f._gate)
 
 
-PLACES = """REFS TYPE SIZE TUPLE_ITEMS LIST_ITEMS FLOAT_VALUE TP_CALL DATA NDIM DIMS
-    DESCR FLAGS"""
+PLACES = """refs type size tuple_items list_items float_value call data ndim dims
+    descr flags"""
 
 
 @pytest.mark.parametrize("name", PLACES.split())
 @pytest.mark.parametrize("distance", [8, -8])
 def test_other_places_are_refused(monkeypatch, name, distance):
-    moved = getattr(object_layout, name) + distance
-    monkeypatch.setattr(object_layout, name, moved)
+    moved = getattr(object_layout.At, name) + distance
+    monkeypatch.setattr(object_layout.At, name, moved)
     with pytest.raises(UnknownLayout):
         check_layout()
 

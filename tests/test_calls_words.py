@@ -3,6 +3,7 @@
 import ast
 import ctypes
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -134,8 +135,8 @@ def test_functions_without_text():
 
 
 def test_functions_that_can_be_called_from_outside():
-    inside = llvm_text(twice, calls)
-    outside = llvm_text(twice, calls, outside=["twice"])
+    inside = llvm_text(calls)
+    outside = llvm_text(twice, calls)
     assert "define internal i64 @twice" in inside and "define i64 @calls" in inside
     assert "internal" not in outside
     assert WordsLibrary(outside).place("twice")
@@ -156,3 +157,26 @@ def test_another_thread_parses_meanwhile(monkeypatch):
     assert len(calls) == 3
     with pytest.raises(SyntaxError):
         syntax_tree("x =")
+
+
+Place = SimpleNamespace(second=8)
+
+
+def second(table):
+    return word[table + Place.second]
+
+
+def of_second(table):
+    return second(table) + 1
+
+
+def test_places_in_tables_have_names():
+    numbers = np.array([3, 40], np.int64)
+    assert of_second(numbers.ctypes.data) == 41
+    assert compiled(of_second)(numbers.ctypes.data) == 41
+
+
+def test_what_a_function_calls_is_found():
+    text = llvm_text(of_second)
+    assert "define i64 @of_second" in text
+    assert text.count("define internal i64 @second") == 1

@@ -29,7 +29,7 @@ from minijax.calls.words import word
 from minijax.replicas.sharded_maps import _programs
 from minijax.teams import halls
 from minijax.threads.pool import pool
-from minijax.threads.pool_table import BUSY
+from minijax.threads.pool_table import Shared
 
 ROWS = jnp.arange(6.0).reshape(2, 3) + 1
 
@@ -187,7 +187,7 @@ def test_missing_replica_is_missed_after_a_warning(monkeypatch):
     missed = pytest.raises(TimeoutError, match="1 of 2 replicas arrived; replica 1")
     with soon, warned, missed:
         pmap(apart, "i")(ROWS)
-    assert word[pool().address + BUSY] == 0
+    assert word[pool().address + Shared.busy] == 0
     assert np.allclose(pmap(sum_of, "i")(ROWS)[0], ROWS.sum(0))
 
 

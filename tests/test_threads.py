@@ -26,11 +26,12 @@ from minijax.machine.backend import CPUProgram
 from minijax.machine.step_writers import write_launch
 from minijax.matmul.calls import write_product_step
 from minijax.matmul.lowering import Product
-from minijax.threads import pool_code, pool_table
+from minijax.threads import pool_code
 from minijax.threads.atomics import PAUSES, added, pause_text, quotient, seen, swapped
 from minijax.threads.cores import _count, available
 from minijax.threads.partial_folds import in_two
 from minijax.threads.pool import Pool, place_of_share, pool, pool_text
+from minijax.threads.pool_table import Helper, Shared
 from minijax.threads.ranges import outermost, range_function, unit_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,7 +50,7 @@ def helpers():
 @contextmanager
 def helpers_away(pool):
     """Nobody helps for a while."""
-    place = pool.address + pool_table.HELPERS
+    place = pool.address + Shared.helpers
     count, word[place] = word[place], 0
     try:
         yield
@@ -138,8 +139,8 @@ def test_helpers_sleep_and_are_woken(helpers):
         return 0
 
     for _ in range(3):
-        asleep = [helpers.address + pool_table.WORKERS + 64 * n for n in range(3)]
-        while not all(word[me + pool_table.ASLEEP] for me in asleep):
+        asleep = [helpers.address + Shared.workers + 64 * n for n in range(3)]
+        while not all(word[me + Helper.asleep] for me in asleep):
             threading.Event().wait(0.01)
         share(address_of(task), 0, 4, 1, 0, 1, 100)
     assert len(who) == 4
@@ -170,11 +171,11 @@ def test_the_pool_as_python():
     base = -(-ctypes.addressof(table) // 64) * 64
     pool_code.share(base, address_of(task), 0, 100, 8, 0, 4, 100)
     assert done == [(0, 100)]
-    word[base + pool_table.TASK], word[base + pool_table.SIZE] = address_of(task), 20
-    word[base + pool_table.STEP], word[base + pool_table.COUNT] = 8, 3
-    word[base + pool_table.LEFT] = 3
+    word[base + Shared.task], word[base + Shared.size] = address_of(task), 20
+    word[base + Shared.step], word[base + Shared.count] = 8, 3
+    word[base + Shared.left] = 3
     pool_code.drain(base, 0)
-    assert done[1:] == [(0, 8), (8, 16), (16, 20)] and word[base + pool_table.DONE] == 3
+    assert done[1:] == [(0, 8), (8, 16), (16, 20)] and word[base + Shared.done] == 3
 
 
 def test_atomics_as_python():
@@ -530,7 +531,7 @@ def test_threads_that_cannot_start(monkeypatch):
     with monkeypatch.context() as m:
         m.setattr(threading.Thread, "start", refuse)
         alone = Pool(3)
-    assert alone.helpers == [] and word[alone.address + pool_table.HELPERS] == 0
+    assert alone.helpers == [] and word[alone.address + Shared.helpers] == 0
     alone.stop()
 
 

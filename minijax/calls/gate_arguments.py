@@ -5,74 +5,8 @@
 These are functions of `words`: they are made machine code, and run as Python as well.
 """
 
-from minijax.calls.gate_tables import (
-    AROUND,
-    ARRAY,
-    ARRAYS_ONLY,
-    AS_INTEGER,
-    AUX,
-    BOOL,
-    CALL_WITH,
-    CHILDREN,
-    CLEAR,
-    CONTAINER,
-    COPIES,
-    DICT,
-    EQUAL,
-    EXCEPTION,
-    FLATTEN,
-    FLOAT,
-    GET_ITEM,
-    INCREF,
-    INT,
-    KIND,
-    KNOWN_AVAL,
-    KNOWN_DESCR,
-    KNOWN_DIMS,
-    KNOWN_NDIM,
-    KNOWN_PLACE,
-    KNOWN_WEAK,
-    LEAF,
-    LENGTH,
-    MATCHES,
-    NDARRAY,
-    NOTHING,
-    NUMBER,
-    OCCURRED,
-    PAIR,
-    PAIRS,
-    PARTS,
-    PIECES,
-    REGISTERED,
-    ROW,
-    SCALAR,
-    SLOT,
-    SPAN,
-    STATIC,
-    STEP,
-    SWITCHES,
-    TAKEN,
-    TRUE,
-    WIDE,
-)
-from minijax.calls.object_layout import (
-    AVAL,
-    BUFFER,
-    DATA,
-    DESCR,
-    DIMS,
-    FLAGS,
-    FLOAT_VALUE,
-    LIST_ITEMS,
-    NDIM,
-    ORDERED,
-    PLACEMENT,
-    SCALAR_VALUE,
-    SIZE,
-    TUPLE_ITEMS,
-    TYPE,
-    WEAK,
-)
+from minijax.calls.gate_tables import Around, Kind, Known, Node, Record
+from minijax.calls.object_layout import ORDERED, At
 from minijax.calls.words import as_float32, call, half, room, word
 
 STATUS, EQ = 0xFFFFFFFF, 2  # the bits of an int of C; Python's code of ``==``
@@ -80,79 +14,79 @@ STATUS, EQ = 0xFFFFFFFF, 2  # the bits of an int of C; Python's code of ``==``
 
 def fits(x, known, around):
     """Return the address of a NumPy array's numbers, or 0 if it is of another kind."""
-    if word[x + TYPE] != word[around + NDARRAY]:
+    if word[x + At.type] != word[around + Around.ndarray]:
         return 0
-    if word[x + DESCR] != word[known + KNOWN_DESCR]:
+    if word[x + At.descr] != word[known + Known.descr]:
         return 0
-    if half[x + FLAGS] & ORDERED != ORDERED:
+    if half[x + At.flags] & ORDERED != ORDERED:
         return 0
-    if half[x + NDIM] != word[known + KNOWN_NDIM]:
+    if half[x + At.ndim] != word[known + Known.ndim]:
         return 0
     i = 0
-    while i < 8 * half[x + NDIM]:
-        if word[word[x + DIMS] + i] != word[word[known + KNOWN_DIMS] + i]:
+    while i < 8 * half[x + At.ndim]:
+        if word[word[x + At.dims] + i] != word[word[known + Known.dims] + i]:
             return 0
         i += 8
-    return word[x + DATA]
+    return word[x + At.data]
 
 
 def integer(x, known, place, around):
     """Write an integer of Python to a place, and return the place, or 0."""
     word[place] = 0
-    value = call(word[around + AS_INTEGER], x, place)
+    value = call(word[around + Around.as_integer], x, place)
     if word[place] != 0:
         return 0
     word[place] = value
-    if word[known + NUMBER] == -4 and value != (value << 32) >> 32:
+    if word[known + Known.number] == -4 and value != (value << 32) >> 32:
         return 0
     return place
 
 
 def numpy_scalar(x, known, place):
     """Return where the number of a scalar of NumPy is, or 0."""
-    kind = word[x + TYPE]
-    parts = word[known + PARTS]
-    if kind == word[known + SCALAR]:
-        return x + SCALAR_VALUE
-    if kind != word[known + WIDE]:
+    kind = word[x + At.type]
+    parts = word[known + Known.parts]
+    if kind == word[known + Known.scalar]:
+        return x + At.scalar_value
+    if kind != word[known + Known.wide]:
         return 0
     if parts == 0:
-        return x + SCALAR_VALUE
-    half[place] = as_float32(word[x + SCALAR_VALUE])
+        return x + At.scalar_value
+    half[place] = as_float32(word[x + At.scalar_value])
     if parts == 2:
-        half[place + 4] = as_float32(word[x + SCALAR_VALUE + 8])
+        half[place + 4] = as_float32(word[x + At.scalar_value + 8])
     return place
 
 
 def number(x, known, place, around):
     """Write a number of Python to a place, and return the place, or 0."""
-    kind = word[x + TYPE]
-    if kind == word[around + FLOAT] and word[known + NUMBER] > 1:
-        word[place] = word[x + FLOAT_VALUE]
-        if word[known + NUMBER] == 4:
+    kind = word[x + At.type]
+    if kind == word[around + Around.float] and word[known + Known.number] > 1:
+        word[place] = word[x + At.float_value]
+        if word[known + Known.number] == 4:
             word[place] = as_float32(word[place])
         return place
-    if kind == word[around + INT] and word[known + NUMBER] < 0:
+    if kind == word[around + Around.int] and word[known + Known.number] < 0:
         return integer(x, known, place, around)
-    if kind == word[around + BOOL] and word[known + NUMBER] == 1:
-        word[place] = x == word[around + TRUE]
+    if kind == word[around + Around.bool] and word[known + Known.number] == 1:
+        word[place] = x == word[around + Around.true]
         return place
     return numpy_scalar(x, known, place)
 
 
 def located(x, known, record, out):
     """Note where the numbers of a buffer, or its parts, are; return 0 if it differs."""
-    around = word[record + AROUND]
-    count = word[known + PIECES]
+    around = word[record + Record.around]
+    count = word[known + Known.pieces]
     if count == 0:
         return fits(x, known, around)
-    if word[x + TYPE] != word[around + PAIR] or word[x + SIZE] != count:
+    if word[x + At.type] != word[around + Around.pair] or word[x + At.size] != count:
         return 0
-    item = x + TUPLE_ITEMS + 8 * count
-    place = out - count * word[record + SPAN]
+    item = x + At.tuple_items + 8 * count
+    place = out - count * word[record + Record.span]
     while place < out:
         item += -8
-        place += word[record + SPAN]
+        place += word[record + Record.span]
         word[place] = fits(word[item], known, around)
         if word[place] == 0:
             return 0
@@ -161,34 +95,34 @@ def located(x, known, record, out):
 
 def take_leaf(x, known, record, out):
     """Note where a leaf's numbers are, and who holds them; return 0 if it differs."""
-    around = word[record + AROUND]
-    span = word[record + SPAN]
-    kind = word[x + TYPE]
-    place = word[known + KNOWN_PLACE]
+    around = word[record + Record.around]
+    span = word[record + Record.span]
+    kind = word[x + At.type]
+    place = word[known + Known.place]
     word[out] = 0
     word[out + 3 * span] = 0
-    if kind == word[around + ARRAY] and word[x + PLACEMENT] == place:
-        aval = word[x + AVAL]
+    if kind == word[around + Around.array] and word[x + At.placement] == place:
+        aval = word[x + At.aval]
         word[out + 3 * span] = x
-        x = word[x + BUFFER]
-        same = aval == word[known + KNOWN_AVAL]
-        if same or word[aval + WEAK] == word[known + KNOWN_WEAK]:
+        x = word[x + At.buffer]
+        same = aval == word[known + Known.aval]
+        if same or word[aval + At.weak] == word[known + Known.weak]:
             word[out] = located(x, known, record, out)
-    elif word[known + ARRAYS_ONLY] != 0:
+    elif word[known + Known.arrays_only] != 0:
         return 0
-    elif kind == word[around + NDARRAY]:
-        if word[known + KNOWN_WEAK] != word[around + TRUE]:
+    elif kind == word[around + Around.ndarray]:
+        if word[known + Known.weak] != word[around + Around.true]:
             word[out] = fits(x, known, around)
     else:
         word[out] = number(x, known, out + span, around)
     i = 1
-    while i < word[known + COPIES]:
+    while i < word[known + Known.copies]:
         word[out - i * span] = word[out]
         i += 1
-    if word[out] != 0 and word[known + STEP] != 0:
+    if word[out] != 0 and word[known + Known.step] != 0:
         word[out + 2 * span] = x
-        call(word[around + INCREF], x)
-        word[record + TAKEN] = out + 8
+        call(word[around + Around.incref], x)
+        word[record + Record.taken] = out + 8
     return word[out]
 
 
@@ -197,69 +131,71 @@ def children_of(x, node, record):
 
     The pair that they are in is held by the record.
     """
-    around = word[record + AROUND]
+    around = word[record + Record.around]
     place = room(1)
     word[place] = x
-    pair = call(word[around + CALL_WITH], word[node + FLATTEN], place, 1, 0)
+    pair = call(word[around + Around.call_with], word[node + Node.flatten], place, 1, 0)
     if pair == 0:
         return forgive(around)
-    word[word[record + PAIRS] + word[node + SLOT]] = pair
-    if word[pair + TYPE] != word[around + PAIR] or word[pair + SIZE] != 2:
+    word[word[record + Record.pairs] + word[node + Node.slot]] = pair
+    if word[pair + At.type] != word[around + Around.pair] or word[pair + At.size] != 2:
         return disable(record)
-    aux = word[pair + TUPLE_ITEMS + 8]
-    if aux == word[node + AUX]:
-        return word[pair + TUPLE_ITEMS]
-    if call(word[around + EQUAL], aux, word[node + AUX], EQ) & STATUS != 1:
+    aux = word[pair + At.tuple_items + 8]
+    if aux == word[node + Node.aux]:
+        return word[pair + At.tuple_items]
+    if call(word[around + Around.equal], aux, word[node + Node.aux], EQ) & STATUS != 1:
         return forgive(around)
-    return word[pair + TUPLE_ITEMS]
+    return word[pair + At.tuple_items]
 
 
 def disable(record):
     """Have a record fit no call any more; return 0."""
-    word[record + SWITCHES] = 0
+    word[record + Record.switches] = 0
     return 0
 
 
 def forgive(around):
     """Forget an error that Python will meet again; return 0."""
-    if call(word[around + OCCURRED]) == 0:
+    if call(word[around + Around.occurred]) == 0:
         return 0
-    if call(word[around + MATCHES], word[around + EXCEPTION]) & STATUS != 0:
-        call(word[around + CLEAR])
+    kind = word[around + Around.exception]
+    if call(word[around + Around.matches], kind) & STATUS != 0:
+        call(word[around + Around.clear])
     return 0
 
 
 def take(x, node, record, out):
     """Take a tree apart, and return where the next leaf goes, or 0 if it differs."""
-    kind = word[node + KIND]
-    if kind == LEAF:
-        if take_leaf(x, word[node + CONTAINER], record, out) == 0:
+    kind = word[node + Node.kind]
+    if kind == Kind.leaf:
+        if take_leaf(x, word[node + Node.container], record, out) == 0:
             return 0
-        return out + word[word[node + CONTAINER] + STEP]
-    if kind == STATIC:
-        return out * (x == word[node + CONTAINER])
-    if word[x + TYPE] != word[node + CONTAINER]:
+        return out + word[word[node + Node.container] + Known.step]
+    if kind == Kind.static:
+        return out * (x == word[node + Node.container])
+    if word[x + At.type] != word[node + Node.container]:
         return 0
-    if kind == NOTHING:
+    if kind == Kind.nothing:
         return out
-    if kind == REGISTERED:
+    if kind == Kind.registered:
         x = children_of(x, node, record)
         if x == 0:
             return 0
-    row = word[x + TYPE] == word[word[record + AROUND] + ROW]
-    pair = word[x + TYPE] == word[word[record + AROUND] + PAIR]
-    if kind == REGISTERED and not row and not pair:
+    around = word[record + Record.around]
+    row = word[x + At.type] == word[around + Around.row]
+    pair = word[x + At.type] == word[around + Around.pair]
+    if kind == Kind.registered and not row and not pair:
         return disable(record)
-    if word[x + SIZE] != word[node + LENGTH]:
+    if word[x + At.size] != word[node + Node.length]:
         return 0
-    items = x + TUPLE_ITEMS
+    items = x + At.tuple_items
     if row:
-        items = word[x + LIST_ITEMS]
+        items = word[x + At.list_items]
     i = 0
-    while i < word[node + LENGTH] and out != 0:
-        child = node + CHILDREN + 16 * i
-        if kind == DICT:
-            item = call(word[word[record + AROUND] + GET_ITEM], x, word[child + 8])
+    while i < word[node + Node.length] and out != 0:
+        child = node + Node.children + 16 * i
+        if kind == Kind.dict:
+            item = call(word[around + Around.get_item], x, word[child + 8])
         else:
             item = word[items + 8 * i]
         if item == 0:

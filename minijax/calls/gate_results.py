@@ -5,76 +5,26 @@
 These are functions of `words`: they are made machine code, and run as Python as well.
 """
 
-from minijax.calls.gate_tables import (
-    ALLOCATE,
-    ARRAY,
-    AUX,
-    CALL,
-    CALL_WITH,
-    CHILDREN,
-    CONTAINER,
-    DECREF,
-    DICT,
-    EMPTY,
-    INCREF,
-    KEPT,
-    KIND,
-    KNOWN_AVAL,
-    KNOWN_DESCR,
-    KNOWN_DIMS,
-    KNOWN_NDIM,
-    KNOWN_PLACE,
-    LEAF,
-    LENGTH,
-    LIST,
-    MAKER,
-    NAMED,
-    NDARRAY,
-    NEW_DICT,
-    NEW_LIST,
-    NEW_NDARRAY,
-    NEW_TUPLE,
-    NONE,
-    NOTHING,
-    PIECES,
-    REGISTERED,
-    SET_ITEM,
-    SPARES,
-    TUPLE,
-    TURN,
-    UNFLATTEN,
-)
-from minijax.calls.object_layout import (
-    AVAL,
-    BUFFER,
-    FLAGS,
-    LIST_ITEMS,
-    PLACEMENT,
-    REFS,
-    SIZE,
-    TUPLE_ITEMS,
-    TYPE,
-    WEAK_REFERENCES,
-    WRITEABLE,
-)
+from minijax.calls.gate_tables import KEPT, Around, Kind, Known, Node
+from minijax.calls.object_layout import WRITEABLE, At
 from minijax.calls.words import call, half, room, word
 
 
 def spare(known, around):
     """Return a result of an earlier call that is held nowhere any more, or 0."""
-    items = word[word[known + SPARES] + LIST_ITEMS]
+    items = word[word[known + Known.spares] + At.list_items]
     i = 0
-    while i < word[word[known + SPARES] + SIZE]:
+    while i < word[word[known + Known.spares] + At.size]:
         x = word[items + 8 * i]
-        whole = word[x + TYPE] == word[around + ARRAY]
+        whole = word[x + At.type] == word[around + Around.array]
         if (
             whole
-            and word[x + REFS] == 1
-            and word[word[x + BUFFER] + REFS] == 1
-            and word[x + WEAK_REFERENCES] == 0
-            and unseen(word[x + BUFFER], word[known + PIECES])
+            and word[x + At.refs] == 1
+            and word[word[x + At.buffer] + At.refs] == 1
+            and word[x + At.weak_references] == 0
+            and unseen(word[x + At.buffer], word[known + Known.pieces])
         ):
-            word[x + REFS] = 2
+            word[x + At.refs] = 2
             return x
         i += 1
     return 0
@@ -82,53 +32,55 @@ def spare(known, around):
 
 def unseen(buffer, count):
     """Return whether the parts of a buffer are held by it alone."""
-    while count > 0 and word[word[buffer + TUPLE_ITEMS + 8 * count - 8] + REFS] == 1:
+    items = buffer + At.tuple_items
+    while count > 0 and word[word[items + 8 * count - 8] + At.refs] == 1:
         count += -1
     return count == 0
 
 
 def keep(x, known, around):
     """Put a result on the list of those that may be used again one day."""
-    spares = word[known + SPARES]
-    if word[spares + SIZE] != 0:
-        turn = word[known + TURN]
-        place = word[spares + LIST_ITEMS] + 8 * turn
-        word[known + TURN] = (turn + 1) & (KEPT - 1)
+    spares = word[known + Known.spares]
+    if word[spares + At.size] != 0:
+        turn = word[known + Known.turn]
+        place = word[spares + At.list_items] + 8 * turn
+        word[known + Known.turn] = (turn + 1) & (KEPT - 1)
         before = word[place]
         word[place] = x
-        call(word[around + INCREF], x)
-        call(word[around + DECREF], before)
+        call(word[around + Around.incref], x)
+        call(word[around + Around.decref], before)
     return 0
 
 
 def new_buffer(known, around):
     """Return a new array of NumPy, read-only, or 0 if there is no memory."""
-    if word[known + MAKER] != 0:
-        made = call(word[around + CALL], word[known + MAKER], word[around + EMPTY], 0)
+    if word[known + Known.maker] != 0:
+        empty = word[around + Around.empty]
+        made = call(word[around + Around.call], word[known + Known.maker], empty, 0)
     else:
-        call(word[around + INCREF], word[known + KNOWN_DESCR])
+        call(word[around + Around.incref], word[known + Known.descr])
         made = call(
-            word[around + NEW_NDARRAY], word[around + NDARRAY],
-            word[known + KNOWN_DESCR], word[known + KNOWN_NDIM],
-            word[known + KNOWN_DIMS], 0, 0, 0, 0,
+            word[around + Around.new_ndarray], word[around + Around.ndarray],
+            word[known + Known.descr], word[known + Known.ndim],
+            word[known + Known.dims], 0, 0, 0, 0,
         )  # fmt: skip
     if made != 0:
-        half[made + FLAGS] = half[made + FLAGS] - WRITEABLE
+        half[made + At.flags] = half[made + At.flags] - WRITEABLE
     return made
 
 
 def new_parts(known, around):
     """Return a buffer for a result, a tuple if it is in parts; 0: no memory."""
-    count = word[known + PIECES]
+    count = word[known + Known.pieces]
     if count == 0:
         return new_buffer(known, around)
-    parts = call(word[around + NEW_TUPLE], count)
+    parts = call(word[around + Around.new_tuple], count)
     while parts != 0 and count > 0:
         count += -1
         part = new_buffer(known, around)
-        word[parts + TUPLE_ITEMS + 8 * count] = part
+        word[parts + At.tuple_items + 8 * count] = part
         if part == 0:
-            call(word[around + DECREF], parts)
+            call(word[around + Around.decref], parts)
             return 0
     return parts
 
@@ -146,64 +98,65 @@ def new_result(known, around):
 
 def handle(buffer, known, around):
     """Return an array of ours that takes a buffer, or 0 if there is no memory."""
-    x = call(word[around + ALLOCATE], word[around + ARRAY], 0)
+    x = call(word[around + Around.allocate], word[around + Around.array], 0)
     if x == 0:
-        call(word[around + DECREF], buffer)
+        call(word[around + Around.decref], buffer)
         return 0
-    word[x + BUFFER] = buffer
-    word[x + AVAL] = word[known + KNOWN_AVAL]
-    word[x + PLACEMENT] = word[known + KNOWN_PLACE]
-    call(word[around + INCREF], word[x + AVAL])
-    call(word[around + INCREF], word[x + PLACEMENT])
+    word[x + At.buffer] = buffer
+    word[x + At.aval] = word[known + Known.aval]
+    word[x + At.placement] = word[known + Known.place]
+    call(word[around + Around.incref], word[x + At.aval])
+    call(word[around + Around.incref], word[x + At.placement])
     return x
 
 
 def rebuilt(children, node, around):
     """Return a registered container of a list, which it takes; 0 is an error."""
     place = room(2)
-    word[place] = word[node + AUX]
+    word[place] = word[node + Node.aux]
     word[place + 8] = children
-    made = call(word[around + CALL_WITH], word[node + UNFLATTEN], place, 2, 0)
-    call(word[around + DECREF], children)
+    unflatten = word[node + Node.unflatten]
+    made = call(word[around + Around.call_with], unflatten, place, 2, 0)
+    call(word[around + Around.decref], children)
     return made
 
 
 def build(node, results, around):
     """Return the tree of the results, and empty their table; 0 is an error."""
-    kind = word[node + KIND]
-    length = word[node + LENGTH]
-    if kind == LEAF:
-        x = word[results + word[node + CONTAINER]]
-        word[results + word[node + CONTAINER]] = 0
+    kind = word[node + Node.kind]
+    length = word[node + Node.length]
+    if kind == Kind.leaf:
+        x = word[results + word[node + Node.container]]
+        word[results + word[node + Node.container]] = 0
         return x
-    if kind == NOTHING:
-        call(word[around + INCREF], word[around + NONE])
-        return word[around + NONE]
-    if kind == TUPLE:
-        tree = call(word[around + NEW_TUPLE], length)
-    elif kind == NAMED:
-        tree = call(word[around + ALLOCATE], word[node + CONTAINER], length)
-    elif kind == DICT:
-        tree = call(word[around + NEW_DICT])
+    if kind == Kind.nothing:
+        call(word[around + Around.incref], word[around + Around.none])
+        return word[around + Around.none]
+    if kind == Kind.tuple:
+        tree = call(word[around + Around.new_tuple], length)
+    elif kind == Kind.named:
+        tree = call(word[around + Around.allocate], word[node + Node.container], length)
+    elif kind == Kind.dict:
+        tree = call(word[around + Around.new_dict])
     else:
-        tree = call(word[around + NEW_LIST], length)
+        tree = call(word[around + Around.new_list], length)
     if tree == 0:
         return 0
     i = 0
     while i < length:
-        child = node + CHILDREN + 16 * i
+        child = node + Node.children + 16 * i
         item = build(word[child], results, around)
         if item == 0:
-            call(word[around + DECREF], tree)
+            call(word[around + Around.decref], tree)
             return 0
-        if kind == DICT:
-            call(word[around + SET_ITEM], tree, word[child + 8], item)
-            call(word[around + DECREF], item)
-        elif kind < LIST:  # a tuple, named or not
-            word[tree + TUPLE_ITEMS + 8 * i] = item
+        if kind == Kind.dict:
+            call(word[around + Around.set_item], tree, word[child + 8], item)
+            call(word[around + Around.decref], item)
+        elif kind < Kind.list:  # a tuple, named or not
+            word[tree + At.tuple_items + 8 * i] = item
         else:
-            word[word[tree + LIST_ITEMS] + 8 * i] = item
+            word[word[tree + At.list_items] + 8 * i] = item
         i += 1
-    if kind == REGISTERED:
+    if kind == Kind.registered:
         return rebuilt(tree, node, around)
     return tree

@@ -10,6 +10,7 @@ import ctypes
 import itertools
 from contextvars import Context
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -20,45 +21,53 @@ from minijax.arrays.dtypes import DTYPES, NARROW, canonicalize_dtype
 from minijax.arrays.placement import default_placement
 from minijax.arrays.settings import config
 from minijax.calls.object_layout import require
-from minijax.calls.words import word
+from minijax.calls.words import address_of_function, word
 from minijax.jitting.arguments import DonatedArray, Static
 from minijax.memory.results import Heap, Pages, empty, scratch
 from minijax.pytrees.node_kinds import node_kinds
 
-# What is the same for all functions.
-(
-    _, AROUND, TRACE, EVALUATOR, OVERRIDES, UNCHANGED, CONFIG, WATCHERS, PYTHON,
-    ARRAY, NDARRAY, NONE, FLOAT, INT, BOOL, TRUE, EMPTY, DONATED, HEAP, PAGES, PAIR,
-    ROW, EXCEPTION,
-) = range(0, 8 * 23, 8)  # fmt: skip
-# Functions of Python and NumPy.
-(
-    INCREF, DECREF, GET_VARIABLE, NEW_METHOD, CALL, NEW_TUPLE, NEW_LIST, NEW_DICT,
-    GET_ITEM, SET_ITEM, ALLOCATE, AS_INTEGER, UNLOCK, LOCK, CALL_WITH, EQUAL, OCCURRED,
-    MATCHES, CLEAR, NEW_NDARRAY, SURROUNDINGS,
-) = range(8 * 23, 8 * 44, 8)  # fmt: skip
-C_FUNCTIONS = (
-    "Py_IncRef", "Py_DecRef", "PyContextVar_Get", "PyMethod_New", "PyObject_Call",
-    "PyTuple_New", "PyList_New", "PyDict_New", "PyDict_GetItem", "PyDict_SetItem",
-    "PyType_GenericAlloc", "PyLong_AsLongLongAndOverflow", "PyEval_SaveThread",
-    "PyEval_RestoreThread", "PyObject_Vectorcall", "PyObject_RichCompareBool",
-    "PyErr_Occurred", "PyErr_ExceptionMatches", "PyErr_Clear",
-)  # fmt: skip
-# A record: what is ready for calls of one kind.
-(
-    NEXT, _, SWITCHES, OWNER, COUNT, ARGUMENTS, SPAN, RESULTS, RESULT, STRUCTURE,
-    PROGRAM, ARENA, CONTEXT, LONG, FAILURE, KEYWORDS, PLACES, TAKEN, GIVEN, GIVEN_END,
-    PAIRS, PAIRS_END, RECORD,
-) = range(0, 8 * 23, 8)  # fmt: skip
+
+def places_named(names):
+    """Return where the words of a table are, by their names: in bytes, as its size."""
+    found = {name: 8 * i for i, name in enumerate(names)}
+    return SimpleNamespace(size=8 * len(found), **found)
+
+
+C_FUNCTIONS = {
+    "incref": "Py_IncRef", "decref": "Py_DecRef", "get_variable": "PyContextVar_Get",
+    "new_method": "PyMethod_New", "call": "PyObject_Call",
+    "call_with": "PyObject_Vectorcall", "new_tuple": "PyTuple_New",
+    "new_list": "PyList_New", "new_dict": "PyDict_New", "get_item": "PyDict_GetItem",
+    "set_item": "PyDict_SetItem", "allocate": "PyType_GenericAlloc",
+    "as_integer": "PyLong_AsLongLongAndOverflow", "unlock": "PyEval_SaveThread",
+    "lock": "PyEval_RestoreThread", "equal": "PyObject_RichCompareBool",
+    "occurred": "PyErr_Occurred", "matches": "PyErr_ExceptionMatches",
+    "clear": "PyErr_Clear",
+}  # fmt: skip
+# What is the same for all functions, with functions of Python and NumPy.
+Around = places_named([
+    "trace", "evaluator", "overrides", "unchanged", "config", "watchers", "python",
+    "array", "ndarray", "none", "float", "int", "bool", "true", "empty", "donated",
+    "heap", "pages", "pair", "row", "exception", "new_ndarray", *C_FUNCTIONS,
+])  # fmt: skip
+# What is ready for calls of one kind.
+Record = places_named([
+    "next", "around", "switches", "owner", "count", "arguments", "span", "results",
+    "result", "structure", "program", "arena", "context", "long", "failure", "keywords",
+    "places", "taken", "given", "given_end", "pairs", "pairs_end",
+])  # fmt: skip
 # What is known of an argument or a result.
-(
-    KNOWN_AVAL, KNOWN_WEAK, KNOWN_DESCR, KNOWN_NDIM, KNOWN_DIMS, NUMBER, SPARES, TURN,
-    MAKER, SCALAR, WIDE, PARTS, KNOWN_PLACE, ARRAYS_ONLY, STEP, SOURCE, PIECES,
-    COPIES, NEXT_VALUE,
-) = range(0, 8 * 19, 8)  # fmt: skip
-# A node of a tree, and the kinds of nodes.
-KIND, CONTAINER, LENGTH, FLATTEN, UNFLATTEN, AUX, SLOT, CHILDREN = range(0, 64, 8)
-LEAF, TUPLE, NAMED, LIST, DICT, NOTHING, STATIC, REGISTERED = range(8)
+Known = places_named([
+    "aval", "weak", "descr", "ndim", "dims", "number", "spares", "turn", "maker",
+    "scalar", "wide", "parts", "place", "arrays_only", "step", "source", "pieces",
+    "copies",
+])  # fmt: skip
+# A node of a tree, in front of its children; and the kinds of nodes.
+Node = places_named([
+    "kind", "container", "length", "flatten", "unflatten", "aux", "slot", "children",
+])  # fmt: skip
+KINDS = "leaf", "tuple", "named", "list", "dict", "nothing", "static", "registered"
+Kind = SimpleNamespace(**{name: code for code, name in enumerate(KINDS)})
 DEEPEST = 64  # trees that are deeper would take much of the stack
 
 
@@ -83,16 +92,19 @@ class Table:
             value = value.address if isinstance(value, Table) else id(value)
         self.words[place // 8] = value
 
-    def update(self, entries):
-        """Write the entries of a dictionary, and return the table."""
-        for place, value in entries.items():
-            self[place] = value
+    def fill(self, places, start=0, /, **values):
+        """Write values by the names of their places, from a start; return the table."""
+        for name, value in values.items():
+            self[start + getattr(places, name)] = value
         return self
 
 
-def address_of(name):
-    """Return the address of a function of Python."""
-    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+def list_table(values):
+    """Return the `Table` of some values, one after the other."""
+    table = Table(len(values))
+    for i, value in enumerate(values):
+        table[8 * i] = value
+    return table
 
 
 def new_array_function():
@@ -112,21 +124,19 @@ def surroundings_table(in_python):
     Args:
       in_python: a function that is called like a method with what the gate leaves.
     """
-    types = {
-        ARRAY: ArrayImpl, NDARRAY: np.ndarray, FLOAT: float, INT: int, BOOL: bool,
-        DONATED: DonatedArray, HEAP: Heap, PAGES: Pages, PAIR: tuple, ROW: list,
-        EXCEPTION: Exception,
-    }  # fmt: skip
-    table = Table(SURROUNDINGS // 8).update(types).update({
-        TRACE: core._current_trace, EVALUATOR: Context().run(core.current_trace),
-        OVERRIDES: config._overrides, UNCHANGED: Context().run(config._overrides.get),
-        CONFIG: config, WATCHERS: core.watchers, PYTHON: in_python,
-        NONE: None, TRUE: True, EMPTY: (),
-    })  # fmt: skip
-    for i, name in enumerate(C_FUNCTIONS):
-        table[INCREF + 8 * i] = address_of(name)
-    table[NEW_NDARRAY] = new_array_function()
-    return table
+    functions = {
+        name: address_of_function(getattr(ctypes.pythonapi, known))
+        for name, known in C_FUNCTIONS.items()
+    }
+    return Table(Around.size // 8).fill(
+        Around, array=ArrayImpl, ndarray=np.ndarray, float=float, int=int, bool=bool,
+        donated=DonatedArray, heap=Heap, pages=Pages, pair=tuple, row=list,
+        exception=Exception, trace=core._current_trace,
+        evaluator=Context().run(core.current_trace), overrides=config._overrides,
+        unchanged=Context().run(config._overrides.get), config=config,
+        watchers=core.watchers, python=in_python, none=None, true=True, empty=(),
+        new_ndarray=new_array_function(), **functions,
+    )  # fmt: skip
 
 
 def numbers_allowed(aval):
@@ -159,33 +169,7 @@ def scalars_allowed(aval):
 SMALL, KEPT = 2**14, 4  # bytes, results
 
 
-def fill_value(table, start, aval, placement, arrays_only=False, block=None, count=0):
-    """Write what is known of an argument or a result into a table.
-
-    Args:
-      table: a `Table`.
-      start: where to write in it.
-      aval, placement: of the argument or result, if it is one of our arrays.
-      arrays_only: whether the argument can be nothing else.
-      block, count: of an array in so many parts, the type of each.
-    """
-    block = aval if block is None else block
-    dims = np.array(block.shape, np.int64)
-    small = aval.size * aval.dtype.itemsize <= SMALL
-    known = {
-        KNOWN_AVAL: aval, KNOWN_WEAK: bool(aval.weak_type), KNOWN_DESCR: aval.dtype,
-        KNOWN_NDIM: block.ndim, KNOWN_DIMS: dims.ctypes.data,
-        NUMBER: numbers_allowed(aval), SPARES: [None] * KEPT if small else [],
-        MAKER: 0 if small else partial(empty, block.shape, aval.dtype),
-        **dict(zip((SCALAR, WIDE, PARTS), scalars_allowed(aval))),
-        KNOWN_PLACE: placement, ARRAYS_ONLY: int(arrays_only), STEP: 8, SOURCE: -1,
-        PIECES: count,
-    }  # fmt: skip
-    table.held.append(dims)
-    return table.update({start + place: value for place, value in known.items()})
-
-
-def values_table(avals, places=None, placement=None):
+def values_table(avals, places=None, placement=None, blocks=None, count=0):
     """Return the `Table` of what is known of some arguments or results.
 
     Args:
@@ -193,30 +177,27 @@ def values_table(avals, places=None, placement=None):
       places: the placement of each, None for an argument that is no array of ours; by
         default, none of them is.
       placement: where the program runs, None for the default.
+      blocks, count: of arrays in so many parts, the type of each part; what has no
+        placement but the default is whole there, and each part is all of it.
     """
-    table, default = Table(NEXT_VALUE // 8 * len(avals)), default_placement()
-    placement = placement or default
-    for i, (aval, place) in enumerate(zip(avals, places or [None] * len(avals))):
+    table, default = Table(Known.size // 8 * len(avals)), default_placement()
+    rows = zip(avals, places or [None] * len(avals), blocks or avals)
+    for i, (aval, place, block) in enumerate(rows):
         only = place not in (None, default)  # numbers would mean another device
-        fill_value(table, NEXT_VALUE * i, aval, place or placement, only)
-    return table
-
-
-def pieces_table(avals, places, blocks, count):
-    """Return the `Table` of what is known of arguments or results in parts.
-
-    Args:
-      avals, places: types of the whole arrays, and their placements; None or the
-        default if all parts are one whole array or number.
-      blocks, count: the types of parts, and how many there are of each array.
-    """
-    table, default = Table(NEXT_VALUE // 8 * len(avals)), default_placement()
-    for i, (aval, place, block) in enumerate(zip(avals, places, blocks)):
-        start = NEXT_VALUE * i
-        if place in (None, default):
-            fill_value(table, start, aval, default).update({start + COPIES: count})
-        else:
-            fill_value(table, start, aval, place, True, block, count)
+        block = block if only else aval
+        dims = np.array(block.shape, np.int64)
+        small = aval.size * aval.dtype.itemsize <= SMALL
+        scalar, wide, parts = scalars_allowed(aval)
+        table.held.append(dims)
+        table.fill(
+            Known, Known.size * i, aval=aval, weak=bool(aval.weak_type),
+            descr=aval.dtype, ndim=block.ndim, dims=dims.ctypes.data,
+            number=numbers_allowed(aval), scalar=scalar, wide=wide, parts=parts,
+            spares=[None] * KEPT if small else [],
+            maker=0 if small else partial(empty, block.shape, aval.dtype),
+            place=place or placement or default, arrays_only=int(only), step=8,
+            source=-1, pieces=count * only, copies=count * (not only),
+        )  # fmt: skip
     return table
 
 
@@ -228,14 +209,16 @@ def kind_of_node(tree):
         is derived from one of named tuples.
     """
     if tree.kind is None:
-        return LEAF
+        return Kind.leaf
     kind, aux = tree.kind.type, tree.aux
     require(kind is not dict or all(type(key) is str for key in aux), "keys")
     if kind.__base__ is tuple and hasattr(kind, "_fields") and kind not in node_kinds:
-        return NAMED
+        return Kind.named
     require(kind in node_kinds, f"{kind} is a container of another kind")
-    codes = {tuple: TUPLE, list: LIST, dict: DICT, type(None): NOTHING}
-    return codes.get(kind, REGISTERED)
+    if kind is type(None):
+        return Kind.nothing
+    codes = {tuple: Kind.tuple, list: Kind.list, dict: Kind.dict}
+    return codes.get(kind, Kind.registered)
 
 
 def node_table(kind, container, children=(), keys=()):
@@ -247,11 +230,11 @@ def node_table(kind, container, children=(), keys=()):
       children: tables.
       keys: of a dictionary, as many.
     """
-    table = Table(CHILDREN // 8 + 2 * len(children))
-    table.update({KIND: kind, CONTAINER: container, LENGTH: len(children)})
+    table = Table(Node.children // 8 + 2 * len(children))
+    table.fill(Node, kind=kind, container=container, length=len(children))
     for i, child in enumerate(children):
-        table[CHILDREN + 16 * i] = child
-        table[CHILDREN + 16 * i + 8] = keys[i] if keys else 0
+        table[Node.children + 16 * i] = child
+        table[Node.children + 16 * i + 8] = keys[i] if keys else 0
     return table
 
 
@@ -266,20 +249,20 @@ def tree_table(tree, leaves, slots=None, depth=0):
     """
     require(depth < DEEPEST, "depth")
     if isinstance(tree, Static):
-        table = node_table(STATIC, id(tree.value))
+        table = node_table(Kind.static, id(tree.value))
         table.held.append(tree.value)
         return table
     kind = kind_of_node(tree)
-    if kind == LEAF:
-        return node_table(LEAF, next(leaves))
-    slot = next(slots) if slots is not None and kind == REGISTERED else 0
+    if kind == Kind.leaf:
+        return node_table(Kind.leaf, next(leaves))
+    slot = next(slots) if slots is not None and kind == Kind.registered else 0
     inside = leaves, slots, depth + 1
     children = [tree_table(child, *inside) for child in tree.children()]
-    keys = tree.aux if kind == DICT else ()
+    keys = tree.aux if kind == Kind.dict else ()
     table = node_table(kind, tree.kind.type, children, keys)
-    if kind == REGISTERED:
-        table[FLATTEN], table[UNFLATTEN] = tree.kind.flatten, tree.kind.unflatten
-        table.words[AUX // 8], table[SLOT] = id(tree.aux), slot
+    if kind == Kind.registered:
+        ways = {"flatten": tree.kind.flatten, "unflatten": tree.kind.unflatten}
+        table.fill(Node, aux=id(tree.aux), slot=slot, **ways)
         table.held.append(tree.aux)
     return table
 
@@ -297,11 +280,11 @@ def mark_sources(results, sources, in_avals, out_avals):
             taken, made = in_avals[source], out_avals[i]
             alike = (taken.shape, taken.dtype) == (made.shape, made.dtype)
             require(alike, "a result in the memory of an argument of another shape")
-            results[NEXT_VALUE * i + SOURCE] = 8 * source
+            results[Known.size * i + Known.source] = 8 * source
 
 
 def record_table(
-    around, trees, named, in_avals, out_tree, out_avals, entry, places=None,
+    around, trees, named, in_avals, out_tree, out_avals, entry, executable, places,
     placement=None, given=(), used=None,
 ):  # fmt: skip
     """Return the `Table` of what is ready for calls of one kind.
@@ -312,7 +295,7 @@ def record_table(
       named: the same of those given by name, a dictionary in order.
       in_avals, out_avals: types of the leaves of arguments and results.
       out_tree: the structure of the result.
-      entry: the entry of the program.
+      entry, executable: the entry of the program, and whose it is.
       places, placement: see `values_table`; the results are at `placement`.
       given: for each input of the program whether it is given up.
       used: for each leaf of the arguments whether it is an input; by default, all are.
@@ -327,36 +310,36 @@ def record_table(
         results = values_table(out_avals, placement=placement)
     else:
         rows, out_avals = cuts.count, cuts.out_avals
-        known = pieces_table(in_avals, places, cuts.in_blocks, rows)
-        outs = cuts.out_placements, cuts.out_blocks
-        results = pieces_table(out_avals, *outs, rows)
+        known = values_table(in_avals, places, None, cuts.in_blocks, rows)
+        outs = cuts.out_placements, None, cuts.out_blocks
+        results = values_table(out_avals, *outs, rows)
     used = [True] * len(in_avals) if used is None else used
     for i in [i for i, needed in enumerate(used) if not needed]:
-        known[NEXT_VALUE * i + STEP] = 0
+        known[Known.size * i + Known.step] = 0
     inputs = [aval for aval, needed in zip(in_avals, used) if needed]
     mark_sources(results, entry.sources, inputs, out_avals)
-    places = iter([known.address + NEXT_VALUE * i for i in range(len(in_avals))])
+    places = iter([known.address + Known.size * i for i in range(len(in_avals))])
     slots = itertools.count(0, 8)
     nodes = [tree_table(tree, places, slots) for tree in trees]
     by_name = [tree_table(tree, places, slots) for tree in named.values()]
     arena = scratch(max(entry.arena_bytes, 64))
     span = len(inputs) + len(out_avals)
-    gifts = [i for i, gift in enumerate(given) if gift]
-    gifts_table = Table(len(gifts)).update({8 * k: 8 * i for k, i in enumerate(gifts)})
+    gifts = list_table([8 * i for i, gift in enumerate(given) if gift])
     pairs = Table(next(slots) // 8)
     places_of_call = Table((rows + 3) * span)  # addresses, numbers, holders, arrays
-    table = Table(RECORD // 8).update({
-        AROUND: around, SWITCHES: config._values, COUNT: len(trees),
-        ARGUMENTS: Table(len(nodes)).update({8 * i: x for i, x in enumerate(nodes)}),
-        KEYWORDS: node_table(DICT, dict, by_name, tuple(named)) if named else 0,
-        PLACES: places_of_call.address + 8 * span * (rows - 1),
-        SPAN: 8 * span, RESULTS: 8 * len(inputs),
-        RESULT: results, PROGRAM: entry.address, CONTEXT: entry.context,
-        STRUCTURE: tree_table(out_tree, iter(range(0, 8 * len(out_avals), 8))),
-        ARENA: arena.ctypes.data, LONG: int(entry.nanoseconds > 20_000),
-        GIVEN: gifts_table, GIVEN_END: gifts_table.address + 8 * len(gifts),
-        PAIRS: pairs, PAIRS_END: pairs.address + 8 * len(pairs.words),
-    })  # fmt: skip
-    table.held += [known, arena, entry, places_of_call]
-    table.words[OWNER // 8] = id(table)
+    table = Table(Record.size // 8).fill(
+        Record, around=around, switches=config._values, count=len(trees),
+        arguments=list_table(nodes),
+        keywords=node_table(Kind.dict, dict, by_name, tuple(named)) if named else 0,
+        places=places_of_call.address + 8 * span * (rows - 1), span=8 * span,
+        results=8 * len(inputs), result=results, program=entry.address,
+        context=entry.context, arena=arena.ctypes.data,
+        structure=tree_table(out_tree, iter(range(0, 8 * len(out_avals), 8))),
+        long=int(entry.nanoseconds > 20_000), pairs=pairs,
+        pairs_end=pairs.address + 8 * len(pairs.words), given=gifts,
+        given_end=gifts.address + 8 * len(gifts.words),
+        failure=getattr(executable, "raise_failure", None),
+    )  # fmt: skip
+    table.held += [known, arena, entry, executable, places_of_call]
+    table[Record.owner] = id(table)
     return table

@@ -6,10 +6,8 @@ Reference: the C++ fast path of ``jax.jit``.
 """
 
 import os
-from contextlib import contextmanager
 from inspect import signature
 from threading import Lock
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -20,17 +18,9 @@ from minijax.arrays.interchange import spot_of
 from minijax.arrays.placement import host_device
 from minijax.arrays.settings import _on_or_off, config
 from minijax.calls.gate import Door
-from minijax.calls.gate_tables import (
-    FAILURE,
-    KEPT,
-    NEXT,
-    record_table,
-    surroundings_table,
-)
+from minijax.calls.gate_tables import KEPT, Record, record_table, surroundings_table
 from minijax.calls.object_layout import (
-    GATE,
-    REFS,
-    TP_CALL,
+    At,
     UnknownLayout,
     check_layout,
     place_of,
@@ -43,6 +33,7 @@ from minijax.forgetting.remembering import cache_by_object
 from minijax.jitting.arguments import Static
 from minijax.jitting.functions import JitFunction, Options, jit_kind
 from minijax.jitting.lowering import Compiled, Stage, compiled_kind
+from minijax.machine.executables import Entry
 from minijax.pytrees.treedefs import tree_leaves, tree_structure
 
 config.define("minijax_gate", os.environ.get("MINIJAX_GATE", "1"), _on_or_off)
@@ -54,6 +45,9 @@ _records = cache_by_object()
 class Records:
     """What the gate has ready for a function: a chain of tables, the last one first.
 
+    Args:
+      function: whose records they are; if the gate opens now, they are found.
+
     Attributes:
       kind: the class of the function.
       head: two words, the addresses of the first table and of the surroundings.
@@ -64,13 +58,10 @@ class Records:
 
     limit, arounds, warm = 40, {}, 98
 
-    def __init__(self):
+    def __init__(self, function):
         self.head, self.chain, self.seen = np.zeros(2, np.int64), [], {}
-        self.refused, self.switches, self.kind = set(), config.state[0], None
+        self.refused, self.switches = set(), config.state[0]
         self.unlock()
-
-    def belong_to(self, function):
-        """Be the records of a function: if the gate opens now, they are found."""
         self.kind, _records[function] = type(function), self
         if self.arounds:
             self.head[1] = self.arounds[self.kind]
@@ -79,9 +70,9 @@ class Records:
         """Put a record in front of the others, and forget the oldest if need be."""
         with self._lock:
             if len(self.chain) == self.limit:
-                self.chain[-2][NEXT] = 0
+                self.chain[-2][Record.next] = 0
                 self.chain.pop()
-            record[NEXT] = int(self.head[0])
+            record[Record.next] = int(self.head[0])
             self.chain.insert(0, record)
             self.head[0] = record.address
 
@@ -96,7 +87,7 @@ class Records:
         with self._lock:
             self.head[0], self.switches = 0, config.state[0]
             for record in self.chain:  # the gate may be in the middle of one
-                record[NEXT] = 0
+                record[Record.next] = 0
             self.chain.clear()
 
     def unlock(self):
@@ -123,11 +114,23 @@ class Records:
         often = often and (self.arounds or count >= self.warm)
         return bool(often) and not any(thing is ready for thing in held)
 
-    @contextmanager
-    def refusing(self, ready):
-        """Note inside a ``with`` block if the gate cannot know something ready."""
+    def offer(self, ready, leaves, make, *call):
+        """Add a record of what Python has just run, if it should get one.
+
+        Args:
+          ready: what has run.
+          leaves: of its arguments.
+          make: a function of `ready` and `call` that returns the record; or None, if
+            the gate could not do what Python does.
+        """
+        if self.chain:  # why was this call not answered? Often for such arrays:
+            put_in_order(leaves)
+        if not self.wants(ready):
+            return
         try:
-            yield
+            record = make(ready, *call)
+            if record is not None:
+                self.add(record)
         except UnknownLayout:  # Python calls the program, as it always has
             self.refused.add(ready)
         except (JaxRuntimeError, MemoryError):
@@ -146,9 +149,8 @@ class GatedFunction(JitFunction):
 
     def __init__(self, fun, options):
         super().__init__(fun, options)
-        self._ready = Records()
+        self._ready = Records(self)
         self._gate = self._ready.head
-        self._ready.belong_to(self)
 
     def clear_cache(self):
         """Forget the programs of this function."""
@@ -157,24 +159,25 @@ class GatedFunction(JitFunction):
 
     def _run(self, ready, leaves, args, kwargs):
         result = ready.run(leaves)
-        if self._ready.chain:  # why was this call not answered? Often for such arrays:
-            put_in_order(leaves)
-        special = ready.program.captured, ready.empty
-        if self._ready.wants(ready) and not any(special):
-            with self._ready.refusing(ready):
-                entry = entry_of(ready)
-                if is_plain(entry, ready.placement):
-                    ends = *self._structures(args, kwargs), open_gate(), entry
-                    self._ready.add(record_of(ready, *ends))
+        self._ready.offer(ready, leaves, self._record, args, kwargs)
         return result
 
-    def _structures(self, args, kwargs):
-        """Return the structures of the arguments, or `Static` values."""
+    def _record(self, ready, args, kwargs):
+        program, entry = ready.program, entry_of(ready)
+        special = program.captured or ready.empty
+        if special or not is_plain(entry, ready.placement):
+            return None
         fixed = self._options.static.positions(len(args))
-        found = [structure(arg, i in fixed) for i, arg in enumerate(args)]
+        trees = [structure(arg, i in fixed) for i, arg in enumerate(args)]
         fixed = self._options.static.names
         named = {k: structure(kwargs[k], k in fixed) for k in sorted(kwargs)}
-        return found, named
+        record = record_table(
+            open_gate(), trees, named, program.closed.in_avals,
+            program.out_tree, program.closed.out_avals, entry, ready.executable,
+            ready.places, ready.placement, ready.given,
+        )  # fmt: skip
+        record.held.append(ready)
+        return record
 
 
 def is_plain(entry, placement):
@@ -219,30 +222,6 @@ def put_in_order(leaves):
             x._buffer = buffer
 
 
-def record_of(ready, trees, named, around, entry):
-    """Return the record of a call that is ready.
-
-    Args:
-      ready: a `PreparedCall` that has run.
-      trees, named: structures of arguments, by position and by name.
-      around: the `Table` of the surroundings.
-      entry: the `Entry` of its program.
-
-    Raises:
-      UnknownLayout: if there are containers that the gate cannot take apart, or results
-        that take the memory of an argument of another shape.
-    """
-    program, executable = ready.program, ready.executable
-    record = record_table(
-        around, trees, named, program.closed.in_avals,
-        program.out_tree, program.closed.out_avals, entry,
-        ready.places, ready.placement, ready.given,
-    )  # fmt: skip
-    record[FAILURE] = getattr(executable, "raise_failure", None)
-    record.held += [ready, executable]
-    return record
-
-
 class GatedCompiled(Compiled):
     """A compiled program that is called through the gate, once that is open."""
 
@@ -250,43 +229,33 @@ class GatedCompiled(Compiled):
 
     def __new__(cls, *args, **kwargs):
         """Return one whose attributes are not there yet."""
-        self, ready = super().__new__(cls), Records()
-        object.__setattr__(self, "_ready", ready)
-        object.__setattr__(self, "_gate", ready.head)
-        ready.belong_to(self)
+        self = super().__new__(cls)
+        object.__setattr__(self, "_ready", Records(self))
+        object.__setattr__(self, "_gate", self._ready.head)
         return self
 
     def __call__(self, /, *args, **kwargs):
         """Run the program; see `Compiled`."""
         result = super().__call__(*args, **kwargs)
-        executable = self._executable()
-        if self._ready.chain:
-            put_in_order(tree_leaves((args, kwargs)))
-        if self._ready.wants(executable):
-            with self._ready.refusing(executable):
-                places = list(map(spot_of, tree_leaves((args, kwargs))))
-                entry = getattr(executable, "entry", None)
-                if is_plain(entry, self.placement) and self._is_gated(places):
-                    self._ready.add(self._record(executable, places))
+        leaves = tree_leaves((args, kwargs))
+        self._ready.offer(self._executable(), leaves, self._record, leaves)
         return result
 
-    def _is_gated(self, places):
+    def _record(self, executable, leaves):
+        entry, avals = getattr(executable, "entry", None), self.program.out_avals
+        if not avals or not is_plain(entry, self.placement):
+            return None
+        places = list(map(spot_of, leaves))
         away = {place.device for place in places if place} - {self.placement.device}
-        avals = self.program.out_avals
-        empty = any(aval.dtype == float0 for aval in avals)
-        return bool(avals) and not (away or empty)
-
-    def _record(self, executable, places):
+        if away or any(aval.dtype == float0 for aval in avals):
+            return None
         positional, named = self.in_tree.children()
-        record = record_table(
+        return record_table(
             open_gate(GatedCompiled), positional.children(),
             dict(zip(named.aux, named.children())), self.program.in_avals,
-            self.out_tree, self.program.out_avals, executable.entry, places,
+            self.out_tree, avals, entry, executable, places,
             self.placement, self._shared, self._pruned[1],
         )  # fmt: skip
-        record[FAILURE] = getattr(executable, "raise_failure", None)
-        record.held.append(executable)
-        return record
 
     def __reduce__(self):
         return type(self), tuple(getattr(self, name) for name in Stage.__annotations__)
@@ -296,21 +265,20 @@ def try_out(door):
     """Raise `UnknownLayout` unless a gate does for a trial what it should."""
     leaf, aval = tree_structure(0), ShapedArray((), np.int32)
     around = surroundings_table(lambda self, *args: args)
-    entry = SimpleNamespace(address=door.trial, arena_bytes=0, context=0)
-    entry.nanoseconds, entry.sources, entry.cuts = 0, (None,), None
+    entry, avals = Entry(door.trial, 0, 0, 0, (None,)), [aval]
     here = host_device().uncommitted  # the default may be a card
     function = GatedFunction(abs, Options())
     x = ArrayImpl(np.array(6, np.int32), aval, here)
-    counts = [word[id(obj) + REFS] for obj in (x, aval, x._buffer)]
+    counts = [word[id(obj) + At.refs] for obj in (x, aval, x._buffer)]
     function._gate[1] = around.address
-    places = [here], here
-    record = record_table(around, [leaf], {}, [aval], leaf, [aval], entry, *places)
+    ends = avals, leaf, avals, entry, None, [here], here
+    record = record_table(around, [leaf], {}, *ends)
     function._ready.add(record)
     found = [door.call(function, (x,), None) for _ in range(3 * KEPT)]
     require([int(y._buffer) for y in found] == [7] * 3 * KEPT, "results")
     require(door.call(function, (x, x), None) == (x, x), "calls in Python")
     del found, function, record
-    now = [word[id(obj) + REFS] for obj in (x, aval, x._buffer)]
+    now = [word[id(obj) + At.refs] for obj in (x, aval, x._buffer)]
     require(now == counts, "references")
 
 
@@ -370,7 +338,7 @@ def _proved():
     try:
         check_layout()
         for kind in gated_kinds:
-            require(place_of(kind, "_gate") == GATE, f"the gates of {kind.__name__}")
+            require(place_of(kind, "_gate") == At.gate, f"the gates of {kind.__name__}")
         arounds = {kind: surroundings_table(kind.__call__) for kind in gated_kinds}
         door = Door()
         try_out(door)
@@ -385,7 +353,7 @@ def _install(arounds, door):
     for records in _records.data.copy().values():
         records.head[1] = Records.arounds[records.kind]
     for kind in gated_kinds:
-        word[id(kind) + TP_CALL] = door.address
+        word[id(kind) + At.call] = door.address
 
 
 jit_kind.value, compiled_kind.value = GatedFunction, GatedCompiled

@@ -12,6 +12,7 @@ import ctypes
 import struct
 import sys
 import sysconfig
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -22,15 +23,14 @@ from minijax.arrays.settings import Config
 from minijax.calls.words import half, word
 from minijax.jitting.functions import JitFunction
 
-# Every object, and those with a length.
-REFS, TYPE, SIZE = 0, 8, 16
-# Containers, floats, types.
-TUPLE_ITEMS, LIST_ITEMS = getattr(tuple, "__basicsize__", 24), 24
-FLOAT_VALUE, TP_CALL = 16, 128
-SCALAR_VALUE = 16  # of NumPy's scalars, and of Python's complex numbers
-# NumPy's arrays.
-DATA, NDIM, DIMS, BASE, DESCR, FLAGS = 16, 24, 32, 48, 56, 64
-ORDERED, WRITEABLE = 0x101, 0x400
+At = SimpleNamespace(
+    refs=0, type=8, size=16,  # every object, and those with a length
+    tuple_items=getattr(tuple, "__basicsize__", 24), list_items=24,
+    float_value=16, call=128,  # how a type is called
+    scalar_value=16,  # of NumPy's scalars, and of Python's complex numbers
+    data=16, ndim=24, dims=32, base=48, descr=56, flags=64,  # NumPy's arrays
+)  # fmt: skip
+ORDERED, WRITEABLE = 0x101, 0x400  # flags of arrays
 
 
 class UnknownLayout(Exception):
@@ -53,12 +53,12 @@ def place_of(kind, slot):
     return size_of(kind.__base__) + 8 * sorted(kind.__slots__).index(slot)
 
 
-BUFFER, AVAL, PLACEMENT = [
+At.buffer, At.aval, At.placement = [
     place_of(ArrayImpl, name) for name in ArrayImpl.__slots__
 ]
-WEAK, CONFIG_VALUES = place_of(Record, "weak_type"), place_of(Config, "_values")
-WEAK_REFERENCES = getattr(ArrayImpl, "__weakrefoffset__", 0)
-GATE = size_of(JitFunction)  # the one slot of a class derived from it
+At.weak, At.config_values = place_of(Record, "weak_type"), place_of(Config, "_values")
+At.weak_references = getattr(ArrayImpl, "__weakrefoffset__", 0)
+At.gate = size_of(JitFunction)  # the one slot of a class derived from it
 
 
 def check_interpreter():
@@ -67,10 +67,10 @@ def check_interpreter():
     require(not sysconfig.get_config_var("Py_GIL_DISABLED"), "threads without a lock")
     require(struct.calcsize("P") == 8 and sys.byteorder == "little", "the machine")
     sample = object()
-    count = word[id(sample) + REFS]
+    count = word[id(sample) + At.refs]
     again = [sample] * 3
-    require(word[id(sample) + REFS] == count + 3 < 100, "counts of references")
-    require(word[id(again) + TYPE] == id(list), "types")
+    require(word[id(sample) + At.refs] == count + 3 < 100, "counts of references")
+    require(word[id(again) + At.type] == id(list), "types")
 
 
 def check_slots():
@@ -86,29 +86,29 @@ def check_containers():
     """Raise `UnknownLayout` unless tuples, lists, dictionaries, floats are as usual."""
     item, other = object(), object()
     pair, row, table = (item, other), [item, other], {"a": item, "b": other}
-    sizes = [word[id(x) + SIZE] for x in (pair, row, table, (), [], {})]
+    sizes = [word[id(x) + At.size] for x in (pair, row, table, (), [], {})]
     require(sizes == [2, 2, 2, 0, 0, 0], "lengths")
-    require(2 <= word[id(row) + LIST_ITEMS + 8] < 16, "lists")  # how many have room
-    for start in (id(pair) + TUPLE_ITEMS, word[id(row) + LIST_ITEMS]):
+    require(2 <= word[id(row) + At.list_items + 8] < 16, "lists")  # how many have room
+    for start in (id(pair) + At.tuple_items, word[id(row) + At.list_items]):
         items = [word[start], word[start + 8]]
         require(items == [id(item), id(other)], "items")
     bits = struct.unpack("q", struct.pack("d", 0.1))[0]
-    require(word[id(0.1) + FLOAT_VALUE] == bits, "floats")
+    require(word[id(0.1) + At.float_value] == bits, "floats")
 
 
 def check_scalars():
-    """Raise `UnknownLayout` unless NumPy's scalars have numbers at `SCALAR_VALUE`."""
+    """Raise `UnknownLayout` unless NumPy's scalars have numbers where `At` says."""
     for x in (*(dtype.type(1) for dtype in DTYPES), 0.1 + 0.2j):
         array = np.array(x)
-        found = ctypes.string_at(id(x) + SCALAR_VALUE, array.itemsize)
+        found = ctypes.string_at(id(x) + At.scalar_value, array.itemsize)
         require(found == array.tobytes(), f"scalars of {array.dtype}")
 
 
 def check_calls():
-    """Raise `UnknownLayout` unless a type notes at `TP_CALL` how it is called."""
+    """Raise `UnknownLayout` unless a type notes at `At.call` how it is called."""
     kinds = [type("Kind", (), {"__call__": f}) for f in (lambda self: 1, print)]
     plain = type("Kind", (), {})
-    found = [word[id(kind) + TP_CALL] for kind in (plain, *kinds)]
+    found = [word[id(kind) + At.call] for kind in (plain, *kinds)]
     require(found[0] == 0 != found[1] == found[2], "calls of objects")
 
 
@@ -117,15 +117,15 @@ def check_arrays():
     base, locked = np.zeros((3, 5), np.float32), np.ones(4)
     locked.flags.writeable = False
     for x in (base, base.T, base[1:, 2], np.array(2), np.zeros(7, bool), locked):
-        where, flags = id(x), half[id(x) + FLAGS]
-        gap = word[where + DIMS + 8] - word[where + DIMS]  # the strides come next
-        require(gap == 8 * x.ndim and half[where + NDIM] == x.ndim, "axes")
-        dims = [word[word[where + DIMS] + 8 * i] for i in range(x.ndim)]
-        require(word[where + DATA] == x.ctypes.data, "the data of arrays")
+        where, flags = id(x), half[id(x) + At.flags]
+        gap = word[where + At.dims + 8] - word[where + At.dims]  # the strides come next
+        require(gap == 8 * x.ndim and half[where + At.ndim] == x.ndim, "axes")
+        dims = [word[word[where + At.dims] + 8 * i] for i in range(x.ndim)]
+        require(word[where + At.data] == x.ctypes.data, "the data of arrays")
         require(tuple(dims) == x.shape, "shapes")
-        require(word[where + DESCR] == id(x.dtype), "the dtypes of arrays")
+        require(word[where + At.descr] == id(x.dtype), "the dtypes of arrays")
         owner = 0 if x.base is None else id(x.base)
-        require(word[where + BASE] == owner, "the owners of memory")
+        require(word[where + At.base] == owner, "the owners of memory")
         shown = [flags & bit != 0 for bit in (1, 0x100, WRITEABLE)]
         known = [x.flags.c_contiguous, x.flags.aligned, x.flags.writeable]
         require(shown == known, "the flags of arrays")

@@ -3,8 +3,9 @@
 """A small language for machine code: functions of 64-bit words, written as Python.
 
 A function in it may use names, integers, arithmetic, comparisons, ``if``, ``while``,
-``return``, memory (``word[address]``, ``half[address]``), and calls. It runs as Python,
-byte by byte the same, and `llvm_text` makes machine code of it.
+``return``, memory (``word[address]``, ``half[address]``), places in tables
+(``Record.around``), and calls. It runs as Python, byte by byte the same, and
+`llvm_text` makes machine code of it.
 """
 
 import ast
@@ -40,6 +41,11 @@ def call(address, *args):
     return ctypes.PYFUNCTYPE(*words)(address)(*args)
 
 
+def address_of_function(function):
+    """Return the address of a function of C, given as `ctypes` has it."""
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
 def room(count):
     """Return the address of some words that last until the function returns."""
     words = (ctypes.c_int64 * count)()
@@ -64,7 +70,6 @@ COMPARISONS = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt",
     ast.GtE: "sge",
 }  # fmt: skip
-MEMORIES = {"word": word, "half": half, "byte": byte}
 # Functions that are instructions in machine code, with the operands x, y and z.
 BUILT_IN = {
     "room": "place = alloca i64, i64 {x}; ptrtoint i64* {place} to i64",
@@ -113,11 +118,15 @@ class Writer:
     Args:
       function: a function of Python that keeps to the language.
       linkage: "internal ", or "" if it can be called from outside.
+
+    Attributes:
+      called: list of the functions that it calls.
     """
 
     def __init__(self, function, linkage=""):
         self.tree, self.linkage = tree_of(function), linkage
-        self.integers, self.f = function.__globals__, LLVMFunction()
+        self.names, self.called = function.__globals__, []
+        self.f = LLVMFunction()
         self.parameters = [arg.arg for arg in self.tree.args.args]
         stored = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name)]
         self.variables = {n.id for n in stored if isinstance(n.ctx, ast.Store)}
@@ -217,7 +226,10 @@ class Writer:
             return self.f.emit(f"load i64, i64* %{node.id}")
         if node.id in self.parameters:
             return f"%in.{node.id}"
-        return str(self.integers[node.id])
+        return str(self.names[node.id])
+
+    def value_of_Attribute(self, node):
+        return str(getattr(self.names[node.value.id], node.attr))
 
     def value_of_BinOp(self, node):
         left, right = self.value(node.left), self.value(node.right)
@@ -238,16 +250,18 @@ class Writer:
         args, name = [self.value(arg) for arg in node.args], node.func.id
         if name in BUILT_IN:
             return self.f.instructions(BUILT_IN[name], args)
-        callee = f"@{name}"
         if name == "call":
             kinds = ", ".join(["i64"] * (len(args) - 1))
             callee = self.f.emit(f"inttoptr i64 {args.pop(0)} to i64 ({kinds})*")
+        else:
+            self.called.append(self.names[name])
+            callee = f"@{name}"
         words = ", ".join(f"i64 {arg}" for arg in args)
         return self.f.emit(f"call i64 {callee}({words})")
 
     def pointer(self, node):
         """Return a typed pointer to the memory that is meant, and its bits."""
-        bits = MEMORIES[node.value.id].bits
+        bits = self.names[node.value.id].bits
         address = self.value(node.slice)
         return self.f.emit(f"inttoptr i64 {address} to i{bits}*"), bits
 
@@ -261,14 +275,18 @@ class Writer:
         return self.f.line(f"store i{bits} {value}, i{bits}* {pointer}")
 
 
-def llvm_text(*functions, outside=()):
-    """Return the text of an LLVM module with some functions, which may call each other.
+def llvm_text(*functions):
+    """Return the text of an LLVM module with some functions, and all that they call.
 
-    The last one can be called from outside, and those whose names are in `outside`.
+    What is not among the given ones cannot be called from outside, and is inlined.
     """
-    shown = {*outside, functions[-1].__name__}
-    inner = ["" if each.__name__ in shown else "internal " for each in functions]
-    return "\n".join([Writer(*pair).text() for pair in zip(functions, inner)])
+    texts, wanted = {}, [*functions]
+    for function in wanted:  # it grows
+        if function not in texts:
+            writer = Writer(function, "" if function in functions else "internal ")
+            texts[function] = writer.text()
+            wanted += writer.called
+    return "\n".join(texts.values())
 
 
 class WordsLibrary(Library):

@@ -24,7 +24,7 @@ from minijax.jitting.shardings import with_wishes_inside
 
 # From names to functions of a `ClosedJaxpr` and its name that make an executable: a
 # callable from arrays to a list of arrays, with `text` and its results' `placement`.
-backends = {}
+backends: dict = {}
 
 
 class Interpreter:
@@ -63,7 +63,7 @@ processor: Latest = Latest(lambda: None)
 
 # From names to functions of a `ClosedJaxpr`, its name, and the flags of donated inputs
 # that return a text: what the program looks like on the way to an executable.
-dialects = {}
+dialects: dict = {}
 
 
 def _typed(x, aval, placement):

@@ -8,18 +8,17 @@ Neural Networks on GPUs* (2016), for the gradients of a recurrent network.
 
 from minijax import lax
 from minijax.arrays.dtypes import is_inexact
+from minijax.batching.rules import primitives
 from minijax.forgetting.programs import has_effects
 from minijax.jaxprs.jaxpr import Literal
+from minijax.jitting.costs import nbytes
 from minijax.numpy.scalar_types import finfo
 
 # What is linear in all of its operands together, and what is so in one at a time.
-ADDITIVE = frozenset(
-    getattr(lax, f"{name}_p")
-    for name in (
-        "neg add sub add_any reduce_sum cumsum broadcast_in_dim reshape squeeze "
-        "transpose rev copy slice pad concatenate real imag complex conj"
-    ).split()
-)
+ADDITIVE = frozenset(primitives("""
+    neg add sub add_any reduce_sum cumsum broadcast_in_dim reshape squeeze transpose
+    rev copy slice pad concatenate real imag complex conj
+"""))
 BILINEAR = frozenset({lax.mul_p, lax.dot_general_p})
 
 
@@ -79,11 +78,6 @@ class Step:
         return eqn.primitive is lax.dot_general_p and len(self.moving(eqn)) == 2
 
 
-def num_bytes(atom):
-    """Return the size of a variable's value."""
-    return atom.aval.size * atom.aval.dtype.itemsize
-
-
 def delayed_eqns(step, stacked):
     """Find the sums that are cheaper to work out after the loop.
 
@@ -102,14 +96,14 @@ def delayed_eqns(step, stacked):
     for eqn in step.jaxpr.eqns:
         operands = step.moving_operands(eqn)
         if step.is_product(eqn):
-            price = sum(num_bytes(x) for x in operands if x not in stacked)
+            price = sum(nbytes(x.aval) for x in operands if x not in stacked)
         elif operands and commutes_with_sums(eqn, step.moving(eqn)):
-            price = sum(prices.get(x, num_bytes(x)) for x in operands)
+            price = sum(prices.get(x, nbytes(x.aval)) for x in operands)
         else:
             continue
         [out] = eqn.outvars
         terms = operands if eqn.primitive is lax.add_any_p else [out]
-        kept[out] = sum(kept.get(x, num_bytes(x)) for x in terms)
+        kept[out] = sum(kept.get(x, nbytes(x.aval)) for x in terms)
         if price < prices.setdefault(out, kept[out]):
             prices[out], delayed[out] = price, eqn
     return delayed

@@ -13,12 +13,14 @@ import numpy as np
 from minijax import lax
 from minijax.branches.rewiring import zeros
 from minijax.diagnostics.user_lines import readers
-from minijax.forgetting.programs import dce_jaxpr, stage, with_consts
+from minijax.forgetting.programs import dce_jaxpr, with_consts
 from minijax.forgetting.remembering import remembered
-from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var, eval_jaxpr, jaxpr_as_fun
+from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var, eval_jaxpr
 from minijax.jitting.primitive import jit_p
 from minijax.lax.conversion import astype
 from minijax.loop_sums.body_sums import BILINEAR, Step, work_after_all
+from minijax.passes.inlining import inline_call
+from minijax.passes.sweeping import sweeping
 from minijax.scans.primitive import bind_scan
 from minijax.scans.steps import groups
 from minijax.scans.transposition import loop_with_sums
@@ -205,18 +207,7 @@ def with_type_of(atom, x):
     return astype(x, atom.aval.dtype, atom.aval.weak_type)
 
 
-def without_calls(closed):
-    """Return a program with the equations of other programs in place of their calls."""
-    while any(eqn.primitive is jit_p for eqn in closed.eqns):
-        eqns = [
-            eqn.replace(params=eqn.params | {"inline": True})
-            if eqn.primitive is jit_p
-            else eqn
-            for eqn in closed.eqns
-        ]
-        opened = closed.replace(jaxpr=closed.jaxpr.replace(eqns=eqns))
-        closed = stage(jaxpr_as_fun(opened), closed.in_avals)
-    return closed
+without_calls = sweeping(({jit_p}, inline_call))
 
 
 @remembered

@@ -154,10 +154,6 @@ class Cuts(NamedTuple):
     owner: object
 
 
-def _has_bytes(buffer):
-    return buffer.dtype.itemsize > 0
-
-
 class Executable:
     """What can be asked of a program that is one function of machine code.
 
@@ -225,10 +221,12 @@ contexts = Latest(context_of)
 def callable_elsewhere(program):
     """Return what a caller needs to know that is no Python, or None."""
     ends = [*program.lowered.inputs, *program.lowered.outputs]
-    if program.host.steps or program.asked or not all(map(_has_bytes, ends)):
+    without_bytes = any(buffer.dtype.itemsize == 0 for buffer in ends)
+    if program.host.steps or program.asked or without_bytes:
         return None
     context, time = ctypes.addressof(program.context), nanoseconds_of(program.lowered)
-    sources = tuple(map(_source, map(program.plan.places.get, program.lowered.outputs)))
+    places = [program.plan.places[buffer] for buffer in program.lowered.outputs]
+    sources = tuple([x.number if x.kind == "input" else None for x in places])
     return Entry(program.address, program.plan.arena, context, time, sources)
 
 
@@ -238,7 +236,3 @@ def nanoseconds_of(program):
     work = costs[FLOPS] + 10 * costs[TRANSCENDENTALS]
     late = any(getattr(step, "open_ended", False) for step in program.walk())
     return int(costs[BYTES] / 10 + work / 4 + A_LONG_TIME * late)
-
-
-def _source(place):
-    return place.number if place.kind == "input" else None

@@ -3,7 +3,6 @@
 """Kernel rules of loops: steps with programs in them."""
 
 from functools import partial
-from typing import NamedTuple
 
 from minijax.arrays.avals import ShapedArray
 from minijax.kernels.program_steps import LoweredProgram, fills_a_buffer, kernel_rules
@@ -65,56 +64,25 @@ def row_of(lowering, array, aval):
     return row, whole.source
 
 
-class ScanViews(NamedTuple):
-    """The arrays of a scan, as views.
-
-    Attributes:
-      consts: what each turn reads as it is.
-      starts: the states before the first turn.
-      states: the states in a turn.
-      rows: the rows in a turn, one for each of the xs.
-      moving: from the rows that are other ones in each turn to the buffers of their xs.
-    """
-
-    consts: list
-    starts: list
-    states: list
-    rows: list
-    moving: dict
-
-
-def views_of_scan(lowering, eqn, operands):
-    """Return the `ScanViews` of an equation; its carry has been copied."""
-    consts, carry, xs = by_use(operands, **eqn.params)
-    _, state_avals, row_avals = by_use(eqn.params["jaxpr"].in_avals, **eqn.params)
+def lower_scan(lowering, eqn, *operands):
+    """Lower a loop with a known number of turns."""
+    params, program = eqn.params, eqn.params["jaxpr"]
+    sizes = params["num_consts"], params["num_carry"]
+    consts, carry, xs = groups(operands, *sizes)
+    _, state_avals, row_avals = groups(program.in_avals, *sizes)
     starts, states = carried(lowering, carry, state_avals)
     pairs = list(map(partial(row_of, lowering), xs, row_avals))
     moving = {row: buffer for row, buffer in pairs if buffer is not None}
-    return ScanViews(consts, starts, states, [row for row, _ in pairs], moving)
-
-
-def by_use(values, num_consts, num_carry, **params):
-    """Return values, one for each operand of a scan: of consts, of carry and of xs."""
-    return groups(values, num_consts, num_carry)
-
-
-def lower_scan(lowering, eqn, *operands):
-    """Lower a loop with a known number of turns."""
-    views, params = views_of_scan(lowering, eqn, operands), eqn.params
-    body = body_of_scan(lowering, params["jaxpr"], views)
+    inside = [*consts, *states, *[row for row, _ in pairs]]
+    body = nested(
+        lowering, [*states, *moving], program.out_avals,
+        lambda: lowering.program(program, inside),
+    )  # fmt: skip
     outs = new_buffers(lowering, [var.aval for var in eqn.outvars])
-    starts, xs = sources(views.starts), [*views.moving.values()]
     results, ys = groups(sources(outs), len(starts))
-    turns = params["length"], params["reverse"]
-    lowering.steps.append(Repeat(*turns, body, starts, results, xs, ys))
+    ends = sources(starts), results, [*moving.values()], ys
+    lowering.steps.append(Repeat(params["length"], params["reverse"], body, *ends))
     return outs
-
-
-def body_of_scan(lowering, program, views):
-    """Return the steps of one turn, whose inputs are the states and moving rows."""
-    operands = [*views.consts, *views.states, *views.rows]
-    inputs, avals = [*views.states, *views.moving], program.out_avals
-    return nested(lowering, inputs, avals, lambda: lowering.program(program, operands))
 
 
 kernel_rules[scan_p] = lower_scan

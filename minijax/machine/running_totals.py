@@ -8,60 +8,41 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.numerics import longer, wide
-from minijax.kernels.building import KernelBuilder, NoKernel
+from minijax.kernels.building import NoKernel
 from minijax.kernels.program_steps import kernel_rules
-from minijax.kernels.views import everywhere, permuted
-from minijax.machine.nested import Repeat
-from minijax.machine.nested_rules import (
-    carried,
-    in_its_buffer,
-    nested,
-    new_buffers,
-    sources,
-)
-from minijax.scans.primitive import row_aval
+from minijax.scans.loops import scan
 
 
 def lower_running_total(lowering, eqn, operand):
-    """Lower `cumlogsumexp`: a loop along an axis, which becomes the first one."""
-    aval, axis = eqn.outvars[0].aval, eqn.params["axis"]
+    """Lower `cumlogsumexp` as the program of a loop."""
+    aval = eqn.outvars[0].aval
     if wide(aval.dtype) != aval.dtype or aval.dtype.kind == "c" or not aval.size:
         raise NoKernel("totals of another dtype")
-    order = [axis, *(k for k in range(aval.ndim) if k != axis)]
-    moved = aval.update(shape=tuple([aval.shape[k] for k in order]))
-    x = in_its_buffer(lowering, permuted(operand, order), moved)
-    out, row = lowering.allocate(moved), row_aval(moved)
-    total = row.update(dtype=longer(row.dtype))
-    zero = everywhere(total.dtype.type(-np.inf), row.shape)
-    starts, states = carried(lowering, [zero], [total])
-    handed, result = new_buffers(lowering, [row, total])
-    add = partial(_next_total, lowering, states[0], handed, total, row)
-    body = nested(lowering, [*states, handed], [total, row], add)
-    ends = map(sources, (starts, [result], [x], [out]))
-    count, reverse = moved.shape[0], eqn.params["reverse"]
-    lowering.steps.append(Repeat(count, reverse, body, *ends))
-    return [permuted(out, [order.index(k) for k in range(aval.ndim)])]
+    return lowering.function(partial(running_total, **eqn.params), [operand])
 
 
-def _next_total(lowering, total, x, long, aval):
-    k = KernelBuilder("log_add_exp", aval.shape)
-    following = lowering.launch(k, log_add_exp(k, k.load(total), k.load(x)), long)
-    k = KernelBuilder("convert", aval.shape)
-    row = lowering.launch(k, k.convert(k.load(following), aval.dtype), aval)
-    return [following, row]
+def running_total(x, axis, reverse):
+    """Return the list of the running total: rows along an axis, one in each turn."""
+    order = [axis, *(k for k in range(x.ndim) if k != axis)]
+    rows = lax.transpose(x, order)
+    start = lax.full(rows.shape[1:], -np.inf, longer(x.dtype))
+    _, totals = scan(next_total, start, rows, reverse=reverse)
+    return [lax.transpose(totals, [order.index(k) for k in range(x.ndim)])]
 
 
-def log_add_exp(k, total, x):
-    """Write log(exp(total) + exp(x)); the difference of two infinities is 0 here.
+def next_total(total, x):
+    """Return log(exp(total) + exp(x)), in the bits of either.
 
-    What `x` adds to the total is computed in as many bits as `x` has.
+    What `x` adds to the total is computed in as many bits as `x` has; the difference of
+    two infinities is 0 here.
     """
-    short, long = x.dtype, total.dtype
-    x = k.convert(x, long)
-    larger, smaller = k.max(total, x), k.min(total, x)
-    gap = k.select(k.eq(total, x), 0, k.sub(smaller, larger))
-    more = k.log1p(k.exp(k.convert(gap, short)))
-    return k.add(larger, k.convert(more, long))
+    long = lax.convert_element_type(x, total.dtype)
+    larger, smaller = lax.max(total, long), lax.min(total, long)
+    gap = lax.sub(smaller, larger)
+    gap = lax.select(lax.eq(total, long), lax.full_like(gap, 0), gap)
+    more = lax.log1p(lax.exp(lax.convert_element_type(gap, x.dtype)))
+    total = lax.add(larger, lax.convert_element_type(more, total.dtype))
+    return total, lax.convert_element_type(total, x.dtype)
 
 
 kernel_rules[lax.cumlogsumexp_p] = lower_running_total

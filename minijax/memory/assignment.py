@@ -102,30 +102,3 @@ def memory_stats(plan, code=b""):
         alias_size_in_bytes=sum(map(nbytes, shared)),
         temp_size_in_bytes=plan.arena,
     )
-
-
-def bands(plan):
-    """Return a plan as boxes in bands, for a picture.
-
-    Bands are triples of a label, a size and a list of boxes (label, start, end, offset,
-    size). What is written over an operand begins in the middle of a step, where the
-    operand ends.
-    """
-    lives, parts = lifetimes(plan.program), {}
-    pairs = [pair for pairs in plan.in_place.values() for pair in pairs]
-    left, came = {old for old, _ in pairs}, {new for _, new in pairs}
-    for buffer, place in plan.places.items():
-        start = lives[buffer].start + 0.5 * (buffer in came)
-        end = lives[buffer].end + 1 - 0.5 * (buffer in left)
-        where = place._replace(number=0) if place.kind == "arena" else place
-        box = buffer.name, start, end, place.number - where.number, nbytes(buffer)
-        parts.setdefault(where, []).append(box)
-    return [(_label(at), _extent(boxes), boxes) for at, boxes in parts.items()]
-
-
-def _label(place):
-    return place.kind if place.kind == "arena" else str(place)
-
-
-def _extent(boxes):
-    return max(offset + size for *_, offset, size in boxes)

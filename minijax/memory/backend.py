@@ -157,10 +157,8 @@ def shaped(array, aval):
     return array if same else np.ndarray(aval.shape, aval.dtype, array)
 
 
-PlannedProgram.dialects = {
-    "kernels": lambda program: str(program.lowered),
+PlannedProgram.dialects = LLVMProgram.dialects | {
     "llvm": lambda program: program.text,
-    "assembly": lambda program: program.library.assembly,
 }
 backends["planned"] = PlannedProgram
 dialects["memory"] = lambda closed, _, donated: str(

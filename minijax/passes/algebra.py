@@ -6,9 +6,10 @@ import math
 
 from minijax import lax
 from minijax.arrays.dtypes import kind_of
-from minijax.passes.constant_folding import number_in, number_of
+from minijax.batching.rules import primitives
+from minijax.passes.constant_folding import number_of
 from minijax.passes.identities import IDENTITIES, built
-from minijax.passes.sweeping import literal, put, stretched_to
+from minijax.passes.sweeping import literal, number_in, put, scalar_in, stretched_to
 
 
 def simpler_power(sweep, eqn):
@@ -85,13 +86,10 @@ def join_numbers(sweep, eqn):
     return put(sweep, eqn.primitive, first[0], number)
 
 
-STRETCHING = frozenset(
-    getattr(lax, f"{name}_p")
-    for name in (
-        "add add_any sub mul div rem max min nextafter eq ne lt le gt ge atan2 complex "
-        "and or xor shift_left shift_right_logical shift_right_arithmetic pow"
-    ).split()
-)
+STRETCHING = frozenset(primitives("""
+    add add_any sub mul div rem max min nextafter eq ne lt le gt ge atan2 complex and
+    or xor shift_left shift_right_logical shift_right_arithmetic pow
+"""))
 
 
 def let_stretch(sweep, eqn):
@@ -103,16 +101,6 @@ def let_stretch(sweep, eqn):
     if eqn.outvars[0].aval.shape not in (a.aval.shape, b.aval.shape):
         return None
     return put(sweep, eqn.primitive, a, b, **eqn.params)
-
-
-def scalar_in(sweep, atom):
-    """Return the scalar of which an atom is a broadcast, or else the atom."""
-    eqn = sweep.definitions.get(atom)
-    if eqn is None or eqn.primitive is not lax.broadcast_in_dim_p:
-        return atom
-    [x] = eqn.invars
-    return atom if x.aval.shape else x
-
 
 ALGEBRA = [
     ({lax.integer_pow_p}, simpler_power),

@@ -7,8 +7,9 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import ArrayImpl, computations, shape_rules
 from minijax.arrays.placement import default_placement, host_device
+from minijax.batching.rules import ELEMENTWISE, primitives
 from minijax.jaxprs.jaxpr import JaxprEqn, Literal, Var
-from minijax.passes.sweeping import constant, literal, stretched_to
+from minijax.passes.sweeping import constant, literal, number_in, stretched_to
 
 # Larger arrays are left alone.
 LIMIT = 4096
@@ -56,39 +57,18 @@ def computed(eqn, operands):
     return [np.asarray(x, var.aval.dtype) for x, var in zip(results, eqn.outvars)]
 
 
-ELEMENTWISE = frozenset(
-    getattr(lax, f"{name}_p")
-    for name in (
-        "add add_any sub mul div rem neg abs sign square max min floor ceil round "
-        "is_finite nextafter eq ne lt le gt ge exp exp2 expm1 log log1p sqrt rsqrt "
-        "cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
-        "logistic erf erfc erf_inv lgamma digamma real imag conj complex not and or "
-        "xor shift_left shift_right_logical shift_right_arithmetic population_count "
-        "clz integer_pow pow select_n clamp convert_element_type reduce_precision"
-    ).split()
-)
-
-
-def number_in(sweep, atom):
-    """Return the literal that all elements of an atom are, or None."""
-    if isinstance(atom, Literal):
-        return atom
-    eqn = sweep.definitions.get(atom)
-    if eqn is None or eqn.primitive is not lax.broadcast_in_dim_p:
-        return None
-    [x] = eqn.invars
-    return x if isinstance(x, Literal) else None
+# What keeps shapes, element by element.
+UNIFORM = {*primitives(ELEMENTWISE), lax.select_n_p, lax.clamp_p}
+UNIFORM.remove(lax.bitcast_convert_type_p)
 
 
 def fold_uniform(sweep, eqn):
     """Return the results of an equation whose operands are one number each."""
-    if eqn.primitive not in ELEMENTWISE:
+    if eqn.primitive not in UNIFORM:
         return None
-    numbers = []
-    for x in eqn.invars:
-        numbers.append(number_in(sweep, x))
-        if numbers[-1] is None:
-            return None
+    numbers = [number_in(sweep, x) for x in eqn.invars]
+    if None in numbers:
+        return None
     [var] = eqn.outvars
     [x] = computed(eqn, [known_value(sweep, number) for number in numbers])
     number = literal(x, var.aval.update(shape=()))

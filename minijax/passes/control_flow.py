@@ -9,10 +9,9 @@ from minijax.passes.common_subexpressions import key_of
 from minijax.passes.inlining import inline
 from minijax.passes.loop_invariants import (
     loop_again,
-    scan_again,
-    scan_groups,
+    loop_parts,
+    loop_programs,
     variables_read,
-    while_parts,
     with_places,
 )
 from minijax.passes.sweeping import literal, put, stretched_to
@@ -101,7 +100,7 @@ def few_steps(sweep, eqn):
     step, length = eqn.params["jaxpr"], eqn.params["length"]
     if length > 1:
         return None
-    consts, carry, xs = scan_groups(eqn, eqn.invars)
+    consts, carry, xs = loop_parts(eqn, eqn.invars)
     ys = eqn.outvars[len(carry) :]
     if length == 0:
         zeros = [literal(0, y.aval.update(shape=())) for y in ys]
@@ -119,23 +118,27 @@ def repeated(sweep, atom, length):
     return put(sweep, lax.broadcast_in_dim_p, atom, **params)[0]
 
 
-def narrow_scan(sweep, eqn):
-    """A rule for a scan: without constants, and rows, that need not be handed over."""
-    first_carry = eqn.params["num_consts"]
-    rows = range(first_carry + eqn.params["num_carry"], len(eqn.invars))
-    step = [eqn.params["jaxpr"]]
-    [step], kept = narrowed(step, eqn.invars, range(first_carry), rows)
-    if all(kept):
-        return None
-    parts = zip(scan_groups(eqn, kept), scan_groups(eqn, eqn.invars))
-    operands = [only(*part) for part in parts]
-    return scan_again(sweep, eqn, step, operands, eqn.outvars)
+def narrow_loop(sweep, eqn):
+    """A rule for loops: without constants, and rows, that need not be handed over."""
+    parts, programs = loop_parts(eqn, eqn.invars), loop_programs(eqn)
+    count, less, operands = len(programs), [], []
+    carry, *xs = parts[count:]
+    for program, consts in zip(programs, parts):
+        given = sum([consts, carry, *xs], [])
+        ends = len(consts), len(consts) + len(carry)
+        places = range(ends[0]), range(ends[1], len(given))
+        [program], kept = narrowed([program], given, *places)
+        less.append(program)
+        operands.append(only(kept[: ends[0]], consts))
+    operands += [carry, *[only(kept[ends[1] :], rows) for rows in xs]]
+    same = [*map(len, operands)] == [*map(len, parts)]
+    return None if same else loop_again(sweep, eqn, less, operands, eqn.outvars)
 
 
 def carry_less(sweep, eqn):
     """A rule for a scan: no carry that does not change, or not after the first step."""
     step = eqn.params["jaxpr"]
-    consts, before, _ = scan_groups(eqn, step.invars)
+    consts, before, _ = loop_parts(eqn, step.invars)
     after, ys = groups(step.outvars, len(before))
     read, fixed = variables_read(step), {*consts}
     known = dict(zip(step.invars, eqn.invars))
@@ -145,13 +148,13 @@ def carry_less(sweep, eqn):
     ]
     if all(changes):
         return None
-    operands = _with_more_consts(scan_groups(eqn, eqn.invars), changes)
-    invars = sum(_with_more_consts(scan_groups(eqn, step.invars), changes), [])
+    operands = _with_more_consts(loop_parts(eqn, eqn.invars), changes)
+    invars = sum(_with_more_consts(loop_parts(eqn, step.invars), changes), [])
     kept = changes + [True] * len(ys)
     gone, left = partition(kept, step.outvars)
     less = sweep.inside.settled(with_places(step, invars, left))
     outvars = only(kept, eqn.outvars)
-    results = scan_again(sweep, eqn, less, operands, outvars)
+    results = loop_again(sweep, eqn, [less], operands, outvars)
     return merge(kept, [known.get(x, x) for x in gone], results)
 
 
@@ -165,7 +168,7 @@ def stack_less(sweep, eqn):
     """A rule for a scan: no stacks of rows that are there already, or all the same."""
     step, length = eqn.params["jaxpr"], eqn.params["length"]
     outside = dict(zip(step.invars, eqn.invars))
-    consts, carry, rows = scan_groups(eqn, step.invars)
+    consts, carry, rows = loop_parts(eqn, step.invars)
     carried, ys = groups(step.outvars, len(carry))
     known, first = {*rows, *consts}, {}
     kept = [
@@ -178,8 +181,8 @@ def stack_less(sweep, eqn):
     outs, stacks = groups(eqn.outvars, len(carry))
     less = with_places(step, step.invars, [*carried, *kept_ys])
     outvars = [*outs, *only(kept, stacks)]
-    operands = scan_groups(eqn, eqn.invars)
-    results = scan_again(sweep, eqn, sweep.inside.settled(less), operands, outvars)
+    less, operands = sweep.inside.settled(less), loop_parts(eqn, eqn.invars)
+    results = loop_again(sweep, eqn, [less], operands, outvars)
     outs, stacks = groups(results, len(carry))
     made = dict(zip(kept_ys, stacks)) | {row: outside[row] for row in rows}
     return outs + [
@@ -191,28 +194,13 @@ def no_rounds(sweep, eqn):
     """A rule for while: the initial carry, if the condition never holds."""
     [going] = eqn.params["cond_jaxpr"].outvars
     stops = isinstance(going, Literal) and not going.val
-    return while_parts(eqn, eqn.invars)[2] if stops else None
-
-
-def narrow_loop(sweep, eqn):
-    """A rule for while: without constants that need not be handed over."""
-    *consts, carry = while_parts(eqn, eqn.invars)
-    programs, operands = [], []
-    for name, some in zip(("cond_jaxpr", "body_jaxpr"), consts):
-        given, places = [*some, *carry], range(len(some))
-        [program], kept = narrowed([eqn.params[name]], given, places)
-        programs.append(program)
-        operands.append(only(kept[: len(some)], some))
-    if operands == consts:
-        return None
-    test, body = programs
-    return loop_again(sweep, eqn, test, body, [*operands, carry], eqn.outvars)
+    return loop_parts(eqn, eqn.invars)[2] if stops else None
 
 
 def carry_less_round(sweep, eqn):
     """A rule for while: what each round hands on as it is, is a constant."""
-    test, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
-    first, second, carry = while_parts(eqn, eqn.invars)
+    test, body = loop_programs(eqn)
+    first, second, carry = loop_parts(eqn, eqn.invars)
     inside = body.invars[len(second) :]
     changes = [a is not b for a, b in zip(inside, body.outvars)]
     if all(changes):
@@ -221,12 +209,10 @@ def carry_less_round(sweep, eqn):
     outvars = only(changes, body.outvars)
     body = with_places(body, _fixed_first(body, len(second), changes), outvars)
     test = with_places(test, _fixed_first(test, len(first), changes))
-    body, test = map(sweep.inside.settled, (body, test))
-    operands = [*fixed, *first], [*fixed, *second], moving
+    programs = list(map(sweep.inside.settled, (test, body)))
+    operands = [[*fixed, *first], [*fixed, *second], moving]
     outvars = only(changes, eqn.outvars)
-    if not outvars and not acts(eqn):
-        return carry
-    results = loop_again(sweep, eqn, test, body, operands, outvars)
+    results = loop_again(sweep, eqn, programs, operands, outvars)
     return merge(changes, fixed, results)
 
 

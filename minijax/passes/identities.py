@@ -15,9 +15,8 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.dtypes import DTYPES, kind_of
-from minijax.jaxprs.jaxpr import Literal
 from minijax.passes.common_subexpressions import COMMUTATIVE, key_of
-from minijax.passes.sweeping import literal, put, stretched_to
+from minijax.passes.sweeping import literal, number_in, put, stretched_to
 
 
 class Identity(NamedTuple):
@@ -243,14 +242,10 @@ _texts = texts_of_numbers()
 
 def seen_at(sweep, atom):
     """Return what an atom is, for the index: primitives, or texts of numbers."""
-    if type(atom) is Literal:
-        return _texts.get(key_of(atom), ())
-    eqn = sweep.definitions.get(atom)
-    if eqn is None:
-        return ()
-    if eqn.primitive is lax.broadcast_in_dim_p and type(eqn.invars[0]) is Literal:
-        return seen_at(sweep, eqn.invars[0])
-    return (eqn.primitive,)
+    number, eqn = number_in(sweep, atom), sweep.definitions.get(atom)
+    if number is not None:
+        return _texts.get(key_of(number), ())
+    return () if eqn is None else (eqn.primitive,)
 
 
 def candidates(index, sweep, eqn):

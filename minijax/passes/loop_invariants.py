@@ -3,7 +3,7 @@
 """Loop-invariant code motion: what is the same in every step is computed once."""
 
 from minijax import lax
-from minijax.branches.while_loops import parts_of_while, while_p
+from minijax.branches.while_loops import while_p
 from minijax.callbacks.primitives import pure_callback_p
 from minijax.forgetting.programs import acts
 from minijax.jaxprs.jaxpr import ClosedJaxpr, Jaxpr, Literal
@@ -13,6 +13,7 @@ from minijax.llvm.targets import TARGETS
 from minijax.passes.dead_code import without_dead_code
 from minijax.passes.inlining import inline
 from minijax.passes.sweeping import put
+from minijax.scans.primitive import scan_p
 from minijax.scans.steps import groups
 
 
@@ -132,61 +133,54 @@ def moved_before(sweep, closed, operands, in_vain=False):
     return sweep.inside.settled(without_dead_code(step) or step), results
 
 
-def scan_groups(eqn, values):
-    """Return what belongs to constants, to the carry, and to rows, of some values."""
-    return groups(values, eqn.params["num_consts"], eqn.params["num_carry"])
+# Of a loop, the parameters with the sizes of two groups, and those with programs.
+LOOPS = {
+    scan_p: (("num_consts", "num_carry"), ("jaxpr",)),
+    while_p: (("cond_nconsts", "body_nconsts"), ("cond_jaxpr", "body_jaxpr")),
+}
 
 
-def scan_again(sweep, eqn, step, operands, outvars):
-    """Add a scan in the place of another; return the list of its results."""
-    sizes = {"num_consts": len(operands[0]), "num_carry": len(operands[1])}
-    params = eqn.params | sizes | {"jaxpr": step}
-    new = eqn.replace(invars=sum(operands, []), outvars=outvars, params=params)
-    return sweep.add(new) if outvars or acts(new) else []
+def loop_programs(eqn):
+    """Return the list of the programs of a loop."""
+    return [eqn.params[name] for name in LOOPS[eqn.primitive][1]]
 
 
-def move_before_scan(sweep, eqn):
-    """A rule for a scan: what is the same in each step is computed before the first."""
-    consts, carry, xs = scan_groups(eqn, eqn.invars)
-    step, more = moved_before(sweep, eqn.params["jaxpr"], consts)
-    if not more:
-        return None
-    return scan_again(sweep, eqn, step, [[*more, *consts], carry, xs], eqn.outvars)
+def loop_parts(eqn, values):
+    """Return values, one for each operand of a loop, by their use: three lists.
+
+    Of a scan they are for constants, carry and rows; of a while for the condition's
+    constants, the body's, and the carry.
+    """
+    return groups(values, *[eqn.params[size] for size in LOOPS[eqn.primitive][0]])
 
 
-def while_parts(eqn, values):
-    """Return what belongs to the condition's constants, the body's, and the carry."""
-    counts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-    return [[*part] for part in parts_of_while(values, *counts)]
-
-
-def loop_again(sweep, eqn, test, body, operands, outvars):
+def loop_again(sweep, eqn, programs, operands, outvars):
     """Add a loop in the place of another; return the list of its results.
 
     Args:
       sweep, eqn: the `Sweep`, and the equation.
-      test, body: the programs.
-      operands: three lists, the constants of the two and the initial carry.
+      programs: as `loop_programs` has returned them.
+      operands: three lists, as of `loop_parts`.
       outvars: list of variables for the results.
     """
-    sizes = {"cond_nconsts": len(operands[0]), "body_nconsts": len(operands[1])}
-    params = eqn.params | sizes | {"cond_jaxpr": test, "body_jaxpr": body}
+    sizes, names = LOOPS[eqn.primitive]
+    params = eqn.params | dict(zip(sizes, map(len, operands)))
+    params |= dict(zip(names, programs))
     new = eqn.replace(invars=sum(operands, []), outvars=outvars, params=params)
-    return sweep.add(new)
+    return sweep.add(new) if outvars or acts(new) else []
 
 
 def move_before_loop(sweep, eqn):
-    """A rule for while: what is the same in each round is computed before the first."""
-    first, second, carry = while_parts(eqn, eqn.invars)
-    programs = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
-    (test, tests), (body, bodies) = (
-        moved_before(sweep, program, consts, in_vain=True)
-        for program, consts in zip(programs, (first, second))
-    )
-    if not tests and not bodies:
+    """A rule for loops: what is the same in each turn is computed before the first."""
+    parts, in_vain = loop_parts(eqn, eqn.invars), eqn.primitive is while_p
+    pairs = zip(loop_programs(eqn), parts)
+    moved = [moved_before(sweep, *pair, in_vain) for pair in pairs]
+    programs, more = zip(*moved)
+    if not any(more):
         return None
-    operands = [[*tests, *first], [*bodies, *second], carry]
-    return loop_again(sweep, eqn, test, body, operands, eqn.outvars)
+    consts = [[*new, *old] for new, old in zip(more, parts)]
+    operands = consts + parts[len(consts) :]
+    return loop_again(sweep, eqn, programs, operands, eqn.outvars)
 
 
 def multiply_before_scan(sweep, eqn):
@@ -196,7 +190,7 @@ def multiply_before_scan(sweep, eqn):
     they would read instead.
     """
     step = eqn.params["jaxpr"]
-    consts, _, rows = map(set, scan_groups(eqn, step.invars))
+    consts, _, rows = map(set, loop_parts(eqn, step.invars))
     products = {e for e in step.eqns if is_product_of(e, consts, rows)}
     if not products:
         return None
@@ -206,8 +200,9 @@ def multiply_before_scan(sweep, eqn):
     invars = [*step.invars, *(var for e in inside for var in e.outvars)]
     eqns = [e for e in step.eqns if e not in products]
     less = sweep.inside.settled(with_places(step, invars, eqns=eqns))
-    consts, carry, xs = scan_groups(eqn, eqn.invars)
-    return scan_again(sweep, eqn, less, [consts, carry, [*xs, *stacks]], eqn.outvars)
+    consts, carry, xs = loop_parts(eqn, eqn.invars)
+    operands = [consts, carry, [*xs, *stacks]]
+    return loop_again(sweep, eqn, [less], operands, eqn.outvars)
 
 
 def is_product_of(eqn, consts, rows):

@@ -16,17 +16,12 @@ from minijax.passes.control_flow import (
     few_steps,
     narrow_branches,
     narrow_loop,
-    narrow_scan,
     no_rounds,
     stack_less,
 )
 from minijax.passes.dead_code import remove_dead_code
 from minijax.passes.inlining import INLINING, inline_calls
-from minijax.passes.loop_invariants import (
-    move_before_loop,
-    move_before_scan,
-    multiply_before_scan,
-)
+from minijax.passes.loop_invariants import move_before_loop, multiply_before_scan
 from minijax.passes.rearranging import CONTRACTIONS, MOVES
 from minijax.passes.sweeping import INSIDE, sweeping
 from minijax.scans.primitive import scan_p
@@ -35,7 +30,7 @@ BRANCHES = [({cond_p}, choose_branch), ({cond_p}, narrow_branches)]
 SCANS = [
     ({scan_p}, rule)
     for rule in (
-        few_steps, narrow_scan, carry_less, stack_less, move_before_scan,
+        few_steps, narrow_loop, carry_less, stack_less, move_before_loop,
         multiply_before_scan,
     )
 ]  # fmt: skip

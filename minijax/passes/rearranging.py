@@ -10,8 +10,7 @@ from minijax.arrays.dtypes import kind_of
 from minijax.arrays.transfer import device_put_p
 from minijax.forgetting.policies import name_p
 from minijax.own_rules.stopped_gradients import stop_gradient_p
-from minijax.passes.algebra import scalar_in
-from minijax.passes.sweeping import put
+from minijax.passes.sweeping import put, scalar_in
 
 
 def turn_once(sweep, eqn):

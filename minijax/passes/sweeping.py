@@ -238,3 +238,15 @@ def stretched_to(sweep, atom, shape):
     places = tuple(range(len(shape))) if atom.aval.shape else ()
     params = {"shape": shape, "broadcast_dimensions": places}
     return put(sweep, lax.broadcast_in_dim_p, atom, **params)[0]
+
+
+def scalar_in(sweep, atom):
+    """Return the scalar of which an atom is a broadcast, or else the atom."""
+    eqn = sweep.definition(atom, lax.broadcast_in_dim_p)
+    return atom if eqn is None or eqn.invars[0].aval.shape else eqn.invars[0]
+
+
+def number_in(sweep, atom):
+    """Return the literal that all elements of an atom are, or None."""
+    found = scalar_in(sweep, atom)
+    return found if isinstance(found, Literal) else None

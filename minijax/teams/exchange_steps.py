@@ -39,41 +39,24 @@ from minijax.machine.step_writers import kernel_named
 from minijax.mesh_maps.workers import replica_here
 from minijax.replicas.rendezvous import label_of
 from minijax.replicas.rows import among
-from minijax.teams.joint_code import exchange_folds, fold_copies, fold_row
+from minijax.teams.joint_code import exchange_folds
 from minijax.teams.labels import label_for
 from minijax.teams.meeting_code import (
-    arrive,
-    ask,
     attend,
     conduct,
-    copier,
     exchange_all,
     exchange_fold,
     exchange_one,
     exchange_parts,
     exchange_scatter,
-    fold,
-    for_oneself,
-    hand_out,
-    leave,
-    meet,
-    nap,
-    perform,
     rouse,
-    wait,
-    wake_up,
 )
 from minijax.teams.past_caches import PAST_CACHES
 from minijax.teams.turn_code import take_turns
 from minijax.threads.atomics import pause_text
-from minijax.threads.pool_code import rest
 from minijax.threads.ranges import outermost, range_function, unit_of
 
 FUNCTIONS = (
-    ask, nap, wake_up, wait, meet, arrive, leave, fold, hand_out, fold_copies, fold_row,
-    perform, rest, for_oneself, copier,
-)  # fmt: skip
-OUTSIDE = (
     exchange_fold, exchange_scatter, exchange_all, exchange_parts, exchange_one,
     exchange_folds, rouse, attend, conduct, take_turns,
 )  # fmt: skip
@@ -85,8 +68,7 @@ def exchange_library():
     """Return the machine code of replicas, or None where there can be none."""
     with suppress(OSError):  # the text of its functions is not there
         text = pause_text(host_target().triple) + PAST_CACHES
-        names = [each.__name__ for each in OUTSIDE]
-        return WordsLibrary(text + llvm_text(*FUNCTIONS, *OUTSIDE, outside=names))
+        return WordsLibrary(text + llvm_text(*FUNCTIONS))
     return None
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from minijax.arrays.settings import config
 from minijax.calls.interruptions import uninterrupted
-from minijax.calls.words import word
+from minijax.calls.words import address_of_function, word
 from minijax.llvm.targets import current_target
 from minijax.machine.executables import contexts, table
 from minijax.mesh_maps.workers import (
@@ -63,7 +63,7 @@ from minijax.teams.meeting_code import (
 )
 from minijax.threads.atomics import put
 from minijax.threads.cores import available
-from minijax.threads.pool import address_of, pool
+from minijax.threads.pool import pool
 
 MOST = 64  # replicas of a team
 WARNING = 20.0  # seconds after which a warning says who is missing
@@ -94,8 +94,8 @@ def give_back(locks):
 def yielding():
     """Return the address of what lets other threads have the core."""
     with suppress(OSError, AttributeError, TypeError):
-        return address_of(ctypes.CDLL(None).sched_yield)
-    return address_of(ctypes.pythonapi.PyThread_get_thread_ident)
+        return address_of_function(ctypes.CDLL(None).sched_yield)
+    return address_of_function(ctypes.pythonapi.PyThread_get_thread_ident)
 
 
 class Hall:
@@ -115,13 +115,15 @@ class Hall:
         self.beds: list = []
         weakref.finalize(self, give_back, self.beds).atexit = False
         words = {YIELD: yielding()}
-        words[COPY], words[FILL] = address_of(ctypes.memmove), address_of(ctypes.memset)
-        words[PATIENCE] = address_of(self.patience)
+        words[COPY] = address_of_function(ctypes.memmove)
+        words[FILL] = address_of_function(ctypes.memset)
+        words[PATIENCE] = address_of_function(self.patience)
         words[PAST] = exchange_library().place("copy_past_caches")
         words[CACHED] = current_target().caches[-1]
         names = "acquire_lock", "acquire_lock_timed", "release_lock"
         for place, name in zip((ACQUIRE, ACQUIRE_TIMED, RELEASE), names):
-            words[place] = address_of(getattr(ctypes.pythonapi, f"PyThread_{name}"))
+            function = getattr(ctypes.pythonapi, f"PyThread_{name}")
+            words[place] = address_of_function(function)
         for place, value in words.items():
             word[self.address + place] = value
         self.size = None

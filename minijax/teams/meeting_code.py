@@ -10,7 +10,7 @@ of the group, and its own number in it. The language is that of `words`.
 from minijax.calls.words import call, room, word
 from minijax.threads.atomics import added, pause, put, quotient, seen, swapped
 from minijax.threads.pool_code import rest
-from minijax.threads.pool_table import BUSY
+from minijax.threads.pool_table import Shared
 
 # A group. Each of the first two has a line of its own, as all write there.
 ARRIVED, TURN, SIZE, HALL = 0, 64, 128, 136
@@ -356,7 +356,7 @@ def conduct(team, count):
     hall = word[team + THEIRS]
     resting = 0
     if count > 0:
-        resting = swapped(word[hall + KERNELS] + BUSY, 0, 1)
+        resting = swapped(word[hall + KERNELS] + Shared.busy, 0, 1)
     word[team + COUNT] = count
     put(team + DONE, 0)
     known = seen(team + FINISHED)
@@ -366,7 +366,7 @@ def conduct(team, count):
     if count > 0:
         wait(hall, me + ASLEEP, team + FINISHED, known, 0, word[hall + YIELDS])
     if resting != 0:
-        put(word[hall + KERNELS] + BUSY, 0)
+        put(word[hall + KERNELS] + Shared.busy, 0)
     failed = 0
     end = me + count * LINE
     while me <= end:

@@ -138,9 +138,8 @@ class QuickFunction(Recent):
     def __init__(self, function):
         update_wrapper(self, function)  # first, as it copies attributes
         super().__init__(function)
-        self._ready = Records()
+        self._ready = Records(self)
         self._gate = self._ready.head
-        self._ready.belong_to(self)
 
     def __call__(self, /, *args, **kwargs):
         known, leaves = self.known, None
@@ -149,26 +148,21 @@ class QuickFunction(Recent):
         if leaves is None:
             return self.first(args, kwargs)
         result = known.run(leaves)
-        if self._ready.wants(known.program):
-            with self._ready.refusing(known.program):
-                entry = self._entry(known)
-                if is_plain(entry, known.placements[0]):
-                    self._ready.add(self._record(known, args, entry))
+        self._ready.offer(known.program, leaves, self._record, known, args)
         return result
 
-    def _entry(self, known):
-        """Return the `Entry` by which the gate can make a call, or None."""
-        wanted, avals = known.program.in_placements, known.avals
-        alike = map(lies_like, known.placements, wanted, [x.ndim for x in avals])
-        return None if known.consts or not all(alike) else entries.value(known.program)
-
-    def _record(self, known, args, entry):
+    def _record(self, program, known, args):
+        avals, places = known.avals, known.placements
+        alike = map(lies_like, places, program.in_placements, [x.ndim for x in avals])
+        if known.consts or not all(alike):
+            return None
+        entry = entries.value(program)
+        if not is_plain(entry, places[0]):
+            return None
         trees, out_tree = list(map(tree_structure, args)), known.out_tree or LEAF
-        ends = entry.cuts.out_avals, entry, known.placements
+        ends = entry.cuts.out_avals, entry, program, places
         around = open_gate(QuickFunction)
-        record = record_table(around, trees, {}, known.avals, out_tree, *ends)
-        record.held.append(known.program)
-        return record
+        return record_table(around, trees, {}, avals, out_tree, *ends)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else MethodType(self, instance)

@@ -66,6 +66,7 @@ BUILT_IN.update(
     put=POINTER + "atomicrmw xchg i64* {p}, i64 {y} seq_cst",
     swapped=f"{POINTER}pair = {PAIR}; "
     "same = extractvalue {{ i64, i1 }} {pair}, 1; zext i1 {same} to i64",
+    pause="call i64 @pause()",
     quotient="more = sub i64 {y}, 1; sum = add i64 {x}, {more}; udiv i64 {sum}, {y}",
 )
 

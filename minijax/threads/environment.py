@@ -26,12 +26,8 @@ from minijax.threads.cores import available
 _SWITCHES = "MINIJAX_", "JAX_", "XLA_"  # with which variables that matter begin
 
 
-def _devices():
-    return ", ".join(map(repr, devices()))
-
-
-def _gpu():
-    return ", ".join(map(repr, devices("gpu")))
+def _devices(platform=None):
+    return ", ".join(map(repr, devices(platform)))
 
 
 def _backends():
@@ -75,7 +71,7 @@ _LINES = {
     "llvmlite": lambda: llvmlite.__version__,
     "python": lambda: sys.version.replace("\n", " "),
     "devices": _devices,
-    "gpu": _gpu,
+    "gpu": lambda: _devices("gpu"),
     "backend": _backends,
     "processor": _processor,
     "threads": _threads,

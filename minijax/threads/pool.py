@@ -15,32 +15,17 @@ import numpy as np
 
 from minijax.arrays.settings import config
 from minijax.calls.interruptions import uninterrupted
-from minijax.calls.words import WordsLibrary, llvm_text, word
+from minijax.calls.words import WordsLibrary, address_of_function, llvm_text, word
 from minijax.forgetting.remembering import Once
 from minijax.llvm.targets import host_target
 from minijax.matmul.gemm import workspace
 from minijax.threads.atomics import pause_text
 from minijax.threads.cores import MOST, available, politely
-from minijax.threads.pool_code import drain, offer, rest, share, wake, work
-from minijax.threads.pool_table import (
-    ACQUIRE,
-    ACQUIRE_TIMED,
-    BED,
-    HELPERS,
-    LINE,
-    NEVER,
-    PATIENCE,
-    RELEASE,
-    SPACE,
-    SPINS,
-    STOP,
-    WORKERS,
-)
-from minijax.threads.waiting import finish, watch
+from minijax.threads.pool_code import share, wake, work
+from minijax.threads.pool_table import LINE, Helper, Shared
 
-TABLE_WORDS = WORKERS // 8 + 8 * MOST  # of the table, in words
+TABLE_WORDS = Shared.workers // 8 + 8 * MOST  # of the table, in words
 SPACE_BYTES = workspace((1, 2**20, 2**20, 2**20), np.dtype("float64"))
-OUTSIDE = "wake", "work"
 PARAMETERS = ", ".join(f"i64 %{name}" for name in "abcdefg")  # of `share`, but the pool
 
 # The table is in the memory of the code, so that the text of no program needs to know
@@ -60,8 +45,7 @@ define i64 @minijax_share({PARAMETERS}) nounwind {{
 
 def pool_text(triple):
     """Return the text of the pool's functions."""
-    functions = drain, offer, watch, rest, finish, wake, work, share
-    return pause_text(triple) + llvm_text(*functions, outside=OUTSIDE) + TABLE
+    return pause_text(triple) + llvm_text(wake, work, share) + TABLE
 
 
 class Pool:
@@ -79,15 +63,17 @@ class Pool:
         with suppress(RuntimeError):  # there may be no more threads to have
             for number in range(min(threads, MOST)):
                 self._hire(number)
-        word[self.address + HELPERS] = len(self.helpers)
+        word[self.address + Shared.helpers] = len(self.helpers)
 
     def _fill(self):
         names = "acquire_lock", "release_lock", "acquire_lock_timed"
-        for place, name in zip((ACQUIRE, RELEASE, ACQUIRE_TIMED), names):
+        places = Shared.acquire, Shared.release, Shared.acquire_timed
+        for place, name in zip(places, names):
             function = getattr(ctypes.pythonapi, f"PyThread_{name}")
-            word[self.address + place] = address_of(function)
-        word[self.address + NEVER] = self._bed()
-        word[self.address + SPINS], word[self.address + PATIENCE] = 500, 2000
+            word[self.address + place] = address_of_function(function)
+        word[self.address + Shared.never] = self._bed()
+        word[self.address + Shared.spins] = 500
+        word[self.address + Shared.patience] = 2000
 
     def _bed(self):
         """Return a lock that is locked."""
@@ -98,10 +84,10 @@ class Pool:
         return self.beds[-1].value
 
     def _hire(self, number):
-        me = self.address + WORKERS + number * LINE
+        me = self.address + Shared.workers + number * LINE
         self.spaces.append(np.empty(SPACE_BYTES + 64, np.uint8))
-        word[me + BED] = self._bed()
-        word[me + SPACE] = -(-self.spaces[-1].ctypes.data // 64) * 64
+        word[me + Helper.bed] = self._bed()
+        word[me + Helper.space] = -(-self.spaces[-1].ctypes.data // 64) * 64
         function, name = self.function("work", 2), f"minijax-{number}"
         function.library = self.library  # stays as long as a thread is inside
         helper = threading.Thread(
@@ -117,22 +103,17 @@ class Pool:
 
     def forget(self):
         """Go on alone: in a new process, the helpers are not there."""
-        word[self.address + HELPERS] = 0
+        word[self.address + Shared.helpers] = 0
 
     def stop(self):
         """Have the helpers leave, and wait until they have left."""
         if os.getpid() != self.owner:
             return
-        word[self.address + STOP] = 1
+        word[self.address + Shared.stop] = 1
         self.function("wake", 2)(self.address, MOST)
         self.forget()
         for helper in self.helpers:
             helper.join()
-
-
-def address_of(function):
-    """Return the address of a function of C."""
-    return ctypes.cast(function, ctypes.c_void_p).value
 
 
 def place_of_share():

@@ -5,10 +5,17 @@
 What several threads write has lines of the cache of its own.
 """
 
-LEFT, DONE, GENERATION = 0, 64, 128
-TASK, ARGS, SIZE, STEP, COUNT = 192, 200, 208, 216, 224
-BUSY = 256
-HELPERS, STOP, SPINS, PATIENCE = 320, 328, 336, 344
-ACQUIRE, RELEASE, ACQUIRE_TIMED, NEVER = 352, 360, 368, 376
-WORKERS, LINE = 384, 64
-ASLEEP, BED, SPACE = 0, 8, 16
+from types import SimpleNamespace
+
+LINE = 64  # of the cache, in bytes
+
+# What all threads share, in front of the helpers, with a line for each of them.
+Shared = SimpleNamespace(
+    left=0, done=64, generation=128,
+    task=192, args=200, size=208, step=216, count=224,
+    busy=256,
+    helpers=320, stop=328, spins=336, patience=344,
+    acquire=352, release=360, acquire_timed=368, never=376,
+    workers=384,
+)  # fmt: skip
+Helper = SimpleNamespace(asleep=0, bed=8, space=16)

@@ -8,9 +8,10 @@ from typing import NamedTuple
 from minijax.jitting.costs import nbytes
 from minijax.kernels.program_steps import Launch, step_kinds
 from minijax.llvm.compiler import make_known
-from minijax.llvm.types import pointer_to, type_in_memory, type_of
+from minijax.llvm.types import type_of
 from minijax.llvm.writing import LLVMFunction
 from minijax.machine.step_writers import write_launch
+from minijax.machine.steps_text import typed
 from minijax.matmul.calls import arguments, known_product, write_one, write_product_step
 from minijax.matmul.lowering import Product
 from minijax.matmul.sizes import reckon
@@ -118,20 +119,13 @@ def kernel_task(program, kernel, unit):
         program.functions.append(made.text.replace("define", "define internal", 1))
 
         def body(t, addresses):
-            args = [cast(t, *pair) for pair in zip(addresses, kernel.parameters)]
+            pairs = zip(addresses, kernel.parameters)
+            args = [typed(t, address, parameter.dtype) for address, parameter in pairs]
             t.line(f"call void @{name}({', '.join(args)}, i64 %lo, i64 %hi)")
 
         write_task(program, f"{name}_task", body, len(kernel.parameters))
         program.kernels[text] = f"{name}_task"
     return program.kernels[text]
-
-
-def cast(t, address, parameter):
-    """Return an address as an argument for a parameter."""
-    kind = pointer_to(type_in_memory(parameter.dtype))
-    if kind == "i8*":
-        return f"i8* {address}"
-    return f"{kind} {t.emit(f'bitcast i8* {address} to {kind}', 'p')}"
 
 
 def write_parts(f, step, time):

@@ -4,7 +4,7 @@
 
 from minijax.calls.words import call, word
 from minijax.threads.atomics import pause, seen
-from minijax.threads.pool_table import ACQUIRE_TIMED, COUNT, DONE, NEVER, PATIENCE
+from minijax.threads.pool_table import Shared
 
 
 def watch(address, known, patience):
@@ -21,10 +21,10 @@ def watch(address, known, patience):
 def finish(pool):
     """Wait until all parts are done."""
     turns = 0
-    while seen(pool + DONE) < word[pool + COUNT]:
-        if turns < word[pool + PATIENCE]:
+    while seen(pool + Shared.done) < word[pool + Shared.count]:
+        if turns < word[pool + Shared.patience]:
             pause()
             turns += 1
         else:
-            call(word[pool + ACQUIRE_TIMED], word[pool + NEVER], 50, 0)
+            call(word[pool + Shared.acquire_timed], word[pool + Shared.never], 50, 0)
     return 0
