@@ -57,6 +57,24 @@ def test_extremes_share_at_ties():
     np.testing.assert_allclose(by_y, [[0, 0, 0], [1 / 3, 1 / 3, 0]], atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["min", "max", "set", "add"])
+@pytest.mark.parametrize("at", [[5, 0], [-7, 2], [5, 7], [0, 9], [-9, 1]])
+def test_clipped_places_are_those_of_the_derivative(name, at):
+    inside = np.clip(np.where(np.array(at) < 0, np.array(at) + 3, at), 0, 2)
+    operands = jnp.array([1.0, 5.0, 3.0]), jnp.array([4.0, 2.0])
+
+    def entered(places, mode):
+        return lambda x, y: (getattr(x.at[places], name)(y, mode=mode) ** 2).sum()
+
+    wanted = grad(entered(inside, None), (0, 1))(*operands)
+    clipped = entered(jnp.array(at), "clip")
+    for slopes in (grad(clipped, (0, 1)), jit(grad(clipped, (0, 1)))):
+        for found, slope in zip(slopes(*operands), wanted):
+            np.testing.assert_allclose(found, slope)
+    rate = jvp(clipped, operands, operands)[1]
+    assert rate == sum((slope * x).sum() for slope, x in zip(wanted, operands))
+
+
 def test_fill_values_do_not_move():
     def f(x):
         return x.at[jnp.array([0, 9])].get(mode="fill")

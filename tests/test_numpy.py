@@ -148,6 +148,19 @@ def test_second_derivatives_of_hypot(place):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [1e-40, 1e-30, 1e-20, 1e-16, 1.0, 1e17, 1e20, 5e37])
+def test_derivatives_of_long_and_short_hypotenuses(size):
+    x, y = np.float32(3 * size), np.float32(-4 * size)
+    for run in (minijax.grad(jnp.hypot, (0, 1)), jit(minijax.grad(jnp.hypot, (0, 1)))):
+        np.testing.assert_allclose(run(x, y), [0.6, -0.8], rtol=1e-5)
+        np.testing.assert_allclose(run(x, x), [np.sqrt(0.5)] * 2, rtol=1e-6)
+    with minijax.enable_x64(True):
+        for far in (1e-300, 1e-160, 1e160, 1e300):
+            found = minijax.grad(jnp.hypot, (0, 1))(3 * far, -4 * far)
+            np.testing.assert_allclose(found, [0.6, -0.8], rtol=1e-14)
+    assert jnp.hypot(np.float16(3e4), np.float16(4e4)) == np.float16(5e4)
+
+
 def test_hypot_of_missing_and_small_numbers():
     xs = jnp.array([0.0, 1e-20, np.inf]), jnp.array([np.nan, 0.0, np.nan])
     for x, y in (xs, xs[::-1]):

@@ -125,3 +125,17 @@ def test_times_are_a_vector():
     for times in (1.0, jnp.ones((2, 2)), jnp.zeros(0)):
         with pytest.raises(ValueError, match="vector of times"):
             odeint(decay, 1.0, times, 1.0)
+
+
+def test_a_mapped_value_in_the_closure_has_its_gradient():
+    def last(a, b):
+        return odeint(lambda y, t: -a * b * y, 1.0, TIMES)[-1]
+
+    rates = jnp.array([0.5, 1.0])
+    wanted = -2 * rates * np.exp(-2 * rates)
+    by_a = grad(lambda a: vmap(lambda b: last(a, b))(rates).sum())
+    for run in (by_a, jit(by_a)):
+        np.testing.assert_allclose(run(1.0), wanted.sum(), rtol=1e-4)
+    np.testing.assert_allclose(
+        vmap(grad(last), (None, 0))(1.0, rates), wanted, rtol=1e-4
+    )

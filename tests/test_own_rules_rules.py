@@ -17,6 +17,7 @@ from minijax.own_rules.symbolic_zeros import (
 from tests import own_rules_cases
 
 MISTAKES = own_rules_cases.mistakes(minijax)
+TWO = jnp.array([2.0])
 
 
 @pytest.mark.parametrize("name", sorted(MISTAKES))
@@ -238,3 +239,22 @@ def test_a_call_loses_operands_that_only_dead_equations_read(backend):
 
     both = jit(lambda x: jvp(f, (x,), (x,)), backend=backend)
     assert both(0.5) == (0.25, 0.5)
+
+
+def test_a_rule_calls_a_function_with_a_rule_whose_loop_carries_known_values():
+    def weighted(t, x):
+        def step(carry, _):
+            known, total = carry
+            return (known * 0.5, total + t * jnp.cos(known * x)), None
+
+        return minijax.lax.scan(step, (0.6, 0.0), None, length=3)[0][1]
+
+    inner = custom_jvp(weighted)
+    inner.defjvp(lambda xs, ts: (inner(*xs), weighted(ts[0], xs[1])))
+    outer = custom_jvp(lambda x: inner(x, x))
+    outer.defjvp(lambda xs, ts: (outer(*xs), inner(ts[0], xs[0])))
+    wanted = np.cos(2.0 * np.array([0.6, 0.3, 0.15])).sum()
+    for found in (grad(outer)(2.0), jit(grad(outer))(2.0), vmap(grad(outer))(TWO)[0]):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    [ct] = minijax.linear_transpose(lambda t: inner(t, 2.0), 1.0)(1.0)
+    np.testing.assert_allclose(ct, wanted, rtol=1e-5)

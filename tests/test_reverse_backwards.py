@@ -270,6 +270,13 @@ def test_any_cotangent_will_do_for_an_integer(ct):
         vjp_fun((np.ones(3, F32), ct[:2]))
 
 
+@pytest.mark.parametrize("cotangents", [(), (1.0, 2.0)])
+def test_a_pullback_takes_one_argument(cotangents):
+    _, vjp_fun = vjp(lambda x: (x, x), 1.0)
+    with pytest.raises(TypeError, match=f"takes one argument.*{len(cotangents)}"):
+        vjp_fun(*cotangents)
+
+
 def test_residuals_of_a_dead_trace_are_refused():
     kept = []
 

@@ -7,6 +7,7 @@ import pytest
 
 import minijax.numpy as jnp
 from minijax import (
+    device_put,
     disable_jit,
     grad,
     hessian,
@@ -191,3 +192,20 @@ def test_rows_made_of_constants_stay_weak(make):
     for way in (rows, jit(rows), lambda x: jvp(rows, (x,), (x,))[0]):
         assert way(1.0).weak_type
     assert vmap(rows)(jnp.ones(3)).weak_type
+
+
+def test_integers_that_were_put_beside_floats_have_no_tangent():
+    def scanned(x):
+        def step(carry, t):
+            return carry, carry[1] * t
+
+        return lax.scan(step, device_put((3, x)), jnp.arange(4.0))[1].sum()
+
+    def branched(x):
+        count, x = device_put((3, x))
+        return lax.cond(x > 0, lambda n, x: n * x, lambda n, x: x, count, x)
+
+    for f, slope in ((scanned, 6.0), (branched, 3.0)):
+        assert grad(f)(2.0) == jit(grad(f))(2.0) == slope
+        assert jvp(f, (2.0,), (1.0,))[1] == slope
+        assert vmap(grad(f))(jnp.array([1.0, 2.0])).tolist() == [slope, slope]

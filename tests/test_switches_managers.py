@@ -79,11 +79,22 @@ def test_computing_while_a_program_is_written_down():
     assert [inner.primitive.name for inner in eqn.params["jaxpr"].jaxpr.eqns] == ["mul"]
 
 
-def test_a_tracer_has_no_value_at_compile_time():
-    @minijax.jit
+def test_what_depends_on_a_tracer_is_written_down():
     def f(x):
-        with minijax.ensure_compile_time_eval():
-            return x + 1
+        @minijax.jit
+        def inner(y):
+            with minijax.ensure_compile_time_eval():
+                count = jnp.arange(3).sum()
+                total = minijax.jit(jnp.multiply)(y, x) + jnp.zeros(2).sum()
+                assert int(count) == 3
+                with pytest.raises(minijax.errors.ConcretizationTypeError):
+                    int(total)
+            return total * int(count)
 
-    with pytest.raises(TypeError):
-        f(2.0)
+        return inner(x + 1)
+
+    xs = jnp.arange(3.0)
+    for run in (f, minijax.jit(f)):
+        assert run(2.0) == 18.0 and minijax.grad(run)(2.0) == 15.0
+        assert minijax.vmap(run)(xs).tolist() == [0.0, 6.0, 18.0]
+        assert minijax.jit(minijax.vmap(minijax.grad(run)))(xs).tolist() == [3, 9, 15]

@@ -493,6 +493,11 @@ def test_structures_have_a_hash_even_if_their_data_have_none():
     )
     assert one == same and hash(one) == hash(same) and one != other
 
+    f = jit(lambda tree: tree["a"].x * 2)
+    assert f({"a": Scaled(1.0, np.ones(3))}) == 2
+    with pytest.raises(ValueError, match=r"metadata of two Scaled.*array\(\[1.*child"):
+        f({"a": Scaled(1.0, np.ones(3))})
+
 
 STRUCTURES = {
     "built in": [1, (2, {"a": 3}), None, ()],

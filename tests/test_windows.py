@@ -172,3 +172,11 @@ def test_whole_numbers_and_bools_may_be_asked_for_another_dtype(dtype):
         found = jnp.convolve(np.array(a), np.array(v), **how)
         assert found.dtype == dtype
         assert np.array_equal(found, np.convolve(np.int32(a), np.int32(v)))
+
+
+def test_folds_begin_with_scalars():
+    rows = jnp.ones((4, 3))
+    with pytest.raises(TypeError, match=r"init_value to be scalars.*\(3,\)"):
+        lax.reduce_window(rows, jnp.zeros(3), lax.add, (2, 2))
+    with pytest.raises(ValueError, match=r"lax.reduce begins with scalars.*\(3,\)"):
+        lax.reduce(rows, jnp.zeros(3), lax.add, (0,))

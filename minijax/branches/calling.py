@@ -28,7 +28,7 @@ from minijax.numpy.shapes import (
     squeeze,
 )
 from minijax.numpy.statistics import argmax, cumsum
-from minijax.switches.promotion import check_ranks
+from minijax.switches.promotion import tell_of_ranks
 from minijax.typing import ArrayLike
 
 
@@ -198,7 +198,8 @@ def _mapped(function, args, inputs, sizes):
     """
     args = [*map(asarray, args)]
     outer = [sizes.outer(x, names) for x, names in zip(args, inputs)]
-    check_ranks("jnp.vectorize", [np.broadcast_to(np.float32(), s) for s in outer])
+    if len({len(shape) for x, shape in zip(args, outer) if x.ndim}) > 1:
+        tell_of_ranks("jnp.vectorize", [x.shape for x in args])
     whole = broadcast_shapes(*outer)
     filled = [(1,) * (len(whole) - len(shape)) + shape for shape in outer]
     args = [

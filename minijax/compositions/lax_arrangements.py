@@ -166,11 +166,18 @@ def reduce(
       out_sharding: None.
 
     Raises:
-      ValueError: if there are no arrays, or they differ in shape.
+      ValueError: if there are no arrays, they differ in shape, or an initial value is
+        no scalar.
 
     Reference: ``jax.lax.reduce``.
     """
     leaves, _ = tree_flatten(operands)
+    inits = [np.shape(x) for x in tree_flatten(init_values)[0]]
+    if any(inits):
+        raise ValueError(
+            f"lax.reduce begins with scalars, but init_values have shapes {inits}: the "
+            "fold of each element begins with the same one."
+        )
     shapes = {typeof(x).shape for x in leaves}
     if len(shapes) != 1:
         raise ValueError(f"lax.reduce takes arrays of one shape, got {shapes}.")

@@ -20,7 +20,6 @@ from minijax.forward.rules import (
     broadcast_like,
     constant_like,
     constant_rule,
-    instantiate,
     jvp_rules,
     linear_rule,
     partials_rule,
@@ -209,12 +208,20 @@ other_constant = (
 )
 
 
-def moved_tangents(primals, tangents, srcs, **params):
+def moved_tangents(primals, tangents, devices, srcs, copy_semantics):
     """Put tangents where their primals are put, and note where these were."""
-    sources = tuple(map(place_of, primals))
-    tangents = instantiate(primals, tangents)
-    moved = device_put_p.bind(*tangents, srcs=sources, **params)
-    return device_put_p.bind(*primals, srcs=srcs, **params), moved
+    params = {"devices": devices, "copy_semantics": copy_semantics}
+    results = device_put_p.bind(*primals, srcs=srcs, **params)
+    kept = [i for i, tangent in enumerate(tangents) if tangent is not None]
+    if not kept:
+        return results, list(tangents)
+    moved = device_put_p.bind(
+        *[tangents[i] for i in kept],
+        devices=tuple(devices[i] for i in kept),
+        srcs=tuple(place_of(primals[i]) for i in kept),
+        copy_semantics=tuple(copy_semantics[i] for i in kept),
+    )
+    return results, [None if t is None else moved.pop(0) for t in tangents]
 
 
 def place_of(x):

@@ -84,7 +84,7 @@ def read_back(x, indices, updates, params):
     """Gather from an array where the updates of a scatter go."""
     numbers = GatherDimensionNumbers(*params["dimension_numbers"])
     sizes = Windows(*numbers).sizes(typeof(x).ndim, typeof(updates).shape)
-    return lax.gather(x, indices, numbers, sizes)
+    return lax.gather(x, indices, numbers, sizes, mode=params["mode"])
 
 
 def sum_of_winners(x, updates, indices, replaced, winning, params):
@@ -193,7 +193,7 @@ def change_of_extreme(primals, result, tangents, params):
 
     def counted(updates):
         zeros, numbers = lax.full_like(x, 0), params["dimension_numbers"]
-        args = zeros, indices, updates, numbers, Promises()
+        args = zeros, indices, updates, numbers, Promises(mode=params["mode"])
         return read(scatter_by(scatter_add_p, lax.add, *args))
 
     target, one = read(result), lax.full_like(updates, 1)

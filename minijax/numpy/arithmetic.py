@@ -13,6 +13,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.avals import is_python_scalar, typeof
 from minijax.arrays.checks import as_integer
+from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.interchange import promised
 from minijax.core import Array, Tracer
 from minijax.lax.conversion import astype as as_type
@@ -198,15 +199,38 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x, y = promote_shapes(*promote_dtypes_inexact(x1, x2))
     if not all(is_python_scalar(part) or typeof(part).weak_type for part in (x1, x2)):
         x, y = (as_type(part, typeof(part).dtype) for part in (x, y))
+    dtype = typeof(x).dtype
+    if dtype.itemsize < 4:
+        wide = np.dtype(np.float32)
+        return as_type(_length(as_type(x, wide), as_type(y, wide)), dtype)
+    return _length(x, y)
+
+
+def _length(x, y):
+    """Return the root of a sum of squares, which are scaled by a power of two.
+
+    The scale is one of three constants, so that derivatives do not divide by squares.
+    """
     sizes = lax.abs(x), lax.abs(y)
+    large, size = lax.max(*sizes), canonicalize_dtype(typeof(x).dtype).itemsize
+    end, down, up = _SCALES[size]
+    one = constant(x, 1)
+    scale, back = one, one
+    for outside, power in (
+        (lax.gt(large, constant(x, 2.0**end)), down),
+        (lax.lt(large, constant(x, 2.0**-end)), up),
+    ):
+        scale = where(outside, constant(x, 2.0**power), scale)
+        back = where(outside, constant(x, 2.0**-power), back)
+    squares = [lax.square(lax.mul(part, scale)) for part in (x, y)]
+    zero = lax.eq(large, constant(x, 0))  # where the root has no slope
+    total = where(zero, one, lax.add(*squares))
+    length = where(zero, large, lax.mul(lax.sqrt(total), back))  # NaN beside 0 is NaN
     infinite = lax.bitwise_or(*[lax.eq(size, constant(x, np.inf)) for size in sizes])
-    ordered = lax.ge(*sizes)  # chosen with their signs: smooth at 0 and where x == y
-    large, small = where(ordered, x, y), where(ordered, y, x)
-    ratio = lax.div(small, _one_for_zero(large))
-    root = lax.sqrt(lax.add(constant(x, 1), lax.square(ratio)))
-    zero, length = lax.eq(large, constant(x, 0)), lax.mul(lax.abs(large), root)
-    length = where(zero, lax.max(*sizes), length)  # NaN beside 0 is NaN
     return where(infinite, constant(x, np.inf), length)
+
+
+_SCALES = {4: (60, -66, 90), 8: (500, -530, 590)}
 
 
 def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:

@@ -28,7 +28,7 @@ from minijax.own_rules.flat_functions import (
 from minijax.own_rules.function_calls import callee_rules, write_down
 from minijax.pytrees.operations import treedef_tuple
 from minijax.pytrees.treedefs import tree_flatten, tree_structure
-from minijax.reverse.backwards import backward_pass
+from minijax.reverse.linear_functions import transposed_call
 from minijax.reverse.transposition import transpose_rules
 
 custom_vmap_p = Primitive("custom_vmap_call")
@@ -44,7 +44,7 @@ def _vmap(axis, args, dims, rule, **params):
 
 
 def _transpose(cts, *operands, call, **params):
-    return backward_pass(call.jaxpr, call.consts, operands, cts)
+    return transposed_call(call, operands, cts)
 
 
 vmap_rules[custom_vmap_p], transpose_rules[custom_vmap_p] = _vmap, _transpose

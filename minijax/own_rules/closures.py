@@ -133,9 +133,13 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list]:
 
 
 def _may_move(x):
-    """Return whether a derivative may be taken with respect to a value."""
-    if isinstance(x, BatchTracer):
-        return _may_move(x.value)
+    """Return whether a derivative may be taken with respect to a value.
+
+    A batch may move where its elements can: the function of a `custom_vjp` rule that
+    had it in its closure would meet it when vmap has ended.
+    """
+    if isinstance(x, BatchTracer) and _may_move(x.value):
+        return True
     return isinstance(x, JVPTracer) or (
         isinstance(x, Tracer) and is_inexact(typeof(x).dtype)
     )

@@ -25,7 +25,7 @@ from minijax.own_rules.stopped_gradients import stop_gradient
 from minijax.own_rules.symbolic_zeros import none_if_zero, type_of_tangent, written_out
 from minijax.pytrees.functions import tree_map
 from minijax.pytrees.treedefs import tree_flatten
-from minijax.reverse.backwards import backward_pass
+from minijax.reverse.linear_functions import transposed_call
 from minijax.reverse.transposition import transpose_rules
 
 custom_jvp_call_p = call_primitive("custom_jvp_call")
@@ -37,7 +37,7 @@ def _jvp(primals, tangents, jvp, num_consts, **params):
 
 
 def _transpose(cts, *operands, call_jaxpr, **params):
-    return backward_pass(call_jaxpr.jaxpr, call_jaxpr.consts, operands, cts)
+    return transposed_call(call_jaxpr, operands, cts)
 
 
 jvp_rules[custom_jvp_call_p] = _jvp

@@ -2,6 +2,8 @@
 # edit the chapter, not this file.
 """How structures are compared and printed, and where a tree departs from one."""
 
+import reprlib
+
 from minijax.pytrees.key_paths import keystr
 from minijax.pytrees.node_kinds import node_kind
 
@@ -11,6 +13,10 @@ def _hash(aux):
         return hash(aux)
     except TypeError:  # == alone will tell such data apart
         return 0
+
+
+class NoEquality(ValueError):
+    """The metadata of two nodes cannot be compared."""
 
 
 class Outline:
@@ -27,7 +33,18 @@ class Outline:
         if not isinstance(other, Outline):
             return NotImplemented
         mine = (self.kind, self.aux, self._children)
-        return mine == (other.kind, other.aux, other._children)
+        try:
+            return mine == (other.kind, other.aux, other._children)
+        except Exception as error:
+            if isinstance(error, NoEquality):
+                raise
+            raise NoEquality(
+                f"The metadata of two {self.kind.type.__name__} nodes of trees cannot "
+                f"be compared: {reprlib.repr(self.aux)} and {reprlib.repr(other.aux)}. "
+                "What a node returns beside its children is part of the structure: it "
+                "needs an == that is True or False, and a hash. Arrays belong to the "
+                "children."
+            ) from error
 
     def __hash__(self):
         return hash((id(self.kind), _hash(self.aux), tuple(self._children)))

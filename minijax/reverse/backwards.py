@@ -172,10 +172,15 @@ class PullbackOnTrees:
         self.out_avals, self.error = out_avals, error
 
     @guarded
-    def __call__(self, pullback, cotangents):
-        """Check `cotangents`, pull them back, and put the arguments' together."""
+    def __call__(self, pullback, *cotangents):
+        """Check the cotangents, pull them back, put the arguments' together."""
+        if len(cotangents) != 1:
+            raise TypeError(
+                f"{self.name} takes one argument, a tree of cotangents like the "
+                f"function's result, but it was called with {len(cotangents)}."
+            )
         given, expected = f"the argument of {self.name}", "the function's result"
-        leaves = flatten_like(self.out_tree, cotangents, given, expected, self.error)
+        leaves = flatten_like(self.out_tree, *cotangents, given, expected, self.error)
         for i, ct in enumerate(leaves):
             self._check(i, ct, leaves)
         pairs = zip(leaves, self.out_avals)

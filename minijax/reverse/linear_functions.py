@@ -10,12 +10,14 @@ from typing import Any
 
 from minijax.arrays.dtypes import is_inexact
 from minijax.core import current_trace, lifetime, set_current_trace
+from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.staging import JaxprTrace
 from minijax.jaxprs.staging_api import abstractify
 from minijax.linear.linearization import SplitTrace
 from minijax.pytrees.api_util import FlatCall
 from minijax.pytrees.registration import Partial
-from minijax.reverse.backwards import Pullback, PullbackOnTrees
+from minijax.reverse.backwards import Pullback, PullbackOnTrees, backward_pass
+from minijax.reverse.transposition import Linear
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], Any]:
@@ -62,6 +64,32 @@ def linear_jaxpr(f, avals):
         with set_current_trace(SplitTrace(parent, tape)):
             outs = f(*map(tape.new_input, avals))
         return tape.to_jaxpr(outs)
+
+
+def transposed_call(call, operands, cts):
+    """Transpose a program that is called, after what is known in it was evaluated.
+
+    A loop in it may carry known values beside linear ones: it is split first.
+
+    Args:
+      call: the `ClosedJaxpr`.
+      operands: for each input its value, or a `Linear`.
+      cts: for each result an array, or None for zero.
+
+    Returns:
+      For each input an array, or None: zero, or not linear.
+    """
+    linear = [isinstance(x, Linear) for x in operands]
+    places = [x for x in operands if isinstance(x, Linear)]
+
+    def function(*moving):
+        given = iter(moving)
+        args = [next(given) if flag else x for flag, x in zip(linear, operands)]
+        return eval_jaxpr(call.jaxpr, call.consts, *args)
+
+    jaxpr, consts = linear_jaxpr(function, [place.aval for place in places])
+    arrived = iter(backward_pass(jaxpr, consts, places, cts))
+    return [next(arrived) if flag else None for flag in linear]
 
 
 def refuse_mixed_dtypes(call, out_avals):

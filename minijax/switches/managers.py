@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from minijax.arrays.settings import config
-from minijax.core import EvalTrace, set_current_trace
+from minijax.core import EvalTrace, Trace, Tracer, current_trace, set_current_trace
 
 _no_value = object()
 
@@ -84,13 +84,30 @@ def transfer_guard(new_val: str) -> Iterator[None]:
         yield
 
 
+class _FoldingTrace(Trace):
+    """Computes what is asked of values; the trace around gets operations on tracers."""
+
+    stage_value = None  # numbers become arrays, not literals of the program around
+
+    def __init__(self, parent):
+        self.parent, self.eager = parent, EvalTrace()
+
+    def process_primitive(self, primitive, args, params):
+        if not any(isinstance(arg, Tracer) for arg in args):
+            return self.eager.process_primitive(primitive, args, params)
+        with set_current_trace(self.parent):
+            return primitive.bind(*args, **params)
+
+
 @contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
     """Compute at once what is inside the block, even while a program is written down.
 
-    What the block is given has to have values: a tracer there is an error.
+    What depends on a tracer is left to the trace that is current around the block.
 
     Reference: ``jax.ensure_compile_time_eval``.
     """
-    with set_current_trace(EvalTrace()):
+    around = current_trace()
+    inside = around if isinstance(around, EvalTrace) else _FoldingTrace(around)
+    with set_current_trace(inside):
         yield

@@ -66,9 +66,15 @@ def _node_text(node):
 
 def check_ranks(name, args):
     """Tell of operands of different ranks, if this thread wants to hear of them."""
-    mode = config.jax_numpy_rank_promotion
     shapes = [typeof(arg).shape for arg in args]
-    if mode == "allow" or len({len(shape) for shape in shapes if shape}) < 2:
+    if len({len(shape) for shape in shapes if shape}) > 1:
+        tell_of_ranks(name, shapes)
+
+
+def tell_of_ranks(name, shapes):
+    """Warn of shapes of different ranks or refuse them, as this thread has asked."""
+    mode = config.jax_numpy_rank_promotion
+    if mode == "allow":
         return
     listed = " ".join(map(str, shapes))
     if mode == "raise":
@@ -81,7 +87,7 @@ def check_ranks(name, args):
         f"Following NumPy automatic rank promotion for {name} on shapes {listed}. Set "
         "the jax_numpy_rank_promotion config option to 'allow' to disable this "
         f"warning; for more information, {MANUAL}",
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

@@ -267,6 +267,11 @@ def reduce_window(
         )
     if not operands:
         raise ValueError("reduce_window needs at least one operand.")
+    if any(map(np.shape, inits)):
+        raise TypeError(
+            "reduce_window expects init_value to be scalars, from which each window "
+            f"begins, but they have shapes {[*map(np.shape, inits)]}."
+        )
     avals = [typeof(x) for x in operands]
     inits = [_init_like(init, aval) for init, aval in zip(inits, avals)]
     sizes, ones = integers(window_dimensions), (1,) * len(window_dimensions)

@@ -12,6 +12,7 @@ from tests.indexing_cases import INDICES, MASK, USES, WINDOWS, I, K, X
 
 NUMBERS = np.random.default_rng(2)
 MODES = "clip", "fill", "promise_in_bounds"
+CLIPPED_EXTREMES = ("clip", "_min"), ("clip", "_max")
 DTYPES = "bool int8 uint8 int32 float16 float32 complex64".split()
 
 
@@ -85,13 +86,16 @@ def test_scatters(name, how):
     unique = name in ("one column", "no number")
     mode = MODES[len(name) % 3]
 
-    def scatter(m, x, i, u):
+    # JAX's derivatives of clipped extremes are wrong, jax#40626.
+    curved = "fill" if (mode, how) in CLIPPED_EXTREMES else mode
+
+    def scatter(m, x, i, u, mode=mode):
         numbers_ = m.lax.ScatterDimensionNumbers(*numbers)
         how_ = {"mode": mode, "unique_indices": unique}
         return getattr(m.lax, f"scatter{how}")(x, i, u, numbers_, **how_)
 
     def energy(m):
-        return lambda x, i, u: (scatter(m, x, i, u) ** 2).sum()
+        return lambda x, i, u: (scatter(m, x, i, u, curved) ** 2).sum()
 
     args = X, indices, updates
     agree(lambda m: scatter(m, *args))
