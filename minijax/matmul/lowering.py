@@ -56,10 +56,7 @@ class Product(NamedTuple):
     out: View
     pairs: bool = False
 
-    @property
-    def programs(self):
-        """The programs within the step: none."""
-        return ()
+    programs = ()
 
     @property
     def reads(self):
@@ -184,14 +181,13 @@ kernel_rules[lax.dot_general_p] = multiply
 def folded(lowering, aval, groups, lhs, rhs):
     """Add a kernel: the sum of products, along the last axes."""
     batch, rows, columns, summed = map(len, groups)
-    shape = sum(groups, ())
+    shape, dtype = sum(groups, ()), wide(aval.dtype)
     first, last = range(batch + rows), range(batch + rows + columns, len(shape))
     middle = range(batch + rows, batch + rows + columns)
+    lhs = stretched(lhs, shape, (*first, *last))
+    rhs = stretched(rhs, shape, (*range(batch), *last, *middle))
     k = KernelBuilder("dot_general", shape)
-    dtype = wide(aval.dtype)
-    x = k.load(stretched(lhs, shape, (*first, *last)))
-    y = k.load(stretched(rhs, shape, (*range(batch), *last, *middle)))
-    x, y = k.convert(x, dtype), k.convert(y, dtype)
+    x, y = k.convert(k.load(lhs), dtype), k.convert(k.load(rhs), dtype)
     if dtype.kind == "b":
         total = k.fold("or", last, k.apply("and", x, y))
     else:
@@ -259,8 +255,8 @@ def complex_product(lowering, lhs, rhs, out):
         for x, y in ((a, c), (b, d), (a, d), (b, c))
     )
     k = KernelBuilder("complex", out.shape)
-    real = k.sub(k.load(ac), k.load(bd))
-    lowering.launch_into(out, k, Pair(real, k.add(k.load(ad), k.load(bc))))
+    real, imag = k.sub(k.load(ac), k.load(bd)), k.add(k.load(ad), k.load(bc))
+    lowering.run(k, (out, Pair(real, imag)))
     return out
 
 

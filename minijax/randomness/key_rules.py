@@ -62,7 +62,7 @@ def lower_bits(lowering, eqn, keys):
     flat = reshaped(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
     k = KernelBuilder("random_bits", flat.shape)
     first, second = enciphering(k, lowering, keys, size)
-    lowering.launch_into(flat, k, joined(k, first, second, out.dtype))
+    lowering.run(k, (flat, joined(k, first, second, out.dtype)))
     return [out]
 
 

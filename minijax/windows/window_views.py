@@ -91,7 +91,7 @@ def fold_windows(lowering, phases, x, w, out, dtype):
         pair = [k.convert(node, dtype) for node in (elements, numbers)]
         how = ("or", "and") if dtype.kind == "b" else ("add", "mul")
         total = k.fold(how[0], (*taps, terms), k.apply(how[1], *pair))
-    lowering.launch_into(y, k, k.convert(total, out.dtype))
+    lowering.run(k, (y, k.convert(total, out.dtype)))
 
 
 def in_order(lowering, found, spec, aval):
