@@ -40,4 +40,4 @@ def scheduled(kernel, name, steps, where, target, more=()):
 
 def attributes(where, target):
     """Return what LLVM is told of a function: where it stands, how wide vectors are."""
-    return f'{where} "prefer-vector-width"="{8 * target.vector_bytes}" '
+    return f'nounwind {where} "prefer-vector-width"="{8 * target.vector_bytes}"'
