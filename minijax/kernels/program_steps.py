@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minijax.arrays.avals import ShapedArray
 from minijax.arrays.settings import enable_x64
 from minijax.core import RuleTable
 from minijax.forgetting.remembering import key_of_params
@@ -24,7 +25,7 @@ from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.costs import BYTES, nbytes
 from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.kernel import Kernel
-from minijax.kernels.views import Buffer, everywhere, whole
+from minijax.kernels.views import Buffer, everywhere, reshaped, whole
 from minijax.switches.promotion import any_promotion
 
 IN_THE_CLASS = {
@@ -219,12 +220,22 @@ class Lowering:
             k.store(*store)
         self.steps.append(Launch(*k.kernel()))
 
-    def copy(self, view, aval):
+    def copy(self, view):
         """Add a step that copies an array to memory of its own, row by row."""
+        aval = ShapedArray(view.shape, view.dtype)
         if aval.dtype.itemsize == 0:  # float0: there is nothing to copy
             return self.allocate(aval)
         k = KernelBuilder("copy", view.shape)
         return self.launch(k, k.load(view), aval)
+
+    def in_its_buffer(self, view):
+        """Return the view of an array that has a buffer to itself, row by row."""
+        return view if fills_a_buffer(view) else self.copy(view)
+
+    def reshaped(self, view, shape):
+        """Return the view of another shape, of a copy if no strides reach that."""
+        found = reshaped(view, shape)
+        return reshaped(self.copy(view), shape) if found is None else found
 
     def equation(self, eqn, operands):
         """Add the steps of an equation; return the views of its results."""
@@ -317,10 +328,7 @@ def lower(closed, rules=None):
     """
     lowering = Lowering(rules)
     inputs = [lowering.allocate(var.aval) for var in closed.jaxpr.invars]
-    outputs = [
-        view if fills_a_buffer(view) else lowering.copy(view, atom.aval)
-        for view, atom in zip(lowering.program(closed, inputs), closed.jaxpr.outvars)
-    ]
+    outputs = map(lowering.in_its_buffer, lowering.program(closed, inputs))
     buffers = [[view.source for view in views] for views in (inputs, outputs)]
     return LoweredProgram(*buffers, lowering.constants, lowering.steps)
 

@@ -30,13 +30,7 @@ from minijax.llvm.folds import (
 )
 from minijax.llvm.lanes import Elements, parts_of
 from minijax.llvm.loads_and_stores import write_load, write_store, write_update
-from minijax.llvm.types import (
-    number_text,
-    pointer_to,
-    type_in_memory,
-    type_of,
-    vector_type,
-)
+from minijax.llvm.types import number_text, pointer_to, type_in_memory, type_of
 
 
 class FunctionText(NamedTuple):

@@ -5,7 +5,6 @@
 from functools import partial
 from typing import NamedTuple
 
-from minijax.arrays.avals import ShapedArray
 from minijax.kernels.program_steps import LoweredProgram, fills_a_buffer, kernel_rules
 from minijax.kernels.views import Buffer
 from minijax.machine.nested import Repeat
@@ -13,21 +12,20 @@ from minijax.scans.primitive import scan_p
 from minijax.scans.steps import groups
 
 
-def nested(lowering, inputs, avals, write):
+def nested(lowering, inputs, write):
     """Return the `LoweredProgram` of the steps that a function adds.
 
     Args:
       lowering: the `Lowering`.
       inputs: views of buffers whose memory will be handed in.
-      avals: of the results.
       write: a function that adds steps, and returns the views of their results.
     """
     around, lowering.steps = lowering.steps, []
     outputs = []
-    for view, aval in zip(write(), avals):
+    for view in write():
         written = {buffer for step in lowering.steps for buffer in step.writes}
         if view.source not in written.difference(outputs) or not fills_a_buffer(view):
-            view = lowering.copy(view, aval)
+            view = lowering.copy(view)
         outputs.append(view.source)
     steps, lowering.steps = lowering.steps, around
     return LoweredProgram(sources(inputs), outputs, [], steps)
@@ -43,14 +41,9 @@ def new_buffers(lowering, avals):
     return [lowering.allocate(aval) for aval in avals]
 
 
-def in_its_buffer(lowering, view, aval):
-    """Return the view of an array that has a buffer to itself."""
-    return view if fills_a_buffer(view) else lowering.copy(view, aval)
-
-
 def carried(lowering, carry, avals):
     """Return views of the first states, in buffers of the loop's own, and of states."""
-    return list(map(lowering.copy, carry, avals)), new_buffers(lowering, avals)
+    return list(map(lowering.copy, carry)), new_buffers(lowering, avals)
 
 
 def row_of(lowering, array, aval):
@@ -61,8 +54,7 @@ def row_of(lowering, array, aval):
     if not isinstance(array.source, Buffer) or not array.strides[0]:
         return array.replace(array.shape[1:], array.strides[1:]), None
     row = lowering.allocate(aval)
-    whole = in_its_buffer(lowering, array, ShapedArray(array.shape, array.dtype))
-    return row, whole.source
+    return row, lowering.in_its_buffer(array).source
 
 
 class ScanViews(NamedTuple):
@@ -113,8 +105,8 @@ def lower_scan(lowering, eqn, *operands):
 def body_of_scan(lowering, program, views):
     """Return the steps of one turn, whose inputs are the states and moving rows."""
     operands = [*views.consts, *views.states, *views.rows]
-    inputs, avals = [*views.states, *views.moving], program.out_avals
-    return nested(lowering, inputs, avals, lambda: lowering.program(program, operands))
+    inputs = [*views.states, *views.moving]
+    return nested(lowering, inputs, lambda: lowering.program(program, operands))
 
 
 kernel_rules[scan_p] = lower_scan

@@ -12,13 +12,7 @@ from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.program_steps import kernel_rules
 from minijax.kernels.views import everywhere, permuted
 from minijax.machine.nested import Repeat
-from minijax.machine.nested_rules import (
-    carried,
-    in_its_buffer,
-    nested,
-    new_buffers,
-    sources,
-)
+from minijax.machine.nested_rules import carried, nested, new_buffers, sources
 from minijax.scans.primitive import row_aval
 
 
@@ -29,14 +23,14 @@ def lower_running_total(lowering, eqn, operand):
         raise NoKernel("totals of another dtype")
     order = [axis, *(k for k in range(aval.ndim) if k != axis)]
     moved = aval.update(shape=tuple([aval.shape[k] for k in order]))
-    x = in_its_buffer(lowering, permuted(operand, order), moved)
+    x = lowering.in_its_buffer(permuted(operand, order))
     out, row = lowering.allocate(moved), row_aval(moved)
     total = row.update(dtype=longer(row.dtype))
     zero = everywhere(total.dtype.type(-np.inf), row.shape)
     starts, states = carried(lowering, [zero], [total])
     handed, result = new_buffers(lowering, [row, total])
     add = partial(_next_total, lowering, states[0], handed, total, row)
-    body = nested(lowering, [*states, handed], [total, row], add)
+    body = nested(lowering, [*states, handed], add)
     ends = map(sources, (starts, [result], [x], [out]))
     count, reverse = moved.shape[0], eqn.params["reverse"]
     lowering.steps.append(Repeat(count, reverse, body, *ends))

@@ -171,8 +171,7 @@ def with_terms_close(lowering, rhs, summed):
         return rhs
     order = (*range(summed, len(rhs.shape)), *range(summed))
     columns = permuted(rhs, order)
-    copied = lowering.copy(columns, ShapedArray(columns.shape, columns.dtype))
-    return permuted(copied, tuple(np.argsort(order)))
+    return permuted(lowering.copy(columns), tuple(np.argsort(order)))
 
 
 kernel_rules[lax.dot_general_p] = multiply
@@ -216,8 +215,7 @@ def as_matrices(lowering, groups, lhs, rhs):
     """Return operands as matrices; they are copied if strides alone cannot do it."""
     views = matrices(groups, lhs, rhs)
     if None in views:
-        copies = (lowering.copy(x, ShapedArray(x.shape, x.dtype)) for x in (lhs, rhs))
-        views = matrices(groups, *copies)
+        views = matrices(groups, lowering.copy(lhs), lowering.copy(rhs))
     return views
 
 

@@ -127,7 +127,7 @@ def lower_unwrap(lowering, eqn, keys):
 def lower_wrap(lowering, eqn, words):
     """Return the view of words as keys, if pairs of them lie side by side."""
     if not _in_pairs(words):
-        words = lowering.copy(words, eqn.invars[0].aval)
+        words = lowering.copy(words)
     strides = tuple(stride // 2 for stride in words.strides[:-1])
     shape, offset = words.shape[:-1], words.offset // 2
     return [words._replace(dtype=KEY, shape=shape, strides=strides, offset=offset)]

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from minijax.arrays.avals import ShapedArray
 from minijax.kernels.building import KernelBuilder
 from minijax.kernels.parts import Affine, Guard
 from minijax.kernels.views import permuted, reshaped, sliced, stretched
@@ -99,8 +98,7 @@ def in_order(lowering, found, spec, aval):
     groups, batch, features, *space = range(len(found.shape))
     order = (batch, groups, features, *space)
     found = permuted(found, order)
-    if found.shape[1] > 1:
-        found = lowering.copy(found, ShapedArray(found.shape, found.dtype))
+    found = lowering.copy(found) if found.shape[1] > 1 else found
     shape = (found.shape[0], found.shape[1] * found.shape[2], *found.shape[3:])
     found = permuted(reshaped(found, shape), np.argsort(spec))
     return in_memory(lowering, found, aval.dtype)
