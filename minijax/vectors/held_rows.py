@@ -266,18 +266,22 @@ step_writers.update({Keep: write_keep, Recall: write_recall})
 
 def check_keep(walk, keep):
     """Check that what is put into a row is known, and the row's axes move."""
-    row = keep.row
     walk.require(keep.node in walk.known, keep, "there is no number to keep")
-    walk.require({*row.axes} <= walk.axes, keep, "an axis of the row does not move")
-    walk.kept.add(row)
+    walk.kept.add(keep.row)
+    check_axes(walk, keep)
 
 
 def check_recall(walk, recall):
     """Check that there is a row to take a number from, and its axes move."""
-    row = recall.row
-    walk.require(row in walk.kept, recall, "nothing was kept")
-    walk.require({*row.axes} <= walk.axes, recall, "an axis of the row does not move")
-    walk.known.add(row.node)
+    walk.require(recall.row in walk.kept, recall, "nothing was kept")
+    walk.known.add(recall.node)
+    check_axes(walk, recall)
+
+
+def check_axes(walk, step):
+    """Check that the axes of a step's row move."""
+    moving = {*step.row.axes} <= walk.axes
+    walk.require(moving, step, "an axis of the row does not move")
 
 
 step_checks.update({Keep: check_keep, Recall: check_recall})
