@@ -122,7 +122,10 @@ class Launch(NamedTuple):
     kernel: Kernel
     buffers: list
 
-    programs = ()
+    @property
+    def programs(self):
+        """The programs within the step: none."""
+        return ()
 
     @property
     def reads(self):
@@ -152,7 +155,10 @@ class Evaluate(NamedTuple):
     operands: list
     results: list
 
-    programs = ()
+    @property
+    def programs(self):
+        """The programs within the step: none."""
+        return ()
 
     @property
     def reads(self):
@@ -330,7 +336,7 @@ def lower(closed, rules=None):
     inputs = [lowering.allocate(var.aval) for var in closed.jaxpr.invars]
     outputs = map(lowering.in_its_buffer, lowering.program(closed, inputs))
     buffers = [[view.source for view in views] for views in (inputs, outputs)]
-    return LoweredProgram(*buffers, lowering.constants, lowering.steps)
+    return LoweredProgram(buffers[0], buffers[1], lowering.constants, lowering.steps)
 
 
 def fills_a_buffer(view):

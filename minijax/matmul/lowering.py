@@ -56,7 +56,10 @@ class Product(NamedTuple):
     out: View
     pairs: bool = False
 
-    programs = ()
+    @property
+    def programs(self):
+        """The programs within the step: none."""
+        return ()
 
     @property
     def reads(self):
