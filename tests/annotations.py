@@ -5,8 +5,8 @@
 An annotation says how a loop runs, and never what it computes. So a program has to come
 out the same by the interpreter, emitted Python, interpreted kernels and machine code,
 and by machine code without vectors, tiles, rows that are kept, streams, rows side by
-side, loops that are written out, sums in blocks, and threads. A switch is tried where
-it changes the nest of a kernel. Limits are low here, so that small programs have
+side, loops that are written out, sums in blocks, masks, and threads. A switch is tried
+where it changes the nest of a kernel. Limits are low here, so that small programs have
 streams and threads as well.
 
 Of four seeds one is a program of `tests.machine_programs`, with small arrays, and one
@@ -30,7 +30,7 @@ from minijax.jitting.compilation import backends
 from minijax.llvm.schedules import schedule
 from minijax.machine.backend import CPUProgram
 from minijax.threads import shared_text
-from minijax.vectors import held_rows, streaming, strips
+from minijax.vectors import held_rows, marks, streaming, strips
 from minijax.vectors.held_rows import hold_rows, with_row_ends
 from minijax.vectors.kernels import PASSES, vector_nest
 from minijax.vectors.loops import is_loop
@@ -51,6 +51,7 @@ LESS = {
     (held_rows, "SMALL"): 2**10,
     (strips, "LARGE"): 1,
     (strips, "STRIP"): 16,
+    (marks, "LONG"): 2,
 }
 
 SQUARE = [7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65]
@@ -90,8 +91,13 @@ LEFT_OUT = {
     "together": (with_blocks,),
     "unroll": (),
     "block": (),
+    "mask": (),
 }
-MARKS = {"unroll": {"unrolled": False}, "block": {"blocked": False}}
+MARKS = {
+    "unroll": {"unrolled": False},
+    "block": {"blocked": False},
+    "mask": {"masked": False},
+}
 ANNOTATIONS = (*LEFT_OUT, "parallel")
 
 

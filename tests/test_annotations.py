@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.llvm.targets import forced_target
+from minijax.llvm.targets import forced_target, host_target
 from minijax.vectors import held_rows
 from tests import annotations
 from tests.annotations import ANNOTATIONS, Recorded, child, nest_without, problems
@@ -37,6 +37,7 @@ PROGRAMS = {
     "unroll": (lambda x: x.sum(1), (50, 3)),
     "block": (lambda x: x.sum(), (40_009,)),
     "parallel": (lambda x: minijax.numpy.tanh(x), (4000,)),
+    "mask": (lambda x: minijax.numpy.tanh(x) * x + 1, (100,)),
 }
 
 
@@ -47,6 +48,8 @@ def numbers(shape):
 
 @pytest.mark.parametrize("annotation", ANNOTATIONS)
 def test_each_annotation_is_met_and_can_be_switched_off(annotation):
+    if annotation == "mask" and host_target().vector_bytes < 64:
+        pytest.skip("only AVX-512 has registers for masks")
     f, shape = PROGRAMS[annotation]
     x, texts = numbers(shape), []
     Recorded.met = set()
@@ -64,12 +67,12 @@ def test_other_batteries_run_the_package_s_own_backends():
 
 @pytest.mark.parametrize("annotation", annotations.LEFT_OUT)
 def test_nothing_is_left_of_an_annotation(annotation):
-    f32, target = np.dtype("float32"), forced_target("avx2")
+    f32, target = np.dtype("float32"), forced_target("avx512")
     kernels = [row_program(40, 300, f32), column_folds(300, 40, "add", f32)]
     kernels += [turned(40, 300, f32, 1), row_program(3, 5, f32)]
     told = {"vector": "lanes=", "tile": "Tile(", "keep": "Keep(", "stream": "Stream("}
     told |= {"unroll": "unrolled=True", "block": "blocked=True"}
-    told |= {"together": "together=", "strip": "strip="}
+    told |= {"together": "together=", "strip": "strip=", "mask": "masked=True"}
     with patch.object(annotations.streaming, "far_bytes", lambda target: 2**10):
         texts = [str(nest_without(annotation, k, target)) for k in kernels]
     marked = [re.sub("lanes=0|together=0|strip=0", "", text) for text in texts]

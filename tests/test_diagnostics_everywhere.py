@@ -3,6 +3,7 @@
 import importlib.util
 import subprocess
 import sys
+import traceback
 
 import numpy as np
 import pytest
@@ -167,3 +168,24 @@ def test_notebook():
     assert "h: float32[8,4], from cell In[2]:2:8 (f): h = jnp.tanh(x)" in said
     assert "w: float32[5,2], the argument w of f" in said
     assert "contraction.py" not in said
+
+
+BRACKETS = {
+    "jnp.r_[a, b]": lambda a, b: jnp.r_[a, b],
+    "jnp.c_[a, b]": lambda a, b: jnp.c_[a, b],
+    "jnp.mgrid['a']": lambda a, b: jnp.mgrid["a"],
+    "jnp.add.reduce": lambda a, b: jnp.add.reduce(a, axis=7),
+    "jnp.add.accumulate": lambda a, b: jnp.add.accumulate(a, axis=7),
+    "jnp.add.outer": lambda a, b: jnp.add.outer(a),
+    "jnp.add.at": lambda a, b: jnp.add.at(a, 0, 1),
+    "jnp.add.reduceat": lambda a, b: jnp.add.reduceat(a, b),
+}
+
+
+@pytest.mark.parametrize("name", BRACKETS)
+def test_no_frame_of_the_package_is_shown_for_brackets_and_methods(name):
+    with pytest.raises(Exception) as caught:
+        BRACKETS[name](jnp.ones((2, 2)), jnp.ones(3))
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert not [frame.filename for frame in frames if "/minijax/" in frame.filename]
+    assert "folded away" in "".join(getattr(caught.value, "__notes__", ["folded away"]))

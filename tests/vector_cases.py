@@ -22,6 +22,7 @@ from minijax.llvm.kernel_text import module_text
 from minijax.llvm.schedules import kernel_function
 from minijax.llvm.targets import TargetLibrary, forced_target, host_target
 from minijax.passes.pipeline import simplify
+from minijax.vectors import marks
 from tests import kernel_cases
 from tests.array_cases import dtype_of
 from tests.commands import options_of, reported
@@ -443,7 +444,10 @@ def main():
         target="",
         together=100,
         blocks=False,
+        masks=False,
     )
+    if options.masks:
+        marks.LONG = 0  # any body may have masks
     if options.blocks:
         kernel_text.MANY = 4  # turns of the shortest loop that has them
     if options.programs:

@@ -15,6 +15,7 @@ from minijax import numpy as jnp
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import as_integer, canonicalize_axis, integers
 from minijax.core import Array
+from minijax.diagnostics.tracebacks import guarded
 from minijax.errors import present
 from minijax.lax.promotion import check_arraylike
 from minijax.operators.operands import kind
@@ -100,6 +101,7 @@ class ufunc:
         check_arraylike(self.__name__, *args)
         return jnp.vectorize(self.func)(*args)
 
+    @guarded
     def reduce(
         self,
         a: ArrayLike,
@@ -150,6 +152,7 @@ class ufunc:
         rows = (x[rest],) if mask is None else (x[rest], mask[rest])
         return lax.scan(step, first, rows)[0].reshape(shape)
 
+    @guarded
     def accumulate(
         self, a: ArrayLike, axis: int = 0, dtype: Any = None, out: None = None
     ) -> Array:
@@ -174,12 +177,14 @@ class ufunc:
         _, rest = lax.scan(step, x[0], x[1:])
         return jnp.moveaxis(jnp.concatenate([x[:1], rest]), 0, axis)
 
+    @guarded
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """Call the function with each pair of an element of `A` and one of `B`."""
         self._check("outer", A, B)
         rows = vmap(vmap(self, (None, 0)), (0, None))(jnp.ravel(A), jnp.ravel(B))
         return rows.reshape(*np.shape(A), *np.shape(B))
 
+    @guarded
     def at(
         self,
         a: ArrayLike,
@@ -218,6 +223,7 @@ class ufunc:
         state, _ = lax.scan(step, x.reshape(-1), (places.reshape(-1), *rows))
         return state.reshape(x.shape)
 
+    @guarded
     def reduceat(
         self,
         a: ArrayLike,

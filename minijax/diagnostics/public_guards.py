@@ -12,6 +12,7 @@ from minijax.arrays.interchange import Interchange
 from minijax.core import methods
 from minijax.diagnostics.scenes import GUARD
 from minijax.diagnostics.tracebacks import guard_made, guarded
+from minijax.diagnostics.user_lines import is_ours
 from minijax.operators import conversions, syntax
 from minijax.operators import methods as array_methods
 
@@ -21,10 +22,19 @@ _public: dict = {}  # from a function to the one that its user gets
 def guard_public(value):
     """Return a public object as its user gets it: always the same one."""
     if type(value) is not FunctionType:
+        guard_brackets(type(value))
         return value
     if value not in _public:
         _public[value] = guard_made(value)
     return _public[value]
+
+
+def guard_brackets(kind):
+    """Put a guard around the brackets of a class of the package, as that of `r_`."""
+    brackets = vars(kind).get("__getitem__")
+    code = brackets.__code__ if type(brackets) is FunctionType else GUARD
+    if code is not GUARD and is_ours(code.co_filename):
+        kind.__getitem__ = guarded(brackets)
 
 
 decorators.append(guard_public)

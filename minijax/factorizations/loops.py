@@ -157,9 +157,12 @@ def tridiagonal_by_loop(dl, d, du, b, *, perturb_singular):
     pivot, beside, known = last
     last = pivot, beside, jnp.zeros_like(pivot), known
     *upper, x = (jnp.concatenate([y, z[None]]) for y, z in zip(found, last))
-    upper[0] = _mended(upper, jnp.finfo(b.dtype), perturb_singular)
+    pivots = _mended(upper, jnp.finfo(b.dtype), perturb_singular)
+    rows = *upper[1:], x, pivots
+    if x.dtype != b.dtype:  # no quotient of narrow numbers leaves the wide ones' range
+        rows = *[y / pivots for y in upper[1:]], x / pivots[..., None]
     none = jnp.zeros_like(x[0]), jnp.zeros_like(x[0])
-    _, x = lax.scan(_substitute_row, none, (*upper, x), reverse=True)
+    _, x = lax.scan(_substitute_row, none, rows, reverse=True)
     return [jnp.moveaxis(x, 0, -2).astype(b.dtype)]
 
 
@@ -168,8 +171,9 @@ def _eliminate_row(here, below):
     swap, none = jnp.abs(low) > jnp.abs(pivot), jnp.zeros_like(up)
     pairs = (pivot, low), (up, next_pivot), (none, next_up)
     first, second, third = (jnp.where(swap, q, p) for p, q in pairs)
-    left, *rest = (jnp.where(swap, p, q) for p, q in pairs)
-    factor = left / jnp.where(jnp.equal(first, 0), 1, first)
+    _, *rest = (jnp.where(swap, p, q) for p, q in pairs)
+    ratio = jnp.where(jnp.equal(low, 0), 0, low / pivot)
+    factor = jnp.where(swap, pivot / low, ratio)  # both before it is known which
     row = jnp.where(swap[..., None], next_x, x)
     other = jnp.where(swap[..., None], x, next_x) - factor[..., None] * row
     moved = rest[0] - factor * second, rest[1] - factor * third, other
@@ -177,9 +181,9 @@ def _eliminate_row(here, below):
 
 
 def _substitute_row(known, row):
-    (after, later), (pivot, up, above, x) = known, row
-    x = x - up[..., None] * after - above[..., None] * later
-    x = x / pivot[..., None]
+    (after, later), (up, above, x, *pivot) = known, row
+    x = x - above[..., None] * later - up[..., None] * after
+    x = x / pivot[0][..., None] if pivot else x
     return (x, after), x
 
 

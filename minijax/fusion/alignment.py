@@ -91,8 +91,10 @@ def stays_in_rows(both, target):
     Axes that only the second part folds are inside of those that it keeps; rows that
     lay one behind the other would be read far apart, each for one turn.
     """
-    own = set().union(*both.first.folding.values()) if both.folds else set()
-    then = set().union(*both.second.folding.values()) - own if own else set()
+    if not both.folds:
+        return True
+    own, then = [x.folding(x.made).values() for x in (both.first, both.second)]
+    then = set().union(*then).difference(*own)
     places = [x.place for _, x in both.first.loads] if then else []
     return not any(
         abs(place.strides[axis]) < abs(place.strides[inner])
@@ -114,7 +116,7 @@ def is_worth_it(both, link, target):
     more = elements(sizes, both.second.loops.intersection(around)) - count
     if not link.is_plain:
         found = found_at(read.place, read.guards, sizes, made, sizes)
-        if link.buffer in first.folding or not found:
+        if first.folding([link.buffer]) or not found:
             return False
         more = elements(sizes, read.place.axes)
     stored = 2 * target.byte * link.made.parameter.dtype.itemsize * count

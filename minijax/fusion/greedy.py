@@ -70,7 +70,7 @@ def objections(first, second, both, target):
     """Return what speaks against one kernel of two parts: a list of texts."""
     sizes, ops = both.first.sizes, first.ops + second.ops
     made, read, loops = map(math.prod, (first.sizes, second.sizes, sizes))
-    row = elements(sizes, set().union(*both.first.folding.values()))
+    row = elements(sizes, set().union(*both.first.folding(both.first.made).values()))
     checks = {
         f"{made} and {read} indices, and {loops} in common": not made == read == loops,
         f"{row} numbers walked again, {target.near} stay near": row > target.near,

@@ -59,11 +59,11 @@ class Part(Merger):
         """Pairs of a buffer and a `Load`."""
         return [(buffer, node.detail) for node, buffer in self.sources.items()]
 
-    @property
-    def folding(self):
-        """From buffers to the axes that are folded on the way to a store."""
+    def folding(self, buffers):
+        """Return from buffers to the axes that are folded on the way to a store."""
         found = {}
-        for buffer, stores in self.made.items():  # two of a complex number
+        for buffer in buffers if self.folded else ():  # two stores of a complex number
+            stores = self.made.get(buffer, ())
             axes = [self.folded[x.node] for x in stores if x.node in self.folded]
             if axes:
                 found[buffer] = frozenset().union(*axes)
@@ -138,8 +138,8 @@ class Candidate:
     def __init__(self, first, second, links=()):
         self.first, self.second, self.links, self.folds = first, second, links, []
         self.orders = first.orders | second.orders
-        folding = first.folding if first.folded else {}
-        if not folding.keys().isdisjoint(second.sources.values()):
+        folding = first.folding(second.sources.values())
+        if folding:
             behind = second.behind()
             for node, buffer in second.sources.items():
                 if buffer in folding:

@@ -357,10 +357,26 @@ def _visit_loop(walk, loop):
     own = {*loop.folds} - carried
     walk.entered -= own
     _check_strip(walk, loop)
+    masks = loop.lanes and size < 2**31 and fits_masks(loop)
+    walk.require(masks or not loop.masked, loop, "a mask is not enough for its steps")
     with walk.inside(loop):
         check_steps(walk, loop.body)
     walk.require(own <= walk.entered, loop, "nothing enters one of its folds")
     walk.known |= {fold for fold in own if not runs(fold)}
+
+
+def fits_masks(loop):
+    """Return whether a mask for each vector is all that the body of a loop needs: it
+    loads one element or neighbours, stores neighbours, and nothing is folded."""
+    return all(_fits_mask(step, loop.axis) for step in loop.body)
+
+
+def _fits_mask(step, axis):
+    if isinstance(step, Store):
+        return not step.update and step.place.strides[axis] == 1
+    if isinstance(step, Node) and step.op == "load":
+        return not step.args and step.detail.place.strides[axis] in (0, 1)
+    return isinstance(step, Node)
 
 
 def _check_strip(walk, loop):

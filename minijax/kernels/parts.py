@@ -196,6 +196,7 @@ class Loop(NamedTuple):
       team: how many threads of a GPU share the turns; 0 for one that does them all.
       strip: of how many indices a turn takes care; its body is loops along the axis,
         one after the other, which go through these. 0 for one index, as usual.
+      masked: whether each vector has a mask; if not, a short last one has its own body.
     """
 
     axis: int
@@ -208,6 +209,7 @@ class Loop(NamedTuple):
     together: int = 0
     team: int = 0
     strip: int = 0
+    masked: bool = False
 
 
 def runs(fold):
@@ -326,7 +328,8 @@ def _head(loop, size):
     counts = (loop.lanes, "at once"), (loop.together, "side by side")
     counts += ((loop.strip, "a strip"),)
     marks = [f"{count} {how}" for count, how in counts if count]
-    marks += [x for x in ("unrolled", "blocked", "parallel") if getattr(loop, x)]
+    said = "unrolled", "blocked", "parallel", "masked"
+    marks += [name for name in said if getattr(loop, name)]
     marks += [f"shared by {loop.team} threads"] if loop.team else []
     return ", ".join([f"for {AXES[loop.axis]} < {size}", *marks]) + ":"
 

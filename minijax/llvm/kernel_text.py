@@ -180,7 +180,8 @@ def spread_lanes(loop, fold):
 def write_turns(f, loop):
     """Write the turns of a loop, of scalars or of vectors."""
     if loop.lanes:
-        return f.vectors(loop.axis, loop.lanes, functools.partial(turns, f, loop))
+        write = functools.partial(turns, f, loop)
+        return f.vectors(loop.axis, loop.lanes, write, loop.masked)
     size = f.extent(loop.axis)
     if loop.strip:
         return write_strips(f, loop, size)

@@ -25,6 +25,7 @@ class Elements(LLVMFunction):
       axis: the axis along which vectors lie, inside of their loop.
       lanes: how many numbers a vector holds; 0 outside of such a loop.
       live: how many of them stand for an index below the size of the axis.
+      end: that size, in a loop each of whose vectors has a mask.
       owned: memory that belongs to the function: from keys to names and types.
       reserved: from the same keys to how many numbers there is memory for.
       strips: from axes that are done in strips to where this one begins, how many
@@ -35,7 +36,7 @@ class Elements(LLVMFunction):
         super().__init__()
         self.kernel, self.owned, self.reserved = kernel, {}, {}
         self.indices, self.axis, self.lanes, self.live = {}, None, 0, 0
-        self.strips = {}
+        self.strips, self.end = {}, None
 
     def extent(self, axis):
         """Return how many indices a loop along an axis goes through here."""
@@ -65,11 +66,18 @@ class Elements(LLVMFunction):
 
     def living(self):
         """Return the mask of the lanes that count, or None if all do."""
-        if self.live == self.lanes:
-            return None
-        limit = splat("i32", str(self.live), self.lanes)
+        index = self.indices[self.axis] if self.end is not None else 0
+        if isinstance(index, str):
+            text, depth = f"sub i64 {self.end}, {index}", self.depths[index]
+            return self.first(self.once(text, depth, text, "trunc i64 {} to i32"))
+        live = self.live if self.end is None else min(self.end - index, self.lanes)
+        return None if live == self.lanes else self.first(str(live))
+
+    def first(self, count):
+        """Write the mask of the first lanes, so many; return its name."""
+        limit, depth = self.wide("i32", count, self.lanes), self.depths.get(count, 0)
         text = f"icmp ult <{self.lanes} x i32> {steps('i32', self.lanes)}, {limit}"
-        return self.once(text, 0, text)
+        return self.once(text, depth, text)
 
     def masked(self, *masks):
         """Return what all masks let through, those that are None left out."""
@@ -162,7 +170,7 @@ class Elements(LLVMFunction):
             self.needed["free"] = "declare void @free(i8*)"
         return begin, end
 
-    def vectors(self, axis, lanes, write):
+    def vectors(self, axis, lanes, write, masked=False):
         """Write a loop of full vectors along an axis, and one that is not full.
 
         Args:
@@ -170,12 +178,18 @@ class Elements(LLVMFunction):
           lanes: how many numbers a vector holds.
           write: a function that writes turns; it is given the first index, the step,
             and how many turns there are.
+          masked: whether the one that is not full is a turn of the loop as well, in
+            which each vector has a mask.
         """
+        size = self.extent(axis)
+        parts = parts_of(size, lanes)
+        if masked and size % lanes:
+            self.end, parts = size, [(0, lanes, size // lanes + 1)]
         self.axis, self.lanes = axis, lanes
-        for first, live, count in parts_of(self.extent(axis), lanes):
+        for first, live, count in parts:
             self.live = live
             write(first, lanes, count)
-        self.axis, self.lanes, self.live = None, 0, 0
+        self.axis, self.lanes, self.live, self.end = None, 0, 0, None
 
     def inside(self, guards):
         """Write guards; return a bool and a mask, None for what does not occur."""
