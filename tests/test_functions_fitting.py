@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from mpmath import mp
 
+from minijax.arrays.numerics import horner
 from minijax.functions import angles, exponentials
-from minijax.functions.fitting import fit, least_squares, polynomial_at, solve, spread
+from minijax.functions.fitting import fit, least_squares, solve, spread
 
 mp.prec = 200
 TINY = mp.mpf(10) ** -14
@@ -62,7 +63,7 @@ def test_quotients():
 def test_errors_swing_evenly():
     found, _, worst = fit(mp.exp, (mp.mpf(-1), mp.mpf(1)), 4)
     points = spread(mp.mpf(-1), mp.mpf(1), 400)
-    errors = [polynomial_at(found, x) - mp.exp(x) for x in points]
+    errors = [horner(found, x) - mp.exp(x) for x in points]
     peaks = [errors[0]]
     for error in errors:
         if error * peaks[-1] < 0:
@@ -76,7 +77,7 @@ def test_errors_swing_evenly():
 
 def test_a_polynomial_is_found_again():
     wanted = [mp.mpf(3), mp.mpf(-1), mp.mpf(2)]
-    found, _, worst = fit(lambda x: polynomial_at(wanted, x), (mp.mpf(0), mp.mpf(1)), 3)
+    found, _, worst = fit(lambda x: horner(wanted, x), (mp.mpf(0), mp.mpf(1)), 3)
     assert worst < mp.mpf(2) ** -150
     assert all(abs(a - b) < mp.mpf(10) ** -40 for a, b in zip(found, [*wanted, 0]))
 

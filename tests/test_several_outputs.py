@@ -41,7 +41,7 @@ def kernel_of_turn(lowering, eqn, x):
     k = KernelBuilder("turn", x.shape)
     angle = k.load(x)
     k.store(sines, k.sin(angle))
-    lowering.launch_into(cosines, k, k.cos(angle))
+    lowering.run(k, (cosines, k.cos(angle)))
     return [sines, cosines]
 
 

@@ -360,4 +360,4 @@ def sizes(shape, axes):
 
 def free_axes(ndim, contracting, batch):
     """Return the axes that are neither summed over nor shared."""
-    return tuple(axis for axis in range(ndim) if axis not in (*contracting, *batch))
+    return without(range(ndim), (*contracting, *batch))

@@ -76,7 +76,10 @@ WORDS = (
 )  # fmt: skip
 
 # pi / 2 in two parts.
-HALF_PI_PARTS = 1.5707963267948966, 6.123233995736766e-17
+RIGHT_ANGLE = {
+    "float32": (1.5707963, 7.54979e-08),
+    "float64": (1.5707963267948966, 6.123233995736766e-17),
+}
 
 
 def window(k, start):
@@ -134,7 +137,7 @@ def quarter_turns(k, part, tail):
     rest = k.fma(k.convert(tail, FLOAT), 2.0**-64, rest)
     total = k.add(first, rest)
     lost = k.sub(rest, k.sub(total, first))
-    high, low = (half * 2.0**-62 for half in HALF_PI_PARTS)
+    high, low = (half * 2.0**-62 for half in RIGHT_ANGLE["float64"])
     return k.fma(total, high, k.fma(total, low, k.mul(lost, high)))
 
 
@@ -222,12 +225,6 @@ ASIN = {
         0.01955759611409706, -0.01626900229127527, 0.03194211131081409,
     ),
 }  # fmt: skip
-
-# pi / 2 in two parts.
-RIGHT_ANGLE = {
-    "float32": (1.5707963, 7.54979e-08),
-    "float64": (1.5707963267948966, 6.123233995736766e-17),
-}
 
 
 def part_of_right_angle(k, like, share, *conditions):

@@ -11,19 +11,13 @@ Reference: C. Lawson, Contributions to the theory of linear least maximum approx
 
 import math
 
+from minijax.arrays.numerics import horner
+
 
 def spread(low, high, count):
     """Return points between two numbers, closer to each other near the ends."""
     shares = [(1 - math.cos(math.pi * (k + 0.5) / count)) / 2 for k in range(count)]
     return [low + (high - low) * share for share in shares]
-
-
-def polynomial_at(coefficients, x):
-    """Return the value of a polynomial; the coefficient of 1 comes first."""
-    result = 0
-    for coefficient in reversed(coefficients):
-        result = result * x + coefficient
-    return result
 
 
 def solve(matrix, right):
@@ -74,11 +68,11 @@ def fit(f, ends, top, bottom=0, weight=lambda x: 1, rounds=12):
         columns.append([-y * x**n for x, y in zip(points, values)])
     shares, below = [1] * len(points), [1]
     for turn in range(rounds):
-        scaled = [w / polynomial_at(below, x) for w, x in zip(scales, points)]
+        scaled = [w / horner(below, x) for w, x in zip(scales, points)]
         weights = [share * w * w for share, w in zip(shares, scaled)]
         found = least_squares(columns, values, weights)
         above, below = found[: top + 1], [1, *found[top + 1 :]]
-        quotients = [polynomial_at(above, x) / polynomial_at(below, x) for x in points]
+        quotients = [horner(above, x) / horner(below, x) for x in points]
         errors = [abs(w * (a - b)) for w, a, b in zip(scales, quotients, values)]
         worst = max(errors)
         if turn > 2 or not bottom:  # a quotient has to settle first

@@ -11,8 +11,9 @@ import dataclasses
 from typing import NamedTuple
 
 from minijax.kernels.building import NodeWriter
-from minijax.kernels.kernel import Node, apply, needed
-from minijax.kernels.scalar_ops import define, recastings
+from minijax.kernels.kernel import Node, needed
+from minijax.kernels.scalar_ops import define
+from minijax.kernels.views import of_args
 from minijax.llvm.instructions import instruction
 
 define(
@@ -108,16 +109,11 @@ def inline(k, function, args):
     new = dict(zip(function.args, args))
     condition, nodes, other = function.rare or (None, (), None)
     for node in (*function.nodes, *nodes):
-        new[node] = k.write(_again(node, [new[arg] for arg in node.args]))
+        args = [new[arg] for arg in node.args]
+        new[node] = k.write(of_args(node, args) if args else node)
     if function.rare is None:
         return new[function.result]
     return k.select(new[condition], new[other], new[function.result])
-
-
-def _again(node, args):
-    if node.op == "constant":
-        return node
-    return apply(node.op, *args, dtype=node.dtype if node.op in recastings else None)
 
 
 def written_out(kernel, find):

@@ -4,11 +4,10 @@
 
 import math
 
-from minijax.kernels.kernel import apply, fold, load, needed
+from minijax.kernels.kernel import fold, load, needed
 from minijax.kernels.parts import Affine, Parameter, Store, elements, is_affine
 from minijax.kernels.program_steps import Launch
-from minijax.kernels.scalar_ops import recastings
-from minijax.kernels.views import Buffer, collapse
+from minijax.kernels.views import Buffer, collapse, of_args
 from minijax.threads.partial_folds import assembled, behind_folds, rows_of
 
 SMALL = 32  # a second stage has one index for so many of the first, at most
@@ -90,8 +89,7 @@ def stage_of(kernel, stores, new):
         if node.op == "fold" and node not in new:
             new[node] = fold(node.detail.how, node.detail.axes, *args)
         elif node.args and node not in new:
-            dtype = node.dtype if node.op in recastings else None
-            new[node] = apply(node.op, *args, dtype=dtype)
+            new[node] = of_args(node, args)
         new.setdefault(node, node)
         nodes.append(new[node])
     stores = [store.with_nodes(new) for store in stores]

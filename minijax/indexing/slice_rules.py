@@ -8,7 +8,7 @@ Reference: ``jax._src.lax.slicing``.
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.avals import ShapedArray, typeof
+from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import kind_of
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
@@ -93,9 +93,7 @@ def terms_of_box(k, starts, box, x):
 
 def in_memory(lowering, x):
     """Return an array that has memory: a copy, if it is one number everywhere."""
-    if isinstance(x.source, Buffer):
-        return x
-    return lowering.copy(x, ShapedArray(x.shape, x.dtype))
+    return x if isinstance(x.source, Buffer) else lowering.copy(x)
 
 
 def _lower_slice(lowering, eqn, x, *starts):
@@ -108,7 +106,7 @@ def _lower_slice(lowering, eqn, x, *starts):
 
 def _lower_update(lowering, eqn, x, update, *starts):
     [var] = eqn.outvars
-    out = lowering.copy(x, var.aval)
+    out = lowering.copy(x)
     k = KernelBuilder("dynamic_update_slice", update.shape)
     terms = terms_of_box(k, starts, update.shape, out)
     terms = terms or [(k.constant(0, INT64), 0, 1)]
@@ -173,10 +171,10 @@ BOOLEAN = {"set": "set", "add": "or", "mul": "and", "min": "and", "max": "or"}
 
 def lower_scatter(how, lowering, eqn, x, indices, updates):
     """Add the kernel of a scatter, which changes a copy of the operand."""
-    [var], params = eqn.outvars, eqn.params
+    params = eqn.params
     if 0 in updates.shape or (how == "set" and params["update_jaxpr"] is not None):
         raise NoKernel("there is nothing to scatter, or a function to apply")
-    windows, out = Windows(*params["dimension_numbers"]), lowering.copy(x, var.aval)
+    windows, out = Windows(*params["dimension_numbers"]), lowering.copy(x)
     k = KernelBuilder(eqn.primitive.name.replace("-", "_"), updates.shape)
     sizes = windows.sizes(len(x.shape), updates.shape)
     clip = params["mode"] is GatherScatterMode.CLIP

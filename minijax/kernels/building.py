@@ -23,6 +23,11 @@ class Pair(NamedTuple):
     real: Node
     imag: Node
 
+    @property
+    def dtype(self):
+        """Of the complex number."""
+        return to_complex(self.real.dtype)
+
 
 # Dtypes of what is no number, and integers of their size, as which kernels move them.
 carriers: dict = {}
@@ -66,7 +71,7 @@ class NodeWriter:
 
     def number(self, value, like):
         """Add the node of a number that is like another one."""
-        return self.constant(value, dtype_of(like))
+        return self.constant(value, like.dtype)
 
     def constant(self, value, dtype):
         """Add the node of a number of a dtype."""
@@ -77,22 +82,17 @@ class NodeWriter:
 
     def convert(self, x, dtype):
         """Add the node of a number in another dtype, if it is another."""
-        if isinstance(x, Pair):
-            return complex_rules["convert"](self, x, dtype)
         if dtype.kind == "c":
-            zero = self.constant(0, to_real(dtype))
-            return Pair(self.convert(x, to_real(dtype)), zero)
+            part = to_real(dtype)
+            pair = x if isinstance(x, Pair) else (x, self.constant(0, part))
+            return Pair(*[self.convert(each, part) for each in pair])
+        x = x.real if isinstance(x, Pair) else x
         same = x.dtype == in_registers(dtype)
         return x if same else self.write(apply("convert", x, dtype=dtype))
 
     def bitcast(self, x, dtype):
         """Add the node of the same bits, read as another dtype."""
         return self.write(apply("bitcast", x, dtype=dtype))
-
-
-def dtype_of(x):
-    """Return the dtype of a node, or of the numbers for which a pair stands."""
-    return to_complex(x.real.dtype) if isinstance(x, Pair) else x.dtype
 
 
 class KernelBuilder(NodeWriter):
@@ -125,7 +125,7 @@ class KernelBuilder(NodeWriter):
                 raise NoKernel("computed places of an array without memory")
             return self.constant(view.source, view.dtype)
         if view.dtype.kind == "c":
-            terms = _of_parts(terms)
+            terms = _terms_of_parts(terms)
             pairs = zip(parts(view), (other.real, other.imag))
             return Pair(*[self.load(x, guards, y, terms) for x, y in pairs])
         parameter, place = self.place(view)
@@ -157,7 +157,7 @@ class KernelBuilder(NodeWriter):
             if how not in ("set", "add"):
                 raise NoKernel(f"{how} of complex numbers")
             for part, node in zip(parts(view), x):
-                self.update(part, node, how, _of_parts(terms), distinct)
+                self.update(part, node, how, _terms_of_parts(terms), distinct)
         else:
             parameter, place = self.place(view, written=True)
             at, terms = zip(*_computed_terms(terms))
@@ -204,7 +204,7 @@ def _computed_terms(terms):
     return [(node, Term(stride, limit)) for node, stride, limit in terms]
 
 
-def _of_parts(terms):
+def _terms_of_parts(terms):
     """Return the terms of complex numbers as those of their parts."""
     return [(node, 2 * stride, limit) for node, stride, limit in terms]
 
@@ -228,12 +228,16 @@ def parts(view):
     return [half._replace(offset=place) for place in places]
 
 
-# What operations do to complex numbers: functions of the builder and of pairs.
-complex_rules = {}
+def _of_parts(k, op, pairs):
+    return [k.apply(op, *parts) for parts in zip(*pairs)]
 
 
 def _each_part(op):
-    return lambda k, x, y: Pair(*[k.apply(op, *parts) for parts in zip(x, y)])
+    return lambda k, *pairs: Pair(*_of_parts(k, op, pairs))
+
+
+def _compared(op, both):
+    return lambda k, *pairs: k.apply(both, *_of_parts(k, op, pairs))
 
 
 def _complex_mul(k, x, y):
@@ -245,31 +249,16 @@ def _complex_select(k, which, yes, no):
     return Pair(*[k.select(which, *parts) for parts in zip(yes, no)])
 
 
-complex_rules["add"] = _each_part("add")
-complex_rules["sub"] = _each_part("sub")
-complex_rules["mul"] = _complex_mul
-complex_rules["neg"] = lambda k, x: Pair(k.neg(x.real), k.neg(x.imag))
-complex_rules["conj"] = lambda k, x: Pair(x.real, k.neg(x.imag))
-complex_rules["select"] = _complex_select
-complex_rules["abs"] = lambda k, x: k.hypot(x.real, x.imag)
-complex_rules["eq"] = lambda k, x, y: k.apply(
-    "and", k.eq(x.real, y.real), k.eq(x.imag, y.imag)
-)
-complex_rules["ne"] = lambda k, x, y: k.apply(
-    "or", k.ne(x.real, y.real), k.ne(x.imag, y.imag)
-)
-
-
-def _complex_convert(k, x, dtype):
-    real = k.convert(x.real, to_real(dtype))
-    return Pair(real, k.convert(x.imag, to_real(dtype))) if dtype.kind == "c" else real
-
-
-complex_rules["convert"] = _complex_convert
-
-
-def _complex_div(k, x, y):
-    return Pair(*parts_of_quotient(k, *x, *y))
-
-
-complex_rules["div"] = _complex_div
+# What operations do to complex numbers: functions of the builder and of pairs.
+complex_rules = {
+    "add": _each_part("add"),
+    "sub": _each_part("sub"),
+    "neg": _each_part("neg"),
+    "mul": _complex_mul,
+    "div": lambda k, x, y: Pair(*parts_of_quotient(k, *x, *y)),
+    "conj": lambda k, x: Pair(x.real, k.neg(x.imag)),
+    "abs": lambda k, x: k.hypot(*x),
+    "select": _complex_select,
+    "eq": _compared("eq", "and"),
+    "ne": _compared("ne", "or"),
+}

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minijax.arrays.avals import ShapedArray
 from minijax.arrays.settings import enable_x64
 from minijax.core import RuleTable
 from minijax.forgetting.remembering import key_of_params
@@ -24,7 +25,7 @@ from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.costs import BYTES, nbytes
 from minijax.kernels.building import KernelBuilder, NoKernel
 from minijax.kernels.kernel import Kernel
-from minijax.kernels.views import Buffer, everywhere, whole
+from minijax.kernels.views import Buffer, everywhere, reshaped, whole
 from minijax.switches.promotion import any_promotion
 
 IN_THE_CLASS = {
@@ -210,39 +211,37 @@ class Lowering:
           aval: of the result.
         """
         out = self.allocate(aval)
-        self.launch_into(out, k, x)
+        self.run(k, (out, x))
         return out
 
-    def launch_into(self, out, k, x):
-        """Add a step that computes elements of a view that has memory already."""
-        k.store(out, x)
-        self.run(k)
-
-    def run(self, k):
-        """Add a step that runs a kernel, whose stores have been written."""
-        self.steps.append(Launch(*k.kernel()))
-
-    def launch_again(self, launch, old, new, aval):
-        """Add a step with the kernel of another one; return the view of its result.
+    def run(self, k, *stores):
+        """Add a step that runs a kernel.
 
         Args:
-          launch: the other step.
-          old, new: the views that it reads, and those in their places.
-          aval: of the result.
+          k: the `KernelBuilder`.
+          stores: pairs of a view and the node, or pair, to store there, besides those
+            that have been written.
         """
-        out = self.allocate(aval)
-        pairs = zip(old, new)
-        now = {a.source: b.source for a, b in pairs if type(a.source) is Buffer}
-        buffers = [now.get(buffer, out.source) for buffer in launch.buffers]
-        self.steps.append(Launch(launch.kernel, buffers))
-        return out
+        for store in stores:
+            k.store(*store)
+        self.steps.append(Launch(*k.kernel()))
 
-    def copy(self, view, aval):
+    def copy(self, view):
         """Add a step that copies an array to memory of its own, row by row."""
+        aval = ShapedArray(view.shape, view.dtype)
         if aval.dtype.itemsize == 0:  # float0: there is nothing to copy
             return self.allocate(aval)
         k = KernelBuilder("copy", view.shape)
         return self.launch(k, k.load(view), aval)
+
+    def in_its_buffer(self, view):
+        """Return the view of an array that has a buffer to itself, row by row."""
+        return view if fills_a_buffer(view) else self.copy(view)
+
+    def reshaped(self, view, shape):
+        """Return the view of another shape, of a copy if no strides reach that."""
+        found = reshaped(view, shape)
+        return reshaped(self.copy(view), shape) if found is None else found
 
     def equation(self, eqn, operands):
         """Add the steps of an equation; return the views of its results."""
@@ -256,18 +255,19 @@ class Lowering:
 
     def constant(self, value, aval):
         """Return the view of an array that the program has picked up."""
-        self.constants.append((self.allocate(aval), value))
-        return self.constants[-1][0]
+        view = self.allocate(aval)
+        self.constants.append((view.source, value))
+        return view
 
     def program(self, closed, operands):
         """Add the steps of a `ClosedJaxpr`; return the views of its results."""
-        views = dict(zip(closed.invars, operands))
-        for var, value in zip(closed.constvars, closed.consts):
+        jaxpr, views = closed.jaxpr, dict(zip(closed.jaxpr.invars, operands))
+        for var, value in zip(jaxpr.constvars, closed.consts):
             views[var] = self.constant(value, var.aval)
-        for eqn in closed.eqns:
+        for eqn in jaxpr.eqns:
             args = [_view(atom, views) for atom in eqn.invars]
             views.update(zip(eqn.outvars, self.equation(eqn, args)))
-        return [_view(atom, views) for atom in closed.outvars]
+        return [_view(atom, views) for atom in jaxpr.outvars]
 
     def function(self, function, operands):
         """Add the steps of a function of arrays; return the views of its results."""
@@ -333,14 +333,10 @@ def lower(closed, rules=None):
         and where one raises `NoKernel` the common one is asked.
     """
     lowering = Lowering(rules)
-    inputs = [lowering.allocate(aval) for aval in closed.in_avals]
-    outputs = [
-        view if fills_a_buffer(view) else lowering.copy(view, aval)
-        for view, aval in zip(lowering.program(closed, inputs), closed.out_avals)
-    ]
-    constants = [(view.source, value) for view, value in lowering.constants]
+    inputs = [lowering.allocate(var.aval) for var in closed.jaxpr.invars]
+    outputs = map(lowering.in_its_buffer, lowering.program(closed, inputs))
     buffers = [[view.source for view in views] for views in (inputs, outputs)]
-    return LoweredProgram(buffers[0], buffers[1], constants, lowering.steps)
+    return LoweredProgram(buffers[0], buffers[1], lowering.constants, lowering.steps)
 
 
 def fills_a_buffer(view):
@@ -365,13 +361,17 @@ def elementwise(body):
         kind = body, eqn.primitive, aval.shape, aval.dtype
         params = eqn.params and key_of_params(eqn.params)
         key = (*kind, params or (), *likeness(operands))
-        if key in lowering.known:
-            launch, views = lowering.known[key]
-            return [lowering.launch_again(launch, views, operands, aval)]
-        k = KernelBuilder(eqn.primitive.name, aval.shape)
-        x = body(k, *[k.load(operand) for operand in operands], **eqn.params)
-        out = lowering.launch(k, x, aval)
-        lowering.known[key] = lowering.steps[-1], operands
+        if key not in lowering.known:
+            k = KernelBuilder(eqn.primitive.name, aval.shape)
+            x = body(k, *[k.load(operand) for operand in operands], **eqn.params)
+            out = lowering.launch(k, x, aval)
+            lowering.known[key] = lowering.steps[-1], operands
+            return [out]
+        (launch, views), out = lowering.known[key], lowering.allocate(aval)
+        pairs = [(a.source, b.source) for a, b in zip(views, operands)]
+        now = {a: b for a, b in pairs if type(a) is Buffer}
+        buffers = [now.get(buffer, out.source) for buffer in launch.buffers]
+        lowering.steps.append(launch._replace(buffers=buffers))
         return [out]
 
     return rule

@@ -20,14 +20,13 @@ from minijax.emitted.arrays import COLLECTIVES, GONE
 from minijax.forgetting.barriers import optimization_barrier_p
 from minijax.forgetting.policies import name_p
 from minijax.jitting.primitive import jit_p
-from minijax.kernels.building import KernelBuilder, NoKernel, Pair, dtype_of, parts
+from minijax.kernels.building import KernelBuilder, NoKernel, Pair, parts
 from minijax.kernels.parts import Affine, Guard
 from minijax.kernels.program_steps import by_scalar_op, elementwise, kernel_rules
 from minijax.kernels.views import (
     Buffer,
     everywhere,
     permuted,
-    reshaped,
     reversed_along,
     sliced,
     stretched,
@@ -58,11 +57,11 @@ _rule("logistic", lambda k, x: k.div(1, k.add(1, k.exp(k.neg(x)))))
 _rule("is_finite", lambda k, x: k.lt(k.abs(x), np.inf))
 _rule("clamp", lambda k, low, x, high: k.min(k.max(x, low), high))
 _rule("complex", lambda k, x, y: Pair(x, y))
-_rule("pow", lambda k, x, y: k.pow(x, k.convert(y, dtype_of(x))))
+_rule("pow", lambda k, x, y: k.pow(x, k.convert(y, x.dtype)))
 
 
 def _add_any(k, x, y):
-    return k.apply("or" if dtype_of(x).kind == "b" else "add", x, y)
+    return k.apply("or" if x.dtype.kind == "b" else "add", x, y)
 
 
 def _iota(k, dtype, shape, dimension):
@@ -93,7 +92,7 @@ _rule("convert_element_type", lambda k, x, new_dtype, **_: k.convert(x, new_dtyp
 
 def _div(k, x, y):
     """Divide; of integers, by 0 gives all bits set, and by -1 the negative."""
-    if dtype_of(x).kind in "fc":
+    if x.dtype.kind in "fc":
         return k.div(x, y)
     safe, zero, minus = _divisor(k, y)
     quotient = k.select(zero, k.number(~x.dtype.type(0), x), k.div(x, safe))
@@ -122,7 +121,7 @@ _rule("rem", _rem)
 
 
 def _sign(k, x):
-    if dtype_of(x).kind == "u":
+    if x.dtype.kind == "u":
         return k.min(x, 1)
     one = k.select(k.gt(x, 0), 1, k.select(k.lt(x, 0), -1, x))
     return k.select(k.eq(x, 0), x, one)
@@ -207,11 +206,7 @@ kernel_rules[lax.imag_p] = viewing(lambda _, x: parts(x)[1])
 
 
 def _reshape(lowering, eqn, operand, **params):
-    shape = eqn.outvars[0].aval.shape
-    view = reshaped(operand, shape)
-    if view is None:
-        view = reshaped(lowering.copy(operand, eqn.invars[0].aval), shape)
-    return [view]
+    return [lowering.reshaped(operand, eqn.outvars[0].aval.shape)]
 
 
 def _bitcast(lowering, eqn, operand):
@@ -231,7 +226,7 @@ def _concatenate(lowering, eqn, *operands):
         start += operand.shape[eqn.params["dimension"]]
         part = sliced(out, starts, operand.shape, [1] * len(starts))
         k = KernelBuilder("concatenate", operand.shape)
-        lowering.launch_into(part, k, k.load(operand))
+        lowering.run(k, (part, k.load(operand)))
     return [out]
 
 
@@ -275,7 +270,7 @@ def _filled_pad(lowering, eqn, x, value):
     inner = sliced(x, first, counts, [1] * aval.ndim)
     starts = [low + n * step for n, (low, *_), step in zip(first, config, steps)]
     k = KernelBuilder("pad", counts)
-    lowering.launch_into(sliced(out, starts, counts, steps), k, k.load(inner))
+    lowering.run(k, (sliced(out, starts, counts, steps), k.load(inner)))
     return out
 
 
@@ -353,7 +348,7 @@ def running_fold(how):
         dtype = longer(aval.dtype) if how in ("add", "mul") else aval.dtype
         k = KernelBuilder(eqn.primitive.name, x.shape)
         total = k.running(how, aval.ndim - 1, k.convert(k.load(x), dtype))
-        lowering.launch_into(y, k, k.convert(total, aval.dtype))
+        lowering.run(k, (y, k.convert(total, aval.dtype)))
         return [out]
 
     return rule

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.arrays.dtypes import short_name
 from minijax.kernels.kernel import Kernel, Node, apply, constant, fold, index, load
-from minijax.kernels.parts import Affine, Fold, Guard, Store, union
+from minijax.kernels.parts import Affine, Fold, Guard, union
 from minijax.kernels.scalar_ops import recastings
 
 
@@ -184,10 +184,10 @@ def with_axes(kernel, kept, sizes):
         new[node] = _moved(node, [new[arg] for arg in node.args], renumbered, still)
     nodes = dict.fromkeys(new.values())
     stores = []
-    for parameter, place, node, update in [x.with_nodes(new) for x in kernel.stores]:
-        if update:
-            update = update._replace(axes=renumbered(update.axes))
-        stores.append(Store(parameter, still[place], node, update))
+    for store in [x.with_nodes(new) for x in kernel.stores]:
+        update = store.update
+        update = update and update._replace(axes=renumbered(update.axes))
+        stores.append(store._replace(place=still[store.place], update=update))
     sizes = tuple([sizes[axis] for axis in kept])
     return Kernel(kernel.name, sizes, kernel.parameters, (*nodes,), (*stores,))
 
@@ -216,4 +216,9 @@ def _moved(node, args, renumbered, still):
         if node.op == "running":
             return running(how, *axes, *args)
         return fold(how, axes, *args)
+    return of_args(node, args)
+
+
+def of_args(node, args):
+    """Return the node of the same operation on other nodes."""
     return apply(node.op, *args, dtype=node.dtype if node.op in recastings else None)

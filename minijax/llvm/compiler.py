@@ -31,7 +31,7 @@ class Library:
 
     def recipe(self, binding):
         """Return what the code depends on beside the text: processor and passes."""
-        return f"{binding.get_default_triple()} {' '.join(host_cpu())} speed 2"
+        return f"{' '.join(host())} speed 2"
 
     def function(self, name, arity):
         """Return a function of the library that takes so many addresses."""
@@ -62,7 +62,7 @@ def loaded(code):
     from llvmlite import binding
 
     module = binding.parse_assembly("")
-    engine = binding.create_mcjit_compiler(module, target_machine(binding))
+    engine = binding.create_mcjit_compiler(module, target_machine(binding, *host()))
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     (module._ptr._objects or {}).clear()  # llvmlite's cast has made it hold itself
@@ -86,10 +86,8 @@ def optimized(binding, text):
     Each module has a machine of its own: the engine that runs it takes the machine
     with it when it goes.
     """
-    machine = target_machine(binding)
-    module = binding.parse_assembly(text)
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    module.verify()
+    machine = target_machine(binding, *host())
+    module = parsed(binding, text, machine)
     options = binding.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = True
     builder = binding.create_pass_builder(machine, options)
@@ -111,19 +109,27 @@ def give_back(binding, passes):
             return passes.detach()
 
 
-def target_machine(binding):
-    """Return LLVM's description of this computer."""
+def parsed(binding, text, machine):
+    """Return the module of a text, for a machine."""
+    module = binding.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module.verify()
+    return module
+
+
+def target_machine(binding, triple, cpu, features):
+    """Return LLVM's description of a processor; the words are those of a `Target`."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    name, features = host_cpu()
-    return binding.Target.from_default_triple().create_target_machine(
-        cpu=name, features=features, opt=2
+    return binding.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=features, opt=2
     )
 
 
 @functools.cache
-def host_cpu():
-    """Return LLVM's name of this processor, and what it can do; asked for once."""
+def host():
+    """Return LLVM's name of this system and processor, and what it can do."""
     from llvmlite import binding
 
-    return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    triple, cpu = binding.get_default_triple(), binding.get_host_cpu_name()
+    return triple, cpu, binding.get_host_cpu_features().flatten()

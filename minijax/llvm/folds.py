@@ -9,7 +9,7 @@ import numpy as np
 from minijax.kernels.parts import runs
 from minijax.kernels.scalar_ops import foldings
 from minijax.llvm.lanes import Ahead, steps
-from minijax.llvm.types import listed, number_text, splat, type_of, vector_type
+from minijax.llvm.types import number_text, splat, type_of, vector_type
 
 BOOL, INT64 = np.dtype(bool), np.dtype(np.int64)
 
@@ -55,11 +55,8 @@ def write_combination(f, fold):
     mask = f.living() if fold.detail.axes.count(f.axis) else None
     if not mask:
         return result
-    kinds = value_types(fold, lanes)
-    return [
-        f.emit(f"select <{lanes} x i1> {mask}, {kind} {new}, {kind} {old}")
-        for kind, new, old in zip(kinds, result, old)
-    ]
+    values = zip(value_types(fold, 0), result, old)
+    return [f.choose(mask, x, before, kind, lanes) for kind, x, before in values]
 
 
 def combined(f, fold, old, new, lanes, ties=False):
@@ -81,8 +78,9 @@ def fold_lanes(f, fold, values, lanes):
     """
     kinds = value_types(fold, 0)
 
-    def parts(lanes, chosen):
-        return [part(f, *pair, lanes, chosen) for pair in zip(kinds, values)]
+    def parts(lanes, order):
+        pairs = zip(kinds, values)
+        return [f.shuffle(kind, x, "undef", order, lanes) for kind, x in pairs]
 
     while lanes > 1:
         half, odd = divmod(lanes, 2)
@@ -92,7 +90,7 @@ def fold_lanes(f, fold, values, lanes):
             last = parts(lanes, [lanes - 1])
             found = [joined(f, *three, half) for three in zip(kinds, found, last)]
         values, lanes = found, half + odd
-    return [only(f, *pair) for pair in zip(kinds, values)]
+    return [f.element(*pair, 1, 0) for pair in zip(kinds, values)]
 
 
 def alike_folds(folds, ends):
@@ -140,30 +138,14 @@ def fold_side_by_side(f, fold, vectors, lanes):
         width, length = len(low), length // 2
         vectors = [combined(f, fold, x[:1], x[1:], width)[0] for x in halves]
     each = [(x, lane) for x in vectors for lane in range(width)]
-    get = f"extractelement {vector_type(kind, width)} {{}}, i32 {{}}"
-    return [f.emit(get.format(*place)) for place in each[:count]]
-
-
-def part(f, kind, x, lanes, chosen):
-    """Write a vector of some lanes of another."""
-    vector, places = vector_type(kind, lanes), listed("i32", chosen)
-    order = f"<{len(chosen)} x i32> {places}"
-    return f.emit(f"shufflevector {vector} {x}, {vector} undef, {order}")
-
-
-def only(f, kind, x):
-    """Write the number in a vector that has one lane."""
-    return f.emit(f"extractelement <1 x {kind}> {x}, i32 0")
+    return [f.element(kind, x, width, lane) for x, lane in each[:count]]
 
 
 def joined(f, kind, x, last, lanes):
     """Write a vector with one more lane."""
-    longer, vector = (
-        part(f, kind, x, lanes, [*range(lanes), 0]),
-        f"<{lanes + 1} x {kind}>",
-    )
-    element = f"{kind} {only(f, kind, last)}"
-    return f.emit(f"insertelement {vector} {longer}, {element}, i32 {lanes}")
+    longer = f.shuffle(kind, x, "undef", [*range(lanes), 0], lanes)
+    element = f.element(kind, last, 1, 0)
+    return f.with_element(kind, longer, lanes + 1, lanes, element)
 
 
 def write_wins(f, how, dtype, old, new, lanes, ties):

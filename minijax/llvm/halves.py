@@ -84,5 +84,4 @@ def half_function(name, lanes):
     old, new = ("i16", "float") if name.startswith("from") else ("float", "i16")
     old, new = vector_type(old, lanes), vector_type(new, lanes)
     result = f.instructions(filled("; ".join(HALVES[name]), lanes), ["%x"])
-    head = f"define internal {new} @{label}({old} %x) alwaysinline {{"
-    return label, "\n".join([head, *f.lines, f"  ret {new} {result}", "}"])
+    return label, f.definition(label, [(old, "%x")], "alwaysinline", (new, result))

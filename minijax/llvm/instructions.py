@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from minijax.kernels.scalar_ops import LIBRARY, scalar_ops
-from minijax.llvm.types import Kind, number_text, type_of
+from minijax.llvm.types import Kind, number_text, suffix, type_of
 
 # From names in `scalar_ops` to instructions by the kind of dtype: b(ool), i(nteger),
 # u(nsigned), f(loat).
@@ -162,15 +162,10 @@ def filled(template, lanes, dtype=None, result=None, flags=""):
     kinds = {kind: Kind(kind, lanes) for kind in names}
     types = Known(kinds, flags=flags, m="f" if dtype == np.float32 else "")
     if dtype:
-        types |= {"t": Kind(type_of(dtype), lanes), "s": suffix(dtype, lanes)}
-        types |= {"r": Kind(type_of(result), lanes), "rs": suffix(result, lanes)}
+        old, new = type_of(dtype), type_of(result)
+        types |= {"t": Kind(old, lanes), "s": suffix(old, lanes)}
+        types |= {"r": Kind(new, lanes), "rs": suffix(new, lanes)}
     return template.format_map(types)
-
-
-def suffix(dtype, lanes):
-    """Return what stands for a type in the names of intrinsics: ``f32``, ``v8i32``."""
-    many = f"v{lanes}" if lanes else ""
-    return f"{many}{'f' if dtype.kind == 'f' else 'i'}{dtype.itemsize * 8}"
 
 
 def rounded_to_half(dtype, halves):

@@ -28,15 +28,9 @@ from minijax.llvm.folds import (
     write_combination,
     write_index,
 )
-from minijax.llvm.lanes import Elements
+from minijax.llvm.lanes import Elements, parts_of
 from minijax.llvm.loads_and_stores import write_load, write_store, write_update
-from minijax.llvm.types import (
-    number_text,
-    pointer_to,
-    type_in_memory,
-    type_of,
-    vector_type,
-)
+from minijax.llvm.types import number_text, pointer_to, type_in_memory, type_of
 
 
 class FunctionText(NamedTuple):
@@ -166,12 +160,11 @@ def is_library(node):
 
 def write_one_by_one(f, node, args, lanes):
     """Write an operation that exists for scalars alone, for each lane."""
-    kind = type_of(node.dtype)
-    vector, x = vector_type(kind, lanes), "undef"
+    kind, x = type_of(node.dtype), "undef"
     for lane in range(f.live):
-        each = [f.emit(f"extractelement {vector} {a}, i32 {lane}", "e") for a in args]
+        each = [f.element(kind, arg, lanes, lane) for arg in args]
         y = f.operation(node.op, each, node.dtype, node.dtype, 0)
-        x = f.emit(f"insertelement {vector} {x}, {kind} {y}, i32 {lane}", "x")
+        x = f.with_element(kind, x, lanes, lane, y)
     return x
 
 
@@ -199,24 +192,19 @@ def write_turns(f, loop):
 
 def write_strips(f, loop, size):
     """Write a loop in strips, and the last one, which may be shorter."""
-    rest = size % loop.strip
-    whole = size // loop.strip
-    for first, number, count in (0, loop.strip, whole), (size - rest, rest, 1):
-        if number and count:
-            turns(f, loop, first, number, count)
+    for part in parts_of(size, loop.strip):
+        turns(f, loop, *part)
     f.strips.pop(loop.axis, None)
 
 
 def write_together(f, loop, size):
     """Write turns side by side, so many at once, and those that are left."""
-    whole, rest = divmod(size, loop.together)
-    for first, number, count in (0, loop.together, whole), (size - rest, rest, 1):
+    for first, number, count in parts_of(size, loop.together):
         some = [Turn(loop.axis, ahead) for ahead in range(number)]
         body = jammed(loop.body, some)
         for turn in some:
             f.products |= {turn.copies[x] for x in f.products & turn.copies.keys()}
-        if number:
-            turns(f, loop._replace(body=body, unrolled=False), first, number, count)
+        turns(f, loop._replace(body=body, unrolled=False), first, number, count)
 
 
 def turns(f, loop, first, step, count):
@@ -305,28 +293,31 @@ step_writers[Start] = lambda f, step: None  # a fold begins with its loop
 step_writers[Combine] = lambda f, step: write_entered(f, step.fold)
 
 
-def function_of(f, name, steps, attributes="", more=()):
+def function_of(f, name, steps, attributes="nounwind", more=()):
     """Write a kernel; return its `FunctionText`; the arguments are addresses.
 
     Args:
       f: the `KernelText` to write to.
       name: of the function.
       steps: those of the kernel's nest.
-      attributes: what LLVM is told of the function besides.
-      more: parameters of the function behind those of the kernel, as text.
+      attributes: what LLVM is told of the function.
+      more: parameters of the function behind those of the kernel, pairs of type and
+        name.
     """
     write_steps(f, steps)
     written = {store.parameter for store in f.kernel.stores}
-    params = [
-        f"{pointer_to(type_in_memory(parameter.dtype))} noalias "
-        f"{'' if parameter in written else 'readonly '}%{parameter.name}"
-        for parameter in f.kernel.parameters
-    ]
-    params = ", ".join([*params, *more])
-    head = f"define void @{name}({params}) nounwind {attributes}{{"
+    given = f.kernel.parameters
+    params = [(address_type(x, x in written), f"%{x.name}") for x in given]
     begin, end = f.owned_memory()
-    text = "\n".join([head, "entry:", *begin, *f.lines, *end, "  ret void", "}"])
+    f.lines[:] = [*begin, *f.lines, *end]
+    text = f.definition(name, [*params, *more], attributes, linkage="")
     return FunctionText(text, f.needed)
+
+
+def address_type(parameter, written):
+    """Return the type of a parameter's address; memory that is only read is marked."""
+    pointer = pointer_to(type_in_memory(parameter.dtype))
+    return f"{pointer} noalias" if written else f"{pointer} noalias readonly"
 
 
 def module_text(functions):

@@ -5,7 +5,7 @@
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from minijax.llvm.types import listed, splat, type_in_memory, vector_type
+from minijax.llvm.types import listed, splat, type_in_memory, vector_type, width_of
 from minijax.llvm.writing import LLVMFunction
 
 
@@ -81,10 +81,13 @@ class Elements(LLVMFunction):
 
     def masked(self, *masks):
         """Return what all masks let through, those that are None left out."""
-        found = None
-        for mask in filter(None, masks):
-            kind = vector_type("i1", self.lanes)
-            found = self.emit(f"and {kind} {found}, {mask}", "m") if found else mask
+        return self.all_of(masks, self.lanes)
+
+    def all_of(self, bools, lanes=0):
+        """Return whether all bools are true, those that are None left out, or None."""
+        found, kind = None, vector_type("i1", lanes)
+        for each in filter(None, bools):
+            found = self.emit(f"and {kind} {found}, {each}", "m") if found else each
         return found
 
     def split(self, place, computed=()):
@@ -155,7 +158,7 @@ class Elements(LLVMFunction):
         """Return the lines that get what the function owns, and that give it back."""
         begin, end, room = [], [], ON_STACK
         for key, (name, kind) in self.owned.items():
-            size = self.reserved[key] * BYTES_OF[kind]
+            size = self.reserved[key] * width_of(kind)
             if size <= room:
                 room -= size
                 begin += on_stack(name, kind, size)
@@ -179,14 +182,13 @@ class Elements(LLVMFunction):
             which each vector has a mask.
         """
         size = self.extent(axis)
-        whole, rest = divmod(size, lanes)
-        self.axis, self.lanes, self.live = axis, lanes, lanes
-        if masked and rest:
-            self.end, whole, rest = size, whole + 1, 0
-        write(0, lanes, whole)
-        if rest:
-            self.live = rest
-            write(size - rest, lanes, 1)
+        parts = parts_of(size, lanes)
+        if masked and size % lanes:
+            self.end, parts = size, [(0, lanes, size // lanes + 1)]
+        self.axis, self.lanes = axis, lanes
+        for first, live, count in parts:
+            self.live = live
+            write(first, lanes, count)
         self.axis, self.lanes, self.live, self.end = None, 0, 0, None
 
     def inside(self, guards):
@@ -198,7 +200,7 @@ class Elements(LLVMFunction):
                 mask = self.masked(mask, self._mask(number, stride, limit))
             else:
                 fits = self.emit(f"icmp ult i64 {number}, {limit}", "g")
-                scalar = self.emit(f"and i1 {scalar}, {fits}", "g") if scalar else fits
+                scalar = self.all_of([scalar, fits])
         return scalar, mask
 
     def _mask(self, number, stride, limit):
@@ -211,12 +213,11 @@ class Elements(LLVMFunction):
 
 
 ON_STACK = 2**13  # bytes of a function's own memory
-BYTES_OF = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
 
 
 def on_stack(name, kind, size):
     """Return the lines that get memory on the stack."""
-    array = f"[{size // BYTES_OF[kind]} x {kind}]"
+    array = f"[{size // width_of(kind)} x {kind}]"
     return [
         f"  {name}.all = alloca {array}, align 64",
         f"  {name} = getelementptr {array}, {array}* {name}.all, i64 0, i64 0",
@@ -237,6 +238,16 @@ def on_heap(name, kind, size):
         f"  {name}.begin = getelementptr i8, i8* {name}.all, i64 {name}.skip",
         f"  {name} = bitcast i8* {name}.begin to {kind}*",
     ]
+
+
+def parts_of(size, length):
+    """Return the parts of a size: where they begin, their length, how many there are.
+
+    They have one length, but for the last one, which is what is left.
+    """
+    whole, rest = divmod(size, length)
+    parts = (0, length, whole), (size - rest, rest, 1)
+    return [part for part in parts if part[1] and part[2]]
 
 
 def steps(kind, lanes, stride=1):

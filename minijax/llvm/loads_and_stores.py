@@ -9,11 +9,11 @@ from minijax.kernels.parts import Parameter
 from minijax.kernels.scalar_ops import in_registers
 from minijax.llvm.halves import OWN_HALVES, half_function
 from minijax.llvm.instructions import filled
-from minijax.llvm.lanes import steps
 from minijax.llvm.types import (
-    listed,
     number_text,
+    pointer_to,
     splat,
+    suffix,
     type_in_memory,
     type_of,
     vector_type,
@@ -45,11 +45,7 @@ def write_load(f, parameter, place, guards, other, terms=(), args=()):
         chosen = f.masked(mask, scalar and f.wide("i1", scalar, lanes))
         x = f.wide(type_in_memory(parameter.dtype), x, lanes)
     x = from_memory(f, parameter.dtype, x, lanes)
-    if not chosen:
-        return x
-    vector = vector_type(kind, lanes)
-    choose = f"{vector_type('i1', lanes)} {chosen or scalar}"
-    return f.emit(f"select {choose}, {vector} {x}, {vector} {other}")
+    return f.choose(chosen, x, other, kind, lanes) if chosen else x
 
 
 def within(f, numbers, terms, scalar=None, mask=None):
@@ -72,7 +68,7 @@ def within(f, numbers, terms, scalar=None, mask=None):
         if lanes:
             mask = f.masked(mask, fits)
         else:
-            scalar = f.emit(f"and i1 {scalar}, {fits}", "g") if scalar else fits
+            scalar = f.all_of([scalar, fits])
     return scalar, mask
 
 
@@ -112,7 +108,7 @@ def read(f, parameter, place, mask, numbers=(), ahead=None):
         first = place._replace(offset=place.offset - f.live + 1)
         mask = mask and flip(f, "i1", mask)
         start = f.address(parameter, first, numbers)
-        return flip(f, kind, read_row(f, kind, start, mask))
+        return flip(f, kind, read_row(f, kind, start, f.lanes, mask))
     varies = mask if mask != f.living() else None
     start = f.address(parameter, place, numbers)
     if varies or not 1 < stride <= 4:
@@ -124,86 +120,79 @@ def read_early(f, kind, address, mask):
     """Write the load of neighbours in a parameter where it is known which, and once."""
     depth = max(f.depths.get(name, 0) for name in (address, mask))
     key = "row", address, mask, f.lanes
-    return f.written(key, depth, lambda: read_row(f, kind, address, mask))
+    return f.written(key, depth, lambda: read_row(f, kind, address, f.lanes, mask))
 
 
 def read_one(f, parameter, address, scalar, mask):
     """Write the load of one element; of the first, where no lane asks for one."""
     kind = type_in_memory(parameter.dtype)
-    if mask:
-        bools = vector_type("i1", f.lanes)
-        mask = f.call("i1", f"llvm.vector.reduce.or.v{f.lanes}i1", (bools, mask))
-        scalar = f.emit(f"and i1 {scalar}, {mask}") if scalar else mask
-    if scalar:
-        choice = f"{kind}* {address}, {kind}* %{parameter.name}"
-        address = f.emit(f"select i1 {scalar}, {choice}", "p")
-    return f.emit(f"load {kind}, {kind}* {address}", "e")
+    scalar = f.all_of([scalar, mask and f.any_of(mask, f.lanes)])
+    return f.load(kind, address_if(f, parameter, scalar, address))
+
+
+def address_if(f, parameter, condition, address):
+    """Write the choice of an address, or of that of the first element of all."""
+    if not condition:
+        return address
+    kind = pointer_to(type_in_memory(parameter.dtype))
+    return f.choose(condition, address, f"%{parameter.name}", kind)
 
 
 def gather(f, kind, start, parameter, stride, mask, ahead=None):
     """Write the load of elements one by one; a masked lane takes the first of all."""
-    vector, x = vector_type(kind, f.lanes), "undef"
+    x = "undef"
     for lane in range(f.live):
         here = lane_address(f, kind, start, stride, ahead, lane)
-        if mask:
-            bit = f.emit(f"extractelement <{f.lanes} x i1> {mask}, i32 {lane}", "g")
-            choice = f"{kind}* {here}, {kind}* %{parameter.name}"
-            here = f.emit(f"select i1 {bit}, {choice}", "p")
-        element = f.emit(f"load {kind}, {kind}* {here}", "e")
-        x = f.emit(f"insertelement {vector} {x}, {kind} {element}, i32 {lane}", "x")
+        bit = mask and f.element("i1", mask, f.lanes, lane)
+        element = f.load(kind, address_if(f, parameter, bit, here))
+        x = f.with_element(kind, x, f.lanes, lane, element)
     return x
 
 
 def lane_address(f, kind, start, stride, ahead, lane):
     """Write the address of the element of a lane."""
-    here = f.emit(f"getelementptr {kind}, {kind}* {start}, i64 {stride * lane}", "p")
-    if not ahead:
-        return here
-    far = f.emit(f"extractelement <{f.lanes} x i64> {ahead}, i32 {lane}", "o")
-    return f.emit(f"getelementptr {kind}, {kind}* {here}, i64 {far}", "p")
+    here = f.at(kind, start, stride * lane)
+    return f.at(kind, here, f.element("i64", ahead, f.lanes, lane)) if ahead else here
 
 
 def read_comb(f, kind, start, stride):
     """Write the load of all elements between some, of which those in between go."""
-    lanes, live = f.lanes, f.live
-    f.lanes, f.live = lanes * stride, (live - 1) * stride + 1
-    vector, x = vector_type(kind, f.lanes), read_row(f, kind, start, f.living())
+    lanes, live, wide = f.lanes, f.live, f.lanes * stride
+    f.lanes, f.live = wide, (live - 1) * stride + 1
+    x = read_row(f, kind, start, wide, f.living())
     f.lanes, f.live = lanes, live
-    places = f"<{lanes} x i32> {steps('i32', lanes, stride)}"
-    return f.emit(f"shufflevector {vector} {x}, {vector} undef, {places}", "x")
+    return f.shuffle(kind, x, "undef", range(0, wide, stride), wide)
 
 
-def read_row(f, kind, address, mask):
-    """Write the load of neighbours."""
-    vector, width = vector_type(kind, f.lanes), width_of(kind)
-    pointer = f.emit(f"bitcast {kind}* {address} to {vector}*", "p")
+def read_row(f, kind, address, lanes, mask=None):
+    """Write the load of neighbours, or of a number for no lanes."""
     if not mask:
-        return f.emit(f"load {vector}, {vector}* {pointer}, align {width}", "x")
-    return read_some(f, kind, pointer, f.lanes, mask)
+        return f.load(kind, address, lanes)
+    pointer = f.cast(kind, address, vector_type(kind, lanes))
+    return read_some(f, kind, pointer, lanes, mask)
 
 
 def read_some(f, kind, pointer, lanes, mask):
     """Write the load of those neighbours that a mask lets through."""
-    vector, name = vector_type(kind, lanes), _suffix(kind, lanes)
+    vector, name = vector_type(kind, lanes), suffix(kind, lanes)
     bools, other = (f"<{lanes} x i1>", mask), (vector, "zeroinitializer")
     where = (f"{vector}*", pointer), ("i32", width_of(kind))
     return f.call(vector, f"llvm.masked.load.{name}.p0{name}", *where, bools, other)
 
 
-def write_row(f, kind, address, x, mask):
-    """Write the store of neighbours."""
-    if mask and f.live == 1:
-        return write_first(f, kind, address, x)
-    vector, width = vector_type(kind, f.lanes), width_of(kind)
-    pointer = f.emit(f"bitcast {kind}* {address} to {vector}*", "p")
+def write_row(f, kind, address, x, lanes, mask=None):
+    """Write the store of neighbours, or of a number for no lanes."""
     if not mask:
-        return f.line(f"store {vector} {x}, {vector}* {pointer}, align {width}")
-    return write_some(f, kind, pointer, x, f.lanes, mask)
+        return f.store(kind, x, address, lanes)
+    if f.live == 1:
+        return write_first(f, kind, address, x)
+    pointer = f.cast(kind, address, vector_type(kind, lanes))
+    return write_some(f, kind, pointer, x, lanes, mask)
 
 
 def write_some(f, kind, pointer, x, lanes, mask):
     """Write the store of those neighbours that a mask lets through."""
-    vector, name = vector_type(kind, lanes), _suffix(kind, lanes)
+    vector, name = vector_type(kind, lanes), suffix(kind, lanes)
     where = (f"{vector}*", pointer), ("i32", width_of(kind))
     some = (vector, x), *where, (f"<{lanes} x i1>", mask)
     return f.call("void", f"llvm.masked.store.{name}.p0{name}", *some)
@@ -215,40 +204,29 @@ def write_first(f, kind, address, x):
     A mask of this lane alone will not do: on processors with AVX-512, LLVM 22.1 then
     stores the number as it was before it was narrowed, over what lies behind it.
     """
-    x = f.emit(f"extractelement {vector_type(kind, f.lanes)} {x}, i32 0", "e")
-    f.line(f"store {kind} {x}, {kind}* {address}")
-
-
-def _suffix(kind, lanes):
-    return f"v{lanes}{'f' if kind in ('float', 'double') else 'i'}{8 * width_of(kind)}"
+    f.store(kind, f.element(kind, x, f.lanes, 0), address)
 
 
 def flip(f, kind, x):
     """Write a vector with the lanes that count in the opposite order."""
-    vector = vector_type(kind, f.lanes)
     order = [*range(f.live - 1, -1, -1), *[f.lanes] * (f.lanes - f.live)]
-    places = f"<{f.lanes} x i32> {listed('i32', order)}"
-    pair = f"{vector} {x}, {vector} zeroinitializer"
-    return f.emit(f"shufflevector {pair}, {places}", "x")
+    return f.shuffle(kind, x, "zeroinitializer", order, f.lanes)
 
 
 def write_store(f, parameter, place, x):
     """Write the store of a scalar, or of a vector along which the place moves."""
     kind, stride = type_in_memory(parameter.dtype), f.along(place)
     x = to_memory(f, parameter.dtype, x, f.lanes)
-    if not f.lanes:
-        f.line(f"store {kind} {x}, {kind}* {f.address(parameter, place)}")
-    elif stride == 1:
-        write_row(f, kind, f.address(parameter, place), x, f.living())
+    if not f.lanes or stride == 1:
+        write_row(f, kind, f.address(parameter, place), x, f.lanes, f.living())
     elif stride == -1:
-        first = place._replace(offset=place.offset - f.live + 1)
-        write_row(f, kind, f.address(parameter, first), flip(f, kind, x), f.living())
+        first = f.address(parameter, place._replace(offset=place.offset - f.live + 1))
+        write_row(f, kind, first, flip(f, kind, x), f.lanes, f.living())
     else:
-        start, vector = f.address(parameter, place), vector_type(kind, f.lanes)
+        start = f.address(parameter, place)
         for lane in range(f.live):
-            element = f.emit(f"extractelement {vector} {x}, i32 {lane}", "e")
-            here = f"getelementptr {kind}, {kind}* {start}, i64 {stride * lane}"
-            f.line(f"store {kind} {element}, {kind}* {f.emit(here, 'p')}")
+            element = f.element(kind, x, f.lanes, lane)
+            f.store(kind, element, lane_address(f, kind, start, stride, None, lane))
 
 
 def write_update(f, store):
@@ -270,8 +248,7 @@ def write_update(f, store):
 def write_each(f, store):
     """Write a store at computed places, one lane after the other."""
     parameter, place, node, update = store
-    kind = type_in_memory(parameter.dtype)
-    vector = vector_type(type_of(node.dtype), f.lanes)
+    kind, number = type_in_memory(parameter.dtype), type_of(node.dtype)
     scalar, mask = within(f, update.at, update.terms)
     numbers, ahead = computed(f, update.at, update.terms)
     start, x = f.address(parameter, place, numbers), f.operand(node, f.lanes)
@@ -279,12 +256,10 @@ def write_each(f, store):
 
     def write(lane):
         here = lane_address(f, kind, start, f.along(place), ahead, lane)
-        element = f.emit(f"extractelement {vector} {x}, i32 {lane}", "e")
-        write_entry(f, store, here, element, 0)
+        write_entry(f, store, here, f.element(number, x, f.lanes, lane), 0)
 
     for lane in range(f.live if parameter.size else 0):
-        bit = f"extractelement <{f.lanes} x i1> {mask}, i32 {lane}"
-        inside = f.emit(bit, "g") if mask else scalar
+        inside = f.element("i1", mask, f.lanes, lane) if mask else scalar
         write_if(f, inside, functools.partial(write, lane))
 
 
@@ -297,16 +272,11 @@ def write_entry(f, store, address, x, lanes):
     """Write how a number, or neighbours, enter what is at an address."""
     dtype, how = store.parameter.dtype, store.update.how
     kind, wide = type_in_memory(dtype), in_registers(dtype)
+    mask = f.living() if lanes else None
     if how != "set":
-        load = f"load {kind}, {kind}* {address}"
-        old = read_row(f, kind, address, f.living()) if lanes else f.emit(load, "e")
-        pair = [from_memory(f, dtype, old, lanes), x]
-        x = f.operation(how, pair, wide, wide, lanes)
-    x = to_memory(f, dtype, x, lanes)
-    if lanes:
-        write_row(f, kind, address, x, f.living())
-    else:
-        f.line(f"store {kind} {x}, {kind}* {address}")
+        old = from_memory(f, dtype, read_row(f, kind, address, lanes, mask), lanes)
+        x = f.operation(how, [old, x], wide, wide, lanes)
+    write_row(f, kind, address, to_memory(f, dtype, x, lanes), lanes, mask)
 
 
 def from_memory(f, dtype, x, lanes):
@@ -343,23 +313,17 @@ def _half(f, name, x, lanes):
 
 def write_own(f, key, dtype, place, size, x, lanes):
     """Write the store of a scalar or of neighbours into memory of the function."""
-    kind = type_in_memory(dtype)
-    start = f.scratch(key, kind, size + lanes)
-    address = f.address(Parameter(start.removeprefix("%"), dtype, size), place)
-    x = to_memory(f, dtype, x, lanes)
-    if lanes:
-        write_row(f, kind, address, x, None)
-    else:
-        f.line(f"store {kind} {x}, {kind}* {address}")
+    kind, address = _own(f, key, dtype, place, size + lanes)
+    f.store(kind, to_memory(f, dtype, x, lanes), address, lanes)
 
 
 def read_own(f, key, dtype, place, size, lanes):
     """Write the load of a scalar or of neighbours from memory of the function."""
+    kind, address = _own(f, key, dtype, place, size + lanes)
+    return from_memory(f, dtype, f.load(kind, address, lanes), lanes)
+
+
+def _own(f, key, dtype, place, size):
     kind = type_in_memory(dtype)
-    start = f.scratch(key, kind, size + lanes)
-    address = f.address(Parameter(start.removeprefix("%"), dtype, size), place)
-    if lanes:
-        x = read_row(f, kind, address, None)
-    else:
-        x = f.emit(f"load {kind}, {kind}* {address}", "e")
-    return from_memory(f, dtype, x, lanes)
+    start = f.scratch(key, kind, size)
+    return kind, f.address(Parameter(start.removeprefix("%"), dtype, size), place)

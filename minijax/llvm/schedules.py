@@ -17,16 +17,16 @@ schedule = Latest(lambda kernel, target: loop_nest(kernel))
 function_writer = Latest(None)
 
 
-def kernel_function(kernel, name, target, inline=None):
+def kernel_function(kernel, name, target):
     """Return the `FunctionText` of a kernel: its arguments are addresses of buffers.
 
     Args:
       kernel: a `Kernel`.
       name: of the function.
-      target: the `Target` that it is meant for.
-      inline: whether callers should contain it; by default, where all axes are short.
+      target: the `Target` that it is meant for. Callers contain it where all axes are
+        short.
     """
-    short = all(size <= 16 for size in kernel.sizes) if inline is None else inline
+    short = all(size <= 16 for size in kernel.sizes)
     where = "alwaysinline" if short else "noinline"
     return scheduled(kernel, name, schedule.value(kernel, target), where, target)
 
@@ -40,4 +40,4 @@ def scheduled(kernel, name, steps, where, target, more=()):
 
 def attributes(where, target):
     """Return what LLVM is told of a function: where it stands, how wide vectors are."""
-    return f'{where} "prefer-vector-width"="{8 * target.vector_bytes}" '
+    return f'nounwind {where} "prefer-vector-width"="{8 * target.vector_bytes}"'

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from minijax.arrays.settings import config
 from minijax.jitting.compilation import processor
 from minijax.kernels.scalar_ops import scalar_ops
-from minijax.llvm.compiler import Library, give_back
+from minijax.llvm.compiler import Library, give_back, parsed, target_machine
 
 
 class Target(NamedTuple):
@@ -173,32 +173,15 @@ def _line(folder, name):
     return path.read_text().strip() if path.exists() else ""
 
 
-def target_machine(binding, target):
-    """Return LLVM's description of a target."""
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    return binding.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=2
-    )
-
-
 def prepared(binding, text, target):
     """Return a module after a few cheap passes, and the machine it is meant for."""
-    machine = target_machine(binding, target)
+    machine = target_machine(binding, *target[:3])
     module = parsed(binding, text, machine)
     run_passes(binding, module, machine, _PASSES)
     if not is_valid(module):
         module = parsed(binding, text, machine)
         run_passes(binding, module, machine, _PASSES_WITH_MEMORY)
     return module, machine
-
-
-def parsed(binding, text, machine):
-    """Return the module of a text, for a machine."""
-    module = binding.parse_assembly(text)
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    module.verify()
-    return module
 
 
 def is_valid(module):

@@ -34,6 +34,12 @@ def width_of(kind):
     return {"float": 4, "double": 8}.get(kind) or int(kind.removeprefix("i")) // 8
 
 
+def suffix(kind, lanes):
+    """Return what stands for a type in the names of intrinsics: ``f32``, ``v8i32``."""
+    letter, many = "i" if kind.startswith("i") else "f", f"v{lanes}" if lanes else ""
+    return f"{many}{letter}{8 * width_of(kind)}"
+
+
 def pointer_to(kind):
     """Return the type of addresses of a type."""
     return f"{kind}*"

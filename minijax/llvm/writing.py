@@ -125,9 +125,24 @@ class LLVMFunction:
         every = f"shufflevector {vector} {{}}, {vector} undef, {zeros}"
         return self.once((first, lanes), self.depths[name], first, every)
 
-    def choose(self, which, x, y, kind="i64"):
-        """Write the choice of one of two values."""
-        return self.emit(f"select i1 {which}, {kind} {x}, {kind} {y}")
+    def choose(self, which, x, y, kind="i64", lanes=0):
+        """Write the choice of one of two values, in each of so many lanes."""
+        bools, kind = vector_type("i1", lanes), vector_type(kind, lanes)
+        return self.emit(f"select {bools} {which}, {kind} {x}, {kind} {y}")
+
+    def any_of(self, mask, lanes):
+        """Write whether a mask lets any of its lanes through."""
+        bools = vector_type("i1", lanes)
+        return self.call("i1", f"llvm.vector.reduce.or.v{lanes}i1", (bools, mask))
+
+    def element(self, kind, x, lanes, lane):
+        """Write the number in one lane of a vector."""
+        return self.emit(f"extractelement {vector_type(kind, lanes)} {x}, i32 {lane}")
+
+    def with_element(self, kind, x, lanes, lane, number):
+        """Write a vector with another number in one lane."""
+        vector = f"{vector_type(kind, lanes)} {x}"
+        return self.emit(f"insertelement {vector}, {kind} {number}, i32 {lane}")
 
     def shuffle(self, kind, x, y, order, lanes):
         """Write the vector of numbers of two vectors of so many, by their places."""
@@ -158,9 +173,11 @@ class LLVMFunction:
         self.line(f"store {vector_type(kind, lanes)} {x}, {place}")
 
     def _place(self, kind, address, lanes):
+        if not lanes:
+            return f"{pointer_to(kind)} {address}"
         vector = vector_type(kind, lanes)
-        where = self.cast(kind, address, vector) if lanes else address
-        return f"{pointer_to(vector)} {where}, align {min(width_of(kind), 8)}"
+        where = self.cast(kind, address, vector)
+        return f"{pointer_to(vector)} {where}, align {width_of(kind)}"
 
     def turns(self, first, step, count, carried, body):
         """Write a loop; return the names of its last values.

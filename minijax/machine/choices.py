@@ -22,13 +22,7 @@ from minijax.kernels.program_steps import (
 from minijax.kernels.views import Buffer, stretched
 from minijax.llvm.types import type_in_memory
 from minijax.machine.nested import buffer_names, inner_text, runner
-from minijax.machine.nested_rules import (
-    carried,
-    in_its_buffer,
-    nested,
-    new_buffers,
-    sources,
-)
+from minijax.machine.nested_rules import carried, nested, new_buffers, sources
 from minijax.machine.program_text import write_steps
 from minijax.machine.step_writers import advance, begin, carry_of, enter, finish
 from minijax.machine.steps_text import typed
@@ -81,9 +75,9 @@ def lower_cond(lowering, eqn, index, *operands):
         return lowering.program(branches[int(index.source)], operands)
     avals = branches[0].out_avals
     writers = [partial(lowering.program, branch, operands) for branch in branches]
-    programs = [nested(lowering, [], avals, write) for write in writers]
+    programs = [nested(lowering, [], write) for write in writers]
     results = new_buffers(lowering, avals)
-    index = in_its_buffer(lowering, index, eqn.invars[0].aval)
+    index = lowering.in_its_buffer(index)
     lowering.steps.append(Branch(index.source, programs, sources(results)))
     return results
 
@@ -202,8 +196,8 @@ def lower_while(lowering, eqn, *operands):
 
 def _lower_while(lowering, carry, avals, test, advance):
     starts, states = carried(lowering, carry, avals)
-    going = nested(lowering, states, [_scalar_bool], lambda: test(states))
-    body = nested(lowering, states, avals, lambda: advance(states))
+    going = nested(lowering, states, lambda: test(states))
+    body = nested(lowering, states, lambda: advance(states))
     results = new_buffers(lowering, avals)
     lowering.steps.append(While(going, body, sources(starts), sources(results)))
     return results

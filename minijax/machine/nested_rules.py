@@ -4,7 +4,6 @@
 
 from functools import partial
 
-from minijax.arrays.avals import ShapedArray
 from minijax.kernels.program_steps import LoweredProgram, fills_a_buffer, kernel_rules
 from minijax.kernels.views import Buffer
 from minijax.machine.nested import Repeat
@@ -12,21 +11,20 @@ from minijax.scans.primitive import scan_p
 from minijax.scans.steps import groups
 
 
-def nested(lowering, inputs, avals, write):
+def nested(lowering, inputs, write):
     """Return the `LoweredProgram` of the steps that a function adds.
 
     Args:
       lowering: the `Lowering`.
       inputs: views of buffers whose memory will be handed in.
-      avals: of the results.
       write: a function that adds steps, and returns the views of their results.
     """
     around, lowering.steps = lowering.steps, []
     outputs = []
-    for view, aval in zip(write(), avals):
+    for view in write():
         written = {buffer for step in lowering.steps for buffer in step.writes}
         if view.source not in written.difference(outputs) or not fills_a_buffer(view):
-            view = lowering.copy(view, aval)
+            view = lowering.copy(view)
         outputs.append(view.source)
     steps, lowering.steps = lowering.steps, around
     return LoweredProgram(sources(inputs), outputs, [], steps)
@@ -42,14 +40,9 @@ def new_buffers(lowering, avals):
     return [lowering.allocate(aval) for aval in avals]
 
 
-def in_its_buffer(lowering, view, aval):
-    """Return the view of an array that has a buffer to itself."""
-    return view if fills_a_buffer(view) else lowering.copy(view, aval)
-
-
 def carried(lowering, carry, avals):
     """Return views of the first states, in buffers of the loop's own, and of states."""
-    return list(map(lowering.copy, carry, avals)), new_buffers(lowering, avals)
+    return list(map(lowering.copy, carry)), new_buffers(lowering, avals)
 
 
 def row_of(lowering, array, aval):
@@ -60,8 +53,7 @@ def row_of(lowering, array, aval):
     if not isinstance(array.source, Buffer) or not array.strides[0]:
         return array.replace(array.shape[1:], array.strides[1:]), None
     row = lowering.allocate(aval)
-    whole = in_its_buffer(lowering, array, ShapedArray(array.shape, array.dtype))
-    return row, whole.source
+    return row, lowering.in_its_buffer(array).source
 
 
 def lower_scan(lowering, eqn, *operands):
@@ -74,10 +66,8 @@ def lower_scan(lowering, eqn, *operands):
     pairs = list(map(partial(row_of, lowering), xs, row_avals))
     moving = {row: buffer for row, buffer in pairs if buffer is not None}
     inside = [*consts, *states, *[row for row, _ in pairs]]
-    body = nested(
-        lowering, [*states, *moving], program.out_avals,
-        lambda: lowering.program(program, inside),
-    )  # fmt: skip
+    write = partial(lowering.program, program, inside)
+    body = nested(lowering, [*states, *moving], write)
     outs = new_buffers(lowering, [var.aval for var in eqn.outvars])
     results, ys = groups(sources(outs), len(starts))
     ends = sources(starts), results, [*moving.values()], ys

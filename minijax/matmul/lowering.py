@@ -145,8 +145,7 @@ def multiply(lowering, eqn, lhs, rhs):
     tall = tall and (along or across)
     if tall or flat or suits_a_kernel(aval, batch, m, n, k):
         return [folded(lowering, aval, groups, lhs, rhs)]
-    add = by_pairs if are_short(aval, lhs, rhs) else stepped
-    return [add(lowering, aval, groups, lhs, rhs)]
+    return [stepped(lowering, aval, groups, lhs, rhs)]
 
 
 def fewest(n, lhs, rhs):
@@ -174,8 +173,7 @@ def with_terms_close(lowering, rhs, summed):
         return rhs
     order = (*range(summed, len(rhs.shape)), *range(summed))
     columns = permuted(rhs, order)
-    copied = lowering.copy(columns, ShapedArray(columns.shape, columns.dtype))
-    return permuted(copied, tuple(np.argsort(order)))
+    return permuted(lowering.copy(columns), tuple(np.argsort(order)))
 
 
 kernel_rules[lax.dot_general_p] = multiply
@@ -184,14 +182,13 @@ kernel_rules[lax.dot_general_p] = multiply
 def folded(lowering, aval, groups, lhs, rhs):
     """Add a kernel: the sum of products, along the last axes."""
     batch, rows, columns, summed = map(len, groups)
-    shape = sum(groups, ())
+    shape, dtype = sum(groups, ()), wide(aval.dtype)
     first, last = range(batch + rows), range(batch + rows + columns, len(shape))
     middle = range(batch + rows, batch + rows + columns)
+    lhs = stretched(lhs, shape, (*first, *last))
+    rhs = stretched(rhs, shape, (*range(batch), *last, *middle))
     k = KernelBuilder("dot_general", shape)
-    dtype = wide(aval.dtype)
-    x = k.load(stretched(lhs, shape, (*first, *last)))
-    y = k.load(stretched(rhs, shape, (*range(batch), *last, *middle)))
-    x, y = k.convert(x, dtype), k.convert(y, dtype)
+    x, y = k.convert(k.load(lhs), dtype), k.convert(k.load(rhs), dtype)
     if dtype.kind == "b":
         total = k.fold("or", last, k.apply("and", x, y))
     else:
@@ -200,28 +197,25 @@ def folded(lowering, aval, groups, lhs, rhs):
 
 
 def stepped(lowering, aval, groups, lhs, rhs):
-    """Add a `Product`, and what makes its operands matrices of one dtype."""
-    dtype = wide(aval.dtype)
-    lhs, rhs = (in_memory(lowering, x, dtype) for x in (lhs, rhs))
+    """Add a `Product`, and what makes its operands matrices, of pairs or one dtype."""
+    pairs, dtype = are_short(aval, lhs, rhs), wide(aval.dtype)
+    lhs, rhs = (in_memory(lowering, x, x.dtype if pairs else dtype) for x in (lhs, rhs))
     lhs, rhs = as_matrices(lowering, groups, lhs, rhs)
-    out = result_of(lowering, lhs, rhs, dtype)
-    add = complex_product if dtype.kind == "c" else real_product
-    add(lowering, lhs, rhs, out)
+    if pairs:
+        lhs, rhs, dtype = paired(lowering, lhs, -1), paired(lowering, rhs, -2), PAIR
+    out = lowering.allocate(ShapedArray((*lhs.shape[:-1], rhs.shape[-1]), dtype))
+    if dtype.kind == "c":
+        complex_product(lowering, lhs, rhs, out)
+    else:
+        lowering.steps.append(Product(lhs, rhs, out, pairs))
     return in_memory(lowering, reshaped(out, aval.shape), aval.dtype)
-
-
-def result_of(lowering, lhs, rhs, dtype):
-    """Return the view of memory for a product of matrices."""
-    shape = (*lhs.shape[:-1], rhs.shape[-1])
-    return lowering.allocate(ShapedArray(shape, dtype))
 
 
 def as_matrices(lowering, groups, lhs, rhs):
     """Return operands as matrices; they are copied if strides alone cannot do it."""
     views = matrices(groups, lhs, rhs)
     if None in views:
-        copies = (lowering.copy(x, ShapedArray(x.shape, x.dtype)) for x in (lhs, rhs))
-        views = matrices(groups, *copies)
+        views = matrices(groups, lowering.copy(lhs), lowering.copy(rhs))
     return views
 
 
@@ -244,24 +238,17 @@ def in_memory(lowering, view, dtype):
     return lowering.launch(k, x, ShapedArray(view.shape, dtype))
 
 
-def real_product(lowering, lhs, rhs, out):
-    """Add a `Product`; return the view of the result."""
-    lowering.steps.append(Product(lhs, rhs, out))
-    return out
-
-
 def complex_product(lowering, lhs, rhs, out):
     """Add four products of real and imaginary parts, and what joins them."""
     aval = ShapedArray(out.shape, to_real(out.dtype))
     (a, b), (c, d) = parts(lhs), parts(rhs)
-    ac, bd, ad, bc = (
-        real_product(lowering, x, y, lowering.allocate(aval))
-        for x, y in ((a, c), (b, d), (a, d), (b, c))
-    )
+    pairs = (a, c), (b, d), (a, d), (b, c)
+    products = [Product(*pair, lowering.allocate(aval)) for pair in pairs]
+    lowering.steps += products
     k = KernelBuilder("complex", out.shape)
-    real = k.sub(k.load(ac), k.load(bd))
-    lowering.launch_into(out, k, Pair(real, k.add(k.load(ad), k.load(bc))))
-    return out
+    ac, bd, ad, bc = [product.out for product in products]
+    real, imag = k.sub(k.load(ac), k.load(bd)), k.add(k.load(ad), k.load(bc))
+    lowering.run(k, (out, Pair(real, imag)))
 
 
 def are_short(aval, *operands):
@@ -272,16 +259,6 @@ def are_short(aval, *operands):
     return whole and all(x.dtype.name in fit for x in operands)
 
 
-def by_pairs(lowering, aval, groups, lhs, rhs):
-    """Add a `Product` of pairs, and what makes pairs of the operands' terms."""
-    lhs, rhs = (in_memory(lowering, x, x.dtype) for x in (lhs, rhs))
-    lhs, rhs = as_matrices(lowering, groups, lhs, rhs)
-    lhs, rhs = paired(lowering, lhs, -1), paired(lowering, rhs, -2)
-    out = result_of(lowering, lhs, rhs, PAIR)
-    lowering.steps.append(Product(lhs, rhs, out, pairs=True))
-    return in_memory(lowering, reshaped(out, aval.shape), aval.dtype)
-
-
 def paired(lowering, view, axis):
     """Add a kernel that puts two neighbours along an axis, the last one alone, into
     each number; return the view of the numbers."""
@@ -289,16 +266,10 @@ def paired(lowering, view, axis):
     shape[axis], steps[axis] = -(-size // 2), 2
     k = KernelBuilder("pairs", shape)
     second = Guard(Affine(1, tuple(step - 1 and 2 for step in steps)), size)
-    low, high = (neighbours(view, start, axis, steps, shape) for start in (0, 1))
+    low = sliced(view, [0] * len(shape), shape, steps)
+    high = low._replace(offset=low.offset + view.strides[axis])
     low, high = k.load(low), k.load(high, (second,) * (size % 2))
     low = k.apply("and", k.convert(low, PAIR), 2**16 - 1)
     high = k.shift_left(k.convert(high, PAIR), 16)
     aval = ShapedArray(tuple(shape), PAIR)
     return lowering.launch(k, k.apply("or", low, high), aval)
-
-
-def neighbours(view, start, axis, steps, shape):
-    """Return every second element of an array along an axis, from the given one on."""
-    starts = [0] * len(shape)
-    starts[axis] = start
-    return sliced(view, starts, shape, steps)

@@ -10,6 +10,7 @@ from minijax.arrays.dtypes import short_name
 from minijax.llvm.types import pointer_to, type_of
 from minijax.llvm.writing import LLVMFunction
 from minijax.matmul.sizes import both, holds, reckon, times
+from minijax.vectors.transposing import turned
 
 
 def write_pack(f, kind, width, lanes):
@@ -74,21 +75,9 @@ def write_block(f, kind, i, first, width):
     source = f.at(kind, "%x", *places)
     rows = [f.at(kind, source, reckon(f, "mul", "%row", row)) for row in range(4)]
     start = f.at(kind, "%to", first, reckon(f, "mul", i, 4 * width))
-    columns = riffled(f, kind, [f.load(kind, row, 4) for row in rows])
+    columns = turned(f, kind, [f.load(kind, row, 4) for row in rows])
     for number, column in enumerate(columns):
         f.store(kind, column, f.at(kind, start, number * width), 4)
-
-
-def riffled(f, kind, rows):
-    """Write the transpose of four vectors of four: two rounds of interleaving."""
-    orders = (0, 4, 1, 5), (2, 6, 3, 7)
-    a, b, c, d = rows
-    low, high = (
-        [f.shuffle(kind, x, y, order, 4) for x, y in ((a, c), (b, d))]
-        for order in orders
-    )
-    pairs = (low, high)
-    return [f.shuffle(kind, x, y, order, 4) for x, y in pairs for order in orders]
 
 
 def pack_function(dtype, width, lanes):

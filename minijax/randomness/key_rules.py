@@ -62,7 +62,7 @@ def lower_bits(lowering, eqn, keys):
     flat = reshaped(out, (*keys.shape, size := math.prod(eqn.params["shape"])))
     k = KernelBuilder("random_bits", flat.shape)
     first, second = enciphering(k, lowering, keys, size)
-    lowering.launch_into(flat, k, joined(k, first, second, out.dtype))
+    lowering.run(k, (flat, joined(k, first, second, out.dtype)))
     return [out]
 
 
@@ -127,7 +127,7 @@ def lower_unwrap(lowering, eqn, keys):
 def lower_wrap(lowering, eqn, words):
     """Return the view of words as keys, if pairs of them lie side by side."""
     if not _in_pairs(words):
-        words = lowering.copy(words, eqn.invars[0].aval)
+        words = lowering.copy(words)
     strides = tuple(stride // 2 for stride in words.strides[:-1])
     shape, offset = words.shape[:-1], words.offset // 2
     return [words._replace(dtype=KEY, shape=shape, strides=strides, offset=offset)]

@@ -84,7 +84,7 @@ def in_rows(lowering, x):
     """Return an array whose rows lie one after the other: a copy, if need be."""
     if isinstance(x.source, Buffer) and x.strides == row_major(x.shape):
         return x
-    return lowering.copy(x, ShapedArray(x.shape, x.dtype))
+    return lowering.copy(x)
 
 
 def sorted_by_numpy(program, step):

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minijax.arrays.avals import ShapedArray
 from minijax.arrays.settings import _on_or_off, config
 from minijax.batching.collectives import ppermute_p
 from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
@@ -26,11 +25,10 @@ from minijax.kernels.program_steps import (
     Launch,
     StepKind,
     cost_of_moving,
-    fills_a_buffer,
     kernel_rules,
     step_kinds,
 )
-from minijax.kernels.views import Buffer, permuted, reshaped, whole
+from minijax.kernels.views import Buffer, permuted, whole
 from minijax.llvm.compiler import make_known
 from minijax.llvm.targets import host_target
 from minijax.llvm.types import pointer_to, type_in_memory
@@ -154,9 +152,9 @@ def _check(aval):
         raise NoKernel("nothing to exchange")
 
 
-def _filled(lowering, view, aval):
+def _filled(lowering, view):
     """Return a buffer with the numbers of a view, row by row."""
-    return (view if fills_a_buffer(view) else lowering.copy(view, aval)).source
+    return lowering.in_its_buffer(view).source
 
 
 def folding(op):
@@ -166,28 +164,18 @@ def folding(op):
         [aval] = [var.aval for var in eqn.outvars]
         _check(aval)
         _launch(op, Buffer("trial", aval.dtype, aval.size))
-        source = _filled(lowering, x, aval)
+        source = _filled(lowering, x)
         return [_exchange(lowering, "fold", eqn, source, aval, op)]
 
     return rule
 
 
-def _joined(view, axis, tiled, aval):
+def _settled(lowering, view, axis, tiled, aval):
     """Return a view whose axis 0 is put at `axis`, or joined with what is there."""
     order = [*range(1, len(view.shape))]
     order.insert(axis, 0)
     view = permuted(view, order)
-    return reshaped(view, aval.shape) if tiled else view
-
-
-def _settled(lowering, view, axis, tiled, aval):
-    """Return the view of a result, copied where no strides reach its elements."""
-    found = _joined(view, axis, tiled, aval)
-    if found is None:
-        plain = _joined(view, axis, False, aval)
-        copied = lowering.copy(plain, ShapedArray(plain.shape, plain.dtype))
-        found = reshaped(copied, aval.shape)
-    return found
+    return lowering.reshaped(view, aval.shape) if tiled else view
 
 
 def _divided(lowering, view, axis, count, tiled):
@@ -195,20 +183,16 @@ def _divided(lowering, view, axis, count, tiled):
     shape = list(view.shape)
     if tiled:
         shape[axis : axis + 1] = [count, shape[axis] // count]
-        split = reshaped(view, shape)
-        if split is None:
-            filled = lowering.copy(view, ShapedArray(view.shape, view.dtype))
-            split = reshaped(filled, shape)
-        view = split
+        view = lowering.reshaped(view, shape)
     order = [axis, *[i for i in range(len(shape)) if i != axis]]
     view = permuted(view, order)
-    return _filled(lowering, view, ShapedArray(view.shape, view.dtype)), view.shape
+    return _filled(lowering, view), view.shape
 
 
 def _gather(lowering, eqn, x):
     [aval], params = [var.aval for var in eqn.outvars], eqn.params
     _check(aval)
-    source = _filled(lowering, x, ShapedArray(x.shape, x.dtype))
+    source = _filled(lowering, x)
     stacked = aval.update(shape=(params["axis_size"], *x.shape))
     view = _exchange(lowering, "all", eqn, source, stacked)
     place, tiled = params["all_gather_dimension"], params["tiled"]
@@ -239,7 +223,7 @@ def _permute(lowering, eqn, x):
     _check(aval)
     sources = {destination: source for source, destination in eqn.params["perm"]}
     table = [sources.get(i, -1) for i in range(max(sources, default=-1) + 1)]
-    source = _filled(lowering, x, aval)
+    source = _filled(lowering, x)
     return [_exchange(lowering, "one", eqn, source, aval, sources=tuple(table))]
 
 

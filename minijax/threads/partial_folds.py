@@ -20,8 +20,8 @@ from minijax.kernels.parts import (
     is_affine,
 )
 from minijax.kernels.program_steps import Launch
-from minijax.kernels.scalar_ops import foldings, recastings
-from minijax.kernels.views import Buffer, collapse
+from minijax.kernels.scalar_ops import foldings
+from minijax.kernels.views import Buffer, collapse, of_args
 
 # How many parts there may be: more than a loop has that may stand in the text in full.
 COUNTS = range(64, 16, -1)
@@ -212,7 +212,7 @@ def respread(node, args, spread):
         return load(parameter, spread.place(place), guards, other)
     if node.op == "fold":
         return fold(node.detail.how, [axis + 1 for axis in node.detail.axes], *args)
-    return apply(node.op, *args, dtype=node.dtype if node.op in recastings else None)
+    return of_args(node, args)
 
 
 def assembled(name, sizes, nodes, stores):
@@ -236,8 +236,7 @@ def last_kernel(kernel, cut):
             nodes.append(load(cut.partials[node], Affine(0, tuple(strides))))
             new[node] = fold(node.detail.how, (cut.axis,), nodes[-1])
         elif node in late:
-            dtype = node.dtype if node.op in recastings else None
-            new[node] = apply(node.op, *args, dtype=dtype)
+            new[node] = of_args(node, args)
         else:
             new[node] = node
         nodes.append(new[node])

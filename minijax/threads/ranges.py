@@ -46,7 +46,7 @@ def range_function(kernel, name, target, unit):
             f"{unit_of(loop)} turns at once: let parts be multiples of that."
         )
     steps = [*before, loop._replace(parallel=True)]
-    more = "i64 %lo", "i64 %hi"
+    more = ("i64", "%lo"), ("i64", "%hi")
     return scheduled(kernel, name, steps, "noinline", target, more)
 
 

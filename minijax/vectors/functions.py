@@ -30,8 +30,7 @@ def write_function_call(f, op, args, dtype, lanes):
     f.needed |= function_texts(op, dtype, lanes)
     if lanes and found.rare:
         args = [_harmless(f, type_of(dtype), arg, lanes) for arg in args]
-    text = f"call {kind} @{name}({', '.join(f'{kind} {arg}' for arg in args)})"
-    return f.emit(text)
+    return f.call(kind, name, *[(kind, arg) for arg in args], own=True)
 
 
 def function_name(function, lanes):
@@ -55,10 +54,7 @@ def function_texts(op, dtype, lanes):
 def _harmless(f, kind, x, lanes):
     """Write a vector that has ones in the lanes that do not count: 1 is never rare."""
     mask, one = f.living(), splat(kind, "1.0", lanes)
-    if not mask:
-        return x
-    vector = vector_type(kind, lanes)
-    return f.emit(f"select <{lanes} x i1> {mask}, {vector} {x}, {vector} {one}")
+    return f.choose(mask, x, one, kind, lanes) if mask else x
 
 
 def _definition(f, function, label, lanes, result, how="alwaysinline"):
@@ -74,10 +70,8 @@ def _definition(f, function, label, lanes, result, how="alwaysinline"):
 def _write_rare(f, function, names, lanes):
     """Write the part for rare arguments, behind a branch; return the result's name."""
     condition, usual = names[function.rare.condition], names[function.result]
-    any_lane, kind = condition, vector_type(type_of(function.result.dtype), lanes)
-    if lanes:
-        bools = f"<{lanes} x i1>", condition
-        any_lane = f.call("i1", f"llvm.vector.reduce.or.v{lanes}i1", bools)
+    kind = vector_type(type_of(function.result.dtype), lanes)
+    any_lane = f.any_of(condition, lanes) if lanes else condition
     f.line(f"br i1 {any_lane}, label %rare, label %done, {SELDOM}")
     f.start("rare")
     slow = _one_by_one(f, function, lanes)
@@ -94,20 +88,19 @@ SELDOM = '!prof !{!"branch_weights", i32 1, i32 4000}'
 def _one_by_one(f, function, lanes):
     """Write a loop over the lanes that calls the function that is always right."""
     kind = type_of(function.result.dtype)
-    call = f"call {kind} @{function.label}_rare"
-    if not lanes:
-        args = ", ".join(f"{kind} %x{node.detail}" for node in function.args)
-        return f.emit(f"{call}({args})")
-    vector = vector_type(kind, lanes)
+    vector, given = vector_type(kind, lanes), [f"%x{x.detail}" for x in function.args]
+
+    def value(args):
+        pairs = [(kind, arg) for arg in args]
+        return f.call(kind, f"{function.label}_rare", *pairs, own=True)
 
     def body(lane, names):
-        args = [
-            f.emit(f"extractelement {vector} %x{node.detail}, i64 {lane}")
-            for node in function.args
-        ]
-        y = f.emit(f"{call}({', '.join(f'{kind} {arg}' for arg in args)})")
-        return [f.emit(f"insertelement {vector} {names[0]}, {kind} {y}, i64 {lane}")]
+        args = [f.emit(f"extractelement {vector} {x}, i64 {lane}") for x in given]
+        pair = f"{vector} {names[0]}, {kind} {value(args)}"
+        return [f.emit(f"insertelement {pair}, i64 {lane}")]
 
+    if not lanes:
+        return value(given)
     return f.turns(0, 1, lanes, [(vector, "undef")], body)[0]
 
 

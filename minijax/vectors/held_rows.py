@@ -125,15 +125,14 @@ def rows_for(kernel, loop, firsts, moving, most):
     nodes = nodes_in(loop)
     again = {node for node in nodes if node in firsts}
     others = [*_goals(loop, again), *[node for node in nodes if node not in again]]
-    edge = {node for step in others for node in used_by(step)}
-    rows = []
+    edge, rows = inputs_of(others), []
     for node in [node for node in dict.fromkeys(nodes) if node in again & edge]:
         axes = {*node.level} - {*moving}
         here = lying(firsts[node], node)
         along = axes & {*here, *lying(loop, node)}
         size = math.prod(kernel.sizes[axis] for axis in axes)
         fits = len(along) < 2 and size * node.dtype.itemsize <= most
-        if fits and any(takes_long(found) for found in _behind(node, again)):
+        if fits and any(map(takes_long, leading_to([node], again))):
             room = sum(-kernel.sizes[axis] % here.get(axis, 1) for axis in along)
             rows.append(Row(node, (*sorted(axes - along), *along), room))
     return rows
@@ -162,14 +161,23 @@ def used_by(step):
     return (step.node,) if isinstance(step, Store) else ()
 
 
-def _behind(node, among):
-    """Return a node and those it is computed from, as far as they are among some."""
-    found, open_ends = set(), [node]
+def inputs_of(steps):
+    """Return the nodes that some steps need."""
+    return {node for step in steps for node in used_by(step)}
+
+
+def leading_to(goals, own, ends=()):
+    """Return some nodes and those they are computed from, among those of a loop.
+
+    What the nodes in `ends` are computed from does not matter, nor what those are that
+    an earlier loop has left.
+    """
+    found, open_ends = set(), [*goals]
     while open_ends:
         node = open_ends.pop()
-        if node in among and node not in found:
+        if node in own and node not in found:
             found.add(node)
-            open_ends.extend(used_by(node))
+            open_ends.extend(() if node in ends else node.args)
     return found
 
 
@@ -189,25 +197,10 @@ def _with_body(loop, place, new):
     return loop._replace(body=[*loop.body[:place], *new, *loop.body[place + 1 :]])
 
 
-def leading_to(goals, own, ends=()):
-    """Return the nodes that some steps need, among those of a loop.
-
-    What the nodes in `ends` are computed from does not matter, nor what those are that
-    an earlier loop has left.
-    """
-    found, open_ends = set(), [node for step in goals for node in used_by(step)]
-    while open_ends:
-        node = open_ends.pop()
-        if node in own and node not in found:
-            found.add(node)
-            open_ends.extend(() if node in ends else node.args)
-    return found
-
-
 def _with_recall(loop, rows):
     """Return a loop that recalls nodes, and leaves out what only those needed."""
     kept, own = {row.node: row for row in rows}, {*nodes_in(loop)}
-    needed = leading_to(_goals(loop, own), own, kept)
+    needed = leading_to(inputs_of(_goals(loop, own)), own, kept)
     return _only(loop, needed - kept.keys(), own, kept)
 
 
@@ -227,9 +220,15 @@ def _only(loop, needed, own, kept):
     return loop._replace(body=body, folds=tuple(folds))
 
 
-def place_in(f, row, lanes):
-    """Return where in a row a number is: one after the other, the last axis fastest."""
-    strides, stride, room = [0] * len(f.kernel.sizes), lanes, row.room
+def place_in_row(f, row):
+    """Return where in a row a number is, and the size of the row.
+
+    Numbers stand one after the other, and the last axis is the fastest. Where vectors
+    lie along another axis, the numbers of all lanes stand together.
+    """
+    together = f.lanes_of(row.node) and f.axis not in row.axes
+    strides, stride = [0] * len(f.kernel.sizes), f.lanes if together else 1
+    room = row.room
     for axis in reversed(row.axes):
         strides[axis] = stride
         stride, room = stride * (f.extent(axis) + room), 0
@@ -262,34 +261,27 @@ def jammed_keep(keep, turns):
 
 
 jammers[Keep] = jammed_keep
-
-
-def place_in_row(f, row):
-    """Return where in a row a number is, and the size of the row.
-
-    Where vectors lie along another axis, the numbers of all lanes stand together.
-    """
-    together = f.lanes_of(row.node) and f.axis not in row.axes
-    return place_in(f, row, f.lanes if together else 1)
-
-
 step_writers.update({Keep: write_keep, Recall: write_recall})
 
 
 def check_keep(walk, keep):
     """Check that what is put into a row is known, and the row's axes move."""
-    row = keep.row
     walk.require(keep.node in walk.known, keep, "there is no number to keep")
-    walk.require({*row.axes} <= walk.axes, keep, "an axis of the row does not move")
-    walk.kept.add(row)
+    walk.kept.add(keep.row)
+    check_axes(walk, keep)
 
 
 def check_recall(walk, recall):
     """Check that there is a row to take a number from, and its axes move."""
-    row = recall.row
-    walk.require(row in walk.kept, recall, "nothing was kept")
-    walk.require({*row.axes} <= walk.axes, recall, "an axis of the row does not move")
-    walk.known.add(row.node)
+    walk.require(recall.row in walk.kept, recall, "nothing was kept")
+    walk.known.add(recall.node)
+    check_axes(walk, recall)
+
+
+def check_axes(walk, step):
+    """Check that the axes of a step's row move."""
+    moving = {*step.row.axes} <= walk.axes
+    walk.require(moving, step, "an axis of the row does not move")
 
 
 step_checks.update({Keep: check_keep, Recall: check_recall})
@@ -341,7 +333,7 @@ def cut(loop):
     folds = [step.fold for step in loop.body if isinstance(step, Start)]
     recalled = [step.row.node for step in loop.body if isinstance(step, Recall)]
     own, ends = {*nodes_in(loop), *recalled}, {*folds, *recalled}
-    after = leading_to(goals, own, ends)
+    after = leading_to(inputs_of(goals), own, ends)
     rows = [Row(fold, (loop.axis,), 0) for fold in folds if fold in after]
     again = [step for step in loop.body if is_goal(step) or _found(step) in after]
     ended = [step.fold for step in goals if isinstance(step, Combine)]
@@ -365,7 +357,7 @@ def _with_keeps(body, rows):
     """Return the loops of a body, and what they need, and that folds are kept."""
     body = [step for step in body if not is_goal(step)]
     nodes = filter(None, map(_found, everything(body)))
-    needed = leading_to(filter(is_goal, everything(body)), {*nodes})
+    needed = leading_to(inputs_of(filter(is_goal, everything(body))), {*nodes})
     kept, loops = [], any(map(is_loop, body))
     for step in body if loops else ():
         if _found(step) is None or _found(step) in needed:

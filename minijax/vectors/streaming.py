@@ -179,8 +179,8 @@ step_writers[Stream] = write_stream
 
 def check_stream(walk, stream):
     """Check the loops that a stream stands for: rows inside, and what comes after."""
-    across = Loop(stream.axis, [*stream.before, stream.rows, *stream.after], ())
-    step_checks[Loop](walk, across._replace(lanes=stream.lanes))
+    body = [*stream.before, stream.rows, *stream.after]
+    step_checks[Loop](walk, Loop(stream.axis, body, (), stream.lanes))
 
 
 step_checks[Stream] = check_stream

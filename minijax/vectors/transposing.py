@@ -9,7 +9,7 @@ from minijax.kernels.checking import step_checks
 from minijax.kernels.kernel import Node
 from minijax.kernels.parts import Loop, Store
 from minijax.llvm.kernel_text import step_writers, write_steps
-from minijax.llvm.loads_and_stores import from_memory, read_row
+from minijax.llvm.loads_and_stores import from_memory
 from minijax.llvm.types import pointer_to, type_in_memory
 from minijax.llvm.writing import LLVMFunction
 from minijax.vectors.loops import everything, is_loop, widest
@@ -131,7 +131,7 @@ def write_line(f, node, square, number):
     """Write the load of a line of a tile."""
     dtype = node.detail.parameter.dtype
     kind, at = type_in_memory(dtype), f.emit(f"mul i64 {number}, {f.lanes}", "a")
-    line = read_row(f, kind, f.at(kind, square, at), None)
+    line = f.load(kind, f.at(kind, square, at), f.lanes)
     return from_memory(f, dtype, line, f.lanes)
 
 

@@ -205,7 +205,7 @@ def lower_fold(lowering, eqn, x):
             within = range(rank, 2 * rank)
             args = phases, (), range(rank), within, identity(x.dtype)
             found = k.fold(how, (*within,), load_windows(k, x, *args))
-        lowering.launch_into(y, k, found)
+        lowering.run(k, (y, found))
     return [out]
 
 

@@ -97,7 +97,7 @@ def add_phase(lowering, phases, image, w, out):
     y = windows_in(out, phases, 2)
     if is_empty(phases):
         k = KernelBuilder("zeros", y.shape)
-        lowering.launch_into(y, k, k.constant(0, out.dtype))
+        lowering.run(k, (y, k.constant(0, out.dtype)))
         return
     places = [phase.place for phase in phases]
     moves, taps = [p.move for p in phases], [p.tap_move for p in phases]

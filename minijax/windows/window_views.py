@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from minijax.arrays.avals import ShapedArray
 from minijax.kernels.building import KernelBuilder
 from minijax.kernels.parts import Affine, Guard
 from minijax.kernels.views import permuted, reshaped, sliced, stretched
@@ -91,7 +90,7 @@ def fold_windows(lowering, phases, x, w, out, dtype):
         pair = [k.convert(node, dtype) for node in (elements, numbers)]
         how = ("or", "and") if dtype.kind == "b" else ("add", "mul")
         total = k.fold(how[0], (*taps, terms), k.apply(how[1], *pair))
-    lowering.launch_into(y, k, k.convert(total, out.dtype))
+    lowering.run(k, (y, k.convert(total, out.dtype)))
 
 
 def in_order(lowering, found, spec, aval):
@@ -99,8 +98,7 @@ def in_order(lowering, found, spec, aval):
     groups, batch, features, *space = range(len(found.shape))
     order = (batch, groups, features, *space)
     found = permuted(found, order)
-    if found.shape[1] > 1:
-        found = lowering.copy(found, ShapedArray(found.shape, found.dtype))
+    found = lowering.copy(found) if found.shape[1] > 1 else found
     shape = (found.shape[0], found.shape[1] * found.shape[2], *found.shape[3:])
     found = permuted(reshaped(found, shape), np.argsort(spec))
     return in_memory(lowering, found, aval.dtype)

@@ -298,8 +298,7 @@ def lower_fft(lowering, eqn, operand):
     if kind is FftType.RFFT:
         axes = axes[-1:] + axes[:-1]
     if reshaped(operand, _around(operand.shape, axes[0])) is None:
-        own = ShapedArray(operand.shape, operand.dtype)
-        operand = lowering.copy(operand, own)
+        operand = lowering.copy(operand)
     out = lowering.allocate(aval)
     x = [operand] if kind is FftType.RFFT else parts(operand)
     with enable_x64():  # between the axes, too, are numbers of 64 bits
