@@ -105,3 +105,45 @@ def test_the_number_after_a_zero():
     zeros = np.array([0.0, -0.0], "float16")
     for f in ways(lax.nextafter):
         assert (np.signbit(np.asarray(f(zeros, -zeros))) == [True, False]).all()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_squares_that_overflow(dtype):
+    """x² - y² is a product: the squares of both may overflow, or lose the digits."""
+    big = float(np.finfo(dtype).max) / 4
+    x, near = np.float64(big), np.finfo(dtype).eps
+    pairs = [
+        (complex(x, x), complex(0, INF)),
+        (complex(-x, 2 * x), complex(-INF, -INF)),
+        (complex(2 * x, -x), complex(INF, -INF)),
+        (complex(INF, x), complex(INF, INF)),
+        (complex(x, INF), complex(-INF, INF)),
+        (complex(INF, INF), complex(NAN, INF)),
+        (complex(-0.0, 0), complex(0, -0.0)),
+        (complex(1 + near, 1), complex(2 * near + near**2, 2 + 2 * near)),
+    ]
+    with minijax.enable_x64(True):
+        z, wanted = np.array(pairs, dtype).T.copy()
+        for f in ways(lax.square):
+            found = np.asarray(f(z))
+            assert alike(found, wanted).all()
+            np.testing.assert_allclose(found.real[-1], wanted.real[-1], 4 * near)
+
+
+def test_powers_that_overflow_as_evaluated():
+    parts = [0.0, -1.5, INF, -INF, NAN, 1e20, -1e20, 3e38]
+    z = np.array([complex(x, y) for x in parts for y in parts], "complex64")
+    for f in (lambda z: z * z, lambda z: z**2, lambda z: z**3, lambda z: z**-5):
+        found = np.asarray(minijax.jit(f)(z))
+        assert alike(found, np.asarray(f(minijax.numpy.asarray(z)))).all()
+
+
+def test_exp_minus_one_of_what_overflows():
+    """The power of the real part overflows, and its product does not."""
+    z = np.array([100 + 1e-30j, 89 + 1.57j, complex(INF, INF)], "complex64")
+    wide = np.exp(z[:2].astype("complex128"))
+    for f in ways(lax.expm1):
+        found = np.asarray(f(z))
+        np.testing.assert_allclose(found.imag[0], wide.imag[0], 1e-5)
+        np.testing.assert_allclose(found.real[1], wide.real[1], 1e-4)
+        assert np.isnan(found.imag[2]) and np.isinf(found.real[0])

@@ -33,3 +33,12 @@ def test_zeros_in_front_have_to_be_known():
     assert jnp.polymul(p, p, trim_leading_zeros=True).shape == (1,)
     with pytest.raises(minijax.errors.TracerArrayConversionError):
         minijax.jit(lambda p: jnp.polymul(p, p, trim_leading_zeros=True))(p)
+
+
+def test_slopes_beside_numbers_that_are_much_larger():
+    """A place does not count for its own slope: neither its digits, nor NaN."""
+    x = np.array([7, -(2**30), -32, np.inf, 5, np.nan, 3], "float32")
+    for f in (jnp.gradient, minijax.jit(jnp.gradient)):
+        for given, distance in ((x, 1), (x[:3].astype("int32"), 1), (x, 2)):
+            found = np.asarray(f(given, distance))
+            np.testing.assert_allclose(found, np.gradient(given, distance), 1e-6)

@@ -62,3 +62,9 @@ def test_short_integers_choose_among_many(mode):
     found = jnp.ravel_multi_index(pair, (200, 2), dtype="int32", **how)
     wanted = np.ravel_multi_index(pair, (200, 2), **how)
     assert np.array_equal(found, wanted)
+
+
+def test_a_missing_number_at_a_jump_of_a_table():
+    for f in (jnp.interp, minijax.jit(jnp.interp)):
+        found = f(np.array([np.nan, 0.0]), np.array([0.0, 0.0, 1.0]), np.arange(3.0))
+        assert np.isnan(found[0]) and found[1] == 1

@@ -192,6 +192,16 @@ def test_permutations_of_exchanges(batch, count, size):
     assert found.dtype == np.int32
 
 
+def test_exchanges_with_rows_counted_from_the_end_or_missing():
+    """As JAX: read and written by an index."""
+    swaps = np.array([[-1, 2, -2], [1, -3, 0], [5, 1, 1], [-5, 1, -1]], "int32")
+    wanted = [[2, 1, 0], [2, 1, 0], [2, 2, 1], [0, 1, 2]]
+    for backend in (None, "python"):
+        f = jit(lambda x: lax.linalg.lu_pivots_to_permutation(x, 3), backend=backend)
+        np.testing.assert_array_equal(f(swaps), wanted)
+    np.testing.assert_array_equal(permuted_by(swaps, 3), wanted)
+
+
 @pytest.mark.parametrize("switch", ["rank_promotion", "dtype_promotion"])
 def test_switches_of_promotion_are_for_the_operations_of_users(switch):
     x = squares((4, 4), "float32")

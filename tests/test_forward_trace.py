@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import minijax
 from minijax import lax
 from minijax._public import PUBLIC
 from minijax.arrays.array import shape_rules
@@ -302,3 +303,31 @@ def test_the_slope_of_a_power_is_strong():
         assert not typeof(slope).weak_type
     _, [slope] = jvp_flat(lambda x: [lax.pow(2.0, x)], [3.0], [1.0])
     assert not typeof(slope).weak_type
+
+
+@pytest.mark.parametrize("name", ["asin", "acos", "acosh", "atanh"])
+def test_slopes_beside_one_keep_their_digits(name):
+    with enable_x64(True):
+        gap = 2.0 ** -np.arange(10, 51)
+        x = 1 + gap if name == "acosh" else 1 - gap
+        wide = gap.astype("longdouble")
+        squares = wide * (2 + wide) if name == "acosh" else wide * (2 - wide)
+        wanted = 1 / (squares if name == "atanh" else np.sqrt(squares))
+        wanted = -wanted if name == "acos" else wanted
+
+        def slope(x):
+            return minijax.jvp(getattr(lax, name), (x,), (np.ones(x.shape),))[1]
+
+        for f in (slope, minijax.jit(slope)):
+            found = f(x)
+            np.testing.assert_allclose(found, wanted.astype("float64"), 1e-15)
+
+
+def test_the_slope_of_acosh_is_on_its_branch():
+    """Of complex numbers on the left, where the root of the square is the other one."""
+    with enable_x64(True):
+        z = np.array([-2 + 1j, -2 - 1j, 2 + 1j, -0.3 + 0.2j, 0.3 - 2j])
+        step = 1e-6
+        wanted = (np.arccosh(z + step) - np.arccosh(z - step)) / (2 * step)
+        found = tangent_of(lax.acosh, [z], [np.ones_like(z)])
+        np.testing.assert_allclose(found, wanted, 1e-6)

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+import minijax
 from minijax import lax, make_jaxpr
 from minijax.arrays.array import ArrayImpl, asarray_impl
+from minijax.arrays.avals import ShapedArray
 from minijax.arrays.settings import enable_x64
 from minijax.jitting.compilation import compiled
 from minijax.lax.conversion import astype
@@ -128,6 +130,12 @@ def test_full():
     assert like.dtype == np.int8 and [*np.asarray(like)] == [1, 1]
     assert lax.full_like(2.0, 1).weak_type
     assert lax.full_like(np.ones(3), 1, np.int8, (2,)).shape == (2,)
+    for described in (
+        minijax.ShapeDtypeStruct((2,), "float64", weak_type=True),
+        ShapedArray((2,), np.dtype("float32")),
+    ):
+        like = lax.full_like(described, 1)
+        assert repr(like) == "Array([1., 1.], dtype=float32)" and not like.weak_type
 
 
 @pytest.mark.of_the_cpu("is NumPy's array, whose numbers are one")

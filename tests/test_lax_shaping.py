@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 from minijax import lax
 from minijax.arrays.array import asarray_impl
 from minijax.arrays.checks import canonicalize_axis, without
+from minijax.core import Array
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 
@@ -104,6 +105,9 @@ def test_collapse_and_rank():
     assert lax.collapse(x, 0, 2).shape == (6, 4) and lax.collapse(x, 1).shape == (2, 12)
     assert lax.collapse(x, -2).shape == (2, 12)
     assert lax.broadcast_to_rank(x, 5).shape == (1, 1, 2, 3, 4)
+    for it in (x, np.ones((2, 3)), 2.0, np.float64(2)):
+        for rank in (0, 2):
+            assert isinstance(lax.broadcast_to_rank(it, rank), Array)
     assert lax.broadcast(x, (5, 6)).shape == (5, 6, 2, 3, 4)
 
 

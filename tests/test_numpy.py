@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import warnings
 from array import array
 from collections import deque
 
@@ -433,6 +434,30 @@ class Types(Trace):
         self.diary.append(primitive.name)
         avals = shape_rules[primitive](*map(typeof, args), **params)
         return [Quiet(self, aval) for aval in avals]
+
+
+def test_numbers_of_numpy_are_converted_from_all_their_bits():
+    """Not from 32 of them, which are what an array has where x64 is off."""
+    whole = np.array([2**40, -(2**31) - 1, 2**62 + 3, 2**32])
+    halfway = np.array([1 + 2.0**-11 + 2.0**-40, 1e300, np.nan])
+    for numbers, dtype in (
+        (whole, "float32"), (whole, "bool"), (whole, "complex64"), (whole, "float64"),
+        (whole.astype("uint64"), "float32"), (halfway, "float16"), (halfway, "bool"),
+    ):  # fmt: skip
+        narrow = {"float64": "float32"}.get(dtype, dtype)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wanted = numbers.astype(narrow)
+            for f in (jnp.asarray, jnp.array):
+                np.testing.assert_array_equal(f(numbers, dtype), wanted)
+                np.testing.assert_array_equal(f(numbers[0], dtype), wanted[0])
+                compiled = jit(lambda f=f, x=numbers, dtype=dtype: f(x, dtype))
+                np.testing.assert_array_equal(compiled(), wanted)
+            rows = jnp.array([jnp.zeros((), narrow), numbers[0]], dtype)
+            assert rows[1] == wanted[0] and rows.dtype == narrow
+    ends = jnp.array(np.array([1e300, -3e9, np.nan]), "int8")
+    assert ends.tolist() == [127, -128, 0]
+    assert jnp.float32(np.int64(2**40)) == 2.0**40
 
 
 def test_rows_of_tracers_are_joined():

@@ -29,6 +29,13 @@ def parts_of_quotient(k, a, b, c, d):
     return [k.select(lost, end, part) for end, part in zip(ends, parts)]
 
 
+def parts_of_square(k, x, y):
+    """Return the parts of (x + iy)²; x² - y² as a product, which keeps the digits."""
+    real, product = k.mul(k.sub(x, y), k.add(x, y)), k.mul(x, y)
+    sizes = k.abs(x), k.abs(y)  # if they are equal, their sum may overflow
+    return k.select(k.eq(*sizes), k.sub(*sizes), real), k.add(product, product)
+
+
 def _quotient_at_ends(k, a, b, c, d):
     """Return the quotient of or by infinities, or by 0; of other numbers, NaN.
 
@@ -100,6 +107,13 @@ def divide_inexact(xp, x, y):
     return xp.where(xp.isfinite(result), result, complex_number(xp, *parts))
 
 
+def square_of(xp, x):
+    """Return the square of numbers."""
+    if x.dtype.kind != "c":
+        return x * x
+    return complex_number(xp, *parts_of_square(on_arrays(xp), x.real, x.imag))
+
+
 def angle(xp, y, x):
     """Return the angle of the point (x, y), continued to complex coordinates."""
     if x.dtype.kind != "c":
@@ -112,8 +126,12 @@ def exp_minus_one(xp, x):
     result = xp.expm1(x)
     if x.dtype.kind != "c":
         return result
-    imag = xp.where(x.imag == 0, 0, result.imag)
-    return xp.where(x == 0, 0, complex_number(xp, result.real, imag))
+    power = xp.exp(x)  # may be finite where the power of the real part is not
+    far = (x.real > 80) & (x.real < np.inf)
+    real = xp.where(far, power.real - 1, result.real)
+    imag = xp.where(far, power.imag, result.imag)
+    imag = xp.where(x.imag == 0, 0, imag)
+    return xp.where(x == 0, 0, complex_number(xp, real, imag))
 
 
 def log_one_plus(xp, x):

@@ -6,6 +6,7 @@ Reference: ``jax.numpy.gradient``, ``jax.numpy.cov``, ``jax.numpy.polymul``.
 """
 
 import builtins
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -91,22 +92,21 @@ def _slopes(f, place, axis):
             "Spacing arrays must have the same length as the dimension along which "
             "the gradient is calculated."
         )
-    steps = lax.slice_in_dim(f, 1, size, axis=axis)
-    steps = steps - lax.slice_in_dim(f, 0, size - 1, axis=axis)
-    if np.ndim(place):
-        widths = place[1:] - place[:-1]
-        place = reshape(widths, [-1 if i == axis else 1 for i in range(f.ndim)])
-    slopes = steps / place
-    first, later = (
-        lax.slice_in_dim(slopes, start, start + size - 2, axis=axis) for start in (0, 1)
+    if not np.ndim(place):  # what is between two neighbours does not count
+        cut = functools.partial(lax.slice_in_dim, f, axis=axis)
+        inner = (cut(2, size) - cut(0, size - 2)) * 0.5 / place
+        steps = (cut(i + 1, i + 2) - cut(i, i + 1) for i in (0, size - 2))
+        first, last = (step / place for step in steps)
+        return concatenate([first, inner, last], axis)
+    widths = place[1:] - place[:-1]
+    widths = reshape(widths, [-1 if i == axis else 1 for i in range(f.ndim)])
+    slopes = lax.slice_in_dim(f, 1, size, axis=axis)
+    slopes = (slopes - lax.slice_in_dim(f, 0, size - 1, axis=axis)) / widths
+    (first, later), (left, right) = (
+        [lax.slice_in_dim(x, start, start + size - 2, axis=axis) for start in (0, 1)]
+        for x in (slopes, widths)
     )
-    inner = (first + later) * 0.5
-    if np.ndim(place):
-        left, right = (
-            lax.slice_in_dim(place, start, start + size - 2, axis=axis)
-            for start in (0, 1)
-        )
-        inner = (right * first + left * later) / (left + right)
+    inner = (right * first + left * later) / (left + right)
     ends = (lax.slice_in_dim(slopes, i, i + 1, axis=axis) for i in (0, size - 2))
     return concatenate([next(ends), inner, next(ends)], axis)
 

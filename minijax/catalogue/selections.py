@@ -201,7 +201,7 @@ def _between(x, xp, fp):
     on = expand_dims(place - 1, -1) == arange(xp.size - 1)
     start, low = _picked(on, xp[:-1]), _picked(on, fp[:-1])
     width, rise = _picked(on, xp[1:]) - start, _picked(on, fp[1:]) - low
-    jump = absolute(width) <= np.spacing(np.finfo(xp.dtype).eps)
+    jump = (absolute(width) <= np.spacing(np.finfo(xp.dtype).eps)) & (x == x)
     return where(jump, low, low + (x - start) / where(jump, 1, width) * rise)
 
 

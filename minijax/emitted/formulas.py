@@ -52,9 +52,7 @@ def of_floats(template, bits=16):
 
 
 def _square(writer, eqn, x):
-    aval = eqn.invars[0].aval
-    scalar = aval.dtype.kind == "c" and not aval.shape
-    return f"np.multiply({x}, {x})" if scalar else f"{x} * {x}"
+    return None if eqn.invars[0].aval.dtype.kind == "c" else f"{x} * {x}"
 
 
 def power_text(x, y, dtype):

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.complex_numbers import parts_of_square
 from minijax.exporting.programs import by_others, called, stablehlo_rules
 
 SPELLED = {
@@ -126,6 +127,12 @@ def _sign(x):
     return lax.convert_element_type(lax.ne(x, lax.full_like(x, 0)), x.dtype)
 
 
+def _square(x):
+    if x.dtype.kind != "c":
+        return lax.mul(x, x)
+    return lax.complex(*parts_of_square(lax, lax.real(x), lax.imag(x)))
+
+
 def _plain_sign(block, eqn, x):
     unsigned = x.aval.dtype.kind == "u"
     rule = by_others(_sign) if unsigned else spelled("sign")
@@ -139,7 +146,7 @@ def _pow(block, eqn, x, y):
 stablehlo_rules[lax.pow_p] = _pow
 stablehlo_rules[lax.sign_p] = _plain_sign
 stablehlo_rules[lax.integer_pow_p] = by_others(_integer_pow)
-stablehlo_rules[lax.square_p] = by_others(lambda x: lax.mul(x, x))
+stablehlo_rules[lax.square_p] = by_others(_square)
 stablehlo_rules[lax.exp2_p] = by_others(
     lambda x: lax.exp(lax.mul(x, lax.full_like(x, math.log(2))))
 )

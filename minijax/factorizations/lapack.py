@@ -112,6 +112,9 @@ def _eliminate(a, j, stop):
 def permuted_by(pivots, size):
     """Return where each row comes from after exchanges of rows, one after the other.
 
+    Rows are read and written as by an index: -1 is the last one, and of places that
+    are not there the nearest is read and none is written.
+
     Reference: ``jax.lax.linalg.lu_pivots_to_permutation``.
     """
     *batch, count = pivots.shape
@@ -119,6 +122,9 @@ def permuted_by(pivots, size):
     rows = np.tile(np.arange(size, dtype=np.int32), (len(swaps), 1))
     every = np.arange(len(swaps))
     for j in range(count):
-        other = swaps[:, j]
-        rows[every, j], rows[every, other] = rows[every, other], rows[every, j]
+        other = np.where(swaps[:, j] < 0, swaps[:, j] + size, swaps[:, j])
+        held, nearest = rows[every, j], np.clip(other, 0, size - 1)
+        rows[every, j] = rows[every, nearest]
+        here = nearest == other
+        rows[every[here], other[here]] = held[here]
     return rows.reshape(*batch, size)

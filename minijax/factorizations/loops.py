@@ -133,6 +133,7 @@ def permuted_by_loop(pivots, *, permutation_size):
     Reference: ``jax.lax.linalg.lu_pivots_to_permutation``.
     """
     rows, count = _numbers(permutation_size), pivots.shape[-1]
+    pivots = jnp.where(pivots < 0, pivots + permutation_size, pivots)
 
     def exchange(j, order):
         return _in_order(order, _exchanged(rows, j, _taken(pivots, j, -1)), -1)

@@ -35,8 +35,13 @@ def one_plus_square(x):
 
 
 def one_minus_square(x):
-    """Return 1 - x²."""
-    return lax.sub(1.0, lax.square(x))
+    """Return 1 - x², with all digits beside 1, where x² rounded has lost half."""
+    return lax.mul(lax.sub(1.0, x), lax.add(1.0, x))
+
+
+def slope_of_acosh(z, x):
+    """Return 1 / sqrt(x² - 1), on the branch of acosh where x is complex."""
+    return lax.mul(lax.rsqrt(lax.sub(x, 1.0)), lax.rsqrt(lax.add(x, 1.0)))
 
 
 other_slopes = {
@@ -50,7 +55,7 @@ other_slopes = {
     lax.sinh_p: lambda z, x: lax.cosh(x),
     lax.cosh_p: lambda z, x: lax.sinh(x),
     lax.asinh_p: lambda z, x: lax.rsqrt(lax.add(lax.square(x), 1.0)),
-    lax.acosh_p: lambda z, x: lax.rsqrt(lax.sub(lax.square(x), 1.0)),
+    lax.acosh_p: slope_of_acosh,
     lax.lgamma_p: lambda z, x: lax.digamma(x),
 }
 jvp_rules.update({p: slope_rule(p, slope) for p, slope in other_slopes.items()})

@@ -6,7 +6,7 @@ import functools
 from typing import NamedTuple
 
 from minijax.arrays.checks import to_complex, to_real
-from minijax.arrays.complex_numbers import parts_of_quotient
+from minijax.arrays.complex_numbers import parts_of_quotient, parts_of_square
 from minijax.kernels.kernel import Kernel, Node, apply, constant, fold, index, load
 from minijax.kernels.parts import Affine, Parameter, Store, Term, Update
 from minijax.kernels.scalar_ops import in_registers, scalar_ops
@@ -89,6 +89,12 @@ class NodeWriter:
         x = x.real if isinstance(x, Pair) else x
         same = x.dtype == in_registers(dtype)
         return x if same else self.write(apply("convert", x, dtype=dtype))
+
+    def square(self, x):
+        """Add the node of the square of a number."""
+        if isinstance(x, Pair):
+            return Pair(*parts_of_square(self, *x))
+        return self.mul(x, x)
 
     def bitcast(self, x, dtype):
         """Add the node of the same bits, read as another dtype."""

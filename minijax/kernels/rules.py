@@ -51,7 +51,7 @@ def _rule(name, body):
 
 
 _rule("copy", lambda k, x: x)
-_rule("square", lambda k, x: k.mul(x, x))
+_rule("square", lambda k, x: k.square(x))
 _rule("rsqrt", lambda k, x: k.div(1, k.sqrt(x)))
 _rule("logistic", lambda k, x: k.div(1, k.add(1, k.exp(k.neg(x)))))
 _rule("is_finite", lambda k, x: k.lt(k.abs(x), np.inf))

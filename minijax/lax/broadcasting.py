@@ -8,7 +8,7 @@ Reference: ``jax.lax.broadcast_in_dim``.
 from collections.abc import Sequence
 from typing import Any
 
-from minijax.arrays.array import primitive_rules
+from minijax.arrays.array import asarray_impl, primitive_rules
 from minijax.arrays.avals import typeof
 from minijax.arrays.checks import (
     broadcast_shapes,
@@ -63,14 +63,16 @@ def broadcast_in_dim(
     return result
 
 
-def broadcast_to_rank(x: ArrayLike, rank: int) -> ArrayLike:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Put axes of size 1 in front, until there are `rank` axes.
 
     Reference: ``jax.lax.broadcast_to_rank``.
     """
     shape = typeof(x).shape
     new = rank - len(shape)
-    return broadcast_in_dim(x, (1,) * new + shape, range(new, rank)) if new > 0 else x
+    if new > 0:
+        return broadcast_in_dim(x, (1,) * new + shape, range(new, rank))
+    return x if isinstance(x, Array) else asarray_impl(x)
 
 
 def promote_shapes(*args):
@@ -80,6 +82,6 @@ def promote_shapes(*args):
         return [*args]
     rank = len(broadcast_shapes(*shapes))
     return [
-        broadcast_to_rank(arg, rank) if shape else arg
+        broadcast_to_rank(arg, rank) if 0 < len(shape) < rank else arg
         for arg, shape in zip(args, shapes)
     ]

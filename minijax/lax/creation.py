@@ -223,9 +223,15 @@ def full_like(
 ) -> Array:
     """Return an array like `x`, filled with one value, and there if `x` is committed.
 
+    Args:
+      x: an array, or anything with a shape and a dtype.
+      fill_value: a scalar.
+      dtype, shape: those of `x` by default.
+      sharding: None, or a device.
+
     Reference: ``jax.lax.full_like``.
     """
-    aval = typeof(x)
+    aval = _type_of_like(x)
     weak_type = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else canonicalize_dtype(dtype)
     value = filling(fill_value, dtype, weak_type)
@@ -235,6 +241,14 @@ def full_like(
         sharding = x.sharding
     made = placed("full_like", broadcast_in_dim(value, shape, ()), sharding)
     return varied_as(made, aval)
+
+
+def _type_of_like(x):
+    """Return the type of an array, or of what is none and has a shape and a dtype."""
+    described = hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "aval")
+    if not described or isinstance(x, np.ndarray | np.generic):
+        return typeof(x)
+    return ShapedArray(tuple(x.shape), canonicalize_dtype(x.dtype))
 
 
 def _is_in_parts(x):

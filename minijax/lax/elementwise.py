@@ -36,6 +36,7 @@ from minijax.arrays.complex_numbers import (
     complex_number,
     exp_minus_one,
     log_one_plus,
+    square_of,
 )
 from minijax.arrays.dtypes import kind_of
 from minijax.arrays.numerics import (
@@ -97,7 +98,7 @@ rem_p, rem = binary("rem", REAL, remainder)
 min_p, min = binary("min", ANY, "minimum")
 abs_p, abs = unary("abs", "ihfc", "abs", to_real)
 sign_p, sign = unary("sign", NUMBER, direction)
-square_p, square = unary("square", NUMBER, lambda xp, x: x * x)
+square_p, square = unary("square", NUMBER, square_of)
 floor_p, floor = unary("floor", FLOAT, "floor")
 ceil_p, ceil = unary("ceil", FLOAT, "ceil")
 is_finite_p, is_finite = unary("is_finite", FLOAT, "isfinite", to_bool)

@@ -17,6 +17,7 @@ from minijax import lax
 from minijax.arrays.avals import is_python_scalar, typeof
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.arrays.interchange import promised
+from minijax.arrays.numerics import convert, convertible, warn_of_lost_parts
 from minijax.arrays.transfer import placed
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
@@ -123,9 +124,22 @@ def from_object(object, dtype):
     if dtype is None or (getattr(dtype, "names", None) and dtype == aval.dtype):
         return as_array(_without_python_number(object))  # keys stay what they are
     dtype = check_dtype(dtype, "array")
-    is_truth = isinstance(object, np.ndarray) and dtype.kind == "b"
-    convert = np.array if is_truth or is_python_scalar(object) else as_type
-    return as_array(convert(object, dtype))
+    if isinstance(object, np.ndarray | np.generic) and not aval.dtype.names:
+        return as_array(_numbers_of_numpy(object, dtype))
+    make = np.array if is_python_scalar(object) else as_type
+    return as_array(make(object, dtype))
+
+
+def _numbers_of_numpy(x, dtype):
+    """Convert before 64 bits become 32, which would wrap integers and round twice."""
+    x = np.asarray(x)
+    convertible(x.dtype, dtype)
+    if x.dtype.kind == "c" and dtype.kind not in "bc":
+        warn_of_lost_parts(x.dtype, dtype)
+        x = x.real
+    with np.errstate(all="ignore"):
+        whole = dtype.kind in "iu"
+        return convert(np, x, dtype) if whole else x.astype(dtype, copy=False)
 
 
 def _without_python_number(x):
