@@ -17,7 +17,6 @@ from minijax.llvm.targets import (
     current_target,
     forced_target,
     host_target,
-    tools,
     vector_bytes,
 )
 
@@ -183,12 +182,3 @@ def halves():
     library = TargetLibrary(HALVES, host_target())
     library.function("halves", 2)(x.ctypes.data, y.ctypes.data)
     print(*y)
-
-
-def test_llvm_s_passes_are_made_once_for_a_processor():
-    """llvmlite loses memory with each of them."""
-    tools.cache_clear()
-    for number in range(3):
-        text = f"define i32 @f() {{\n  ret i32 {number}\n}}"
-        assert "f:" in TargetLibrary(text, host_target()).assembly
-    assert tools.cache_info().misses == 1

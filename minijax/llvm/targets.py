@@ -13,7 +13,7 @@ from typing import NamedTuple
 from minijax.arrays.settings import config
 from minijax.jitting.compilation import processor
 from minijax.kernels.scalar_ops import scalar_ops
-from minijax.llvm.compiler import Library, parsed, target_machine
+from minijax.llvm.compiler import Library, give_back, parsed, target_machine
 
 
 class Target(NamedTuple):
@@ -175,27 +175,13 @@ def _line(folder, name):
 
 def prepared(binding, text, target):
     """Return a module after a few cheap passes, and the machine it is meant for."""
-    machine, *ways = tools(*target[:3])
-    for run in ways:
+    machine = target_machine(binding, *target[:3])
+    module = parsed(binding, text, machine)
+    run_passes(binding, module, machine, _PASSES)
+    if not is_valid(module):
         module = parsed(binding, text, machine)
-        run(module)
-        if is_valid(module):
-            break
+        run_passes(binding, module, machine, _PASSES_WITH_MEMORY)
     return module, machine
-
-
-@functools.lru_cache(8)
-def tools(triple, cpu, features):
-    """Return LLVM's description of a processor, and two ways to run passes on a module:
-    the usual one, and one for modules that it breaks.
-
-    They are kept: llvmlite loses a kilobyte or two each time that it makes them.
-    """
-    from llvmlite import binding
-
-    machine = target_machine(binding, triple, cpu, features)
-    ways = [runner(binding, machine, some) for some in (_PASSES, _PASSES_WITH_MEMORY)]
-    return machine, *ways
 
 
 def is_valid(module):
@@ -220,21 +206,20 @@ _PASSES = [
 _PASSES_WITH_MEMORY = [names for names in _PASSES if names[0] != "add_sroa_pass"]
 
 
-def runner(binding, machine, passes):
-    """Return a function that runs passes on a module; llvmlite 0.44 has all of them in
-    its old manager alone."""
+def run_passes(binding, module, machine, passes):
+    """Run some passes; llvmlite 0.44 has all of them in its old manager alone."""
     new = binding.create_new_module_pass_manager()
     if all(hasattr(new, name) for name, _ in passes):
         for name, _ in passes:
             getattr(new, name)()
         options = binding.create_pipeline_tuning_options()
-        builder = binding.create_pass_builder(machine, options)
-        return lambda module: new.run(module, builder)
+        new.run(module, binding.create_pass_builder(machine, options))
+        return give_back(binding, new)
     old = binding.create_module_pass_manager()
     machine.add_analysis_passes(old)
     for _, name in passes:
         getattr(old, name)()
-    return old.run
+    return old.run(module)
 
 
 class TargetLibrary(Library):
