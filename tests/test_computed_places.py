@@ -60,7 +60,7 @@ def enter_rule(how):
 
     def rule(lowering, eqn, table, places, rows):
         [var] = eqn.outvars
-        out = lowering.copy(table, var.aval)
+        out = lowering.copy(table)
         k = KernelBuilder(f"enter_{how}", rows.shape)
         v = k.load(in_rows(places, rows.shape))
         terms = [(k.convert(v, INT64), out.strides[0], out.shape[0])]

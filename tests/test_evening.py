@@ -9,7 +9,7 @@ import numpy as np
 from minijax import _lazy, _public
 
 DEPTH = "passes functions vectors matmul calls threads sorting windows randomness"
-DEPTH += " distributions spmd teams ranks overlap"
+DEPTH += " distributions spmd teams ranks overlap loop_sums"
 deep = tuple(f"minijax.{name}." for name in DEPTH.split())
 _public.REGISTERS[:] = [name for name in _public.REGISTERS if not name.startswith(deep)]
 import minijax
