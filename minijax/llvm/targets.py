@@ -213,6 +213,7 @@ def run_passes(binding, module, machine, passes):
         for name, _ in passes:
             getattr(new, name)()
         options = binding.create_pipeline_tuning_options()
+        # A builder is for one run: llvmlite puts into it what lives as long as the run.
         new.run(module, binding.create_pass_builder(machine, options))
         return give_back(binding, new)
     old = binding.create_module_pass_manager()
