@@ -186,10 +186,10 @@ def prepared(binding, text, target):
 
 @functools.lru_cache(8)
 def tools(triple, cpu, features):
-    """Return LLVM's description of a processor, and two ways to run passes on a module:
-    the usual one, and one for modules that it breaks.
+    """Return LLVM's description of a processor, and two ways to run passes on a module.
 
-    They are kept: llvmlite loses a kilobyte or two each time that it makes them.
+    The second way is for modules that the usual one breaks. They are kept: llvmlite
+    loses a kilobyte or two each time that it makes them.
     """
     from llvmlite import binding
 
@@ -221,8 +221,10 @@ _PASSES_WITH_MEMORY = [names for names in _PASSES if names[0] != "add_sroa_pass"
 
 
 def runner(binding, machine, passes):
-    """Return a function that runs passes on a module; llvmlite 0.44 has all of them in
-    its old manager alone."""
+    """Return a function that runs passes on a module.
+
+    llvmlite 0.44 has all of them in its old manager alone.
+    """
     new = binding.create_new_module_pass_manager()
     if all(hasattr(new, name) for name, _ in passes):
         for name, _ in passes:
