@@ -366,8 +366,10 @@ def _visit_loop(walk, loop):
 
 
 def fits_masks(loop):
-    """Return whether a mask for each vector is all that the body of a loop needs: it
-    loads one element or neighbours, stores neighbours, and nothing is folded."""
+    """Return whether a mask for each vector is all that the body of a loop needs.
+
+    Its body loads one element or neighbours, stores neighbours, and folds nothing.
+    """
     return all(_fits_mask(step, loop.axis) for step in loop.body)
 
 

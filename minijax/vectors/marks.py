@@ -41,8 +41,7 @@ LONG = 32  # costs of a body that is rather done with masks than written twice
 
 
 def is_masked(kernel, loop, target):
-    """Return whether the vectors of a loop should have masks, so that a long body is
-    written once, and compiled once.
+    """Return whether the vectors of a loop should have masks: its body is written once.
 
     AVX-512 has registers for masks. A fold, or a function with a part for rare
     arguments, would have to ask in each turn which lanes count.
