@@ -331,3 +331,22 @@ def test_the_slope_of_acosh_is_on_its_branch():
         wanted = (np.arccosh(z + step) - np.arccosh(z - step)) / (2 * step)
         found = tangent_of(lax.acosh, [z], [np.ones_like(z)])
         np.testing.assert_allclose(found, wanted, 1e-6)
+
+
+@pytest.mark.parametrize("name", ["asin", "acos", "acosh", "asinh"])
+def test_slopes_on_both_sides_of_a_branch_cut(name):
+    """The sign of a zero says on which side; differences are taken along the cut."""
+    with enable_x64(True):
+        cut = [(2, 0.0), (2, -0.0), (-2, 0.0), (-2, -0.0), (0.5, -0.0)]
+
+        def places(step):
+            parts = np.array([(along + step, zero) for along, zero in cut])
+            parts = parts[:, ::-1] if name == "asinh" else parts
+            return np.ascontiguousarray(parts).view(complex)[:, 0]
+
+        step, function = 1e-6, getattr(np, f"arc{name[1:]}")
+        wanted = (function(places(step)) - function(places(-step))) / (2 * step)
+        z, one = places(0), np.ones(len(cut), complex)
+        wanted = wanted / 1j if name == "asinh" else wanted
+        for f in (getattr(lax, name), minijax.jit(getattr(lax, name))):
+            np.testing.assert_allclose(tangent_of(f, [z], [one]), wanted, 1e-6)

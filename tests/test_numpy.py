@@ -453,11 +453,17 @@ def test_numbers_of_numpy_are_converted_from_all_their_bits():
                 np.testing.assert_array_equal(f(numbers[0], dtype), wanted[0])
                 compiled = jit(lambda f=f, x=numbers, dtype=dtype: f(x, dtype))
                 np.testing.assert_array_equal(compiled(), wanted)
+            filled = jnp.full(numbers.shape, numbers, dtype)
+            np.testing.assert_array_equal(filled, wanted)
+            like = jnp.full_like(np.zeros(numbers.shape), numbers, dtype)
+            np.testing.assert_array_equal(like, wanted)
+            assert lax.full((2,), numbers[:1].reshape(()), dtype)[1] == wanted[0]
             rows = jnp.array([jnp.zeros((), narrow), numbers[0]], dtype)
             assert rows[1] == wanted[0] and rows.dtype == narrow
     ends = jnp.array(np.array([1e300, -3e9, np.nan]), "int8")
     assert ends.tolist() == [127, -128, 0]
     assert jnp.float32(np.int64(2**40)) == 2.0**40
+    assert jnp.full(2, np.complex64(1j), bool).tolist() == [True, True]
 
 
 def test_rows_of_tracers_are_joined():

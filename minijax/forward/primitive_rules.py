@@ -35,13 +35,17 @@ def one_plus_square(x):
 
 
 def one_minus_square(x):
-    """Return 1 - x², with all digits beside 1, where x² rounded has lost half."""
-    return lax.mul(lax.sub(1.0, x), lax.add(1.0, x))
+    """Return 1 - x², with all digits beside 1, where x² rounded has lost half.
+
+    Of complex numbers, x - 1 and x - (-1) keep the sign of an imaginary part that is
+    zero, and 1 - x and 1 + x do not. It tells the two sides of a branch cut apart.
+    """
+    return lax.mul(lax.neg(lax.sub(x, 1.0)), lax.sub(x, -1.0))
 
 
 def slope_of_acosh(z, x):
     """Return 1 / sqrt(x² - 1), on the branch of acosh where x is complex."""
-    return lax.mul(lax.rsqrt(lax.sub(x, 1.0)), lax.rsqrt(lax.add(x, 1.0)))
+    return lax.mul(lax.rsqrt(lax.sub(x, 1.0)), lax.rsqrt(lax.sub(x, -1.0)))
 
 
 other_slopes = {
@@ -54,7 +58,7 @@ other_slopes = {
     lax.acos_p: lambda z, x: lax.neg(lax.rsqrt(one_minus_square(x))),
     lax.sinh_p: lambda z, x: lax.cosh(x),
     lax.cosh_p: lambda z, x: lax.sinh(x),
-    lax.asinh_p: lambda z, x: lax.rsqrt(lax.add(lax.square(x), 1.0)),
+    lax.asinh_p: lambda z, x: lax.rsqrt(lax.sub(lax.square(x), -1.0)),
     lax.acosh_p: slope_of_acosh,
     lax.lgamma_p: lambda z, x: lax.digamma(x),
 }

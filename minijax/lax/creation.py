@@ -21,7 +21,7 @@ from minijax.arrays.checks import (
 )
 from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import convert, convertible, fitting
+from minijax.arrays.numerics import convert, convertible, fitting, warn_of_lost_parts
 from minijax.arrays.transfer import device_put, placed
 from minijax.core import Array, Primitive
 from minijax.lax.broadcasting import broadcast_in_dim
@@ -178,7 +178,21 @@ def filling(value, dtype, weak_type):
     """Return a scalar to fill an array of a dtype with."""
     if dtype in fillers and is_python_scalar(value):
         return fillers[dtype](value)
+    if isinstance(value, np.ndarray | np.generic) and not typeof(value).dtype.names:
+        value = numbers_of_numpy(value, dtype)[()]
     return astype(wrapped(value, dtype), dtype, weak_type)
+
+
+def numbers_of_numpy(x, dtype):
+    """Convert before 64 bits become 32, which would wrap integers and round twice."""
+    x = np.asarray(x)
+    convertible(x.dtype, dtype)
+    if x.dtype.kind == "c" and dtype.kind not in "bc":
+        warn_of_lost_parts(x.dtype, dtype)
+        x = x.real
+    with np.errstate(all="ignore"):
+        whole = dtype.kind in "iu"
+        return convert(np, x, dtype) if whole else x.astype(dtype, copy=False)
 
 
 def varied_as(x, aval):

@@ -17,11 +17,10 @@ from minijax import lax
 from minijax.arrays.avals import is_python_scalar, typeof
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.arrays.interchange import promised
-from minijax.arrays.numerics import convert, convertible, warn_of_lost_parts
 from minijax.arrays.transfer import placed
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
-from minijax.lax.creation import _beside, filling, varied_as
+from minijax.lax.creation import _beside, filling, numbers_of_numpy, varied_as
 from minijax.lax.promotion import check_arraylike, common_type, is_arraylike
 from minijax.numpy.shapes import arraylike, as_shape
 from minijax.operators.operands import as_array, as_bool, kind, stretch
@@ -125,21 +124,9 @@ def from_object(object, dtype):
         return as_array(_without_python_number(object))  # keys stay what they are
     dtype = check_dtype(dtype, "array")
     if isinstance(object, np.ndarray | np.generic) and not aval.dtype.names:
-        return as_array(_numbers_of_numpy(object, dtype))
+        return as_array(numbers_of_numpy(object, dtype))
     make = np.array if is_python_scalar(object) else as_type
     return as_array(make(object, dtype))
-
-
-def _numbers_of_numpy(x, dtype):
-    """Convert before 64 bits become 32, which would wrap integers and round twice."""
-    x = np.asarray(x)
-    convertible(x.dtype, dtype)
-    if x.dtype.kind == "c" and dtype.kind not in "bc":
-        warn_of_lost_parts(x.dtype, dtype)
-        x = x.real
-    with np.errstate(all="ignore"):
-        whole = dtype.kind in "iu"
-        return convert(np, x, dtype) if whole else x.astype(dtype, copy=False)
 
 
 def _without_python_number(x):
