@@ -20,6 +20,7 @@ from minijax.forward.rules import (
     broadcast_like,
     constant_like,
     constant_rule,
+    instantiate,
     jvp_rules,
     linear_rule,
     partials_rule,
@@ -221,16 +222,18 @@ def moved_tangents(primals, tangents, devices, srcs, copy_semantics):
     """Put tangents where their primals are put, and note where these were."""
     params = {"devices": devices, "copy_semantics": copy_semantics}
     results = device_put_p.bind(*primals, srcs=srcs, **params)
-    kept = [i for i, tangent in enumerate(tangents) if tangent is not None]
+    kept = [i for i, x in enumerate(primals) if is_inexact(typeof(x).dtype)]
     if not kept:
         return results, list(tangents)
+    pairs = [(primals[i], tangents[i]) for i in kept]
     moved = device_put_p.bind(
-        *[tangents[i] for i in kept],
+        *instantiate(*zip(*pairs)),
         devices=tuple(devices[i] for i in kept),
         srcs=tuple(place_of(primals[i]) for i in kept),
         copy_semantics=tuple(copy_semantics[i] for i in kept),
     )
-    return results, [None if t is None else moved.pop(0) for t in tangents]
+    found = dict(zip(kept, moved))
+    return results, [found.get(i) for i in range(len(primals))]
 
 
 def place_of(x):
