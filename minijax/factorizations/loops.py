@@ -161,7 +161,8 @@ def tridiagonal_by_loop(dl, d, du, b, *, perturb_singular):
     pivots = _mended(upper, jnp.finfo(b.dtype), perturb_singular)
     rows = *upper[1:], x, pivots
     if x.dtype != b.dtype:  # no quotient of narrow numbers leaves the wide ones' range
-        rows = *[y / pivots for y in upper[1:]], x / pivots[..., None]
+        inverse = 1 / pivots
+        rows = *[y * inverse for y in upper[1:]], x * inverse[..., None]
     none = jnp.zeros_like(x[0]), jnp.zeros_like(x[0])
     _, x = lax.scan(_substitute_row, none, rows, reverse=True)
     return [jnp.moveaxis(x, 0, -2).astype(b.dtype)]
