@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from minijax.kernels.checking import check_kernel, check_nest
+from minijax.kernels.checking import NestError, check_kernel, check_nest
 from minijax.kernels.kernel import Kernel, apply, constant, fold, load
-from minijax.kernels.parts import Affine, Parameter, Store
+from minijax.kernels.parts import Affine, Loop, Parameter, Store
 from minijax.llvm.kernel_text import module_text
 from minijax.llvm.schedules import kernel_function
 from minijax.llvm.targets import TARGETS, host_target
@@ -89,6 +89,17 @@ def test_random_kernels_leave_the_same_with_masks(seed):
 @pytest.mark.skipif(host_target().vector_bytes < 64, reason="this processor has none")
 def test_kernels_of_programs_leave_the_same_with_masks():
     check("--programs", "--every", "40", "--fused", "--masks")
+
+
+def test_a_loop_of_a_strip_has_no_masks():
+    """Its indices are counted from where the strip begins, and the mask is not."""
+    kernel = chain(100)
+    *steps, loop = vector_nest(kernel, WIDE)
+    plain = loop._replace(masked=False)
+    strip = Loop(loop.axis, [plain], (), strip=32)
+    check_nest(kernel, [*steps, strip])
+    with pytest.raises(NestError, match="a mask is not enough"):
+        check_nest(kernel, [*steps, strip._replace(body=[loop])])
 
 
 def test_text_is_a_module():

@@ -357,7 +357,8 @@ def _visit_loop(walk, loop):
     own = {*loop.folds} - carried
     walk.entered -= own
     _check_strip(walk, loop)
-    masks = loop.lanes and size < 2**31 and fits_masks(loop)
+    whole = all(outer.axis != loop.axis for outer in walk.loops)  # of no strip
+    masks = whole and loop.lanes and size < 2**31 and fits_masks(loop)
     walk.require(masks or not loop.masked, loop, "a mask is not enough for its steps")
     with walk.inside(loop):
         check_steps(walk, loop.body)
