@@ -33,7 +33,8 @@ def namespace(package):
     early: dict = {}  # primitives and other constants, for modules that are imported
 
     def __getattr__(name):
-        if name in early and _too_early():
+        inside = is_importing()
+        if inside and name in early:
             return early[name]
         names = _names(package)
         if name == "__all__":
@@ -49,11 +50,13 @@ def namespace(package):
             error.__traceback__ = None  # the user's line is enough
             _suggest(error, name, names)
             raise
+        if inside:  # the package calls its functions as they are
+            if name in names and not callable(value):
+                early[name] = value
+            return value
         value = _decorated(value, package, name)
         if name in names and (_awake.is_set() or not _has_tables()):
             setattr(sys.modules[package], name, value)
-        elif name in names and not callable(value):
-            early[name] = value
         return value
 
     def __dir__():
@@ -111,7 +114,7 @@ def awake(load):
     One thread imports them, and the others wait: none sees tables that are half full.
     As long as there are no tables, nothing is imported besides what `load` imports.
     """
-    if (_awake.is_set() and not _have_come()) or _too_early():
+    if (_awake.is_set() and not _have_come()) or is_importing():
         return load()
     with _lock, collector_at_rest():
         value = load()
@@ -143,7 +146,7 @@ def _register():
 
 def wake_all():
     """Import all modules that fill tables, those that wait for others as well."""
-    if not _too_early():
+    if not is_importing():
         for name in {*import_module("minijax._public").WAITING.values()}:
             import_module(name)
         awake(lambda: None)
@@ -160,7 +163,7 @@ def _has_tables():
     return any(name in sys.modules for name in TABLES)
 
 
-def _too_early():
+def is_importing():
     """Whether this thread is inside a module of the package that is half imported.
 
     A module that registers may need what is still missing there. Nor may the thread

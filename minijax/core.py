@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from minijax._lazy import namespace
+from minijax._registry import Registry
 from minijax.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -53,11 +54,11 @@ class Array(_Operators):
     __hash__ = None
 
 
-class MethodTable(dict):
+class MethodTable(Registry):
     """Names, and the functions or properties that `Array` has under them."""
 
-    def __setitem__(self, name, value):
-        super().__setitem__(name, value)
+    def enter(self, name, value):
+        super().enter(name, value)
         setattr(Array, name, value)
 
 
@@ -87,7 +88,7 @@ class Primitive:
         return results
 
 
-class RuleTable(dict):
+class RuleTable(Registry):
     """One meaning for programs: a dictionary from primitives to rules.
 
     Args:

@@ -9,6 +9,7 @@ import pytest
 
 import minijax
 from minijax import numpy as jnp
+from minijax._registry import Registry
 from minijax.arrays.settings import config
 from minijax.core import methods
 from minijax.diagnostics import public_guards
@@ -94,7 +95,7 @@ def test_signatures_and_texts_are_those_of_the_function():
 
 
 def test_a_method_gets_one_guard(monkeypatch):
-    table = {"reshape": methods["reshape"], "plain": lambda x: x}
+    table = Registry({"reshape": methods["reshape"], "plain": lambda x: x})
     monkeypatch.setattr(public_guards, "methods", table)
     monkeypatch.setattr(public_guards, "SPELLED", ())
     for _ in range(2):

@@ -5,6 +5,7 @@
 Reference: ``jax.Array``.
 """
 
+from minijax._registry import Registry
 from minijax.arrays.avals import typeof
 from minijax.arrays.interchange import Interchange, placement_of, seal
 from minijax.arrays.placement import default_placement, host_device
@@ -76,7 +77,7 @@ def evaluated(primitive, compute, args, params, avals):
 shape_rules = RuleTable("shape")
 
 
-computations = {}  # what each primitive does to plain buffers
+computations = Registry()  # what each primitive does to plain buffers
 
 
 def primitive_rules(primitive, shape, compute):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax._registry import Registry
 from minijax.arrays.checks import rule_of_class
 from minijax.arrays.dtypes import canonicalize_dtype, dtype_of_numbers
 from minijax.arrays.interchange import Record
@@ -37,7 +38,7 @@ class ShapedArray(Record):
 
 
 # From types to functions which give a value of the type its abstract value.
-aval_rules: dict = {}
+aval_rules: dict = Registry()
 
 
 def typeof(x: Any) -> ShapedArray:

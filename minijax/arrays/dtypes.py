@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax._registry import Registry
 from minijax.arrays.settings import config
 
 try:
@@ -37,7 +38,7 @@ float0 = np.dtype([("float0", np.void, 0)])
 
 # Dtypes of what is no number, such as keys of generators: their names. Shapes may be
 # changed; arithmetic and NumPy's sight of the elements are refused.
-EXTENDED: dict = {}
+EXTENDED: dict = Registry()
 
 
 class extended(np.void):  # type: ignore[misc]  # as np.record is one

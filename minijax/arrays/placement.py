@@ -12,6 +12,7 @@ from threading import Lock
 
 import numpy as np
 
+from minijax._registry import Registry
 from minijax.arrays.dtypes import aligned_copy, is_long
 from minijax.arrays.settings import config
 from minijax.arrays.sharding_types import Sharding
@@ -198,11 +199,11 @@ class Placement:
 
 
 # The devices of each platform; the first platform is the default.
-platforms = {"cpu": [Device("cpu", 0, np)]}
+platforms = Registry({"cpu": [Device("cpu", 0, np)]})
 
 # From further names to functions that add a platform when one first asks for it, and
 # return its devices; they raise a `RuntimeError` that says why there are none.
-finders = {}
+finders = Registry()
 
 
 def host_device():

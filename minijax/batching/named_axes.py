@@ -159,8 +159,13 @@ def names_and_groups(function, axis_name, axis_index_groups=None):
     return names, grouped(names, axis_index_groups)
 
 
+def axis_index_shape(axis_name):
+    """Return the type of an index, which does not depend on the axis."""
+    return [ShapedArray((), np.int32)]
+
+
 axis_index_p = Primitive("axis_index")
-shape_rules[axis_index_p] = lambda axis_name: [ShapedArray((), np.int32)]
+shape_rules[axis_index_p] = axis_index_shape
 impl_rules[axis_index_p] = refuse_unbound
 vmap_rules[axis_index_p] = lambda axis, args, dims, axis_name: (
     [lax.iota(np.int32, axis.size)],

@@ -36,7 +36,7 @@ def parts_of_while(values, cond_nconsts, body_nconsts):
     return values[:cond_nconsts], values[cond_nconsts:end], values[end:]
 
 
-def _while_shape(*avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+def while_shape(*avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     *consts, carry = parts_of_while(avals, cond_nconsts, body_nconsts)
     check_operands("The condition", cond_jaxpr.in_avals, [*consts[0], *carry])
     check_operands("The body", body_jaxpr.in_avals, [*consts[1], *carry])
@@ -60,7 +60,7 @@ def _unless_done(going, old, new):
     return choose(going, old, new) if going.ndim else new
 
 
-shape_rules[while_p] = _while_shape
+shape_rules[while_p] = while_shape
 impl_rules[while_p] = _while_impl
 
 

@@ -6,6 +6,7 @@ Reference: the argument ``vmap_method`` of ``jax.pure_callback``.
 """
 
 from minijax import lax
+from minijax._registry import Registry
 from minijax.batching.rules import at_front, insert_axis
 
 
@@ -55,13 +56,13 @@ def all_at_once(shared):
 
 # From the names of the ways to functions
 # ``method(primitive, axis, args, dims, params)``, which return what a vmap rule does.
-vmap_methods = {
+vmap_methods = Registry({
     "sequential": one_by_one,
     "sequential_unrolled": one_by_one,
     "expand_dims": all_at_once(lambda x, size: insert_axis(x, 0, 1)),
     "broadcast_all": all_at_once(lambda x, size: insert_axis(x, 0, size)),
     "legacy_vectorized": all_at_once(lambda x, size: x),
-}
+})
 
 
 def check_vmap_method(name):

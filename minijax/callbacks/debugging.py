@@ -24,21 +24,26 @@ def _write_look(writer, eqn, operands, results):
     writer.line(f"{name}({', '.join(operands)})")
 
 
+def watching_rules(primitive):
+    """Give a primitive that has no results, and looks at values, rules of each kind."""
+    effect_rules[primitive] = lambda eqn: True
+    shape_rules[primitive] = lambda *avals, **params: []
+    jvp_rules[primitive] = constant_rule(primitive)
+    transpose_rules.reasons[primitive] = "It has no result, so no cotangent arrives."
+
+
 def debugging_rules(primitive):
-    """Give a primitive that is called for what it does, without results, its rules."""
+    """Give a primitive that calls a Python function to look at values its rules."""
 
     def vmap_rule(axis, args, dims, **params):
         for i in range(axis.size):
             primitive.bind(*[example(*pair, i) for pair in zip(args, dims)], **params)
         return [], []
 
-    effect_rules[primitive] = lambda eqn: True
-    shape_rules[primitive] = lambda *avals, **params: []
+    watching_rules(primitive)
     impl_rules[primitive] = lambda *args, callback, **params: callback.look(*args)
     python_rules[primitive] = _write_look
-    jvp_rules[primitive] = constant_rule(primitive)
     vmap_rules[primitive] = vmap_rule
-    transpose_rules.reasons[primitive] = "It has no result, so no cotangent arrives."
 
 
 debug_callback_p, debug_print_p = map(Primitive, ["debug_callback", "debug_print"])

@@ -44,13 +44,17 @@ decorators.append(guard_public)
 FILLED = syntax, array_methods, conversions
 
 
+method_guards: dict = {}  # from the function that a method was to its guard
+
+
 def guard_methods():
     """Put a guard around the methods of arrays that have none of their own."""
     for name, method in list(methods.items()):
         own = name.startswith("__") and name not in ASKED
         has_guard = getattr(method, "__code__", None) is GUARD
         if type(method) is FunctionType and not own and not has_guard:
-            methods[name] = guarded(method)
+            method_guards[method] = guarded(method)
+            methods.supersede(name, method, method_guards[method])
     for name in SPELLED:
         setattr(Interchange, name, guarded(getattr(Interchange, name)))
 

@@ -15,8 +15,8 @@ from minijax.exporting.programs import by_others, called, stablehlo_rules
 
 SPELLED = {
     "add": "add", "add_any": "add", "sub": "subtract", "mul": "multiply",
-    "div": "divide", "rem": "remainder", "max": "maximum", "min": "minimum",
-    "atan2": "atan2", "and": "and", "or": "or", "xor": "xor", "not": "not",
+    "div": "divide", "rem": "remainder", "atan2": "atan2", "and": "and", "or": "or",
+    "xor": "xor", "not": "not",
     "neg": "negate", "abs": "abs", "floor": "floor", "ceil": "ceil",
     "exp": "exponential", "expm1": "exponential_minus_one", "log": "log",
     "log1p": "log_plus_one", "logistic": "logistic", "sin": "sine", "cos": "cosine",
@@ -111,7 +111,8 @@ def extreme_of_two(name):
     return rule
 
 
-add_rules({name: extreme_of_two(SPELLED[name]) for name in ("max", "min")})
+OF_TWO = {"max": "maximum", "min": "minimum"}
+add_rules({primitive: extreme_of_two(name) for primitive, name in OF_TWO.items()})
 
 
 def _integer_pow(x, y):

@@ -90,12 +90,11 @@ stablehlo_rules[lax.dot_general_p] = _dot_general
 REDUCED = {  # the operation between two elements, and what no element gives
     "reduce_sum": ("add", lambda dtype: 0),
     "reduce_prod": ("multiply", lambda dtype: 1),
-    "reduce_max": ("maximum", lowest),
-    "reduce_min": ("minimum", highest),
     "reduce_and": ("and", lambda dtype: dtype.kind == "b" or -1),
     "reduce_or": ("or", lambda dtype: 0),
     "reduce_xor": ("xor", lambda dtype: 0),
 }
+EXTREMES = {"reduce_max": ("maximum", lowest), "reduce_min": ("minimum", highest)}
 
 
 def filled(block, x, aval):
@@ -126,7 +125,7 @@ add_rules({primitive: reduction(*how) for primitive, how in REDUCED.items()})
 
 def extreme(primitive):
     """Return the rule of an extreme along axes; complex ones are found in a region."""
-    name, nothing = REDUCED[primitive]
+    name, nothing = EXTREMES[primitive]
     plain = reduction(name, nothing)
 
     def rule(block, eqn, x):
@@ -148,7 +147,7 @@ def joining(name):
     return lambda inner, x, y: [joined(inner, name, x, y)]
 
 
-add_rules({name: extreme(name) for name in ("reduce_max", "reduce_min")})
+add_rules({primitive: extreme(primitive) for primitive in EXTREMES})
 
 
 def extreme_place(reduce):

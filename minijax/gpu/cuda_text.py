@@ -2,6 +2,7 @@
 # edit the chapter, not this file.
 """Kernels as functions in CUDA C: any nest, whatever its launch says."""
 
+from minijax._registry import Registry
 from minijax.gpu.launches import LaunchShape
 from minijax.gpu.lines import (
     CudaFunction,
@@ -96,7 +97,7 @@ def write_teams(f):
 
 
 # From types of launches to functions that write what their threads do.
-writers: dict = {LaunchShape: write_teams}
+writers: dict = Registry({LaunchShape: write_teams})
 
 
 def cuda_function(kernel, launch, name):

@@ -8,6 +8,8 @@ Reference: ``jax._src.numpy.indexing``; NumPy's *Indexing on ndarrays*.
 """
 
 from minijax import lax
+from minijax.core import methods
+from minijax.diagnostics.public_guards import method_guards
 from minijax.diagnostics.tracebacks import guarded
 from minijax.indexing.compiler import (
     dynamically_sliced,
@@ -20,7 +22,6 @@ from minijax.indexing.compiler import (
 from minijax.indexing.dimension_numbers import GatherScatterMode, Promises
 from minijax.indexing.primitives import gather
 from minijax.operators.indexing import getitem
-from minijax.operators.syntax import register
 
 
 def gathered(array, index, wrap, promises, fill_value):
@@ -96,4 +97,4 @@ def part(array, index):
     return getitem(array, index) if plain else take_index(array, index)
 
 
-register({"__getitem__": part})
+methods.supersede("__getitem__", method_guards[getitem], part)

@@ -18,7 +18,7 @@ from minijax.arrays.checks import refuse_sharding
 from minijax.arrays.dtypes import kind_of
 from minijax.arrays.settings import config
 from minijax.catalogue.selections import choose
-from minijax.core import Array
+from minijax.core import Array, methods
 from minijax.diagnostics.tracebacks import guarded
 from minijax.indexing.brackets import take_index
 from minijax.indexing.compiler import numbers_for_truths, places_in, plan_of
@@ -43,6 +43,7 @@ from minijax.numpy.arithmetic import power
 from minijax.numpy.creation import asarray, ones_like
 from minijax.numpy.shapes import broadcast_to
 from minijax.numpy.ufuncs import divide
+from minijax.operators.methods import at
 from minijax.operators.syntax import register
 from minijax.switches.promotion import check_dtypes
 from minijax.typing import ArrayLike
@@ -231,7 +232,7 @@ class IndexUpdater:
         return IndexUpdates(self.array, index)
 
 
-register({"at": property(IndexUpdater)})
+methods.supersede("at", at, property(IndexUpdater))
 
 
 def compress_method(x, condition, axis=None, *, size=None, fill_value=0, out=None):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+from minijax._registry import Registry
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.checks import integers
 from minijax.arrays.dtypes import canonicalize_dtype
@@ -143,7 +144,7 @@ def make_jaxpr(
 
 
 # From classes of functions that know their types to functions that ask one of them.
-eval_shape_rules: dict = {}
+eval_shape_rules: dict = Registry()
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

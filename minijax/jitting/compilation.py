@@ -10,6 +10,7 @@ import operator
 import os
 from contextlib import nullcontext
 
+from minijax._registry import Registry
 from minijax.arrays.array import ArrayImpl, asarray_impl, asbuffer
 from minijax.arrays.interchange import placement_of
 from minijax.arrays.placement import default_placement
@@ -24,7 +25,7 @@ from minijax.jitting.shardings import with_wishes_inside
 
 # From names to functions of a `ClosedJaxpr` and its name that make an executable: a
 # callable from arrays to a list of arrays, with `text` and its results' `placement`.
-backends: dict = {}
+backends: dict = Registry()
 
 
 class Interpreter:
@@ -56,14 +57,15 @@ backends["interpreter"] = Interpreter
 
 config.define("minijax_backend", os.environ.get("MINIJAX_BACKEND"), lambda name: name)
 default_backend = Latest("interpreter")
-default_backends = {"cpu": default_backend}  # by platform; the interpreter serves all
+# By platform; the interpreter serves all.
+default_backends = Registry({"cpu": default_backend})
 
 # What returns the kind of processor that code is made for, as a switch names it.
 processor: Latest = Latest(lambda: None)
 
 # From names to functions of a `ClosedJaxpr`, its name, and the flags of donated inputs
 # that return a text: what the program looks like on the way to an executable.
-dialects: dict = {}
+dialects: dict = Registry()
 
 
 def _typed(x, aval, placement):

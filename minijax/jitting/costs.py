@@ -28,7 +28,7 @@ _transcendental = {
 # Operations that move numbers and compute none.
 _moves = {
     lax.broadcast_in_dim_p, lax.reshape_p, lax.transpose_p, lax.squeeze_p, lax.rev_p,
-    lax.copy_p, lax.iota_p, lax.slice_p, lax.pad_p, lax.concatenate_p, lax.real_p,
+    lax.copy_p, lax.iota_p, lax.pad_p, lax.concatenate_p, lax.real_p,
     lax.imag_p, lax.complex_p,
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ Reference: ``in_shardings`` and ``out_shardings`` of ``jax.jit``.
 
 from itertools import repeat
 
+from minijax._registry import Registry
 from minijax.arrays.interchange import ids_of, spot_of
 from minijax.arrays.sharding_types import Sharding
 from minijax.batching.trace import program_primitives
@@ -52,7 +53,7 @@ def check_shardings(option, shardings):
 
 # By type of what says a part of a sharding: functions of the option and of it that
 # return the `Sharding`.
-completions: dict = {}
+completions: dict = Registry()
 
 
 def _leaf_of(option, leaf):
@@ -140,7 +141,7 @@ def wishes_inside(closed):
 
 
 # By primitive: functions of its parameters that return the devices it asks for.
-device_askers: dict = {}
+device_askers: dict = Registry()
 
 # What returns a program that brings operands and results where parameters of its call
 # say it: a function of the program and these, ``in_shardings`` and ``out_shardings``.

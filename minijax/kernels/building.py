@@ -5,6 +5,7 @@
 import functools
 from typing import NamedTuple
 
+from minijax._registry import Registry
 from minijax.arrays.checks import to_complex, to_real
 from minijax.arrays.complex_numbers import parts_of_quotient, parts_of_square
 from minijax.kernels.kernel import Kernel, Node, apply, constant, fold, index, load
@@ -30,7 +31,7 @@ class Pair(NamedTuple):
 
 
 # Dtypes of what is no number, and integers of their size, as which kernels move them.
-carriers: dict = {}
+carriers: dict = Registry()
 
 
 class NodeWriter:

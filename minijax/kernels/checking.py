@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from minijax._registry import Registry
 from minijax.kernels.kernel import Node
 from minijax.kernels.parts import (
     Affine,
@@ -390,10 +391,10 @@ def _check_strip(walk, loop):
 
 
 # From types of steps to functions of a `Walk` and a step.
-step_checks: dict = {
+step_checks: dict = Registry({
     Node: _visit_node,
     Store: _visit_store,
     Start: _visit_start,
     Combine: _visit_combine,
     Loop: _visit_loop,
-}
+})

@@ -9,6 +9,7 @@ import dataclasses
 
 import numpy as np
 
+from minijax._registry import Registry
 from minijax.kernels.kernel import Node, apply, constant
 from minijax.kernels.parts import Loop, Store
 
@@ -75,4 +76,4 @@ def _loop(loop, turns):
 
 
 # From types of steps with others inside to functions that return them for all turns.
-jammers: dict = {Loop: _loop}
+jammers: dict = Registry({Loop: _loop})

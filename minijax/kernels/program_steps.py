@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minijax._registry import Registry
 from minijax.arrays.avals import ShapedArray
 from minijax.arrays.settings import enable_x64
 from minijax.core import RuleTable
@@ -52,7 +53,7 @@ class StepKind(NamedTuple):
     write: Callable | None = None
 
 
-class StepKinds(dict):
+class StepKinds(Registry):
     """From types of steps to their `StepKind`; a type with a hole is refused."""
 
     def __setitem__(self, kind, rules):
@@ -70,6 +71,12 @@ class StepKinds(dict):
             f"a program has a step of type {name}, which is not registered: write "
             f"`step_kinds[{name}] = StepKind(run, cost)`"
         )
+
+    def write_by(self, kind, write, instead_of=None):
+        """Let `write` write the steps of a kind, as another function did, or none."""
+        rules = self[kind]
+        old = rules if rules.write is instead_of else None
+        self.supersede(kind, old, rules._replace(write=write))
 
 
 def _holes_in_class(kind):

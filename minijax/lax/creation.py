@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax._registry import Registry
 from minijax.arrays.array import ArrayImpl, asarray_impl, primitive_rules
 from minijax.arrays.avals import ShapedArray, is_python_scalar, typeof
 from minijax.arrays.checks import (
@@ -169,7 +170,7 @@ def iota(dtype: Any, size: int) -> Array:
 
 
 # From dtypes of what is no number to functions that make one element of a number.
-fillers: dict = {}
+fillers: dict = Registry()
 # Functions ``f(x, aval)`` that return `x`, varying over a mesh as arrays of a type do.
 alike: list = []
 

@@ -75,15 +75,19 @@ def add_any(x, y):
     return result
 
 
-def _first_type(x, y, shape=shape_rules[add_any_p]):
-    return [shape(x, y)[0].update(weak_type=x.weak_type)]
+_sum_shape, _sum = shape_rules[add_any_p], impl_rules[add_any_p]
 
 
-def _strong_in_front(x, y, evaluated=impl_rules[add_any_p]):
-    return evaluated(*sorted((x, y), key=lambda x: typeof(x).weak_type))
+def _first_type(x, y):
+    return [_sum_shape(x, y)[0].update(weak_type=x.weak_type)]
 
 
-shape_rules[add_any_p], impl_rules[add_any_p] = _first_type, _strong_in_front
+def _strong_in_front(x, y):
+    return _sum(*sorted((x, y), key=lambda x: typeof(x).weak_type))
+
+
+shape_rules.supersede(add_any_p, _sum_shape, _first_type)
+impl_rules.supersede(add_any_p, _sum, _strong_in_front)
 
 
 neg_p, neg = unary("neg", NUMBER, "negative")
@@ -161,7 +165,7 @@ def _with_parameters(primitive, *names):
             raise TypeError(f"{primitive} has {has}; it was given {given}.")
         return of_operands(*avals)
 
-    shape_rules[primitive] = rule
+    shape_rules.supersede(primitive, of_operands, rule)
     return primitive
 
 

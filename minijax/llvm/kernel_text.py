@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
+from minijax._registry import Registry
 from minijax.kernels.jamming import Turn, jammed
 from minijax.kernels.kernel import Node
 from minijax.kernels.loop_nests import loop_nest
@@ -78,7 +79,7 @@ class KernelText(Elements):
 
 
 # From types of steps to functions that write one.
-step_writers: dict = {}
+step_writers: dict = Registry()
 
 
 def write_steps(f, steps):

@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 from minijax.forgetting.programs import partition
 from minijax.jitting.costs import nbytes
-from minijax.kernels.backends import cost_of_launch, launched
-from minijax.kernels.program_steps import Launch, StepKind, step_kinds
+from minijax.kernels.program_steps import Launch, step_kinds
 from minijax.kernels.views import Buffer
 from minijax.llvm.schedules import kernel_function
-from minijax.machine.nested import Repeat, cost_of_repeat, repeated
+from minijax.machine.nested import Repeat
 from minijax.machine.program_text import write_steps
 from minijax.machine.steps_text import SMALL, typed
 
@@ -35,7 +34,7 @@ def kernel_named(program, kernel):
     return program.kernels[text]
 
 
-step_kinds[Launch] = StepKind(launched, cost_of_launch, write_launch)
+step_kinds.write_by(Launch, write_launch)
 
 
 class State(NamedTuple):
@@ -143,4 +142,4 @@ def enter_rows(f, step, arrays, turn):
         f.addresses[row] = f.offset(array, distance)
 
 
-step_kinds[Repeat] = StepKind(repeated, cost_of_repeat, write_repeat)
+step_kinds.write_by(Repeat, write_repeat)

@@ -5,11 +5,11 @@
 import functools
 
 from minijax.kernels.parts import sha256
-from minijax.kernels.program_steps import StepKind, step_kinds
+from minijax.kernels.program_steps import step_kinds
 from minijax.llvm.compiler import make_known
 from minijax.llvm.types import type_of
 from minijax.matmul.gemm import address, name_of_gemm, parameters
-from minijax.matmul.lowering import Product, cost_of_product, multiplied
+from minijax.matmul.lowering import Product
 from minijax.matmul.sizes import reckon
 
 
@@ -86,4 +86,4 @@ def write_product_step(f, step):
     write_call(f, step, buffers, f.offset("%arena", space), name)
 
 
-step_kinds[Product] = StepKind(multiplied, cost_of_product, write_product_step)
+step_kinds.write_by(Product, write_product_step)

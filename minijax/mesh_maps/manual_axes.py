@@ -17,9 +17,9 @@ from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.batching.collectives import pmax_p, pmin_p, psum_p
 from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
-from minijax.batching.named_axes import axis_index_p
+from minijax.batching.named_axes import axis_index_p, axis_index_shape
 from minijax.batching.rules import vmap_rules
-from minijax.branches.while_loops import while_p
+from minijax.branches.while_loops import while_p, while_shape
 from minijax.core import Primitive, current_trace, impl_rules, set_current_trace
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
@@ -162,7 +162,7 @@ def _index_shape(axis_name):
     return [ShapedArray((), np.int32, manual_axis_type=axes)]
 
 
-shape_rules[axis_index_p] = _index_shape
+shape_rules.supersede(axis_index_p, axis_index_shape, _index_shape)
 own_manual_axes.add(axis_index_p)
 
 
@@ -213,7 +213,7 @@ def _of_condition(avals, params):
     return keep_going.manual_axis_type.varying
 
 
-shape_rules[while_p] = _decided(shape_rules[while_p], _of_condition)
+shape_rules.supersede(while_p, while_shape, _decided(while_shape, _of_condition))
 
 
 def varied(branches, names):

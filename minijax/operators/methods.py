@@ -199,6 +199,7 @@ def byteswap(x):
     )
 
 
+@property
 def at(x):
     """Raise the error for ``x.at[index].set(y)``."""
     raise NotImplementedError(
@@ -219,5 +220,5 @@ register({
     "unsafe_buffer_pointer": unsafe_buffer_pointer,
     "view": view,
     "byteswap": byteswap,
-    "at": property(at),
+    "at": at,
 })  # fmt: skip

@@ -16,7 +16,7 @@ from minijax.arrays.avals import typeof
 from minijax.arrays.settings import config
 from minijax.batching.collectives import pmax_p, pmin_p, ppermute_p, psum_p
 from minijax.batching.exchanges import all_gather_p, all_to_all_p, reduce_scatter_p
-from minijax.batching.named_axes import axis_index_p
+from minijax.batching.named_axes import axis_index_p, refuse_unbound
 from minijax.core import impl_rules
 from minijax.emitted.arrays import COLLECTIVES
 from minijax.emitted.emission import python_rules
@@ -149,7 +149,7 @@ def _index(axis_name):
     return [ArrayImpl(index, aval)]
 
 
-impl_rules[axis_index_p] = _index
+impl_rules.supersede(axis_index_p, refuse_unbound, _index)
 
 kinds: dict = {}  # which collective each way to combine is for
 NAMING = "axis_name", "axis_index_groups"
@@ -198,7 +198,8 @@ def exchanges(primitive, combine):
         rest = {key: params[key] for key in params if key not in NAMING}
         return [exchanged(primitive, x, aval, combine, names, **rest)]
 
-    impl_rules[primitive], kinds[combine] = rule, primitive
+    impl_rules.supersede(primitive, refuse_unbound, rule)
+    kinds[combine] = primitive
 
 
 exchanges(psum_p, fold(np.add))

@@ -19,6 +19,7 @@ from minijax.mesh_maps.manual_axes import (
     vary,
     varying,
 )
+from minijax.reverse.other_transposes import psum_transpose
 from minijax.reverse.transposition import transpose_rules
 
 
@@ -35,7 +36,7 @@ def _unsum(cts, x, axis_name, **groups):
 
 
 transpose_rules[pvary_p] = _unvary
-transpose_rules[psum_p] = _unsum
+transpose_rules.supersede(psum_p, psum_transpose, _unsum)
 
 
 def fit(primitive, args, params):

@@ -57,6 +57,7 @@ def transposes(primitive, *parts, bilinear=False):
         ]
 
     transpose_rules[primitive] = rule
+    return rule
 
 
 def refuse_nonlinear(primitive, parts, linear, bilinear):

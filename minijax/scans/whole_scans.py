@@ -7,7 +7,7 @@ Reference: ``jax.lax.scan``, which compiles its loop in any case.
 
 from minijax.arrays.avals import typeof
 from minijax.batching.rules import move_axis
-from minijax.callbacks.batching import vmap_methods
+from minijax.callbacks.batching import one_by_one, vmap_methods
 from minijax.core import impl_rules
 from minijax.forgetting.programs import dce_rules, merge, only, partition, stage
 from minijax.forgetting.rematerialisation import (
@@ -61,7 +61,7 @@ def _run_whole(*args, jaxpr, **params):
     return run_program(program_of_scan(jaxpr, *key), args, name="scan")
 
 
-impl_rules[scan_p] = _run_whole
+impl_rules.supersede(scan_p, step_by_step, _run_whole)
 
 
 def one_per_step(primitive, axis, args, dims, params):
@@ -81,7 +81,7 @@ def one_per_step(primitive, axis, args, dims, params):
     return ys, [0] * len(ys)
 
 
-vmap_methods["sequential"] = one_per_step
+vmap_methods.supersede("sequential", one_by_one, one_per_step)
 
 
 def _dce(eqn, used):

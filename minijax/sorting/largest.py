@@ -147,7 +147,7 @@ def made_of(primitive, function):
         return lowering.function(partial(function, **eqn.params), [operand])
 
     impl_rules[primitive], kernel_rules[primitive] = evaluate, lower
-    cost_rules[primitive], python_rules[primitive] = sort_cost, write_evaluation
+    python_rules[primitive] = write_evaluation
     transpose_rules.reasons[primitive] = (
         "It is not linear: differentiation writes its tangent with a sort, and that is "
         "transposed."

@@ -8,7 +8,6 @@ Reference: ``in_shardings`` and ``out_shardings`` of ``jax.jit``.
 from operator import mod
 
 from minijax.arrays.avals import typeof
-from minijax.arrays.interchange import Record
 from minijax.arrays.transfer import device_put, device_put_p
 from minijax.batching.rules import vmap_rules
 from minijax.core import impl_rules
@@ -20,6 +19,7 @@ from minijax.jaxprs.shape_structs import struct_of
 from minijax.jaxprs.staging_api import make_jaxpr
 from minijax.jitting.shardings import completions, device_askers, program_placed
 from minijax.kernels.program_steps import kernel_rules
+from minijax.mesh_maps.mesh_around import sharding_of_type
 from minijax.replicas.meshes import AbstractMesh
 from minijax.replicas.named_shardings import NamedSharding
 from minijax.replicas.partition_specs import PartitionSpec
@@ -41,7 +41,7 @@ def constrain_anywhere(primitive, piece, sharding, **params):
     return constrain_piece(primitive, piece, sharding, **params)
 
 
-sharding_rules[sharding_constraint_p] = constrain_anywhere
+sharding_rules.supersede(sharding_constraint_p, constrain_piece, constrain_anywhere)
 
 
 def _put_pieces(primitive, *pieces, devices, **params):
@@ -129,5 +129,4 @@ def _unsharded(aval):
     return NamedSharding(AbstractMesh((), ()), spec)
 
 
-# A property of the class: abstract values are read more often than anything else.
-Record.sharding = property(_unsharded)
+sharding_of_type.value = _unsharded

@@ -11,7 +11,7 @@ from typing import Any
 from minijax.arrays.array import asarray_impl
 from minijax.arrays.placement import default_placement
 from minijax.batching.rules import vmap_rules
-from minijax.callbacks.debugging import debugging_rules
+from minijax.callbacks.debugging import watching_rules
 from minijax.core import Primitive, impl_rules
 from minijax.debug import _functions as debug_functions
 from minijax.emitted.emission import python_rules
@@ -62,7 +62,6 @@ debug_functions["visualize_sharding"] = visualize_sharding
 
 
 inspect_sharding_p = Primitive("inspect_sharding")
-debugging_rules(inspect_sharding_p)
 
 
 def _inspect(x, callback):
@@ -79,6 +78,7 @@ def _on_one_device(of_table, eqn, *_):
     return []
 
 
+watching_rules(inspect_sharding_p)
 impl_rules[inspect_sharding_p], vmap_rules[inspect_sharding_p] = _inspect, _of_batch
 python_rules[inspect_sharding_p] = kernel_rules[inspect_sharding_p] = _on_one_device
 

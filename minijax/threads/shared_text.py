@@ -171,5 +171,5 @@ def write_shared_product(f, step):
     return write_share(f, Task(name, time, size, unit, PANELS), buffers, space)
 
 
-for _kind, _write in ((Launch, write_shared_launch), (Product, write_shared_product)):
-    step_kinds[_kind] = step_kinds[_kind]._replace(write=_write)
+step_kinds.write_by(Launch, write_shared_launch, instead_of=write_launch)
+step_kinds.write_by(Product, write_shared_product, instead_of=write_product_step)

@@ -6,6 +6,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax._registry import Registry
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import is_inexact
 from minijax.experimental.checkify.error_values import (
@@ -16,7 +17,7 @@ from minijax.experimental.checkify.error_values import (
 from minijax.indexing.dimension_numbers import Windows
 from minijax.numpy.fft.fourier import fft_p
 
-NUMBER_RULES: dict = {}
+NUMBER_RULES: dict = Registry()
 
 
 def look_for_nan(checks, eqn, outs):

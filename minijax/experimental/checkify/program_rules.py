@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from minijax import lax
+from minijax._registry import Registry
 from minijax.arrays.avals import typeof
 from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import parts_of_while, while_p
@@ -25,7 +26,7 @@ from minijax.pytrees.treedefs import tree_flatten
 from minijax.scans.primitive import bind_scan, scan_p
 from minijax.scans.steps import groups
 
-PROGRAM_RULES: dict = {}
+PROGRAM_RULES: dict = Registry()
 
 
 def _discharge(checks, eqn, *operands):

@@ -235,7 +235,7 @@ _factor(
     ormqr_p,
     _ormqr_shape,
     lambda *xs, **how: [multiplied(*xs, **how)],
-    lambda m, n: 0,
+    None,
 )
 cost_rules[ormqr_p] = lambda eqn: (
     {FLOPS: 4 * eqn.invars[1].aval.shape[-1] * eqn.invars[2].aval.size} | _moved(eqn)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
+from minijax._registry import Registry
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import promote_dtypes_inexact
@@ -54,7 +55,7 @@ def vector_norm(x, ord, axes, keepdims):
 
 
 # From orders to functions of arrays, two axes and `keepdims`, which return norms.
-orders_to_come: dict = {}
+orders_to_come: dict = Registry()
 
 
 def matrix_norm(x, ord, axes, keepdims):

@@ -1,0 +1,40 @@
+# Made from chapters/01_interception_ground.md by `make chapter`;
+# edit the chapter, not this file.
+"""Tables that the floors of the package fill: each key once."""
+
+from minijax._lazy import is_importing
+
+
+class Registry(dict):
+    """A dictionary in which a module of the package sets no key that is taken.
+
+    So what works does not depend on which module was imported first. Programs that use
+    the package may set any key.
+    """
+
+    def __setitem__(self, key, value):
+        if key in self and is_importing():
+            raise RuntimeError(
+                f"{key!r} is registered twice: first {self[key]!r}, then {value!r}. A "
+                "floor that replaces the rule of a lower floor names it: "
+                "table.supersede(key, old, new)."
+            )
+        self.enter(key, value)
+
+    def enter(self, key, value):
+        """Set a key, whatever there is."""
+        super().__setitem__(key, value)
+
+    def update(self, *args, **kwargs):
+        """Set some keys; see `dict.update`."""
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+    def supersede(self, key, old, new):
+        """Let `new` be under a key, where a lower floor has registered `old`."""
+        if self.get(key) is not old and is_importing():
+            raise RuntimeError(
+                f"{new!r} was to supersede {old!r} as {key!r}, but there is "
+                f"{self.get(key)!r}."
+            )
+        self.enter(key, new)
