@@ -37,6 +37,7 @@ def parts_of_while(values, cond_nconsts, body_nconsts):
 
 
 def while_shape(*avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    """Return the types of the carry, after comparing them with what the body takes."""
     *consts, carry = parts_of_while(avals, cond_nconsts, body_nconsts)
     check_operands("The condition", cond_jaxpr.in_avals, [*consts[0], *carry])
     check_operands("The body", body_jaxpr.in_avals, [*consts[1], *carry])

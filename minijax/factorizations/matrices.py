@@ -110,7 +110,7 @@ def common_columns(primitive, flops):
     Args:
       primitive: its first operand is an array of matrices.
       flops: function of the rows and columns of a matrix; the counts are those of Golub
-        and Van Loan, *Matrix Computations*. None for one that gets a rule of its own.
+        and Van Loan, *Matrix Computations*.
     """
 
     def batched(axis, args, dims, **params):
@@ -123,9 +123,7 @@ def common_columns(primitive, flops):
         count = math.prod(shape[:-2]) * round(flops(*shape[-2:]))
         return {FLOPS: count} | _moved(eqn)
 
-    vmap_rules[primitive] = batched
-    if flops is not None:
-        cost_rules[primitive] = cost
+    vmap_rules[primitive], cost_rules[primitive] = batched, cost
     python_rules[primitive] = write_evaluation
     kernel_rules.reasons[primitive] = "LAPACK does it: a step that calls NumPy."
     transpose_rules.reasons[primitive] = "It is not linear; its derivative is."

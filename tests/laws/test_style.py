@@ -44,7 +44,7 @@ def test_module(path):
     """It is short, and so are its functions; the package's have docstrings, alone."""
     text, tree = path.read_text(encoding="utf-8"), tree_of(path)
     if path.name != "_public.py":  # a table that the exporter writes
-        assert len(text.splitlines()) <= 400
+        assert len(text.splitlines()) <= 1000
     assert not {f.name: length(f) for f in functions(tree) if length(f) > 50}
     if path in MODULES:
         assert ast.get_docstring(tree), "no docstring of the module"

@@ -235,8 +235,13 @@ _factor(
     ormqr_p,
     _ormqr_shape,
     lambda *xs, **how: [multiplied(*xs, **how)],
-    None,
+    lambda m, n: 0,
 )
-cost_rules[ormqr_p] = lambda eqn: (
-    {FLOPS: 4 * eqn.invars[1].aval.shape[-1] * eqn.invars[2].aval.size} | _moved(eqn)
-)
+
+
+def _ormqr_cost(eqn):
+    _, reflectors, c = [x.aval for x in eqn.invars]
+    return {FLOPS: 4 * reflectors.shape[-1] * c.size} | _moved(eqn)
+
+
+cost_rules.supersede(ormqr_p, cost_rules[ormqr_p], _ormqr_cost)
