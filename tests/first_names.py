@@ -176,9 +176,9 @@ def is_set(cell):
 def entries(value):
     """What is in a table, a list or a slot, as texts; those of lists in their order."""
     if isinstance(value, dict):
-        return sorted([f"{key!r}: {described(rule)}" for key, rule in value.items()])
+        return {repr(key): described(rule) for key, rule in value.items()}
     if isinstance(value, (set, frozenset)):
-        return sorted(map(repr, value))
+        return {repr(each): "" for each in value}
     if isinstance(value, list):
         return [described(each) for each in value]
     if type(value).__name__ == "Latest":
@@ -192,7 +192,7 @@ def tables(names):
     from minijax.core import Array
 
     _lazy.wake_all()
-    found = {"Array": entries(dict(vars(Array)))}
+    found = {"Array": sorted(entries(dict(vars(Array))).items())}
     for module, name in names:
         value = getattr(sys.modules.get(module), name, None)
         if value is not None and (inside := entries(value)) is not None:
@@ -220,7 +220,8 @@ def nursery(cases):
     assert not [text for text in expected[0] if "Error" in text], expected[0]
     given = [received(*spawned(lambda c=c: after(c, known), LIMIT)) for c in cases]
     pairs = zip(cases, given)
-    return [f"{case}: {different(a, expected)}" for case, a in pairs if a != expected]
+    found = [(case, different(answer, expected)) for case, answer in pairs]
+    return [f"{case}: {text}" for case, text in found if text]
 
 
 def different(answer, expected):
@@ -229,12 +230,19 @@ def different(answer, expected):
         return answer[:2000]
     [found, filled], [right, full] = answer, expected
     lines = [f"{a} and not {b}" for a, b in zip(found, right) if a != b]
-    for name in sorted({*filled} | {*full}):
-        mine, other = filled.get(name, []), full.get(name, [])
-        if mine != other:
-            odd = [each for each in mine if each not in other] or ["another order"]
-            lines.append(f"{name} has {odd[:3]}")
+    for name in filled.keys() & full.keys():
+        lines += [f"{name} has {odd}" for odd in unlike(filled[name], full[name])]
     return "\n  ".join(lines)[:2000]
+
+
+def unlike(mine, other):
+    """Yield what is different in a table; rules of some primitives come with them."""
+    if isinstance(mine, list):
+        yield from [mine] if mine != other else ()
+        return
+    for key in mine.keys() & other.keys():
+        if mine[key] != other[key]:
+            yield f"{key}: {mine[key]} and not {other[key]}"
 
 
 def compare(cases):

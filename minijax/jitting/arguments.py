@@ -13,6 +13,7 @@ from typing import NamedTuple
 from minijax.arrays.array import ArrayImpl
 from minijax.arrays.checks import as_integer
 from minijax.core import Tracer, methods
+from minijax.diagnostics.tracebacks import guarded
 from minijax.errors import ConcretizationTypeError, JaxRuntimeError
 from minijax.forgetting.programs import prune
 from minijax.forgetting.remembering import key_of_value
@@ -233,8 +234,7 @@ def raise_if_donated(error, warm):
         raise ValueError(f"{words} {error}") from None
 
 
-methods["delete"] = delete
-methods["is_deleted"] = is_deleted
+methods.update(delete=guarded(delete), is_deleted=guarded(is_deleted))
 
 
 def memory_given(closed, donated, keep_unused=False):
