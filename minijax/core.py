@@ -125,10 +125,12 @@ class Trace:
     Attributes:
       parent: the trace that was current before, to which work may be passed on.
       alive: becomes False when the transformation that made the trace has ended.
+      stages: whether it writes operations down, in place of having them done.
     """
 
     parent = None
     alive = True
+    stages = False
 
     def process_primitive(self, primitive, args, params):
         """Return the list of results of `primitive` applied to `args`."""

@@ -57,6 +57,7 @@ class EquationTrace(Trace):
     """
 
     fit: Any = None
+    stages = True
 
     def __init__(self, parent):
         self.parent, self.invars, self.eqns = parent, [], []

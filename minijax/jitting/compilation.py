@@ -67,6 +67,9 @@ processor: Latest = Latest(lambda: None)
 # that return a text: what the program looks like on the way to an executable.
 dialects: dict = Registry()
 
+# What a program means: a function of a `ClosedJaxpr` that returns the one to be run.
+canonical: Latest = Latest(lambda closed: closed)
+
 
 def _typed(x, aval, placement):
     """Return a result as an array; one that is a literal is as weak as it was."""
@@ -206,7 +209,8 @@ def compiled(closed, backend=None, name="program", donated=(), placement=None):
         return _at(value, placement)
     with once.turn(key) as value:
         if value is None:
-            program = _with_consts_on(without_waste(closed), device)
+            program = without_waste(canonical.value(closed))
+            program = _with_consts_on(program, device)
             value = backends[backend](program, name, **options)
             if hasattr(value, "placement"):
                 value.placement = placement

@@ -7,9 +7,17 @@ import math
 from minijax import lax
 from minijax.arrays.dtypes import kind_of
 from minijax.batching.rules import primitives
+from minijax.lax.conversion import convert_element_type_p
 from minijax.passes.constant_folding import number_of
 from minijax.passes.identities import IDENTITIES, built
-from minijax.passes.sweeping import literal, number_in, put, scalar_in, stretched_to
+from minijax.passes.sweeping import (
+    literal,
+    number_in,
+    put,
+    scalar_in,
+    stretched_to,
+    typed,
+)
 
 
 def simpler_power(sweep, eqn):
@@ -111,3 +119,37 @@ ALGEBRA = [
     ({lax.add_p, lax.mul_p}, join_numbers),
     (STRETCHING, let_stretch),
 ]
+
+
+VIEWS = {lax.broadcast_in_dim_p, lax.reshape_p, lax.squeeze_p, lax.transpose_p}
+
+
+def truths_behind(sweep, atom):
+    """Return the truths that an atom is, converted to floats and moved; None if not."""
+    views = []
+    while (eqn := sweep.definitions.get(atom)) and eqn.primitive in VIEWS:
+        views.append(eqn)
+        atom = eqn.invars[0]
+    conversion = sweep.definition(atom, convert_element_type_p)
+    if conversion is None or conversion.invars[0].aval.dtype.kind != "b":
+        return None
+    [truths] = conversion.invars
+    for eqn in reversed(views):
+        [truths] = put(sweep, eqn.primitive, truths, **eqn.params)
+    return truths
+
+
+def choose_by_truths(sweep, eqn):
+    """A rule: the float or 0, in place of a product of a float with truths."""
+    [result] = eqn.outvars
+    if kind_of(result.aval.dtype) not in "hfc":
+        return None
+    for factor, other in (eqn.invars, eqn.invars[::-1]):
+        truths = truths_behind(sweep, factor)
+        if truths is not None:
+            zero = literal(0, other.aval.update(shape=()))
+            parts = truths, zero, other
+            parts = [stretched_to(sweep, x, result.aval.shape) for x in parts]
+            [chosen] = put(sweep, lax.select_n_p, *parts)
+            return [typed(sweep, chosen, result.aval)]
+    return None

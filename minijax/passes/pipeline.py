@@ -2,10 +2,15 @@
 # edit the chapter, not this file.
 """The pass pipeline: all rewriting rules in their order."""
 
+from minijax import lax
 from minijax.branches.conditionals import cond_p
 from minijax.branches.while_loops import while_p
+from minijax.forgetting.remembering import remembered
+from minijax.jaxprs.printing import jaxprs_in_params
+from minijax.jitting.compilation import canonical
 from minijax.kernels.program_steps import jaxpr_passes
-from minijax.passes.algebra import ALGEBRA
+from minijax.lax.conversion import convert_element_type_p
+from minijax.passes.algebra import ALGEBRA, choose_by_truths
 from minijax.passes.combining import together
 from minijax.passes.common_subexpressions import SHARING, share_subexpressions
 from minijax.passes.constant_folding import FOLDING
@@ -56,3 +61,19 @@ simplify = together(
     *(FOLDING, *ALGEBRA, *MOVES, CONTRACTIONS, SHARING),
 )
 jaxpr_passes.value = simplify
+
+
+choices = sweeping(INSIDE, ({lax.mul_p}, choose_by_truths))
+
+
+@remembered
+def converts_truths(closed):
+    """Return whether a program, or one in it, makes floats of bools."""
+    return any(
+        (eqn.primitive is convert_element_type_p and eqn.invars[0].aval.dtype == bool)
+        or any(map(converts_truths, jaxprs_in_params(eqn.params)))
+        for eqn in closed.eqns
+    )
+
+
+canonical.value = lambda closed: choices(closed) if converts_truths(closed) else closed
