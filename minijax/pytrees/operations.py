@@ -15,7 +15,7 @@ from minijax.arrays.array import ArrayImpl
 from minijax.errors import present, presents
 from minijax.pytrees.differences import differences, subtrees
 from minijax.pytrees.functions import tree_map
-from minijax.pytrees.node_kinds import node_kinds
+from minijax.pytrees.node_kinds import node_kinds, promising
 from minijax.pytrees.treedefs import (
     PyTreeDef,
     tree_flatten,
@@ -43,6 +43,20 @@ def broadcast_prefix(prefix_tree, full_tree, is_leaf=None):
     leaves, treedef = tree_flatten(prefix_tree, is_leaf)
     parts = subtrees("broadcast_prefix", treedef, full_tree)
     return [leaf for leaf, part in zip(leaves, parts) for _ in tree_leaves(part)]
+
+
+def kept_promises(tree):
+    """Return a tree in which a container that promises an array is that array."""
+
+    def keep(x):
+        return x.__jax_array__() if promises(x) else x
+
+    return tree_map(keep, tree, is_leaf=promises)
+
+
+def promises(x):
+    """Return whether `x` is a container of trees that promises an array."""
+    return type(x) in promising
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable) -> Any:
