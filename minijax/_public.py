@@ -3,6 +3,7 @@
 
 PUBLIC: dict[str, dict[str, str]] = {
     "minijax": {
+        "ARRAYS": "minijax.jaxprs.shape_structs",
         "Array": "minijax.core",
         "Device": "minijax.arrays.placement",
         "NamedSharding": "minijax.spmd.public_constraints",

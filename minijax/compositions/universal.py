@@ -151,7 +151,7 @@ objects = {guard_public(one.func): one for one in made}
 
 
 def with_methods(value, package):
-    """Return the object with methods that a function of NumPy has, or any other value."""
+    """Return what has methods in the place of a function of NumPy."""
     return objects.get(value, value) if callable(value) else value
 
 

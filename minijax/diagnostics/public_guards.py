@@ -18,8 +18,14 @@ from minijax.operators import methods as array_methods
 
 _public: dict = {}  # from a function to the one that its user gets
 
-# Packages of functions that JAX wraps in `jit`, which takes containers apart.
+# Packages of functions that JAX wraps in `jit`, which takes containers apart, and those
+# of their functions that ask a container for its type.
 OF_CONTAINERS = {"numpy", "nn", "scipy", "random", "image", "ops"}
+OF_TYPES = {
+    *"full_like zeros_like ones_like empty_like shape ndim size result_type".split(),
+    *"iscomplexobj isrealobj promote_types issubdtype isdtype can_cast".split(),
+    *"finfo iinfo dtype".split(),
+}
 
 
 def guard_public(value, package="minijax.numpy"):
@@ -28,6 +34,7 @@ def guard_public(value, package="minijax.numpy"):
         guard_brackets(type(value))
         return value
     keeps_promises = not OF_CONTAINERS.isdisjoint(package.split(".")[1:2])
+    keeps_promises = keeps_promises and value.__name__ not in OF_TYPES
     if (value, keeps_promises) not in _public:
         _public[value, keeps_promises] = guard_made(value, keeps_promises)
     return _public[value, keeps_promises]
