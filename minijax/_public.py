@@ -97,6 +97,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "value_and_grad": "minijax.reverse.gradients",
         "vjp": "minijax.reverse.backwards",
         "vmap": "minijax.batching.trace",
+        "without_static": "minijax.replicas.specifications",
     },
     "minijax.__main__": {},
     "minijax.ad_checkpoint": {
@@ -1636,6 +1637,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "PartitionSpec": "minijax.replicas.partition_specs",
         "Sharding": "minijax.arrays.sharding_types",
         "SingleDeviceSharding": "minijax.arrays.placement",
+        "completions": "minijax.arrays.sharding_types",
         "get_abstract_mesh": "minijax.replicas.meshes",
         "get_mesh": "minijax.replicas.meshes",
         "make_single_device_sharding": "minijax.arrays.transfer",
