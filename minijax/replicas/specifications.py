@@ -14,8 +14,8 @@ import numpy as np
 from minijax.core import Array
 from minijax.mesh_maps.bodies import run_mapped
 from minijax.pytrees.call_checks import check_callable
-from minijax.pytrees.operations import broadcast_prefix, flatten_axes
-from minijax.pytrees.treedefs import tree_flatten
+from minijax.pytrees.operations import flatten_axes
+from minijax.pytrees.treedefs import tree_flatten, tree_leaves
 
 
 def shard_map(
@@ -70,7 +70,7 @@ def without_static(f, args, in_specs):
     Returns:
       The other arguments, their specifications, and a function of them.
     """
-    if in_specs is None or None not in broadcast_prefix(in_specs, in_specs, _is_none):
+    if in_specs is None or None not in tree_leaves(in_specs, _is_none):
         return args, in_specs, f
     specs = (*in_specs,) if isinstance(in_specs, list) else in_specs
     specs = flatten_axes("shard_map in_specs", specs, args)
