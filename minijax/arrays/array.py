@@ -58,7 +58,8 @@ def held_as(x, aval):
     if isinstance(x, Array) or typeof(x).dtype == aval.dtype:
         return x
     placement = default_placement()
-    return ArrayImpl(placement.device.put(x, aval.dtype), aval, placement)
+    buffer = placement.device.put(x, aval.dtype)
+    return ArrayImpl(buffer, aval.update(shape=buffer.shape), placement)
 
 
 def asarray_impl(x):
