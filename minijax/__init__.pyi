@@ -61,6 +61,7 @@ from minijax.doorways.dtype_names import float0 as float0
 from minijax.forgetting.policies import checkpoint_policies as checkpoint_policies
 from minijax.forgetting.policies import remat as remat
 from minijax.forgetting.rematerialisation import checkpoint as checkpoint
+from minijax.jaxprs.shape_structs import ARRAYS as ARRAYS
 from minijax.jaxprs.shape_structs import ShapeDtypeStruct as ShapeDtypeStruct
 from minijax.jaxprs.staging_api import eval_shape as eval_shape
 from minijax.jaxprs.staging_api import make_jaxpr as make_jaxpr
@@ -87,6 +88,7 @@ from minijax.replicas.sharded_arrays import make_array_from_callback as make_arr
 from minijax.replicas.sharded_arrays import make_array_from_process_local_data as make_array_from_process_local_data
 from minijax.replicas.sharded_arrays import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from minijax.replicas.specifications import shard_map as shard_map
+from minijax.replicas.specifications import without_static as without_static
 from minijax.reverse.backwards import vjp as vjp
 from minijax.reverse.gradients import grad as grad
 from minijax.reverse.gradients import value_and_grad as value_and_grad

@@ -95,14 +95,15 @@ if hasattr(os, "register_at_fork"):  # a new process has no such work
     os.register_at_fork(after_in_child=_wake_collector)
 
 
-# Functions that turn a public object into what its user gets.
+# Functions ``decorator(value, package)`` that turn a public object of a package into
+# what its user gets.
 decorators: list = []
 
 
 def _decorated(value, package, name):
     given = value
     for decorator in decorators:
-        value = decorator(value)
+        value = decorator(value, package)
     if value is not given and value.__module__ == given.__module__:
         value.__module__, value.__qualname__ = package, name  # where pickle finds it
     return value

@@ -3,6 +3,7 @@
 
 PUBLIC: dict[str, dict[str, str]] = {
     "minijax": {
+        "ARRAYS": "minijax.jaxprs.shape_structs",
         "Array": "minijax.core",
         "Device": "minijax.arrays.placement",
         "NamedSharding": "minijax.spmd.public_constraints",
@@ -96,6 +97,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "value_and_grad": "minijax.reverse.gradients",
         "vjp": "minijax.reverse.backwards",
         "vmap": "minijax.batching.trace",
+        "without_static": "minijax.replicas.specifications",
     },
     "minijax.__main__": {},
     "minijax.ad_checkpoint": {
@@ -1635,6 +1637,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "PartitionSpec": "minijax.replicas.partition_specs",
         "Sharding": "minijax.arrays.sharding_types",
         "SingleDeviceSharding": "minijax.arrays.placement",
+        "completions": "minijax.arrays.sharding_types",
         "get_abstract_mesh": "minijax.replicas.meshes",
         "get_mesh": "minijax.replicas.meshes",
         "make_single_device_sharding": "minijax.arrays.transfer",
@@ -1670,6 +1673,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "flatten_one_level_with_keys": "minijax.pytrees.registration",
         "is_tree_node": "minijax.pytrees.registration",
         "keystr": "minijax.pytrees.key_paths",
+        "promising": "minijax.pytrees.node_kinds",
         "register_dataclass": "minijax.pytrees.registration",
         "register_pytree_node": "minijax.pytrees.node_kinds",
         "register_pytree_node_class": "minijax.pytrees.registration",

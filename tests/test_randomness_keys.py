@@ -166,11 +166,11 @@ def test_a_jitted_dropout_is_one_kernel():
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (lambda: KEYS + 1, TypeError, "is not a type of numbers"),
+        (lambda: KEYS + 1, TypeError, "add does not accept dtypes key<fry>, int32"),
         (lambda: lax.neg(KEYS), TypeError, "neg does not accept dtype key<fry>"),
         (lambda: KEYS < KEYS, TypeError, "lt does not accept dtype key<fry>"),
-        (lambda: KEYS == 1, TypeError, "key<fry> is not a type of numbers"),
-        (lambda: words(KEYS[0]) == KEYS, TypeError, "is not a type of numbers"),
+        (lambda: KEYS == 1, TypeError, "equal does not accept dtypes key<fry>, int"),
+        (lambda: words(KEYS[0]) == KEYS, TypeError, "dtypes key<fry>, uint32"),
         (lambda: lax.eq(KEYS, np.uint32(1)), TypeError, "got key<fry>, uint32"),
         (lambda: jnp.zeros(2).astype(KEYS.dtype), ValueError, "32 to key<fry>"),
         (lambda: lax.bitcast_convert_type(KEYS, "uint32"), ValueError, "from key<fry>"),
@@ -179,7 +179,7 @@ def test_a_jitted_dropout_is_one_kernel():
         (lambda: jnp.ones(3)[KEYS[0]], TypeError, "indexer with type key<fry>"),
         (lambda: jnp.logical_not(KEYS), TypeError, "dtype key<fry> is not a valid"),
         (lambda: jnp.nonzero(KEYS), TypeError, "dtype key<fry> is not a valid"),
-        (lambda: KEYS @ KEYS, TypeError, "key<fry> is not a type of numbers"),
+        (lambda: KEYS @ KEYS, ValueError, "key<fry> is not a type of numbers"),
         (lambda: jnp.max(KEYS), TypeError, "max does not accept dtype key<fry>"),
         (lambda: KEYS.min(), TypeError, "min does not accept dtype key<fry>"),
         (lambda: jnp.sin(KEYS), TypeError, "key<fry> is not a type of numbers"),

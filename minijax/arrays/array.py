@@ -47,6 +47,22 @@ def asbuffer(x, device=None):
     return (device or host_device()).put(x, typeof(x).dtype)
 
 
+def held_as(x, aval):
+    """Return a number with the dtype that it had once, and an array as it is.
+
+    A number has 32 bits or 64 as a switch says, which a program may turn on its way.
+
+    Args:
+      x: a number of Python or NumPy, or an array.
+      aval: the `ShapedArray` of `x` when it became part of a program.
+    """
+    if isinstance(x, Array) or typeof(x).dtype == aval.dtype:
+        return x
+    placement = default_placement()
+    buffer = placement.device.put(x, aval.dtype)
+    return ArrayImpl(buffer, aval.update(shape=buffer.shape), placement)
+
+
 def asarray_impl(x):
     """Return an array, a number or a NumPy array as an `ArrayImpl`."""
     if isinstance(x, ArrayImpl):

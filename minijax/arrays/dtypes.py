@@ -137,7 +137,13 @@ def check_dtype(dtype, name):
 
     Raises:
       TypeError: if there are no arrays of this dtype.
+      ValueError: if it is an array.
     """
+    if hasattr(dtype, "aval"):
+        raise ValueError(
+            f"{name} was asked for an array as its dtype, {dtype!r}; instead of "
+            "dtype=x use dtype=x.dtype."
+        )
     canonical = canonicalize_dtype(dtype)
     if canonical not in DTYPES and canonical != float0 and canonical not in EXTENDED:
         raise TypeError(
@@ -217,7 +223,8 @@ def lattice_node(dtype, weak_type=False):
         return PYTHON_NODES[dtype]
     dtype = as_dtype(dtype)
     if dtype not in DTYPES:
-        raise TypeError(f"dtype {name_of(dtype)} is not a type of numbers")
+        error = ValueError if dtype in EXTENDED else TypeError
+        raise error(f"dtype {name_of(dtype)} is not a type of numbers: it meets none")
     return WEAK_NODES.get(kind_of(dtype), "bool") if weak_type else NAMES[dtype]
 
 

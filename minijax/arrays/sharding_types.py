@@ -5,6 +5,11 @@
 Reference: ``jax.sharding``.
 """
 
+# By type of what says a part of a sharding: functions of the option and of it that
+# return the `Sharding`.
+completions: dict = {}
+
+
 class Sharding:
     """Where the parts of an array lie.
 

@@ -186,6 +186,8 @@ def _permute_own(axis, x, dim, axis_name, perm):
         return x, None
     if dim is None:
         x, dim = insert_axis(x, 0, axis.size), 0
+    if not axis.size:
+        return x, dim
     source = {destination: source for source, destination in perm}
     sources = [source.get(i) for i in range(axis.size)]
     runs = [[s for _, s in run] for _, run in groupby(enumerate(sources), _distance)]

@@ -13,6 +13,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.checks import as_integer, canonicalize_axis
+from minijax.arrays.interchange import promised
 from minijax.core import Array
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.promotion import check_arraylike, promote_dtypes
@@ -121,6 +122,7 @@ def dstack(tup: Any, dtype: Any = None) -> Array:
 
     Reference: ``jax.numpy.dstack``.
     """
+    tup = [promised(each) for each in tup]
     check_arraylike("dstack", *tup)
     return concatenate([atleast_3d(each) for each in tup], 2, dtype)
 
@@ -130,6 +132,7 @@ def column_stack(tup: Any) -> Array:
 
     Reference: ``jax.numpy.column_stack``.
     """
+    tup = [promised(each) for each in tup]
     check_arraylike("column_stack", *tup)
     columns = [as_array(each) for each in tup]
     return concatenate(
@@ -263,7 +266,7 @@ def insert(
     Reference: ``jax.numpy.insert``.
     """
     arr, axis = _as_line("insert", arr, axis)
-    check_arraylike("insert", values)
+    values = arraylike("insert", values)
     size, values = arr.shape[axis], astype(values, arr.dtype)
     places = _known_places("insert", obj)
     places = np.arange(size)[places] if isinstance(obj, slice) else places
@@ -290,6 +293,7 @@ def _as_line(name, arr, axis):
 def _known_places(name, obj):
     if isinstance(obj, slice):
         return obj
+    obj = promised(obj)
     check_arraylike(name, obj)
     known = obj.concrete() if hasattr(obj, "concrete") else obj
     if known is None:

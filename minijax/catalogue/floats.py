@@ -20,6 +20,7 @@ from minijax.lax.promotion import (
     promote_shapes,
 )
 from minijax.numpy.elementwise import isnan
+from minijax.numpy.shapes import arraylike
 from minijax.numpy.ufuncs import (
     binary,
     bitwise_or,
@@ -94,7 +95,7 @@ def _infinity(name, number):
     """Make the question where an array is one of the two infinities."""
 
     def question(x, /, out=None):
-        check_arraylike(name, x)
+        x = arraylike(name, x)
         if out is not None:
             raise NotImplementedError(f"The 'out' argument to {name} is not supported.")
         if kind(x) == "c":

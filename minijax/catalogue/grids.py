@@ -15,6 +15,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
+from minijax.arrays.interchange import promised
 from minijax.arrays.settings import config
 from minijax.catalogue.ranges import arange, linspace
 from minijax.core import Array
@@ -138,8 +139,8 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 
     Reference: ``jax.numpy.ix_``.
     """
-    check_arraylike("ix", *args)
-    return tuple([_placed(as_array(x), i, len(args)) for i, x in enumerate(args)])
+    axes = [arraylike("ix", x) for x in args]
+    return tuple([_placed(x, i, len(args)) for i, x in enumerate(axes)])
 
 
 def _placed(x, place, ndim):
@@ -355,6 +356,7 @@ def ravel_multi_index(
     """
     assert len(multi_index) == len(dims), "one index for each axis"
     dims = tuple(as_integer(each, "a size") for each in dims)
+    multi_index = [promised(each) for each in multi_index]
     check_arraylike("ravel_multi_index", *multi_index)
     parts = [*map(as_array, multi_index)]
     if dtype is None:

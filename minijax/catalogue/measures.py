@@ -13,6 +13,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.checks import as_integer, canonicalize_axis
+from minijax.arrays.interchange import promised
 from minijax.catalogue.ranges import linspace
 from minijax.core import Array
 from minijax.lax.promotion import (
@@ -229,6 +230,7 @@ def vecdot(
 
     Reference: ``jax.numpy.vecdot``.
     """
+    x1, x2 = promised(x1), promised(x2)
     check_arraylike("vecdot", x1, x2)
     x1, x2 = as_array(x1), as_array(x2)
     if x1.shape[axis] != x2.shape[axis]:

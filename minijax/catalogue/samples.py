@@ -15,6 +15,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.checks import as_integer
 from minijax.arrays.dtypes import is_inexact
+from minijax.arrays.interchange import promised
 from minijax.catalogue.measures import average
 from minijax.core import Array
 from minijax.lax.promotion import (
@@ -264,6 +265,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
 
     Reference: ``jax.numpy.polymul``.
     """
+    a1, a2 = promised(a1), promised(a2)
     check_arraylike("polymul", a1, a2)
     a1, a2 = map(as_array, promote_dtypes_inexact(a1, a2))
     if trim_leading_zeros and builtins.max(a1.shape[0], a2.shape[0]) > 1:

@@ -14,6 +14,7 @@ import numpy as np
 
 from minijax import lax
 from minijax.arrays.checks import as_integer
+from minijax.arrays.interchange import promised
 from minijax.catalogue.floats import copysign
 from minijax.catalogue.grids import _in_bounds
 from minijax.catalogue.padding import pad
@@ -66,6 +67,8 @@ def select(
         )
     if not len(condlist):
         raise ValueError("condlist must be non-empty")
+    condlist, choicelist = ([*map(promised, each)] for each in (condlist, choicelist))
+    default = promised(default)
     check_arraylike("select", *condlist, *choicelist, default)
     choices = promote_dtypes(*map(as_array, (default, *choicelist)))
     tests = stack(broadcast_arrays(False, *map(as_array, condlist)))
@@ -89,6 +92,7 @@ def choose(
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.choose is not supported.")
+    a, choices = promised(a), [promised(each) for each in choices]
     check_arraylike("choose", a, *choices)
     which, choices = as_array(a), promote_dtypes(*map(as_array, choices))
     if kind(which) not in "iu":
@@ -121,6 +125,7 @@ def isin(
 
     Reference: ``jax.numpy.isin``.
     """
+    element, test_elements = promised(element), promised(test_elements)
     check_arraylike("isin", element, test_elements)
     shape = np.shape(element)
     one, other = promote_dtypes(*map(as_array, (element, test_elements)))

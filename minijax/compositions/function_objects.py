@@ -6,6 +6,7 @@ Reference: ``jax.numpy.ufunc``.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,11 @@ from minijax.diagnostics.tracebacks import guarded
 from minijax.errors import present
 from minijax.lax.promotion import check_arraylike
 from minijax.operators.operands import kind
+from minijax.pytrees.node_kinds import promising
+from minijax.pytrees.operations import kept_promises
 from minijax.typing import ArrayLike
+
+of_arrays = partial(guarded, keeps_promises=True)
 
 
 def refuse(name, **arguments):
@@ -92,7 +97,7 @@ class ufunc:
         try:
             if out is not None or where is not None:
                 refuse(repr(self), out=out, where=where)
-            return self._call(*args)
+            return self._call(*(kept_promises(args) if promising else args))
         except Exception as error:  # here, since one more call would cost time
             present(error)
             raise
@@ -101,7 +106,7 @@ class ufunc:
         check_arraylike(self.__name__, *args)
         return jnp.vectorize(self.func)(*args)
 
-    @guarded
+    @of_arrays
     def reduce(
         self,
         a: ArrayLike,
@@ -152,7 +157,7 @@ class ufunc:
         rows = (x[rest],) if mask is None else (x[rest], mask[rest])
         return lax.scan(step, first, rows)[0].reshape(shape)
 
-    @guarded
+    @of_arrays
     def accumulate(
         self, a: ArrayLike, axis: int = 0, dtype: Any = None, out: None = None
     ) -> Array:
@@ -177,14 +182,14 @@ class ufunc:
         _, rest = lax.scan(step, x[0], x[1:])
         return jnp.moveaxis(jnp.concatenate([x[:1], rest]), 0, axis)
 
-    @guarded
+    @of_arrays
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """Call the function with each pair of an element of `A` and one of `B`."""
         self._check("outer", A, B)
         rows = vmap(vmap(self, (None, 0)), (0, None))(jnp.ravel(A), jnp.ravel(B))
         return rows.reshape(*np.shape(A), *np.shape(B))
 
-    @guarded
+    @of_arrays
     def at(
         self,
         a: ArrayLike,
@@ -223,7 +228,7 @@ class ufunc:
         state, _ = lax.scan(step, x.reshape(-1), (places.reshape(-1), *rows))
         return state.reshape(x.shape)
 
-    @guarded
+    @of_arrays
     def reduceat(
         self,
         a: ArrayLike,

@@ -128,11 +128,19 @@ def shape_as_value(shape: Sequence[int]) -> ArrayLike:
 
 
 def dtype(x: Any) -> np.dtype:
-    """Return the dtype that an array or a number has here.
+    """Return the dtype that an array, a number or a type of numbers has here.
+
+    Args:
+      x: an array, anything that has a dtype, a number, or what names a dtype.
+
+    Raises:
+      ValueError: for None.
 
     Reference: ``jax.lax.dtype``.
     """
-    return typeof(x).dtype
+    if x is None:
+        raise ValueError("lax.dtype of None: an array or a dtype is expected.")
+    return jnp.result_type(x)
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:

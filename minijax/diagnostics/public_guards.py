@@ -18,15 +18,26 @@ from minijax.operators import methods as array_methods
 
 _public: dict = {}  # from a function to the one that its user gets
 
+# Packages of functions that JAX wraps in `jit`, which takes containers apart, and those
+# of their functions that ask a container for its type.
+OF_CONTAINERS = {"numpy", "nn", "scipy", "random", "image", "ops"}
+OF_TYPES = {
+    *"full_like zeros_like ones_like empty_like shape ndim size result_type".split(),
+    *"iscomplexobj isrealobj promote_types issubdtype isdtype can_cast".split(),
+    *"finfo iinfo dtype".split(),
+}
 
-def guard_public(value):
-    """Return a public object as its user gets it: always the same one."""
+
+def guard_public(value, package="minijax.numpy"):
+    """Return a public object as its user gets it from a package: always the same."""
     if type(value) is not FunctionType:
         guard_brackets(type(value))
         return value
-    if value not in _public:
-        _public[value] = guard_made(value)
-    return _public[value]
+    keeps_promises = not OF_CONTAINERS.isdisjoint(package.split(".")[1:2])
+    keeps_promises = keeps_promises and value.__name__ not in OF_TYPES
+    if (value, keeps_promises) not in _public:
+        _public[value, keeps_promises] = guard_made(value, keeps_promises)
+    return _public[value, keeps_promises]
 
 
 def guard_brackets(kind):
@@ -53,7 +64,7 @@ def guard_methods():
         own = name.startswith("__") and name not in ASKED
         has_guard = getattr(method, "__code__", None) is GUARD
         if type(method) is FunctionType and not own and not has_guard:
-            method_guards[method] = guarded(method)
+            method_guards[method] = guarded(method, keeps_promises=True)
             methods.supersede(name, method, method_guards[method])
     for name in SPELLED:
         setattr(Interchange, name, guarded(getattr(Interchange, name)))

@@ -17,6 +17,8 @@ from minijax.arrays.settings import config
 from minijax.diagnostics.frames import linked, steps_of
 from minijax.diagnostics.user_lines import is_ours
 from minijax.errors import present, presenters
+from minijax.pytrees.node_kinds import promising
+from minijax.pytrees.operations import kept_promises
 
 # Code that the package runs on its way, and that is no user's.
 HELPERS = (contextlib.__file__, functools.__file__, os.path.dirname(np.__file__))
@@ -119,29 +121,36 @@ def is_inner(guard):
     return frame is not None and frame.f_code is guard.f_code
 
 
-def guarded(function):
+def guarded(function, keeps_promises=False):
     """Return a function that does what `function` does; its errors are presented.
 
     If another function of arrays calls it, the guard of that one presents them. What it
     returns is guarded as well if it is a function that the package has made.
+
+    Args:
+      keeps_promises: whether containers of trees that promise an array, by a method
+        ``__jax_array__``, are handed on as that array.
     """
 
     @functools.wraps(function)
     def guard(*args, **kwargs):
         try:
+            if promising and keeps_promises:
+                args, kwargs = kept_promises((args, kwargs))
             result = function(*args, **kwargs)
         except Exception as error:
             if not is_inner(sys._getframe()):
                 present(error)
             raise
-        return guard_made(result) if type(result) is FunctionType else result
+        made = type(result) is FunctionType
+        return guard_made(result, keeps_promises) if made else result
 
     guard.__wrapped__ = getattr(function, "__wrapped__", function)  # the user's own
     return guard
 
 
-def guard_made(value):
+def guard_made(value, keeps_promises=False):
     """Return a function of the package with a guard, anything else as it is."""
     plain = type(value) is FunctionType and not hasattr(value, "presents_errors")
     made = plain and is_ours(value.__code__.co_filename)
-    return guarded(value) if made else value
+    return guarded(value, keeps_promises) if made else value

@@ -177,7 +177,7 @@ def _beta(key, shape, dtype, a, b):
 @partial(jit, static_argnums=(1, 2))
 def _dirichlet(key, shape, dtype, alpha):
     logs = loggamma(key, lax.convert_element_type(alpha, dtype), shape, dtype)
-    largest = lax.stop_gradient(logs.max(-1, keepdims=True))
+    largest = lax.stop_gradient(logs.max(-1, keepdims=True, initial=-np.inf))
     weights = jnp.exp(logs - largest)
     return weights / weights.sum(-1, keepdims=True)
 

@@ -14,6 +14,7 @@ from functools import reduce
 import numpy as np
 
 from minijax import lax
+from minijax.arrays.array import held_as
 from minijax.arrays.avals import typeof
 from minijax.arrays.dtypes import float0, is_in_force, is_inexact
 from minijax.core import RuleTable
@@ -57,7 +58,7 @@ def constant_like(x, value):
     if aval.shape or not is_in_force(aval.dtype):
         return lax.full_like(x, value)
     scalar = np.asarray(value, aval.dtype)
-    return scalar.item() if aval.weak_type else scalar
+    return held_as(scalar.item(), aval) if aval.weak_type else scalar
 
 
 def zeros_like_tangent(x):

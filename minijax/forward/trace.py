@@ -6,6 +6,7 @@ Reference: ``jax.jvp``; J. Siskind and B. Pearlmutter, "Nesting forward-mode AD 
 functional framework", Higher-Order and Symbolic Computation 21 (2008).
 """
 
+from minijax.arrays.array import held_as
 from minijax.arrays.avals import typeof
 from minijax.core import Trace, Tracer, current_trace, lifetime, set_current_trace
 from minijax.errors import ConcretizationTypeError
@@ -29,7 +30,13 @@ class JVPTracer(Tracer):
 
     @property
     def aval(self):
-        return typeof(self.primal)
+        return typeof(self.held())
+
+    def held(self):
+        """Return the primal; a Python number has the dtype of its tangent."""
+        if type(self.primal) in (float, complex):
+            self.primal = held_as(self.primal, typeof(self.tangent))
+        return self.primal
 
     def concrete(self):
         """Return the array under all tangents, or ``None`` if there is none yet."""
@@ -57,7 +64,7 @@ class JVPTrace(Trace):
     def unpack(self, x):
         """Return the primal and the tangent of `x`; a constant has tangent ``None``."""
         if isinstance(x, JVPTracer) and x._trace is self:
-            return x.primal, x.tangent
+            return x.held(), x.tangent
         return x, None
 
     def pack(self, primal, tangent):

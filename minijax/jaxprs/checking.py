@@ -101,7 +101,7 @@ def _quote(error):
 def _check_literal(literal):
     if np.shape(literal.val) != () or literal.aval.shape != ():
         raise _Fault(f"literal {literal.val} is not a scalar")
-    if _type(literal) != typeof(literal.val).str_short():
+    if _type(literal) != typeof(literal.value).str_short():
         raise _Fault(f"literal {literal.val} is not of type {_type(literal)}")
 
 

@@ -15,6 +15,7 @@ from functools import partial
 
 import numpy as np
 
+from minijax.arrays.array import held_as
 from minijax.arrays.avals import typeof
 from minijax.jaxprs.documents import flatten
 from minijax.jaxprs.printing import print_jaxpr, write_eqn
@@ -166,6 +167,11 @@ class Literal:
     def __init__(self, val, aval=None):
         self.val, self.aval = val, typeof(val) if aval is None else aval
 
+    @property
+    def value(self):
+        """The number, with the type that it had when it was written down."""
+        return held_as(self.val, self.aval)
+
     def __repr__(self):
         return f"Literal({self.val})"
 
@@ -194,7 +200,7 @@ def eval_jaxpr(jaxpr, consts, *args):
     values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args]))
 
     def read(atom):
-        return atom.val if isinstance(atom, Literal) else values[atom]
+        return atom.value if isinstance(atom, Literal) else values[atom]
 
     for eqn in jaxpr.eqns:
         results = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)

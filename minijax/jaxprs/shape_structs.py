@@ -8,9 +8,14 @@ Reference: ``jax.ShapeDtypeStruct``.
 import math
 from functools import partial
 
+import numpy as np
+
 from minijax.arrays.avals import ShapedArray, typeof
-from minijax.arrays.dtypes import as_dtype
+from minijax.arrays.dtypes import as_dtype, canonicalize_dtype
 from minijax.arrays.sharding_types import ManualAxisType, Sharding
+from minijax.core import Array, Tracer
+
+ARRAYS = (Array, np.ndarray, np.generic)
 
 
 class ShapeDtypeStruct:
@@ -52,12 +57,18 @@ class ShapeDtypeStruct:
 
     @classmethod
     def like(cls, x):
-        """Return the type of an array or number, and where it is if committed."""
-        x = x if hasattr(x, "shape") and hasattr(x, "dtype") else typeof(x)
-        kind = {"weak_type": getattr(x, "weak_type", False)}
-        if getattr(x, "committed", not isinstance(x, ShapedArray)) is True:
-            kind["sharding"] = getattr(x, "sharding", None)
-        return cls(x.shape, x.dtype, **kind)
+        """Return the type of an array or number, and where it is if committed.
+
+        Args:
+          x: an array, a tracer, a number, or anything with a shape and a dtype.
+        """
+        if isinstance(x, ShapeDtypeStruct | ShapedArray):
+            return x if isinstance(x, cls) else struct_of(x)
+        is_placed = not isinstance(x, Tracer) and getattr(x, "committed", True)
+        sharding = getattr(x, "sharding", None) if is_placed else None
+        if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, ARRAYS):
+            return cls(x.shape, canonicalize_dtype(x.dtype), sharding=sharding)
+        return struct_of(typeof(x), sharding)
 
     @property
     def ndim(self):

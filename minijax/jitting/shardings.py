@@ -9,7 +9,7 @@ from itertools import repeat
 
 from minijax._registry import Registry
 from minijax.arrays.interchange import ids_of, spot_of
-from minijax.arrays.sharding_types import Sharding
+from minijax.arrays.sharding_types import Sharding, completions
 from minijax.batching.trace import program_primitives
 from minijax.forgetting.remembering import remembered
 from minijax.jaxprs.latest import Latest
@@ -49,11 +49,6 @@ def check_shardings(option, shardings):
     return tree_map(
         lambda leaf: _leaf_of(option, leaf), shardings, is_leaf=lambda x: x is None
     )
-
-
-# By type of what says a part of a sharding: functions of the option and of it that
-# return the `Sharding`.
-completions: dict = Registry()
 
 
 def _leaf_of(option, leaf):

@@ -34,7 +34,9 @@ def astype(operand, new_dtype, weak_type=False):
     if (aval.dtype, aval.weak_type) == (new_dtype, weak_type):
         return operand
     if is_python_scalar(operand) and is_in_force(new_dtype):
-        return literal_of(operand, aval.dtype, new_dtype, weak_type)
+        literal = literal_of(operand, aval.dtype, new_dtype, weak_type)
+        if typeof(literal).dtype == new_dtype:  # a weak one follows the switch
+            return literal
     warn_of_lost_parts(aval.dtype, new_dtype)
     [result] = convert_element_type_p.bind(
         operand, new_dtype=new_dtype, weak_type=bool(weak_type)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minijax.arrays.array import primitive_rules
+from minijax.arrays.array import held_as, primitive_rules
 from minijax.arrays.avals import ShapedArray, is_python_scalar, typeof
 from minijax.arrays.checks import (
     INEXACT,
@@ -110,7 +110,7 @@ def _literal(x, aval):
     if not is_in_force(aval.dtype):
         return astype(x, aval.dtype, aval.weak_type)
     literal = np.asarray(x, aval.dtype)
-    return literal.item() if aval.weak_type else literal
+    return held_as(literal.item(), aval) if aval.weak_type else literal
 
 
 def _into_dtype(multiply):

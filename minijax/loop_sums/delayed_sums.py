@@ -59,7 +59,7 @@ class AfterLoop:
 
     def value(self, atom):
         """Return the value, the same in each step, of an atom that is fixed."""
-        return atom.val if isinstance(atom, Literal) else self.values[atom]
+        return atom.value if isinstance(atom, Literal) else self.values[atom]
 
     def total(self, atom):
         """Return the sum of an atom's values over all steps."""

@@ -13,7 +13,7 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.avals import is_python_scalar, typeof
 from minijax.arrays.checks import as_integer
-from minijax.arrays.dtypes import canonicalize_dtype
+from minijax.arrays.dtypes import canonicalize_dtype, name_of
 from minijax.arrays.interchange import promised
 from minijax.core import Array, Tracer
 from minijax.lax.conversion import astype as as_type
@@ -244,6 +244,8 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
     a, decimals = as_array(a), as_integer(decimals, "the number of decimals")
     if kind(a) == "b":
         raise ValueError("round is of numbers, got bools; convert them with astype.")
+    if kind(a) == "x":
+        raise TypeError(f"round is of numbers, got {name_of(typeof(a).dtype)}.")
     if kind(a) in "iu" and decimals < 0:
         raise NotImplementedError("integers cannot be rounded to tens: decimals < 0")
     return part_by_part(by_kind("f", _round, _as_it_is))(a, decimals)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.avals import is_python_scalar, typeof
+from minijax.arrays.avals import ShapedArray, is_python_scalar, typeof
 from minijax.arrays.dtypes import canonicalize_dtype, check_dtype
 from minijax.arrays.interchange import promised
 from minijax.arrays.transfer import placed
@@ -271,9 +271,10 @@ def full_like(
 
     Reference: ``jax.numpy.full_like``.
     """
-    like = promised(a)
-    like = like if hasattr(like, "shape") and hasattr(like, "dtype") else typeof(like)
-    weak_type = dtype is None and getattr(like, "weak_type", False)
+    has_type = hasattr(a, "shape") and hasattr(a, "dtype")
+    like = a if has_type else typeof(promised(a))
+    has_weak_type = isinstance(like, Array | ShapedArray)
+    weak_type = dtype is None and has_weak_type and like.weak_type
     if dtype is None:  # arrays of ours keep 64 bits, and NumPy's are converted
         found = like.dtype
         dtype = found if isinstance(like, Array) else canonicalize_dtype(found)

@@ -117,7 +117,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         raise ValueError(f"diag input must be 1d or 2d, got {typeof(v)}")
     if v.ndim == 2:
         return diagonal(v, k)
-    zero = as_type(0, v.dtype)
+    zero = full_like(v, 0, shape=())
     rows = lax.pad(v, zero, [(-k if k < 0 else 0, k if k > 0 else 0, 0)])
     mask = diagonal_mask(rows.size, rows.size, k, lax.eq)
     values = stretch(lax.expand_dims(rows, (1,)), mask.shape)

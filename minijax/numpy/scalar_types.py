@@ -14,7 +14,7 @@ import numpy as np
 
 from minijax.arrays import dtypes, transfer
 from minijax.arrays.avals import is_python_scalar, typeof
-from minijax.arrays.dtypes import as_dtype, from_node, lattice_node
+from minijax.arrays.dtypes import EXTENDED, as_dtype, from_node, lattice_node
 from minijax.arrays.interchange import promised
 from minijax.arrays.lattice import join
 from minijax.arrays.settings import config
@@ -132,6 +132,9 @@ def result_type(*args: Any) -> np.dtype:
     """
     if not args:
         raise ValueError("at least one array or dtype is required")
+    keys = {x.dtype for x in args if getattr(x, "dtype", None) in EXTENDED}
+    if len(keys) == 1 and all(hasattr(x, "dtype") and x.dtype in keys for x in args):
+        return keys.pop()
     nodes = {*map(_node, args)}
     if config.jax_numpy_dtype_promotion == "strict":
         check_strict(nodes)
@@ -160,8 +163,9 @@ def shape(a: Any) -> tuple[int, ...]:
 
     Reference: ``jax.numpy.shape``.
     """
-    a = promised(a)
-    return typeof(a).shape if is_arraylike(a) else np.shape(a)
+    if is_arraylike(a):
+        return typeof(a).shape
+    return np.shape(a if hasattr(a, "shape") else promised(a))
 
 
 def ndim(a: Any) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 from minijax import lax
 from minijax.arrays.avals import typeof
+from minijax.arrays.dtypes import EXTENDED
 from minijax.core import Array
 from minijax.lax.conversion import astype as as_type
 from minijax.lax.promotion import (
@@ -20,7 +21,7 @@ from minijax.lax.promotion import (
 from minijax.numpy.creation import asarray
 from minijax.numpy.elementwise import isfinite, minimum
 from minijax.numpy.shapes import broadcast_shapes
-from minijax.numpy.ufuncs import maximum, where
+from minijax.numpy.ufuncs import equal, maximum, where
 from minijax.operators.operands import as_array, constant, kind
 from minijax.switches.promotion import check_operands
 from minijax.typing import ArrayLike
@@ -78,6 +79,8 @@ def isclose(
     """
     check_arraylike("isclose", a, b, rtol, atol)
     check_operands("isclose", a, b)
+    if typeof(a).dtype in EXTENDED and typeof(b).dtype in EXTENDED:
+        return equal(a, b)  # there is nothing between two keys
     operands = promote_shapes(*promote_dtypes_inexact(a, b))
     a, b = (as_type(each, typeof(each).dtype) for each in operands)
     distance, size = lax.abs(lax.sub(a, b)), lax.abs(b)

@@ -87,12 +87,13 @@ def binary_operator(symbol, function, reflected=False):
 
     It returns NotImplemented for an operand that is no array, and promises none by
     ``__jax_array__``, so that Python asks the operand; a Python container is refused,
-    since it would never compare as an array.
+    since it would never compare as an array. Classes of a user's that are derived from
+    these containers, such as named tuples, may have operators of their own.
     """
 
     def operator(self, other):
         if type(other) is not type(self):
-            if isinstance(other, (list, tuple, set, dict)):
+            if type(other) in (list, tuple, set, dict):
                 raise TypeError(
                     f"unsupported operand types for {symbol}: an array and a "
                     f"{type(other).__name__}; make it an array with jnp.array."

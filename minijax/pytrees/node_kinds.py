@@ -218,3 +218,8 @@ def register_pytree_node(
         raise ValueError(f"{nodetype} is registered as a container of trees already.")
     functions = flatten_func, unflatten_func, flatten_with_keys_func
     node_kinds[nodetype] = NodeKind(nodetype, *functions)
+    if hasattr(nodetype, "__jax_array__"):
+        promising.add(nodetype)
+
+
+promising: set[type] = set()  # containers that promise an array by a method

@@ -12,10 +12,11 @@ from typing import Any
 
 from minijax.arrays import transfer
 from minijax.arrays.array import ArrayImpl
+from minijax.arrays.sharding_types import completions
 from minijax.errors import present, presents
 from minijax.pytrees.differences import differences, subtrees
 from minijax.pytrees.functions import tree_map
-from minijax.pytrees.node_kinds import node_kinds
+from minijax.pytrees.node_kinds import node_kinds, promising
 from minijax.pytrees.treedefs import (
     PyTreeDef,
     tree_flatten,
@@ -43,6 +44,20 @@ def broadcast_prefix(prefix_tree, full_tree, is_leaf=None):
     leaves, treedef = tree_flatten(prefix_tree, is_leaf)
     parts = subtrees("broadcast_prefix", treedef, full_tree)
     return [leaf for leaf, part in zip(leaves, parts) for _ in tree_leaves(part)]
+
+
+def kept_promises(tree):
+    """Return a tree in which a container that promises an array is that array."""
+
+    def keep(x):
+        return x.__jax_array__() if promises(x) else x
+
+    return tree_map(keep, tree, is_leaf=promises)
+
+
+def promises(x):
+    """Return whether `x` is a container of trees that promises an array."""
+    return type(x) in promising
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable) -> Any:
@@ -291,8 +306,9 @@ def device_put(
 
     Args:
       x: a tree of arrays and scalars.
-      device: a `Device`, a `Sharding`, or a tree of them that is a prefix of `x`; by
-        default, or for None, each array stays where it is.
+      device: a `Device`, a `Sharding`, a `PartitionSpec` for the mesh around, or
+        a tree of them that is a prefix of `x`; by default, or for None, each array
+        stays where it is.
       src: where the arrays are now; they know it themselves.
       donate: whether the arrays of `x` may be given up, or a prefix of `x`. Those that
         move to another device are deleted.
@@ -300,8 +316,8 @@ def device_put(
 
     Raises:
       TypeError: if a leaf is no array or scalar.
-      ValueError: if `device` is no device, or no prefix of `x`, or if an array is to be
-        given up and shared.
+      ValueError: if `device` is no device, or no prefix of `x`, if there is no mesh for
+        a specification, or if an array is to be given up and shared.
 
     Reference: ``jax.device_put``.
     """
@@ -310,10 +326,19 @@ def device_put(
     devices, *wishes = (
         tuple(flatten_axes(f"device_put {name}", given[name], x)) for name in given
     )
-    how = tuple(map(_semantics, *wishes))
+    devices, how = tuple(map(_completed, devices)), tuple(map(_semantics, *wishes))
     params = {"devices": devices, "srcs": (None,) * len(leaves), "copy_semantics": how}
     results = transfer.device_put_p.bind(*leaves, **params) if leaves else leaves
     return treedef.unflatten(results)
+
+
+def _completed(where):
+    if type(where) not in completions:
+        return where
+    try:
+        return completions[type(where)]("device_put", where)
+    except RuntimeError as error:  # in JAX it is a ValueError here
+        raise ValueError(str(error)) from None
 
 
 def _semantics(donate, may_alias):

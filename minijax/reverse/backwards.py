@@ -55,7 +55,7 @@ def linear_eqns(jaxpr, consts, operands):
     env = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, operands))
     linear = []
     for eqn in jaxpr.eqns:
-        xs = [x.val if isinstance(x, Literal) else env[x] for x in eqn.invars]
+        xs = [x.value if isinstance(x, Literal) else env[x] for x in eqn.invars]
         if any(isinstance(x, Linear) for x in xs):
             linear.append((eqn, xs))
             results = [Linear(var.aval) for var in eqn.outvars]

@@ -8,6 +8,7 @@ Reference: ``in_shardings`` and ``out_shardings`` of ``jax.jit``.
 from operator import mod
 
 from minijax.arrays.avals import typeof
+from minijax.arrays.sharding_types import completions
 from minijax.arrays.transfer import device_put, device_put_p
 from minijax.batching.rules import vmap_rules
 from minijax.core import impl_rules
@@ -17,7 +18,7 @@ from minijax.forward.rules import jvp_rules, linear_rule
 from minijax.jaxprs.jaxpr import eval_jaxpr
 from minijax.jaxprs.shape_structs import struct_of
 from minijax.jaxprs.staging_api import make_jaxpr
-from minijax.jitting.shardings import completions, device_askers, program_placed
+from minijax.jitting.shardings import device_askers, program_placed
 from minijax.kernels.program_steps import kernel_rules
 from minijax.mesh_maps.mesh_around import sharding_of_type
 from minijax.replicas.meshes import AbstractMesh

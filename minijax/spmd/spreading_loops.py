@@ -160,7 +160,7 @@ def evaluated(closed, args):
     known = dict(zip(closed.constvars, closed.consts)) | dict(zip(closed.invars, args))
 
     def read(atom):
-        return atom.val if isinstance(atom, Literal) else known[atom]
+        return atom.value if isinstance(atom, Literal) else known[atom]
 
     for eqn in closed.eqns:
         xs = [read(x) for x in eqn.invars]

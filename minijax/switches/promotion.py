@@ -13,7 +13,13 @@ from functools import partial
 import numpy as np
 
 from minijax.arrays.avals import typeof
-from minijax.arrays.dtypes import PYTHON_OF_NODE, kind_of, lattice_node
+from minijax.arrays.dtypes import (
+    EXTENDED,
+    PYTHON_OF_NODE,
+    kind_of,
+    lattice_node,
+    name_of,
+)
 from minijax.arrays.settings import config
 from minijax.lax.promotion import check_arraylike
 from minijax.switches.known import _one_of
@@ -33,8 +39,12 @@ class TypePromotionError(ValueError):
 
 
 def check_operands(name, *args):
-    """Refuse what is no array, and what the switches of promotion refuse."""
+    """Refuse what is no array, what meets keys, and what the switches refuse."""
     check_arraylike(name, *args)
+    dtypes = {getattr(arg, "dtype", None): arg for arg in args}
+    if len(dtypes) > 1 and not EXTENDED.keys().isdisjoint(dtypes):
+        listed = ", ".join(name_of(typeof(arg).dtype) for arg in args)
+        raise TypeError(f"{name} does not accept dtypes {listed}.")
     for check in wanted:
         check(name, args)
 

@@ -6,8 +6,9 @@ Reference: ``jax._src.lax.convolution``.
 """
 
 from minijax import lax
+from minijax.arrays.array import shape_rules
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import sizes
+from minijax.arrays.checks import sizes, without
 from minijax.batching.rules import vmap_rules
 from minijax.emitted.emission import python_rules
 from minijax.emitted.evaluations import write_evaluation
@@ -89,6 +90,8 @@ transposes(conv_general_dilated_p, transpose_lhs, transpose_rhs, bilinear=True)
 def batch_convolution(axis, args, dims, **params):
     """Make one convolution of a batch: of more examples, features, or groups."""
     (lhs, rhs), (lhs_dim, rhs_dim) = args, dims
+    if not axis.size:
+        return [_no_results(args, dims, params)], [0]
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     kinds = "feature_group_count", "batch_group_count"
     grouped = [kind for kind in kinds if params[kind] > 1]
@@ -109,6 +112,17 @@ def batch_convolution(axis, args, dims, **params):
         return [split_axis(out, place, axis.size)], [place]
     out = split_axis(split_axis(out, place, groups), place + 1, axis.size)
     return [merge_axis(out, place, place + 1)], [place]
+
+
+def _no_results(args, dims, params):
+    """Return the results for a batch of no examples: there is nothing to convolve."""
+    avals = [typeof(x) for x in args]
+    each = [
+        aval if dim is None else aval.update(shape=without(aval.shape, (dim,)))
+        for aval, dim in zip(avals, dims)
+    ]
+    [out] = shape_rules[conv_general_dilated_p](*each, **params)
+    return lax.full((0, *out.shape), 0, out.dtype)
 
 
 vmap_rules[conv_general_dilated_p] = batch_convolution

@@ -82,7 +82,7 @@ def run_checked(checks, closed, operands):
     values = dict(zip([*closed.constvars, *closed.invars], [*closed.consts, *operands]))
 
     def read(atom):
-        return atom.val if isinstance(atom, Literal) else values[atom]
+        return atom.value if isinstance(atom, Literal) else values[atom]
 
     for eqn in closed.eqns:
         checks.line = eqn.source

@@ -13,6 +13,7 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.checks import as_integer
+from minijax.arrays.interchange import promised
 from minijax.core import Array
 from minijax.lax.promotion import (
     check_arraylike,
@@ -32,6 +33,7 @@ def operands(name, *args):
     Raises:
       TypeError: if one is not an array.
     """
+    args = [promised(arg) for arg in args]
     check_arraylike(name, *args)
     return promote_shapes(*promote_dtypes_inexact(*map(jnp.asarray, args)))
 
