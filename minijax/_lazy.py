@@ -9,8 +9,9 @@ import sys
 import threading
 import warnings
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, update_wrapper
 from importlib import import_module
+from types import FunctionType
 
 _lock = threading.RLock()
 _awake = threading.Event()
@@ -104,9 +105,33 @@ def _decorated(value, package, name):
     given = value
     for decorator in decorators:
         value = decorator(value, package)
-    if value is not given and value.__module__ == given.__module__:
+    own = getattr(value, "__name__", name) == name
+    if own and value is not given and value.__module__ == given.__module__:
         value.__module__, value.__qualname__ = package, name  # where pickle finds it
-    return value
+    return called(value, package, name)
+
+
+_called: dict = {}  # from a function and a name to its copy under that name
+
+# Here a second name is one more name of the same function, as it is in JAX.
+ONE_FUNCTION = "minijax.nn", "minijax.nn.initializers", "minijax.example_libraries.stax"
+
+
+def called(function, package, name):
+    """Return a function as it is called in a package: a second name makes a copy."""
+    named = type(function) is not FunctionType or function.__name__ == name
+    if named or package in ONE_FUNCTION:
+        return function
+    key = function, package, name
+    if key not in _called:
+        code, closure = function.__code__, function.__closure__
+        given = function.__globals__, name, function.__defaults__, closure
+        copy = update_wrapper(FunctionType(code, *given), function)
+        copy.__kwdefaults__ = function.__kwdefaults__
+        copy.__name__ = copy.__qualname__ = name
+        copy.__module__ = package
+        _called[key] = copy
+    return _called[key]
 
 
 def awake(load):

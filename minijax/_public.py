@@ -1637,7 +1637,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "PartitionSpec": "minijax.replicas.partition_specs",
         "Sharding": "minijax.arrays.sharding_types",
         "SingleDeviceSharding": "minijax.arrays.placement",
-        "completions": "minijax.arrays.sharding_types",
         "get_abstract_mesh": "minijax.replicas.meshes",
         "get_mesh": "minijax.replicas.meshes",
         "make_single_device_sharding": "minijax.arrays.transfer",

@@ -5,13 +5,13 @@
 Reference: ``jax.debug``.
 """
 
-from minijax._lazy import awake
+from minijax._lazy import awake, called
 from minijax.callbacks.debugger import debug_breakpoint
 from minijax.callbacks.debugging import debug_callback, debug_print
 from minijax.callbacks.logged_prints import debug_log
 
 _functions = {
-    "breakpoint": debug_breakpoint,
+    "breakpoint": called(debug_breakpoint, __name__, "breakpoint"),
     "callback": debug_callback,
     "log": debug_log,
     "print": debug_print,

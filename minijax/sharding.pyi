@@ -3,7 +3,6 @@
 from minijax.arrays.placement import SingleDeviceSharding as SingleDeviceSharding
 from minijax.arrays.sharding_types import ManualAxisType as ManualAxisType
 from minijax.arrays.sharding_types import Sharding as Sharding
-from minijax.arrays.sharding_types import completions as completions
 from minijax.arrays.transfer import make_single_device_sharding as make_single_device_sharding
 from minijax.mesh_maps.resharding import reshard as reshard
 from minijax.replicas.meshes import AbstractDevice as AbstractDevice

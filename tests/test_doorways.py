@@ -1,5 +1,7 @@
 """Names of JAX that its modules hand out and floors define: doors and what they say."""
 
+import importlib
+import pickle
 import warnings
 
 import numpy as np
@@ -48,6 +50,18 @@ def test_a_name_that_was_removed_says_what_to_write():
         _ = minijax.core.get_aval
     with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
         _ = minijax.core.no_such_name
+
+
+@pytest.mark.parametrize(
+    "path", "numpy.acosh numpy.max numpy.amax lax.bitwise_and tree.map jacobian".split()
+)
+def test_a_function_with_two_names_says_the_one_that_it_is_called_by(path):
+    space, _, name = f"minijax.{path}".rpartition(".")
+    function = getattr(importlib.import_module(space), name)
+    assert (function.__module__, function.__name__) == (space, name)
+    assert function.__qualname__ == name
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert "Reference" in function.__doc__
 
 
 def test_no_name_that_is_there_warns():

@@ -180,3 +180,36 @@ def test_folds_begin_with_scalars():
         lax.reduce_window(rows, jnp.zeros(3), lax.add, (2, 2))
     with pytest.raises(ValueError, match=r"lax.reduce begins with scalars.*\(3,\)"):
         lax.reduce(rows, jnp.zeros(3), lax.add, (0,))
+
+
+ONES, PADS = (1, 1, 1, 1), ((0, 0),) * 4
+
+
+@pytest.mark.parametrize("kind", [np.array, list], ids=["array", "list"])
+@pytest.mark.parametrize("call", "conv transposed patches folds counts pads".split())
+def test_parameters_may_be_numpy_arrays(call, kind):
+    x, w = jnp.ones((1, 2, 6, 6)), jnp.ones((2, 2, 3, 3))
+    windows = (1, 1, 2, 2), (1, 1, 2, 1), PADS, ONES, (1, 1, 2, 1)
+    names = "NCHW", "OIHW", "NCHW"
+    calls = {
+        "conv": lambda of: lax.conv_general_dilated(x, w, *map(of, around), names),
+        "transposed": lambda of: lax.conv_transpose(
+            x, w, of((2, 1)), of(PADS[:2]), of((1, 2)), names
+        ),
+        "patches": lambda of: lax.conv_general_dilated_patches(
+            x, (2, 2), *map(of, around), names
+        ),
+        "folds": lambda of: lax.reduce_window(x, 0.0, lax.add, *map(of, windows)),
+        "counts": lambda of: lax.reduce_window_shape_tuple(
+            of(x.shape), *map(of, windows)
+        ),
+        "pads": lambda of: lax.padtype_to_pads(
+            of((5, 6)), of((2, 3)), of((1, 2)), "SAME"
+        ),
+    }
+    around = (2, 1), ((1, 0), (1, 1)), (2, 1), (1, 2)
+    found, wanted = calls[call](kind), calls[call](tuple)
+    assert np.array_equal(found, wanted)
+    if call in ("counts", "pads"):
+        assert found == wanted
+        assert {type(n) for n in minijax.tree.leaves(found)} == {int}

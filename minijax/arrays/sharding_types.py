@@ -5,9 +5,11 @@
 Reference: ``jax.sharding``.
 """
 
+from minijax._registry import Registry
+
 # By type of what says a part of a sharding: functions of the option and of it that
 # return the `Sharding`.
-completions: dict = {}
+completions: dict = Registry()
 
 
 class Sharding:

@@ -55,7 +55,9 @@ def defvectorized(primitive):
     vmap_rules[primitive.inner] = elementwise_rule(primitive.inner)
 
 
-defbroadcasting = defvectorized
+def defbroadcasting(primitive):
+    """Set the rule of a primitive that acts element by element, as `defvectorized`."""
+    defvectorized(primitive)
 
 
 def defreducer(primitive):

@@ -19,7 +19,7 @@ def _windows(shape_of, convolve, dimension_numbers, sizes, strides, padding, ini
     """Return a layer; `sizes` are the features out and the shape of a window."""
     (out_chan, filter_shape), (W_init, b_init) = sizes, inits
     lhs_spec, rhs_spec, out_spec = dimension_numbers
-    strides = strides or (1,) * len(filter_shape)
+    strides = (1,) * len(filter_shape) if strides is None else strides
     W_init = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
 
     def init_fun(rng, input_shape):

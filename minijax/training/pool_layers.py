@@ -17,7 +17,7 @@ from minijax.training.convolution_layers import Layer
 
 def _pool(reducer, init_val, window_shape, strides, padding, spec, mean=False):
     """Return a layer that folds windows by `reducer`, from `init_val`."""
-    strides = strides or (1,) * len(window_shape)
+    strides = (1,) * len(window_shape) if strides is None else strides
     apart = (0, len(window_shape) + 1)
     if spec is not None:
         apart = spec.index("N"), spec.index("C")

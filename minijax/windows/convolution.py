@@ -26,7 +26,7 @@ from minijax.windows.convolution_shapes import (
     convolution_sliding,
     in_groups,
 )
-from minijax.windows.geometry import dilated, padtype_to_pads, spread
+from minijax.windows.geometry import dilated, integers_or, padtype_to_pads, spread
 
 
 def windows_of(xp, x, sliding, fill=0):
@@ -110,7 +110,7 @@ def conv_general_dilated(
     avals, ones = (typeof(lhs), typeof(rhs)), (1,) * (typeof(rhs).ndim - 2)
     numbers = conv_dimension_numbers(avals[0].shape, avals[1].shape, dimension_numbers)
     numbers = ConvDimensionNumbers(*map(integers, numbers))
-    dilations = [integers(x or ones) for x in (lhs_dilation, rhs_dilation)]
+    dilations = [integers_or(x, ones) for x in (lhs_dilation, rhs_dilation)]
     strides = integers(window_strides)
     padding = _pads(avals, numbers, strides, padding, dilations)
     if preferred_element_type is not None:

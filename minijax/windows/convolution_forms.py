@@ -23,7 +23,7 @@ from minijax.windows.convolution_shapes import (
     conv_transpose_padding,
     exchanged,
 )
-from minijax.windows.geometry import dilated
+from minijax.windows.geometry import dilated, integers_or
 
 
 def conv(
@@ -96,7 +96,7 @@ def conv_transpose(
     shapes = typeof(lhs).shape, typeof(rhs).shape
     numbers = conv_dimension_numbers(*shapes, dimension_numbers)
     window = sizes(typeof(rhs).shape, numbers.rhs_spec[2:])
-    gaps = rhs_dilation or (1,) * (ndim - 2)
+    gaps = integers_or(rhs_dilation, (1,) * (ndim - 2))
     widths = [*map(dilated, window, gaps)]
     if isinstance(padding, str):
         pairs = zip(widths, strides)

@@ -54,13 +54,19 @@ class Sliding(NamedTuple):
         return Sliding(*[(*front, *part) for front, part in zip(fronts, self)])
 
 
+def integers_or(numbers, default):
+    """Return a parameter as Python ints, or `default` where it is None."""
+    return default if numbers is None else integers(numbers)
+
+
 def full_sliding(
     sizes, strides=None, padding=None, base_dilation=None, window_dilation=None
 ):
     """Return a `Sliding` in which what is not given changes nothing."""
     ones = (1,) * len(sizes)
-    pairs = tuple(map(integers, padding or [(0, 0)] * len(sizes)))
-    rest = [integers(x or ones) for x in (strides, base_dilation, window_dilation)]
+    pads = [(0, 0)] * len(sizes) if padding is None else padding
+    pairs = tuple(map(integers, pads))
+    rest = [integers_or(x, ones) for x in (strides, base_dilation, window_dilation)]
     return Sliding(integers(sizes), rest[0], pairs, *rest[1:])
 
 
@@ -105,7 +111,7 @@ def padtype_to_pads(
         )
     if padding.upper() == "VALID":
         return [(0, 0)] * len(in_shape)
-    axes = zip(in_shape, window_shape, window_strides)
+    axes = zip(*map(integers, (in_shape, window_shape, window_strides)))
     totals = [max((-(-n // by) - 1) * by + width - n, 0) for n, width, by in axes]
     halves = [(total // 2, total - total // 2) for total in totals]
     return halves if padding.upper() == "SAME" else [(b, a) for a, b in halves]
@@ -124,7 +130,7 @@ def reduce_window_shape_tuple(
     Reference: ``jax.lax.reduce_window_shape_tuple``.
     """
     how = window_strides, padding, base_dilation, window_dilation
-    return full_sliding(window_dimensions, *how).counts(operand_shape)
+    return full_sliding(window_dimensions, *how).counts(integers(operand_shape))
 
 
 def lengths(sliding, shape):

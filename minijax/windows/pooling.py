@@ -23,7 +23,13 @@ from minijax.lax.reductions import highest, lowest
 from minijax.pytrees.operations import tree_unflatten
 from minijax.pytrees.treedefs import tree_flatten
 from minijax.windows.convolution import windows_of
-from minijax.windows.geometry import Sliding, dilated, full_sliding, padtype_to_pads
+from minijax.windows.geometry import (
+    Sliding,
+    dilated,
+    full_sliding,
+    integers_or,
+    padtype_to_pads,
+)
 
 reduce_window_p = Primitive("reduce_window")
 reduce_window_sum_p = Primitive("reduce_window_sum")
@@ -275,8 +281,8 @@ def reduce_window(
     avals = [typeof(x) for x in operands]
     inits = [_init_like(init, aval) for init, aval in zip(inits, avals)]
     sizes, ones = integers(window_dimensions), (1,) * len(window_dimensions)
-    strides = integers(window_strides or ones)
-    gaps = integers(window_dilation or ones)
+    strides = integers_or(window_strides, ones)
+    gaps = integers_or(window_dilation, ones)
     if isinstance(padding, str):
         wide_window = [*map(dilated, sizes, gaps)]
         padding = padtype_to_pads(avals[0].shape, wide_window, strides, padding)
@@ -286,7 +292,7 @@ def reduce_window(
             f"reduce_window needs a pair of pads for each of {len(sizes)} axes, got "
             f"{padding}."
         )
-    base = integers(base_dilation or ones)
+    base = integers_or(base_dilation, ones)
     params = params_of(Sliding(sizes, strides, padding, base, gaps))
     known = _known_fold(computation, avals, inits)
     if known:

@@ -67,3 +67,14 @@ def test_names_that_arrive_later_are_names_of_jax():
         for name in names.split():
             found = hasattr(theirs, name) or find_spec(f"{theirs.__name__}.{name}")
             assert found, f"{package}.{name}"
+
+
+@pytest.mark.parametrize("space", sorted({*PUBLIC, "minijax.tree"} - {"minijax.__main__"}))
+def test_functions_have_the_names_that_they_are_called_by(space):
+    """Those of JAX have; here and there JAX's has another name."""
+    for name in PUBLIC.get(space) or dir(importlib.import_module(space)):
+        if (space, name) not in ELSEWHERE | OWN:
+            ours, theirs = pair(space, name)
+            if inspect.isroutine(ours) and inspect.isroutine(theirs):
+                found = ours.__name__, ours.__qualname__
+                assert found in {(theirs.__name__, theirs.__qualname__), (name, name)}, name
