@@ -284,6 +284,22 @@ def canonicalize_axis(axis, ndim):
     return axis % ndim
 
 
+def size_along(x, axis):
+    """Return the size of an axis of an array; raise as `canonicalize_axis`."""
+    return x.shape[canonicalize_axis(axis, len(x.shape))]
+
+
+def check_rank(name, least, *arrays):
+    """Raise a ValueError unless all arrays have so many axes."""
+    axes = "axis" if least == 1 else "axes"
+    for x in arrays:
+        if len(x.shape) < least:
+            raise ValueError(
+                f"{name} takes an array of at least {least} {axes}, and got one of "
+                f"shape {x.shape}."
+            )
+
+
 def integers(numbers, what="Parameters"):
     """Return a parameter: a tuple of Python ints.
 

@@ -354,8 +354,12 @@ def ravel_multi_index(
 
     Reference: ``jax.numpy.ravel_multi_index``.
     """
-    assert len(multi_index) == len(dims), "one index for each axis"
     dims = tuple(as_integer(each, "a size") for each in dims)
+    if len(multi_index) != len(dims):
+        raise ValueError(
+            f"ravel_multi_index takes one index for each axis, and got "
+            f"{len(multi_index)} of them for {len(dims)} axes."
+        )
     multi_index = [promised(each) for each in multi_index]
     check_arraylike("ravel_multi_index", *multi_index)
     parts = [*map(as_array, multi_index)]

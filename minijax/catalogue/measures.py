@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import as_integer, canonicalize_axis
+from minijax.arrays.checks import as_integer, canonicalize_axis, check_rank, size_along
 from minijax.arrays.interchange import promised
 from minijax.catalogue.ranges import linspace
 from minijax.core import Array
@@ -233,7 +233,7 @@ def vecdot(
     x1, x2 = promised(x1), promised(x2)
     check_arraylike("vecdot", x1, x2)
     x1, x2 = as_array(x1), as_array(x2)
-    if x1.shape[axis] != x2.shape[axis]:
+    if size_along(x1, axis) != size_along(x2, axis):
         raise ValueError(
             f"axes must match; got shapes {x1.shape} and {x2.shape} with axis={axis}"
         )
@@ -325,6 +325,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """
     check_arraylike("polyval", p, x)
     p, x = map(as_array, promote_dtypes(p, x))
+    check_rank("polyval", 1, p)
     shape = broadcast_shapes(p.shape[1:], x.shape)
     result = zeros(shape, x.dtype)
     for place in range(p.shape[0]):
@@ -340,6 +341,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     """
     check_arraylike("polyder", p)
     [p], m = map(as_array, promote_dtypes_inexact(p)), as_integer(m, "m of polyder")
+    check_rank("polyder", 1, p)
     if m < 0:
         raise ValueError("Order of derivative must be positive")
     if m == 0:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import as_integer
+from minijax.arrays.checks import as_integer, check_rank
 from minijax.arrays.dtypes import is_inexact
 from minijax.arrays.interchange import promised
 from minijax.catalogue.measures import average
@@ -182,7 +182,7 @@ def _weights_of_observations(count, fweights, aweights):
         each = arraylike("cov", each)
         if each.ndim > 1:
             raise RuntimeError(f"cannot handle multidimensional {name}")
-        if each.shape[0] != count:
+        if each.shape != (count,):
             raise RuntimeError(f"incompatible numbers of samples and {name}")
         if name == "fweights" and kind(each) not in "iu":
             raise TypeError("fweights must be integer.")
@@ -240,6 +240,7 @@ def polyadd(a1: Any, a2: Any) -> Array:
     """
     check_arraylike("polyadd", a1, a2)
     a1, a2 = map(as_array, promote_dtypes(a1, a2))
+    check_rank("polyadd", 1, a1, a2)
     short, long = sorted((a1, a2), key=lambda p: p.shape[0])
     gap = long.shape[0] - short.shape[0]
     return concatenate([long[:gap], long[gap:] + short])
@@ -252,6 +253,7 @@ def polysub(a1: Any, a2: Any) -> Array:
     """
     check_arraylike("polysub", a1, a2)
     a1, a2 = map(as_array, promote_dtypes(a1, a2))
+    check_rank("polysub", 1, a1, a2)
     return polyadd(a1, -a2)
 
 
@@ -268,6 +270,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     a1, a2 = promised(a1), promised(a2)
     check_arraylike("polymul", a1, a2)
     a1, a2 = map(as_array, promote_dtypes_inexact(a1, a2))
+    check_rank("polymul", 1, a1, a2)
     if trim_leading_zeros and builtins.max(a1.shape[0], a2.shape[0]) > 1:
         a1, a2 = (
             p[np.size(p) - np.trim_zeros(np.asarray(p), "f").size :] for p in (a1, a2)
@@ -303,6 +306,7 @@ def polyint(p: Any, m: int = 1, k: Any | None = None) -> Array:
     m, k = as_integer(m, "m of polyint"), 0 if k is None else k
     check_arraylike("polyint", p, k)
     p, k = map(as_array, promote_dtypes_inexact(p, k))
+    check_rank("polyint", 1, p)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
     k = atleast_1d(k)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import as_integer
+from minijax.arrays.checks import as_integer, size_along
 from minijax.arrays.interchange import promised
 from minijax.catalogue.floats import copysign
 from minijax.catalogue.grids import _in_bounds
@@ -235,7 +235,7 @@ def unwrap(
     p, period = map(as_array, promote_dtypes(p, period))
     if kind(p) == "c":
         raise ValueError("jnp.unwrap does not support complex inputs.")
-    if not p.shape[axis]:
+    if not size_along(p, axis):
         return p
     half = period // 2 if kind(p) in "iu" else period / 2
     discont = period / 2 if discont is None else discont

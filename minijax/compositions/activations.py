@@ -11,7 +11,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.checks import as_integer, canonicalize_axis
+from minijax.arrays.checks import as_integer, canonicalize_axis, size_along
 from minijax.core import Array
 from minijax.lax.promotion import promote_dtypes_inexact
 from minijax.numpy.shapes import arraylike
@@ -268,7 +268,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     Reference: ``jax.nn.glu``.
     """
     z = arraylike("glu", x)
-    if z.shape[axis] % 2:
+    if size_along(z, axis) % 2:
         raise ValueError(
             f"glu splits an axis in two halves: axis {axis} of shape {z.shape} has "
             "an odd size."

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax import numpy as jnp
-from minijax.arrays.checks import as_integer
+from minijax.arrays.checks import as_integer, check_rank
 from minijax.core import Array
 from minijax.lax.promotion import promote_dtypes_inexact
 from minijax.numpy.shapes import arraylike
@@ -139,6 +139,7 @@ def histogramdd(
     Reference: ``jax.numpy.histogramdd``.
     """
     [z] = promote_dtypes_inexact(arraylike("histogramdd", sample))
+    check_rank("histogramdd", 2, z)
     alone = not isinstance(bins, (list, tuple)) and getattr(bins, "ndim", 0) == 0
     bins = [bins] * z.shape[1] if alone else list(bins)
     ranges = [None] * z.shape[1] if range is None else list(range)

@@ -15,7 +15,14 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import INT, check_kind, check_same_dtype, integers
+from minijax.arrays.checks import (
+    INT,
+    canonicalize_axis,
+    check_kind,
+    check_rank,
+    check_same_dtype,
+    integers,
+)
 from minijax.arrays.placement import default_backend
 from minijax.arrays.transfer import device_put_p as device_put_p
 from minijax.core import Array
@@ -57,6 +64,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
     Reference: ``jax.lax.split``.
     """
     ends, shape = np.cumsum([0, *integers(sizes)]), typeof(operand).shape
+    axis = canonicalize_axis(axis, len(shape))
     if ends[-1] != shape[axis]:
         raise ValueError(
             f"Sum of sizes {ends[-1]} must be equal to dimension {axis} of the operand "
@@ -206,7 +214,7 @@ def reduce(
 
 def _rows(x, dimensions):
     """Return an array with the axes of a fold as the only first one."""
-    folded = [axis % x.ndim for axis in dimensions]
+    folded = [canonicalize_axis(axis, x.ndim) for axis in dimensions]
     kept = [axis for axis in range(x.ndim) if axis not in folded]
     x = lax.transpose(x, (*folded, *kept))
     count = math.prod(x.shape[: len(folded)])
@@ -238,6 +246,8 @@ def ragged_dot(
     """
     if group_offset is not None:
         raise NotImplementedError("lax.ragged_dot: group_offset has to be None.")
+    lhs, rhs = jnp.asarray(lhs), jnp.asarray(rhs)
+    check_rank("ragged_dot", 2, lhs)
     ends = jnp.cumsum(group_sizes)
     row, starts = jnp.arange(lhs.shape[0]), ends - group_sizes
     how = {"precision": precision, "preferred_element_type": preferred_element_type}

@@ -15,6 +15,7 @@ from minijax.arrays.dtypes import canonicalize_dtype
 from minijax.core import Array, Tracer
 from minijax.errors import ConcretizationTypeError
 from minijax.lax.promotion import promote_dtypes_inexact
+from minijax.numpy.shapes import as_axes
 from minijax.scipy.special.bessel import bessel_i0
 from minijax.typing import ArrayLike
 
@@ -211,7 +212,9 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Any = None) -> Array:
     """
     x = jnp.asarray(filt)
     places = np.argwhere(_concrete_numbers("trim_zeros", x) != 0)
-    axes = range(x.ndim) if axis is None else np.atleast_1d(axis) % x.ndim
+    if not isinstance(trim, str):
+        raise TypeError(f"trim_zeros: trim is a text of f and b, not {trim!r}.")
+    axes = range(x.ndim) if axis is None else as_axes(axis, x.ndim)
     window = [slice(None)] * x.ndim
     front, back = "f" in trim.lower(), "b" in trim.lower()
     for one in axes:

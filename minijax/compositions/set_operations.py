@@ -43,9 +43,17 @@ def merged(sets: Any) -> Any:
     return values[order], places[order], owner[order], real[order]
 
 
+def _scalar(fill_value):
+    """Return what fills places, which is one value, or None."""
+    if fill_value is None or not (shape := jnp.shape(fill_value)):
+        return fill_value
+    raise ValueError(f"fill_value is a scalar here; its shape is {shape}.")
+
+
 def _selected(values, wanted, size, fill_value):
     """Return the values that are wanted, `size` of them, and which ones are real."""
     count = wanted.sum()
+    fill_value = None if size is None else _scalar(fill_value)
     size = as_integer(count if size is None else size, "size", SIZE_OF_UNIQUE)
     if not len(values):
         nothing = jnp.full(size, 0 if fill_value is None else fill_value)
@@ -163,7 +171,8 @@ def setdiff1d(
     x, y = arraylike("setdiff1d", ar1).reshape(-1), arraylike("setdiff1d", ar2)
     values, _, real = _as_set(x, assume_unique)
     wanted = real & jnp.logical_not(jnp.isin(values, y))
-    return _selected(values, wanted, size, 0 if fill_value is None else fill_value)[0]
+    fill = 0 if fill_value is None else _scalar(fill_value)
+    return _selected(values, wanted, size, fill)[0]
 
 
 class _UniqueAllResult(NamedTuple):

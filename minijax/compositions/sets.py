@@ -75,7 +75,8 @@ def unique(
             "jnp.unique: for zero-sized input with nonzero size argument, fill_value "
             "must be specified"
         )
-    values, index, inverse, counts = distinct(x, equal_nan, size, fill_value)
+    fill = None if size is None else fill_value  # there is nothing to be filled
+    values, index, inverse, counts = distinct(x, equal_nan, size, fill)
     values = values if along is None else jnp.moveaxis(values, 0, along)
     inverse = inverse.reshape(shape) if along is None else inverse
     wanted = [values] + [index] * return_index + [inverse] * return_inverse

@@ -14,7 +14,13 @@ import numpy as np
 from minijax import lax
 from minijax import numpy as jnp
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import free_axes, integers, refuse_sharding, sizes
+from minijax.arrays.checks import (
+    free_axes,
+    integers,
+    refuse_sharding,
+    size_along,
+    sizes,
+)
 from minijax.core import Array
 from minijax.lax.contraction import Precision
 from minijax.typing import ArrayLike
@@ -83,6 +89,11 @@ def ragged_dot_general(
     if group_offset is not None:
         raise NotImplementedError("ragged_dot_general: group_offset has to be None.")
     axes, counts = ragged_dot_dimension_numbers, jnp.asarray(group_sizes)
+    if not isinstance(axes, RaggedDotDimensionNumbers):
+        raise TypeError(
+            "ragged_dot_dimension_numbers are RaggedDotDimensionNumbers, not "
+            f"{axes!r}."
+        )
     lhs, rhs = jnp.asarray(lhs), jnp.asarray(rhs)
     ragged = _ragged_axis(lhs, axes.lhs_ragged_dimensions)
     contract, batch = axes.dot_dimension_numbers
@@ -198,7 +209,7 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     Reference: ``jax.lax.index_take``.
     """
     src, along = jnp.asarray(src), integers(axes, "Axes")
-    count = np.array([src.shape[axis] for axis in along])
+    count = np.array([size_along(src, axis) for axis in along])
     columns = [lax.expand_dims(jnp.asarray(each), (1,)) for each in idxs]
     places = lax.concatenate(columns, 1)
     places = places % jnp.asarray(count, places.dtype)

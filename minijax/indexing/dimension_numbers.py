@@ -256,6 +256,11 @@ def check_indices(op, numbers, operand, indices):
             f"{op.capitalize()} index leaf dimension must be within [0, rank(indices) "
             "+ 1). rank(indices) is 0 and the leaf dimension is -1."
         )
+    if not isinstance(numbers, GatherDimensionNumbers | ScatterDimensionNumbers):
+        raise TypeError(
+            f"dimension_numbers of {op} are {op.capitalize()}DimensionNumbers, not "
+            f"{numbers!r}."
+        )
     mapped, name = numbers[2], numbers._fields[2]
     if len(mapped) != indices.shape[-1]:
         raise TypeError(

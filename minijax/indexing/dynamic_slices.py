@@ -13,7 +13,12 @@ import numpy as np
 from minijax import lax
 from minijax.arrays.array import primitive_rules
 from minijax.arrays.avals import typeof
-from minijax.arrays.checks import as_integer, check_same_dtype, integers
+from minijax.arrays.checks import (
+    as_integer,
+    canonicalize_axis,
+    check_same_dtype,
+    integers,
+)
 from minijax.arrays.dtypes import kind_of
 from minijax.core import Array, Primitive
 from minijax.typing import ArrayLike
@@ -166,7 +171,7 @@ def dynamic_slice_in_dim(
 
 def _along(axis, start, rank, allowed):
     starts, flags = [_zero_like(start)] * rank, [False] * rank
-    axis = as_integer(axis, "an axis")
+    axis = canonicalize_axis(axis, rank)
     starts[axis], flags[axis] = start, allowed
     return starts, flags
 

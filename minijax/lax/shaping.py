@@ -101,7 +101,7 @@ def collapse(
 
     Reference: ``jax.lax.collapse``.
     """
-    shape = operand.shape
+    shape = typeof(operand).shape
     start, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(len(shape))
     merged = math.prod(shape[start:stop])
     return reshape(operand, (*shape[:start], merged, *shape[stop:]))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax import lax
-from minijax.arrays.checks import as_integer, refuse_sharding
+from minijax.arrays.checks import as_integer, refuse_sharding, size_along
 from minijax.arrays.dtypes import check_dtype
 from minijax.arrays.interchange import promised
 from minijax.core import Array, Tracer
@@ -158,7 +158,7 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
 
     Reference: ``jax.numpy.split``.
     """
-    size = arraylike("split", ary).shape[axis]
+    size = size_along(arraylike("split", ary), axis)
     if not np.ndim(indices_or_sections):
         rest = size % as_integer(indices_or_sections, "the number of pieces")
         if rest:

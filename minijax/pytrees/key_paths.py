@@ -75,6 +75,8 @@ def keystr(keys: Sequence, *, simple: bool = False, separator: str = "") -> str:
 
     Reference: ``jax.tree_util.keystr``.
     """
+    if not isinstance(separator, str):
+        raise TypeError(f"keystr: separator is a text, not {separator!r}.")
     return separator.join(map(_bare if simple else str, keys))
 
 

@@ -65,7 +65,17 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable) -> Any:
 
     Reference: ``jax.tree_util.tree_unflatten``.
     """
-    return treedef.unflatten(leaves)
+    return _structure(treedef).unflatten(leaves)
+
+
+def _structure(treedef):
+    """Return a structure, or raise a TypeError for anything else, such as a tree."""
+    if isinstance(treedef, PyTreeDef):
+        return treedef
+    raise TypeError(
+        f"{treedef!r} of type {type(treedef).__name__} is no structure of a tree: "
+        "tree_structure(tree) returns it."
+    )
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
@@ -73,7 +83,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 
     Reference: ``jax.tree_util.treedef_is_leaf``.
     """
-    return treedef.num_nodes == 1
+    return _structure(treedef).num_nodes == 1
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
@@ -81,7 +91,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
     Reference: ``jax.tree_util.treedef_children``.
     """
-    return treedef.children()
+    return _structure(treedef).children()
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
@@ -89,7 +99,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
     Reference: ``jax.tree_util.treedef_tuple``.
     """
-    return PyTreeDef(node_kinds[tuple], None, list(treedefs))
+    return PyTreeDef(node_kinds[tuple], None, list(map(_structure, treedefs)))
 
 
 _MISSING = object()
@@ -228,10 +238,11 @@ def tree_transpose(
     Reference: ``jax.tree_util.tree_transpose``.
     """
     leaves, actual = tree_flatten(pytree_to_transpose)
+    _structure(outer_treedef)
     if inner_treedef is None:
         first = outer_treedef.flatten_up_to(pytree_to_transpose)[0]
         inner_treedef = tree_structure(first)
-    if len(leaves) != outer_treedef.num_leaves * inner_treedef.num_leaves:
+    if len(leaves) != outer_treedef.num_leaves * _structure(inner_treedef).num_leaves:
         expected = outer_treedef.compose(inner_treedef)
         raise TypeError(
             f"tree_transpose expected a tree with as many leaves as {expected}, "

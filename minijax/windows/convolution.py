@@ -166,6 +166,6 @@ def _precisions(precision):
         return None
     pair = precision if isinstance(precision, tuple | list) else (precision,) * 2
     return tuple(
-        x if x is None or isinstance(x, Precision) else Precision(x.lower())
+        x if x is None else Precision(x.lower() if isinstance(x, str) else x)
         for x in pair
     )

@@ -49,7 +49,8 @@ def conv_general_permutations(
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     named = zip((lhs_spec, rhs_spec, out_spec), ("NC", "OI", "NC"))
     for position, (spec, letters) in enumerate(named):
-        if any(spec.count(letter) != 1 for letter in letters):
+        named = isinstance(spec, str)
+        if not named or any(spec.count(letter) != 1 for letter in letters):
             raise TypeError(
                 f"convolution dimension_numbers[{position}] must contain "
                 f"{letters[0]!r} and {letters[1]!r} exactly once, got {spec!r}."

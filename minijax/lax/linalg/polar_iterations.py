@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.checks import check_rank
 from minijax.core import Array
 from minijax.factorizations import cholesky as _cholesky
 from minijax.factorizations import orthogonal_factors as _orthogonal
@@ -82,6 +83,7 @@ def qdwh(
     Reference: ``jax.lax.linalg.qdwh``.
     """
     x = jnp.asarray(x)
+    check_rank("qdwh", 2, x)
     if x.shape[0] < x.shape[1]:
         raise ValueError("The input matrix of shape M x N must have M >= N.")
     if dynamic_shape is not None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.checks import to_complex
+from minijax.arrays.checks import check_rank, to_complex
 from minijax.branches.calling import vectorize
 from minijax.core import Array
 from minijax.factorizations import orthogonal_factors as _orthogonal
@@ -132,6 +132,7 @@ def hessenberg(
     Reference: ``jax.scipy.linalg.hessenberg``.
     """
     x = jnp.asarray(a)
+    check_rank("hessenberg", 2, x)
     if not x.shape[-1]:
         return (jnp.zeros_like(x),) * 2 if calc_q else jnp.zeros_like(x)
     both, taus = _reductions.hessenberg(x)
@@ -171,6 +172,8 @@ def qr_multiply(
     x, y = promote_dtypes_inexact(jnp.asarray(a), jnp.asarray(c))
     if mode not in ("right", "left"):
         raise ValueError(f"mode must be 'right' or 'left', got {mode!r}")
+    check_rank("qr_multiply", 2, x)
+    check_rank("qr_multiply", 1, y)
     single, left = y.ndim == 1, mode == "left"
     y = (y[:, None] if left else y[None, :]) if single else y
     m, k = x.shape[-2], min(x.shape[-2:])

@@ -10,6 +10,7 @@ from typing import Any
 
 from minijax import lax
 from minijax import numpy as jnp
+from minijax.arrays.checks import check_rank
 from minijax.batching.trace import vmap
 from minijax.branches.calling import vectorize
 from minijax.core import Array
@@ -211,8 +212,11 @@ def lu_solve(
     """
     if trans not in (0, 1, 2):
         raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
-    factors, x = _inexact(lu_and_piv[0], b)
-    pivots = jnp.asarray(lu_and_piv[1])
+    lu, pivots = lu_and_piv
+    factors, x = _inexact(lu, b)
+    pivots = jnp.asarray(pivots)
+    check_rank("lu_solve", 2, factors)
+    check_rank("lu_solve", 1, pivots, x)
     rows = _elimination.lu_pivots_to_permutation(pivots, factors.shape[-1])
     one_column = _signature(factors, x) == "(n,n),(n)->(n)"
     solved = vectorize(

@@ -12,7 +12,7 @@ import numpy as np
 
 from minijax import lax
 from minijax import numpy as jnp
-from minijax.arrays.checks import canonicalize_axis
+from minijax.arrays.checks import canonicalize_axis, size_along
 from minijax.core import Array
 from minijax.lax.promotion import check_arraylike, promote_dtypes_inexact
 from minijax.typing import ArrayLike
@@ -101,8 +101,9 @@ def detrend(
     [x] = promote_dtypes_inexact(jnp.asarray(data))
     if type == "constant":
         return x - x.mean(axis, keepdims=True)
-    ends = np.unique(np.r_[0, bp, x.shape[axis]])
-    if ends[0] < 0 or ends[-1] > x.shape[axis]:
+    size = size_along(x, axis)
+    ends = np.unique(np.r_[0, bp, size])
+    if ends[0] < 0 or ends[-1] > size:
         raise ValueError(
             "Breakpoints must be non-negative and less than length of data along "
             f"given axis, got {bp}."

@@ -5,6 +5,8 @@
 Reference: ``jax.scipy.special``.
 """
 
+import numpy as np
+
 from minijax import numpy as jnp
 from minijax.arrays.checks import as_integer
 from minijax.core import Array
@@ -94,6 +96,9 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     return first_kind(x, min(sizes), sizes[1])
 
 
+_LARGEST = 258  # the last one that is below the largest float of 64 bits
+
+
 def bernoulli(n: int) -> Array:
     """Return Bernoulli's numbers from 0 to `n`.
 
@@ -102,4 +107,9 @@ def bernoulli(n: int) -> Array:
     size = as_integer(n, "the argument n of bernoulli")
     if size < 0:
         raise ValueError("n must be a non-negative integer.")
-    return jnp.array([float(b) for b in bernoulli_numbers(size)])
+    place = jnp.arange(size + 1)
+    beyond = jnp.where(place % 4, jnp.inf, -jnp.inf)  # what is too large for a float
+    known = [float(b) for b in bernoulli_numbers(min(size, _LARGEST))]
+    with np.errstate(over="ignore"):
+        begin = jnp.array(known)
+    return jnp.where(place % 2, 0, beyond).at[: len(known)].set(begin)
