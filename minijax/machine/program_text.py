@@ -14,11 +14,14 @@ from minijax.machine.host_steps import write_hosted
 from minijax.machine.locations import Locations, calls
 from minijax.machine.steps_text import (
     LONGEST,
+    OFTEN,
     STACK,
     StepsText,
+    call_counts,
     call_elsewhere,
     called_or_copied,
     parted,
+    within_budget,
     write_elsewhere,
 )
 
@@ -91,8 +94,9 @@ class ProgramText:
         self.functions.append("\n".join(lines))
 
     def __str__(self):
-        needed = [called_or_copied(*f, self.functions) for f in self.needed.items()]
-        return "\n\n".join([*needed, *self.functions])
+        counts = call_counts(self.functions)
+        needed = [called_or_copied(f, counts[x] > OFTEN) for x, f in self.needed.items()]
+        return "\n\n".join([*needed, *within_budget(self.functions, counts)])
 
 
 def write_steps(f, steps):
