@@ -294,7 +294,7 @@ def softmaxes(jax, size, number):
     return f, [jax.numpy.asarray(random(10, 20))]
 
 
-@kind("gathers", 8, 32, 128, 512)
+@kind("gathers", 8, 32, 128)
 def gathers(jax, size, number):
     """Numbers at computed places, again and again."""
     places = jax.numpy.asarray(np.random.default_rng(0).integers(0, 100, 100))

@@ -31,7 +31,7 @@ class Uses(NamedTuple):
       kept: the buffers that have to be stored: of results, for other steps, shared.
       shared: the buffers that several steps write to.
       needs, users: for each step the numbers of those that have to come before it, and
-        of those that have to come after it.
+        of those that have to come after it; less those of which other steps tell.
     """
 
     parts: dict
@@ -46,7 +46,7 @@ class Uses(NamedTuple):
 def uses_of(program):
     """Return the `Uses` of a program."""
     kept, readers, writers, needs = {*program.outputs}, {}, {}, []
-    users, parts = [set() for _ in program.steps], {}
+    users, parts, since = [set() for _ in program.steps], {}, {}
     for number, step in enumerate(program.steps):
         part = part_of(step) if isinstance(step, Launch) else None
         if part:
@@ -55,12 +55,13 @@ def uses_of(program):
         else:
             reads, writes = {*step.reads}, {*step.writes}
             kept.update(reads)
-        before = {n for buffer in reads for n in writers.get(buffer, ())}
-        for buffer in writes:
-            before.update(writers.get(buffer, ()), readers.get(buffer, ()))
+        before = {n for buffer in reads for n in writers.get(buffer, ())[-1:]}
+        for buffer in writes:  # what came before the last writer comes before it
+            before.update(writers.get(buffer, ())[-1:], since.pop(buffer, ()))
             writers.setdefault(buffer, []).append(number)
         for buffer in reads:
             readers.setdefault(buffer, []).append(number)
+            since.setdefault(buffer, []).append(number)
         for other in before:
             users[other].add(number)
         needs.append(before)

@@ -19,7 +19,7 @@ LONGEST = 200
 
 # A function that is called in more places is not put in each of them, and the kernels
 # that are put where they are called come to no more lines than that.
-OFTEN, COPIED = 16, 2000
+OFTEN, COPIED = 16, 1000
 
 CALLED = re.compile(r"\bcall [^@\n]*@([\w.]+)\(")
 
