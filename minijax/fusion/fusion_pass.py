@@ -134,9 +134,9 @@ class Fusion:
 
     def join_readers(self, numbers):
         """Join parts that walk over the same array."""
-        found = self.leaders([n for n in numbers if n in self.uses.parts])
-        for last, other in zip(found, found[1:]):
-            self.join(other, self.leader[last], linked=False)
+        found = self.leaders([n for n in numbers if n in self.uses.parts])[::-1]
+        for first, other in zip(found, found[1:]):  # the one that grows comes first
+            self.join(self.leader[first], other, linked=False)
 
     def join(self, a, b, linked=True):
         """Put the second part into the first, an earlier one, if that can be and pays.
