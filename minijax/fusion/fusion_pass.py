@@ -10,6 +10,7 @@ from minijax.fusion.alignment import (
     grains,
     in_same_loops,
     is_better,
+    itemsize,
     out_of_rows,
 )
 from minijax.fusion.index_maps import elements
@@ -270,11 +271,6 @@ class Fusion:
         if len(self.members[number]) == 1 and not again:
             return step
         return merged(part, wanted, self.cheap if again else None)
-
-
-def itemsize(access):
-    """Return the bytes of what is loaded, or stored."""
-    return access.parameter.dtype.itemsize
 
 
 def fuse(program, target=None):
