@@ -55,13 +55,15 @@ def test_copies_of_kernels_do_not_grow_with_their_calls(width):
 def test_the_shortest_kernels_are_copied_within_a_budget():
     functions = [
         f"define internal void @{name}() alwaysinline {{\n" + "  ret\n" * lines + "}"
-        for name, lines in (("long", 300), ("short", 20), ("alone", 40))
+        for name, lines in (("long", 300), ("short", 20), ("alone", 400))
     ]
-    calls = ["long"] * 4 + ["short"] * 10 + ["alone"]
-    caller = "\n".join(f"  call void @{name}()" for name in calls)
-    texts = within_budget([*functions, caller], call_counts([*functions, caller]))
-    assert [" alwaysinline" in text for text in texts] == [False, True, True, False]
-    assert sum(" noinline" in text for text in texts) == 1
+    calls = ["long"] * 5 + ["short"] * 10 + ["alone"]
+    functions.append("\n".join(f"  call void @{name}()" for name in calls))
+    counts = call_counts(functions)
+    for budget, copied in ((1000, [0, 1, 0, 0]), (4000, [1, 1, 1, 0])):
+        texts = within_budget(functions, counts, budget)
+        assert [" alwaysinline" in text for text in texts] == copied
+        assert [" noinline" in text for text in texts[:3]] == [not x for x in copied[:3]]
 
 
 @pytest.mark.parametrize("was_on", [True, False])

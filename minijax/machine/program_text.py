@@ -13,6 +13,7 @@ from minijax.kernels.program_steps import step_kinds
 from minijax.machine.host_steps import write_hosted
 from minijax.machine.locations import Locations, calls
 from minijax.machine.steps_text import (
+    COPIED,
     LONGEST,
     OFTEN,
     STACK,
@@ -44,6 +45,7 @@ class ProgramText:
       asked: list of what its context holds behind the constants, for each call.
       parts: names of functions that do what `cut_at_meetings` returns.
       kept: buffers that are no variables, as several of these functions need them.
+      has_loops: whether there are programs in its steps.
     """
 
     def __init__(self, plan, target):
@@ -51,6 +53,7 @@ class ProgramText:
         self.inputs = len(plan.program.inputs)
         self.constants = len(plan.program.constants)
         self.functions, self.hosted, self.asked = [], [], []
+        self.has_loops = any(step.programs for step in plan.steps)
         self.kernels, self.needed = {}, {}
         self.uses = self.locations.uses(plan.steps)
         parts = cut_at_meetings.value(plan.steps)
@@ -96,7 +99,9 @@ class ProgramText:
     def __str__(self):
         counts = call_counts(self.functions)
         needed = [called_or_copied(f, counts[x] > OFTEN) for x, f in self.needed.items()]
-        return "\n\n".join([*needed, *within_budget(self.functions, counts)])
+        budget = COPIED * (4 if self.has_loops else 1)
+        functions = within_budget(self.functions, counts, budget)
+        return "\n\n".join([*needed, *functions])
 
 
 def write_steps(f, steps):

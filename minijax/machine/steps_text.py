@@ -17,8 +17,8 @@ SMALL, STACK = 256, 2**15
 # So many kernels are called by one function at most; LLVM is slow on long functions.
 LONGEST = 200
 
-# A function that is called in more places is not put in each of them, and the kernels
-# that are put where they are called come to no more lines than that.
+# A function that is called in more places is not put in each of them, and the copies of
+# kernels come to no more lines than that; four times as many where there are loops.
 OFTEN, COPIED = 16, 1000
 
 CALLED = re.compile(r"\bcall [^@\n]*@([\w.]+)\(")
@@ -169,14 +169,14 @@ def called_or_copied(text, often):
     return text.replace(" alwaysinline", " noinline", 1) if often else text
 
 
-def within_budget(functions, counts):
+def within_budget(functions, counts, budget):
     """Return texts of functions of which only the shortest are copied into callers."""
-    left, found = COPIED, [*functions]
+    left, found = budget, [*functions]
     for place in sorted(range(len(found)), key=lambda n: found[n].count("\n")):
         head, _, body = found[place].partition("\n")
         if " alwaysinline" in head:
-            name = head.partition("@")[2].partition("(")[0]
-            left -= counts[name] * body.count("\n")
+            name, lines = head.partition("@")[2].partition("(")[0], body.count("\n")
+            left -= lines * (counts[name] - 1) + lines // 4
             found[place] = called_or_copied(found[place], left < 0)
     return found
 
