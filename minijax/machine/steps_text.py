@@ -19,7 +19,7 @@ LONGEST = 200
 
 # A function that is called in more places is not put in each of them, and the copies of
 # kernels come to no more lines than that; four times as many where there are loops.
-OFTEN, COPIED = 16, 1000
+OFTEN, COPIED = 16, 750
 
 CALLED = re.compile(r"\bcall [^@\n]*@([\w.]+)\(")
 
