@@ -97,8 +97,8 @@ class ProgramText:
         self.functions.append("\n".join(lines))
 
     def __str__(self):
-        counts = call_counts(self.functions)
-        needed = [called_or_copied(f, counts[x] > OFTEN) for x, f in self.needed.items()]
+        counts, pairs = call_counts(self.functions), self.needed.items()
+        needed = [called_or_copied(text, counts[x] > OFTEN) for x, text in pairs]
         budget = COPIED * (4 if self.has_loops else 1)
         functions = within_budget(self.functions, counts, budget)
         return "\n\n".join([*needed, *functions])
