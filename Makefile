@@ -192,6 +192,7 @@ bench: $(BENCH)/.installed
 	$(call title,bench)
 	@$(BENCH)/bin/python benchmarks/eager.py
 	@$(BENCH)/bin/python benchmarks/compiled.py
+	@$(BENCH)/bin/python benchmarks/growth.py
 	@$(BENCH)/bin/python benchmarks/device_rows.py
 
 ## make experiments     the paper's experiments beside JAX and Autograd; NOTE="a busy machine"

@@ -807,6 +807,21 @@ print(len(f._ready.chain), sum(f._ready.seen.values()))
 """
 
 
+MANY = """
+import minijax.numpy as jnp
+from minijax import jit
+f, tree = jit(lambda tree: [x + 1 for x in tree], backend="cpu"), [jnp.ones(3)] * 200
+for _ in range(20):
+    tree = f(tree)
+print(len(f._ready.chain), sum(f._ready.seen.values()))
+"""
+
+
+def test_calls_with_many_leaves_are_warm_sooner():
+    records, calls = map(int, run(MANY).split())
+    assert records == 1 and calls < 16
+
+
 def test_the_gate_can_be_switched_off():
     assert run(SECOND).split() == ["1", "98"]
     assert run(SECOND, MINIJAX_GATE="0").split() == ["0", "101"]

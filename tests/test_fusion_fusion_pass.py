@@ -9,6 +9,7 @@ import pytest
 import minijax.numpy as jnp
 from minijax import (
     ShapeDtypeStruct,
+    enable_x64,
     grad,
     jit,
     lax,
@@ -16,13 +17,15 @@ from minijax import (
     pure_callback,
     value_and_grad,
 )
-from minijax.fusion.fusion_pass import Fusion, check_fusion, fuse
+from minijax.fusion.fusion_pass import Fusion, check_fusion, fuse, uses_of
+from minijax.fusion.merging import Merger
 from minijax.kernels.backends import KernelProgram
 from minijax.kernels.checking import check_kernel
 from minijax.kernels.loop_nests import loop_nest
 from minijax.kernels.parts import Loop, traffic
 from minijax.kernels.program_steps import Evaluate, Launch, LoweredProgram, lower
 from minijax.llvm.targets import TARGETS, current_target
+from minijax.machine.executables import with_own_results
 from minijax.passes.pipeline import simplify
 from tests import fusion_cases
 from tests.fusion_cases import FusedProgram, compare
@@ -31,9 +34,14 @@ X = jnp.asarray(np.linspace(-2, 2, 12, dtype="float32").reshape(3, 4))
 LARGE = jnp.ones((200, 300))
 
 
+def lowered(f, *args):
+    """The program of a function before fusion."""
+    return lower(simplify(make_jaxpr(f)(*args)))
+
+
 def fused(f, *args):
     """The checked fused program of a function."""
-    program = lower(simplify(make_jaxpr(f)(*args)))
+    program = lowered(f, *args)
     check_fusion(Fusion(program, current_target()))
     program = fuse(program)
     for kernel in program.kernels.values():
@@ -94,7 +102,8 @@ def shifted(x):
         (lambda x: selu(x.T).reshape(12)[::-2] + 1, [X], 2),
         (lambda x: jnp.pad(selu(x), 1) * 2, [X], 1),
         (softmax, [LARGE], 1),
-        (softmax, [LARGE.reshape(2, 30_000)], 3),
+        (softmax, [LARGE.reshape(2, 30_000)], 1),
+        (softmax, [jnp.zeros((2, 40_000))], 3),
         (grad(lambda x: (softmax(x) * x).sum()), [LARGE], 1),
         (layer_norm, [LARGE], 1),
         (grad(lambda x: (layer_norm(x) * x).sum()), [LARGE], 1),
@@ -134,10 +143,35 @@ def test_a_row_is_read_from_memory_once():
     assert sum(node.op == "exp" for node in step.kernel.nodes) == 1
 
 
-def test_rows_just_near_enough():
-    near = current_target().near
-    for size, count in ((near, 1), (near + 1, 3)):
-        assert len(fused(softmax, jnp.ones((2, size))).steps) == count
+@pytest.mark.parametrize("dtype, bits", [("float32", 32), ("float64", 64)])
+def test_rows_just_near_enough(dtype, bits):
+    near = 64 * current_target().near // bits
+    with enable_x64():
+        for size, count in ((near, 1), (near + 1, 3)):
+            x = jnp.ones((2, size), dtype)
+            assert len(fused(softmax, x).steps) == count
+
+
+def test_a_step_waits_for_the_last_writer_alone():
+    program = lowered(lambda x: jnp.concatenate([x * k for k in range(200)]), X[0])
+    assert sum(map(len, uses_of(program).needs)) <= 2 * len(program.steps)
+
+
+@pytest.mark.parametrize("of", [lambda x, k: x, lambda x, k: x * k])
+def test_what_is_fused_is_copied_a_few_times(of, monkeypatch):
+    count, take = 0, Merger.take
+
+    def counted(part, other, maps=None):
+        nonlocal count
+        count += len(other.nodes) + len(other.made)
+        return take(part, other, maps)
+
+    program = lowered(lambda x: [of(x, k) for k in range(400)], X[0])
+    if not program.steps:  # each result is an argument: the machine copies it
+        program = with_own_results(program)
+    monkeypatch.setattr(Merger, "take", counted)
+    fuse(program)
+    assert count < 10 * len(program.steps)
 
 
 def test_sums_of_one_row_share_a_loop():

@@ -17,6 +17,7 @@ from minijax.kernels.program_steps import jaxpr_passes
 from minijax.llvm.compiler import object_code
 from minijax.machine.backend import CPUProgram
 from minijax.machine.profiling import Profile
+from minijax.machine.steps_text import call_counts, within_budget
 from minijax.matmul.lowering import Product
 from minijax.passes.pipeline import simplify
 from tests.kernel_cases import alike
@@ -29,6 +30,41 @@ def test_programs_in_a_process_of_their_own(flags):
     command = [sys.executable, "-m", "tests.cpu_cases", *flags]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def product_chain(width, length):
+    """The program of a chain of products."""
+    a = np.ones((width, width), "float32")
+
+    def f(x):
+        for _ in range(length):
+            x = x @ a
+        return x
+
+    return CPUProgram(make_jaxpr(f)(a))
+
+
+@pytest.mark.parametrize("width", [3, 4, 8, 10, 13, 16, 17])
+def test_copies_of_kernels_do_not_grow_with_their_calls(width):
+    few, many = product_chain(width, 30), product_chain(width, 90)
+    lines = [program.library.assembly.count("\n") for program in (few, many)]
+    assert lines[1] - lines[0] <= 60 * 24  # of a call
+    assert lines[0] < 2000
+
+
+def test_the_shortest_kernels_are_copied_within_a_budget():
+    functions = [
+        f"define internal void @{name}() alwaysinline {{\n" + "  ret\n" * lines + "}"
+        for name, lines in (("long", 300), ("short", 20), ("alone", 400))
+    ]
+    calls = ["long"] * 5 + ["short"] * 10 + ["alone"]
+    functions.append("\n".join(f"  call void @{name}()" for name in calls))
+    counts = call_counts(functions)
+    for budget, copied in ((1000, [0, 1, 0, 0]), (4000, [1, 1, 1, 0])):
+        texts = within_budget(functions, counts, budget)
+        assert [" alwaysinline" in text for text in texts] == copied
+        called = [not copy for copy in copied[:3]]
+        assert [" noinline" in text for text in texts[:3]] == called
 
 
 @pytest.mark.parametrize("was_on", [True, False])

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import enable_x64, jit
+from minijax import enable_x64, jit, make_jaxpr
 from minijax.kernels.kernel import Kernel, apply, load
 from minijax.kernels.parts import Affine, Loop, Parameter, Start, Store
+from minijax.kernels.program_steps import lower
 from minijax.llvm.kernel_text import module_text
 from minijax.llvm.schedules import kernel_function
 from minijax.llvm.targets import (
@@ -140,6 +141,26 @@ def test_expensive_numbers_are_computed_once():
     text = text_of(kernel, host_target())
     full, last = text.count("call <16 x float> @exp"), text.count("@exp")
     assert last <= 2 and full <= 2  # a loop of full vectors, and the rest of a row
+
+
+@pytest.mark.parametrize("kind", ["plain", "avx2", "avx512"])
+@pytest.mark.parametrize(("dtype", "share"), [(F32, 2), (np.dtype("float64"), 1)])
+def test_rows_that_fusion_calls_near_are_kept(kind, dtype, share):
+    target = forced_target(kind)
+    kernel = cases.row_program(2, share * target.near, dtype)
+    steps = [*everything(vector_nest(kernel, target))]
+    assert any(isinstance(step, Keep) for step in steps)
+    assert any(isinstance(step, Recall) for step in steps)
+
+
+@pytest.mark.parametrize("kind", ["avx2", "avx512"])
+@pytest.mark.parametrize("rows", [2, 4, 8, 10, 13, 16])
+def test_sums_of_rows_side_by_side_are_short_as_texts(kind, rows):
+    """The terms of 16 rows side by side are a loop, and not written out."""
+    square = jnp.ones((rows, rows))
+    program = lower(make_jaxpr(lambda x, y: x @ y)(square, square))
+    [kernel] = program.kernels.values()
+    assert text_of(kernel, forced_target(kind)).count("\n") < 500
 
 
 def test_huge_rows_are_computed_again():

@@ -51,7 +51,8 @@ class Records:
     Attributes:
       kind: the class of the function.
       head: two words, the addresses of the first table and of the surroundings.
-      warm: calls after which a function is worth the time that opening the gate takes.
+      warm: calls after which a function is worth the time that opening the gate takes,
+        if its arguments are few arrays.
       refused: what is ready for calls that the gate cannot take apart.
       arounds: the addresses of surroundings by class, once the gate is open.
     """
@@ -94,10 +95,11 @@ class Records:
         """Forget who is changing the records: after a fork, no thread is."""
         self._lock = Lock()
 
-    def wants(self, ready):
+    def wants(self, ready, leaves=0):
         """Return whether something ready should get a record; not at the first call.
 
-        As long as the gate is closed, not before there have been many calls.
+        As long as the gate is closed, not before the calls have taken long: there have
+        been many, or fewer with many leaves, each of which takes its time in Python.
         """
         count = self.seen.get(ready, 0) + 1
         if len(self.seen) > 256:
@@ -111,7 +113,8 @@ class Records:
             return False
         held = [thing for record in self.chain for thing in record.held]
         often = count > 2 if outdated else count % 8 == 2
-        often = often and (self.arounds or count >= self.warm)
+        long = count * (1 + leaves // 8) >= self.warm
+        often = often and (self.arounds or long)
         return bool(often) and not any(thing is ready for thing in held)
 
     def offer(self, ready, leaves, make, *call):
@@ -125,7 +128,7 @@ class Records:
         """
         if self.chain:  # why was this call not answered? Often for such arrays:
             put_in_order(leaves)
-        if not self.wants(ready):
+        if not self.wants(ready, len(leaves)):
             return
         try:
             record = make(ready, *call)

@@ -72,13 +72,19 @@ def is_better(both, target):
     )
 
 
+def itemsize(access):
+    """Return the bytes of what is loaded, or stored."""
+    return access.parameter.dtype.itemsize
+
+
 def is_near(both, target):
     """Return whether what is walked again after it was folded is near, and cheap."""
     if not both.folds:
         return True
     first, sizes = both.first, both.first.sizes
     walks = [(folded, after) for folded, _, after in both.folds if after]
-    if any(elements(sizes, x) > target.near for walk in walks for x in walk):
+    most = 8 * target.near // max([4, *[itemsize(x.made) for x in both.links]])
+    if any(elements(sizes, x) > most for walk in walks for x in walk):
         return False
     again = set().union(*[folded.intersection(after) for folded, after in walks])
     made = [x.buffer for x in both.links if again.intersection(x.made.place.axes)]

@@ -10,6 +10,7 @@ from minijax.fusion.alignment import (
     grains,
     in_same_loops,
     is_better,
+    itemsize,
     out_of_rows,
 )
 from minijax.fusion.index_maps import elements
@@ -31,7 +32,7 @@ class Uses(NamedTuple):
       kept: the buffers that have to be stored: of results, for other steps, shared.
       shared: the buffers that several steps write to.
       needs, users: for each step the numbers of those that have to come before it, and
-        of those that have to come after it.
+        of those that have to come after it; less those of which other steps tell.
     """
 
     parts: dict
@@ -46,7 +47,7 @@ class Uses(NamedTuple):
 def uses_of(program):
     """Return the `Uses` of a program."""
     kept, readers, writers, needs = {*program.outputs}, {}, {}, []
-    users, parts = [set() for _ in program.steps], {}
+    users, parts, since = [set() for _ in program.steps], {}, {}
     for number, step in enumerate(program.steps):
         part = part_of(step) if isinstance(step, Launch) else None
         if part:
@@ -55,12 +56,13 @@ def uses_of(program):
         else:
             reads, writes = {*step.reads}, {*step.writes}
             kept.update(reads)
-        before = {n for buffer in reads for n in writers.get(buffer, ())}
-        for buffer in writes:
-            before.update(writers.get(buffer, ()), readers.get(buffer, ()))
+        before = {n for buffer in reads for n in writers.get(buffer, ())[-1:]}
+        for buffer in writes:  # what came before the last writer comes before it
+            before.update(writers.get(buffer, ())[-1:], since.pop(buffer, ()))
             writers.setdefault(buffer, []).append(number)
         for buffer in reads:
             readers.setdefault(buffer, []).append(number)
+            since.setdefault(buffer, []).append(number)
         for other in before:
             users[other].add(number)
         needs.append(before)
@@ -133,9 +135,9 @@ class Fusion:
 
     def join_readers(self, numbers):
         """Join parts that walk over the same array."""
-        found = self.leaders([n for n in numbers if n in self.uses.parts])
-        for last, other in zip(found, found[1:]):
-            self.join(other, self.leader[last], linked=False)
+        found = self.leaders([n for n in numbers if n in self.uses.parts])[::-1]
+        for first, other in zip(found, found[1:]):  # the one that grows comes first
+            self.join(self.leader[first], other, linked=False)
 
     def join(self, a, b, linked=True):
         """Put the second part into the first, an earlier one, if that can be and pays.
@@ -269,11 +271,6 @@ class Fusion:
         if len(self.members[number]) == 1 and not again:
             return step
         return merged(part, wanted, self.cheap if again else None)
-
-
-def itemsize(access):
-    """Return the bytes of what is loaded, or stored."""
-    return access.parameter.dtype.itemsize
 
 
 def fuse(program, target=None):

@@ -33,7 +33,7 @@ class Target(NamedTuple):
       byte: the cost of a byte that goes to memory or comes from it.
       cached: the cost of a byte that comes from a cache.
       function: the cost of an elementary function.
-      near: how many numbers stay near the processor between two sweeps.
+      near: how many numbers of 64 bits stay near the processor between two sweeps.
       small: how few numbers have no direction in which they lie.
       again: the most that an element may cost to be computed again in another sweep.
       wide: how many operations a kernel should have at most.

@@ -13,12 +13,16 @@ from minijax.kernels.program_steps import step_kinds
 from minijax.machine.host_steps import write_hosted
 from minijax.machine.locations import Locations, calls
 from minijax.machine.steps_text import (
+    COPIED,
     LONGEST,
+    OFTEN,
     STACK,
     StepsText,
+    call_counts,
     call_elsewhere,
     called_or_copied,
     parted,
+    within_budget,
     write_elsewhere,
 )
 
@@ -41,6 +45,7 @@ class ProgramText:
       asked: list of what its context holds behind the constants, for each call.
       parts: names of functions that do what `cut_at_meetings` returns.
       kept: buffers that are no variables, as several of these functions need them.
+      has_loops: whether there are programs in its steps.
     """
 
     def __init__(self, plan, target):
@@ -48,6 +53,7 @@ class ProgramText:
         self.inputs = len(plan.program.inputs)
         self.constants = len(plan.program.constants)
         self.functions, self.hosted, self.asked = [], [], []
+        self.has_loops = any(step.programs for step in plan.steps)
         self.kernels, self.needed = {}, {}
         self.uses = self.locations.uses(plan.steps)
         parts = cut_at_meetings.value(plan.steps)
@@ -91,8 +97,11 @@ class ProgramText:
         self.functions.append("\n".join(lines))
 
     def __str__(self):
-        needed = [called_or_copied(*f, self.functions) for f in self.needed.items()]
-        return "\n\n".join([*needed, *self.functions])
+        counts, pairs = call_counts(self.functions), self.needed.items()
+        needed = [called_or_copied(text, counts[x] > OFTEN) for x, text in pairs]
+        budget = COPIED * (4 if self.has_loops else 1)
+        functions = within_budget(self.functions, counts, budget)
+        return "\n\n".join([*needed, *functions])
 
 
 def write_steps(f, steps):

@@ -2,6 +2,9 @@
 # edit the chapter, not this file.
 """The text of a function that does some steps: addresses, variables, copies."""
 
+import re
+from collections import Counter
+
 from minijax.jitting.costs import nbytes
 from minijax.llvm.types import pointer_to, type_in_memory
 from minijax.llvm.writing import LLVMFunction
@@ -14,8 +17,11 @@ SMALL, STACK = 256, 2**15
 # So many kernels are called by one function at most; LLVM is slow on long functions.
 LONGEST = 200
 
-# A function that is called in more places is not put in each of them.
-OFTEN = 16
+# A function that is called in more places is not put in each of them, and the copies of
+# kernels come to no more lines than that; four times as many where there are loops.
+OFTEN, COPIED = 16, 750
+
+CALLED = re.compile(r"\bcall [^@\n]*@([\w.]+)\(")
 
 MEMCPY = "@llvm.memcpy.p0i8.p0i8.i64"
 
@@ -153,10 +159,26 @@ def typed(f, address, dtype):
     return f"{kind} {f.emit(f'bitcast i8* {address} to {kind}', 'p')}"
 
 
-def called_or_copied(name, text, functions):
+def call_counts(functions):
+    """Return how often functions are called by others, by their names."""
+    return Counter(CALLED.findall("\n".join(functions)))
+
+
+def called_or_copied(text, often):
     """Return the text of a function; one that is called often is not copied."""
-    often = sum(each.count(f"@{name}(") for each in functions) > OFTEN
     return text.replace(" alwaysinline", " noinline", 1) if often else text
+
+
+def within_budget(functions, counts, budget):
+    """Return texts of functions of which only the shortest are copied into callers."""
+    left, found = budget, [*functions]
+    for place in sorted(range(len(found)), key=lambda n: found[n].count("\n")):
+        head, _, body = found[place].partition("\n")
+        if " alwaysinline" in head:
+            name, lines = head.partition("@")[2].partition("(")[0], body.count("\n")
+            left -= lines * (counts[name] - 1) + lines // 4
+            found[place] = called_or_copied(found[place], left < 0)
+    return found
 
 
 def parted(steps):

@@ -59,7 +59,7 @@ class Recall(NamedTuple):
 
 def row_bytes(target):
     """Return how many bytes a row may have: it is read again while it is near."""
-    return 2 * target.caches[0]
+    return max(2 * target.caches[0], target.caches[:2][-1] // 4)
 
 
 def hold_rows(kernel, steps, target, moving=(), lanes=1):

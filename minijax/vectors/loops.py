@@ -63,9 +63,13 @@ def leaps(step, axis):
     return loads and abs(step.detail.place.strides[axis]) > 1
 
 
-def is_short(kernel, loop):
-    """Return whether the turns of a loop may stand in the text one after the other."""
-    return kernel.sizes[loop.axis] <= 16 and length(kernel, [loop]) <= 64
+def is_short(kernel, loop, beside=1):
+    """Return whether the turns of a loop may stand in the text one after the other.
+
+    Each of its steps may have to be written several times `beside` itself.
+    """
+    steps = length(kernel, [loop])
+    return kernel.sizes[loop.axis] <= 16 and steps <= 64 and steps * beside <= 256
 
 
 def length(kernel, steps):

@@ -22,16 +22,23 @@ def with_vectors(kernel, steps, target):
     ]
 
 
-def with_marks(kernel, steps, target):
-    """Return the steps of a nest with loops marked as they are to be written."""
-    return [marked(kernel, step, target) if is_loop(step) else step for step in steps]
+def with_marks(kernel, steps, target, beside=1):
+    """Return the steps of a nest with loops marked as they are to be written.
+
+    Each step is written `beside` times, for turns of loops around that are done side
+    by side.
+    """
+    return [
+        marked(kernel, step, target, beside) if is_loop(step) else step
+        for step in steps
+    ]
 
 
-def marked(kernel, loop, target):
+def marked(kernel, loop, target, beside):
     """Return a loop with marks: a short one is written out, a long sum in blocks."""
     return loop._replace(
-        body=with_marks(kernel, loop.body, target),
-        unrolled=not loop.lanes and is_short(kernel, loop),
+        body=with_marks(kernel, loop.body, target, beside * max(1, loop.together)),
+        unrolled=not loop.lanes and is_short(kernel, loop, beside),
         blocked=any(map(is_rounded, loop.folds)),
         masked=is_masked(kernel, loop, target),
     )
