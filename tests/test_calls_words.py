@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from minijax.calls.grammar import syntax_tree
 from minijax.calls.words import (
     WordsLibrary,
     as_float32,
@@ -16,9 +17,10 @@ from minijax.calls.words import (
     half,
     llvm_text,
     room,
-    syntax_tree,
     word,
 )
+from tests import word_programs
+from tests.commands import blocks
 
 LIMIT = 5
 
@@ -180,3 +182,49 @@ def test_what_a_function_calls_is_found():
     text = llvm_text(of_second)
     assert "define i64 @of_second" in text
     assert text.count("define internal i64 @second") == 1
+
+
+@pytest.mark.parametrize("seed", blocks(6, 60))
+def test_random_functions(seed):
+    """Machine code wraps around as words do; what is not of the language is refused."""
+    each = range(25 * seed, 25 * seed + 25)
+    assert not [text for number in each for text in word_programs.problems(number)]
+
+
+@pytest.mark.parametrize("line", word_programs.EXPRESSIONS)
+def test_what_is_refused(line):
+    text = f"def f(a, b):\n    c = {line}\n    late = 1\n    return late\n"
+    function = word_programs.as_words(text, word_programs.surroundings())
+    with pytest.raises(SyntaxError) as caught:
+        llvm_text(function)
+    assert caught.value.lineno == 2 and "(in f)" in str(caught.value)
+
+
+def two_at_a_time(a):
+    word[moved(a)] += 1
+    return word[a]
+
+
+def moved(a):
+    word[a] = word[a] + 8
+    return word[a]
+
+
+def test_an_address_is_computed_once():
+    for function in (two_at_a_time, compiled(two_at_a_time)):
+        numbers = np.zeros(4, np.int64)
+        numbers[0] = numbers.ctypes.data
+        function(numbers.ctypes.data)
+        assert [*numbers - [numbers.ctypes.data, 0, 0, 0]] == [8, 1, 0, 0]
+
+
+def test_two_functions_of_one_name():
+    first, second = (namesake(number) for number in (2, 3))
+    with pytest.raises(SyntaxError, match="another function has this name"):
+        llvm_text(first, second)
+
+
+def namesake(number):
+    """Return one of several functions that all have one name."""
+    text = f"def same(a):\n    return {number} * a\n"
+    return word_programs.as_words(text, {}, "same")

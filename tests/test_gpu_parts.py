@@ -195,6 +195,7 @@ def test_other_counts_and_other_room():
     assert in_two(step) is None
     first, _ = in_two(step, counts=[4], room=2**14)
     assert first.kernel.sizes == (4, 1000, 16)
-    assert in_two(step, counts=[5], room=2**20) is None
+    first, rest, last = in_two(step, counts=[5], room=2**20)
+    assert [k.kernel.sizes[-1] for k in (first, rest, last)] == [12, 4, 6]
     first, _ = in_two(step, counts=[3], room=2**20, uneven=True)
     assert first.kernel.sizes == (3, 1000, 32)

@@ -10,9 +10,12 @@ from minijax.kernels.loop_nests import loop_nest
 from minijax.kernels.parts import Combine, Loop, Start, Store
 from minijax.llvm.kernel_text import step_writers
 from minijax.llvm.targets import forced_target
+from minijax.vectors.held_rows import Keep, Recall
 from minijax.vectors.kernels import PASSES, vector_nest
-from tests import kernel_cases
+from minijax.vectors.loops import everything
+from tests import kernel_cases, nest_mutants
 from tests import vector_cases as cases
+from tests.commands import blocks
 
 F32, F64 = np.dtype("float32"), np.dtype("float64")
 TARGETS = [forced_target(name) for name in ("plain", "avx2", "avx512")]
@@ -47,6 +50,39 @@ def test_random_kernels(seed):
     for kernel, *_ in kernel_cases.random_kernels(seed, 15, chance[seed % 2]):
         for target in TARGETS:
             check_each_pass(kernel, target)
+
+
+@pytest.mark.parametrize("number", blocks(8, 40))
+def test_mutants_are_refused_or_right(number):
+    """What the checker accepts can be written, and does what the kernel says."""
+    wrong, counts = nest_mutants.problems(range(60 * number, 60 * number + 60))
+    assert not wrong
+    assert counts["refused"] > 15
+
+
+def test_rows_have_a_place_for_each_number():
+    """A row of fewer axes is refused: several turns would put numbers in one place."""
+    kernel = KERNELS[1]
+    steps = vector_nest(kernel, TARGETS[2])
+    check_nest(kernel, steps)
+    found = 0
+    for step in everything(steps):
+        found += isinstance(step, Keep)
+    assert found
+    with pytest.raises(NestError, match="one place for several"):
+        check_nest(kernel, without_axes(steps))
+
+
+def without_axes(steps):
+    """Return a nest whose rows have no axes."""
+    return [
+        step._replace(body=without_axes(step.body))
+        if isinstance(step, Loop)
+        else step._replace(row=step.row._replace(axes=()))
+        if isinstance(step, Keep | Recall)
+        else step
+        for step in steps
+    ]
 
 
 def test_what_can_be_written_can_be_checked():
@@ -95,6 +131,16 @@ def _last(steps, wanted, change):
     return steps
 
 
+def _is_store(step):
+    return isinstance(step, Store)
+
+
+def beside(store):
+    """Return a store, and one beside it that the kernel does not have."""
+    further = store.place._replace(offset=store.place.offset + 1)
+    return [store, store._replace(place=further)]
+
+
 def _is_inner(step):
     return isinstance(step, Loop) and bool(step.folds)
 
@@ -113,6 +159,29 @@ BROKEN = {
         "do not carry it",
         lambda s: _last(s, _is_inner, lambda loop: [loop._replace(folds=())]),
     ),
+    "vectors that are written out": (
+        "in two ways",
+        lambda s: _last(s, _is_inner, lambda o: [o._replace(lanes=2, unrolled=True)]),
+    ),
+    "fewer than no lanes": (
+        "less than nothing",
+        lambda s: _last(s, _is_inner, lambda o: [o._replace(lanes=-2)]),
+    ),
+    "an inner loop in parts": (
+        "only an outermost loop",
+        lambda s: _last(s, _is_inner, lambda o: [o._replace(parallel=True)]),
+    ),
+    "a number that enters twice": (
+        "twice",
+        lambda s: _last(
+            s, _is_inner, lambda o: [o._replace(body=o.body + o.body[-1:])]
+        ),
+    ),
+    "a fold that is listed twice": (
+        "a fold is there twice",
+        lambda s: _last(s, _is_inner, lambda o: [o._replace(folds=o.folds * 2)]),
+    ),
+    "another store besides": ("no such store", lambda s: _last(s, _is_store, beside)),
     "vectors in vectors": (
         "along another axis",
         lambda s: [
@@ -126,9 +195,9 @@ BROKEN = {
         "more lanes",
         lambda s: _last(s, _is_inner, lambda loop: [loop._replace(lanes=128)]),
     ),
-    "a fold by many": (
+    "a fold side by side": (
         "depend on others",
-        lambda s: _last(s, _is_inner, lambda loop: [loop._replace(parallel=True)]),
+        lambda s: _last(s, _is_inner, lambda loop: [loop._replace(together=2)]),
     ),
     "a node before its operand": (
         "missing",
@@ -183,6 +252,7 @@ def swapped(steps):
 
 def without_node(op):
     """Return a change of nests: the last node of an operation is left out."""
+
     def ours(step):
         return getattr(step, "op", "") == op
 
@@ -208,7 +278,7 @@ AT_PLACES = {
     "masks of places": ("a mask is not", APART, marked(1, lanes=2, masked=True)),
     "masks of a fold": ("a mask is not", TOTALS, marked(0, lanes=2, masked=True)),
     "lanes along a running fold": ("has no lanes", TOTALS, marked(1, lanes=2)),
-    "threads along a running fold": ("depend on", TOTALS, marked(1, parallel=True)),
+    "threads along a running fold": ("outermost", TOTALS, marked(1, parallel=True)),
     "a running fold without its loop": ("carry it", TOTALS, marked(1, folds=())),
     "a running fold in another loop": ("another loop", TOTALS, combined_in),
 }

@@ -1,15 +1,24 @@
 """Scalar operations in LLVM's instructions, for scalars and for many lanes."""
 
+import sys
+
 import numpy as np
 import pytest
 
 import minijax
+from minijax.functions import elementary
 from minijax.kernels.scalar_ops import LIBRARY, scalar_ops
 from minijax.llvm.halves import half_function
-from minijax.llvm.instructions import instructions, operation
+from minijax.llvm.instructions import (
+    forgetting,
+    instruction,
+    instructions,
+    operation,
+)
 from minijax.llvm.targets import FORCED, TARGETS, TargetLibrary, host_target
 from minijax.llvm.types import splat, type_of
 from minijax.llvm.writing import LLVMFunction
+from minijax.vectors.functions import function_texts
 from tests.commands import LONG
 
 F32, F64, I32, BOOL = map(np.dtype, ("float32", "float64", "int32", "bool"))
@@ -260,3 +269,50 @@ def test_rounding_of_64_bits_goes_by_32():
         text = operation("as_float16", F64, F64, 4, "", halves)
         assert text.endswith("fpext <4 x float> {end} to <4 x double>")
         assert ("to <4 x half>" in text) == halves
+
+
+def test_an_instruction_that_is_said_again_is_used():
+    """What was made of the one before is forgotten: operations, and whole functions."""
+    function, said = elementary.function("exp", F32), instructions["mul"]
+
+    def texts():
+        return operation("mul", F32, F32), [*function_texts(function, 8).values()][-1]
+
+    before = texts()
+    try:
+        instruction("mul", f="fmul fast {t} {x}, {y}")
+        assert "fast" not in "".join(before)
+        assert all("fmul fast" in text for text in texts())
+    finally:
+        instruction("mul", **said)
+    assert texts() == before
+
+
+def test_a_body_that_is_said_again_is_used(monkeypatch):
+    before = elementary.function("exp", F32)
+    monkeypatch.setitem(elementary.bodies, "exp", elementary.bodies["tanh"])
+    assert elementary.function("exp", F32).nodes != before.nodes
+    monkeypatch.undo()
+    assert elementary.function("exp", F32) is before
+
+
+def test_nothing_else_remembers_instructions():
+    """A cache of a function that writes instructions is one that is cleared."""
+    known = {forget.__self__ for forget in forgetting}
+    found = set()
+    for name, module in [*sys.modules.items()]:
+        if name.startswith(("minijax.llvm", "minijax.vectors", "minijax.matmul")):
+            values = [x for x in vars(module).values() if hasattr(x, "cache_clear")]
+            found |= {x for x in values if x.__module__ == name}
+    others = {f"{x.__module__}.{x.__name__}" for x in found - known}
+    assert others == NOT_OF_INSTRUCTIONS
+
+
+# Caches of facts about this computer, of a text without scalar operations, and of
+# machine code that stays, as its addresses are held.
+NOT_OF_INSTRUCTIONS = {
+    "minijax.matmul.gemm.library",
+    "minijax.llvm.targets.host_target",
+    "minijax.llvm.compiler.host",
+    "minijax.vectors.transposing.square_function",
+}

@@ -32,7 +32,14 @@ from minijax.threads.cores import _count, available
 from minijax.threads.partial_folds import in_two
 from minijax.threads.pool import Pool, place_of_share, pool, pool_text
 from minijax.threads.pool_table import Helper, Shared
-from minijax.threads.ranges import outermost, range_function, unit_of
+from minijax.threads.ranges import (
+    outermost,
+    range_function,
+    time_of_kernel,
+    unit_of,
+)
+from minijax.threads.shared_text import LONG, in_shares
+from minijax.vectors.streaming import Stream
 
 ROOT = Path(__file__).resolve().parents[1]
 WORD = ctypes.c_int64
@@ -233,6 +240,52 @@ def test_parts_are_bit_by_bit_the_whole(name, dtype):
     assert cut or name in ("columns", "broadcast")
 
 
+WIDE = {
+    "columns": (lambda x: x.sum(0), [(200, 3001)]),
+    "columns of products": (lambda x, y: jnp.tanh(x * y).sum(0), [(99, 1700)] * 2),
+    "columns in strips": (lambda x: 2 * x.max(0), [(40, 20_001)]),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_columns_in_parts_are_bit_by_bit_the_whole(name):
+    """A step that stands for a loop over columns is cut between them."""
+    target = current_target()
+    [kernel] = kernels_of(*WIDE[name], "float32")
+    loop = outermost(kernel, target)
+    assert any(isinstance(step, Stream) for step in (loop, *getattr(loop, "body", ())))
+    parts = range_function(kernel, "part", target, unit_of(loop))
+    whole = kernel_function(kernel, "whole", target)
+    assert_same(kernel, loop, TargetLibrary(module_text([whole, parts]), target))
+
+
+ENOUGH = {
+    "columns": (lambda x: x.sum(0), [(1000, 1000)]),
+    "more columns than rows": (lambda x: x.sum(0), [(300, 20_000)]),
+    "few columns": (lambda x: x.sum(0), [(100_003, 30)]),
+    "gradient of a bias": (
+        grad(lambda b, x: jnp.tanh(x + b).sum()), [(512,), (2048, 512)],
+    ),
+    "a prime": (lambda x: x.sum(), [(1_000_003,)]),
+    "twice a prime": (lambda x: jnp.tanh(x).mean(), [(500_009, 2)]),
+    "loss": (lambda w, x, y: ((jnp.tanh(x @ w) - y) ** 2).sum(),
+             [(3,), (1_000_003, 3), (1_000_003,)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENOUGH)
+def test_what_is_long_is_shared(name):
+    """Whatever the sizes are: no length and no shape is left to one thread."""
+    f, shapes = ENOUGH[name]
+    args = [jnp.zeros(shape) for shape in shapes]
+    target, long = current_target(), []
+    for step in CPUProgram(make_jaxpr(f)(*args)).plan.program.walk():
+        if isinstance(step, Launch) and time_of_kernel(step.kernel, target) > LONG:
+            long.append(step)
+            assert in_shares(step, target), step.kernel
+    assert long
+
+
 def test_parts_that_would_cut_a_vector_are_refused():
     [kernel] = kernels_of(lambda x: jnp.tanh(x) * x, [(1003,)], "float32")
     unit = unit_of(outermost(kernel, current_target()))
@@ -301,6 +354,15 @@ FOLDS = {
     "a value beside it": (lambda x: ((x * x).sum(), x * 2), [(6400,)]),
     "any": (lambda x: (x > 2).any(), [(6400,)]),
     "padded": (lambda x: jnp.pad(x, 60).sum(), [(5100,)]),
+    "a prime": (lambda x: x.sum(), [(5003,)]),
+    "a prime, and a value beside it": (lambda x: ((x * x).max(), x * 2), [(5003,)]),
+    "a prime, padded and reversed": (lambda x: jnp.pad(x[::-1], 7).sum(), [(5051,)]),
+    "rows of rows": (lambda x: jnp.tanh(x.sum(1)).sum(), [(640, 3)]),
+    "rows of rows, a prime": (
+        lambda x: (jnp.tanh((x * x).sum(1)).max(), x.sum(1)),
+        [(641, 3)],
+    ),
+    "two of a prime": (lambda x: x.sum((0, 2)), [(67, 3, 50)]),
 }
 
 
@@ -309,10 +371,10 @@ FOLDS = {
 def test_folds_in_two_kernels(name, dtype):
     found = 0
     for step in launches_of(*FOLDS[name], dtype):
-        for first, last in filter(None, [in_two(step)]):
+        if steps := in_two(step):
             found += 1
-            check_kernel(first.kernel), check_kernel(last.kernel)
-            assert_does_the_same(step, [first, last])
+            [check_kernel(each.kernel) for each in steps]
+            assert_does_the_same(step, steps)
     assert found
 
 
@@ -335,7 +397,6 @@ def run(step, memory):
 
 
 NOT_CUT = {
-    "a prime": (lambda x: x.sum(), [(5003,)]),
     "a place": (lambda x: x.argmax(), [(6400,)]),
     "softmax": (lambda x: jnp.exp(x) / jnp.exp(x).sum(), [(6400,)]),
     "a fold of a fold": (lambda x: ((x - x.mean()) ** 2).mean(), [(6400,)]),

@@ -3,8 +3,8 @@
     python -m tests.thread_cases --seed 0 --count 1000 [--target avx2]
 
 The parts of a loop, done in any order, leave the same bits as the whole kernel; the two
-kernels of a fold leave what the one leaves, but for the rounding of sums. Machine code
-runs in the process of this command.
+kernels of a fold, or three, leave what the one leaves, but for the rounding of sums.
+Machine code runs in the process of this command.
 """
 
 import ctypes
@@ -21,7 +21,12 @@ from minijax.llvm.kernel_text import module_text
 from minijax.llvm.schedules import kernel_function
 from minijax.llvm.targets import TargetLibrary
 from minijax.threads.atomics import quotient
-from minijax.threads.partial_folds import cut_of, first_kernel, last_kernel
+from minijax.threads.partial_folds import (
+    cut_of,
+    first_kernel,
+    last_kernel,
+    rest_kernel,
+)
 from minijax.threads.ranges import outermost, range_function, unit_of
 from tests import kernel_cases
 from tests.commands import options_of, reported
@@ -98,11 +103,12 @@ def differs_in_parts(kernel, target, rng):
 
 def differs_in_two(kernel, cut, rng):
     """Whether the two kernels of a fold leave something else than the one."""
-    pair = [check_kernel(make(kernel, cut)) for make in (first_kernel, last_kernel)]
-    wanted = memory_of([kernel, *pair], rng)
+    makers = first_kernel, *([rest_kernel] if cut.rest else []), last_kernel
+    kernels = [check_kernel(make(kernel, cut)) for make in makers]
+    wanted = memory_of([kernel, *kernels], rng)
     found = {name: numbers.copy() for name, numbers in wanted.items()}
     with np.errstate(all="ignore"):
-        interpret(kernel, wanted), [interpret(half, found) for half in pair]
+        interpret(kernel, wanted), [interpret(each, found) for each in kernels]
         return not all(
             np.allclose(found[b.name], wanted[b.name], 1e-3, 1e-2, equal_nan=True)
             for b in kernel.parameters
@@ -116,7 +122,8 @@ def differences(kernels, target):
         rng, todo = np.random.default_rng(number), [kernel]
         if cut := cut_of(kernel):
             counts[1] += 1
-            todo.append(first_kernel(kernel, cut))
+            todo += [first_kernel(kernel, cut)]
+            todo += [rest_kernel(kernel, cut)] if cut.rest else []
             wrong += [kernel] * differs_in_two(kernel, cut, rng)
         for each in todo:
             found = differs_in_parts(each, target, rng)

@@ -4,17 +4,16 @@
 
 A function in it may use names, integers, arithmetic, comparisons, ``if``, ``while``,
 ``return``, memory (``word[address]``, ``half[address]``), places in tables
-(``Record.around``), and calls. It runs as Python, byte by byte the same, and
-`llvm_text` makes machine code of it.
+(``Record.around``), and calls. `llvm_text` makes machine code of it, or raises a
+`SyntaxError`. It runs as Python as well and does the same, as long as all numbers fit
+into 64 bits: those of machine code wrap around. Addresses are multiples of the width.
 """
 
 import ast
 import ctypes
-import linecache
 from collections import deque
-from contextlib import suppress
-from functools import lru_cache
 
+from minijax.calls.grammar import COMPARISONS, OPERATORS, not_meant, returns, tree_of
 from minijax.llvm.compiler import Library, give_back
 from minijax.llvm.writing import LLVMFunction
 
@@ -47,8 +46,11 @@ def address_of_function(function):
 
 
 def room(count):
-    """Return the address of some words that last until the function returns."""
-    words = (ctypes.c_int64 * count)()
+    """Return the address of some words that last until the function returns.
+
+    What is in them before something is written is not to be relied on.
+    """
+    words = (ctypes.c_int64 * count)(*[-count] * count)
     _rooms.append(words)
     return ctypes.addressof(words)
 
@@ -62,54 +64,14 @@ def as_float32(bits):
     return ctypes.c_uint32.from_buffer(ctypes.c_float(wide.value)).value
 
 
-OPERATORS = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and",
-    ast.BitOr: "or", ast.LShift: "shl", ast.RShift: "ashr",
-}  # fmt: skip
-COMPARISONS = {
-    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt",
-    ast.GtE: "sge",
-}  # fmt: skip
 # Functions that are instructions in machine code, with the operands x, y and z.
 BUILT_IN = {
-    "room": "place = alloca i64, i64 {x}; ptrtoint i64* {place} to i64",
-    "as_float32": "wide = bitcast i64 {x} to double; "
+    room: "place = alloca i64, i64 {x}; ptrtoint i64* {place} to i64",
+    as_float32: "wide = bitcast i64 {x} to double; "
     "narrow = fptrunc double {wide} to float; "
     "bits = bitcast float {narrow} to i32; zext i32 {bits} to i64",
 }
-
-
-@lru_cache(maxsize=8)
-def parsed(lines):
-    """Return the functions of a text by the numbers of their first lines."""
-    nodes = ast.walk(syntax_tree("".join(lines)))
-    return {node.lineno: node for node in nodes if isinstance(node, ast.FunctionDef)}
-
-
-def syntax_tree(text, tries=20):
-    """Return the tree of a text; try again if another thread has made one meanwhile.
-
-    Python 3.11 counts the depth of trees for all threads together, and raises
-    `SystemError` (https://github.com/python/cpython/issues/106905).
-    """
-    for _ in range(tries):
-        with suppress(SystemError):
-            return ast.parse(text)
-    return ast.parse(text)
-
-
-def tree_of(function):
-    """Return the syntax tree of a function.
-
-    Raises:
-      OSError: if its text is not there.
-    """
-    code = function.__code__
-    lines = linecache.getlines(code.co_filename, function.__globals__)
-    found = parsed(tuple(lines)).get(code.co_firstlineno) if lines else None
-    if found is None or found.name != code.co_name:
-        raise OSError(f"The text of {function} is not there.")
-    return found
+SHIFTS = [*map(str, range(64))]  # by how many bits a word may be shifted
 
 
 class Writer:
@@ -121,25 +83,41 @@ class Writer:
 
     Attributes:
       called: list of the functions that it calls.
+      known: the variables that have a value for sure where we write.
     """
 
     def __init__(self, function, linkage=""):
         self.tree, self.linkage = tree_of(function), linkage
-        self.names, self.called = function.__globals__, []
-        self.f = LLVMFunction()
+        self.code, self.names = function.__code__, function.__globals__
+        self.f, self.called = LLVMFunction(), []
         self.parameters = [arg.arg for arg in self.tree.args.args]
-        stored = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name)]
+        nodes = [*ast.walk(self.tree)]
+        for node in nodes:
+            if found := not_meant(node):
+                self.refuse(node, f"{found} is not in the language of words")
+        stored = [n for n in nodes if isinstance(n, ast.Name)]
         self.variables = {n.id for n in stored if isinstance(n.ctx, ast.Store)}
+        self.known = {*self.parameters}
+
+    def refuse(self, node, complaint):
+        """Raise a `SyntaxError` about a node, with its line."""
+        node = node if hasattr(node, "lineno") else self.tree
+        place = self.code.co_filename, node.lineno, node.col_offset + 1, None
+        raise SyntaxError(f"{complaint} (in {self.tree.name})", place)
 
     def text(self):
         """Return the function."""
+        for name in self.code.co_freevars:
+            self.refuse(self.tree, f"{name} belongs to a function around")
         for name in sorted(self.variables):
-            self.f.line(f"%{name} = alloca i64")
+            self.f.line(f"%at.{name} = alloca i64")
         for name in self.parameters:
             if name in self.variables:
-                self.f.line(f"store i64 %in.{name}, i64* %{name}")
+                self.f.line(f"store i64 %in.{name}, i64* %at.{name}")
         self.write(self.tree.body)
-        self.f.line("ret i64 0")
+        if not returns(self.tree.body):
+            self.refuse(self.tree, "a way through it ends without a return")
+        self.f.line("unreachable")
         parameters = ", ".join(f"i64 %in.{name}" for name in self.parameters)
         how = "alwaysinline nounwind" if self.linkage else "nounwind"
         head = f"define {self.linkage}i64 @{self.tree.name}({parameters}) {how} {{"
@@ -148,7 +126,10 @@ class Writer:
     def write(self, statements):
         """Write statements, one after the other."""
         for statement in statements:
-            getattr(self, type(statement).__name__)(statement)
+            kind = type(statement).__name__
+            if not hasattr(self, kind):
+                self.refuse(statement, f"a {kind} in a function of words")
+            getattr(self, kind)(statement)
 
     def labels(self, *hints):
         """Return new labels."""
@@ -160,37 +141,46 @@ class Writer:
         self.f.start(label)
 
     def Expr(self, node):
-        if not isinstance(node.value, ast.Constant):  # a docstring
+        if not isinstance(getattr(node.value, "value", 0), str):  # a docstring
             self.value(node.value)
 
     def Return(self, node):
-        self.f.line(f"ret i64 {self.value(node.value)}")
+        self.f.line(f"ret i64 {self.value(node.value, node)}")
         self.f.start(*self.labels("behind"))
+        self.known |= self.variables  # no way leads there
 
     def Assign(self, node):
-        self.store(node.targets[0], self.value(node.value))
+        value, [target] = self.value(node.value), node.targets
+        self.store(target, self.place(target), value)
 
     def AugAssign(self, node):
-        self.store(node.target, self.value(ast.BinOp(node.target, node.op, node.value)))
+        place = self.place(node.target)
+        sides = self.loaded(node.target, place), self.value(node.value)
+        self.store(node.target, place, self.operation(node, *sides))
 
     def If(self, node):
         yes, no, end = self.labels("then", "else", "end")
         self.choose(node.test, yes, no)
+        before = {*self.known}
         self.f.start(yes)
         self.write(node.body)
         self.f.line(f"br label %{end}")
+        then, self.known = self.known, before
         self.f.start(no)
         self.write(node.orelse)
         self.go_on(end)
+        self.known &= then
 
     def While(self, node):
         test, body, end = self.labels("test", "body", "end")
         self.go_on(test)
         self.choose(node.test, body, end)
+        before = {*self.known}
         self.f.start(body)
         self.write(node.body)
         self.f.line(f"br label %{test}")
         self.f.start(end)
+        self.known = before
 
     def choose(self, test, yes, no):
         """Go to one of two blocks; ``and`` and ``or`` do only what is needed."""
@@ -214,62 +204,101 @@ class Writer:
             return self.f.emit(f"icmp {relation} i64 {sides[0]}, {sides[1]}")
         return self.f.emit(f"icmp ne i64 {self.value(test)}, 0")
 
-    def value(self, node):
+    def value(self, node, around=None):
         """Return the name of a word, or its digits."""
-        return getattr(self, "value_of_" + type(node).__name__)(node)
+        write = getattr(self, "value_of_" + type(node).__name__, None)
+        if write is None:
+            kind = type(node).__name__
+            self.refuse(node or around, f"{kind} is not a word, or not here")
+        return write(node)
+
+    def number(self, node, value):
+        """Return the digits of a number that is known."""
+        if not isinstance(value, int) or not -(2**63) <= value < 2**63:
+            self.refuse(node, f"{value!r} is not an integer of 64 bits")
+        return str(int(value))
+
+    def outer(self, node):
+        """Return what the module has by a name, as a function or a table."""
+        name = getattr(node, "id", None)
+        if name not in self.names or name in {*self.variables, *self.parameters}:
+            self.refuse(node, f"{name or 'this'} is not a name of the module")
+        return self.names[name]
 
     def value_of_Constant(self, node):
-        return str(node.value)
+        return self.number(node, node.value)
 
     def value_of_Name(self, node):
         if node.id in self.variables:
-            return self.f.emit(f"load i64, i64* %{node.id}")
+            return self.loaded(node, self.place(node))
         if node.id in self.parameters:
             return f"%in.{node.id}"
-        return str(self.names[node.id])
+        return self.number(node, self.outer(node))
 
     def value_of_Attribute(self, node):
-        return str(getattr(self.names[node.value.id], node.attr))
+        return self.number(node, getattr(self.outer(node.value), node.attr, None))
 
     def value_of_BinOp(self, node):
         left, right = self.value(node.left), self.value(node.right)
+        return self.operation(node, left, right)
+
+    def operation(self, node, left, right):
+        """Write the operation of a node on two words."""
+        if isinstance(node.op, ast.LShift | ast.RShift) and right not in SHIFTS:
+            self.refuse(node, "it shifts by another number than one from 0 to 63")
         return self.f.emit(f"{OPERATORS[type(node.op)]} i64 {left}, {right}")
 
     def value_of_UnaryOp(self, node):
+        if isinstance(node.op, ast.Not):
+            self.refuse(node, "`not` is for conditions")
         return self.f.emit(f"sub i64 0, {self.value(node.operand)}")
 
     def value_of_Compare(self, node):
         return self.f.emit(f"zext i1 {self.truth(node)} to i64")
 
     def value_of_Subscript(self, node):
-        pointer, bits = self.pointer(node)
-        found = self.f.emit(f"load i{bits}, i{bits}* {pointer}")
-        return found if bits == 64 else self.f.emit(f"zext i{bits} {found} to i64")
+        return self.loaded(node, self.place(node))
 
     def value_of_Call(self, node):
-        args, name = [self.value(arg) for arg in node.args], node.func.id
-        if name in BUILT_IN:
-            return self.f.instructions(BUILT_IN[name], args)
-        if name == "call":
+        function = self.outer(node.func)
+        args = [self.value(arg) for arg in node.args]
+        taken = getattr(getattr(function, "__code__", None), "co_argcount", None)
+        if taken is None or (len(args) < 1 if function is call else len(args) != taken):
+            self.refuse(node, f"{function!r} is not called with {len(args)} words")
+        if function in BUILT_IN:
+            return self.f.instructions(BUILT_IN[function], args)
+        if function is call:
             kinds = ", ".join(["i64"] * (len(args) - 1))
             callee = self.f.emit(f"inttoptr i64 {args.pop(0)} to i64 ({kinds})*")
         else:
-            self.called.append(self.names[name])
-            callee = f"@{name}"
+            self.called.append(function)
+            callee = f"@{function.__name__}"
         words = ", ".join(f"i64 {arg}" for arg in args)
         return self.f.emit(f"call i64 {callee}({words})")
 
-    def pointer(self, node):
-        """Return a typed pointer to the memory that is meant, and its bits."""
-        bits = self.names[node.value.id].bits
-        address = self.value(node.slice)
-        return self.f.emit(f"inttoptr i64 {address} to i{bits}*"), bits
+    def place(self, target):
+        """Return a typed pointer to what is loaded or stored, and its bits."""
+        if isinstance(target, ast.Name):
+            return f"%at.{target.id}", 64
+        memory = self.outer(getattr(target, "value", target))
+        if not isinstance(target, ast.Subscript) or not isinstance(memory, Memory):
+            self.refuse(target, "it is neither a variable nor memory")
+        address = self.value(target.slice)
+        return self.f.emit(f"inttoptr i64 {address} to i{memory.bits}*"), memory.bits
 
-    def store(self, target, value):
+    def loaded(self, node, place):
+        """Return the word at a place, that of a node."""
+        if isinstance(node, ast.Name) and node.id not in self.known:
+            self.refuse(node, f"{node.id} may have no value here")
+        pointer, bits = place
+        found = self.f.emit(f"load i{bits}, i{bits}* {pointer}")
+        return found if bits == 64 else self.f.emit(f"zext i{bits} {found} to i64")
+
+    def store(self, target, place, value):
         """Write a word to a variable or to memory."""
         if isinstance(target, ast.Name):
-            return self.f.line(f"store i64 {value}, i64* %{target.id}")
-        pointer, bits = self.pointer(target)
+            self.known.add(target.id)
+        pointer, bits = place
         if bits < 64:
             value = self.f.emit(f"trunc i64 {value} to i{bits}")
         return self.f.line(f"store i{bits} {value}, i{bits}* {pointer}")
@@ -284,6 +313,8 @@ def llvm_text(*functions):
     for function in wanted:  # it grows
         if function not in texts:
             writer = Writer(function, "" if function in functions else "internal ")
+            if writer.tree.name in [other.__name__ for other in texts]:
+                writer.refuse(writer.tree, "another function has this name")
             texts[function] = writer.text()
             wanted += writer.called
     return "\n".join(texts.values())

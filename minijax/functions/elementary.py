@@ -37,7 +37,6 @@ bodies = {
 }  # fmt: skip
 
 
-@functools.cache
 def function(op, dtype):
     """Return the `ScalarFunction` of a scalar operation on floats, or None.
 
@@ -47,8 +46,13 @@ def function(op, dtype):
     """
     if op not in bodies or dtype not in FORMATS:
         return None
-    arity = scalar_ops[op].arity
-    return write_function(f"{op}_{dtype.name}", bodies[op], [dtype] * arity)
+    return written(f"{op}_{dtype.name}", bodies[op], dtype, scalar_ops[op].arity)
+
+
+@functools.cache
+def written(name, body, dtype, arity):
+    """Return the `ScalarFunction` of a body, made once; another body has another."""
+    return write_function(name, body, [dtype] * arity)
 
 
 def expand(kernel):

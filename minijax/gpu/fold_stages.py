@@ -22,7 +22,8 @@ def has_few(kernel, nodes):
 
 def second_nodes(kernel):
     """Return the set of folds of few numbers that were folded, and what follows."""
-    late, found = behind_folds(kernel.nodes), set()
+    folds = [node for node in kernel.nodes if node.op == "fold"]
+    late, found = behind_folds(kernel.nodes, folds), set()
     for node in kernel.nodes:
         again = node.op == "fold" and node.args[0] in late
         if (again and has_few(kernel, node.args)) or not found.isdisjoint(node.args):

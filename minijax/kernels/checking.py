@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from minijax._registry import Registry
+from minijax.kernels.jamming import check_marks, fits_masks, jams
 from minijax.kernels.kernel import Node
 from minijax.kernels.parts import (
     Affine,
@@ -237,13 +238,13 @@ class Walk:
       loops: those that are open, from the outermost inwards.
       known: the nodes that have been computed and are at hand.
       entered: the folds that numbers have entered.
-      kept: the rows that later sweeps may take numbers from.
+      kept: from rows that later sweeps may take numbers from to the loops around.
       stored: how often each store was met.
     """
 
     def __init__(self, kernel, loops, known):
         self.kernel, self.loops, self.known = kernel, loops, known
-        self.entered, self.kept, self.stored = set(), set(), Counter()
+        self.entered, self.kept, self.stored = set(), {}, Counter()
 
     @property
     def axes(self):
@@ -285,6 +286,9 @@ def check_nest(kernel, steps):
     """
     walk = Walk(kernel, [], set())
     check_steps(walk, steps)
+    for shared in [step for step in steps if getattr(step, "parallel", False)]:
+        alone = all(step is shared or isinstance(step, Node) for step in steps)
+        walk.require(alone, shared, "other loops are done by many as well")
     for store in kernel.stores:
         walk.require(walk.stored[store] == 1, store, "it is not done once")
     return steps
@@ -293,6 +297,8 @@ def check_nest(kernel, steps):
 def check_steps(walk, steps):
     """Check steps, one after the other."""
     for step in steps:
+        aside = any(loop.together for loop in walk.loops)
+        walk.require(jams(step) or not aside, step, "it is not done side by side")
         step_checks[type(step)](walk, step)
 
 
@@ -307,6 +313,7 @@ def _visit_node(walk, node):
 def _visit_store(walk, store):
     walk.require(walk.known.issuperset(store.args), store, "its number is missing")
     moving = {axis for axis in walk.axes if walk.kernel.sizes[axis] > 1}
+    walk.require(store in walk.kernel.stores, store, "the kernel has no such store")
     exact = moving <= {*store.axes} <= walk.axes
     walk.require(exact, store, "other axes move than those of its place")
     if store.update and not store.update.distinct:
@@ -338,6 +345,7 @@ def _visit_combine(walk, combine):
     walk.require(fold.args[0] in walk.known, combine, "its number is missing")
     along = {loop.axis for loop in walk.loops if fold in loop.folds}
     walk.require(along == {*fold.detail.axes}, combine, "loops do not carry it")
+    walk.require(fold not in walk.entered, combine, "a number enters it twice")
     walk.entered.add(fold)
     if runs(fold):
         walk.require({*fold.level} <= walk.axes, combine, "an axis does not move")
@@ -347,11 +355,12 @@ def _visit_combine(walk, combine):
 
 
 def _visit_loop(walk, loop):
+    check_marks(walk, loop)
     size, wide = walk.kernel.sizes[loop.axis], [o for o in walk.loops if o.lanes]
     walk.require(not (loop.lanes and wide), loop, "vectors lie along another axis")
     walk.require(loop.lanes <= max(size, 1), loop, "it has more lanes than indices")
-    own_turns = loop.parallel or loop.together
-    walk.require(not (own_turns and loop.folds), loop, "its turns depend on others")
+    turns = (loop.parallel or loop.together) and loop.folds
+    walk.require(not turns, loop, "its turns depend on others")
     turns = loop.lanes and any(map(runs, loop.folds))
     walk.require(not turns, loop, "a fold that runs along it has no lanes")
     carried = {fold for outer in walk.loops for fold in outer.folds}
@@ -367,27 +376,11 @@ def _visit_loop(walk, loop):
     walk.known |= {fold for fold in own if not runs(fold)}
 
 
-def fits_masks(loop):
-    """Return whether a mask for each vector is all that the body of a loop needs.
-
-    Its body loads one element or neighbours, stores neighbours, and folds nothing.
-    """
-    return all(_fits_mask(step, loop.axis) for step in loop.body)
-
-
-def _fits_mask(step, axis):
-    if isinstance(step, Store):
-        return not step.update and step.place.strides[axis] == 1
-    if isinstance(step, Node) and step.op == "load":
-        return not step.args and step.detail.place.strides[axis] in (0, 1)
-    return isinstance(step, Node)
-
-
 def _check_strip(walk, loop):
     """Check that a strip is done by loops along its axis, and by nothing else."""
     inner = all(getattr(step, "axis", None) == loop.axis for step in loop.body)
-    plain = not (loop.lanes or loop.together or loop.folds)
-    walk.require(not loop.strip or (inner and plain), loop, "its strips are no loops")
+    plain = inner and not (loop.lanes or loop.together or loop.folds)
+    walk.require(not loop.strip or plain, loop, "its strips are no loops")
 
 
 # From types of steps to functions of a `Walk` and a step.

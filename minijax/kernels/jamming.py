@@ -2,6 +2,8 @@
 # edit the chapter, not this file.
 """Unroll and jam: the turns of a loop side by side, in the loops inside of it.
 
+And which turns may be done so, or as vectors with masks, and which marks go together.
+
 Reference: F. Allen and J. Cocke, *A catalogue of optimizing transformations* (1972).
 """
 
@@ -11,7 +13,43 @@ import numpy as np
 
 from minijax._registry import Registry
 from minijax.kernels.kernel import Node, apply, constant
-from minijax.kernels.parts import Loop, Store
+from minijax.kernels.parts import Combine, Loop, Start, Store
+
+# From types of steps with others inside to functions that return them for all turns
+# of a loop, side by side (below).
+jammers: dict = Registry()
+
+
+def check_marks(walk, loop):
+    """Check that the marks of a loop say one way to do its turns."""
+    counts = loop.lanes, loop.together, loop.strip, loop.team
+    walk.require(min(counts) >= 0, loop, "it has less than nothing at once")
+    ways = loop.lanes, loop.strip, loop.together or loop.unrolled
+    walk.require(sum(map(bool, ways)) < 2, loop, "it is to be done in two ways")
+    whole = not (loop.parallel and walk.loops)
+    walk.require(whole, loop, "only an outermost loop is done by many")
+    walk.require(len({*loop.folds}) == len(loop.folds), loop, "a fold is there twice")
+
+
+def jams(step):
+    """Return whether there are turns of a step side by side."""
+    return type(step) in jammers or isinstance(step, Node | Store | Start | Combine)
+
+
+def fits_masks(loop):
+    """Return whether a mask for each vector is all that the body of a loop needs.
+
+    Its body loads one element or neighbours, stores neighbours, and folds nothing.
+    """
+    return all(_fits_mask(step, loop.axis) for step in loop.body)
+
+
+def _fits_mask(step, axis):
+    if isinstance(step, Store):
+        return not step.update and step.place.strides[axis] == 1
+    if isinstance(step, Node) and step.op == "load":
+        return not step.args and step.detail.place.strides[axis] in (0, 1)
+    return isinstance(step, Node)
 
 
 class Turn:
@@ -75,5 +113,4 @@ def _loop(loop, turns):
     return [loop._replace(body=jammed(loop.body, turns), folds=tuple(folds))]
 
 
-# From types of steps with others inside to functions that return them for all turns.
-jammers: dict = Registry({Loop: _loop})
+jammers[Loop] = _loop

@@ -5,9 +5,7 @@
 Conversions to them round to even.
 """
 
-import functools
-
-from minijax.llvm.instructions import filled
+from minijax.llvm.instructions import filled, made_of_instructions
 from minijax.llvm.types import vector_type
 from minijax.llvm.writing import LLVMFunction
 
@@ -77,7 +75,7 @@ OWN_HALVES = {
 }
 
 
-@functools.cache
+@made_of_instructions
 def half_function(name, lanes):
     """Return the name and the text of a conversion of so many numbers at once."""
     f, label = LLVMFunction(), f"{name}_v{lanes}" if lanes else name

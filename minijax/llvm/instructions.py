@@ -22,11 +22,24 @@ def instruction(name, **templates):
 
     In a template ``{x}``, ``{y}`` and ``{z}`` are the operands, ``{t}`` is their type,
     ``{t:1}`` a number of it, and ``{flags}`` stands where LLVM may be told to contract.
-    Instructions are split by semicolons; all but the last have names.
+    Instructions are split by semicolons; all but the last have names. What has been
+    made of the instructions before is forgotten.
     """
     instructions[name] = {
         kind: text for kinds, text in templates.items() for kind in kinds
     }
+    for forget in forgetting:
+        forget()
+
+
+forgetting: list = []  # functions that clear what was made of instructions
+
+
+def made_of_instructions(make):
+    """Return a function that remembers its results until an instruction is another."""
+    remembering = functools.cache(make)
+    forgetting.append(remembering.cache_clear)
+    return remembering
 
 
 instruction("add", iu="add {t} {x}, {y}", f="fadd {flags}{t} {x}, {y}")
@@ -119,7 +132,7 @@ class Known(dict):
         return f"{{{key}}}"
 
 
-@functools.cache
+@made_of_instructions
 def operation(op, dtype, result, lanes=0, flags="", halves=False):
     """Return the instructions of an operation, with places for operands.
 

@@ -6,11 +6,11 @@ Reference: F. Van Zee and R. van de Geijn, *BLIS: a framework for rapidly instan
 BLAS functionality* (ACM Transactions on Mathematical Software, 2015).
 """
 
-import functools
 from typing import NamedTuple
 
 from minijax.arrays.dtypes import short_name
 from minijax.forgetting.remembering import made_once
+from minijax.llvm.instructions import made_of_instructions
 from minijax.llvm.kernel_text import FunctionText, module_text
 from minijax.llvm.lanes import on_stack
 from minijax.llvm.targets import TargetLibrary
@@ -217,7 +217,7 @@ def parameters(dtype):
     return [(kinds.get(name, "i64"), f"%{name}") for name in names]
 
 
-@functools.cache
+@made_of_instructions
 def function(dtype, target, limits=LIMITS, pairs=False):
     """Return the `FunctionText` of products of any size: ``gemm_f32`` and its like.
 

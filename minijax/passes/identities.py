@@ -20,7 +20,7 @@ from minijax.passes.sweeping import literal, number_in, put, stretched_to
 
 
 class Identity(NamedTuple):
-    """A term, and a simpler one that is the same, bit by bit.
+    """A term, and a simpler one that is the same, bit by bit; of NaN, any will do.
 
     Attributes:
       left, right: the terms.

@@ -47,7 +47,7 @@ def swapped(address, old, new):
 
 
 def quotient(x, y):
-    """Return x / y, rounded up."""
+    """Return x / y, rounded up; `x` is not negative, and `y` is positive."""
     return -(-x // y)
 
 
@@ -60,15 +60,15 @@ POINTER = "p = inttoptr i64 {x} to i64*; "
 PAIR = "cmpxchg i64* {p}, i64 {y}, i64 {z} seq_cst seq_cst"
 
 # What they are in machine code.
-BUILT_IN.update(
-    added=POINTER + "atomicrmw add i64* {p}, i64 {y} seq_cst",
-    seen=POINTER + "load atomic i64, i64* {p} seq_cst, align 8",
-    put=POINTER + "atomicrmw xchg i64* {p}, i64 {y} seq_cst",
-    swapped=f"{POINTER}pair = {PAIR}; "
+BUILT_IN |= {
+    added: POINTER + "atomicrmw add i64* {p}, i64 {y} seq_cst",
+    seen: POINTER + "load atomic i64, i64* {p} seq_cst, align 8",
+    put: POINTER + "atomicrmw xchg i64* {p}, i64 {y} seq_cst",
+    swapped: f"{POINTER}pair = {PAIR}; "
     "same = extractvalue {{ i64, i1 }} {pair}, 1; zext i1 {same} to i64",
-    pause="call i64 @pause()",
-    quotient="more = sub i64 {y}, 1; sum = add i64 {x}, {more}; udiv i64 {sum}, {y}",
-)
+    pause: "call i64 @pause()",
+    quotient: "more = sub i64 {y}, 1; sum = add i64 {x}, {more}; udiv i64 {sum}, {y}",
+}
 
 # How a processor is told that we wait: a call, where LLVM has a function for it.
 PAUSES = {

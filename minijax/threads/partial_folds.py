@@ -36,18 +36,20 @@ class Cut(NamedTuple):
       axis: which one is cut.
       parts: how many there are.
       partials: from folds to parameters for what is left of the parts.
+      rest: how many indices are behind the parts; what is left of them comes last.
     """
 
     axis: int
     parts: int
     partials: dict
+    rest: int = 0
 
 
-def behind_folds(nodes):
-    """Return the folds among some nodes, and what is computed from them."""
+def behind_folds(nodes, folds):
+    """Return some folds among nodes, and what is computed from them."""
     found = set()
     for node in nodes:
-        if node.op == "fold" or not found.isdisjoint(node.args):
+        if node in folds or not found.isdisjoint(node.args):
             found.add(node)
     return found
 
@@ -57,35 +59,49 @@ def cut_of(kernel, counts=COUNTS, room=ROOM, uneven=False):
 
     Args:
       kernel: a `Kernel`.
-      counts: how many parts there may be, the best first.
+      counts: how many parts there may be, the best first; those that leave no rest
+        are better.
       room: for what is left of the parts, in bytes.
-      uneven: whether the last parts may be shorter than the others, or empty.
+      uneven: whether the last parts may be shorter than the others, or empty, so that
+        there is no rest.
     """
-    folds = [node for node in kernel.nodes if node.op == "fold"]
-    late = behind_folds(kernel.nodes)
-    simple = is_affine(kernel) and not any(
-        each.detail.how.startswith("arg") or each.args[0] in late for each in folds
-    )
-    for axis in axes_to_cut(kernel, folds) if simple else ():
-        if not can_be_cut(kernel, axis, folds, late):
+    for axis in axes_to_cut(kernel) if is_affine(kernel) else ():
+        folds = folds_along(kernel, axis)
+        if not can_be_cut(kernel, axis, folds):
             continue
         size = kernel.sizes[axis]
-        for parts in [count for count in counts if uneven or size % count == 0]:
-            parameters = partial_parameters(kernel, folds, parts)
-            if sum(map(nbytes, parameters)) <= room:
-                return Cut(axis, parts, dict(zip(folds, parameters)))
+        rests = [0 if uneven else size % parts for parts in counts]
+        for rest, parts in sorted(zip(rests, counts), key=lambda pair: pair[0] > 0):
+            parameters = partial_parameters(kernel, folds, parts + (rest > 0))
+            if parts <= size and sum(map(nbytes, parameters)) <= room:
+                return Cut(axis, parts, dict(zip(folds, parameters)), rest)
     return None
 
 
-def axes_to_cut(kernel, folds):
-    """Return the axes along which all folds go, the longest first."""
-    common = set.intersection(*[{*each.detail.axes} for each in folds] or [set()])
+def axes_to_cut(kernel):
+    """Return the axes of folds whose indices are not asked for, the longest first."""
+    folds = [node for node in kernel.nodes if node.op == "fold"]
+    along = {axis for each in folds for axis in each.detail.axes}
     indices = {node.detail for node in kernel.nodes if node.op == "index"}
-    return sorted(common - indices, key=lambda axis: -kernel.sizes[axis])
+    return sorted(along - indices, key=lambda axis: -kernel.sizes[axis])
 
 
-def can_be_cut(kernel, axis, folds, late):
-    """Return whether stores wait for the whole axis, or else for no fold at all."""
+def folds_along(kernel, axis):
+    """Return the folds that go along an axis."""
+    folds = [node for node in kernel.nodes if node.op == "fold"]
+    return [each for each in folds if axis in each.detail.axes]
+
+
+def can_be_cut(kernel, axis, folds):
+    """Return whether folds along an axis, and what waits for them, can be cut off.
+
+    No fold needs another fold along the axis; and each store waits for the whole axis,
+    or else it goes along it.
+    """
+    late = behind_folds(kernel.nodes, folds)
+    later = [node for node in late if node.op == "fold" and node.args[0] in late]
+    if later or any(each.detail.how.startswith("arg") for each in folds):
+        return False
     waiting = [store for store in kernel.stores if store.node in late]
     first = {store.parameter for store in kernel.stores if store.node not in late}
     read = {
@@ -124,6 +140,7 @@ class Spread:
       kernel: the `Kernel` whose axis is cut; the parts are a new axis, in front.
       axis: which one.
       parts: how many there are.
+      first, size: where they begin along the axis, and how many indices all have.
 
     Attributes:
       length: how many indices there are in a part.
@@ -131,8 +148,9 @@ class Spread:
       nodes: those that are needed for that.
     """
 
-    def __init__(self, kernel, axis, parts):
-        self.axis, self.size = axis, kernel.sizes[axis]
+    def __init__(self, kernel, axis, parts, first=0, size=None):
+        self.axis, self.first = axis, first
+        self.size = kernel.sizes[axis] if size is None else size
         self.length = -(-self.size // parts)
         self.number, self.nodes = None, []
         if self.length * parts != self.size:
@@ -148,9 +166,9 @@ class Spread:
 
     def place(self, place):
         """Return a place in the kernel with the new axis."""
-        return Affine(
-            place.offset, (place.strides[self.axis] * self.length, *place.strides)
-        )
+        stride = place.strides[self.axis]
+        strides = stride * self.length, *place.strides
+        return Affine(place.offset + stride * self.first, strides)
 
     def guards(self, place):
         """Return the guards that a load needs because of shorter parts, a list."""
@@ -180,9 +198,21 @@ class Spread:
 
 def first_kernel(kernel, cut):
     """Return the kernel that folds the parts; the first of its axes counts them."""
-    late, new = behind_folds(kernel.nodes), {}
+    size = kernel.sizes[cut.axis] - cut.rest
+    return folding_kernel(kernel, cut, Spread(kernel, cut.axis, cut.parts, 0, size))
+
+
+def rest_kernel(kernel, cut):
+    """Return the kernel that folds what is behind the parts, as one more part."""
+    size = kernel.sizes[cut.axis] - cut.rest
+    spread = Spread(kernel, cut.axis, 1, size, cut.rest)
+    return collapse(folding_kernel(kernel, cut, spread, cut.parts))
+
+
+def folding_kernel(kernel, cut, spread, row=0):
+    """Return a kernel that folds some parts; what is left is written from a row on."""
+    late, new = behind_folds(kernel.nodes, cut.partials), {}
     early = [store for store in kernel.stores if store.node not in late]
-    spread = Spread(kernel, cut.axis, cut.parts)
     folded = [each.args[0] for each in cut.partials]
     kept, made = needed([*folded, *[store.node for store in early]]), [*spread.nodes]
     for node in [node for node in kernel.nodes if node in kept]:
@@ -195,7 +225,8 @@ def first_kernel(kernel, cut):
     stores = [spread.store(store, new[store.node]) for store in early]
     for each, parameter in cut.partials.items():
         strides, size = rows_of(kernel, each)
-        stores.append(Store(parameter, Affine(0, (size, *strides)), new[each]))
+        place = Affine(row * size, (size, *strides))
+        stores.append(Store(parameter, place, new[each]))
     return assembled(kernel.name, spread.sizes, made, stores)
 
 
@@ -225,12 +256,12 @@ def assembled(name, sizes, nodes, stores):
 
 def last_kernel(kernel, cut):
     """Return the kernel that folds what is left of the parts, and does the rest."""
-    late, new = behind_folds(kernel.nodes), {}
+    late, new = behind_folds(kernel.nodes, cut.partials), {}
     stores = [store for store in kernel.stores if store.node in late]
     nodes, kept = [], needed([store.node for store in stores], cut.partials)
     for node in [node for node in kernel.nodes if node in kept]:
         args = [new[arg] for arg in node.args if arg in new]
-        if node.op == "fold":
+        if node in cut.partials:
             strides, size = rows_of(kernel, node)
             strides[cut.axis] = size
             nodes.append(load(cut.partials[node], Affine(0, tuple(strides))))
@@ -244,12 +275,15 @@ def last_kernel(kernel, cut):
     axes = {axis for node in nodes for axis in node.level}
     axes.update(axis for store in stores for axis in store.place.axes)
     sizes = [size if axis in axes else 1 for axis, size in enumerate(kernel.sizes)]
-    sizes[cut.axis] = cut.parts
+    sizes[cut.axis] = cut.parts + (cut.rest > 0)
     return collapse(assembled(kernel.name, sizes, nodes, stores))
 
 
 def in_two(step, **wishes):
-    """Return two launches that do what one does, or None; `wishes` as for `cut_of`."""
+    """Return two launches that do what one does, or None; `wishes` as for `cut_of`.
+
+    Between the two is a third one, if the parts leave a rest.
+    """
     cut = cut_of(step.kernel, **wishes)
     if cut is None:
         return None
@@ -257,7 +291,9 @@ def in_two(step, **wishes):
     for name, dtype, size in cut.partials.values():
         buffer = Buffer(f"{step.buffers[-1].name}_{name}", dtype, size)
         owners[Parameter(name, dtype, size)] = buffer
-    kernels = [make(step.kernel, cut) for make in (first_kernel, last_kernel)]
+    rest = [rest_kernel] if cut.rest else []
+    makers = first_kernel, *rest, last_kernel
+    kernels = [make(step.kernel, cut) for make in makers]
     return [
         Launch(kernel, [owners[parameter] for parameter in kernel.parameters])
         for kernel in kernels

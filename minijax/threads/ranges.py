@@ -3,26 +3,47 @@
 """Kernels as functions that do some turns of their outermost loop."""
 
 from minijax.kernels.kernel import Node
-from minijax.kernels.parts import Loop, Store, operations, traffic
+from minijax.kernels.parts import Loop, operations, traffic
 from minijax.llvm.schedules import schedule, scheduled
-from minijax.vectors.loops import everything
+from minijax.vectors.streaming import Stream, may_have_strips
+
+PIECES = 16  # of a matrix whose columns are added up, at least
+
+
+def shared_nest(kernel, target):
+    """Return a kernel's nest; strips of columns are short enough for many threads."""
+    *before, last = schedule.value(kernel, target) or [None]
+    if isinstance(last, Loop) and last.strip and isinstance(last.body[0], Stream):
+        piece = kernel.sizes[last.axis] // PIECES
+        unit = unit_of(last.body[0])
+        last = last._replace(strip=min(last.strip, -(-piece // unit) * unit))
+    return [*before, last]
 
 
 def outermost(kernel, target):
-    """Return the one loop of a kernel that can be cut, or None."""
-    *before, loop = schedule.value(kernel, target) or [None]
-    if not isinstance(loop, Loop) or loop.folds or loop.unrolled:
+    """Return the one loop or stream of a kernel that can be cut, or None."""
+    *before, loop = shared_nest(kernel, target)
+    if isinstance(loop, Loop) and (loop.folds or loop.unrolled):
+        return None
+    if not isinstance(loop, Loop) and not is_stream(loop):
         return None
     if not all(isinstance(step, Node) for step in before):
         return None
-    stores = [step for step in everything(loop.body) if isinstance(step, Store)]
-    if any(store.update and not store.update.distinct for store in stores):
+    updates = [store.update for store in kernel.stores if store.update]
+    if not all(update.distinct for update in updates):
         return None
     return loop if kernel.sizes[loop.axis] >= 4 * unit_of(loop) else None
 
 
+def is_stream(step):
+    """Return whether a step is a stream of columns that need nothing of each other."""
+    return isinstance(step, Stream) and may_have_strips(step)
+
+
 def unit_of(loop):
     """Return of what a part of a loop has to be a multiple."""
+    if isinstance(loop, Stream):
+        return 8 * loop.lanes  # fewer columns at a time are slow to read
     return loop.lanes or loop.together or loop.strip or 1
 
 
@@ -39,7 +60,7 @@ def range_function(kernel, name, target, unit):
       ValueError: the loop does another number of turns at once, so that such a part
         would end inside of them.
     """
-    *before, loop = schedule.value(kernel, target)
+    *before, loop = shared_nest(kernel, target)
     if unit % unit_of(loop):
         raise ValueError(
             f"Parts of {unit} turns would cut {kernel.label}, which does "

@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from minijax.jitting.costs import nbytes
+from minijax.kernels.parts import traffic
 from minijax.kernels.program_steps import Launch, step_kinds
 from minijax.llvm.compiler import make_known
 from minijax.llvm.types import type_of
@@ -17,9 +18,15 @@ from minijax.matmul.lowering import Product
 from minijax.matmul.sizes import reckon
 from minijax.matmul.tiles import tile_of
 from minijax.memory.arenas import rounded
-from minijax.threads.partial_folds import in_two
+from minijax.threads.partial_folds import ROOM, in_two
 from minijax.threads.pool import place_of_share
-from minijax.threads.ranges import outermost, range_function, time_of_kernel, unit_of
+from minijax.threads.ranges import (
+    is_stream,
+    outermost,
+    range_function,
+    time_of_kernel,
+    unit_of,
+)
 
 # What takes longer is shared; and what a part takes at least; in nanoseconds.
 LONG, SHORT = 80_000, 20_000
@@ -33,23 +40,35 @@ def may_share(time):
     return bool(place)
 
 
+def in_shares(step, target):
+    """Return launches that do what one does, and share the first; none if it is whole.
+
+    The sums of columns are cut along what they add up, if that leaves little.
+    """
+    loop = outermost(step.kernel, target)
+    if loop and not is_stream((*getattr(loop, "body", []), loop)[0]):
+        return [step]
+    steps = in_two(step, room=max(ROOM, sum(traffic(step.kernel)) // 32))
+    if steps and outermost(steps[0].kernel, target):
+        return steps
+    return [step] if loop else []
+
+
 def write_shared_launch(f, step):
     """Write the call of a kernel; a long one is shared, or at least its folds are."""
     time = time_of_kernel(step.kernel, f.program.target)
-    if not may_share(time):
+    steps = may_share(time) and in_shares(step, f.program.target)
+    if not steps:
         return write_launch(f, step)
-    if outermost(step.kernel, f.program.target):
-        return write_parts(f, step, time)
-    steps = in_two(step)
-    if not steps or not outermost(steps[0].kernel, f.program.target):
-        return write_launch(f, step)
+    first, *others = steps
     start = 0
-    for buffer in [buffer for buffer in steps[0].writes if buffer not in step.writes]:
+    for buffer in [buffer for buffer in first.writes if buffer not in step.writes]:
         end = start + rounded(nbytes(buffer))
         f.addresses[buffer] = f.offset(f.in_turn("partials", end), start)
         start = end
-    write_parts(f, steps[0], time)
-    return write_launch(f, steps[1])
+    write_parts(f, first, time)
+    for each in others:
+        write_launch(f, each)
 
 
 def cut(step, target):

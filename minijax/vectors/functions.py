@@ -2,9 +2,8 @@
 # edit the chapter, not this file.
 """Elementary functions of vectors: the text of functions that callers contain."""
 
-import functools
-
 from minijax.functions import elementary
+from minijax.llvm.instructions import made_of_instructions
 from minijax.llvm.types import number_text, splat, type_of, vector_type
 from minijax.llvm.writing import LLVMFunction
 
@@ -27,7 +26,7 @@ def write_function_call(f, op, args, dtype, lanes):
     if found is None:
         return None
     name, kind = function_name(found, lanes), vector_type(type_of(dtype), lanes)
-    f.needed |= function_texts(op, dtype, lanes)
+    f.needed |= function_texts(found, lanes)
     if lanes and found.rare:
         args = [_harmless(f, type_of(dtype), arg, lanes) for arg in args]
     return f.call(kind, name, *[(kind, arg) for arg in args], own=True)
@@ -38,10 +37,10 @@ def function_name(function, lanes):
     return f"{function.label}_v{lanes}" if lanes else function.label
 
 
-@functools.cache
-def function_texts(op, dtype, lanes):
+@made_of_instructions
+def function_texts(function, lanes):
     """Return the texts of an elementary function and of what it needs, by names."""
-    function, f = elementary.function(op, dtype), LLVMFunction()
+    f = LLVMFunction()
     names = {node: f"%x{node.detail}" for node in function.args}
     write_nodes(f, function.nodes, names, lanes)
     result, label = names[function.result], function_name(function, lanes)

@@ -267,13 +267,17 @@ step_writers.update({Keep: write_keep, Recall: write_recall})
 def check_keep(walk, keep):
     """Check that what is put into a row is known, and the row's axes move."""
     walk.require(keep.node in walk.known, keep, "there is no number to keep")
-    walk.kept.add(keep.row)
+    walk.kept[keep.row] = [*walk.loops]
     check_axes(walk, keep)
 
 
 def check_recall(walk, recall):
     """Check that there is a row to take a number from, and its axes move."""
-    walk.require(recall.row in walk.kept, recall, "nothing was kept")
+    row, around = recall.row, walk.kept.get(recall.row)
+    walk.require(around is not None, recall, "nothing was kept")
+    same = [a.axis for a, b in zip(walk.loops, around) if a is b]
+    whole = {*row.node.level} <= {*row.axes, *same}
+    walk.require(whole, recall, "the row has one place for several numbers")
     walk.known.add(recall.node)
     check_axes(walk, recall)
 

@@ -3,7 +3,7 @@
 """Marks of loops: vectors where they are best, turns written out, sums in blocks."""
 
 from minijax.functions import elementary
-from minijax.kernels.checking import fits_masks
+from minijax.kernels.jamming import fits_masks
 from minijax.kernels.kernel import Node
 from minijax.llvm.kernel_text import is_rounded
 from minijax.vectors.loops import everything, is_loop, is_short

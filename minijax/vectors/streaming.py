@@ -9,7 +9,13 @@ from minijax.kernels.jamming import jammed, jammers
 from minijax.kernels.kernel import Node
 from minijax.kernels.parts import Affine, Combine, Loop, Start, Store, runs
 from minijax.llvm.folds import combined, first_values
-from minijax.llvm.kernel_text import block_length, step_writers, write_steps
+from minijax.llvm.kernel_text import (
+    block_length,
+    carry_folds,
+    step_writers,
+    write_part,
+    write_steps,
+)
 from minijax.llvm.loads_and_stores import read_own, write_own
 from minijax.vectors.loops import is_loop, widest
 from minijax.vectors.strips import STRIP
@@ -24,6 +30,7 @@ class Stream(NamedTuple):
       before: steps that are needed to do the others.
       rows: the `Loop` of the folds.
       after: steps that need the folds.
+      parallel: whether the function does some of the columns only, as its caller says.
     """
 
     axis: int
@@ -31,6 +38,7 @@ class Stream(NamedTuple):
     before: list
     rows: Loop
     after: list
+    parallel: bool = False
 
 
 TOGETHER = 8
@@ -180,7 +188,8 @@ step_writers[Stream] = write_stream
 def check_stream(walk, stream):
     """Check the loops that a stream stands for: rows inside, and what comes after."""
     body = [*stream.before, stream.rows, *stream.after]
-    step_checks[Loop](walk, Loop(stream.axis, body, (), stream.lanes))
+    loop = Loop(stream.axis, body, (), stream.lanes, parallel=stream.parallel)
+    step_checks[Loop](walk, loop)
 
 
 step_checks[Stream] = check_stream
@@ -214,15 +223,16 @@ def enter(f, stream, which, fold, values):
 
 
 def along_vectors(f, stream, body):
-    """Write a loop over the vectors of a stream."""
+    """Write a loop over the vectors of a stream, or over those that are asked for."""
 
-    def turn(index, _):
+    def turn(index):
         f.move(stream.axis, index)
         body()
-        return []
 
     def write(first, step, count):
-        return f.turns(first, step, count, [], turn)
+        if stream.parallel:
+            return write_part(f, first, step, count, turn)
+        return carry_folds(f, (), first, step, count, turn)
 
     f.vectors(stream.axis, stream.lanes, write)
 
