@@ -38,10 +38,13 @@ def one_plus_square(x):
 def one_minus_square(x):
     """Return 1 - x², with all digits beside 1, where x² rounded has lost half.
 
-    Of complex numbers, x - 1 and x - (-1) keep the sign of an imaginary part that is
-    zero, and 1 - x and 1 + x do not. It tells the two sides of a branch cut apart.
+    It is +0.0 at both ends, whose root is divided by. Of complex numbers, x - 1 and
+    x - (-1) keep the sign of an imaginary part that is zero, and 1 - x and 1 + x do
+    not. It tells the two sides of a branch cut apart.
     """
-    return lax.mul(lax.neg(lax.sub(x, 1.0)), lax.sub(x, -1.0))
+    if typeof(x).dtype.kind == "c":
+        return lax.mul(lax.neg(lax.sub(x, 1.0)), lax.sub(x, -1.0))
+    return lax.mul(lax.sub(1.0, x), lax.add(x, 1.0))
 
 
 def slope_of_acosh(z, x):
