@@ -25,8 +25,10 @@ from minijax.core import (
     watchers,
 )
 from minijax.extend.core import take_current_trace
+from minijax.extents import in_force
 from minijax.forgetting.remembering import caches
 from minijax.mesh_maps.workers import being, here
+from minijax.replicas.meshes import mesh_set
 from minijax.sharding import Mesh
 from minijax.sharding import PartitionSpec as P
 from minijax.spmd.notes import notes_here, noting
@@ -60,7 +62,8 @@ def state():
         "switches": values, "overrides": config.state[1], "chosen": config._chosen,
         "replica": here.replica, "notes": notes_here(), "watchers": [*watchers],
         "checks": [*wanted], "collector": gc.isenabled(), "resting": [*_at_rest],
-        "lock": _lock._is_owned(), "locks": sum(free), "making": [*filter(None, making)],
+        "lock": _lock._is_owned(), "locks": sum(free),
+        "making": [*filter(None, making)],
         "handler": signal.getsignal(signal.SIGINT), "threads": threading.gettrace(),
     }  # fmt: skip
 
@@ -93,7 +96,7 @@ BLOCKS = {
     "matmul": lambda: minijax.default_matmul_precision("highest"),
     "at once": lambda: minijax.ensure_compile_time_eval(),
     "named_scope": lambda: minijax.named_scope("name"),
-    "set_mesh": lambda: minijax.set_mesh(MESH),
+    "mesh that is set": lambda: mesh_set(MESH),
     "mesh": lambda: MESH,
     "take_current_trace": take_current_trace,
     "set_current_trace": lambda: set_current_trace(EvalTrace()),
@@ -116,9 +119,14 @@ def test_blocks(name):
 @pytest.mark.parametrize("name", ["enable_x64", "disable_jit", "mesh", "at once"])
 def test_blocks_within_blocks(name):
     def work():
-        with minijax.enable_x64(False), BLOCKS[name](), MESH:
-            with contextlib.suppress(ValueError), BLOCKS[name]():
-                raise ValueError
+        with (
+            MESH,
+            BLOCKS[name](),
+            contextlib.suppress(ValueError),
+            BLOCKS[name](),
+            MESH,
+        ):
+            raise ValueError
 
     check_all(work, range(places(work)))
 
@@ -139,6 +147,22 @@ def check_all(work, numbers):
         wrong = {key: now[key] for key in before if now[key] != before[key]}
         assert not wrong, (where, wrong)
     works()
+
+
+def test_a_mesh_is_set_or_not():
+    """The call sets it, before `with` has begun: an interrupt there leaves it set."""
+
+    def work():
+        with minijax.set_mesh(MESH):
+            pass
+
+    before = state()
+    for number in range(places(work)):
+        where = interrupted(work, number)
+        if config.minijax_mesh is MESH:
+            assert where.endswith(("guard", "set_mesh", "__enter__")), where
+            in_force(config._overrides).__exit__(None, None, None)
+        assert state() == before, where
 
 
 def test_a_switch_is_set_or_not():

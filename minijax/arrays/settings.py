@@ -43,9 +43,10 @@ class Config:
     @property
     def values(self):
         """The value of each switch in this thread, by its name."""
+        overrides = self._here()
         for name in self._held:
             self._settle(name)
-        return {**self._values, **self._here()}
+        return {**self._values, **overrides}
 
     def define(self, name, default, accepts=bool, told=None):
         """Add a switch.
@@ -136,10 +137,9 @@ class Config:
                 self.update(name, _number_or_word(str(value)))
 
     def _here(self):
-        before = self._overrides.get()
-        if (extent := in_force(self._overrides)) is not before:  # a block is over
-            for name in self._held:
-                self._settle(name)
+        over = self._overrides.get() is not (extent := in_force(self._overrides))
+        for name in self._held if over else ():
+            self._settle(name)
         return extent.value
 
     def _publish(self, name):
