@@ -8,8 +8,8 @@ import re
 import sys
 import threading
 import warnings
-from contextlib import contextmanager, suppress
-from functools import cache, update_wrapper
+from contextlib import suppress
+from functools import cache, update_wrapper, wraps
 from importlib import import_module
 from types import FunctionType
 
@@ -72,18 +72,22 @@ def namespace(package):
 _at_rest: list = []  # for each piece of such work: was the collector on?
 
 
-@contextmanager
-def collector_at_rest():
-    """Let Python's collector of garbage wait until something is done."""
-    was_on = gc.isenabled()
-    _at_rest.append(was_on)
-    try:
-        gc.disable()
-        yield
-    finally:
-        _at_rest.pop()
-        if was_on:
-            gc.enable()
+def collector_at_rest(work):
+    """Return a function like `work`, during which Python's collector waits."""
+
+    @wraps(work)
+    def at_rest(*args, **kwargs):
+        was_on = gc.isenabled()
+        try:
+            _at_rest.append(was_on)
+            gc.disable()
+            return work(*args, **kwargs)
+        finally:
+            if was_on:
+                gc.enable()  # first, as an interrupt may come after it
+            _at_rest.pop()
+
+    return at_rest
 
 
 def _wake_collector():
@@ -142,7 +146,7 @@ def awake(load):
     """
     if (_awake.is_set() and not _have_come()) or is_importing():
         return load()
-    with _lock, collector_at_rest():
+    with _lock:
         value = load()
         if _has_tables():
             _register()
@@ -156,6 +160,7 @@ def _have_come():
     return [name for name in _missing if name in sys.modules]
 
 
+@collector_at_rest
 def _register():
     """Import the modules that fill tables, except for those that wait for others."""
     public, before = import_module("minijax._public"), None

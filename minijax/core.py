@@ -10,8 +10,6 @@ The same machinery in JAX: ``jax._src.core`` (``Primitive``, ``Trace``, ``Tracer
 ``set_current_trace``).
 """
 
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from minijax._lazy import namespace
@@ -21,6 +19,7 @@ from minijax.errors import (
     TracerArrayConversionError,
     UnexpectedTracerError,
 )
+from minijax.extents import Extent, dynamic_variable, in_force
 
 
 class _Operators:
@@ -124,12 +123,13 @@ class Trace:
 
     Attributes:
       parent: the trace that was current before, to which work may be passed on.
-      alive: becomes False when the transformation that made the trace has ended.
+      alive: whether the transformation that made the trace has not ended.
+      life: the lock that is held as long, if there is an end.
       stages: whether it writes operations down, in place of having them done.
     """
 
-    parent = None
-    alive = True
+    parent = life = None
+    alive = property(lambda self: self.life is None or self.life.locked())
     stages = False
 
     def process_primitive(self, primitive, args, params):
@@ -197,34 +197,26 @@ class Tracer(_Opaque):
         return f"{type(self).__name__}({type(self._trace).__name__})"
 
 
-_current_trace = ContextVar("current_trace", default=EvalTrace())
+_current_trace = dynamic_variable("current_trace", EvalTrace())
 
 
 def current_trace():
     """Return the trace that meets the next operation of this thread."""
-    return _current_trace.get()
+    extent = _current_trace.get()
+    if extent.before is None or (extent.begun and extent.lock.locked()):
+        return extent.value
+    return in_force(_current_trace).value  # a block is over
 
 
-class set_current_trace:
+def set_current_trace(trace):
     """Let `trace` meet every operation that is bound inside a ``with`` block."""
-
-    __slots__ = ("token", "trace")
-
-    def __init__(self, trace):
-        self.trace = trace
-
-    def __enter__(self):
-        self.token = _current_trace.set(self.trace)
-        return self.trace
-
-    def __exit__(self, *exception):
-        _current_trace.reset(self.token)
+    return Extent(_current_trace, trace)
 
 
 def refuse_dead_tracers(primitive, args):
     """Raise if a tracer among `args` has outlived the transformation that made it."""
     for arg in args:
-        if isinstance(arg, Tracer) and not arg._trace.alive:
+        if isinstance(arg, Tracer) and (life := arg._trace.life) and not life.locked():
             raise UnexpectedTracerError(
                 f"Encountered an unexpected tracer: '{primitive}' was applied to "
                 f"{arg!r}. A transformed function had a side effect, by which this "
@@ -233,14 +225,11 @@ def refuse_dead_tracers(primitive, args):
             )
 
 
-@contextmanager
 def lifetime(trace):
     """Make `trace` current for a ``with`` block, and dead ever after."""
-    with set_current_trace(trace):
-        try:
-            yield trace
-        finally:
-            trace.alive = False
+    block = set_current_trace(trace)
+    trace.life = block.lock
+    return block
 
 
 __getattr__, __dir__ = namespace(__name__)

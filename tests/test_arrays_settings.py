@@ -24,8 +24,10 @@ def test_who_is_told_hears_of_all_values():
     with switches.override("depth", "4"):
         with switches.override("depth", 5):
             switches.update("depth", 6)
+        assert switches.depth == 4  # who reads a switch finds that a block is over
         with pytest.raises(ValueError):
             switches.update("depth", "deep")
+    assert switches.depth == 6
     assert heard == [[3], [3, 4], [3, 4, 5], [6, 4, 5], [6, 4], [6]]
 
 

@@ -285,10 +285,12 @@ def test_a_fork_while_a_program_is_made_has_a_collector():
     script = """
 import gc, os
 from minijax._lazy import collector_at_rest
-with collector_at_rest():  # as in another thread
+@collector_at_rest
+def work():  # as in another thread
     if os.fork() == 0:
         os._exit(10 + gc.isenabled())
     print(os.waitstatus_to_exitcode(os.wait()[1]), gc.isenabled())
+work()
 print(gc.isenabled())
 """
     command = [sys.executable, "-c", script]

@@ -8,7 +8,7 @@ Reference: ``jax.Device``, ``jax.devices``, ``jax.sharding``.
 import os
 import re
 from contextlib import suppress
-from threading import Lock
+from threading import RLock
 
 import numpy as np
 
@@ -226,11 +226,11 @@ class _Default:
     """
 
     def __init__(self):
-        self.placement, self.used, self.apart, self.lock = None, False, set(), Lock()
+        self.placement, self.used, self.apart, self.lock = None, False, set(), RLock()
 
     def unlock(self):
         """Make a new lock after a fork: no other thread is there to release it."""
-        self.lock = Lock()
+        self.lock = RLock()
 
     def told(self, name, values):
         """Forget the placement, as the switch `name` now has these values."""

@@ -7,12 +7,13 @@ Reference: ``jax.config``.
 
 import os
 import sys
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+import weakref
+from contextlib import AbstractContextManager, suppress
 from importlib import import_module
 from itertools import takewhile
 
 from minijax._lazy import wake_all
+from minijax.extents import Extent, dynamic_variable, in_force
 
 
 class Config:
@@ -27,16 +28,25 @@ class Config:
     Reference: ``jax.config``.
     """
 
-    __slots__ = ("_accepts", "_chosen", "_held", "_overrides", "_told", "_values")
+    __slots__ = (
+        "_accepts", "_chosen", "_held", "_overrides", "_told", "_unsure", "_values"
+    )  # fmt: skip
 
     def __init__(self):
         self._accepts, self._values, self._chosen = {}, {}, {}
-        self._overrides = ContextVar("overrides", default={})
-        self._told, self._held = {}, {}
+        self._overrides = dynamic_variable("overrides", {})
+        self._told, self._held, self._unsure = {}, {}, set()
 
-    state = property(lambda self: (self._values, self._overrides.get()))
-    values = property(lambda self: {**self._values, **self._overrides.get()})
+    state = property(lambda self: (self._values, self._here()))
     x64_enabled = property(lambda self: self.jax_enable_x64)
+
+    @property
+    def values(self):
+        """The value of each switch in this thread, by its name."""
+        overrides = self._here()
+        for name in self._held:
+            self._settle(name)
+        return {**self._values, **overrides}
 
     def define(self, name, default, accepts=bool, told=None):
         """Add a switch.
@@ -54,7 +64,11 @@ class Config:
             self._told[name], self._held[name] = told, []
 
         def value(self):
-            overrides = self._overrides.get()
+            if told is not None:
+                self._settle(name)
+            if self._overrides.get().before is None:
+                return self._values[name]
+            overrides = self._here()
             return overrides[name] if name in overrides else self._values[name]
 
         setattr(Config, name, property(value))
@@ -71,21 +85,20 @@ class Config:
           ValueError: if it does not take such a value.
         """
         self._chosen[name] = self._accepted(name, value)
-        while self._values != self._chosen:  # another thread may set a switch as well
-            self._values = {**self._chosen}
-        self._tell(name)
+        try:
+            self._publish(name)
+        except BaseException:  # an interrupt: the switch is set, and nobody knows
+            self._publish(name)
+            raise
 
-    @contextmanager
     def override(self, name, value):
         """Set a switch for a ``with`` block, in this thread alone."""
-        value = self._accepted(name, value)
-        self._tell(name, comes=[value])
-        token = self._overrides.set({**self._overrides.get(), name: value})
-        try:
-            yield
-        finally:
-            self._overrides.reset(token)
-            self._tell(name, goes=[value])
+        return self.override_all({name: value})
+
+    def override_all(self, changes):
+        """Set the switches of a dictionary for a ``with`` block, in this thread."""
+        accepted = {name: self._accepted(name, changes[name]) for name in changes}
+        return Override(self, accepted)
 
     def read(self, name):
         """Return the value of a switch in this thread."""
@@ -123,16 +136,41 @@ class Config:
                 value = absl_flags.FLAGS[name].value
                 self.update(name, _number_or_word(str(value)))
 
-    def _tell(self, name, comes=(), goes=()):
+    def _here(self):
+        over = self._overrides.get() is not (extent := in_force(self._overrides))
+        for name in self._held if over else ():
+            self._settle(name)
+        return extent.value
+
+    def _publish(self, name):
+        while self._values != self._chosen:  # another thread may set a switch as well
+            self._values = {**self._chosen}
+        self._tell(name)
+
+    def _tell(self, name, comes=None):
         if name not in self._told:
             return
-        held, told = self._held[name], None
-        held.extend(comes)
-        for value in goes:
-            held.remove(value)
-        while told != (now := [self._values[name], *held]):
+        if comes is not None:
+            self._held[name].append(weakref.ref(comes))
+        self._unsure.add(name)  # an interrupt may come before all is told
+        told = None
+        while told != (now := [self._values[name], *self._held_values(name)]):
             told = now
             self._told[name](told)
+        self._unsure.discard(name)
+
+    def _held_values(self, name):
+        found = [(ref, ref()) for ref in self._held[name]]
+        for ref, override in found:
+            if is_over(override):
+                with suppress(ValueError):  # another thread was first
+                    self._held[name].remove(ref)
+        return [x.changes[name] for _, x in found if not is_over(x)]
+
+    def _settle(self, name):
+        held = self._held[name]
+        if name in self._unsure or held and any(is_over(ref()) for ref in held):
+            self._tell(name)
 
     def _accepted(self, name, value):
         try:
@@ -151,6 +189,38 @@ class Config:
             meant = f" Did you mean {close[0]}?" if close else ""
             raise AttributeError(f"Unrecognized config option: {name}.{meant}")
         return self._accepts[name]
+
+
+class Override(Extent):
+    """Values of some switches in this thread, for a ``with`` block.
+
+    Args:
+      config: the `Config` of the switches.
+      changes: a dictionary from their names to values that they accept.
+    """
+
+    __slots__ = ("changes", "config")
+
+    def __init__(self, config, changes):
+        super().__init__(config._overrides)
+        self.config, self.changes = config, changes
+
+    def __enter__(self):
+        if not self.begun:  # who is told hears of it before it is in force
+            self.lock.acquire(False)
+            for name in self.changes:
+                self.config._tell(name, self)
+        self.value = {**self.config.state[1], **self.changes}
+        super().__enter__()
+
+    def again(self):
+        """Return what can be entered like this one, once more."""
+        return Override(self.config, self.changes)
+
+
+def is_over(override):
+    """Return whether nobody holds an override, or its block has ended."""
+    return override is None or not override.lock.locked()
 
 
 def _number_or_word(text):

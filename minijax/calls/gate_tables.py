@@ -132,7 +132,7 @@ def surroundings_table(in_python):
         Around, array=ArrayImpl, ndarray=np.ndarray, float=float, int=int, bool=bool,
         donated=DonatedArray, heap=Heap, pages=Pages, pair=tuple, row=list,
         exception=Exception, trace=core._current_trace,
-        evaluator=Context().run(core.current_trace), overrides=config._overrides,
+        evaluator=Context().run(core._current_trace.get), overrides=config._overrides,
         unchanged=Context().run(config._overrides.get), config=config,
         watchers=core.watchers, python=in_python, none=None, true=True, empty=(),
         new_ndarray=new_array_function(), **functions,

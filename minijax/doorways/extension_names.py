@@ -13,12 +13,13 @@ import numpy as np
 from minijax.arrays.avals import ShapedArray, typeof
 from minijax.arrays.dtypes import DTYPES, tangent_dtype
 from minijax.batching.trace import BatchTrace
-from minijax.core import EvalTrace, Trace, Tracer, current_trace
+from minijax.core import EvalTrace, Trace, Tracer, _current_trace, current_trace
 from minijax.core import set_current_trace as set_current_trace
 from minijax.errors import ConcretizationTypeError
 from minijax.errors import (
     InconclusiveDimensionOperation as InconclusiveDimensionOperation,
 )
+from minijax.extents import Extent
 from minijax.jaxprs.jaxpr import JaxprEqn, Var
 from minijax.jaxprs.staging import JaxprTrace
 
@@ -100,21 +101,25 @@ def get_opaque_trace_state(convention: Any = None) -> _OpaqueTraceState:
     return _OpaqueTraceState(current_trace())
 
 
-class take_current_trace:
+class take_current_trace(Extent):
     """Compute at once inside a ``with`` block, which is given the trace from before.
 
     Reference: ``jax.extend.core.take_current_trace``.
     """
 
-    __slots__ = ("block",)
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__(_current_trace, EvalTrace())
 
     def __enter__(self):
-        self.block, before = set_current_trace(EvalTrace()), current_trace()
-        self.block.__enter__()
+        before = current_trace()
+        super().__enter__()
         return before
 
-    def __exit__(self, *exception):
-        self.block.__exit__(*exception)
+    def again(self):
+        """Return what can be entered like this one, once more."""
+        return take_current_trace()
 
 
 def gensym() -> type[Var]:

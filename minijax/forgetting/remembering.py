@@ -6,11 +6,10 @@ Reference: the caches of ``jax.jit``, ``jax.clear_caches``.
 """
 
 import os
-from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache, wraps
 from threading import Lock, RLock
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -52,26 +51,25 @@ class Once:
         """
         if (value := self.values.get(key)) is not None:
             return value
-        with self.turn(key) as value:
-            if value is None:
+        with self.turn(key):
+            if (value := self.values.get(key)) is None:
                 value = make()
                 self.offer(key, value, keep(value))
         return value
 
-    @contextmanager
     def turn(self, key):
-        """Let one thread at a time make a value; it is given the one that is there.
+        """Return the lock of a key, which lives as long as somebody wants it.
 
-        Programs are made within programs. What is made inside a ``with`` block takes
-        no call of ours on Python's stack, of which there are a thousand.
+        Who holds it, in a ``with`` block, is alone in making the value. Programs are
+        made within programs: a block takes no call of ours on Python's stack, of which
+        there are a thousand, and the lock of an interrupted block is released.
         """
         with self._lock:
-            making = self._making.setdefault(key, RLock())
-        try:
-            with making:
-                yield self.values.get(key)
-        finally:
-            self._making.pop(key, None)
+            making = {k: lock for k, lock in self._making.items() if lock() is not None}
+            lock = (making[key]() if key in making else None) or RLock()
+            making[key] = ref(lock)
+            self._making = making
+        return lock
 
     def offer(self, key, value, may_keep=True):
         """Keep a value if it may be used again."""
@@ -160,8 +158,8 @@ def remembered(make):
         full_key = key, trace_context()
         if (value := once.values.get(full_key)) is not None:
             return value
-        with once.turn(full_key) as value:
-            if value is None:
+        with once.turn(full_key):
+            if (value := once.values.get(full_key)) is None:
                 value = make(closed, *key)
                 once.offer(full_key, value)
         return value

@@ -207,8 +207,8 @@ def compiled(closed, backend=None, name="program", donated=(), placement=None):
     once = once_of(_executables, closed)
     if (value := once.values.get(key)) is not None:
         return _at(value, placement)
-    with once.turn(key) as value:
-        if value is None:
+    with once.turn(key):
+        if (value := once.values.get(key)) is None:
             program = without_waste(canonical.value(closed))
             program = _with_consts_on(program, device)
             value = backends[backend](program, name, **options)

@@ -95,8 +95,8 @@ def program_of(call, statics=(), hoist=False):
     key = Key(call.in_tree, tuple(call.avals), statics, hoist, *trace_context())
     if (program := once.values.get(key)) is not None:
         return program
-    with once.turn(key) as program:
-        if program is None:
+    with once.turn(key):
+        if (program := once.values.get(key)) is None:
             note_miss.value(call, key, once)
             origin = Origin(call.name, call.fun_name, call.names)
             trace = JaxprTrace(current_trace(), origin)

@@ -37,7 +37,7 @@ class CPUProgram(Executable):
       text: what LLVM is given.
     """
 
-    @collector_at_rest()
+    @collector_at_rest
     def __init__(self, closed, name="program", donated=()):
         self.name, self.out_avals = name, closed.out_avals
         self.simplified, self.target = jaxpr_passes.value(closed), current_target()

@@ -66,8 +66,8 @@ def body_of(call, avals, params, key, run):
     full = call.in_tree, tuple(avals), *params.values(), key, *trace_context()
     if (body := once.values.get(full)) is not None:
         return body
-    with once.turn(full) as body:
-        if body is None:
+    with once.turn(full):
+        if (body := once.values.get(full)) is None:
             body = written_body(call, avals, params, run)
             once.offer(full, body, not any(isinstance(x, Tracer) for x in body.consts))
     return body

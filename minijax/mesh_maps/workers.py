@@ -7,13 +7,13 @@ Reference: the thread pool of XLA's CPU client.
 
 import os
 import threading
-from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
 
 from minijax.arrays.settings import config
 from minijax.batching.named_axes import unbound_axis
+from minijax.extents import Extent, dynamic_variable, in_force
 
 
 def _seconds(value):
@@ -74,7 +74,16 @@ class Replica:
         self.run, self.rank = run, rank
 
 
-here = threading.local()  # `replica`, and `site`, of this thread
+_replica = dynamic_variable("replica", None)
+
+
+class _Here(threading.local):
+    """What a thread is: its `replica`, or None, and the `line` of its collective."""
+
+    replica = property(lambda self: in_force(_replica).value)
+
+
+here = _Here()
 
 
 def replica_here(name):
@@ -83,20 +92,15 @@ def replica_here(name):
     Raises:
       NameError: if there is none, so that no axis is called `name`.
     """
-    replica = getattr(here, "replica", None)
+    replica = here.replica
     if replica is None:
         raise unbound_axis(name)
     return replica
 
 
-@contextmanager
 def being(replica):
     """Be a replica, or None, for a ``with`` block."""
-    before, here.replica = getattr(here, "replica", None), replica
-    try:
-        yield
-    finally:
-        here.replica = before
+    return Extent(_replica, replica)
 
 
 class Worker:

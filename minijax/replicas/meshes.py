@@ -15,8 +15,9 @@ import numpy as np
 from minijax._lazy import awake
 from minijax.arrays.placement import Device
 from minijax.arrays.placement import devices as devices_of
-from minijax.arrays.settings import config
+from minijax.arrays.settings import Override, config
 from minijax.core import EvalTrace, current_trace
+from minijax.extents import Enterable
 from minijax.mesh_maps.mesh_around import mesh_around
 
 
@@ -178,7 +179,7 @@ class AbstractMesh(NamedAxes):
     local_mesh = property(lambda self: self._refuse("local_mesh"))
 
 
-class Mesh(NamedAxes):
+class Mesh(NamedAxes, Enterable):
     """A grid of devices whose axes have names; a context in which it is *the* mesh.
 
     Args:
@@ -215,7 +216,6 @@ class Mesh(NamedAxes):
         self.size, self.empty = len(self._flat), not self._flat
         self._key = self._flat, self.shape_tuple, self.axis_types
         self._hash = hash(self._key)
-        self._entered = []
 
     local_devices = property(lambda self: [x for x in self._flat if x.is_local])
     is_multi_process = property(
@@ -273,33 +273,23 @@ class Mesh(NamedAxes):
             self.axis_types if axis_types is None else axis_types,
         )
 
-    def __enter__(self):
-        self._entered.append(set_mesh(self))
-        return self._entered[-1].__enter__()
-
-    def __exit__(self, *error):
-        self._entered.pop().__exit__(*error)
+    def extent(self):
+        """Return a context manager inside which this is the mesh of the context."""
+        return mesh_set(self)
 
 
 _EMPTY_MESH = Mesh(np.empty((), object), ())
 
 
-class _Entered:
+class _Entered(Override):
     """A mesh that is the context's from now on, or to the end of a ``with`` block."""
 
-    _forever: list[Any] = []
-
-    def __init__(self, mesh):
-        self._mesh, self._block = mesh, mesh_around(mesh)
-        self._block.__enter__()
-        self._forever.append(self._block)  # a block that is collected ends
+    __slots__ = ()
 
     def __enter__(self):
-        return self._mesh
-
-    def __exit__(self, *error):
-        self._forever.remove(self._block)
-        self._block.__exit__(*error)
+        if not self.begun:  # later, `with` only wants to know how it ends
+            super().__enter__()
+        return self.changes["minijax_mesh"]
 
 
 def get_mesh() -> Mesh:
@@ -338,6 +328,13 @@ def set_mesh(mesh: Mesh | None) -> Any:
 
     Reference: ``jax.set_mesh``.
     """
+    entered = mesh_set(mesh)
+    entered.__enter__()
+    return entered
+
+
+def mesh_set(mesh):
+    """Return what `set_mesh` returns, but for a mesh that is not set yet."""
     if mesh is not None and not isinstance(mesh, Mesh):
         raise ValueError(
             f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}"
@@ -347,7 +344,7 @@ def set_mesh(mesh: Mesh | None) -> Any:
             "set_mesh can only be used outside of traced functions, such as those of "
             "jit. Give the mesh to the NamedSharding or to shard_map instead."
         )
-    return _Entered(mesh)
+    return _Entered(config, {"minijax_mesh": mesh})
 
 
 def make_mesh(

@@ -2,8 +2,7 @@
 # edit the chapter, not this file.
 """What is noted while the program of one device is written: gatherings, and why."""
 
-import threading
-from contextlib import contextmanager
+from minijax.extents import Derived, dynamic_variable, in_force
 
 
 class Notes:
@@ -20,23 +19,17 @@ class Notes:
         self.mesh, self.eqn, self.lines, self.asked = mesh, None, [], []
 
 
-_here = threading.local()
+_notes = dynamic_variable("notes", None)
 
 
 def notes_here():
     """Return the `Notes` of the program that this thread writes, or None."""
-    return getattr(_here, "notes", None)
+    return in_force(_notes).value
 
 
-@contextmanager
 def noting(mesh):
     """Keep notes, for a ``with`` block; inside of another one, those of that one."""
-    before = notes_here()
-    _here.notes = before or Notes(mesh)
-    try:
-        yield _here.notes
-    finally:
-        _here.notes = before
+    return Derived(_notes, lambda before: before or Notes(mesh))
 
 
 def look_at(eqn):

@@ -5,11 +5,12 @@
 Reference: the context managers of ``jax``.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from minijax.arrays.settings import config
-from minijax.core import EvalTrace, Trace, Tracer, current_trace, set_current_trace
+from minijax.core import EvalTrace, Trace, Tracer, _current_trace, set_current_trace
+from minijax.extents import Derived
 
 _no_value = object()
 
@@ -71,17 +72,13 @@ def checking_leaks() -> AbstractContextManager[None]:
     return check_tracer_leaks(True)
 
 
-@contextmanager
-def transfer_guard(new_val: str) -> Iterator[None]:
+def transfer_guard(new_val: str) -> AbstractContextManager[None]:
     """Set the guards of all three directions in which arrays may be transferred.
 
     Reference: ``jax.transfer_guard``.
     """
     ways = "", "_host_to_device", "_device_to_device", "_device_to_host"
-    with ExitStack() as stack:
-        for way in ways:
-            stack.enter_context(config.override(f"jax_transfer_guard{way}", new_val))
-        yield
+    return config.override_all({f"jax_transfer_guard{way}": new_val for way in ways})
 
 
 class _FoldingTrace(Trace):
@@ -99,15 +96,15 @@ class _FoldingTrace(Trace):
             return primitive.bind(*args, **params)
 
 
-@contextmanager
-def ensure_compile_time_eval() -> Iterator[None]:
+def ensure_compile_time_eval() -> AbstractContextManager:
     """Compute at once what is inside the block, even while a program is written down.
 
     What depends on a tracer is left to the trace that is current around the block.
 
     Reference: ``jax.ensure_compile_time_eval``.
     """
-    around = current_trace()
-    inside = around if isinstance(around, EvalTrace) else _FoldingTrace(around)
-    with set_current_trace(inside):
-        yield
+    return Derived(_current_trace, _folding)
+
+
+def _folding(around):
+    return around if isinstance(around, EvalTrace) else _FoldingTrace(around)

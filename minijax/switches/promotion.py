@@ -7,7 +7,6 @@ Reference: ``jax.numpy_dtype_promotion``, ``jax.numpy_rank_promotion``.
 
 import os
 import warnings
-from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -125,9 +124,7 @@ _define_promotion("jax_numpy_dtype_promotion", check_dtypes, "standard", "strict
 _define_promotion("jax_numpy_rank_promotion", check_ranks, "allow", "warn", "raise")
 
 
-@contextmanager
 def any_promotion():
     """Allow operands of all ranks and dtypes, in a ``with`` block of this thread."""
-    ranks = config.override("jax_numpy_rank_promotion", "allow")
-    with config.override("jax_numpy_dtype_promotion", "standard"), ranks:
-        yield
+    ranks, dtypes = "jax_numpy_rank_promotion", "jax_numpy_dtype_promotion"
+    return config.override_all({ranks: "allow", dtypes: "standard"})

@@ -2,7 +2,6 @@
 # edit the chapter, not this file.
 """Calls like the one before: they go straight to the program of their mesh."""
 
-import threading
 from functools import update_wrapper
 from types import MethodType
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from minijax.calls.gated_functions import (
     signature_of_wrapped,
 )
 from minijax.core import EvalTrace, current_trace, watchers
+from minijax.extents import Extent, dynamic_variable, in_force
 from minijax.forgetting.remembering import cache_by_object
 from minijax.pytrees.treedefs import tree_flatten, tree_structure
 from minijax.replicas.parallel_maps import quickly
@@ -25,14 +25,14 @@ from minijax.replicas.partition_specs import lies_like
 from minijax.replicas.sharded_maps import entries, noted
 
 _recent = cache_by_object()
-_thread = threading.local()  # `calls`, what ran on a mesh during a call
+_calls = dynamic_variable("calls", None)  # what ran on a mesh during a call
 LEAF = tree_flatten(0)[1]
 
 
 def _note(program, args, results):
     """Note that a program has run on a mesh; return its results."""
-    if getattr(_thread, "calls", None) is not None:
-        _thread.calls.append((program, args, results))
+    if (calls := in_force(_calls).value) is not None:
+        calls.append((program, args, results))
     return results
 
 
@@ -93,11 +93,8 @@ class Recent:
 
     def first(self, args, kwargs):
         """Return the result of a call, and keep the call if it can be made again."""
-        before, _thread.calls = getattr(_thread, "calls", None), []
-        try:
-            result, calls = self.function(*args, **kwargs), _thread.calls
-        finally:
-            _thread.calls = before
+        with Extent(_calls, []) as calls:
+            result = self.function(*args, **kwargs)
         if len(calls) == 1 and not kwargs and type(current_trace()) is EvalTrace:
             self.keep(args, result, *calls[0])
         return result

@@ -1,0 +1,306 @@
+"""Ctrl-C at any place: the process is as before, and works."""
+
+import contextlib
+import gc
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import minijax
+import minijax.numpy as jnp
+from minijax import lax
+from minijax._lazy import _at_rest, _lock
+from minijax.arrays.settings import config
+from minijax.core import (
+    EvalTrace,
+    _current_trace,
+    current_trace,
+    set_current_trace,
+    watchers,
+)
+from minijax.extend.core import take_current_trace
+from minijax.extents import in_force
+from minijax.forgetting.remembering import caches
+from minijax.mesh_maps.workers import being, here
+from minijax.replicas.meshes import mesh_set
+from minijax.sharding import Mesh
+from minijax.sharding import PartitionSpec as P
+from minijax.spmd.notes import notes_here, noting
+from minijax.switches.promotion import any_promotion, wanted
+from tests.interrupts import interrupted, places
+
+MESH = Mesh(np.array(minijax.devices("cpu")[:1]), ("i",))
+X = jnp.arange(4.0)
+DRAWS = int(os.environ.get("MINIJAX_TEST_DRAWS", 12))
+TURNS = int(os.environ.get("MINIJAX_TEST_SIGNALS", 150))
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+
+@pytest.fixture(autouse=True)
+def interruptible():
+    """Ctrl-C interrupts, even if these tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def state():
+    """Return what is set and restored in this process and in this thread."""
+    values = config.values
+    free = [once._lock.locked() for kept in caches for once in [*kept.values()]
+            if hasattr(once, "_making")]  # fmt: skip
+    making = [lock() for kept in caches for once in [*kept.values()]
+              for lock in getattr(once, "_making", {}).values()]  # fmt: skip
+    return {
+        "trace": current_trace(), "extent": _current_trace.get().before,
+        "switches": values, "overrides": config.state[1], "chosen": config._chosen,
+        "replica": here.replica, "notes": notes_here(), "watchers": [*watchers],
+        "checks": [*wanted], "collector": gc.isenabled(), "resting": [*_at_rest],
+        "lock": _lock._is_owned(), "locks": sum(free),
+        "making": [*filter(None, making)],
+        "handler": signal.getsignal(signal.SIGINT), "threads": threading.gettrace(),
+    }  # fmt: skip
+
+
+def works():
+    """Do a few operations, whose results are known."""
+    assert isinstance(current_trace(), EvalTrace)
+    assert (X + 1).tolist() == [1, 2, 3, 4] and jnp.ones(2).dtype == "float32"
+    assert float(minijax.grad(lambda x: x * x)(3.0)) == 6
+    assert minijax.vmap(lambda x: x * 2)(X).tolist() == [0, 2, 4, 6]
+    assert str(minijax.make_jaxpr(lambda x: x + 1)(1.0)).count("add") == 1
+    assert minijax.jit(lambda x: x - 1)(X).tolist() == [-1, 0, 1, 2]
+
+
+@contextlib.contextmanager
+def of_a_user():
+    with minijax.enable_x64(), minijax.disable_jit():
+        yield
+
+
+BLOCKS = {
+    "enable_x64": lambda: minijax.enable_x64(),
+    "default_device": lambda: minijax.default_device(minijax.devices("cpu")[0]),
+    "disable_jit": lambda: minijax.disable_jit(),
+    "debug_nans": lambda: minijax.debug_nans(True),
+    "strict": lambda: minijax.numpy_dtype_promotion("strict"),
+    "ranks": lambda: minijax.numpy_rank_promotion("raise"),
+    "transfer_guard": lambda: minijax.transfer_guard("allow"),
+    "checking_leaks": lambda: minijax.checking_leaks(),
+    "matmul": lambda: minijax.default_matmul_precision("highest"),
+    "at once": lambda: minijax.ensure_compile_time_eval(),
+    "named_scope": lambda: minijax.named_scope("name"),
+    "mesh that is set": lambda: mesh_set(MESH),
+    "mesh": lambda: MESH,
+    "take_current_trace": take_current_trace,
+    "set_current_trace": lambda: set_current_trace(EvalTrace()),
+    "being": lambda: being(1),
+    "noting": lambda: noting(MESH),
+    "any_promotion": any_promotion,
+    "user": of_a_user,
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_blocks(name):
+    def work():
+        with BLOCKS[name]():
+            X + X
+
+    check_all(work, range(places(work)))
+
+
+@pytest.mark.parametrize("name", ["enable_x64", "disable_jit", "mesh", "at once"])
+def test_blocks_within_blocks(name):
+    def work():
+        with (
+            MESH,
+            BLOCKS[name](),
+            contextlib.suppress(ValueError),
+            BLOCKS[name](),
+            MESH,
+        ):
+            raise ValueError
+
+    check_all(work, range(places(work)))
+
+
+def test_decorators():
+    work = minijax.enable_x64()(lambda: jnp.ones(1))
+    check_all(work, range(places(work)))
+
+
+def check_all(work, numbers):
+    """Interrupt a function in each of some places, and look at the process."""
+    work()
+    works()
+    before = state()
+    for number in numbers:
+        where = interrupted(work, number)
+        now = state()
+        wrong = {key: now[key] for key in before if now[key] != before[key]}
+        assert not wrong, (where, wrong)
+    works()
+
+
+def test_a_mesh_is_set_or_not():
+    """The call sets it, before `with` has begun: an interrupt there leaves it set."""
+
+    def work():
+        with minijax.set_mesh(MESH):
+            pass
+
+    before = state()
+    for number in range(places(work)):
+        where = interrupted(work, number)
+        if config.minijax_mesh is MESH:
+            assert where.endswith(("guard", "set_mesh", "__enter__")), where
+            in_force(config._overrides).__exit__(None, None, None)
+        assert state() == before, where
+
+
+def test_a_switch_is_set_or_not():
+    def work():
+        config.update("jax_debug_nans", True)
+
+    before = state()
+    for number in range(places(work)):
+        config.update("jax_debug_nans", False)
+        where = interrupted(work, number)
+        assert config._chosen == config._values, where
+        assert bool(watchers) == config.jax_debug_nans, where
+    config.update("jax_debug_nans", False)
+    assert state() == before
+
+
+@minijax.custom_jvp
+def cube(x):
+    return x**3
+
+
+cube.defjvp(lambda xs, ts: (cube(*xs), 3 * xs[0] ** 2 * ts[0]))
+
+
+@minijax.custom_vjp
+def double(x):
+    return x * 2
+
+
+double.defvjp(lambda x: (double(x), None), lambda _, g: (g * 2,))
+
+
+def poly(x):
+    return jnp.sin(x) * x + 1
+
+
+CALLS = {
+    "eager": lambda: lambda: jnp.dot(X, X) + poly(X).sum(),
+    "jit": lambda: fixed(minijax.jit(lambda x: poly(x))),
+    "machine": lambda: fixed(minijax.jit(lambda x: poly(x), backend="cpu")),
+    "grad": lambda: fixed(minijax.grad(lambda x: poly(x).sum())),
+    "vmap": lambda: fixed(minijax.vmap(minijax.jit(lambda x: poly(x)))),
+    "jvp": lambda: lambda: minijax.jvp(poly, (X,), (X,)),
+    "scan": lambda: fixed(lambda x: lax.scan(lambda c, y: (c + y, c * y), 1.0, x)),
+    "cond": lambda: fixed(
+        minijax.grad(lambda x: lax.cond(x[0] > 1, poly, jnp.cos, x).sum())
+    ),
+    "custom_jvp": lambda: fixed(minijax.grad(lambda x: cube(x).sum())),
+    "custom_vjp": lambda: fixed(minijax.grad(minijax.jit(lambda x: double(x).sum()))),
+    "remat": lambda: fixed(minijax.grad(lambda x: minijax.checkpoint(poly)(x).sum())),
+    "shard_map": lambda: fixed(
+        minijax.shard_map(
+            lambda x: lax.psum(x, "i"), mesh=MESH, in_specs=P("i"), out_specs=P()
+        )
+    ),
+    "pmap": lambda: fixed(minijax.pmap(lambda x: lax.psum(x, "i"), "i"), X[None]),
+    "donation": lambda: lambda: minijax.jit(poly, donate_argnums=0)(X + 0),
+}
+
+
+def fixed(function, x=X):
+    return lambda: function(x)
+
+
+def numbers_of(tree):
+    return [np.asarray(x).tolist() for x in minijax.tree.leaves(tree)]
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("warm", [False, True])
+def test_calls(name, warm, draws=DRAWS):
+    """Some places of a call, which is then made again; the last draws are all new."""
+    make = CALLS[name]
+    expected = numbers_of(make()())
+    works()
+    before, chance = state(), random.Random(name)
+    call = make()
+    if warm:
+        call()
+    count = places(call)
+    for number in chance.sample(range(count), min(draws, count)):
+        call = make()
+        if warm:
+            call()
+        where = interrupted(call, number)
+        now = state()
+        wrong = {key: now[key] for key in before if now[key] != before[key]}
+        assert not wrong, (where, wrong)
+        assert numbers_of(call()) == expected, where
+    works()
+
+
+SIGNALS = """
+import random, signal, sys
+sys.path.insert(0, {root!r})
+import minijax, minijax.numpy as jnp
+from minijax import lax
+from tests.test_interrupts import BLOCKS, CALLS, numbers_of, state, works
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGALRM, lambda *args: signal.raise_signal(signal.SIGINT))
+chance = random.Random({seed})
+expected = {{name: numbers_of(CALLS[name]()()) for name in CALLS}}
+for make in BLOCKS.values():
+    with make():
+        works
+works()
+before, hits = state(), 0
+for turn in range({turns}):
+    name, block = chance.choice([*CALLS]), chance.choice([*BLOCKS])
+    block = "enable_x64" if block in ("strict", "ranks") else block
+    call = CALLS[name]()
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, chance.random() ** 3 * .02 + 1e-6)
+            for _ in range(30):
+                with BLOCKS[block]():
+                    pass
+                call()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        hits += 1
+    now = state()
+    wrong = {{key: now[key] for key in before if now[key] != before[key]}}
+    assert not wrong, (turn, name, block, wrong)
+    assert numbers_of(call()) == expected[name], (turn, name, block)
+works()
+print(hits)
+"""
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_real_signals(seed, turns=TURNS):
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    script = SIGNALS.format(root=root, seed=seed, turns=turns)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True,
+        timeout=600, check=False, cwd=root,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert int(done.stdout) > turns // 2
