@@ -166,7 +166,9 @@ def test_structs_say_where_a_function_is_to_run():
     assert ShapeDtypeStruct.like(struct) is struct
 
 
-@pytest.mark.parametrize("trace", [jit, grad, vmap, lambda f: lambda x: linearize(f, x)])
+@pytest.mark.parametrize(
+    "trace", [jit, grad, vmap, lambda f: lambda x: linearize(f, x)]
+)
 def test_the_type_of_a_tracer(trace):
     kept = []
     trace(lambda x: (kept.append(ShapeDtypeStruct.like(x)), x.sum())[1])(jnp.ones(2))

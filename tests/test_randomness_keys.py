@@ -287,7 +287,9 @@ def test_a_key_that_only_one_branch_keeps(x):
 def test_keys_in_questions_of_type():
     dtype = KEYS.dtype
     assert jnp.result_type(KEYS) == jnp.result_type(KEYS, KEYS[0]) == dtype
-    assert minijax.jit(lambda k: jnp.zeros(jnp.result_type(k) == dtype))(KEYS).shape == (1,)
+    assert minijax.jit(lambda k: jnp.zeros(jnp.result_type(k) == dtype))(
+        KEYS
+    ).shape == (1,)
     for other in (1, jnp.float32, jnp.ones(2)):
         with pytest.raises(ValueError, match="key<fry> is not a type of numbers"):
             jnp.result_type(KEYS, other)
