@@ -43,21 +43,22 @@ def names(j):
 CASES = """
     jnp.sin(w)  jnp.add(w,w)  jnp.maximum(w,0.2)  jnp.where(w,w,0)  jnp.clip(w,w,w)
     jnp.round(w,1)  jnp.sum(w,where=w)  jnp.max(w,initial=w[0])  jnp.cov(w)
-    jnp.cross(w,w)  jnp.average(w,weights=w)  jnp.interp(w,w,w)  jnp.polyval(w,w)  jnp.unwrap(w)
-    jnp.select([w],[w],w)  jnp.stack([w,w])  jnp.einsum('ij,j',m,w)  jnp.add.reduce(w)
-    jnp.linalg.solve(m,w)  jnp.linalg.norm(w)  jnp.fft.rfft(w)
-    j.nn.relu(w)  j.nn.softmax(w)  lax.map(jnp.sin,w)  jnp.isin(w,w)  jnp.column_stack([w,w])
-    jnp.put(w,np.array([0]),w,inplace=False)  lax.sin(w)  lax.add(w,w)  j.jit(jnp.sin)(w)
-    jnp.zeros_like(duck)  jnp.ones_like(duck)  jnp.full_like(duck,2)  jnp.shape(duck)
-    jnp.size(duck)  jnp.result_type(duck)  lax.dtype(duck)  jnp.zeros_like(struct)
-    jnp.ones_like(struct,dtype='int8')  jnp.empty_like(duck,shape=(4,))
-    lax.dtype(np.float32)  lax.dtype('int32')  lax.dtype(int)  lax.dtype(None)
-    lax.dtype([1.])  lax.dtype('ab')  jnp.ones(2,x)  jnp.array(1,x)
-    ks+1  ks<1  ks==1  jnp.where(ks==ks,ks,0)  jnp.result_type(ks,1)  jnp.isclose(ks,ks)
-    jnp.allclose(ks,ks)  jnp.isclose(ks,1)  jnp.append(ks,0)  jnp.concatenate([ks,x])
-    jnp.diagflat(ks)  jnp.round(ks)  jnp.multiply(ks,x)  jnp.stack([k,1])  k@k
-    j.random.key_data(jnp.full((2,),k))  jnp.result_type(x,1.5)  jnp.array_equal(ks,ks)
-    j.ShapeDtypeStruct.like(np.ones(2)).dtype  j.ShapeDtypeStruct.like(1.5).weak_type
+    jnp.cross(w,w)  jnp.average(w,weights=w)  jnp.interp(w,w,w)  jnp.polyval(w,w)
+    jnp.unwrap(w)  jnp.select([w],[w],w)  jnp.stack([w,w])  jnp.einsum('ij,j',m,w)
+    jnp.add.reduce(w)  jnp.linalg.solve(m,w)  jnp.linalg.norm(w)  jnp.fft.rfft(w)
+    j.nn.relu(w)  j.nn.softmax(w)  lax.map(jnp.sin,w)  jnp.isin(w,w)
+    jnp.column_stack([w,w])  jnp.put(w,np.array([0]),w,inplace=False)  lax.sin(w)
+    lax.add(w,w)  j.jit(jnp.sin)(w)  jnp.zeros_like(duck)  jnp.ones_like(duck)
+    jnp.full_like(duck,2)  jnp.shape(duck)  jnp.size(duck)  jnp.result_type(duck)
+    lax.dtype(duck)  jnp.zeros_like(struct)  jnp.ones_like(struct,dtype='int8')
+    jnp.empty_like(duck,shape=(4,))  lax.dtype(np.float32)  lax.dtype('int32')
+    lax.dtype(int)  lax.dtype(None)  lax.dtype([1.])  lax.dtype('ab')  jnp.ones(2,x)
+    jnp.array(1,x)  ks+1  ks<1  ks==1  jnp.where(ks==ks,ks,0)  jnp.result_type(ks,1)
+    jnp.isclose(ks,ks)  jnp.allclose(ks,ks)  jnp.isclose(ks,1)  jnp.append(ks,0)
+    jnp.concatenate([ks,x])  jnp.diagflat(ks)  jnp.round(ks)  jnp.multiply(ks,x)
+    jnp.stack([k,1])  k@k  j.random.key_data(jnp.full((2,),k))  jnp.result_type(x,1.5)
+    jnp.array_equal(ks,ks)  j.ShapeDtypeStruct.like(np.ones(2)).dtype
+    j.ShapeDtypeStruct.like(1.5).weak_type
 """.split()
 
 
