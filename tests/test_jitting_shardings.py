@@ -8,7 +8,7 @@ import pytest
 
 import minijax
 import minijax.numpy as jnp
-from minijax import ShapeDtypeStruct, jit, lax
+from minijax import ShapeDtypeStruct, grad, jit, lax, linearize, vmap
 from minijax.arrays.sharding_types import NO_MANUAL_AXES
 from minijax.jaxprs.checking import check_jaxpr
 from minijax.jitting.primitive import jit_p
@@ -162,6 +162,18 @@ def test_structs_say_where_a_function_is_to_run():
     there = minijax.device_put(jnp.ones(3), SECOND)
     assert ShapeDtypeStruct.like(there) == struct.update(weak_type=False)
     assert ShapeDtypeStruct.like(2.0) == ShapeDtypeStruct((), "float32", weak_type=True)
+    assert ShapeDtypeStruct.like(np.ones(2)) == ShapeDtypeStruct((2,), "float32")
+    assert ShapeDtypeStruct.like(struct) is struct
+
+
+@pytest.mark.parametrize(
+    "trace", [jit, grad, vmap, lambda f: lambda x: linearize(f, x)]
+)
+def test_the_type_of_a_tracer(trace):
+    kept = []
+    trace(lambda x: (kept.append(ShapeDtypeStruct.like(x)), x.sum())[1])(jnp.ones(2))
+    shape = () if trace is vmap else (2,)
+    assert kept[0] == ShapeDtypeStruct(shape, "float32")
     assert minijax.eval_shape(jit(twice, out_shardings=THERE), 1.0).sharding == THERE
 
 

@@ -3,12 +3,13 @@
 import copy
 import operator
 import pickle
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import minijax.numpy as jnp
-from minijax import errors
+from minijax import errors, jit
 from minijax.core import Array, Trace, Tracer, current_trace, methods
 
 x, y = jnp.array([3.0, -2.0, 0.5]), jnp.array([2.0, 2.0, -2.0])
@@ -233,3 +234,39 @@ def test_views_read_bits(dtype):
 
 def test_evaluation_left_no_trace_behind():
     assert type(current_trace()).__name__ == "EvalTrace"
+
+
+class Scaled(NamedTuple):
+    a: object
+
+    def _with(self, other):
+        return Scaled(other)
+
+    __radd__ = __rmul__ = __rpow__ = __rmatmul__ = __eq__ = __gt__ = _with
+    __hash__ = None
+
+
+class Rows(list):
+    __radd__ = __rmul__ = __rmatmul__ = __eq__ = __gt__ = lambda self, other: other
+
+
+OPERATORS = [operator.add, operator.mul, operator.matmul, operator.eq, operator.lt]
+
+
+@pytest.mark.parametrize("operate", OPERATORS)
+def test_what_is_derived_from_a_container_may_have_operators(operate):
+    x = jnp.ones(2)
+    assert operate(x, Scaled(1)).a is x is operate(x, Rows())
+    assert jit(lambda y: operate(y, Scaled(1)).a)(x) is not None
+    for container in ([1, 2], (1, 2), {1}, {}):
+        with pytest.raises(TypeError, match="unsupported operand types for"):
+            operate(x, container)
+
+
+def test_without_operators_they_are_no_operands():
+    class Plain(NamedTuple):
+        a: object
+
+    with pytest.raises(TypeError, match="unsupported operand"):
+        jnp.ones(2) + Plain(1)
+    assert (jnp.ones(2) == Plain(1)) is False

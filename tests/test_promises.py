@@ -1,5 +1,6 @@
 """Objects that promise an array, places of results, amounts that are traced."""
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -19,6 +20,102 @@ class Promise:
 
 
 PROMISE = Promise(jnp.array([1.0, 2.0, 3.0]))
+
+
+@minijax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Container:
+    x: object
+
+    def __jax_array__(self):
+        return jnp.asarray(self.x)
+
+
+V, M, PLACES = np.float32([0.3, 0.1, 0.2]), np.eye(3, dtype="float32"), np.array([0, 2])
+OF_CONTAINERS = {
+    "sin": lambda w: jnp.sin(w(V)),
+    "add": lambda w: jnp.add(w(V), w(V)),
+    "where": lambda w: jnp.where(w(V > 0.15), w(V), 0),
+    "clip": lambda w: jnp.clip(w(V), 0.2, w(V)[:1] if w is np.asarray else 0.3),
+    "isclose": lambda w: jnp.isclose(w(V), w(V)),
+    "round": lambda w: jnp.round(w(V), 1),
+    "sum where": lambda w: jnp.sum(w(V), where=w(V > 0.15)),
+    "max initial": lambda w: jnp.max(w(V), initial=w(V[0])),
+    "average": lambda w: jnp.average(w(V), weights=w(V)),
+    "put": lambda w: jnp.put(w(V), w(PLACES), w(V[:2]), inplace=False),
+    "select": lambda w: jnp.select([w(V > 0.15)], [w(V)], w(V)),
+    "stack": lambda w: jnp.stack([w(V), w(V)]),
+    "einsum": lambda w: jnp.einsum("ij,j", w(M), w(V)),
+    "reduce": lambda w: jnp.add.reduce(w(V)),
+    "outer": lambda w: jnp.add.outer(w(V), w(V)),
+    "solve": lambda w: jnp.linalg.solve(w(M), w(V)),
+    "fft": lambda w: jnp.fft.fft(w(V)),
+    "relu": lambda w: minijax.nn.relu(w(V)),
+    "erf": lambda w: minijax.scipy.special.erf(w(V)),
+    "logpdf": lambda w: minijax.scipy.stats.norm.logpdf(w(V), w(V), w(V)),
+    "expm": lambda w: minijax.scipy.linalg.expm(w(M)),
+    "method": lambda w: jnp.asarray(V).dot(w(V)),
+    "mapped": lambda w: lax.map(jnp.sin, w(V)),
+}
+
+
+@pytest.mark.parametrize("name", OF_CONTAINERS)
+def test_a_container_that_promises_an_array_is_an_operand(name):
+    call = OF_CONTAINERS[name]
+    np.testing.assert_array_equal(call(Container), call(np.asarray))
+
+
+def test_containers_that_promise_arrays_are_transformed_as_trees():
+    slope = grad(lambda w: jnp.sum(jnp.square(w)))(Container(jnp.asarray(V)))
+    assert isinstance(slope, Container) and np.allclose(slope.x, 2 * V)
+    assert jit(jnp.sin)(Container(V)).shape == (3,)
+    with pytest.raises(ValueError, match="explicitly convert your object"):
+        lax.sin(Container(V))
+
+
+class Duck:
+    shape, dtype = (2, 3), np.dtype("float32")
+
+    def __jax_array__(self):
+        raise AssertionError("asked for its numbers")
+
+
+@minijax.tree_util.register_static
+class Listed(Duck):
+    """The same, as a container of trees."""
+
+
+@pytest.mark.parametrize("kind", [Duck, Listed])
+def test_questions_of_shape_and_dtype_ask_for_no_numbers(kind):
+    x = kind()
+    for like in (jnp.zeros_like, jnp.ones_like, jnp.empty_like):
+        assert (like(x).shape, like(x).dtype) == (kind.shape, kind.dtype)
+    assert jnp.full_like(x, 2)[0, 0] == 2 and jnp.zeros_like(x, shape=4).shape == (4,)
+    assert (jnp.shape(x), jnp.size(x)) == ((2, 3), 6)
+    assert jnp.result_type(x, jnp.int8) == lax.dtype(x) == np.float32
+    assert not jnp.iscomplexobj(x) and jnp.issubdtype(x, jnp.floating)
+
+
+def test_a_type_of_weak_numbers_makes_no_weak_array():
+    weak = minijax.ShapeDtypeStruct((2,), "float32", weak_type=True)
+    assert not jnp.zeros_like(weak).weak_type
+    assert jnp.zeros_like(jnp.asarray(1.0)).weak_type
+
+
+TYPES = ["float32", "int32", np.dtype("int8"), np.float16, jnp.int8, bool, 2.0, True]
+
+
+@pytest.mark.parametrize("x", TYPES, ids=str)
+def test_the_dtype_of_a_type_of_numbers(x):
+    assert lax.dtype(x) == jnp.result_type(x)
+
+
+def test_none_has_no_dtype_and_an_array_is_none():
+    with pytest.raises(ValueError, match="dtype of None"):
+        lax.dtype(None)
+    for make in (jnp.ones, lambda n, x: jnp.ones(n).astype(x)):
+        with pytest.raises(ValueError, match=r"instead of\s+dtype=x use dtype=x.dtype"):
+            make(2, jnp.ones(2))
 
 
 @pytest.mark.parametrize("back", [False, True])

@@ -282,3 +282,30 @@ def test_a_key_that_only_one_branch_keeps(x):
     wanted = 2 * x * random.uniform(key) if x > 0 else 1.0
     for slope in (minijax.grad(f), minijax.jit(minijax.grad(f))):
         np.testing.assert_allclose(slope(x), wanted, rtol=1e-6)
+
+
+def test_keys_in_questions_of_type():
+    dtype = KEYS.dtype
+    assert jnp.result_type(KEYS) == jnp.result_type(KEYS, KEYS[0]) == dtype
+    assert minijax.jit(lambda k: jnp.zeros(jnp.result_type(k) == dtype))(
+        KEYS
+    ).shape == (1,)
+    for other in (1, jnp.float32, jnp.ones(2)):
+        with pytest.raises(ValueError, match="key<fry> is not a type of numbers"):
+            jnp.result_type(KEYS, other)
+
+
+def test_keys_are_close_to_themselves():
+    assert jnp.isclose(KEYS, KEYS).all() and jnp.allclose(KEYS, KEYS)
+    assert not jnp.isclose(KEYS[0], KEYS[1])
+    assert minijax.jit(jnp.isclose)(KEYS, KEYS).shape == KEYS.shape
+    with pytest.raises(TypeError, match="isclose does not accept dtypes key<fry>, int"):
+        jnp.isclose(KEYS, 1)
+
+
+def test_keys_on_a_diagonal_and_no_decimals():
+    assert (jnp.diagflat(KEYS)[1, 1] == KEYS[1]) and jnp.diagflat(KEYS).shape == (6, 6)
+    with pytest.raises(TypeError, match="round is of numbers, got key<fry>"):
+        jnp.round(KEYS)
+    with pytest.raises(ValueError, match="key<fry> is not a type of numbers"):
+        jnp.where(KEYS == KEYS, KEYS, 0)

@@ -463,3 +463,33 @@ def test_a_sharding_is_told_when_it_is_known(capsys):
     assert told == [None] * 4
     minijax.jit(lambda x: minijax.debug.visualize_array_sharding(x + 1))(x)
     assert "CPU 1" in capsys.readouterr().out
+
+
+def test_a_specification_is_put_on_the_mesh_around():
+    with pytest.raises(ValueError, match="device_put requires a non-empty mesh"):
+        minijax.device_put(jnp.arange(4.0), P("x"))
+    tree = {"a": jnp.arange(4.0), "b": (jnp.ones(2), 3.0)}
+    with minijax.set_mesh(MESH):
+        there = minijax.device_put(tree, {"a": P("x"), "b": P()})
+        inside = minijax.jit(lambda x: minijax.device_put(x, P("x")))(tree["a"])
+        with pytest.raises(ValueError, match="y"):
+            minijax.device_put(tree["a"], P("y"))
+        mixed = minijax.device_put([1.0, 2.0], [P(), None])
+    assert there["a"].sharding == NamedSharding(MESH, P("x"))
+    assert there["b"][1].sharding == mixed[0].sharding == NamedSharding(MESH, P())
+    assert np.array_equal(there["a"], inside)
+
+
+def test_what_is_no_array_goes_to_each_device_as_it_is():
+    def body(what, shape, x):
+        assert what is object and shape == (1, 2)
+        return jnp.reshape(x, shape)
+
+    how = {"mesh": MESH, "out_specs": P("x")}
+    f = minijax.shard_map(body, in_specs=(None, None, P("x")), **how)
+    assert np.array_equal(f(object, (1, 2), jnp.arange(4.0)), [[0, 1], [2, 3]])
+    specs = ({"a": P("x"), "b": None}, None)
+    f = minijax.shard_map(lambda t, y: t["a"] * y, in_specs=specs, **how)
+    assert f({"a": jnp.ones(4), "b": "text"}, 2.0).tolist() == [2] * 4
+    slope = minijax.grad(lambda y: f({"a": jnp.ones(4), "b": "text"}, y).sum())
+    assert slope(jnp.float32(2)) == 4

@@ -36,9 +36,11 @@ WAYS = {
     "vmap grad": lambda f: lambda x: jax.vmap(jax.grad(f))(jnp.array(PAIR))[0],
     "scan": lambda f: lambda x: lax.map(f, jnp.array(PAIR))[0],
     "grad of scan": jax.grad,
-    "evaluated": lambda f: lambda x: jax.core.eval_jaxpr(
-        jax.make_jaxpr(f)(x).jaxpr, jax.make_jaxpr(f)(x).consts, x
-    )[0],
+    "evaluated": lambda f: (
+        lambda x: jax.core.eval_jaxpr(
+            jax.make_jaxpr(f)(x).jaxpr, jax.make_jaxpr(f)(x).consts, x
+        )[0]
+    ),
 }
 
 
